@@ -1,0 +1,105 @@
+"""Everything that can go wrong, split by whose fault it is.
+
+::
+
+    AgentevalError                       exit code, problems with a place and a remedy
+    ├─ AuthorError             exit 2    the author: configuration, scenario, prompt, unknown name
+    │  └─ NothingSelectedError exit 5    the filters left no scenario
+    ├─ AgentError              a result  the agent under test broke; the sample fails
+    └─ InfrastructureError     exit 3    us, the network or a provider; the sample is inconclusive
+       └─ SimulatorError                 the simulated user was no user; the sample is inconclusive
+
+``ToolError`` stands apart: a mock raises it to hand the agent an error result.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import NamedTuple
+
+
+class Place(NamedTuple):
+    """Where in a file something is written. Lines and columns count from 1; 0 means unknown."""
+
+    path: str
+    line: int = 0
+    column: int = 0
+
+    def __str__(self) -> str:
+        parts = [self.path]
+        if self.line:
+            parts.append(str(self.line))
+            if self.column:
+                parts.append(str(self.column))
+        return ":".join(parts)
+
+
+class Problem(NamedTuple):
+    """One mistake: where it is, what it is, and what to do about it (empty if that is plain)."""
+
+    what: str
+    remedy: str = ""
+    place: Place | None = None
+
+    def __str__(self) -> str:
+        text = f"{self.place}: {self.what}" if self.place else self.what
+        return f"{text} — {self.remedy}" if self.remedy else text
+
+
+class AgentevalError(Exception):
+    """Base of all errors that agenteval raises on purpose."""
+
+    exit_code = 3
+
+
+class AuthorError(AgentevalError):
+    """The author's mistake. Carries every problem found, so that one run shows them all."""
+
+    exit_code = 2
+
+    def __init__(self, *problems: Problem | str) -> None:
+        self.problems: tuple[Problem, ...] = tuple(
+            p if isinstance(p, Problem) else Problem(p) for p in problems
+        )
+        super().__init__("\n".join(map(str, self.problems)))
+
+
+class NothingSelectedError(AuthorError):
+    """No scenario is left to run. Not a pass: a CI that runs nothing must not be green."""
+
+    exit_code = 5
+
+
+class AgentError(AgentevalError):
+    """The agent under test broke: its sample fails.
+
+    ``kind`` is one of ``exception``, ``timeout``, ``http_status``, ``protocol`` and ``tool_loop``.
+    """
+
+    def __init__(self, message: str, *, kind: str = "exception") -> None:
+        self.kind = kind
+        super().__init__(message)
+
+
+class InfrastructureError(AgentevalError):
+    """A fault that is not the agent's: its sample is inconclusive."""
+
+
+class SimulatorError(InfrastructureError):
+    """The simulated user did not behave as a user, twice: its sample is inconclusive."""
+
+
+class ToolError(Exception):
+    """Raised by a mock written in Python: the agent gets ``{"error": message}`` as the result."""
+
+
+def did_you_mean(name: str, known: Iterable[str]) -> str:
+    """``did you mean 'x'?`` for the nearest known name, else the list of them (empty if none)."""
+    from difflib import get_close_matches
+
+    names = sorted(set(known))
+    near = get_close_matches(name.lower(), [n.lower() for n in names], n=1, cutoff=0.6)
+    if near:
+        match = next(n for n in names if n.lower() == near[0])
+        return f"did you mean '{match}'?"
+    return f"known: {', '.join(names)}" if names else ""

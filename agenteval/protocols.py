@@ -1,0 +1,88 @@
+"""Every seam on one page. Built-ins come through the same doors as plugins."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple, Protocol, TypeAlias
+
+from agenteval.event import Event
+from agenteval.scenario import Sample, Scenario
+from agenteval.score import Check, Finding, Score, ScoreFailure
+from agenteval.trajectory import Message, ToolResult, Trajectory, Usage
+
+Emit: TypeAlias = Callable[[Event], None]
+"""A sink of events. It never blocks or awaits; one that fails is switched off and told once."""
+
+
+@dataclass(frozen=True)
+class AgentReply:
+    """What an agent answers. A Python agent may return one; any part may be left out.
+
+    ``text``: the final text. ``tool_calls``: calls for agenteval to resolve, in OpenAI's format.
+    ``messages``: the messages of this turn of an agent that ran its tools itself. ``usage``: a
+    ``Usage`` or a mapping in OpenAI's or our own words. ``extra``: unknown fields of the message,
+    echoed back to the same endpoint.
+    """
+
+    text: str | None = None
+    tool_calls: Sequence[Any] = ()
+    messages: Sequence[Message] = ()
+    usage: Usage | Mapping[str, Any] | None = None
+    latency_ms: float | None = None
+    extra: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class TurnTools:
+    """The tool world as an agent meets it during one turn.
+
+    ``schemas``: the declared tools (those with ``parameters``) in OpenAI's format. ``call`` resolves
+    and records a call; it never raises for an error of the tool. ``turn`` counts from 0.
+    """
+
+    turn: int
+    schemas: tuple[dict[str, Any], ...]
+    call: Callable[[str, Any], Awaitable[ToolResult]]
+
+
+class Agent(Protocol):
+    """The agent under test; one instance per sample, so that conversations share nothing.
+
+    Raises ``AgentError`` when the agent broke and ``InfrastructureError`` when something else did.
+    """
+
+    async def reply(self, messages: list[Message], tools: TurnTools) -> AgentReply: ...
+
+
+class AgentFactory(Protocol):
+    """Makes the agents of a run; may hold what they share (a connection pool)."""
+
+    def make(self, sample: Sample) -> Agent: ...
+
+    async def aclose(self) -> None: ...
+
+
+class UserMove(NamedTuple):
+    """The user's next message. ``done``: the conversation ends after its answer, or at once if
+    ``text`` is ``None`` (a simulated user that is done and says nothing more). ``script``: see ``Turn``."""
+
+    text: str | None
+    done: bool = False
+    script: int | None = None
+
+
+class User(Protocol):
+    async def next(self, trajectory: Trajectory) -> UserMove: ...
+
+
+class Scorer(Protocol):
+    """Anything that judges a conversation. ``scope`` is ``turn`` (called with each prefix; the last
+    turn is the one to judge) or ``conversation`` (called once, with ``stop`` set)."""
+
+    @property
+    def scope(self) -> str: ...
+
+    async def __call__(
+        self, scenario: Scenario, trajectory: Trajectory
+    ) -> Sequence[Check | Score | ScoreFailure | Finding]: ...

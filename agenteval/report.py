@@ -1,0 +1,335 @@
+"""Events in, a report out. Pure, and independent of the order of events between samples."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from math import ceil
+
+from agenteval.event import (
+    Event,
+    Notice,
+    RunFinished,
+    RunStarted,
+    SampleFinished,
+    SampleStarted,
+    Scored,
+    TurnFinished,
+)
+from agenteval.scenario import Category, SampleKey, Scenario
+from agenteval.score import Check, Finding, Score, ScoreFailure, ScoreItem
+from agenteval.trajectory import Stop, Trajectory, Turn, Usage
+
+
+@dataclass(frozen=True)
+class TurnReport:
+    """A turn and what was said of it. Findings are with the sample: they name their turn."""
+
+    turn: Turn
+    checks: tuple[Check, ...] = ()
+    scores: tuple[Score, ...] = ()
+    score_failures: tuple[ScoreFailure, ...] = ()
+
+
+@dataclass(frozen=True)
+class SampleReport:
+    """A sample: its turns (last the one that broke, if any) and the scores of the whole.
+
+    ``tool_accuracy`` (share of the expected tools that were called at least once),
+    ``output_correct`` (all keywords in the final answer; none expected: not empty) and
+    ``robustness_pass`` (no crash, an answer, every check in code held) are ``None`` where they do
+    not apply: not a test case, nothing expected, or a fault that is not the agent's.
+    """
+
+    key: SampleKey
+    turns: tuple[TurnReport, ...]
+    stop: Stop | None
+    checks: tuple[Check, ...]
+    scores: tuple[Score, ...]
+    score_failures: tuple[ScoreFailure, ...]
+    findings: tuple[Finding, ...]
+    trajectory: Trajectory
+    tool_accuracy: float | None = None
+    output_correct: bool | None = None
+    robustness_pass: bool | None = None
+
+    @property
+    def all_checks(self) -> tuple[Check, ...]:
+        """Those of each turn, then those of the whole."""
+        return tuple(check for turn in self.turns for check in turn.checks) + self.checks
+
+
+@dataclass(frozen=True)
+class Aggregate:
+    """A mean, and what it rests on: ``n`` values; ``missing`` could not be had."""
+
+    value: float | None
+    n: int
+    missing: int = 0
+
+
+@dataclass(frozen=True)
+class Spread:
+    """Mean, median and 95th percentile (nearest rank) of ``n`` values."""
+
+    mean: float
+    p50: float
+    p95: float
+    n: int
+
+
+@dataclass(frozen=True)
+class ScenarioReport:
+    """One scenario × agent. ``samples`` in the order of epochs; planned ones that never ran are
+    in ``missing``."""
+
+    scenario: Scenario
+    agent: str
+    samples: tuple[SampleReport, ...]
+    missing: tuple[SampleKey, ...] = ()
+    aggregates: Mapping[str, Aggregate] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Dimension:
+    """The numbers of one of the three dimensions, over the samples of its category."""
+
+    category: Category
+    samples: int
+    rates: Mapping[str, Aggregate]
+    spreads: Mapping[str, Spread]
+
+
+@dataclass(frozen=True)
+class Report:
+    """All that is known of a run. ``finished`` is ``None`` for one that was cut off."""
+
+    run: RunStarted
+    scenarios: tuple[ScenarioReport, ...]
+    dimensions: Mapping[str, tuple[Dimension, ...]]
+    """By agent."""
+    usage: Mapping[str, Usage]
+    """By role: agent, user, judge, dedup."""
+    notices: tuple[Notice, ...] = ()
+    finished: RunFinished | None = None
+
+    @property
+    def samples(self) -> tuple[SampleReport, ...]:
+        return tuple(sample for scenario in self.scenarios for sample in scenario.samples)
+
+
+class _SampleEvents:
+    """What has been told of one sample so far."""
+
+    def __init__(self) -> None:
+        self.turns: dict[int, Turn] = {}
+        self.items: dict[int | None, list[ScoreItem]] = {}
+        self.stop: Stop | None = None
+        self.unfinished: Turn | None = None
+
+
+def fold(events: Iterable[Event]) -> Report:
+    """The report of a run. Raises ``ValueError`` if the events hold no ``RunStarted``."""
+    run: RunStarted | None = None
+    finished: RunFinished | None = None
+    notices: list[Notice] = []
+    samples: dict[SampleKey, _SampleEvents] = {}
+    for event in events:
+        match event:
+            case RunStarted():
+                run = event
+            case RunFinished():
+                finished = event
+            case Notice():
+                notices.append(event)
+            case SampleStarted(key=key):
+                # A sample that is started anew (a resumed run) forgets what was cut off.
+                if key not in samples or samples[key].stop is None:
+                    samples[key] = _SampleEvents()
+            case TurnFinished(key=key, index=index, turn=turn):
+                samples[key].turns[index] = turn
+            case Scored(key=key, turn=turn_index, items=items):
+                samples[key].items.setdefault(turn_index, []).extend(items)
+            case SampleFinished(key=key):
+                samples[key].stop = event.stop
+                samples[key].unfinished = event.unfinished
+    if run is None:
+        raise ValueError("no run_started event: this is no journal of a run")
+    by_id = {scenario.id: scenario for scenario in run.scenarios}
+    reports = {key: _sample(key, by_id[key.scenario], told) for key, told in samples.items()}
+    scenarios = tuple(_scenarios(run, by_id, reports))
+    return Report(
+        run=run,
+        scenarios=scenarios,
+        dimensions=_dimensions(scenarios),
+        usage=_usage(reports.values()),
+        notices=tuple(notices),
+        finished=finished,
+    )
+
+
+def _of_kind(items: Iterable[ScoreItem], kind: type) -> tuple:  # type: ignore[type-arg]
+    return tuple(item for item in items if isinstance(item, kind))
+
+
+def _sample(key: SampleKey, scenario: Scenario, told: _SampleEvents) -> SampleReport:
+    turns = tuple(told.turns[index] for index in sorted(told.turns))
+    trajectory = Trajectory(turns=turns, stop=told.stop, unfinished=told.unfinished)
+    turn_reports = []
+    for index, turn in enumerate(trajectory.all_turns):
+        items = told.items.get(index, [])
+        turn_reports.append(
+            TurnReport(turn, _of_kind(items, Check), _of_kind(items, Score), _of_kind(items, ScoreFailure))
+        )
+    whole = told.items.get(None, [])
+    findings = sorted(
+        (item for items in told.items.values() for item in items if isinstance(item, Finding)),
+        key=lambda f: (f.turn is None, f.turn or 0, f.call or 0, f.metric, f.detector),
+    )
+    sample = SampleReport(
+        key=key,
+        turns=tuple(turn_reports),
+        stop=told.stop,
+        checks=_of_kind(whole, Check),
+        scores=_of_kind(whole, Score),
+        score_failures=_of_kind(whole, ScoreFailure),
+        findings=tuple(findings),
+        trajectory=trajectory,
+    )
+    return _with_case_values(sample, scenario)
+
+
+def _with_case_values(sample: SampleReport, scenario: Scenario) -> SampleReport:
+    from dataclasses import replace
+
+    fault = sample.stop.fault if sample.stop else "interrupted"
+    if scenario.case is None or fault not in (None, "agent"):
+        return sample
+    called = {call.name for call in sample.trajectory.tool_calls}
+    expected = scenario.case.expected_tools
+    answered = fault is None and bool(sample.trajectory.turns and sample.trajectory.turns[-1].answer.strip())
+    outputs = [check.passed for check in sample.all_checks if check.name == "output.contains"]
+    return replace(
+        sample,
+        tool_accuracy=sum(name in called for name in expected) / len(expected) if expected else None,
+        output_correct=answered and all(outputs),
+        robustness_pass=fault is None and all(check.passed is not False for check in sample.all_checks),
+    )
+
+
+def _scenarios(
+    run: RunStarted, by_id: Mapping[str, Scenario], reports: Mapping[SampleKey, SampleReport]
+) -> Iterable[ScenarioReport]:
+    groups: dict[tuple[str, str], list[SampleKey]] = {}
+    for key in run.samples:
+        groups.setdefault((key.scenario, key.agent), []).append(key)
+    for (scenario_id, agent), keys in groups.items():
+        samples = tuple(reports[key] for key in keys if key in reports)
+        yield ScenarioReport(
+            scenario=by_id[scenario_id],
+            agent=agent,
+            samples=samples,
+            missing=tuple(key for key in keys if key not in reports),
+            aggregates=_aggregates(samples),
+        )
+
+
+def mean_of(values: Sequence[float | bool | None]) -> Aggregate:
+    """The mean of what is there; what is ``None`` is not counted, neither as a value nor as missing."""
+    known = [float(value) for value in values if value is not None]
+    return Aggregate(sum(known) / len(known) if known else None, len(known))
+
+
+def _aggregates(samples: Sequence[SampleReport]) -> dict[str, Aggregate]:
+    """Means over all turns of all samples by metric; label metrics: the share of ``no failure``."""
+    values: dict[str, list[float]] = {}
+    missing: dict[str, int] = {}
+    for sample in samples:
+        for turn in sample.turns:
+            for score in turn.scores:
+                values.setdefault(score.metric, []).append(_numeric(score))
+            for failure in turn.score_failures:
+                missing[failure.metric] = missing.get(failure.metric, 0) + 1
+        for score in sample.scores:
+            values.setdefault(score.metric, []).append(_numeric(score))
+        for failure in sample.score_failures:
+            missing[failure.metric] = missing.get(failure.metric, 0) + 1
+    aggregates = {}
+    for metric in sorted(values.keys() | missing.keys()):
+        known = values.get(metric, [])
+        aggregates[metric] = Aggregate(
+            sum(known) / len(known) if known else None, len(known), missing.get(metric, 0)
+        )
+    for name in ("tool_accuracy", "output_correct", "robustness_pass"):
+        aggregate = mean_of([getattr(sample, name) for sample in samples])
+        if aggregate.n:
+            aggregates[name] = aggregate
+    return aggregates
+
+
+def _numeric(score: Score) -> float:
+    if score.value is not None:
+        return score.value
+    return 1.0 if score.label == "no failure" else 0.0
+
+
+def spread_of(values: Sequence[float]) -> Spread:
+    """Mean and nearest-rank percentiles. ``values`` must not be empty."""
+    ordered = sorted(values)
+
+    def rank(share: float) -> float:
+        return ordered[max(0, ceil(share * len(ordered)) - 1)]
+
+    return Spread(sum(ordered) / len(ordered), rank(0.5), rank(0.95), len(ordered))
+
+
+_SPREADS: dict[str, Callable[[Trajectory], float]] = {
+    "steps": lambda t: t.steps,
+    "tool_calls": lambda t: len(t.tool_calls),
+    "input_tokens": lambda t: t.usage.input_tokens,
+    "output_tokens": lambda t: t.usage.output_tokens,
+    "latency_ms": lambda t: t.latency_ms,
+}
+
+
+def _dimensions(scenarios: Sequence[ScenarioReport]) -> dict[str, tuple[Dimension, ...]]:
+    result: dict[str, tuple[Dimension, ...]] = {}
+    for agent in dict.fromkeys(scenario.agent for scenario in scenarios):
+        rows = []
+        for category in Category:
+            samples = [
+                sample
+                for scenario in scenarios
+                if scenario.agent == agent and scenario.scenario.category is category
+                for sample in scenario.samples
+            ]
+            if samples:
+                rows.append(_dimension(category, samples))
+        result[agent] = tuple(rows)
+    return result
+
+
+def _dimension(category: Category, samples: Sequence[SampleReport]) -> Dimension:
+    finished = [s for s in samples if s.stop is not None and s.stop.fault in (None, "agent")]
+    held = [
+        s.stop is not None
+        and s.stop.fault is None
+        and all(check.passed is not False for check in s.all_checks)
+        for s in finished
+    ]
+    rates = {
+        "tool_accuracy": mean_of([s.tool_accuracy for s in finished]),
+        "task_completion": mean_of([s.output_correct for s in finished]),
+        "checks_passed": mean_of(held),
+        "robustness_pass": mean_of([s.robustness_pass for s in finished]),
+    }
+    answered = [s.trajectory for s in finished if s.stop is not None and s.stop.fault is None]
+    spreads = {name: spread_of([of(t) for t in answered]) for name, of in _SPREADS.items() if answered}
+    return Dimension(category, len(samples), {k: v for k, v in rates.items() if v.n}, spreads)
+
+
+def _usage(samples: Iterable[SampleReport]) -> dict[str, Usage]:
+    agent = Usage()
+    for sample in samples:
+        agent = agent + sample.trajectory.usage
+    return {"agent": agent}

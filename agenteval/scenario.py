@@ -1,0 +1,296 @@
+"""What an author writes: persona, goal, turns, the tool world, expectations; and what is run of it."""
+
+from __future__ import annotations
+
+import re
+from enum import StrEnum
+from hashlib import blake2b
+from typing import Annotated, Any, Literal, TypeAlias
+
+from pydantic import BeforeValidator, Field, field_validator, model_validator
+
+from agenteval.trajectory import Turn
+from agenteval.value import Value
+
+
+def _text(value: Any) -> Any:
+    """YAML reads ``25`` as a number and ``true`` as a truth value; where text is asked for, the
+    author meant the text."""
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, int | float):
+        return str(value)
+    return value
+
+
+def _texts(value: Any) -> Any:
+    """One text stands for a list of one."""
+    value = _text(value)
+    if isinstance(value, str):
+        return (value,)
+    if isinstance(value, list | tuple):
+        return tuple(_text(item) for item in value)
+    return value
+
+
+Text: TypeAlias = Annotated[str, BeforeValidator(_text)]
+Texts: TypeAlias = Annotated[tuple[str, ...], BeforeValidator(_texts)]
+
+
+class Category(StrEnum):
+    """The dimension whose table a scenario is in."""
+
+    CAPABILITY = "capability"
+    EFFICIENCY = "efficiency"
+    ROBUSTNESS = "robustness"
+
+
+class ArgsMatch(StrEnum):
+    EXACT = "exact"
+    PARTIAL = "partial"
+    IGNORE = "ignore"
+
+
+class MatchMode(StrEnum):
+    """How expected and actual tool calls are compared; see ``agenteval.scorers.tool_calls``."""
+
+    STRICT = "strict"
+    UNORDERED = "unordered"
+    IN_ORDER = "in_order"
+    CONTAINS = "contains"
+    WITHIN = "within"
+
+
+class ExpectedCall(Value):
+    """A tool call that is expected or forbidden. Without ``args`` any arguments will do."""
+
+    name: str
+    args: dict[str, Any] | None = None
+    args_match: ArgsMatch | None = None
+
+    @property
+    def mode(self) -> ArgsMatch:
+        if self.args is None:
+            return ArgsMatch.IGNORE
+        return self.args_match or ArgsMatch.EXACT
+
+    @model_validator(mode="after")
+    def _args_go_with_args_match(self) -> ExpectedCall:
+        if self.args is None and self.args_match in (ArgsMatch.EXACT, ArgsMatch.PARTIAL):
+            raise ValueError(f"args_match: {self.args_match} without args; add args or drop args_match")
+        return self
+
+
+class ToolCallsExpectation(Value):
+    match: MatchMode = MatchMode.CONTAINS
+    calls: tuple[ExpectedCall, ...] | None = None
+    forbidden: tuple[ExpectedCall, ...] = ()
+
+    @model_validator(mode="after")
+    def _says_something(self) -> ToolCallsExpectation:
+        open_modes = (MatchMode.CONTAINS, MatchMode.IN_ORDER)
+        if not self.forbidden and (self.calls is None or (not self.calls and self.match in open_modes)):
+            raise ValueError(
+                f"checks nothing: no call is expected ({self.match}) and none forbidden; add calls or"
+                " forbidden (to allow no call at all: match: strict, calls: [])"
+            )
+        return self
+
+
+class OutputExpectation(Value):
+    contains: Texts = ()
+    not_contains: Texts = ()
+    matches: Texts | None = None
+
+    @field_validator("contains", "not_contains")
+    @classmethod
+    def _no_empty_needle(cls, value: tuple[str, ...]) -> tuple[str, ...]:
+        if any(not needle.strip() for needle in value):
+            raise ValueError("an empty text is in every answer; write the text that is meant")
+        return value
+
+    @field_validator("matches")
+    @classmethod
+    def _compiles(cls, value: tuple[str, ...] | None) -> tuple[str, ...] | None:
+        for pattern in value or ():
+            try:
+                re.compile(pattern)
+            except re.error as error:
+                raise ValueError(f"not a regular expression: {error}") from None
+        return value
+
+
+class Limits(Value):
+    """Upper bounds, of the whole conversation or (at a turn) of that turn; the agent's side only."""
+
+    steps: Annotated[int, Field(ge=0)] | None = None
+    tool_calls: Annotated[int, Field(ge=0)] | None = None
+    tokens: Annotated[int, Field(ge=0)] | None = None
+    latency_ms: Annotated[float, Field(ge=0)] | None = None
+
+
+class Expectation(Value):
+    tool_calls: ToolCallsExpectation | None = None
+    output: OutputExpectation | None = None
+    criteria: Texts = ()
+    limits: Limits | None = None
+    allow_empty: bool | None = None
+
+    @property
+    def is_vacuous(self) -> bool:
+        output, limits = self.output, self.limits
+        return not (
+            self.tool_calls
+            or self.criteria
+            or (output and (output.contains or output.not_contains or output.matches))
+            or (limits and any(value is not None for value in dict(limits).values()))
+        )
+
+
+class ScriptedTurn(Value):
+    """A turn whose user message is written down."""
+
+    user: Text
+    expect: Expectation = Expectation()
+
+
+class SimulatedTurns(Value):
+    """A stretch of at most ``simulate`` turns by the simulated user."""
+
+    simulate: Annotated[int, Field(ge=1)]
+
+
+class ToolStep(Value):
+    """One answer of a mocked tool: ``returns`` any value, or ``error`` a message."""
+
+    returns: Any = None
+    error: Text | None = None
+
+    @model_validator(mode="after")
+    def _one_of(self) -> ToolStep:
+        if ("returns" in self.model_fields_set) == ("error" in self.model_fields_set):
+            raise ValueError("needs either returns or error")
+        return self
+
+
+class Tool(Value):
+    """A tool of the scenario's world: what the agent sees of it, and how it answers.
+
+    At most one of ``returns``, ``error``, ``sequence`` and ``python`` says how it answers; none of
+    them is an error unless ``unmocked_tools`` says what is to happen.
+    """
+
+    description: str | None = None
+    parameters: dict[str, Any] | None = None
+    returns: Any = None
+    error: Text | None = None
+    sequence: Annotated[tuple[ToolStep, ...], Field(min_length=1)] | None = None
+    python: str | None = None
+    base: str = ""  # the scenario file's folder; set by the loader, `python` paths start there
+
+    @model_validator(mode="after")
+    def _one_answer(self) -> Tool:
+        given = [k for k in ("returns", "error", "sequence", "python") if k in self.model_fields_set]
+        if len(given) > 1:
+            raise ValueError(f"says twice how it answers: {' and '.join(given)}; keep one")
+        return self
+
+    @property
+    def is_mocked(self) -> bool:
+        return bool(self.model_fields_set & {"returns", "error", "sequence", "python"})
+
+
+class ThresholdRule(Value):
+    at_least: float
+
+
+Thresholds: TypeAlias = dict[str, float | ThresholdRule | None]
+
+
+class CaseSpec(Value):
+    """What the short form asked for; the same is in the scenario's expectations."""
+
+    expected_tools: tuple[str, ...] = ()
+    expected_output_contains: Texts = ()
+
+
+class ScenarioFields(Value):
+    """The keys that scenarios and test cases share."""
+
+    id: Annotated[str, BeforeValidator(_text)] = ""
+    name: Annotated[str, BeforeValidator(_text)] = ""
+    category: Category = Category.CAPABILITY
+    tags: Texts = ()
+    agent: str | None = None
+    profile: Text = ""
+    goal: Text = ""
+    knowledge: Texts = ()
+    facts: Texts = ()
+    beliefs: Texts = ()
+    tools: dict[str, Tool] = {}
+    expect: Expectation = Expectation()
+    epochs: Annotated[int, Field(ge=1)] | None = None
+    max_turns: Annotated[int, Field(ge=1)] | None = None
+    thresholds: Thresholds = {}
+    checks: Literal["none"] | None = None
+
+
+class Scenario(ScenarioFields):
+    """One scenario. ``turns`` is ``None`` for a wholly simulated conversation.
+
+    ``source`` is its place (``path:line``) and ``lines`` maps the dotted path of what it says
+    (``expect.output.contains``, ``turns.1.expect.tool_calls``, ``thresholds.helpfulness``) to a line.
+    """
+
+    turns: tuple[ScriptedTurn | SimulatedTurns, ...] | None = None
+    case: CaseSpec | None = None
+    source: str = ""
+    lines: dict[str, int] = {}
+
+    @property
+    def is_scripted(self) -> bool:
+        """Whether every user message is written down."""
+        return self.turns is not None and all(isinstance(turn, ScriptedTurn) for turn in self.turns)
+
+    def where(self, path: str = "") -> str:
+        """``file:line`` of what ``path`` (or its nearest parent) was written as."""
+        file = self.source.rsplit(":", 1)[0]
+        while path:
+            if path in self.lines:
+                return f"{file}:{self.lines[path]}"
+            path = path.rpartition(".")[0]
+        return self.source
+
+    def turn_expectation(self, turn: Turn) -> Expectation | None:
+        """What is expected of ``turn``; ``None`` for a simulated one."""
+        if self.turns is None or turn.script is None:
+            return None
+        entry = self.turns[turn.script]
+        return entry.expect if isinstance(entry, ScriptedTurn) else None
+
+
+class SampleKey(Value):
+    """The only identity in the system: ``scenario × agent × variant × epoch``."""
+
+    scenario: str
+    agent: str
+    epoch: int = 0
+    variant: str = ""
+
+    def __str__(self) -> str:
+        variant = f" [{self.variant}]" if self.variant else ""
+        return f"{self.scenario}{variant} · {self.agent} · epoch {self.epoch + 1}"
+
+
+class Sample(Value):
+    """One unit of execution."""
+
+    key: SampleKey
+    scenario: Scenario
+    seed: int = 0
+
+
+def sample_seed(run_seed: int, key: SampleKey) -> int:
+    """A seed of 63 bits that depends on the run's seed and the sample's identity alone."""
+    text = f"{run_seed}\0{key.scenario}\0{key.agent}\0{key.variant}\0{key.epoch}"
+    return int.from_bytes(blake2b(text.encode(), digest_size=8).digest()) >> 1

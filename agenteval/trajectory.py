@@ -1,0 +1,201 @@
+"""What happened in a conversation: messages, tool calls, steps, turns.
+
+Values only. They carry no identity (that is ``SampleKey``), no storage and no display.
+"""
+
+from __future__ import annotations
+
+import json
+from enum import StrEnum
+from typing import Any, TypeAlias
+
+from agenteval.value import Value
+
+Message: TypeAlias = dict[str, Any]
+"""A chat message in OpenAI's format."""
+
+
+class Usage(Value):
+    """Tokens and calls. ``cached_tokens`` are part of ``input_tokens``; ``cost`` is ``None`` while
+    the price is unknown; ``estimated`` is true if any part was not reported by a provider."""
+
+    calls: int = 0
+    input_tokens: int = 0
+    output_tokens: int = 0
+    cached_tokens: int = 0
+    estimated: bool = False
+    cost: float | None = None
+
+    @property
+    def tokens(self) -> int:
+        return self.input_tokens + self.output_tokens
+
+    def __add__(self, other: Usage) -> Usage:
+        if not other.calls and not other.tokens:
+            return self
+        if not self.calls and not self.tokens:
+            return other
+        known = self.cost is not None and other.cost is not None
+        return Usage(
+            calls=self.calls + other.calls,
+            input_tokens=self.input_tokens + other.input_tokens,
+            output_tokens=self.output_tokens + other.output_tokens,
+            cached_tokens=self.cached_tokens + other.cached_tokens,
+            estimated=self.estimated or other.estimated,
+            cost=(self.cost or 0.0) + (other.cost or 0.0) if known else None,
+        )
+
+
+class ToolResult(Value):
+    """What a tool gave back. ``value`` is any JSON value; an error is ``{"error": message}``."""
+
+    value: Any = None
+    is_error: bool = False
+
+    @property
+    def text(self) -> str:
+        """As it reaches the agent: a string as it is, all else as JSON."""
+        if isinstance(self.value, str):
+            return self.value
+        return json.dumps(self.value, ensure_ascii=False)
+
+
+class ToolCall(Value):
+    """One call of a tool by the agent.
+
+    ``args`` is ``None`` when the arguments could not be read as a JSON object; ``raw_args`` then
+    keeps what the agent sent. ``observed``: the agent ran the tool itself and told us. ``extra``
+    keeps fields that we do not know, since some providers want them echoed back.
+    """
+
+    name: str
+    args: dict[str, Any] | None
+    id: str = ""
+    raw_args: str | None = None
+    observed: bool = False
+    result: ToolResult | None = None
+    extra: dict[str, Any] = {}
+
+
+class Step(Value):
+    """One reply of the agent: its text, the tools that it called at the same time, the cost."""
+
+    text: str | None = None
+    tool_calls: tuple[ToolCall, ...] = ()
+    latency_ms: float = 0.0
+    usage: Usage = Usage()
+    extra: dict[str, Any] = {}
+
+
+class Turn(Value):
+    """One user message and all that the agent did until its final text.
+
+    ``latency_ms`` is the time from the user's message to the final text, tools included, waiting
+    for a free slot excluded. ``error`` is set on a turn that the agent or the network broke off.
+    ``script`` is the entry of the scenario's ``turns`` that the message comes from; ``None``: the
+    simulated user said it.
+    """
+
+    user: str
+    steps: tuple[Step, ...] = ()
+    latency_ms: float = 0.0
+    error: str | None = None
+    script: int | None = None
+
+    @property
+    def answer(self) -> str:
+        """The final text: that of the last step, empty if there is none."""
+        return (self.steps[-1].text or "") if self.steps else ""
+
+    @property
+    def tool_calls(self) -> tuple[ToolCall, ...]:
+        return tuple(call for step in self.steps for call in step.tool_calls)
+
+    @property
+    def usage(self) -> Usage:
+        total = Usage()
+        for step in self.steps:
+            total = total + step.usage
+        return total
+
+
+class StopReason(StrEnum):
+    """Why a conversation ended."""
+
+    SCRIPT_DONE = "script_done"
+    """Every scripted turn was answered."""
+    USER_DONE = "user_done"
+    """The simulated user said that it was done."""
+    MAX_TURNS = "max_turns"
+    AGENT_ERROR = "agent_error"
+    """The agent raised, answered with an error status, or with something unreadable."""
+    AGENT_TIMEOUT = "agent_timeout"
+    TOOL_LOOP = "tool_loop"
+    INFRASTRUCTURE = "infrastructure"
+    """A fault that is not the agent's."""
+    SIMULATOR = "simulator"
+    """The simulated user did not behave as a user."""
+    AUTHOR_ERROR = "author_error"
+    """A mock broke, or an undeclared tool was called where no tool is declared."""
+    BUDGET = "budget"
+    INTERRUPTED = "interrupted"
+
+
+class Stop(Value):
+    """Why a conversation ended, in a word and (for faults) in a sentence."""
+
+    reason: StopReason
+    detail: str = ""
+
+    @property
+    def fault(self) -> str | None:
+        """Whose fault ended it: ``agent``, ``infrastructure``, ``simulator``, ``author``, or ``None``."""
+        match self.reason:
+            case StopReason.AGENT_ERROR | StopReason.AGENT_TIMEOUT | StopReason.TOOL_LOOP:
+                return "agent"
+            case StopReason.INFRASTRUCTURE:
+                return "infrastructure"
+            case StopReason.SIMULATOR:
+                return "simulator"
+            case StopReason.AUTHOR_ERROR:
+                return "author"
+            case StopReason.BUDGET | StopReason.INTERRUPTED:
+                return str(self.reason)
+            case _:
+                return None
+
+
+class Trajectory(Value):
+    """The turns so far. A *prefix* has no ``stop`` yet; ``unfinished`` is the turn that broke."""
+
+    turns: tuple[Turn, ...] = ()
+    stop: Stop | None = None
+    unfinished: Turn | None = None
+
+    @property
+    def all_turns(self) -> tuple[Turn, ...]:
+        """The finished turns and, last, the one that broke."""
+        return (*self.turns, self.unfinished) if self.unfinished else self.turns
+
+    @property
+    def tool_calls(self) -> tuple[ToolCall, ...]:
+        return tuple(call for turn in self.all_turns for call in turn.tool_calls)
+
+    @property
+    def usage(self) -> Usage:
+        total = Usage()
+        for turn in self.all_turns:
+            total = total + turn.usage
+        return total
+
+    @property
+    def steps(self) -> int:
+        return sum(len(turn.steps) for turn in self.all_turns)
+
+    @property
+    def latency_ms(self) -> float:
+        return sum(turn.latency_ms for turn in self.all_turns)
+
+    @property
+    def tokens(self) -> int:
+        return self.usage.tokens
