@@ -7,7 +7,8 @@
     │  └─ NothingSelectedError exit 5    the filters left no scenario
     ├─ AgentError              a result  the agent under test broke; the sample fails
     └─ InfrastructureError     exit 3    us, the network or a provider; the sample is inconclusive
-       └─ SimulatorError                 the simulated user was no user; the sample is inconclusive
+       ├─ SimulatorError                 the simulated user was no user; the sample is inconclusive
+       └─ UnreadableReplyError           a model's answer had not the asked shape; carries the raw text
 
 ``ToolError`` stands apart: a mock raises it to hand the agent an error result.
 """
@@ -32,6 +33,12 @@ class Place(NamedTuple):
             if self.column:
                 parts.append(str(self.column))
         return ":".join(parts)
+
+
+def place_of(where: str) -> Place:
+    """``file:line`` read back into a ``Place``."""
+    path, _, line = where.rpartition(":")
+    return Place(path, int(line)) if line.isdigit() else Place(where)
 
 
 class Problem(NamedTuple):
@@ -86,7 +93,20 @@ class InfrastructureError(AgentevalError):
 
 
 class SimulatorError(InfrastructureError):
-    """The simulated user did not behave as a user, twice: its sample is inconclusive."""
+    """The simulated user did not behave as a user, twice: its sample is inconclusive. ``said`` is the
+    message that was refused."""
+
+    def __init__(self, message: str, *, said: str = "") -> None:
+        self.said = said
+        super().__init__(message)
+
+
+class UnreadableReplyError(InfrastructureError):
+    """A model answered, and what it said cannot be used. ``raw`` is the beginning of it."""
+
+    def __init__(self, message: str, *, raw: str = "") -> None:
+        self.raw = raw
+        super().__init__(message)
 
 
 class ToolError(Exception):

@@ -6,10 +6,12 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple, Protocol, TypeAlias
 
+from pydantic import BaseModel
+
 from agenteval.event import Event
 from agenteval.scenario import Sample, Scenario
 from agenteval.score import Check, Finding, Score, ScoreFailure
-from agenteval.trajectory import Message, ToolResult, Trajectory, Usage
+from agenteval.trajectory import Message, StopReason, ToolResult, Trajectory, Usage
 
 Emit: TypeAlias = Callable[[Event], None]
 """A sink of events. It never blocks or awaits; one that fails is switched off and told once."""
@@ -64,12 +66,19 @@ class AgentFactory(Protocol):
 
 
 class UserMove(NamedTuple):
-    """The user's next message. ``done``: the conversation ends after its answer, or at once if
-    ``text`` is ``None`` (a simulated user that is done and says nothing more). ``script``: see ``Turn``."""
+    """The user's next message.
+
+    ``stop``: why the conversation ends, after the answer to this message; at once if ``text`` is
+    ``None``. ``script``: see ``Turn``. ``usage`` and ``model``: of a simulated user; ``fault``: what was
+    wrong with its first attempt at this message.
+    """
 
     text: str | None
-    done: bool = False
+    stop: StopReason | None = None
     script: int | None = None
+    usage: Usage = Usage()
+    model: str = ""
+    fault: str = ""
 
 
 class User(Protocol):
@@ -86,3 +95,45 @@ class Scorer(Protocol):
     async def __call__(
         self, scenario: Scenario, trajectory: Trajectory
     ) -> Sequence[Check | Score | ScoreFailure | Finding]: ...
+
+
+@dataclass(frozen=True)
+class Subject:
+    """What a model call is about; the scripted model chooses its reply by it. ``turn`` counts from 0;
+    ``text`` is the agent's latest answer (for ``dedup``: the findings)."""
+
+    scenario: str = ""
+    turn: int | None = None
+    metric: str = ""
+    text: str = ""
+    epoch: int = 0
+
+
+@dataclass(frozen=True)
+class ModelRequest:
+    """One question to one of agenteval's own models. ``role``: user, judge or dedup. ``reply`` is the
+    shape of the answer; its JSON Schema is sent along, and the answer is checked against it."""
+
+    role: str
+    system: str
+    prompt: str
+    reply: type[BaseModel]
+    subject: Subject = field(default_factory=Subject)
+
+
+class ModelReply(NamedTuple):
+    """An answer of the asked shape. ``model`` names who gave it; ``scripted``: no language model did."""
+
+    value: BaseModel
+    usage: Usage
+    model: str
+    scripted: bool = False
+
+
+class ChatModel(Protocol):
+    """Raises ``UnreadableReplyError`` (with the raw text) when no answer of the asked shape could be
+    had, and ``InfrastructureError`` when none at all."""
+
+    async def complete(self, request: ModelRequest) -> ModelReply: ...
+
+    async def aclose(self) -> None: ...

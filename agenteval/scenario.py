@@ -5,9 +5,10 @@ from __future__ import annotations
 import re
 from enum import StrEnum
 from hashlib import blake2b
-from typing import Annotated, Any, Literal, TypeAlias
+from typing import Annotated, Any, ClassVar, Literal, TypeAlias
 
-from pydantic import BeforeValidator, Field, field_validator, model_validator
+from pydantic import BeforeValidator, Discriminator, Field, Tag, field_validator, model_validator
+from pydantic_core import PydanticCustomError
 
 from agenteval.trajectory import Turn
 from agenteval.value import Value
@@ -33,8 +34,17 @@ def _texts(value: Any) -> Any:
     return value
 
 
+def _number(value: Any) -> Any:
+    """``true`` is no number, although Python would count it as one."""
+    if isinstance(value, bool):
+        raise PydanticCustomError("number_type", "a truth value is no number")
+    return value
+
+
 Text: TypeAlias = Annotated[str, BeforeValidator(_text)]
 Texts: TypeAlias = Annotated[tuple[str, ...], BeforeValidator(_texts)]
+Count: TypeAlias = Annotated[int, BeforeValidator(_number)]
+Number: TypeAlias = Annotated[float, BeforeValidator(_number), Field(allow_inf_nan=False)]
 
 
 class Category(StrEnum):
@@ -97,6 +107,12 @@ class ToolCallsExpectation(Value):
         return self
 
 
+def _no_empty_needle(value: tuple[str, ...]) -> tuple[str, ...]:
+    if any(not needle.strip() for needle in value):
+        raise ValueError("an empty text is in every answer; write the text that is meant")
+    return value
+
+
 class OutputExpectation(Value):
     contains: Texts = ()
     not_contains: Texts = ()
@@ -105,9 +121,7 @@ class OutputExpectation(Value):
     @field_validator("contains", "not_contains")
     @classmethod
     def _no_empty_needle(cls, value: tuple[str, ...]) -> tuple[str, ...]:
-        if any(not needle.strip() for needle in value):
-            raise ValueError("an empty text is in every answer; write the text that is meant")
-        return value
+        return _no_empty_needle(value)
 
     @field_validator("matches")
     @classmethod
@@ -123,10 +137,10 @@ class OutputExpectation(Value):
 class Limits(Value):
     """Upper bounds, of the whole conversation or (at a turn) of that turn; the agent's side only."""
 
-    steps: Annotated[int, Field(ge=0)] | None = None
-    tool_calls: Annotated[int, Field(ge=0)] | None = None
-    tokens: Annotated[int, Field(ge=0)] | None = None
-    latency_ms: Annotated[float, Field(ge=0)] | None = None
+    steps: Annotated[Count, Field(ge=0)] | None = None
+    tool_calls: Annotated[Count, Field(ge=0)] | None = None
+    tokens: Annotated[Count, Field(ge=0)] | None = None
+    latency_ms: Annotated[Number, Field(ge=0)] | None = None
 
 
 class Expectation(Value):
@@ -153,11 +167,30 @@ class ScriptedTurn(Value):
     user: Text
     expect: Expectation = Expectation()
 
+    SHORT_FORM: ClassVar[str] = "a text"
+
 
 class SimulatedTurns(Value):
     """A stretch of at most ``simulate`` turns by the simulated user."""
 
-    simulate: Annotated[int, Field(ge=1)]
+    simulate: Annotated[Count, Field(ge=1)]
+
+
+def _turn(value: Any) -> Any:
+    """A text alone is what the user says."""
+    return {"user": value} if isinstance(value, str | int | float) else value
+
+
+def _turn_kind(value: Any) -> str:
+    simulated = "simulate" in value if isinstance(value, dict) else isinstance(value, SimulatedTurns)
+    return "simulated" if simulated else "scripted"
+
+
+TurnEntry: TypeAlias = Annotated[
+    Annotated[ScriptedTurn, Tag("scripted")] | Annotated[SimulatedTurns, Tag("simulated")],
+    Discriminator(_turn_kind),
+    BeforeValidator(_turn),
+]
 
 
 class ToolStep(Value):
@@ -188,6 +221,8 @@ class Tool(Value):
     python: str | None = None
     base: str = ""  # the scenario file's folder; set by the loader, `python` paths start there
 
+    INTERNAL: ClassVar[frozenset[str]] = frozenset({"base"})
+
     @model_validator(mode="after")
     def _one_answer(self) -> Tool:
         given = [k for k in ("returns", "error", "sequence", "python") if k in self.model_fields_set]
@@ -201,17 +236,31 @@ class Tool(Value):
 
 
 class ThresholdRule(Value):
-    at_least: float
+    at_least: Number
 
 
-Thresholds: TypeAlias = dict[str, float | ThresholdRule | None]
+def _threshold_kind(value: Any) -> str:
+    return "rule" if isinstance(value, dict | ThresholdRule) else "number"
+
+
+ThresholdEntry: TypeAlias = Annotated[
+    Annotated[Number, Tag("number")] | Annotated[ThresholdRule, Tag("rule")],
+    Discriminator(_threshold_kind),
+]
+Thresholds: TypeAlias = dict[str, ThresholdEntry | None]
 
 
 class CaseSpec(Value):
-    """What the short form asked for; the same is in the scenario's expectations."""
+    """What the short form asked for. It is kept apart from the scenario's expectations: the scorers
+    of the three dimensions read it here."""
 
-    expected_tools: tuple[str, ...] = ()
+    expected_tools: Texts = ()
     expected_output_contains: Texts = ()
+
+    @field_validator("expected_output_contains")
+    @classmethod
+    def _no_empty_needle(cls, value: tuple[str, ...]) -> tuple[str, ...]:
+        return _no_empty_needle(value)
 
 
 class ScenarioFields(Value):
@@ -229,8 +278,8 @@ class ScenarioFields(Value):
     beliefs: Texts = ()
     tools: dict[str, Tool] = {}
     expect: Expectation = Expectation()
-    epochs: Annotated[int, Field(ge=1)] | None = None
-    max_turns: Annotated[int, Field(ge=1)] | None = None
+    epochs: Annotated[Count, Field(ge=1)] | None = None
+    max_turns: Annotated[Count, Field(ge=1)] | None = None
     thresholds: Thresholds = {}
     checks: Literal["none"] | None = None
 
@@ -242,10 +291,12 @@ class Scenario(ScenarioFields):
     (``expect.output.contains``, ``turns.1.expect.tool_calls``, ``thresholds.helpfulness``) to a line.
     """
 
-    turns: tuple[ScriptedTurn | SimulatedTurns, ...] | None = None
+    turns: tuple[TurnEntry, ...] | None = None
     case: CaseSpec | None = None
     source: str = ""
     lines: dict[str, int] = {}
+
+    INTERNAL: ClassVar[frozenset[str]] = frozenset({"case", "source", "lines"})
 
     @property
     def is_scripted(self) -> bool:

@@ -93,7 +93,8 @@ class Turn(Value):
     ``latency_ms`` is the time from the user's message to the final text, tools included, waiting
     for a free slot excluded. ``error`` is set on a turn that the agent or the network broke off.
     ``script`` is the entry of the scenario's ``turns`` that the message comes from; ``None``: the
-    simulated user said it.
+    simulated user said it. Then ``user_model`` and ``user_usage`` tell of that model, and
+    ``user_fault`` what was wrong with its first attempt (empty: nothing).
     """
 
     user: str
@@ -101,6 +102,9 @@ class Turn(Value):
     latency_ms: float = 0.0
     error: str | None = None
     script: int | None = None
+    user_model: str = ""
+    user_usage: Usage = Usage()
+    user_fault: str = ""
 
     @property
     def answer(self) -> str:

@@ -1,0 +1,1 @@
+"""Adapters to agents under test, blind to each other."""

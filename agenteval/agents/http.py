@@ -1,0 +1,261 @@
+"""An agent behind a URL that speaks OpenAI's chat completions, streamed or not."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from agenteval import chat
+from agenteval.agents.completion import Unreadable, assemble, parse_object
+from agenteval.config import AgentConfig
+from agenteval.errors import AgentError, AuthorError, Problem
+from agenteval.http_faults import is_web_address, quote, without_query
+from agenteval.protocols import AgentReply, TurnTools
+from agenteval.scenario import Sample
+from agenteval.trajectory import Message
+from agenteval.transport import HttpReply, Transport
+
+_KNOWN_FIELDS = frozenset({"role", "content", "tool_calls", "function_call", "refusal"})
+_QUOTED = 200
+_SECRET_HEADER = re.compile(r"auth|key|token|secret|cookie|password", re.IGNORECASE)
+_SURROGATE = re.compile("[\ud800-\udfff]")
+
+
+class HttpAgents:
+    """The agents of a run at one endpoint. Raises ``AuthorError`` for a configuration that cannot work.
+
+    ``secrets``: texts that no error message may show. What headers such as ``Authorization`` hold is
+    added to them.
+    """
+
+    def __init__(self, config: AgentConfig, *, transport: Transport, secrets: Sequence[str] = ()) -> None:
+        problems = tuple(_problems(config))
+        if problems:
+            raise AuthorError(*problems)
+        self._config = config
+        self._transport = transport
+        self._headers = _sendable(config.headers)
+        self._secrets = (*secrets, *_header_secrets(self._headers))
+
+    def make(self, sample: Sample) -> HttpAgent:
+        """The agent of one sample. It remembers nothing: each request carries the conversation."""
+        return HttpAgent(
+            self._config, transport=self._transport, headers=self._headers, secrets=self._secrets
+        )
+
+    async def aclose(self) -> None:
+        """Nothing to close: the transport may serve others too, and whoever made it closes it."""
+
+
+class HttpAgent:
+    """The agent under test, as one conversation meets it."""
+
+    def __init__(
+        self,
+        config: AgentConfig,
+        *,
+        transport: Transport,
+        headers: Mapping[str, str],
+        secrets: tuple[str, ...],
+    ) -> None:
+        self._config = config
+        self._endpoint = config.endpoint or ""
+        self._transport = transport
+        self._headers = headers
+        self._secrets = secrets
+
+    async def reply(self, messages: list[Message], tools: TurnTools) -> AgentReply:
+        """Send the conversation and read the answer.
+
+        Raises ``AgentError`` for a timeout, a bad status and an unreadable or cut reply,
+        ``InfrastructureError`` for faults that are not the agent's.
+        """
+        reply = await self._transport.post_json(
+            self._endpoint,
+            request_body(self._config, messages, tools),
+            headers=self._headers,
+            timeout_s=self._config.timeout_s,
+            secrets=self._secrets,
+        )
+        try:
+            return read_reply(reply, observed=self._config.observed_messages)
+        except Unreadable as unreadable:
+            raise AgentError(self._describe(unreadable), kind="protocol") from unreadable
+
+    def _describe(self, unreadable: Unreadable) -> str:
+        where = quote(without_query(self._endpoint), self._secrets)
+        evidence = quote(unreadable.evidence, self._secrets, _QUOTED)
+        return f"{where}: the reply {unreadable.what}" + (f": {evidence}" if evidence else "")
+
+
+def request_body(config: AgentConfig, messages: Sequence[Message], tools: TurnTools) -> dict[str, Any]:
+    """What is sent: the configured body, its messages first, then the conversation as it is."""
+    body = dict(config.body)
+    body["messages"] = [*(config.body.get("messages") or ()), *messages]
+    if config.send_tools and tools.schemas and "tools" not in body:
+        body["tools"] = list(tools.schemas)
+    if config.streaming:
+        body["stream"] = True
+        # A server that does not know this field may refuse it: `stream_options: null` leaves it out.
+        options = body.pop("stream_options", {})
+        if options is not None:
+            body["stream_options"] = {"include_usage": True, **options}
+    return body
+
+
+def read_reply(reply: HttpReply, *, observed: str | None = None) -> AgentReply:
+    """The answer in a chat completion. ``observed``: the dotted path where the turn's messages are.
+
+    Raises ``Unreadable`` where it is none, and where it was cut off.
+    """
+    document = _document(reply)
+    if document.get("error"):
+        raise Unreadable(f"has status {reply.status} but is an error", _json(document["error"]))
+    told = _observed(document, observed) if observed else []
+    raw_usage = document.get("usage")
+    usage = raw_usage if isinstance(raw_usage, dict) else None
+    if told and "choices" not in document:
+        # The messages are the whole answer; an agent with a format of its own needs no choices.
+        return AgentReply(messages=told, usage=usage, latency_ms=reply.latency_ms)
+    message = _message(document)
+    return AgentReply(
+        text=_text(message),
+        tool_calls=_tool_calls(message),
+        messages=told,
+        usage=usage,
+        latency_ms=reply.latency_ms,
+        extra=_extra(message, observed),
+    )
+
+
+def _document(reply: HttpReply) -> dict[str, Any]:
+    """The reply as a chat completion. Halves of surrogate pairs, which no file can hold, are replaced."""
+    document = parse_object(reply.text) if reply.events is None else assemble(reply.events)
+    try:
+        text = _json(document)
+    except RecursionError:
+        raise Unreadable("is nested too deeply") from None
+    if not _SURROGATE.search(text):
+        return document
+    whole = text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+    return parse_object(whole)
+
+
+def _message(document: Mapping[str, Any]) -> dict[str, Any]:
+    choices = document.get("choices")
+    if not isinstance(choices, list) or not choices or not isinstance(choices[0], dict):
+        raise Unreadable("has no choices", _json(document))
+    choice = choices[0]
+    if choice.get("error"):
+        raise Unreadable("holds an error instead of a message", _json(choice["error"]))
+    if choice.get("finish_reason") == "length":
+        raise Unreadable(
+            "was cut off (finish_reason=length) — raise the agent's token limit, `body.max_tokens`?"
+        )
+    message = choice.get("message")
+    if not isinstance(message, dict):
+        raise Unreadable("has no message in its first choice", _json(document))
+    return message
+
+
+def _text(message: Mapping[str, Any]) -> str | None:
+    text = chat.text_of(message.get("content"))
+    return text or _refusal(message) or text
+
+
+def _refusal(message: Mapping[str, Any]) -> str | None:
+    """A refusal is the agent's answer, in a field of its own or as a part of the content."""
+    content = message.get("content")
+    parts = [part for part in content if isinstance(part, dict)] if isinstance(content, list) else []
+    told = [part.get("refusal") for part in (message, *parts)]
+    return next((text for text in told if isinstance(text, str) and text), None)
+
+
+def _tool_calls(message: Mapping[str, Any]) -> list[Any]:
+    """The calls as they came; the older ``function_call`` as one of them."""
+    calls, legacy = message.get("tool_calls"), message.get("function_call")
+    if not calls and isinstance(legacy, dict):
+        return [{"type": "function", "function": legacy}]
+    if calls is not None and not isinstance(calls, list):
+        raise Unreadable("has tool_calls that are no list", _json(calls))
+    return calls or []
+
+
+def _extra(message: Mapping[str, Any], observed: str | None) -> dict[str, Any]:
+    """Fields that we do not know, for the way back to the same endpoint; not the observed messages,
+    which go back as messages."""
+    path = (observed or "").split(".")
+    left_out = {*_KNOWN_FIELDS, path[3]} if path[:3] == ["choices", "0", "message"] else _KNOWN_FIELDS
+    return {name: value for name, value in message.items() if value is not None and name not in left_out}
+
+
+def _observed(document: Mapping[str, Any], path: str) -> list[Message]:
+    value: Any = document
+    for name in path.split("."):
+        if isinstance(value, Mapping) and name in value:
+            value = value[name]
+        elif isinstance(value, list) and name.isdecimal() and int(name) < len(value):
+            value = value[int(name)]
+        else:
+            what = f"has nothing at `observed_messages: {path}`; where '{name}' should be, there is"
+            raise Unreadable(what, _contents(value))
+    messages = [] if value is None else value
+    if not isinstance(messages, list) or not all(isinstance(message, dict) for message in messages):
+        raise Unreadable(f"has no list of messages at `observed_messages: {path}`", _json(value))
+    return messages
+
+
+def _json(value: Any) -> str:
+    return json.dumps(value, ensure_ascii=False)
+
+
+def _contents(value: Any) -> str:
+    if isinstance(value, Mapping):
+        return ", ".join(value) or "an empty object"
+    return f"a list of {len(value)}" if isinstance(value, list) else _json(value)
+
+
+def _problems(config: AgentConfig) -> Iterator[Problem]:
+    """What cannot work. Values of headers are not shown: they may be secrets."""
+    where = f"agent '{config.name}'"
+    if not is_web_address(config.endpoint or ""):
+        example = "write a whole URL, such as http://localhost:3000/v1/chat/completions"
+        yield Problem(f"{where}: `endpoint` is no http or https URL", example)
+    for name, value in config.headers.items():
+        if not re.fullmatch(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+", name):
+            yield Problem(f"{where}: '{name}' cannot be the name of a header", "letters, digits and hyphens")
+        if not re.fullmatch(r"[\t\x20-\x7e]*", value.strip()):
+            yield Problem(
+                f"{where}: header '{name}' holds a line break or a character that is not ASCII",
+                "does the variable that it comes from hold more than the value?",
+            )
+    given = config.body.get("messages")
+    if given is not None and not (isinstance(given, list) and all(isinstance(m, dict) for m in given)):
+        yield Problem(f"{where}: `body.messages` is no list of messages", "write - {role: …, content: …}")
+    options = config.body.get("stream_options")
+    if options is not None and not isinstance(options, dict):
+        yield Problem(f"{where}: `body.stream_options` is no mapping", "write {include_usage: true}")
+    try:
+        json.dumps(config.body)
+    except (TypeError, ValueError) as exc:
+        yield Problem(f"{where}: `body` cannot be sent as JSON: {exc}")
+
+
+def _sendable(headers: Mapping[str, str]) -> dict[str, str]:
+    """Headers without the white space that HTTP forbids around values. An ``Authorization`` without
+    credentials (the key of a local server is not set) is left out: some servers refuse it."""
+    stripped = {name: value.strip() for name, value in headers.items()}
+    return {
+        name: value
+        for name, value in stripped.items()
+        if name.lower() != "authorization" or value.lower() not in ("", "bearer", "basic", "token")
+    }
+
+
+def _header_secrets(headers: Mapping[str, str]) -> Iterator[str]:
+    for name, value in headers.items():
+        if value and _SECRET_HEADER.search(name):
+            yield value
+            yield value.split()[-1]

@@ -1,0 +1,243 @@
+"""OpenAI chat messages, read into steps and written from turns; with the oddities of real servers.
+
+Reading never loses evidence: arguments that are no JSON object stay as ``raw_args``, ids stay as they
+were given (missing and reused ones too) and results are paired with calls by position.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from agenteval.errors import AgentError
+from agenteval.trajectory import Message, Step, ToolCall, ToolResult, Turn, Usage
+
+_ROLES = {"ai": "assistant", "human": "user", "function": "tool", "model": "assistant"}
+_KNOWN_FIELDS = {"role", "content", "tool_calls", "function_call", "refusal", "usage", "type", "name"}
+
+
+def messages_of(turns: Iterable[Turn]) -> list[Message]:
+    """The conversation as an agent gets it: valid for a strict server, each call with one result."""
+    messages: list[Message] = []
+    for turn in turns:
+        messages.append({"role": "user", "content": turn.user})
+        for step in turn.steps:
+            messages.extend(_step_messages(step, len(messages)))
+    return messages
+
+
+def _step_messages(step: Step, position: int) -> Iterable[Message]:
+    if not step.tool_calls:
+        yield {"role": "assistant", "content": step.text or "", **step.extra}
+        return
+    ids = _unique_ids(step.tool_calls, position)
+    calls = [
+        {
+            **call.extra,
+            "id": call_id,
+            "type": "function",
+            # Broken arguments echoed back make servers refuse the next request.
+            "function": {"name": call.name, "arguments": json.dumps(call.args or {}, ensure_ascii=False)},
+        }
+        for call, call_id in zip(step.tool_calls, ids, strict=True)
+    ]
+    yield {"role": "assistant", "content": step.text, "tool_calls": calls, **step.extra}
+    for call, call_id in zip(step.tool_calls, ids, strict=True):
+        text = call.result.text if call.result else ""
+        yield {"role": "tool", "tool_call_id": call_id, "content": text}
+
+
+def _unique_ids(calls: Sequence[ToolCall], position: int) -> list[str]:
+    """The ids as given; made up, deterministically, where missing or used twice in one message."""
+    ids: list[str] = []
+    for index, call in enumerate(calls):
+        fresh = call.id and call.id not in ids
+        ids.append(call.id if fresh else f"call_{position}_{index}")
+    return ids
+
+
+def as_message(value: Any) -> Message:
+    """A chat message from a mapping or from another library's message object (pydantic's
+    ``model_dump``, or attributes). Raises ``AgentError`` for anything else."""
+    if isinstance(value, Mapping):
+        message = dict(value)
+    elif hasattr(value, "model_dump"):
+        message = value.model_dump(exclude_none=True)
+    elif hasattr(value, "content"):
+        names = ("role", "type", "content", "tool_calls", "tool_call_id", "name")
+        message = {name: getattr(value, name) for name in names if getattr(value, name, None) is not None}
+    else:
+        raise AgentError(f"not a chat message: {type(value).__name__}", kind="protocol")
+    role = message.get("role") or message.get("type") or "assistant"
+    message["role"] = _ROLES.get(str(role), str(role))
+    return message
+
+
+def text_of(content: Any) -> str | None:
+    """The text of a message's content: a string, or the text parts of a list of parts."""
+    if content is None or isinstance(content, str):
+        return content
+    if isinstance(content, Sequence):
+        parts = []
+        for part in content:
+            if isinstance(part, str):
+                parts.append(part)
+            elif isinstance(part, Mapping) and part.get("type", "text") in ("text", "output_text"):
+                parts.append(str(part.get("text") or ""))
+        return "".join(parts)
+    raise AgentError(f"message content is {type(content).__name__}, expected text", kind="protocol")
+
+
+def read_arguments(raw: Any, *, lenient: bool = False) -> tuple[dict[str, Any] | None, str | None]:
+    """``(args, raw_args)``: the arguments of a call, or ``None`` and the text that could not be read.
+
+    No arguments at all are an empty object. ``lenient`` (recorded conversations) also reads the
+    Python notation of a dict, which no tool runner would accept live; the text is kept beside it.
+    """
+    if isinstance(raw, Mapping):
+        return jsonable(dict(raw)), None
+    if raw is None or raw == "":
+        return {}, None
+    if not isinstance(raw, str):
+        return None, json.dumps(raw, ensure_ascii=False, default=str)
+    try:
+        value = json.loads(raw, parse_constant=_refuse_constant)
+    except (ValueError, RecursionError):
+        if lenient and isinstance(value := _python_literal(raw), dict):
+            return jsonable(value), raw
+        return None, raw
+    if value is None:
+        return {}, None
+    return (value, None) if isinstance(value, dict) else (None, raw)
+
+
+def _refuse_constant(name: str) -> Any:
+    raise ValueError(f"{name} is no JSON")
+
+
+def _python_literal(text: str) -> Any:
+    import ast
+
+    try:
+        return ast.literal_eval(text)
+    except (ValueError, SyntaxError, MemoryError, RecursionError):
+        return None
+
+
+def jsonable(value: Any) -> Any:
+    """``value`` as JSON has it. Dataclasses, models, dates and the like become what they print as.
+    Raises ``ValueError`` for what JSON cannot hold (NaN, endless nesting)."""
+    return json.loads(json.dumps(value, default=_json_default, allow_nan=False))
+
+
+def _json_default(value: Any) -> Any:
+    from dataclasses import asdict, is_dataclass
+
+    if hasattr(value, "model_dump"):
+        return value.model_dump(mode="json")
+    if is_dataclass(value) and not isinstance(value, type):
+        return asdict(value)
+    if isinstance(value, set | frozenset):
+        return sorted(value, key=str)
+    return str(value)
+
+
+def read_tool_call(raw: Any, *, observed: bool = False, lenient: bool = False) -> ToolCall:
+    """A tool call in OpenAI's format, or flat (``{name, args | arguments | input, id}``)."""
+    if isinstance(raw, ToolCall):
+        return raw
+    if hasattr(raw, "model_dump"):
+        raw = raw.model_dump(exclude_none=True)
+    if not isinstance(raw, Mapping):
+        raise AgentError(f"a tool call is {type(raw).__name__}, expected an object", kind="protocol")
+    function = raw.get("function")
+    inner: Mapping[str, Any] = function if isinstance(function, Mapping) else raw
+    name = inner.get("name")
+    if not isinstance(name, str) or not name:
+        raise AgentError(f"a tool call without a name: {json.dumps(raw, default=str)[:200]}", kind="protocol")
+    given = next((inner[key] for key in ("arguments", "args", "input") if key in inner), None)
+    args, raw_args = read_arguments(given, lenient=lenient)
+    known = {"id", "type", "function", "name", "arguments", "args", "input", "index"}
+    return ToolCall(
+        name=name,
+        args=args,
+        raw_args=raw_args,
+        id=str(raw.get("id") or ""),
+        observed=observed,
+        extra={key: value for key, value in raw.items() if key not in known},
+    )
+
+
+def steps_of(messages: Sequence[Any], *, lenient: bool = False, observed: bool = True) -> tuple[Step, ...]:
+    """The steps in the messages of one turn. What comes before the last user message is history that
+    some agents return as well; it is left out. Unknown roles are skipped."""
+    read = [as_message(message) for message in messages]
+    start = max((i + 1 for i, m in enumerate(read) if m["role"] == "user"), default=0)
+    steps: list[Step] = []
+    for message in read[start:]:
+        if message["role"] == "assistant":
+            steps.append(step_of(message, lenient=lenient, observed=observed))
+        elif message["role"] == "tool" and steps:
+            _pair(steps, message, observed=observed)
+    return tuple(steps)
+
+
+def step_of(message: Mapping[str, Any], *, lenient: bool = False, observed: bool = False) -> Step:
+    """One assistant message as a step; calls have no results yet."""
+    calls = message.get("tool_calls") or ()
+    if legacy := message.get("function_call"):
+        calls = (*calls, legacy)
+    text = text_of(message.get("content"))
+    if not text and message.get("refusal"):
+        text = str(message["refusal"])
+    return Step(
+        text=text,
+        tool_calls=tuple(read_tool_call(call, observed=observed, lenient=lenient) for call in calls),
+        extra={key: value for key, value in message.items() if key not in _KNOWN_FIELDS},
+    )
+
+
+def _pair(steps: list[Step], message: Mapping[str, Any], *, observed: bool) -> None:
+    """Give a tool message to its call: the first without a result that has its id, in the latest step
+    that has one, else simply the first without a result. Ids are reused in real logs, so a map from
+    ids to calls would mix results up."""
+    call_id = str(message.get("tool_call_id") or "")
+    for by_id in (True, False):
+        for position in range(len(steps) - 1, -1, -1):
+            calls = steps[position].tool_calls
+            for index, call in enumerate(calls):
+                if call.result is None and (not by_id or (call_id and call.id == call_id)):
+                    result = ToolResult(
+                        value=text_of(message.get("content")), is_error=message.get("status") == "error"
+                    )
+                    changed = call.model_copy(update={"result": result, "observed": observed})
+                    steps[position] = steps[position].model_copy(
+                        update={"tool_calls": (*calls[:index], changed, *calls[index + 1 :])}
+                    )
+                    return
+
+
+def read_usage(value: Any) -> Usage | None:
+    """Usage in OpenAI's words (``prompt_tokens``) or ours (``input_tokens``); ``None`` if unknown."""
+    if value is None or isinstance(value, Usage):
+        return value
+    if hasattr(value, "model_dump"):
+        value = value.model_dump()
+    if not isinstance(value, Mapping):
+        return None
+    tokens_in = value.get("input_tokens", value.get("prompt_tokens"))
+    tokens_out = value.get("output_tokens", value.get("completion_tokens"))
+    if not isinstance(tokens_in, int) or not isinstance(tokens_out, int):
+        return None
+    details = value.get("prompt_tokens_details") or value.get("input_tokens_details") or {}
+    cached = value.get("cached_tokens", details.get("cached_tokens") if isinstance(details, Mapping) else 0)
+    cost = value.get("cost")
+    return Usage(
+        calls=int(value.get("calls") or 1),
+        input_tokens=tokens_in,
+        output_tokens=tokens_out,
+        cached_tokens=cached if isinstance(cached, int) else 0,
+        estimated=bool(value.get("estimated", False)),
+        cost=float(cost) if isinstance(cost, int | float) else None,
+    )

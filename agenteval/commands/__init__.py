@@ -1,0 +1,1 @@
+"""One module for each command of the command line; they are imported when they are called."""

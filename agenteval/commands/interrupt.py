@@ -1,0 +1,57 @@
+"""Ctrl-C: once, what runs is finished and reported; twice, everything stops at once."""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+import sys
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from types import FrameType
+
+from agenteval.pipeline import Control
+
+GRACE_S = 5.0
+"""How long conversations in flight may go on after the first signal."""
+
+
+@contextmanager
+def interruptible(control: Control) -> Iterator[None]:
+    """SIGINT and SIGTERM end the run early: the first lets what runs finish, for ``GRACE_S`` at most,
+    the second cancels it, the third raises ``KeyboardInterrupt`` wherever the program is (an agent
+    may block the event loop). Outside the main thread nothing is changed."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    loop = asyncio.get_running_loop()
+    times = 0
+
+    def cancel() -> None:
+        control.cancel("interrupted")
+
+    def stop() -> None:
+        control.stop("interrupted")
+        loop.call_later(GRACE_S, cancel)
+
+    def handle(_number: int, _frame: FrameType | None) -> None:
+        nonlocal times
+        times += 1
+        if times >= 3:
+            raise KeyboardInterrupt
+        if times == 1:
+            _tell("interrupted: finishing what runs (again to stop at once)")
+        loop.call_soon_threadsafe(stop if times == 1 else cancel)
+
+    names = [signal.SIGINT, signal.SIGTERM]
+    before = {name: signal.signal(name, handle) for name in names}
+    try:
+        yield
+    finally:
+        for name, handler in before.items():
+            signal.signal(name, handler)
+
+
+def _tell(text: str) -> None:
+    sys.stderr.write(f"\n{text}\n")
+    sys.stderr.flush()

@@ -1,0 +1,21 @@
+"""``agenteval validate``: load and check everything, call nothing."""
+
+from __future__ import annotations
+
+import sys
+
+from agenteval.commands.prepare import Request, prepare
+
+
+def validate(request: Request) -> int:
+    prepared = prepare(request)
+    files = {scenario.source.rpartition(":")[0] for scenario in prepared.scenarios}
+    sys.stdout.write(
+        f"valid: {_count(len(prepared.scenarios), 'scenario')} in {_count(len(files), 'file')},"
+        f" {_count(len(prepared.samples), 'sample')} to run\n"
+    )
+    return 0
+
+
+def _count(number: int, what: str) -> str:
+    return f"{number:,} {what}{'' if number == 1 else 's'}"

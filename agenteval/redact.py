@@ -1,0 +1,52 @@
+"""Secrets out of everything that is written: by value, in plain, URL and base64 form."""
+
+from __future__ import annotations
+
+from base64 import b64encode
+from collections.abc import Callable, Iterable
+from json import dumps
+from urllib.parse import quote
+
+from agenteval.event import Event
+from agenteval.journal import from_json, to_json
+from agenteval.protocols import Emit
+
+MASK = "***"
+
+
+def forms_of(secrets: Iterable[str]) -> tuple[str, ...]:
+    """Each secret as it may stand in a text, longest first, so that no form cuts another."""
+    forms: set[str] = set()
+    for secret in secrets:
+        plain = {secret, quote(secret, safe=""), b64encode(secret.encode()).decode()}
+        forms |= plain | {dumps(form, ensure_ascii=False)[1:-1] for form in plain}
+    return tuple(sorted((form for form in forms if len(form) >= 6), key=len, reverse=True))
+
+
+def redactor(secrets: Iterable[str]) -> Callable[[str], str]:
+    forms = forms_of(secrets)
+
+    def redact(text: str) -> str:
+        for form in forms:
+            if form in text:
+                text = text.replace(form, MASK)
+        return text
+
+    return redact
+
+
+def redacting(emit: Emit, secrets: Iterable[str]) -> Emit:
+    """``emit`` behind a filter: an event that holds a secret is emitted without it."""
+    forms = forms_of(secrets)
+    if not forms:
+        return emit
+
+    def filtered(event: Event) -> None:
+        text = to_json(event)
+        if any(form in text for form in forms):
+            for form in forms:
+                text = text.replace(form, MASK)
+            event = from_json(text)
+        emit(event)
+
+    return filtered

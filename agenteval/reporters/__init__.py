@@ -1,0 +1,13 @@
+"""A finished report and its verdict as text: for people, for CI systems, for programs.
+
+Each module is one format and has ``render(report, decision, options) -> str``, which is pure: the
+caller owns paths, files, the console and the exit code. Text that an agent, a tool or a model wrote
+goes through ``agenteval.safe_text`` on its way out.
+
+``options``           what may be asked of any reporter
+``failure_text``      what went wrong, where and how to see it again: shared by all formats
+``results_json``      the machine-readable results, with a JSON Schema
+``junit_xml``         for CI systems that list tests
+``github_actions``    annotations, and the summary of a step
+``markdown``          a whole report for a pull request or a wiki
+"""

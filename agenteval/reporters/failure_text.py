@@ -1,0 +1,367 @@
+"""What went wrong, where, and how to see it again: the same words in every format."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shlex
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Literal, NamedTuple, TypeAlias
+
+from agenteval.gates import Decision, GateRow, SampleDecision, ScenarioDecision, Violation
+from agenteval.report import Report, SampleReport, ScenarioReport
+from agenteval.safe_text import no_commands, one_line, shorten
+from agenteval.scenario import SampleKey
+from agenteval.score import Check, Finding, Verdict
+from agenteval.trajectory import ToolCall, Turn
+
+_REASON_LIMIT = 2000
+_TEXT_LIMIT = 600
+_CALL_LIMIT = 240
+_HEAD, _TAIL = 15, 45
+_MOST_FINDINGS, _MOST_REASONS, _MOST_SCORES = 20, 20, 3
+
+NEVER_RAN = SampleDecision(Verdict.INCONCLUSIVE, "interrupted")
+"""What holds of a planned sample that nothing was told of."""
+
+Speaker: TypeAlias = Literal["user", "agent", "call", "result", "error", "note"]
+
+
+class TranscriptLine(NamedTuple):
+    """One line of a conversation, cleaned and cut. ``turn`` counts from 0; ``note`` is our own word."""
+
+    speaker: Speaker
+    text: str
+    turn: int | None = None
+
+    def __str__(self) -> str:
+        signs = {
+            "user": "user:  ",
+            "agent": "agent: ",
+            "call": "  -> ",
+            "result": "  <- ",
+            "error": "error: ",
+        }
+        return signs.get(self.speaker, "") + self.text
+
+
+@dataclass(frozen=True)
+class Failure:
+    """A sample that did not pass, or (``key`` is ``None``) a rule over all samples of a scenario.
+
+    ``tolerated``: the verdict of the scenario or of the run does not suffer from it (a pass rate or
+    a fault tolerance covers it). ``violations`` are its reasons, failed checks among them; there is
+    at least one. ``repro`` is the command that runs the scenario again.
+    """
+
+    of: ScenarioReport
+    key: SampleKey | None
+    title: str
+    verdict: Verdict
+    fault: str | None
+    tolerated: bool
+    where: str
+    violations: tuple[Violation, ...]
+    repro: str
+    sample: SampleReport | None = None
+
+    @property
+    def scenario(self) -> str:
+        return self.of.scenario.id
+
+    @property
+    def agent(self) -> str:
+        return self.of.agent
+
+    @property
+    def epoch(self) -> int | None:
+        return self.key.epoch if self.key else None
+
+    @property
+    def reasons(self) -> tuple[str, ...]:
+        return tuple(reason(violation) for violation in self.violations)
+
+    @property
+    def evidence(self) -> tuple[str, ...]:
+        """What judges and detectors found, a line each, the worst first."""
+        if self.sample is None:
+            return lowest_scores(self.of, {name for v in self.violations for name in v.name.split(".")})
+        found = sorted(self.sample.findings, key=lambda finding: -finding.severity.rank)
+        return tuple(finding_text(finding) for finding in found[:_MOST_FINDINGS])
+
+    @property
+    def transcript(self) -> tuple[TranscriptLine, ...]:
+        return transcript(self.sample) if self.sample else ()
+
+
+def failures(report: Report, decision: Decision) -> tuple[Failure, ...]:
+    """All that did not pass, in the order of the report: samples first, then the scenario's own rules."""
+    several = len({scenario.agent for scenario in report.scenarios}) > 1
+    return tuple(
+        failure
+        for scenario in report.scenarios
+        for failure in _of_scenario(scenario, decision, several_agents=several)
+    )
+
+
+def _of_scenario(scenario: ScenarioReport, decision: Decision, *, several_agents: bool) -> Iterator[Failure]:
+    verdict = scenario_decision(decision, scenario).verdict
+    whole = Failure(
+        of=scenario,
+        key=None,
+        title=title(scenario, None, several_agents=several_agents),
+        verdict=verdict,
+        fault=None,
+        tolerated=Verdict.PASSED in (verdict, decision.verdict),
+        where=scenario.scenario.where(),
+        violations=scenario_violations(scenario, decision),
+        repro=repro(scenario, several_agents=several_agents),
+    )
+    for key, sample in planned(scenario):
+        decided = decision.samples.get(key, NEVER_RAN)
+        if decided.verdict is not Verdict.PASSED:
+            yield replace(
+                whole,
+                key=key,
+                title=title(scenario, key, several_agents=several_agents),
+                verdict=decided.verdict,
+                fault=decided.fault,
+                tolerated=whole.tolerated
+                or (decided.verdict is Verdict.INCONCLUSIVE and _losses_tolerated(decision)),
+                violations=sample_violations(sample, decided, whole.where),
+                sample=sample,
+            )
+    if whole.violations:
+        yield replace(whole, verdict=Verdict.worst(v.verdict for v in whole.violations))
+
+
+_OF_SAMPLES = frozenset(("every sample passes", "fault_tolerance", "fail_on_severity"))
+
+
+def run_gates(decision: Decision) -> tuple[GateRow, ...]:
+    """The gates over the whole run that did not pass, without those that only count what the samples
+    tell themselves."""
+    return tuple(
+        gate
+        for gate in decision.gates
+        if not gate.scenario and gate.verdict is not Verdict.PASSED and gate.name not in _OF_SAMPLES
+    )
+
+
+def _losses_tolerated(decision: Decision) -> bool:
+    return any(gate.name == "fault_tolerance" and gate.verdict is Verdict.PASSED for gate in decision.gates)
+
+
+def is_scripted(report: Report) -> bool:
+    """Whether any judgement was a fixed reply: such a run says nothing about quality."""
+    for sample in report.samples:
+        scores = (*sample.scores, *(score for turn in sample.turns for score in turn.scores))
+        if any(score.scripted for score in scores) or any(found.scripted for found in sample.findings):
+            return True
+    return False
+
+
+def planned(scenario: ScenarioReport) -> tuple[tuple[SampleKey, SampleReport | None], ...]:
+    """Every planned sample, in the order of epochs; ``None`` for one that never ran."""
+    pairs: list[tuple[SampleKey, SampleReport | None]] = [(s.key, s) for s in scenario.samples]
+    pairs += [(key, None) for key in scenario.missing]
+    return tuple(sorted(pairs, key=lambda pair: (pair[0].epoch, pair[0].variant)))
+
+
+def scenario_decision(decision: Decision, scenario: ScenarioReport) -> ScenarioDecision:
+    """What was decided of a scenario; inconclusive if nothing was."""
+    key = (scenario.scenario.id, scenario.agent)
+    return decision.scenarios.get(key, ScenarioDecision(Verdict.INCONCLUSIVE))
+
+
+def scenario_violations(scenario: ScenarioReport, decision: Decision) -> tuple[Violation, ...]:
+    """The violations of rules over all samples of the scenario: those that no sample has."""
+    of_samples = {
+        _identity(violation)
+        for key, _ in planned(scenario)
+        for violation in decision.samples.get(key, NEVER_RAN).violations
+    }
+    return tuple(
+        violation
+        for violation in scenario_decision(decision, scenario).violations
+        if _identity(violation) not in of_samples
+    )
+
+
+def _identity(violation: Violation) -> tuple[object, ...]:
+    return (violation.name, violation.detail, violation.where, violation.turn)
+
+
+def sample_violations(
+    sample: SampleReport | None, decided: SampleDecision, where: str
+) -> tuple[Violation, ...]:
+    """Why a sample did not pass: its violations, then each failed check that these do not name, and
+    at the very least one sentence. Nothing for one that passed."""
+    if decided.verdict is Verdict.PASSED:
+        return ()
+    told = decided.violations
+    if sample is not None and decided.verdict is Verdict.FAILED:
+        told += tuple(_untold_checks(sample, told))
+    if told:
+        return told
+    if sample is None:
+        return (Violation("not_run", "planned, but never ran", where, Verdict.INCONCLUSIVE),)
+    detail = sample.stop.detail or str(sample.stop.reason) if sample.stop else "the conversation was cut off"
+    return (Violation(decided.fault or "stop", detail, where, decided.verdict),)
+
+
+def _untold_checks(sample: SampleReport, told: Sequence[Violation]) -> Iterator[Violation]:
+    names = {violation.name for violation in told}
+    whole: tuple[tuple[int | None, tuple[Check, ...]], ...] = ((None, sample.checks),)
+    for index, checks in (*((i, turn.checks) for i, turn in enumerate(sample.turns)), *whole):
+        for check in checks:
+            if check.passed is False and check.name not in names:
+                yield Violation(check.name, check.detail, check.where, turn=index)
+
+
+def reason(violation: Violation) -> str:
+    """``tool_calls (turn 2): missing: create_booking(…)``; turns count from 1 for people."""
+    turn = f" (turn {violation.turn + 1})" if violation.turn is not None else ""
+    detail = no_commands(shorten(violation.detail, _REASON_LIMIT)).strip()
+    name = one_line(violation.name, 80)
+    return f"{name}{turn}: {detail}" if detail else f"{name}{turn}"
+
+
+def reason_lines(failure: Failure, root: str) -> tuple[str, ...]:
+    """Each reason, and under it the place that wrote the rule; then the evidence."""
+    lines = []
+    for violation in failure.violations[:_MOST_REASONS]:
+        lines.append(reason(violation))
+        if split_place(violation.where)[0]:
+            lines.append(f"  at {shown_place(violation.where, root)}")
+    left_out = len(failure.violations) - _MOST_REASONS
+    lines += [f"… and {left_out} more"] if left_out > 0 else []
+    return (*lines, *failure.evidence)
+
+
+def finding_text(finding: Finding) -> str:
+    """``high: false information (turn 2, judge): nothing was booked — "Booked!"``"""
+    turn = f"turn {finding.turn + 1}, " if finding.turn is not None else ""
+    head = f"{finding.severity}: {one_line(finding.label, 80)} ({turn}{one_line(finding.detector, 40)})"
+    return head + _because(finding.explanation, finding.evidence)
+
+
+def lowest_scores(scenario: ScenarioReport, metrics: Collection[str]) -> tuple[str, ...]:
+    """The lowest scores of ``metrics`` with their reasons: what pulled a mean down."""
+    scores = [
+        (score, f"epoch {sample.key.epoch + 1}" + (f", turn {turn + 1}" if turn is not None else ""))
+        for sample in scenario.samples
+        for turn, told in (*((i, turn.scores) for i, turn in enumerate(sample.turns)), (None, sample.scores))
+        for score in told
+        if score.metric in metrics and score.value is not None
+    ]
+    lowest = sorted(scores, key=lambda pair: pair[0].value or 0.0)[:_MOST_SCORES]
+    return tuple(
+        f"{one_line(score.metric, 80)} {score.value:g} ({place})" + _because(score.reason, score.evidence)
+        for score, place in lowest
+    )
+
+
+def _because(reason: str, evidence: str) -> str:
+    why = f": {one_line(reason, _TEXT_LIMIT)}" if reason.strip() else ""
+    return why + (f' — "{one_line(evidence, _TEXT_LIMIT)}"' if evidence.strip() else "")
+
+
+def title(scenario: ScenarioReport, key: SampleKey | None, *, several_agents: bool) -> str:
+    """The sample in words: the scenario's id, and the agent, variant and epoch where there are several."""
+    parts = [one_line(scenario.scenario.id, 120)]
+    if key is not None and key.variant:
+        parts[0] += f" [{one_line(key.variant, 60)}]"
+    if several_agents:
+        parts.append(one_line(scenario.agent, 60))
+    if key is not None and len(scenario.samples) + len(scenario.missing) > 1:
+        parts.append(f"epoch {key.epoch + 1}")
+    return " · ".join(parts)
+
+
+def repro(scenario: ScenarioReport, *, several_agents: bool) -> str:
+    """The command that runs the scenario again, quoted for a shell."""
+    words = ["agenteval", "run"]
+    path = split_place(scenario.scenario.where())[0]
+    words += [path] if path else []
+    words += ["-s", scenario.scenario.id]
+    words += ["--agent", scenario.agent] if several_agents else []
+    return " ".join(shlex.quote(one_line(word, 400)) for word in words)
+
+
+def split_place(where: str) -> tuple[str, int]:
+    """``("a.yaml", 12)`` from ``a.yaml:12`` (a column is left out); no path if there is no file."""
+    found = re.fullmatch(r"(.+?)(?::(\d+))?(?::\d+)?", one_line(where, 1000))
+    if found is None or found[1] == "default" or found[1].startswith("-"):
+        return "", 0
+    return found[1], int(found[2] or 0)
+
+
+def relative_place(where: str, root: str) -> tuple[str, int]:
+    """As ``split_place``, with the path from ``root`` and ``/`` between its parts, if it is beneath it."""
+    path, line = split_place(where)
+    if not path:
+        return "", 0
+    try:
+        relative = os.path.relpath(path, root)
+    except ValueError:  # another drive
+        return path, line
+    return (path if relative.startswith("..") else relative).replace(os.sep, "/"), line
+
+
+def shown_place(where: str, root: str) -> str:
+    """``file:line`` as people read it; what is no file stays as it is."""
+    path, line = relative_place(where, root)
+    if not path:
+        return one_line(where, 200)
+    return f"{path}:{line}" if line else path
+
+
+def transcript(sample: SampleReport) -> tuple[TranscriptLine, ...]:
+    """The conversation, a line for each message, call and result; the middle of a long one is left out."""
+    lines = [line for index, told in enumerate(sample.turns) for line in _of_turn(told.turn, index)]
+    if sample.stop is None:
+        lines.append(TranscriptLine("note", "(cut off: the conversation never finished)"))
+    elif sample.stop.detail and sample.stop.detail not in {told.turn.error for told in sample.turns}:
+        stop = f"({sample.stop.reason}: {one_line(sample.stop.detail, _TEXT_LIMIT)})"
+        lines.append(TranscriptLine("note", stop))
+    left_out = len(lines) - _HEAD - _TAIL
+    if left_out <= 1:
+        return tuple(lines)
+    note = TranscriptLine("note", f"… {left_out} lines left out …")
+    return (*lines[:_HEAD], note, *lines[-_TAIL:])
+
+
+def _of_turn(turn: Turn, index: int) -> Iterator[TranscriptLine]:
+    yield TranscriptLine("user", one_line(turn.user, _TEXT_LIMIT), index)
+    for step in turn.steps:
+        if step.text or not step.tool_calls:
+            yield TranscriptLine("agent", one_line(step.text or "", _TEXT_LIMIT) or "(empty)", index)
+        for call in step.tool_calls:
+            yield from _of_call(call, index)
+    if turn.error:
+        yield TranscriptLine("error", one_line(turn.error, _TEXT_LIMIT), index)
+
+
+def _of_call(call: ToolCall, index: int) -> Iterator[TranscriptLine]:
+    yield TranscriptLine("call", call_text(call), index)
+    if call.result is not None:
+        yield TranscriptLine("result", one_line(json_text(call.result.value), _CALL_LIMIT), index)
+
+
+def call_text(call: ToolCall) -> str:
+    """``name(a=1, b="x")``, cut; what could not be read as arguments stands as it was sent."""
+    if call.args is None:
+        return f"{one_line(call.name, 80)}({one_line(call.raw_args or '', _CALL_LIMIT)})"
+    args = ", ".join(f"{name}={json_text(value)}" for name, value in list(call.args.items())[:50])
+    return f"{one_line(call.name, 80)}({one_line(args, _CALL_LIMIT)})"
+
+
+def json_text(value: object) -> str:
+    """A text as it is written in JSON; what JSON cannot hold, as Python shows it."""
+    try:
+        return json.dumps(value, ensure_ascii=False, default=repr)
+    except (RecursionError, ValueError, TypeError):  # too deep, circular, or keys that are no text
+        return "(no JSON)"

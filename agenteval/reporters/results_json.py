@@ -1,0 +1,282 @@
+"""The results for programs: everything that is known of a run, as JSON.
+
+``python -m agenteval.reporters.results_json`` prints the JSON Schema that ships beside it.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Mapping
+from math import isfinite
+from typing import Any
+
+from pydantic_core import PydanticSerializationError
+
+from agenteval.gates import Decision, Violation
+from agenteval.report import Aggregate, Dimension, Report, SampleReport, ScenarioReport, TurnReport
+from agenteval.reporters import results_shape as shape
+from agenteval.reporters.failure_text import (
+    NEVER_RAN,
+    is_scripted,
+    planned,
+    reason,
+    sample_violations,
+    scenario_decision,
+    scenario_violations,
+)
+from agenteval.reporters.options import ReportOptions
+from agenteval.scenario import SampleKey
+from agenteval.score import Check, Finding, Score, ScoreFailure
+from agenteval.trajectory import ToolCall, ToolResult, Trajectory, Usage
+
+# Legal in JSON, but a terminal that shows the file obeys or hides them: written as \uXXXX, which any
+# reader turns back into the same text.
+_UNSEEN = re.compile("[\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ufeff]")
+_DEEPEST = 100
+"""Levels of a value that the slow way writes; more would not be read by many a JSON parser."""
+
+_SURROGATES = re.compile("[\ud800-\udfff]")
+
+
+def render(report: Report, decision: Decision, options: ReportOptions) -> str:
+    """The results as JSON text. No number is NaN or infinite (null instead); UTF-8 can hold it."""
+    text = _dump(results(report, decision))
+    return _UNSEEN.sub(lambda found: f"\\u{ord(found[0]):04x}", text) + "\n"
+
+
+def _dump(value: shape.Results) -> str:
+    try:
+        return value.model_dump_json(indent=2, exclude_unset=True, fallback=repr)
+    except (PydanticSerializationError, UnicodeError):
+        # Half of a surrogate pair, or a key that is no text. Rare, so only then the slow way.
+        plain = _portable(value.model_dump(exclude_unset=True))
+        return json.dumps(plain, ensure_ascii=False, indent=2, allow_nan=False, default=repr)
+
+
+def _portable(value: Any, depth: int = 0) -> Any:
+    """``value`` as JSON and UTF-8 can hold it."""
+    match value:
+        case str():
+            return _SURROGATES.sub("\ufffd", value)
+        case Mapping() | list() | tuple() | set() | frozenset() if depth >= _DEEPEST:
+            return "… nested too deep"
+        case Mapping():
+            return {_portable(str(key)): _portable(item, depth + 1) for key, item in value.items()}
+        case list() | tuple() | set() | frozenset():
+            return [_portable(item, depth + 1) for item in value]
+        case float() if not isfinite(value):
+            return None
+    return value
+
+
+def results(report: Report, decision: Decision) -> shape.Results:
+    """The content of the file as values."""
+    return shape.Results(
+        schema_version=shape.RESULTS_VERSION,
+        run=_run(report),
+        summary=_summary(report, decision),
+        scenarios=[_scenario(scenario, decision) for scenario in report.scenarios],
+    )
+
+
+def _run(report: Report) -> shape.RunShape:
+    run, finished = report.run, report.finished
+    return shape.RunShape(
+        id=run.run_id,
+        started_at=run.started_at,
+        elapsed_s=finished.elapsed_s if finished else None,
+        complete=finished is not None and finished.outcome == "complete",
+        outcome=finished.outcome if finished else None,
+        seed=run.seed,
+        versions=run.versions,
+        # The folder is a fact of one machine, and the lines are for messages.
+        config=run.config.model_dump(exclude={"root", "lines"}),
+        prompts=run.prompts,
+        command=list(run.command),
+    )
+
+
+def _summary(report: Report, decision: Decision) -> shape.SummaryShape:
+    return shape.SummaryShape(
+        verdict=decision.verdict.value,
+        exit_code=decision.exit_code,
+        scripted=is_scripted(report),
+        gates=[shape.GateShape(**{**vars(gate), "verdict": gate.verdict.value}) for gate in decision.gates],
+        dimensions={agent: [_dimension(row) for row in rows] for agent, rows in report.dimensions.items()},
+        statistics={},
+        usage={role: _usage(usage) for role, usage in report.usage.items()},
+        ungated=list(decision.ungated),
+        author_errors=list(decision.author_errors),
+        notices=[
+            shape.NoticeShape(level=n.level, text=n.text, sample=str(n.key) if n.key else None)
+            for n in report.notices
+        ],
+    )
+
+
+def _dimension(row: Dimension) -> shape.DimensionShape:
+    return shape.DimensionShape(
+        category=row.category.value,
+        samples=row.samples,
+        rates={name: _aggregate(rate) for name, rate in row.rates.items()},
+        spreads={name: shape.SpreadShape(**vars(spread)) for name, spread in row.spreads.items()},
+    )
+
+
+def _aggregate(aggregate: Aggregate) -> shape.AggregateShape:
+    return shape.AggregateShape(value=aggregate.value, n=aggregate.n, missing=aggregate.missing)
+
+
+def _usage(usage: Usage) -> shape.UsageShape:
+    return shape.UsageShape(**dict(usage))
+
+
+def _scenario(scenario: ScenarioReport, decision: Decision) -> shape.ScenarioShape:
+    spec = scenario.scenario
+    return shape.ScenarioShape(
+        id=spec.id,
+        name=spec.name,
+        agent=scenario.agent,
+        category=spec.category.value,
+        tags=list(spec.tags),
+        where=spec.source,
+        verdict=scenario_decision(decision, scenario).verdict.value,
+        violations=_violations(scenario, decision),
+        aggregates={metric: _aggregate(value) for metric, value in scenario.aggregates.items()},
+        issues=[],
+        samples=[_sample(scenario, key, sample, decision) for key, sample in planned(scenario)],
+    )
+
+
+def _violations(scenario: ScenarioReport, decision: Decision) -> list[shape.ViolationShape]:
+    """Those of the samples, in the order of epochs, then those of the scenario."""
+    of_samples = [
+        _violation(violation, epoch=key.epoch)
+        for key, _ in planned(scenario)
+        for violation in decision.samples.get(key, NEVER_RAN).violations
+    ]
+    return of_samples + [_violation(v, epoch=v.epoch) for v in scenario_violations(scenario, decision)]
+
+
+def _violation(violation: Violation, epoch: int | None) -> shape.ViolationShape:
+    return shape.ViolationShape(
+        name=violation.name,
+        detail=violation.detail,
+        where=violation.where,
+        verdict=violation.verdict.value,
+        epoch=epoch,
+        turn=violation.turn,
+    )
+
+
+def _sample(
+    scenario: ScenarioReport, key: SampleKey, sample: SampleReport | None, decision: Decision
+) -> shape.SampleShape:
+    decided = decision.samples.get(key, NEVER_RAN)
+    why = sample_violations(sample, decided, scenario.scenario.source)
+    told = sample or SampleReport(key, (), None, (), (), (), (), Trajectory())
+    of_case = {
+        "tool_accuracy": told.tool_accuracy,
+        "output_correct": told.output_correct,
+        "robustness_pass": told.robustness_pass,
+    }
+    return shape.SampleShape(
+        epoch=key.epoch,
+        variant=key.variant,
+        verdict=decided.verdict.value,
+        fault=decided.fault,
+        reason="; ".join(map(reason, why)),
+        stop=told.stop.reason.value if told.stop else None,
+        steps=told.trajectory.steps,
+        latency_ms=told.trajectory.latency_ms,
+        usage=_usage(told.trajectory.usage),
+        checks=_checks(told.checks),
+        scores=_scores(told.scores),
+        score_failures=_score_failures(told.score_failures),
+        findings=[_finding(finding) for finding in told.findings],
+        turns=[_turn(turn) for turn in told.turns],
+        **(of_case if scenario.scenario.case is not None else {}),
+    )
+
+
+def _turn(told: TurnReport) -> shape.TurnShape:
+    turn = told.turn
+    return shape.TurnShape(
+        user=turn.user,
+        agent=turn.answer,
+        tool_calls=[_tool_call(call) for call in turn.tool_calls],
+        steps=len(turn.steps),
+        latency_ms=turn.latency_ms,
+        usage=_usage(turn.usage),
+        checks=_checks(told.checks),
+        scores=_scores(told.scores),
+        score_failures=_score_failures(told.score_failures),
+        **({} if turn.error is None else {"error": turn.error}),
+    )
+
+
+def _tool_call(call: ToolCall) -> shape.ToolCallShape:
+    failed = call.result is not None and call.result.is_error
+    return shape.ToolCallShape(
+        name=call.name,
+        args=call.args,
+        result=call.result.value if call.result else None,
+        observed=call.observed,
+        **({"raw_args": call.raw_args} if call.args is None else {}),
+        **({"error": _error_text(call.result)} if call.result and failed else {}),
+    )
+
+
+def _error_text(result: ToolResult) -> str:
+    value = result.value
+    message = value.get("error") if isinstance(value, dict) else None
+    return message if isinstance(message, str) else str(value)
+
+
+def _checks(checks: Iterable[Check]) -> list[shape.CheckShape]:
+    return [shape.CheckShape(name=c.name, passed=c.passed, detail=c.detail, where=c.where) for c in checks]
+
+
+def _scores(scores: Iterable[Score]) -> dict[str, shape.ScoreShape]:
+    return {
+        score.metric: shape.ScoreShape(
+            value=score.value,
+            label=score.label,
+            reason=score.reason,
+            evidence=score.evidence,
+            by=score.by,
+            scripted=score.scripted,
+        )
+        for score in scores
+    }
+
+
+def _score_failures(failures: Iterable[ScoreFailure]) -> list[shape.ScoreFailureShape]:
+    return [
+        shape.ScoreFailureShape(metric=failure.metric, message=failure.message, raw=failure.raw)
+        for failure in failures
+    ]
+
+
+def _finding(finding: Finding) -> shape.FindingShape:
+    return shape.FindingShape(
+        detector=finding.detector,
+        metric=finding.metric,
+        label=finding.label,
+        severity=finding.severity.value,
+        turn=finding.turn,
+        call=finding.call,
+        evidence=finding.evidence,
+        explanation=finding.explanation,
+    )
+
+
+def schema() -> dict[str, Any]:
+    """The JSON Schema (draft 2020-12) of what ``render`` gives."""
+    dialect = "https://json-schema.org/draft/2020-12/schema"
+    return {"$schema": dialect, **shape.Results.model_json_schema(), "title": "agenteval results"}
+
+
+if __name__ == "__main__":
+    print(json.dumps(schema(), indent=2))

@@ -1,0 +1,248 @@
+"""The shape of ``results.json``: the public format, from which its JSON Schema is generated.
+
+A field may be added without a new ``schema_version``; a removed, renamed or newly read one needs it.
+Fields with a default here are left out of the file where they do not apply. Measured numbers may be
+null: an agent may report what is no number, and JSON cannot write that.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict
+
+RESULTS_VERSION = 1
+
+VerdictText = Literal["passed", "failed", "inconclusive"]
+SeverityText = Literal["low", "medium", "high", "critical"]
+
+
+class Shape(BaseModel):
+    """An object of the file. We write no field by accident; a reader must let new ones pass."""
+
+    model_config = ConfigDict(
+        frozen=True,
+        extra="forbid",
+        protected_namespaces=(),
+        json_schema_extra=lambda schema: (schema.pop("additionalProperties", None), None)[1],
+    )
+
+
+class UsageShape(Shape):
+    """Model calls and tokens; ``cost`` is null while a price is unknown, ``estimated`` true if any
+    part was not reported by a provider."""
+
+    calls: int
+    input_tokens: int
+    output_tokens: int
+    cached_tokens: int
+    estimated: bool
+    cost: float | None
+
+
+class CheckShape(Shape):
+    """A rule of the scenario; ``passed`` is null when it could not be decided."""
+
+    name: str
+    passed: bool | None
+    detail: str
+    where: str
+
+
+class ScoreShape(Shape):
+    """A judgement: a number or a label. ``by`` names the judge's model."""
+
+    value: float | None
+    label: str | None
+    reason: str
+    evidence: str
+    by: str
+    scripted: bool
+
+
+class ScoreFailureShape(Shape):
+    """A judge that broke: no score, and not the agent's fault. ``raw`` is what it said."""
+
+    metric: str
+    message: str
+    raw: str
+
+
+class FindingShape(Shape):
+    """One failing label. ``detector`` is a check in code or ``judge``; ``turn`` and ``call`` count
+    from 0 within the conversation, null for the whole of it."""
+
+    detector: str
+    metric: str
+    label: str
+    severity: SeverityText
+    turn: int | None
+    call: int | None
+    evidence: str
+    explanation: str
+
+
+class ToolCallShape(Shape):
+    """A tool call. ``args`` is null when they could not be read: ``raw_args`` then holds what was
+    sent. ``observed``: the agent ran the tool itself. ``error``: what the tool failed with."""
+
+    name: str
+    args: dict[str, Any] | None
+    result: Any
+    observed: bool
+    raw_args: str | None = None
+    error: str | None = None
+
+
+class TurnShape(Shape):
+    """A user message and all that the agent did until its answer (``agent``). ``error`` is there on
+    a turn that broke."""
+
+    user: str
+    agent: str
+    tool_calls: list[ToolCallShape]
+    steps: int
+    latency_ms: float | None
+    usage: UsageShape
+    checks: list[CheckShape]
+    scores: dict[str, ScoreShape]
+    score_failures: list[ScoreFailureShape]
+    error: str | None = None
+
+
+class SampleShape(Shape):
+    """One conversation. ``stop`` is null for one that never finished; ``reason`` says why it did not
+    pass (empty if it did). ``checks``, ``scores`` and ``score_failures`` are those of the whole
+    conversation. The last three fields are there for test cases only."""
+
+    epoch: int
+    variant: str
+    verdict: VerdictText
+    fault: str | None
+    reason: str
+    stop: str | None
+    steps: int
+    latency_ms: float | None
+    usage: UsageShape
+    checks: list[CheckShape]
+    scores: dict[str, ScoreShape]
+    score_failures: list[ScoreFailureShape]
+    findings: list[FindingShape]
+    turns: list[TurnShape]
+    tool_accuracy: float | None = None
+    output_correct: bool | None = None
+    robustness_pass: bool | None = None
+
+
+class ViolationShape(Shape):
+    """A broken or undecided rule, and where it was written. ``epoch`` is null for a rule over all
+    samples of the scenario, ``turn`` (from 0) for one over a whole conversation."""
+
+    name: str
+    detail: str
+    where: str
+    verdict: VerdictText
+    epoch: int | None
+    turn: int | None
+
+
+class AggregateShape(Shape):
+    """A mean or a rate over ``n`` values; ``missing`` could not be had."""
+
+    value: float | None
+    n: int
+    missing: int
+
+
+class SpreadShape(Shape):
+    """Mean, median and 95th percentile (nearest rank) over ``n`` conversations."""
+
+    mean: float | None
+    p50: float | None
+    p95: float | None
+    n: int
+
+
+class ScenarioShape(Shape):
+    """One scenario with one agent. ``where`` is the ``file:line`` that it was written at."""
+
+    id: str
+    name: str
+    agent: str
+    category: str
+    tags: list[str]
+    where: str
+    verdict: VerdictText
+    violations: list[ViolationShape]
+    aggregates: dict[str, AggregateShape]
+    issues: list[dict[str, Any]]
+    samples: list[SampleShape]
+
+
+class GateShape(Shape):
+    """A rule that gated the run. ``scenario`` and ``agent`` are empty for one over the whole run."""
+
+    name: str
+    value: float | str | None
+    bound: float | str
+    rests_on: str
+    where: str
+    verdict: VerdictText
+    scenario: str
+    agent: str
+
+
+class DimensionShape(Shape):
+    category: str
+    samples: int
+    rates: dict[str, AggregateShape]
+    spreads: dict[str, SpreadShape]
+
+
+class NoticeShape(Shape):
+    """Something to tell that is no result. ``sample`` names the conversation, if it was one."""
+
+    level: Literal["info", "warning", "error"]
+    text: str
+    sample: str | None
+
+
+class SummaryShape(Shape):
+    """The verdict and what it rests on. ``scripted``: some reply was fixed, not a model's.
+    ``dimensions`` is by agent, ``usage`` by role. ``ungated`` names what was judged and gates nothing."""
+
+    verdict: VerdictText
+    exit_code: int
+    scripted: bool
+    gates: list[GateShape]
+    dimensions: dict[str, list[DimensionShape]]
+    statistics: dict[str, Any]
+    usage: dict[str, UsageShape]
+    ungated: list[str]
+    author_errors: list[str]
+    notices: list[NoticeShape]
+
+
+class RunShape(Shape):
+    """``complete``: everything planned was run. ``outcome`` and ``elapsed_s`` are null for a run that
+    was cut off. ``prompts`` maps the name of a prompt to the hash of its content."""
+
+    id: str
+    started_at: str
+    elapsed_s: float | None
+    complete: bool
+    outcome: str | None
+    seed: int
+    versions: dict[str, str]
+    config: dict[str, Any]
+    prompts: dict[str, str]
+    command: list[str]
+
+
+class Results(Shape):
+    """The results of a run of agenteval."""
+
+    schema_version: Literal[1]
+    run: RunShape
+    summary: SummaryShape
+    scenarios: list[ScenarioShape]

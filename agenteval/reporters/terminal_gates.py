@@ -1,0 +1,263 @@
+"""What gated a run, what did not, what it used, and the verdict in one line."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+
+from rich.console import RenderableType
+from rich.text import Text
+
+from agenteval.gates import Decision, GateRow
+from agenteval.report import Report
+from agenteval.reporters.failure_text import scenario_decision, shown_place
+from agenteval.reporters.options import ReportOptions
+from agenteval.reporters.terminal_cells import (
+    NOTHING,
+    free,
+    free_line,
+    heading,
+    indented,
+    mark,
+    plain_table,
+    plural,
+    style_of,
+    unbroken,
+)
+from agenteval.safe_text import one_line
+from agenteval.score import Verdict
+from agenteval.trajectory import Usage
+
+WIDE = 70
+"""Below so many columns each gate is a few lines instead of a row."""
+VERY_WIDE = 110
+"""From so many columns on, all of a gate fits into one row."""
+MANY_GATES = 20
+MANY_NOTICES = 10
+_FIGURE_LIMIT = 16
+
+
+def gates(report: Report, decision: Decision, options: ReportOptions) -> Iterator[RenderableType]:
+    """The rules that decided, broken ones first; then what was measured and decides nothing."""
+    rows = sorted(decision.gates, key=lambda row: list(Verdict).index(row.verdict), reverse=True)
+    limit = len(rows) if options.verbose else MANY_GATES
+    if rows:
+        yield heading("What gated this run")
+        yield indented(
+            _gate_table(rows[:limit], options)
+            if options.width >= WIDE
+            else _gate_lines(rows[:limit], options)
+        )
+        left_out = Counter(row.verdict for row in rows[limit:])
+        if left_out:
+            words = " and ".join(f"{n:,} that {_STATES[verdict]}" for verdict, n in left_out.items())
+            yield indented(Text(f"… and {words}", style="dim"))
+        yield Text()
+    if decision.ungated:
+        names = ", ".join(one_line(name, 80) for name in decision.ungated)
+        yield Text("Judged or measured, but gates nothing")
+        yield indented(Text(names))
+        yield Text()
+
+
+_STATES = {
+    Verdict.PASSED: "passed",
+    Verdict.FAILED: "failed",
+    Verdict.INCONCLUSIVE: "were not decided",
+}
+
+
+def _gate_table(rows: Sequence[GateRow], options: ReportOptions) -> RenderableType:
+    """Where there is room for it, what a rule rests on and its place have columns of their own."""
+    wide = options.width >= VERY_WIDE
+    figures = [_figures(row) for row in rows]
+    table = plain_table()
+    table.add_column("", width=1)
+    table.add_column("rule", overflow="fold", ratio=None if wide else 1)
+    for title, index in (("value", 0), ("bound", 1)):
+        longest = max(len(pair[index]) for pair in figures)
+        table.add_column(title, overflow="fold", width=max(5, min(longest, _FIGURE_LIMIT)))
+    for title in ("rests on", "where") if wide else ():
+        table.add_column(title, overflow="fold")
+    table.add_column("verdict", no_wrap=True, width=max(7, *(len(row.verdict) for row in rows)))
+    for row, pair in zip(rows, figures, strict=True):
+        rule, basis = free_line(_rule(row), 200), free_line(row.rests_on, 160)
+        place = free_line(shown_place(row.where, options.root), 200, "dim")
+        said = [rule, *_texts(pair), basis, place] if wide else [_stacked(rule, basis, place), *_texts(pair)]
+        table.add_row(mark(row.verdict), *said, Text(row.verdict, style=style_of(row.verdict)))
+    return table
+
+
+def _texts(figures: tuple[str, str]) -> list[Text]:
+    return [free_line(figure, 80) for figure in figures]
+
+
+def _stacked(rule: Text, basis: Text, place: Text) -> Text:
+    """The rule, and on a line below it what it rests on and where it is written."""
+    details = Text("; ").join(part for part in (basis, place) if part)
+    details.stylize("dim")
+    return Text("\n").join([rule, details]) if details else rule
+
+
+def _gate_lines(rows: Sequence[GateRow], options: ReportOptions) -> RenderableType:
+    table = plain_table(show_header=False)
+    table.add_column(width=1)
+    table.add_column(overflow="fold")
+    for row in rows:
+        value, bound = _figures(row)
+        words = f"{_rule(row)}: {row.verdict}, value {value}, bound {bound}"
+        details = "; ".join(part for part in (row.rests_on, shown_place(row.where, options.root)) if part)
+        table.add_row(mark(row.verdict), free_line(f"{words} ({details})" if details else words, 500))
+    return table
+
+
+def _rule(row: GateRow) -> str:
+    place = " · ".join(part for part in (row.scenario, row.agent) if part)
+    return f"{row.name} · {place}" if place else row.name
+
+
+def _figures(row: GateRow) -> tuple[str, str]:
+    """Value and bound, with as many digits as it takes to tell the one from the other."""
+    value, bound = _figure(row.value, digits=3), _figure(row.bound, digits=3)
+    if value == bound and row.value != row.bound:
+        return _figure(row.value, digits=6), _figure(row.bound, digits=6)
+    return value, bound
+
+
+def _figure(value: float | str | None, *, digits: int) -> str:
+    if value is None:
+        return NOTHING
+    if isinstance(value, str):
+        return value
+    return f"{value:.{digits}g}" if abs(value) < 100 else f"{value:,.{max(0, digits - 3)}f}"
+
+
+def notes(report: Report, decision: Decision, options: ReportOptions) -> Iterator[RenderableType]:
+    """The author's mistakes, warnings, and what was used by role; then where the journal is."""
+    # Text from outside stays in a column of its own: none of its lines can pass for one of ours.
+    table = plain_table(show_header=False)
+    table.add_column(no_wrap=True)
+    table.add_column(overflow="fold")
+    for label, text in _labelled(report, decision, verbose=options.verbose):
+        table.add_row(label, text)
+    if table.row_count:
+        yield table
+    if options.journal:
+        yield unbroken(f"journal: {one_line(options.journal, 1000)}")
+
+
+def _labelled(report: Report, decision: Decision, *, verbose: bool) -> Iterator[tuple[Text, Text]]:
+    for error in decision.author_errors:
+        yield Text("error:", style="red"), free(error)
+    yield from _notices(report, verbose=verbose)
+    if _is_scripted(report):
+        scripted = "scripted replies stood in for a model; these judgements are no measurement"
+        yield Text("note:"), Text(scripted)
+    used = [f"{role} {_spent(usage)}" for role, usage in report.usage.items() if usage.calls or usage.tokens]
+    if used:
+        yield Text("usage:"), Text("\n".join(used))
+
+
+def _notices(report: Report, *, verbose: bool) -> Iterator[tuple[Text, Text]]:
+    levels = _STYLES if verbose else ("warning", "error")
+    told = Counter((n.level, n.text, n.key) for n in report.notices if n.level in levels)
+    limit = len(told) if verbose else MANY_NOTICES
+    for (level, text, key), times in list(told.items())[:limit]:
+        place = f" ({key})" if key else ""
+        again = f" (×{times})" if times > 1 else ""
+        yield Text(f"{level}:", style=_STYLES[level]), free_line(f"{text}{place}{again}", 1000)
+    if len(told) > limit:
+        yield Text(""), Text(f"… and {plural(len(told) - limit, 'more notice')}", style="dim")
+
+
+_STYLES = {"info": "dim", "warning": "yellow", "error": "red"}
+
+
+def _is_scripted(report: Report) -> bool:
+    return any(
+        any(finding.scripted for finding in sample.findings)
+        or any(score.scripted for turn in sample.turns for score in turn.scores)
+        or any(score.scripted for score in sample.scores)
+        for sample in report.samples
+    )
+
+
+def _spent(usage: Usage) -> str:
+    about = "≈" if usage.estimated else ""
+    parts = [plural(usage.calls, "call")] if usage.calls else []
+    if usage.tokens:
+        parts.append(f"{about}{usage.input_tokens:,} tokens in, {about}{usage.output_tokens:,} out")
+        parts.append("cost not known" if usage.cost is None else f"cost {about}{usage.cost:.4f}")
+    else:
+        parts.append("tokens not told")
+    return ", ".join(parts)
+
+
+def last_line(report: Report, decision: Decision) -> Text:
+    """The verdict, how many scenarios ended how, and the exit code."""
+    word, style = _word(report, decision)
+    line = Text(f"{word}: ", style=f"bold {style}")
+    unrun = _unrun(report)
+    parts = [_counted(report, decision), *([unrun] if unrun else [])]
+    line.append(f"{'; '.join(parts)} (exit {decision.exit_code})", style="not bold default")
+    line.no_wrap, line.overflow = True, "ignore"
+    return line
+
+
+def _word(report: Report, decision: Decision) -> tuple[str, str]:
+    if report.finished is None or report.finished.outcome == "interrupted":
+        return "INCOMPLETE", "yellow"
+    if decision.author_errors:
+        return "AUTHOR ERROR", "red"
+    return decision.verdict.upper(), style_of(decision.verdict)
+
+
+_ENDS = (
+    (Verdict.FAILED, "failed"),
+    (Verdict.INCONCLUSIVE, "inconclusive"),
+    (Verdict.PASSED, "passed"),
+)
+
+
+def _counted(report: Report, decision: Decision) -> str:
+    """``2 of 13 scenarios failed, 11 passed``. With several agents, each result counts."""
+    agents, total = len(report.dimensions), len(report.scenarios)
+    noun = "scenario" if agents <= 1 else "result"
+    ends = Counter(scenario_decision(decision, scenario).verdict for scenario in report.scenarios)
+    scenarios = len({scenario.scenario.id for scenario in report.scenarios})
+    across = f", over {plural(scenarios, 'scenario')} and {agents} agents" if agents > 1 else ""
+    if not total:
+        return "no scenario was run"
+    if ends[Verdict.PASSED] == total:
+        return f"{_despite(decision)}{'all ' if total > 1 else ''}{plural(total, noun)} passed{across}"
+    words = [(count, state) for verdict, state in _ENDS if (count := ends[verdict])]
+    (count, state), *rest = words
+    first = f"{count:,} of {plural(total, noun)} {state}"
+    return ", ".join([first, *(f"{n:,} {word}" for n, word in rest)]) + across
+
+
+def _despite(decision: Decision) -> str:
+    """The gate over the run that decided while every scenario passed."""
+    if decision.verdict is Verdict.PASSED:
+        return ""
+    name = next((row.name for row in decision.gates if row.verdict is decision.verdict), "")
+    state = "failed" if decision.verdict is Verdict.FAILED else "was not decided"
+    return f"{one_line(name, 80)} {state}, though " if name else ""
+
+
+def _unrun(report: Report) -> str:
+    """What of the plan was not done, and why; empty if all was."""
+    missing = sum(len(scenario.missing) for scenario in report.scenarios)
+    cut = sum(sample.stop is None for sample in report.samples)
+    why = (
+        {
+            "fail_fast": "stopped at the first failure",
+            "budget": "the budget stopped the run",
+            "interrupted": "interrupted",
+        }.get(report.finished.outcome, "")
+        if report.finished
+        else "the run was cut off"
+    )
+    counts = [f"{plural(missing, 'sample')} never ran"] if missing else []
+    counts += [f"{cut:,} cut off"] if cut else []
+    return ": ".join(part for part in (why, ", ".join(counts)) if part)

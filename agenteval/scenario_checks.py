@@ -1,0 +1,196 @@
+"""Checks of a scenario that its models cannot make: templates, matchers and schemas, each at its place."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Mapping
+from functools import lru_cache
+from typing import Any, TypeAlias
+
+from agenteval.errors import Problem, did_you_mean
+from agenteval.scenario import Tool
+from agenteval.validation import known_keys, shown, unknown_key
+from agenteval.yaml_source import Mark
+
+MATCHERS = ("$any", "$in", "$regex", "$approx")
+_APPROX_KEYS = ("value", "abs", "rel")
+
+# As `tools.fill` reads them: `$${` is an escape, and a reference ends at the first `}`.
+_REFERENCE = re.compile(r"\$\$\{|\$\{(?P<name>[^}]*)(?P<end>\}?)")
+
+Found: TypeAlias = Iterator[Problem]
+
+
+# ── the tool world ───────────────────────────────────────────────────────────────────────────────
+
+
+def tool_problems(tool: Any, mark: Mark) -> Found:
+    """What is wrong with a tool's ``parameters`` and with the ``${…}`` in its answers."""
+    if not isinstance(tool, Mapping):
+        return
+    if "base" in tool:
+        yield unknown_key("base", known_keys(Tool), mark.find(("base",)))
+    parameters = tool.get("parameters")
+    if isinstance(parameters, Mapping):
+        yield from _schema_problems(parameters, mark.find(("parameters",)))
+    known = _argument_names(parameters)
+    yield from _answer_problems(tool, mark, known)
+    sequence = tool.get("sequence")
+    for index, step in enumerate(sequence if isinstance(sequence, list) else ()):
+        if isinstance(step, Mapping):
+            yield from _answer_problems(step, mark.find(("sequence", index)), known)
+
+
+def _answer_problems(step: Mapping[str, Any], mark: Mark, known: frozenset[str] | None) -> Found:
+    for key in ("returns", "error"):
+        if key in step:
+            yield from _template_problems(step[key], mark.find((key,)), known)
+
+
+def _argument_names(parameters: Any) -> frozenset[str] | None:
+    """The only names that arguments may have; ``None`` where others are possible."""
+    if not isinstance(parameters, Mapping) or not isinstance(parameters.get("properties"), Mapping):
+        return None
+    if parameters.get("additionalProperties") or "patternProperties" in parameters:
+        return None
+    return frozenset(parameters["properties"])
+
+
+def _template_problems(template: Any, mark: Mark, known: frozenset[str] | None) -> Found:
+    if isinstance(template, str):
+        if "${" in template:
+            yield from _reference_problems(template, mark, known)
+    elif isinstance(template, Mapping):
+        for key, value in template.items():
+            yield from _template_problems(value, mark.find((key,)), known)
+    elif isinstance(template, list):
+        for index, value in enumerate(template):
+            yield from _template_problems(value, mark.find((index,)), known)
+
+
+def _reference_problems(text: str, mark: Mark, known: frozenset[str] | None) -> Found:
+    for match in _REFERENCE.finditer(text):
+        name = match["name"]
+        if name is None:
+            continue
+        if not match["end"]:
+            remedy = "close it with '}', or write $${ for the characters themselves"
+            yield Problem(f"'${{{name[:40]}' is not closed", remedy, mark.place)
+            continue
+        root, *path = name.strip().split(".")
+        if root != "args" or not all(path):
+            yield Problem(f"'${{{name}}}' names nothing", _template_remedy(root, path), mark.place)
+        elif path and known is not None and path[0] not in known:
+            what = f"'${{{name}}}': the tool's parameters have no '{path[0]}'"
+            yield Problem(what, did_you_mean(path[0], known), mark.place)
+
+
+def _template_remedy(root: str, path: list[str]) -> str:
+    near = did_you_mean(root, ("args",))
+    if root != "args" and near.startswith("did you"):
+        return f"did you mean '${{{'.'.join(('args', *filter(None, path)))}}}'?"
+    return "write ${args.NAME} for an argument of the call, or $${ for the characters themselves"
+
+
+def _schema_problems(schema: Mapping[str, Any], mark: Mark) -> Found:
+    for what, path in _schema_mistakes(json.dumps(schema, sort_keys=True)):
+        where = mark.find(path)
+        yield Problem(f"parameters: {what}", "write a JSON Schema of type object", where.place)
+
+
+@lru_cache(maxsize=4096)
+def _schema_mistakes(text: str) -> tuple[tuple[str, tuple[str | int, ...]], ...]:
+    """By content: thousands of scenarios may share one schema, and checking takes milliseconds."""
+    from jsonschema.exceptions import SchemaError
+    from jsonschema.validators import Draft202012Validator
+
+    schema = json.loads(text)
+    if schema.get("type") != "object":
+        kind = shown(schema.get("type")) if "type" in schema else "missing"
+        return ((f"its type must be object, and is {kind}", ("type",)),)
+    try:
+        Draft202012Validator.check_schema(schema)
+    except SchemaError as error:
+        return ((f"not a JSON Schema: {error.message[:200]}", tuple(error.absolute_path)),)
+    return ()
+
+
+# ── expected calls ───────────────────────────────────────────────────────────────────────────────
+
+
+def expectation_problems(expect: Any, mark: Mark) -> Found:
+    """What is wrong with the matchers in the arguments of expected and forbidden calls."""
+    calls = expect.get("tool_calls") if isinstance(expect, Mapping) else None
+    if not isinstance(calls, Mapping):
+        return
+    for group in ("calls", "forbidden"):
+        entries = calls.get(group)
+        for index, entry in enumerate(entries if isinstance(entries, list) else ()):
+            if isinstance(entry, Mapping) and "args" in entry:
+                where = mark.find(("tool_calls", group, index, "args"))
+                yield from _matcher_problems(entry["args"], where)
+
+
+def _matcher_problems(value: Any, mark: Mark) -> Found:
+    if isinstance(value, list):
+        for index, item in enumerate(value):
+            yield from _matcher_problems(item, mark.find((index,)))
+    if not isinstance(value, Mapping):
+        return
+    reserved = [key for key in value if key.startswith("$")]
+    if not reserved:
+        for key, item in value.items():
+            yield from _matcher_problems(item, mark.find((key,)))
+        return
+    for key in reserved:
+        where = mark.find((key,))
+        if key not in MATCHERS:
+            yield Problem(f"unknown matcher '{key}'", did_you_mean(key, MATCHERS), where.place)
+        elif fault := _operand_fault(key, value[key]):
+            yield Problem(f"{key}: {fault[0]}", fault[1], where.place)
+        elif key == "$in":
+            yield from _matcher_problems(value[key], where)
+    if len(value) > 1:
+        what = f"a matcher stands alone in its mapping, and '{reserved[0]}' does not"
+        yield Problem(what, "keys that begin with '$' are reserved for matchers", mark.place)
+
+
+def _operand_fault(matcher: str, operand: Any) -> tuple[str, str] | None:
+    """What is wrong with what a matcher was given, and a remedy."""
+    if matcher == "$in" and not (isinstance(operand, list) and operand):
+        got = "an empty list" if operand == [] else shown(operand)
+        return f"expected a list of values, got {got}", "write {$in: [one, two]}"
+    if matcher == "$regex":
+        return _regex_fault(operand)
+    if matcher == "$approx":
+        return _approx_fault(operand)
+    return None
+
+
+def _regex_fault(operand: Any) -> tuple[str, str] | None:
+    if not isinstance(operand, str):
+        return f"expected a text, got {shown(operand)}", "put it in quotes"
+    try:
+        re.compile(operand)
+    except (re.error, OverflowError, RecursionError) as error:
+        return f"not a regular expression: {error}", ""
+    return None
+
+
+def _approx_fault(operand: Any) -> tuple[str, str] | None:
+    example = "write {$approx: 3.5} or {$approx: {value: 3.5, abs: 0.1}}"
+    if _is_number(operand):
+        return None
+    if not isinstance(operand, Mapping):
+        return f"expected a number or a mapping, got {shown(operand)}", example
+    for key, value in operand.items():
+        if key not in _APPROX_KEYS:
+            return f"unknown key '{key}'", did_you_mean(key, _APPROX_KEYS)
+        if not _is_number(value) or (key != "value" and value < 0):
+            return f"{key}: expected a number, got {shown(value)}", example
+    return None if "value" in operand else ("'value' is missing", example)
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)

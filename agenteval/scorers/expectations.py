@@ -1,0 +1,237 @@
+"""The checks in code: what ``expect`` and the short form ask of a turn and of the whole.
+
+One ``Check`` per rule; its ``detail`` shows expected beside actual. ``criteria`` are a judge's.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Final
+
+from agenteval.scenario import (
+    Expectation,
+    ExpectedCall,
+    Limits,
+    OutputExpectation,
+    Scenario,
+    ToolCallsExpectation,
+)
+from agenteval.score import Check
+from agenteval.scorers.text import contains, excerpt, is_blank, matches
+from agenteval.scorers.tool_calls import compare, describe
+from agenteval.trajectory import ToolCall, Trajectory, Turn
+
+_ANSWERS_SHOWN = 3
+
+
+class TurnExpectations:
+    """The checks of the last turn of a prefix."""
+
+    scope: Final = "turn"
+
+    async def __call__(self, scenario: Scenario, trajectory: Trajectory) -> Sequence[Check]:
+        return turn_checks(scenario, trajectory.turns[-1]) if trajectory.turns else ()
+
+
+class ConversationExpectations:
+    """The checks of a whole conversation."""
+
+    scope: Final = "conversation"
+
+    async def __call__(self, scenario: Scenario, trajectory: Trajectory) -> Sequence[Check]:
+        return conversation_checks(scenario, trajectory)
+
+
+def turn_checks(scenario: Scenario, turn: Turn) -> tuple[Check, ...]:
+    """The checks of one finished turn: ``answer`` always, the rest as its entry in ``turns`` says."""
+    expect = scenario.turn_expectation(turn) or Expectation()
+    place = "expect" if turn.script is None else f"turns.{turn.script}.expect"
+    at = _Places(scenario, place)
+    return (
+        _turn_answer(scenario, turn, at),
+        *_tool_calls(expect.tool_calls, turn.tool_calls, at),
+        *_output(expect.output, [turn.answer], at),
+        *_limits(expect.limits, [turn], at),
+    )
+
+
+def conversation_checks(scenario: Scenario, trajectory: Trajectory) -> tuple[Check, ...]:
+    """The checks of a whole conversation.
+
+    None if it ended by a fault that is not the agent's. If the agent broke, its answers are not
+    judged; that it broke, what it called by then and what that cost is.
+    """
+    fault = trajectory.stop.fault if trajectory.stop else None
+    if fault not in (None, "agent"):
+        return ()
+    broke, expect, at = fault == "agent", scenario.expect, _Places(scenario, "expect")
+    answers = [turn.answer for turn in trajectory.turns]
+    return (
+        _no_error(trajectory, at, broke=broke),
+        *(() if broke else (_answers(scenario, trajectory, at),)),
+        *_tool_calls(expect.tool_calls, trajectory.tool_calls, at),
+        *_case(scenario, trajectory, broke=broke),
+        *(() if broke else _output(expect.output, answers, at)),
+        *_limits(expect.limits, trajectory.all_turns, at),
+    )
+
+
+class _Places:
+    """Makes checks that know the line of their rule."""
+
+    def __init__(self, scenario: Scenario, prefix: str) -> None:
+        self._scenario, self._prefix = scenario, prefix
+
+    def check(self, name: str, passed: bool | None, detail: str, *, path: str | None = None) -> Check:
+        where = self._scenario.where(f"{self._prefix}.{name}" if path is None else path)
+        return Check(name=name, passed=passed, detail=detail, where=where)
+
+
+def _no_error(trajectory: Trajectory, at: _Places, *, broke: bool) -> Check:
+    stop = trajectory.stop
+    if stop is None or not broke:
+        return at.check("no_error", True, "the agent did not break", path="")
+    turn = len(trajectory.turns) + 1
+    detail = f"turn {turn}: {stop.reason}: {stop.detail}".removesuffix(": ")
+    return at.check("no_error", False, detail, path="")
+
+
+def _may_be_empty(scenario: Scenario, turn: Turn) -> bool:
+    """What the turn's own entry says; else what the scenario says."""
+    expect = scenario.turn_expectation(turn)
+    allowed = expect.allow_empty if expect else None
+    return bool(scenario.expect.allow_empty if allowed is None else allowed)
+
+
+def _turn_answer(scenario: Scenario, turn: Turn, at: _Places) -> Check:
+    if not is_blank(turn.answer):
+        return at.check("answer", True, f"answered {excerpt(turn.answer, 80)}")
+    if _may_be_empty(scenario, turn):
+        return at.check("answer", True, "the final answer is empty, as allow_empty permits")
+    after = f" after {len(turn.tool_calls)} tool call(s)" if turn.tool_calls else ""
+    return at.check("answer", False, f"the final answer is empty{after} (allow_empty: true would permit it)")
+
+
+def _answers(scenario: Scenario, trajectory: Trajectory, at: _Places) -> Check:
+    turns = trajectory.turns
+    if not turns:
+        return at.check("answer", None, "there was no turn, so nothing was answered")
+    empty = [n for n, turn in enumerate(turns, 1) if is_blank(turn.answer)]
+    failed = [n for n in empty if not _may_be_empty(scenario, turns[n - 1])]
+    if failed:
+        return at.check("answer", False, f"the final answer is empty in turn {_enumerated(failed)}")
+    permitted = f"; empty in turn {_enumerated(empty)}, as allow_empty permits" if empty else ""
+    return at.check("answer", True, f"{len(turns) - len(empty)} of {len(turns)} turns answered{permitted}")
+
+
+def _tool_calls(
+    expected: ToolCallsExpectation | None, calls: Sequence[ToolCall], at: _Places
+) -> Iterator[Check]:
+    if expected is not None:
+        result = compare(expected, calls)
+        yield at.check("tool_calls", result.passed, describe(result))
+
+
+def _case(scenario: Scenario, trajectory: Trajectory, *, broke: bool) -> Iterator[Check]:
+    """The two rules of the short form: each tool called at least once, each keyword in the final answer."""
+    if scenario.case is None:
+        return
+    at = _Places(scenario, "")
+    # A name that is written twice asks for nothing more: "called at least once".
+    names = tuple(dict.fromkeys(scenario.case.expected_tools))
+    if names:
+        expected = ToolCallsExpectation(calls=tuple(ExpectedCall(name=name) for name in names))
+        result = compare(expected, trajectory.tool_calls)
+        yield at.check("tool_calls", result.passed, describe(result), path="expected_tools")
+    if needles := scenario.case.expected_output_contains:
+        path = "expected_output_contains"
+        if broke or not trajectory.turns:
+            yield at.check("output.contains", False, f"no answer; expected {_quoted(needles)}", path=path)
+        else:
+            yield _contains(needles, [trajectory.turns[-1].answer], at, path=path)
+
+
+def _output(output: OutputExpectation | None, answers: Sequence[str], at: _Places) -> Iterator[Check]:
+    if output is None:
+        return
+    if output.contains:
+        yield _contains(output.contains, answers, at)
+    if output.not_contains:
+        yield _not_contains(output.not_contains, answers, at)
+    if output.matches:
+        yield _matches(output.matches, answers, at)
+
+
+def _contains(
+    needles: Sequence[str], answers: Sequence[str], at: _Places, *, path: str | None = None
+) -> Check:
+    missing = [needle for needle in needles if not any(contains(answer, needle) for answer in answers)]
+    detail = f"missing {_quoted(missing)} in {_shown(answers)}" if missing else f"found {_quoted(needles)}"
+    return at.check("output.contains", not missing, detail, path=path)
+
+
+def _not_contains(needles: Sequence[str], answers: Sequence[str], at: _Places) -> Check:
+    found = []
+    for number, answer in enumerate(answers, 1):
+        present = [needle for needle in needles if contains(answer, needle)]
+        if present:
+            turn = f" (answer {number})" if len(answers) > 1 else ""
+            found.append(f"found {_quoted(present)} in {excerpt(answer)}{turn}")
+    detail = "; ".join(found) or f"none of {_quoted(needles)} found"
+    return at.check("output.not_contains", not found, detail)
+
+
+def _matches(patterns: Sequence[str], answers: Sequence[str], at: _Places) -> Check:
+    missing = [pattern for pattern in patterns if not any(matches(answer, pattern) for answer in answers)]
+    listed = ", ".join(f"/{pattern}/" for pattern in missing or patterns)
+    detail = f"no match for {listed} in {_shown(answers)}" if missing else f"found a match for {listed}"
+    return at.check("output.matches", not missing, detail)
+
+
+def _limits(limits: Limits | None, turns: Sequence[Turn], at: _Places) -> Iterator[Check]:
+    if limits is None:
+        return
+    if limits.steps is not None:
+        yield _limit("steps", sum(len(turn.steps) for turn in turns), limits.steps, at)
+    if limits.tool_calls is not None:
+        yield _limit("tool_calls", sum(len(turn.tool_calls) for turn in turns), limits.tool_calls, at)
+    if limits.tokens is not None:
+        yield _token_limit(turns, limits.tokens, at)
+    if limits.latency_ms is not None:
+        yield _limit("latency_ms", sum(turn.latency_ms for turn in turns), limits.latency_ms, at)
+
+
+def _limit(name: str, value: float, bound: float, at: _Places) -> Check:
+    unit = {"latency_ms": "ms", "tool_calls": "tool calls"}.get(name, name)
+    return at.check(f"limits.{name}", value <= bound, f"{value:,.10g} {unit}, at most {bound:,.10g} allowed")
+
+
+def _token_limit(turns: Sequence[Turn], bound: int, at: _Places) -> Check:
+    """A turn without any token was not counted: a sum within the bound then decides nothing."""
+    usages = [turn.usage for turn in turns if turn.steps]
+    tokens, uncounted = sum(usage.tokens for usage in usages), sum(not usage.tokens for usage in usages)
+    check = _limit("tokens", tokens, bound, at)
+    notes = ["estimated"] if any(usage.estimated for usage in usages) else []
+    notes += [f"{uncounted} of {len(turns)} turns reported no usage"] if uncounted else []
+    detail = f"{check.detail} ({'; '.join(notes)})" if notes else check.detail
+    passed = None if check.passed and uncounted else check.passed
+    return check.model_copy(update={"passed": passed, "detail": detail})
+
+
+def _enumerated(numbers: Iterable[int]) -> str:
+    return ", ".join(map(str, numbers))
+
+
+def _quoted(texts: Iterable[str]) -> str:
+    return ", ".join(excerpt(text, 80) for text in texts)
+
+
+def _shown(answers: Sequence[str]) -> str:
+    """The latest answers, quoted."""
+    if not answers:
+        return "no answer at all"
+    shown = " / ".join(map(excerpt, answers[-_ANSWERS_SHOWN:]))
+    if len(answers) == 1:
+        return f"the answer {shown}"
+    more = f"; the last {_ANSWERS_SHOWN}" if len(answers) > _ANSWERS_SHOWN else ""
+    return f"any of {len(answers)} answers{more}: {shown}"

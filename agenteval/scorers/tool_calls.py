@@ -1,0 +1,309 @@
+"""Are the tool calls the expected ones? Five modes over one optimal assignment.
+
+``strict``: the same calls in the same order. ``unordered``: the same calls in any order.
+``in_order``: all expected in this order, extras allowed. ``contains``: all expected in any order,
+extras allowed. ``within``: nothing but the expected names, any number of times, each call as one of
+that name's entries says.
+
+Each expected call takes one actual call. The assignment leaves as few expected calls without one as
+any assignment can (a maximum bipartite matching), so a loose expectation never takes the call that a
+strict one needs. Where order counts, it starts from a longest assignment that keeps the order.
+"""
+
+from __future__ import annotations
+
+import json
+from bisect import bisect_left
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import chain, groupby, islice
+from typing import Any, TypeAlias
+
+from agenteval.scenario import ArgsMatch, ExpectedCall, MatchMode, ToolCallsExpectation
+from agenteval.scorers.arguments import call_differences, call_matches, explain, words
+from agenteval.scorers.text import one_line
+from agenteval.trajectory import ToolCall
+
+_SHOWN_CALLS = 20
+_SHOWN_NEAR = 10
+_COMPARED = 50  # calls looked at for the nearest one: a looping agent makes a thousand
+
+Assignment: TypeAlias = dict[int, int]
+"""Index of an expected call → index of the actual call that it takes."""
+
+
+@dataclass(frozen=True)
+class NearCall:
+    """For an expected call that is missing (or an extra one): the most similar on the other side."""
+
+    expected: ExpectedCall
+    call: ToolCall
+    difference: str
+
+
+@dataclass(frozen=True)
+class ToolCallsResult:
+    """What ``compare`` found.
+
+    ``extra`` is filled in every mode, but fails only ``strict``, ``unordered`` and ``within``;
+    ``out_of_order`` (actual calls that match, but at the wrong place) only ``strict`` and
+    ``in_order``. ``near`` explains the missing calls and, for ``within``, the extra ones.
+    """
+
+    passed: bool
+    expectation: ToolCallsExpectation
+    calls: tuple[ToolCall, ...]
+    missing: tuple[ExpectedCall, ...] = ()
+    extra: tuple[ToolCall, ...] = ()
+    out_of_order: tuple[ToolCall, ...] = ()
+    forbidden: tuple[ToolCall, ...] = ()
+    near: tuple[NearCall, ...] = ()
+
+
+def compare(expectation: ToolCallsExpectation, calls: Sequence[ToolCall]) -> ToolCallsResult:
+    """Compare the actual ``calls``, in order, with what is expected.
+
+    Without ``calls`` in the expectation, only ``forbidden`` is checked. Raises ``AuthorError`` for
+    an argument matcher that is none.
+    """
+    forbidden = tuple(call for call in calls if _is_one_of(expectation.forbidden, call))
+    if expectation.calls is None:
+        return ToolCallsResult(not forbidden, expectation, tuple(calls), forbidden=forbidden)
+    if expectation.match is MatchMode.WITHIN:
+        return _within(expectation, calls, forbidden=forbidden)
+    return _assigned(expectation, calls, forbidden=forbidden)
+
+
+def describe(result: ToolCallsResult) -> str:
+    """The result for people: expected beside actual and, if it failed, what is wrong and how near."""
+    expectation = result.expectation
+    lines = []
+    if expectation.calls is not None:
+        lines.append(f"expected ({expectation.match}): {_listed(map(expected_text, expectation.calls))}")
+    if expectation.forbidden:
+        lines.append(f"not allowed: {_listed(map(expected_text, expectation.forbidden))}")
+    lines.append(f"called: {_listed(map(call_text, result.calls))}")
+    if result.passed:
+        return "; ".join(lines)
+    return "\n".join([*lines, *_faults(result)])
+
+
+def call_text(call: ToolCall) -> str:
+    """``get_weather(city="Beijing")``."""
+    if call.args is None:
+        return f"{call.name}(unreadable: {one_line(call.raw_args or '', 80)})"
+    return one_line(f"{call.name}({_arguments(call.args, literal=True)})", 240)
+
+
+def expected_text(expected: ExpectedCall) -> str:
+    """``book(time=one of ["09:00"], …)``; the ellipsis: further arguments are allowed."""
+    if expected.mode is ArgsMatch.IGNORE or expected.args is None:
+        return f"{expected.name}(…)"
+    listed = _arguments(expected.args, literal=False)
+    if expected.mode is ArgsMatch.PARTIAL:
+        listed = f"{listed}, …" if listed else "…"
+    return one_line(f"{expected.name}({listed})", 240)
+
+
+def _within(
+    expectation: ToolCallsExpectation, calls: Sequence[ToolCall], *, forbidden: tuple[ToolCall, ...]
+) -> ToolCallsResult:
+    expected = expectation.calls or ()
+    extra = tuple(call for call in calls if not _is_one_of(expected, call))
+    near = (_nearest_expected(call, expected) for call in islice(extra, _SHOWN_NEAR))
+    return ToolCallsResult(
+        passed=not extra and not forbidden,
+        expectation=expectation,
+        calls=tuple(calls),
+        extra=extra,
+        forbidden=forbidden,
+        near=tuple(found for found in near if found),
+    )
+
+
+def _assigned(
+    expectation: ToolCallsExpectation, calls: Sequence[ToolCall], *, forbidden: tuple[ToolCall, ...]
+) -> ToolCallsResult:
+    expected = expectation.calls or ()
+    mode, ordered = expectation.match, expectation.match in (MatchMode.STRICT, MatchMode.IN_ORDER)
+    edges = _edges(expected, calls)
+    in_order = _longest_in_order(edges) if ordered else {}
+    assignment = _augmented(edges, in_order)
+    taken = set(assignment.values())
+    missing = tuple(item for index, item in enumerate(expected) if index not in assignment)
+    extra = tuple(call for index, call in enumerate(calls) if index not in taken)
+    astray = sorted(assignment[index] for index in assignment if ordered and index not in in_order)
+    out_of_order = tuple(calls[index] for index in astray)
+    # `strict` needs no rule of its own: a full assignment in order without extras is the identity.
+    fails = missing or out_of_order or forbidden or (extra and _forbids_extra(mode))
+    near = (_nearest_call(item, calls, taken) for item in islice(missing, _SHOWN_NEAR))
+    return ToolCallsResult(
+        passed=not fails,
+        expectation=expectation,
+        calls=tuple(calls),
+        missing=missing,
+        extra=extra,
+        out_of_order=out_of_order,
+        forbidden=forbidden,
+        near=tuple(found for found in near if found),
+    )
+
+
+def _forbids_extra(mode: MatchMode) -> bool:
+    return mode in (MatchMode.STRICT, MatchMode.UNORDERED, MatchMode.WITHIN)
+
+
+def _is_one_of(entries: Sequence[ExpectedCall], call: ToolCall) -> bool:
+    return any(call_matches(entry, call) for entry in entries)
+
+
+def _edges(expected: Sequence[ExpectedCall], calls: Sequence[ToolCall]) -> list[list[int]]:
+    """For each expected call the indices of the actual ones that match it, ascending.
+
+    What is written alike is compared once: a looping agent makes the same call again and again.
+    """
+    by_name: dict[str, dict[str, list[int]]] = {}
+    for index, call in enumerate(calls):
+        alike = by_name.setdefault(call.name, {})
+        alike.setdefault(_fingerprint(call.args, index), []).append(index)
+    known: dict[tuple[str, ArgsMatch, str], list[int]] = {}
+    edges = []
+    for index, item in enumerate(expected):
+        key = (item.name, item.mode, _fingerprint(item.args, index))
+        if key not in known:
+            groups = by_name.get(item.name, {}).values()
+            fitting = (group for group in groups if call_matches(item, calls[group[0]]))
+            known[key] = sorted(chain.from_iterable(fitting))
+        edges.append(known[key])
+    return edges
+
+
+def _fingerprint(args: Mapping[str, Any] | None, index: int) -> str:
+    """Equal only for equal arguments."""
+    try:
+        return json.dumps(args)
+    except (RecursionError, TypeError, ValueError):  # no JSON: compared on its own
+        return f"#{index}"
+
+
+def _longest_in_order(edges: Sequence[Sequence[int]]) -> Assignment:
+    """A largest assignment that keeps the order of both sides.
+
+    Hunt and Szymanski, "A fast algorithm for computing longest common subsequences", CACM 20(5),
+    1977: ``ends[k]`` is the earliest call at which an assignment of ``k + 1`` pairs can end. Each
+    expected call tries its candidates from the last to the first, so that it is used once.
+    """
+    ends: list[int] = []
+    links: list[tuple[int, int, Any]] = []
+    for expected, candidates in enumerate(edges):
+        for call in reversed(candidates):
+            length = bisect_left(ends, call)
+            if length < len(ends) and ends[length] == call:
+                continue
+            link = (expected, call, links[length - 1] if length else None)
+            ends[length : length + 1] = [call]
+            links[length : length + 1] = [link]
+    assignment: Assignment = {}
+    last = links[-1] if links else None
+    while last:
+        assignment[last[0]] = last[1]
+        last = last[2]
+    return assignment
+
+
+def _augmented(edges: Sequence[Sequence[int]], start: Mapping[int, int]) -> Assignment:
+    """A maximum assignment; every expected call that ``start`` assigns stays assigned.
+
+    Augmenting paths, breadth first. The calls that a failed search has seen can be on no later path
+    (its Hungarian tree), so they are left out from then on: failures cost the graph once in all.
+    """
+    assignment = dict(start)
+    owner = {call: expected for expected, call in assignment.items()}
+    dead: set[int] = set()
+    for expected in range(len(edges)):
+        if expected not in assignment:
+            reached: dict[int, int] = {}
+            call = _free_call(expected, edges, owner, dead, reached)
+            if call is None:
+                dead |= reached.keys()
+            while call is not None:
+                taker = reached[call]
+                previous = assignment.get(taker)
+                assignment[taker], owner[call] = call, taker
+                call = previous
+    return assignment
+
+
+def _free_call(
+    start: int,
+    edges: Sequence[Sequence[int]],
+    owner: Mapping[int, int],
+    dead: set[int],
+    reached: dict[int, int],
+) -> int | None:
+    """A call without an owner at the end of an alternating path; fills ``reached``: call → from."""
+    queue = [start]
+    for expected in queue:
+        for call in edges[expected]:
+            if call in reached or call in dead:
+                continue
+            reached[call] = expected
+            if call not in owner:
+                return call
+            queue.append(owner[call])
+    return None
+
+
+def _nearest_call(expected: ExpectedCall, calls: Sequence[ToolCall], taken: set[int]) -> NearCall | None:
+    """The actual call of that name with the fewest differences, rather one that no other took."""
+    named = [index for index, call in enumerate(calls) if call.name == expected.name]
+    free = [index for index in named if index not in taken]
+    if not named:
+        return None
+    if not free:
+        return NearCall(expected, calls[named[0]], "another expected call takes it")
+    near = [calls[index] for index in free[:_COMPARED]]
+    best = min(near, key=lambda call: sum(1 for _ in call_differences(expected, call)))
+    return NearCall(expected, best, explain(expected, best))
+
+
+def _nearest_expected(call: ToolCall, expected: Sequence[ExpectedCall]) -> NearCall | None:
+    named = [item for item in expected if item.name == call.name][:_COMPARED]
+    if not named:
+        return None
+    best = min(named, key=lambda item: sum(1 for _ in call_differences(item, call)))
+    return NearCall(best, call, explain(best, call))
+
+
+def _faults(result: ToolCallsResult) -> Iterator[str]:
+    by_expected = {id(near.expected): near for near in result.near}
+    by_call = {id(near.call): near for near in result.near}
+    for expected in result.missing[:_SHOWN_NEAR]:
+        near = by_expected.get(id(expected))
+        hint = f"nearest: {call_text(near.call)}: {near.difference}" if near else "never called"
+        yield f"missing: {expected_text(expected)} — {hint}"
+    if len(result.missing) > _SHOWN_NEAR:
+        yield f"missing: {len(result.missing) - _SHOWN_NEAR} more"
+    if result.out_of_order:
+        yield f"out of order: {_listed(map(call_text, result.out_of_order))}"
+    if result.extra and result.expectation.calls is not None and _forbids_extra(result.expectation.match):
+        yield f"extra: {_listed(map(call_text, result.extra))}"
+        if result.expectation.match is MatchMode.WITHIN:
+            for call in result.extra[:_SHOWN_NEAR]:
+                if near := by_call.get(id(call)):
+                    yield f"  {call_text(call)} — {near.difference}"
+    if result.forbidden:
+        yield f"forbidden: {_listed(map(call_text, result.forbidden))}"
+
+
+def _arguments(args: Mapping[str, Any], *, literal: bool) -> str:
+    return ", ".join(f"{name}={words(value, literal=literal)}" for name, value in args.items())
+
+
+def _listed(texts: Iterable[str]) -> str:
+    """``a, b ×3, c``; "no call" for none."""
+    runs = [(text, sum(1 for _ in same)) for text, same in groupby(texts)]
+    shown = [text if times == 1 else f"{text} ×{times}" for text, times in runs[:_SHOWN_CALLS]]
+    if len(runs) > _SHOWN_CALLS:
+        shown.append(f"and {sum(times for _, times in runs[_SHOWN_CALLS:])} more")
+    return ", ".join(shown) or "no call"

@@ -1,0 +1,294 @@
+"""One conversation: a user, an agent, and the tool world between them, as growing trajectories."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from typing import Any, NamedTuple, TypeAlias
+
+import anyio.lowlevel
+
+from agenteval import chat
+from agenteval.errors import AgentError, AgentevalError, AuthorError, SimulatorError
+from agenteval.protocols import Agent, AgentReply, TurnTools, User, UserMove
+from agenteval.scenario import Sample
+from agenteval.tokens import count_tokens
+from agenteval.tools import FunctionCall, ToolState, is_unknown, resolve, schemas_of
+from agenteval.trajectory import Step, Stop, StopReason, ToolCall, ToolResult, Trajectory, Turn, Usage
+
+MAX_TOOL_REPLIES = 50
+"""Replies with tool calls in one turn; one more is a tool loop."""
+MAX_CONTEXT_CALLS = 1000
+"""Calls through ``ctx`` in one turn; one more is a tool loop."""
+
+CallFunction: TypeAlias = Callable[[FunctionCall, Sample, int], Awaitable[ToolResult]]
+"""Runs a mock that is written in Python, for a sample, in a turn (from 0)."""
+
+
+class ToolWorld:
+    """The tools of one sample, and what they remember. One conversation has it to itself."""
+
+    def __init__(self, sample: Sample, call_function: CallFunction, *, unmocked: str = "error") -> None:
+        self._sample = sample
+        self._call_function = call_function
+        self._unmocked = unmocked
+        self._state = ToolState()
+        self.schemas = schemas_of(sample.scenario.tools)
+
+    def leaves_to_agent(self, name: str) -> bool:
+        """Whether a call is the agent's own business (``unmocked_tools: passthrough``)."""
+        return self._unmocked == "passthrough" and name not in self._sample.scenario.tools
+
+    def is_unknown(self, name: str) -> bool:
+        return is_unknown(self._sample.scenario.tools, name, self._unmocked)
+
+    async def resolve(self, call: ToolCall, turn: int) -> ToolResult:
+        tools = self._sample.scenario.tools
+        self._state, answer = resolve(tools, self._state, call.name, call.args, unmocked=self._unmocked)
+        if isinstance(answer, FunctionCall):
+            return await self._call_function(answer, self._sample, turn)
+        return answer
+
+
+async def converse(
+    sample: Sample, *, user: User, make_agent: Callable[[], Agent], world: ToolWorld
+) -> AsyncIterator[Trajectory]:
+    """Yields the trajectory after each finished turn, without a stop, then exactly once more with no new
+    turn and the stop set. Faults end the conversation and are its stop; none is raised."""
+    trajectory = Trajectory()
+    agent: Agent | None = None
+    while True:
+        try:
+            move = await user.next(trajectory)
+        except AgentevalError as error:
+            said = Turn(user=error.said, error=str(error)) if isinstance(error, SimulatorError) else None
+            yield trajectory.model_copy(update={"stop": _stop_of(error), "unfinished": said})
+            return
+        if move.text is None:
+            break
+        turn = _OpenTurn(len(trajectory.turns), move, world)
+        try:
+            agent = agent or make_agent()
+            finished = await turn.run(agent, trajectory.turns)
+        except AgentevalError as error:
+            broken = turn.close(error=str(error))
+            yield trajectory.model_copy(update={"stop": _stop_of(error), "unfinished": broken})
+            return
+        except BaseException:
+            turn.close()
+            raise
+        trajectory = trajectory.model_copy(update={"turns": (*trajectory.turns, finished)})
+        yield trajectory
+        if move.stop:
+            break
+    yield trajectory.model_copy(update={"stop": Stop(reason=move.stop or StopReason.USER_DONE)})
+
+
+def _stop_of(error: AgentevalError) -> Stop:
+    match error:
+        case AgentError(kind="timeout"):
+            reason = StopReason.AGENT_TIMEOUT
+        case AgentError(kind="tool_loop"):
+            reason = StopReason.TOOL_LOOP
+        case AgentError():
+            reason = StopReason.AGENT_ERROR
+        case AuthorError():
+            reason = StopReason.AUTHOR_ERROR
+        case SimulatorError():
+            reason = StopReason.SIMULATOR
+        case _:
+            reason = StopReason.INFRASTRUCTURE
+    return Stop(reason=reason, detail=str(error))
+
+
+class _OpenTurn:
+    """A turn while it goes on: asks the agent, answers its tool calls, keeps what happened."""
+
+    def __init__(self, index: int, move: UserMove, world: ToolWorld) -> None:
+        self._index = index
+        self._move = move
+        self._user = move.text or ""
+        self._world = world
+        self._steps: list[Step] = []
+        self._rounds = _Rounds(world, index)
+        self._started = time.perf_counter()
+
+    def close(self, error: str | None = None) -> Turn:
+        self._steps += self._rounds.take()
+        self._rounds.closed = True
+        return Turn(
+            user=self._user,
+            steps=tuple(self._steps),
+            latency_ms=(time.perf_counter() - self._started) * 1000,
+            error=error,
+            script=self._move.script,
+            user_model=self._move.model,
+            user_usage=self._move.usage,
+            user_fault=self._move.fault,
+        )
+
+    async def run(self, agent: Agent, before: Sequence[Turn]) -> Turn:
+        for _ in range(MAX_TOOL_REPLIES + 1):
+            messages = chat.messages_of((*before, Turn(user=self._user, steps=tuple(self._steps))))
+            tools = TurnTools(self._index, self._world.schemas, self._rounds.call)
+            asked = time.perf_counter()
+            reply = await agent.reply(messages, tools)
+            self._rounds.raise_fault()
+            latency = reply.latency_ms
+            self._take(reply, (time.perf_counter() - asked) * 1000 if latency is None else latency)
+            if not await self._answer_calls():
+                return self.close()
+        raise AgentError(
+            f"tool loop: more than {MAX_TOOL_REPLIES} replies with tool calls in one turn", kind="tool_loop"
+        )
+
+    def _take(self, reply: AgentReply, latency_ms: float) -> None:
+        """Add the steps of a reply; its usage and latency stand with the last of them."""
+        steps = _steps_of(reply, self._rounds.take())
+        usage = chat.read_usage(reply.usage)
+        for position, step in enumerate(steps):
+            is_last = position == len(steps) - 1
+            previous = self._steps[-1] if self._steps else None
+            metered = usage if is_last else Usage()
+            self._steps.append(
+                step.model_copy(
+                    update={
+                        "latency_ms": latency_ms if is_last else 0.0,
+                        "usage": _estimate(self._user, previous, step) if usage is None else metered,
+                    }
+                )
+            )
+
+    async def _answer_calls(self) -> bool:
+        """Resolve what the last step asks for. False: nothing was asked, the turn is over."""
+        step = self._steps[-1]
+        asked = [i for i, call in enumerate(step.tool_calls) if call.result is None]
+        if not asked:
+            return False
+        calls = list(step.tool_calls)
+        answered = False
+        for index in asked:
+            if self._world.leaves_to_agent(calls[index].name):
+                calls[index] = calls[index].model_copy(update={"observed": True})
+                continue
+            answered = True
+            result = await self._world.resolve(calls[index], self._index)
+            calls[index] = calls[index].model_copy(update={"result": result, "observed": False})
+            self._steps[-1] = step.model_copy(update={"tool_calls": tuple(calls)})
+        self._steps[-1] = step.model_copy(update={"tool_calls": tuple(calls)})
+        return answered
+
+
+class _Rounds:
+    """Calls that come through ``ctx`` while the agent thinks; overlapping ones are one round."""
+
+    def __init__(self, world: ToolWorld, turn: int) -> None:
+        self._world = world
+        self._turn = turn
+        self._rounds: list[list[ToolCall]] = []
+        self._in_flight = 0
+        self._count = 0
+        self._fault: AgentevalError | None = None
+        self.closed = False
+
+    async def call(self, name: str, args: Any = None) -> ToolResult:
+        if self.closed:
+            raise RuntimeError("this turn is over; its tools cannot be called any more")
+        read, raw = chat.read_arguments(args)
+        call = ToolCall(name=str(name), args=read, raw_args=raw)
+        if not self._in_flight:
+            self._rounds.append([])
+        batch = self._rounds[-1]
+        position = len(batch)
+        batch.append(call)
+        self._in_flight += 1
+        try:
+            self._count_call()
+            # Lets calls that are started at the same time begin before the first one ends.
+            await anyio.lowlevel.checkpoint()
+            result = await self._world.resolve(call, self._turn)
+        except AgentevalError as error:
+            # The agent's code may well catch this; it must not thereby get away with it.
+            self._fault = self._fault or error
+            raise
+        finally:
+            self._in_flight -= 1
+        batch[position] = call.model_copy(update={"result": result})
+        return result
+
+    def _count_call(self) -> None:
+        self._count += 1
+        if self._count > MAX_CONTEXT_CALLS:
+            raise AgentError(
+                f"tool loop: more than {MAX_CONTEXT_CALLS:,} calls through ctx in one turn", kind="tool_loop"
+            )
+
+    def raise_fault(self) -> None:
+        if self._fault:
+            raise self._fault
+
+    def take(self) -> list[Step]:
+        """The rounds since the last time, as steps."""
+        rounds, self._rounds = self._rounds, []
+        return [Step(tool_calls=tuple(batch)) for batch in rounds]
+
+
+def _steps_of(reply: AgentReply, recorded: Sequence[Step]) -> list[Step]:
+    """The steps of one reply: what went through ``ctx``, what its message list tells, its own text and
+    calls. A call or text that is told twice counts once."""
+    listed, rest = _without_doubles(chat.steps_of(reply.messages), recorded)
+    steps = [*rest, *listed]
+    calls = tuple(chat.read_tool_call(call) for call in reply.tool_calls)
+    told_ids = {call.id for step in listed for call in step.tool_calls if call.result is not None}
+    calls = tuple(call for call in calls if not call.id or call.id not in told_ids)
+    told = bool(listed) and not calls and reply.text in (None, "", listed[-1].text)
+    if not told:
+        steps.append(Step(text=reply.text, tool_calls=calls, extra=dict(reply.extra)))
+    return steps
+
+
+class _Split(NamedTuple):
+    listed: list[Step]
+    rest: list[Step]
+
+
+def _without_doubles(listed: Sequence[Step], recorded: Sequence[Step]) -> _Split:
+    """An agent that calls through ``ctx`` may list these calls too. They are replaced, in the list, by
+    what was recorded; recorded calls that the list does not have stay as they are."""
+    waiting = [call for step in recorded for call in step.tool_calls]
+    used: set[int] = set()
+
+    def recorded_for(call: ToolCall) -> ToolCall:
+        for position, candidate in enumerate(waiting):
+            if position not in used and (candidate.name, candidate.args) == (call.name, call.args):
+                used.add(position)
+                return candidate.model_copy(update={"id": call.id})
+        return call
+
+    merged = [
+        step.model_copy(update={"tool_calls": tuple(map(recorded_for, step.tool_calls))})
+        if step.tool_calls
+        else step
+        for step in listed
+    ]
+    rest, position = [], 0
+    for step in recorded:
+        kept = [c for i, c in enumerate(step.tool_calls, start=position) if i not in used]
+        position += len(step.tool_calls)
+        if kept:
+            rest.append(step.model_copy(update={"tool_calls": tuple(kept)}))
+    return _Split(merged, rest)
+
+
+def _estimate(user: str, previous: Step | None, step: Step) -> Usage:
+    """Tokens of a step that no provider counted, each text once: the user's message or the results of
+    the tools go in, the reply's text and calls come out. (A provider would count the whole context
+    again at each step; what the agent sends is unknown here.)"""
+    if previous is None:
+        tokens_in = count_tokens(user)
+    else:
+        tokens_in = sum(count_tokens(call.result.text) for call in previous.tool_calls if call.result)
+    tokens_out = count_tokens(step.text or "")
+    for call in step.tool_calls:
+        tokens_out += count_tokens(f"{call.name} {call.args if call.raw_args is None else call.raw_args}")
+    return Usage(calls=1, input_tokens=tokens_in, output_tokens=tokens_out, estimated=True)

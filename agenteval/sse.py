@@ -1,0 +1,53 @@
+"""Server-sent events (WHATWG HTML, section 9.2), as far as chat servers use them."""
+
+from __future__ import annotations
+
+import codecs
+import io
+import re
+
+DONE = "[DONE]"
+"""The payload that ends a chat server's stream."""
+
+
+class SseParser:
+    """Server-sent events, byte by byte: gives the ``data`` of each event (WHATWG HTML, section 9.2).
+
+    Comments, ids and event names are dropped. An event that the end of the stream cuts off is
+    given too, since servers forget the last blank line.
+    """
+
+    def __init__(self) -> None:
+        utf8 = codecs.getincrementaldecoder("utf-8-sig")("replace")
+        self._text = io.IncrementalNewlineDecoder(utf8, translate=True)
+        self._line: list[str] = []
+        self._data: list[str] = []
+
+    def feed(self, chunk: bytes, *, final: bool = False) -> list[str]:
+        """The payloads that this chunk completes."""
+        first, *more = self._text.decode(chunk, final).split("\n")
+        self._line.append(first)
+        payloads: list[str] = []
+        for text in [*more, "", ""] if final else more:
+            payloads += self._take("".join(self._line))
+            self._line = [text]
+        return payloads
+
+    def _take(self, line: str) -> list[str]:
+        if line:
+            name, _, value = line.partition(":")
+            if name == "data":
+                self._data.append(value.removeprefix(" "))
+            return []
+        payload, self._data = self._data, []
+        return ["\n".join(payload)] if payload else []
+
+
+def ends_stream(payload: str) -> bool:
+    """Whether the payload, or its last line where a server forgot the blank one, is ``[DONE]``."""
+    return payload.rpartition("\n")[2].strip() == DONE
+
+
+def looks_like_sse(text: str) -> bool:
+    """For servers that forget the content type: no JSON begins like this."""
+    return bool(re.match(r"\s*(data|event|id|retry)?:", text))

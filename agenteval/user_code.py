@@ -1,0 +1,163 @@
+"""The author's own Python: finding it by ``file.py:attribute`` or ``package.module:attribute``, and
+calling it without letting it hold up the run."""
+
+from __future__ import annotations
+
+import contextvars
+import inspect
+import sys
+import threading
+import traceback
+from collections.abc import Callable
+from functools import cache
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import anyio
+
+from agenteval.errors import AuthorError, Place, Problem, did_you_mean
+
+
+def load(target: str, base: str, *, what: str, place: Place | None = None) -> Any:
+    """The object that ``target`` names; ``base`` is the folder where file paths start, and is made
+    importable. ``what`` names its use in messages. Raises ``AuthorError``."""
+    location, separator, attribute = target.rpartition(":")
+    if not separator or not location or not attribute:
+        raise AuthorError(
+            Problem(
+                f"{what} '{target}' names no attribute", "write file.py:name or package.module:name", place
+            )
+        )
+    if base not in sys.path:
+        sys.path.insert(0, base)
+    module = _load_module(location, base, what, place)
+    found: Any = module
+    for name in attribute.split("."):
+        if not hasattr(found, name):
+            known = [n for n in vars(found) if not n.startswith("_")] if hasattr(found, "__dict__") else []
+            raise AuthorError(
+                Problem(f"{what}: '{location}' has no '{attribute}'", did_you_mean(name, known), place)
+            )
+        found = getattr(found, name)
+    return found
+
+
+def _load_module(location: str, base: str, what: str, place: Place | None) -> ModuleType:
+    is_file = location.endswith(".py") or "/" in location
+    path = (Path(base) / location).resolve() if is_file else None
+    if path is not None and not path.is_file():
+        raise AuthorError(Problem(f"{what}: there is no file '{location}'", f"looked in {base}", place))
+    try:
+        return _module_of_file(str(path)) if path else _module_by_name(location)
+    except ModuleNotFoundError as error:
+        if path is None and error.name and location.split(".")[0] == error.name.split(".")[0]:
+            remedy = "is it installed, or does its folder lie elsewhere?"
+            raise AuthorError(Problem(f"{what}: there is no module '{location}'", remedy, place)) from error
+        raise AuthorError(_broken_import(location, error, what, place)) from error
+    except (Exception, SystemExit) as error:
+        raise AuthorError(_broken_import(location, error, what, place)) from error
+
+
+def _broken_import(location: str, error: BaseException, what: str, place: Place | None) -> Problem:
+    return Problem(f"{what}: importing '{location}' failed: {describe(error)}", "", place)
+
+
+def _module_by_name(name: str) -> ModuleType:
+    from importlib import import_module
+
+    return import_module(name)
+
+
+@cache
+def _module_of_file(path: str) -> ModuleType:
+    """The module of a file, once a process. Its folder is importable, as when Python runs it."""
+    from hashlib import blake2b
+    from importlib.util import module_from_spec, spec_from_file_location
+
+    folder = str(Path(path).parent)
+    if folder not in sys.path:
+        sys.path.insert(0, folder)
+    # Two files of one name must not be one module; dataclasses and pickle need it in sys.modules.
+    name = f"{Path(path).stem}_{blake2b(path.encode(), digest_size=4).hexdigest()}"
+    spec = spec_from_file_location(name, path)
+    if spec is None or spec.loader is None:
+        raise ImportError(f"{path} is no Python file")
+    module = module_from_spec(spec)
+    sys.modules[name] = module
+    try:
+        spec.loader.exec_module(module)
+    except BaseException:
+        del sys.modules[name]
+        raise
+    return module
+
+
+def describe(error: BaseException) -> str:
+    """``ValueError: text (agent.py:12, in answer)``: the last place outside agenteval and libraries."""
+    text = str(error).strip() or "no message"
+    frames = traceback.extract_tb(error.__traceback__)
+    own = [f for f in frames if "site-packages" not in f.filename and not _is_ours(f.filename)]
+    own = [f for f in own if not f.filename.startswith("<")] or own
+    if isinstance(error, SyntaxError) and error.filename:
+        return f"{type(error).__name__}: {error.msg} ({Path(error.filename).name}:{error.lineno})"
+    where = f" ({Path(own[-1].filename).name}:{own[-1].lineno}, in {own[-1].name})" if own else ""
+    return f"{type(error).__name__}: {text}{where}"
+
+
+def _is_ours(filename: str) -> bool:
+    stdlib = str(Path(threading.__file__).parent)
+    return filename.startswith((str(Path(__file__).parent), stdlib))
+
+
+def positional_parameters(function: Callable[..., Any]) -> int:
+    """How many positional arguments ``function`` takes; 99 for ``*args``; 2 if it does not say."""
+    try:
+        parameters = inspect.signature(function).parameters.values()
+    except (TypeError, ValueError):
+        return 2
+    if any(p.kind is p.VAR_POSITIONAL for p in parameters):
+        return 99
+    return sum(p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD) for p in parameters)
+
+
+def is_async(function: Callable[..., Any]) -> bool:
+    call = getattr(type(function), "__call__", None)  # noqa: B004 - an instance with an async __call__
+    return inspect.iscoroutinefunction(function) or inspect.iscoroutinefunction(call)
+
+
+async def call(function: Callable[..., Any], *args: Any) -> Any:
+    """Call ``function``: awaited if it is async, else in a daemon thread.
+
+    A daemon, because a thread cannot be stopped: one that hangs is left behind when the caller's
+    deadline passes, and must not keep the process alive at the end.
+    """
+    if is_async(function):
+        return await function(*args)
+    result = await _in_daemon_thread(function, args)
+    return await result if inspect.isawaitable(result) else result
+
+
+async def _in_daemon_thread(function: Callable[..., Any], args: tuple[Any, ...]) -> Any:
+    import asyncio
+
+    loop = asyncio.get_running_loop()
+    done = anyio.Event()
+    outcome: list[Any] = [None, None]
+    context = contextvars.copy_context()
+
+    def work() -> None:
+        try:
+            outcome[0] = context.run(function, *args)
+        except BaseException as error:
+            outcome[1] = error
+        try:
+            loop.call_soon_threadsafe(done.set)
+        except RuntimeError:  # the run has ended meanwhile and nobody waits
+            return
+
+    threading.Thread(target=work, daemon=True, name="agenteval-user-code").start()
+    await done.wait()
+    if outcome[1] is not None:
+        raise outcome[1]
+    return outcome[0]

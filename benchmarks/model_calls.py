@@ -1,0 +1,211 @@
+"""CPU that one model call costs this process, by client library; the server is another process.
+
+::
+
+    python benchmarks/model_calls.py [CALLS]
+
+The prompt and the reply have the size of a judge's. Waiting costs nothing here: only the CPU time of
+this process is counted, import and connection left out by a warm-up. The lines "aiohttp" need that
+package, which agenteval does not depend on.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import importlib.util
+import json
+import multiprocessing
+import sys
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from typing import Any
+
+IN_FLIGHT = 20
+SYSTEM = "You judge one answer of an assistant. " * 20
+PROMPT = "user: Where is my order ORD-42?\nassistant: It has shipped.\n" * 80
+ANSWER = {"evidence": "It has shipped.", "reason": "It answers the question that was asked. " * 5, "score": 4}
+REPLY = {
+    "id": "chatcmpl-1",
+    "object": "chat.completion",
+    "created": 1_700_000_000,
+    "model": "mock",
+    "choices": [
+        {
+            "index": 0,
+            "message": {"role": "assistant", "content": json.dumps(ANSWER), "refusal": None},
+            "logprobs": None,
+            "finish_reason": "stop",
+        }
+    ],
+    "usage": {
+        "prompt_tokens": 1200,
+        "completion_tokens": 60,
+        "total_tokens": 1260,
+        "prompt_tokens_details": {"cached_tokens": 1024, "audio_tokens": 0},
+        "completion_tokens_details": {"reasoning_tokens": 0, "audio_tokens": 0},
+    },
+}
+
+Call = Callable[[], Awaitable[Any]]
+
+
+# ── the server ───────────────────────────────────────────────────────────────────────────────────
+
+
+class _Server(asyncio.Protocol):
+    """As little HTTP as a client can live with, so that the server is never the slow part."""
+
+    body = json.dumps(REPLY).encode()
+    answer = b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n" % len(body) + body
+
+    def connection_made(self, transport: Any) -> None:
+        self.transport = transport
+        self.data = bytearray()
+
+    def data_received(self, data: bytes) -> None:
+        self.data += data
+        head, blank, _ = self.data.partition(b"\r\n\r\n")
+        if not blank:
+            return
+        fields = dict(line.lower().split(b": ", 1) for line in bytes(head).split(b"\r\n")[1:])
+        if len(self.data) >= len(head) + 4 + int(fields.get(b"content-length", 0)):
+            self.data.clear()
+            self.transport.write(self.answer)
+
+
+def _serve(ports: Any) -> None:
+    async def main() -> None:
+        server = await asyncio.get_running_loop().create_server(_Server, "127.0.0.1", 0)
+        ports.send(server.sockets[0].getsockname()[1])
+        await server.serve_forever()
+
+    asyncio.run(main())
+
+
+# ── the clients ──────────────────────────────────────────────────────────────────────────────────
+
+
+def _body() -> dict[str, Any]:
+    messages = [{"role": "system", "content": SYSTEM}, {"role": "user", "content": PROMPT}]
+    return {"model": "mock", "messages": messages}
+
+
+@asynccontextmanager
+async def bare_httpx2(base_url: str) -> AsyncIterator[Call]:
+    import httpx2
+
+    headers = {"content-type": "application/json", "authorization": "Bearer k"}
+    async with httpx2.AsyncClient(headers=headers) as client:
+
+        async def call() -> None:
+            reply = await client.post(f"{base_url}/chat/completions", content=json.dumps(_body()).encode())
+            json.loads(reply.content)["choices"][0]["message"]["content"]
+
+        yield call
+
+
+@asynccontextmanager
+async def bare_aiohttp(base_url: str) -> AsyncIterator[Call]:
+    import aiohttp
+
+    headers = {"content-type": "application/json", "authorization": "Bearer k"}
+    async with aiohttp.ClientSession(headers=headers) as client:
+
+        async def call() -> None:
+            url = f"{base_url}/chat/completions"
+            async with client.post(url, data=json.dumps(_body()).encode()) as reply:
+                json.loads(await reply.read())["choices"][0]["message"]["content"]
+
+        yield call
+
+
+@asynccontextmanager
+async def _sdk(base_url: str, *, aiohttp: bool, models: bool) -> AsyncIterator[Call]:
+    import httpx2
+    from openai import AsyncOpenAI, DefaultAioHttpClient
+
+    http = DefaultAioHttpClient() if aiohttp else None
+    async with AsyncOpenAI(api_key="k", base_url=base_url, max_retries=0, http_client=http) as client:
+
+        async def with_models() -> None:
+            reply: Any = await client.chat.completions.create(**_body())
+            json.dumps(reply.choices[0].message.content)
+
+        async def without() -> None:
+            reply = await client.post("/chat/completions", cast_to=httpx2.Response, body=_body())
+            json.loads(reply.content)["choices"][0]["message"]["content"]
+
+        yield with_models if models else without
+
+
+@asynccontextmanager
+async def transport(base_url: str) -> AsyncIterator[Call]:
+    from agenteval.transport import Transport
+
+    http = Transport()
+
+    async def call() -> None:
+        url, headers = f"{base_url}/chat/completions", {"authorization": "Bearer k"}
+        reply = await http.post_json(url, _body(), headers=headers, timeout_s=60)
+        json.loads(reply.text)["choices"][0]["message"]["content"]
+
+    yield call
+    await http.aclose()
+
+
+CLIENTS: dict[str, Callable[[str], Any]] = {
+    "httpx2, bare": bare_httpx2,
+    "openai": lambda url: _sdk(url, aiohttp=False, models=True),
+    "openai without response models": lambda url: _sdk(url, aiohttp=False, models=False),
+    "openai on aiohttp": lambda url: _sdk(url, aiohttp=True, models=True),
+    "openai on aiohttp without models": lambda url: _sdk(url, aiohttp=True, models=False),
+    "aiohttp, bare": bare_aiohttp,
+    "agenteval's transport": transport,
+}
+
+
+# ── measuring ────────────────────────────────────────────────────────────────────────────────────
+
+
+async def _many(call: Call, calls: int) -> None:
+    left = iter(range(calls))
+
+    async def worker() -> None:
+        for _ in left:
+            await call()
+
+    await asyncio.gather(*(worker() for _ in range(IN_FLIGHT)))
+
+
+async def cpu_ms(client: Callable[[str], Any], base_url: str, calls: int) -> float:
+    """Milliseconds of CPU per call, the best of three."""
+    async with client(base_url) as call:
+        await _many(call, 5 * IN_FLIGHT)
+        best = float("inf")
+        for _ in range(3):
+            started = time.process_time()
+            await _many(call, calls)
+            best = min(best, (time.process_time() - started) * 1000 / calls)
+    return best
+
+
+def main() -> None:
+    calls = int(sys.argv[1]) if len(sys.argv) > 1 else 1000
+    ports, child = multiprocessing.Pipe(duplex=False)
+    server = multiprocessing.get_context("spawn").Process(target=_serve, args=(child,), daemon=True)
+    server.start()
+    base_url = f"http://127.0.0.1:{ports.recv()}/v1"
+    bare = None
+    for name, client in CLIENTS.items():
+        if "aiohttp" in name and not importlib.util.find_spec("aiohttp"):
+            print(f"{name:36} not installed")
+            continue
+        cost = asyncio.run(cpu_ms(client, base_url, calls))
+        bare = bare or cost
+        print(f"{name:36} {cost:6.3f} ms  {cost / bare:5.2f} x")
+    server.terminate()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,119 @@
+"""The direction of imports, the weight of ``--help``, the table of contents."""
+
+from __future__ import annotations
+
+import ast
+import subprocess
+import sys
+from importlib import import_module
+from pathlib import Path
+
+import pytest
+
+import agenteval
+
+PACKAGE = Path(agenteval.__file__).parent
+
+# Bottom to top. A module imports only from lines above its own, or from its own line (a sub-package,
+# or modules that belong together). `adapters` are blind to each other: each has a line of its own.
+LAYERS = [
+    ["value", "errors"],
+    ["trajectory"],
+    ["score"],
+    ["scenario"],
+    ["config"],
+    ["event"],
+    ["protocols", "severity", "tokens", "safe_text", "yaml_source", "yaml_scalars", "yaml_syntax"],
+    ["journal", "prompts", "report"],
+    ["redact", "gates", "chat", "tools", "selection", "user_code", "transcript", "metrics"],
+    ["user", "scorers", "mocks", "issues", "sse"],
+    ["simulate"],
+    ["pipeline"],
+    ["http_faults", "transport"],
+    ["agents.completion", "agents.http"],
+    ["agents.python"],
+    ["llm"],
+    ["validation", "scenario_checks", "scenario_files", "loading", "config_file"],
+    ["progress"],
+    ["reporters"],
+    ["wiring"],
+    ["commands"],
+    ["cli"],
+    ["__main__"],
+]
+
+HEAVY_BEHIND_HELP = {"openai", "tiktoken", "pydantic", "rich", "yaml", "httpx2", "jsonschema", "anyio"}
+
+
+def modules() -> list[str]:
+    paths = [p.relative_to(PACKAGE) for p in PACKAGE.rglob("*.py")]
+    return sorted(".".join(p.with_suffix("").parts) for p in paths)
+
+
+def layer_of(module: str) -> int | None:
+    for index, names in enumerate(LAYERS):
+        if any(module == name or module.startswith(f"{name}.") for name in names):
+            return index
+    return None
+
+
+def imports_of(module: str) -> set[str]:
+    """What ``module`` imports of agenteval, wherever in the file; types only or not."""
+    path = PACKAGE.joinpath(*module.split(".")).with_suffix(".py")
+    known = set(modules())
+    found: set[str] = set()
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Import):
+            found |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom) and node.module and node.module.startswith("agenteval"):
+            for alias in node.names:
+                below = f"{node.module}.{alias.name}".removeprefix("agenteval.")
+                found.add(f"agenteval.{below}" if below in known else node.module)
+    return {name.removeprefix("agenteval.") for name in found if name.startswith("agenteval.")}
+
+
+PACKAGE_PAGES = {"__init__", "agents.__init__", "llm.__init__", "reporters.__init__", "scorers.__init__",
+                 "commands.__init__"}  # fmt: skip
+
+
+@pytest.mark.parametrize("module", [m for m in modules() if m not in PACKAGE_PAGES])
+def test_a_module_imports_only_from_below(module: str) -> None:
+    own = layer_of(module)
+    assert own is not None, f"{module} has no place in LAYERS"
+    upward = {name for name in imports_of(module) if (layer_of(name) or 0) > own}
+    assert not upward, f"{module} imports from above: {sorted(upward)}"
+
+
+def test_an_upward_import_would_be_found() -> None:
+    assert "pipeline" in imports_of("wiring")
+    assert (layer_of("wiring") or 0) > (layer_of("pipeline") or 0)
+
+
+@pytest.mark.parametrize("arguments", [["--help"], ["--version"], ["run", "--help"]])
+def test_help_loads_nothing_heavy(arguments: list[str]) -> None:
+    command = [sys.executable, "-X", "importtime", "-m", "agenteval", *arguments]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    loaded = {line.rpartition("|")[2].strip().split(".")[0] for line in done.stderr.splitlines()}
+    assert "typer" in loaded
+    # typer itself loads pydantic to describe the options of a command with bounds.
+    allowed = {"pydantic"} if arguments[0] == "run" else set()
+    assert not loaded & (HEAVY_BEHIND_HELP - allowed)
+
+
+def test_the_table_of_contents_is_true() -> None:
+    assert set(agenteval.__all__) == set(agenteval._EXPORTS) | {"__version__"}
+    for name, module in agenteval._EXPORTS.items():
+        assert getattr(agenteval, name) is getattr(import_module(module), name)
+
+
+def test_importing_agenteval_loads_nothing_else() -> None:
+    code = "import sys; before = set(sys.modules); import agenteval; print(set(sys.modules) - before)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    loaded = ast.literal_eval(done.stdout)
+    assert "agenteval" in loaded
+    assert not {name.split(".")[0] for name in loaded} & HEAVY_BEHIND_HELP
+
+
+def test_no_module_has_a_name_that_says_nothing() -> None:
+    empty = {"utils", "helpers", "common", "base", "types"}
+    assert not [m for m in modules() if m.rpartition(".")[2] in empty]
