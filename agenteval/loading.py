@@ -26,10 +26,10 @@ _FILE_KEYS = ("scenarios", "cases", "defaults")
 _CASE_KEYS = ("input", "expected_tools", "expected_output_contains")
 _SCENARIO_KEYS = frozenset(known_keys(Scenario))
 
-_TEXT_KEYS = frozenset(
-    ("id", "name", "tags", "agent", "profile", "goal", "knowledge", "facts", "beliefs", "criteria")
-    + ("contains", "not_contains", "matches", "turns", "user", "error", "description", *_CASE_KEYS)
-)
+_TEXT_KEYS = frozenset((
+    *("id", "name", "tags", "agent", "profile", "goal", "knowledge", "facts", "beliefs", "criteria"),
+    *("contains", "not_contains", "matches", "turns", "user", "error", "description", *_CASE_KEYS),
+))  # fmt: skip
 _OPAQUE_KEYS = frozenset(("returns", "args", "parameters"))
 _LINED_BELOW = frozenset(("expect", "tool_calls", "output", "limits", "turns", "thresholds", "tools"))
 
@@ -106,10 +106,8 @@ class _FileLoader:
 
     def __init__(self, document: Document, *, base: str) -> None:
         self.problems: list[Problem] = []
-        self._value = document.value
         self._mark = document.mark
-        if document.rewrites:
-            self._value = as_written(document.value, document.mark, _TEXT_KEYS, _OPAQUE_KEYS)
+        self._value = as_written(document, texts=_TEXT_KEYS, opaque=_OPAQUE_KEYS)
         self._base = base
         # By identity; the value is kept, so that its id() is not given to another.
         self._tools: dict[int, tuple[Any, dict[str, Tool] | None]] = {}
@@ -301,17 +299,11 @@ def _lines(mark: Mark) -> dict[str, int]:
 
 
 def _note_lines(mark: Mark, prefix: str, lines: dict[str, int]) -> None:
-    for key, below in _children(mark):
+    for key, below in mark.pairs():
         path = f"{prefix}.{key}" if prefix else key
         lines[path] = below.line
         if prefix == "turns" or (key in _LINED_BELOW and prefix not in ("tools", "thresholds")):
             _note_lines(below, path, lines)
-
-
-def _children(mark: Mark) -> list[tuple[str, Mark]]:
-    if isinstance(mark.children, list):
-        return [(str(index), below) for index, below in enumerate(mark.children)]
-    return list((mark.children or {}).items())
 
 
 def slug(name: str) -> str:

@@ -228,7 +228,8 @@ class Transport:
             request.url,
             content=request.content,
             headers=request.headers,
-            timeout=httpx2.Timeout(None, connect=_CONNECT_S),
+            # Below the deadline: when the library itself gives up, it closes its half-open socket.
+            timeout=httpx2.Timeout(None, connect=min(_CONNECT_S, 0.9 * request.timeout_s)),
             extensions={"trace": progress.trace},
         ) as response:
             if not response.is_success:
@@ -303,6 +304,7 @@ def _client() -> httpx2.AsyncClient:
             limits=httpx2.Limits(
                 max_connections=None, max_keepalive_connections=None, keepalive_expiry=_KEEPALIVE_S
             ),
+            mounts={f"all://{host}": None for host in this_machine},
             cookies=CookieJar(DefaultCookiePolicy(allowed_domains=[])),
             headers={"user-agent": "agenteval"},
         )

@@ -11,7 +11,7 @@ from pydantic import BaseModel, ValidationError
 
 from agenteval.errors import Problem, did_you_mean
 from agenteval.yaml_scalars import canonical_text
-from agenteval.yaml_source import Mark
+from agenteval.yaml_source import Document, Mark
 
 Loc: TypeAlias = tuple[str | int, ...]
 M = TypeVar("M", bound=BaseModel)
@@ -41,6 +41,7 @@ NOT_YET: Mapping[str, Mapping[str, str]] = {
         "gates.{}": "use thresholds and fail_on_severity",
         "budget.{}": "drop it",
     },
+    "reporter": {"html": "use markdown"},
 }
 """Keys that are documented and not built. Building one removes its line here."""
 
@@ -285,27 +286,28 @@ def merge_marks(low: Mark, high: Mark, low_value: Any, high_value: Any) -> Mark:
     return Mark(high.path, high.line, high.column, children, text=high.text)
 
 
-def as_written(value: Any, mark: Mark, text_keys: frozenset[str], opaque: frozenset[str]) -> Any:
-    """``value`` with numbers under ``text_keys`` as they were written: ``1.50`` is not ``1.5`` there.
-
-    Nothing is changed below an ``opaque`` key.
-    """
-    return _as_written(value, mark, text_keys, opaque, is_text=False)
-
-
-def _as_written(
-    value: Any, mark: Mark, text_keys: frozenset[str], opaque: frozenset[str], *, is_text: bool
+def as_written(
+    document: Document,
+    *,
+    texts: frozenset[str],
+    text_maps: frozenset[str] = frozenset(),
+    opaque: frozenset[str] = frozenset(),
 ) -> Any:
-    if isinstance(value, dict):
-        return {
-            key: item
-            if key in opaque
-            else _as_written(item, mark.find((key,)), text_keys, opaque, is_text=key in text_keys)
-            for key, item in value.items()
-        }
-    if isinstance(value, list):
-        return [
-            _as_written(item, mark.find((i,)), text_keys, opaque, is_text=is_text)
-            for i, item in enumerate(value)
-        ]
-    return mark.text if is_text and mark.text is not None else value
+    """The document's value with numbers as they were written where text is asked for: ``1.50`` is not
+    ``1.5`` there. That is at the keys ``texts`` (or in lists there) and at any key of a mapping at
+    ``text_maps``; nothing is changed below an ``opaque`` key.
+    """
+
+    def walk(value: Any, mark: Mark, is_text: bool, is_map: bool) -> Any:
+        if isinstance(value, dict):
+            return {
+                key: item
+                if key in opaque
+                else walk(item, mark.find((key,)), is_map or key in texts, key in text_maps)
+                for key, item in value.items()
+            }
+        if isinstance(value, list):
+            return [walk(item, mark.find((i,)), is_text, False) for i, item in enumerate(value)]
+        return mark.text if is_text and mark.text is not None else value
+
+    return walk(document.value, document.mark, False, False) if document.rewrites else document.value

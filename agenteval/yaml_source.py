@@ -59,6 +59,12 @@ class Mark:
             return children[part]
         return None
 
+    def pairs(self) -> list[tuple[str, Mark]]:
+        """What is right below: keys, or positions from 0."""
+        if isinstance(self.children, list):
+            return [(str(index), mark) for index, mark in enumerate(self.children)]
+        return list((self.children or {}).items())
+
     def find(self, loc: Iterable[str | int]) -> Mark:
         """The mark of ``loc``, or of the nearest thing above it. Parts that no one wrote are skipped."""
         mark = self

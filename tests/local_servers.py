@@ -20,6 +20,8 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 
 @dataclass(frozen=True)
 class Request:
@@ -281,11 +283,15 @@ class _Handler(BaseHTTPRequestHandler):
         """Nothing on the tests' terminal."""
 
 
-def certificate_file(folder: Path) -> str:
-    """The certificate of servers with ``tls=True``, as a file for ``SSL_CERT_FILE``."""
+def plain_environment(monkeypatch: pytest.MonkeyPatch, folder: Path) -> None:
+    """No proxies, and the certificate of servers with ``tls=True`` as the only one that is trusted (to
+    read those of the system takes longer than most of the tests that need a client)."""
+    for name in ("http_proxy", "https_proxy", "all_proxy", "no_proxy"):
+        monkeypatch.delenv(name, raising=False)
+        monkeypatch.delenv(name.upper(), raising=False)
     path = folder / "test-ca.pem"
     path.write_text(_CERTIFICATE, encoding="ascii")
-    return str(path)
+    monkeypatch.setenv("SSL_CERT_FILE", str(path))
 
 
 def _tls_context() -> ssl.SSLContext:

@@ -4,11 +4,19 @@ from __future__ import annotations
 
 import copy
 import json
+from pathlib import Path
 from typing import Any
 
 import anyio
 import pytest
-from local_servers import (
+
+from agenteval.agents.http import HttpAgents
+from agenteval.config import AgentConfig
+from agenteval.errors import AgentError, AgentevalError, AuthorError, InfrastructureError
+from agenteval.protocols import AgentReply, TurnTools
+from agenteval.scenario import Sample, SampleKey, Scenario
+from agenteval.transport import RetryPolicy, Transport
+from tests.local_servers import (
     Behaviour,
     LocalServer,
     chat,
@@ -18,21 +26,20 @@ from local_servers import (
     delta,
     drop,
     hang,
+    plain_environment,
     respond,
     respond_json,
     sse,
 )
 
-from agenteval.agents.http import HttpAgents
-from agenteval.config import AgentConfig
-from agenteval.errors import AgentError, AgentevalError, AuthorError, InfrastructureError
-from agenteval.protocols import AgentReply, TurnTools
-from agenteval.scenario import Sample, SampleKey, Scenario
-from agenteval.transport import RetryPolicy, Transport
-
 HELLO = [{"role": "user", "content": "Hello"}]
 WEATHER = {"type": "function", "function": {"name": "get_weather", "parameters": {"type": "object"}}}
 SAMPLE = Sample(key=SampleKey(scenario="s", agent="a"), scenario=Scenario(id="s", name="s", turns=("Hello",)))
+
+
+@pytest.fixture(autouse=True)
+def environment(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    plain_environment(monkeypatch, tmp_path)
 
 
 async def _no_call(name: str, args: Any) -> Any:

@@ -26,7 +26,7 @@ LAYERS = [
     ["protocols", "severity", "tokens", "safe_text", "yaml_source", "yaml_scalars", "yaml_syntax"],
     ["journal", "prompts", "report"],
     ["redact", "gates", "chat", "tools", "selection", "user_code", "transcript", "metrics"],
-    ["user", "scorers", "mocks", "issues", "sse"],
+    ["user_faults", "user", "scorers", "mocks", "issues", "sse"],
     ["simulate"],
     ["pipeline"],
     ["http_faults", "transport"],

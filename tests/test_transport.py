@@ -20,15 +20,21 @@ from urllib.parse import quote
 import anyio
 import httpx2
 import pytest
-from local_servers import (
+
+from agenteval import transport as transport_module
+from agenteval.errors import AgentError, AgentevalError, AuthorError, InfrastructureError
+from agenteval.http_faults import KINDS, Fault, FaultKind, fault_kind
+from agenteval.sse import SseParser
+from agenteval.transport import HttpReply, Retry, RetryPolicy, Transport
+from tests.local_servers import (
     LocalServer,
     after,
     answer,
-    certificate_file,
     chunked,
     closed_port,
     drop,
     hang,
+    plain_environment,
     raw,
     reset,
     respond,
@@ -36,20 +42,10 @@ from local_servers import (
     sse,
 )
 
-from agenteval import transport as transport_module
-from agenteval.errors import AgentError, AgentevalError, AuthorError, InfrastructureError
-from agenteval.http_faults import KINDS, Fault, FaultKind, fault_kind
-from agenteval.sse import SseParser
-from agenteval.transport import HttpReply, Retry, RetryPolicy, Transport
-
-PROXY_VARIABLES = ("http_proxy", "https_proxy", "all_proxy", "no_proxy")
-
 
 @pytest.fixture(autouse=True)
-def no_proxies(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in PROXY_VARIABLES:
-        monkeypatch.delenv(name, raising=False)
-        monkeypatch.delenv(name.upper(), raising=False)
+def environment(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    plain_environment(monkeypatch, tmp_path)
 
 
 class Waits:
@@ -536,10 +532,15 @@ def test_a_proxy_that_refuses_is_not_the_agents_fault(monkeypatch: pytest.Monkey
     assert "HTTPS_PROXY" in str(error)
 
 
-def test_a_private_ca_is_trusted_through_the_environment(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("SSL_CERT_FILE", certificate_file(tmp_path))
+def test_a_proxy_that_hangs_is_not_the_agents_timeout(monkeypatch: pytest.MonkeyPatch) -> None:
+    with LocalServer(hang()) as proxy:
+        monkeypatch.setenv("HTTPS_PROXY", proxy.address)
+        error = fault_of("https://agent.example/v1", timeout_s=0.2)
+    assert isinstance(error, InfrastructureError)
+    assert "no connection in time" in str(error)
+
+
+def test_a_private_ca_is_trusted_through_the_environment() -> None:
     with LocalServer(respond_json({}), tls=True) as server:
         assert post(server.url).status == 200
 

@@ -4,6 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
+import shutil
+import subprocess
+import sys
 import threading
 from collections.abc import Iterator, Sequence
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -382,3 +386,50 @@ def test_react_says_what_is_not_configured(
     with pytest.raises(AuthorError) as caught:
         ask("Hello")
     assert f"set {remedy}" in str(caught.value)
+
+
+# ---- The whole, as a newcomer runs it ------------------------------------------------------------
+
+
+def run_suite(folder: Path, *options: str, **environment: str) -> dict[str, Any]:
+    """The JSON results of ``agenteval run`` in a copy of the suite, where its journal may lie."""
+    shutil.copy(ROOT / "agenteval.yaml", folder)
+    shutil.copytree(SUITE, folder / "scenarios" / "wonderbot", ignore=shutil.ignore_patterns("__pycache__"))
+    done = subprocess.run(
+        [sys.executable, "-m", "agenteval", "run", "--report", "json=results.json", *options],
+        cwd=folder,
+        env={**os.environ, "PYTHONPATH": str(ROOT), **environment},
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    assert (folder / "results.json").is_file(), done.stdout + done.stderr
+    results = json.loads((folder / "results.json").read_text(encoding="utf-8"))
+    assert done.returncode == results["summary"]["exit_code"]
+    return results
+
+
+def test_the_rules_pass_all_cases_and_fail_two_conversations(tmp_path: Path) -> None:
+    results = run_suite(tmp_path)
+    verdicts = {scenario["id"]: scenario["verdict"] for scenario in results["scenarios"]}
+    assert len(verdicts) == 19
+    # Neither a sum in a whole sentence nor "umbrella" for the weather is among the rules.
+    assert {name for name, verdict in verdicts.items() if verdict != "passed"} == {
+        "calls-per-day",
+        "two-wishes",
+    }
+    assert results["summary"]["exit_code"] == 1
+
+
+def test_the_suite_runs_against_a_real_model(server: ModelServer, tmp_path: Path) -> None:
+    server.replies = [
+        reply(None, ("get_product_info", '{"product_name": "WonderBot Pro"}')),
+        reply("It costs $299 per month.", tokens=(20, 4)),
+    ]
+    results = run_suite(tmp_path, "--agent", "react", "-s", "C-03", WONDERBOT_BASE_URL=server.url)
+    (scenario,) = results["scenarios"]
+    assert (scenario["agent"], scenario["verdict"]) == ("react", "passed")
+    usage = scenario["samples"][0]["usage"]
+    assert (usage["calls"], usage["input_tokens"], usage["output_tokens"]) == (2, 30, 6)
+    assert not usage["estimated"]

@@ -78,7 +78,7 @@ def _options(choice: ReporterChoice, *, folder: Path, verbose: bool) -> ReportOp
         width=_width() if to_screen else 100,
         color=to_screen and _wants_color(),
         journal=_shown(folder / "events.jsonl"),
-        root=str(Path.cwd()),
+        root=os.environ.get("GITHUB_WORKSPACE") or str(Path.cwd()),
     )
 
 
@@ -95,7 +95,10 @@ def _wants_color() -> bool:
 
 
 def _print(text: str) -> None:
+    from agenteval.reporters.terminal import for_encoding
+
     if text:
+        text = for_encoding(text, sys.stdout.encoding or "utf-8")
         sys.stdout.write(text if text.endswith("\n") else text + "\n")
         sys.stdout.flush()
 

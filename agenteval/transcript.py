@@ -1,0 +1,224 @@
+"""A conversation as a judge reads it: what was asked for, what was known, and all that happened.
+
+Every text that the author of the check did not write stands in a fence of its own (see
+``prompts.fence``). The text for a turn begins with the text for the turn before it, up to the closing
+section, so that provider prompt caches serve the rest of a conversation too.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, TypeAlias
+
+from agenteval.prompts import fence
+from agenteval.scenario import Scenario
+from agenteval.trajectory import Step, Stop, StopReason, ToolCall, Trajectory, Turn
+
+MAX_CHARACTERS = 300_000
+"""Of a whole text, about 75,000 tokens. A longer conversation is shortened, which the text says."""
+_CAPS = (20_000, 5_000, 1_500, 400)
+"""How long one text of a conversation that is too long may be; tried in this order."""
+
+_Cut: TypeAlias = Callable[[str], str]
+
+
+def context_of(
+    scenario: Scenario,
+    trajectory: Trajectory,
+    *,
+    policy: str = "",
+    tools: Sequence[dict[str, Any]] | None = None,
+    now: str | None = None,
+    upto: int | None = None,
+    limit: int = MAX_CHARACTERS,
+) -> str:
+    """The record of a conversation up to and with turn ``upto`` (from 0), the one to judge; ``None``:
+    the whole of it.
+
+    ``tools`` are those that the agent had, in OpenAI's format; default: those of the scenario.
+    ``beliefs`` of the user are not in it, since they need not be true. Beyond ``limit`` characters
+    long texts are shortened, first in earlier turns, then everywhere; the goal, every call and what a
+    shortened text begins and ends with stay, whatever the limit.
+    """
+    known = tools_of(scenario) if tools is None else tools
+
+    def write(early: _Cut, late: _Cut) -> str:
+        head = _head(scenario, policy, known, now, late)
+        return "\n\n".join((*head, *_conversation(trajectory, upto, early, late)))
+
+    text = write(_whole, _whole)
+    if len(text) <= limit:
+        return text
+    for cap in _CAPS:
+        text = write(_shortened_to(cap), _whole)
+        if len(text) <= limit:
+            return text
+    for cap in _CAPS:
+        text = write(_shortened_to(_CAPS[-1]), _shortened_to(cap))
+        if len(text) <= limit:
+            break
+    return text
+
+
+def tools_of(scenario: Scenario) -> tuple[dict[str, Any], ...]:
+    """The tools of a scenario's world in OpenAI's format; those without a schema by name alone."""
+    tools = []
+    for name, tool in scenario.tools.items():
+        told = {"description": tool.description, "parameters": tool.parameters}
+        function = {"name": name, **{key: value for key, value in told.items() if value is not None}}
+        tools.append({"type": "function", "function": function})
+    return tuple(tools)
+
+
+# ── what was known before the first word ─────────────────────────────────────────────────────────
+
+
+def _head(
+    scenario: Scenario, policy: str, tools: Sequence[dict[str, Any]], now: str | None, cut: _Cut
+) -> Iterator[str]:
+    yield "# The record"
+    if now:
+        yield f"Date and time of the conversation: {_line(now)}"
+    yield from _section("## The user's goal", scenario.goal, _whole)
+    yield from _section("## The user", scenario.profile, _whole)
+    yield from _section("## Knowledge: what the user knows, and true", _items(scenario.knowledge), cut)
+    yield from _section("## Facts: true, known to you alone", _items(scenario.facts), cut)
+    yield from _section("## The agent's policy: what it was told to do", policy, cut)
+    yield from _section("## The tools that the agent had", "\n".join(map(_tool, tools)), cut)
+    if not tools:
+        yield "## The tools that the agent had\nNone is known but those that it called."
+
+
+def _section(title: str, text: str, cut: _Cut) -> Iterator[str]:
+    if text.strip():
+        yield f"{title}\n{fence(cut(text))}"
+
+
+def _items(texts: Sequence[str]) -> str:
+    return "\n".join(f"- {text}" for text in texts if text.strip())
+
+
+def _tool(schema: dict[str, Any]) -> str:
+    """One line a tool: name, description and the schema of its arguments."""
+    function = schema.get("function", schema)
+    parts = [_name(str(function.get("name", "")))]
+    if description := function.get("description"):
+        parts.append(f": {_line(str(description))}")
+    if "parameters" in function:
+        parts.append(f" Parameters: {_json(function['parameters'])}")
+    return "".join(parts)
+
+
+# ── what happened ────────────────────────────────────────────────────────────────────────────────
+
+
+def _conversation(trajectory: Trajectory, upto: int | None, early: _Cut, late: _Cut) -> Iterator[str]:
+    turns = trajectory.all_turns if upto is None else trajectory.turns[: upto + 1]
+    yield "# The conversation"
+    if not turns:
+        yield "It ended before anything was said."
+    calls = 0
+    for index, turn in enumerate(turns):
+        # Of a whole conversation no turn is more current than another, except the last.
+        cut = late if index == len(turns) - 1 else early
+        yield from _turn(turn, index, calls, cut)
+        calls += len(turn.tool_calls)
+    yield "# What to judge"
+    if upto is None:
+        yield f"The conversation as a whole. {_ending(trajectory.stop)}"
+    else:
+        yield f"The turn to judge is turn {upto + 1}, the last one above."
+
+
+def _turn(turn: Turn, index: int, calls: int, cut: _Cut) -> Iterator[str]:
+    yield f"## Turn {index + 1}\n{_quoted('The user says:', turn.user, cut)}"
+    for number, step in enumerate(turn.steps, 1):
+        is_final = number == len(turn.steps) and not turn.error
+        yield from _step(step, calls, cut, says="The agent answers:" if is_final else "The agent says:")
+        calls += len(step.tool_calls)
+    if turn.error:
+        yield _quoted("The turn broke off here, without a final answer:", turn.error, cut)
+    elif not turn.answer.strip():
+        yield "The agent's final answer is empty."
+
+
+def _step(step: Step, calls: int, cut: _Cut, *, says: str) -> Iterator[str]:
+    if step.text and step.text.strip():
+        yield _quoted(says, step.text, cut)
+    for number, call in enumerate(step.tool_calls, calls + 1):
+        yield _call(call, number, cut)
+        yield _result(call, number, cut)
+
+
+def _call(call: ToolCall, number: int, cut: _Cut) -> str:
+    title = f"The agent makes tool call {number}"
+    if call.observed:
+        title += " (a tool that it runs itself)"
+    if call.args is None:
+        title += ", with arguments that are no JSON object"
+    args = (call.raw_args or "") if call.args is None else _json(call.args)
+    return f"{title}:\n{fence(f'{_name(call.name)} {cut(args)}')}"
+
+
+def _result(call: ToolCall, number: int, cut: _Cut) -> str:
+    if call.result is None:
+        return f"No result of tool call {number} is known."
+    word = "Error" if call.result.is_error else "Result"
+    return _quoted(f"{word} of tool call {number}:", call.result.text, cut)
+
+
+def _quoted(title: str, text: str, cut: _Cut) -> str:
+    return f"{title}\n{fence(cut(text))}" if text.strip() else f"{title} (an empty text)"
+
+
+_ENDINGS = {
+    StopReason.SCRIPT_DONE: "It ended when every message of the user had been answered.",
+    StopReason.USER_DONE: "It ended because the user was done.",
+    StopReason.MAX_TURNS: "It ended because the number of turns was limited; the user was not done.",
+    StopReason.AGENT_ERROR: "It ended because the agent broke down.",
+    StopReason.AGENT_TIMEOUT: "It ended because the agent did not answer in time.",
+    StopReason.TOOL_LOOP: "It ended because the agent called tools without end.",
+}
+
+
+def _ending(stop: Stop | None) -> str:
+    return _ENDINGS.get(stop.reason, "It was broken off.") if stop else "It goes on."
+
+
+# ── texts ────────────────────────────────────────────────────────────────────────────────────────
+
+
+def _json(value: Any) -> str:
+    return json.dumps(value, ensure_ascii=False)
+
+
+def _name(name: str) -> str:
+    """A tool's name; in JSON if it is none that could be mistaken for nothing else."""
+    return name if name.replace("_", "").replace("-", "").replace(".", "").isalnum() else _json(name)
+
+
+def _line(text: str) -> str:
+    return " ".join(text.split())
+
+
+def _whole(text: str) -> str:
+    return text
+
+
+def _shortened_to(cap: int) -> _Cut:
+    """Cuts the middle out of longer texts, and says in its place how much is gone."""
+
+    def cut(text: str) -> str:
+        if len(text) <= cap:
+            return text
+        head, tail = text[: cap * 2 // 3], text[-(cap // 3) :]
+        gone = len(text) - len(head) - len(tail)
+        return f"{head}\n[… {gone:,} characters left out here to shorten the record …]\n{tail}"
+
+    return cut
+
+
+def latest_answer(trajectory: Trajectory) -> str:
+    """The final text of the last finished turn; empty if there is none."""
+    return trajectory.turns[-1].answer if trajectory.turns else ""
