@@ -8,8 +8,8 @@ from pydantic import Field
 
 from agenteval.config import Config
 from agenteval.scenario import SampleKey, Scenario
-from agenteval.score import ScoreItem
-from agenteval.trajectory import Stop, Turn
+from agenteval.score import Issue, ScoreFailure, ScoreItem
+from agenteval.trajectory import Stop, Turn, Usage
 from agenteval.value import Value
 
 SCHEMA_VERSION = 1
@@ -73,6 +73,16 @@ class Notice(Value):
     key: SampleKey | None = None
 
 
+class IssuesFound(Value):
+    """The findings of the whole run, grouped by root cause. ``usage``: of the grouping model;
+    ``failures``: where it broke, and code grouped alone. A later event replaces an earlier one."""
+
+    type: Literal["issues_found"] = "issues_found"
+    issues: tuple[Issue, ...]
+    usage: Usage = Usage()
+    failures: tuple[ScoreFailure, ...] = ()
+
+
 class RunFinished(Value):
     """The last event. ``outcome``: every sample was run, or why not."""
 
@@ -84,6 +94,6 @@ class RunFinished(Value):
 
 
 Event: TypeAlias = Annotated[
-    RunStarted | SampleStarted | TurnFinished | Scored | SampleFinished | Notice | RunFinished,
+    RunStarted | SampleStarted | TurnFinished | Scored | SampleFinished | Notice | IssuesFound | RunFinished,
     Field(discriminator="type"),
 ]

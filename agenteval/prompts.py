@@ -46,8 +46,6 @@ NOT_ENOUGH = "not enough to judge"
 """What a judge says instead of a label when it cannot tell; of a criterion: ``not clear``."""
 
 
-# ── rendering ────────────────────────────────────────────────────────────────────────────────────
-
 _REFERENCE = re.compile(r"\$(?:(?P<escaped>\$\{)|\{(?P<name>[^}\n]*)\})")
 
 
@@ -98,9 +96,6 @@ def fence(text: str) -> str:
     text = _SURROGATES.sub("\ufffd", text)
     nonce = blake2b(text.encode(), digest_size=6).hexdigest()
     return f"<data-{nonce}>\n{text}\n</data-{nonce}>"
-
-
-# ── prompts of two parts ─────────────────────────────────────────────────────────────────────────
 
 
 class Rendered(NamedTuple):

@@ -8,6 +8,7 @@ from typing import Annotated, Literal, TypeAlias
 
 from pydantic import Field
 
+from agenteval.trajectory import Usage
 from agenteval.value import Value
 
 
@@ -22,6 +23,13 @@ class Severity(StrEnum):
     @property
     def rank(self) -> int:
         return list(Severity).index(self)
+
+    def towards(self, proposed: Severity | None) -> Severity:
+        """``proposed``, if that is at most one level away; else the next level in its direction."""
+        if proposed is None:
+            return self
+        step = max(-1, min(1, proposed.rank - self.rank))
+        return list(Severity)[self.rank + step]
 
 
 class Verdict(StrEnum):
@@ -42,7 +50,8 @@ class Check(Value):
     """A rule of the scenario, held or not. ``passed`` is ``None`` when it could not be decided.
 
     ``name`` is the place of the rule under ``expect`` (``tool_calls``, ``output.contains``,
-    ``limits.steps``), or ``no_error`` or ``answer``. ``where`` is the line that wrote it.
+    ``limits.steps``), or ``no_error`` or ``answer``. ``where`` is the line that wrote it. ``by``,
+    ``scripted`` and ``usage`` tell of the model that judged it, if one did (``criteria``).
     """
 
     kind: Literal["check"] = "check"
@@ -50,10 +59,16 @@ class Check(Value):
     passed: bool | None
     detail: str = ""
     where: str = ""
+    by: str = ""
+    scripted: bool = False
+    usage: Usage | None = None
 
 
 class Score(Value):
-    """A judgement: a number (``value``) or a label. ``by`` names the judge's model."""
+    """A judgement: a number (``value``) or a label. ``by`` names the judge's model.
+
+    ``ok`` of a label: whether it is no failure (of a number: ``None``). ``usage``: of the judge.
+    """
 
     kind: Literal["score"] = "score"
     metric: str
@@ -63,6 +78,8 @@ class Score(Value):
     evidence: str = ""
     by: str = ""
     scripted: bool = False
+    ok: bool | None = None
+    usage: Usage | None = None
 
 
 class ScoreFailure(Value):
@@ -72,6 +89,7 @@ class ScoreFailure(Value):
     metric: str
     message: str
     raw: str = ""
+    usage: Usage | None = None
 
 
 class Finding(Value):
@@ -79,6 +97,7 @@ class Finding(Value):
 
     ``detector`` is the name of a check in code, or ``judge``. ``turn`` and ``call`` count from 0
     within the conversation, ``call`` over all its tool calls in order; ``None``: the whole of it.
+    ``criterion`` is the sentence that did not hold, where a criterion is what was judged.
     """
 
     kind: Literal["finding"] = "finding"
@@ -90,7 +109,91 @@ class Finding(Value):
     call: int | None = None
     evidence: str = ""
     explanation: str = ""
+    criterion: str = ""
     scripted: bool = False
+
+
+class Occurrence(Value):
+    """A sample in which an issue was found. ``findings`` are the places, from 0, of its findings in the
+    sample's list of them."""
+
+    scenario: str
+    agent: str
+    epoch: int = 0
+    variant: str = ""
+    findings: tuple[int, ...]
+
+
+class IssueExample(Value):
+    """One finding of an issue, to be shown. ``turn`` and ``call`` as in ``Finding``."""
+
+    scenario: str
+    agent: str
+    epoch: int = 0
+    variant: str = ""
+    turn: int | None = None
+    call: int | None = None
+    evidence: str = ""
+
+
+class Issue(Value):
+    """One root cause: findings of one agent that belong together. Each finding of a run is in exactly
+    one issue.
+
+    ``severity`` is the highest of its findings; ``proposed_severity`` a model's opinion. ``by`` names
+    the model that grouped it, empty where code did. ``scripted``: the model, or a judge behind one of
+    the findings, was no language model. ``examples`` are a few, from as many samples as possible.
+    """
+
+    id: str
+    agent: str
+    title: str
+    explanation: str = ""
+    severity: Severity
+    proposed_severity: Severity | None = None
+    labels: tuple[str, ...]
+    metrics: tuple[str, ...]
+    tools: tuple[str, ...] = ()
+    occurrences: tuple[Occurrence, ...]
+    examples: tuple[IssueExample, ...] = ()
+    by: str = ""
+    scripted: bool = False
+
+    @property
+    def findings(self) -> int:
+        """How many findings it has; a loop over eight turns of one sample is eight."""
+        return sum(len(occurrence.findings) for occurrence in self.occurrences)
+
+    @property
+    def samples(self) -> int:
+        """In how many samples it was found; a loop over eight turns of one sample is one."""
+        return len(self.occurrences)
+
+    @property
+    def scenarios(self) -> int:
+        """In how many scenarios it was found."""
+        return len({occurrence.scenario for occurrence in self.occurrences})
+
+
+class MetricSpec(Value):
+    """What is known of a metric before anything is judged.
+
+    ``kind`` says what its aggregate is: the ``mean`` of numbers on ``scale``, or a ``rate``: the share
+    of goals completed, or of labels that are no failure (``ok``; empty ``labels``: any may be given).
+    """
+
+    name: str
+    scope: Literal["turn", "conversation"]
+    kind: Literal["mean", "rate"]
+    scale: tuple[float, float] = (0.0, 1.0)
+    labels: tuple[str, ...] = ()
+    ok: tuple[str, ...] = ()
+    built_in: bool = False
+
+    @property
+    def is_label(self) -> bool:
+        """Whether it gives labels, whose failures become findings."""
+        return bool(self.ok)
 
 
 ScoreItem: TypeAlias = Annotated[Check | Score | ScoreFailure | Finding, Field(discriminator="kind")]

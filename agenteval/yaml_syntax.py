@@ -22,8 +22,12 @@ class _Advice(NamedTuple):
 _ADVICE = (
     _Advice("mapping values are not allowed", "a ':' that is not expected here",
             "check the indentation, or put the text in quotes if ': ' is part of it"),
+    _Advice("block sequence entries are not allowed", "a list cannot begin here",
+            "begin it in a line of its own"),
     _Advice("could not find expected ':'", "a line without ': '",
             "write key: value, or check the indentation", at_start=True),
+    _Advice("expected node content", "a value is missing, or a '[' or '{' is not closed",
+            "write the value, and close what is open"),
     _Advice("unexpected end of stream", "a quote that is not closed", "close it", at_start=True),
     _Advice("expected ',' or ']'", "a '[' that is not closed, or a comma that is missing",
             "close it with ']', and separate its items by commas", at_start=True),
@@ -60,16 +64,25 @@ def explain(error: yaml.YAMLError, text: str, path: str) -> Problem:
         return _bad_start(text, stopped, path)
     for advice in _ADVICE:
         if advice.fragment in problem:
-            return Problem(advice.what, advice.remedy, _place(started if advice.at_start else stopped, path))
-    return Problem(f"not valid YAML: {problem}", "", _place(stopped, path))
+            mark = started if advice.at_start else stopped
+            return Problem(advice.what, advice.remedy, _place(mark, text, path))
+    return Problem(f"not valid YAML: {problem}", "", _place(stopped, text, path))
 
 
-def _place(mark: Any, path: str) -> Place:
-    return Place(path, mark.line + 1, mark.column + 1)
+def _place(mark: Any, text: str, path: str) -> Place:
+    """At the end of the last line with content, where reading stopped beyond it."""
+    lines = _lines(text.rstrip())
+    if mark.line < len(lines):
+        return Place(path, mark.line + 1, mark.column + 1)
+    return Place(path, len(lines), len(lines[-1]) + 1)
+
+
+def _lines(text: str) -> list[str]:
+    return re.split("\r\n|[\n\r\x85\u2028\u2029]", text)  # the parser's idea of a line
 
 
 def _line(text: str, line: int) -> str:
-    lines = re.split("\r\n|[\n\r\x85\u2028\u2029]", text)  # the parser's idea of a line
+    lines = _lines(text)
     return lines[line] if line < len(lines) else ""
 
 
@@ -83,5 +96,5 @@ def _tab_in_indentation(text: str, line: int) -> int | None:
 def _bad_start(text: str, mark: Any, path: str) -> Problem:
     character = _line(text, mark.line)[mark.column : mark.column + 1]
     if character == "\t":
-        return Problem("a tab where only spaces may be", "write spaces", _place(mark, path))
-    return Problem(f"a text cannot begin with '{character}'", "put it in quotes", _place(mark, path))
+        return Problem("a tab where only spaces may be", "write spaces", _place(mark, text, path))
+    return Problem(f"a text cannot begin with '{character}'", "put it in quotes", _place(mark, text, path))

@@ -2,7 +2,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.kit import Project
+from kit import Project
 
 
 @pytest.fixture

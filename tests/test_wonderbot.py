@@ -4,13 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import json
-import os
 import shutil
-import subprocess
-import sys
-import threading
-from collections.abc import Iterator, Sequence
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
@@ -19,15 +15,19 @@ import yaml
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from agenteval import AgentReply
+from agenteval import AgentReply, Usage
 from agenteval.chat import read_arguments
 from agenteval.errors import AuthorError
 from agenteval.scorers.text import matches
 from agenteval.user_code import load
+from tests.kit import Project
+from tests.local_servers import LocalServer, completion, plain_environment, respond_json
 
 ROOT = Path(__file__).parent.parent
 SUITE = ROOT / "scenarios" / "wonderbot"
 RECORDED = ROOT.parent / "shared" / "data" / "wonderbot_cases.json"
+
+IMPORTABLE = {"PYTHONPATH": str(ROOT)}
 
 calculator = load("tools.py:calculator", str(SUITE), what="tool")
 get_weather = load("tools.py:get_weather", str(SUITE), what="tool")
@@ -54,12 +54,16 @@ class Context:
     def __init__(self, answers: dict[str, Sequence[Any]] | None = None) -> None:
         self.calls: list[tuple[str, dict[str, Any] | None]] = []
         self.tools = [{"type": "function", "function": {"name": n, "parameters": {}}} for n in TOOLS]
+        self.most_at_once = self._in_flight = 0
         self._answers = {name: list(results) for name, results in (answers or {}).items()}
 
     async def call_tool(self, name: str, args: Any) -> Any:
         read, _ = read_arguments(args)
         self.calls.append((name, read))
+        self._in_flight += 1
+        self.most_at_once = max(self.most_at_once, self._in_flight)
         await asyncio.sleep(0)
+        self._in_flight -= 1
         if read is None:
             return {"error": "the arguments are not a JSON object"}
         if self._answers.get(name):
@@ -253,89 +257,48 @@ def test_a_failed_call_is_made_once_more_and_no_oftener() -> None:
 
 # ---- The ReAct agent, over a real HTTP server ----------------------------------------------------
 
-
-class ModelServer(ThreadingHTTPServer):
-    """Speaks the chat API: answers with ``replies`` in order, the last repeats; keeps the requests."""
-
-    daemon_threads = True
-
-    def __init__(self) -> None:
-        super().__init__(("127.0.0.1", 0), _Handler)
-        self.replies: list[dict[str, Any]] = []
-        self.requests: list[dict[str, Any]] = []
-
-    @property
-    def url(self) -> str:
-        return f"http://127.0.0.1:{self.server_port}/v1"
-
-
-class _Handler(BaseHTTPRequestHandler):
-    server: ModelServer
-
-    def do_POST(self) -> None:
-        self.server.requests.append(json.loads(self.rfile.read(int(self.headers["Content-Length"]))))
-        replies = self.server.replies
-        body = json.dumps(replies.pop(0) if len(replies) > 1 else replies[0]).encode()
-        self.send_response(200)
-        self.send_header("Content-Type", "application/json")
-        self.send_header("Content-Length", str(len(body)))
-        self.end_headers()
-        self.wfile.write(body)
-
-    def log_message(self, *_: Any) -> None:
-        """Quiet."""
+Serve = Callable[..., LocalServer]
 
 
 @pytest.fixture
-def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[ModelServer]:
-    with ModelServer() as server:
-        threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True).start()
-        monkeypatch.setenv("WONDERBOT_MODEL", "test-model")
-        monkeypatch.setenv("WONDERBOT_BASE_URL", server.url)
-        monkeypatch.delenv("OPENAI_API_KEY", raising=False)
-        yield server
-        server.shutdown()
+def serve(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Serve]:
+    """Starts a model's server that gives the replies in order, and points the agent to it."""
+    plain_environment(monkeypatch, tmp_path)
+    monkeypatch.setenv("WONDERBOT_MODEL", "test-model")
+    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
+    with ExitStack() as stack:
+
+        def start(*replies: dict[str, Any]) -> LocalServer:
+            server = stack.enter_context(LocalServer(*map(respond_json, replies)))
+            monkeypatch.setenv("WONDERBOT_BASE_URL", f"{server.address}/v1")
+            return server
+
+        yield start
 
 
-def reply(
-    text: str | None = None, *calls: tuple[str, str], tokens: tuple[int, int] | None = (10, 2)
-) -> dict[str, Any]:
-    message: dict[str, Any] = {"role": "assistant", "content": text}
-    if calls:
-        message["tool_calls"] = [
-            {"id": f"c{i}", "type": "function", "function": {"name": name, "arguments": arguments}}
-            for i, (name, arguments) in enumerate(calls)
-        ]
-    usage = (
-        {"prompt_tokens": tokens[0], "completion_tokens": tokens[1], "total_tokens": sum(tokens)}
-        if tokens
-        else None
-    )
-    choice = {"index": 0, "finish_reason": "tool_calls" if calls else "stop", "message": message}
-    return {
-        "id": "x",
-        "object": "chat.completion",
-        "created": 0,
-        "model": "m",
-        "choices": [choice],
-        "usage": usage,
-    }
+def calling(*calls: tuple[str, str]) -> dict[str, Any]:
+    """A completion that asks for tools; the arguments are written as they are sent."""
+    asked = [
+        {"id": f"c{i}", "type": "function", "function": {"name": name, "arguments": arguments}}
+        for i, (name, arguments) in enumerate(calls)
+    ]
+    return completion(None, finish_reason="tool_calls", tool_calls=asked)
 
 
 def ask(text: str, context: Context | None = None) -> AgentReply:
     return asyncio.run(react([{"role": "user", "content": text}], context or Context()))
 
 
-def test_react_calls_tools_at_the_same_time_and_sums_usage(server: ModelServer) -> None:
+def test_react_calls_tools_at_the_same_time_and_sums_usage(serve: Serve) -> None:
     cities = [("get_weather", '{"city": "Beijing"}'), ("get_weather", '{"city": "Shanghai"}')]
-    server.replies = [reply(None, *cities), reply("Beijing is warmer.", tokens=(30, 5))]
+    server = serve(calling(*cities), completion("Beijing is warmer."))
     context = Context()
     answer = ask("Which is warmer?", context)
     assert answer.text == "Beijing is warmer."
     assert context.calls == [("get_weather", {"city": "Beijing"}), ("get_weather", {"city": "Shanghai"})]
-    assert answer.usage is not None
-    assert (answer.usage.calls, answer.usage.input_tokens, answer.usage.output_tokens) == (2, 40, 7)
-    first, second = server.requests
+    assert context.most_at_once == 2
+    assert answer.usage == Usage(calls=2, input_tokens=14, output_tokens=6)
+    first, second = (request.json for request in server.requests)
     assert first["model"] == "test-model"
     assert first["messages"][0]["content"].startswith("You are WonderBot")
     assert [tool["function"]["name"] for tool in first["tools"]] == list(TOOLS)
@@ -346,90 +309,78 @@ def test_react_calls_tools_at_the_same_time_and_sums_usage(server: ModelServer) 
     ]
 
 
-def test_react_tells_the_model_that_its_arguments_are_broken(server: ModelServer) -> None:
-    server.replies = [reply(None, ("calculator", '{"expression": ')), reply("Sorry.")]
+def test_react_tells_the_model_that_its_arguments_are_broken(serve: Serve) -> None:
+    server = serve(calling(("calculator", '{"expression": ')), completion("Sorry."))
     context = Context()
     assert ask("What is 1 + 1?", context).text == "Sorry."
     assert context.calls == [("calculator", None)]
-    _, _, call, result = server.requests[1]["messages"]
+    _, _, call, result = server.requests[1].json["messages"]
     assert "error" in json.loads(result["content"])
     assert json.loads(call["tool_calls"][0]["function"]["arguments"]) == {}
 
 
-def test_react_stops_a_model_that_never_ends(server: ModelServer) -> None:
-    server.replies = [reply(None, ("calculator", '{"expression": "1"}'))]
+def test_react_stops_a_model_that_never_ends(serve: Serve) -> None:
+    server = serve(calling(("calculator", '{"expression": "1"}')))
     context = Context()
-    answer = ask("Go on", context)
-    assert "could not finish" in (answer.text or "")
+    assert "could not finish" in (ask("Go on", context).text or "")
     assert len(context.calls) == len(server.requests) == 8
 
 
-def test_react_without_reported_tokens_leaves_usage_to_agenteval(server: ModelServer) -> None:
-    server.replies = [reply("Hi.", tokens=None)]
+def test_react_without_reported_tokens_leaves_usage_to_agenteval(serve: Serve) -> None:
+    serve({**completion("Hi."), "usage": None})
     assert ask("Hello").usage is None
 
 
-def test_react_does_not_send_an_empty_message(server: ModelServer) -> None:
+def test_react_does_not_send_an_empty_message(serve: Serve) -> None:
+    server = serve(completion("Hi."))
     assert ask("  ").text
     assert server.requests == []
 
 
-@pytest.mark.parametrize(
-    ("variable", "remedy"), [("WONDERBOT_MODEL", "WONDERBOT_MODEL"), ("", "OPENAI_API_KEY")]
-)
-def test_react_says_what_is_not_configured(
-    monkeypatch: pytest.MonkeyPatch, variable: str, remedy: str
-) -> None:
+@pytest.mark.parametrize("missing", ["WONDERBOT_MODEL", "OPENAI_API_KEY"])
+def test_react_says_what_is_not_configured(monkeypatch: pytest.MonkeyPatch, missing: str) -> None:
     monkeypatch.setenv("WONDERBOT_MODEL", "test-model")
-    for name in (variable or "OPENAI_API_KEY", "OPENAI_API_KEY", "OPENAI_BASE_URL", "WONDERBOT_BASE_URL"):
+    for name in (missing, "OPENAI_BASE_URL", "WONDERBOT_BASE_URL"):
         monkeypatch.delenv(name, raising=False)
     with pytest.raises(AuthorError) as caught:
         ask("Hello")
-    assert f"set {remedy}" in str(caught.value)
+    assert f"set {missing}" in str(caught.value)
 
 
 # ---- The whole, as a newcomer runs it ------------------------------------------------------------
 
 
-def run_suite(folder: Path, *options: str, **environment: str) -> dict[str, Any]:
-    """The JSON results of ``agenteval run`` in a copy of the suite, where its journal may lie."""
-    shutil.copy(ROOT / "agenteval.yaml", folder)
-    shutil.copytree(SUITE, folder / "scenarios" / "wonderbot", ignore=shutil.ignore_patterns("__pycache__"))
-    done = subprocess.run(
-        [sys.executable, "-m", "agenteval", "run", "--report", "json=results.json", *options],
-        cwd=folder,
-        env={**os.environ, "PYTHONPATH": str(ROOT), **environment},
-        capture_output=True,
-        text=True,
-        timeout=60,
-        check=False,
-    )
-    assert (folder / "results.json").is_file(), done.stdout + done.stderr
-    results = json.loads((folder / "results.json").read_text(encoding="utf-8"))
-    assert done.returncode == results["summary"]["exit_code"]
-    return results
+@pytest.fixture
+def copy(project: Project) -> Project:
+    """The suite in a folder of its own, where its journal may lie."""
+    shutil.copy(ROOT / "agenteval.yaml", project.root)
+    target = project.root / "scenarios" / "wonderbot"
+    shutil.copytree(SUITE, target, ignore=shutil.ignore_patterns("__pycache__"))
+    return project
 
 
-def test_the_rules_pass_all_cases_and_fail_two_conversations(tmp_path: Path) -> None:
-    results = run_suite(tmp_path)
-    verdicts = {scenario["id"]: scenario["verdict"] for scenario in results["scenarios"]}
+def test_the_rules_pass_all_cases_and_fail_two_conversations(copy: Project) -> None:
+    done = copy.run(env=IMPORTABLE)
+    verdicts = {scenario["id"]: scenario["verdict"] for scenario in copy.results()["scenarios"]}
     assert len(verdicts) == 19
     # Neither a sum in a whole sentence nor "umbrella" for the weather is among the rules.
     assert {name for name, verdict in verdicts.items() if verdict != "passed"} == {
         "calls-per-day",
         "two-wishes",
     }
-    assert results["summary"]["exit_code"] == 1
+    assert done.code == 1
 
 
-def test_the_suite_runs_against_a_real_model(server: ModelServer, tmp_path: Path) -> None:
-    server.replies = [
-        reply(None, ("get_product_info", '{"product_name": "WonderBot Pro"}')),
-        reply("It costs $299 per month.", tokens=(20, 4)),
-    ]
-    results = run_suite(tmp_path, "--agent", "react", "-s", "C-03", WONDERBOT_BASE_URL=server.url)
-    (scenario,) = results["scenarios"]
-    assert (scenario["agent"], scenario["verdict"]) == ("react", "passed")
-    usage = scenario["samples"][0]["usage"]
-    assert (usage["calls"], usage["input_tokens"], usage["output_tokens"]) == (2, 30, 6)
+def test_the_suite_runs_against_a_real_model(serve: Serve, copy: Project) -> None:
+    serve(calling(("get_product_info", '{"product_name": "WonderBot Pro"}')), completion("It costs $299."))
+    done = copy.run("--agent", "react", "-s", "C-03", env=IMPORTABLE)
+    assert done.code == 0, done.all
+    usage = copy.sample("C-03")["usage"]
+    assert (usage["calls"], usage["input_tokens"], usage["output_tokens"]) == (2, 14, 6)
     assert not usage["estimated"]
+
+
+def test_without_a_model_the_react_agent_is_a_mistake_of_the_setup(copy: Project) -> None:
+    done = copy.run("--agent", "react", "-s", "C-03", env={**IMPORTABLE, "WONDERBOT_MODEL": ""})
+    assert done.code == 2
+    assert "WONDERBOT_MODEL" in done.out

@@ -1,0 +1,137 @@
+"""The table of known metrics, built in and custom: where each applies, and what may be asked of it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import cache
+from typing import Literal
+
+from agenteval.errors import AuthorError, Place, Problem, did_you_mean
+from agenteval.prompts import BUILT_IN_METRICS, RESERVED_NAMES, Rubric, load_rubric
+from agenteval.scenario import Scenario, ThresholdEntry, ThresholdRule
+from agenteval.score import MetricSpec
+from agenteval.trajectory import Trajectory
+
+GOAL_COMPLETION = "goal_completion"
+TOOL_CALL_BEHAVIOR = "tool_call_behavior_failure"
+
+
+def spec_of(rubric: Rubric) -> MetricSpec:
+    """The metric that a rubric defines. A scale of whole numbers from 0 to 1 is a rate."""
+    is_rate = rubric.scale is None or (rubric.whole and rubric.scale == (0, 1))
+    return MetricSpec(
+        name=rubric.metric,
+        scope="conversation" if rubric.scope == "conversation" else "turn",
+        kind="rate" if is_rate else "mean",
+        scale=rubric.scale or (0.0, 1.0),
+        labels=rubric.labels,
+        ok=tuple(label for label in rubric.labels if label in rubric.ok),
+        built_in=rubric.metric in BUILT_IN_METRICS,
+    )
+
+
+@cache
+def built_in() -> tuple[MetricSpec, ...]:
+    """The eight built-in metrics."""
+    return tuple(spec_of(load_rubric(name)) for name in BUILT_IN_METRICS)
+
+
+def table(
+    custom: Iterable[MetricSpec] = (), *, place_of: Callable[[str], Place | None] = lambda _: None
+) -> dict[str, MetricSpec]:
+    """All known metrics by name. Raises ``AuthorError`` for a custom metric with a built-in name, or two
+    of one name; ``place_of`` tells where a custom metric is written."""
+    known = {spec.name: spec for spec in built_in()}
+    problems = []
+    for spec in custom:
+        if spec.name in RESERVED_NAMES:
+            what = f"a custom metric is named '{spec.name}', which is a built-in name"
+            problems.append(Problem(what, "choose another name", place_of(spec.name)))
+        elif spec.name in known:
+            what = f"two custom metrics are named '{spec.name}'"
+            problems.append(Problem(what, "rename one", place_of(spec.name)))
+        known[spec.name] = spec
+    if problems:
+        raise AuthorError(*problems)
+    return known
+
+
+def select(
+    asked: Literal["all"] | Sequence[str], known: Mapping[str, MetricSpec], *, place: Place | None = None
+) -> tuple[MetricSpec, ...]:
+    """The metrics that ``metrics:`` or ``--metric`` asks for, each once, in the order of the table.
+    Raises ``AuthorError`` for an unknown name."""
+    if asked == "all":
+        return tuple(known.values())
+    unknown = [name for name in dict.fromkeys(asked) if name not in known]
+    if unknown:
+        raise AuthorError(*(_unknown(name, known, place) for name in unknown))
+    return tuple(spec for name, spec in known.items() if name in asked)
+
+
+def _unknown(name: str, known: Iterable[str], place: Place | None) -> Problem:
+    return Problem(f"no metric is named '{name}'", did_you_mean(name, known), place)
+
+
+def threshold_problems(
+    thresholds: Mapping[str, ThresholdEntry | None],
+    known: Mapping[str, MetricSpec],
+    place_of: Callable[[str], Place | None],
+) -> list[Problem]:
+    """What is wrong with thresholds: unknown metrics, and bounds that every or no score would meet."""
+    problems = []
+    for name, entry in thresholds.items():
+        if name not in known:
+            problems.append(_unknown(name, known, place_of(name)))
+        elif entry is not None:
+            low, high = known[name].scale
+            bound = bound_of(entry)
+            if not low <= bound <= high:
+                what = f"the threshold of '{name}' is {bound:g}; {_range(known[name])}"
+                problems.append(Problem(what, f"write a number from {low:g} to {high:g}", place_of(name)))
+    return problems
+
+
+def bound_of(entry: ThresholdEntry) -> float:
+    """The least mean or rate that a threshold lets pass."""
+    return entry.at_least if isinstance(entry, ThresholdRule) else entry
+
+
+def _range(spec: MetricSpec) -> str:
+    low, high = spec.scale
+    if spec.kind == "rate":
+        return "it is a share, from 0 to 1"
+    return f"its scores are from {low:g} to {high:g}"
+
+
+# ── where a metric applies ───────────────────────────────────────────────────────────────────────
+
+
+def applies_to(spec: MetricSpec, scenario: Scenario) -> bool:
+    """Whether the metric is sure to be judged in a conversation of this scenario that runs through."""
+    if spec.name == TOOL_CALL_BEHAVIOR:
+        return bool(scenario.tools)
+    return may_apply(spec, scenario)
+
+
+def may_apply(spec: MetricSpec, scenario: Scenario) -> bool:
+    """Whether the metric can be judged there at all: an agent may call tools that nobody declared, but
+    a goal that is not written cannot be reached."""
+    return bool(scenario.goal.strip()) if spec.name == GOAL_COMPLETION else True
+
+
+def applies(spec: MetricSpec, scenario: Scenario, trajectory: Trajectory) -> bool:
+    """Whether to judge this: the last turn of a prefix, or a whole conversation, as its scope says.
+
+    A turn that broke off is not judged, and a conversation not if a fault ended it that is not the
+    agent's. Tool calls are judged where some were made, and where tools were at hand, so that a missing
+    call is seen.
+    """
+    if spec.scope == "conversation":
+        fault = trajectory.stop.fault if trajectory.stop else None
+        return fault in (None, "agent") and bool(trajectory.all_turns) and may_apply(spec, scenario)
+    if not trajectory.turns or trajectory.unfinished:
+        return False
+    if spec.name == TOOL_CALL_BEHAVIOR:
+        return bool(trajectory.turns[-1].tool_calls or scenario.tools)
+    return True

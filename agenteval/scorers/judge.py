@@ -1,0 +1,265 @@
+"""A scorer that asks a language model to apply a rubric. One class for all rubrics."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from functools import cache
+from typing import Annotated, Any, TypeAlias
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, WithJsonSchema, create_model
+
+from agenteval.errors import InfrastructureError, UnreadableReplyError
+from agenteval.metrics import GOAL_COMPLETION, applies, spec_of
+from agenteval.prompts import Rubric, load_prompt, render, same_label
+from agenteval.protocols import ChatModel, ModelReply, ModelRequest, Subject
+from agenteval.scenario import Scenario
+from agenteval.score import Finding, Score, ScoreFailure, Severity
+from agenteval.severity import of_label
+from agenteval.trajectory import Trajectory
+from agenteval.transcript import context_of, latest_answer, tools_of
+
+PolicyOf: TypeAlias = Callable[[Scenario], str]
+ToolsOf: TypeAlias = Callable[[Scenario], Sequence[dict[str, Any]]]
+
+
+def no_policy(_scenario: Scenario) -> str:
+    """Of an agent whose policy is not known."""
+    return ""
+
+
+class Judge:
+    """Applies one rubric to each turn, or to each conversation, as its scope says.
+
+    ``policy_of`` and ``tools_of`` give what the agent was told and could call. ``severities`` are the
+    author's, by label, over the rubric's and the built-in table's.
+    """
+
+    def __init__(
+        self,
+        rubric: Rubric,
+        model: ChatModel,
+        *,
+        policy_of: PolicyOf = no_policy,
+        tools_of: ToolsOf = tools_of,
+        now: str | None = None,
+        severities: Mapping[str, Severity] | None = None,
+    ) -> None:
+        self._rubric = rubric
+        self._spec = spec_of(rubric)
+        self._model = model
+        self._record = Record(policy_of, tools_of, now)
+        self._severities = {**rubric.severities, **(severities or {})}
+
+    @property
+    def metric(self) -> str:
+        return self._rubric.metric
+
+    @property
+    def scope(self) -> str:
+        return self._rubric.scope
+
+    async def __call__(
+        self, scenario: Scenario, trajectory: Trajectory
+    ) -> Sequence[Score | ScoreFailure | Finding]:
+        if not applies(self._spec, scenario, trajectory):
+            return ()
+        turn = len(trajectory.turns) - 1 if self.scope == "turn" else None
+        subject = subject_of(scenario, trajectory, metric=self.metric, turn=turn)
+        context = self._record.text(scenario, trajectory, turn)
+        reply = await ask(self._model, request_of(self._rubric, context, subject=subject))
+        return (reply,) if isinstance(reply, ScoreFailure) else self._items(reply, turn)
+
+    def _items(self, reply: ModelReply, turn: int | None) -> Sequence[Score | ScoreFailure | Finding]:
+        said: Any = reply.value
+        if verdict_of(self._rubric, said) is None:
+            message = f"not enough to judge: {said.reason}"
+            return (ScoreFailure(metric=self.metric, message=message, usage=reply.usage),)
+        label = said.label if self._rubric.labels else None
+        score = Score(
+            metric=self.metric,
+            value=None if self._rubric.labels else said.score,
+            label=label,
+            reason=said.reason,
+            evidence=said.evidence,
+            by=reply.model,
+            scripted=reply.scripted,
+            ok=label in self._rubric.ok if label else None,
+            usage=reply.usage,
+        )
+        failing = self._failing_label(score)
+        return (score, finding_of(score, failing, turn, self._severities)) if failing else (score,)
+
+    def _failing_label(self, score: Score) -> str | None:
+        if self.metric == GOAL_COMPLETION:
+            return None if score.value else "goal not completed"
+        return score.label if score.ok is False else None
+
+
+class Record:
+    """How the conversation is shown to whoever judges it."""
+
+    def __init__(self, policy_of: PolicyOf, tools_of: ToolsOf, now: str | None) -> None:
+        self._policy_of = policy_of
+        self._tools_of = tools_of
+        self._now = now
+
+    def text(self, scenario: Scenario, trajectory: Trajectory, turn: int | None) -> str:
+        return context_of(
+            scenario,
+            trajectory,
+            policy=self._policy_of(scenario),
+            tools=self._tools_of(scenario),
+            now=self._now,
+            upto=turn,
+        )
+
+
+def subject_of(scenario: Scenario, trajectory: Trajectory, *, metric: str, turn: int | None) -> Subject:
+    """What a judge's call is about."""
+    return Subject(scenario=scenario.id, turn=turn, metric=metric, text=latest_answer(trajectory))
+
+
+def finding_of(
+    score: Score, label: str, turn: int | None, severities: Mapping[str, Severity] | None
+) -> Finding:
+    """The failure that a score tells of."""
+    return Finding(
+        detector="judge",
+        metric=score.metric,
+        label=label,
+        severity=of_label(label, severities),
+        turn=turn,
+        evidence=score.evidence,
+        explanation=score.reason,
+        scripted=score.scripted,
+    )
+
+
+async def ask(model: ChatModel, request: ModelRequest) -> ModelReply | ScoreFailure:
+    """The model's answer, or that there is none. The author's mistakes are not caught."""
+    try:
+        return await model.complete(request)
+    except InfrastructureError as error:
+        raw = error.raw if isinstance(error, UnreadableReplyError) else ""
+        # What a broken answer cost is known only to some models; it is spent nevertheless.
+        usage = getattr(error, "usage", None)
+        return ScoreFailure(metric=request.subject.metric, message=str(error), raw=raw, usage=usage)
+
+
+# ── the request ──────────────────────────────────────────────────────────────────────────────────
+
+
+def request_of(
+    rubric: Rubric, context: str, *, subject: Subject, criterion: Mapping[str, str] | None = None
+) -> ModelRequest:
+    """The request that applies a rubric to a record. The system text, and the prompt up to the end of
+    ``context``, are the same for every rubric. ``criterion`` fills the placeholders of ``criteria``."""
+    rendered = load_prompt("judge_rules").render(
+        transcript=context,
+        criterion=render(rubric.text, criterion or {}, source=rubric.source),
+        answer=_answer_form(rubric),
+    )
+    return ModelRequest(
+        role="judge",
+        system=rendered.system,
+        prompt=rendered.prompt,
+        reply=reply_type(rubric),
+        subject=subject,
+    )
+
+
+def _answer_form(rubric: Rubric) -> str:
+    if rubric.scale:
+        scale = _scale_in_words(*rubric.scale, whole=rubric.whole)
+        return load_prompt("answer_score").render(scale=scale).prompt
+    labels = ", ".join(f'"{label}"' for label in rubric.labels)
+    return load_prompt("answer_label").render(labels=labels, unsure=rubric.unsure).prompt
+
+
+def _scale_in_words(low: float, high: float, *, whole: bool) -> str:
+    if not whole:
+        return f"a number from {low:g} to {high:g}"
+    return f"{low:g} or {high:g}" if high - low == 1 else f"a whole number from {low:g} to {high:g}"
+
+
+# ── the reply ────────────────────────────────────────────────────────────────────────────────────
+
+
+def verdict_of(rubric: Rubric, said: Any) -> float | str | None:
+    """The score or the label of a reply; ``None`` if the judge could not tell."""
+    if rubric.scale:
+        score: float | None = said.score
+        return score
+    label: str = said.label
+    return None if label == rubric.unsure else label
+
+
+def reply_type(rubric: Rubric) -> type[BaseModel]:
+    """The shape of a judge's answer: evidence and reason come before the verdict that rests on them.
+
+    Rubrics of one scale share one type, and so one JSON Schema, which providers cache with the prompt.
+    """
+    if rubric.scale:
+        return _score_type(*rubric.scale, rubric.whole)
+    return _label_type((*rubric.labels, rubric.unsure))
+
+
+# Further keys are ignored, but a schema that allows them is refused by strict providers.
+_CONFIG = ConfigDict(extra="ignore", json_schema_extra={"additionalProperties": False})
+
+
+def _quotations(value: Any) -> Any:
+    """Some models quote in a list, and write null where there is nothing to quote."""
+    if isinstance(value, list) and all(isinstance(part, str) for part in value):
+        return " … ".join(value)
+    return "" if value is None else value
+
+
+_Evidence = Annotated[str, BeforeValidator(_quotations), WithJsonSchema({"type": "string"})]
+
+
+@cache
+def _score_type(low: float, high: float, whole: bool) -> type[BaseModel]:
+    asked = _scale_in_words(low, high, whole=whole)
+
+    def check(value: Any) -> Any:
+        if isinstance(value, str):
+            value = None if same_label(value) in _NOTHING else _number(value)
+        if value is None:
+            return None
+        is_number = isinstance(value, int | float) and not isinstance(value, bool)
+        if not is_number or not low <= value <= high or (whole and value != int(value)):
+            raise ValueError(f"the score must be {asked}, or null")
+        return float(value)
+
+    number: dict[str, Any] = {"type": "number", "minimum": low, "maximum": high}
+    if whole:
+        number = {"type": "integer", "minimum": int(low), "maximum": int(high)}
+    schema = {"anyOf": [number, {"type": "null"}]}
+    field = Annotated[float | None, BeforeValidator(check), WithJsonSchema(schema)]
+    return create_model("ScoreReply", __config__=_CONFIG, evidence=_Evidence, reason=str, score=field)
+
+
+_NOTHING = frozenset(("null", "none", "n/a", "not enough to judge", "not enough"))
+
+
+def _number(text: str) -> float | str:
+    try:
+        return float(text)
+    except ValueError:
+        return text
+
+
+@cache
+def _label_type(labels: tuple[str, ...]) -> type[BaseModel]:
+    by_spelling = {same_label(label): label for label in labels}
+
+    def check(value: Any) -> Any:
+        label = by_spelling.get(same_label(value.strip(" \n\t\"'`.*"))) if isinstance(value, str) else None
+        if label is None:
+            raise ValueError(f"the label must be one of: {', '.join(labels)}")
+        return label
+
+    schema = {"type": "string", "enum": list(labels)}
+    field = Annotated[str, BeforeValidator(check), WithJsonSchema(schema)]
+    return create_model("LabelReply", __config__=_CONFIG, evidence=_Evidence, reason=str, label=field)
