@@ -16,7 +16,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 
 class Place(NamedTuple):
@@ -94,10 +94,11 @@ class InfrastructureError(AgentevalError):
 
 class SimulatorError(InfrastructureError):
     """The simulated user did not behave as a user, twice: its sample is inconclusive. ``said`` is the
-    message that was refused."""
+    message that was refused, ``usage`` what it cost (a ``trajectory.Usage``)."""
 
-    def __init__(self, message: str, *, said: str = "") -> None:
+    def __init__(self, message: str, *, said: str = "", usage: Any = None) -> None:
         self.said = said
+        self.usage = usage
         super().__init__(message)
 
 

@@ -8,7 +8,7 @@ from pydantic import Field
 
 from agenteval.config import Config
 from agenteval.scenario import SampleKey, Scenario
-from agenteval.score import Issue, ScoreFailure, ScoreItem
+from agenteval.score import Issue, MetricSpec, ScoreFailure, ScoreItem
 from agenteval.trajectory import Stop, Turn, Usage
 from agenteval.value import Value
 
@@ -17,7 +17,9 @@ SCHEMA_VERSION = 1
 
 
 class RunStarted(Value):
-    """The first event. ``config`` is without secrets; ``started_at`` is ISO 8601 in UTC."""
+    """The first event. ``config`` is without secrets; ``started_at`` is ISO 8601 in UTC. ``metrics``:
+    all that are known; ``judged``: the names of those that were asked for; ``no_judge``: the run was told
+    to ask no judge at all. ``prompts``: a hash of each prompt by name."""
 
     type: Literal["run_started"] = "run_started"
     schema_version: int = SCHEMA_VERSION
@@ -29,6 +31,9 @@ class RunStarted(Value):
     seed: int = 0
     versions: dict[str, str] = {}
     prompts: dict[str, str] = {}
+    metrics: tuple[MetricSpec, ...] = ()
+    judged: tuple[str, ...] = ()
+    no_judge: bool = False
     command: tuple[str, ...] = ()
 
 

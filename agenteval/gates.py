@@ -3,76 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 
 from agenteval.config import Config
-from agenteval.report import Report, SampleReport, ScenarioReport
+from agenteval.decision import Decision, GateRow, SampleDecision, ScenarioDecision, Violation
+from agenteval.report import GOAL, Report, SampleReport, ScenarioReport
 from agenteval.scenario import SampleKey
-from agenteval.score import Check, Finding, ScoreItem, Severity, Verdict
+from agenteval.score import Check, Finding, ScoreFailure, ScoreItem, Severity, Verdict
+from agenteval.severity import of_label
+from agenteval.thresholds import NOT_THE_AGENTS, threshold_gates
 from agenteval.trajectory import Stop
-
-
-@dataclass(frozen=True)
-class GateRow:
-    """One line of "what gated this run": a rule, its value and bound, what it rests on, its place.
-
-    ``scenario`` and ``agent`` are empty for a rule over the whole run."""
-
-    name: str
-    value: float | str | None
-    bound: float | str
-    rests_on: str
-    where: str
-    verdict: Verdict
-    scenario: str = ""
-    agent: str = ""
-
-
-@dataclass(frozen=True)
-class Violation:
-    """A broken (or undecided) rule of a scenario: its name, a sentence, its place, its turn."""
-
-    name: str
-    detail: str
-    where: str
-    verdict: Verdict = Verdict.FAILED
-    epoch: int | None = None
-    turn: int | None = None
-
-
-@dataclass(frozen=True)
-class SampleDecision:
-    """``fault``: ``agent``, ``infrastructure``, ``simulator``, ``judge``, ``author``, ``interrupted``
-    or ``None`` (a sample that passed, or that failed an expectation)."""
-
-    verdict: Verdict
-    fault: str | None = None
-    violations: tuple[Violation, ...] = ()
-
-
-@dataclass(frozen=True)
-class ScenarioDecision:
-    verdict: Verdict
-    violations: tuple[Violation, ...] = ()
-
-
-@dataclass(frozen=True)
-class Decision:
-    """The verdict of a run, and of all its parts. ``scenarios`` is keyed by (scenario id, agent).
-
-    ``ungated`` names what was judged or measured and gates nothing; ``author_errors`` are mistakes
-    that showed only while running (exit code 2)."""
-
-    verdict: Verdict
-    exit_code: int
-    gates: tuple[GateRow, ...]
-    samples: Mapping[SampleKey, SampleDecision]
-    scenarios: Mapping[tuple[str, str], ScenarioDecision]
-    ungated: tuple[str, ...] = ()
-    author_errors: tuple[str, ...] = ()
-
-
-_NOT_THE_AGENTS = ("infrastructure", "simulator", "author", "interrupted", "budget")
 
 
 def decide(report: Report) -> Decision:
@@ -84,11 +23,12 @@ def decide(report: Report) -> Decision:
     }
     for scenario in report.scenarios:
         samples.update({key: _never_run(key) for key in scenario.missing})
+    thresholds = tuple(threshold_gates(report))
     scenarios = {
-        (scenario.scenario.id, scenario.agent): _decide_scenario(scenario, samples)
+        (scenario.scenario.id, scenario.agent): _decide_scenario(scenario, samples, thresholds)
         for scenario in report.scenarios
     }
-    gates = tuple(_run_gates(report, samples))
+    gates = (*_run_gates(report, samples), *thresholds)
     verdict = Verdict.worst(gate.verdict for gate in gates)
     author_errors = _author_errors(report)
     return Decision(
@@ -97,13 +37,14 @@ def decide(report: Report) -> Decision:
         gates=gates,
         samples=samples,
         scenarios=scenarios,
+        ungated=_ungated(report, thresholds),
         author_errors=author_errors,
     )
 
 
 def sample_failed(items: Sequence[ScoreItem], stop: Stop, config: Config) -> bool:
     """Whether a sample is sure to fail, from what its scorers said (for ``--fail-fast``)."""
-    if stop.fault in _NOT_THE_AGENTS:
+    if stop.fault in NOT_THE_AGENTS:
         return False
     return stop.fault == "agent" or any(
         (isinstance(item, Check) and item.passed is False)
@@ -122,14 +63,18 @@ def decide_sample(sample: SampleReport, scenario: ScenarioReport, report: Report
     fault that is not the agent's, or a check that could not be decided."""
     fault = sample.stop.fault if sample.stop else "interrupted"
     source = scenario.scenario.source
-    if fault in _NOT_THE_AGENTS:
+    if fault in NOT_THE_AGENTS:
         detail = sample.stop.detail if sample.stop else "the sample did not finish"
         at = len(sample.trajectory.turns)
         violation = Violation(
             str(fault), detail, source, Verdict.INCONCLUSIVE, sample.key.epoch, at if sample.stop else None
         )
         return SampleDecision(Verdict.INCONCLUSIVE, fault, (violation,))
-    violations = [*_broken_checks(sample, source), *_severe_findings(sample, source, report.run.config)]
+    violations = [
+        *_broken_checks(sample, source),
+        *_severe_findings(sample, source, report.run.config),
+        *_broken_judges(sample, scenario, report),
+    ]
     if fault == "agent" and not any(v.name == "no_error" for v in violations):
         detail = sample.stop.detail if sample.stop else ""
         violations.insert(0, Violation("no_error", detail, source, epoch=sample.key.epoch))
@@ -161,18 +106,69 @@ def _severe_findings(sample: SampleReport, source: str, config: Config) -> Itera
             yield Violation("fail_on_severity", detail, source, epoch=sample.key.epoch, turn=finding.turn)
 
 
+def _broken_judges(sample: SampleReport, scenario: ScenarioReport, report: Report) -> Iterable[Violation]:
+    """A judge that broke hides what it would have found. Labels gate through their severity, a missed
+    goal where it is severe, or would be the last of all epochs."""
+    if report.run.config.fail_on_severity == "none":
+        return
+    labels = {spec.name for spec in report.run.metrics if spec.is_label}
+    places: list[tuple[int | None, ScoreFailure]] = [(None, f) for f in sample.score_failures]
+    places += [(index, f) for index, turn in enumerate(sample.turns) for f in turn.score_failures]
+    for turn, failure in places:
+        if failure.metric in labels or (
+            failure.metric == GOAL and _goal_may_gate(scenario, report.run.config)
+        ):
+            detail = f"the judge of {failure.metric} broke: {failure.message}"
+            source = scenario.scenario.source
+            yield Violation("judge", detail, source, Verdict.INCONCLUSIVE, sample.key.epoch, turn)
+
+
+def _goal_may_gate(scenario: ScenarioReport, config: Config) -> bool:
+    """Whether a goal that nobody could judge might have been severe."""
+    bound = config.fail_on_severity
+    if not isinstance(bound, Severity):
+        return False
+    if of_label("goal not completed", config.severities).rank >= bound.rank:
+        return True
+    reached = any(s.value for sample in scenario.samples for s in sample.scores if s.metric == GOAL)
+    never = of_label("goal never completed", config.severities)
+    return not reached and len(scenario.samples) >= 2 and never.rank >= bound.rank
+
+
 def _never_run(key: SampleKey) -> SampleDecision:
     violation = Violation("interrupted", "the sample was not run", "", Verdict.INCONCLUSIVE, key.epoch)
     return SampleDecision(Verdict.INCONCLUSIVE, "interrupted", (violation,))
 
 
 def _decide_scenario(
-    scenario: ScenarioReport, samples: Mapping[SampleKey, SampleDecision]
+    scenario: ScenarioReport, samples: Mapping[SampleKey, SampleDecision], thresholds: Sequence[GateRow]
 ) -> ScenarioDecision:
     keys = [sample.key for sample in scenario.samples] + list(scenario.missing)
-    violations = tuple(violation for key in keys for violation in samples[key].violations)
-    verdict = Verdict.worst(samples[key].verdict for key in keys)
-    return ScenarioDecision(verdict if keys else Verdict.INCONCLUSIVE, violations)
+    violations = [violation for key in keys for violation in samples[key].violations]
+    verdicts = [samples[key].verdict for key in keys]
+    for gate in thresholds:
+        if (gate.scenario, gate.agent) == (scenario.scenario.id, scenario.agent):
+            verdicts.append(gate.verdict)
+            if gate.verdict is not Verdict.PASSED:
+                violations.append(_threshold_violation(gate))
+    return ScenarioDecision(Verdict.worst(verdicts or [Verdict.INCONCLUSIVE]), tuple(violations))
+
+
+def _threshold_violation(gate: GateRow) -> Violation:
+    value = "no score" if gate.value is None else f"{gate.value:.3g}"
+    detail = f"{value}, expected at least {gate.bound:g} ({gate.rests_on})"
+    return Violation(gate.name, detail, gate.where, gate.verdict)
+
+
+def _ungated(report: Report, thresholds: Sequence[GateRow]) -> tuple[str, ...]:
+    """What was judged and can fail nothing: numbers without a threshold, and labels where no severity
+    fails."""
+    gated = {gate.name.removeprefix("thresholds.") for gate in thresholds}
+    judged = {score.metric for sample in report.samples for score in sample.all_scores}
+    by_severity = {spec.name for spec in report.run.metrics if spec.is_label}
+    if report.run.config.fail_on_severity != "none":
+        gated |= by_severity | {GOAL}
+    return tuple(sorted(judged - gated))
 
 
 def _run_gates(report: Report, samples: Mapping[SampleKey, SampleDecision]) -> Iterable[GateRow]:
@@ -205,7 +201,7 @@ def _run_gates(report: Report, samples: Mapping[SampleKey, SampleDecision]) -> I
 
 def _severity_gate(report: Report, samples: Mapping[SampleKey, SampleDecision]) -> GateRow:
     config = report.run.config
-    counted = [s for s in report.samples if samples[s.key].fault not in _NOT_THE_AGENTS]
+    counted = [s for s in report.samples if samples[s.key].fault not in NOT_THE_AGENTS]
     findings = [finding for sample in counted for finding in sample.findings]
     worst = max((finding.severity for finding in findings), key=lambda s: s.rank, default=None)
     severe = any(_is_severe(finding, config) for finding in findings)
@@ -223,8 +219,10 @@ def _author_errors(report: Report) -> tuple[str, ...]:
     """Mistakes of the author that showed only while running, each once, with where it was met."""
     met: dict[str, str] = {}
     for sample in report.samples:
-        if sample.stop and sample.stop.fault == "author":
-            met.setdefault(sample.stop.detail, f"{sample.stop.detail}\n  (met in {sample.key})")
+        told = [sample.stop.detail] if sample.stop and sample.stop.fault == "author" else []
+        told += [failure.message for failure in sample.all_failures if failure.author]
+        for detail in told:
+            met.setdefault(detail, f"{detail}\n  (met in {sample.key})")
     return tuple(met.values())
 
 

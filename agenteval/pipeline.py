@@ -9,6 +9,7 @@ from typing import Literal, TypeAlias
 import anyio
 from anyio.abc import TaskGroup
 
+from agenteval.errors import AuthorError
 from agenteval.event import Notice, SampleFinished, SampleStarted, Scored, TurnFinished
 from agenteval.protocols import AgentFactory, Emit, Scorer, User
 from agenteval.scenario import Sample
@@ -146,9 +147,15 @@ class _RunningSample:
         items: Sequence[ScoreItem]
         try:
             items = await scorer(self.sample.scenario, trajectory)
+        except AuthorError as error:
+            items = (ScoreFailure(metric=_metric(scorer), message=str(error), author=True),)
         except Exception as error:
-            metric = getattr(scorer, "metric", type(scorer).__name__)
-            items = (ScoreFailure(metric=metric, message=f"the scorer broke: {_first(error)!r}"),)
+            text = f"the scorer broke: {_first(error)!r}"
+            items = (ScoreFailure(metric=_metric(scorer), message=text),)
         if items:
             self.items.extend(items)
             self._emit(Scored(key=self.sample.key, turn=turn, items=tuple(items)))
+
+
+def _metric(scorer: Scorer) -> str:
+    return getattr(scorer, "metric", type(scorer).__name__)

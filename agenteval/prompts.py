@@ -222,7 +222,8 @@ def _shown(path: Path) -> str:
 
 
 _KEYS = ("metric", "scope", "scale", "whole", "labels", "version")
-_NAME = re.compile(r"[A-Za-z][A-Za-z0-9_.-]*")
+METRIC_NAME = re.compile(r"[^\W\d_][\w .-]*")
+"""How a metric may be called: it stands in YAML keys, tables and on the command line."""
 
 
 def _parse_rubric(text: str, source: str, *, shipped: bool) -> Rubric:
@@ -261,9 +262,9 @@ def _parse_rubric(text: str, source: str, *, shipped: bool) -> Rubric:
 
 def _metric_name(head: _Head, problems: list[Problem], *, shipped: bool) -> str:
     metric = head.value.get("metric")
-    if not isinstance(metric, str) or not _NAME.fullmatch(metric):
+    if not isinstance(metric, str) or not METRIC_NAME.fullmatch(metric):
         what = f"metric is '{metric}'" if metric is not None else "the rubric does not name its metric"
-        problems.append(head.problem("metric", what, "write metric: and a name of letters, digits and _"))
+        problems.append(head.problem("metric", what, "write metric: and a name, letters first"))
         return ""
     if not shipped and metric in RESERVED_NAMES:
         problems.append(head.problem("metric", f"'{metric}' is a built-in name", "choose another name"))

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from math import ceil
 
 from agenteval.event import (
     Event,
+    IssuesFound,
     Notice,
     RunFinished,
     RunStarted,
@@ -17,7 +18,8 @@ from agenteval.event import (
     TurnFinished,
 )
 from agenteval.scenario import Category, SampleKey, Scenario
-from agenteval.score import Check, Finding, Score, ScoreFailure, ScoreItem
+from agenteval.score import Check, Finding, Issue, Score, ScoreFailure, ScoreItem
+from agenteval.severity import of_label
 from agenteval.trajectory import Stop, Trajectory, Turn, Usage
 
 
@@ -52,6 +54,28 @@ class SampleReport:
     tool_accuracy: float | None = None
     output_correct: bool | None = None
     robustness_pass: bool | None = None
+
+    @property
+    def all_scores(self) -> tuple[Score, ...]:
+        return tuple(score for turn in self.turns for score in turn.scores) + self.scores
+
+    @property
+    def all_failures(self) -> tuple[ScoreFailure, ...]:
+        return tuple(f for turn in self.turns for f in turn.score_failures) + self.score_failures
+
+    @property
+    def judgements(self) -> tuple[Score | ScoreFailure | Check, ...]:
+        """All that a judge may have been paid for."""
+        return (*self.all_scores, *self.all_failures, *self.all_checks)
+
+    @property
+    def scripted(self) -> bool:
+        """Whether any part of it rests on the scripted model."""
+        return (
+            any(turn.turn.user_model.startswith("scripted/") for turn in self.turns)
+            or any(score.scripted for score in self.all_scores)
+            or any(finding.scripted for finding in self.findings)
+        )
 
     @property
     def all_checks(self) -> tuple[Check, ...]:
@@ -110,12 +134,22 @@ class Report:
     """By agent."""
     usage: Mapping[str, Usage]
     """By role: agent, user, judge, dedup."""
+    issues: tuple[Issue, ...] = ()
+    issue_failures: tuple[ScoreFailure, ...] = ()
     notices: tuple[Notice, ...] = ()
     finished: RunFinished | None = None
 
     @property
+    def scripted(self) -> bool:
+        """Whether any reply came from the scripted model: no language model judged that."""
+        return any(sample.scripted for sample in self.samples) or any(i.scripted for i in self.issues)
+
+    @property
     def samples(self) -> tuple[SampleReport, ...]:
         return tuple(sample for scenario in self.scenarios for sample in scenario.samples)
+
+
+GOAL = "goal_completion"
 
 
 class _SampleEvents:
@@ -131,6 +165,7 @@ class _SampleEvents:
 def fold(events: Iterable[Event]) -> Report:
     """The report of a run. Raises ``ValueError`` if the events hold no ``RunStarted``."""
     run: RunStarted | None = None
+    found: IssuesFound | None = None
     finished: RunFinished | None = None
     notices: list[Notice] = []
     samples: dict[SampleKey, _SampleEvents] = {}
@@ -140,6 +175,8 @@ def fold(events: Iterable[Event]) -> Report:
                 run = event
             case RunFinished():
                 finished = event
+            case IssuesFound():
+                found = event
             case Notice():
                 notices.append(event)
             case SampleStarted(key=key):
@@ -162,7 +199,9 @@ def fold(events: Iterable[Event]) -> Report:
         run=run,
         scenarios=scenarios,
         dimensions=_dimensions(scenarios),
-        usage=_usage(reports.values()),
+        usage=_usage(reports.values(), found.usage if found else Usage()),
+        issues=found.issues if found else (),
+        issue_failures=found.failures if found else (),
         notices=tuple(notices),
         finished=finished,
     )
@@ -200,8 +239,6 @@ def _sample(key: SampleKey, scenario: Scenario, told: _SampleEvents) -> SampleRe
 
 
 def _with_case_values(sample: SampleReport, scenario: Scenario) -> SampleReport:
-    from dataclasses import replace
-
     fault = sample.stop.fault if sample.stop else "interrupted"
     if scenario.case is None or fault not in (None, "agent"):
         return sample
@@ -217,6 +254,25 @@ def _with_case_values(sample: SampleReport, scenario: Scenario) -> SampleReport:
     )
 
 
+def _goal_never_completed(run: RunStarted, samples: tuple[SampleReport, ...]) -> tuple[SampleReport, ...]:
+    """Raise the severity of missed goals where, of two or more epochs, none reached it."""
+    goals = [score.value for sample in samples for score in sample.scores if score.metric == GOAL]
+    lost = any(failure.metric == GOAL for sample in samples for failure in sample.score_failures)
+    if lost or len(goals) < 2 or any(goals):
+        return samples
+    severity = of_label("goal never completed", run.config.severities)
+    raised = []
+    for sample in samples:
+        findings = tuple(
+            finding.model_copy(update={"severity": severity})
+            if finding.metric == GOAL and finding.severity.rank < severity.rank
+            else finding
+            for finding in sample.findings
+        )
+        raised.append(replace(sample, findings=findings))
+    return tuple(raised)
+
+
 def _scenarios(
     run: RunStarted, by_id: Mapping[str, Scenario], reports: Mapping[SampleKey, SampleReport]
 ) -> Iterable[ScenarioReport]:
@@ -224,7 +280,7 @@ def _scenarios(
     for key in run.samples:
         groups.setdefault((key.scenario, key.agent), []).append(key)
     for (scenario_id, agent), keys in groups.items():
-        samples = tuple(reports[key] for key in keys if key in reports)
+        samples = _goal_never_completed(run, tuple(reports[key] for key in keys if key in reports))
         yield ScenarioReport(
             scenario=by_id[scenario_id],
             agent=agent,
@@ -245,14 +301,9 @@ def _aggregates(samples: Sequence[SampleReport]) -> dict[str, Aggregate]:
     values: dict[str, list[float]] = {}
     missing: dict[str, int] = {}
     for sample in samples:
-        for turn in sample.turns:
-            for score in turn.scores:
-                values.setdefault(score.metric, []).append(_numeric(score))
-            for failure in turn.score_failures:
-                missing[failure.metric] = missing.get(failure.metric, 0) + 1
-        for score in sample.scores:
-            values.setdefault(score.metric, []).append(_numeric(score))
-        for failure in sample.score_failures:
+        for score in sample.all_scores:
+            values.setdefault(score.metric, []).append(numeric(score))
+        for failure in sample.all_failures:
             missing[failure.metric] = missing.get(failure.metric, 0) + 1
     aggregates = {}
     for metric in sorted(values.keys() | missing.keys()):
@@ -267,10 +318,11 @@ def _aggregates(samples: Sequence[SampleReport]) -> dict[str, Aggregate]:
     return aggregates
 
 
-def _numeric(score: Score) -> float:
+def numeric(score: Score) -> float:
+    """A score as a number: its value, or for a label whether it is no failure."""
     if score.value is not None:
         return score.value
-    return 1.0 if score.label == "no failure" else 0.0
+    return 1.0 if score.ok or (score.ok is None and score.label == "no failure") else 0.0
 
 
 def spread_of(values: Sequence[float]) -> Spread:
@@ -328,8 +380,12 @@ def _dimension(category: Category, samples: Sequence[SampleReport]) -> Dimension
     return Dimension(category, len(samples), {k: v for k, v in rates.items() if v.n}, spreads)
 
 
-def _usage(samples: Iterable[SampleReport]) -> dict[str, Usage]:
-    agent = Usage()
+def _usage(samples: Iterable[SampleReport], dedup: Usage) -> dict[str, Usage]:
+    agent, user, judge = Usage(), Usage(), Usage()
     for sample in samples:
         agent = agent + sample.trajectory.usage
-    return {"agent": agent}
+        for turn in sample.trajectory.all_turns:
+            user = user + turn.user_usage
+        for item in sample.judgements:
+            judge = judge + (item.usage or Usage())
+    return {"agent": agent, "user": user, "judge": judge, "dedup": dedup}

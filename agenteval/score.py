@@ -83,13 +83,15 @@ class Score(Value):
 
 
 class ScoreFailure(Value):
-    """A judge that broke. Never a score, never the agent's fault. ``raw`` is what it said."""
+    """A judge that broke. Never a score, never the agent's fault. ``raw`` is what it said. ``author``: it
+    broke by the author's mistake (a scripted model without a rule), which ends the run with exit 2."""
 
     kind: Literal["failure"] = "failure"
     metric: str
     message: str
     raw: str = ""
     usage: Usage | None = None
+    author: bool = False
 
 
 class Finding(Value):

@@ -61,8 +61,7 @@ async def converse(
         try:
             move = await user.next(trajectory)
         except AgentevalError as error:
-            said = Turn(user=error.said, error=str(error)) if isinstance(error, SimulatorError) else None
-            yield trajectory.model_copy(update={"stop": _stop_of(error), "unfinished": said})
+            yield trajectory.model_copy(update={"stop": _stop_of(error), "unfinished": _refused(error)})
             return
         if move.text is None:
             break
@@ -82,6 +81,13 @@ async def converse(
         if move.stop:
             break
     yield trajectory.model_copy(update={"stop": Stop(reason=move.stop or StopReason.USER_DONE)})
+
+
+def _refused(error: AgentevalError) -> Turn | None:
+    """The turn that a message which is no user's would have begun: evidence, and its cost."""
+    if not isinstance(error, SimulatorError):
+        return None
+    return Turn(user=error.said, error=str(error), user_usage=error.usage or Usage(), user_fault=str(error))
 
 
 def _stop_of(error: AgentevalError) -> Stop:

@@ -208,7 +208,8 @@ class Transport:
 
     def _tell(self, fault: Fault, attempt: int, wait_s: float) -> None:
         if self._on_retry:
-            self._on_retry(Retry(fault.where, describe(fault), attempt, wait_s))
+            reason = describe(fault).removeprefix(f"{fault.where}: ")
+            self._on_retry(Retry(fault.where, reason, attempt, wait_s))
 
     async def _attempt(self, request: _Request, attempt: int) -> HttpReply:
         progress = _Progress()

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from enum import Enum
 from typing import Annotated, Any, Literal, TypeAlias, TypeVar, Union, get_args, get_origin
 
-from pydantic import BaseModel, ValidationError
+from pydantic import BaseModel, Tag, ValidationError
 
 from agenteval.errors import Problem, did_you_mean
 from agenteval.yaml_scalars import canonical_text
@@ -127,6 +127,8 @@ def _problems(
         loc, asked = _author_loc(model, detail["loc"], is_extra=detail["type"] == "extra_forbidden")
         if loc in found or any(loc[: len(seen)] == seen for seen in early):
             continue
+        if detail["type"] == "too_short" and detail["input"]:
+            continue  # an item that is wrong is told by itself
         if detail["type"] == "missing" and any(seen[:-1] == loc[:-1] for seen in early):
             continue  # what was written instead is not supported yet
         if detail["type"] == "extra_forbidden":
@@ -142,13 +144,16 @@ def _author_loc(model: Any, loc: Sequence[str | int], *, is_extra: bool) -> tupl
     there (of an unknown key: around it)."""
     asked: Any = model
     parts: list[str | int] = []
-    for part in loc[:-1] if is_extra else loc:
+    path = loc[:-1] if is_extra else loc
+    for index, part in enumerate(path):
         below = _below(asked, part)
         if below is not None:
             asked = below
             parts.append(part)
         elif not _models_in(asked):
             break
+        elif is_extra or index < len(path) - 1:
+            asked = _tagged(asked, part)
     return (*parts, loc[-1]) if is_extra else tuple(parts), asked
 
 
@@ -159,6 +164,20 @@ def _members(annotation: Any) -> list[Any]:
     if get_origin(annotation) in (Union, types.UnionType):
         return [m for part in get_args(annotation) for m in _members(part) if m is not type(None)]
     return [annotation]
+
+
+def _tagged(annotation: Any, tag: str | int) -> Any:
+    """The member of a union that has a tag; the union itself if none has."""
+    if get_origin(annotation) is Annotated:
+        inner, *metadata = get_args(annotation)
+        is_it = any(isinstance(item, Tag) and item.tag == tag for item in metadata)
+        return annotation if is_it else _tagged(inner, tag)
+    if get_origin(annotation) in (Union, types.UnionType):
+        for part in get_args(annotation):
+            found = _tagged(part, tag)
+            if get_origin(found) is Annotated and found is not annotation:
+                return found
+    return annotation
 
 
 def _models_in(annotation: Any) -> list[type[BaseModel]]:

@@ -17,7 +17,7 @@ from agenteval.event import (
     Scored,
     TurnFinished,
 )
-from agenteval.gates import Decision, GateRow, SampleDecision, ScenarioDecision, Violation
+from agenteval.decision import Decision, GateRow, SampleDecision, ScenarioDecision, Violation
 from agenteval.report import Report, SampleReport, fold
 from agenteval.scenario import CaseSpec, Category, SampleKey, Scenario
 from agenteval.score import Check, Finding, Score, ScoreFailure, ScoreItem, Severity, Verdict

@@ -13,7 +13,7 @@ from lxml import etree
 
 from agenteval import gates
 from agenteval.event import Notice
-from agenteval.gates import GateRow, SampleDecision, ScenarioDecision, Violation
+from agenteval.decision import GateRow, SampleDecision, ScenarioDecision, Violation
 from agenteval.report import fold
 from agenteval.reporters import github_actions, junit_xml, markdown, results_json
 from agenteval.reporters.failure_text import failures, transcript

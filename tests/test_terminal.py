@@ -20,7 +20,7 @@ from report_samples import (
 )
 
 from agenteval.event import Event, Notice, RunFinished
-from agenteval.gates import Decision, GateRow, SampleDecision, ScenarioDecision
+from agenteval.decision import Decision, GateRow, SampleDecision, ScenarioDecision
 from agenteval.report import Report, fold
 from agenteval.reporters.options import ReportOptions
 from agenteval.reporters.terminal import render

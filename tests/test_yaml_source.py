@@ -161,20 +161,20 @@ def test_a_quoted_merge_sign_is_a_key() -> None:
         ),
         ("a: !foo [1]", "1:4: the tag '!foo' is not allowed — drop it; only plain YAML values are read"),
         ("a: !!binary aGk=", "1:4: the tag '!!binary' is not allowed — drop it; only plain YAML values"
-                             " are read"),
+         " are read"),
         ("a: !!int abc", "1:4: 'abc' does not fit the tag '!!int' — drop the tag, or write a value that"
-                         " fits it"),
+         " fits it"),
         ("a: !!bool yes", "1:4: 'yes' does not fit the tag '!!bool' — drop the tag, or write a value"
-                          " that fits it"),
+         " that fits it"),
         ("a: !!map 1", "1:4: '1' does not fit the tag '!!map' — drop the tag, or write a value that"
-                       " fits it"),
+         " fits it"),
         ("a: !!seq {}", "1:4: a mapping cannot have the tag '!!seq' — drop it"),
         ("? [a]\n: 1", "1:3: a key must be a text — put a text that begins with '{', '[' or '*' in"
-                       " quotes"),
+         " quotes"),
         ("a: {{ name }}", "1:5: a key must be a text — put a text that begins with '{', '[' or '*' in"
-                          " quotes"),
+         " quotes"),
         ("a: &x [1]\n*x : 2", "2:1: a key must be a text — put a text that begins with '{', '[' or '*'"
-                              " in quotes"),
+         " in quotes"),
         ("a: *b", "1:4: '*b' refers to nothing — mark what is meant with &b, further up"),
         ("a: &a [*a]", "1:8: '*a' stands inside what it refers to — write the value out"),
         ("<<: 3", "1:5: '<<' takes a mapping or a list of mappings — write <<: *name"),
@@ -183,7 +183,7 @@ def test_a_quoted_merge_sign_is_a_key() -> None:
         ("", " the file is empty"),
         ("# only a comment\n", " the file is empty"),
         ("a: " + "9" * 10_000, "1:4: a number of 10,000 digits is too long — put it in quotes if it is"
-                               " meant as text"),
+         " meant as text"),
         ("[" * 100_000, "1:101: nested deeper than 100 levels — write it flatter"),
         ("- " * 300 + "a", "1:201: nested deeper than 100 levels — write it flatter"),
     ],
@@ -210,22 +210,23 @@ COLON = (
         ("a: 1\nbcd", "2:1: a line without ': ' — write key: value, or check the indentation"),
         ("a:\n  - 'x\nb: 1", "2:5: a quote that is not closed — close it"),
         ("a: [1, 2\nb: 3", "1:4: a '[' that is not closed, or a comma that is missing — close it with"
-                           " ']', and separate its items by commas"),
+         " ']', and separate its items by commas"),
         ("a: {b: 1", "1:4: a '{' that is not closed, or a comma that is missing — close it with '}', and"
-                     " separate its pairs by commas"),
+         " separate its pairs by commas"),
         (r'a: "\d"', r"1:5: an unknown escape in a text in double quotes — write \\ for a backslash, or"
-                     " use single quotes"),
+         " use single quotes"),
         (r'a: "\uD800"', r"1:7: an escape that stands for no character — write \\ for a backslash"),
         ("a: - x", "1:4: a list cannot begin here — begin it in a line of its own"),
-        ("a: 1\nb: {c: ,\n\n", "2:9: a value is missing"),
+        ("a: 1\nb: {c: ,\n\n", "2:9: a value is missing, or a '[' or '{' is not closed — write the value, and"
+         " close what is open"),
         ("a: @x", "1:4: a text cannot begin with '@' — put it in quotes"),
         ("a: `x`", "1:4: a text cannot begin with '`' — put it in quotes"),
         ("a: %x", "1:4: a text cannot begin with '%' — put it in quotes"),
         ("a: *", "1:5: a '*' or '&' that names nothing — put a text that begins with it in quotes"),
         ("- a\nb: 1", "2:1: a list item is expected here — align it with the items above it, or check"
-                      " the indentation"),
+         " the indentation"),
         ("a:\n    b: 1\n  c: 2", "3:3: a key is expected here — align it with the keys above it, or put"
-                                 " the text in quotes"),
+         " the text in quotes"),
         ("%YAML 3.0\n---\na: 1", "1:1: a %YAML version that is not supported — remove the line"),
     ],
 )  # fmt: skip
@@ -255,7 +256,7 @@ def test_an_alias_bomb_is_refused_where_it_grows_too_large() -> None:
     )
     assert complaint(bomb).startswith("f.yaml:7:")
     assert complaint(bomb).endswith("aliases here stand for more than 1,000,000 values — use fewer aliases of"
-                                    " aliases")  # fmt: skip
+         " aliases")  # fmt: skip
 
 
 def test_a_bomb_of_merges_is_refused() -> None:
@@ -300,11 +301,11 @@ def test_encodings_with_their_marks(encoding: str) -> None:
         ("a: 1".encode("utf-32"), " the file is UTF-32 — save it as UTF-8"),
         (b"\xff\xfea", " the file is not valid UTF-16 — save it as UTF-8"),
         (b"a: 1\nb: x\x00", "2:5: the control character U+0000 is not allowed — remove it; is the file"
-                            " saved as UTF-8?"),
+         " saved as UTF-8?"),
         (b"a: \x1b[31m", "1:4: the control character U+001B is not allowed — remove it; is the file saved"
-                         " as UTF-8?"),
+         " as UTF-8?"),
         ("a: 1".encode("utf-16-le"), "1:2: the control character U+0000 is not allowed — remove it; is the"
-                                     " file saved as UTF-8?"),
+         " file saved as UTF-8?"),
     ],
 )  # fmt: skip
 def test_other_bytes_are_refused_with_their_place(data: bytes, message: str) -> None:

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from agenteval import wiring
 from agenteval.config import Config, ReporterChoice, parse_reporter
-from agenteval.gates import Decision
+from agenteval.decision import Decision
 from agenteval.report import Report
 from agenteval.reporters.options import ReportOptions
 

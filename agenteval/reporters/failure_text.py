@@ -10,7 +10,7 @@ from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal, NamedTuple, TypeAlias
 
-from agenteval.gates import Decision, GateRow, SampleDecision, ScenarioDecision, Violation
+from agenteval.decision import Decision, GateRow, SampleDecision, ScenarioDecision, Violation
 from agenteval.report import Report, SampleReport, ScenarioReport
 from agenteval.safe_text import no_commands, one_line, shorten
 from agenteval.scenario import SampleKey

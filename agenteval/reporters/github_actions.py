@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from typing import Literal, NamedTuple
 
-from agenteval.gates import Decision, Violation
+from agenteval.decision import Decision, Violation
 from agenteval.report import Report
 from agenteval.reporters.failure_text import (
     Failure,

@@ -14,7 +14,7 @@ from math import isfinite
 from xml.etree import ElementTree
 from xml.etree.ElementTree import Element, SubElement
 
-from agenteval.gates import Decision
+from agenteval.decision import Decision
 from agenteval.report import Report, SampleReport, ScenarioReport
 from agenteval.reporters.failure_text import (
     Failure,

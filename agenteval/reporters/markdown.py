@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
-from agenteval.gates import Decision, GateRow
+from agenteval.decision import Decision, GateRow
 from agenteval.report import Aggregate, Dimension, Report, ScenarioReport
 from agenteval.reporters.failure_text import (
     Failure,

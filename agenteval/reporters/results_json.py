@@ -13,7 +13,7 @@ from typing import Any
 
 from pydantic_core import PydanticSerializationError
 
-from agenteval.gates import Decision, Violation
+from agenteval.decision import Decision, Violation
 from agenteval.report import Aggregate, Dimension, Report, SampleReport, ScenarioReport, TurnReport
 from agenteval.reporters import results_shape as shape
 from agenteval.reporters.failure_text import (

@@ -9,7 +9,7 @@ from typing import TypeAlias
 from rich.console import Console, RenderableType
 from rich.text import Text
 
-from agenteval.gates import Decision
+from agenteval.decision import Decision
 from agenteval.report import Report
 from agenteval.reporters.options import ReportOptions
 from agenteval.reporters.terminal_failures import failure_section, transcripts

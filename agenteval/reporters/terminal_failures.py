@@ -11,7 +11,7 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from agenteval.gates import Decision
+from agenteval.decision import Decision
 from agenteval.report import Report, SampleReport
 from agenteval.reporters.failure_text import (
     NEVER_RAN,

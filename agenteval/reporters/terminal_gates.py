@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from rich.console import RenderableType
 from rich.text import Text
 
-from agenteval.gates import Decision, GateRow
+from agenteval.decision import Decision, GateRow
 from agenteval.report import Report
 from agenteval.reporters.failure_text import scenario_decision, shown_place
 from agenteval.reporters.options import ReportOptions

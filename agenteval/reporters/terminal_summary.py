@@ -9,7 +9,7 @@ from rich.console import RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from agenteval.gates import Decision
+from agenteval.decision import Decision
 from agenteval.report import Dimension, Report, Spread
 from agenteval.reporters.options import ReportOptions
 from agenteval.reporters.terminal_cells import (

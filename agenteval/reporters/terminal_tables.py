@@ -9,7 +9,7 @@ from rich.console import RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from agenteval.gates import Decision
+from agenteval.decision import Decision
 from agenteval.report import Report, SampleReport, ScenarioReport
 from agenteval.reporters.failure_text import NEVER_RAN, scenario_decision
 from agenteval.reporters.options import ReportOptions

@@ -111,7 +111,8 @@ class Criteria:
             severity=self._severity,
             turn=turn,
             evidence=said.evidence,
-            explanation=f"not met: {criterion} — {said.reason}",
+            explanation=said.reason,
+            criterion=criterion,
             scripted=reply.scripted,
         )
 

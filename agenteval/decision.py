@@ -1,0 +1,69 @@
+"""What the gates say: the verdict of a run and of all its parts."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from agenteval.scenario import SampleKey
+from agenteval.score import Verdict
+
+
+@dataclass(frozen=True)
+class GateRow:
+    """One line of "what gated this run": a rule, its value and bound, what it rests on, its place.
+
+    ``scenario`` and ``agent`` are empty for a rule over the whole run."""
+
+    name: str
+    value: float | str | None
+    bound: float | str
+    rests_on: str
+    where: str
+    verdict: Verdict
+    scenario: str = ""
+    agent: str = ""
+
+
+@dataclass(frozen=True)
+class Violation:
+    """A broken (or undecided) rule of a scenario: its name, a sentence, its place, its turn."""
+
+    name: str
+    detail: str
+    where: str
+    verdict: Verdict = Verdict.FAILED
+    epoch: int | None = None
+    turn: int | None = None
+
+
+@dataclass(frozen=True)
+class SampleDecision:
+    """``fault``: ``agent``, ``infrastructure``, ``simulator``, ``judge``, ``author``, ``interrupted``
+    or ``None`` (a sample that passed, or that failed an expectation)."""
+
+    verdict: Verdict
+    fault: str | None = None
+    violations: tuple[Violation, ...] = ()
+
+
+@dataclass(frozen=True)
+class ScenarioDecision:
+    verdict: Verdict
+    violations: tuple[Violation, ...] = ()
+
+
+@dataclass(frozen=True)
+class Decision:
+    """The verdict of a run, and of all its parts. ``scenarios`` is keyed by (scenario id, agent).
+
+    ``ungated`` names what was judged or measured and gates nothing; ``author_errors`` are mistakes
+    that showed only while running (exit code 2)."""
+
+    verdict: Verdict
+    exit_code: int
+    gates: tuple[GateRow, ...]
+    samples: Mapping[SampleKey, SampleDecision]
+    scenarios: Mapping[tuple[str, str], ScenarioDecision]
+    ungated: tuple[str, ...] = ()
+    author_errors: tuple[str, ...] = ()

@@ -1,0 +1,133 @@
+"""Reading what a model said: tolerant of wrapping, strict about the value.
+
+Models wrap JSON in fences, thoughts, comments and apologies. Those are cut away. What is inside must
+fit the type that was asked for: nothing is guessed, clamped or filled in.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from collections.abc import Iterator
+from typing import Any, TypeVar
+
+from pydantic import BaseModel, ValidationError
+
+Reply = TypeVar("Reply", bound=BaseModel)
+
+_THOUGHT = re.compile(r"<(think|thinking|thought|reasoning)>.*?(?:</\1>|\Z)", re.DOTALL | re.IGNORECASE)
+_END_OF_THOUGHT = re.compile(r"</(?:think|thinking|thought|reasoning)>", re.IGNORECASE)
+_BLANK = re.compile(
+    r'("(?:[^"\\]|\\.)*+")'  # a text, kept as it is
+    r"|//[^\n]*|/\*.*?\*/"  # comments
+    r"|,(?=\s*(?:(?://[^\n]*|/\*.*?\*/)\s*)*[}\]])",  # a comma before the end of an object or list
+    re.DOTALL,
+)
+_MAX_ERRORS = 5
+
+
+class Unfit(ValueError):  # noqa: N818  # an outcome of reading, told to the model and not to people
+    """The text holds no answer of the asked type; the message says why, in words for the model."""
+
+
+def read(text: str, reply: type[Reply]) -> Reply:
+    """The last JSON object in ``text`` that fits ``reply``; unknown keys are ignored.
+
+    An object that is not whole ends the search, and nothing *inside* an object is looked at: a text
+    within an answer may quote an answer that somebody else would like to see given. Raises ``Unfit``.
+    """
+    why = "it holds no JSON object"
+    fitting: Reply | None = None
+    for found in _objects(without_thoughts(text)):
+        if found is None:
+            why = "the JSON is not complete or not valid"
+            continue
+        try:
+            fitting = _validated(found, reply)
+        except ValidationError as error:
+            why = _explained(error)
+        except Unfit as error:
+            why = str(error)
+    if fitting is None:
+        raise Unfit(why)
+    return fitting
+
+
+def without_thoughts(text: str) -> str:
+    """``text`` without what a reasoning model thought aloud, be it ended or not."""
+    text = _THOUGHT.sub("", text)
+    # Some servers put the opening tag into the prompt, so that only the end of the thought is seen.
+    return _END_OF_THOUGHT.split(text)[-1].strip()
+
+
+def thinks(text: str) -> bool:
+    """Whether a text has thoughts in it."""
+    return bool(_THOUGHT.search(text) or _END_OF_THOUGHT.search(text))
+
+
+def _validated(found: dict[str, Any], reply: type[Reply]) -> Reply:
+    value = reply.model_validate(found, extra="ignore")
+    if not _is_finite(value.model_dump()):
+        raise Unfit("a number is not finite")
+    return value
+
+
+def _is_finite(value: Any) -> bool:
+    if isinstance(value, dict):
+        return all(map(_is_finite, value.values()))
+    if isinstance(value, list | tuple):
+        return all(map(_is_finite, value))
+    return not isinstance(value, float) or math.isfinite(value)
+
+
+def _explained(error: ValidationError) -> str:
+    errors = error.errors(include_url=False, include_context=False)
+    lines = [f"{'.'.join(map(str, e['loc'])) or 'the object'}: {e['msg']}" for e in errors]
+    return "; ".join(lines[:_MAX_ERRORS])
+
+
+def _objects(text: str) -> Iterator[dict[str, Any] | None]:
+    """The objects of a text that are not inside another; ``None`` for one that cannot be read."""
+    whole = _parsed(text)
+    if whole is not None:
+        yield whole
+        return
+    at = text.find("{")
+    while at >= 0:
+        end = _end_of_object(text, at)
+        if end is None:
+            yield None
+            return
+        yield _parsed(text[at:end])
+        at = text.find("{", end)
+
+
+def _parsed(text: str) -> dict[str, Any] | None:
+    # Control characters within texts are common and harmless; hence not strict.
+    for candidate in (text, _BLANK.sub(lambda found: found[1] or "", text)):
+        try:
+            value = json.loads(candidate, strict=False)
+        except (ValueError, RecursionError):
+            continue
+        return value if isinstance(value, dict) else None
+    return None
+
+
+_STRUCTURAL = re.compile(r'[{}"]|\\.', re.DOTALL)
+
+
+def _end_of_object(text: str, start: int) -> int | None:
+    """Where the object that begins at ``start`` ends; ``None`` if it does not."""
+    depth, is_text = 0, False
+    for found in _STRUCTURAL.finditer(text, start):
+        mark = found[0]
+        if mark == '"':
+            is_text = not is_text
+        elif is_text or mark.startswith("\\"):
+            continue
+        else:
+            depth += 1 if mark == "{" else -1
+            if depth == 0:
+                return found.end()
+    return None

@@ -1,0 +1,108 @@
+"""How the shape of an answer is asked for: a ladder of forms, the strictest first.
+
+The schema is stated in the prompt too, on every rung: some servers accept a schema and ignore it.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from enum import StrEnum
+from functools import cache
+from typing import Any, TypeAlias
+
+from pydantic import BaseModel
+
+Schema: TypeAlias = dict[str, Any]
+
+MAX_TEXT = 2000
+"""Characters of a text, where its type sets no bound. Small models do not end a text of their own
+accord; ``maxLength`` makes a server that obeys schemas end it. (A ``pattern`` does not help: llama.cpp
+then ignores ``maxLength``, and lets through characters that break the JSON.)"""
+
+
+class Rung(StrEnum):
+    """A form of asking. Servers refuse some; then the next is tried."""
+
+    STRICT = "json_schema"
+    """A JSON Schema with bounds."""
+    BARE = "json_schema without bounds"
+    """Only types, names and choices: what every server that knows schemas should accept."""
+    JSON = "json_object"
+    PROMPT = "prompt"
+    """The prompt alone says it."""
+
+    @property
+    def next(self) -> Rung | None:
+        rungs = list(Rung)
+        below = rungs[rungs.index(self) + 1 :]
+        return below[0] if below else None
+
+
+_ANNOTATIONS = frozenset(("title", "default", "examples"))
+_STRUCTURE = frozenset(
+    ("type", "properties", "required", "additionalProperties", "items", "enum", "anyOf", "const")
+    + ("description", "$ref", "$defs")
+)
+
+
+def response_format(reply: type[BaseModel], rung: Rung, *, max_text: int = MAX_TEXT) -> Schema | None:
+    """The field ``response_format`` of a request; ``None``: it is left out."""
+    if rung is Rung.PROMPT:
+        return None
+    if rung is Rung.JSON:
+        return {"type": "json_object"}
+    name = re.sub(r"[^A-Za-z0-9_-]", "_", reply.__name__)[:64]
+    schema = schema_of(reply, bounds=rung is Rung.STRICT, max_text=max_text)
+    return {"type": "json_schema", "json_schema": {"name": name, "strict": True, "schema": schema}}
+
+
+@cache
+def schema_of(reply: type[BaseModel], *, bounds: bool = True, max_text: int = MAX_TEXT) -> Schema:
+    """The JSON Schema of an answer: objects are closed and all their keys required, as strict servers
+    want it; references are written out. ``bounds``: with limits of numbers and texts."""
+    whole = reply.model_json_schema()
+    schema: Schema = _form(whole, whole.get("$defs", {}), bounds, max_text)
+    schema.pop("$defs", None)
+    return schema
+
+
+@cache
+def closing(reply: type[BaseModel]) -> str:
+    """What is appended to a prompt to state the shape of the answer. It is the end of the prompt: all
+    that prompts of one conversation have in common stays in front, for the providers' caches."""
+    schema = json.dumps(schema_of(reply, bounds=False), ensure_ascii=False, separators=(",", ":"))
+    return (
+        "\n\nAnswer with exactly one JSON object and nothing else: no code fence, no text around it. "
+        f"It must fit this JSON Schema:\n{schema}"
+    )
+
+
+def _form(node: Any, definitions: Mapping[str, Any], bounds: bool, max_text: int) -> Any:
+    if isinstance(node, list):
+        return [_form(item, definitions, bounds, max_text) for item in node]
+    if not isinstance(node, dict):
+        return node
+    if "$ref" in node and (target := definitions.get(node["$ref"].rpartition("/")[2])):
+        beside = {key: value for key, value in node.items() if key != "$ref"}
+        return _form({**target, **beside}, definitions, bounds, max_text)
+    formed = {
+        key: _below(key, value, definitions, bounds, max_text)
+        for key, value in node.items()
+        if key not in _ANNOTATIONS and (bounds or key in _STRUCTURE)
+    }
+    if "properties" in formed:
+        formed |= {"required": list(formed["properties"]), "additionalProperties": False}
+    if bounds and formed.get("type") == "string" and not formed.keys() & {"enum", "const", "maxLength"}:
+        formed["maxLength"] = max_text
+    return formed
+
+
+def _below(key: str, value: Any, definitions: Mapping[str, Any], bounds: bool, max_text: int) -> Any:
+    # The names of properties are the author's: one that is called "title" is no annotation.
+    if key == "properties":
+        return {name: _form(item, definitions, bounds, max_text) for name, item in value.items()}
+    if key in ("enum", "const", "required", "$defs"):
+        return value
+    return _form(value, definitions, bounds, max_text)

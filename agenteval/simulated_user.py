@@ -1,0 +1,97 @@
+"""A language model that plays the user."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from pydantic import BaseModel
+
+from agenteval.errors import SimulatorError
+from agenteval.prompts import Rendered, fence, load_prompt
+from agenteval.protocols import ChatModel, ModelRequest, Subject, UserMove
+from agenteval.scenario import Sample, Scenario
+from agenteval.trajectory import Step, StopReason, Trajectory, Usage
+from agenteval.user_faults import fault_in
+
+ATTEMPTS = 2
+"""A message that is no user's is asked for once more; then the sample is inconclusive."""
+
+
+class UserReply(BaseModel):
+    """What the model answers. ``done`` is a field, so that no word in a text can end a conversation."""
+
+    message: str
+    done: bool
+    reason: str = ""
+
+
+class SimulatedUser:
+    """Plays the user of one sample. It is given a flat transcript, never chat roles: it is the user,
+    and a model that finds itself in the role "assistant" speaks as one.
+
+    Its message is checked in code before the agent sees it. Raises ``SimulatorError`` when it is no
+    user's twice, and what the model raises.
+    """
+
+    def __init__(self, sample: Sample, model: ChatModel, *, now: str | None = None) -> None:
+        self._sample = sample
+        self._model = model
+        self._now = now
+
+    async def next(self, trajectory: Trajectory) -> UserMove:
+        usage, fault, said = Usage(), "", ""
+        for _ in range(ATTEMPTS):
+            reply = await self._model.complete(self._request(trajectory, fault))
+            usage = usage + reply.usage
+            move = UserReply.model_validate(reply.value.model_dump())
+            said = move.message.strip()
+            before = fault
+            fault = fault_in(said, self._sample.scenario, trajectory, done=move.done)
+            if not fault:
+                stop = StopReason.USER_DONE if move.done else None
+                return UserMove(said or None, stop=stop, usage=usage, model=reply.model, fault=before)
+        raise SimulatorError(f"the simulated user {fault}, {ATTEMPTS} times", said=said, usage=usage)
+
+    def _request(self, trajectory: Trajectory, fault: str) -> ModelRequest:
+        scenario = self._sample.scenario
+        rendered = render(scenario, trajectory, now=self._now, fault=fault)
+        last = trajectory.turns[-1].answer if trajectory.turns else ""
+        subject = Subject(
+            scenario=scenario.id, turn=len(trajectory.turns), text=last, epoch=self._sample.key.epoch
+        )
+        return ModelRequest("user", rendered.system, rendered.prompt, UserReply, subject)
+
+
+def render(
+    scenario: Scenario, trajectory: Trajectory, *, now: str | None = None, fault: str = ""
+) -> Rendered:
+    """The prompt for the user's next message; ``fault`` is what was wrong with the attempt before."""
+    transcript = transcript_of(trajectory)
+    if fault:
+        transcript += f"\n\nYour last attempt was refused: as the user you {fault}. Try again, as the user."
+    return load_prompt("simulated_user").render(
+        profile=scenario.profile or "Nothing particular.",
+        goal=scenario.goal,
+        knowledge=_list(scenario.knowledge),
+        beliefs=_list(scenario.beliefs),
+        now=now or "Not given.",
+        transcript=transcript,
+    )
+
+
+def _list(items: Iterable[str]) -> str:
+    return "\n".join(f"- {item}" for item in items) or "Nothing beyond this."
+
+
+def transcript_of(trajectory: Trajectory) -> str:
+    """What both have said, as text: the user sees no tool calls, only what the agent told."""
+    if not trajectory.turns:
+        return "(Nothing has been said yet: you begin.)"
+    return "\n\n".join(
+        f"You said:\n{fence(turn.user)}\n\nThe agent said:\n{fence(_told(turn.steps))}"
+        for turn in trajectory.turns
+    )
+
+
+def _told(steps: Iterable[Step]) -> str:
+    return "\n".join(step.text for step in steps if step.text) or "(nothing)"

@@ -1,0 +1,117 @@
+"""Thresholds: a least mean or rate for each metric, per scenario, honest about what is missing."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from math import fsum
+
+from agenteval import metrics
+from agenteval.decision import GateRow
+from agenteval.report import Report, ScenarioReport, numeric
+from agenteval.score import MetricSpec, Verdict
+
+NOT_THE_AGENTS = ("infrastructure", "simulator", "author", "interrupted", "budget")
+"""Faults that leave a sample undecided."""
+_ROUNDING = 1e-9  # of a mean of decimals
+
+
+def threshold_gates(report: Report) -> Iterable[GateRow]:
+    """A row for each threshold and each scenario × agent that it applies to; a threshold that applies
+    nowhere is a row of its own, and violated."""
+    known = {spec.name: spec for spec in report.run.metrics}
+    applied: set[str] = set()
+    for scenario in report.scenarios:
+        for name in _names(report, scenario):
+            spec = known.get(name)
+            if spec and (name in scenario.scenario.thresholds or _applies(spec, scenario)):
+                applied.add(name)
+                yield _gate(spec, scenario, report)
+    for name, entry in report.run.config.thresholds.items():
+        switched_off = all(
+            name in s.scenario.thresholds and s.scenario.thresholds[name] is None for s in report.scenarios
+        )
+        if entry is not None and name not in applied and not switched_off:
+            yield GateRow(
+                name=f"thresholds.{name}",
+                value=None,
+                bound=metrics.bound_of(entry),
+                rests_on="no scenario that it applies to",
+                where=report.run.config.where(f"thresholds.{name}"),
+                verdict=Verdict.FAILED,
+            )
+
+
+def _names(report: Report, scenario: ScenarioReport) -> list[str]:
+    """The thresholds in force for a scenario: the suite's under its own, ``null`` removing one."""
+    entries = {**report.run.config.thresholds, **scenario.scenario.thresholds}
+    return [name for name, entry in entries.items() if entry is not None]
+
+
+def _applies(spec: MetricSpec, scenario: ScenarioReport) -> bool:
+    values, missing = _values(spec.name, scenario)
+    return bool(values or missing) or metrics.applies_to(spec, scenario.scenario)
+
+
+def _values(name: str, scenario: ScenarioReport) -> tuple[list[float], int]:
+    """All scores of a metric in a scenario, and how many could not be had because a judge broke."""
+    decided = [
+        sample
+        for sample in scenario.samples
+        if sample.stop is not None and sample.stop.fault not in NOT_THE_AGENTS
+    ]
+    values = [numeric(score) for sample in decided for score in sample.all_scores if score.metric == name]
+    missing = sum(failure.metric == name for sample in decided for failure in sample.all_failures)
+    return values, missing
+
+
+def _gate(spec: MetricSpec, scenario: ScenarioReport, report: Report) -> GateRow:
+    own = scenario.scenario.thresholds.get(spec.name)
+    entry = own if own is not None else report.run.config.thresholds[spec.name]
+    assert entry is not None
+    path = f"thresholds.{spec.name}"
+    bound = metrics.bound_of(entry)
+    values, missing = _values(spec.name, scenario)
+    verdict, why = _verdict(
+        spec, bound, values, missing, lost=_all_lost(scenario), no_judge=report.run.no_judge
+    )
+    return GateRow(
+        name=path,
+        value=fsum(values) / len(values) if values else None,
+        bound=bound,
+        rests_on=why or _rests_on(spec, scenario, len(values), missing),
+        where=scenario.scenario.where(path) if own is not None else report.run.config.where(path),
+        verdict=verdict,
+        scenario=scenario.scenario.id,
+        agent=scenario.agent,
+    )
+
+
+def _all_lost(scenario: ScenarioReport) -> bool:
+    return all(s.stop is None or s.stop.fault in NOT_THE_AGENTS for s in scenario.samples)
+
+
+def _verdict(
+    spec: MetricSpec, bound: float, values: Sequence[float], missing: int, *, lost: bool, no_judge: bool
+) -> tuple[Verdict, str]:
+    """The verdict, and a sentence where it is not just a mean beside its bound."""
+    if not values:
+        if no_judge:
+            return Verdict.INCONCLUSIVE, "not judged (--no-judge)"
+        if missing:
+            return Verdict.INCONCLUSIVE, f"the judge broke each of {missing} times"
+        if lost:
+            return Verdict.INCONCLUSIVE, "every sample was lost to a fault that is not the agent's"
+        return Verdict.FAILED, "nothing was judged"
+    low, high = (
+        (fsum(values) + missing * extreme) / (len(values) + missing) >= bound - _ROUNDING
+        for extreme in spec.scale
+    )
+    if low == high:
+        return (Verdict.PASSED if low else Verdict.FAILED), ""
+    return Verdict.INCONCLUSIVE, f"{len(values)} scores; {missing} that the judge broke could decide it"
+
+
+def _rests_on(spec: MetricSpec, scenario: ScenarioReport, scores: int, missing: int) -> str:
+    unit = "turns" if spec.scope == "turn" else "conversations"
+    text = f"{scores} {unit} of {len(scenario.samples)} samples"
+    return f"{text}, {missing} missing" if missing else text
