@@ -66,6 +66,13 @@ def _run(
     tag: Tag = None,
     category: Category = None,
     agent: Agent = None,
+    model: Annotated[
+        str | None, typer.Option("--model", "-m", metavar="PROVIDER/MODEL", help="models.default.")
+    ] = None,
+    no_judge: Annotated[bool, typer.Option("--no-judge", help="Code checks only; ask no judge.")] = False,
+    metric: Annotated[
+        list[str] | None, typer.Option("--metric", metavar="NAME", help="Judge only this; repeatable.")
+    ] = None,
     epochs: Epochs = None,
     concurrency: Annotated[
         int | None, typer.Option("--concurrency", min=1, help="Model calls in flight.")
@@ -85,7 +92,9 @@ def _run(
     from agenteval.commands.prepare import Request
     from agenteval.commands.run import run
 
-    flags: dict[str, Any] = {"concurrency": concurrency, "seed": seed}
+    flags: dict[str, Any] = {"concurrency": concurrency, "seed": seed, "metrics": metric or None}
+    if model:
+        flags["models"] = {"default": model}
     request = Request(
         paths=tuple(paths or ()),
         config=config,
@@ -93,6 +102,7 @@ def _run(
         flags={key: value for key, value in flags.items() if value is not None},
         epochs=epochs,
         fail_fast=fail_fast,
+        no_judge=no_judge,
     )
     raise typer.Exit(run(request, reports=chosen_reporters(report or ()), verbose=verbose))
 
@@ -112,6 +122,16 @@ def _validate(
 
     filters = _filters(scenario, tag, category, agent)
     raise typer.Exit(validate(Request(paths=tuple(paths or ()), config=config, filters=filters)))
+
+
+@app.command("show-prompts")
+def _show_prompts(
+    metric: Annotated[str | None, typer.Option("--metric", metavar="NAME", help="Only this one.")] = None,
+) -> None:
+    """Every prompt as it is sent, placeholders named. Needs no configuration."""
+    from agenteval.commands.show_prompts import show_prompts
+
+    raise typer.Exit(show_prompts(metric))
 
 
 def _filters(

@@ -103,10 +103,12 @@ class SimulatorError(InfrastructureError):
 
 
 class UnreadableReplyError(InfrastructureError):
-    """A model answered, and what it said cannot be used. ``raw`` is the beginning of it."""
+    """A model answered, and what it said cannot be used. ``raw`` is the beginning of it, ``usage`` what it
+    cost (a ``trajectory.Usage``)."""
 
-    def __init__(self, message: str, *, raw: str = "") -> None:
+    def __init__(self, message: str, *, raw: str = "", usage: Any = None) -> None:
         self.raw = raw
+        self.usage = usage
         super().__init__(message)
 
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Literal, NamedTuple, TypeAlias
 
 from agenteval.metrics import TOOL_CALL_BEHAVIOR
+from agenteval.safe_text import one_line
 from agenteval.scenario import SampleKey
 from agenteval.score import Finding, Issue, IssueExample, Occurrence, Severity
 from agenteval.trajectory import ToolCall, Trajectory
@@ -103,6 +104,13 @@ def spread(members: Sequence[Located], limit: int) -> list[Located]:
         seen[each.key] += 1
     ranked.sort(key=lambda item: item[:3])
     return sorted((item[3] for item in ranked[:limit]), key=lambda each: each.number)
+
+
+def example_of(each: Located) -> IssueExample:
+    """The finding as it is shown."""
+    finding = each.finding
+    evidence = one_line(finding.evidence, 200)
+    return IssueExample(**each.key.model_dump(), turn=finding.turn, call=finding.call, evidence=evidence)
 
 
 # ── severity ───────────────────────────────────────────────────────────────────────────────────────

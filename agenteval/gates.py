@@ -223,6 +223,9 @@ def _author_errors(report: Report) -> tuple[str, ...]:
         told += [failure.message for failure in sample.all_failures if failure.author]
         for detail in told:
             met.setdefault(detail, f"{detail}\n  (met in {sample.key})")
+    for failure in report.issue_failures:
+        if failure.author:
+            met.setdefault(failure.message, failure.message)
     return tuple(met.values())
 
 

@@ -17,11 +17,11 @@ import anyio
 from pydantic import BaseModel, BeforeValidator, ConfigDict, WithJsonSchema
 
 from agenteval.errors import AuthorError, InfrastructureError
-from agenteval.findings import Cause, Located, spread
+from agenteval.findings import Cause, Located, example_of, spread
 from agenteval.prompts import fence, load_prompt
 from agenteval.protocols import ChatModel, ModelReply, ModelRequest, Subject
 from agenteval.safe_text import one_line
-from agenteval.score import Issue, IssueExample, Occurrence, ScoreFailure, Severity
+from agenteval.score import Issue, Occurrence, ScoreFailure, Severity
 from agenteval.trajectory import Usage
 
 METRIC = "error_deduplication"
@@ -49,10 +49,6 @@ class _Group:
     proposed: Severity | None = None
     by: str = ""
     scripted: bool = False
-
-    @property
-    def id(self) -> str:
-        return self.members[0].id
 
     @property
     def severity(self) -> Severity:
@@ -170,14 +166,15 @@ def _entry(group: _Group) -> dict[str, Any]:
     """A group in a few short texts. Everything in it may be an agent's doing, tool names included."""
     causes = sorted(group.causes)
     entry = {
-        "id": group.id,
+        "id": group.members[0].id,
         "title": group.title,
         "explanation": group.explanation,
         "label": _some((cause.label for cause in causes), 160),
         "tool": _some((cause.tool for cause in causes), 160),
         "criterion": _some((cause.criterion for cause in causes), 200),
         "conversation": _some((each.key.scenario for each in group.members), 160),
-        "found": f"{len(group.members)} times in {len({each.key for each in group.members})} conversations",
+        "times": len(group.members),
+        "conversations": len({each.key for each in group.members}),
         "examples": [_quotation(each) for each in spread(group.members, 2)] if not group.title else [],
     }
     return {name: value for name, value in entry.items() if value}
@@ -211,17 +208,20 @@ def _request(groups: Sequence[_Group]) -> ModelRequest:
     return ModelRequest("dedup", rendered.system, rendered.prompt, DedupReply, subject)
 
 
-def _pieces(groups: Iterable[_Group]) -> list[list[_Group]]:
+def _pieces(groups: Sequence[_Group], limit: int) -> tuple[list[list[_Group]], list[_Group]]:
+    """At most ``limit`` requests' worth of groups, in their order, and the groups that are left over."""
     pieces: list[list[_Group]] = []
     size = 0
-    for group in groups:
+    for place, group in enumerate(groups):
         length = len(_line(group)) + 1
         if not pieces or len(pieces[-1]) == MAX_ENTRIES or size + length > MAX_CHARACTERS:
+            if len(pieces) == limit:
+                return pieces, list(groups[place:])
             pieces.append([])
             size = 0
         pieces[-1].append(group)
         size += length
-    return pieces
+    return pieces, []
 
 
 # ── the books ────────────────────────────────────────────────────────────────────────────────────
@@ -312,16 +312,15 @@ async def _group(findings: Sequence[Located], model: ChatModel | None) -> tuple[
     candidates = _candidates(findings)
     if model is None:
         return _same_cause(candidates), []
-    pieces = _pieces(candidates)
-    answers = await _ask_each(pieces[:MAX_PIECES], model)
+    pieces, unsent = _pieces(candidates, MAX_PIECES)
+    answers = await _ask_each(pieces, model)
     left = [group for answer in answers for group in answer.left]
-    left += [group for piece in pieces[MAX_PIECES:] for group in piece]
-    groups = [*_joined([answer.made for answer in answers]), *_same_cause(left)]
+    groups = [*_joined([answer.made for answer in answers]), *_same_cause([*left, *unsent])]
     if len(pieces) > 1 and len(groups) > 1 and any(answer.made for answer in answers):
-        first, *others = _pieces(sorted(groups, key=lambda group: group.weight))
+        [first], others = _pieces(sorted(groups, key=lambda group: group.weight), 1)
         merged = await _ask(first, model)
         answers.append(merged)
-        groups = [*merged.made, *merged.left, *(group for piece in others for group in piece)]
+        groups = [*merged.made, *merged.left, *others]
     return groups, answers
 
 
@@ -383,7 +382,7 @@ def _issue(number: int, group: _Group) -> Issue:
             Occurrence(**key.model_dump(), findings=tuple(sorted(each.index for each in members)))
             for key, members in samples.items()
         ),
-        examples=tuple(_example(each) for each in spread(group.members, MAX_EXAMPLES)),
+        examples=tuple(example_of(each) for each in spread(group.members, MAX_EXAMPLES)),
         by=group.by,
         scripted=group.scripted or any(finding.scripted for finding in findings),
     )
@@ -394,9 +393,3 @@ def _title(cause: Cause, causes: int) -> str:
     about = cause.tool or cause.criterion
     name = f"{cause.label or cause.metric}: {about}" if about else cause.label or cause.metric
     return one_line(name, 120) + (f" (and {causes - 1} more)" if causes > 1 else "")
-
-
-def _example(each: Located) -> IssueExample:
-    finding = each.finding
-    evidence = one_line(finding.evidence, 200)
-    return IssueExample(**each.key.model_dump(), turn=finding.turn, call=finding.call, evidence=evidence)

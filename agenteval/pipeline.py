@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal, TypeAlias
 
 import anyio
@@ -22,15 +22,15 @@ Outcome: TypeAlias = Literal["complete", "interrupted", "fail_fast", "budget"]
 
 @dataclass(frozen=True)
 class Plan:
-    """All that a run needs. ``checks`` are code and run in passing; ``judges`` ask models and run
-    beside the conversation. ``is_failure`` says, for ``--fail-fast``, whether a sample failed."""
+    """All that a run needs. ``checks`` are code and run in passing; ``judges``, by agent, ask models and
+    run beside the conversation. ``is_failure`` says, for ``--fail-fast``, whether a sample failed."""
 
     samples: Sequence[Sample]
     agents: Mapping[str, AgentFactory]
     make_user: Callable[[Sample], User]
     call_function: CallFunction
     checks: Sequence[Scorer] = ()
-    judges: Sequence[Scorer] = ()
+    judges: Mapping[str, Sequence[Scorer]] = field(default_factory=dict)
     agent_concurrency: int = 20
     unmocked: str = "error"
     is_failure: Callable[[Sequence[ScoreItem], Stop], bool] | None = None
@@ -139,7 +139,7 @@ class _RunningSample:
         for check in self._plan.checks:
             if check.scope == scope:
                 await self._ask(check, trajectory, turn)
-        for judge in self._plan.judges:
+        for judge in self._plan.judges.get(self.sample.key.agent, ()):
             if judge.scope == scope:
                 scoring.start_soon(self._ask, judge, trajectory, turn)
 

@@ -195,6 +195,8 @@ def fold(events: Iterable[Event]) -> Report:
     by_id = {scenario.id: scenario for scenario in run.scenarios}
     reports = {key: _sample(key, by_id[key.scenario], told) for key, told in samples.items()}
     scenarios = tuple(_scenarios(run, by_id, reports))
+    if found and run.config.severity_from == "model":
+        scenarios = _with_proposed_severities(scenarios, found.issues)
     return Report(
         run=run,
         scenarios=scenarios,
@@ -288,6 +290,25 @@ def _scenarios(
             missing=tuple(key for key in keys if key not in reports),
             aggregates=_aggregates(samples),
         )
+
+
+def _with_proposed_severities(
+    scenarios: tuple[ScenarioReport, ...], issues: Sequence[Issue]
+) -> tuple[ScenarioReport, ...]:
+    """``severity_from: model``: a finding counts as its issue was rated, one level from the table at
+    most."""
+    from agenteval.findings import effective_severities
+
+    findings = {sample.key: sample.findings for scenario in scenarios for sample in scenario.samples}
+    counted = effective_severities(issues, findings, "model")
+
+    def rated(sample: SampleReport) -> SampleReport:
+        pairs = zip(sample.findings, counted[sample.key], strict=True)
+        return replace(
+            sample, findings=tuple(f.model_copy(update={"severity": severity}) for f, severity in pairs)
+        )
+
+    return tuple(replace(s, samples=tuple(map(rated, s.samples))) for s in scenarios)
 
 
 def mean_of(values: Sequence[float | bool | None]) -> Aggregate:

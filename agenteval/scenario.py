@@ -303,6 +303,12 @@ class Scenario(ScenarioFields):
         """Whether every user message is written down."""
         return self.turns is not None and all(isinstance(turn, ScriptedTurn) for turn in self.turns)
 
+    @property
+    def all_criteria(self) -> tuple[str, ...]:
+        """Every criterion, those of the turns first."""
+        turns = [turn for turn in self.turns or () if isinstance(turn, ScriptedTurn)]
+        return tuple(c for turn in turns for c in turn.expect.criteria) + self.expect.criteria
+
     def where(self, path: str = "") -> str:
         """``file:line`` of what ``path`` (or its nearest parent) was written as."""
         file = self.source.rsplit(":", 1)[0]

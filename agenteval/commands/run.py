@@ -13,18 +13,21 @@ from pathlib import Path
 
 import anyio
 
-from agenteval import __version__, gates, pipeline, report
+from agenteval import __version__, gates, judging, pipeline, report
 from agenteval.commands.interrupt import interruptible
 from agenteval.commands.output import write_reports
 from agenteval.commands.prepare import Prepared, Request, prepare
 from agenteval.config import ReporterChoice
 from agenteval.errors import AuthorError, Problem
-from agenteval.event import Event, Notice, RunFinished, RunStarted
+from agenteval.event import Event, IssuesFound, Notice, RunFinished, RunStarted
+from agenteval.findings import located
+from agenteval.issues import deduplicate
 from agenteval.journal import Journal
 from agenteval.pipeline import Control
 from agenteval.progress import progress_for
 from agenteval.protocols import Emit
 from agenteval.redact import redacting
+from agenteval.score import ScoreFailure
 
 
 def run(request: Request, *, reports: Sequence[ReporterChoice] = (), verbose: bool = False) -> int:
@@ -36,7 +39,7 @@ def run(request: Request, *, reports: Sequence[ReporterChoice] = (), verbose: bo
         journal = stack.enter_context(Journal(folder / "events.jsonl"))
         progress = stack.enter_context(progress_for(sys.stderr, len(prepared.samples)))
         emit = redacting(Fan([events.append, journal, progress]), prepared.resources.secrets)
-        _execute(prepared, folder.name, emit)
+        _execute(prepared, folder.name, emit, events)
     finished = report.fold(events)
     decision = gates.decide(finished)
     written = write_reports(finished, decision, prepared.config, reports, folder=folder, verbose=verbose)
@@ -76,7 +79,7 @@ def _new_folder(root: Path) -> Path:
     return folder
 
 
-def _execute(prepared: Prepared, run_id: str, emit: Emit) -> None:
+def _execute(prepared: Prepared, run_id: str, emit: Emit, events: Sequence[Event]) -> None:
     control = Control()
     started = time.monotonic()
     emit(
@@ -88,11 +91,15 @@ def _execute(prepared: Prepared, run_id: str, emit: Emit) -> None:
             samples=tuple(sample.key for sample in prepared.samples),
             seed=prepared.config.seed,
             versions={"agenteval": __version__, "python": platform.python_version()},
+            prompts=judging.hashes_of(prepared.metrics),
+            metrics=tuple(prepared.metrics.known.values()),
+            judged=tuple(spec.name for spec in prepared.metrics.asked),
+            no_judge=prepared.resources.no_judge,
             command=tuple(sys.argv[1:]),
         )
     )
     try:
-        anyio.run(_run_and_close, prepared, emit, control)
+        anyio.run(_run_and_close, prepared, emit, control, events)
     except KeyboardInterrupt:
         control.stop("interrupted")
     emit(
@@ -106,13 +113,30 @@ def _now() -> str:
     return datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
-async def _run_and_close(prepared: Prepared, emit: Emit, control: Control) -> None:
+async def _run_and_close(prepared: Prepared, emit: Emit, control: Control, events: Sequence[Event]) -> None:
     prepared.resources.emit = emit
     try:
         with interruptible(control):
             await pipeline.run(prepared.plan, emit, control)
+            await _find_issues(prepared, emit, control, events)
     finally:
         with anyio.CancelScope(shield=True):
             for factory in prepared.plan.agents.values():
                 await factory.aclose()
             await prepared.resources.aclose()
+
+
+async def _find_issues(prepared: Prepared, emit: Emit, control: Control, events: Sequence[Event]) -> None:
+    """Group the findings of the run; by code alone where it was interrupted."""
+    samples = report.fold(events).samples
+    found = located((sample.key, sample.trajectory, sample.findings) for sample in samples)
+    if not found:
+        return
+    model = None if control.stopping else prepared.resources.model("dedup")
+    try:
+        grouped = await deduplicate(found, model)
+    except AuthorError as error:
+        grouped = await deduplicate(found)
+        failure = ScoreFailure(metric="error_deduplication", message=str(error), author=True)
+        grouped = grouped._replace(failures=(failure,))
+    emit(IssuesFound(issues=grouped.issues, usage=grouped.usage, failures=grouped.failures))

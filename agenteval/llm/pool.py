@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, nullcontext
 
 import anyio
 
@@ -32,25 +32,12 @@ class ModelPool:
     @asynccontextmanager
     async def slot(self) -> AsyncIterator[None]:
         """Waits until a call may be sent, and counts it."""
-        async with self._limiter:
-            if self._wider is None:
-                with _Counted(self):
-                    yield
-            else:
-                # Its own limit first: who waits for a narrow server keeps no one else waiting.
-                async with self._wider.slot():
-                    with _Counted(self):
-                        yield
-
-
-class _Counted:
-    def __init__(self, pool: ModelPool) -> None:
-        self._pool = pool
-
-    def __enter__(self) -> None:
-        self._pool.calls += 1
-        self._pool.in_flight += 1
-        self._pool.most = max(self._pool.most, self._pool.in_flight)
-
-    def __exit__(self, *_: object) -> None:
-        self._pool.in_flight -= 1
+        # Its own limit first: who waits for a narrow server keeps no one else waiting.
+        async with self._limiter, self._wider.slot() if self._wider else nullcontext():
+            self.calls += 1
+            self.in_flight += 1
+            self.most = max(self.most, self.in_flight)
+            try:
+                yield
+            finally:
+                self.in_flight -= 1

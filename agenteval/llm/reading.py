@@ -16,8 +16,9 @@ from pydantic import BaseModel, ValidationError
 
 Reply = TypeVar("Reply", bound=BaseModel)
 
-_THOUGHT = re.compile(r"<(think|thinking|thought|reasoning)>.*?(?:</\1>|\Z)", re.DOTALL | re.IGNORECASE)
-_END_OF_THOUGHT = re.compile(r"</(?:think|thinking|thought|reasoning)>", re.IGNORECASE)
+_TAG = "(?:think|thinking|thought|reasoning)"
+_THOUGHT = re.compile(rf"<{_TAG}>.*?(?:</{_TAG}>|\Z)", re.DOTALL | re.IGNORECASE)
+_END_OF_THOUGHT = re.compile(rf"</{_TAG}>", re.IGNORECASE)
 _BLANK = re.compile(
     r'("(?:[^"\\]|\\.)*+")'  # a text, kept as it is
     r"|//[^\n]*|/\*.*?\*/"  # comments
@@ -32,45 +33,38 @@ class Unfit(ValueError):  # noqa: N818  # an outcome of reading, told to the mod
 
 
 def read(text: str, reply: type[Reply]) -> Reply:
-    """The last JSON object in ``text`` that fits ``reply``; unknown keys are ignored.
+    """The last JSON object in ``text`` that has keys of ``reply``; it must fit, and unknown keys are
+    ignored.
 
-    An object that is not whole ends the search, and nothing *inside* an object is looked at: a text
-    within an answer may quote an answer that somebody else would like to see given. Raises ``Unfit``.
+    Nothing *inside* an object is looked at, nothing before one that is cut off, and no earlier one in
+    place of one that does not fit: a text may quote an answer that somebody would like to see given.
+    Raises ``Unfit``.
     """
-    why = "it holds no JSON object"
-    fitting: Reply | None = None
+    last: dict[str, Any] | None = None
     for found in _objects(without_thoughts(text)):
-        if found is None:
-            why = "the JSON is not complete or not valid"
-            continue
-        try:
-            fitting = _validated(found, reply)
-        except ValidationError as error:
-            why = _explained(error)
-        except Unfit as error:
-            why = str(error)
-    if fitting is None:
-        raise Unfit(why)
-    return fitting
-
-
-def without_thoughts(text: str) -> str:
-    """``text`` without what a reasoning model thought aloud, be it ended or not."""
-    text = _THOUGHT.sub("", text)
-    # Some servers put the opening tag into the prompt, so that only the end of the thought is seen.
-    return _END_OF_THOUGHT.split(text)[-1].strip()
-
-
-def thinks(text: str) -> bool:
-    """Whether a text has thoughts in it."""
-    return bool(_THOUGHT.search(text) or _END_OF_THOUGHT.search(text))
-
-
-def _validated(found: dict[str, Any], reply: type[Reply]) -> Reply:
-    value = reply.model_validate(found, extra="ignore")
+        if found.keys() & reply.model_fields.keys():
+            last = found
+    if last is None:
+        raise Unfit(f"it holds no valid JSON object with the keys {', '.join(reply.model_fields)}")
+    try:
+        value = reply.model_validate(last, extra="ignore")
+    except ValidationError as error:
+        raise Unfit(_explained(error)) from None
     if not _is_finite(value.model_dump()):
         raise Unfit("a number is not finite")
     return value
+
+
+def without_thoughts(text: str) -> str:
+    """``text`` without what a reasoning model thought aloud before its answer, be it ended or not."""
+    while (found := _THOUGHT.search(text)) and "{" not in text[: found.start()]:
+        text = text[: found.start()] + text[found.end() :]
+    text = text.strip()
+    # Some servers put the opening tag into the prompt, so that only the end of the thought is seen. In
+    # a text that begins with the answer, a tag is a quotation.
+    if not text.startswith(("{", "[", "```")) and (end := _END_OF_THOUGHT.search(text)):
+        return text[end.end() :].strip()
+    return text
 
 
 def _is_finite(value: Any) -> bool:
@@ -87,8 +81,8 @@ def _explained(error: ValidationError) -> str:
     return "; ".join(lines[:_MAX_ERRORS])
 
 
-def _objects(text: str) -> Iterator[dict[str, Any] | None]:
-    """The objects of a text that are not inside another; ``None`` for one that cannot be read."""
+def _objects(text: str) -> Iterator[dict[str, Any]]:
+    """The objects of a text that are not inside another. Raises ``Unfit`` if the last is cut off."""
     whole = _parsed(text)
     if whole is not None:
         yield whole
@@ -97,9 +91,9 @@ def _objects(text: str) -> Iterator[dict[str, Any] | None]:
     while at >= 0:
         end = _end_of_object(text, at)
         if end is None:
-            yield None
-            return
-        yield _parsed(text[at:end])
+            raise Unfit("the JSON is not complete")
+        if (found := _parsed(text[at:end])) is not None:
+            yield found
         at = text.find("{", end)
 
 

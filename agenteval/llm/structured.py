@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping
+from dataclasses import dataclass
 from enum import StrEnum
 from functools import cache
 from typing import Any, TypeAlias
@@ -59,11 +60,13 @@ def response_format(reply: type[BaseModel], rung: Rung, *, max_text: int = MAX_T
 
 
 @cache
-def schema_of(reply: type[BaseModel], *, bounds: bool = True, max_text: int = MAX_TEXT) -> Schema:
+def schema_of(reply: type[BaseModel], *, bounds: bool = True, max_text: int | None = None) -> Schema:
     """The JSON Schema of an answer: objects are closed and all their keys required, as strict servers
-    want it; references are written out. ``bounds``: with limits of numbers and texts."""
+    want it; references are written out. ``bounds``: with limits of numbers and texts. ``max_text`` is
+    the limit of texts whose type sets none."""
     whole = reply.model_json_schema()
-    schema: Schema = _form(whole, whole.get("$defs", {}), bounds, max_text)
+    form = _Form(whole.get("$defs", {}), bounds, max_text if bounds else None)
+    schema: Schema = form.of(whole)
     schema.pop("$defs", None)
     return schema
 
@@ -72,37 +75,50 @@ def schema_of(reply: type[BaseModel], *, bounds: bool = True, max_text: int = MA
 def closing(reply: type[BaseModel]) -> str:
     """What is appended to a prompt to state the shape of the answer. It is the end of the prompt: all
     that prompts of one conversation have in common stays in front, for the providers' caches."""
-    schema = json.dumps(schema_of(reply, bounds=False), ensure_ascii=False, separators=(",", ":"))
+    schema = json.dumps(schema_of(reply), ensure_ascii=False, separators=(",", ":"))
     return (
         "\n\nAnswer with exactly one JSON object and nothing else: no code fence, no text around it. "
         f"It must fit this JSON Schema:\n{schema}"
     )
 
 
-def _form(node: Any, definitions: Mapping[str, Any], bounds: bool, max_text: int) -> Any:
-    if isinstance(node, list):
-        return [_form(item, definitions, bounds, max_text) for item in node]
-    if not isinstance(node, dict):
-        return node
-    if "$ref" in node and (target := definitions.get(node["$ref"].rpartition("/")[2])):
+@dataclass(frozen=True)
+class _Form:
+    """How pydantic's schema is rewritten."""
+
+    definitions: Mapping[str, Any]
+    bounds: bool
+    max_text: int | None
+
+    def of(self, node: Any, within: tuple[str, ...] = ()) -> Any:
+        """``node`` rewritten; ``within`` are the references that led to it."""
+        if isinstance(node, list):
+            return [self.of(item, within) for item in node]
+        if not isinstance(node, dict):
+            return node
+        if "$ref" in node:
+            return self._written_out(node, within)
+        formed = {
+            key: self._below(key, value, within)
+            for key, value in node.items()
+            if key not in _ANNOTATIONS and (self.bounds or key in _STRUCTURE)
+        }
+        if "properties" in formed:
+            formed |= {"required": list(formed["properties"]), "additionalProperties": False}
+        is_free_text = formed.get("type") == "string" and not formed.keys() & {"enum", "const", "maxLength"}
+        if is_free_text and self.max_text is not None:
+            formed["maxLength"] = self.max_text
+        return formed
+
+    def _written_out(self, node: Schema, within: tuple[str, ...]) -> Any:
+        name = node["$ref"].rpartition("/")[2]
+        if name in within:
+            return {}  # a type within itself cannot be written out: anything goes, and is checked later
         beside = {key: value for key, value in node.items() if key != "$ref"}
-        return _form({**target, **beside}, definitions, bounds, max_text)
-    formed = {
-        key: _below(key, value, definitions, bounds, max_text)
-        for key, value in node.items()
-        if key not in _ANNOTATIONS and (bounds or key in _STRUCTURE)
-    }
-    if "properties" in formed:
-        formed |= {"required": list(formed["properties"]), "additionalProperties": False}
-    if bounds and formed.get("type") == "string" and not formed.keys() & {"enum", "const", "maxLength"}:
-        formed["maxLength"] = max_text
-    return formed
+        return self.of({**self.definitions.get(name, {}), **beside}, (*within, name))
 
-
-def _below(key: str, value: Any, definitions: Mapping[str, Any], bounds: bool, max_text: int) -> Any:
-    # The names of properties are the author's: one that is called "title" is no annotation.
-    if key == "properties":
-        return {name: _form(item, definitions, bounds, max_text) for name, item in value.items()}
-    if key in ("enum", "const", "required", "$defs"):
-        return value
-    return _form(value, definitions, bounds, max_text)
+    def _below(self, key: str, value: Any, within: tuple[str, ...]) -> Any:
+        # The names of properties are the author's: one that is called "title" is no annotation.
+        if key == "properties":
+            return {name: self.of(item, within) for name, item in value.items()}
+        return value if key in ("enum", "const", "required", "$defs") else self.of(value, within)

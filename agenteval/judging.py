@@ -1,0 +1,126 @@
+"""Which metrics a run judges, and with what: the configuration's metrics become scorers."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from agenteval import metrics
+from agenteval.config import Config
+from agenteval.errors import AuthorError, Problem, did_you_mean, place_of
+from agenteval.prompts import CRITERIA, Rubric, load_rubric, prompt_hashes
+from agenteval.protocols import ChatModel, Scorer
+from agenteval.scenario import Scenario
+from agenteval.score import MetricSpec
+from agenteval.scorers.criteria import Criteria
+from agenteval.scorers.custom import Custom, load_all_custom, spec_of_custom
+from agenteval.scorers.custom_scorer import CustomScorer
+from agenteval.scorers.judge import Judge, PolicyOf
+from agenteval.severity import SEVERITY_OF_LABEL
+
+
+@dataclass(frozen=True)
+class Metrics:
+    """What can be judged (``known``, built in and custom), and what is to be (``asked``)."""
+
+    known: Mapping[str, MetricSpec]
+    asked: tuple[MetricSpec, ...]
+    custom: Mapping[str, Custom] = field(default_factory=dict)
+
+    @property
+    def has_labels(self) -> bool:
+        return any(spec.is_label for spec in self.asked)
+
+    def is_rubric(self, name: str) -> bool:
+        """Whether judging it asks a model for sure: a class of the author's may do without."""
+        return isinstance(self.custom.get(name), Rubric) or name not in self.custom
+
+
+def metrics_of(config: Config) -> Metrics:
+    """Load the custom metrics and choose. Raises ``AuthorError`` for unknown names and wrong bounds."""
+    place = place_of(config.where("custom_metrics"))
+    customs = load_all_custom(config.custom_metrics, config.root, place_of=lambda _: place)
+    by_name = {spec_of_custom(custom).name: custom for custom in customs}
+    known = metrics.table(map(spec_of_custom, customs), place_of=lambda _: place)
+    asked = metrics.select(config.metrics, known, place=place_of(config.where("metrics")))
+    problems = metrics.threshold_problems(
+        config.thresholds, known, lambda name: place_of(config.where(f"thresholds.{name}"))
+    )
+    problems += _unknown_labels(config, known)
+    if problems:
+        raise AuthorError(*problems)
+    return Metrics(known, asked, by_name)
+
+
+def _unknown_labels(config: Config, known: Mapping[str, MetricSpec]) -> list[Problem]:
+    """A severity for a label that nothing can give would be read by nobody."""
+    labels = {*SEVERITY_OF_LABEL, *(label for spec in known.values() for label in spec.labels)}
+    open_ended = any(spec.is_label and not spec.labels for spec in known.values())
+    return [
+        Problem(
+            f"severities: no label is named '{label}'",
+            did_you_mean(label, labels),
+            place_of(config.where(f"severities.{label}")),
+        )
+        for label in config.severities
+        if label not in labels and not open_ended
+    ]
+
+
+def scenario_problems(scenario: Scenario, chosen: Metrics) -> list[Problem]:
+    """What is wrong with a scenario's own thresholds: a wrong name or bound, or a metric that cannot be
+    judged there."""
+    problems = metrics.threshold_problems(
+        scenario.thresholds, chosen.known, lambda name: place_of(scenario.where(f"thresholds.{name}"))
+    )
+    for name, entry in scenario.thresholds.items():
+        spec = chosen.known.get(name)
+        if entry is not None and spec and not metrics.may_apply(spec, scenario):
+            what = f"the threshold of '{name}' does not apply to scenario '{scenario.id}'"
+            remedy = "give the scenario a goal:, or remove the threshold"
+            problems.append(Problem(what, remedy, place_of(scenario.where(f"thresholds.{name}"))))
+    return problems
+
+
+def has_threshold(scenario: Scenario, config: Config, chosen: Metrics) -> bool:
+    """Whether some threshold holds for a scenario."""
+    entries = {**config.thresholds, **scenario.thresholds}
+    return any(
+        entry is not None and name in chosen.known and metrics.may_apply(chosen.known[name], scenario)
+        for name, entry in entries.items()
+    )
+
+
+def scorers_of(
+    chosen: Metrics,
+    model: ChatModel | None,
+    config: Config,
+    *,
+    policy_of: PolicyOf,
+    criteria: bool,
+) -> tuple[Scorer, ...]:
+    """The judges of a run. ``model`` may be ``None`` only where nothing but classes of the author's is
+    asked for."""
+    scorers: list[Scorer] = []
+    for spec in chosen.asked:
+        custom = chosen.custom.get(spec.name)
+        if custom is not None and not isinstance(custom, Rubric):
+            scorers.append(CustomScorer(custom, model, severities=config.severities))
+            continue
+        assert model is not None
+        rubric = custom or load_rubric(spec.name)
+        scorers.append(
+            Judge(rubric, model, policy_of=policy_of, now=config.now, severities=config.severities)
+        )
+    if criteria:
+        assert model is not None
+        options = {"policy_of": policy_of, "now": config.now, "severities": config.severities}
+        scorers += [Criteria(model, scope=scope, **options) for scope in ("turn", "conversation")]
+    return tuple(scorers)
+
+
+def hashes_of(chosen: Metrics) -> dict[str, str]:
+    """A hash of each prompt that the run may send."""
+    customs = [custom for custom in chosen.custom.values() if isinstance(custom, Rubric)]
+    built_in = [load_rubric(spec.name) for spec in chosen.asked if spec.built_in]
+    return prompt_hashes([*built_in, load_rubric(CRITERIA), *customs])

@@ -1,0 +1,93 @@
+"""What a chat completion says, whatever its server left out or put in."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+from agenteval.errors import InfrastructureError, UnreadableReplyError
+from agenteval.llm.reading import without_thoughts
+from agenteval.safe_text import one_line
+from agenteval.tokens import count_tokens
+from agenteval.trajectory import Usage
+
+ENOUGH = 4000
+"""Output tokens with which a model that thought too long is asked again, at least."""
+
+
+class Answer(NamedTuple):
+    """``text`` is what the model said, thoughts within it included. ``reasoned``: it also thought in a
+    field of its own, which is never the answer."""
+
+    text: str
+    finish_reason: str
+    reasoned: bool
+    usage: Usage
+
+    @property
+    def is_cut(self) -> bool:
+        """Whether more output tokens may help: it ran out of them, or thought and said nothing."""
+        if self.finish_reason in ("length", "max_tokens"):
+            return True
+        thought = self.reasoned or bool(self.text.strip())
+        return thought and not without_thoughts(self.text)
+
+    def larger_budget(self, budget: int | None) -> int:
+        return max(ENOUGH, 2 * (budget or self.usage.output_tokens))
+
+
+def answer_of(reply: Any, *, where: str, sent: str) -> Answer:
+    """``reply`` is a completion as JSON, ``where`` names the model in messages, ``sent`` is the text that
+    was sent (to estimate its tokens where the server does not count them).
+
+    Raises ``InfrastructureError`` if it is no completion, and ``UnreadableReplyError`` if the model
+    would not answer.
+    """
+    choices = reply.get("choices") if isinstance(reply, Mapping) else None
+    choice = choices[0] if isinstance(choices, list) and choices else None
+    message = choice.get("message") if isinstance(choice, Mapping) else None
+    if not isinstance(message, Mapping) or choice is None:
+        missing = "choices" if choice is None else "message"
+        raise InfrastructureError(f"{where}: the reply has no `{missing}`: {one_line(str(reply), 300)}")
+    text = _text(message.get("content"))
+    usage = _usage(reply.get("usage"), sent=sent, got=text)
+    refusal, reason = message.get("refusal"), str(choice.get("finish_reason") or "")
+    if isinstance(refusal, str) and refusal.strip():
+        what = f"{where}: the model would not answer: {one_line(refusal, 300)}"
+        raise UnreadableReplyError(what, raw=refusal[:500], usage=usage)
+    if reason == "content_filter":
+        raise UnreadableReplyError(
+            f"{where}: the provider's content filter cut the answer", raw=text[:500], usage=usage
+        )
+    reasoned = any(message.get(key) for key in ("reasoning_content", "reasoning"))
+    return Answer(text, reason, reasoned, usage)
+
+
+def _text(content: Any) -> str:
+    """The content, or of a list of parts those that are text: thoughts and images are not the answer."""
+    if isinstance(content, str):
+        return content
+    parts = content if isinstance(content, list) else []
+    texts = [
+        p.get("text") for p in parts if isinstance(p, Mapping) and p.get("type") in ("text", "output_text")
+    ]
+    return "".join(text for text in texts if isinstance(text, str))
+
+
+def _usage(reported: Any, *, sent: str, got: str) -> Usage:
+    counts = reported if isinstance(reported, Mapping) else {}
+    taken, given = _count(counts.get("prompt_tokens")), _count(counts.get("completion_tokens"))
+    details = counts.get("prompt_tokens_details")
+    cached = _count(details.get("cached_tokens")) if isinstance(details, Mapping) else None
+    taken_in = count_tokens(sent) if taken is None else taken
+    return Usage(
+        calls=1,
+        input_tokens=taken_in,
+        output_tokens=count_tokens(got) if given is None else given,
+        cached_tokens=min(cached or 0, taken_in),
+        estimated=taken is None or given is None,
+    )
+
+
+def _count(value: Any) -> int | None:
+    return value if isinstance(value, int) and not isinstance(value, bool) and value >= 0 else None

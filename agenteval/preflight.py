@@ -1,0 +1,76 @@
+"""What can be known to be wrong before anything is called: of scenarios, tools, metrics and models."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from agenteval import judging
+from agenteval.config import Config
+from agenteval.errors import AuthorError, Problem, did_you_mean, place_of
+from agenteval.loading import vacuous, vacuous_problem
+from agenteval.mocks import MockFunctions
+from agenteval.scenario import Scenario
+from agenteval.severity import LABEL_OF_DETECTOR
+
+_REMEDY = "set models: {default: PROVIDER/MODEL} (for example openai/gpt-5-mini), or AGENTEVAL_MODEL"
+
+
+def scenario_problems(
+    scenarios: Sequence[Scenario], config: Config, mocks: MockFunctions, chosen: judging.Metrics
+) -> Iterable[Problem]:
+    for scenario in scenarios:
+        applies = judging.has_threshold(scenario, config, chosen)
+        if vacuous(scenario, thresholds_apply=applies, label_metrics=chosen.has_labels):
+            yield vacuous_problem(scenario)
+        yield from judging.scenario_problems(scenario, chosen)
+        yield from _tool_problems(scenario, config)
+        try:
+            mocks.check(scenario)
+        except AuthorError as error:
+            yield from error.problems
+
+
+def _tool_problems(scenario: Scenario, config: Config) -> Iterable[Problem]:
+    for name, tool in scenario.tools.items():
+        if not tool.is_mocked and config.unmocked_tools == "error":
+            what = f"tool '{name}' does not say how it answers"
+            remedy = "add returns:, error:, sequence: or python:"
+            yield Problem(what, remedy, place_of(scenario.where(f"tools.{name}")))
+
+
+def detector_problems(config: Config) -> Iterable[Problem]:
+    for name in config.detectors or ():
+        if name not in LABEL_OF_DETECTOR:
+            place = place_of(config.where("detectors"))
+            yield Problem(f"no detector is named '{name}'", did_you_mean(name, LABEL_OF_DETECTOR), place)
+        elif name != "unknown_tool":
+            yield Problem(f"detector '{name}' is not supported yet", "", place_of(config.where("detectors")))
+
+
+def model_problems(
+    scenarios: Sequence[Scenario], config: Config, chosen: judging.Metrics, *, no_judge: bool
+) -> Iterable[Problem]:
+    """Scenarios that need a model where none is set, with the remedies."""
+    if config.models.of("user") is None:
+        for scenario in scenarios:
+            if not scenario.is_scripted:
+                what = f"scenario '{scenario.id}' needs a model for its simulated user, and none is set"
+                yield Problem(what, f"{_REMEDY}; or script its turns", place_of(scenario.source))
+    if no_judge or config.models.of("judge") is not None:
+        return
+    judged = [spec.name for spec in chosen.asked if chosen.is_rubric(spec.name)]
+    if judged:
+        names = ", ".join(judged[:3]) + (f" and {len(judged) - 3} more" if len(judged) > 3 else "")
+        what = f"{_scenarios(len(scenarios))} a model to be judged ({names}), and none is set"
+        remedy = f"{_REMEDY}; or run with --no-judge (code checks only), or set metrics: []"
+        yield Problem(what, remedy, place_of(config.source) if config.source else None)
+        return
+    for scenario in scenarios:
+        if scenario.all_criteria:
+            what = f"scenario '{scenario.id}' needs a model for its criteria, and none is set"
+            place = place_of(scenario.where("expect.criteria"))
+            yield Problem(what, f"{_REMEDY}; or run with --no-judge (code checks only)", place)
+
+
+def _scenarios(number: int) -> str:
+    return "1 scenario needs" if number == 1 else f"{number:,} scenarios need"

@@ -1,0 +1,37 @@
+"""``--no-judge``: what a judge would have decided stays undecided, and says so."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Final
+
+from agenteval.scenario import Scenario
+from agenteval.score import Check
+from agenteval.trajectory import Trajectory
+
+
+class NotJudged:
+    """A check that could not be decided for each criterion, and for a scenario that nothing but judges
+    would check (``is_vacuous``): its sample is inconclusive, never green."""
+
+    scope: Final = "conversation"
+
+    def __init__(self, is_vacuous: Callable[[Scenario], bool]) -> None:
+        self._is_vacuous = is_vacuous
+
+    async def __call__(self, scenario: Scenario, trajectory: Trajectory) -> Sequence[Check]:
+        if trajectory.stop and trajectory.stop.fault is not None:
+            return ()
+        checks = [
+            Check(
+                name="criteria",
+                passed=None,
+                detail=f"not judged (--no-judge): {criterion}",
+                where=scenario.where("expect.criteria"),
+            )
+            for criterion in scenario.all_criteria
+        ]
+        if not checks and self._is_vacuous(scenario):
+            detail = "not judged (--no-judge), and nothing else checks this scenario"
+            checks = [Check(name="judges", passed=None, detail=detail, where=scenario.source)]
+        return checks

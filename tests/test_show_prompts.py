@@ -1,0 +1,71 @@
+"""``show-prompts``: what it prints is what is sent."""
+
+from __future__ import annotations
+
+import anyio
+import pytest
+from fake_models import FakeModel
+
+from agenteval.commands.show_prompts import show_prompts, template_of
+from agenteval.errors import AuthorError, InfrastructureError
+from agenteval.prompts import BUILT_IN_METRICS, Rubric, load_rubric
+from agenteval.scenario import Scenario
+from agenteval.scorers.criteria import Criteria
+from agenteval.scorers.judge import Judge
+from agenteval.trajectory import Step, Stop, StopReason, Trajectory, Turn
+from agenteval.transcript import context_of
+
+NAMES = (*BUILT_IN_METRICS, "criteria", "error_deduplication", "simulated_user")
+SCENARIO = Scenario.model_validate(
+    {"id": "x", "goal": "g", "tools": {"t": {}}, "expect": {"criteria": ["Is ${kind} and $${fair}"]}}
+)
+TURNS = (Turn(user="Hi ${user}", steps=(Step(text="Hello ${criterion} ${answer}"),)),)
+
+
+@pytest.mark.parametrize("name", [*BUILT_IN_METRICS, "criteria"])
+def test_a_judge_sends_what_is_shown(name: str) -> None:
+    model = FakeModel(InfrastructureError("enough"))
+    rubric = load_rubric(name)
+    is_turn = rubric.scope == "turn"
+    trajectory = Trajectory(turns=TURNS, stop=None if is_turn else Stop(reason=StopReason.USER_DONE))
+    scorer = Criteria(model, scope="conversation") if name == "criteria" else Judge(rubric, model)
+    anyio.run(scorer, SCENARIO, trajectory)
+    (sent,) = model.requests
+    shown = template_of(rubric)
+    prompt = shown.prompt.replace("${criterion}", "Is ${kind} and $${fair}")
+    prompt = prompt.replace("${span}", "over the whole conversation")
+    prompt = prompt.replace("${transcript}", context_of(SCENARIO, trajectory, upto=0 if is_turn else None))
+    assert (sent.system, sent.prompt, sent.reply) == (shown.system, prompt, shown.reply)
+
+
+def test_all_of_them_are_shown(capsys: pytest.CaptureFixture[str]) -> None:
+    assert show_prompts(None) == 0
+    out = capsys.readouterr().out
+    for name in NAMES:
+        assert f": {name}\n" in out
+    assert out.count("── system ──") == out.count("── reply (JSON Schema) ──") == len(NAMES)
+    for placeholder in ("transcript", "criterion", "findings", "profile", "goal", "knowledge", "beliefs"):
+        assert f"${{{placeholder}}}" in out
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_one_of_them_is_shown(name: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert show_prompts(name) == 0
+    out = capsys.readouterr().out
+    assert f": {name}\n" in out
+    assert out.count("── prompt ──") == 1
+    assert "\nversion: 1\n" in out
+    assert "\nhash: " in out
+
+
+def test_an_authors_rubric_is_shown(capsys: pytest.CaptureFixture[str]) -> None:
+    rubric = Rubric(metric="brand", scope="turn", text="On brand?", scale=(1, 3), source="brand.md")
+    assert show_prompts("brand", custom=[rubric]) == 0
+    out = capsys.readouterr().out
+    assert "On brand?" in out
+    assert "a number from 1 to 3" in out
+
+
+def test_a_typo_gets_a_suggestion() -> None:
+    with pytest.raises(AuthorError, match="did you mean 'error_deduplication'"):
+        show_prompts("error_dedup")
