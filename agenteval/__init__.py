@@ -11,16 +11,42 @@ __version__ = "0.1.0"
 _EXPORTS = {
     "AgentContext": "agenteval.agents.python",
     "AgentReply": "agenteval.protocols",
+    "ConversationMetric": "agenteval.scorers.custom",
+    "QualResult": "agenteval.scorers.custom",
+    "QualitativeMetric": "agenteval.scorers.custom",
+    "QuantResult": "agenteval.scorers.custom",
+    "QuantitativeMetric": "agenteval.scorers.custom",
+    "ScoreInput": "agenteval.scorers.custom",
     "ToolError": "agenteval.errors",
     "Usage": "agenteval.trajectory",
 }
 
-__all__ = ["AgentContext", "AgentReply", "ToolError", "Usage", "__version__"]
+__all__ = [
+    "AgentContext",
+    "AgentReply",
+    "ConversationMetric",
+    "QualResult",
+    "QualitativeMetric",
+    "QuantResult",
+    "QuantitativeMetric",
+    "ScoreInput",
+    "ToolError",
+    "Usage",
+    "__version__",
+]
 
 if TYPE_CHECKING:
     from agenteval.agents.python import AgentContext
     from agenteval.errors import ToolError
     from agenteval.protocols import AgentReply
+    from agenteval.scorers.custom import (
+        ConversationMetric,
+        QualitativeMetric,
+        QualResult,
+        QuantitativeMetric,
+        QuantResult,
+        ScoreInput,
+    )
     from agenteval.trajectory import Usage
 
 

@@ -114,8 +114,10 @@ def scorers_of(
         )
     if criteria:
         assert model is not None
-        options = {"policy_of": policy_of, "now": config.now, "severities": config.severities}
-        scorers += [Criteria(model, scope=scope, **options) for scope in ("turn", "conversation")]
+        scorers += [
+            Criteria(model, scope=scope, policy_of=policy_of, now=config.now, severities=config.severities)
+            for scope in ("turn", "conversation")
+        ]
     return tuple(scorers)
 
 

@@ -14,7 +14,7 @@ from pydantic import ValidationError
 
 from agenteval.config import deep_merge
 from agenteval.errors import AuthorError, Place, Problem, did_you_mean
-from agenteval.scenario import CaseSpec, Scenario, ScriptedTurn, SimulatedTurns, Text, Tool
+from agenteval.scenario import TOOL_ANSWERS, CaseSpec, Scenario, ScriptedTurn, SimulatedTurns, Text, Tool
 from agenteval.scenario_checks import expectation_problems, tool_problems
 from agenteval.scenario_files import find_files, find_under, shown_path
 from agenteval.validation import as_written, known_keys, merge_marks, shown, validate
@@ -63,6 +63,20 @@ def load(paths: Sequence[Path], *, root: Path, cwd: Path | None = None) -> tuple
     if problems:
         raise AuthorError(*dict.fromkeys(problems))
     return tuple(entry.scenario for entry in entries)
+
+
+def _without_other_answers(defaults: Mapping[str, Any], item: Mapping[str, Any]) -> Mapping[str, Any]:
+    """``defaults`` without the answers of tools that ``item`` lets answer in another way: an entry's
+    ``sequence:`` replaces the default's ``python:``, it does not stand beside it."""
+    low, high = defaults.get("tools"), item.get("tools")
+    if not isinstance(low, Mapping) or not isinstance(high, Mapping):
+        return defaults
+    tools = dict(low)
+    for name in low.keys() & high.keys():
+        below, above = low[name], high[name]
+        if isinstance(below, Mapping) and isinstance(above, Mapping) and above.keys() & TOOL_ANSWERS:
+            tools[name] = {k: v for k, v in below.items() if k not in TOOL_ANSWERS or k in above}
+    return {**defaults, "tools": tools}
 
 
 def _by_place(problem: Problem) -> tuple[int, int]:
@@ -171,8 +185,9 @@ class _FileLoader:
             if not isinstance(item, Mapping):
                 self._note(f"expected a mapping, got {shown(item)}", "write at least name: or id:", where)
                 continue
-            merged = merge_marks(low, where, defaults, item) if defaults else where
-            yield _Entry(deep_merge(defaults, item), merged, is_case)
+            below = _without_other_answers(defaults, item)
+            merged = merge_marks(low, where, below, item) if below else where
+            yield _Entry(deep_merge(below, item), merged, is_case)
 
     def _defaults(self) -> tuple[Mapping[str, Any], Mark]:
         where = self._mark.find(("defaults",))

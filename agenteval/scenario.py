@@ -7,7 +7,16 @@ from enum import StrEnum
 from hashlib import blake2b
 from typing import Annotated, Any, ClassVar, Literal, TypeAlias
 
-from pydantic import BeforeValidator, Discriminator, Field, Tag, field_validator, model_validator
+from pydantic import (
+    BeforeValidator,
+    Discriminator,
+    Field,
+    SerializerFunctionWrapHandler,
+    Tag,
+    field_validator,
+    model_serializer,
+    model_validator,
+)
 from pydantic_core import PydanticCustomError
 
 from agenteval.trajectory import Turn
@@ -193,6 +202,16 @@ TurnEntry: TypeAlias = Annotated[
 ]
 
 
+TOOL_ANSWERS = frozenset({"returns", "error", "sequence", "python"})
+"""The keys that say how a tool answers: at most one of them."""
+
+
+def _only_given(value: Value, dump: SerializerFunctionWrapHandler) -> Any:
+    """Answers that were not given are not written: ``returns: null`` is one, and means null."""
+    made = dump(value)
+    return {k: v for k, v in made.items() if k not in TOOL_ANSWERS or k in value.model_fields_set}
+
+
 class ToolStep(Value):
     """One answer of a mocked tool: ``returns`` any value, or ``error`` a message."""
 
@@ -204,6 +223,10 @@ class ToolStep(Value):
         if ("returns" in self.model_fields_set) == ("error" in self.model_fields_set):
             raise ValueError("needs either returns or error")
         return self
+
+    @model_serializer(mode="wrap")
+    def _dump(self, dump: SerializerFunctionWrapHandler) -> Any:
+        return _only_given(self, dump)
 
 
 class Tool(Value):
@@ -230,9 +253,13 @@ class Tool(Value):
             raise ValueError(f"says twice how it answers: {' and '.join(given)}; keep one")
         return self
 
+    @model_serializer(mode="wrap")
+    def _dump(self, dump: SerializerFunctionWrapHandler) -> Any:
+        return _only_given(self, dump)
+
     @property
     def is_mocked(self) -> bool:
-        return bool(self.model_fields_set & {"returns", "error", "sequence", "python"})
+        return bool(self.model_fields_set & TOOL_ANSWERS)
 
 
 class ThresholdRule(Value):

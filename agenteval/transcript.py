@@ -106,7 +106,7 @@ def _tool(schema: dict[str, Any]) -> str:
     if description := function.get("description"):
         parts.append(f": {_line(str(description))}")
     if "parameters" in function:
-        parts.append(f" Parameters: {_json(function['parameters'])}")
+        parts.append(f"; parameters: {_json(function['parameters'])}")
     return "".join(parts)
 
 

@@ -57,7 +57,9 @@ class _Server(asyncio.Protocol):
     """As little HTTP as a client can live with, so that the server is never the slow part."""
 
     body = json.dumps(REPLY).encode()
-    answer = b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n" % len(body) + body
+    answer = (
+        b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n" % len(body) + body
+    )
 
     def connection_made(self, transport: Any) -> None:
         self.transport = transport
@@ -154,6 +156,34 @@ async def transport(base_url: str) -> AsyncIterator[Call]:
     await http.aclose()
 
 
+@asynccontextmanager
+async def openai_chat(base_url: str) -> AsyncIterator[Call]:
+    """All that agenteval does for a call: schema, adaptions, retries, pool, reading, checking."""
+    from pydantic import BaseModel
+
+    from agenteval.config import ModelConfig
+    from agenteval.llm.capabilities import Capabilities
+    from agenteval.llm.openai_chat import OpenAiChat
+    from agenteval.llm.pool import ModelPool
+    from agenteval.protocols import ModelRequest
+
+    class Verdict(BaseModel):
+        evidence: str
+        reason: str
+        score: int
+
+    model = OpenAiChat(
+        ModelConfig(model="openai-compatible/mock", base_url=base_url, api_key_env="KEY"),
+        pool=ModelPool(IN_FLIGHT),
+        capabilities=Capabilities(),
+        notice=print,
+        environ={"KEY": "k"},
+    )
+    request = ModelRequest("judge", SYSTEM, PROMPT, Verdict)
+    yield lambda: model.complete(request)
+    await model.aclose()
+
+
 CLIENTS: dict[str, Callable[[str], Any]] = {
     "httpx2, bare": bare_httpx2,
     "openai": lambda url: _sdk(url, aiohttp=False, models=True),
@@ -162,6 +192,7 @@ CLIENTS: dict[str, Callable[[str], Any]] = {
     "openai on aiohttp without models": lambda url: _sdk(url, aiohttp=True, models=False),
     "aiohttp, bare": bare_aiohttp,
     "agenteval's transport": transport,
+    "agenteval's model client": openai_chat,
 }
 
 

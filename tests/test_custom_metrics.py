@@ -17,6 +17,7 @@ from agenteval.protocols import ChatModel, ModelReply, ModelRequest
 from agenteval.scenario import Scenario
 from agenteval.score import Severity
 from agenteval.scorers.custom import (
+    ASKING,
     ConversationMetric,
     CustomMetric,
     QualitativeMetric,
@@ -179,22 +180,24 @@ def test_what_a_broken_judgement_has_cost_is_counted() -> None:
 
 
 def test_a_metric_that_hangs_is_ended_but_not_while_it_waits_for_its_model() -> None:
+    clocks: list[float] = []
+
     class Patient(FakeModel):
         async def complete(self, request: ModelRequest) -> ModelReply:
-            await anyio.sleep(0.1)
+            clocks.append(ASKING.get().scope.deadline)
             return await super().complete(request)
 
     class Hangs(Tone):
-        timeout_s = 0.05
+        timeout_s = 0.5
 
         async def score(self, input: ScoreInput) -> QuantResult:
             await super().score(input)
             await anyio.sleep_forever()
             raise AssertionError("unreachable")
 
-    model = Patient({"value": 4, "reason": "r"})
-    (failure,) = judged(Hangs(), model)
-    assert (failure.message, failure.usage) == ("no result after 0.05 s", USAGE)
+    (failure,) = judged(Hangs(), Patient({"value": 4, "reason": "r"}))
+    assert clocks == [float("inf")]  # the clock stands still
+    assert (failure.message, failure.usage) == ("no result after 0.5 s", USAGE)
 
 
 def test_a_mistake_of_the_author_is_not_caught() -> None:

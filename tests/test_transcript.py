@@ -126,7 +126,7 @@ def test_calls_are_numbered_over_the_conversation() -> None:
 
 def test_tools_may_come_from_elsewhere() -> None:
     flat = {"name": "fly", "parameters": {"type": "object"}}
-    assert 'fly Parameters: {"type": "object"}' in text_of(*TURNS, tools=[flat])
+    assert 'fly; parameters: {"type": "object"}' in text_of(*TURNS, tools=[flat])
     assert [tool["function"]["name"] for tool in tools_of(SCENARIO)] == ["book", "plain"]
 
 

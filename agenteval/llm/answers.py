@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from agenteval.errors import InfrastructureError, UnreadableReplyError
 from agenteval.llm.reading import without_thoughts
-from agenteval.safe_text import one_line
 from agenteval.tokens import count_tokens
 from agenteval.trajectory import Usage
 
@@ -36,9 +35,12 @@ class Answer(NamedTuple):
         return max(ENOUGH, 2 * (budget or self.usage.output_tokens))
 
 
-def answer_of(reply: Any, *, where: str, sent: str) -> Answer:
-    """``reply`` is a completion as JSON, ``where`` names the model in messages, ``sent`` is the text that
-    was sent (to estimate its tokens where the server does not count them).
+def answer_of(
+    reply: Any, *, where: str, sent: Sequence[Mapping[str, str]], quote: Callable[[str], str]
+) -> Answer:
+    """``reply`` is a completion as JSON, ``where`` names the model in messages, ``sent`` is what was sent
+    (its tokens are estimated where the server does not count them), ``quote`` makes the server's words
+    fit for a message.
 
     Raises ``InfrastructureError`` if it is no completion, and ``UnreadableReplyError`` if the model
     would not answer.
@@ -46,19 +48,18 @@ def answer_of(reply: Any, *, where: str, sent: str) -> Answer:
     choices = reply.get("choices") if isinstance(reply, Mapping) else None
     choice = choices[0] if isinstance(choices, list) and choices else None
     message = choice.get("message") if isinstance(choice, Mapping) else None
-    if not isinstance(message, Mapping) or choice is None:
+    if choice is None or not isinstance(message, Mapping):
         missing = "choices" if choice is None else "message"
-        raise InfrastructureError(f"{where}: the reply has no `{missing}`: {one_line(str(reply), 300)}")
+        raise InfrastructureError(f"{where}: the reply has no `{missing}`: {quote(str(reply))}")
     text = _text(message.get("content"))
     usage = _usage(reply.get("usage"), sent=sent, got=text)
     refusal, reason = message.get("refusal"), str(choice.get("finish_reason") or "")
     if isinstance(refusal, str) and refusal.strip():
-        what = f"{where}: the model would not answer: {one_line(refusal, 300)}"
-        raise UnreadableReplyError(what, raw=refusal[:500], usage=usage)
+        what = f"{where}: the model would not answer: {quote(refusal)}"
+        raise UnreadableReplyError(what, raw=quote(refusal), usage=usage)
     if reason == "content_filter":
-        raise UnreadableReplyError(
-            f"{where}: the provider's content filter cut the answer", raw=text[:500], usage=usage
-        )
+        what = f"{where}: the provider's content filter cut the answer"
+        raise UnreadableReplyError(what, raw=quote(text), usage=usage)
     reasoned = any(message.get(key) for key in ("reasoning_content", "reasoning"))
     return Answer(text, reason, reasoned, usage)
 
@@ -74,12 +75,12 @@ def _text(content: Any) -> str:
     return "".join(text for text in texts if isinstance(text, str))
 
 
-def _usage(reported: Any, *, sent: str, got: str) -> Usage:
+def _usage(reported: Any, *, sent: Sequence[Mapping[str, str]], got: str) -> Usage:
     counts = reported if isinstance(reported, Mapping) else {}
     taken, given = _count(counts.get("prompt_tokens")), _count(counts.get("completion_tokens"))
     details = counts.get("prompt_tokens_details")
     cached = _count(details.get("cached_tokens")) if isinstance(details, Mapping) else None
-    taken_in = count_tokens(sent) if taken is None else taken
+    taken_in = _tokens_of(sent) if taken is None else taken
     return Usage(
         calls=1,
         input_tokens=taken_in,
@@ -91,3 +92,7 @@ def _usage(reported: Any, *, sent: str, got: str) -> Usage:
 
 def _count(value: Any) -> int | None:
     return value if isinstance(value, int) and not isinstance(value, bool) and value >= 0 else None
+
+
+def _tokens_of(messages: Sequence[Mapping[str, str]]) -> int:
+    return sum(count_tokens(message["content"]) for message in messages)

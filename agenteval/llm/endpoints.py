@@ -30,6 +30,7 @@ PROVIDERS: Mapping[str, Provider] = {
     ),
     "ollama": Provider("http://localhost:11434/v1"),
     "openai-compatible": Provider(""),
+    "local": Provider(""),
 }
 
 

@@ -96,12 +96,8 @@ class OpenAiChat:
         while True:
             try:
                 answer = await self._ask(question)
-            except UnreadableReplyError as error:
-                raise self._spent(error, usage) from error
-            except RefusedError as error:
-                if cut is None:
-                    raise
-                raise self._unreadable(cut, f"it was cut off; a larger budget: {error}", usage) from error
+            except (RefusedError, UnreadableReplyError) as error:
+                raise self._given_up(error, cut, usage) from error
             usage += answer.usage
             try:
                 return ModelReply(read(answer.text, request.reply), usage, self._config.model)
@@ -193,8 +189,8 @@ class OpenAiChat:
             try:
                 async with self._pool.slot():
                     reply = await self._client.post(sent.body)
-                text = "\n".join(message["content"] for message in sent.fields["messages"])
-                return answer_of(reply, where=self._config.model, sent=text)
+                messages = sent.fields["messages"]
+                return answer_of(reply, where=self._config.model, sent=messages, quote=self._quote)
             except FailedCall as failed:
                 wait_s = self._wait_s(failed.cause, attempt, waited_s)
                 if wait_s is None:
@@ -226,9 +222,8 @@ class OpenAiChat:
         if kind not in self._memory.told:
             self._memory.told.add(kind)
             what = self._quote(cause.text) if isinstance(cause, Refusal) else cause.detail
-            self._notice(
-                f"{self._config.model} at {self._endpoint.shown}: {kind}, tried again in {wait_s:.1f} s: {what}"
-            )
+            where = f"{self._config.model} at {self._endpoint.shown}"
+            self._notice(f"{where}: {kind}, tried again in {wait_s:.1f} s: {what}")
 
     def _told(self, refusal: Refusal) -> str:
         text = f"{self._config.model} at {self._endpoint.shown}: HTTP status {refusal.status}"
@@ -244,12 +239,20 @@ class OpenAiChat:
         said = f"it said: {raw}" if raw else "it said nothing"
         if not raw and answer.reasoned:
             said = "it thought, and said nothing"
-        what = f"{self._config.model}: the answer cannot be used: {why} (finish_reason {answer.finish_reason!r}; {said})"
+        how = f"finish_reason {answer.finish_reason or 'not given'}; {said}"
+        what = f"{self._config.model}: the answer cannot be used: {why} ({how})"
         return UnreadableReplyError(what, raw=raw, usage=usage)
 
-    def _spent(self, error: UnreadableReplyError, usage: Usage) -> UnreadableReplyError:
-        """``error`` with the usage of the calls before."""
-        return UnreadableReplyError(str(error), raw=error.raw, usage=usage + (error.usage or Usage()))
+    def _given_up(
+        self, error: RefusedError | UnreadableReplyError, cut: Answer | None, usage: Usage
+    ) -> InfrastructureError:
+        """``error`` with the usage of the calls before, told of the answer before if that was cut off."""
+        spent = getattr(error, "usage", None)
+        if cut and not spent:
+            return self._unreadable(cut, f"it is cut off, and a larger budget is refused: {error}", usage)
+        if isinstance(error, UnreadableReplyError):
+            return UnreadableReplyError(str(error), raw=error.raw, usage=usage + (spent or Usage()))
+        return error
 
     def _quote(self, text: str) -> str:
         return quote(text, (self._endpoint.key,), 300)

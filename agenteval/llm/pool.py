@@ -19,15 +19,17 @@ class ModelPool:
     def __init__(self, limit: int) -> None:
         self._limiter = anyio.CapacityLimiter(limit)
         self._wider: ModelPool | None = None
+        self._narrower: dict[str, ModelPool] = {}
         self.calls = 0
         self.in_flight = 0
         self.most = 0
 
-    def narrowed(self, limit: int) -> ModelPool:
-        """A pool for a server that can bear fewer calls: its calls count in this one too."""
-        pool = ModelPool(limit)
-        pool._wider = self
-        return pool
+    def narrowed(self, server: str, limit: int) -> ModelPool:
+        """The pool for a server that can bear only ``limit`` calls; its calls count in this one too."""
+        if server not in self._narrower:
+            pool = self._narrower[server] = ModelPool(limit)
+            pool._wider = self
+        return self._narrower[server]
 
     @asynccontextmanager
     async def slot(self) -> AsyncIterator[None]:

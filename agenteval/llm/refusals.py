@@ -7,9 +7,9 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 from agenteval.llm.capabilities import Learned
 from agenteval.llm.structured import Rung
@@ -122,19 +122,21 @@ class Adaption(NamedTuple):
     note: str
 
 
+_Rule: TypeAlias = Callable[[Refusal, Mapping[str, Any], Learned], Adaption | None]
+
+
 def adaption(refusal: Refusal, sent: Mapping[str, Any], learned: Learned) -> Adaption | None:
     """What to do differently after ``refusal`` of the request ``sent``; ``None``: nothing is known that
     would help. An adaption is never one that was made already."""
     if is_overflow(refusal):
         return None
+    rules: tuple[_Rule, ...] = ()
     if refusal.status in (400, 422):
         rules = (_without_budget, _with_budget, _without_parameter, _lower_rung, _folded_system)
     elif refusal.status == 403:
         rules = (_without_parameter,)
     elif refusal.status >= 500 and _FORMAT_NAME.search(refusal.text):
         rules = (_lower_rung,)
-    else:
-        return None
     return next((found for rule in rules if (found := rule(refusal, sent, learned))), None)
 
 

@@ -64,8 +64,6 @@ class SdkClient:
         reply = _json(response)
         if isinstance(reply, dict) and reply.get("choices"):
             return reply
-        if response.is_redirect:
-            raise FailedCall(self._fault(FaultKind.STATUS, "write the final URL", response.status_code))
         if isinstance(reply, str):
             what = "a web page" if "<html" in reply[:1000].lower() else "no JSON"
             raise FailedCall(self._fault(FaultKind.GARBLED, f"it is {what}: {reply}"))
@@ -77,6 +75,9 @@ class SdkClient:
         """What an exception of the package, or of the HTTP library below it, means."""
         if isinstance(exc, openai.APIStatusError):
             response = exc.response
+            if response.is_redirect:
+                to = response.headers.get("location", "").partition("?")[0]
+                return self._fault(FaultKind.STATUS, f"to {to}", response.status_code)
             return refusal_of(response.status_code, _json(response), retry_after_s=_asked_s(response))
         return self._fault(_kind(exc.__cause__ or exc), str(exc.__cause__ or exc))
 

@@ -43,8 +43,10 @@ class Rung(StrEnum):
 
 _ANNOTATIONS = frozenset(("title", "default", "examples"))
 _STRUCTURE = frozenset(
-    ("type", "properties", "required", "additionalProperties", "items", "enum", "anyOf", "const")
-    + ("description", "$ref", "$defs")
+    (
+        *("type", "properties", "required", "additionalProperties", "items", "description"),
+        *("enum", "const", "anyOf", "$ref", "$defs"),
+    )
 )
 
 

@@ -1,0 +1,58 @@
+"""agenteval's own language models: the simulated user, the judges, de-duplication.
+
+``make_model`` turns a configuration entry into a ``ChatModel``. The modules behind it are imported when
+a model of their kind is made: the ``openai`` package alone takes half a second.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from importlib.metadata import entry_points
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from agenteval.config import PROVIDERS, ModelConfig
+from agenteval.errors import AuthorError, Problem, did_you_mean
+from agenteval.protocols import ChatModel
+
+if TYPE_CHECKING:
+    from agenteval.llm.capabilities import Capabilities
+    from agenteval.llm.pool import ModelPool
+
+__all__ = ["make_model"]
+
+
+def make_model(
+    config: ModelConfig,
+    *,
+    role: str,
+    pool: ModelPool,
+    capabilities: Capabilities,
+    notice: Callable[[str], None],
+    environ: Mapping[str, str],
+    root: Path,
+) -> ChatModel:
+    """The model that ``config`` names, for ``role`` (user, judge or dedup).
+
+    Models of one run share ``pool``, ``capabilities`` and ``notice``. ``root`` is the folder that paths
+    of model files start at. Raises ``AuthorError`` for what can be known to be wrong before a call.
+    """
+    match config.provider:
+        case "scripted":
+            from agenteval.llm.scripted import ScriptedModel
+
+            return ScriptedModel(config.name, root=root)
+        case "local":
+            from agenteval.llm.local import LocalModel
+
+            return LocalModel(config, pool=pool, capabilities=capabilities, notice=notice, root=root)
+        case provider if provider in PROVIDERS:
+            from agenteval.llm.openai_chat import OpenAiChat
+
+            return OpenAiChat(config, pool=pool, capabilities=capabilities, notice=notice, environ=environ)
+    for entry in entry_points(group="agenteval.models"):
+        if entry.name == config.provider:
+            plugin: ChatModel = entry.load()(config, role=role, pool=pool, environ=environ, root=root)
+            return plugin
+    what = f"no provider is named '{config.provider}' (models.{role}: {config.model})"
+    raise AuthorError(Problem(what, did_you_mean(config.provider, PROVIDERS)))
