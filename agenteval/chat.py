@@ -7,6 +7,7 @@ were given (missing and reused ones too) and results are paired with calls by po
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
@@ -74,18 +75,28 @@ def as_message(value: Any) -> Message:
     return message
 
 
+_HALF = re.compile("[\ud800-\udfff]")
+
+
+def whole(text: str) -> str:
+    """``text`` with each half of a surrogate pair, which no file can hold, replaced by U+FFFD."""
+    return _HALF.sub("\ufffd", text)
+
+
 def text_of(content: Any) -> str | None:
     """The text of a message's content: a string, or the text parts of a list of parts."""
-    if content is None or isinstance(content, str):
-        return content
-    if isinstance(content, Sequence):
+    if content is None:
+        return None
+    if isinstance(content, str):
+        return whole(content)
+    if isinstance(content, Sequence) and not isinstance(content, bytes | bytearray):
         parts = []
         for part in content:
             if isinstance(part, str):
                 parts.append(part)
             elif isinstance(part, Mapping) and part.get("type", "text") in ("text", "output_text"):
                 parts.append(str(part.get("text") or ""))
-        return "".join(parts)
+        return whole("".join(parts))
     raise AgentError(f"message content is {type(content).__name__}, expected text", kind="protocol")
 
 
@@ -96,20 +107,23 @@ def read_arguments(raw: Any, *, lenient: bool = False) -> tuple[dict[str, Any] |
     Python notation of a dict, which no tool runner would accept live; the text is kept beside it.
     """
     if isinstance(raw, Mapping):
-        return jsonable(dict(raw)), None
+        try:
+            return jsonable(dict(raw)), None
+        except ValueError as error:
+            return None, f"{type(raw).__name__} that is no JSON: {error}"
     if raw is None or raw == "":
         return {}, None
     if not isinstance(raw, str):
         return None, json.dumps(raw, ensure_ascii=False, default=str)
     try:
-        value = json.loads(raw, parse_constant=_refuse_constant)
+        value = json.loads(whole_json(raw), parse_constant=_refuse_constant)
     except (ValueError, RecursionError):
         if lenient and isinstance(value := _python_literal(raw), dict):
             return jsonable(value), raw
         return None, raw
     if value is None:
         return {}, None
-    return (value, None) if isinstance(value, dict) else (None, raw)
+    return (value, None) if isinstance(value, dict) and depth_of(value) <= MAX_DEPTH else (None, raw)
 
 
 def _refuse_constant(name: str) -> Any:
@@ -125,10 +139,57 @@ def _python_literal(text: str) -> Any:
         return None
 
 
+_HALF_ESCAPED = re.compile(
+    r"(\\\\)|\\ud[89ab][0-9a-f]{2}(?!\\ud[c-f])|(?<!\\ud[89ab][0-9a-f]{2})\\ud[c-f][0-9a-f]{2}"
+)
+
+
+def whole_json(text: str) -> str:
+    """The same of JSON whose characters beyond ASCII are escaped."""
+    if "\\ud" not in text and "\\uD" not in text:
+        return text
+    return _HALF_ESCAPED.sub(lambda found: found[1] or "\\ufffd", text)
+
+
+MAX_DEPTH = 100
+"""Of nested values: deeper ones cannot be kept in a journal."""
+
+
 def jsonable(value: Any) -> Any:
     """``value`` as JSON has it. Dataclasses, models, dates and the like become what they print as.
-    Raises ``ValueError`` for what JSON cannot hold (NaN, endless nesting)."""
-    return json.loads(json.dumps(value, default=_json_default, allow_nan=False))
+    Raises ``ValueError`` for what JSON cannot hold: NaN, odd keys, endless or very deep nesting."""
+    try:
+        made = json.loads(whole_json(json.dumps(value, default=_json_default, allow_nan=False)))
+    except (TypeError, RecursionError) as error:
+        raise ValueError(str(error) or "nested too deeply") from error
+    if depth_of(made) > MAX_DEPTH:
+        raise ValueError("nested too deeply")
+    return made
+
+
+def depth_of(value: Any) -> int:
+    """How deeply lists and mappings are nested; counted no further than one past ``MAX_DEPTH``."""
+    depth, level = 0, [value]
+    while level and depth <= MAX_DEPTH:
+        level = [
+            below
+            for item in level
+            if isinstance(item, dict | list)
+            for below in (item.values() if isinstance(item, dict) else item)
+        ]
+        depth += 1
+    return depth
+
+
+def storable(fields: Mapping[str, Any]) -> dict[str, Any]:
+    """``fields`` without those that a journal could not keep."""
+    kept = {}
+    for key, value in fields.items():
+        try:
+            kept[str(key)] = jsonable(value)
+        except ValueError:
+            continue
+    return kept
 
 
 def _json_default(value: Any) -> Any:
@@ -165,8 +226,17 @@ def read_tool_call(raw: Any, *, observed: bool = False, lenient: bool = False) -
         raw_args=raw_args,
         id=str(raw.get("id") or ""),
         observed=observed,
-        extra={key: value for key, value in raw.items() if key not in known},
+        extra=storable({key: value for key, value in raw.items() if key not in known}),
     )
+
+
+def calls_of(raw: Any) -> tuple[Any, ...]:
+    """The raw tool calls of a message. Raises ``AgentError`` if that is no list."""
+    if raw is None:
+        return ()
+    if not isinstance(raw, Sequence) or isinstance(raw, str | bytes):
+        raise AgentError(f"tool_calls is {type(raw).__name__}, expected a list", kind="protocol")
+    return tuple(raw)
 
 
 def steps_of(messages: Sequence[Any], *, lenient: bool = False, observed: bool = True) -> tuple[Step, ...]:
@@ -185,7 +255,7 @@ def steps_of(messages: Sequence[Any], *, lenient: bool = False, observed: bool =
 
 def step_of(message: Mapping[str, Any], *, lenient: bool = False, observed: bool = False) -> Step:
     """One assistant message as a step; calls have no results yet."""
-    calls = message.get("tool_calls") or ()
+    calls = calls_of(message.get("tool_calls"))
     if legacy := message.get("function_call"):
         calls = (*calls, legacy)
     text = text_of(message.get("content"))
@@ -194,7 +264,7 @@ def step_of(message: Mapping[str, Any], *, lenient: bool = False, observed: bool
     return Step(
         text=text,
         tool_calls=tuple(read_tool_call(call, observed=observed, lenient=lenient) for call in calls),
-        extra={key: value for key, value in message.items() if key not in _KNOWN_FIELDS},
+        extra=storable({key: value for key, value in message.items() if key not in _KNOWN_FIELDS}),
     )
 
 
@@ -228,16 +298,16 @@ def read_usage(value: Any) -> Usage | None:
         return None
     tokens_in = value.get("input_tokens", value.get("prompt_tokens"))
     tokens_out = value.get("output_tokens", value.get("completion_tokens"))
-    if not isinstance(tokens_in, int) or not isinstance(tokens_out, int):
+    if not isinstance(tokens_in, int) or not isinstance(tokens_out, int) or min(tokens_in, tokens_out) < 0:
         return None
     details = value.get("prompt_tokens_details") or value.get("input_tokens_details") or {}
     cached = value.get("cached_tokens", details.get("cached_tokens") if isinstance(details, Mapping) else 0)
     cost = value.get("cost")
     return Usage(
-        calls=int(value.get("calls") or 1),
+        calls=calls if isinstance(calls := value.get("calls"), int) and calls > 0 else 1,
         input_tokens=tokens_in,
         output_tokens=tokens_out,
         cached_tokens=cached if isinstance(cached, int) else 0,
         estimated=bool(value.get("estimated", False)),
-        cost=float(cost) if isinstance(cost, int | float) else None,
+        cost=float(cost) if isinstance(cost, int | float) and cost >= 0 else None,
     )

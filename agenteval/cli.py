@@ -154,7 +154,23 @@ def main() -> None:
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(errors="replace")
-    sys.exit(_guarded(lambda: app(standalone_mode=True)))
+    code = _guarded(lambda: app(standalone_mode=True)) or 0
+    user_code = sys.modules.get("agenteval.user_code")
+    if user_code and user_code.is_left_behind():
+        _exit_without_waiting(code)
+    sys.exit(code)
+
+
+def _exit_without_waiting(code: int) -> None:
+    """Python waits for threads at its end; one of the author's that hangs must not hold up the verdict.
+    What is registered with ``atexit`` is still run."""
+    import atexit
+    import os
+
+    atexit._run_exitfuncs()
+    for stream in (sys.stdout, sys.stderr):
+        stream.flush()
+    os._exit(code)
 
 
 def _guarded(command: Callable[[], Any]) -> int | None:

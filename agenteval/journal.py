@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import json
 import os
 import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from types import TracebackType
-from typing import IO
+from typing import IO, Any
 
 from pydantic import TypeAdapter, ValidationError
 
@@ -18,7 +19,20 @@ _EVENT: TypeAdapter[Event] = TypeAdapter(Event)
 
 
 def to_json(event: Event) -> str:
-    return event.model_dump_json()
+    """One line. Half a surrogate pair, which no file can hold, becomes U+FFFD: an event that cannot be
+    written would cost the journal."""
+    try:
+        return event.model_dump_json()
+    except ValueError:
+        return json.dumps(_whole(event.model_dump()), default=str)
+
+
+def _whole(value: Any) -> Any:
+    if isinstance(value, str):
+        return value.encode("utf-8", "surrogatepass").decode("utf-8", "replace")
+    if isinstance(value, dict):
+        return {_whole(key): _whole(item) for key, item in value.items()}
+    return [_whole(item) for item in value] if isinstance(value, list | tuple) else value
 
 
 def from_json(text: str | bytes) -> Event:

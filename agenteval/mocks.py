@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from dataclasses import dataclass
 from typing import Any
 
@@ -54,7 +55,9 @@ class MockFunctions:
                 return ToolResult(value=jsonable(await call(function, *arguments)))
         except ToolError as error:
             return error_result(str(error))
-        except (Exception, SystemExit) as error:
+        except BaseException as error:
+            if isinstance(error, asyncio.CancelledError):
+                raise
             if isinstance(error, TimeoutError) and deadline.cancelled_caught:
                 what = f"the mock of '{wanted.tool}' did not return within {self._timeout_s:g} s"
             else:

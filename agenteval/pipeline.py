@@ -15,7 +15,7 @@ from agenteval.protocols import AgentFactory, Emit, Scorer, User
 from agenteval.scenario import Sample
 from agenteval.score import ScoreFailure, ScoreItem
 from agenteval.simulate import CallFunction, ToolWorld, converse
-from agenteval.trajectory import Stop, StopReason, Trajectory
+from agenteval.trajectory import Stop, StopReason, Trajectory, Turn
 
 Outcome: TypeAlias = Literal["complete", "interrupted", "fail_fast", "budget"]
 
@@ -90,7 +90,7 @@ async def _run_sample(
         emit(Notice(level="error", text=text, key=sample.key))
     finally:
         running.free_slot()
-        emit(SampleFinished(key=sample.key, stop=stop, unfinished=running.last.unfinished))
+        emit(SampleFinished(key=sample.key, stop=stop, unfinished=running.unfinished))
         if plan.is_failure and plan.is_failure(running.items, stop):
             control.stop("fail_fast")
 
@@ -109,6 +109,14 @@ class _RunningSample:
         self._plan = plan
         self._emit = emit
         self._slots: anyio.Semaphore | None = slots
+        self._world: ToolWorld | None = None
+
+    @property
+    def unfinished(self) -> Turn | None:
+        """The turn that broke, or that an interruption cut off: what was done by then is kept."""
+        if self.last.stop is None and self._world and self._world.open_turn:
+            return self._world.open_turn.close(error="the run was interrupted")
+        return self.last.unfinished
 
     def free_slot(self) -> None:
         """A conversation's slot is free when its simulation ends; its scores drain afterwards."""
@@ -118,7 +126,7 @@ class _RunningSample:
 
     async def converse(self, scoring: TaskGroup) -> None:
         plan, sample = self._plan, self.sample
-        world = ToolWorld(sample, plan.call_function, unmocked=plan.unmocked)
+        world = self._world = ToolWorld(sample, plan.call_function, unmocked=plan.unmocked)
         trajectories = converse(
             sample,
             user=plan.make_user(sample),

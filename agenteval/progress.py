@@ -16,7 +16,7 @@ from threading import Lock, Thread
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Protocol, Self, TextIO
 
-from agenteval.event import Event, Notice, RunStarted, SampleFinished, SampleStarted, TurnFinished
+from agenteval.event import Event, Notice, RunStarted, SampleFinished, SampleStarted, Scored, TurnFinished
 from agenteval.safe_text import one_line
 from agenteval.scenario import SampleKey
 from agenteval.trajectory import Stop
@@ -75,11 +75,17 @@ def plain_progress(
 
 @dataclass(frozen=True)
 class Running:
-    """A sample that has started: its name, the turn that it is in (from 1), and for how long."""
+    """A sample that has started: its name, the turn that it is in (from 1), and for how long.
+    ``judging``: its conversation is over, and judges are still at work."""
 
     label: str
     turn: int
     for_s: float
+    judging: bool = False
+
+    @property
+    def doing(self) -> str:
+        return "judging" if self.judging else f"turn {self.turn}"
 
 
 @dataclass(frozen=True)
@@ -107,6 +113,7 @@ class Tally:
         self._finished = self._broken = self._turns = 0
         # In the order of starting, so that the first are those that run longest.
         self._running: dict[SampleKey, tuple[float, int]] = {}
+        self._judging: set[SampleKey] = set()
         self._names_agent = self._names_epoch = True
         self._warning = ""
 
@@ -117,14 +124,19 @@ class Tally:
                     self._begin(event)
                 case SampleStarted(key=key):
                     self._running.pop(key, None)
+                    self._judging.discard(key)
                     self._running[key] = (self._clock(), 0)
                 case TurnFinished(key=key):
                     self._turns += 1
                     if key in self._running:
                         since, turns = self._running[key]
                         self._running[key] = (since, turns + 1)
+                case Scored(key=key, turn=None) if key in self._running:
+                    # The first word on a whole conversation: it is over, but its judges may not be.
+                    self._judging.add(key)
                 case SampleFinished(key=key, stop=stop):
                     self._running.pop(key, None)
+                    self._judging.discard(key)
                     self._finished += 1
                     self._broken += stop.fault in _BROKEN
                 case Notice(level="warning" | "error", text=text):
@@ -161,7 +173,10 @@ class Tally:
                 turns=self._turns,
                 running=len(self._running),
                 elapsed_s=now - self._began,
-                longest=tuple(Running(self.label(k), n + 1, now - since) for k, (since, n) in oldest),
+                longest=tuple(
+                    Running(self.label(k), n + 1, now - since, judging=k in self._judging)
+                    for k, (since, n) in oldest
+                ),
                 warning=self._warning,
             )
 
@@ -192,7 +207,7 @@ def heartbeat(at: Snapshot) -> str:
     if not at.longest:
         return counts(at)
     oldest = at.longest[0]
-    waiting = f"longest: {oldest.label}, turn {oldest.turn}, {duration(oldest.for_s)}"
+    waiting = f"longest: {oldest.label}, {oldest.doing}, {duration(oldest.for_s)}"
     return f"{counts(at)}; {at.running} running, {waiting}"
 
 
@@ -374,9 +389,7 @@ def _painting(at: Snapshot) -> RenderableType:
     rows = Table.grid(padding=(0, 2))
     rows.add_column(no_wrap=True, overflow="ellipsis")
     for sample in at.longest:
-        rows.add_row(
-            Text(f"  {sample.label}"), Text(f"turn {sample.turn}"), Text(duration(sample.for_s), style="dim")
-        )
+        rows.add_row(Text(f"  {sample.label}"), Text(sample.doing), Text(duration(sample.for_s), style="dim"))
     lines: list[RenderableType] = [head, rows] if at.longest else [head]
     if at.running > len(at.longest):
         lines.append(Text(f"  and {at.running - len(at.longest)} more running", style="dim"))

@@ -39,13 +39,14 @@ class AgentReply:
 class TurnTools:
     """The tool world as an agent meets it during one turn.
 
-    ``schemas``: the declared tools (those with ``parameters``) in OpenAI's format. ``call`` resolves
-    and records a call; it never raises for an error of the tool. ``turn`` counts from 0.
+    ``schemas``: the declared tools (those with ``parameters``) in OpenAI's format. ``call(name, args,
+    batch)`` resolves and records a call; it never raises for an error of the tool. Calls of one
+    ``batch`` were made at the same time: they are one step. ``turn`` counts from 0.
     """
 
     turn: int
     schemas: tuple[dict[str, Any], ...]
-    call: Callable[[str, Any], Awaitable[ToolResult]]
+    call: Callable[[str, Any, int], Awaitable[ToolResult]]
 
 
 class Agent(Protocol):

@@ -74,6 +74,7 @@ class SampleReport:
         return (
             any(turn.turn.user_model.startswith("scripted/") for turn in self.turns)
             or any(score.scripted for score in self.all_scores)
+            or any(check.scripted for check in self.all_checks)
             or any(finding.scripted for finding in self.findings)
         )
 
@@ -263,10 +264,11 @@ def _goal_never_completed(run: RunStarted, samples: tuple[SampleReport, ...]) ->
     if lost or len(goals) < 2 or any(goals):
         return samples
     severity = of_label("goal never completed", run.config.severities)
+    why = f" (the goal was completed in none of {len(goals)} conversations)"
     raised = []
     for sample in samples:
         findings = tuple(
-            finding.model_copy(update={"severity": severity})
+            finding.model_copy(update={"severity": severity, "explanation": f"{finding.explanation}{why}"})
             if finding.metric == GOAL and finding.severity.rank < severity.rank
             else finding
             for finding in sample.findings
@@ -407,6 +409,7 @@ def _usage(samples: Iterable[SampleReport], dedup: Usage) -> dict[str, Usage]:
         agent = agent + sample.trajectory.usage
         for turn in sample.trajectory.all_turns:
             user = user + turn.user_usage
+        user = user + (sample.stop.user_usage if sample.stop else Usage())
         for item in sample.judgements:
             judge = judge + (item.usage or Usage())
     return {"agent": agent, "user": user, "judge": judge, "dedup": dedup}

@@ -6,7 +6,7 @@ import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from typing import Any, NamedTuple, TypeAlias
 
-import anyio.lowlevel
+import anyio
 
 from agenteval import chat
 from agenteval.errors import AgentError, AgentevalError, AuthorError, SimulatorError
@@ -34,6 +34,7 @@ class ToolWorld:
         self._unmocked = unmocked
         self._state = ToolState()
         self.schemas = schemas_of(sample.scenario.tools)
+        self.open_turn: _OpenTurn | None = None
 
     def leaves_to_agent(self, name: str) -> bool:
         """Whether a call is the agent's own business (``unmocked_tools: passthrough``)."""
@@ -65,22 +66,23 @@ async def converse(
             return
         if move.text is None:
             break
-        turn = _OpenTurn(len(trajectory.turns), move, world)
+        turn = world.open_turn = _OpenTurn(len(trajectory.turns), move, world)
         try:
             agent = agent or make_agent()
             finished = await turn.run(agent, trajectory.turns)
         except AgentevalError as error:
+            world.open_turn = None
             broken = turn.close(error=str(error))
             yield trajectory.model_copy(update={"stop": _stop_of(error), "unfinished": broken})
             return
-        except BaseException:
-            turn.close()
-            raise
+        world.open_turn = None
         trajectory = trajectory.model_copy(update={"turns": (*trajectory.turns, finished)})
         yield trajectory
         if move.stop:
             break
-    yield trajectory.model_copy(update={"stop": Stop(reason=move.stop or StopReason.USER_DONE)})
+    unspoken = move.usage if move.text is None else Usage()
+    stop = Stop(reason=move.stop or StopReason.USER_DONE, user_usage=unspoken)
+    yield trajectory.model_copy(update={"stop": stop})
 
 
 def _refused(error: AgentevalError) -> Turn | None:
@@ -138,8 +140,7 @@ class _OpenTurn:
             messages = chat.messages_of((*before, Turn(user=self._user, steps=tuple(self._steps))))
             tools = TurnTools(self._index, self._world.schemas, self._rounds.call)
             asked = time.perf_counter()
-            reply = await agent.reply(messages, tools)
-            self._rounds.raise_fault()
+            reply = await self._rounds.while_thinking(agent.reply(messages, tools))
             latency = reply.latency_ms
             self._take(reply, (time.perf_counter() - asked) * 1000 if latency is None else latency)
             if not await self._answer_calls():
@@ -186,40 +187,43 @@ class _OpenTurn:
 
 
 class _Rounds:
-    """Calls that come through ``ctx`` while the agent thinks; overlapping ones are one round."""
+    """Calls that come through ``ctx`` while the agent thinks; those of one batch are one round."""
 
     def __init__(self, world: ToolWorld, turn: int) -> None:
         self._world = world
         self._turn = turn
-        self._rounds: list[list[ToolCall]] = []
-        self._in_flight = 0
+        self._rounds: dict[int, list[ToolCall]] = {}
         self._count = 0
         self._fault: AgentevalError | None = None
+        self._thinking: anyio.CancelScope | None = None
         self.closed = False
 
-    async def call(self, name: str, args: Any = None) -> ToolResult:
+    async def while_thinking(self, reply: Awaitable[AgentReply]) -> AgentReply:
+        """The agent's reply; or the fault that its calls met, at once and whatever its code makes of
+        it: an agent that catches everything must not get away with it."""
+        with anyio.CancelScope() as self._thinking:
+            answer = await reply
+        if self._fault:
+            raise self._fault
+        return answer
+
+    async def call(self, name: str, args: Any, batch: int) -> ToolResult:
         if self.closed:
             raise RuntimeError("this turn is over; its tools cannot be called any more")
         read, raw = chat.read_arguments(args)
-        call = ToolCall(name=str(name), args=read, raw_args=raw)
-        if not self._in_flight:
-            self._rounds.append([])
-        batch = self._rounds[-1]
-        position = len(batch)
-        batch.append(call)
-        self._in_flight += 1
+        call = ToolCall(name=chat.whole(str(name)), args=read, raw_args=raw)
+        calls = self._rounds.setdefault(batch, [])
+        position = len(calls)
+        calls.append(call)
         try:
             self._count_call()
-            # Lets calls that are started at the same time begin before the first one ends.
-            await anyio.lowlevel.checkpoint()
             result = await self._world.resolve(call, self._turn)
         except AgentevalError as error:
-            # The agent's code may well catch this; it must not thereby get away with it.
             self._fault = self._fault or error
-            raise
-        finally:
-            self._in_flight -= 1
-        batch[position] = call.model_copy(update={"result": result})
+            if self._thinking:
+                self._thinking.cancel()
+            await anyio.sleep_forever()  # not raised: the agent could catch it and call again for ever
+        calls[position] = call.model_copy(update={"result": result})
         return result
 
     def _count_call(self) -> None:
@@ -229,14 +233,10 @@ class _Rounds:
                 f"tool loop: more than {MAX_CONTEXT_CALLS:,} calls through ctx in one turn", kind="tool_loop"
             )
 
-    def raise_fault(self) -> None:
-        if self._fault:
-            raise self._fault
-
     def take(self) -> list[Step]:
         """The rounds since the last time, as steps."""
-        rounds, self._rounds = self._rounds, []
-        return [Step(tool_calls=tuple(batch)) for batch in rounds]
+        rounds, self._rounds = self._rounds, {}
+        return [Step(tool_calls=tuple(calls)) for calls in rounds.values()]
 
 
 def _steps_of(reply: AgentReply, recorded: Sequence[Step]) -> list[Step]:
@@ -249,7 +249,8 @@ def _steps_of(reply: AgentReply, recorded: Sequence[Step]) -> list[Step]:
     calls = tuple(call for call in calls if not call.id or call.id not in told_ids)
     told = bool(listed) and not calls and reply.text in (None, "", listed[-1].text)
     if not told:
-        steps.append(Step(text=reply.text, tool_calls=calls, extra=dict(reply.extra)))
+        text = None if reply.text is None else chat.whole(reply.text)
+        steps.append(Step(text=text, tool_calls=calls, extra=chat.storable(reply.extra)))
     return steps
 
 

@@ -146,10 +146,12 @@ class StopReason(StrEnum):
 
 
 class Stop(Value):
-    """Why a conversation ended, in a word and (for faults) in a sentence."""
+    """Why a conversation ended, in a word and (for faults) in a sentence. ``user_usage``: of a call to
+    the simulated user that ended it without a message."""
 
     reason: StopReason
     detail: str = ""
+    user_usage: Usage = Usage()
 
     @property
     def fault(self) -> str | None:

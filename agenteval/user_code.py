@@ -3,6 +3,7 @@ calling it without letting it hold up the run."""
 
 from __future__ import annotations
 
+import asyncio
 import contextvars
 import inspect
 import sys
@@ -13,8 +14,6 @@ from functools import cache
 from pathlib import Path
 from types import ModuleType
 from typing import Any
-
-import anyio
 
 from agenteval.errors import AuthorError, Place, Problem, did_you_mean
 
@@ -95,12 +94,15 @@ def _module_of_file(path: str) -> ModuleType:
 
 def describe(error: BaseException) -> str:
     """``ValueError: text (agent.py:12, in answer)``: the last place outside agenteval and libraries."""
-    text = str(error).strip() or "no message"
+    try:
+        text = str(error).strip() or "no message"
+    except Exception:
+        text = "a message that cannot be read"
+    if isinstance(error, SyntaxError) and error.filename:
+        return f"{type(error).__name__}: {error.msg} ({Path(error.filename).name}:{error.lineno})"
     frames = traceback.extract_tb(error.__traceback__)
     own = [f for f in frames if "site-packages" not in f.filename and not _is_ours(f.filename)]
     own = [f for f in own if not f.filename.startswith("<")] or own
-    if isinstance(error, SyntaxError) and error.filename:
-        return f"{type(error).__name__}: {error.msg} ({Path(error.filename).name}:{error.lineno})"
     where = f" ({Path(own[-1].filename).name}:{own[-1].lineno}, in {own[-1].name})" if own else ""
     return f"{type(error).__name__}: {text}{where}"
 
@@ -122,42 +124,117 @@ def positional_parameters(function: Callable[..., Any]) -> int:
 
 
 def is_async(function: Callable[..., Any]) -> bool:
-    call = getattr(type(function), "__call__", None)  # noqa: B004 - an instance with an async __call__
+    """Whether calling ``function`` gives a coroutine; of a class: whether calling its instances does."""
+    owner = function if inspect.isclass(function) else type(function)
+    call = getattr(owner, "__call__", None)  # noqa: B004 - what is asked is whether it is async
     return inspect.iscoroutinefunction(function) or inspect.iscoroutinefunction(call)
 
 
+class CancelledUserCodeError(RuntimeError):
+    """The author's code was cancelled, or said so, and not by us."""
+
+
 async def call(function: Callable[..., Any], *args: Any) -> Any:
-    """Call ``function``: awaited if it is async, else in a daemon thread.
+    """Call ``function`` away from agenteval's own event loop, so that no code of the author's can hold
+    it up: async code on a loop of its own in a daemon thread, all other in a daemon thread each.
 
-    A daemon, because a thread cannot be stopped: one that hangs is left behind when the caller's
-    deadline passes, and must not keep the process alive at the end.
+    When the caller is cancelled (a deadline passed), async code is cancelled too; nobody waits for it,
+    nor for a thread: neither can be forced to end. Raises what ``function`` raises.
     """
-    if is_async(function):
-        return await function(*args)
-    result = await _in_daemon_thread(function, args)
-    return await result if inspect.isawaitable(result) else result
+    result = await (_on_loop(function, args) if is_async(function) else _in_thread(function, args))
+    if inspect.isawaitable(result):
+        awaitable = result
+
+        async def wait() -> Any:
+            return await awaitable
+
+        return await _on_loop(wait, ())
+    return result
 
 
-async def _in_daemon_thread(function: Callable[..., Any], args: tuple[Any, ...]) -> Any:
-    import asyncio
+class _Outcome:
+    """A result on its way from a thread to the event loop that waits for it."""
 
-    loop = asyncio.get_running_loop()
-    done = anyio.Event()
-    outcome: list[Any] = [None, None]
+    def __init__(self) -> None:
+        self._loop = asyncio.get_running_loop()
+        self._done = asyncio.Event()
+        self._value: Any = None
+        self._error: BaseException | None = None
+
+    def put(self, value: Any, error: BaseException | None = None) -> None:
+        self._value, self._error = value, error
+        try:
+            self._loop.call_soon_threadsafe(self._done.set)
+        except RuntimeError:  # the run has ended meanwhile and nobody waits
+            return
+
+    async def get(self) -> Any:
+        global _left_behind
+        try:
+            await self._done.wait()
+        except asyncio.CancelledError:
+            _left_behind = True
+            raise
+        if isinstance(self._error, asyncio.CancelledError):
+            raise CancelledUserCodeError("its code was cancelled") from self._error
+        if self._error is not None:
+            raise self._error
+        return self._value
+
+
+async def _in_thread(function: Callable[..., Any], args: tuple[Any, ...]) -> Any:
+    outcome = _Outcome()
     context = contextvars.copy_context()
 
     def work() -> None:
         try:
-            outcome[0] = context.run(function, *args)
+            outcome.put(context.run(function, *args))
         except BaseException as error:
-            outcome[1] = error
-        try:
-            loop.call_soon_threadsafe(done.set)
-        except RuntimeError:  # the run has ended meanwhile and nobody waits
-            return
+            outcome.put(None, error)
 
     threading.Thread(target=work, daemon=True, name="agenteval-user-code").start()
-    await done.wait()
-    if outcome[1] is not None:
-        raise outcome[1]
-    return outcome[0]
+    return await outcome.get()
+
+
+async def _on_loop(function: Callable[..., Any], args: tuple[Any, ...]) -> Any:
+    outcome = _Outcome()
+    loop = _user_loop()
+    tasks: list[asyncio.Task[None]] = []
+
+    async def work() -> None:
+        try:
+            outcome.put(await function(*args))
+        except BaseException as error:
+            outcome.put(None, error)
+
+    def start() -> None:
+        tasks.append(loop.create_task(work()))
+
+    def cancel() -> None:
+        for task in tasks:
+            task.cancel()
+
+    loop.call_soon_threadsafe(start, context=contextvars.copy_context())
+    try:
+        return await outcome.get()
+    except asyncio.CancelledError:
+        loop.call_soon_threadsafe(cancel)
+        raise
+
+
+@cache
+def _user_loop() -> asyncio.AbstractEventLoop:
+    """One loop for all async code of the author's, as in a program of its own: clients that an agent
+    keeps in its module are bound to the loop that they were first used on."""
+    loop = asyncio.new_event_loop()
+    threading.Thread(target=loop.run_forever, daemon=True, name="agenteval-user-loop").start()
+    return loop
+
+
+_left_behind = False
+
+
+def is_left_behind() -> bool:
+    """Whether code of the author's may still be running: ending the process must not wait for it."""
+    others = [t for t in threading.enumerate() if t is not threading.main_thread() and not t.daemon]
+    return _left_behind or bool(others)

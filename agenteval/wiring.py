@@ -133,7 +133,7 @@ def python_agents(agent: AgentConfig, resources: Resources) -> AgentFactory:
     config = resources.config
     place = _place_of_agent(agent, config, "target")
     target = load(agent.target or "", config.root, what=f"agent '{agent.name}'", place=place)
-    return PythonAgents(target, timeout_s=agent.timeout_s)
+    return PythonAgents(target, timeout_s=agent.timeout_s, place=place)
 
 
 def http_agents(agent: AgentConfig, resources: Resources) -> AgentFactory:
@@ -168,7 +168,7 @@ def plan(
     problems += preflight.model_problems(scenarios, config, chosen, no_judge=resources.no_judge)
     if problems:
         raise AuthorError(*dict.fromkeys(problems))
-    factories = {name: named("agent", AGENTS, agent.kind)(agent, resources) for name, agent in used.items()}
+    factories = _agents(used, resources)
     pipeline_plan = Plan(
         samples=samples,
         agents=factories,
@@ -181,6 +181,19 @@ def plan(
         is_failure=(lambda items, stop: gates.sample_failed(items, stop, config)) if fail_fast else None,
     )
     return Wired(pipeline_plan, chosen)
+
+
+def _agents(used: Mapping[str, AgentConfig], resources: Resources) -> dict[str, AgentFactory]:
+    factories: dict[str, AgentFactory] = {}
+    problems: list[Problem] = []
+    for name, agent in used.items():
+        try:
+            factories[name] = named("agent", AGENTS, agent.kind)(agent, resources)
+        except AuthorError as error:
+            problems += error.problems
+    if problems:
+        raise AuthorError(*dict.fromkeys(problems))
+    return factories
 
 
 class Wired(NamedTuple):

@@ -6,7 +6,7 @@
 
 The prompt and the reply have the size of a judge's. Waiting costs nothing here: only the CPU time of
 this process is counted, import and connection left out by a warm-up. The lines "aiohttp" need that
-package, which agenteval does not depend on.
+package and the lines "openai" that one; agenteval's model client uses neither.
 """
 
 from __future__ import annotations
@@ -18,10 +18,12 @@ import multiprocessing
 import sys
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager
 from typing import Any
 
 IN_FLIGHT = 20
+ROUNDS = 12
+CHOSEN = "httpx2, bare"
 SYSTEM = "You judge one answer of an assistant. " * 20
 PROMPT = "user: Where is my order ORD-42?\nassistant: It has shipped.\n" * 80
 ANSWER = {"evidence": "It has shipped.", "reason": "It answers the question that was asked. " * 5, "score": 4}
@@ -185,7 +187,7 @@ async def openai_chat(base_url: str) -> AsyncIterator[Call]:
 
 
 CLIENTS: dict[str, Callable[[str], Any]] = {
-    "httpx2, bare": bare_httpx2,
+    CHOSEN: bare_httpx2,
     "openai": lambda url: _sdk(url, aiohttp=False, models=True),
     "openai without response models": lambda url: _sdk(url, aiohttp=False, models=False),
     "openai on aiohttp": lambda url: _sdk(url, aiohttp=True, models=True),
@@ -209,33 +211,34 @@ async def _many(call: Call, calls: int) -> None:
     await asyncio.gather(*(worker() for _ in range(IN_FLIGHT)))
 
 
-async def cpu_ms(client: Callable[[str], Any], base_url: str, calls: int) -> float:
-    """Milliseconds of CPU per call, the best of three."""
-    async with client(base_url) as call:
-        await _many(call, 5 * IN_FLIGHT)
-        best = float("inf")
-        for _ in range(3):
-            started = time.process_time()
-            await _many(call, calls)
-            best = min(best, (time.process_time() - started) * 1000 / calls)
+async def _measure(names: list[str], base_url: str, calls: int) -> dict[str, float]:
+    """Milliseconds of CPU per call. The clients take turns, and each one's best round counts: what else
+    the machine does then weighs on all alike."""
+    best = dict.fromkeys(names, float("inf"))
+    async with AsyncExitStack() as stack:
+        clients = {name: await stack.enter_async_context(CLIENTS[name](base_url)) for name in names}
+        for call in clients.values():
+            await _many(call, 5 * IN_FLIGHT)
+        for _ in range(ROUNDS):
+            for name, call in clients.items():
+                started = time.process_time()
+                await _many(call, calls)
+                best[name] = min(best[name], (time.process_time() - started) * 1000 / calls)
     return best
 
 
 def main() -> None:
-    calls = int(sys.argv[1]) if len(sys.argv) > 1 else 1000
+    calls = int(sys.argv[1]) if len(sys.argv) > 1 else 150
     ports, child = multiprocessing.Pipe(duplex=False)
     server = multiprocessing.get_context("spawn").Process(target=_serve, args=(child,), daemon=True)
     server.start()
-    base_url = f"http://127.0.0.1:{ports.recv()}/v1"
-    bare = None
-    for name, client in CLIENTS.items():
-        if "aiohttp" in name and not importlib.util.find_spec("aiohttp"):
-            print(f"{name:36} not installed")
-            continue
-        cost = asyncio.run(cpu_ms(client, base_url, calls))
-        bare = bare or cost
-        print(f"{name:36} {cost:6.3f} ms  {cost / bare:5.2f} x")
+    absent = [name for name in ("openai", "aiohttp") if importlib.util.find_spec(name) is None]
+    names = [name for name in CLIENTS if not any(word in name for word in absent)]
+    best = asyncio.run(_measure(names, f"http://127.0.0.1:{ports.recv()}/v1", calls))
     server.terminate()
+    print("milliseconds of CPU per call")
+    for name, cost in best.items():
+        print(f"{name:36} {cost:6.3f} {cost / best[CHOSEN]:8.2f} x")
 
 
 if __name__ == "__main__":

@@ -9,6 +9,7 @@ from typing import Any
 from agenteval.config import AgentConfig, Config
 from agenteval.event import (
     Event,
+    IssuesFound,
     Notice,
     RunFinished,
     RunStarted,
@@ -20,7 +21,19 @@ from agenteval.event import (
 from agenteval.decision import Decision, GateRow, SampleDecision, ScenarioDecision, Violation
 from agenteval.report import Report, SampleReport, fold
 from agenteval.scenario import CaseSpec, Category, SampleKey, Scenario
-from agenteval.score import Check, Finding, Score, ScoreFailure, ScoreItem, Severity, Verdict
+from agenteval.score import (
+    Check,
+    Finding,
+    Issue,
+    IssueExample,
+    MetricSpec,
+    Occurrence,
+    Score,
+    ScoreFailure,
+    ScoreItem,
+    Severity,
+    Verdict,
+)
 from agenteval.trajectory import Step, Stop, StopReason, ToolCall, ToolResult, Turn, Usage
 
 Told = tuple[Report, Decision]
@@ -239,19 +252,29 @@ def hostile(text: str) -> Told:
     items: tuple[ScoreItem, ...] = (
         Check(name=text, passed=False, detail=text, where=f"{text}:7"),
         Check(name="output.contains", passed=False, detail=text, where=text),
-        Score(metric=text, value=1.5, label=text, reason=text, evidence=text, by=text),
+        Check(name="criteria", passed=False, detail=text, where=text, by=text, scripted=True),
+        Score(metric=text, value=1.5, reason=text, evidence=text, by=text, scripted=True),
+        Score(metric=f"{text} label", label=text, ok=False, reason=text, evidence=text, by=text),
         ScoreFailure(metric=text, message=text, raw=text),
         *(
             Finding(
                 detector=text, metric=text, label=text, severity=severity, turn=0, call=0, evidence=text,
-                explanation=text,
+                explanation=text, criterion=text,
             )
             for severity in Severity
         ),
     )  # fmt: skip
-    turns = (turn(text, text, *calls), turn(text, text))
+    simulated = turn(text, text).model_copy(update={"user_model": text, "user_fault": text, "script": None})
+    turns = (turn(text, text, *calls), simulated)
+    metric = MetricSpec(name=text, scope="turn", kind="mean", scale=(1, 5))
     events: list[Event] = [
-        started((scenario,), (key, key.model_copy(update={"epoch": 1})), prompts={text: text}),
+        started(
+            (scenario,),
+            (key, key.model_copy(update={"epoch": 1})),
+            prompts={text: text},
+            metrics=(metric,),
+            judged=(text,),
+        ),
         *conversation(
             key,
             turns,
@@ -260,6 +283,10 @@ def hostile(text: str) -> Told:
             unfinished=turn(text, text, error=text),
         ),
         Notice(level="error", text=text, key=key),
+        IssuesFound(
+            issues=tuple(_hostile_issue(text, key, severity) for severity in Severity),
+            failures=(ScoreFailure(metric=text, message=text, raw=text),),
+        ),
     ]
     report = fold(events)
     gates = [
@@ -268,3 +295,21 @@ def hostile(text: str) -> Told:
         for verdict in Verdict
     ]
     return report, decide(report, *gates, ungated=(text,), author_errors=(text,))
+
+
+def _hostile_issue(text: str, key: SampleKey, severity: Severity) -> Issue:
+    place = key.model_dump()
+    return Issue(
+        id=text,
+        agent=key.agent,
+        title=text,
+        explanation=text,
+        severity=severity,
+        proposed_severity=Severity.LOW,
+        labels=(text,),
+        metrics=(text,),
+        tools=(text,),
+        occurrences=(Occurrence(**place, findings=(severity.rank,)),),
+        examples=(IssueExample(**place, turn=0, call=0, evidence=text),),
+        by=text,
+    )

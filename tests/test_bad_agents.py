@@ -2,32 +2,18 @@
 
 from __future__ import annotations
 
-import json
-import textwrap
-from pathlib import Path
-from typing import Any, NamedTuple
-
 import pytest
-
-from kit import Done, Project, failed_checks
-
-
-class Bad(NamedTuple):
-    """An agent's code (``agent`` is its name in it) and what must become of its sample. ``wrong`` is why
-    that is not so yet."""
-
-    code: str
-    stop: str = "agent_error"
-    says: str = ""
-    wrong: str = ""
-
+from agent_zoo import Bad, Zoo, cases, run_all
+from kit import Project, failed_checks
 
 OWN_ERROR = "a malformed reply of the agent is booked as agenteval's own error: infrastructure, exit 3"
 
 
 def calls_with(arguments: str) -> str:
     """An agent that only ever calls a tool."""
-    return f"def agent(m): return {{'tool_calls': [{{'function': {{'name': 't', 'arguments': {arguments}}}}}]}}"
+    return (
+        f"def agent(m): return {{'tool_calls': [{{'function': {{'name': 't', 'arguments': {arguments}}}}}]}}"
+    )
 
 
 BROKEN = {
@@ -186,7 +172,12 @@ FINE = {
     """,
     "mutates the messages": "def agent(m):\n    m.clear(); m.append(m)\n    return 'hi'",
     "empties ctx": "def agent(m, ctx):\n    vars(ctx).clear()\n    return 'hi'",
-    "changes ctx": "def agent(m, ctx):\n    ctx.turn, ctx.call_tool = 99, None; ctx.tools.clear()\n    return 'hi'",
+    "changes ctx": """
+        def agent(m, ctx):
+            ctx.turn, ctx.call_tool = 99, None
+            ctx.tools.clear()
+            return 'hi'
+    """,
     "own loop": "def agent(m): return asyncio.run(asyncio.sleep(0, 'hi'))",
     "thread after the turn": """
         def agent(m, ctx):
@@ -211,50 +202,14 @@ FINE = {
                 assert 'error' in ctx.call_tool_sync('t', args), args
             return 'hi'
     """,
-    "objects to ctx": "def agent(m, ctx):\n    ctx.call_tool_sync('t', {'o': object(), 's': {1}})\n    return 'hi'",
+    "objects to ctx": """
+        def agent(m, ctx):
+            ctx.call_tool_sync('t', {'o': object(), 's': {1}})
+            return 'hi'
+    """,
     "5 MB": "def agent(m): return 'x' * 5_000_000",
-    "odd usage": "def agent(m): return {'content': 'hi', 'usage': {'input_tokens': 'x', 'output_tokens': -1}}",
+    "odd usage": "def agent(m): return {'content': 'hi', 'usage': {'input_tokens': 'x'}}",
 }
-
-HEAD = """
-import asyncio, contextlib, socket, ssl, sys, threading, time
-from agenteval import AgentReply
-kept = []
-class Status(Exception):
-    def __init__(self, status): self.status_code = status
-def suppressed(function):
-    with contextlib.suppress(BaseException): function()
-"""
-
-
-def _slug(name: str) -> str:
-    return "bot_" + "".join(c if c.isalnum() else "_" for c in name)
-
-
-class Zoo(NamedTuple):
-    done: Done
-    samples: dict[str, Any]
-    journal: list[dict[str, Any]]
-
-
-def run_all(project: Project, codes: dict[str, str], *arguments: str) -> Zoo:
-    """One run with an agent and a scenario for each code."""
-    parts, agents, scenarios = [HEAD], [], []
-    for name, code in codes.items():
-        own = textwrap.dedent(code).strip()
-        parts.append(own.replace("agent(", f"{_slug(name)}(").replace("class agent", f"class {_slug(name)}"))
-        limit = 0.3 if name.startswith(("hangs", "answers", "blocks")) else 30
-        agents.append(f"  {_slug(name)}: {{target: 'agents.py:{_slug(name)}', timeout_s: {limit}}}")
-        scenarios.append(f"  - {{id: '{name}', agent: {_slug(name)}, turns: [hello, again], checks: none,")
-        scenarios.append("     tools: {t: {returns: 1}}}")
-    project.write("agents.py", "\n\n".join(parts))
-    text = "\n".join(["agent: {target: 'agents.py:suppressed'}", "agents:", *agents])
-    project.write("agenteval.yaml", text + "\n")
-    project.write("scenarios/suite.yaml", "\n".join(["scenarios:", *scenarios]) + "\n")
-    done = project.run(*arguments)
-    (journal,) = (project.root / ".agenteval/runs").glob("*/events.jsonl")
-    samples = {s["id"]: s["samples"][0] for s in project.results()["scenarios"]}
-    return Zoo(done, samples, [json.loads(line) for line in journal.read_text("utf-8").splitlines()])
 
 
 @pytest.fixture(scope="module")
@@ -262,13 +217,6 @@ def zoo(tmp_path_factory: pytest.TempPathFactory) -> Zoo:
     tables = (BROKEN, NOT_THE_AGENT, STATUS_FAILS)
     codes = {name: bad.code for table in tables for name, bad in table.items()}
     return run_all(Project(tmp_path_factory.mktemp("zoo")), codes | EMPTY | FINE)
-
-
-def cases(table: dict[str, Bad]) -> list[Any]:
-    return [
-        pytest.param(name, bad, marks=pytest.mark.xfail(raises=AssertionError, strict=True, reason=bad.wrong) if bad.wrong else ())
-        for name, bad in table.items()
-    ]
 
 
 @pytest.mark.parametrize(("name", "bad"), cases(BROKEN) + cases(STATUS_FAILS))

@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-
 from kit import Project, failed_checks
 from test_pairs_tools import PERFORMER, Outcome, Pair, Turn, call, do, run_pairs
 
@@ -17,8 +16,10 @@ def output(id: str, kind: str, value: Any, good: str, bad: str) -> Pair:
     return Pair(id, {"expect": {"output": {kind: value}}}, [[good]], [[bad]], f"output.{kind}")
 
 
-def over_turns(id: str, expect: dict[str, Any], good: list[Turn], bad: list[Turn], check: str, turn: int | None) -> Pair:
-    """A pair over several turns; ``expect`` stands at the turn, or at the scenario where ``turn`` is ``None``."""
+def over_turns(
+    id: str, expect: dict[str, Any], good: list[Turn], bad: list[Turn], check: str, turn: int | None
+) -> Pair:
+    """A pair over several turns; ``expect`` stands at the turn, at the scenario if ``turn`` is ``None``."""
     entry: dict[str, Any] = {"expect": expect}
     if turn is not None:
         turns: list[Any] = [f"message {index}" for index in range(len(good))]
@@ -47,11 +48,13 @@ TEXT = [
     output("number-absent-thousands", "not_contains", ["10000"], "110,000", "10,000"),
     over_turns("contains-some-answer", {"output": {"contains": ["x-ray", "yodel"]}},
                [["x-ray"], ["yodel"]], [["x-ray"], ["none"]], "output.contains", None),
-    over_turns("matches-some-answer", {"output": {"matches": "^yes"}}, [["yes"], ["no"]], [["no"], ["no yes"]],
+    over_turns("matches-some-answer", {"output": {"matches": "^yes"}}, [["yes"], ["no"]],
+               [["no"], ["no yes"]],
                "output.matches", None),
     over_turns("not-contains-every-answer", {"output": {"not_contains": ["leak"]}}, [["fine"], ["fine"]],
                [["a leak"], ["fine"]], "output.not_contains", None),
-    over_turns("contains-at-turn", {"output": {"contains": ["late"]}}, [["early"], ["late"]], [["late"], ["early"]],
+    over_turns("contains-at-turn", {"output": {"contains": ["late"]}}, [["early"], ["late"]],
+               [["late"], ["early"]],
                "output.contains", 1),
     over_turns("not-contains-at-turn", {"output": {"not_contains": ["leak"]}}, [["leak"], ["fine"]],
                [["fine"], ["leak"]], "output.not_contains", 1),
@@ -62,7 +65,7 @@ TEXT = [
 ANSWER = [
     Pair("empty-answer", {"checks": "none"}, [["hi"], ["hi"]], [["hi"], [""]], "answer", 1),
     Pair("blank-answer", {"checks": "none"}, [["hi"], ["hi"]], [["hi"], [" \n"]], "answer", 1),
-    Pair("empty-allowed", {"checks": "none", "turns": ["one", {"user": "two", "expect": {"allow_empty": True}}]},
+    Pair("empty-allowed", {"checks": "none", "turns": ["1", {"user": "2", "expect": {"allow_empty": True}}]},
          [["hi"], [""]], [[""], [""]], "answer", 0),
     Pair("empty-allowed-anywhere", {"expect": {"allow_empty": True, "output": {"not_contains": ["no"]}}},
          [[""], [""]], [["no"], [""]], "output.not_contains"),
@@ -80,22 +83,32 @@ def asleep(sleep_s: float) -> dict[str, Any]:
 
 STEP = call("get")
 LIMITS = [
-    over_turns("steps", {"limits": {"steps": 3}}, [do("ok"), do("ok", STEP)], [do("ok", STEP), do("ok", STEP)], "limits.steps", None),
-    over_turns("steps-at-turn", {"limits": {"steps": 1}}, [do("ok", STEP), do("ok")], [do("ok"), do("ok", STEP)], "limits.steps", 1),
-    over_turns("steps-at-once", {"limits": {"steps": 2}}, [[[STEP, STEP, STEP], "ok"]], [do("ok", STEP, STEP)], "limits.steps", None),
-    over_turns("calls", {"limits": {"tool_calls": 1}}, [do("ok"), do("ok", STEP)], [do("ok", STEP), do("ok", STEP)], "limits.tool_calls", None),
-    over_turns("calls-at-turn", {"limits": {"tool_calls": 0}}, [do("ok"), do("ok", STEP)], [do("ok", STEP), do("ok")], "limits.tool_calls", 0),
-    over_turns("tokens", {"limits": {"tokens": 20}}, [[used(4, 6)], [used(9, 1)]], [[used(4, 6)], [used(9, 2)]], "limits.tokens", None),
-    over_turns("tokens-at-turn", {"limits": {"tokens": 10}}, [[used(50, 0)], [used(9, 1)]], [[used(1, 1)], [used(9, 2)]], "limits.tokens", 1),
+    over_turns("steps", {"limits": {"steps": 3}}, [do("ok"), do("ok", STEP)],
+               [do("ok", STEP), do("ok", STEP)], "limits.steps", None),
+    over_turns("steps-at-turn", {"limits": {"steps": 1}}, [do("ok", STEP), do("ok")],
+               [do("ok"), do("ok", STEP)], "limits.steps", 1),
+    over_turns("steps-at-once", {"limits": {"steps": 2}}, [[[STEP, STEP, STEP], "ok"]],
+               [do("ok", STEP, STEP)], "limits.steps", None),
+    over_turns("calls", {"limits": {"tool_calls": 1}}, [do("ok"), do("ok", STEP)],
+               [do("ok", STEP), do("ok", STEP)], "limits.tool_calls", None),
+    over_turns("calls-at-turn", {"limits": {"tool_calls": 0}}, [do("ok"), do("ok", STEP)],
+               [do("ok", STEP), do("ok")], "limits.tool_calls", 0),
+    over_turns("tokens", {"limits": {"tokens": 20}}, [[used(4, 6)], [used(9, 1)]],
+               [[used(4, 6)], [used(9, 2)]], "limits.tokens", None),
+    over_turns("tokens-at-turn", {"limits": {"tokens": 10}}, [[used(50, 0)], [used(9, 1)]],
+               [[used(1, 1)], [used(9, 2)]], "limits.tokens", 1),
 ]  # fmt: skip
 
 CASES = [
-    Pair("case-tool", {"input": "weather?", "expected_tools": ["get"]}, [do("sunny", STEP)], [do("sunny")], "tool_calls"),
-    Pair("case-tools", {"input": "both", "expected_tools": ["get", "put"]}, [do("ok", call("put"), STEP)], [do("ok", STEP)], "tool_calls"),
-    Pair("case-words", {"input": "weather?", "expected_output_contains": ["25", "sunny"]}, [["SUNNY, 25"]], [["sunny, 125"]], "output.contains"),
+    Pair("case-tool", {"input": "weather?", "expected_tools": ["get"]}, [do("sunny", STEP)], [do("sunny")],
+         "tool_calls"),
+    Pair("case-tools", {"input": "both", "expected_tools": ["get", "put"]}, [do("ok", call("put"), STEP)],
+         [do("ok", STEP)], "tool_calls"),
+    Pair("case-words", {"input": "weather?", "expected_output_contains": ["25", "sunny"]}, [["SUNNY, 25"]],
+         [["sunny, 125"]], "output.contains"),
     Pair("case-alone", {"input": "hi"}, [["hello"]], [[""]], "answer", 0),
     Pair("case-empty-input", {"input": ""}, [["You said nothing."]], [["@raise"]], "no_error"),
-    Pair("case-with-expect", {"input": "hi", "expect": {"limits": {"tool_calls": 0}, "output": {"matches": "^h"}}},
+    Pair("case-with-expect", {"input": "hi", "expect": {"limits": {"steps": 1}, "output": {"matches": "^h"}}},
          [["hello"]], [["oh hello"]], "output.matches"),
     Pair("case-robust", {"input": "?", "category": "robustness"}, [["Sorry?"]], [["@raise"]], "no_error"),
 ]  # fmt: skip
@@ -137,29 +150,32 @@ def test_an_empty_input_is_sent_as_it_is(outcome: Outcome) -> None:
 def test_a_broken_turn_is_kept_with_its_error_and_ends_the_conversation(outcome: Outcome) -> None:
     sample = outcome.sample("crash", "bad")
     assert (sample["fault"], sample["stop"]) == ("agent", "agent_error")
-    assert [turn["agent"] for turn in sample["turns"]][0] == "hi"
-    assert len(sample["turns"]) == 2
-    assert "the agent broke here" in sample["turns"][1]["error"]
+    first, second = sample["turns"]
+    assert first["agent"] == "hi"
+    assert "the agent broke here" in second["error"]
 
 
 def test_a_slow_agent_breaks_the_latency_limit(tmp_path: Path) -> None:
     pairs = [
-        over_turns("slow", {"limits": {"latency_ms": 50}}, [["ok"]], [[asleep(0.1)]], "limits.latency_ms", None),
-        over_turns("slow-turn", {"limits": {"latency_ms": 50}}, [["ok"]] * 2, [["ok"], [asleep(0.1)]], "limits.latency_ms", 1),
+        over_turns("slow", {"limits": {"latency_ms": 50}}, [["ok"]], [[asleep(0.1)]], "limits.latency_ms",
+                   None),
+        over_turns("slow-turn", {"limits": {"latency_ms": 50}}, [["ok"]] * 2, [["ok"], [asleep(0.1)]],
+                   "limits.latency_ms", 1),
         over_turns("quick", {"limits": {"latency_ms": 600000}}, [["ok"]], [[asleep(0.1)]], "", None),
     ]  # fmt: skip
     outcome = run_pairs(tmp_path, pairs)
     assert failed_checks(outcome.sample("slow", "bad")) == {(None, "limits.latency_ms")}
     assert (1, "limits.latency_ms") in failed_checks(outcome.sample("slow-turn", "bad"))
     assert failed_checks(outcome.sample("quick", "bad")) == set()
-    assert 100 <= outcome.sample("slow-turn", "bad")["turns"][1]["latency_ms"]
+    assert outcome.sample("slow-turn", "bad")["turns"][1]["latency_ms"] >= 100
 
 
 WORLD = r"""
 defaults:
   checks: none
   tools:
-    echo: {returns: {city: "${args.city}", note: "in ${args.city}!", all: ["${args.n}"], escaped: "$${args.city}"}}
+    echo:
+      returns: {city: "${args.city}", note: "in ${args.city}!", all: ["${args.n}"], escaped: "$${args.city}"}
     text: {returns: plain text}
     number: {returns: 3}
     nothing: {returns: null}
@@ -211,8 +227,9 @@ PLAYS: dict[str, list[Turn]] = {
     "results": [do("@results", *(call(name) for name in PLAIN), call("scalars"))],
     "echo": [do("@results", call("echo", city="Rome", n=3), call("echo", city="Oslo", n={"a": [None]}))],
     "sequence": [do("@results", *STEPS), do("@results", *STEPS)],
-    "schema": [do("@results", call("strict", city=5), call("strict"), call("strict", city="x"), call("strict", city="y"))],
-    "python": [do("@results", call("sync"), call("later", x=1)), do("@results", call("refuse"), call("sync", a=1))],
+    "schema": [do("@results", *(call("strict", **a) for a in ({"city": 5}, {}, *[{"city": ""}] * 2)))],
+    "python": [do("@results", call("sync"), call("later", x=1)),
+    do("@results", call("refuse"), call("sync", a=1))],
     "unknown": [do("ok"), do("@results", call("text"), call("txet"))],
     "known": [do("ok"), do("@results", call("text"))],
 }  # fmt: skip
@@ -257,7 +274,9 @@ def test_returns_echo_arguments_with_their_types(world: dict[str, list[dict[str,
     assert second == {"city": "Oslo", "note": "in Oslo!", "all": [{"a": [None]}], "escaped": "${args.city}"}
 
 
-def test_a_sequence_moves_on_with_each_call_and_starts_anew_for_each_sample(world: dict[str, list[dict[str, Any]]]) -> None:
+def test_a_sequence_moves_on_with_each_call_and_starts_anew_for_each_sample(
+    world: dict[str, list[dict[str, Any]]],
+) -> None:
     assert [s["epoch"] for s in world["sequence"]] == [0, 1, 2]
     for sample in world["sequence"]:
         error, second, third, fourth = answers(sample)
@@ -266,7 +285,9 @@ def test_a_sequence_moves_on_with_each_call_and_starts_anew_for_each_sample(worl
         assert json.loads(third) == json.loads(fourth) == {"last": True}
 
 
-def test_a_call_that_breaks_the_schema_gets_an_error_and_uses_up_no_step(world: dict[str, list[dict[str, Any]]]) -> None:
+def test_a_call_that_breaks_the_schema_gets_an_error_and_uses_up_no_step(
+    world: dict[str, list[dict[str, Any]]],
+) -> None:
     wrong, missing, first, second = answers(world["schema"][0])
     assert "error" in json.loads(wrong)
     assert "city" in json.loads(missing)["error"]
@@ -282,7 +303,9 @@ def test_python_mocks(world: dict[str, list[dict[str, Any]]]) -> None:
     assert (second["index"], second["turn"], second["args"]) == (1, 1, {"a": 1})
 
 
-def test_an_undeclared_tool_where_tools_are_declared_is_the_agents_fault(world: dict[str, list[dict[str, Any]]]) -> None:
+def test_an_undeclared_tool_where_tools_are_declared_is_the_agents_fault(
+    world: dict[str, list[dict[str, Any]]],
+) -> None:
     (red,), (green,) = world["unknown"], world["known"]
     (finding,) = red["findings"]
     assert (finding["detector"], finding["turn"], finding["call"]) == ("unknown_tool", 1, 1)

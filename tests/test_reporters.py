@@ -439,7 +439,7 @@ def test_a_verdict_that_nothing_explains_is_still_told():
 
 def test_annotations():
     found = annotations(samples.mixed())
-    assert [level for level, _, _ in found] == ["error"] * 3 + ["warning"] * 3
+    assert [level for level, _, _ in found] == ["error"] * 3 + ["warning"] * 4 + ["notice"]
     _, properties, message = found[0]
     assert properties == {
         "file": "scenarios/booking.yaml",
@@ -531,7 +531,9 @@ def test_markdown_has_all_that_a_reader_needs():
         "**Scripted replies**",
         "| ❌ | helpfulness (book-morning · wonderbot) | 3.33 | 3.5 | 3 turns | agenteval.yaml:8 |",
         "Judged or measured, but gates nothing: agent_behavior_failure.",
-        "| ❌ | book-morning | wonderbot | capability | 1/3 | helpfulness 3.33 (n=3) |",
+        "| ❌ | book-morning | wonderbot | capability | 1/3 | – |",
+        "| ❌ | book-morning | – | 3.3 |",
+        "| ❌ | C-01 | 1/1ˢ | – |",
         "### ❌ book-morning · epoch 2: failed",
         "\nactual: get_weather(city=Paris)\n  at scenarios/booking.yaml:12\n",
         "```sh\nagenteval run scenarios/booking.yaml -s book-morning\n```",

@@ -347,16 +347,25 @@ def test_react_says_what_is_not_configured(monkeypatch: pytest.MonkeyPatch, miss
     assert f"set {missing}" in str(caught.value)
 
 
-# ---- The whole, as a newcomer runs it ------------------------------------------------------------
+# ---- The whole (what the judges make of it: test_shipped_suite.py) -------------------------------
 
 
 @pytest.fixture
 def copy(project: Project) -> Project:
-    """The suite in a folder of its own, where its journal may lie."""
-    shutil.copy(ROOT / "agenteval.yaml", project.root)
+    """The suite in a folder of its own, judged by nobody: the checks in code decide."""
+    config = (ROOT / "agenteval.yaml").read_text(encoding="utf-8")
+    written = yaml.safe_load(config)
+    for key in ("models", "metrics", "thresholds"):
+        assert key in written
+        del written[key]
+    text = yaml.safe_dump({**written, "metrics": [], "include": ["scenarios/wonderbot/c*.yaml", *OUTAGE]})
+    (project.root / "agenteval.yaml").write_text(text, encoding="utf-8")
     target = project.root / "scenarios" / "wonderbot"
     shutil.copytree(SUITE, target, ignore=shutil.ignore_patterns("__pycache__"))
     return project
+
+
+OUTAGE = ["scenarios/wonderbot/outage.yaml"]
 
 
 def test_the_rules_pass_all_cases_and_fail_two_conversations(copy: Project) -> None:

@@ -3,21 +3,32 @@
 from __future__ import annotations
 
 import asyncio
-import json
 import socket
 import ssl
-from collections.abc import Callable, Coroutine, Mapping, Sequence
+import threading
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import Future
+from contextlib import contextmanager
+from copy import deepcopy
 from inspect import isclass
 from typing import Any
 
 import anyio
 
 from agenteval import chat
-from agenteval.errors import AgentError, AgentevalError, AuthorError, InfrastructureError
+from agenteval.errors import (
+    AgentError,
+    AgentevalError,
+    AuthorError,
+    InfrastructureError,
+    Place,
+    Problem,
+)
 from agenteval.protocols import AgentReply, TurnTools
 from agenteval.scenario import Sample
 from agenteval.trajectory import Message, ToolResult
-from agenteval.user_code import call, describe, positional_parameters
+from agenteval.user_code import call, describe, is_async, positional_parameters
 
 _INFRASTRUCTURE_STATUS = {401, 403, 407, 429, 502, 503, 504, 529}
 
@@ -32,110 +43,165 @@ class AgentContext:
     def __init__(self, sample: Sample, tools: TurnTools, loop: asyncio.AbstractEventLoop) -> None:
         self._tools = tools
         self._loop = loop
+        self._lock = threading.Lock()
+        self._in_flight = 0
+        self._batch = 0
         self.scenario_id = sample.key.scenario
         self.epoch = sample.key.epoch
         self.seed = sample.seed
         self.turn = tools.turn
-        self.tools: list[dict[str, Any]] = json.loads(json.dumps(tools.schemas))
+        self.tools: list[dict[str, Any]] = deepcopy(list(tools.schemas))
 
     async def call_tool(self, name: str, args: Mapping[str, Any] | str | None = None) -> Any:
         """Call a tool of the scenario's world. Returns the value that its result stands for, an error
         as ``{"error": …}``; does not raise for one. Calls made at the same time are one step."""
-        return (await self._tools.call(name, args)).value
+        with self._flying() as batch:
+            return _copied(await asyncio.wrap_future(self._ask(name, args, batch)))
 
     def call_tool_sync(self, name: str, args: Mapping[str, Any] | str | None = None) -> Any:
         """The same for code that cannot await: from any thread."""
-        coroutine: Coroutine[Any, Any, ToolResult] = self._tools.call(name, args)  # type: ignore[assignment]
+        with self._flying() as batch:
+            return _copied(self._ask(name, args, batch).result())
+
+    def _ask(self, name: str, args: Any, batch: int) -> Future[ToolResult]:
+        call: Any = self._tools.call(name, args, batch)
         try:
-            on_the_loop = asyncio.get_running_loop() is self._loop
+            return asyncio.run_coroutine_threadsafe(call, self._loop)
         except RuntimeError:
-            on_the_loop = False
-        if on_the_loop:
-            return _drive(coroutine).value
-        return asyncio.run_coroutine_threadsafe(coroutine, self._loop).result().value
+            call.close()
+            raise RuntimeError("the run is over; its tools cannot be called any more") from None
+
+    @contextmanager
+    def _flying(self) -> Iterator[int]:
+        """A call's batch: that of the calls which are under way, else a new one."""
+        with self._lock:
+            if not self._in_flight:
+                self._batch += 1
+            self._in_flight += 1
+            batch = self._batch
+        try:
+            yield batch
+        finally:
+            with self._lock:
+                self._in_flight -= 1
 
 
-def _drive(coroutine: Coroutine[Any, Any, ToolResult]) -> ToolResult:
-    """Run a coroutine to its end on the event loop's own thread; it may yield but not wait."""
-    try:
-        while coroutine.send(None) is None:
-            pass
-    except StopIteration as stop:
-        result: ToolResult = stop.value
-        return result
-    coroutine.close()
-    raise RuntimeError("call_tool_sync cannot wait in an async agent; write: await ctx.call_tool(…)")
+def _copied(result: ToolResult) -> Any:
+    """The agent may do to a result what it likes; the record stays as it was."""
+    return deepcopy(result.value)
 
 
 class PythonAgents:
     """Makes agents from a function, or from a class (one instance for each sample)."""
 
-    def __init__(self, target: Any, *, timeout_s: float) -> None:
+    def __init__(self, target: Any, *, timeout_s: float, place: Place | None = None) -> None:
         if not callable(target):
-            raise AuthorError(f"the agent is a {type(target).__name__}; expected a function or a class")
+            what = f"the agent is a {type(target).__name__}; expected a function or a class"
+            raise AuthorError(Problem(what, "", place))
+        if isclass(target) and not callable(getattr(target, "__call__", None)):  # noqa: B004
+            raise AuthorError(Problem(f"the agent class {target.__name__} has no __call__", "", place))
         self._target = target
         self._timeout_s = timeout_s
 
     def make(self, sample: Sample) -> PythonAgent:
-        function = self._target
-        if isclass(function):
-            try:
-                function = function()
-            except Exception as error:
-                raise AgentError(f"making the agent failed: {describe(error)}") from error
-            if not callable(function):
-                raise AuthorError(f"the agent class {self._target.__name__} has no __call__(messages, ctx)")
-        return PythonAgent(function, sample, timeout_s=self._timeout_s)
+        return PythonAgent(self._target, sample, timeout_s=self._timeout_s)
 
     async def aclose(self) -> None:
         """Nothing is held."""
 
 
 class PythonAgent:
-    def __init__(self, function: Callable[..., Any], sample: Sample, *, timeout_s: float) -> None:
-        self._function = function
-        self._takes_context = positional_parameters(function) >= 2
+    """One conversation's agent. An instance of a class is made when the first message comes, where
+    the author's code runs, under the same deadline."""
+
+    def __init__(self, target: Callable[..., Any], sample: Sample, *, timeout_s: float) -> None:
+        self._target = target
+        self._instance: Callable[..., Any] | None = None if isclass(target) else target
         self._sample = sample
         self._timeout_s = timeout_s
 
     async def reply(self, messages: list[Message], tools: TurnTools) -> AgentReply:
-        arguments: tuple[Any, ...] = (messages,)
-        if self._takes_context:
-            arguments += (AgentContext(self._sample, tools, asyncio.get_running_loop()),)
+        context = AgentContext(self._sample, tools, asyncio.get_running_loop())
+        started = time.monotonic()
         try:
             with anyio.fail_after(self._timeout_s) as deadline:
-                value = await call(self._function, *arguments)
-        except (AgentevalError, KeyboardInterrupt):
+                value = await call(self._entry(), messages, context)
+        except AgentevalError:
             raise
-        except (Exception, SystemExit) as error:
+        except BaseException as error:
             if isinstance(error, TimeoutError) and deadline.cancelled_caught:
-                raise AgentError(f"no answer within {self._timeout_s:g} s", kind="timeout") from None
+                raise self._too_late() from None
+            if isinstance(error, asyncio.CancelledError):
+                raise
             raise whose_fault(error) from error
+        if time.monotonic() - started > self._timeout_s:
+            raise self._too_late()
         return read_reply(value)
+
+    def _too_late(self) -> AgentError:
+        return AgentError(f"no answer within {self._timeout_s:g} s", kind="timeout")
+
+    def _entry(self) -> Callable[..., Any]:
+        """The agent as a function of messages and context, async as the agent is."""
+        if is_async(self._target):
+
+            async def ask(messages: list[Message], context: AgentContext) -> Any:
+                return await self._made()(*self._arguments(messages, context))
+
+            return ask
+        return lambda messages, context: self._made()(*self._arguments(messages, context))
+
+    def _made(self) -> Callable[..., Any]:
+        if self._instance is None:
+            self._instance = self._target()
+        return self._instance
+
+    def _arguments(self, messages: list[Message], context: AgentContext) -> tuple[Any, ...]:
+        takes_context = positional_parameters(self._made()) >= 2
+        return (messages, context) if takes_context else (messages,)
 
 
 def whose_fault(error: BaseException) -> AgentError | InfrastructureError:
     """An exception of the agent's code is the agent's fault, unless it tells of a network, of access
     or of a provider that is down: those would hit any agent."""
-    status = getattr(error, "status_code", None)
-    no_connection = isinstance(error, ConnectionError | socket.gaierror | ssl.SSLError)
+    causes = list(_leaves(error))
+    if causes and all(map(_is_infrastructure, causes)):
+        return InfrastructureError(describe(causes[0]))
+    timed_out = all(map(_is_timeout, causes))
+    return AgentError(describe(causes[0]), kind="timeout" if timed_out else "exception")
+
+
+def _leaves(error: BaseException) -> Iterator[BaseException]:
+    if isinstance(error, BaseExceptionGroup):
+        for inner in error.exceptions:
+            yield from _leaves(inner)
+    else:
+        yield error
+
+
+def _is_infrastructure(error: BaseException) -> bool:
+    try:
+        status = getattr(error, "status_code", None)
+    except Exception:
+        status = None
+    if isinstance(status, int) and status in _INFRASTRUCTURE_STATUS:
+        return True
+    if _is_timeout(error):
+        return False
     # Client libraries have types of their own for it; importing them all to ask is no option.
-    named = any(cls.__name__ in ("APIConnectionError", "ConnectError") for cls in type(error).__mro__)
-    timed_out = any("Timeout" in cls.__name__ for cls in type(error).__mro__)
-    if status in _INFRASTRUCTURE_STATUS or ((no_connection or named) and not timed_out):
-        return InfrastructureError(describe(error))
-    return AgentError(describe(error), kind="timeout" if timed_out else "exception")
+    names = {cls.__name__ for cls in type(error).__mro__}
+    no_connection = isinstance(error, ConnectionError | socket.gaierror | ssl.SSLError)
+    return no_connection or bool(names & {"APIConnectionError", "ConnectError"})
+
+
+def _is_timeout(error: BaseException) -> bool:
+    return any("Timeout" in cls.__name__ for cls in type(error).__mro__)
 
 
 def read_reply(value: Any) -> AgentReply:
     """Any of the documented return styles as an ``AgentReply``. Raises ``AgentError`` for others."""
     if isinstance(value, AgentReply):
-        if isinstance(value.text, str | None):
-            return value
-        inner = read_reply(value.text)
-        return AgentReply(
-            inner.text, inner.tool_calls or value.tool_calls, inner.messages or value.messages, value.usage
-        )
+        return _read_agent_reply(value)
     if value is None or isinstance(value, str):
         return AgentReply(text=value)
     if isinstance(value, Sequence) and not isinstance(value, bytes | bytearray):
@@ -151,9 +217,25 @@ def read_reply(value: Any) -> AgentReply:
     )
 
 
+def _read_agent_reply(reply: AgentReply) -> AgentReply:
+    """Checked; ``text`` may be any of the other return styles."""
+    inner = AgentReply(reply.text) if isinstance(reply.text, str | None) else read_reply(reply.text)
+    listed: Any = reply.messages or ()
+    if not isinstance(listed, Sequence) or isinstance(listed, str | bytes):
+        raise AgentError(f"AgentReply.messages is {type(listed).__name__}, expected a list", kind="protocol")
+    return AgentReply(
+        inner.text,
+        inner.tool_calls or chat.calls_of(reply.tool_calls),
+        inner.messages or [chat.as_message(message) for message in listed],
+        reply.usage if reply.usage is not None else inner.usage,
+        latency_ms=reply.latency_ms,
+        extra=reply.extra,
+    )
+
+
 def _read_mapping(value: Mapping[str, Any]) -> AgentReply:
-    if choices := value.get("choices"):  # a whole completion of a client library
-        return _read_mapping({**choices[0]["message"], "usage": value.get("usage")})
+    if "choices" in value:  # a whole completion of a client library
+        return _read_completion(value)
     if not value.keys() & {"role", "content", "tool_calls", "messages", "function_call", "refusal"}:
         raise AgentError(
             f"the agent returned a mapping with {', '.join(map(str, list(value)[:5])) or 'nothing'};"
@@ -163,8 +245,18 @@ def _read_mapping(value: Mapping[str, Any]) -> AgentReply:
     if isinstance(value.get("messages"), Sequence) and "content" not in value:
         return AgentReply(messages=[chat.as_message(m) for m in value["messages"]], usage=value.get("usage"))
     message = chat.as_message(value)
-    calls = list(message.get("tool_calls") or ())
+    calls = list(chat.calls_of(message.get("tool_calls")))
     if legacy := message.get("function_call"):
         calls.append(legacy)
     step = chat.step_of({**message, "tool_calls": None, "function_call": None})
     return AgentReply(step.text, calls, usage=value.get("usage"), extra=step.extra)
+
+
+def _read_completion(value: Mapping[str, Any]) -> AgentReply:
+    try:
+        message = value["choices"][0]["message"]
+        return _read_mapping({**message, "usage": value.get("usage")})
+    except (LookupError, TypeError):
+        raise AgentError(
+            "the agent returned a completion without choices[0].message", kind="protocol"
+        ) from None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import signal
 import sys
 import threading
@@ -19,8 +20,8 @@ GRACE_S = 5.0
 @contextmanager
 def interruptible(control: Control) -> Iterator[None]:
     """SIGINT and SIGTERM end the run early: the first lets what runs finish, for ``GRACE_S`` at most,
-    the second cancels it, the third raises ``KeyboardInterrupt`` wherever the program is (an agent
-    may block the event loop). Outside the main thread nothing is changed."""
+    the second cancels it, the third ends the process there and then (the journal has all that was done).
+    Outside the main thread nothing is changed."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return
@@ -38,7 +39,7 @@ def interruptible(control: Control) -> Iterator[None]:
         nonlocal times
         times += 1
         if times >= 3:
-            raise KeyboardInterrupt
+            os._exit(130)
         if times == 1:
             _tell("interrupted: finishing what runs (again to stop at once)")
         loop.call_soon_threadsafe(stop if times == 1 else cancel)

@@ -12,6 +12,7 @@ from pathlib import Path
 from agenteval import wiring
 from agenteval.config import Config, ReporterChoice, parse_reporter
 from agenteval.decision import Decision
+from agenteval.errors import AuthorError, Problem
 from agenteval.report import Report
 from agenteval.reporters.options import ReportOptions
 
@@ -27,6 +28,31 @@ def chosen_reporters(texts: Iterable[str]) -> tuple[ReporterChoice, ...]:
     return choices
 
 
+def check_targets(config: Config, asked: Sequence[ReporterChoice]) -> None:
+    """Refuse a path that no report can be written to before a run is paid for."""
+    problems = []
+    for choice, base in _targets(config, asked):
+        if choice.path and choice.path != "-":
+            path = base / choice.path
+            above = next(folder for folder in path.parents if folder.exists())
+            if path.is_dir():
+                problems.append(
+                    Problem(f"the {choice.name} report cannot be written: {choice.path} is a folder")
+                )
+            elif not above.is_dir() or not os.access(above, os.W_OK):
+                what = f"the {choice.name} report cannot be written to {choice.path}: {above} is "
+                what += "not writable" if above.is_dir() else "a file"
+                problems.append(Problem(what))
+    if problems:
+        raise AuthorError(*problems)
+
+
+def _targets(config: Config, asked: Sequence[ReporterChoice]) -> list[tuple[ReporterChoice, Path]]:
+    """Each reporter with the folder where its path starts; the same one once."""
+    here = [(choice, Path(config.root)) for choice in config.reporters]
+    return list(dict.fromkeys([*here, *((choice, Path.cwd()) for choice in asked)]))
+
+
 def write_reports(
     report: Report,
     decision: Decision,
@@ -38,10 +64,8 @@ def write_reports(
 ) -> bool:
     """Write every report; those of files first, so that the verdict is the last thing on the screen.
     False if one could not be written (told on stderr)."""
-    here = [(choice, Path(config.root)) for choice in config.reporters]
-    here += [(choice, Path.cwd()) for choice in asked]
     ok = True
-    for choice, base in sorted(_once(here), key=lambda pair: pair[0].name == "terminal"):
+    for choice, base in sorted(_targets(config, asked), key=lambda pair: pair[0].name == "terminal"):
         try:
             _write(choice, base, report, decision, folder=folder, verbose=verbose)
         except OSError as error:
@@ -49,11 +73,6 @@ def write_reports(
             target = choice.path or choice.name
             sys.stderr.write(f"agenteval: cannot write the {choice.name} report to {target}: {error}\n")
     return ok
-
-
-def _once(choices: Iterable[tuple[ReporterChoice, Path]]) -> list[tuple[ReporterChoice, Path]]:
-    """Each reporter and path once; ``json=PATH`` on the command line beside ``json`` keeps both."""
-    return list(dict.fromkeys(choices))
 
 
 def _write(

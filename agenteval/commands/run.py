@@ -7,7 +7,7 @@ import secrets as random_secrets
 import sys
 import time
 from collections.abc import Iterable, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, redirect_stdout
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -15,9 +15,10 @@ import anyio
 
 from agenteval import __version__, gates, judging, pipeline, report
 from agenteval.commands.interrupt import interruptible
-from agenteval.commands.output import write_reports
+from agenteval.commands.output import check_targets, write_reports
 from agenteval.commands.prepare import Prepared, Request, prepare
-from agenteval.config import ReporterChoice
+from agenteval.config import Config, ReporterChoice
+from agenteval.decision import Decision
 from agenteval.errors import AuthorError, Problem
 from agenteval.event import Event, IssuesFound, Notice, RunFinished, RunStarted
 from agenteval.findings import located
@@ -27,12 +28,21 @@ from agenteval.pipeline import Control
 from agenteval.progress import progress_for
 from agenteval.protocols import Emit
 from agenteval.redact import redacting
+from agenteval.report import Report
 from agenteval.score import ScoreFailure
 
 
 def run(request: Request, *, reports: Sequence[ReporterChoice] = (), verbose: bool = False) -> int:
-    """Returns the exit code."""
+    """Returns the exit code. What the author's code prints goes to stderr: stdout is for results."""
+    with redirect_stdout(sys.stderr):
+        finished, decision, config, folder = _run(request, reports)
+    written = write_reports(finished, decision, config, reports, folder=folder, verbose=verbose)
+    return decision.exit_code if written or decision.exit_code else 3
+
+
+def _run(request: Request, reports: Sequence[ReporterChoice]) -> tuple[Report, Decision, Config, Path]:
     prepared = prepare(request)
+    check_targets(prepared.config, reports)
     folder = _new_folder(Path(prepared.config.root))
     events: list[Event] = []
     with ExitStack() as stack:
@@ -41,9 +51,7 @@ def run(request: Request, *, reports: Sequence[ReporterChoice] = (), verbose: bo
         emit = redacting(Fan([events.append, journal, progress]), prepared.resources.secrets)
         _execute(prepared, folder.name, emit, events)
     finished = report.fold(events)
-    decision = gates.decide(finished)
-    written = write_reports(finished, decision, prepared.config, reports, folder=folder, verbose=verbose)
-    return decision.exit_code if written or decision.exit_code else 3
+    return finished, gates.decide(finished), prepared.config, folder
 
 
 class Fan:

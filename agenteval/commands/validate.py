@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import sys
+from contextlib import redirect_stdout
 
 from agenteval.commands.prepare import Request, prepare
 
 
 def validate(request: Request) -> int:
-    prepared = prepare(request)
+    with redirect_stdout(sys.stderr):
+        prepared = prepare(request)
     files = {scenario.source.rpartition(":")[0] for scenario in prepared.scenarios}
     sys.stdout.write(
         f"valid: {_count(len(prepared.scenarios), 'scenario')} in {_count(len(files), 'file')},"

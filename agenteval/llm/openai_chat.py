@@ -13,10 +13,10 @@ from agenteval.http_faults import Fault, FaultKind, describe, quote
 from agenteval.llm.answers import ENOUGH, Answer, answer_of
 from agenteval.llm.capabilities import Capabilities, Learned
 from agenteval.llm.endpoints import endpoint_of
+from agenteval.llm.http_client import FailedCall, HttpClient
 from agenteval.llm.pool import ModelPool
 from agenteval.llm.reading import Unfit, read
 from agenteval.llm.refusals import BUDGETS, Refusal, adaption, is_overflow, may_pass
-from agenteval.llm.sdk_client import FailedCall, SdkClient
 from agenteval.llm.structured import MAX_TEXT, closing, response_format
 from agenteval.protocols import ModelReply, ModelRequest
 from agenteval.trajectory import Usage
@@ -86,7 +86,7 @@ class OpenAiChat:
         self._notice = notice
         self._retry = retry
         self._max_text = max_text
-        self._client = SdkClient(self._endpoint, timeout_s=config.timeout_s)
+        self._client = HttpClient(self._endpoint, timeout_s=config.timeout_s, now=retry.now)
 
     async def complete(self, request: ModelRequest) -> ModelReply:
         """An answer of the asked shape; a cut one is asked for once more with a larger budget, and one

@@ -11,7 +11,8 @@ from dataclasses import dataclass, replace
 from typing import Literal, NamedTuple, TypeAlias
 
 from agenteval.decision import Decision, GateRow, SampleDecision, ScenarioDecision, Violation
-from agenteval.report import Report, SampleReport, ScenarioReport
+from agenteval.report import Report, SampleReport, ScenarioReport, numeric
+from agenteval.reporters.score_cells import is_failure_free, judged_places, score_text
 from agenteval.safe_text import no_commands, one_line, shorten
 from agenteval.scenario import SampleKey
 from agenteval.score import Check, Finding, Verdict
@@ -87,7 +88,7 @@ class Failure:
     def evidence(self) -> tuple[str, ...]:
         """What judges and detectors found, a line each, the worst first."""
         if self.sample is None:
-            return lowest_scores(self.of, {name for v in self.violations for name in v.name.split(".")})
+            return lowest_scores(self.of, {v.name.removeprefix("thresholds.") for v in self.violations})
         found = sorted(self.sample.findings, key=lambda finding: -finding.severity.rank)
         return tuple(finding_text(finding) for finding in found[:_MOST_FINDINGS])
 
@@ -152,15 +153,6 @@ def run_gates(decision: Decision) -> tuple[GateRow, ...]:
 
 def _losses_tolerated(decision: Decision) -> bool:
     return any(gate.name == "fault_tolerance" and gate.verdict is Verdict.PASSED for gate in decision.gates)
-
-
-def is_scripted(report: Report) -> bool:
-    """Whether any judgement was a fixed reply: such a run says nothing about quality."""
-    for sample in report.samples:
-        scores = (*sample.scores, *(score for turn in sample.turns for score in turn.scores))
-        if any(score.scripted for score in scores) or any(found.scripted for found in sample.findings):
-            return True
-    return False
 
 
 def planned(scenario: ScenarioReport) -> tuple[tuple[SampleKey, SampleReport | None], ...]:
@@ -245,26 +237,33 @@ def finding_text(finding: Finding) -> str:
     """``high: false information (turn 2, judge): nothing was booked — "Booked!"``"""
     turn = f"turn {finding.turn + 1}, " if finding.turn is not None else ""
     head = f"{finding.severity}: {one_line(finding.label, 80)} ({turn}{one_line(finding.detector, 40)})"
-    return head + _because(finding.explanation, finding.evidence)
+    return head + because(finding.explanation, finding.evidence)
 
 
 def lowest_scores(scenario: ScenarioReport, metrics: Collection[str]) -> tuple[str, ...]:
-    """The lowest scores of ``metrics`` with their reasons: what pulled a mean down."""
+    """The lowest scores of ``metrics`` with their reasons: what pulled a mean or a share down."""
     scores = [
-        (score, f"epoch {sample.key.epoch + 1}" + (f", turn {turn + 1}" if turn is not None else ""))
+        (numeric(score), score, f"epoch {sample.key.epoch + 1}" + turn_words(place.turn))
         for sample in scenario.samples
-        for turn, told in (*((i, turn.scores) for i, turn in enumerate(sample.turns)), (None, sample.scores))
-        for score in told
-        if score.metric in metrics and score.value is not None
+        for place in judged_places(sample)
+        for score in place.scores
+        if score.metric in metrics and not is_failure_free(score)
     ]
-    lowest = sorted(scores, key=lambda pair: pair[0].value or 0.0)[:_MOST_SCORES]
+    mean = sum(told[0] for told in scores) / max(1, len(scores))
+    lowest = sorted((told for told in scores if told[0] <= mean), key=lambda told: told[0])[:_MOST_SCORES]
     return tuple(
-        f"{one_line(score.metric, 80)} {score.value:g} ({place})" + _because(score.reason, score.evidence)
-        for score, place in lowest
+        f"{one_line(score.metric, 80)} {score_text(score)} ({place})" + because(score.reason, score.evidence)
+        for _, score, place in lowest
     )
 
 
-def _because(reason: str, evidence: str) -> str:
+def turn_words(turn: int | None) -> str:
+    """``, turn 2`` for people, who count from 1; nothing for the whole conversation."""
+    return f", turn {turn + 1}" if turn is not None else ""
+
+
+def because(reason: str, evidence: str) -> str:
+    """``: the reason — "the evidence"``; empty where neither was given."""
     why = f": {one_line(reason, _TEXT_LIMIT)}" if reason.strip() else ""
     return why + (f' — "{one_line(evidence, _TEXT_LIMIT)}"' if evidence.strip() else "")
 

@@ -12,6 +12,7 @@ from collections.abc import Iterable, Iterator
 from typing import Literal, NamedTuple
 
 from agenteval.decision import Decision, Violation
+from agenteval.prompts import CRITERIA
 from agenteval.report import Report
 from agenteval.reporters.failure_text import (
     Failure,
@@ -23,6 +24,8 @@ from agenteval.reporters.failure_text import (
     split_place,
     title,
 )
+from agenteval.reporters.issue_text import issues_text
+from agenteval.reporters.judge_text import broken_judges, scripted_text
 from agenteval.reporters.markdown import SUMMARY, document
 from agenteval.reporters.options import ReportOptions
 from agenteval.safe_text import github_data, github_property, one_line, shorten
@@ -70,7 +73,10 @@ def _annotations(report: Report, decision: Decision) -> Iterator[Annotation]:
         yield Annotation(_level(gate.verdict), gate.name, text, gate.where, rank=50)
     failed = failures(report, decision)
     yield from _of_failures(failed)
-    yield from _low_findings(report)
+    yield from _low_issues(report) if report.issues else _low_findings(report)
+    yield from _broken_judges(report, decision)
+    if report.scripted:
+        yield Annotation("notice", "scripted replies", scripted_text(report), rank=100)
     told = failed or decision.author_errors or run_gates(decision)
     if decision.verdict is not Verdict.PASSED and not told:
         text = f"the run is {decision.verdict}, exit code {decision.exit_code}"
@@ -132,6 +138,45 @@ def _low_findings(report: Report) -> Iterator[Annotation]:
                         where=scenario.scenario.source,
                         rank=finding.severity.rank,
                     )
+
+
+def _low_issues(report: Report) -> Iterator[Annotation]:
+    """Issues that fail nothing, once each however many turns they are found in."""
+    places = {(s.scenario.id, s.agent): s.scenario.source for s in report.scenarios}
+    for text in issues_text(report):
+        if not text.fails:
+            issue = text.issue
+            at = [(occurrence.scenario, occurrence.agent) for occurrence in issue.occurrences]
+            quoted = f'"{text.evidence}"' if text.evidence else ""
+            examples = f"examples: {'; '.join(text.examples)}" if text.examples else ""
+            lines = (text.explanation, examples, quoted, *text.remarks)
+            yield Annotation(
+                level="notice" if text.severity is Severity.LOW else "warning",
+                title=text.head,
+                message="\n".join(line for line in lines if line) or text.title,
+                where=next((places[place] for place in at if place in places), ""),
+                rank=text.severity.rank,
+            )
+
+
+def _broken_judges(report: Report, decision: Decision) -> Iterator[Annotation]:
+    """Each way in which judges broke, once; without those that a violation tells of already."""
+    told = " ".join(
+        violation.detail
+        for decided in decision.samples.values()
+        for violation in decided.violations
+        if violation.name == "judge"
+    )
+    for judge in broken_judges(report):
+        # A criterion that nobody could judge is a check that was not decided: its violation says so.
+        if judge.full_message not in told and judge.metrics != (CRITERIA,):
+            said = f"\nsaid: {one_line(judge.raw, 250)}" if judge.raw.strip() else ""
+            yield Annotation(
+                level="warning",
+                title=f"the judge broke: {judge.names}",
+                message=f"{judge.message}\n{judge.where}; no score, and not the agent's fault{said}",
+                where=judge.scenario.scenario.source if judge.scenario else "",
+            )
 
 
 def _capped(annotations: list[Annotation]) -> list[Annotation]:

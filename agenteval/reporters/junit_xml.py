@@ -11,6 +11,7 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from math import isfinite
+from typing import TypeAlias
 from xml.etree import ElementTree
 from xml.etree.ElementTree import Element, SubElement
 
@@ -25,11 +26,16 @@ from agenteval.reporters.failure_text import (
     run_gates,
     title,
 )
+from agenteval.reporters.issue_text import IssueText, issues_text
+from agenteval.reporters.judge_text import scripted_text
 from agenteval.reporters.options import ReportOptions
+from agenteval.reporters.score_cells import SCRIPTED
 from agenteval.safe_text import one_line, shorten, xml
 from agenteval.score import Score, Verdict
 
 _BODY_LIMIT = 20_000
+_MOST_ISSUES = 100
+_NATURE = {False: "uncalibrated", True: f"uncalibrated, {SCRIPTED}"}
 _ELEMENTS = {Verdict.FAILED: "failure", Verdict.INCONCLUSIVE: "error"}
 
 
@@ -37,10 +43,12 @@ def render(report: Report, decision: Decision, options: ReportOptions) -> str:
     """One XML document. Times are in seconds, of the agent alone."""
     failed = _by_part(failures(report, decision))
     several = len({scenario.agent for scenario in report.scenarios}) > 1
+    texts = _issues_by_scenario(report)
     root = Element("testsuites", name="agenteval")
     for name, scenarios in _suites(report, options, several_agents=several).items():
         suite = SubElement(root, "testsuite", name=_attribute(name))
-        _add_properties(suite, {"run": report.run.run_id, "verdict": decision.verdict.value})
+        facts = {"run": report.run.run_id, "verdict": decision.verdict.value}
+        _add_properties(suite, facts | _suite_properties(scenarios, report, texts))
         for scenario in scenarios:
             cases = _cases(scenario, failed, options, several_agents=several)
             suite.extend(list(cases))
@@ -128,13 +136,40 @@ def _body(failure: Failure, root: str) -> str:
     return xml(shorten("\n".join(lines), _BODY_LIMIT))
 
 
+Issues: TypeAlias = Mapping[tuple[str, str], Sequence[IssueText]]
+"""By scenario and agent."""
+
+
+def _issues_by_scenario(report: Report) -> Issues:
+    found: dict[tuple[str, str], list[IssueText]] = {}
+    for text in issues_text(report):
+        for scenario in dict.fromkeys(occurrence.scenario for occurrence in text.issue.occurrences):
+            found.setdefault((scenario, text.issue.agent), []).append(text)
+    return found
+
+
+def _suite_properties(scenarios: Sequence[ScenarioReport], report: Report, texts: Issues) -> dict[str, str]:
+    """Its issues, the worst first, and whether anything in it was scripted."""
+    found = [text for each in scenarios for text in texts.get((each.scenario.id, each.agent), ())]
+    found.sort(key=lambda text: -text.severity.rank)
+    properties = {f"issue.{text.issue.id}": text.head for text in found[:_MOST_ISSUES]}
+    if any(sample.scripted for scenario in scenarios for sample in scenario.samples):
+        properties["scripted"] = scripted_text(report)
+    return properties
+
+
 def _sample_properties(sample: SampleReport) -> dict[str, str]:
-    """Its stop, and its scores: numbers as the mean over the turns, labels as they are."""
+    """Its stop, and its scores: numbers as the mean over the turns, labels as they are. A judge that
+    broke is told here and makes no failure: that is not the agent's fault."""
     properties = {"stop": sample.stop.reason.value if sample.stop else "never finished"}
     scores: dict[str, list[Score]] = {}
     for score in (*sample.scores, *(score for turn in sample.turns for score in turn.scores)):
         scores.setdefault(score.metric, []).append(score)
-    return properties | {f"score.{metric}": _figure(told) for metric, told in scores.items()}
+    properties |= {f"score.{metric}": _figure(told) for metric, told in scores.items()}
+    properties |= {"scores": _NATURE[sample.scripted]} if scores else {}
+    for failure in sample.all_failures:
+        properties.setdefault(f"judge_broke.{failure.metric}", failure.message)
+    return properties
 
 
 def _figure(scores: Sequence[Score]) -> str:

@@ -6,39 +6,28 @@ link, image or mention of theirs comes to life.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
-from typing import NamedTuple
+from collections.abc import Collection, Iterator
 
 from agenteval.decision import Decision, GateRow
 from agenteval.report import Aggregate, Dimension, Report, ScenarioReport
 from agenteval.reporters.failure_text import (
     Failure,
     failures,
-    is_scripted,
     planned,
     reason_lines,
     scenario_decision,
     shown_place,
 )
+from agenteval.reporters.judge_text import Replies, replies_by_role
+from agenteval.reporters.markdown_judges import broken, issues, scores, scripted_note
+from agenteval.reporters.markdown_table import CELL, MARKS, Extent, more, plural, table
 from agenteval.reporters.options import ReportOptions
+from agenteval.reporters.score_cells import SCRIPTED, columns
 from agenteval.safe_text import fence, markdown, one_line
 from agenteval.score import Verdict
 from agenteval.trajectory import Usage
 
 NOTHING = "–"
-_MARKS = {Verdict.PASSED: "✅", Verdict.INCONCLUSIVE: "⚠️", Verdict.FAILED: "❌"}
-_CELL = 160
-
-
-class Extent(NamedTuple):
-    """How much is shown: rows of a table, failures in full, characters of all failures together.
-
-    A row or a failure that is left out is counted in words."""
-
-    rows: int
-    failures: int
-    characters: int
-    passed: bool = True
 
 
 WHOLE = Extent(rows=5000, failures=200, characters=5_000_000)
@@ -58,7 +47,10 @@ def document(report: Report, decision: Decision, options: ReportOptions, extent:
         *_author_errors(decision),
         *_gates(decision, options, extent),
         *_scenarios(report, decision, extent),
+        *scores(report, decision, extent),
         *_failures(report, decision, options, extent),
+        *issues(report, extent),
+        *broken(report, extent),
         *_dimensions(report),
         *_usage(report),
         *_notices(report, extent),
@@ -68,19 +60,18 @@ def document(report: Report, decision: Decision, options: ReportOptions, extent:
 
 
 def _head(report: Report, decision: Decision) -> Iterator[str]:
-    yield f"# {_MARKS[decision.verdict]} agenteval: {decision.verdict}"
+    yield f"# {MARKS[decision.verdict]} agenteval: {decision.verdict}"
     verdicts = [scenario_decision(decision, scenario).verdict for scenario in report.scenarios]
     counts = ", ".join(f"{verdicts.count(v)} {v}" for v in reversed(Verdict) if v in verdicts)
     samples = sum(len(planned(scenario)) for scenario in report.scenarios)
     elapsed = f" · {report.finished.elapsed_s:.1f} s" if report.finished else ""
-    many = f"{_plural(len(verdicts), 'scenario')}: {counts or 'none'} · {_plural(samples, 'sample')}"
+    many = f"{plural(len(verdicts), 'scenario')}: {counts or 'none'} · {plural(samples, 'sample')}"
     yield f"{many} · exit code {decision.exit_code}{elapsed}"
     missing = sum(len(scenario.missing) for scenario in report.scenarios)
     if report.finished is None or report.finished.outcome != "complete":
         why = report.finished.outcome if report.finished else "the run was cut off"
-        yield f"**Not complete** ({markdown(why)}): {_plural(missing, 'planned sample')} never ran."
-    if is_scripted(report):
-        yield "**Scripted replies**: no model judged here, so the scores say nothing about quality."
+        yield f"**Not complete** ({markdown(why)}): {plural(missing, 'planned sample')} never ran."
+    yield from scripted_note(report)
 
 
 def _author_errors(decision: Decision) -> Iterator[str]:
@@ -96,14 +87,14 @@ def _gates(decision: Decision, options: ReportOptions, extent: Extent) -> Iterat
     passed = len(decision.gates) - len(rows)
     if rows:
         head = ("", "gate", "value", "bound", "rests on", "where")
-        yield _table(head, (_gate_cells(gate, options) for gate in rows[: extent.rows]))
+        yield table(head, (_gate_cells(gate, options) for gate in rows[: extent.rows]))
     notes = [
-        _more(len(rows) - extent.rows, "gate"),
-        f"{_plural(passed, 'gate')} passed." if passed else "",
+        more(len(rows) - extent.rows, "gate"),
+        f"{plural(passed, 'gate')} passed." if passed else "",
         "" if decision.gates else "Nothing: no gate applied.",
     ]
     if decision.ungated:
-        names = ", ".join(markdown(one_line(name, _CELL)) for name in decision.ungated)
+        names = ", ".join(markdown(one_line(name, CELL)) for name in decision.ungated)
         notes.append(f"Judged or measured, but gates nothing: {names}.")
     yield from filter(None, notes)
 
@@ -111,7 +102,7 @@ def _gates(decision: Decision, options: ReportOptions, extent: Extent) -> Iterat
 def _gate_cells(gate: GateRow, options: ReportOptions) -> tuple[str, ...]:
     of = " · ".join(part for part in (gate.scenario, gate.agent if gate.scenario else "") if part)
     return (
-        _MARKS[gate.verdict],
+        MARKS[gate.verdict],
         f"{gate.name} ({of})" if of else gate.name,
         _value(gate.value),
         _value(gate.bound),
@@ -127,22 +118,31 @@ def _scenarios(report: Report, decision: Decision, extent: Extent) -> Iterator[s
         return
     yield "## Scenarios" if extent.passed else "## Scenarios that did not pass"
     head = ("", "scenario", "agent", "category", "samples passed", "scores")
-    cells = (_scenario_cells(verdict, scenario, decision) for verdict, scenario in rows[: extent.rows])
-    yield _table(head, cells)
-    yield from filter(None, [_more(len(rows) - extent.rows, "scenario")])
+    judged = {column.name for column in columns(report)}
+    cells = (
+        _scenario_cells(verdict, scenario, decision, judged) for verdict, scenario in rows[: extent.rows]
+    )
+    yield table(head, cells)
+    yield from filter(None, [more(len(rows) - extent.rows, "scenario")])
 
 
-def _scenario_cells(verdict: Verdict, scenario: ScenarioReport, decision: Decision) -> tuple[str, ...]:
+def _scenario_cells(
+    verdict: Verdict, scenario: ScenarioReport, decision: Decision, judged: Collection[str]
+) -> tuple[str, ...]:
     keys = [key for key, _ in planned(scenario)]
     passed = sum(key in decision.samples and decision.samples[key].verdict == "passed" for key in keys)
-    scores = [f"{metric} {_aggregate(value)}" for metric, value in scenario.aggregates.items()]
+    told = [
+        f"{metric} {_aggregate(value)}"
+        for metric, value in scenario.aggregates.items()
+        if metric not in judged and value.n  # judged metrics have a table of their own
+    ]
     return (
-        _MARKS[verdict],
+        MARKS[verdict],
         scenario.scenario.id,
         scenario.agent,
         scenario.scenario.category.value,
         f"{passed}/{len(keys)}",
-        ", ".join(scores[:12]) or NOTHING,
+        ", ".join(told[:12]) or NOTHING,
     )
 
 
@@ -159,12 +159,12 @@ def _failures(report: Report, decision: Decision, options: ReportOptions, extent
             break
         shown += 1
         yield text
-    yield from filter(None, [_more(len(failed) - shown, "failure")])
+    yield from filter(None, [more(len(failed) - shown, "failure")])
 
 
 def _failure(failure: Failure, options: ReportOptions) -> Iterator[str]:
     tolerated = " (tolerated by a gate)" if failure.tolerated else ""
-    yield f"### {_MARKS[failure.verdict]} {markdown(failure.title)}: {failure.verdict}{tolerated}"
+    yield f"### {MARKS[failure.verdict]} {markdown(failure.title)}: {failure.verdict}{tolerated}"
     yield f"at {markdown(shown_place(failure.where, options.root))}"
     yield fence("\n".join(reason_lines(failure, options.root)))
     yield fence(failure.repro, "sh")
@@ -178,8 +178,8 @@ def _dimensions(report: Report) -> Iterator[str]:
     for agent, dimensions in report.dimensions.items():
         rows = [row for dimension in dimensions for row in _dimension_rows(dimension)]
         if rows:
-            yield f"## Results by category: {markdown(one_line(agent, _CELL))}"
-            yield _table(("category", "measure", "value", "median", "95th percentile", "n"), rows)
+            yield f"## Results by category: {markdown(one_line(agent, CELL))}"
+            yield table(("category", "measure", "value", "median", "95th percentile", "n"), rows)
 
 
 def _dimension_rows(dimension: Dimension) -> Iterator[tuple[str, ...]]:
@@ -197,14 +197,19 @@ def _usage(report: Report) -> Iterator[str]:
     if used:
         yield "## Usage"
         head = ("role", "calls", "input tokens", "of these cached", "output tokens", "cost")
-        yield _table(head, (_usage_cells(role, usage) for role, usage in used.items()))
+        replies = replies_by_role(report)
+        yield table(
+            head, (_usage_cells(role, usage, replies.get(role, Replies())) for role, usage in used.items())
+        )
         if any(usage.estimated for usage in used.values()):
             yield "≈: estimated, since no provider reported it."
 
 
-def _usage_cells(role: str, usage: Usage) -> tuple[str, ...]:
+def _usage_cells(role: str, usage: Usage, replies: Replies) -> tuple[str, ...]:
     about = "≈ " if usage.estimated else ""
     cost = "price unknown" if usage.cost is None else f"{about}{usage.cost:.4f}"
+    if replies.scripted:
+        cost = f"{replies.scripted:,} replies scripted" if replies.real else SCRIPTED
     tokens = (usage.input_tokens, usage.cached_tokens, usage.output_tokens)
     return (role, f"{usage.calls:,}", *(f"{about}{count:,}" for count in tokens), cost)
 
@@ -214,7 +219,7 @@ def _notices(report: Report, extent: Extent) -> Iterator[str]:
         yield "## Notices"
         shown = report.notices[: extent.rows]
         yield "\n".join(f"- {notice.level}: {markdown(one_line(notice.text, 1000))}" for notice in shown)
-        yield from filter(None, [_more(len(report.notices) - extent.rows, "notice")])
+        yield from filter(None, [more(len(report.notices) - extent.rows, "notice")])
 
 
 def _foot(report: Report, options: ReportOptions) -> Iterator[str]:
@@ -223,13 +228,6 @@ def _foot(report: Report, options: ReportOptions) -> Iterator[str]:
     facts += [f"journal {options.journal}"] if options.journal else []
     yield "---"
     yield " · ".join(markdown(one_line(fact, 300)) for fact in facts)
-
-
-def _table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    lines = [head, ["---"] * len(head)]
-    cells = [f"| {' | '.join(line)} |" for line in lines]
-    cells += [f"| {' | '.join(markdown(one_line(cell, _CELL)) for cell in row)} |" for row in rows]
-    return "\n".join(cells)
 
 
 def _aggregate(value: Aggregate) -> str:
@@ -243,14 +241,6 @@ def _value(value: float | str | None) -> str:
     if isinstance(value, str):
         return value
     return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.3g}"
-
-
-def _plural(count: int, noun: str) -> str:
-    return f"{count:,} {noun}" if count == 1 else f"{count:,} {noun}s"
-
-
-def _more(count: int, noun: str) -> str:
-    return f"… and {_plural(count, noun)} more." if count > 0 else ""
 
 
 def _worst_first(verdict: Verdict) -> int:

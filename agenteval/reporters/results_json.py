@@ -9,32 +9,37 @@ import json
 import re
 from collections.abc import Iterable, Mapping
 from math import isfinite
-from typing import Any
+from typing import Any, TypeAlias
 
 from pydantic_core import PydanticSerializationError
 
 from agenteval.decision import Decision, Violation
+from agenteval.findings import sample_of
 from agenteval.report import Aggregate, Dimension, Report, SampleReport, ScenarioReport, TurnReport
 from agenteval.reporters import results_shape as shape
 from agenteval.reporters.failure_text import (
     NEVER_RAN,
-    is_scripted,
     planned,
     reason,
     sample_violations,
     scenario_decision,
     scenario_violations,
 )
+from agenteval.reporters.issue_text import IssueText, issues_text
+from agenteval.reporters.judge_text import is_simulated, simulation
 from agenteval.reporters.options import ReportOptions
 from agenteval.scenario import SampleKey
 from agenteval.score import Check, Finding, Score, ScoreFailure
-from agenteval.trajectory import ToolCall, ToolResult, Trajectory, Usage
+from agenteval.trajectory import ToolCall, ToolResult, Trajectory, Turn, Usage
 
 # Legal in JSON, but a terminal that shows the file obeys or hides them: written as \uXXXX, which any
 # reader turns back into the same text.
 _UNSEEN = re.compile("[\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ufeff]")
 _DEEPEST = 100
 """Levels of a value that the slow way writes; more would not be read by many a JSON parser."""
+
+Groups: TypeAlias = dict[SampleKey, dict[int, str]]
+"""By sample and place among its findings: the id of the issue that the finding is in."""
 
 _SURROGATES = re.compile("[\ud800-\udfff]")
 
@@ -76,7 +81,7 @@ def results(report: Report, decision: Decision) -> shape.Results:
         schema_version=shape.RESULTS_VERSION,
         run=_run(report),
         summary=_summary(report, decision),
-        scenarios=[_scenario(scenario, decision) for scenario in report.scenarios],
+        scenarios=_scenarios(report, decision),
     )
 
 
@@ -93,6 +98,8 @@ def _run(report: Report) -> shape.RunShape:
         # The folder is a fact of one machine, and the lines are for messages.
         config=run.config.model_dump(exclude={"root", "lines"}),
         prompts=run.prompts,
+        judged=list(run.judged),
+        no_judge=run.no_judge,
         command=list(run.command),
     )
 
@@ -101,11 +108,14 @@ def _summary(report: Report, decision: Decision) -> shape.SummaryShape:
     return shape.SummaryShape(
         verdict=decision.verdict.value,
         exit_code=decision.exit_code,
-        scripted=is_scripted(report),
+        scripted=report.scripted,
         gates=[shape.GateShape(**{**vars(gate), "verdict": gate.verdict.value}) for gate in decision.gates],
         dimensions={agent: [_dimension(row) for row in rows] for agent, rows in report.dimensions.items()},
         statistics={},
         usage={role: _usage(usage) for role, usage in report.usage.items()},
+        issues=[_issue(text) for text in issues_text(report)],
+        issue_failures=_score_failures(report.issue_failures),
+        simulator=_simulator(report.samples),
         ungated=list(decision.ungated),
         author_errors=list(decision.author_errors),
         notices=[
@@ -132,7 +142,38 @@ def _usage(usage: Usage) -> shape.UsageShape:
     return shape.UsageShape(**dict(usage))
 
 
-def _scenario(scenario: ScenarioReport, decision: Decision) -> shape.ScenarioShape:
+def _simulator(samples: Iterable[SampleReport]) -> shape.SimulatorShape | None:
+    told = simulation(samples)
+    if not told.messages and not told.lost:
+        return None
+    return shape.SimulatorShape(
+        messages=told.messages,
+        refused=told.refused,
+        lost=told.lost,
+        models=list(told.models),
+        usage=_usage(told.usage),
+    )
+
+
+def _scenarios(report: Report, decision: Decision) -> list[shape.ScenarioShape]:
+    issues: dict[tuple[str, str], list[shape.IssueShape]] = {}
+    groups: Groups = {}
+    for text in issues_text(report):
+        issue = text.issue
+        for occurrence in issue.occurrences:
+            key = sample_of(occurrence)
+            groups.setdefault(key, {}).update(dict.fromkeys(occurrence.findings, issue.id))
+        for scenario in dict.fromkeys(occurrence.scenario for occurrence in issue.occurrences):
+            issues.setdefault((scenario, issue.agent), []).append(_issue(text))
+    return [
+        _scenario(each, decision, issues.get((each.scenario.id, each.agent), []), groups)
+        for each in report.scenarios
+    ]
+
+
+def _scenario(
+    scenario: ScenarioReport, decision: Decision, issues: list[shape.IssueShape], groups: Groups
+) -> shape.ScenarioShape:
     spec = scenario.scenario
     return shape.ScenarioShape(
         id=spec.id,
@@ -144,8 +185,10 @@ def _scenario(scenario: ScenarioReport, decision: Decision) -> shape.ScenarioSha
         verdict=scenario_decision(decision, scenario).verdict.value,
         violations=_violations(scenario, decision),
         aggregates={metric: _aggregate(value) for metric, value in scenario.aggregates.items()},
-        issues=[],
-        samples=[_sample(scenario, key, sample, decision) for key, sample in planned(scenario)],
+        issues=issues,
+        samples=[
+            _sample(scenario, key, sample, decision, groups.get(key, {})) for key, sample in planned(scenario)
+        ],
     )
 
 
@@ -171,7 +214,11 @@ def _violation(violation: Violation, epoch: int | None) -> shape.ViolationShape:
 
 
 def _sample(
-    scenario: ScenarioReport, key: SampleKey, sample: SampleReport | None, decision: Decision
+    scenario: ScenarioReport,
+    key: SampleKey,
+    sample: SampleReport | None,
+    decision: Decision,
+    issues: Mapping[int, str],
 ) -> shape.SampleShape:
     decided = decision.samples.get(key, NEVER_RAN)
     why = sample_violations(sample, decided, scenario.scenario.source)
@@ -194,8 +241,10 @@ def _sample(
         checks=_checks(told.checks),
         scores=_scores(told.scores),
         score_failures=_score_failures(told.score_failures),
-        findings=[_finding(finding) for finding in told.findings],
+        findings=[_finding(finding, issues.get(index)) for index, finding in enumerate(told.findings)],
         turns=[_turn(turn) for turn in told.turns],
+        scripted=told.scripted,
+        **({"simulator": simulator} if (simulator := _simulator([told])) else {}),
         **(of_case if scenario.scenario.case is not None else {}),
     )
 
@@ -213,7 +262,16 @@ def _turn(told: TurnReport) -> shape.TurnShape:
         scores=_scores(told.scores),
         score_failures=_score_failures(told.score_failures),
         **({} if turn.error is None else {"error": turn.error}),
+        **(_user_model(turn) if is_simulated(turn) else {}),
     )
+
+
+def _user_model(turn: Turn) -> dict[str, Any]:
+    return {
+        "user_model": turn.user_model,
+        "user_usage": _usage(turn.user_usage),
+        "user_fault": turn.user_fault,
+    }
 
 
 def _tool_call(call: ToolCall) -> shape.ToolCallShape:
@@ -235,7 +293,16 @@ def _error_text(result: ToolResult) -> str:
 
 
 def _checks(checks: Iterable[Check]) -> list[shape.CheckShape]:
-    return [shape.CheckShape(name=c.name, passed=c.passed, detail=c.detail, where=c.where) for c in checks]
+    return [
+        shape.CheckShape(
+            name=check.name,
+            passed=check.passed,
+            detail=check.detail,
+            where=check.where,
+            **({"by": check.by, "scripted": check.scripted, "calibrated": False} if check.by else {}),
+        )
+        for check in checks
+    ]
 
 
 def _scores(scores: Iterable[Score]) -> dict[str, shape.ScoreShape]:
@@ -243,10 +310,12 @@ def _scores(scores: Iterable[Score]) -> dict[str, shape.ScoreShape]:
         score.metric: shape.ScoreShape(
             value=score.value,
             label=score.label,
+            ok=score.ok,
             reason=score.reason,
             evidence=score.evidence,
             by=score.by,
             scripted=score.scripted,
+            calibrated=False,  # no judge is, until there are people's labels to compare with
         )
         for score in scores
     }
@@ -259,7 +328,7 @@ def _score_failures(failures: Iterable[ScoreFailure]) -> list[shape.ScoreFailure
     ]
 
 
-def _finding(finding: Finding) -> shape.FindingShape:
+def _finding(finding: Finding, issue: str | None) -> shape.FindingShape:
     return shape.FindingShape(
         detector=finding.detector,
         metric=finding.metric,
@@ -269,6 +338,30 @@ def _finding(finding: Finding) -> shape.FindingShape:
         call=finding.call,
         evidence=finding.evidence,
         explanation=finding.explanation,
+        issue=issue,
+        scripted=finding.scripted,
+        **({"criterion": finding.criterion} if finding.criterion else {}),
+    )
+
+
+def _issue(text: IssueText) -> shape.IssueShape:
+    issue = text.issue
+    return shape.IssueShape(
+        id=issue.id,
+        agent=issue.agent,
+        title=issue.title,
+        explanation=issue.explanation,
+        severity=text.severity.value,
+        proposed_severity=issue.proposed_severity.value if issue.proposed_severity else None,
+        labels=list(issue.labels),
+        metrics=list(issue.metrics),
+        tools=list(issue.tools),
+        findings=issue.findings,
+        samples=issue.samples,
+        scenarios=issue.scenarios,
+        examples=[shape.IssueExampleShape(**dict(example)) for example in issue.examples],
+        by=issue.by,
+        scripted=issue.scripted,
     )
 
 

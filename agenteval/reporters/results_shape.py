@@ -41,23 +41,31 @@ class UsageShape(Shape):
 
 
 class CheckShape(Shape):
-    """A rule of the scenario; ``passed`` is null when it could not be decided."""
+    """A rule of the scenario; ``passed`` is null when it could not be decided. The last three are there
+    where a judge decided (``criteria``), as for a score."""
 
     name: str
     passed: bool | None
     detail: str
     where: str
+    by: str | None = None
+    scripted: bool | None = None
+    calibrated: bool | None = None
 
 
 class ScoreShape(Shape):
-    """A judgement: a number or a label. ``by`` names the judge's model."""
+    """A judgement: a number or a label. ``ok``: whether the label is no failure (null for a number).
+    ``by`` names the judge's model; ``scripted``: it was no language model; ``calibrated``: whether that
+    judge was compared with people's judgement."""
 
     value: float | None
     label: str | None
+    ok: bool | None
     reason: str
     evidence: str
     by: str
     scripted: bool
+    calibrated: bool
 
 
 class ScoreFailureShape(Shape):
@@ -70,7 +78,9 @@ class ScoreFailureShape(Shape):
 
 class FindingShape(Shape):
     """One failing label. ``detector`` is a check in code or ``judge``; ``turn`` and ``call`` count
-    from 0 within the conversation, null for the whole of it."""
+    from 0 within the conversation, null for the whole of it. ``issue`` is the id of the issue that it
+    belongs to, null where nothing was grouped. ``criterion``: the sentence that did not hold, where one
+    was judged. ``scripted``: no language model found it."""
 
     detector: str
     metric: str
@@ -80,6 +90,45 @@ class FindingShape(Shape):
     call: int | None
     evidence: str
     explanation: str
+    issue: str | None
+    scripted: bool
+    criterion: str | None = None
+
+
+class IssueExampleShape(Shape):
+    """A finding of an issue, to be shown. ``turn`` and ``call`` as in a finding."""
+
+    scenario: str
+    agent: str
+    epoch: int
+    variant: str
+    turn: int | None
+    call: int | None
+    evidence: str
+
+
+class IssueShape(Shape):
+    """A root cause: findings of one agent that belong together. Each finding of a run is in one issue.
+
+    ``severity`` is the one that counts, ``proposed_severity`` a model's opinion. ``findings``,
+    ``samples`` and ``scenarios`` count its occurrences over the whole run. ``by`` names the model that
+    grouped it, empty where code did. ``scripted``: that model, or a judge behind it, was none."""
+
+    id: str
+    agent: str
+    title: str
+    explanation: str
+    severity: SeverityText
+    proposed_severity: SeverityText | None
+    labels: list[str]
+    metrics: list[str]
+    tools: list[str]
+    findings: int
+    samples: int
+    scenarios: int
+    examples: list[IssueExampleShape]
+    by: str
+    scripted: bool
 
 
 class ToolCallShape(Shape):
@@ -96,7 +145,8 @@ class ToolCallShape(Shape):
 
 class TurnShape(Shape):
     """A user message and all that the agent did until its answer (``agent``). ``error`` is there on
-    a turn that broke."""
+    a turn that broke; the last three where a model played the user. ``user_fault``: what was wrong with
+    its first attempt at this message (empty: nothing)."""
 
     user: str
     agent: str
@@ -108,12 +158,27 @@ class TurnShape(Shape):
     scores: dict[str, ScoreShape]
     score_failures: list[ScoreFailureShape]
     error: str | None = None
+    user_model: str | None = None
+    user_usage: UsageShape | None = None
+    user_fault: str | None = None
+
+
+class SimulatorShape(Shape):
+    """The simulated user: how many messages it wrote, how many were refused as no user's (once or for
+    good), in how many samples it was no user at all, and which models played it."""
+
+    messages: int
+    refused: int
+    lost: int
+    models: list[str]
+    usage: UsageShape
 
 
 class SampleShape(Shape):
     """One conversation. ``stop`` is null for one that never finished; ``reason`` says why it did not
     pass (empty if it did). ``checks``, ``scores`` and ``score_failures`` are those of the whole
-    conversation. The last three fields are there for test cases only."""
+    conversation; ``scripted``: whether a model's part in it was scripted. ``simulator`` is there where a
+    model played the user, the last three fields for test cases only."""
 
     epoch: int
     variant: str
@@ -129,6 +194,8 @@ class SampleShape(Shape):
     score_failures: list[ScoreFailureShape]
     findings: list[FindingShape]
     turns: list[TurnShape]
+    scripted: bool
+    simulator: SimulatorShape | None = None
     tool_accuracy: float | None = None
     output_correct: bool | None = None
     robustness_pass: bool | None = None
@@ -164,7 +231,8 @@ class SpreadShape(Shape):
 
 
 class ScenarioShape(Shape):
-    """One scenario with one agent. ``where`` is the ``file:line`` that it was written at."""
+    """One scenario with one agent. ``where`` is the ``file:line`` that it was written at. ``issues``:
+    those that occur in it."""
 
     id: str
     name: str
@@ -175,7 +243,7 @@ class ScenarioShape(Shape):
     verdict: VerdictText
     violations: list[ViolationShape]
     aggregates: dict[str, AggregateShape]
-    issues: list[dict[str, Any]]
+    issues: list[IssueShape]
     samples: list[SampleShape]
 
 
@@ -209,7 +277,9 @@ class NoticeShape(Shape):
 
 class SummaryShape(Shape):
     """The verdict and what it rests on. ``scripted``: some reply was fixed, not a model's.
-    ``dimensions`` is by agent, ``usage`` by role. ``ungated`` names what was judged and gates nothing."""
+    ``dimensions`` is by agent, ``usage`` by role. ``issues`` are all of the run, the worst first;
+    ``issue_failures`` tell where the model that groups them broke. ``simulator`` is null if no user was
+    simulated. ``ungated`` names what was judged and gates nothing."""
 
     verdict: VerdictText
     exit_code: int
@@ -218,6 +288,9 @@ class SummaryShape(Shape):
     dimensions: dict[str, list[DimensionShape]]
     statistics: dict[str, Any]
     usage: dict[str, UsageShape]
+    issues: list[IssueShape]
+    issue_failures: list[ScoreFailureShape]
+    simulator: SimulatorShape | None
     ungated: list[str]
     author_errors: list[str]
     notices: list[NoticeShape]
@@ -225,7 +298,8 @@ class SummaryShape(Shape):
 
 class RunShape(Shape):
     """``complete``: everything planned was run. ``outcome`` and ``elapsed_s`` are null for a run that
-    was cut off. ``prompts`` maps the name of a prompt to the hash of its content."""
+    was cut off. ``prompts`` maps the name of a prompt to the hash of its content. ``judged``: the metrics
+    that were asked for; ``no_judge``: the run was told to ask no judge at all."""
 
     id: str
     started_at: str
@@ -236,6 +310,8 @@ class RunShape(Shape):
     versions: dict[str, str]
     config: dict[str, Any]
     prompts: dict[str, str]
+    judged: list[str]
+    no_judge: bool
     command: list[str]
 
 

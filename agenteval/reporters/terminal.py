@@ -14,6 +14,8 @@ from agenteval.report import Report
 from agenteval.reporters.options import ReportOptions
 from agenteval.reporters.terminal_failures import failure_section, transcripts
 from agenteval.reporters.terminal_gates import gates, last_line, notes
+from agenteval.reporters.terminal_issues import broken, issues
+from agenteval.reporters.terminal_scores import score_table
 from agenteval.reporters.terminal_summary import summary_table
 from agenteval.reporters.terminal_tables import dimension_tables
 from agenteval.safe_text import no_commands
@@ -23,9 +25,12 @@ Section: TypeAlias = Callable[[Report, Decision, ReportOptions], Iterator[Render
 
 SECTIONS: tuple[Section, ...] = (
     dimension_tables,
+    score_table,
     summary_table,
     transcripts,
     failure_section,
+    issues,
+    broken,
     gates,
     notes,
 )
@@ -33,7 +38,8 @@ SECTIONS: tuple[Section, ...] = (
 _MIN_WIDTH = 20
 _ANY_HEIGHT = 25
 _ASCII = str.maketrans({
-    "✓": "+", "✗": "x", "≈": "~", "…": "...", "–": "-", "—": "-", "×": "x", "·": "/", "→": "->", "←": "<-",
+    "✓": "+", "✗": "x", "≈": "~", "…": "...", "–": "-", "—": "-", "×": "x", "·": "/", "ˢ": "*", "→": "->",
+    "←": "<-",
 })  # fmt: skip
 
 

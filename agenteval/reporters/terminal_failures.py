@@ -23,7 +23,9 @@ from agenteval.reporters.failure_text import (
     transcript,
 )
 from agenteval.reporters.options import ReportOptions
+from agenteval.reporters.score_cells import Column, columns
 from agenteval.reporters.terminal_cells import free, heading, indented, mark, unbroken
+from agenteval.reporters.terminal_scores import conversation_scores
 from agenteval.safe_text import one_line
 from agenteval.score import Verdict
 from agenteval.trajectory import Stop, StopReason
@@ -76,8 +78,9 @@ def failure_section(report: Report, decision: Decision, options: ReportOptions) 
     if not groups:
         return
     yield heading("Did not pass")
+    known = columns(report)
     for group in groups[:IN_FULL]:
-        yield from _in_full(group, options)
+        yield from _in_full(group, report, known, options)
         yield Text()
     rest = groups[IN_FULL:]
     shown = rest if options.verbose else rest[:IN_A_LINE]
@@ -95,7 +98,9 @@ def _urgency(failure: Failure) -> tuple[bool, bool]:
     return failure.tolerated, failure.verdict is not Verdict.FAILED
 
 
-def _in_full(group: _Group, options: ReportOptions) -> Iterator[RenderableType]:
+def _in_full(
+    group: _Group, report: Report, known: Sequence[Column], options: ReportOptions
+) -> Iterator[RenderableType]:
     failure = group.first
     yield indented(_head(failure, options))
     for line in _reasons(failure, options):
@@ -104,6 +109,13 @@ def _in_full(group: _Group, options: ReportOptions) -> Iterator[RenderableType]:
         yield _below(Text(f"the same in {_epochs(group)}", style="dim"))
     if failure.sample is not None:
         yield _below(conversation(_untold(_concerned(failure), failure.reasons)))
+        turns = None if options.verbose else _turns_concerned(failure)
+        said = conversation_scores(
+            failure.sample, failure.of, report, known, turns=turns, verbose=options.verbose
+        )
+        yield from [_below(said)] if said else []
+    else:
+        yield from (_below(free(line, "dim")) for line in failure.evidence)
     yield unbroken(f"    repeat: {one_line(failure.repro, 1000)}", "bold")
 
 
@@ -155,15 +167,22 @@ def _concerned(failure: Failure) -> tuple[TranscriptLine, ...]:
     sample = failure.sample
     if sample is None:
         return ()
-    turns = {violation.turn for violation in failure.violations}
-    known = sorted(turn for turn in turns if turn is not None and turn < len(sample.turns))
-    if None in turns or not known:
+    known = _turns_concerned(failure)
+    if known is None:
         return transcript(sample)
     lines = [line for turn in known[:MOST_TURNS] for line in _of_turn(sample, turn)]
     if len(known) > MOST_TURNS:
         others = ", ".join(str(turn + 1) for turn in known[MOST_TURNS:][:20])
         lines.append(TranscriptLine("note", f"… and the turns {others}"))
     return tuple(lines)
+
+
+def _turns_concerned(failure: Failure) -> list[int] | None:
+    """The turns that a failure is about; ``None``: all."""
+    turns = {violation.turn for violation in failure.violations}
+    told = len(failure.sample.turns) if failure.sample else 0
+    known = sorted(turn for turn in turns if turn is not None and turn < told)
+    return None if None in turns or not known else known
 
 
 def _untold(lines: Sequence[TranscriptLine], reasons: Sequence[str]) -> list[TranscriptLine]:
@@ -210,15 +229,19 @@ def transcripts(report: Report, decision: Decision, options: ReportOptions) -> I
     shown = {group.first.sample.key for group in _groups(report, decision)[:IN_FULL] if group.first.sample}
     several = len({scenario.agent for scenario in report.scenarios}) > 1
     rest = [
-        (title(scenario, sample.key, several_agents=several), sample)
+        (scenario, sample)
         for scenario in report.scenarios
         for sample in scenario.samples
         if sample.key not in shown
     ]
     if rest:
         yield heading("Other conversations" if shown else "Conversations")
-    for name, sample in rest:
+    known = columns(report)
+    for scenario, sample in rest:
         decided = decision.samples.get(sample.key, NEVER_RAN)
+        name = title(scenario, sample.key, several_agents=several)
         yield indented(Text.assemble(mark(decided.verdict), " ", (name, "bold")))
         yield _below(conversation(transcript(sample)))
+        said = conversation_scores(sample, scenario, report, known, verbose=True)
+        yield from [_below(said)] if said else []
         yield Text()

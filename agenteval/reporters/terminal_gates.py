@@ -11,7 +11,15 @@ from rich.text import Text
 from agenteval.decision import Decision, GateRow
 from agenteval.report import Report
 from agenteval.reporters.failure_text import scenario_decision, shown_place
+from agenteval.reporters.judge_text import (
+    Replies,
+    refusals,
+    replies_by_role,
+    scripted_text,
+    simulation_text,
+)
 from agenteval.reporters.options import ReportOptions
+from agenteval.reporters.score_cells import SCRIPTED
 from agenteval.reporters.terminal_cells import (
     NOTHING,
     free,
@@ -150,12 +158,19 @@ def _labelled(report: Report, decision: Decision, *, verbose: bool) -> Iterator[
     for error in decision.author_errors:
         yield Text("error:", style="red"), free(error)
     yield from _notices(report, verbose=verbose)
-    if _is_scripted(report):
-        scripted = "scripted replies stood in for a model; these judgements are no measurement"
-        yield Text("note:"), Text(scripted)
-    used = [f"{role} {_spent(usage)}" for role, usage in report.usage.items() if usage.calls or usage.tokens]
+    told = simulation_text(report)
+    if told and not refusals(report):
+        yield Text("note:"), Text(f"simulated user: {told}")
+    replies = replies_by_role(report)
+    used = [
+        f"{role} {_spent(usage, replies.get(role, Replies()))}"
+        for role, usage in report.usage.items()
+        if usage.calls or usage.tokens
+    ]
     if used:
         yield Text("usage:"), Text("\n".join(used))
+    if report.scripted:
+        yield Text("note:"), Text(f"{scripted_text(report)}, which measure nothing")
 
 
 def _notices(report: Report, *, verbose: bool) -> Iterator[tuple[Text, Text]]:
@@ -173,22 +188,17 @@ def _notices(report: Report, *, verbose: bool) -> Iterator[tuple[Text, Text]]:
 _STYLES = {"info": "dim", "warning": "yellow", "error": "red"}
 
 
-def _is_scripted(report: Report) -> bool:
-    return any(
-        any(finding.scripted for finding in sample.findings)
-        or any(score.scripted for turn in sample.turns for score in turn.scores)
-        or any(score.scripted for score in sample.scores)
-        for sample in report.samples
-    )
-
-
-def _spent(usage: Usage) -> str:
+def _spent(usage: Usage, replies: Replies) -> str:
     about = "≈" if usage.estimated else ""
     parts = [plural(usage.calls, "call")] if usage.calls else []
+    if replies.scripted:
+        parts.append(f"{replies.scripted:,} scripted" if replies.real else SCRIPTED)
     if usage.tokens:
-        parts.append(f"{about}{usage.input_tokens:,} tokens in, {about}{usage.output_tokens:,} out")
+        cached = f" ({about}{usage.cached_tokens:,} cached)" if usage.cached_tokens else ""
+        tokens_in = f"{about}{usage.input_tokens:,} tokens in{cached}"
+        parts.append(f"{tokens_in}, {about}{usage.output_tokens:,} out")
         parts.append("cost not known" if usage.cost is None else f"cost {about}{usage.cost:.4f}")
-    else:
+    elif not replies.scripted:
         parts.append("tokens not told")
     return ", ".join(parts)
 

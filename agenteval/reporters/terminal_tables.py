@@ -37,7 +37,7 @@ _GAP = 2
 _LEAST = 8
 
 
-class _Row(NamedTuple):
+class Row(NamedTuple):
     """A scenario with one agent, and what was decided."""
 
     scenario: ScenarioReport
@@ -57,7 +57,7 @@ class _Row(NamedTuple):
 
 class _Column(NamedTuple):
     title: str
-    cell: Callable[[_Row], str | Text]
+    cell: Callable[[Row], str | Text]
     is_number: bool = False
     is_flexible: bool = False
     """At most one: it gets the room that the others leave, and goes if that is too little."""
@@ -66,15 +66,19 @@ class _Column(NamedTuple):
 def dimension_tables(report: Report, decision: Decision, options: ReportOptions) -> Iterator[RenderableType]:
     """One table per dimension that the run has."""
     for category in Category:
-        rows = [
-            _Row(scenario, scenario_decision(decision, scenario).verdict, decision)
-            for scenario in _side_by_side(report.scenarios)
-            if scenario.scenario.category is category
-        ]
+        rows = [row for row in all_rows(report, decision) if row.scenario.scenario.category is category]
         if rows:
             yield heading(category.capitalize())
             yield from _dimension(category, rows, report, options)
             yield Text()
+
+
+def all_rows(report: Report, decision: Decision) -> list[Row]:
+    """A row for each scenario and agent."""
+    return [
+        Row(scenario, scenario_decision(decision, scenario).verdict, decision)
+        for scenario in _side_by_side(report.scenarios)
+    ]
 
 
 def _side_by_side(scenarios: Sequence[ScenarioReport]) -> list[ScenarioReport]:
@@ -84,9 +88,9 @@ def _side_by_side(scenarios: Sequence[ScenarioReport]) -> list[ScenarioReport]:
 
 
 def _dimension(
-    category: Category, rows: Sequence[_Row], report: Report, options: ReportOptions
+    category: Category, rows: Sequence[Row], report: Report, options: ReportOptions
 ) -> Iterator[RenderableType]:
-    shown, left_out = _selected(rows, verbose=options.verbose)
+    shown, left_out = selected_rows(rows, verbose=options.verbose)
     if shown:
         columns = _columns(category, rows, agents=len(report.dimensions), width=options.width)
         yield indented(_table(shown, columns, options.width))
@@ -94,7 +98,7 @@ def _dimension(
         yield indented(Text(left_out, style="dim"))
 
 
-def _selected(rows: Sequence[_Row], *, verbose: bool) -> tuple[Sequence[_Row], str]:
+def selected_rows(rows: Sequence[Row], *, verbose: bool) -> tuple[Sequence[Row], str]:
     """The rows to show, and a line about the others."""
     if verbose or len(rows) <= MANY_ROWS:
         return rows, ""
@@ -105,7 +109,7 @@ def _selected(rows: Sequence[_Row], *, verbose: bool) -> tuple[Sequence[_Row], s
     return unpassed[:MANY_ROWS], f"… and {' and '.join(parts)}" if parts else ""
 
 
-def _table(rows: Sequence[_Row], columns: Sequence[_Column], width: int) -> Table:
+def _table(rows: Sequence[Row], columns: Sequence[_Column], width: int) -> Table:
     """A table that fits. Rich would take what is missing from every column; here the flexible one gives
     way first, then the last ones go."""
     cells = {column: [_as_text(column.cell(row)) for row in rows] for column in columns}
@@ -145,7 +149,7 @@ def _natural(column: _Column, cells: Sequence[Text]) -> int:
     return max(len(column.title), *(cell.cell_len for cell in cells))
 
 
-def _columns(category: Category, rows: Sequence[_Row], *, agents: int, width: int) -> list[_Column]:
+def _columns(category: Category, rows: Sequence[Row], *, agents: int, width: int) -> list[_Column]:
     columns = (
         [_Column("agent", lambda row: free_line(row.scenario.agent, max(8, width // 4)))]
         if agents > 1
@@ -192,42 +196,42 @@ def _tools_column(width: int) -> list[_Column]:
     return [] if width < NARROW else [_Column("tools called", _tools, is_flexible=True)]
 
 
-def _samples_passed(row: _Row) -> str:
+def _samples_passed(row: Row) -> str:
     samples = row.scenario.samples
     passed = sum(row.sample_verdict(sample) is Verdict.PASSED for sample in samples)
     return f"{passed}/{len(samples) + len(row.scenario.missing)}"
 
 
-def _tools(row: _Row) -> Text:
+def _tools(row: Row) -> Text:
     sample = row.deciding_sample()
     return tools_called(call.name for call in sample.trajectory.tool_calls) if sample else Text(NOTHING)
 
 
-def _accuracy(row: _Row) -> str:
+def _accuracy(row: Row) -> str:
     rate = row.scenario.aggregates.get("tool_accuracy")
     return percent(rate.value, digits=0) if rate else NOTHING
 
 
-def _checks(row: _Row) -> str:
+def _checks(row: Row) -> str:
     checks = [check for sample in row.scenario.samples for check in sample.all_checks]
     return f"{sum(check.passed is True for check in checks)}/{len(checks)}" if checks else NOTHING
 
 
-def _ended_well(row: _Row) -> list[SampleReport]:
+def _ended_well(row: Row) -> list[SampleReport]:
     """Those whose cost means something: nothing broke them off."""
     return [s for s in row.scenario.samples if s.stop is not None and s.stop.fault is None]
 
 
-def _mean(row: _Row, of: Callable[[SampleReport], float]) -> str:
+def _mean(row: Row, of: Callable[[SampleReport], float]) -> str:
     values = [of(sample) for sample in _ended_well(row)]
     return number(sum(values) / len(values)) if values else NOTHING
 
 
-def _latency(row: _Row) -> str:
+def _latency(row: Row) -> str:
     return _mean(row, lambda sample: sample.trajectory.latency_ms)
 
 
-def _tokens(row: _Row, side: str) -> str:
+def _tokens(row: Row, side: str) -> str:
     usages = [sample.trajectory.usage for sample in _ended_well(row)]
     told = [usage for usage in usages if usage.tokens]
     if not told:
@@ -236,7 +240,7 @@ def _tokens(row: _Row, side: str) -> str:
     return about + number(sum(getattr(usage, side) for usage in told) / len(told))
 
 
-def _note(row: _Row) -> Text:
+def _note(row: Row) -> Text:
     """Why it did not pass, or how the answer begins."""
     sample = row.deciding_sample()
     if sample is None:
@@ -247,7 +251,7 @@ def _note(row: _Row) -> Text:
     return free_line(answers[-1] if answers else "", _NAME_LIMIT, "dim")
 
 
-def _first_reason(row: _Row, sample: SampleReport) -> str:
+def _first_reason(row: Row, sample: SampleReport) -> str:
     decided = row.decision.samples.get(sample.key, NEVER_RAN)
     of_scenario = scenario_decision(row.decision, row.scenario)
     violations = (*decided.violations, *of_scenario.violations)

@@ -6,6 +6,7 @@ code: a measurement, several questions, another service.
 
 from __future__ import annotations
 
+import asyncio
 import math
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextvars import ContextVar
@@ -18,7 +19,7 @@ from pydantic import BaseModel
 from agenteval.errors import AuthorError, Place, Problem
 from agenteval.metrics import spec_of
 from agenteval.prompts import METRIC_NAME, Labels, Rubric, as_scale, load_rubric, read_labels
-from agenteval.protocols import ChatModel, ModelRequest, Subject
+from agenteval.protocols import ChatModel, ModelReply, ModelRequest, Subject
 from agenteval.score import MetricSpec
 from agenteval.trajectory import Trajectory, Usage
 from agenteval.user_code import describe, load
@@ -99,9 +100,10 @@ class Llm:
         if self._model is None:
             what = f"the custom metric '{asking.subject.metric}' asks a model, but none is set"
             raise AuthorError(Problem(what, "set models.default or models.judge"))
-        with asking.paused():
-            request = ModelRequest("judge", system, prompt, schema, asking.subject)
-            reply = await self._model.complete(request)
+        request = ModelRequest("judge", system, prompt, schema, asking.subject)
+        answer = asking.answer(self._model, request)
+        # The author's code runs on a loop of its own; the model's connections belong to ours.
+        reply = await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(answer, asking.loop))
         asking.usage = asking.usage + reply.usage
         asking.by, asking.scripted = reply.model, asking.scripted or reply.scripted
         assert isinstance(reply.value, schema)
@@ -252,14 +254,16 @@ class Asking:
     by: str = ""
     scripted: bool = False
     in_flight: int = 0
+    loop: asyncio.AbstractEventLoop = field(default_factory=asyncio.get_running_loop)
 
     @property
     def spent(self) -> Usage | None:
         """What the model calls cost; ``None`` if there was none."""
         return None if self.usage == Usage() else self.usage
 
-    def paused(self) -> _Pause:
-        return _Pause(self)
+    async def answer(self, model: ChatModel, request: ModelRequest) -> ModelReply:
+        with _Pause(self):
+            return await model.complete(request)
 
 
 class _Pause:

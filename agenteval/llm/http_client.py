@@ -1,0 +1,147 @@
+"""One request to a server of language models, and the HTTP library's exceptions translated once.
+
+The ``openai`` package was measured and left out (``benchmarks/model_calls.py``): even with its response
+models bypassed, which servers that only resemble OpenAI do not fit, it takes half as much CPU again as
+the HTTP library that it sits on, and half a second to import. Its retries would sleep in a slot of the
+pool, and it takes headers from ``OPENAI_*`` variables whatever the server.
+"""
+
+from __future__ import annotations
+
+import json
+import ssl
+import time
+from collections.abc import Callable
+from typing import Any
+
+import anyio
+import httpx2
+
+from agenteval.errors import AuthorError, Problem
+from agenteval.http_faults import Fault, FaultKind, fault_kind, quote
+from agenteval.llm.endpoints import Endpoint
+from agenteval.llm.refusals import Refusal, refusal_of
+from agenteval.transport import retry_after_s
+
+_CONNECT_S = 10.0
+# Common servers close an idle connection after 5 s; a request sent just then would be lost.
+_KEEPALIVE_S = 3.0
+_THIS_MACHINE = ("localhost", "127.0.0.1", "::1")
+# Besides the library's own: what the resolver raises for names that no host can have, and what passes
+# through untranslated when TLS breaks in the middle of a connection.
+_FOREIGN = (
+    *(httpx2.HTTPError, httpx2.InvalidURL),
+    *(UnicodeError, OverflowError),
+    *(ssl.SSLError, anyio.EndOfStream),
+)
+
+
+class FailedCall(Exception):  # noqa: N818  # control flow within this package, never seen outside
+    """A request without a completion: the server refused it, or there was no reply."""
+
+    def __init__(self, cause: Refusal | Fault) -> None:
+        super().__init__(cause)
+        self.cause = cause
+
+
+class HttpClient:
+    """Requests to one endpoint. ``timeout_s`` bounds each from its start to its last byte.
+
+    Environment proxies (not for this machine itself), ``SSL_CERT_FILE`` and ``SSL_CERT_DIR`` are
+    honoured. A key is sent only if there is one, and to no other host: redirects are not followed.
+    """
+
+    def __init__(self, endpoint: Endpoint, *, timeout_s: float, now: Callable[[], float] = time.time) -> None:
+        self._endpoint = endpoint
+        self._now = now
+        self._url = _url(endpoint)
+        self._timeout_s = timeout_s
+        self._client = _client(endpoint)
+
+    async def post(self, body: bytes) -> Any:
+        """The reply to ``body`` as JSON. Raises ``FailedCall``."""
+        try:
+            with anyio.fail_after(self._timeout_s):
+                response = await self._client.post(self._url, content=body)
+        except TimeoutError as exc:
+            raise FailedCall(self._fault(FaultKind.DEADLINE, f"{self._timeout_s:g} s")) from exc
+        except _FOREIGN as exc:
+            raise FailedCall(self._fault(_kind(exc), str(exc))) from exc
+        return self._completion(response)
+
+    async def aclose(self) -> None:
+        """Close all connections; may be called twice."""
+        await self._client.aclose()
+
+    def _completion(self, response: httpx2.Response) -> Any:
+        """The reply, if it is none of an error."""
+        status, reply = response.status_code, _json(response)
+        if response.is_redirect:
+            to = response.headers.get("location", "").partition("?")[0]
+            raise FailedCall(self._fault(FaultKind.STATUS, f"to {to}", status))
+        if not response.is_success or _is_error(reply):
+            asked_s = retry_after_s(response.headers, now_s=self._now())
+            raise FailedCall(refusal_of(status, reply, retry_after_s=asked_s))
+        if isinstance(reply, str):
+            what = "a web page" if "<html" in reply[:1000].lower() else "no JSON"
+            raise FailedCall(self._fault(FaultKind.GARBLED, f"it is {what}: {reply}"))
+        return reply
+
+    def _fault(self, kind: FaultKind, detail: str, status: int | None = None) -> Fault:
+        return Fault(kind, self._endpoint.shown, quote(detail, (self._endpoint.key,), 300), status)
+
+
+def _kind(exc: Exception) -> FaultKind:
+    if isinstance(exc, ssl.SSLError):
+        return FaultKind.TLS
+    if isinstance(exc, anyio.EndOfStream):
+        return FaultKind.DROPPED
+    return FaultKind.INVALID if isinstance(exc, UnicodeError | OverflowError) else fault_kind(exc)
+
+
+def _is_error(reply: Any) -> bool:
+    """Some gateways say 200 and mean an error."""
+    if not isinstance(reply, dict) or reply.get("choices"):
+        return False
+    return bool(reply.get("error") or reply.get("detail"))
+
+
+def _json(response: httpx2.Response) -> Any:
+    """The body as JSON, or its text."""
+    try:
+        return json.loads(response.content)
+    except (ValueError, RecursionError):
+        return response.content.decode("utf-8", "replace")
+
+
+def _url(endpoint: Endpoint) -> httpx2.URL:
+    try:
+        return httpx2.URL(endpoint.url)
+    except (httpx2.InvalidURL, UnicodeError) as exc:
+        raise AuthorError(Problem(f"{endpoint.shown} is no URL: {exc}", "check base_url")) from exc
+
+
+def _client(endpoint: Endpoint) -> httpx2.AsyncClient:
+    headers = {
+        "accept": "application/json",
+        "content-type": "application/json",
+        "user-agent": "agenteval",
+    }
+    if endpoint.key:
+        headers["authorization"] = f"Bearer {endpoint.key}"
+    # Without TLS to be set up, the environment has nothing to say about a server on this machine but
+    # proxies, and those are not meant for it.
+    is_here = endpoint.url.startswith("http:") and httpx2.URL(endpoint.url).host in _THIS_MACHINE
+    try:
+        return httpx2.AsyncClient(
+            headers=headers,
+            follow_redirects=False,
+            trust_env=not is_here,
+            timeout=httpx2.Timeout(None, connect=_CONNECT_S),
+            limits=httpx2.Limits(
+                max_connections=None, max_keepalive_connections=None, keepalive_expiry=_KEEPALIVE_S
+            ),
+        )
+    except (OSError, ValueError, ImportError, httpx2.InvalidURL) as exc:
+        remedy = "check SSL_CERT_FILE, SSL_CERT_DIR, HTTP_PROXY, HTTPS_PROXY and ALL_PROXY"
+        raise AuthorError(Problem(f"the HTTP client cannot be set up: {exc}", remedy)) from exc

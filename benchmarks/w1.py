@@ -1,0 +1,303 @@
+"""W1: how well a run keeps its models busy, and what CPU a model call costs it.
+
+::
+
+    python benchmarks/w1.py [RUNS] [--only NAME] [--profile FILE]
+
+20 different scenarios × 3 conversations × 4 turns, one tool call a turn, 8 metrics, through the command
+line, against the server of ``model_server.py``: 2,460 calls, 480 of them the agent's. RUNS (default 5) of
+each workload; the workloads take turns, so that what else the machine does weighs on all alike.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import json
+import os
+import statistics
+import sys
+import tempfile
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from model_server import ModelServer, Settings, Tally
+
+TURN_METRICS = 7
+"""Of the eight metrics, those that are judged at each turn; the eighth is judged once at the end."""
+ALL_METRICS = (
+    *("helpfulness", "coherence", "relevance", "faithfulness", "verbosity"),
+    *("agent_behavior_failure", "tool_call_behavior_failure", "goal_completion"),
+)
+
+
+@dataclass(frozen=True)
+class Workload:
+    """``agents``: conversations in flight; ``None``: as ``concurrency``. ``target``: the least efficiency
+    that was set as a goal, ``None`` where none was."""
+
+    name: str
+    scenarios: int = 20
+    epochs: int = 3
+    turns: int = 4
+    concurrency: int = 20
+    agents: int | None = None
+    latency_s: float = 0.05
+    target: float | None = None
+    metrics: tuple[str, ...] = ALL_METRICS
+
+    @property
+    def conversations(self) -> int:
+        return self.scenarios * self.epochs
+
+    @property
+    def agent_calls(self) -> int:
+        """Two requests a turn: the agent asks for a tool, then answers."""
+        return 2 * self.turns * self.conversations
+
+    @property
+    def model_calls(self) -> int:
+        """One of the user and one of each judge a turn, and one at the end of a conversation."""
+        at_end = "goal_completion" in self.metrics
+        return self.conversations * (self.turns * (1 + len(self.metrics) - at_end) + at_end)
+
+
+WORKLOADS = (
+    Workload("W1, 20 in flight", target=0.90),
+    Workload("W1, 100 in flight", concurrency=100, latency_s=0.25, target=0.78),
+    Workload("one scenario × 30", scenarios=1, epochs=30, target=0.85),
+)
+BASE = Workload("W1, two judges a turn", metrics=("helpfulness", "agent_behavior_failure", "goal_completion"))
+"""The same conversations with fewer judges: what it costs less is what the judges' calls cost."""
+
+
+# ── a project, and a run of it ───────────────────────────────────────────────────────────────────
+
+_TOPICS = ("an order", "an invoice", "a booking", "a delivery", "a refund")
+
+
+def _scenario(number: int, turns: int) -> dict[str, Any]:
+    topic = _TOPICS[number % len(_TOPICS)]
+    return {
+        "id": f"scenario-{number}",
+        "name": f"customer {number} asks about {topic}",
+        "profile": f"A customer in a hurry. Has written about {topic} before, {number} days ago.",
+        "goal": f"Find out the state of {topic} and what happens next in case {number}.",
+        "knowledge": [f"The office is open from 8 to 18 on day {number}.", "Questions are free."],
+        "facts": [f"Case {number} was opened on a Monday and is in progress."],
+        "max_turns": turns,
+        "tools": {
+            "look_up": {
+                "description": "Looks up what is known about a topic.",
+                "parameters": {
+                    "type": "object",
+                    "properties": {"topic": {"type": "string"}},
+                    "required": ["topic"],
+                },
+                "returns": {"case": number, "state": "in progress", "topic": "${args.topic}"},
+            }
+        },
+    }
+
+
+def write_project(root: Path, workload: Workload, server: ModelServer) -> None:
+    """A folder as a user has it; JSON is YAML, too."""
+    config: dict[str, Any] = {
+        "agent": {"name": "bench", "type": "http", "endpoint": server.agent_url, "policy": "Be brief. " * 20},
+        "models": {"default": {"model": "openai-compatible/mock", "base_url": server.model_url}},
+        "epochs": workload.epochs,
+        "concurrency": workload.concurrency,
+        "agent_concurrency": workload.agents,
+        "metrics": list(workload.metrics),
+        "thresholds": {"helpfulness": 1},
+    }
+    (root / "scenarios").mkdir(exist_ok=True)
+    (root / "agenteval.yaml").write_text(json.dumps(config), encoding="utf-8")
+    scenarios = [_scenario(number, workload.turns) for number in range(workload.scenarios)]
+    suite = root / "scenarios" / "suite.yaml"
+    suite.write_text(json.dumps({"scenarios": scenarios}), encoding="utf-8")
+
+
+class Run(NamedTuple):
+    """``cpu_s``: of the whole process, from its start to its end, reports included."""
+
+    tally: Tally
+    cpu_s: float
+    wall_s: float
+    max_rss_mb: float
+
+
+def run_once(workload: Workload, server: ModelServer, profile: str | None = None) -> Run:
+    """``agenteval run`` in a process of its own. Raises ``RuntimeError`` if it is not as it should be."""
+    with tempfile.TemporaryDirectory() as folder:
+        root = Path(folder)
+        write_project(root, workload, server)
+        server.reset(Settings(latency_s=workload.latency_s))
+        profiler = ["-m", "cProfile", "-o", str(Path(profile).absolute())] if profile else []
+        command = [sys.executable, *profiler, "-m", "agenteval", "run", "--report", "json=results.json"]
+        started = time.perf_counter()
+        code, usage, said = _spawn(command, root)
+        wall_s = time.perf_counter() - started
+        tally = server.tally()
+        if code != 0:
+            raise RuntimeError(f"{workload.name} ended with {code}:\n{said[-3000:]}")
+        _check(workload, tally, json.loads((root / "results.json").read_text(encoding="utf-8")))
+    return Run(tally, usage.ru_utime + usage.ru_stime, wall_s, usage.ru_maxrss / 1024)
+
+
+def _spawn(command: Sequence[str], root: Path) -> tuple[int, Any, str]:
+    """Exit code, resources used and output of a command."""
+    with open(root / "output.txt", "wb+") as output:
+        actions = [(os.POSIX_SPAWN_DUP2, output.fileno(), fd) for fd in (1, 2)]
+        before = Path.cwd()
+        os.chdir(root)
+        try:
+            pid = os.posix_spawn(command[0], command, os.environ, file_actions=actions)
+        finally:
+            os.chdir(before)
+        _, status, usage = os.wait4(pid, 0)
+        output.seek(0)
+        return os.waitstatus_to_exitcode(status), usage, output.read().decode("utf-8", "replace")
+
+
+def _check(workload: Workload, tally: Tally, results: dict[str, Any]) -> None:
+    """A figure for a run that did something else would be worth nothing."""
+    agents = workload.agents or workload.concurrency
+    expected = {
+        "calls of models": (tally.model_calls, workload.model_calls),
+        "calls of the agent": (tally.agent_calls, workload.agent_calls),
+        "more model calls in flight than allowed": (
+            max(tally.most_model_calls, workload.concurrency),
+            workload.concurrency,
+        ),
+        "more agent calls in flight than allowed": (max(tally.most_agent_calls, agents), agents),
+    }
+    usage = results["summary"]["usage"]
+    told = sum(usage[role]["calls"] for role in ("user", "judge", "dedup"))
+    expected["calls of models, as the results say"] = (told, workload.model_calls)
+    wrong = {what: pair for what, pair in expected.items() if pair[0] != pair[1]}
+    if wrong:
+        raise RuntimeError(f"{workload.name}: (is, should be): {wrong}; {tally.roles}")
+
+
+# ── the bare client ──────────────────────────────────────────────────────────────────────────────
+
+
+async def _bare(url: str, calls: int, in_flight: int, size: int) -> float:
+    """CPU seconds per call of the HTTP library alone: encode a request of ``size`` bytes, send it, decode
+    the reply. Connections and imports are made before the clock starts."""
+    import httpx2
+
+    schema = {
+        "type": "object",
+        "properties": {
+            "evidence": {"type": "string"},
+            "reason": {"type": "string"},
+            "score": {"type": "integer", "minimum": 1, "maximum": 5},
+        },
+    }
+    form = {"type": "json_schema", "json_schema": {"name": "ScoreReply", "schema": schema}}
+    messages = [{"role": "system", "content": "s" * 2000}, {"role": "user", "content": "p" * (size - 2400)}]
+    body = {"model": "mock", "messages": messages, "response_format": form}
+    headers = {"content-type": "application/json"}
+    limits = httpx2.Limits(max_connections=None, max_keepalive_connections=None)
+    async with httpx2.AsyncClient(headers=headers, limits=limits) as client:
+
+        async def many(count: int) -> None:
+            left = iter(range(count))
+
+            async def worker() -> None:
+                for _ in left:
+                    reply = await client.post(f"{url}/chat/completions", content=json.dumps(body).encode())
+                    json.loads(json.loads(reply.content)["choices"][0]["message"]["content"])
+
+            await asyncio.gather(*(worker() for _ in range(in_flight)))
+
+        await many(5 * in_flight)
+        started = time.process_time()
+        await many(calls)
+        return (time.process_time() - started) / calls
+
+
+def bare(server: ModelServer, workload: Workload, size: int) -> float:
+    server.reset(Settings(latency_s=workload.latency_s))
+    return asyncio.run(_bare(server.model_url, 1000, workload.concurrency, size))
+
+
+# ── tables ───────────────────────────────────────────────────────────────────────────────────────
+
+
+def spread(values: Sequence[float], digits: int = 3) -> str:
+    low, middle, high = min(values), statistics.median(values), max(values)
+    return f"{low:.{digits}f} / {middle:.{digits}f} / {high:.{digits}f}"
+
+
+def efficiency_rows(runs: dict[str, list[Run]], chosen: Sequence[Workload]) -> Iterator[str]:
+    yield f"{'efficiency (min / median / max)':34} {'n':>3} {'target':>7}  {'':25} elapsed s, most in flight"
+    for workload in chosen:
+        tallies = [run.tally for run in runs[workload.name]]
+        values = [
+            t.efficiency(latency_s=workload.latency_s, concurrency=workload.concurrency) for t in tallies
+        ]
+        elapsed = statistics.median(t.elapsed_s for t in tallies)
+        most = max(t.most_model_calls for t in tallies), max(t.most_agent_calls for t in tallies)
+        late_ms = (statistics.median(t.served_s for t in tallies) - workload.latency_s) * 1000
+        yield (
+            f"{workload.name:34} {len(values):3} {workload.target or 0:7.2f}  {spread(values):25} "
+            f"{elapsed:.2f} s; models {most[0]}, agent {most[1]}; replies {late_ms:+.1f} ms late"
+        )
+
+
+def cpu_rows(runs: dict[str, list[Run]], chosen: Sequence[Workload]) -> Iterator[str]:
+    yield f"{'CPU of the whole run, s':34} {'n':>3} {'':8} {'':25} ms per call, all told; peak memory"
+    for workload in chosen:
+        values = [run.cpu_s for run in runs[workload.name]]
+        calls = workload.model_calls + workload.agent_calls
+        rss = max(run.max_rss_mb for run in runs[workload.name])
+        each = statistics.median(values) * 1000 / calls
+        yield f"{workload.name:34} {len(values):3} {'':8} {spread(values, 2):25} {each:.2f} ms; {rss:.0f} MB"
+
+
+def marginal_rows(full: Sequence[Run], base: Sequence[Run], bare_s: Sequence[float]) -> Iterator[str]:
+    """The difference of two runs over the difference of their calls, round by round."""
+    extra = full[0].tally.model_calls - base[0].tally.model_calls
+    cost = [(one.cpu_s - other.cpu_s) / extra for one, other in zip(full, base, strict=True)]
+    best = (min(run.cpu_s for run in full) - min(run.cpu_s for run in base)) / extra
+    ratios = [one / other for one, other in zip(cost, bare_s, strict=True)]
+    yield f"{'CPU per model call, ms':34} {'n':>3}"
+    yield f"{'the HTTP library alone':34} {len(bare_s):3} {'':8} {spread([s * 1000 for s in bare_s])}"
+    yield f"{'one judge more, in a run':34} {len(cost):3} {'':8} {spread([s * 1000 for s in cost])}"
+    yield f"{'ratio, target ≤ 1.5':34} {len(ratios):3} {'':8} {spread(ratios, 2):25} best / best {best / min(bare_s):.2f}"
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("runs", nargs="?", type=int, default=5)
+    parser.add_argument("--only", help="the workloads whose name holds this text")
+    parser.add_argument("--profile", help="a file for cProfile's statistics of one run")
+    asked = parser.parse_args()
+    chosen = [workload for workload in WORKLOADS if (asked.only or "") in workload.name]
+    with ModelServer() as server:
+        if asked.profile:
+            run_once(chosen[0], server, asked.profile)
+            return
+        runs: dict[str, list[Run]] = {workload.name: [] for workload in (*chosen, BASE)}
+        bare_s = []
+        for _ in range(asked.runs):
+            for workload in chosen:
+                runs[workload.name].append(run_once(workload, server))
+            if chosen[0] is WORKLOADS[0]:
+                runs[BASE.name].append(run_once(BASE, server))
+                size = runs[chosen[0].name][-1].tally.mean_body
+                bare_s.append(bare(server, BASE, int(size)))
+    print("\n".join(efficiency_rows(runs, chosen)), end="\n\n")
+    print("\n".join(cpu_rows(runs, [*chosen, *([BASE] if bare_s else [])])))
+    if bare_s:
+        print("", *marginal_rows(runs[chosen[0].name], runs[BASE.name], bare_s), sep="\n")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,84 @@
+"""A model client with its surroundings, for tests: what it told, what it waited for."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import anyio
+import pytest
+from pydantic import BaseModel
+
+from agenteval.config import ModelConfig
+from agenteval.errors import InfrastructureError
+from agenteval.llm.capabilities import Capabilities
+from agenteval.llm.openai_chat import RETRY, OpenAiChat
+from agenteval.llm.pool import ModelPool
+from agenteval.protocols import ModelReply, ModelRequest
+from agenteval.transport import RetryPolicy
+
+KEY = "sk-secret-0123456789"
+
+
+class Verdict(BaseModel):
+    evidence: str
+    reason: str
+    score: int
+
+
+REQUEST = ModelRequest("judge", "You are a judge.", "Judge this.", Verdict)
+GOOD = {"evidence": "words", "reason": "words", "score": 1}
+
+
+class Bench:
+    """A client with its surroundings; retries are noted and not waited for."""
+
+    def __init__(
+        self, base_url: str, *, provider: str = "openai-compatible", limit: int = 5, **config: Any
+    ) -> None:
+        self.waits: list[float] = []
+        self.notices: list[str] = []
+        self.pool = ModelPool(limit)
+        self.capabilities = Capabilities()
+        self.held: list[int] = []
+        self.environ = {"OPENAI_API_KEY": KEY, "OPENAI_ORG_ID": "org-1"}
+        self._config = ModelConfig(model=f"{provider}/a/model:7b", base_url=base_url, **config)
+        self._retry = RetryPolicy(
+            retries=RETRY.retries,
+            base_s=RETRY.base_s,
+            max_wait_s=RETRY.max_wait_s,
+            max_total_s=RETRY.max_total_s,
+            sleep=self._sleep,
+            jitter=lambda: 1.0,
+            now=lambda: 1_000_000.0,
+        )
+
+    async def _sleep(self, seconds: float) -> None:
+        self.waits.append(seconds)
+        self.held.append(self.pool.in_flight)
+
+    def client(self) -> OpenAiChat:
+        return OpenAiChat(
+            self._config,
+            pool=self.pool,
+            capabilities=self.capabilities,
+            notice=self.notices.append,
+            environ=self.environ,
+            retry=self._retry,
+        )
+
+    def ask(self, *, times: int = 1) -> list[ModelReply]:
+        """The replies to the same request, one after another."""
+        return anyio.run(self._ask, times)
+
+    async def _ask(self, times: int) -> list[ModelReply]:
+        client = self.client()
+        try:
+            return [await client.complete(REQUEST) for _ in range(times)]
+        finally:
+            await client.aclose()
+
+    def fail(self) -> InfrastructureError:
+        with pytest.raises(InfrastructureError) as caught:
+            self.ask()
+        assert KEY not in str(caught.value)
+        return caught.value

@@ -1,0 +1,457 @@
+"""The documents, executed: their YAML is loaded, their agents run, their tables compared with the code."""
+
+from __future__ import annotations
+
+import json
+import re
+import sys
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pytest
+import typer.main
+import yaml
+from kit import Done, Project
+from local_servers import LocalServer, chat
+from test_architecture import LAYERS
+
+from agenteval import errors
+from agenteval.chat import jsonable
+from agenteval.cli import app
+from agenteval.config import AgentConfig, Config
+from agenteval.config_file import load_config
+from agenteval.environment import _VARIABLES
+from agenteval.event import Event
+from agenteval.loading import load
+from agenteval.reporters import results_shape
+from agenteval.scenario import CaseSpec, Scenario
+from agenteval.severity import SEVERITY_OF_LABEL
+from agenteval.validation import NOT_YET, known_keys
+from agenteval.wiring import REPORTERS
+
+ROOT = Path(__file__).parent.parent
+PAGES = ["README.md", "CHANGELOG.md", "CONTRIBUTING.md"]
+PAGES += [f"docs/{path.name}" for path in sorted((ROOT / "docs").glob("*.md"))]
+
+_FENCE = re.compile(r"^```([^\n]*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+_FILE = re.compile(r"# ([\w./-]+\.(?:yaml|yml|py))\n")
+_ROW = re.compile(r"^\| *(.*?) *\|$", re.MULTILINE)
+
+
+class Block(NamedTuple):
+    """A fenced block. ``kind`` is what its fence says; ``file`` the name in its first line, if any."""
+
+    kind: str
+    text: str
+    line: int
+
+    @property
+    def file(self) -> str:
+        named = _FILE.match(self.text)
+        return named[1] if named else ""
+
+
+@cache
+def text_of(page: str) -> str:
+    return (ROOT / page).read_text(encoding="utf-8")
+
+
+@cache
+def blocks(page: str) -> tuple[Block, ...]:
+    text = text_of(page)
+    return tuple(Block(m[1], m[2], text.count("\n", 0, m.start()) + 1) for m in _FENCE.finditer(text))
+
+
+def section(page: str, heading: str) -> str:
+    """The text below a heading, up to the next one of its level."""
+    level = heading.partition(" ")[0]
+    _, found, after = text_of(page).partition(f"\n{heading}\n")
+    assert found, f"{page} has no heading '{heading}'"
+    return re.split(rf"^#{{1,{len(level)}}} ", after, maxsplit=1, flags=re.MULTILINE)[0]
+
+
+def rows(text: str) -> list[list[str]]:
+    """The cells of every table row of ``text``, heads and rules left out."""
+    cells = [[cell.strip() for cell in row.split(" | ")] for row in _ROW.findall(text)]
+    rules = {i for i, row in enumerate(cells) if set("".join(row)) <= set("-| ")}
+    return [row for i, row in enumerate(cells) if i not in rules and i + 1 not in rules]
+
+
+def first_code(text: str) -> list[str]:
+    """What stands in backticks in the first cell of each row."""
+    return [name for row in rows(text) for name in re.findall(r"`([^`]+)`", row[0])]
+
+
+ALL = [pytest.param(page, block, id=f"{page}:{block.line}") for page in PAGES for block in blocks(page)]
+YAML = [case for case in ALL if case.values[1].kind.split()[:1] == ["yaml"]]  # type: ignore[union-attr]
+PYTHON = [case for case in ALL if case.values[1].kind == "python"]  # type: ignore[union-attr]
+CONFIGURATIONS = [case for case in YAML if case.values[1].file == "agenteval.yaml"]  # type: ignore[union-attr]
+SCENARIOS = [case for case in YAML if case.values[1].file.startswith("scenarios/")]  # type: ignore[union-attr]
+FRAGMENTS = [case for case in YAML if case.values[1].kind.startswith("yaml scenario")]  # type: ignore[union-attr]
+
+
+def write_page(project: Project, page: str) -> None:
+    """Every file that a page shows; of several with one name, the first."""
+    for block in blocks(page):
+        if block.file and not (project.root / block.file).exists():
+            project.write(block.file, block.text)
+
+
+# ── YAML and Python ──────────────────────────────────────────────────────────────────────────────
+
+
+@pytest.mark.parametrize(("page", "block"), YAML)
+def test_every_yaml_block_says_what_it_is(page: str, block: Block) -> None:
+    is_fragment = block.kind in ("yaml scenario", "yaml scenario fails")
+    assert is_fragment or block.file, f"{page}:{block.line}: name its file in the first line"
+    assert isinstance(yaml.safe_load(block.text), dict)
+
+
+@pytest.mark.parametrize(("page", "block"), CONFIGURATIONS)
+def test_a_configuration_loads(page: str, block: Block, project: Project) -> None:
+    path = project.write("agenteval.yaml", block.text)
+    assert load_config(path, environ={}, flags={}).config.agent is not None
+
+
+@pytest.mark.parametrize(("page", "block"), SCENARIOS)
+def test_a_scenario_file_loads_or_is_refused_as_shown(page: str, block: Block, project: Project) -> None:
+    path = project.write(block.file, block.text)
+    if "wrong" not in path.name:
+        assert load([path], root=project.root)
+        return
+    with pytest.raises(errors.AuthorError) as refused:
+        load([path], root=project.root, cwd=project.root)
+    shown = next(after for after in blocks(page) if after.line > block.line)
+    assert str(refused.value) == shown.text.strip()
+
+
+@pytest.mark.parametrize(("page", "block"), PYTHON)
+def test_a_python_block_compiles(page: str, block: Block) -> None:
+    compile(block.text, f"{page}:{block.line}", "exec")
+
+
+def test_the_toml_block_is_the_configuration_above_it(project: Project) -> None:
+    (block,) = (b for b in blocks("docs/configuration.md") if b.kind == "toml")
+    config = load_config(project.write("pyproject.toml", block.text), environ={}, flags={}).config
+    assert config.agent is not None
+    assert (config.agent.name, config.metrics) == ("shop-bot", ())
+
+
+SAID = "Booked for 20:00, in all 1,250.50 EUR, reference BK-7."
+CALLED = [("search", {"city": "Rome"}), ("book", {"time": "20:00", "seats": 2}), ("confirm", {})]
+
+
+def test_the_fragments_hold_and_fail_as_the_page_says(project: Project) -> None:
+    """One run of all fragments, against the agent that the page supposes."""
+    supposed = section("docs/scenarios.md", "### Tool calls")
+    listed = re.findall(r"`(search\(.*?confirm\(\))`", supposed)
+    assert listed == ['search(city="Rome")`, `book(time="20:00", seats=2)`, `confirm()']
+    assert f'"{SAID}"' in section("docs/scenarios.md", "### Output")
+    project.agent(
+        f"async def agent(messages, ctx):\n"
+        f"    for name, args in {CALLED!r}:\n"
+        f"        await ctx.call_tool(name, args)\n"
+        f"    return {SAID!r}\n"
+    )
+    project.config("metrics: []\nunmocked_tools: empty\n")
+    fails = {}
+    for case in FRAGMENTS:
+        block: Any = case.values[1]
+        name = f"line-{block.line}"
+        fails[name] = block.kind.endswith("fails")
+        turns = "" if "turns:" in block.text else "turns: [Book a table.]\n"
+        project.scenarios(f"id: {name}\n{turns}{block.text}", f"scenarios/{name}.yaml")
+    project.run()
+    verdicts = {s["id"]: s["verdict"] for s in project.results()["scenarios"]}
+    assert verdicts == {name: "failed" if fail else "passed" for name, fail in fails.items()}
+    assert set(fails.values()) == {True, False}
+
+
+# ── the agents and outputs that are shown ────────────────────────────────────────────────────────
+
+
+def finished(done: Done, expected: int) -> str:
+    assert done.code == expected, done.all
+    return done.out
+
+
+def test_every_agent_of_the_page_runs_side_by_side(project: Project) -> None:
+    write_page(project, "docs/agents.md")
+    comparison = next(b for b in blocks("docs/agents.md") if "compare:" in b.text)
+    project.write("agenteval.yaml", comparison.text)
+    project.scenarios(
+        """
+        id: order-status
+        tools:
+          get_order:
+            parameters: {type: object, properties: {id: {type: string}}, required: [id]}
+            returns: {id: "${args.id}", status: shipped}
+        turns: [Where is my order ORD-42?, And now?]
+        expect:
+          tool_calls: {calls: [{name: get_order, args: {id: ORD-42}}]}
+          output: {contains: [shipped]}
+        """
+    )
+    finished(project.run(), 0)
+    agents = {s["agent"]: s["verdict"] for s in project.results()["scenarios"]}
+    shown = [b.file for b in blocks("docs/agents.md") if b.kind == "python"]
+    assert len(agents) == len(shown) == 5
+    assert set(agents.values()) == {"passed"}
+
+
+def test_the_tool_world_of_the_page_answers_as_it_says(project: Project) -> None:
+    write_page(project, "docs/tools.md")
+    project.agent(
+        """
+        async def agent(messages, ctx):
+            weather = await ctx.call_tool("get_weather", {"city": "Rome"})
+            wrong = await ctx.call_tool("get_weather", {})
+            orders = [await ctx.call_tool("create_order", {}) for _ in range(3)]
+            found = [await ctx.call_tool("lookup", {"id": id}) for id in ("ORD-0", "ORD-42")]
+            return repr((weather, wrong, orders, found))
+        """
+    )
+    project.config("metrics: []")
+    finished(project.run(), 0)
+    calls = project.sample()["turns"][0]["tool_calls"]
+    assert [call["result"] for call in calls] == [
+        {"city": "Rome", "temp": 20},
+        {"error": "wrong arguments: 'city' is a required property"},
+        {"error": "Server busy, please retry"},
+        {"orderId": "ORD-001"},
+        {"orderId": "ORD-001"},
+        {"error": "there is no such order"},
+        {"id": "ORD-42", "status": "shipped", "seen": 1},
+    ]
+
+
+def test_the_project_of_the_readme_ends_as_shown(project: Project) -> None:
+    write_page(project, "README.md")
+    out = finished(project.run(env={"COLUMNS": "110"}), 1)
+    (shown,) = (b.text for b in blocks("README.md") if b.kind == "text" and "✗ order-status" in b.text)
+    assert shown in out
+
+
+def test_the_http_agent_of_the_readme_is_reached(project: Project) -> None:
+    write_page(project, "README.md")
+    block = next(b for b in blocks("README.md") if b.file == "agenteval.yaml" and "endpoint" in b.text)
+    project.write("agenteval.yaml", block.text)
+    with LocalServer(chat("It has been shipped and arrives on 3 May.")) as server:
+        done = project.run(env={"AGENT_URL": server.url, "AGENT_API_KEY": "key-1234567"})
+    assert done.code == 1, done.all  # it does not look the order up
+    assert server.requests[0].json["model"] == "shop-model"
+    assert server.requests[0].headers["authorization"] == "Bearer key-1234567"
+    assert [tool["function"]["name"] for tool in server.requests[0].json["tools"]] == ["get_order"]
+    assert "key-1234567" not in done.all + (project.root / "results.json").read_text("utf-8")
+
+
+def test_the_example_suite_ends_as_the_readme_shows(project: Project) -> None:
+    """Every line of the excerpt is in the output, in this order."""
+    done = Project(ROOT).call(
+        "run", "--report", f"json={project.root / 'results.json'}", env={"COLUMNS": "110"}
+    )
+    out = finished(done, 1)
+    (shown,) = (b.text for b in blocks("README.md") if b.kind == "text" and "two-wishes" in b.text)
+    at = 0
+    for line in filter(str.strip, shown.splitlines()):
+        assert line in out[at:], line
+        at = out.index(line, at)
+    failed = {s["id"] for s in project.results()["scenarios"] if s["verdict"] != "passed"}
+    assert failed == set(re.findall(r"^- `([\w-]+)`:", section("README.md", "## Try it"), re.MULTILINE))
+
+
+def test_the_test_of_contributing_is_one(project: Project) -> None:
+    (block,) = (b for b in blocks("CONTRIBUTING.md") if b.kind == "python")
+    project.write("test_it.py", f"from kit import failed_checks\n\n\n{block.text}")
+    names: dict[str, Any] = {}
+    sys.path.insert(0, str(project.root))
+    try:
+        exec(compile((project.root / "test_it.py").read_text("utf-8"), "test_it.py", "exec"), names)
+    finally:
+        sys.path.remove(str(project.root))
+    names["test_an_agent_that_forgets_is_red"](project)
+
+
+# ── tables beside the code ───────────────────────────────────────────────────────────────────────
+
+KEYS = section("docs/configuration.md", "## Keys")
+LATER = section("docs/configuration.md", "## Being built: judges and simulated users")
+AGENT = section("docs/configuration.md", "## The agent")
+
+
+def test_every_configuration_key_is_documented_and_no_other() -> None:
+    listed = set(first_code(KEYS)) | set(first_code(LATER))
+    refused = {pattern.removesuffix(".{}") for pattern in NOT_YET["config"] if pattern.endswith(".{}")}
+    assert listed | refused == known_keys(Config)
+    assert sorted(first_code(AGENT)) == sorted(known_keys(AgentConfig))
+
+
+@pytest.mark.parametrize(("model", "text"), [(Config, KEYS + LATER), (AgentConfig, AGENT)])
+def test_documented_defaults_are_the_real_ones(model: Any, text: str) -> None:
+    for name, _type, default, *_meaning in rows(text):
+        field = model.model_fields[name.strip("`")]
+        real = field.get_default(call_default_factory=True)
+        if hasattr(real, "model_dump"):
+            real = real.model_dump(exclude_defaults=True)
+        if name == "`reporters`":
+            real = [choice.name for choice in real]
+        shown = None if default == "–" else yaml.safe_load(default.strip("`"))
+        assert shown == jsonable(real), name
+
+
+def test_every_variable_is_documented() -> None:
+    assert sorted(first_code(section("docs/configuration.md", "## Environment"))) == sorted(_VARIABLES)
+
+
+def test_what_is_not_built_is_listed_as_such() -> None:
+    listed = section("docs/configuration.md", "## Not supported yet")
+    tools = section("docs/tools.md", "## Not supported yet")
+    scenarios = section("docs/scenarios.md", "## Keys of a scenario").partition("Refused as")[2]
+    for pattern in NOT_YET["config"]:
+        key = pattern.removesuffix(".{}").rpartition(".")[2]
+        assert f"`{key}`" in listed, pattern
+    for pattern in NOT_YET["scenario"]:
+        key = pattern.removesuffix(".{}").rpartition(".")[2]
+        assert f"`{key}`" in (tools if pattern.startswith("tools") else scenarios) or (
+            pattern.endswith("expect.state") and "`expect.state`" in scenarios
+        ), pattern
+    for name in NOT_YET["reporter"]:
+        assert f"`{name}`" in listed
+
+
+def test_every_scenario_key_is_documented_and_no_other() -> None:
+    keys = first_code(section("docs/scenarios.md", "## Keys of a scenario"))
+    keys = [key for key in keys if key != "none"]
+    assert sorted(keys) == sorted({*known_keys(Scenario), *known_keys(CaseSpec), "input"})
+
+
+def exit_codes(page: str, heading: str) -> dict[int, str]:
+    found = {row[0]: row[1] for row in rows(section(page, heading)) if row[0].isdigit()}
+    return {int(code): re.split(r"[:;,(]", meaning)[0].strip() for code, meaning in found.items()}
+
+
+def test_the_exit_codes_are_those_of_the_code() -> None:
+    documented = exit_codes("docs/verdicts.md", "## Exit codes")
+    assert set(exit_codes("README.md", "## Exit codes")) == set(documented)
+    assert documented[errors.AuthorError.exit_code] == "usage or configuration"
+    assert documented[errors.NothingSelectedError.exit_code] == "nothing selected"
+    assert documented[errors.InfrastructureError.exit_code] == "inconclusive"
+    told = re.findall(r"(\d+) ([a-z ]+)", app.info.epilog or "")
+    assert documented == {**{int(code): text.strip() for code, text in told}, 0: "every gate passed"}
+
+
+def test_the_severities_are_those_of_the_table() -> None:
+    listed = rows(section("docs/verdicts.md", "## Findings and severities"))
+    assert dict(listed) == {label: str(severity) for label, severity in SEVERITY_OF_LABEL.items()}
+
+
+def test_the_reporters_are_those_that_exist() -> None:
+    top = text_of("docs/reports.md").partition("## Terminal")[0]
+    assert sorted(first_code(top)) == sorted(REPORTERS)
+
+
+SHAPES = {
+    "top": "Results",
+    "`run`": "RunShape",
+    "`summary`": "SummaryShape",
+    "`summary.gates[]`": "GateShape",
+    "`scenarios[]`": "ScenarioShape",
+    "`scenarios[].violations[]`": "ViolationShape",
+    "`samples[]`": "SampleShape",
+    "`turns[]`": "TurnShape",
+    "`tool_calls[]`": "ToolCallShape",
+    "`checks[]`": "CheckShape",
+    "`findings[]`": "FindingShape",
+    "`usage`": "UsageShape",
+}
+
+
+def test_the_fields_of_the_json_report_are_those_of_its_shape() -> None:
+    listed = {
+        row[0]: set(re.findall(r"`(\w+)`", row[1])) for row in rows(section("docs/reports.md", "## JSON"))
+    }
+    assert set(listed) == set(SHAPES)
+    for place, name in SHAPES.items():
+        fields = set(getattr(results_shape, name).model_fields)
+        assert listed[place] - {"args"} == fields - {"args"}, place
+
+
+def test_the_events_are_those_of_the_journal() -> None:
+    union: Any = Event
+    members = union.__origin__.__args__
+    names = {member.model_fields["type"].default for member in members}
+    assert set(first_code(section("docs/reports.md", "## The journal"))) == names
+
+
+def test_the_layers_are_those_that_are_checked() -> None:
+    documented = first_code(section("docs/architecture.md", "## Layers"))
+    assert set(documented) == {name for names in LAYERS for name in names} | {"agents"}
+
+
+# ── commands, links ──────────────────────────────────────────────────────────────────────────────
+
+
+_COMMAND = re.compile(r"\bagenteval ((?:run|validate|--|[a-z]+-?[a-z]* (?=[-\[]))[^\n#&]*)")
+
+
+def commands() -> Iterator[tuple[str, str]]:
+    """Every ``agenteval …`` of the pages that is meant to be typed."""
+    for page in PAGES:
+        code = [b.text for b in blocks(page) if b.kind in ("sh", "text") or b.file.startswith(".github")]
+        code += re.findall(r"`(agenteval [^`]+)`", _FENCE.sub("", text_of(page)))
+        for text in code:
+            for found in re.finditer(
+                r"\bagenteval ((?:run|validate|--|[a-z]+-?[a-z]* (?=[-\[]))[^\n#&]*)", text
+            ):
+                yield page, found[1]
+
+
+def test_the_commands_shown_have_the_options_that_exist() -> None:
+    group: Any = typer.main.get_command(app)
+    options = {name: {o for p in c.params for o in p.opts} for name, c in group.commands.items()}
+    options[""] = {o for p in group.params for o in p.opts} | {"--help"}
+    met = 0
+    for page, line in commands():
+        name = line.split()[0] if not line.startswith("-") else ""
+        assert name in options, f"{page}: agenteval {line}"
+        used = set(re.findall(r"(?<=\s)--?[a-z][\w-]*", f" {line}"))
+        assert used <= options[name] | {"--help"}, f"{page}: agenteval {line}"
+        met += 1
+    assert met > 10
+
+
+def test_every_option_is_documented_and_no_other() -> None:
+    group: Any = typer.main.get_command(app)
+    named = [p.opts for c in group.commands.values() for p in c.params if p.opts[0].startswith("-")]
+    listed = first_code(section("docs/configuration.md", "## Command line"))
+    assert set(listed) == {max(opts, key=len) for opts in named}
+
+
+def anchors(page: str) -> set[str]:
+    """As GitHub makes them of headings."""
+    headings = re.findall(r"^#+ (.+)$", _FENCE.sub("", (ROOT / page).read_text("utf-8")), re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_relative_links_resolve(page: str) -> None:
+    for target in re.findall(r"\]\(([^)\s]+)\)", _FENCE.sub("", text_of(page))):
+        if target.startswith(("http://", "https://")):
+            continue
+        path, _, anchor = target.partition("#")
+        full = (ROOT / page).parent / path if path else ROOT / page
+        assert full.exists(), f"{page}: {target}"
+        if anchor:
+            assert anchor in anchors(str(full.resolve().relative_to(ROOT))), f"{page}: {target}"
+
+
+def test_the_schema_is_where_the_page_says() -> None:
+    path = ROOT / re.findall(r"`(agenteval/schemas/[\w.]+)`", text_of("docs/reports.md"))[0]
+    assert json.loads(path.read_text("utf-8"))["title"] == "agenteval results"
+
+
+def test_no_page_names_this_machine() -> None:
+    for page in PAGES:
+        assert not re.search(r"/work/|/tmp/|/home/|/opt/", text_of(page)), page
