@@ -5,10 +5,10 @@ from __future__ import annotations
 import os
 import re
 import unicodedata
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 from pydantic import ValidationError
 
@@ -40,9 +40,25 @@ class _Case(CaseSpec):
     input: Text
 
 
-def load(paths: Sequence[Path], *, root: Path, cwd: Path | None = None) -> tuple[Scenario, ...]:
+Check: TypeAlias = Callable[[Scenario], Iterable[Problem]]
+
+
+def _nothing_more(_scenario: Scenario) -> Iterable[Problem]:
+    return ()
+
+
+def _with_column(problem: Problem, mark: Mark) -> Problem:
+    """A scenario knows its line alone; here the column is known as well."""
+    own = problem.place is not None and problem.place.line == mark.line and not problem.place.column
+    return problem._replace(place=mark.place) if own else problem
+
+
+def load(
+    paths: Sequence[Path], *, root: Path, cwd: Path | None = None, check: Check = _nothing_more
+) -> tuple[Scenario, ...]:
     """The scenarios of the files, in order. Relative ``paths`` start at ``root``; files below ``cwd``
-    (the working directory) are shown relative to it.
+    (the working directory) are shown relative to it. ``check`` says what else is wrong with a scenario,
+    so that it is told together with the rest.
 
     Raises ``AuthorError`` with every problem of every file.
     """
@@ -56,7 +72,7 @@ def load(paths: Sequence[Path], *, root: Path, cwd: Path | None = None) -> tuple
         except AuthorError as error:
             problems += error.problems
             continue
-        loader = _FileLoader(document, base=str(Path(os.path.abspath(path)).parent))
+        loader = _FileLoader(document, base=str(Path(os.path.abspath(path)).parent), check=check)
         entries += loader.entries()
         problems += sorted(loader.problems, key=_by_place)
     problems += _duplicates(entries)
@@ -118,8 +134,9 @@ class _Entry(NamedTuple):
 class _FileLoader:
     """One file's entries. What they share through ``defaults`` is checked once."""
 
-    def __init__(self, document: Document, *, base: str) -> None:
+    def __init__(self, document: Document, *, base: str, check: Check) -> None:
         self.problems: list[Problem] = []
+        self._check = check
         self._mark = document.mark
         self._value = as_written(document, texts=_TEXT_KEYS, opaque=_OPAQUE_KEYS)
         self._base = base
@@ -214,6 +231,7 @@ class _FileLoader:
             return None
         scenario = made.model_copy(update=self._filled_in(made, mark, case))
         self.problems += _unusable(scenario, mark)
+        self.problems += (_with_column(problem, mark) for problem in self._check(scenario))
         place = mark.find(("id",) if made.id else ("name",)).place
         return _Loaded(scenario, place) if len(self.problems) == before else None
 

@@ -140,7 +140,8 @@ class _RunningSample:
                 self._emit(TurnFinished(key=sample.key, index=index, turn=trajectory.turns[-1]))
                 await self._score("turn", trajectory, index, scoring)
             else:
-                self.free_slot()
+                if not plan.is_failure:  # --fail-fast starts nothing before the verdict is known
+                    self.free_slot()
                 await self._score("conversation", trajectory, None, scoring)
 
     async def _score(self, scope: str, trajectory: Trajectory, turn: int | None, scoring: TaskGroup) -> None:

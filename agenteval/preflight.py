@@ -15,15 +15,18 @@ from agenteval.severity import LABEL_OF_DETECTOR
 _REMEDY = "set models: {default: PROVIDER/MODEL} (for example openai/gpt-5-mini), or AGENTEVAL_MODEL"
 
 
-def scenario_problems(
-    scenarios: Sequence[Scenario], config: Config, mocks: MockFunctions, chosen: judging.Metrics
-) -> Iterable[Problem]:
+def scenario_problems(scenario: Scenario, config: Config, chosen: judging.Metrics) -> Iterable[Problem]:
+    """What is wrong with a scenario under this configuration."""
+    applies = judging.has_threshold(scenario, config, chosen)
+    if vacuous(scenario, thresholds_apply=applies, label_metrics=chosen.has_labels):
+        yield vacuous_problem(scenario)
+    yield from judging.scenario_problems(scenario, chosen)
+    yield from _tool_problems(scenario, config)
+
+
+def mock_problems(scenarios: Sequence[Scenario], mocks: MockFunctions) -> Iterable[Problem]:
+    """Tools in Python that cannot be loaded."""
     for scenario in scenarios:
-        applies = judging.has_threshold(scenario, config, chosen)
-        if vacuous(scenario, thresholds_apply=applies, label_metrics=chosen.has_labels):
-            yield vacuous_problem(scenario)
-        yield from judging.scenario_problems(scenario, chosen)
-        yield from _tool_problems(scenario, config)
         try:
             mocks.check(scenario)
         except AuthorError as error:

@@ -151,25 +151,22 @@ def plan(
     samples: Sequence[Sample],
     config: Config,
     agents: Mapping[str, AgentConfig],
+    chosen: judging.Metrics,
     resources: Resources,
     *,
     fail_fast: bool = False,
-) -> Wired:
-    """Everything that a run needs. All that can be known to be wrong before the first call is raised as
-    ``AuthorError`` here: agents, mocks, metrics and models are loaded, scenarios checked."""
+) -> Plan:
+    """Everything that a run needs. Agents, mocks and models are loaded here; raises ``AuthorError`` with
+    all that is wrong with them, before the first call."""
     scenarios = tuple({sample.scenario.id: sample.scenario for sample in samples}.values())
     used = {name: agents[name] for name in dict.fromkeys(sample.key.agent for sample in samples)}
     mocks = MockFunctions(timeout_s=max((agent.timeout_s for agent in used.values()), default=60.0))
-    chosen = judging.metrics_of(config)
-    problems = [
-        *preflight.scenario_problems(scenarios, config, mocks, chosen),
-        *preflight.detector_problems(config),
-    ]
+    problems = [*preflight.mock_problems(scenarios, mocks), *preflight.detector_problems(config)]
     problems += preflight.model_problems(scenarios, config, chosen, no_judge=resources.no_judge)
     if problems:
         raise AuthorError(*dict.fromkeys(problems))
     factories = _agents(used, resources)
-    pipeline_plan = Plan(
+    return Plan(
         samples=samples,
         agents=factories,
         make_user=lambda sample: _make_user(sample, resources),
@@ -180,7 +177,6 @@ def plan(
         unmocked=config.unmocked_tools,
         is_failure=(lambda items, stop: gates.sample_failed(items, stop, config)) if fail_fast else None,
     )
-    return Wired(pipeline_plan, chosen)
 
 
 def _agents(used: Mapping[str, AgentConfig], resources: Resources) -> dict[str, AgentFactory]:
@@ -194,11 +190,6 @@ def _agents(used: Mapping[str, AgentConfig], resources: Resources) -> dict[str, 
     if problems:
         raise AuthorError(*dict.fromkeys(problems))
     return factories
-
-
-class Wired(NamedTuple):
-    plan: Plan
-    metrics: judging.Metrics
 
 
 def _checks(config: Config, chosen: judging.Metrics, *, no_judge: bool) -> tuple[Scorer, ...]:

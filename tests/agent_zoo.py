@@ -6,18 +6,15 @@ import json
 import textwrap
 from typing import Any, NamedTuple
 
-import pytest
 from kit import Done, Project
 
 
 class Bad(NamedTuple):
-    """An agent's code (``agent`` is its name in it) and what must become of its sample. ``wrong`` is why
-    that is not so yet."""
+    """An agent's code (``agent`` is its name in it) and what must become of its sample."""
 
     code: str
     stop: str = "agent_error"
     says: str = ""
-    wrong: str = ""
 
 
 HEAD = """
@@ -59,16 +56,3 @@ def run_all(project: Project, codes: dict[str, str], *arguments: str) -> Zoo:
     (journal,) = (project.root / ".agenteval/runs").glob("*/events.jsonl")
     samples = {s["id"]: s["samples"][0] for s in project.results()["scenarios"]}
     return Zoo(done, samples, [json.loads(line) for line in journal.read_text("utf-8").splitlines()])
-
-
-def cases(table: dict[str, Bad]) -> list[Any]:
-    return [
-        pytest.param(
-            name,
-            bad,
-            marks=pytest.mark.xfail(raises=AssertionError, strict=True, reason=bad.wrong)
-            if bad.wrong
-            else (),
-        )
-        for name, bad in table.items()
-    ]

@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from agenteval.config import AgentConfig, Config
+from agenteval.decision import Decision, GateRow, SampleDecision, ScenarioDecision, Violation
 from agenteval.event import (
     Event,
     IssuesFound,
@@ -18,7 +19,6 @@ from agenteval.event import (
     Scored,
     TurnFinished,
 )
-from agenteval.decision import Decision, GateRow, SampleDecision, ScenarioDecision, Violation
 from agenteval.report import Report, SampleReport, fold
 from agenteval.scenario import CaseSpec, Category, SampleKey, Scenario
 from agenteval.score import (

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import pytest
-from agent_zoo import Bad, Zoo, cases, run_all
+from agent_zoo import Bad, Zoo, run_all
 from kit import Project, failed_checks
-
-OWN_ERROR = "a malformed reply of the agent is booked as agenteval's own error: infrastructure, exit 3"
 
 
 def calls_with(arguments: str) -> str:
@@ -23,7 +21,7 @@ BROKEN = {
     "exits": Bad("def agent(m): sys.exit(3)", says="SystemExit: 3"),
     "exits with nothing": Bad("def agent(m): sys.exit()", says="SystemExit"),
     "exits in async": Bad("async def agent(m): sys.exit(0)", says="SystemExit: 0"),
-    "group": Bad("def agent(m): raise ExceptionGroup('two', [ValueError('one')])", says="ExceptionGroup"),
+    "group": Bad("def agent(m): raise ExceptionGroup('two', [ValueError('one')])", says="ValueError: one"),
     "recursion": Bad("def agent(m): return agent(m)", says="RecursionError"),
     "memory": Bad("def agent(m): raise MemoryError", says="MemoryError"),
     "stop iteration": Bad("def agent(m): raise StopIteration", says="StopIteration"),
@@ -35,7 +33,6 @@ BROKEN = {
         def agent(m): raise Mute
         """,
         says="Mute",
-        wrong="an exception whose __str__ raises becomes agenteval's own error",
     ),
     "evil status": Bad(
         """
@@ -45,9 +42,11 @@ BROKEN = {
         def agent(m): raise Evil('x')
         """,
         says="Evil",
-        wrong="an exception whose status_code raises becomes agenteval's own error",
     ),
-    "status is a list": Bad("def agent(m): raise Status([503])", says="Status", wrong=OWN_ERROR),
+    "status is a list": Bad(
+        "def agent(m): raise Status([503])",
+        says="Status",
+    ),
     "status is text": Bad("def agent(m): raise Status('503')", says="Status"),
     "constructor raises": Bad(
         """
@@ -55,7 +54,7 @@ BROKEN = {
             def __init__(self): raise RuntimeError('not today')
             def __call__(self, m): return 'hi'
         """,
-        says="making the agent failed: RuntimeError: not today",
+        says="RuntimeError: not today (agents.py:",
     ),
     "constructor wants more": Bad(
         """
@@ -63,7 +62,7 @@ BROKEN = {
             def __init__(self, key): pass
             def __call__(self, m): return 'hi'
         """,
-        says="making the agent failed: TypeError",
+        says="TypeError: ",
     ),
     # what it takes
     "takes nothing": Bad("def agent(): return 'hi'", says="takes 0 positional arguments"),
@@ -84,26 +83,39 @@ BROKEN = {
     "content is bytes": Bad(
         "def agent(m): return {'content': b'hi'}",
         says="bytes",
-        wrong="bytes as content are read as a list of parts: an empty answer",
     ),
-    "calls are text": Bad("def agent(m): return {'tool_calls': 'abc'}", says="a tool call is str"),
-    "calls are a number": Bad("def agent(m): return {'tool_calls': 7}", says="tool", wrong=OWN_ERROR),
-    "calls are true": Bad("def agent(m): return {'tool_calls': True}", says="tool", wrong=OWN_ERROR),
+    "calls are text": Bad("def agent(m): return {'tool_calls': 'abc'}", says="tool_calls is str"),
+    "calls are a number": Bad(
+        "def agent(m): return {'tool_calls': 7}",
+        says="tool",
+    ),
+    "calls are true": Bad(
+        "def agent(m): return {'tool_calls': True}",
+        says="tool",
+    ),
     "call is a number": Bad("def agent(m): return {'tool_calls': [1]}", says="a tool call is int"),
     "call without a name": Bad("def agent(m): return {'tool_calls': [{'id': '1'}]}", says="without a name"),
-    "choices are a number": Bad("def agent(m): return {'choices': 5}", wrong=OWN_ERROR),
-    "choice without message": Bad("def agent(m): return {'choices': [{}]}", wrong=OWN_ERROR),
-    "reply with odd calls": Bad("def agent(m): return AgentReply(text='x', tool_calls=5)", wrong=OWN_ERROR),
-    "reply with no lists": Bad("def agent(m): return AgentReply(text='x', messages=5)", wrong=OWN_ERROR),
+    "choices are a number": Bad(
+        "def agent(m): return {'choices': 5}",
+    ),
+    "choice without message": Bad(
+        "def agent(m): return {'choices': [{}]}",
+    ),
+    "reply with odd calls": Bad(
+        "def agent(m): return AgentReply(text='x', tool_calls=5)",
+    ),
+    "reply with no lists": Bad(
+        "def agent(m): return AgentReply(text='x', messages=5)",
+    ),
     "usage is odd": Bad(
         "def agent(m): return {'content': 5, 'usage': {'input_tokens': 1, 'output_tokens': 1, 'calls': 'x'}}"
     ),
     # arguments of tool calls
     "endless calls": Bad(calls_with("'{}'"), "tool_loop", "more than 50 replies"),
     "unreadable calls": Bad(calls_with("'{bad'"), "tool_loop", "more than 50 replies"),
-    "nan": Bad(calls_with("{'x': float('nan')}"), wrong=OWN_ERROR),
-    "endless nesting": Bad("x = {}; x['x'] = x\n" + calls_with("x"), wrong=OWN_ERROR),
-    "odd keys": Bad(calls_with("{(1, 2): 3}"), wrong=OWN_ERROR),
+    "nan": Bad(calls_with("{'x': float('nan')}"), "tool_loop"),
+    "endless nesting": Bad("x = {}; x['x'] = x\n" + calls_with("x"), "tool_loop"),
+    "odd keys": Bad(calls_with("{(1, 2): 3}"), "tool_loop"),
     # calls through ctx
     "endless ctx": Bad(
         "def agent(m, ctx):\n    while True: ctx.call_tool_sync('t')", "tool_loop", "more than 1,000 calls"
@@ -133,12 +145,10 @@ BROKEN = {
             except asyncio.CancelledError: return 'at last'
         """,
         "agent_timeout",
-        wrong="an async agent that swallows its cancellation passes after its deadline",
     ),
     "blocks the event loop": Bad(
         "async def agent(m):\n    time.sleep(0.5)\n    return 'at last'",
         "agent_timeout",
-        wrong="timeout_s is not held where an async agent blocks the event loop",
     ),
 }
 
@@ -149,7 +159,6 @@ NOT_THE_AGENT = {
     **{f"status {s}": Bad(f"def agent(m): raise Status({s})") for s in (401, 403, 429, 502, 503, 504)},
     "refused, in a group": Bad(
         "def agent(m): raise ExceptionGroup('g', [ConnectionRefusedError('refused')])",
-        wrong="a refused connection inside an exception group counts against the agent",
     ),
 }
 STATUS_FAILS = {f"status {s}": Bad(f"def agent(m): raise Status({s})") for s in (400, 404, 422, 500)}
@@ -219,7 +228,7 @@ def zoo(tmp_path_factory: pytest.TempPathFactory) -> Zoo:
     return run_all(Project(tmp_path_factory.mktemp("zoo")), codes | EMPTY | FINE)
 
 
-@pytest.mark.parametrize(("name", "bad"), cases(BROKEN) + cases(STATUS_FAILS))
+@pytest.mark.parametrize(("name", "bad"), (BROKEN | STATUS_FAILS).items())
 def test_a_broken_agent_fails_its_sample(zoo: Zoo, name: str, bad: Bad) -> None:
     sample = zoo.samples[name]
     assert (sample["verdict"], sample["fault"], sample["stop"]) == ("failed", "agent", bad.stop)
@@ -228,7 +237,7 @@ def test_a_broken_agent_fails_its_sample(zoo: Zoo, name: str, bad: Bad) -> None:
     assert (0, "no_error") in failed_checks(sample) or (None, "no_error") in failed_checks(sample)
 
 
-@pytest.mark.parametrize(("name", "bad"), cases(NOT_THE_AGENT))
+@pytest.mark.parametrize(("name", "bad"), NOT_THE_AGENT.items())
 def test_a_network_or_provider_fault_is_not_the_agents(zoo: Zoo, name: str, bad: Bad) -> None:
     sample = zoo.samples[name]
     assert (sample["verdict"], sample["fault"]) == ("inconclusive", "infrastructure")

@@ -371,7 +371,6 @@ def test_no_secret_is_written_anywhere(project: Project) -> None:
     assert not [text for text in [done.all, *written] if "s3cr3t-of-the-test" in text]
 
 
-@pytest.mark.xfail(strict=True, reason="half a surrogate pair switches the journal off")
 def test_the_journal_outlives_half_a_character(project: Project) -> None:
     project.agent("def agent(messages):\n    return 'cut \\ud83d'\n")
     project.config("agent_concurrency: 1\n")
@@ -383,9 +382,6 @@ def test_the_journal_outlives_half_a_character(project: Project) -> None:
     assert kinds[-1] == "run_finished"
 
 
-@pytest.mark.xfail(
-    strict=True, reason="the run is paid for and told as passed (exit 0) before the path is tried"
-)
 def test_a_report_that_cannot_be_written_is_refused_before_anything_runs(project: Project) -> None:
     project.agent(AGENT)
     project.config()

@@ -131,8 +131,8 @@ def test_junit_is_xml_with_no_case_of_the_agents(hostile: Outputs) -> None:
 
 def test_markdown_holds_no_markup_of_the_agents(hostile: Outputs) -> None:
     for name in ("m.md", "summary.md"):
-        text = re.sub(r"(?ms)^(`{3,})[^\n]*\n.*?^\1$", "", hostile.text(name))  # without code blocks
-        assert not re.search(r"<script|</details>.*PWNED|(?<!\\)!\[|\]\(javascript|@everyone|^# PWNED", text)
+        text = re.sub(r"(?ms)^(`{3,})[^\n`]*\n.*?^\1$", "", hostile.text(name))  # without code blocks
+        assert not re.search(r"<script|</details>.*PWNED|(?<!\\)!\[|(?<!\\)\]\(|@everyone|^# PWNED", text)
         assert "http://evil" not in text
 
 
@@ -256,13 +256,13 @@ def test_masked_text_is_still_evidence(canary: Outputs) -> None:
 # ── odd outputs ──────────────────────────────────────────────────────────────────────────────────
 
 MANY = "cases:\n" + "".join(
-    f"  - {{id: 'größe-{i}', input: hi, expected_output_contains: ['✓']}}\n" for i in range(300)
+    f"  - {{id: 'größe-{i}', input: hi, expected_output_contains: ['✓']}}\n" for i in range(100)
 )
 
 
 @pytest.fixture
 def many(project: Project) -> Project:
-    """300 cases that pass, with names and answers beyond ASCII."""
+    """100 cases that pass, with names and answers beyond ASCII."""
     project.config()
     project.agent("agent = lambda m: 'Größe ✓ 漢字 🎉'")
     project.scenarios(MANY)
@@ -324,8 +324,8 @@ def test_two_runs_at_once_in_one_folder(many: Project) -> None:
     assert len(journals) == 2
     for journal in journals:
         lines = journal.read_text("utf-8").splitlines()
-        assert sum(json.loads(line)["type"] == "sample_finished" for line in lines) == 300
-    assert len(many.results()["scenarios"]) == 300
+        assert sum(json.loads(line)["type"] == "sample_finished" for line in lines) == 100
+    assert len(many.results()["scenarios"]) == 100
 
 
 NO_NETWORK = """

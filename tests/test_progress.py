@@ -12,7 +12,7 @@ import pytest
 
 from agenteval import progress
 from agenteval.config import Config
-from agenteval.event import Event, Notice, RunStarted, SampleFinished, SampleStarted, TurnFinished
+from agenteval.event import Event, Notice, RunStarted, SampleFinished, SampleStarted, Scored, TurnFinished
 from agenteval.progress import (
     Progress,
     Tally,
@@ -114,6 +114,25 @@ def test_tally_counts_what_it_is_told() -> None:
         tally.see(event)
     at = tally.snapshot()
     assert (at.total, at.finished, at.broken, at.turns, at.running) == (3, 2, 1, 2, 1)
+
+
+def test_a_sample_that_is_still_being_judged_counts_as_running() -> None:
+    clock = Clock()
+    tally = Tally(2, clock=clock)
+    tally.see(begin(key("a"), key("b")))
+    tally.see(SampleStarted(key=key("a")))
+    tally.see(TurnFinished(key=key("a"), index=0, turn=Turn(user="hi")))
+    tally.see(Scored(key=key("a"), turn=0, items=()))
+    assert heartbeat(tally.snapshot()).endswith("1 running, longest: a, turn 2, 0 s")
+    tally.see(Scored(key=key("a"), turn=None, items=()))
+    tally.see(Scored(key=key("a"), turn=0, items=()))
+    clock.now += 3
+    at = tally.snapshot()
+    assert (at.finished, at.running, at.longest[0].judging) == (0, 1, True)
+    assert heartbeat(at) == "0/2 samples, 1 turn, 3 s; 1 running, longest: a, judging, 3 s"
+    tally.see(SampleFinished(key=key("a"), stop=DONE))
+    tally.see(SampleStarted(key=key("a")))
+    assert not tally.snapshot().longest[0].judging
 
 
 def test_a_sample_that_was_cut_off_is_not_called_broken() -> None:

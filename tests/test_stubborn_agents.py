@@ -2,36 +2,33 @@
 
 from __future__ import annotations
 
-import textwrap
-from typing import Any
-
 import pytest
-from agent_zoo import HEAD, Bad, cases, run_all
+from agent_zoo import HEAD, Bad, run_all
 from kit import Project
 
 GOOD = "def agent(m): return 'hi'"
 
-ENDS_THE_RUN = "a BaseException in the agent's code ends the whole run, with a traceback and exit 1"
 OUTLIVED = {
-    "keyboard interrupt": Bad("def agent(m): raise KeyboardInterrupt", wrong=ENDS_THE_RUN),
+    "keyboard interrupt": Bad(
+        "def agent(m): raise KeyboardInterrupt",
+    ),
     "base exception": Bad(
-        "class Odd(BaseException): pass\ndef agent(m): raise Odd('odd')", says="Odd", wrong=ENDS_THE_RUN
+        "class Odd(BaseException): pass\ndef agent(m): raise Odd('odd')",
+        says="Odd",
     ),
     "base exception in async": Bad(
-        "class Odd(BaseException): pass\nasync def agent(m): raise Odd('odd')", says="Odd", wrong=ENDS_THE_RUN
+        "class Odd(BaseException): pass\nasync def agent(m): raise Odd('odd')",
+        says="Odd",
     ),
     "constructor exits": Bad(
         "class agent:\n    def __init__(self): sys.exit(0)\n    def __call__(self, m): return 'hi'",
         says="SystemExit",
-        wrong=ENDS_THE_RUN,
     ),
     "cancelled": Bad(
         "async def agent(m): raise asyncio.CancelledError",
-        wrong="CancelledError in the agent's code is told as 'the run was interrupted', inconclusive",
     ),
     "cancels itself": Bad(
         "async def agent(m):\n    asyncio.current_task().cancel()\n    await asyncio.sleep(9)",
-        wrong="an agent that cancels its task is told as 'the run was interrupted', inconclusive",
     ),
 }
 NEVER_ENDING = {
@@ -43,7 +40,6 @@ NEVER_ENDING = {
                 except BaseException: pass
         """,
         "agent_timeout",
-        wrong="an async agent that swallows its cancellation in a loop hangs the run for ever",
     ),
     "hangs, errors of tools caught": Bad(
         """
@@ -53,12 +49,10 @@ NEVER_ENDING = {
                 except Exception: pass
         """,
         "tool_loop",
-        wrong="after 1,000 calls ctx.call_tool raises without awaiting: the event loop is blocked for ever",
     ),
     "hangs in a thread of asyncio": Bad(
         "async def agent(m): await asyncio.to_thread(time.sleep, 600)",
         "agent_timeout",
-        wrong="the end of the run waits for asyncio.to_thread before it writes any report",
     ),
     "hangs in an executor": Bad(
         """
@@ -67,25 +61,15 @@ NEVER_ENDING = {
             with ThreadPoolExecutor() as pool: return pool.submit(time.sleep, 600).result()
         """,
         "agent_timeout",
-        wrong="the process does not end before the threads of the agent's ThreadPoolExecutor do",
     ),
     "hangs in its constructor": Bad(
         "class agent:\n    def __init__(self): time.sleep(600)\n    def __call__(self, m): return 'hi'",
         "agent_timeout",
-        wrong="a class is made on the event loop, without a timeout",
     ),
 }
 
 
-def _outlived() -> list[Any]:
-    # Those that hang are not run at all while they do: each would take the whole time limit.
-    return cases(OUTLIVED) + [
-        pytest.param(name, bad, marks=pytest.mark.xfail(run=False, reason=bad.wrong) if bad.wrong else ())
-        for name, bad in NEVER_ENDING.items()
-    ]
-
-
-@pytest.mark.parametrize(("name", "bad"), _outlived())
+@pytest.mark.parametrize(("name", "bad"), (OUTLIVED | NEVER_ENDING).items())
 def test_no_agent_ends_or_outlives_the_run(project: Project, name: str, bad: Bad) -> None:
     ran = run_all(project, {name: bad.code, "good": GOOD})
     assert ran.done.code == 1
@@ -95,25 +79,41 @@ def test_no_agent_ends_or_outlives_the_run(project: Project, name: str, bad: Bad
     assert bad.says in sample["turns"][-1]["error"]
 
 
-@pytest.mark.xfail(reason="SystemExit of a background task becomes agenteval's exit code: green, no report")
-def test_an_agent_cannot_choose_the_exit_code(project: Project) -> None:
-    code = """
-        async def agent(m):
-            async def leave(): sys.exit(0)
-            kept.append(asyncio.create_task(leave()))
-            await asyncio.sleep(0.05)
-            return ''
-    """
-    project.write("agents.py", HEAD + textwrap.dedent(code))
-    project.config(target="agents.py:agent")
-    project.scenarios("cases: [{id: x, input: hello, expected_output_contains: [never]}]")
-    assert project.run().code == 1
-    assert (project.root / "results.json").is_file()
+@pytest.mark.xfail(raises=AssertionError, reason="it ends the loop that all async agents are on")
+def test_a_background_task_that_exits_ends_no_other_sample(project: Project) -> None:
+    project.write(
+        "agents.py",
+        HEAD
+        + """
+async def agent(m, ctx):
+    async def leave(): sys.exit(0)
+    if ctx.scenario_id == 'leaves':
+        kept.append(asyncio.create_task(leave()))
+    await asyncio.sleep(0.05)
+    return 'hi'
+""",
+    )
+    project.write("agenteval.yaml", "metrics: []\nagent: {target: 'agents.py:agent', timeout_s: 3}\n")
+    project.scenarios("cases: [{id: leaves, input: hello}, {id: other, input: hello}]")
+    done = project.run()
+    assert {s["id"]: s["verdict"] for s in project.results()["scenarios"]}["other"] == "passed"
+    assert done.code in (0, 1)  # not what it said
+
+
+@pytest.mark.xfail(raises=AssertionError, reason="async agents that block wait for each other")
+def test_a_call_is_timed_from_when_it_begins(project: Project) -> None:
+    # A client that blocks, called in an async function: every call is short, all of them are not.
+    project.write("agent.py", "import time\nasync def agent(m):\n    time.sleep(0.15)\n    return 'hi'\n")
+    project.write("agenteval.yaml", "metrics: []\nagent: {target: 'agent.py:agent', timeout_s: 1}\n")
+    project.scenarios("cases: [{id: x, input: hello, epochs: 12}]")
+    project.run()
+    (scenario,) = project.results()["scenarios"]
+    assert [sample["verdict"] for sample in scenario["samples"]] == ["passed"] * 12
 
 
 UNSERIALIZABLE = {
     "half a surrogate pair": "def agent(m): return 'lone \\ud800 here'",
-    "half a pair in arguments": "def agent(m, ctx): return str(ctx.call_tool_sync('t', {'\\ud800': '\\udfff'}))",
+    "half a pair in arguments": "def agent(m, ctx): return str(ctx.call_tool_sync('t', {'\\ud800': 1}))",
     "half a pair in an error": "def agent(m): raise ValueError('\\ud800')",
     "an object in an unknown field": "def agent(m): return {'content': 'hi', 'more': object()}",
     "an endless unknown field": "def agent(m):\n    x = {'content': 'hi'}; x['x'] = x\n    return x",
@@ -121,9 +121,30 @@ UNSERIALIZABLE = {
 }
 
 
-@pytest.mark.xfail(raises=AssertionError, reason="what JSON cannot hold switches the journal off; exit stays")
 def test_no_agent_switches_the_journal_off(project: Project) -> None:
     ran = run_all(project, UNSERIALIZABLE | {"good": GOOD})
     assert "switched off" not in ran.done.err
     assert ran.journal[-1]["type"] == "run_finished"
     assert {e["key"]["scenario"] for e in ran.journal if e["type"] == "sample_finished"} == set(ran.samples)
+
+
+@pytest.mark.xfail(raises=AssertionError, reason="reports go to wherever the agent has changed to")
+def test_an_agent_does_not_move_the_reports(project: Project) -> None:
+    project.config()
+    project.agent("import os\ndef agent(m):\n    os.chdir('elsewhere')\n    return 'hi'\n")
+    project.scenarios("cases: [{id: x, input: hello}]")
+    (project.root / "elsewhere").mkdir()
+    assert project.run().code == 0
+    assert (project.root / "results.json").is_file()
+
+
+@pytest.mark.xfail(
+    raises=AssertionError, reason="with its stdout closed by the agent, a run that passed exits 1"
+)
+def test_an_agent_that_closes_stdout(project: Project) -> None:
+    project.config()
+    project.agent("import sys\ndef agent(m):\n    sys.stdout.close()\n    return 'hi'\n")
+    project.scenarios("cases: [{id: x, input: hello}]")
+    done = project.run()
+    assert project.results()["summary"]["verdict"] == "passed"
+    assert done.code != 1  # no gate has failed

@@ -23,6 +23,7 @@ def shown(told: Told, *, width: int = 100, color: bool = False, verbose: bool = 
 
 @pytest.mark.parametrize("width", WIDTHS)
 @pytest.mark.parametrize("color", [False, True])
+@pytest.mark.parametrize("verbose", [False, True])
 @pytest.mark.parametrize(
     "evil",
     [
@@ -38,8 +39,8 @@ def shown(told: Told, *, width: int = 100, color: bool = False, verbose: bool = 
         "",
     ],
 )
-def test_hostile_text(evil: str, color: bool, width: int) -> None:
-    text = shown(hostile(evil), width=width, color=color, verbose=True)
+def test_hostile_text(evil: str, color: bool, width: int, verbose: bool) -> None:
+    text = shown(hostile(evil), width=width, color=color, verbose=verbose)
     plain = re.sub(r"\x1b\[[0-9;]*m", "", text) if color else text
     assert not re.search(
         "[\x00-\x09\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\u2028\u2029\ud800-\udfff]", plain

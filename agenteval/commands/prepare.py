@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from agenteval import config_file, loading, selection, wiring
+from agenteval import config_file, judging, loading, preflight, selection, wiring
 from agenteval.config import Config
 from agenteval.judging import Metrics
 from agenteval.pipeline import Plan
@@ -55,9 +55,13 @@ def prepare(request: Request) -> Prepared:
         files = loading.find_under(request.paths, Path.cwd())
     else:
         files = loading.find_files(root, config.include, config.exclude)
-    scenarios = selection.select(loading.load(files, root=root), request.filters)
+    chosen = judging.metrics_of(config)
+    loaded_scenarios = loading.load(
+        files, root=root, check=lambda scenario: preflight.scenario_problems(scenario, config, chosen)
+    )
+    scenarios = selection.select(loaded_scenarios, request.filters)
     samples = selection.samples_of(scenarios, config, request.filters, epochs=request.epochs)
     agents = selection.agents_of(config, request.filters)
     resources = wiring.Resources(config, loaded.secrets, no_judge=request.no_judge)
-    wired = wiring.plan(samples, config, agents, resources, fail_fast=request.fail_fast)
-    return Prepared(config, loaded.public, resources, scenarios, samples, wired.plan, wired.metrics)
+    plan = wiring.plan(samples, config, agents, chosen, resources, fail_fast=request.fail_fast)
+    return Prepared(config, loaded.public, resources, scenarios, samples, plan, chosen)

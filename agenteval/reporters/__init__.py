@@ -6,6 +6,10 @@ goes through ``agenteval.safe_text`` on its way out.
 
 ``options``           what may be asked of any reporter
 ``failure_text``      what went wrong, where and how to see it again: shared by all formats
+``score_cells``       what judges said, as the cells of a table: shared by all formats
+``judge_text``        judges that broke, the simulated user, what was scripted: shared by all formats
+``issue_text``        issues, the worst first: shared by all formats
+``terminal``          for people at a screen
 ``results_json``      the machine-readable results, with a JSON Schema
 ``junit_xml``         for CI systems that list tests
 ``github_actions``    annotations, and the summary of a step

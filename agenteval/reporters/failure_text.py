@@ -262,10 +262,10 @@ def turn_words(turn: int | None) -> str:
     return f", turn {turn + 1}" if turn is not None else ""
 
 
-def because(reason: str, evidence: str) -> str:
+def because(reason: str, evidence: str, *, limit: int = _TEXT_LIMIT) -> str:
     """``: the reason — "the evidence"``; empty where neither was given."""
-    why = f": {one_line(reason, _TEXT_LIMIT)}" if reason.strip() else ""
-    return why + (f' — "{one_line(evidence, _TEXT_LIMIT)}"' if evidence.strip() else "")
+    why = f": {one_line(reason, limit)}" if reason.strip() else ""
+    return why + (f' — "{one_line(evidence, limit)}"' if evidence.strip() else "")
 
 
 def title(scenario: ScenarioReport, key: SampleKey | None, *, several_agents: bool) -> str:

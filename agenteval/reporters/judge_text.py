@@ -162,17 +162,12 @@ def is_simulated(turn: Turn) -> bool:
 
 
 def simulation_text(report: Report) -> str:
-    """``2 of 14 messages were refused; 1 sample was lost to it``; empty if no user was simulated."""
+    """``2 of 14 messages refused; 1 sample lost to it``; empty if no user was simulated."""
     told = simulation(report.samples)
     if not told.messages and not told.lost:
         return ""
-    of = f"{told.refused:,} of {counted(told.messages, 'message')}"
-    lost = f"; {_were(counted(told.lost, 'sample'))} lost to it" if told.lost else ""
-    return f"{of} {'was' if told.refused == 1 else 'were'} refused{lost}"
-
-
-def _were(count: str) -> str:
-    return f"{count} {'was' if count.startswith('1 ') else 'were'}"
+    lost = f"; {counted(told.lost, 'sample')} lost to it" if told.lost else ""
+    return f"{told.refused:,} of {counted(told.messages, 'message')} refused{lost}"
 
 
 # ── what no language model said ──────────────────────────────────────────────────────────────────

@@ -181,6 +181,11 @@ def score_text(score: Score) -> str:
     return f"{text}ˢ" if score.scripted else text
 
 
+def brief_score(score: Score) -> str:
+    """As ``score_text``, with ``ok`` for ``no failure``."""
+    return score_text(score.model_copy(update={"label": "ok"}) if score.label == "no failure" else score)
+
+
 def is_failure_free(score: Score) -> bool:
     """Whether it is a label that is no failure. A number is never one."""
     return score.value is None and (score.ok or (score.ok is None and score.label == "no failure"))
@@ -194,4 +199,4 @@ def is_low(score: Score, column: Column | None, bound: float | None) -> bool:
     low, high = column.spec.scale if column and column.spec else (1.0, 5.0)
     if column and column.is_rate:
         return score.value < 1
-    return score.value <= (low + high) / 2 or (bound is not None and score.value < bound)
+    return score.value < (low + high) / 2 or (bound is not None and score.value < bound)

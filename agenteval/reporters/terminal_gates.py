@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 from rich.console import RenderableType
 from rich.text import Text
@@ -47,7 +48,8 @@ _FIGURE_LIMIT = 16
 
 def gates(report: Report, decision: Decision, options: ReportOptions) -> Iterator[RenderableType]:
     """The rules that decided, broken ones first; then what was measured and decides nothing."""
-    rows = sorted(decision.gates, key=lambda row: list(Verdict).index(row.verdict), reverse=True)
+    told = decision.gates if options.verbose else _together(decision.gates)
+    rows = sorted(told, key=lambda row: list(Verdict).index(row.verdict), reverse=True)
     limit = len(rows) if options.verbose else MANY_GATES
     if rows:
         yield heading("What gated this run")
@@ -68,6 +70,27 @@ def gates(report: Report, decision: Decision, options: ReportOptions) -> Iterato
         yield Text()
 
 
+def _together(rows: Sequence[GateRow]) -> list[GateRow]:
+    """One rule that holds in several scenarios as one row, with the lowest value."""
+    groups: dict[tuple[object, ...], list[GateRow]] = {}
+    for number, row in enumerate(rows):
+        held = bool(row.scenario) and row.verdict is Verdict.PASSED and isinstance(row.value, float)
+        groups.setdefault((row.name, row.bound, row.where) if held else (number,), []).append(row)
+    return [
+        row for group in groups.values() for row in (group if len(group) < _SEVERAL else [_lowest(group)])
+    ]
+
+
+def _lowest(rows: Sequence[GateRow]) -> GateRow:
+    row = min(rows, key=lambda row: row.value if isinstance(row.value, float) else 0.0)
+    several = len({row.agent for row in rows}) > 1
+    noun = "result" if several else "scenario"
+    place = " · ".join([row.scenario, *([row.agent] if several else [])])
+    basis = f"the lowest of {plural(len(rows), noun)}, in {place}"
+    return replace(row, rests_on=basis, scenario="", agent="")
+
+
+_SEVERAL = 3
 _STATES = {
     Verdict.PASSED: "passed",
     Verdict.FAILED: "failed",

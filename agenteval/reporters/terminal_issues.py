@@ -12,7 +12,13 @@ from rich.text import Text
 from agenteval.decision import Decision
 from agenteval.report import Report
 from agenteval.reporters.issue_text import IssueText, extent_text, grouped_by, issues_text
-from agenteval.reporters.judge_text import BrokenJudge, broken_judges, refusals, simulation_text
+from agenteval.reporters.judge_text import (
+    BrokenJudge,
+    broken_judges,
+    is_scripted_model,
+    refusals,
+    simulation_text,
+)
 from agenteval.reporters.options import ReportOptions
 from agenteval.reporters.terminal_cells import free, heading, indented
 from agenteval.safe_text import one_line
@@ -73,12 +79,12 @@ def _lines(text: IssueText, options: ReportOptions, *, names_grouper: bool) -> I
         quoted = f" — {_quoted(text.evidence)}" if text.evidence and len(text.examples) == 1 else ""
         yield free(f"examples: {'; '.join(text.examples)}{quoted}", "dim")
         if text.evidence and not quoted:
-            yield free(_quoted(text.evidence), "dim")
+            yield free(f"e.g. {_quoted(text.evidence)}", "dim")
     remarks = list(text.remarks)
     if names_grouper:
         remarks.append(f"grouped by {grouped_by(text.issue)}")
-    if text.issue.scripted:
-        remarks.append("rests on scripted replies")
+    if text.issue.scripted and not is_scripted_model(text.issue.by):
+        remarks.append("scripted")
     if remarks:
         yield free("; ".join(remarks), "dim")
 

@@ -24,6 +24,7 @@ from agenteval.reporters.score_cells import (
     Column,
     Judged,
     bound_in,
+    brief_score,
     columns,
     cut_names,
     is_low,
@@ -44,6 +45,8 @@ _MARK = 3
 _LEAST_NAME = 12
 _COMFORTABLE_NAME = 24
 _MOST_PLACES = 12
+_BRIEF, _ALL = 160, 2000
+"""Characters of a reason, and of its evidence, without and with ``verbose``."""
 
 # ── the table ────────────────────────────────────────────────────────────────────────────────────
 
@@ -259,18 +262,17 @@ def _place_lines(
     told = {column.name: column for column in known}
     order = list(told)
     scores = sorted(place.scores, key=lambda score: order.index(score.metric))
-    parts = [f"{told[score.metric].short} {score_text(score)}" for score in scores if not verbose]
+    parts = [f"{told[score.metric].short} {brief_score(score)}" for score in scores if not verbose]
     broken = dict.fromkeys(one_line(failure.metric, 40) for failure in place.failures)
     parts += [f"{name}: the judge broke" for name in broken]
     yield from [free(" · ".join(parts))] if parts else []
     for score in scores:
         bound = bound_in(scenario, score.metric, report)
         if verbose or is_low(score, told[score.metric], bound):
-            yield _why(score)
+            yield _why(score, told[score.metric], verbose=verbose)
 
 
-def _why(score: Score) -> Text:
-    name = one_line(score.metric, 60)
-    return free(
-        f"{name} {score_text(score)}{because(score.reason, score.evidence) or ': no reason given'}", "dim"
-    )
+def _why(score: Score, column: Column, *, verbose: bool) -> Text:
+    name = one_line(score.metric, 60) if verbose else column.short
+    why = because(score.reason, score.evidence, limit=_ALL if verbose else _BRIEF)
+    return free(f"{name} {score_text(score)}{why or ': no reason given'}", "dim")
