@@ -3,8 +3,10 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Annotated, Any
 
 import typer
@@ -37,7 +39,9 @@ Category = Annotated[
     typer.Option("--category", metavar="NAME", help="capability, efficiency or robustness."),
 ]
 Agent = Annotated[str | None, typer.Option("--agent", metavar="NAME", help="Run with this named agent.")]
-Epochs = Annotated[int | None, typer.Option("--epochs", min=1, help="Conversations per scenario.")]
+Epochs = Annotated[
+    int | None, typer.Option("--epochs", min=1, max=10_000, help="Conversations per scenario.")
+]
 Verbose = Annotated[bool, typer.Option("--verbose", "-v", help="Transcripts of all conversations.")]
 
 
@@ -151,25 +155,38 @@ def _filters(
 
 def main() -> None:
     """The console script. Every error that is not a defect of ours becomes its message and exit code."""
-    for stream in (sys.stdout, sys.stderr):
-        if hasattr(stream, "reconfigure"):
-            stream.reconfigure(errors="replace")
+    _open_closed_streams()
     code = _guarded(lambda: app(standalone_mode=True)) or 0
     user_code = sys.modules.get("agenteval.user_code")
     if user_code and user_code.is_left_behind():
         _exit_without_waiting(code)
+    _flush()
     sys.exit(code)
+
+
+def _open_closed_streams() -> None:
+    """A stream that the shell closed (``2>&-``) is no reason to fail a run that passed."""
+    for name in ("stdout", "stderr"):
+        stream = getattr(sys, name)
+        if stream is None:
+            setattr(sys, name, open(os.devnull, "w", encoding="utf-8"))  # noqa: SIM115
+        elif hasattr(stream, "reconfigure"):
+            stream.reconfigure(errors="replace")
+
+
+def _flush() -> None:
+    for stream in (sys.stdout, sys.stderr):
+        with suppress(OSError, ValueError):
+            stream.flush()
 
 
 def _exit_without_waiting(code: int) -> None:
     """Python waits for threads at its end; one of the author's that hangs must not hold up the verdict.
     What is registered with ``atexit`` is still run."""
     import atexit
-    import os
 
     atexit._run_exitfuncs()
-    for stream in (sys.stdout, sys.stderr):
-        stream.flush()
+    _flush()
     os._exit(code)
 
 
@@ -179,7 +196,7 @@ def _guarded(command: Callable[[], Any]) -> int | None:
     except SystemExit as stop:
         return stop.code if isinstance(stop.code, int) else 1
     except KeyboardInterrupt:
-        sys.stderr.write("\ninterrupted\n")
+        _say("\ninterrupted")
         return 130
     except BrokenPipeError:
         # The reader of our output has gone (``| head``); Python would complain again at its exit.
@@ -197,13 +214,18 @@ def _tell(error: BaseException) -> int:
         error = error.exceptions[0]
     if isinstance(error, AgentevalError):
         for line in str(error).split("\n"):
-            sys.stderr.write(f"agenteval: {line}\n" if not line.startswith(" ") else f"{line}\n")
+            _say(line if line.startswith(" ") else f"agenteval: {line}")
         return error.exit_code
     import traceback
 
-    sys.stderr.write(f"agenteval: a defect of agenteval's own: {type(error).__name__}: {error}\n")
+    _say(f"agenteval: a defect of agenteval's own: {type(error).__name__}: {error}")
     if {"-v", "--verbose"} & set(sys.argv):
         traceback.print_exception(error)
     else:
-        sys.stderr.write("  (-v shows where; please report it)\n")
+        _say("  (-v shows where; please report it)")
     return 3
+
+
+def _say(text: str) -> None:
+    with suppress(OSError, ValueError):
+        sys.stderr.write(f"{text}\n")

@@ -7,7 +7,7 @@ from typing import Annotated, Any, ClassVar, Literal, TypeAlias
 
 from pydantic import BeforeValidator, Field, field_validator, model_validator
 
-from agenteval.scenario import Count, Number, Text, Texts, Thresholds
+from agenteval.scenario import MAX_EPOCHS, Count, Number, Text, Texts, Thresholds
 from agenteval.score import Severity
 from agenteval.value import Value
 
@@ -119,7 +119,7 @@ class Config(Value):
     agents: dict[str, AgentConfig] = {}
     compare: tuple[AgentConfig, ...] = ()
     models: ModelsConfig = ModelsConfig()
-    epochs: Annotated[Count, Field(ge=1)] | None = None
+    epochs: Annotated[Count, Field(ge=1, le=MAX_EPOCHS)] | None = None
     max_turns: Annotated[Count, Field(ge=1)] = 8
     concurrency: Annotated[Count, Field(ge=1)] = 20
     agent_concurrency: Annotated[Count, Field(ge=1)] | None = None

@@ -6,14 +6,12 @@ import asyncio
 from dataclasses import dataclass
 from typing import Any
 
-import anyio
-
 from agenteval.chat import jsonable
 from agenteval.errors import AuthorError, Place, Problem, ToolError, place_of
 from agenteval.scenario import Sample, SampleKey, Scenario
 from agenteval.tools import FunctionCall, error_result
 from agenteval.trajectory import ToolResult
-from agenteval.user_code import call, describe, load, positional_parameters
+from agenteval.user_code import DeadlineError, call, describe, load, positional_parameters
 
 
 @dataclass(frozen=True)
@@ -51,16 +49,14 @@ class MockFunctions:
         context = ToolContext(wanted.call_index, turn, sample.key, sample.seed)
         arguments = (wanted.args, context)[: max(1, positional_parameters(function))]
         try:
-            with anyio.fail_after(self._timeout_s) as deadline:
-                return ToolResult(value=jsonable(await call(function, *arguments)))
+            return ToolResult(value=jsonable(await call(function, *arguments, timeout_s=self._timeout_s)))
         except ToolError as error:
             return error_result(str(error))
+        except asyncio.CancelledError:
+            raise
         except BaseException as error:
-            if isinstance(error, asyncio.CancelledError):
-                raise
-            if isinstance(error, TimeoutError) and deadline.cancelled_caught:
+            what = f"the mock of '{wanted.tool}' raised {describe(error)}"
+            if isinstance(error, DeadlineError):
                 what = f"the mock of '{wanted.tool}' did not return within {self._timeout_s:g} s"
-            else:
-                what = f"the mock of '{wanted.tool}' raised {describe(error)}"
             remedy = "to give the agent an error result, raise agenteval.ToolError"
             raise AuthorError(Problem(what, remedy, place)) from error

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from base64 import b64encode
+from base64 import b64encode, urlsafe_b64encode
 from collections.abc import Callable, Iterable
 from json import dumps
-from urllib.parse import quote
+from urllib.parse import quote, quote_plus
 
 from agenteval.event import Event
 from agenteval.journal import from_json, to_json
@@ -15,11 +15,16 @@ MASK = "***"
 
 
 def forms_of(secrets: Iterable[str]) -> tuple[str, ...]:
-    """Each secret as it may stand in a text, longest first, so that no form cuts another."""
+    """Each secret as it may stand in a text, longest first, so that no form cuts another: as it is, in a
+    URL, in base64; and each of these as it stands in JSON, once and twice."""
     forms: set[str] = set()
     for secret in secrets:
-        plain = {secret, quote(secret, safe=""), b64encode(secret.encode()).decode()}
-        forms |= plain | {dumps(form, ensure_ascii=False)[1:-1] for form in plain}
+        raw = secret.encode()
+        forms |= {secret, quote(secret, safe=""), quote(secret), quote_plus(secret)}
+        for encoded in (b64encode(raw).decode(), urlsafe_b64encode(raw).decode()):
+            forms |= {encoded, encoded.rstrip("=")}
+    for _ in range(2):
+        forms |= {dumps(form, ensure_ascii=ascii)[1:-1] for form in forms for ascii in (False, True)}
     return tuple(sorted((form for form in forms if len(form) >= 6), key=len, reverse=True))
 
 

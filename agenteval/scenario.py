@@ -56,6 +56,10 @@ Count: TypeAlias = Annotated[int, BeforeValidator(_number)]
 Number: TypeAlias = Annotated[float, BeforeValidator(_number), Field(allow_inf_nan=False)]
 
 
+MAX_EPOCHS = 10_000
+"""Conversations per scenario: more is a slip of the finger."""
+
+
 class Category(StrEnum):
     """The dimension whose table a scenario is in."""
 
@@ -305,7 +309,7 @@ class ScenarioFields(Value):
     beliefs: Texts = ()
     tools: dict[str, Tool] = {}
     expect: Expectation = Expectation()
-    epochs: Annotated[Count, Field(ge=1)] | None = None
+    epochs: Annotated[Count, Field(ge=1, le=MAX_EPOCHS)] | None = None
     max_turns: Annotated[Count, Field(ge=1)] | None = None
     thresholds: Thresholds = {}
     checks: Literal["none"] | None = None

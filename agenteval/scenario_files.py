@@ -117,7 +117,8 @@ def _below(folder: Path) -> list[Path]:
 
 
 def _walk(folder: Path) -> Iterator[Path]:
-    """All regular files below ``folder``. A folder reached twice, as by a looping link, counts once."""
+    """All regular files below ``folder``, and links that lead nowhere: the loader says so, for a suite
+    must not shrink unnoticed. A folder reached twice, as by a looping link, counts once."""
     seen: set[str] = set()
     for here, folders, files in os.walk(folder, followlinks=True):
         real = os.path.realpath(here)
@@ -126,9 +127,8 @@ def _walk(folder: Path) -> Iterator[Path]:
             continue
         seen.add(real)
         folders[:] = sorted(name for name in folders if not _is_skipped(Path(here, name)))
-        yield from (
-            path for name in files if not name.startswith(".") if (path := Path(here, name)).is_file()
-        )
+        paths = (Path(here, name) for name in files if not name.startswith("."))
+        yield from (path for path in paths if path.is_file() or not path.exists())
 
 
 def _is_skipped(folder: Path) -> bool:

@@ -4,16 +4,19 @@ calling it without letting it hold up the run."""
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import contextvars
 import inspect
+import math
 import sys
 import threading
+import time
 import traceback
 from collections.abc import Callable
 from functools import cache
 from pathlib import Path
 from types import ModuleType
-from typing import Any
+from typing import Any, NamedTuple
 
 from agenteval.errors import AuthorError, Place, Problem, did_you_mean
 
@@ -134,22 +137,39 @@ class CancelledUserCodeError(RuntimeError):
     """The author's code was cancelled, or said so, and not by us."""
 
 
-async def call(function: Callable[..., Any], *args: Any) -> Any:
+class DeadlineError(TimeoutError):
+    """The author's code took longer than it may. Told apart from a ``TimeoutError`` of its own."""
+
+
+class Timed(NamedTuple):
+    """What a call returned, and how long the author's code ran (waiting for its turn excluded)."""
+
+    value: Any
+    elapsed_s: float
+
+
+async def call(function: Callable[..., Any], *args: Any, timeout_s: float = math.inf) -> Any:
+    """``timed_call``, without the time."""
+    return (await timed_call(function, *args, timeout_s=timeout_s)).value
+
+
+async def timed_call(function: Callable[..., Any], *args: Any, timeout_s: float = math.inf) -> Timed:
     """Call ``function`` away from agenteval's own event loop, so that no code of the author's can hold
     it up: async code on a loop of its own in a daemon thread, all other in a daemon thread each.
 
-    When the caller is cancelled (a deadline passed), async code is cancelled too; nobody waits for it,
-    nor for a thread: neither can be forced to end. Raises what ``function`` raises.
+    The deadline runs from the moment when the code does. After it (or when the caller is cancelled) async
+    code is cancelled; nobody waits for it, nor for a thread: neither can be forced to end. Raises
+    ``DeadlineError``, and what ``function`` raises.
     """
-    result = await (_on_loop(function, args) if is_async(function) else _in_thread(function, args))
-    if inspect.isawaitable(result):
-        awaitable = result
+    first = await (_on_loop if is_async(function) else _in_thread)(function, args, timeout_s)
+    if not inspect.isawaitable(first.value):
+        return first
 
-        async def wait() -> Any:
-            return await awaitable
+    async def wait() -> Any:
+        return await first.value
 
-        return await _on_loop(wait, ())
-    return result
+    second = await _on_loop(wait, (), timeout_s - first.elapsed_s)
+    return Timed(second.value, first.elapsed_s + second.elapsed_s)
 
 
 class _Outcome:
@@ -157,69 +177,114 @@ class _Outcome:
 
     def __init__(self) -> None:
         self._loop = asyncio.get_running_loop()
+        self.has_begun = asyncio.Event()
         self._done = asyncio.Event()
         self._value: Any = None
         self._error: BaseException | None = None
+        self._began = self._ended = 0.0
+
+    def begin(self) -> None:
+        self._began = time.perf_counter()
+        self._tell(self.has_begun)
 
     def put(self, value: Any, error: BaseException | None = None) -> None:
+        self._ended = time.perf_counter()
         self._value, self._error = value, error
+        self._tell(self._done)
+
+    def _tell(self, event: asyncio.Event) -> None:
         try:
-            self._loop.call_soon_threadsafe(self._done.set)
+            self._loop.call_soon_threadsafe(event.set)
         except RuntimeError:  # the run has ended meanwhile and nobody waits
             return
 
-    async def get(self) -> Any:
+    async def get(self, timeout_s: float) -> Timed:
         global _left_behind
         try:
-            await self._done.wait()
-        except asyncio.CancelledError:
+            await asyncio.wait_for(self._done.wait(), None if timeout_s == math.inf else max(timeout_s, 0))
+        except (TimeoutError, asyncio.CancelledError) as error:
             _left_behind = True
+            if isinstance(error, TimeoutError):
+                raise DeadlineError from None
             raise
         if isinstance(self._error, asyncio.CancelledError):
             raise CancelledUserCodeError("its code was cancelled") from self._error
         if self._error is not None:
             raise self._error
-        return self._value
+        elapsed = self._ended - self._began
+        if elapsed > timeout_s:
+            raise DeadlineError
+        return Timed(self._value, elapsed)
 
 
-async def _in_thread(function: Callable[..., Any], args: tuple[Any, ...]) -> Any:
+async def _in_thread(function: Callable[..., Any], args: tuple[Any, ...], timeout_s: float) -> Timed:
     outcome = _Outcome()
     context = contextvars.copy_context()
 
     def work() -> None:
+        outcome.begin()
         try:
             outcome.put(context.run(function, *args))
         except BaseException as error:
             outcome.put(None, error)
 
     threading.Thread(target=work, daemon=True, name="agenteval-user-code").start()
-    return await outcome.get()
+    return await outcome.get(timeout_s)
 
 
-async def _on_loop(function: Callable[..., Any], args: tuple[Any, ...]) -> Any:
-    outcome = _Outcome()
-    loop = _user_loop()
-    tasks: list[asyncio.Task[None]] = []
+async def _on_loop(function: Callable[..., Any], args: tuple[Any, ...], timeout_s: float) -> Timed:
+    while True:
+        running = _Running(function, args)
+        if await running.has_begun():
+            return await running.result(timeout_s)
 
-    async def work() -> None:
+
+class _Running:
+    """One async call on the author's loop."""
+
+    def __init__(self, function: Callable[..., Any], args: tuple[Any, ...]) -> None:
+        self._outcome = _Outcome()
+        self._loop = _user_loop()
+        self._task: asyncio.Task[None] | None = None
+        self._is_unwanted = False
+        self._loop.call_soon_threadsafe(self._start, function, args, context=contextvars.copy_context())
+
+    def _start(self, function: Callable[..., Any], args: tuple[Any, ...]) -> None:
+        if not self._is_unwanted:
+            self._outcome.begin()
+            self._task = self._loop.create_task(self._work(function, args))
+
+    async def _work(self, function: Callable[..., Any], args: tuple[Any, ...]) -> None:
         try:
-            outcome.put(await function(*args))
+            self._outcome.put(await function(*args))
         except BaseException as error:
-            outcome.put(None, error)
+            self._outcome.put(None, error)
 
-    def start() -> None:
-        tasks.append(loop.create_task(work()))
+    async def has_begun(self) -> bool:
+        """Waits for the call's turn. False: its loop was given up before; try another."""
+        try:
+            while not self._outcome.has_begun.is_set():
+                if self._loop is not _user_loop():
+                    self._is_unwanted = True
+                    return False
+                with contextlib.suppress(TimeoutError):
+                    await asyncio.wait_for(self._outcome.has_begun.wait(), 0.2)
+        except asyncio.CancelledError:
+            self._cancel()
+            raise
+        return True
 
-    def cancel() -> None:
-        for task in tasks:
-            task.cancel()
+    async def result(self, timeout_s: float) -> Timed:
+        try:
+            return await self._outcome.get(timeout_s)
+        except (DeadlineError, asyncio.CancelledError):
+            self._cancel()
+            await _give_up_if_blocked(self._loop)
+            raise
 
-    loop.call_soon_threadsafe(start, context=contextvars.copy_context())
-    try:
-        return await outcome.get()
-    except asyncio.CancelledError:
-        loop.call_soon_threadsafe(cancel)
-        raise
+    def _cancel(self) -> None:
+        self._is_unwanted = True
+        self._loop.call_soon_threadsafe(lambda: self._task and self._task.cancel())
 
 
 @cache
@@ -227,8 +292,30 @@ def _user_loop() -> asyncio.AbstractEventLoop:
     """One loop for all async code of the author's, as in a program of its own: clients that an agent
     keeps in its module are bound to the loop that they were first used on."""
     loop = asyncio.new_event_loop()
-    threading.Thread(target=loop.run_forever, daemon=True, name="agenteval-user-loop").start()
+    threading.Thread(target=_keep_running, args=(loop,), daemon=True, name="agenteval-user-loop").start()
     return loop
+
+
+def _keep_running(loop: asyncio.AbstractEventLoop) -> None:
+    """A ``sys.exit`` in a background task, or ``loop.stop()``, must not end the other conversations."""
+    while not loop.is_closed():
+        try:
+            loop.run_forever()
+        except BaseException:
+            continue
+
+
+async def _give_up_if_blocked(loop: asyncio.AbstractEventLoop) -> None:
+    """After a deadline: if the loop does not answer, some code blocks it. What waits for its turn there
+    goes to a new one."""
+    answered = asyncio.Event()
+    own = asyncio.get_running_loop()
+    loop.call_soon_threadsafe(own.call_soon_threadsafe, answered.set)
+    try:
+        await asyncio.wait_for(answered.wait(), 0.2)
+    except TimeoutError:
+        if _user_loop() is loop:
+            _user_loop.cache_clear()
 
 
 _left_behind = False

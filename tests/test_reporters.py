@@ -12,8 +12,8 @@ import report_samples as samples
 from lxml import etree
 
 from agenteval import gates
-from agenteval.event import Notice
 from agenteval.decision import GateRow, SampleDecision, ScenarioDecision, Violation
+from agenteval.event import Notice
 from agenteval.report import fold
 from agenteval.reporters import github_actions, junit_xml, markdown, results_json
 from agenteval.reporters.failure_text import failures, transcript

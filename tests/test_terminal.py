@@ -19,8 +19,8 @@ from report_samples import (
     weather_call,
 )
 
-from agenteval.event import Event, Notice, RunFinished
 from agenteval.decision import Decision, GateRow, SampleDecision, ScenarioDecision
+from agenteval.event import Event, Notice, RunFinished
 from agenteval.report import Report, fold
 from agenteval.reporters.options import ReportOptions
 from agenteval.reporters.terminal import render

@@ -6,15 +6,13 @@ import asyncio
 import socket
 import ssl
 import threading
-import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future
 from contextlib import contextmanager
 from copy import deepcopy
+from dataclasses import replace
 from inspect import isclass
 from typing import Any
-
-import anyio
 
 from agenteval import chat
 from agenteval.errors import (
@@ -28,7 +26,7 @@ from agenteval.errors import (
 from agenteval.protocols import AgentReply, TurnTools
 from agenteval.scenario import Sample
 from agenteval.trajectory import Message, ToolResult
-from agenteval.user_code import call, describe, is_async, positional_parameters
+from agenteval.user_code import DeadlineError, describe, is_async, positional_parameters, timed_call
 
 _INFRASTRUCTURE_STATUS = {401, 403, 407, 429, 502, 503, 504, 529}
 
@@ -98,7 +96,7 @@ class PythonAgents:
         if not callable(target):
             what = f"the agent is a {type(target).__name__}; expected a function or a class"
             raise AuthorError(Problem(what, "", place))
-        if isclass(target) and not callable(getattr(target, "__call__", None)):  # noqa: B004
+        if isclass(target) and not any("__call__" in vars(cls) for cls in target.__mro__):
             raise AuthorError(Problem(f"the agent class {target.__name__} has no __call__", "", place))
         self._target = target
         self._timeout_s = timeout_s
@@ -122,24 +120,17 @@ class PythonAgent:
 
     async def reply(self, messages: list[Message], tools: TurnTools) -> AgentReply:
         context = AgentContext(self._sample, tools, asyncio.get_running_loop())
-        started = time.monotonic()
         try:
-            with anyio.fail_after(self._timeout_s) as deadline:
-                value = await call(self._entry(), messages, context)
-        except AgentevalError:
+            value, elapsed_s = await timed_call(self._entry(), messages, context, timeout_s=self._timeout_s)
+        except (AgentevalError, asyncio.CancelledError):
             raise
+        except DeadlineError:
+            what = f"no answer within {self._timeout_s:g} s"
+            raise AgentError(what, kind="timeout") from None
         except BaseException as error:
-            if isinstance(error, TimeoutError) and deadline.cancelled_caught:
-                raise self._too_late() from None
-            if isinstance(error, asyncio.CancelledError):
-                raise
             raise whose_fault(error) from error
-        if time.monotonic() - started > self._timeout_s:
-            raise self._too_late()
-        return read_reply(value)
-
-    def _too_late(self) -> AgentError:
-        return AgentError(f"no answer within {self._timeout_s:g} s", kind="timeout")
+        reply = read_reply(value)
+        return reply if reply.latency_ms is not None else replace(reply, latency_ms=elapsed_s * 1000)
 
     def _entry(self) -> Callable[..., Any]:
         """The agent as a function of messages and context, async as the agent is."""
@@ -228,7 +219,7 @@ def _read_agent_reply(reply: AgentReply) -> AgentReply:
         inner.tool_calls or chat.calls_of(reply.tool_calls),
         inner.messages or [chat.as_message(message) for message in listed],
         reply.usage if reply.usage is not None else inner.usage,
-        latency_ms=reply.latency_ms,
+        latency_ms=reply.latency_ms if isinstance(reply.latency_ms, int | float) else None,
         extra=reply.extra,
     )
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 import asyncio
 import os
 import signal
-import sys
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from types import FrameType
 
+from agenteval.commands.output import say
 from agenteval.pipeline import Control
 
 GRACE_S = 5.0
@@ -41,7 +41,7 @@ def interruptible(control: Control) -> Iterator[None]:
         if times >= 3:
             os._exit(130)
         if times == 1:
-            _tell("interrupted: finishing what runs (again to stop at once)")
+            say("\ninterrupted: finishing what runs (again to stop at once)")
         loop.call_soon_threadsafe(stop if times == 1 else cancel)
 
     names = [signal.SIGINT, signal.SIGTERM]
@@ -51,8 +51,3 @@ def interruptible(control: Control) -> Iterator[None]:
     finally:
         for name, handler in before.items():
             signal.signal(name, handler)
-
-
-def _tell(text: str) -> None:
-    sys.stderr.write(f"\n{text}\n")
-    sys.stderr.flush()

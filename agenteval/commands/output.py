@@ -7,7 +7,9 @@ import shutil
 import sys
 import tempfile
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from pathlib import Path
+from typing import TypeAlias
 
 from agenteval import wiring
 from agenteval.config import Config, ReporterChoice, parse_reporter
@@ -28,36 +30,49 @@ def chosen_reporters(texts: Iterable[str]) -> tuple[ReporterChoice, ...]:
     return choices
 
 
-def check_targets(config: Config, asked: Sequence[ReporterChoice]) -> None:
-    """Refuse a path that no report can be written to before a run is paid for."""
+Target: TypeAlias = tuple[ReporterChoice, Path | None]
+"""A reporter and its file; ``None``: the screen, or a file that it chooses in the run's folder."""
+
+
+def targets_of(config: Config, asked: Sequence[ReporterChoice]) -> tuple[Target, ...]:
+    """Each reporter once, with its file: paths of the configuration start at its folder, those of the
+    command line at the working directory. Found before the run, since an agent may change directory.
+    Raises ``AuthorError`` for a path that no report can be written to, before a run is paid for."""
+    here = [(choice, Path(config.root)) for choice in config.reporters]
+    here += [(choice, Path.cwd()) for choice in asked]
+    targets = [
+        (choice, base / choice.path if choice.path and choice.path != "-" else None) for choice, base in here
+    ]
     problems = []
-    for choice, base in _targets(config, asked):
-        if choice.path and choice.path != "-":
-            path = base / choice.path
-            above = next(folder for folder in path.parents if folder.exists())
-            if path.is_dir():
-                problems.append(
-                    Problem(f"the {choice.name} report cannot be written: {choice.path} is a folder")
-                )
-            elif not above.is_dir() or not os.access(above, os.W_OK):
-                what = f"the {choice.name} report cannot be written to {choice.path}: {above} is "
-                what += "not writable" if above.is_dir() else "a file"
-                problems.append(Problem(what))
+    for choice, path in targets:
+        try:
+            problems += _unwritable(choice, path) if path else []
+        except OSError as error:
+            what = f"the {choice.name} report cannot be written: {error.strerror}"
+            problems.append(Problem(what))
     if problems:
         raise AuthorError(*problems)
+    return tuple(dict.fromkeys(targets))
 
 
-def _targets(config: Config, asked: Sequence[ReporterChoice]) -> list[tuple[ReporterChoice, Path]]:
-    """Each reporter with the folder where its path starts; the same one once."""
-    here = [(choice, Path(config.root)) for choice in config.reporters]
-    return list(dict.fromkeys([*here, *((choice, Path.cwd()) for choice in asked)]))
+def _unwritable(choice: ReporterChoice, path: Path) -> list[Problem]:
+    if path.is_dir():
+        return [Problem(f"the {choice.name} report cannot be written: {choice.path} is a folder")]
+    above = next(folder for folder in path.parents if folder.exists())
+    if above.is_dir() and os.access(above, os.W_OK) and len(os.fsencode(path.name)) <= 255:
+        return []
+    why = "its name is too long"
+    if not above.is_dir():
+        why = f"{above} is a file"
+    elif not os.access(above, os.W_OK):
+        why = f"{above} is not writable"
+    return [Problem(f"the {choice.name} report cannot be written to {str(choice.path)[:80]}: {why}")]
 
 
 def write_reports(
     report: Report,
     decision: Decision,
-    config: Config,
-    asked: Sequence[ReporterChoice],
+    targets: Sequence[Target],
     *,
     folder: Path,
     verbose: bool,
@@ -65,19 +80,17 @@ def write_reports(
     """Write every report; those of files first, so that the verdict is the last thing on the screen.
     False if one could not be written (told on stderr)."""
     ok = True
-    for choice, base in sorted(_targets(config, asked), key=lambda pair: pair[0].name == "terminal"):
+    for choice, path in sorted(targets, key=lambda target: target[0].name == "terminal"):
         try:
-            _write(choice, base, report, decision, folder=folder, verbose=verbose)
+            _write((choice, path), report, decision, folder=folder, verbose=verbose)
         except OSError as error:
             ok = False
-            target = choice.path or choice.name
-            sys.stderr.write(f"agenteval: cannot write the {choice.name} report to {target}: {error}\n")
+            say(f"agenteval: cannot write the {choice.name} report to {path or 'stdout'}: {error}")
     return ok
 
 
-def _write(
-    choice: ReporterChoice, base: Path, report: Report, decision: Decision, *, folder: Path, verbose: bool
-) -> None:
+def _write(target: Target, report: Report, decision: Decision, *, folder: Path, verbose: bool) -> None:
+    choice, path = target
     options = _options(choice, folder=folder, verbose=verbose)
     text = wiring.reporter(choice.name)(report, decision, options)
     if choice.name == "github":
@@ -85,9 +98,16 @@ def _write(
     if choice.path == "-" or (choice.path is None and choice.name not in _FILES):
         _print(text)
         return
-    path = base / choice.path if choice.path else folder / _FILES[choice.name]
+    path = path or folder / _FILES[choice.name]
     _replace(path, text)
-    sys.stderr.write(f"{choice.name} report: {_shown(path)}\n")
+    say(f"{choice.name} report: {_shown(path)}")
+
+
+def say(text: str) -> None:
+    """A line on stderr, if there is one: it may be closed, by the shell or by an agent."""
+    with suppress(OSError, ValueError, AttributeError):
+        sys.stderr.write(f"{text}\n")
+        sys.stderr.flush()
 
 
 def _options(choice: ReporterChoice, *, folder: Path, verbose: bool) -> ReportOptions:
@@ -123,10 +143,13 @@ def _print(text: str) -> None:
 
 
 def _replace(path: Path, text: str) -> None:
-    """Write to a file beside and move it there: a reader never meets half a report."""
+    """Write to a file beside and move it there: a reader never meets half a report. What is no file (a
+    device, a pipe) is written into."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    if path.is_dir():
-        raise IsADirectoryError(f"{path} is a folder")
+    if path.exists() and not path.is_file():
+        with path.open("w", encoding="utf-8", newline="\n", errors="replace") as there:
+            there.write(text)
+        return
     handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
     try:
         with os.fdopen(handle, "w", encoding="utf-8", newline="\n", errors="replace") as file:

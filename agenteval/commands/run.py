@@ -15,9 +15,9 @@ import anyio
 
 from agenteval import __version__, gates, judging, pipeline, report
 from agenteval.commands.interrupt import interruptible
-from agenteval.commands.output import check_targets, write_reports
+from agenteval.commands.output import targets_of, write_reports
 from agenteval.commands.prepare import Prepared, Request, prepare
-from agenteval.config import Config, ReporterChoice
+from agenteval.config import ReporterChoice
 from agenteval.decision import Decision
 from agenteval.errors import AuthorError, Problem
 from agenteval.event import Event, IssuesFound, Notice, RunFinished, RunStarted
@@ -35,14 +35,14 @@ from agenteval.score import ScoreFailure
 def run(request: Request, *, reports: Sequence[ReporterChoice] = (), verbose: bool = False) -> int:
     """Returns the exit code. What the author's code prints goes to stderr: stdout is for results."""
     with redirect_stdout(sys.stderr):
-        finished, decision, config, folder = _run(request, reports)
-    written = write_reports(finished, decision, config, reports, folder=folder, verbose=verbose)
+        prepared = prepare(request)
+        targets = targets_of(prepared.config, reports)
+        finished, decision, folder = _run(prepared)
+    written = write_reports(finished, decision, targets, folder=folder, verbose=verbose)
     return decision.exit_code if written or decision.exit_code else 3
 
 
-def _run(request: Request, reports: Sequence[ReporterChoice]) -> tuple[Report, Decision, Config, Path]:
-    prepared = prepare(request)
-    check_targets(prepared.config, reports)
+def _run(prepared: Prepared) -> tuple[Report, Decision, Path]:
     folder = _new_folder(Path(prepared.config.root))
     events: list[Event] = []
     with ExitStack() as stack:
@@ -51,7 +51,7 @@ def _run(request: Request, reports: Sequence[ReporterChoice]) -> tuple[Report, D
         emit = redacting(Fan([events.append, journal, progress]), prepared.resources.secrets)
         _execute(prepared, folder.name, emit, events)
     finished = report.fold(events)
-    return finished, gates.decide(finished), prepared.config, folder
+    return finished, gates.decide(finished), folder
 
 
 class Fan:
