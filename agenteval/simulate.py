@@ -119,15 +119,18 @@ class _OpenTurn:
         self._world = world
         self._steps: list[Step] = []
         self._rounds = _Rounds(world, index)
-        self._started = time.perf_counter()
+        self._spent_ms = 0.0
+        self._asked: float | None = None  # since when the agent thinks
 
     def close(self, error: str | None = None) -> Turn:
         self._steps += self._rounds.take()
         self._rounds.closed = True
+        if self._asked is not None:
+            self._spent_ms += (time.perf_counter() - self._asked) * 1000
         return Turn(
             user=self._user,
             steps=tuple(self._steps),
-            latency_ms=(time.perf_counter() - self._started) * 1000,
+            latency_ms=self._spent_ms,
             error=error,
             script=self._move.script,
             user_model=self._move.model,
@@ -139,10 +142,14 @@ class _OpenTurn:
         for _ in range(MAX_TOOL_REPLIES + 1):
             messages = chat.messages_of((*before, Turn(user=self._user, steps=tuple(self._steps))))
             tools = TurnTools(self._index, self._world.schemas, self._rounds.call)
-            asked = time.perf_counter()
+            self._asked = time.perf_counter()
             reply = await self._rounds.while_thinking(agent.reply(messages, tools))
-            latency = reply.latency_ms
-            self._take(reply, (time.perf_counter() - asked) * 1000 if latency is None else latency)
+            latency_ms = reply.latency_ms
+            if latency_ms is None:
+                latency_ms = (time.perf_counter() - self._asked) * 1000
+            self._spent_ms += latency_ms
+            self._asked = None
+            self._take(reply, latency_ms)
             if not await self._answer_calls():
                 return self.close()
         raise AgentError(
@@ -179,7 +186,9 @@ class _OpenTurn:
                 calls[index] = calls[index].model_copy(update={"observed": True})
                 continue
             answered = True
+            began = time.perf_counter()
             result = await self._world.resolve(calls[index], self._index)
+            self._spent_ms += (time.perf_counter() - began) * 1000
             calls[index] = calls[index].model_copy(update={"result": result, "observed": False})
             self._steps[-1] = step.model_copy(update={"tool_calls": tuple(calls)})
         self._steps[-1] = step.model_copy(update={"tool_calls": tuple(calls)})

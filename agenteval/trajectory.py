@@ -90,11 +90,11 @@ class Step(Value):
 class Turn(Value):
     """One user message and all that the agent did until its final text.
 
-    ``latency_ms`` is the time from the user's message to the final text, tools included, waiting
-    for a free slot excluded. ``error`` is set on a turn that the agent or the network broke off.
-    ``script`` is the entry of the scenario's ``turns`` that the message comes from; ``None``: the
-    simulated user said it. Then ``user_model`` and ``user_usage`` tell of that model, and
-    ``user_fault`` what was wrong with its first attempt (empty: nothing).
+    ``latency_ms`` is the time from the user's message to the final text, tools included; waiting for a
+    free slot, for a retry or for the agent's own turn on its thread is not. ``error`` is set on a turn
+    that the agent or the network broke off. ``script`` is the entry of the scenario's ``turns`` that the
+    message comes from; ``None``: the simulated user said it. Then ``user_model`` and ``user_usage`` tell
+    of that model, and ``user_fault`` what was wrong with its first attempt (empty: nothing).
     """
 
     user: str

@@ -251,10 +251,10 @@ class _Running:
 
     def _start(self, function: Callable[..., Any], args: tuple[Any, ...]) -> None:
         if not self._is_unwanted:
-            self._outcome.begin()
             self._task = self._loop.create_task(self._work(function, args))
 
     async def _work(self, function: Callable[..., Any], args: tuple[Any, ...]) -> None:
+        self._outcome.begin()
         try:
             self._outcome.put(await function(*args))
         except BaseException as error:

@@ -1,0 +1,97 @@
+"""The few distributions that the tests need, from the standard library alone.
+
+Accurate to about 1e-12; the tests compare them with exact rational arithmetic.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from math import exp, lgamma, log, log1p
+from statistics import NormalDist
+
+_TINY = 1e-300
+_PRECISION = 1e-15
+_MOST_TERMS = 100_000
+
+
+def normal_quantile(probability: float) -> float:
+    """The standard normal value that is exceeded with probability ``1 - probability``."""
+    return NormalDist().inv_cdf(probability)
+
+
+def student_t_quantile(probability: float, degrees: float) -> float:
+    """The value of Student's t with ``degrees`` of freedom below which lies ``probability`` (>= 0.5).
+
+    Student (1908), "The probable error of a mean"."""
+
+    def beyond(t: float) -> float:
+        return 0.5 * regularised_beta(degrees / (degrees + t * t), degrees / 2, 0.5)
+
+    high = 1.0
+    while beyond(high) > 1 - probability:
+        high *= 2
+    return root_of(lambda t: (1 - probability) - beyond(t), 0.0, high)
+
+
+def root_of(rising: Callable[[float], float], low: float, high: float) -> float:
+    """Where a rising function crosses zero between ``low`` and ``high``, by bisection."""
+    for _ in range(100):
+        middle = (low + high) / 2
+        if rising(middle) < 0:
+            low = middle
+        else:
+            high = middle
+    return high
+
+
+def regularised_beta(x: float, a: float, b: float) -> float:
+    """I_x(a, b) by its continued fraction (DLMF 8.17.22), on the side where it converges fast."""
+    if x <= 0 or x >= 1:
+        return 0.0 if x <= 0 else 1.0
+    if x > (a + 1) / (a + b + 2):
+        return 1 - regularised_beta(1 - x, b, a)
+    front = exp(lgamma(a + b) - lgamma(a) - lgamma(b) + a * log(x) + b * log1p(-x)) / a
+    return min(1.0, front * _beta_fraction(x, a, b))
+
+
+def _beta_fraction(x: float, a: float, b: float) -> float:
+    """Lentz's method: the value is a product of ratios ``c * d``, until they become one."""
+    c, d = 1.0, 1 / _away_from_zero(1 - (a + b) * x / (a + 1))
+    value = d
+    for m in range(1, _MOST_TERMS):
+        even = m * (b - m) * x / ((a + 2 * m - 1) * (a + 2 * m))
+        odd = -(a + m) * (a + b + m) * x / ((a + 2 * m) * (a + 2 * m + 1))
+        for term in (even, odd):
+            d = 1 / _away_from_zero(1 + term * d)
+            c = _away_from_zero(1 + term / c)
+            value *= c * d
+        if abs(c * d - 1) < _PRECISION:
+            break
+    return value
+
+
+def _away_from_zero(value: float) -> float:
+    return value if abs(value) > _TINY else _TINY
+
+
+def binomial_at_least(successes: int, n: int, rate: float) -> float:
+    """P(X >= successes) of ``n`` trials that succeed with probability ``rate``."""
+    if successes <= 0 or successes > n:
+        return 1.0 if successes <= 0 else 0.0
+    return regularised_beta(rate, successes, n - successes + 1)
+
+
+def binomial_at_most(successes: int, n: int, rate: float) -> float:
+    """P(X <= successes) of ``n`` trials that succeed with probability ``rate``."""
+    return binomial_at_least(n - successes, n, 1 - rate)
+
+
+def binomial_weights(n: int, rate: float) -> tuple[float, ...]:
+    """P(X = 0), …, P(X = n) of ``n`` trials that succeed with probability ``rate``."""
+    if rate <= 0 or rate >= 1:
+        sure = 0 if rate <= 0 else n
+        return tuple(float(k == sure) for k in range(n + 1))
+    return tuple(
+        exp(lgamma(n + 1) - lgamma(k + 1) - lgamma(n - k + 1) + k * log(rate) + (n - k) * log1p(-rate))
+        for k in range(n + 1)
+    )

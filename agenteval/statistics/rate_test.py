@@ -1,0 +1,257 @@
+"""The ``pass_rate`` gate of one scenario: a sequential test whose error rates are exact.
+
+Wald, A. (1945), "Sequential tests of statistical hypotheses", Annals of Mathematical Statistics 16: the
+ratio of the likelihoods of the outcomes at ``at_least`` and at ``reject_below`` is followed epoch by epoch;
+by Ville's inequality it ever rises above 1/a with a chance of at most ``a`` at the lower rate, however
+often one looks. Epochs are bounded, so the last one decides by exact arithmetic over all paths: it may use
+up whatever chance of an error the earlier looks have left. With ``min_epochs == max_epochs`` there are no
+earlier looks, and what is left is the exact binomial test.
+
+Both error rates hold for every true rate on their side, not only at the bounds: a path with more
+successes is accepted no later and rejected no earlier, so the chance to accept rises with the rate.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from functools import lru_cache
+from math import inf, log
+from typing import NamedTuple
+
+
+class Outcome(StrEnum):
+    """What a test says. ``UNDECIDED`` is final: no further epoch within its plan can change it."""
+
+    ACCEPT = "accept"
+    REJECT = "reject"
+    CONTINUE = "continue"
+    UNDECIDED = "undecided"
+
+
+@dataclass(frozen=True)
+class PassRateRule:
+    """What is promised of each of ``scenarios`` scenarios.
+
+    At a true rate of ``reject_below`` or less, accepting has a chance of at most ``1 - confidence`` (no
+    correction: a run is green only if all scenarios accept). At ``at_least`` or more, a *run* of all
+    scenarios rejects one with at most that chance (Bonferroni: each scenario gets its share). Raises
+    ``ValueError`` unless 0 < reject_below < at_least <= 1 and 0 < confidence < 1."""
+
+    at_least: float
+    reject_below: float
+    confidence: float = 0.95
+    scenarios: int = 1
+
+    def __post_init__(self) -> None:
+        if not 0 < self.reject_below < self.at_least <= 1:
+            raise ValueError("a pass rate needs 0 < reject_below < at_least <= 1")
+        if not 0 < self.confidence < 1:
+            raise ValueError("confidence lies between 0 and 1")
+        if self.scenarios < 1:
+            raise ValueError("a pass rate needs at least one scenario")
+
+    @property
+    def false_accept(self) -> float:
+        """The chance, per scenario, that must not be exceeded at ``reject_below``."""
+        # 1 - 0.95 is a little more than 0.05 in binary.
+        return round(1 - self.confidence, 12)
+
+    @property
+    def false_reject(self) -> float:
+        """The chance, per scenario, that must not be exceeded at ``at_least``."""
+        return self.false_accept / self.scenarios
+
+    def evidence(self, successes: int, n: int) -> float:
+        """The logarithm of the likelihood ratio of ``at_least`` to ``reject_below``."""
+        if n > successes and self.at_least == 1:
+            return -inf
+        gain = successes * log(self.at_least / self.reject_below)
+        return gain + ((n - successes) * log((1 - self.at_least) / (1 - self.reject_below)) if n > successes else 0)
+
+
+class Looks(NamedTuple):
+    """What the test says after ``n`` epochs: accept from ``accept_from`` successes, reject to
+    ``reject_to``, give up between ``hopeless_from`` and ``hopeless_to``; else continue."""
+
+    accept_from: int
+    reject_to: int
+    hopeless_from: int = 1
+    hopeless_to: int = 0
+
+    def say(self, successes: int) -> Outcome:
+        if successes >= self.accept_from:
+            return Outcome.ACCEPT
+        if successes <= self.reject_to:
+            return Outcome.REJECT
+        hopeless = self.hopeless_from <= successes <= self.hopeless_to
+        return Outcome.UNDECIDED if hopeless else Outcome.CONTINUE
+
+
+class SequentialDecision(NamedTuple):
+    """``epochs``: how many, in epoch order, it rests on; later ones did not count. ``missing`` of these
+    were lost: the outcome is the same whether they would have succeeded or failed."""
+
+    outcome: Outcome
+    epochs: int
+    successes: int
+    missing: int
+
+
+class Chances(NamedTuple):
+    """What a gate says of one scenario at a given true rate, and the epochs it takes in the mean."""
+
+    accept: float
+    reject: float
+    undecided: float
+    epochs: float
+
+
+@dataclass(frozen=True)
+class RateTest:
+    """The plan of a test, made before the first epoch. ``looks[n]`` is read after ``n`` epochs."""
+
+    rule: PassRateRule
+    min_epochs: int
+    max_epochs: int
+    looks: tuple[Looks, ...]
+
+    def decide(self, outcomes: Sequence[bool | None]) -> SequentialDecision:
+        """Decide on finished epochs, given *in epoch order* without a gap (``in_epoch_order``): taken as
+        they complete, slow failures arrive late and the error rates do not hold. ``None``: the epoch was
+        lost, and so was its replacement; it counts as failed in the worst and as passed in the best case,
+        and both must agree."""
+        known = list(outcomes[: self.max_epochs])
+        worst = self._walk(outcome is True for outcome in known)
+        best = self._walk(outcome is not False for outcome in known)
+        rests_on = known[: max(worst.epochs, best.epochs)]
+        return SequentialDecision(
+            _agree(worst.outcome, best.outcome), len(rests_on), rests_on.count(True), rests_on.count(None)
+        )
+
+    def _walk(self, path: Iterable[bool]) -> SequentialDecision:
+        epochs = successes = 0
+        for success in path:
+            epochs, successes = epochs + 1, successes + success
+            outcome = self.looks[epochs].say(successes)
+            if outcome is not Outcome.CONTINUE:
+                return SequentialDecision(outcome, epochs, successes, 0)
+        return SequentialDecision(Outcome.CONTINUE, epochs, successes, 0)
+
+    def chances(self, rate: float) -> Chances:
+        """What the test says at a true ``rate``, over all paths: exact, nothing is simulated."""
+        ended = dict.fromkeys(Outcome, 0.0)
+        epochs, alive = 0.0, [1.0]
+        for look in self.looks[1:]:
+            epochs += sum(alive)
+            alive = _one_more_epoch(alive, rate)
+            for successes, weight in enumerate(alive):
+                outcome = look.say(successes)
+                if outcome is not Outcome.CONTINUE:
+                    ended[outcome] += weight
+                    alive[successes] = 0.0
+        return Chances(ended[Outcome.ACCEPT], ended[Outcome.REJECT], ended[Outcome.UNDECIDED], epochs)
+
+
+def _agree(worst: Outcome, best: Outcome) -> Outcome:
+    """The outcome of both paths, if they can still come to the same."""
+    if worst is best:
+        return worst
+    if worst is Outcome.CONTINUE and best is Outcome.ACCEPT:
+        return Outcome.CONTINUE
+    if worst is Outcome.REJECT and best is Outcome.CONTINUE:
+        return Outcome.CONTINUE
+    return Outcome.UNDECIDED
+
+
+@lru_cache(maxsize=64)
+def rate_test(rule: PassRateRule, min_epochs: int, max_epochs: int) -> RateTest:
+    """The test of ``rule`` with at least ``min_epochs`` and at most ``max_epochs`` epochs; with both
+    equal, the exact binomial test of that many. Raises ``ValueError`` unless 1 <= min <= max."""
+    if not 1 <= min_epochs <= max_epochs:
+        raise ValueError("epochs need 1 <= min <= max")
+    silent = Looks(accept_from=max_epochs + 1, reject_to=-1)
+    looks = [silent] * min_epochs + [_wald_look(rule, n) for n in range(min_epochs, max_epochs)]
+    looks.append(_last_look(rule, looks))
+    for n in range(max_epochs - 1, min_epochs - 1, -1):
+        looks[n] = _sure_already(looks[n], looks[n + 1])
+    return RateTest(rule, min_epochs, max_epochs, tuple(looks))
+
+
+def _wald_look(rule: PassRateRule, n: int) -> Looks:
+    accept, reject = -log(rule.false_accept), log(rule.false_reject)
+    evidence = [rule.evidence(successes, n) for successes in range(n + 1)]
+    return Looks(
+        accept_from=sum(value < accept for value in evidence),
+        reject_to=sum(value <= reject for value in evidence) - 1,
+    )
+
+
+def _last_look(rule: PassRateRule, looks: Sequence[Looks]) -> Looks:
+    """The widest bounds whose total chance of an error, over all looks, stays within the rule."""
+    n = len(looks)
+    spent, alive = _spent_and_alive(looks, rule.reject_below, Outcome.ACCEPT)
+    accept_from = n + 1
+    while accept_from > 0 and spent + alive[accept_from - 1] <= rule.false_accept:
+        accept_from -= 1
+        spent += alive[accept_from]
+    spent, alive = _spent_and_alive(looks, rule.at_least, Outcome.REJECT)
+    reject_to = -1
+    while reject_to < n and spent + alive[reject_to + 1] <= rule.false_reject:
+        reject_to += 1
+        spent += alive[reject_to]
+    if accept_from <= reject_to:
+        # Many epochs, a rate between the bounds: either would be allowed. The likelier side is taken.
+        likelier = sum(rule.evidence(successes, n) < 0 for successes in range(n + 1))
+        accept_from = min(max(likelier, accept_from), reject_to + 1)
+        reject_to = accept_from - 1
+    return Looks(accept_from, reject_to, hopeless_from=reject_to + 1, hopeless_to=accept_from - 1)
+
+
+def _spent_and_alive(looks: Sequence[Looks], rate: float, error: Outcome) -> tuple[float, list[float]]:
+    """The chance that an earlier look has made the error, and the weights of what is left to the last."""
+    spent, alive = 0.0, [1.0]
+    for look in looks[1:]:
+        alive = _one_more_epoch(alive, rate)
+        for successes, weight in enumerate(alive):
+            outcome = look.say(successes)
+            spent += weight if outcome is error else 0.0
+            alive[successes] = weight if outcome is Outcome.CONTINUE else 0.0
+    return spent, _one_more_epoch(alive, rate)
+
+
+def _one_more_epoch(alive: Sequence[float], rate: float) -> list[float]:
+    failed = [weight * (1 - rate) for weight in alive]
+    passed = [weight * rate for weight in alive]
+    return [a + b for a, b in zip([*failed, 0.0], [0.0, *passed], strict=True)]
+
+
+def _sure_already(now: Looks, later: Looks) -> Looks:
+    """Say now what is said after one more epoch whether it succeeds or fails. Changes no error rate."""
+    accept_from = min(now.accept_from, later.accept_from)
+    reject_to = max(now.reject_to, later.reject_to - 1)
+    return Looks(
+        accept_from,
+        reject_to,
+        hopeless_from=max(later.hopeless_from, reject_to + 1),
+        hopeless_to=min(later.hopeless_to - 1, accept_from - 1),
+    )
+
+
+def in_epoch_order(finished: Mapping[int, bool | None], planned: int) -> tuple[bool | None, ...]:
+    """The outcomes of epochs 0, 1, … up to the first that has not finished, of ``planned`` ones.
+
+    ``None`` marks a lost epoch. Each is replaced once: the first lost one in epoch order by epoch
+    ``planned``, the second by ``planned + 1``, and so on; one whose replacement is lost too stays ``None``.
+    """
+    ordered: list[bool | None] = []
+    replacement = planned
+    for epoch in range(planned):
+        taken = epoch
+        if epoch in finished and finished[epoch] is None:
+            taken, replacement = replacement, replacement + 1
+        if taken not in finished:
+            break
+        ordered.append(finished[taken])
+    return tuple(ordered)
