@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 from agenteval import metrics
 from agenteval.config import Config
@@ -12,11 +13,14 @@ from agenteval.prompts import CRITERIA, Rubric, load_rubric, prompt_hashes
 from agenteval.protocols import ChatModel, Scorer
 from agenteval.scenario import Scenario
 from agenteval.score import MetricSpec
-from agenteval.scorers.criteria import Criteria
-from agenteval.scorers.custom import Custom, load_all_custom, spec_of_custom
-from agenteval.scorers.custom_scorer import CustomScorer
-from agenteval.scorers.judge import Judge, PolicyOf
 from agenteval.severity import SEVERITY_OF_LABEL
+
+if TYPE_CHECKING:
+    from agenteval.scorers.custom import Custom
+    from agenteval.scorers.judge import PolicyOf
+
+# The scorers are imported where they are needed: a run of checks in code needs none of them, and they
+# cost as much CPU as the rest of such a run's own modules.
 
 
 @dataclass(frozen=True)
@@ -39,9 +43,9 @@ class Metrics:
 def metrics_of(config: Config) -> Metrics:
     """Load the custom metrics and choose. Raises ``AuthorError`` for unknown names and wrong bounds."""
     place = place_of(config.where("custom_metrics"))
-    customs = load_all_custom(config.custom_metrics, config.root, place_of=lambda _: place)
-    by_name = {spec_of_custom(custom).name: custom for custom in customs}
-    known = metrics.table(map(spec_of_custom, customs), place_of=lambda _: place)
+    customs = _customs(config)
+    by_name = {spec.name: custom for spec, custom in customs}
+    known = metrics.table((spec for spec, _ in customs), place_of=lambda _: place)
     asked = metrics.select(config.metrics, known, place=place_of(config.where("metrics")))
     problems = metrics.threshold_problems(
         config.thresholds, known, lambda name: place_of(config.where(f"thresholds.{name}"))
@@ -50,6 +54,16 @@ def metrics_of(config: Config) -> Metrics:
     if problems:
         raise AuthorError(*problems)
     return Metrics(known, asked, by_name)
+
+
+def _customs(config: Config) -> list[tuple[MetricSpec, Custom]]:
+    if not config.custom_metrics:
+        return []
+    from agenteval.scorers.custom import load_all_custom, spec_of_custom
+
+    place = place_of(config.where("custom_metrics"))
+    loaded = load_all_custom(config.custom_metrics, config.root, place_of=lambda _: place)
+    return [(spec_of_custom(custom), custom) for custom in loaded]
 
 
 def _unknown_labels(config: Config, known: Mapping[str, MetricSpec]) -> list[Problem]:
@@ -101,6 +115,12 @@ def scorers_of(
 ) -> tuple[Scorer, ...]:
     """The judges of a run. ``model`` may be ``None`` only where nothing but classes of the author's is
     asked for."""
+    if not chosen.asked and not criteria:
+        return ()
+    from agenteval.scorers.criteria import Criteria
+    from agenteval.scorers.custom_scorer import CustomScorer
+    from agenteval.scorers.judge import Judge
+
     scorers: list[Scorer] = []
     for spec in chosen.asked:
         custom = chosen.custom.get(spec.name)

@@ -16,7 +16,6 @@ from agenteval.mocks import MockFunctions
 from agenteval.pipeline import Plan
 from agenteval.protocols import AgentFactory, ChatModel, Emit, Scorer, User
 from agenteval.scenario import Sample, Scenario
-from agenteval.simulated_user import SimulatedUser
 from agenteval.user import ScenarioUser
 from agenteval.user_code import load
 
@@ -224,9 +223,13 @@ def _judges(
 def _make_user(sample: Sample, resources: Resources) -> User:
     config = resources.config
     max_turns = sample.scenario.max_turns or config.max_turns
-    model = None if sample.scenario.is_scripted else resources.model("user")
-    simulated = SimulatedUser(sample, model, now=config.now) if model else None
-    return ScenarioUser(sample, simulated, max_turns=max_turns)
+    if sample.scenario.is_scripted:
+        return ScenarioUser(sample, max_turns=max_turns)
+    from agenteval.simulated_user import SimulatedUser
+
+    model = resources.model("user")
+    assert model is not None  # preflight has asked for one
+    return ScenarioUser(sample, SimulatedUser(sample, model, now=config.now), max_turns=max_turns)
 
 
 def policy_of(agent: AgentConfig, root: str) -> str:

@@ -17,16 +17,21 @@ from kit import Done, Project
 from local_servers import LocalServer, chat
 from test_architecture import LAYERS
 
-from agenteval import errors
+from agenteval import config as configuration
+from agenteval import errors, judging, preflight, prompts
 from agenteval.chat import jsonable
 from agenteval.cli import app
-from agenteval.config import AgentConfig, Config
+from agenteval.config import AgentConfig, Config, ModelConfig
 from agenteval.config_file import load_config
 from agenteval.environment import _VARIABLES
 from agenteval.event import Event
+from agenteval.llm import endpoints
+from agenteval.llm.scripted import ROLES
 from agenteval.loading import load
+from agenteval.metrics import built_in
 from agenteval.reporters import results_shape
 from agenteval.scenario import CaseSpec, Scenario
+from agenteval.scorers.custom import ScoreInput
 from agenteval.severity import SEVERITY_OF_LABEL
 from agenteval.validation import NOT_YET, known_keys
 from agenteval.wiring import REPORTERS
@@ -50,7 +55,8 @@ class Block(NamedTuple):
     @property
     def file(self) -> str:
         named = _FILE.match(self.text)
-        return named[1] if named else ""
+        rubric = self.kind.removeprefix("md ") if self.kind.startswith("md ") else ""
+        return named[1] if named else rubric
 
 
 @cache
@@ -69,7 +75,10 @@ def section(page: str, heading: str) -> str:
     level = heading.partition(" ")[0]
     _, found, after = text_of(page).partition(f"\n{heading}\n")
     assert found, f"{page} has no heading '{heading}'"
-    return re.split(rf"^#{{1,{len(level)}}} ", after, maxsplit=1, flags=re.MULTILINE)[0]
+    # A comment in a block of code begins like a heading.
+    prose = _FENCE.sub(lambda block: re.sub("[^\n]", " ", block[0]), after)
+    end = re.search(rf"^#{{1,{len(level)}}} ", prose, flags=re.MULTILINE)
+    return after[: end.start()] if end else after
 
 
 def rows(text: str) -> list[list[str]]:
@@ -97,6 +106,20 @@ def write_page(project: Project, page: str) -> None:
     for block in blocks(page):
         if block.file and not (project.root / block.file).exists():
             project.write(block.file, block.text)
+
+
+def texts(page: str, beginning: str) -> str:
+    """The only block of output that has ``beginning`` in its first line."""
+    (found,) = (b.text for b in blocks(page) if b.kind == "text" and beginning in b.text.split("\n")[0])
+    return found
+
+
+def assert_shown(excerpt: str, out: str) -> None:
+    """Every line of an excerpt is in the output, in this order."""
+    at = 0
+    for line in filter(str.strip, excerpt.splitlines()):
+        assert line in out[at:], line
+        at = out.index(line, at)
 
 
 # ── YAML and Python ──────────────────────────────────────────────────────────────────────────────
@@ -144,7 +167,7 @@ CALLED = [("search", {"city": "Rome"}), ("book", {"time": "20:00", "seats": 2}),
 
 
 def test_the_fragments_hold_and_fail_as_the_page_says(project: Project) -> None:
-    """One run of all fragments, against the agent that the page supposes."""
+    """One run of all fragments, against the agent that the page supposes and a judge who agrees."""
     supposed = section("docs/scenarios.md", "### Tool calls")
     listed = re.findall(r"`(search\(.*?confirm\(\))`", supposed)
     assert listed == ['search(city="Rome")`, `book(time="20:00", seats=2)`, `confirm()']
@@ -155,7 +178,10 @@ def test_the_fragments_hold_and_fail_as_the_page_says(project: Project) -> None:
         f"        await ctx.call_tool(name, args)\n"
         f"    return {SAID!r}\n"
     )
-    project.config("metrics: []\nunmocked_tools: empty\n")
+    project.config("metrics: []\nunmocked_tools: empty\nmodels: {default: scripted/yes.yaml}\n")
+    project.write(
+        "yes.yaml", "replies: [{when: {metric: criteria}, reply: {evidence: '', reason: '', label: pass}}]\n"
+    )
     fails = {}
     for case in FRAGMENTS:
         block: Any = case.values[1]
@@ -248,18 +274,67 @@ def test_the_http_agent_of_the_readme_is_reached(project: Project) -> None:
 
 
 def test_the_example_suite_ends_as_the_readme_shows(project: Project) -> None:
-    """Every line of the excerpt is in the output, in this order."""
     done = Project(ROOT).call(
         "run", "--report", f"json={project.root / 'results.json'}", env={"COLUMNS": "110"}
     )
     out = finished(done, 1)
-    (shown,) = (b.text for b in blocks("README.md") if b.kind == "text" and "two-wishes" in b.text)
-    at = 0
-    for line in filter(str.strip, shown.splitlines()):
-        assert line in out[at:], line
-        at = out.index(line, at)
-    failed = {s["id"] for s in project.results()["scenarios"] if s["verdict"] != "passed"}
+    for part in texts("README.md", "Scores").split("\n\n"):
+        assert_shown(part, out)
+    results = project.results()
+    failed = {s["id"] for s in results["scenarios"] if s["verdict"] != "passed"}
     assert failed == set(re.findall(r"^- `([\w-]+)`:", section("README.md", "## Try it"), re.MULTILINE))
+    assert f"{len(results['scenarios'])} scenarios, no key" in text_of("README.md")
+    usage = results["summary"]["usage"]
+    asked = sum(usage[role]["calls"] for role in ("user", "judge", "dedup"))
+    told = int(re.findall(r"about (\d+) calls", text_of("README.md"))[0])
+    assert abs(asked - told) < 20
+    assert results["summary"]["scripted"] is True
+
+
+def test_the_judges_of_the_page_judge_as_shown(project: Project) -> None:
+    write_page(project, "docs/judges.md")
+    out = finished(project.run(env={"COLUMNS": "110"}), 1)
+    for beginning in ("criteria:", "broken-lamp", "Issues"):
+        assert_shown(texts("docs/judges.md", beginning), out)
+    sample = project.sample()
+    assert {name: score["value"] for name, score in sample["scores"].items()} == {
+        "goal_completion": 0,
+        "clarity": 3,
+        "effort": 8.3,
+    }
+    assert sorted(sample["turns"][1]["scores"]) == ["brand voice", "empathy", "helpfulness", "promises"]
+    assert [finding["label"] for finding in sample["findings"]].count("empty") == 1
+
+
+def test_the_users_of_the_page_are_played_by_the_replies_of_the_models_page(project: Project) -> None:
+    """The second scenario of the page has no replies there: here its model answers as the assistant."""
+    write_page(project, "docs/users.md")
+    (config,) = (b for b in blocks("docs/models.md") if b.file == "agenteval.yaml" and "salon" in b.text)
+    (replies,) = (b for b in blocks("docs/models.md") if b.file == "replies.yaml")
+    (agent,) = (b for b in blocks("docs/models.md") if b.file == "salon_bot.py")
+    lost = "  - {when: {role: user}, reply: {message: Is there anything else I can help you with?}}\n"
+    for block, more in ((config, ""), (replies, lost), (agent, "")):
+        project.write(block.file, block.text + more)
+    out = finished(project.run(env={"COLUMNS": "110"}), 3)
+    assert_shown(texts("docs/models.md", "book-morning"), out)
+    assert_shown(texts("docs/users.md", "second-thoughts"), out)
+    booked, lost_to_it = project.results()["scenarios"]
+    assert [sample["verdict"] for sample in booked["samples"]] == ["passed"] * 3
+    assert {sample["fault"] for sample in lost_to_it["samples"]} == {"simulator"}
+
+
+def test_what_is_told_without_a_model_is_what_the_page_shows(project: Project) -> None:
+    write_page(project, "docs/users.md")
+    scenarios = load([project.root / "scenarios/haircut.yaml"], root=project.root, cwd=project.root)
+    config = Config(metrics=("helpfulness",), source="agenteval.yaml")
+    chosen = judging.metrics_of(config)
+    told = preflight.model_problems(scenarios[:1], config, chosen, no_judge=False)
+    shown = section("docs/verdicts.md", "### No model").splitlines()
+    assert [line for line in shown if line.startswith("agenteval: ")] == [f"agenteval: {p}" for p in told]
+    left = preflight.model_problems(scenarios[:1], config, chosen, no_judge=True)
+    assert [problem.what for problem in left] == [
+        "scenario 'book-morning' needs a model for its simulated user, and none is set"
+    ]
 
 
 def test_the_test_of_contributing_is_one(project: Project) -> None:
@@ -277,22 +352,30 @@ def test_the_test_of_contributing_is_one(project: Project) -> None:
 # ── tables beside the code ───────────────────────────────────────────────────────────────────────
 
 KEYS = section("docs/configuration.md", "## Keys")
-LATER = section("docs/configuration.md", "## Being built: judges and simulated users")
+JUDGED = section("docs/configuration.md", "## Judges and simulated users")
 AGENT = section("docs/configuration.md", "## The agent")
 
 
 def test_every_configuration_key_is_documented_and_no_other() -> None:
-    listed = set(first_code(KEYS)) | set(first_code(LATER))
+    listed = set(first_code(KEYS)) | set(first_code(JUDGED))
     refused = {pattern.removesuffix(".{}") for pattern in NOT_YET["config"] if pattern.endswith(".{}")}
     assert listed | refused == known_keys(Config)
     assert sorted(first_code(AGENT)) == sorted(known_keys(AgentConfig))
 
 
-@pytest.mark.parametrize(("model", "text"), [(Config, KEYS + LATER), (AgentConfig, AGENT)])
+def model_keys() -> str:
+    """The second table of the section, of the keys of a model."""
+    return "| key |" + section("docs/models.md", "## Providers").partition("| key |")[2]
+
+
+@pytest.mark.parametrize(
+    ("model", "text"),
+    [(Config, KEYS + JUDGED), (AgentConfig, AGENT), (ModelConfig, model_keys())],
+)
 def test_documented_defaults_are_the_real_ones(model: Any, text: str) -> None:
     for name, _type, default, *_meaning in rows(text):
         field = model.model_fields[name.strip("`")]
-        real = field.get_default(call_default_factory=True)
+        real = None if field.is_required() else field.get_default(call_default_factory=True)
         if hasattr(real, "model_dump"):
             real = real.model_dump(exclude_defaults=True)
         if name == "`reporters`":
@@ -352,6 +435,42 @@ def test_the_reporters_are_those_that_exist() -> None:
     assert sorted(first_code(top)) == sorted(REPORTERS)
 
 
+def test_the_providers_are_those_that_exist() -> None:
+    listed = {row[0].strip("`"): row[1:] for row in rows(section("docs/models.md", "## Providers"))}
+    providers = {name: listed.pop(name) for name in configuration.PROVIDERS}
+    assert set(listed) == known_keys(ModelConfig)
+    for name, provider in endpoints.PROVIDERS.items():
+        address, keys = providers[name]
+        assert provider.base_url in address
+        assert [key for key in re.findall(r"`([A-Z_]+)`", keys)] == list(provider.keys)
+
+
+def test_the_metrics_are_those_that_exist() -> None:
+    listed = rows(section("docs/judges.md", "## The eight metrics").partition("### Labels")[0])
+    kinds = {(0.0, 1.0): "0 or 1", (1.0, 5.0): "1 to 5"}
+    assert [row[:3] for row in listed] == [
+        [f"`{spec.name}`", spec.scope, "a label" if spec.is_label else kinds[spec.scale]] for spec in built_in()
+    ]
+    labels = {
+        row[0].strip("`"): re.findall(r"`([^`]+)`", row[1])
+        for row in rows(section("docs/judges.md", "### Labels"))
+    }
+    assert labels == {spec.name: list(spec.labels) for spec in built_in() if spec.is_label}
+
+
+def test_what_custom_metrics_may_say_and_see_is_documented() -> None:
+    rubric = first_code(section("docs/judges.md", "### A rubric file, without code"))
+    assert sorted(rubric) == sorted(prompts._KEYS)
+    seen = first_code(section("docs/judges.md", "### A class"))
+    assert seen == list(ScoreInput.__dataclass_fields__)
+
+
+def test_the_conditions_and_roles_of_the_scripted_model_are_documented() -> None:
+    named = first_code(section("docs/models.md", "## The scripted model"))
+    assert named == ["role", "scenario", "turn", "metric", "text", "user", "judge", "dedup"]
+    assert {*named[-3:], "agent"} == set(ROLES)
+
+
 SHAPES = {
     "top": "Results",
     "`run`": "RunShape",
@@ -363,7 +482,13 @@ SHAPES = {
     "`turns[]`": "TurnShape",
     "`tool_calls[]`": "ToolCallShape",
     "`checks[]`": "CheckShape",
+    "`scores.METRIC`": "ScoreShape",
+    "`score_failures[]`": "ScoreFailureShape",
     "`findings[]`": "FindingShape",
+    "`issues[]`": "IssueShape",
+    "`examples[]`": "IssueExampleShape",
+    "`simulator`": "SimulatorShape",
+    "`aggregates.METRIC`": "AggregateShape",
     "`usage`": "UsageShape",
 }
 
@@ -388,6 +513,12 @@ def test_the_events_are_those_of_the_journal() -> None:
 def test_the_layers_are_those_that_are_checked() -> None:
     documented = first_code(section("docs/architecture.md", "## Layers"))
     assert set(documented) == {name for names in LAYERS for name in names} | {"agents"}
+
+
+def test_the_modules_of_the_models_are_those_that_exist() -> None:
+    documented = first_code(section("docs/architecture.md", "## Models of our own"))
+    found = {f"llm.{path.stem}" for path in (ROOT / "agenteval/llm").glob("[!_]*.py")}
+    assert set(documented) == found
 
 
 # ── commands, links ──────────────────────────────────────────────────────────────────────────────

@@ -22,7 +22,6 @@ from agenteval.decision import Decision
 from agenteval.errors import AuthorError, Problem
 from agenteval.event import Event, IssuesFound, Notice, RunFinished, RunStarted
 from agenteval.findings import located
-from agenteval.issues import deduplicate
 from agenteval.journal import Journal
 from agenteval.pipeline import Control
 from agenteval.progress import progress_for
@@ -140,6 +139,8 @@ async def _find_issues(prepared: Prepared, emit: Emit, control: Control, events:
     found = located((sample.key, sample.trajectory, sample.findings) for sample in samples)
     if not found:
         return
+    from agenteval.issues import deduplicate
+
     model = None if control.stopping else prepared.resources.model("dedup")
     try:
         grouped = await deduplicate(found, model)

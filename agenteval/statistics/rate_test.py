@@ -65,10 +65,13 @@ class PassRateRule:
 
     def evidence(self, successes: int, n: int) -> float:
         """The logarithm of the likelihood ratio of ``at_least`` to ``reject_below``."""
-        if n > successes and self.at_least == 1:
-            return -inf
+        failures = n - successes
         gain = successes * log(self.at_least / self.reject_below)
-        return gain + ((n - successes) * log((1 - self.at_least) / (1 - self.reject_below)) if n > successes else 0)
+        if not failures:
+            return gain
+        if self.at_least == 1:
+            return -inf
+        return gain + failures * log((1 - self.at_least) / (1 - self.reject_below))
 
 
 class Looks(NamedTuple):
