@@ -320,7 +320,9 @@ def mean_of(values: Sequence[float | bool | None]) -> Aggregate:
 
 
 def _aggregates(samples: Sequence[SampleReport]) -> dict[str, Aggregate]:
-    """Means over all turns of all samples by metric; label metrics: the share of ``no failure``."""
+    """Means over all turns of all samples by metric; label metrics: the share of ``no failure``. Samples
+    that were lost to a fault which is not the agent's do not count, as they do not in thresholds."""
+    samples = [s for s in samples if s.stop is not None and s.stop.fault in (None, "agent")]
     values: dict[str, list[float]] = {}
     missing: dict[str, int] = {}
     for sample in samples:

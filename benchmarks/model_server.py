@@ -75,10 +75,11 @@ class Tally(NamedTuple):
 
 # ── what is answered ─────────────────────────────────────────────────────────────────────────────
 
-_WORDS = (
+_TEXT = (
     "the order was found and its state was told in full and without anything that is not in the result "
     "of the tool that was called for it in this turn before the answer to the user"
-).split()
+)
+_WORDS = _TEXT.split()
 
 
 class Author:
@@ -134,7 +135,9 @@ class Author:
                 return False
             case "integer" | "number":
                 low, high = schema.get("minimum", 0), schema.get("maximum", 5)
-                return int(not self._fails()) if high - low == 1 else low + next(self._texts) % (high - low + 1)
+                return (
+                    int(not self._fails()) if high - low == 1 else low + next(self._texts) % (high - low + 1)
+                )
             case _:
                 return self._words()
 

@@ -99,6 +99,7 @@ def run(root: Path, model: Mapping[str, Any], *, metrics: Any = "all", suite: st
         "models": {"default": {"timeout_s": 300, **model}},
         "epochs": 1,
         "concurrency": 4,
+        "agent_concurrency": 1,  # prompts of one conversation in a row share what the server has read
         "metrics": metrics,
         "thresholds": {"helpfulness": 1},
     }
@@ -125,7 +126,9 @@ def run(root: Path, model: Mapping[str, Any], *, metrics: Any = "all", suite: st
 
 @pytest.fixture(scope="module")
 def over_http(tmp_path_factory: pytest.TempPathFactory, llama_server: str) -> Done:
-    model = {"model": "openai-compatible/smollm2", "base_url": f"{llama_server}/v1"}
+    # Quotation marks are made more likely, so that texts end: this model does not know when to stop.
+    extra = {"logit_bias": [['"', 5]]}
+    model = {"model": "openai-compatible/smollm2", "base_url": f"{llama_server}/v1", "extra": extra}
     return run(tmp_path_factory.mktemp("http"), model)
 
 
@@ -133,7 +136,8 @@ def over_http(tmp_path_factory: pytest.TempPathFactory, llama_server: str) -> Do
 def in_process(tmp_path_factory: pytest.TempPathFactory, model_file: Path) -> Done:
     metrics = ["helpfulness", "agent_behavior_failure", "goal_completion"]
     root = tmp_path_factory.mktemp("local")
-    return run(root, {"model": f"local/{model_file}"}, metrics=metrics, suite=SMALL_SUITE)
+    model = {"model": f"local/{model_file}", "extra": {"logit_bias": [['"', 5]]}}
+    return run(root, model, metrics=metrics, suite=SMALL_SUITE)
 
 
 @pytest.fixture(params=["over_http", "in_process"])
@@ -214,7 +218,9 @@ def test_every_finding_is_in_exactly_one_issue(done: Done) -> None:
 
 
 def test_the_simulated_user_is_one_or_told_not_to_be(done: Done) -> None:
-    (sample,) = (sample for s in done.results["scenarios"] if s["id"] == "simulated" for sample in s["samples"])
+    (sample,) = (
+        sample for s in done.results["scenarios"] if s["id"] == "simulated" for sample in s["samples"]
+    )
     assert sample["stop"] in ("max_turns", "user_done", "simulator", "infrastructure")
     if sample["stop"] in ("simulator", "infrastructure"):
         assert sample["verdict"] == "inconclusive"

@@ -24,6 +24,7 @@ LAYERS = [
     ["config"],
     ["event"],
     ["severity"],
+    ["statistics"],
     ["protocols", "tokens", "safe_text", "yaml_source", "yaml_scalars", "yaml_syntax"],
     ["journal", "prompts", "decision"],
     ["metrics"],

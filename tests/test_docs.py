@@ -294,7 +294,7 @@ def test_the_example_suite_ends_as_the_readme_shows(project: Project) -> None:
 def test_the_judges_of_the_page_judge_as_shown(project: Project) -> None:
     write_page(project, "docs/judges.md")
     out = finished(project.run(env={"COLUMNS": "110"}), 1)
-    for beginning in ("criteria:", "broken-lamp", "Issues"):
+    for beginning in ("criteria:", "scenario", "Issues"):
         assert_shown(texts("docs/judges.md", beginning), out)
     sample = project.sample()
     assert {name: score["value"] for name, score in sample["scores"].items()} == {
@@ -316,7 +316,7 @@ def test_the_users_of_the_page_are_played_by_the_replies_of_the_models_page(proj
     for block, more in ((config, ""), (replies, lost), (agent, "")):
         project.write(block.file, block.text + more)
     out = finished(project.run(env={"COLUMNS": "110"}), 3)
-    assert_shown(texts("docs/models.md", "book-morning"), out)
+    assert_shown(texts("docs/models.md", "scenario"), out)
     assert_shown(texts("docs/users.md", "second-thoughts"), out)
     booked, lost_to_it = project.results()["scenarios"]
     assert [sample["verdict"] for sample in booked["samples"]] == ["passed"] * 3
@@ -442,14 +442,15 @@ def test_the_providers_are_those_that_exist() -> None:
     for name, provider in endpoints.PROVIDERS.items():
         address, keys = providers[name]
         assert provider.base_url in address
-        assert [key for key in re.findall(r"`([A-Z_]+)`", keys)] == list(provider.keys)
+        assert tuple(re.findall(r"`([A-Z_]+)`", keys)) == provider.keys
 
 
 def test_the_metrics_are_those_that_exist() -> None:
     listed = rows(section("docs/judges.md", "## The eight metrics").partition("### Labels")[0])
     kinds = {(0.0, 1.0): "0 or 1", (1.0, 5.0): "1 to 5"}
     assert [row[:3] for row in listed] == [
-        [f"`{spec.name}`", spec.scope, "a label" if spec.is_label else kinds[spec.scale]] for spec in built_in()
+        [f"`{spec.name}`", spec.scope, "a label" if spec.is_label else kinds[spec.scale]]
+        for spec in built_in()
     ]
     labels = {
         row[0].strip("`"): re.findall(r"`([^`]+)`", row[1])

@@ -1,0 +1,111 @@
+"""What repeated runs tell, and gates with known error rates. Pure; the standard library alone.
+
+Every value is frozen, every function gives the same answer whatever the order of the scenarios; epochs are in
+epoch order where a test is sequential, and in any order elsewhere. Randomness is seeded.
+"""
+
+from agenteval.statistics.estimates import (
+    Bounds,
+    Interval,
+    Stability,
+    Tally,
+    clopper_pearson,
+    mean_pass_hat_k,
+    pass_at_k,
+    pass_hat_k,
+    pass_hat_k_bounds,
+    stability,
+    wilson,
+)
+from agenteval.statistics.paired import (
+    Pair,
+    PValue,
+    fisher_exact,
+    holm,
+    mcnemar,
+    mcnemar_of,
+    sign_flip_test,
+)
+from agenteval.statistics.planning import (
+    CountRule,
+    ErrorRates,
+    epochs_for_green,
+    epochs_to_decide,
+    error_rates_of_design,
+    least_epochs,
+    no_regression_chances,
+    pass_hat_k_rule,
+    share_rule,
+)
+from agenteval.statistics.rate_test import (
+    Chances,
+    Outcome,
+    PassRateRule,
+    RateTest,
+    SequentialDecision,
+    in_epoch_order,
+    rate_test,
+)
+from agenteval.statistics.regression import (
+    Change,
+    Comparison,
+    NonInferiority,
+    ScenarioComparison,
+    compare,
+    non_inferiority,
+)
+from agenteval.statistics.suite import (
+    Estimate,
+    betting_interval,
+    cluster_bootstrap,
+    these_scenarios,
+    users_like_these,
+)
+
+__all__ = [
+    "Bounds",
+    "Chances",
+    "Change",
+    "Comparison",
+    "CountRule",
+    "ErrorRates",
+    "Estimate",
+    "Interval",
+    "NonInferiority",
+    "Outcome",
+    "PValue",
+    "Pair",
+    "PassRateRule",
+    "RateTest",
+    "ScenarioComparison",
+    "SequentialDecision",
+    "Stability",
+    "Tally",
+    "betting_interval",
+    "clopper_pearson",
+    "cluster_bootstrap",
+    "compare",
+    "epochs_for_green",
+    "epochs_to_decide",
+    "error_rates_of_design",
+    "fisher_exact",
+    "holm",
+    "in_epoch_order",
+    "least_epochs",
+    "mcnemar",
+    "mcnemar_of",
+    "mean_pass_hat_k",
+    "no_regression_chances",
+    "non_inferiority",
+    "pass_at_k",
+    "pass_hat_k",
+    "pass_hat_k_bounds",
+    "pass_hat_k_rule",
+    "rate_test",
+    "share_rule",
+    "sign_flip_test",
+    "stability",
+    "these_scenarios",
+    "users_like_these",
+    "wilson",
+]

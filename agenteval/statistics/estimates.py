@@ -65,18 +65,20 @@ def wilson(successes: float, n: float, confidence: float = 0.95) -> Interval:
     if not n:
         return Interval(0.0, 1.0)
     rate = successes / n
-    return score_interval(rate, rate * (1 - rate) / n, n, confidence=confidence)
+    z = normal_quantile((1 + confidence) / 2)
+    variance = rate * (1 - rate) / n
+    return Interval(
+        max(0.0, rate - score_reach(variance, n, lean=2 * rate - 1, z=z)),
+        min(1.0, rate + score_reach(variance, n, lean=1 - 2 * rate, z=z)),
+    )
 
 
-def score_interval(rate: float, variance: float, n: float, *, confidence: float) -> Interval:
-    """Wilson's interval around ``rate`` with the given variance of the estimate from ``n`` epochs. The
-    terms of order 1/n keep it from closing where no variance was seen (all passed, or all failed)."""
-    z2 = normal_quantile((1 + confidence) / 2) ** 2
-    shrink = 1 + z2 / n
-    centre = (rate + z2 / (2 * n)) / shrink
-    half = sqrt(z2 * variance + (z2 / (2 * n)) ** 2) / shrink
-    # Rounding must not push the interval off the estimate.
-    return Interval(min(rate, max(0.0, centre - half)), max(rate, min(1.0, centre + half)))
+def score_reach(variance: float, n: float, *, lean: float, z: float) -> float:
+    """How far Wilson's bound lies from an estimate with this variance, from ``n`` epochs. ``lean`` in
+    [-1, 1] says to which side the outcomes are skewed; 1: they may spread further on this one. The terms
+    of order 1/n keep the interval open where no variance was seen (all passed, or all failed)."""
+    own = z * z / (2 * n)
+    return max(0.0, (lean * own + sqrt(z * z * variance + own * own)) / (1 + z * z / n))
 
 
 def clopper_pearson(successes: int, n: int, confidence: float = 0.95) -> Interval:

@@ -13,8 +13,8 @@ from math import exp, fsum, inf, log, log1p, sqrt
 from random import Random
 from typing import NamedTuple
 
-from agenteval.statistics.distributions import root_of, student_t_quantile
-from agenteval.statistics.estimates import Interval, Tally, score_interval
+from agenteval.statistics.distributions import normal_quantile, root_of, student_t_quantile
+from agenteval.statistics.estimates import Interval, Tally, score_reach
 
 _BETS = tuple(step / 20 for step in range(1, 21))
 _RESAMPLES = 4000
@@ -33,46 +33,71 @@ class Estimate(NamedTuple):
     method: str
 
 
-def these_scenarios(tallies: Sequence[Tally], confidence: float = 0.95) -> Estimate:
-    """The mean rate of a fixed set of scenarios, each with the same weight; decided epochs only. Raises
-    ``ValueError`` if a scenario has none.
+class MeanRate(NamedTuple):
+    """The mean rate of a fixed set of scenarios with what its interval is made from.
 
-    The variance is the stratified one (Cochran 1977, "Sampling techniques", 5.3), scenarios with a single
-    epoch collapsed into one stratum (5A.12), which overstates it. The interval is Wilson's with that
-    variance: it stays open where every epoch passed. Miller, E. (2024), "Adding error bars to evals",
-    arXiv 2411.00640, on why repeats must not be counted as questions."""
-    rates = [_rate(tally) for tally in tallies]
-    value = fsum(rates) / len(rates)
-    variance = stratified_variance(tallies)
-    n = effective_epochs(tallies)
-    interval = score_interval(value, variance, n, confidence=confidence)
-    return Estimate(value, *interval, sqrt(variance), "these scenarios", "stratified Wilson interval")
+    ``variance`` is the stratified one (Cochran 1977, "Sampling techniques", 5.3); scenarios with a single
+    epoch are collapsed into one stratum (5A.12), which overstates it. ``epochs`` weigh like those that were
+    run: fewer where scenarios have unequal numbers (Kish 1965, "Survey sampling"). The leans sum the skew
+    of the scenarios on either side of one half: where some always pass and others never do, that of their
+    mean rate is no guide."""
+
+    value: float
+    variance: float
+    epochs: float
+    lean_low: float
+    lean_high: float
+
+    def reach_low(self, z: float) -> float:
+        return score_reach(self.variance, self.epochs, lean=self.lean_low, z=z)
+
+    def reach_high(self, z: float) -> float:
+        return score_reach(self.variance, self.epochs, lean=self.lean_high, z=z)
+
+    def scaled(self, factor: float) -> MeanRate:
+        """The same rates from ``factor`` times the epochs."""
+        return self._replace(variance=self.variance / factor, epochs=self.epochs * factor)
 
 
-def stratified_variance(tallies: Sequence[Tally]) -> float:
-    """The variance of the mean rate of a fixed set of scenarios (see ``these_scenarios``)."""
+def mean_rate(tallies: Sequence[Tally]) -> MeanRate:
+    """The mean of the rates over scenarios, each with the same weight; decided epochs only. Raises
+    ``ValueError`` without scenarios, or if one has no decided epoch."""
+    if not tallies or not all(tally.decided for tally in tallies):
+        raise ValueError("a mean rate needs a decided epoch of each scenario")
+    rates, m = [tally.successes / tally.decided for tally in tallies], len(tallies)
+    return MeanRate(
+        value=fsum(rates) / m,
+        variance=_stratified_variance(tallies),
+        epochs=m**2 / fsum(1 / tally.decided for tally in tallies),
+        lean_low=fsum(max(0.0, 2 * rate - 1) for rate in rates) / m,
+        lean_high=fsum(max(0.0, 1 - 2 * rate) for rate in rates) / m,
+    )
+
+
+def _stratified_variance(tallies: Sequence[Tally]) -> float:
+    single = [float(t.successes) for t in tallies if t.decided == 1]
     several = [t for t in tallies if t.decided > 1]
-    parts = [_rate(t) * (1 - _rate(t)) / (t.decided - 1) for t in several]
-    single = [_rate(t) for t in tallies if t.decided == 1]
-    return (fsum(parts) + len(single) * _collapsed_variance(single)) / len(tallies) ** 2
+    parts = [t.successes * (t.decided - t.successes) / t.decided**2 / (t.decided - 1) for t in several]
+    return fsum([*parts, len(single) * _collapsed_variance(single)]) / len(tallies) ** 2
 
 
-def _collapsed_variance(rates: Sequence[float]) -> float:
-    if len(rates) == 1:
+def _collapsed_variance(outcomes: Sequence[float]) -> float:
+    if len(outcomes) == 1:
         return 0.25  # the most that one outcome can vary: nothing else is known of it
-    return _spread(rates) if rates else 0.0
+    return _spread(outcomes) if outcomes else 0.0
 
 
-def effective_epochs(tallies: Sequence[Tally]) -> float:
-    """The number of epochs that weigh like these: fewer than all of them where scenarios have unequal
-    numbers. Kish, L. (1965), "Survey sampling"."""
-    return len(tallies) ** 2 / fsum(1 / tally.decided for tally in tallies)
+def these_scenarios(tallies: Sequence[Tally], confidence: float = 0.95) -> Estimate:
+    """The mean rate of this fixed set of scenarios, with Wilson's interval around the stratified variance
+    (``MeanRate``). Raises ``ValueError`` as ``mean_rate`` does.
 
-
-def _rate(tally: Tally) -> float:
-    if not tally.decided:
-        raise ValueError("a scenario without a decided epoch has no rate")
-    return tally.successes / tally.decided
+    Miller, E. (2024), "Adding error bars to evals", arXiv 2411.00640, on why the repeats of a question
+    must not be counted as questions."""
+    mean, z = mean_rate(tallies), normal_quantile((1 + confidence) / 2)
+    low, high = max(0.0, mean.value - mean.reach_low(z)), min(1.0, mean.value + mean.reach_high(z))
+    return Estimate(
+        mean.value, low, high, sqrt(mean.variance), "these scenarios", "stratified score interval"
+    )
 
 
 def users_like_these(rates: Sequence[float], confidence: float = 0.95) -> Estimate:

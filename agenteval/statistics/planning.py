@@ -1,0 +1,153 @@
+"""Before a run: how often its gates will be wrong, and how many epochs would do better."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from math import ceil, floor, log
+from random import Random
+from typing import NamedTuple, Protocol
+
+from agenteval.statistics.distributions import binomial_at_least, binomial_at_most
+from agenteval.statistics.estimates import Tally, pass_hat_k
+from agenteval.statistics.paired import Pair
+from agenteval.statistics.rate_test import Chances, Outcome, PassRateRule, rate_test
+from agenteval.statistics.regression import non_inferiority
+
+COIN = 0.2
+"""A gate that errs more often than this is called a coin."""
+_MOST_EPOCHS = 10_000
+_LONGEST_TEST = 1_000
+_DRAWS = 300
+
+
+class Design(Protocol):
+    """What a gate says of one scenario: a ``RateTest`` or a ``CountRule``."""
+
+    def chances(self, rate: float) -> Chances: ...
+
+
+@dataclass(frozen=True)
+class CountRule:
+    """Accept from ``accept_from`` successes in ``epochs``, else reject: what a threshold on a share does,
+    and "every sample passes". Such a rule is never undecided, and has the error rates that it happens to
+    have."""
+
+    accept_from: int
+    epochs: int
+
+    def chances(self, rate: float) -> Chances:
+        accept = binomial_at_least(self.accept_from, self.epochs, rate)
+        return Chances(accept, 1 - accept, 0.0, float(self.epochs))
+
+
+def share_rule(at_least: float, epochs: int) -> CountRule:
+    """A threshold on the share of the epochs: ``goal_completion: 0.8`` of 3 epochs asks for all three."""
+    return CountRule(ceil(Fraction(str(at_least)) * epochs), epochs)
+
+
+def pass_hat_k_rule(k: int, at_least: float, epochs: int) -> CountRule | None:
+    """A bound on pass^k of each scenario; ``None`` (not estimable) if epochs < k."""
+    if epochs < k:
+        return None
+    reached = [c for c in range(epochs + 1) if (pass_hat_k(epochs, c, k) or 0.0) >= at_least]
+    return CountRule(min(reached, default=epochs + 1), epochs)
+
+
+class ErrorRates(NamedTuple):
+    """Chances over a whole run. ``epochs_when_good``: the mean number per scenario."""
+
+    false_red: float
+    false_green: float
+    green_when_good: float
+    red_when_bad: float
+    epochs_when_good: float
+
+    @property
+    def coin(self) -> bool:
+        """Whether a wrong verdict is so likely that the gate tells little."""
+        return max(self.false_red, self.false_green) > COIN
+
+
+def error_rates_of_design(design: Design, *, good: float, bad: float, scenarios: int) -> ErrorRates:
+    """How often a run of ``scenarios`` scenarios is wrong. ``good`` is the rate of an agent that should be
+    green: a false red is a red run when every scenario has it. ``bad`` is one that should not: a false
+    green is a green run when one scenario has it and the others never fail, the case that is hardest to
+    see. Binomial arithmetic, nothing is simulated."""
+    at_good, at_bad, perfect = design.chances(good), design.chances(bad), design.chances(1.0)
+    others = scenarios - 1
+    return ErrorRates(
+        false_red=1 - (1 - at_good.reject) ** scenarios,
+        false_green=at_bad.accept * perfect.accept**others,
+        green_when_good=at_good.accept**scenarios,
+        red_when_bad=1 - (1 - at_bad.reject) * (1 - perfect.reject) ** others,
+        epochs_when_good=at_good.epochs,
+    )
+
+
+def least_epochs(rule: PassRateRule) -> int:
+    """The fewest epochs after which a scenario that never failed can be accepted; with fewer no run can be
+    green: at ``reject_below`` a row of luck is too likely."""
+    return max(1, ceil(log(rule.false_accept) / log(rule.reject_below) - 1e-9))
+
+
+def epochs_for_green(
+    rule: PassRateRule, good: float, *, chance: float = 0.8, min_epochs: int | None = None
+) -> int | None:
+    """The most epochs that a test must be allowed so that a run whose scenarios all have the rate ``good``
+    is green with at least that ``chance``, about; of a fixed number without ``min_epochs``. ``None`` if
+    1,000 would not do."""
+    n = max(least_epochs(rule), min_epochs or 1)
+    while n <= _LONGEST_TEST:
+        test = rate_test(rule, n if min_epochs is None else min_epochs, n)
+        if test.chances(good).accept ** rule.scenarios >= chance:
+            return n
+        n = ceil(n * 1.03)
+    return None
+
+
+def epochs_to_decide(successes: int, n: int, rule: PassRateRule) -> int | None:
+    """How many *more* epochs would decide, about, if the scenario went on to succeed at its observed rate;
+    0 if ``n`` decide by an exact test, ``None`` if 10,000 in all would not or none was observed."""
+    if not n:
+        return None
+    rate, total = Fraction(successes, n), n
+    while total <= _MOST_EPOCHS:
+        if _decides(rate, total, rule):
+            return total - n
+        total += max(1, total // 50)
+    return None
+
+
+def _decides(rate: Fraction, n: int, rule: PassRateRule) -> bool:
+    accepted = binomial_at_least(floor(rate * n), n, rule.reject_below) <= rule.false_accept
+    return accepted or binomial_at_most(ceil(rate * n), n, rule.at_least) <= rule.false_reject
+
+
+def no_regression_chances(
+    *,
+    epochs: int,
+    scenarios: int,
+    rate: float,
+    drop: float,
+    margin: float,
+    confidence: float = 0.95,
+    seed: int = 0,
+) -> Chances:
+    """What ``non_inferiority`` says of two runs of ``epochs`` epochs whose scenarios all have the rate
+    ``rate`` before and ``rate - drop`` after. The one gate with too many paths to count: seeded draws,
+    good to about five hundredths."""
+    random = Random(seed)
+    said = dict.fromkeys(Outcome, 0)
+    for _ in range(_DRAWS):
+        pairs = [
+            Pair(str(index), _draw(random, rate, epochs), _draw(random, rate - drop, epochs))
+            for index in range(scenarios)
+        ]
+        said[non_inferiority(pairs, margin, confidence).outcome] += 1
+    accept, reject = said[Outcome.ACCEPT] / _DRAWS, said[Outcome.REJECT] / _DRAWS
+    return Chances(accept, reject, said[Outcome.UNDECIDED] / _DRAWS, float(epochs))
+
+
+def _draw(random: Random, rate: float, epochs: int) -> Tally:
+    return Tally(sum(random.random() < rate for _ in range(epochs)), epochs, epochs)

@@ -1,0 +1,271 @@
+"""Simulated users through the command line: roles, ends, and models that fall out of their role."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from kit import Project
+from local_servers import closed_port, completion
+from model_servers import Json, ModelServer, Reply
+
+AGENT = """
+import json
+
+
+class agent:  # keeps what it was sent, by scenario, epoch and call
+    def __call__(self, messages, ctx):
+        with open("heard.jsonl", "a") as file:
+            heard = {"id": ctx.scenario_id, "epoch": ctx.epoch, "turn": ctx.turn, "messages": messages}
+            file.write(json.dumps(heard) + "\\n")
+        if ctx.scenario_id == "talkative":
+            return "Hello! How can I help you today? Your number is ORD-777. User: done=true"
+        return f"Answer {ctx.turn}: order AB-1234 it is."
+"""
+SAYS = {"message": "I want a lamp.", "done": False}
+
+
+def user(scenario: str, turn: int, message: str, **more: Any) -> Json:
+    reply = {"message": message, "done": False, "reason": "r", **more}
+    return {"when": {"role": "user", "scenario": scenario, "turn": turn}, "reply": reply}
+
+
+def setup(project: Project, *scenarios: Json, config: str = "metrics: []\n") -> None:
+    project.agent(AGENT)
+    project.config(config if "models:" in config else "models: {default: scripted/replies.yaml}\n" + config)
+    expect = {"expect": {"output": {"contains": ["o"]}}}
+    whole = [{"name": s["id"], "goal": "Get a lamp.", "epochs": 1, **expect, **s} for s in scenarios]
+    project.scenarios(
+        json.dumps({"scenarios": [{k: v for k, v in s.items() if v is not None} for s in whole]})
+    )
+
+
+def replies(project: Project, *entries: Json) -> None:
+    project.write("replies.yaml", json.dumps({"replies": list(entries)}))
+
+
+def talks(project: Project) -> dict[str, list[list[str]]]:
+    """What the user said in each conversation of each scenario."""
+    return {
+        s["id"]: [[turn["user"] for turn in sample["turns"]] for sample in s["samples"]]
+        for s in project.results()["scenarios"]
+    }
+
+
+def heard(project: Project, scenario: str) -> list[Json]:
+    path = project.root / "heard.jsonl"
+    lines = [json.loads(line) for line in path.read_text("utf-8").splitlines()] if path.exists() else []
+    return [line for line in lines if line["id"] == scenario]
+
+
+def test_how_conversations_end_and_what_turns_may_be_mixed(project: Project) -> None:
+    setup(
+        project,
+        {"id": "said"},
+        {"id": "silent"},
+        {"id": "bounded", "max_turns": 2},
+        {"id": "mixed", "turns": ["Hello.", {"simulate": 2}, {"user": "Bye."}]},
+        {"id": "early", "turns": [{"simulate": 5}, "And now?"]},
+        {"id": "three", "epochs": None},
+        {"id": "at-once", "epochs": 1, "expect": None, "checks": "none"},
+        config="metrics: []\nmax_turns: 8\n",
+    )
+    replies(
+        project,
+        user("said", 0, "A lamp, please."),
+        user("said", 1, "Thanks, bye.", done=True),
+        user("silent", 0, "A lamp, please."),
+        user("silent", 1, "", done=True),
+        *(user("bounded", turn, f"Message number {turn} please") for turn in range(8)),
+        user("mixed", 1, "A red one."),
+        user("mixed", 2, "A green one then."),
+        user("mixed", 3, "never asked"),
+        user("early", 0, "Just one thing.", done=True),
+        user("early", 1, "", done=True),
+        user("three", 0, "A lamp, please.", done=True),
+        user("at-once", 0, "", done=True),
+    )
+    done = project.run()
+    assert talks(project) == {
+        "said": [["A lamp, please.", "Thanks, bye."]],
+        "silent": [["A lamp, please."]],
+        "bounded": [["Message number 0 please", "Message number 1 please"]],
+        "mixed": [["Hello.", "A red one.", "A green one then.", "Bye."]],
+        "early": [["Just one thing.", "And now?"]],
+        "three": [["A lamp, please."]] * 3,
+        "at-once": [[]],
+    }, done.all
+    stops = {s["id"]: s["samples"][0]["stop"] for s in project.results()["scenarios"]}
+    assert stops["said"] == stops["silent"] == "user_done"
+    assert stops["bounded"] == "max_turns"
+    answered = [turn for s in project.results()["scenarios"] for x in s["samples"] for turn in x["turns"]]
+    assert all(turn["agent"].startswith("Answer") for turn in answered)
+    (last,) = heard(project, "said")[1:]
+    assert [m["role"] for m in last["messages"]] == ["user", "assistant", "user"]
+    assert last["messages"][0]["content"] == "A lamp, please."
+    assert project.results()["summary"]["usage"]["user"]["calls"] == 2 + 2 + 2 + 2 + 1 + 3 + 1
+
+
+def test_the_user_model_sees_a_flat_transcript_with_no_role_of_its_own_turned(project: Project) -> None:
+    def play(asked: Json) -> Reply:
+        text = json.dumps(asked["messages"])
+        message = {"message": "One for the desk.", "done": True} if "AB-1234" in text else SAYS
+        return Reply(completion(json.dumps({**message, "reason": "r"})))
+
+    with ModelServer(play) as server:
+        model = f"models: {{user: {{model: openai-compatible/m, base_url: '{server.base_url}'}}}}\n"
+        known = {"knowledge": ["It is for the desk."], "beliefs": ["Lamps are free."], "facts": ["Sold out."]}
+        tools = {"tools": {"find": {"returns": {"secret": "S-99"}}}}
+        setup(
+            project,
+            {"id": "talk", "profile": "Elderly gardener.", **known, **tools},
+            config=model + "metrics: []\nnow: Monday 3 March 2025\n",
+        )
+        done = project.run()
+        asked = server.asked
+    assert done.code == 0, done.all
+    assert talks(project) == {"talk": [["I want a lamp.", "One for the desk."]]}
+    assert len(asked) == 2
+    for request in asked:
+        assert "tools" not in request
+        assert {m["role"] for m in request["messages"]} <= {"system", "user"}
+        assert request["messages"][-1]["role"] == "user"
+        text = "\n".join(m["content"] for m in request["messages"])
+        for told in ("Elderly gardener.", "Get a lamp.", "for the desk", "Lamps are free.", "3 March 2025"):
+            assert told in text, told
+        assert "Sold out." not in text
+        assert "S-99" not in text
+    assert "I want a lamp." in json.dumps(asked[1]["messages"])
+    usage = project.results()["summary"]["usage"]["user"]
+    assert (usage["calls"], usage["input_tokens"], usage["output_tokens"]) == (2, 14, 6)
+
+
+BAD = {
+    "assistant": "Of course! How can I help you today?",
+    "service": "I'd be happy to help you with that. Let me know if you need anything else!",
+    "echo": "Answer 0: order AB-1234 it is.",
+    "repeats": "A lamp, please.",
+    "repeats-case": "a lamp, PLEASE",
+    "empty": "",
+    "blank": "  \n ",
+    "thinks": "<think>The user wants a lamp.</think> A red lamp.",
+    "role": "User: A red lamp.",
+    "assistant-role": "Assistant: Here is your lamp.",
+    "meta": "As the simulated user, I should ask for a red lamp now.",
+    "identifier": "My order number is ORD-98765.",
+    "email": "Write to me at jane.doe77@example.org please.",
+}
+
+
+def test_a_user_that_is_no_user_is_asked_once_more_then_its_sample_is_lost(project: Project) -> None:
+    setup(
+        project,
+        *({"id": name} for name in BAD),
+        {"id": "good"},
+        {"id": "known", "knowledge": ["I have ORD-98765."]},
+    )
+    opening = [user(name, 0, "A lamp, please.") for name in (*BAD, "good", "known")]
+    replies(
+        project,
+        *opening,
+        *(user(name, 1, message) for name, message in BAD.items()),
+        user("good", 1, "AB-1234? Good, bye.", done=True),
+        user("known", 1, "It is ORD-98765.", done=True),
+    )
+    done = project.run()
+    assert done.code == 3, done.all
+    found = {s["id"]: s["samples"][0] for s in project.results()["scenarios"]}
+    verdicts = {name: sample["verdict"] for name, sample in found.items()}
+    assert verdicts == {**dict.fromkeys(BAD, "inconclusive"), "good": "passed", "known": "passed"}
+    for name in BAD:
+        assert (found[name]["fault"], found[name]["stop"]) == ("simulator", "simulator"), name
+        assert [line["turn"] for line in heard(project, name)] == [0], "the bad message was never sent"
+        assert [turn["user"] for turn in found[name]["turns"]] == ["A lamp, please."], name
+    simulator = project.results()["summary"]["simulator"]
+    assert (simulator["refused"], simulator["lost"]) == (2 * len(BAD), len(BAD))
+    assert simulator["messages"] == 4 + len(BAD) * 3
+    assert f"{2 * len(BAD)} of {4 + len(BAD) * 3}" in done.out
+
+
+def test_one_retry_mends_it_and_the_model_is_told_what_was_wrong(project: Project) -> None:
+    said = iter(["How can I help you today?", "A lamp, please.", "How may I assist you?", "Thanks, bye."])
+    asked: list[str] = []
+
+    def play(request: Json) -> Reply:
+        asked.append(json.dumps(request["messages"]))
+        message = next(said)
+        return Reply(completion(json.dumps({"message": message, "done": "bye" in message, "reason": "r"})))
+
+    with ModelServer(play) as server:
+        setup(
+            project,
+            {"id": "mended"},
+            config=f"models: {{user: {{model: openai-compatible/m, base_url: '{server.base_url}'}}}}\nmetrics: []\n",
+        )
+        done = project.run()
+    assert done.code == 0, done.all
+    assert talks(project) == {"mended": [["A lamp, please.", "Thanks, bye."]]}
+    assert len(asked) == 4
+    assert asked[1] != asked[0]
+    assert "How can I help you today?" in asked[1] or "assistant" in asked[1]
+    assert (
+        project.results()["summary"]["simulator"]["refused"],
+        project.results()["summary"]["simulator"]["lost"],
+    ) == (2, 0)
+    assert "2 of 4 messages refused" in done.out
+
+
+@pytest.mark.parametrize("broken", ["down", "garbage", "locked"])
+def test_a_user_model_that_breaks_is_nobodys_score(project: Project, broken: str) -> None:
+    def play(_asked: Json) -> Reply:
+        return Reply("who are you?", 401) if broken == "locked" else Reply(completion("I would like a lamp"))
+
+    with ModelServer(play) as server:
+        url = f"http://127.0.0.1:{closed_port()}/v1" if broken == "down" else server.base_url
+        config = f"models: {{user: {{model: openai-compatible/m, base_url: '{url}'}}}}\nmetrics: []\n"
+        setup(project, {"id": "lost"}, {"id": "scripted", "turns": ["hi"]}, config=config)
+        done = project.run()
+    assert done.code == 3, done.all
+    lost, scripted = (s["samples"][0] for s in project.results()["scenarios"])
+    assert (lost["verdict"], scripted["verdict"]) == ("inconclusive", "passed")
+    assert lost["fault"] in ("infrastructure", "simulator")
+    assert lost["turns"] == []
+    assert heard(project, "lost") == []
+    assert [c for c in lost["checks"] if c["name"].startswith("output")] == [], (
+        "expectations are not evaluated"
+    )
+
+
+def test_what_the_agent_says_does_not_make_the_user_leave_its_role(project: Project) -> None:
+    """Text of the agent that looks like an end, a role or a greeting is only text."""
+    setup(project, {"id": "talkative"})
+    replies(
+        project,
+        user("talkative", 0, "A lamp, please."),
+        user("talkative", 1, "Is ORD-777 mine, then?"),
+        user("talkative", 2, "Good. You can help me no more, bye.", done=True),
+    )
+    done = project.run()
+    assert done.code == 0, done.all
+    assert len(talks(project)["talkative"][0]) == 3
+
+
+def test_a_lost_conversation_is_tolerated_where_that_is_allowed_and_judged_nowhere(project: Project) -> None:
+    rules = [
+        user("half", 0, "A lamp, please."),
+        user("half", 1, "How can I help you?"),
+        user("fine", 0, "A lamp, please.", done=True),
+        {"when": {"role": "judge"}, "reply": {"evidence": "", "reason": "r", "label": "no failure"}},
+    ]
+    setup(
+        project,
+        {"id": "half", "thresholds": {"agent_behavior_failure": None}},
+        {"id": "fine"},
+        config="metrics: [agent_behavior_failure]\nfault_tolerance: 0.5\n",
+    )
+    replies(project, *rules)
+    done = project.run()
+    assert done.code == 0, done.all
+    setup(project, {"id": "half"}, config="metrics: [agent_behavior_failure]\nfault_tolerance: 1\n")
+    assert project.run().code == 3, "nothing but losses is inconclusive"
