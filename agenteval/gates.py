@@ -108,16 +108,17 @@ def _severe_findings(sample: SampleReport, source: str, config: Config) -> Itera
 
 def _broken_judges(sample: SampleReport, scenario: ScenarioReport, report: Report) -> Iterable[Violation]:
     """A judge that broke hides what it would have found. Labels gate through their severity, a missed
-    goal where it is severe, or would be the last of all epochs."""
-    if report.run.config.fail_on_severity == "none":
-        return
-    labels = {spec.name for spec in report.run.metrics if spec.is_label}
+    goal where it is severe, or would be the last of all epochs; one that the author broke, always."""
+    config = report.run.config
+    gating = {spec.name for spec in report.run.metrics if spec.is_label}
+    if config.fail_on_severity == "none":
+        gating = set()
+    elif _goal_may_gate(scenario, config):
+        gating.add(GOAL)
     places: list[tuple[int | None, ScoreFailure]] = [(None, f) for f in sample.score_failures]
     places += [(index, f) for index, turn in enumerate(sample.turns) for f in turn.score_failures]
     for turn, failure in places:
-        if failure.metric in labels or (
-            failure.metric == GOAL and _goal_may_gate(scenario, report.run.config)
-        ):
+        if failure.author or failure.metric in gating:
             detail = f"the judge of {failure.metric} broke: {failure.message}"
             source = scenario.scenario.source
             yield Violation("judge", detail, source, Verdict.INCONCLUSIVE, sample.key.epoch, turn)

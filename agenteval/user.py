@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from agenteval.protocols import User, UserMove
 from agenteval.scenario import Sample, ScriptedTurn, SimulatedTurns
-from agenteval.trajectory import StopReason, Trajectory
+from agenteval.trajectory import StopReason, Trajectory, Usage
 
 
 class ScenarioUser:
@@ -17,6 +17,7 @@ class ScenarioUser:
         self._left = max_turns  # simulated turns
         self._entry = 0
         self._taken = 0  # turns of the current stretch
+        self._unspoken = Usage()  # of calls that ended a stretch without a message
 
     async def next(self, trajectory: Trajectory) -> UserMove:
         while self._entry < len(self._entries):
@@ -24,11 +25,16 @@ class ScenarioUser:
             if isinstance(entry, ScriptedTurn):
                 position = self._advance()
                 stop = StopReason.SCRIPT_DONE if self._is_over else None
-                return UserMove(entry.user, stop=stop, script=position)
+                return self._paid(UserMove(entry.user, stop=stop, script=position))
             move = await self._improvise(entry, trajectory)
-            if move is not None:
-                return move
-        return UserMove(None, stop=StopReason.USER_DONE)
+            if move.text is not None:
+                return self._paid(move)
+            self._unspoken = self._unspoken + move.usage
+        return self._paid(UserMove(None, stop=StopReason.USER_DONE))
+
+    def _paid(self, move: UserMove) -> UserMove:
+        usage, self._unspoken = move.usage + self._unspoken, Usage()
+        return move._replace(usage=usage)
 
     @property
     def _is_over(self) -> bool:
@@ -38,8 +44,8 @@ class ScenarioUser:
         self._entry, self._taken = self._entry + 1, 0
         return self._entry - 1
 
-    async def _improvise(self, stretch: SimulatedTurns, trajectory: Trajectory) -> UserMove | None:
-        """The next message of a simulated stretch; ``None`` if the user is done and says nothing."""
+    async def _improvise(self, stretch: SimulatedTurns, trajectory: Trajectory) -> UserMove:
+        """The next message of a simulated stretch; without a text if the user is done and says nothing."""
         assert self._simulated is not None
         move = await self._simulated.next(trajectory)
         self._taken += 1
@@ -47,8 +53,6 @@ class ScenarioUser:
         full = self._taken >= stretch.simulate or self._left <= 0
         if move.stop or full:
             self._advance()
-        if move.text is None:
-            return None
-        if self._is_over:
+        if self._is_over and move.text is not None:
             return move._replace(stop=move.stop or StopReason.MAX_TURNS)
         return move._replace(stop=None)

@@ -20,11 +20,19 @@ _THINKING = re.compile(
     re.IGNORECASE | re.MULTILINE | re.DOTALL,
 )
 _ASSISTANT = re.compile(
-    r"\bhow (?:can|may) i (?:help|assist) you\b|\bi(?:'m| am) (?:here|happy|glad) to (?:help|assist) you\b"
-    r"|\bis there anything else i can (?:help|assist|do)\b|\bas an ai\b|\bi(?:'m| am) an? (?:ai|virtual) "
-    r"|\bthank you for (?:contacting|reaching out|calling)\b|\blet me look (?:that|it) up for you\b",
+    r"\bhow (?:can|may) i (?:help|assist) you\b"
+    r"|\bi(?:'m|'d be| am| would be) (?:here|happy|glad|more than happy) to (?:help|assist) you\b"
+    r"|\bis there anything else i can (?:help|assist|do)\b|\blet me know if you need anything else\b"
+    r"|\bas an ai\b|\bi(?:'m| am) an? (?:ai|virtual) |\bthank you for (?:contacting|reaching out|calling)\b"
+    r"|\b(?:let me|i can|i'll|i will) look (?:that|it|this) up for you\b|\bone moment,? please\b"
+    r"|\bwould you like me to (?:book|order|cancel|check|help|proceed|look)\b"
+    r"|\bhere is a summary of your\b|\byour (?:order|booking|request) has been (?:booked|placed|processed)\b",
     re.IGNORECASE,
 )
+_MAY_RECUR = frozenset(
+    ("yes", "no", "ok", "okay", "sure", "right", "correct", "thanks", "thank you", "yes please", "no thanks")
+)
+"""Answers that different questions may get; found in conversations that people wrote."""
 _IDENTIFIER = re.compile(
     r"\b[A-Z]{2,}[-_#]?\d{2,}[A-Z0-9-]*\b"  # ORD-42, HAT136
     r"|\b(?=[A-Z0-9]*\d)(?=[A-Z0-9]*[A-Z])[A-Z0-9]{6,}\b"  # 4WQ150
@@ -39,7 +47,7 @@ def fault_in(message: str, scenario: Scenario, trajectory: Trajectory, *, done: 
     text = message.strip()
     if not text:
         return "" if done and trajectory.turns else "said nothing"
-    if any(_same(text, turn.user) for turn in trajectory.turns):
+    if _words(text) not in _MAY_RECUR and any(_same(text, turn.user) for turn in trajectory.turns):
         return "repeated its message"
     if found := _THINKING.search(text):
         return f"leaked reasoning or role words ({found[0].strip()[:40]!r})"

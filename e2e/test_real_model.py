@@ -22,6 +22,9 @@ TURN_METRICS = {
 }
 LABEL_METRICS = {"agent_behavior_failure", "tool_call_behavior_failure"}
 
+BRIEF = {"logit_bias": [['"', 5], ["]", 5]]}
+"""The ends of texts and lists are made more likely: this model does not know when to stop."""
+
 AGENT = '''
 async def agent(messages, ctx):
     """Looks up the order whatever is said, and once calls a tool that does not exist."""
@@ -126,9 +129,7 @@ def run(root: Path, model: Mapping[str, Any], *, metrics: Any = "all", suite: st
 
 @pytest.fixture(scope="module")
 def over_http(tmp_path_factory: pytest.TempPathFactory, llama_server: str) -> Done:
-    # Quotation marks are made more likely, so that texts end: this model does not know when to stop.
-    extra = {"logit_bias": [['"', 5]]}
-    model = {"model": "openai-compatible/smollm2", "base_url": f"{llama_server}/v1", "extra": extra}
+    model = {"model": "openai-compatible/smollm2", "base_url": f"{llama_server}/v1", "extra": BRIEF}
     return run(tmp_path_factory.mktemp("http"), model)
 
 
@@ -136,7 +137,7 @@ def over_http(tmp_path_factory: pytest.TempPathFactory, llama_server: str) -> Do
 def in_process(tmp_path_factory: pytest.TempPathFactory, model_file: Path) -> Done:
     metrics = ["helpfulness", "agent_behavior_failure", "goal_completion"]
     root = tmp_path_factory.mktemp("local")
-    model = {"model": f"local/{model_file}", "extra": {"logit_bias": [['"', 5]]}}
+    model = {"model": f"local/{model_file}", "extra": BRIEF}
     return run(root, model, metrics=metrics, suite=SMALL_SUITE)
 
 

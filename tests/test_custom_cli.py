@@ -6,40 +6,21 @@ import json
 from typing import Any
 
 import pytest
-from kit import Done, Project
+from kit import Project
 
 NAMES = (
-    "helpfulness",
-    "coherence",
-    "relevance",
-    "faithfulness",
-    "verbosity",
-    "goal_completion",
-    "agent_behavior_failure",
-    "tool_call_behavior_failure",
-    "criteria",
-    "error_deduplication",
-    "simulated_user",
-)
+    "helpfulness", "coherence", "relevance", "faithfulness", "verbosity", "goal_completion",
+    "agent_behavior_failure", "tool_call_behavior_failure",
+    "criteria", "error_deduplication", "simulated_user",
+)  # fmt: skip
 BEHAVIOUR = (
-    "no failure",
-    "repetition",
-    "failure to ask for clarification",
-    "lack of specific information",
-    "disobey user request",
-    "false information",
-    "unsafe action",
-    "unsafe state",
-)
+    "no failure", "repetition", "failure to ask for clarification", "lack of specific information",
+    "disobey user request", "false information", "unsafe action", "unsafe state",
+)  # fmt: skip
 TOOLS = (
-    "no failure",
-    "unnecessary tool call",
-    "wrong tool",
-    "wrong arguments",
-    "ignored tool result",
-    "missing tool call",
-    "repeated tool call",
-)
+    "no failure", "unnecessary tool call", "wrong tool", "wrong arguments", "ignored tool result",
+    "missing tool call", "repeated tool call",
+)  # fmt: skip
 AGENT = """
 async def agent(messages, ctx):
     said = messages[-1]["content"]
@@ -68,19 +49,12 @@ class Tone(QuantitativeMetric):
 
     async def score(self, input: ScoreInput) -> QuantResult:
         await asyncio.sleep(0)
-        match input.user_message:
-            case "raise":
-                raise RuntimeError("tone went wrong")
-            case "off":
-                return QuantResult(7.0, "off the scale")
-            case "nan":
-                return QuantResult(float("nan"), "not a number")
-            case "text":
-                return "fine"
-            case "nothing":
-                return None
-            case "unsure":
-                return QuantResult(None, "cannot tell")
+        if input.user_message == "raise":
+            raise RuntimeError("tone went wrong")
+        odd = {"off": QuantResult(7.0, ""), "nan": QuantResult(float("nan"), ""), "text": "fine",
+               "nothing": None, "unsure": QuantResult(None, "cannot tell")}
+        if input.user_message in odd:
+            return odd[input.user_message]
         return QuantResult(2.0 if "rude" in input.agent_message else 4.5, "as it sounds")
 
 
@@ -227,8 +201,6 @@ def test_rubric_files_score_label_and_gate(project: Project) -> None:
     sample = found["good"]["samples"][0]
     assert list(sample["scores"]) == ["clarity"]
     assert [list(turn["scores"]) for turn in sample["turns"]] == [["brand voice"]] * 2
-    assert "clarity" in done.out
-    assert "brand voice" in done.out
     setup(
         project,
         "rubrics/brand.md",
@@ -285,11 +257,8 @@ def test_python_classes_score_label_and_gate(project: Project) -> None:
     turns = sum(len(s["samples"][0]["turns"]) for s in found.values())
     assert project.results()["summary"]["usage"]["judge"]["calls"] == turns, "one for each `asked`"
     (finding,) = found["partisan"]["samples"][0]["findings"]
-    assert (finding["label"], finding["severity"], finding["evidence"]) == (
-        "partisan",
-        "high",
-        "reply to partisan",
-    )
+    assert (finding["label"], finding["severity"]) == ("partisan", "high")
+    assert finding["evidence"] == "reply to partisan"
 
 
 def test_classes_that_break_are_failures_to_score(project: Project) -> None:
@@ -340,7 +309,6 @@ RUBRICS = {
     "severity.md": "---\nmetric: x\nlabels: {a: ok, b: terrible}\n---\nHm?\n",
     "backwards.md": "---\nmetric: x\nscale: [5, 1]\n---\nHm?\n",
     "key.md": "---\nmetric: x\nscal: [1, 5]\n---\nHm?\n",
-    "empty.md": "---\nmetric: x\nscale: [1, 5]\n---\n",
     "scope.md": "---\nmetric: x\nscope: sentence\nscale: [1, 5]\n---\nHm?\n",
 }
 
@@ -349,16 +317,15 @@ RUBRICS = {
     ("custom", "words"),
     [
         ("rubrics/collides.md", ("coherence", "collides.md")),
-        ("rubrics/brand.md, rubrics/twice.md", ("brand voice", "twice.md")),
+        ("rubrics/brand.md, rubrics/twice.md", ("brand voice", "agenteval.yaml:3")),
         ("rubrics/no-scale.md", ("scale", "labels", "no-scale.md")),
         ("rubrics/both.md", ("scale", "labels", "both.md")),
         ("rubrics/severity.md", ("terrible", "medium", "severity.md")),
         ("rubrics/backwards.md", ("scale", "backwards.md")),
         ("rubrics/key.md", ("scal", "did you mean", "scale", "key.md")),
-        ("rubrics/empty.md", ("empty.md",)),
         ("rubrics/scope.md", ("scope", "sentence", "conversation")),
         ("rubrics/nowhere.md", ("nowhere.md",)),
-        ("'metrics.py:Helpfulness'", ("helpfulness", "metrics.py:Helpfulness")),
+        ("'metrics.py:Helpfulness'", ("helpfulness", "built-in", "agenteval.yaml:3")),
         ("'metrics.py:Unfinished'", ("Unfinished", "score")),
         ("'metrics.py:Unknown'", ("terrible", "Unknown")),
         ("'metrics.py:NoMetric'", ("NoMetric", "QuantitativeMetric")),
@@ -388,20 +355,17 @@ def test_thresholds_on_custom_metrics_are_checked_like_any_other(project: Projec
 # ── show-prompts ─────────────────────────────────────────────────────────────────────────────────
 
 
-def shown(project: Project, *arguments: str) -> Done:
-    return project.call("show-prompts", *arguments)
-
-
 def test_every_prompt_is_shown_without_a_configuration(project: Project) -> None:
-    whole = shown(project)
+    whole = project.call("show-prompts")
     assert whole.code == 0, whole.err
-    parts = {name: shown(project, "--metric", name).out for name in ("helpfulness", NAMES[-2], NAMES[-1])}
+    parts = {
+        name: project.call("show-prompts", "--metric", name).out
+        for name in ("helpfulness", NAMES[-2], NAMES[-1])
+    }
     for text in parts.values():
         assert text.strip() in whole.out
         assert "${" in text, "placeholders are named"
     rule = whole.out.splitlines()[0]
-    sections = {s.split("\n", 1)[0].split(": ")[-1]: s for s in whole.out.lstrip(rule).split(rule + "\n")}
-    sections = {name.strip(): text for name, text in sections.items()} or sections
     assert [name for name in NAMES if name not in whole.out] == []
     for name, labels in (("agent_behavior_failure", BEHAVIOUR), ("tool_call_behavior_failure", TOOLS)):
         text = whole.out[whole.out.index(f"metric: {name}") :].partition(rule)[0]
@@ -413,21 +377,18 @@ def test_every_prompt_is_shown_without_a_configuration(project: Project) -> None
         text = whole.out[whole.out.index(f"metric: {name}") :].partition(rule)[0]
         assert all(f"- {score}: " in text for score in range(1, 6)), name
     goal = whole.out[whole.out.index("metric: goal_completion") :].partition(rule)[0]
-    assert "- 1: " in goal
-    assert "- 0: " in goal
-    assert "- 2: " not in goal
-    for word in ("pass", "fail", "not clear"):
-        assert f"- {word}: " in whole.out
+    assert ["- 1: " in goal, "- 0: " in goal, "- 2: " in goal] == [True, True, False]
+    assert all(f"- {word}: " in whole.out for word in ("pass", "fail", "not clear"))
     for word in ("low", "medium", "high", "critical"):
         assert f"- {word}: " in parts["error_deduplication"]
     assert '"done"' in parts["simulated_user"]
 
 
 def test_a_typo_in_the_name_of_a_prompt_gets_a_suggestion(project: Project) -> None:
-    done = shown(project, "--metric", "helpfullness")
+    done = project.call("show-prompts", "--metric", "helpfullness")
     assert done.code == 2
     assert "did you mean" in done.err
     assert "helpfulness" in done.err
-    nothing = shown(project, "--metric", "xyz")
+    nothing = project.call("show-prompts", "--metric", "xyz")
     assert (nothing.code, nothing.out) == (2, "")
     assert "error_deduplication" in nothing.err

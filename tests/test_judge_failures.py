@@ -232,7 +232,8 @@ def test_a_judge_sees_the_whole_record_and_all_prompts_of_a_turn_begin_alike(pro
     texts = ["\n".join(m["content"] for m in messages) for messages in prompts]
     assert len(texts) == 7 + 7 + 2, "seven metrics a turn, the goal and the criterion once"
     told = ("A lamp for the desk.", "Elderly gardener.", "18:00", "Lamp L-17 is dented.",
-            "Never sell candles.", "a small lamp", "39", "Finds goods.", "I found lamp L-17.", "3 March 2025")  # fmt: skip
+            "Never sell candles.", "a small lamp", "39", "Finds goods.", "I found lamp L-17.",
+            "3 March 2025")  # fmt: skip
     for text in texts:
         assert [part for part in told if part not in text] == []
         assert "The moon is cheese." not in text
@@ -315,22 +316,22 @@ def test_each_finding_ends_in_one_issue_whatever_the_model_returns(project: Proj
     assert "high" in severities, "the highest of its findings, whatever is proposed"
 
 
+ALL = tuple(f"F{number}" for number in range(1, 14))
+
+
 def test_one_root_cause_is_one_issue_counted_in_samples_and_scenarios(project: Project) -> None:
     config(project, "models: {default: scripted/replies.yaml}\n" + BEHAVIOUR)
-    project.write(
-        "replies.yaml", judged(*LABELS, dedup={"issues": [issue("F1", "F2", "F3", "F4", severity="low")]})
-    )
+    project.write("replies.yaml", judged(*LABELS, dedup={"issues": [issue(*ALL, severity="low")]}))
     scenarios(project, *TALKS)
     done = project.run()
     assert len(books(project)) == 1, done.out
     (one,) = books(project)
     assert (one["findings"], one["samples"], one["scenarios"]) == (13, 4, 3)
-    assert (one["title"], one["severity"], one["proposed_severity"]) == ("T F1 F2 F3 F4", "high", "low")
+    assert (one["title"], one["severity"], one["proposed_severity"]) == ("T " + " ".join(ALL), "high", "low")
     assert {(e["scenario"], e["turn"]) for e in one["examples"]} >= {("loops", 0)}
-    assert "[high] T F1 F2 F3 F4" in done.out
+    assert "[high] T F1 F2 F3" in done.out
 
 
-@pytest.mark.xfail(reason="the terminal counts turns as occurrences: '8 occurrences in 1 sample'")
 def test_a_loop_over_eight_turns_is_one_occurrence(project: Project) -> None:
     config(project, "models: {default: scripted/replies.yaml}\n" + BEHAVIOUR)
     project.write("replies.yaml", judged(*LABELS, dedup={"issues": []}))

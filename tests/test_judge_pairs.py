@@ -142,10 +142,15 @@ def test_each_label_has_the_severity_of_the_table_and_the_gate_its_level(project
         rules.append(rule(metric, f"BUG ask {label}$", {"label": label}))
         scenarios.append({"id": label, "agent": "buggy", "turns": ["hi", f"ask {label}"]})
         scenarios[-1]["tools"] = {"find": {"returns": 1}}
-    rules.append(rule("goal_completion", "BUG goal", {"score": 0}))
+    rules.append(rule("goal_completion", "BUG", {"score": 0}))
     scenarios.append({"id": "goal not completed", "agent": "luck", "turns": ["goal"], "goal": "g"})
-    scenarios[-1]["epochs"] = 2  # epoch 0 reaches it, so it is missed, but not in all of them
-    expected = {**SEVERITY, "goal not completed": "high"}
+    scenarios[-1]["epochs"] = 2  # the first reaches it
+    alone = {"agent": "luck", "turns": ["goal"], "goal": "g"}
+    never = {**alone, "agent": "buggy", "turns": ["ask goal"]}
+    scenarios.append({**never, "id": "goal never completed", "epochs": 2})
+    scenarios.append({**never, "id": "one epoch alone", "epochs": 1})
+    high = ("goal not completed", "one epoch alone")
+    expected = {**SEVERITY, **dict.fromkeys(high, "high"), "goal never completed": "critical"}
     for level in (*LADDER, "none"):
         suite(project, scenarios, *rules, config=f"fail_on_severity: {level}\n")
         done = project.run()
@@ -154,11 +159,10 @@ def test_each_label_has_the_severity_of_the_table_and_the_gate_its_level(project
         assert {k for k, v in verdicts(project).items() if v == "failed"} == red, level
         assert set(broken(project)) == red
         assert done.code == (1 if red else 0)
-    found = {
-        f["label"]: f for s in project.results()["scenarios"] for x in s["samples"] for f in x["findings"]
-    }
-    assert {label: f["severity"] for label, f in found.items()} == expected
-    assert {f["detector"] for f in found.values()} == {"judge"}
+    for scenario in project.results()["scenarios"]:
+        findings = [f for sample in scenario["samples"] for f in sample["findings"]]
+        assert {f["severity"] for f in findings} == {expected[scenario["id"]]}, scenario["id"]
+        assert {f["detector"] for f in findings} == {"judge"}
 
 
 def test_severities_override_the_table_both_ways(project: Project) -> None:
@@ -170,26 +174,6 @@ def test_severities_override_the_table_both_ways(project: Project) -> None:
     suite(project, scenarios, *rules, config="severities: {repetition: critical, unsafe state: medium}\n")
     assert project.run().code == 1
     assert verdicts(project) == {"a": "failed", "b": "passed"}
-    suite(project, scenarios, *rules, config="severities: {repetitoin: critical}\n")
-    refused(project.run(), "repetitoin", "repetition")
-
-
-def test_a_goal_reached_in_none_of_two_epochs_is_critical_and_in_one_of_two_high(project: Project) -> None:
-    rules = [rule("goal_completion", "BUG", {"score": 0})]
-    scenarios = [
-        {"id": "never", "agent": "buggy", "epochs": 2},
-        {"id": "once", "agent": "luck", "epochs": 2},
-        {"id": "alone", "agent": "buggy", "epochs": 1},
-    ]
-    suite(project, [{**s, "goal": "g", "turns": ["ask"]} for s in scenarios], *rules)
-    assert project.run().code == 1
-    assert verdicts(project) == {"never": "failed", "once": "passed", "alone": "passed"}
-    severities = {
-        s["id"]: {f["severity"] for x in s["samples"] for f in x["findings"]}
-        for s in project.results()["scenarios"]
-    }
-    assert severities == {"never": {"critical"}, "once": {"high"}, "alone": {"high"}}
-    assert project.results()["scenarios"][1]["aggregates"]["goal_completion"]["value"] == 0.5
 
 
 # ── thresholds ───────────────────────────────────────────────────────────────────────────────────
@@ -242,6 +226,7 @@ def test_a_suite_threshold_that_applies_nowhere_is_violated_and_elsewhere_it_is_
         ("", {"helpfulness": "high"}, ("helpfulness",)),
         ("thresholds: {coherance: 3}\n", {}, ("coherance", "did you mean", "coherence", "agenteval.yaml")),
         ("thresholds: {coherence: 9}\n", {}, ("coherence", "9", "agenteval.yaml")),
+        ("severities: {repetitoin: low}\n", {}, ("repetitoin", "did you mean", "repetition")),
         ("metrics: [helpfulnes]\n", {}, ("helpfulnes", "did you mean", "helpfulness")),
     ],
 )
@@ -345,6 +330,15 @@ def test_criteria_pass_fail_and_not_clear_at_the_scenario_and_at_a_turn(project:
     assert samples["whole open"]["checks"][-1]["passed"] is None
     assert project.run("-s", "green").code == 0
     assert project.run("-s", "open").code == 3
+
+
+def test_a_criterion_that_was_not_decided_never_leaves_a_sample_passed(project: Project) -> None:
+    suite(project, [{"id": "s", "turns": ["hi"], "expect": {"criteria": ["Is polite."]}}])
+    project.write(
+        "replies.yaml", json.dumps({"replies": [filled(GOOD[0]), filled(GOOD[1]), filled(GOOD[-2])]})
+    )
+    assert project.run("--metric", "agent_behavior_failure").code == 2
+    assert project.sample()["verdict"] == "inconclusive"
 
 
 # ── no model, no judge, fewer metrics ────────────────────────────────────────────────────────────

@@ -255,15 +255,15 @@ def test_a_threshold_that_is_not_met_shows_the_scores_that_pulled_it_down() -> N
 
 def test_issues_stand_by_severity_with_counts_places_and_who_grouped_them() -> None:
     assert section(shown(judged_run()), "Issues") == [
-        "[high] Claims a booking that was never made (2 occurrences in 1 sample of 1 scenario)",
+        "[high] Claims a booking that was never made (1 occurrence in 1 scenario, 2 findings)",
         "The agent says that it booked, but no tool was called.",
         'examples: book-morning · epoch 2, turn 1 — "Booked!"',
         f"the model proposed critical; grouped by {MODEL}",
-        "[medium] criterion not met: Confirms the date (1 occurrence in 1 sample of 1 scenario)",
+        "[medium] criterion not met: Confirms the date (1 occurrence in 1 scenario)",
         "no date was named",
         "examples: book-morning · epoch 2",
         "grouped by code",
-        "[low] repetition (1 occurrence in 1 sample of 1 scenario)",
+        "[low] repetition (1 occurrence in 1 scenario)",
         'examples: refund · epoch 1, turn 2 — "As I said"',
         "grouped by code",
     ]
@@ -285,7 +285,7 @@ def test_a_loop_over_eight_turns_is_one_issue_of_one_sample() -> None:
     said = {n: (finding("repetition", Severity.LOW, n),) for n in range(8)}
     told = run((book(),), [*conversation(KEY, turns, said)])
     lines = section(shown(told), "Issues")
-    assert lines[0] == "[low] repetition (8 occurrences in 1 sample of 1 scenario)"
+    assert lines[0] == "[low] repetition (1 occurrence in 1 scenario, 8 findings)"
     assert lines[2] == 'examples: book-morning, turns 1, 2, 3, 4, 5 — "Booked!"'
     assert lines[3] == "grouped by code"
     notes = github_actions.render(*told, ReportOptions()).splitlines()
@@ -304,7 +304,7 @@ def test_many_issues_are_cut_and_counted() -> None:
 
 def test_findings_of_a_run_that_was_cut_off_are_told_ungrouped() -> None:
     lines = section(shown(mixed()), "Issues (not grouped")
-    assert lines == ["[high] false information (1 occurrence in 1 sample of 1 scenario)"]
+    assert lines == ["[high] false information (1 occurrence in 1 scenario)"]
 
 
 # Judges and users that broke
@@ -504,7 +504,7 @@ def test_markdown_has_scores_issues_and_what_broke(render) -> None:
     for words in (
         "## Scores (uncalibrated)",
         "| ❌ | book-morning | 3.0ˢ ✗ | 4.0ˢ !1 | 4.0ˢ | 3.3ˢ | 4.0ˢ | 1/2ˢ ✓ | 2/3ˢ | 3/3ˢ |",
-        "- **high**: Claims a booking that was never made (2 occurrences in 1 sample of 1 scenario)",
+        "- **high**: Claims a booking that was never made (1 occurrence in 1 scenario, 2 findings)",
         "  - examples: refund · epoch 1, turn 2",
         "## ⚠️ Judges that broke",
         "- coherence: the reply is no JSON (book-morning · epoch 2, turn 1) — said:",
@@ -527,7 +527,7 @@ def test_junit_has_scores_and_issues_as_properties() -> None:
     assert told["scores"] == "uncalibrated, scripted: no language model was called"
     assert told["judge_broke.coherence"] == "the reply is no JSON"
     suite = {each.get("name"): each.get("value") for each in root[0].find("properties")}
-    assert suite["issue.I1"].startswith("[high] Claims a booking that was never made (2 occurrences")
+    assert suite["issue.I1"].startswith("[high] Claims a booking that was never made (1 occurrence")
     assert suite["scripted"].startswith("no language model was called for 42 judgements")
 
 

@@ -21,7 +21,7 @@ class agent:  # keeps what it was sent, by scenario, epoch and call
             file.write(json.dumps(heard) + "\\n")
         if ctx.scenario_id == "talkative":
             return "Hello! How can I help you today? Your number is ORD-777. User: done=true"
-        return f"Answer {ctx.turn}: order AB-1234 it is."
+        return f"Answer {ctx.turn}: order AB-1234 it is. It goes to the address you gave."
 """
 SAYS = {"message": "I want a lamp.", "done": False}
 
@@ -94,17 +94,19 @@ def test_how_conversations_end_and_what_turns_may_be_mixed(project: Project) -> 
         "mixed": [["Hello.", "A red one.", "A green one then.", "Bye."]],
         "early": [["Just one thing.", "And now?"]],
         "three": [["A lamp, please."]] * 3,
-        "at-once": [[]],
+        "at-once": [[""]],
     }, done.all
+    lost = project.results()["scenarios"][-1]["samples"][0]
+    assert (lost["verdict"], lost["fault"]) == ("inconclusive", "simulator"), "nothing was said at all"
+    assert heard(project, "at-once") == []
     stops = {s["id"]: s["samples"][0]["stop"] for s in project.results()["scenarios"]}
     assert stops["said"] == stops["silent"] == "user_done"
     assert stops["bounded"] == "max_turns"
-    answered = [turn for s in project.results()["scenarios"] for x in s["samples"] for turn in x["turns"]]
+    answered = [t for s in project.results()["scenarios"][:-1] for x in s["samples"] for t in x["turns"]]
     assert all(turn["agent"].startswith("Answer") for turn in answered)
     (last,) = heard(project, "said")[1:]
     assert [m["role"] for m in last["messages"]] == ["user", "assistant", "user"]
     assert last["messages"][0]["content"] == "A lamp, please."
-    assert project.results()["summary"]["usage"]["user"]["calls"] == 2 + 2 + 2 + 2 + 1 + 3 + 1
 
 
 def test_the_user_model_sees_a_flat_transcript_with_no_role_of_its_own_turned(project: Project) -> None:
@@ -141,10 +143,20 @@ def test_the_user_model_sees_a_flat_transcript_with_no_role_of_its_own_turned(pr
     assert (usage["calls"], usage["input_tokens"], usage["output_tokens"]) == (2, 14, 6)
 
 
+def test_the_call_that_ends_a_conversation_is_counted(project: Project) -> None:
+    said = iter([SAYS, {"message": "", "done": True}])
+    with ModelServer(lambda _asked: Reply(completion(json.dumps(next(said))))) as server:
+        model = f"models: {{user: {{model: openai-compatible/m, base_url: '{server.base_url}'}}}}\n"
+        setup(project, {"id": "silent"}, config=model + "metrics: []\n")
+        assert project.run().code == 0
+        assert len(server.asked) == 2
+    usage = project.results()["summary"]["usage"]["user"]
+    assert (usage["calls"], usage["input_tokens"]) == (2, 14)
+
+
 BAD = {
     "assistant": "Of course! How can I help you today?",
-    "service": "I'd be happy to help you with that. Let me know if you need anything else!",
-    "echo": "Answer 0: order AB-1234 it is.",
+    "echo": "Answer 0: order AB-1234 it is. It goes to the address you gave.",
     "repeats": "A lamp, please.",
     "repeats-case": "a lamp, PLEASE",
     "empty": "",
@@ -181,11 +193,32 @@ def test_a_user_that_is_no_user_is_asked_once_more_then_its_sample_is_lost(proje
     for name in BAD:
         assert (found[name]["fault"], found[name]["stop"]) == ("simulator", "simulator"), name
         assert [line["turn"] for line in heard(project, name)] == [0], "the bad message was never sent"
-        assert [turn["user"] for turn in found[name]["turns"]] == ["A lamp, please."], name
+        assert [bool(turn.get("error")) for turn in found[name]["turns"]] == [False, True], name
     simulator = project.results()["summary"]["simulator"]
-    assert (simulator["refused"], simulator["lost"]) == (2 * len(BAD), len(BAD))
-    assert simulator["messages"] == 4 + len(BAD) * 3
-    assert f"{2 * len(BAD)} of {4 + len(BAD) * 3}" in done.out
+    assert (simulator["refused"], simulator["lost"]) == (len(BAD), len(BAD)), "a message, asked for twice"
+    assert simulator["messages"] == 4 + len(BAD) * 2
+    assert f"{len(BAD)} of {4 + len(BAD) * 2}" in done.out
+    assert project.results()["summary"]["usage"]["user"]["calls"] == 4 + len(BAD) * 3
+
+
+def test_a_user_that_offers_service_is_no_user(project: Project) -> None:
+    """Each is what a model says that has slipped into the agent's role; one of them is enough to be red."""
+    phrases = (
+        "I'd be happy to help you with that. Let me know if you need anything else!",
+        "Sure, I can look that up for you. One moment, please.",
+        "Thank you for contacting us. Your order has been booked, and we will send you a confirmation.",
+        "As an AI language model, I cannot book a lamp.",
+        "Certainly! Here is a summary of your order. Would you like me to book it for you?",
+    )
+    setup(project, *({"id": f"s{i}", "max_turns": 2} for i in range(len(phrases))))
+    replies(
+        project,
+        *(user(f"s{i}", 0, "A lamp, please.") for i in range(len(phrases))),
+        *(user(f"s{i}", 1, phrase) for i, phrase in enumerate(phrases)),
+    )
+    project.run()
+    passed = [s["id"] for s in project.results()["scenarios"] if s["verdict"] == "passed"]
+    assert passed == []
 
 
 def test_one_retry_mends_it_and_the_model_is_told_what_was_wrong(project: Project) -> None:
@@ -201,7 +234,8 @@ def test_one_retry_mends_it_and_the_model_is_told_what_was_wrong(project: Projec
         setup(
             project,
             {"id": "mended"},
-            config=f"models: {{user: {{model: openai-compatible/m, base_url: '{server.base_url}'}}}}\nmetrics: []\n",
+            config=f"models: {{user: {{model: openai-compatible/m, base_url: '{server.base_url}'}}}}\n"
+            "metrics: []\n",
         )
         done = project.run()
     assert done.code == 0, done.all
@@ -213,7 +247,7 @@ def test_one_retry_mends_it_and_the_model_is_told_what_was_wrong(project: Projec
         project.results()["summary"]["simulator"]["refused"],
         project.results()["summary"]["simulator"]["lost"],
     ) == (2, 0)
-    assert "2 of 4 messages refused" in done.out
+    assert "2 of 2 messages refused" in done.out
 
 
 @pytest.mark.parametrize("broken", ["down", "garbage", "locked"])

@@ -39,6 +39,7 @@ def same(successes: int, n: int, scenarios: int) -> list[Pair]:
     return pairs_of([(Tally(successes, n, n), Tally(successes, n, n))] * scenarios)
 
 
+@settings(deadline=None)
 @given(st.lists(eighths, min_size=1, max_size=8))
 def test_sign_flips_agree_with_all_flips(differences: list[float]) -> None:
     sums = [
@@ -108,6 +109,7 @@ def test_holm() -> None:
     assert holm({}) == {}
 
 
+@settings(deadline=None)
 @given(st.lists(st.floats(0, 1), min_size=1, max_size=8), st.randoms())
 def test_holm_does_not_care_for_names_or_order(p_values: list[float], random: Random) -> None:
     names = [f"s{index}" for index in range(len(p_values))]
@@ -150,6 +152,13 @@ def test_lost_epochs_may_leave_a_green_undecided() -> None:
     assert non_inferiority(lost, 0.05).drop is None
 
 
+def test_lost_epochs_may_hide_that_one_scenario_dropped() -> None:
+    lost = [*same(10, 10, 19), Pair("booking", Tally(10, 10, 10), Tally(0, 0, 10))]
+    verdict = non_inferiority(lost, 0.5)
+    assert verdict.surely_below < 0.5
+    assert (verdict.outcome, verdict.dropped) == (Outcome.UNDECIDED, ())
+
+
 def test_a_scenario_is_paired_once() -> None:
     for judge in (lambda pairs: non_inferiority(pairs, 0.1), compare):
         with pytest.raises(ValueError):
@@ -158,6 +167,7 @@ def test_a_scenario_is_paired_once() -> None:
             judge([])
 
 
+@settings(max_examples=25, deadline=None)
 @given(sides, st.sampled_from([0.0, 0.05, 0.2]), st.randoms())
 def test_order_and_names_change_no_verdict(
     counts: list[tuple[Tally, Tally]], margin: float, random: Random
@@ -168,10 +178,10 @@ def test_order_and_names_change_no_verdict(
     again = non_inferiority([Pair(f"new {p.scenario}", p.before, p.after) for p in mixed], margin)
     assert again._replace(dropped=()) == verdict._replace(dropped=())
     assert {f"new {name}" for name in verdict.dropped} == set(again.dropped)
-    assert compare(mixed).change == compare(pairs).change
-    assert compare(mixed).users_like_these == compare(pairs).users_like_these
+    assert compare(mixed)[:-1] == compare(pairs)[:-1]
 
 
+@settings(deadline=None)
 @given(sides, st.sampled_from([0.05, 0.2]))
 def test_a_verdict_with_lost_epochs_is_that_of_the_worst_and_the_best_case(
     counts: list[tuple[Tally, Tally]], margin: float
@@ -183,6 +193,7 @@ def test_a_verdict_with_lost_epochs_is_that_of_the_worst_and_the_best_case(
             assert non_inferiority(filled, margin).outcome is verdict
 
 
+@settings(deadline=None)
 @given(st.lists(st.tuples(st.integers(0, 6), st.integers(0, 6)), min_size=1, max_size=6), st.integers(2, 4))
 def test_more_epochs_at_the_same_rates_never_widen_the_change(
     counts: list[tuple[int, int]], times: int
@@ -197,8 +208,8 @@ def test_more_epochs_at_the_same_rates_never_widen_the_change(
 
 @pytest.mark.parametrize(("n", "margin"), [(4, 0.45), (7, 0.3)])
 def test_the_error_rates_of_the_gate_by_enumeration(n: int, margin: float) -> None:
-    """Two scenarios, every outcome, rates from all over: a drop of the margin is green in at most 6 % of
-    runs (5 % are meant; the interval is near, not exact), no drop at all is never red in more than 5 %."""
+    """Two scenarios, every outcome, rates from all over: a drop of the margin is green in at most 5.5 %
+    of runs (5 % are meant; the interval is near, not exact), none at all is red in at most 5 %."""
     said = {}
     for b1, b2, a1, a2 in product(range(n + 1), repeat=4):
         if (b1, a1) <= (b2, a2):
@@ -212,7 +223,7 @@ def test_the_error_rates_of_the_gate_by_enumeration(n: int, margin: float) -> No
         for share in (0.0, 0.25, 0.5):
             fall = (2 * margin * share, 2 * margin * (1 - share))
             if fall[0] <= first and fall[1] <= second:
-                assert _chance(greens, n, (first, second, first - fall[0], second - fall[1])) <= 0.06
+                assert _chance(greens, n, (first, second, first - fall[0], second - fall[1])) <= 0.055
         assert _chance(reds, n, (first, second, first, second)) <= 0.05
 
 
@@ -221,7 +232,7 @@ def _chance(outcomes: list[tuple[int, ...]], n: int, rates: tuple[float, ...]) -
     return sum(w[a] * x[b] * y[c] * z[d] for a, b, c, d in outcomes)
 
 
-@settings(max_examples=30)
+@settings(max_examples=30, deadline=None)
 @given(sides)
 def test_a_swap_of_the_runs_turns_the_comparison_round(counts: list[tuple[Tally, Tally]]) -> None:
     there = compare(pairs_of(counts))

@@ -78,9 +78,9 @@ def _issue_text(
 
 
 def extent_text(findings: int, samples: int, scenarios: int) -> str:
-    """``3 occurrences in 2 samples of 1 scenario``"""
-    where = f"{counted(samples, 'sample')} of {counted(scenarios, 'scenario')}"
-    return f"{counted(findings, 'occurrence')} in {where}"
+    """``2 occurrences in 1 scenario, 9 findings``: a loop over eight turns of one sample occurs once."""
+    text = f"{counted(samples, 'occurrence')} in {counted(scenarios, 'scenario')}"
+    return text if findings == samples else f"{text}, {counted(findings, 'finding')}"
 
 
 def _remarks(issue: Issue, severity: Severity) -> Iterator[str]:

@@ -13,7 +13,7 @@ successes is accepted no later and rejected no earlier, so the chance to accept 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import lru_cache
@@ -125,22 +125,16 @@ class RateTest:
         they complete, slow failures arrive late and the error rates do not hold. ``None``: the epoch was
         lost, and so was its replacement; it counts as failed in the worst and as passed in the best case,
         and both must agree."""
-        known = list(outcomes[: self.max_epochs])
-        worst = self._walk(outcome is True for outcome in known)
-        best = self._walk(outcome is not False for outcome in known)
-        rests_on = known[: max(worst.epochs, best.epochs)]
-        return SequentialDecision(
-            _agree(worst.outcome, best.outcome), len(rests_on), rests_on.count(True), rests_on.count(None)
-        )
-
-    def _walk(self, path: Iterable[bool]) -> SequentialDecision:
-        epochs = successes = 0
-        for success in path:
-            epochs, successes = epochs + 1, successes + success
-            outcome = self.looks[epochs].say(successes)
-            if outcome is not Outcome.CONTINUE:
-                return SequentialDecision(outcome, epochs, successes, 0)
-        return SequentialDecision(Outcome.CONTINUE, epochs, successes, 0)
+        worst = best = Outcome.CONTINUE
+        low = high = epochs = 0
+        for epochs, outcome in enumerate(outcomes[: self.max_epochs], 1):
+            low, high = low + (outcome is True), high + (outcome is not False)
+            worst = self.looks[epochs].say(low) if worst is Outcome.CONTINUE else worst
+            best = self.looks[epochs].say(high) if best is Outcome.CONTINUE else best
+            joint = _agree(worst, best)
+            if joint is not Outcome.CONTINUE:
+                return SequentialDecision(joint, epochs, low, high - low)
+        return SequentialDecision(Outcome.CONTINUE, epochs, low, high - low)
 
     def chances(self, rate: float) -> Chances:
         """What the test says at a true ``rate``, over all paths: exact, nothing is simulated."""

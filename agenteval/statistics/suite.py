@@ -8,12 +8,13 @@ pooled into one binomial, which answers neither.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from math import exp, fsum, inf, log, log1p, sqrt
 from random import Random
 from typing import NamedTuple
 
-from agenteval.statistics.distributions import normal_quantile, root_of, student_t_quantile
+from agenteval.statistics.distributions import root_of, student_t_quantile
 from agenteval.statistics.estimates import Interval, Tally, score_reach
 
 _BETS = tuple(step / 20 for step in range(1, 21))
@@ -38,25 +39,31 @@ class MeanRate(NamedTuple):
 
     ``variance`` is the stratified one (Cochran 1977, "Sampling techniques", 5.3); scenarios with a single
     epoch are collapsed into one stratum (5A.12), which overstates it. ``epochs`` weigh like those that were
-    run: fewer where scenarios have unequal numbers (Kish 1965, "Survey sampling"). The leans sum the skew
+    run: fewer where scenarios have unequal numbers (Kish 1965, "Survey sampling"). ``degrees`` of freedom
+    are those of the variance, so that few epochs pay for not knowing it (Student's t). The leans sum the skew
     of the scenarios on either side of one half: where some always pass and others never do, that of their
     mean rate is no guide."""
 
     value: float
     variance: float
     epochs: float
+    degrees: int
     lean_low: float
     lean_high: float
 
-    def reach_low(self, z: float) -> float:
-        return score_reach(self.variance, self.epochs, lean=self.lean_low, z=z)
+    def reach_low(self, t: float) -> float:
+        return score_reach(self.variance, self.epochs, lean=self.lean_low, z=t)
 
-    def reach_high(self, z: float) -> float:
-        return score_reach(self.variance, self.epochs, lean=self.lean_high, z=z)
+    def reach_high(self, t: float) -> float:
+        return score_reach(self.variance, self.epochs, lean=self.lean_high, z=t)
 
     def scaled(self, factor: float) -> MeanRate:
         """The same rates from ``factor`` times the epochs."""
-        return self._replace(variance=self.variance / factor, epochs=self.epochs * factor)
+        return self._replace(
+            variance=self.variance / factor,
+            epochs=self.epochs * factor,
+            degrees=int(self.degrees * factor),
+        )
 
 
 def mean_rate(tallies: Sequence[Tally]) -> MeanRate:
@@ -69,6 +76,7 @@ def mean_rate(tallies: Sequence[Tally]) -> MeanRate:
         value=fsum(rates) / m,
         variance=_stratified_variance(tallies),
         epochs=m**2 / fsum(1 / tally.decided for tally in tallies),
+        degrees=_degrees(tallies),
         lean_low=fsum(max(0.0, 2 * rate - 1) for rate in rates) / m,
         lean_high=fsum(max(0.0, 1 - 2 * rate) for rate in rates) / m,
     )
@@ -79,6 +87,11 @@ def _stratified_variance(tallies: Sequence[Tally]) -> float:
     several = [t for t in tallies if t.decided > 1]
     parts = [t.successes * (t.decided - t.successes) / t.decided**2 / (t.decided - 1) for t in several]
     return fsum([*parts, len(single) * _collapsed_variance(single)]) / len(tallies) ** 2
+
+
+def _degrees(tallies: Sequence[Tally]) -> int:
+    single = sum(tally.decided == 1 for tally in tallies)
+    return max(1, sum(tally.decided - 1 for tally in tallies) + max(0, single - 1))
 
 
 def _collapsed_variance(outcomes: Sequence[float]) -> float:
@@ -93,8 +106,9 @@ def these_scenarios(tallies: Sequence[Tally], confidence: float = 0.95) -> Estim
 
     Miller, E. (2024), "Adding error bars to evals", arXiv 2411.00640, on why the repeats of a question
     must not be counted as questions."""
-    mean, z = mean_rate(tallies), normal_quantile((1 + confidence) / 2)
-    low, high = max(0.0, mean.value - mean.reach_low(z)), min(1.0, mean.value + mean.reach_high(z))
+    mean = mean_rate(tallies)
+    t = student_t_quantile((1 + confidence) / 2, mean.degrees)
+    low, high = max(0.0, mean.value - mean.reach_low(t)), min(1.0, mean.value + mean.reach_high(t))
     return Estimate(
         mean.value, low, high, sqrt(mean.variance), "these scenarios", "stratified score interval"
     )
@@ -142,17 +156,20 @@ def betting_interval(values: Sequence[float], confidence: float = 0.95) -> Inter
     means of bounded random variables by betting", JRSS B 86. The stakes c are a fixed mixture here, not
     learnt along the way, so that the order of the scenarios cannot matter."""
     fortune = log(2 / (1 - confidence))
-    low = root_of(lambda m: fortune - _log_capital(values, m), 0.0, 1.0)
-    mirrored = [1 - value for value in values]
+    counts = Counter(values)
+    low = root_of(lambda m: fortune - _log_capital(counts, m), 0.0, 1.0)
+    mirrored = Counter(1 - value for value in values)
     high = 1 - root_of(lambda m: fortune - _log_capital(mirrored, m), 0.0, 1.0)
     mean = fsum(values) / len(values)
     return Interval(min(low, mean), max(high, mean))
 
 
-def _log_capital(values: Sequence[float], mean: float) -> float:
+def _log_capital(counts: Counter[float], mean: float) -> float:
     if mean <= 0:
-        return inf if any(values) else 0.0
-    logs = [fsum(_log1p(stake * (value / mean - 1)) for value in sorted(values)) for stake in _BETS]
+        return inf if any(counts) else 0.0
+    logs = [
+        fsum(many * _log1p(stake * (value / mean - 1)) for value, many in counts.items()) for stake in _BETS
+    ]
     largest = max(logs)
     if largest == -inf:
         return -inf
