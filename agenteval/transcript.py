@@ -8,6 +8,7 @@ section, so that provider prompt caches serve the rest of a conversation too.
 from __future__ import annotations
 
 import json
+from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, TypeAlias
 
@@ -41,10 +42,31 @@ def context_of(
     long texts are shortened, first in earlier turns, then everywhere; the goal, every call and what a
     shortened text begins and ends with stay, whatever the limit.
     """
-    known = tools_of(scenario) if tools is None else tools
+    known = tuple(tools_of(scenario) if tools is None else tools)
+    asked = (policy, known, now, upto, limit)
+    for scenario_then, trajectory_then, asked_then, text in tuple(_recent):
+        if trajectory_then is trajectory and scenario_then is scenario and asked_then == asked:
+            return text
+    text = _written(scenario, trajectory, *asked)
+    _recent.append((scenario, trajectory, asked, text))
+    return text
 
+
+# All judges of a turn ask for one text, one right after the other.
+_recent: deque[tuple[Scenario, Trajectory, tuple[Any, ...], str]] = deque(maxlen=4)
+
+
+def _written(
+    scenario: Scenario,
+    trajectory: Trajectory,
+    policy: str,
+    tools: Sequence[dict[str, Any]],
+    now: str | None,
+    upto: int | None,
+    limit: int,
+) -> str:
     def write(early: _Cut, late: _Cut) -> str:
-        head = _head(scenario, policy, known, now, late)
+        head = _head(scenario, policy, tools, now, late)
         return "\n\n".join((*head, *_conversation(trajectory, upto, early, late)))
 
     text = write(_whole, _whole)

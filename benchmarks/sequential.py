@@ -6,10 +6,10 @@
 
 RUNS (default 2000) simulated runs of each row, each of 20 scenarios under ``pass_rate: {at_least: 0.9,
 reject_below: 0.7, confidence: 0.95}``, beside the exact chance from arithmetic over all paths. A row misses
-when the 99 % interval of the simulation leaves the exact figure outside, or what it shows breaks the promise:
-green at most 5 % where a scenario has a rate of 0.7 or less, red at most 5 % of runs where all have 0.9 or
-more. The reference is a run of 335 conversations in the mean, green in 98 %, for an agent of 0.95. A line
-shows what becomes of the rates when epochs are taken as they complete.
+when the 99.9 % interval of the simulation leaves the exact figure outside, or when what it shows breaks the
+promise: green at most 5 % where a scenario has a rate of 0.7 or less, red at most 5 % of runs where all have
+0.9 or more. The reference is a run of 335 conversations in the mean, green in 98 %, for an agent of 0.95. The
+last row shows what becomes of the rates when epochs are taken as they complete.
 """
 
 from __future__ import annotations
@@ -25,6 +25,7 @@ from agenteval.statistics import (
     Outcome,
     PassRateRule,
     RateTest,
+    clopper_pearson,
     epochs_for_green,
     in_epoch_order,
     rate_test,
@@ -167,11 +168,11 @@ def misses(row: Row, measured: Measured) -> list[str]:
     if row.exact:
         expected = dict(zip(("green", "red"), exact_rates(row), strict=False))
         for name, count in figures.items():
-            low, high = wilson(count, measured.runs, 0.99)
+            low, high = clopper_pearson(count, measured.runs, 0.999)
             if not low <= expected[name] <= high:
                 found.append(f"{name}: simulated {count / measured.runs:.2%}, exact {expected[name]:.2%}")
     # Only what the simulation shows beyond doubt breaks the promise: rows lie close to it by design.
-    if row.promise and wilson(figures[row.promise], measured.runs, 0.99).low > PROMISE:
+    if row.promise and clopper_pearson(figures[row.promise], measured.runs, 0.999).low > PROMISE:
         found.append(f"wrong {row.promise} {figures[row.promise] / measured.runs:.1%}, promised 5 %")
     return found
 

@@ -242,7 +242,8 @@ def efficiency_rows(runs: dict[str, list[Run]], chosen: Sequence[Workload]) -> I
         yield (
             f"{workload.name:32} {len(done):3} {workload.target or 0:6.2f}  "
             f"{spread([run.efficiency(workload) for run in done]):23} {elapsed:.2f} s; "
-            f"replies {late_ms:.1f} ms late; at most {models} model and {agents} agent calls in flight{_noise(done)}"
+            f"replies {late_ms:.1f} ms late; at most {models} model and {agents} agent calls in flight"
+            f"{_noise(done)}"
         )
 
 

@@ -489,6 +489,7 @@ SHAPES = {
     "`issues[]`": "IssueShape",
     "`examples[]`": "IssueExampleShape",
     "`simulator`": "SimulatorShape",
+    "`scenarios[].statistics`": "RepeatsShape",
     "`aggregates.METRIC`": "AggregateShape",
     "`usage`": "UsageShape",
 }

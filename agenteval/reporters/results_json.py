@@ -15,6 +15,7 @@ from pydantic_core import PydanticSerializationError
 
 from agenteval.decision import Decision, Violation
 from agenteval.findings import sample_of
+from agenteval.repeats import Repeats, ScenarioRepeats, repeats_of, repeats_of_scenario
 from agenteval.report import Aggregate, Dimension, Report, SampleReport, ScenarioReport, TurnReport
 from agenteval.reporters import results_shape as shape
 from agenteval.reporters.failure_text import (
@@ -111,7 +112,7 @@ def _summary(report: Report, decision: Decision) -> shape.SummaryShape:
         scripted=report.scripted,
         gates=[shape.GateShape(**{**vars(gate), "verdict": gate.verdict.value}) for gate in decision.gates],
         dimensions={agent: [_dimension(row) for row in rows] for agent, rows in report.dimensions.items()},
-        statistics={},
+        statistics=_statistics(repeats_of(report, decision)),
         usage={role: _usage(usage) for role, usage in report.usage.items()},
         issues=[_issue(text) for text in issues_text(report)],
         issue_failures=_score_failures(report.issue_failures),
@@ -122,6 +123,27 @@ def _summary(report: Report, decision: Decision) -> shape.SummaryShape:
             shape.NoticeShape(level=n.level, text=n.text, sample=str(n.key) if n.key else None)
             for n in report.notices
         ],
+    )
+
+
+def _statistics(repeats: Repeats) -> dict[str, Any]:
+    return {
+        "pass_hat_k": {str(k): value for k, value in repeats.pass_hat_k.items()},
+        "pass_at_k": {str(k): value for k, value in repeats.pass_at_k.items()},
+        "rates": {name: estimate._asdict() for name, estimate in repeats.rates.items()},
+    }
+
+
+def _repeats(entry: ScenarioRepeats) -> shape.RepeatsShape:
+    tally = entry.tally
+    return shape.RepeatsShape(
+        successes=tally.successes,
+        decided=tally.decided,
+        planned=tally.planned,
+        rate=None if tally.rate is None else float(tally.rate),
+        low=entry.interval.low,
+        high=entry.interval.high,
+        stability=entry.stability.value,
     )
 
 
@@ -186,6 +208,7 @@ def _scenario(
         violations=_violations(scenario, decision),
         aggregates={metric: _aggregate(value) for metric, value in scenario.aggregates.items()},
         issues=issues,
+        statistics=_repeats(repeats_of_scenario(scenario, decision)),
         samples=[
             _sample(scenario, key, sample, decision, groups.get(key, {})) for key, sample in planned(scenario)
         ],

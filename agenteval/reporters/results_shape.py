@@ -230,6 +230,18 @@ class SpreadShape(Shape):
     n: int
 
 
+class RepeatsShape(Shape):
+    """Of ``planned`` epochs ``decided`` were; ``low`` and ``high``: the 95 % score interval of the rate."""
+
+    successes: int
+    decided: int
+    planned: int
+    rate: float | None
+    low: float
+    high: float
+    stability: str
+
+
 class ScenarioShape(Shape):
     """One scenario with one agent. ``where`` is the ``file:line`` that it was written at. ``issues``:
     those that occur in it."""
@@ -244,6 +256,7 @@ class ScenarioShape(Shape):
     violations: list[ViolationShape]
     aggregates: dict[str, AggregateShape]
     issues: list[IssueShape]
+    statistics: RepeatsShape
     samples: list[SampleShape]
 
 

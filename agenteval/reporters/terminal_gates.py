@@ -10,6 +10,7 @@ from rich.console import RenderableType
 from rich.text import Text
 
 from agenteval.decision import Decision, GateRow
+from agenteval.repeats import repeats_of
 from agenteval.report import Report
 from agenteval.reporters.failure_text import scenario_decision, shown_place
 from agenteval.reporters.judge_text import (
@@ -35,6 +36,7 @@ from agenteval.reporters.terminal_cells import (
 )
 from agenteval.safe_text import one_line
 from agenteval.score import Verdict
+from agenteval.statistics import Stability
 from agenteval.trajectory import Usage
 
 WIDE = 70
@@ -181,6 +183,9 @@ def _labelled(report: Report, decision: Decision, *, verbose: bool) -> Iterator[
     for error in decision.author_errors:
         yield Text("error:", style="red"), free(error)
     yield from _notices(report, verbose=verbose)
+    repeated = _repeats(report, decision)
+    if repeated:
+        yield Text("repeats:"), Text(repeated)
     told = simulation_text(report)
     if told and not refusals(report):
         yield Text("note:"), Text(f"simulated user: {told}")
@@ -294,3 +299,20 @@ def _unrun(report: Report) -> str:
     counts = [f"{plural(missing, 'sample')} never ran"] if missing else []
     counts += [f"{cut:,} cut off"] if cut else []
     return ": ".join(part for part in (why, ", ".join(counts)) if part)
+
+
+def _repeats(report: Report, decision: Decision) -> str:
+    """``pass^1 75.0 %, pass^2 50.0 %; flaky: book-morning (1 of 2)``; empty where nothing was repeated."""
+    told = repeats_of(report, decision)
+    again = [(key, entry) for key, entry in told.scenarios.items() if entry.tally.planned > 1]
+    if not again:
+        return ""
+    rates = ", ".join(f"pass^{k} {value:.1%}" for k, value in list(told.pass_hat_k.items())[:4])
+    flaky = [
+        f"{one_line(scenario, 40)} ({entry.tally.successes} of {entry.tally.decided})"
+        for (scenario, _), entry in again
+        if entry.stability is Stability.FLAKY
+    ]
+    more = f" and {len(flaky) - 5} more" if len(flaky) > 5 else ""
+    stable = f"flaky: {', '.join(flaky[:5])}{more}" if flaky else "no scenario was flaky"
+    return f"{rates}; {stable}" if rates else stable
