@@ -4,10 +4,15 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import subprocess
 import sys
+import tempfile
 import textwrap
+import threading
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +28,54 @@ class Done:
     @property
     def all(self) -> str:
         return self.out + self.err
+
+
+class ReadyProcess:
+    """Runs commands in forks of a process that is ready; see ``ready_process``."""
+
+    def __init__(self) -> None:
+        self._process = subprocess.Popen(
+            [sys.executable, str(Path(__file__).with_name("ready_process.py"))],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+
+    def call(self, cwd: Path, arguments: Sequence[str], env: Mapping[str, str], *, timeout_s: float) -> Done:
+        assert self._process.stdin
+        with tempfile.TemporaryDirectory() as folder:
+            out, err = Path(folder, "out"), Path(folder, "err")
+            request = {"arguments": arguments, "cwd": str(cwd), "env": env, "out": str(out), "err": str(err)}
+            self._process.stdin.write(json.dumps(request) + "\n")
+            self._process.stdin.flush()
+            child = self._answer()
+            timer = threading.Timer(timeout_s, os.killpg, (child, signal.SIGKILL))
+            timer.start()
+            code = self._answer()
+            timer.cancel()
+            assert code != -signal.SIGKILL, f"no end within {timeout_s} s: agenteval {arguments}"
+            return Done(code, _text(out), _text(err))
+
+    def _answer(self) -> int:
+        assert self._process.stdout
+        return int(self._process.stdout.readline())
+
+
+def _fresh(cwd: Path, arguments: Sequence[str], env: Mapping[str, str], *, timeout_s: float) -> Done:
+    command = [sys.executable, "-m", "agenteval", *arguments]
+    done = subprocess.run(
+        command, cwd=cwd, env=env, capture_output=True, text=True, encoding="utf-8", timeout=timeout_s
+    )
+    return Done(done.returncode, done.stdout, done.stderr)
+
+
+def _text(path: Path) -> str:
+    return path.read_bytes().decode("utf-8") if path.exists() else ""
+
+
+@cache
+def _ready() -> ReadyProcess:
+    return ReadyProcess()
 
 
 class Project:
@@ -51,17 +104,11 @@ class Project:
         self.write(name, text)
 
     def call(self, *arguments: str, env: dict[str, str] | None = None, timeout_s: float = 60) -> Done:
-        done = subprocess.run(
-            [sys.executable, "-m", "agenteval", *arguments],
-            cwd=self.root,
-            env=environment(env),
-            capture_output=True,
-            text=True,
-            encoding="utf-8",
-            timeout=timeout_s,
-        )
-        assert "Traceback (most recent call last)" not in done.stdout + done.stderr, done.stderr
-        return Done(done.returncode, done.stdout, done.stderr)
+        changes_python = any(name.startswith("PYTHON") for name in env or {})
+        start = _fresh if changes_python else _ready().call
+        done = start(self.root, arguments, environment(env), timeout_s=timeout_s)
+        assert "Traceback (most recent call last)" not in done.all, done.err
+        return done
 
     def run(self, *arguments: str, env: dict[str, str] | None = None) -> Done:
         return self.call("run", "--report", "json=results.json", *arguments, env=env)
