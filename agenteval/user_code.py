@@ -277,7 +277,10 @@ class _Running:
     async def result(self, timeout_s: float) -> Timed:
         try:
             return await self._outcome.get(timeout_s)
-        except (DeadlineError, asyncio.CancelledError):
+        except asyncio.CancelledError:
+            self._cancel()
+            raise
+        except DeadlineError:
             self._cancel()
             await _give_up_if_blocked(self._loop)
             raise
@@ -310,7 +313,12 @@ async def _give_up_if_blocked(loop: asyncio.AbstractEventLoop) -> None:
     goes to a new one."""
     answered = asyncio.Event()
     own = asyncio.get_running_loop()
-    loop.call_soon_threadsafe(own.call_soon_threadsafe, answered.set)
+
+    def answer() -> None:
+        with contextlib.suppress(RuntimeError):  # the run has ended meanwhile
+            own.call_soon_threadsafe(answered.set)
+
+    loop.call_soon_threadsafe(answer)
     try:
         await asyncio.wait_for(answered.wait(), 0.2)
     except TimeoutError:
