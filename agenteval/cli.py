@@ -44,6 +44,8 @@ Epochs = Annotated[
 ]
 Verbose = Annotated[bool, typer.Option("--verbose", "-v", help="Transcripts of all conversations.")]
 
+_RUN_HELP = "An id, the beginning of one, latest, previous, or the path of a run's folder or journal."
+
 
 def _version(wanted: bool) -> None:
     if wanted:
@@ -90,13 +92,34 @@ def _run(
         bool, typer.Option("--fail-fast", help="Start nothing more after the first failed sample.")
     ] = False,
     seed: Annotated[int | None, typer.Option("--seed", min=0, help="Of the run; default 0.")] = None,
+    baseline: Annotated[
+        str | None, typer.Option("--baseline", metavar="RUN", help=f"Compare with it. {_RUN_HELP}")
+    ] = None,
+    resume: Annotated[
+        str | None,
+        typer.Option("--resume", metavar="RUN", help="Go on with a run: only what is missing."),
+    ] = None,
+    last_failed: Annotated[
+        bool, typer.Option("--last-failed", help="Only what did not pass in the latest run.")
+    ] = False,
+    cache: Annotated[
+        bool | None, typer.Option("--cache/--no-cache", help="Keep replies of models, and use those kept.")
+    ] = None,
+    record: Annotated[
+        str | None, typer.Option("--record", metavar="FILE", help="Write all traffic to a new file.")
+    ] = None,
+    replay: Annotated[
+        str | None, typer.Option("--replay", metavar="FILE", help="Ask nothing: answer from a recording.")
+    ] = None,
 ) -> None:
     """Run scenarios against the agent; the exit code is the verdict."""
     from agenteval.commands.output import chosen_reporters
     from agenteval.commands.prepare import Request
     from agenteval.commands.run import run
+    from agenteval.traffic import tape_of
 
     flags: dict[str, Any] = {"concurrency": concurrency, "seed": seed, "metrics": metric or None}
+    flags["cache"] = cache
     if model:
         flags["models"] = {"default": model}
     request = Request(
@@ -107,6 +130,10 @@ def _run(
         epochs=epochs,
         fail_fast=fail_fast,
         no_judge=no_judge,
+        baseline=baseline,
+        tape=tape_of(record, replay),
+        last_failed=last_failed,
+        resume=resume,
     )
     raise typer.Exit(run(request, reports=chosen_reporters(report or ()), verbose=verbose))
 
@@ -126,6 +153,159 @@ def _validate(
 
     filters = _filters(scenario, tag, category, agent)
     raise typer.Exit(validate(Request(paths=tuple(paths or ()), config=config, filters=filters)))
+
+
+@app.command("plan")
+def _plan(
+    paths: Paths = None,
+    config: ConfigFile = None,
+    scenario: Scenario = None,
+    tag: Tag = None,
+    category: Category = None,
+    agent: Agent = None,
+    model: Annotated[
+        str | None, typer.Option("--model", "-m", metavar="PROVIDER/MODEL", help="models.default.")
+    ] = None,
+    no_judge: Annotated[bool, typer.Option("--no-judge", help="Code checks only; ask no judge.")] = False,
+    metric: Annotated[
+        list[str] | None, typer.Option("--metric", metavar="NAME", help="Judge only this; repeatable.")
+    ] = None,
+    epochs: Epochs = None,
+    report: Annotated[
+        list[str] | None,
+        typer.Option("--report", metavar="json[=PATH]", help="As JSON, to a file or instead of the table."),
+    ] = None,
+) -> None:
+    """Predict a run's calls, tokens and price, and each gate's chance to be wrong; call nothing."""
+    from agenteval.commands.plan import plan
+    from agenteval.commands.prepare import Request
+
+    flags: dict[str, Any] = {"metrics": metric} if metric else {}
+    if model:
+        flags["models"] = {"default": model}
+    request = Request(
+        paths=tuple(paths or ()),
+        config=config,
+        filters=_filters(scenario, tag, category, agent),
+        flags=flags,
+        epochs=epochs,
+        no_judge=no_judge,
+    )
+    raise typer.Exit(plan(request, reports=report or ()))
+
+
+@app.command("report")
+def _report(
+    run: Annotated[str, typer.Argument(metavar="RUN", help=_RUN_HELP)],
+    report: Annotated[
+        list[str] | None,
+        typer.Option("--report", metavar="NAME[=PATH]", help="This report, not the terminal's; repeatable."),
+    ] = None,
+    verbose: Verbose = False,
+) -> None:
+    """Make the reports of a run again, whole or broken; the exit code is the run's."""
+    from agenteval.commands.output import chosen_reporters
+    from agenteval.commands.report import report as again
+
+    raise typer.Exit(again(run, reports=chosen_reporters(report or ()), verbose=verbose))
+
+
+@app.command("diff")
+def _diff(
+    before: Annotated[str, typer.Argument(metavar="A", help=f"The baseline. {_RUN_HELP}")],
+    after: Annotated[str, typer.Argument(metavar="B", help="The run that is compared with it.")],
+    margin: Annotated[
+        float,
+        typer.Option("--margin", min=0.001, max=0.999, help="A mean drop below it is no regression."),
+    ] = 0.05,
+    common: Annotated[
+        bool, typer.Option("--common", help="Compare only the scenarios that are in both runs and equal.")
+    ] = False,
+    report: Annotated[
+        list[str] | None,
+        typer.Option("--report", metavar="NAME[=PATH]", help="json or markdown, not the terminal's."),
+    ] = None,
+    verbose: Verbose = False,
+) -> None:
+    """Two runs, scenario by scenario: 0 nothing regressed, 1 something did, 3 not decided, 2 refused."""
+    from agenteval.commands.diff import diff
+
+    raise typer.Exit(diff(before, after, margin=margin, common=common, reports=report or (), verbose=verbose))
+
+
+@app.command("score")
+def _score(
+    files: Annotated[
+        list[str],
+        typer.Argument(metavar="FILE…", help="Files, folders, runs (id or path); - is standard input."),
+    ],
+    config: ConfigFile = None,
+    scenario_from: Annotated[
+        str | None, typer.Option("--scenario-from", metavar="PATH", help="Conversations of one scenario.")
+    ] = None,
+    epoch_from: Annotated[
+        str | None, typer.Option("--epoch-from", metavar="PATH", help="The number of the repetition.")
+    ] = None,
+    outcome_from: Annotated[
+        str | None, typer.Option("--outcome-from", metavar="PATH", help="Success: true, 1 or 1.0.")
+    ] = None,
+    scenarios: Annotated[
+        str | None,
+        typer.Option("--scenarios", metavar="FILE", help="Expectations and facts, by scenario id."),
+    ] = None,
+    scenario: Annotated[
+        list[str] | None, typer.Option("--scenario", "-s", metavar="TEXT", help="Part of an id; repeatable.")
+    ] = None,
+    model: Annotated[
+        str | None, typer.Option("--model", "-m", metavar="PROVIDER/MODEL", help="Judge with this model.")
+    ] = None,
+    no_judge: Annotated[bool, typer.Option("--no-judge", help="Code checks only; ask no judge.")] = False,
+    metric: Annotated[
+        list[str] | None, typer.Option("--metric", metavar="NAME", help="Judge only this; repeatable.")
+    ] = None,
+    report: Annotated[
+        list[str] | None,
+        typer.Option("--report", metavar="NAME[=PATH]", help="Add a report: json, junit, github, markdown."),
+    ] = None,
+    verbose: Verbose = False,
+) -> None:
+    """Check recorded conversations; nothing is simulated. A PATH is dotted, as labels.task_id."""
+    from agenteval.commands.output import chosen_reporters
+    from agenteval.commands.score import ScoreRequest, score
+    from agenteval.recorded.identity import Paths
+
+    flags: dict[str, Any] = {"metrics": metric or None}
+    if model:
+        flags["models"] = {"default": model}
+    request = ScoreRequest(
+        files=tuple(files),
+        config=config,
+        flags={key: value for key, value in flags.items() if value is not None},
+        paths=Paths(scenario_from, epoch_from, outcome_from),
+        scenarios=scenarios,
+        texts=tuple(scenario or ()),
+        no_judge=no_judge,
+        asks_judges=bool(model or metric),
+    )
+    raise typer.Exit(score(request, reports=chosen_reporters(report or ()), verbose=verbose))
+
+
+@app.command("doctor")
+def _doctor(
+    config: ConfigFile = None,
+    agent: Agent = None,
+    model: Annotated[
+        str | None, typer.Option("--model", "-m", metavar="PROVIDER/MODEL", help="models.default.")
+    ] = None,
+    no_agent: Annotated[
+        bool, typer.Option("--no-agent", help="Do not call the agents: they may act on what they are told.")
+    ] = False,
+) -> None:
+    """Make one real call to each model and agent, and say what works: 0 all, 2 configuration, 3 not all."""
+    from agenteval.commands.doctor import Request, doctor
+
+    flags = {"models": {"default": model}} if model else {}
+    raise typer.Exit(doctor(Request(config, agent, flags, asks_agents=not no_agent)))
 
 
 @app.command("show-prompts")

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from datetime import date
 from typing import Annotated, Any, ClassVar, Literal, TypeAlias
 
 from pydantic import BeforeValidator, Field, field_validator, model_validator
 
-from agenteval.scenario import MAX_EPOCHS, Count, Number, Text, Texts, Thresholds
+from agenteval.scenario import Count, Epochs, Number, Text, Texts, Thresholds
 from agenteval.score import Severity
 from agenteval.value import Value
 
@@ -25,6 +26,8 @@ class AgentConfig(Value):
     send_tools: bool = True
     observed_messages: str | None = None
     timeout_s: Annotated[Number, Field(gt=0)] = 60.0
+    max_wait_s: Annotated[Number, Field(ge=0)] = 180.0
+    requests_per_minute: Annotated[Count, Field(ge=1)] | None = None
     policy: str | None = None
 
     @property
@@ -49,6 +52,9 @@ class ModelConfig(Value):
     base_url: str | None = None
     api_key_env: str | None = None
     timeout_s: Annotated[Number, Field(gt=0)] = 120.0
+    max_wait_s: Annotated[Number, Field(ge=0)] = 180.0
+    requests_per_minute: Annotated[Count, Field(ge=1)] | None = None
+    tokens_per_minute: Annotated[Count, Field(ge=1)] | None = None
     temperature: Annotated[Number, Field(ge=0)] | None = None
     max_tokens: Annotated[Count, Field(ge=1)] | None = None
     extra: dict[str, Any] = {}
@@ -99,6 +105,35 @@ class ModelsConfig(Value):
         return chosen or self.default
 
 
+class Price(Value):
+    """US dollars per million tokens. ``cached_input``: of input that the provider had in its own cache;
+    without it, as ``input``."""
+
+    input: Annotated[Number, Field(ge=0)]
+    output: Annotated[Number, Field(ge=0)]
+    cached_input: Annotated[Number, Field(ge=0)] | None = None
+
+
+class BudgetConfig(Value):
+    """Where a run stops: model and agent calls, tokens in and out, US dollars. ``None``: no limit."""
+
+    max_calls: Annotated[Count, Field(ge=1)] | None = None
+    max_tokens: Annotated[Count, Field(ge=1)] | None = None
+    max_cost: Annotated[Number, Field(gt=0)] | None = None
+
+    def __bool__(self) -> bool:
+        return any(limit is not None for limit in (self.max_calls, self.max_tokens, self.max_cost))
+
+
+class DeadlinesConfig(Value):
+    """Seconds that a turn and the conversation of a sample may take, waiting for limits and retries left
+    out; and those of the whole run, by the clock. ``None``: no limit."""
+
+    turn_s: Annotated[Number, Field(gt=0)] | None = None
+    sample_s: Annotated[Number, Field(gt=0)] | None = None
+    run_s: Annotated[Number, Field(gt=0)] | None = None
+
+
 def _names(value: Any) -> Any:
     return (value,) if isinstance(value, str) and value != "all" else value
 
@@ -112,6 +147,87 @@ class ReporterChoice(Value):
     SHORT_FORM: ClassVar[str] = "a name"
 
 
+Share: TypeAlias = Annotated[Number, Field(ge=0, le=1)]
+
+
+class PassRateGate(Value):
+    """Each scenario's true success rate: accepted at ``reject_below`` or less, and (of a whole run)
+    rejected at ``at_least`` or more, with a chance of at most ``1 - confidence`` each."""
+
+    at_least: Annotated[Number, Field(gt=0, le=1)]
+    reject_below: Annotated[Number, Field(gt=0, lt=1)]
+    confidence: Annotated[Number, Field(ge=0.5, lt=1)] = 0.95
+
+    @model_validator(mode="after")
+    def _in_order(self) -> PassRateGate:
+        if self.reject_below >= self.at_least:
+            raise ValueError(
+                f"reject_below ({self.reject_below:g}) must be less than at_least ({self.at_least:g});"
+                " between the two lie the rates about which either verdict is right"
+            )
+        return self
+
+
+class PassHatKGate(Value):
+    """The chance that ``k`` epochs in a row succeed, by the unbiased estimator: of each ``scenario``, or
+    their mean over the ``suite``."""
+
+    k: Annotated[Count, Field(ge=1)]
+    at_least: Share
+    over: Literal["scenario", "suite"] = "scenario"
+
+
+class NoRegressionGate(Value):
+    """Against ``--baseline``: the mean success rate has surely fallen by less than ``margin``."""
+
+    margin: Annotated[Number, Field(gt=0, lt=1)]
+
+
+class GatesConfig(Value):
+    """Rules over repeated runs. Any of them replaces "every sample passes"."""
+
+    pass_rate: PassRateGate | None = None
+    pass_hat_k: PassHatKGate | None = None
+    no_regression: NoRegressionGate | None = None
+
+    def __bool__(self) -> bool:
+        return any((self.pass_rate, self.pass_hat_k, self.no_regression))
+
+
+class AcceptedFailure(Value):
+    """A failure that is known and accepted for a while: an entry of the accept list. ``expires`` is the last
+    day on which it is accepted (``2026-12-31``, UTC); ``where`` is the line that wrote it."""
+
+    fingerprint: Text
+    owner: Annotated[Text, Field(min_length=1)]
+    reason: Annotated[Text, Field(min_length=1)]
+    expires: Text
+    scenario: Text = ""
+    what: Text = ""
+    where: str = ""
+
+    INTERNAL: ClassVar[frozenset[str]] = frozenset({"where"})
+
+    @field_validator("fingerprint")
+    @classmethod
+    def _is_a_fingerprint(cls, value: str) -> str:
+        if len(value) == 12 and set(value) <= set("0123456789abcdef"):
+            return value
+        raise ValueError(f"'{value[:40]}' is none; copy the twelve digits that the report shows")
+
+    @field_validator("expires")
+    @classmethod
+    def _is_a_day(cls, value: str) -> str:
+        try:
+            return date.fromisoformat(value).isoformat()
+        except ValueError:
+            raise ValueError(f"'{value}' is no day; write it as 2026-12-31") from None
+
+    def holds_on(self, day: str) -> bool:
+        """``day``: ISO 8601, which sorts as text."""
+        return day <= self.expires
+
+
 class Config(Value):
     """``agenteval.yaml`` after merging. Every field is explained in ``docs/configuration.md``."""
 
@@ -119,7 +235,7 @@ class Config(Value):
     agents: dict[str, AgentConfig] = {}
     compare: tuple[AgentConfig, ...] = ()
     models: ModelsConfig = ModelsConfig()
-    epochs: Annotated[Count, Field(ge=1, le=MAX_EPOCHS)] | None = None
+    epochs: Epochs | None = None
     max_turns: Annotated[Count, Field(ge=1)] = 8
     concurrency: Annotated[Count, Field(ge=1)] = 20
     agent_concurrency: Annotated[Count, Field(ge=1)] | None = None
@@ -131,9 +247,13 @@ class Config(Value):
     severities: dict[str, Severity] = {}
     severity_from: Literal["table", "model"] = "table"
     fault_tolerance: Annotated[Number, Field(ge=0, le=1)] = 0.0
+    accepted: Text | None = None
     judge: dict[str, Any] = {}
-    gates: dict[str, Any] = {}
-    budget: dict[str, Any] = {}
+    gates: GatesConfig = GatesConfig()
+    budget: BudgetConfig = BudgetConfig()
+    deadlines: DeadlinesConfig = DeadlinesConfig()
+    prices: dict[str, Price] = {}
+    cache: bool | Text = False
     unmocked_tools: Literal["error", "passthrough", "empty"] = "error"
     now: Text | None = None
     include: Texts = ("scenarios/**/*.yaml",)
@@ -141,6 +261,8 @@ class Config(Value):
     reporters: tuple[ReporterChoice, ...] = (ReporterChoice(name="terminal"),)
     seed: Count = 0
 
+    # What the file that ``accepted`` names says.
+    accepted_failures: tuple[AcceptedFailure, ...] = ()
     # Where things were written, for messages and the gate table; not part of the file. ``origins``
     # names the variable or flag that set a key.
     source: str = ""
@@ -148,7 +270,9 @@ class Config(Value):
     lines: dict[str, int] = {}
     origins: dict[str, str] = {}
 
-    INTERNAL: ClassVar[frozenset[str]] = frozenset({"source", "root", "lines", "origins"})
+    INTERNAL: ClassVar[frozenset[str]] = frozenset(
+        {"accepted_failures", "source", "root", "lines", "origins"}
+    )
 
     @field_validator("reporters", mode="before")
     @classmethod

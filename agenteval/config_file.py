@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 
 from pydantic import ValidationError
 
+from agenteval.accepted_file import load_accepted
 from agenteval.config import Config, deep_merge
 from agenteval.config_checks import config_problems, is_whole_agent
 from agenteval.environment import expand, from_variables, plain, secrets_in, variables_in, written
@@ -20,7 +21,9 @@ from agenteval.yaml_source import MAX_BYTES, Document, Mark, parse
 
 PYPROJECT = "pyproject.toml"
 
-_TEXT_KEYS = frozenset(("name", "now", "custom_metrics", "detectors", "metrics", "include", "exclude"))
+_TEXT_KEYS = frozenset(
+    ("accepted", "name", "now", "custom_metrics", "detectors", "metrics", "include", "exclude")
+)
 _TEXT_MAPS = frozenset(("headers",))
 _OPAQUE_KEYS = frozenset(("body", "extra"))
 
@@ -84,12 +87,15 @@ def load_config(
     secrets = secrets_in(value)
     value, mark = _whole_agents(value, mark, problems)
     config = _checked(plain(value), mark, problems, secrets)
-    update = {
+    update: dict[str, Any] = {
         "source": shown_path(cwd / path, cwd) if path else "",
         "root": str(Path(os.path.abspath(cwd / path)).parent if path else Path(os.path.abspath(cwd))),
         "lines": dict(_lines(mark, mark.path)),
         "origins": dict(_origins(mark)),
     }
+    if config.accepted:
+        file = Path(update["root"]) / config.accepted
+        update["accepted_failures"] = load_accepted(file, cwd, named_at=mark.find(("accepted",)).place)
     public = _public(value)
     return LoadedConfig(config.model_copy(update=update), public.model_copy(update=update), secrets)
 

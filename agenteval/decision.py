@@ -4,16 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from enum import StrEnum
 
+from agenteval.config import AcceptedFailure
 from agenteval.scenario import SampleKey
 from agenteval.score import Verdict
+
+EVERY_SAMPLE = "every sample passes"
+"""The gate of a run that has none over repeated runs."""
 
 
 @dataclass(frozen=True)
 class GateRow:
     """One line of "what gated this run": a rule, its value and bound, what it rests on, its place.
 
-    ``scenario`` and ``agent`` are empty for a rule over the whole run."""
+    ``scenario`` and ``agent`` are empty for a rule over the whole run; ``metric`` for one that is no
+    threshold."""
 
     name: str
     value: float | str | None
@@ -23,11 +29,13 @@ class GateRow:
     verdict: Verdict
     scenario: str = ""
     agent: str = ""
+    metric: str = ""
 
 
 @dataclass(frozen=True)
 class Violation:
-    """A broken (or undecided) rule of a scenario: its name, a sentence, its place, its turn."""
+    """A broken (or undecided) rule of a scenario: its name, a sentence, its place, its turn; ``metric`` of
+    a threshold. ``fingerprints``: the failures of a sample that it tells of (see ``fingerprints``)."""
 
     name: str
     detail: str
@@ -35,16 +43,37 @@ class Violation:
     verdict: Verdict = Verdict.FAILED
     epoch: int | None = None
     turn: int | None = None
+    metric: str = ""
+    fingerprints: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
 class SampleDecision:
     """``fault``: ``agent``, ``infrastructure``, ``simulator``, ``judge``, ``author``, ``interrupted``
-    or ``None`` (a sample that passed, or that failed an expectation)."""
+    or ``None`` (a sample that passed, or that failed an expectation). ``accepted``: broken rules that do
+    not count, since the accept list knows their failures."""
 
     verdict: Verdict
     fault: str | None = None
     violations: tuple[Violation, ...] = ()
+    accepted: tuple[Violation, ...] = ()
+
+
+class AcceptedState(StrEnum):
+    """``UNUSED``: in force, and not met in this run."""
+
+    IN_FORCE = "accepted"
+    EXPIRED = "expired"
+    UNUSED = "not met"
+
+
+@dataclass(frozen=True)
+class AcceptedUse:
+    """An entry of the accept list, and in how many ``samples`` of this run its failure was met."""
+
+    entry: AcceptedFailure
+    state: AcceptedState
+    samples: int = 0
 
 
 @dataclass(frozen=True)
@@ -58,7 +87,7 @@ class Decision:
     """The verdict of a run, and of all its parts. ``scenarios`` is keyed by (scenario id, agent).
 
     ``ungated`` names what was judged or measured and gates nothing; ``author_errors`` are mistakes
-    that showed only while running (exit code 2)."""
+    that showed only while running (exit code 2). ``accepted``: what became of the accept list."""
 
     verdict: Verdict
     exit_code: int
@@ -67,3 +96,4 @@ class Decision:
     scenarios: Mapping[tuple[str, str], ScenarioDecision]
     ungated: tuple[str, ...] = ()
     author_errors: tuple[str, ...] = ()
+    accepted: tuple[AcceptedUse, ...] = ()

@@ -8,6 +8,7 @@
     ├─ AgentError              a result  the agent under test broke; the sample fails
     └─ InfrastructureError     exit 3    us, the network or a provider; the sample is inconclusive
        ├─ SimulatorError                 the simulated user was no user; the sample is inconclusive
+       ├─ BudgetError                    the budget is used up, so the call was not made
        └─ UnreadableReplyError           a model's answer had not the asked shape; carries the raw text
 
 ``ToolError`` stands apart: a mock raises it to hand the agent an error result.
@@ -100,6 +101,10 @@ class SimulatorError(InfrastructureError):
         self.said = said
         self.usage = usage
         super().__init__(message)
+
+
+class BudgetError(InfrastructureError):
+    """The budget is used up: the call was not made, and its sample is inconclusive."""
 
 
 class UnreadableReplyError(InfrastructureError):

@@ -6,8 +6,8 @@ from typing import Annotated, Any, Literal, TypeAlias
 
 from pydantic import Field
 
-from agenteval.config import Config
-from agenteval.scenario import SampleKey, Scenario
+from agenteval.config import BudgetConfig, Config
+from agenteval.scenario import EpochRange, SampleKey, Scenario
 from agenteval.score import Issue, MetricSpec, ScoreFailure, ScoreItem
 from agenteval.trajectory import Stop, Turn, Usage
 from agenteval.value import Value
@@ -16,10 +16,22 @@ SCHEMA_VERSION = 1
 """Of the journal. Raised when an old reader would misread a new journal."""
 
 
+class Baseline(Value):
+    """The run that this one is compared with: by agent and scenario, whether each epoch succeeded (``None``:
+    not known)."""
+
+    run_id: str
+    outcomes: dict[str, dict[str, tuple[bool | None, ...]]]
+
+
 class RunStarted(Value):
     """The first event. ``config`` is without secrets; ``started_at`` is ISO 8601 in UTC. ``metrics``:
     all that are known; ``judged``: the names of those that were asked for; ``no_judge``: the run was told
-    to ask no judge at all. ``prompts``: a hash of each prompt by name."""
+    to ask no judge at all. ``prompts``: a hash of each prompt by name. ``samples``: those that were planned;
+    ``epochs``: by scenario, where the run decides as it goes how many there will be. ``baseline``: of
+    ``--baseline``. ``request``: what the command line asked for, all that a resumed run needs to be
+    prepared as this one was; empty where nothing can be resumed. ``sources``: a hash of each file that the
+    run rests on beyond scenarios and prompts."""
 
     type: Literal["run_started"] = "run_started"
     schema_version: int = SCHEMA_VERSION
@@ -34,12 +46,28 @@ class RunStarted(Value):
     metrics: tuple[MetricSpec, ...] = ()
     judged: tuple[str, ...] = ()
     no_judge: bool = False
+    epochs: dict[str, EpochRange] = {}
+    baseline: Baseline | None = None
     command: tuple[str, ...] = ()
+    request: dict[str, Any] = {}
+    sources: dict[str, str] = {}
+
+
+class RunResumed(Value):
+    """A run that had been cut off goes on. What was said of its end, and of its issues, no longer holds; what
+    was said of samples does, until they are started anew. ``budget``: as it is now."""
+
+    type: Literal["run_resumed"] = "run_resumed"
+    at: str
+    budget: BudgetConfig = BudgetConfig()
 
 
 class SampleStarted(Value):
+    """``scenario``: of a recorded conversation, which is known only when it has been read."""
+
     type: Literal["sample_started"] = "sample_started"
     key: SampleKey
+    scenario: Scenario | None = None
 
 
 class TurnFinished(Value):
@@ -89,16 +117,25 @@ class IssuesFound(Value):
 
 
 class RunFinished(Value):
-    """The last event. ``outcome``: every sample was run, or why not."""
+    """The last event. ``outcome``: every sample was run, or why not. ``elapsed_s``: since the run began, or
+    was resumed."""
 
     type: Literal["run_finished"] = "run_finished"
     finished_at: str
-    outcome: Literal["complete", "interrupted", "fail_fast", "budget"] = "complete"
+    outcome: Literal["complete", "interrupted", "fail_fast", "budget", "deadline"] = "complete"
     elapsed_s: float = 0.0
     extra: dict[str, Any] = {}
 
 
 Event: TypeAlias = Annotated[
-    RunStarted | SampleStarted | TurnFinished | Scored | SampleFinished | Notice | IssuesFound | RunFinished,
+    RunStarted
+    | RunResumed
+    | SampleStarted
+    | TurnFinished
+    | Scored
+    | SampleFinished
+    | Notice
+    | IssuesFound
+    | RunFinished,
     Field(discriminator="type"),
 ]

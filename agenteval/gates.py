@@ -2,16 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 
+from agenteval.accepted import in_force, uses_of, waive
+from agenteval.budget_gates import budget_gates
 from agenteval.config import Config
-from agenteval.decision import Decision, GateRow, SampleDecision, ScenarioDecision, Violation
-from agenteval.report import GOAL, Report, SampleReport, ScenarioReport
+from agenteval.deadline_gates import deadline_gates
+from agenteval.decision import (
+    EVERY_SAMPLE,
+    AcceptedUse,
+    Decision,
+    GateRow,
+    SampleDecision,
+    ScenarioDecision,
+    Violation,
+)
+from agenteval.fingerprints import SampleFailures, agent_broke, failures_of
+from agenteval.report import GOAL, OUTCOME, Report, SampleReport, ScenarioReport
+from agenteval.run_gates import Epochs, epochs_of, gates_over_runs, succeeded
 from agenteval.scenario import SampleKey
 from agenteval.score import Check, Finding, ScoreFailure, ScoreItem, Severity, Verdict
-from agenteval.severity import of_label
-from agenteval.thresholds import NOT_THE_AGENTS, threshold_gates
+from agenteval.severity import LABEL_OF_DETECTOR, of_label
+from agenteval.thresholds import NOT_THE_AGENTS, is_lost, threshold_gates
 from agenteval.trajectory import Stop
+
+SEVERE = "fail_on_severity"
 
 
 def decide(report: Report) -> Decision:
@@ -24,11 +39,21 @@ def decide(report: Report) -> Decision:
     for scenario in report.scenarios:
         samples.update({key: _never_run(key) for key in scenario.missing})
     thresholds = tuple(threshold_gates(report))
+    epochs = {(s.scenario.id, s.agent): _epochs(s, samples, report) for s in report.scenarios}
+    over_runs = tuple(gates_over_runs(report, epochs))
     scenarios = {
-        (scenario.scenario.id, scenario.agent): _decide_scenario(scenario, samples, thresholds)
+        (scenario.scenario.id, scenario.agent): _decide_scenario(
+            scenario, samples, (*over_runs, *thresholds), report.run.config
+        )
         for scenario in report.scenarios
     }
-    gates = (*_run_gates(report, samples), *thresholds)
+    replaced = {
+        sample.key
+        for scenario in report.scenarios
+        for sample in scenario.samples
+        if sample.key.epoch in epochs[scenario.scenario.id, scenario.agent].replaced
+    }
+    gates = (*over_runs, *_run_gates(report, samples, replaced), *thresholds)
     verdict = Verdict.worst(gate.verdict for gate in gates)
     author_errors = _author_errors(report)
     return Decision(
@@ -39,23 +64,45 @@ def decide(report: Report) -> Decision:
         scenarios=scenarios,
         ungated=_ungated(report, thresholds),
         author_errors=author_errors,
+        accepted=_accepted(report),
     )
 
 
+def _accepted(report: Report) -> tuple[AcceptedUse, ...]:
+    if not report.run.config.accepted_failures:
+        return ()
+    known = [(each, s) for each in report.scenarios for s in each.samples if not is_lost(s)]
+    return uses_of(report.run, [failures_of(s, each.scenario).names for each, s in known])
+
+
+def _epochs(scenario: ScenarioReport, samples: Mapping[SampleKey, SampleDecision], report: Report) -> Epochs:
+    outcomes = [succeeded(sample, samples[sample.key].verdict) for sample in scenario.samples]
+    return epochs_of(scenario, outcomes, report.run)
+
+
 def sample_failed(items: Sequence[ScoreItem], stop: Stop, config: Config) -> bool:
-    """Whether a sample is sure to fail, from what its scorers said (for ``--fail-fast``)."""
+    """Whether a sample is sure to fail the run, from what its scorers said (for ``--fail-fast``). With a
+    gate over repeated runs, that is by a critical finding alone."""
     if stop.fault in NOT_THE_AGENTS:
         return False
-    return stop.fault == "agent" or any(
+    if any(isinstance(item, Finding) and _never_tolerated(item, config) for item in items):
+        return True
+    broke = stop.fault == "agent" or any(
         (isinstance(item, Check) and item.passed is False)
         or (isinstance(item, Finding) and _is_severe(item, config))
         for item in items
     )
+    return broke and not config.gates
 
 
 def _is_severe(finding: Finding, config: Config) -> bool:
     bound = config.fail_on_severity
     return isinstance(bound, Severity) and finding.severity.rank >= bound.rank
+
+
+def _never_tolerated(finding: Finding, config: Config) -> bool:
+    """A gate over repeated runs tolerates failed samples, but nothing critical."""
+    return _is_severe(finding, config) and (not config.gates or finding.severity is Severity.CRITICAL)
 
 
 def decide_sample(sample: SampleReport, scenario: ScenarioReport, report: Report) -> SampleDecision:
@@ -65,52 +112,68 @@ def decide_sample(sample: SampleReport, scenario: ScenarioReport, report: Report
     source = scenario.scenario.source
     if fault in NOT_THE_AGENTS:
         detail = sample.stop.detail if sample.stop else "the sample did not finish"
-        at = len(sample.trajectory.turns)
-        violation = Violation(
-            str(fault), detail, source, Verdict.INCONCLUSIVE, sample.key.epoch, at if sample.stop else None
-        )
+        # What could not be read has no turn, and a sample that was cut off did not say where.
+        at = len(sample.trajectory.turns) if sample.stop and fault != "recording" else None
+        violation = Violation(str(fault), detail, source, Verdict.INCONCLUSIVE, sample.key.epoch, at)
         return SampleDecision(Verdict.INCONCLUSIVE, fault, (violation,))
+    failures = failures_of(sample, scenario.scenario)
     violations = [
-        *_broken_checks(sample, source),
-        *_severe_findings(sample, source, report.run.config),
+        *_broken_checks(sample, source, failures),
+        *_severe_findings(sample, source, report.run.config, failures),
         *_broken_judges(sample, scenario, report),
     ]
     if fault == "agent" and not any(v.name == "no_error" for v in violations):
         detail = sample.stop.detail if sample.stop else ""
-        violations.insert(0, Violation("no_error", detail, source, epoch=sample.key.epoch))
-    verdict = Verdict.worst(violation.verdict for violation in violations)
+        name = (agent_broke(sample, scenario.scenario).fingerprint,)
+        violations.insert(0, Violation("no_error", detail, source, epoch=sample.key.epoch, fingerprints=name))
+    kept, accepted = waive(violations, in_force(report.run))
+    verdict = Verdict.worst(violation.verdict for violation in kept)
     if verdict is Verdict.INCONCLUSIVE:
         fault = "judge"
-    return SampleDecision(verdict, fault, tuple(violations))
+    return SampleDecision(verdict, None if verdict is Verdict.PASSED else fault, kept, accepted)
 
 
-def _broken_checks(sample: SampleReport, source: str) -> Iterable[Violation]:
-    places: list[tuple[int | None, Check]] = [(None, check) for check in sample.checks]
-    places += [(index, check) for index, turn in enumerate(sample.turns) for check in turn.checks]
+def _broken_checks(sample: SampleReport, source: str, failures: SampleFailures) -> Iterable[Violation]:
+    places: list[tuple[int | None, int, Check]] = [(None, i, check) for i, check in enumerate(sample.checks)]
+    places += [(i, place, c) for i, turn in enumerate(sample.turns) for place, c in enumerate(turn.checks)]
     told_whole = {check.name for check in sample.checks if check.passed is False}
-    for turn, check in places:
+    for turn, place, check in places:
         # An empty answer is told by the turn and, for the reader of the sample alone, by the whole.
         if check.passed is True or (turn is not None and check.name == "answer" in told_whole):
             continue
+        if check.name == OUTCOME and check.passed is None:
+            continue  # an outcome that nobody recorded is told, and is no fault of this run
         verdict = Verdict.FAILED if check.passed is False else Verdict.INCONCLUSIVE
-        if check.name == "no_error":
-            turn = len(sample.trajectory.turns)
-        yield Violation(check.name, check.detail, check.where or source, verdict, sample.key.epoch, turn)
+        yield Violation(
+            check.name,
+            check.detail,
+            check.where or source,
+            verdict,
+            sample.key.epoch,
+            turn=len(sample.trajectory.turns) if check.name == "no_error" else turn,
+            fingerprints=tuple(failure.fingerprint for failure in failures.checks.get((turn, place), ())),
+        )
 
 
-def _severe_findings(sample: SampleReport, source: str, config: Config) -> Iterable[Violation]:
-    for finding in sample.findings:
+def _severe_findings(
+    sample: SampleReport, source: str, config: Config, failures: SampleFailures
+) -> Iterable[Violation]:
+    for finding, failure in zip(sample.findings, failures.findings, strict=True):
         if _is_severe(finding, config):
             told = finding.explanation or finding.evidence
-            detail = f"{finding.severity} finding: {finding.label} ({finding.detector}): {told}"
-            yield Violation("fail_on_severity", detail, source, epoch=sample.key.epoch, turn=finding.turn)
+            detail = f"{finding.severity} finding: {finding.label} ({finding.found_by}): {told}"
+            name = (failure.fingerprint,)
+            yield Violation(
+                SEVERE, detail, source, epoch=sample.key.epoch, turn=finding.turn, fingerprints=name
+            )
 
 
 def _broken_judges(sample: SampleReport, scenario: ScenarioReport, report: Report) -> Iterable[Violation]:
-    """A judge that broke hides what it would have found. Labels gate through their severity, a missed
-    goal where it is severe, or would be the last of all epochs; one that the author broke, always."""
+    """A judge that broke hides what it would have found, and so does a detector. Labels gate through their
+    severity, a missed goal where it is severe, or would be the last of all epochs; one that the author
+    broke, always."""
     config = report.run.config
-    gating = {spec.name for spec in report.run.metrics if spec.is_label}
+    gating = {*LABEL_OF_DETECTOR, *(spec.name for spec in report.run.metrics if spec.is_label)}
     if config.fail_on_severity == "none":
         gating = set()
     elif _goal_may_gate(scenario, config):
@@ -119,7 +182,8 @@ def _broken_judges(sample: SampleReport, scenario: ScenarioReport, report: Repor
     places += [(index, f) for index, turn in enumerate(sample.turns) for f in turn.score_failures]
     for turn, failure in places:
         if failure.author or failure.metric in gating:
-            detail = f"the judge of {failure.metric} broke: {failure.message}"
+            who = "detector" if failure.metric in LABEL_OF_DETECTOR else "judge of"
+            detail = f"the {who} {failure.metric} broke: {failure.message}"
             source = scenario.scenario.source
             yield Violation("judge", detail, source, Verdict.INCONCLUSIVE, sample.key.epoch, turn)
 
@@ -142,29 +206,45 @@ def _never_run(key: SampleKey) -> SampleDecision:
 
 
 def _decide_scenario(
-    scenario: ScenarioReport, samples: Mapping[SampleKey, SampleDecision], thresholds: Sequence[GateRow]
+    scenario: ScenarioReport,
+    samples: Mapping[SampleKey, SampleDecision],
+    gates: Sequence[GateRow],
+    config: Config,
 ) -> ScenarioDecision:
-    keys = [sample.key for sample in scenario.samples] + list(scenario.missing)
-    violations = [violation for key in keys for violation in samples[key].violations]
-    verdicts = [samples[key].verdict for key in keys]
-    for gate in thresholds:
+    """With gates over repeated runs a sample may fail, unless critically; what the gates say of the scenario
+    counts."""
+    decided = [samples[key] for key in (*(sample.key for sample in scenario.samples), *scenario.missing)]
+    violations = [violation for sample in decided for violation in sample.violations]
+    verdicts = [sample.verdict for sample in decided]
+    if config.gates:
+        severe = any(
+            _never_tolerated(finding, config)
+            for sample in scenario.samples
+            if samples[sample.key].fault not in NOT_THE_AGENTS
+            for finding in sample.findings
+        )
+        known = any(verdict is not Verdict.INCONCLUSIVE for verdict in verdicts)
+        verdicts = [Verdict.FAILED if severe else Verdict.PASSED if known else Verdict.INCONCLUSIVE]
+    for gate in gates:
         if (gate.scenario, gate.agent) == (scenario.scenario.id, scenario.agent):
             verdicts.append(gate.verdict)
             if gate.verdict is not Verdict.PASSED:
-                violations.append(_threshold_violation(gate))
+                violations.append(_gate_violation(gate))
     return ScenarioDecision(Verdict.worst(verdicts or [Verdict.INCONCLUSIVE]), tuple(violations))
 
 
-def _threshold_violation(gate: GateRow) -> Violation:
-    value = "no score" if gate.value is None else f"{gate.value:.3g}"
-    detail = f"{value}, expected at least {gate.bound:g} ({gate.rests_on})"
-    return Violation(gate.name, detail, gate.where, gate.verdict)
+def _gate_violation(gate: GateRow) -> Violation:
+    value = "no score" if gate.value is None else gate.value
+    value = value if isinstance(value, str) else f"{value:.3g}"
+    bound = gate.bound if isinstance(gate.bound, str) else f"at least {gate.bound:g}"
+    detail = f"{value}, expected {bound} ({gate.rests_on})"
+    return Violation(gate.name, detail, gate.where, gate.verdict, metric=gate.metric)
 
 
 def _ungated(report: Report, thresholds: Sequence[GateRow]) -> tuple[str, ...]:
     """What was judged and can fail nothing: numbers without a threshold, and labels where no severity
     fails."""
-    gated = {gate.name.removeprefix("thresholds.") for gate in thresholds}
+    gated = {gate.metric for gate in thresholds}
     judged = {score.metric for sample in report.samples for score in sample.all_scores}
     by_severity = {spec.name for spec in report.run.metrics if spec.is_label}
     if report.run.config.fail_on_severity != "none":
@@ -172,48 +252,77 @@ def _ungated(report: Report, thresholds: Sequence[GateRow]) -> tuple[str, ...]:
     return tuple(sorted(judged - gated))
 
 
-def _run_gates(report: Report, samples: Mapping[SampleKey, SampleDecision]) -> Iterable[GateRow]:
+def _run_gates(
+    report: Report, samples: Mapping[SampleKey, SampleDecision], replaced: Collection[SampleKey]
+) -> Iterable[GateRow]:
+    """``replaced``: lost samples that have a further one in their place."""
     config = report.run.config
-    verdicts = [decision.verdict for decision in samples.values()]
+    verdicts = [decision.verdict for key, decision in samples.items() if key not in replaced]
     lost = verdicts.count(Verdict.INCONCLUSIVE)
-    rests_on = f"{len(verdicts)} samples of {len(report.scenarios)} scenarios"
     # Tolerated losses decide nothing, but of a run that is all losses nothing is known.
     tolerated = bool(verdicts) and lost < len(verdicts) and lost / len(verdicts) <= config.fault_tolerance
-    every = Verdict.worst(v for v in verdicts if v is not Verdict.INCONCLUSIVE)
+    if not config.gates:
+        yield _every_sample(report, verdicts, lost=lost, tolerated=tolerated)
+    also = f", {len(replaced)} more lost and replaced" if replaced else ""
     yield GateRow(
-        name="every sample passes",
+        name="fault_tolerance",
+        value=lost / len(verdicts) if verdicts else None,
+        bound=config.fault_tolerance,
+        rests_on=f"{lost} inconclusive of {len(verdicts)} samples{also}",
+        where=config.where("fault_tolerance"),
+        verdict=Verdict.PASSED if tolerated else Verdict.INCONCLUSIVE,
+    )
+    if config.fail_on_severity != "none":
+        yield _severity_gate(report, samples)
+    yield from budget_gates(report)
+    yield from deadline_gates(report)
+
+
+def _every_sample(report: Report, verdicts: Sequence[Verdict], *, lost: int, tolerated: bool) -> GateRow:
+    rests_on = f"{len(verdicts)} samples of {len(report.scenarios)} scenarios"
+    every = Verdict.worst(v for v in verdicts if v is not Verdict.INCONCLUSIVE)
+    return GateRow(
+        name=EVERY_SAMPLE,
         value=verdicts.count(Verdict.PASSED) / len(verdicts) if verdicts else None,
         bound=1.0,
         rests_on=rests_on if not lost else f"{rests_on}, {lost} inconclusive",
         where="default",
         verdict=every if every is Verdict.FAILED or tolerated else Verdict.worst(verdicts),
     )
-    yield GateRow(
-        name="fault_tolerance",
-        value=lost / len(verdicts) if verdicts else None,
-        bound=config.fault_tolerance,
-        rests_on=f"{lost} inconclusive of {len(verdicts)} samples",
-        where=config.where("fault_tolerance"),
-        verdict=Verdict.PASSED if tolerated else Verdict.INCONCLUSIVE,
-    )
-    if config.fail_on_severity != "none":
-        yield _severity_gate(report, samples)
 
 
 def _severity_gate(report: Report, samples: Mapping[SampleKey, SampleDecision]) -> GateRow:
     config = report.run.config
     counted = [s for s in report.samples if samples[s.key].fault not in NOT_THE_AGENTS]
-    findings = [finding for sample in counted for finding in sample.findings]
+    found = [finding for sample in counted for finding in sample.findings]
+    findings = _counting(report, samples) if report.run.config.accepted_failures else found
+    accepted = len(found) - len(findings)
+    also = f", {accepted} more accepted" if accepted else ""
     worst = max((finding.severity for finding in findings), key=lambda s: s.rank, default=None)
-    severe = any(_is_severe(finding, config) for finding in findings)
+    severe = any(_never_tolerated(finding, config) for finding in findings)
     return GateRow(
-        name="fail_on_severity",
+        name=SEVERE,
         value=str(worst) if worst else "no finding",
-        bound=f"below {config.fail_on_severity}",
-        rests_on=f"{len(findings)} findings in {len(counted)} samples",
+        bound=f"below {Severity.CRITICAL if config.gates else config.fail_on_severity}",
+        rests_on=f"{len(findings)} findings in {len(counted)} samples{also}",
         where=config.where("fail_on_severity"),
         verdict=Verdict.FAILED if severe else Verdict.PASSED,
     )
+
+
+def _counting(report: Report, samples: Mapping[SampleKey, SampleDecision]) -> list[Finding]:
+    """The findings that are not accepted."""
+    names = in_force(report.run)
+    return [
+        finding
+        for scenario in report.scenarios
+        for sample in scenario.samples
+        if samples[sample.key].fault not in NOT_THE_AGENTS
+        for finding, failure in zip(
+            sample.findings, failures_of(sample, scenario.scenario).findings, strict=True
+        )
+        if failure.fingerprint not in names
+    ]
 
 
 def _author_errors(report: Report) -> tuple[str, ...]:

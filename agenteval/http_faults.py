@@ -19,6 +19,7 @@ import httpx2
 from agenteval.errors import AgentError, AgentevalError, AuthorError, InfrastructureError
 from agenteval.redact import redactor
 from agenteval.safe_text import clean, one_line
+from agenteval.server_words import is_used_up
 
 MAX_BODY = 10 * 2**20
 """Bytes of a reply, decompressed. A longer one is refused as soon as that is seen."""
@@ -44,16 +45,20 @@ class FaultKind(StrEnum):
     """The reply is no HTTP, or its compression is broken."""
     INVALID = "invalid"
     """The request cannot be made: its URL or a header is malformed."""
+    PAUSED = "paused"
+    """The server asked for a longer pause than a call may wait."""
 
 
 class Fault(NamedTuple):
     """A request without a usable reply. ``where`` is the URL without query and credentials;
-    ``detail`` quotes the server or the library, with secrets and control characters removed."""
+    ``detail`` quotes the server or the library, with secrets and control characters removed; ``tried``
+    tells how often it was tried and how long was waited."""
 
     kind: FaultKind
     where: str
     detail: str = ""
     status: int | None = None
+    tried: str = ""
 
 
 Classify: TypeAlias = Callable[[Fault], AgentevalError]
@@ -70,6 +75,7 @@ _SENTENCES = {
     FaultKind.TOO_LARGE: (f"the reply is larger than {MAX_BODY // 2**20} MiB", ""),
     FaultKind.GARBLED: ("the reply cannot be read", ""),
     FaultKind.INVALID: ("the request cannot be made", "check the URL and the headers"),
+    FaultKind.PAUSED: ("the server asks to be left alone", "raise `max_wait_s`, or ask it less often"),
 }
 _HINTS = {
     401: "check the key in the headers",
@@ -87,10 +93,13 @@ def describe(fault: Fault) -> str:
         what, hint = f"HTTP status {fault.status}", _HINTS.get(fault.status or 0, "")
         if 300 <= (fault.status or 0) < 400:
             hint = "redirects are not followed: write the final URL"
+        if fault.status == 429 and is_used_up(fault.detail):
+            hint = "the account's quota or credit is used up; waiting does not help"
     else:
         what, hint = _SENTENCES[fault.kind]
     text = f"{fault.where}: {what}"
     text = f"{text}: {fault.detail}" if fault.detail else text
+    text = f"{text} ({fault.tried})" if fault.tried else text
     return f"{text} — {hint}" if hint else text
 
 

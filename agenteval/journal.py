@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
-import time
+import sys
+import threading
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from io import FileIO
 from pathlib import Path
 from types import TracebackType
-from typing import IO, Any
+from typing import Any, Self
 
 from pydantic import TypeAdapter, ValidationError
 
@@ -16,6 +20,11 @@ from agenteval.errors import AuthorError, Place, Problem
 from agenteval.event import Event, SampleFinished
 
 _EVENT: TypeAdapter[Event] = TypeAdapter(Event)
+LOCK = "lock"
+"""A file beside the journal. Its text, the number of a process, is for people."""
+_BETWEEN_SYNCS_S = 0.01
+"""A thousand samples a second are synced a hundred times: waking up for each would slow the run."""
+_FAR_BEHIND = 2**30  # where nobody reads: a locked byte cannot be read on Windows
 
 
 def to_json(event: Event) -> str:
@@ -40,22 +49,36 @@ def from_json(text: str | bytes) -> Event:
 
 
 class Journal:
-    """Writes events, a line each: flushed at once, so that what is done survives a killed process,
-    and synced to disk after samples. A context manager."""
+    """Writes events, a line each, in one piece: what is done survives a killed process. A finished sample
+    is synced to disk at once, and survives a power cut. A context manager.
+
+    A new file, which must not exist; ``Journal.of_resumed`` goes on with one.
+    """
 
     def __init__(self, path: Path) -> None:
+        self._begin(path, path.open("xb", buffering=0))
+
+    def _begin(self, path: Path, file: FileIO) -> None:
         self.path = path
-        self._synced = 0.0
-        self._file: IO[str] = path.open("x", encoding="utf-8", newline="\n")
+        self._file = file
+        self._syncs = _Syncs(file.fileno())
+
+    @classmethod
+    def of_resumed(cls, path: Path) -> Self:
+        """Goes on with a journal that was cut off. A torn last line is cut away."""
+        file = path.open("r+b", buffering=0)
+        journal = cls.__new__(cls)
+        journal._begin(path, file)
+        _mend(path, file)
+        return journal
 
     def __call__(self, event: Event) -> None:
-        self._file.write(to_json(event) + "\n")
-        self._file.flush()
-        # A flush survives a killed process; a sync, a power cut. It blocks, so it is not done for each
-        # of a thousand instant samples.
-        if isinstance(event, SampleFinished) and time.monotonic() - self._synced >= 0.2:
-            os.fsync(self._file.fileno())
-            self._synced = time.monotonic()
+        self._syncs.check()
+        data = memoryview((to_json(event) + "\n").encode())
+        while data:
+            data = data[self._file.write(data) :]
+        if isinstance(event, SampleFinished):
+            self._syncs.want()
 
     def __enter__(self) -> Journal:
         return self
@@ -63,7 +86,111 @@ class Journal:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
+        self._syncs.close()
         self._file.close()
+
+
+def _mend(path: Path, file: FileIO) -> None:
+    """Let the file end where a line does. A last line that only lacks its end is whole: readers count it."""
+    data = path.read_bytes()
+    whole = data.rfind(b"\n") + 1
+    rest = data[whole:]
+    if rest and _is_event(rest):
+        file.seek(len(data))
+        file.write(b"\n")
+        return
+    file.truncate(whole)
+    file.seek(whole)
+
+
+def _is_event(line: bytes) -> bool:
+    try:
+        from_json(line)
+    except ValidationError:
+        return False
+    return True
+
+
+class _Syncs:
+    """Syncs a file to disk on a thread of its own. A sync takes milliseconds, which the run does not wait;
+    samples that finish meanwhile share the next one."""
+
+    def __init__(self, descriptor: int) -> None:
+        self._descriptor = descriptor
+        self._wanted = threading.Event()
+        self._thread: threading.Thread | None = None
+        self._closing = threading.Event()
+        self._error: OSError | None = None
+
+    def want(self) -> None:
+        if self._thread is None:
+            self._thread = threading.Thread(target=self._work, name="agenteval-journal", daemon=True)
+            self._thread.start()
+        self._wanted.set()
+
+    def check(self) -> None:
+        """Raises what the disk said to the last sync."""
+        if self._error:
+            raise self._error
+
+    def close(self) -> None:
+        """Waits for a last sync."""
+        self._closing.set()
+        self.want()
+        assert self._thread is not None
+        self._thread.join()
+
+    def _work(self) -> None:
+        is_last = False
+        while not is_last:
+            self._wanted.wait()
+            self._wanted.clear()
+            is_last = self._closing.is_set()
+            try:
+                os.fsync(self._descriptor)
+            except OSError as error:
+                if error.errno != errno.EINVAL:  # that of a file system which cannot
+                    self._error = error
+            self._closing.wait(_BETWEEN_SYNCS_S)
+
+
+@contextmanager
+def locked(folder: Path) -> Iterator[None]:
+    """The folder of a run is written to: by one process at a time. The lock is the system's, and ends with
+    the process, however that ends. Raises ``AuthorError`` where another process has it."""
+    try:
+        file = (folder / LOCK).open("a+b")
+    except OSError as error:
+        raise AuthorError(Problem(f"{folder} cannot be written to: {error.strerror}")) from None
+    with file:
+        if not _lock(file.fileno()):
+            file.seek(0)
+            process = file.read(20).decode("ascii", "replace").strip()
+            by = f" (process {process})" if process.isdigit() else ""
+            what = f"the run {folder.name} is still going on{by}"
+            raise AuthorError(Problem(what, "wait for its end, or stop it"))
+        file.truncate(0)
+        file.write(str(os.getpid()).encode())
+        file.flush()
+        yield
+
+
+def _lock(descriptor: int) -> bool:
+    """False where another process has the lock. A file system that has none is taken as it is."""
+    try:
+        if sys.platform == "win32":
+            import msvcrt
+
+            os.lseek(descriptor, _FAR_BEHIND, os.SEEK_SET)
+            msvcrt.locking(descriptor, msvcrt.LK_NBLCK, 1)
+        else:
+            import fcntl
+
+            # Of the process, not of the open file: one that an agent forks does not inherit it.
+            fcntl.lockf(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError as error:
+        return error.errno not in (errno.EACCES, errno.EAGAIN, errno.EDEADLK)
+    return True
 
 
 def read(path: Path) -> Iterator[Event]:

@@ -85,16 +85,22 @@ def threshold_problems(
             problems.append(_unknown(name, known, place_of(name)))
         elif entry is not None:
             low, high = known[name].scale
-            bound = bound_of(entry)
-            if not low <= bound <= high:
-                what = f"the threshold of '{name}' is {bound:g}; {_range(known[name])}"
-                problems.append(Problem(what, f"write a number from {low:g} to {high:g}", place_of(name)))
+            for bound in _bounds(rule_of(entry)):
+                if not low <= bound <= high:
+                    what = f"the threshold of '{name}' is {bound:g}; {_range(known[name])}"
+                    remedy = f"write a number from {low:g} to {high:g}"
+                    problems.append(Problem(what, remedy, place_of(name)))
     return problems
 
 
-def bound_of(entry: ThresholdEntry) -> float:
-    """The least mean or rate that a threshold lets pass."""
-    return entry.at_least if isinstance(entry, ThresholdRule) else entry
+def rule_of(entry: ThresholdEntry) -> ThresholdRule:
+    """A threshold in its long form: a number is the least mean or rate."""
+    return entry if isinstance(entry, ThresholdRule) else ThresholdRule(at_least=entry)
+
+
+def _bounds(rule: ThresholdRule) -> Iterable[float]:
+    yield from (bound for bound in (rule.at_least, rule.min) if bound is not None)
+    yield from rule.share_below or ()
 
 
 def _range(spec: MetricSpec) -> str:

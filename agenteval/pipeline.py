@@ -9,31 +9,33 @@ from typing import Literal, TypeAlias
 import anyio
 from anyio.abc import TaskGroup
 
+from agenteval.deadlines import Deadlines, Stopwatch, apart
 from agenteval.errors import AuthorError
 from agenteval.event import Notice, SampleFinished, SampleStarted, Scored, TurnFinished
-from agenteval.protocols import AgentFactory, Emit, Scorer, User
-from agenteval.scenario import Sample
+from agenteval.protocols import AgentFactory, Emit, SampleQueue, Scorer, User
+from agenteval.scenario import Sample, Scenario
 from agenteval.score import ScoreFailure, ScoreItem
 from agenteval.simulate import CallFunction, ToolWorld, converse
 from agenteval.trajectory import Stop, StopReason, Trajectory, Turn
 
-Outcome: TypeAlias = Literal["complete", "interrupted", "fail_fast", "budget"]
+Outcome: TypeAlias = Literal["complete", "interrupted", "fail_fast", "budget", "deadline"]
 
 
 @dataclass(frozen=True)
 class Plan:
-    """All that a run needs. ``checks`` are code and run in passing; ``judges``, by agent, ask models and
-    run beside the conversation. ``is_failure`` says, for ``--fail-fast``, whether a sample failed."""
+    """All that a run needs. ``checks`` are code and run in passing; ``judges`` ask models and run beside
+    the conversation: both by agent. ``is_failure`` says, for ``--fail-fast``, whether a sample failed."""
 
-    samples: Sequence[Sample]
+    queue: SampleQueue
     agents: Mapping[str, AgentFactory]
     make_user: Callable[[Sample], User]
     call_function: CallFunction
-    checks: Sequence[Scorer] = ()
+    checks: Mapping[str, Sequence[Scorer]] = field(default_factory=dict)
     judges: Mapping[str, Sequence[Scorer]] = field(default_factory=dict)
     agent_concurrency: int = 20
     unmocked: str = "error"
     is_failure: Callable[[Sequence[ScoreItem], Stop], bool] | None = None
+    deadlines: Deadlines = field(default_factory=Deadlines)
 
 
 class Control:
@@ -41,18 +43,20 @@ class Control:
 
     def __init__(self) -> None:
         self.outcome: Outcome = "complete"
+        self.why = "the run was interrupted"
         self._scope: anyio.CancelScope | None = None
 
     @property
     def stopping(self) -> bool:
         return self.outcome != "complete"
 
-    def stop(self, outcome: Outcome) -> None:
+    def stop(self, outcome: Outcome, why: str | None = None) -> None:
+        """``why``: what samples that are cut off are told."""
         if not self.stopping:
-            self.outcome = outcome
+            self.outcome, self.why = outcome, why or self.why
 
-    def cancel(self, outcome: Outcome) -> None:
-        self.stop(outcome)
+    def cancel(self, outcome: Outcome, why: str | None = None) -> None:
+        self.stop(outcome, why)
         if self._scope:
             self._scope.cancel()
 
@@ -64,35 +68,64 @@ async def run(plan: Plan, emit: Emit, control: Control) -> None:
     """Run every sample of the plan, at most ``agent_concurrency`` conversations at a time. A fault of
     one sample never ends another."""
     slots = anyio.Semaphore(plan.agent_concurrency)
+    running = _Running()
     async with anyio.create_task_group() as group:
         control.attach(group.cancel_scope)
-        for sample in plan.samples:
+        while True:
             await slots.acquire()
-            if control.stopping:
+            sample = None if control.stopping else plan.queue.next()
+            if sample is not None:
+                running.begin()
+                group.start_soon(_run_sample, sample, plan, emit, control, slots, running)
+                continue
+            slots.release()
+            if control.stopping or not running.count:
                 break
-            group.start_soon(_run_sample, sample, plan, emit, control, slots)
+            await running.wait_for_one()
+
+
+class _Running:
+    """How many samples run, and a way to wait until one has finished."""
+
+    def __init__(self) -> None:
+        self.count = 0
+        self._one_finished = anyio.Event()
+
+    def begin(self) -> None:
+        self.count += 1
+
+    def finish(self) -> None:
+        self.count -= 1
+        self._one_finished.set()
+        self._one_finished = anyio.Event()
+
+    async def wait_for_one(self) -> None:
+        await self._one_finished.wait()
 
 
 async def _run_sample(
-    sample: Sample, plan: Plan, emit: Emit, control: Control, slots: anyio.Semaphore
+    sample: Sample, plan: Plan, emit: Emit, control: Control, slots: anyio.Semaphore, running: _Running
 ) -> None:
-    running = _RunningSample(sample, plan, emit, slots)
+    one = _RunningSample(sample, plan, emit, slots)
     emit(SampleStarted(key=sample.key))
-    stop = Stop(reason=StopReason.INTERRUPTED, detail="the run was interrupted")
+    stop: Stop | None = None
     try:
-        async with anyio.create_task_group() as scoring:
-            await running.converse(scoring)
-        stop = running.last.stop or stop
+        with plan.deadlines.sample(sample.key) as one.watch:
+            async with anyio.create_task_group() as scoring:
+                await one.converse(scoring)
+        stop = one.last.stop
     except Exception as error:
         # A defect of ours or of a plugin: this sample is lost, the others are not.
         text = f"agenteval's own error: {_first(error)!r}"
         stop = Stop(reason=StopReason.INFRASTRUCTURE, detail=text)
         emit(Notice(level="error", text=text, key=sample.key))
     finally:
-        running.free_slot()
-        emit(SampleFinished(key=sample.key, stop=stop, unfinished=running.unfinished))
-        if plan.is_failure and plan.is_failure(running.items, stop):
+        stop = stop or Stop(reason=StopReason.INTERRUPTED, detail=control.why)
+        emit(SampleFinished(key=sample.key, stop=stop, unfinished=one.unfinished(control.why)))
+        if plan.is_failure and plan.is_failure(one.items, stop):
             control.stop("fail_fast")
+        running.finish()
+        one.free_slot()
 
 
 def _first(error: BaseException) -> BaseException:
@@ -106,16 +139,16 @@ class _RunningSample:
         self.sample = sample
         self.last = Trajectory()
         self.items: list[ScoreItem] = []
+        self.watch = Stopwatch()
         self._plan = plan
         self._emit = emit
         self._slots: anyio.Semaphore | None = slots
         self._world: ToolWorld | None = None
 
-    @property
-    def unfinished(self) -> Turn | None:
+    def unfinished(self, why: str) -> Turn | None:
         """The turn that broke, or that an interruption cut off: what was done by then is kept."""
         if self.last.stop is None and self._world and self._world.open_turn:
-            return self._world.open_turn.close(error="the run was interrupted")
+            return self._world.open_turn.close(error=why)
         return self.last.unfinished
 
     def free_slot(self) -> None:
@@ -145,7 +178,7 @@ class _RunningSample:
                 await self._score("conversation", trajectory, None, scoring)
 
     async def _score(self, scope: str, trajectory: Trajectory, turn: int | None, scoring: TaskGroup) -> None:
-        for check in self._plan.checks:
+        for check in self._plan.checks.get(self.sample.key.agent, ()):
             if check.scope == scope:
                 await self._ask(check, trajectory, turn)
         for judge in self._plan.judges.get(self.sample.key.agent, ()):
@@ -153,17 +186,21 @@ class _RunningSample:
                 scoring.start_soon(self._ask, judge, trajectory, turn)
 
     async def _ask(self, scorer: Scorer, trajectory: Trajectory, turn: int | None) -> None:
-        items: Sequence[ScoreItem]
-        try:
-            items = await scorer(self.sample.scenario, trajectory)
-        except AuthorError as error:
-            items = (ScoreFailure(metric=_metric(scorer), message=str(error), author=True),)
-        except Exception as error:
-            text = f"the scorer broke: {_first(error)!r}"
-            items = (ScoreFailure(metric=_metric(scorer), message=text),)
+        with apart(self.watch, f"the judge of {_metric(scorer)}"):
+            items = await said_by(scorer, self.sample.scenario, trajectory)
         if items:
             self.items.extend(items)
             self._emit(Scored(key=self.sample.key, turn=turn, items=tuple(items)))
+
+
+async def said_by(scorer: Scorer, scenario: Scenario, trajectory: Trajectory) -> Sequence[ScoreItem]:
+    """What a scorer says; of one that breaks, that it broke. It never raises for a scorer's fault."""
+    try:
+        return await scorer(scenario, trajectory)
+    except AuthorError as error:
+        return (ScoreFailure(metric=_metric(scorer), message=str(error), author=True),)
+    except Exception as error:
+        return (ScoreFailure(metric=_metric(scorer), message=f"the scorer broke: {_first(error)!r}"),)
 
 
 def _metric(scorer: Scorer) -> str:

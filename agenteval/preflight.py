@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from typing import Literal
 
 from agenteval import judging
 from agenteval.config import Config
 from agenteval.errors import AuthorError, Problem, did_you_mean, place_of
+from agenteval.ledger import how_to_price, price_of
 from agenteval.loading import vacuous, vacuous_problem
 from agenteval.mocks import MockFunctions
 from agenteval.scenario import Scenario
@@ -46,8 +48,6 @@ def detector_problems(config: Config) -> Iterable[Problem]:
         if name not in LABEL_OF_DETECTOR:
             place = place_of(config.where("detectors"))
             yield Problem(f"no detector is named '{name}'", did_you_mean(name, LABEL_OF_DETECTOR), place)
-        elif name != "unknown_tool":
-            yield Problem(f"detector '{name}' is not supported yet", "", place_of(config.where("detectors")))
 
 
 def model_problems(
@@ -73,6 +73,31 @@ def model_problems(
             what = f"scenario '{scenario.id}' needs a model for its criteria, and none is set"
             place = place_of(scenario.where("expect.criteria"))
             yield Problem(what, f"{_REMEDY}; or run with --no-judge (code checks only)", place)
+
+
+def price_problems(
+    scenarios: Sequence[Scenario], config: Config, chosen: judging.Metrics, *, no_judge: bool
+) -> Iterable[Problem]:
+    """Models whose price is not known, where the budget is in money."""
+    if config.budget.max_cost is None:
+        return
+    roles: list[Literal["user", "judge", "dedup"]] = []
+    if any(not scenario.is_scripted for scenario in scenarios):
+        roles.append("user")
+    if not no_judge:
+        roles += ["judge", "dedup"] if chosen.asked or any(s.all_criteria for s in scenarios) else ["dedup"]
+    models = dict.fromkeys(model.model for role in roles if (model := config.models.of(role)))
+    for name in models:
+        if price_of(name, config.prices) is None:
+            what = f"budget.max_cost needs the price of {name}, which is not known"
+            yield Problem(what, how_to_price(name), place_of(config.where("budget.max_cost")))
+
+
+def unpriced_agents(names: Iterable[str], config: Config) -> tuple[str, ...]:
+    """Agents whose calls a budget in money does not bound, unless they tell what they cost."""
+    if config.budget.max_cost is None:
+        return ()
+    return tuple(name for name in names if price_of(name, config.prices) is None)
 
 
 def _scenarios(number: int) -> str:

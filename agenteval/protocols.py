@@ -66,6 +66,15 @@ class AgentFactory(Protocol):
     async def aclose(self) -> None: ...
 
 
+class SampleQueue(Protocol):
+    """Which sample is run next. A sink of events, too. ``next`` gives ``None`` when there is none now; it is
+    asked again when a sample has finished."""
+
+    def __call__(self, event: Event, /) -> None: ...
+
+    def next(self) -> Sample | None: ...
+
+
 class UserMove(NamedTuple):
     """The user's next message.
 

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from math import fsum
 
 from agenteval.decision import Decision
-from agenteval.report import GOAL, Report, SampleReport, ScenarioReport
-from agenteval.score import Verdict
+from agenteval.report import Report, ScenarioReport
+from agenteval.run_gates import epochs_of, succeeded
 from agenteval.statistics import (
     Estimate,
     Interval,
@@ -20,14 +21,17 @@ from agenteval.statistics import (
     users_like_these,
     wilson,
 )
+from agenteval.trajectory import StopReason
 
 
 @dataclass(frozen=True)
 class ScenarioRepeats:
     """One scenario × agent: its epochs, the 95 % score interval of its rate (Wilson 1927; for display, it
-    gates nothing), and whether all epochs ended alike."""
+    gates nothing), and whether all epochs ended alike. ``fixed``: of the epochs whose number was settled
+    beforehand; where success decides how many there are, estimates over scenarios rest on these alone."""
 
     tally: Tally
+    fixed: Tally
     interval: Interval
     stability: Stability
 
@@ -46,8 +50,9 @@ class Repeats:
 def repeats_of(report: Report, decision: Decision) -> Repeats:
     """The statistics of a run. A sample succeeds if it passed and its goal, where judged, was completed;
     one that is inconclusive or never ran is missing."""
-    entries = {(s.scenario.id, s.agent): repeats_of_scenario(s, decision) for s in report.scenarios}
-    tallies = [entry.tally for entry in entries.values()]
+    entries = {(s.scenario.id, s.agent): repeats_of_scenario(s, report, decision) for s in report.scenarios}
+    unreadable = {(s.scenario.id, s.agent) for s in report.scenarios if _is_unreadable(s)}
+    tallies = [entry.fixed for key, entry in entries.items() if key not in unreadable]
     decided = [tally for tally in tallies if tally.decided]
     rates: dict[str, Estimate] = {}
     if decided:
@@ -63,19 +68,38 @@ def repeats_of(report: Report, decision: Decision) -> Repeats:
     )
 
 
-def repeats_of_scenario(scenario: ScenarioReport, decision: Decision) -> ScenarioRepeats:
+def _is_unreadable(scenario: ScenarioReport) -> bool:
+    """Of a record that could not be read nobody knows the scenario: it is no epoch of any."""
+    stops = [sample.stop for sample in scenario.samples]
+    return bool(stops) and all(stop and stop.reason is StopReason.UNREADABLE for stop in stops)
+
+
+def repeats_of_scenario(scenario: ScenarioReport, report: Report, decision: Decision) -> ScenarioRepeats:
     """The epochs of one scenario × agent together."""
-    outcomes = [_succeeded(sample, decision) for sample in scenario.samples]
-    tally = Tally.of([*outcomes, *(None for _ in scenario.missing)])
-    return ScenarioRepeats(tally, wilson(tally.successes, tally.decided), stability(tally))
+    epochs = epochs_of(scenario, outcomes_of(scenario, decision), report.run)
+    tally = epochs.tally
+    interval = wilson(tally.successes, tally.decided)
+    return ScenarioRepeats(tally, Tally.of(epochs.fixed), interval, stability(tally))
 
 
-def _succeeded(sample: SampleReport, decision: Decision) -> bool | None:
-    told = decision.samples.get(sample.key)
-    if told is None or told.verdict is Verdict.INCONCLUSIVE:
-        return None
-    reached = all(score.value for score in sample.scores if score.metric == GOAL)
-    return told.verdict is Verdict.PASSED and reached
+def outcomes_of(scenario: ScenarioReport, decision: Decision) -> tuple[bool | None, ...]:
+    """Whether each sample of a scenario succeeded; ``None``: not known."""
+    told = (decision.samples.get(sample.key) for sample in scenario.samples)
+    return tuple(
+        succeeded(sample, one.verdict) if one else None
+        for sample, one in zip(scenario.samples, told, strict=True)
+    )
+
+
+def means_over_scenarios(scenarios: Sequence[ScenarioReport]) -> dict[str, float]:
+    """By metric, the mean over scenarios of the mean over conversations of the mean of each: every scenario
+    counts the same, however long its conversations are."""
+    means: dict[str, list[float]] = {}
+    for scenario in scenarios:
+        for metric, aggregate in scenario.aggregates.items():
+            if aggregate.of_samples is not None:
+                means.setdefault(metric, []).append(aggregate.of_samples)
+    return {metric: fsum(known) / len(known) for metric, known in sorted(means.items())}
 
 
 def _mean_pass_at_k(tallies: Sequence[Tally], k: int) -> float:

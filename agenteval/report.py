@@ -4,22 +4,27 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from math import ceil
+from math import ceil, fsum
 
+from agenteval.config import Config
 from agenteval.event import (
     Event,
     IssuesFound,
     Notice,
     RunFinished,
+    RunResumed,
     RunStarted,
     SampleFinished,
     SampleStarted,
     Scored,
     TurnFinished,
 )
+from agenteval.ledger import Line, lines_of
+from agenteval.proven import merged
 from agenteval.scenario import Category, SampleKey, Scenario
 from agenteval.score import Check, Finding, Issue, Score, ScoreFailure, ScoreItem
 from agenteval.severity import of_label
+from agenteval.spending import by_role, dedup_line, lines_of_sample
 from agenteval.trajectory import Stop, Trajectory, Turn, Usage
 
 
@@ -86,11 +91,14 @@ class SampleReport:
 
 @dataclass(frozen=True)
 class Aggregate:
-    """A mean, and what it rests on: ``n`` values; ``missing`` could not be had."""
+    """A mean, and what it rests on: ``n`` values; ``missing`` could not be had. ``of_samples``: the mean of
+    the means of each conversation, so that a long one counts no more than a short one; ``None`` where each
+    gives one value."""
 
     value: float | None
     n: int
     missing: int = 0
+    of_samples: float | None = None
 
 
 @dataclass(frozen=True)
@@ -135,6 +143,8 @@ class Report:
     """By agent."""
     usage: Mapping[str, Usage]
     """By role: agent, user, judge, dedup."""
+    ledger: tuple[Line, ...] = ()
+    """By role and model."""
     issues: tuple[Issue, ...] = ()
     issue_failures: tuple[ScoreFailure, ...] = ()
     notices: tuple[Notice, ...] = ()
@@ -151,6 +161,8 @@ class Report:
 
 
 GOAL = "goal_completion"
+OUTCOME = "outcome"
+"""The check of a recorded conversation whose outcome is known: it decides what statistics count."""
 
 
 class _SampleEvents:
@@ -170,10 +182,14 @@ def fold(events: Iterable[Event]) -> Report:
     finished: RunFinished | None = None
     notices: list[Notice] = []
     samples: dict[SampleKey, _SampleEvents] = {}
+    recorded: dict[str, Scenario] = {}
     for event in events:
         match event:
             case RunStarted():
                 run = event
+            case RunResumed() if run:
+                config = run.config.model_copy(update={"budget": event.budget})
+                run, finished, found = run.model_copy(update={"config": config}), None, None
             case RunFinished():
                 finished = event
             case IssuesFound():
@@ -181,8 +197,11 @@ def fold(events: Iterable[Event]) -> Report:
             case Notice():
                 notices.append(event)
             case SampleStarted(key=key):
+                if event.scenario:
+                    recorded.setdefault(key.scenario, event.scenario)
                 # A sample that is started anew (a resumed run) forgets what was cut off.
-                if key not in samples or samples[key].stop is None:
+                before = samples[key].stop if key in samples else None
+                if before is None or before.is_cut_short:
                     samples[key] = _SampleEvents()
             case TurnFinished(key=key, index=index, turn=turn):
                 samples[key].turns[index] = turn
@@ -193,16 +212,19 @@ def fold(events: Iterable[Event]) -> Report:
                 samples[key].unfinished = event.unfinished
     if run is None:
         raise ValueError("no run_started event: this is no journal of a run")
-    by_id = {scenario.id: scenario for scenario in run.scenarios}
-    reports = {key: _sample(key, by_id[key.scenario], told) for key, told in samples.items()}
+    by_id = {**recorded, **{scenario.id: scenario for scenario in run.scenarios}}
+    # Each is let go when it is read: of many samples only one form is in memory.
+    reports = {key: _sample(key, by_id[key.scenario], samples.pop(key)) for key in list(samples)}
     scenarios = tuple(_scenarios(run, by_id, reports))
     if found and run.config.severity_from == "model":
         scenarios = _with_proposed_severities(scenarios, found.issues)
+    ledger = _ledger(reports.values(), found.usage if found else Usage(), run.config)
     return Report(
         run=run,
         scenarios=scenarios,
         dimensions=_dimensions(scenarios),
-        usage=_usage(reports.values(), found.usage if found else Usage()),
+        usage=by_role(ledger),
+        ledger=ledger,
         issues=found.issues if found else (),
         issue_failures=found.failures if found else (),
         notices=tuple(notices),
@@ -235,7 +257,7 @@ def _sample(key: SampleKey, scenario: Scenario, told: _SampleEvents) -> SampleRe
         checks=_of_kind(whole, Check),
         scores=_of_kind(whole, Score),
         score_failures=_of_kind(whole, ScoreFailure),
-        findings=tuple(findings),
+        findings=merged(findings),
         trajectory=trajectory,
     )
     return _with_case_values(sample, scenario)
@@ -281,7 +303,10 @@ def _scenarios(
     run: RunStarted, by_id: Mapping[str, Scenario], reports: Mapping[SampleKey, SampleReport]
 ) -> Iterable[ScenarioReport]:
     groups: dict[tuple[str, str], list[SampleKey]] = {}
-    for key in run.samples:
+    planned = set(run.samples)
+    # A run that decides as it goes how many epochs there are has more than it had planned.
+    further = sorted((key for key in reports if key not in planned), key=lambda k: (k.variant, k.epoch))
+    for key in (*run.samples, *further):
         groups.setdefault((key.scenario, key.agent), []).append(key)
     for (scenario_id, agent), keys in groups.items():
         samples = _goal_never_completed(run, tuple(reports[key] for key in keys if key in reports))
@@ -319,6 +344,18 @@ def mean_of(values: Sequence[float | bool | None]) -> Aggregate:
     return Aggregate(sum(known) / len(known) if known else None, len(known))
 
 
+def means_of_samples(samples: Iterable[SampleReport]) -> dict[str, tuple[float, ...]]:
+    """By metric, the mean of each conversation that has a score of it."""
+    means: dict[str, list[float]] = {}
+    for sample in samples:
+        values: dict[str, list[float]] = {}
+        for score in sample.all_scores:
+            values.setdefault(score.metric, []).append(numeric(score))
+        for metric, own in values.items():
+            means.setdefault(metric, []).append(fsum(own) / len(own))
+    return {metric: tuple(means[metric]) for metric in sorted(means)}
+
+
 def _aggregates(samples: Sequence[SampleReport]) -> dict[str, Aggregate]:
     """Means over all turns of all samples by metric; label metrics: the share of ``no failure``. Samples
     that were lost to a fault which is not the agent's do not count, as they do not in thresholds."""
@@ -331,10 +368,14 @@ def _aggregates(samples: Sequence[SampleReport]) -> dict[str, Aggregate]:
         for failure in sample.all_failures:
             missing[failure.metric] = missing.get(failure.metric, 0) + 1
     aggregates = {}
+    of_samples = means_of_samples(samples)
     for metric in sorted(values.keys() | missing.keys()):
-        known = values.get(metric, [])
+        known, means = values.get(metric, []), of_samples.get(metric, ())
         aggregates[metric] = Aggregate(
-            sum(known) / len(known) if known else None, len(known), missing.get(metric, 0)
+            sum(known) / len(known) if known else None,
+            len(known),
+            missing.get(metric, 0),
+            fsum(means) / len(means) if means else None,
         )
     for name in ("tool_accuracy", "output_correct", "robustness_pass"):
         aggregate = mean_of([getattr(sample, name) for sample in samples])
@@ -405,13 +446,10 @@ def _dimension(category: Category, samples: Sequence[SampleReport]) -> Dimension
     return Dimension(category, len(samples), {k: v for k, v in rates.items() if v.n}, spreads)
 
 
-def _usage(samples: Iterable[SampleReport], dedup: Usage) -> dict[str, Usage]:
-    agent, user, judge = Usage(), Usage(), Usage()
-    for sample in samples:
-        agent = agent + sample.trajectory.usage
-        for turn in sample.trajectory.all_turns:
-            user = user + turn.user_usage
-        user = user + (sample.stop.user_usage if sample.stop else Usage())
-        for item in sample.judgements:
-            judge = judge + (item.usage or Usage())
-    return {"agent": agent, "user": user, "judge": judge, "dedup": dedup}
+def _ledger(samples: Iterable[SampleReport], dedup: Usage, config: Config) -> tuple[Line, ...]:
+    told = (
+        line
+        for sample in samples
+        for line in lines_of_sample(sample.key.agent, sample.trajectory, sample.judgements, config)
+    )
+    return lines_of((*told, dedup_line(dedup, config)))

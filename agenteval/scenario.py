@@ -237,7 +237,9 @@ class Tool(Value):
     """A tool of the scenario's world: what the agent sees of it, and how it answers.
 
     At most one of ``returns``, ``error``, ``sequence`` and ``python`` says how it answers; none of
-    them is an error unless ``unmocked_tools`` says what is to happen.
+    them is an error unless ``unmocked_tools`` says what is to happen. ``reads``: it only looks things up;
+    ``writes``: it changes something; ``destructive``: what it does cannot be taken back (it writes, too).
+    Checks in code go by these marks.
     """
 
     description: str | None = None
@@ -246,6 +248,9 @@ class Tool(Value):
     error: Text | None = None
     sequence: Annotated[tuple[ToolStep, ...], Field(min_length=1)] | None = None
     python: str | None = None
+    reads: bool = False
+    writes: bool = False
+    destructive: bool = False
     base: str = ""  # the scenario file's folder; set by the loader, `python` paths start there
 
     INTERNAL: ClassVar[frozenset[str]] = frozenset({"base"})
@@ -255,6 +260,8 @@ class Tool(Value):
         given = [k for k in ("returns", "error", "sequence", "python") if k in self.model_fields_set]
         if len(given) > 1:
             raise ValueError(f"says twice how it answers: {' and '.join(given)}; keep one")
+        if self.reads and (self.writes or self.destructive):
+            raise ValueError("is marked `reads` and to change something; keep one")
         return self
 
     @model_serializer(mode="wrap")
@@ -267,7 +274,20 @@ class Tool(Value):
 
 
 class ThresholdRule(Value):
-    at_least: Number
+    """Bounds on the scores of a metric. ``at_least``: their mean. ``min``: each of them. ``share_below``:
+    by score, the largest share of them that may be lower. At least one is given."""
+
+    at_least: Number | None = None
+    min: Number | None = None
+    share_below: Annotated[dict[Number, Annotated[Number, Field(ge=0, lt=1)]], Field(min_length=1)] | None = (
+        None
+    )
+
+    @model_validator(mode="after")
+    def _says_something(self) -> ThresholdRule:
+        if self.at_least is None and self.min is None and self.share_below is None:
+            raise ValueError("says nothing; write at_least, min or share_below")
+        return self
 
 
 def _threshold_kind(value: Any) -> str:
@@ -279,6 +299,29 @@ ThresholdEntry: TypeAlias = Annotated[
     Discriminator(_threshold_kind),
 ]
 Thresholds: TypeAlias = dict[str, ThresholdEntry | None]
+
+
+class EpochRange(Value):
+    """Between ``min`` and ``max`` epochs: a scenario ends as soon as its gate is decided."""
+
+    min: Annotated[Count, Field(ge=1, le=MAX_EPOCHS)]
+    max: Annotated[Count, Field(ge=1, le=MAX_EPOCHS)]
+
+    @model_validator(mode="after")
+    def _in_order(self) -> EpochRange:
+        if self.min > self.max:
+            raise ValueError(f"min ({self.min}) is above max ({self.max}); write the lower number first")
+        return self
+
+
+def _epochs_kind(value: Any) -> str:
+    return "range" if isinstance(value, dict | EpochRange) else "number"
+
+
+Epochs: TypeAlias = Annotated[
+    Annotated[Count, Field(ge=1, le=MAX_EPOCHS), Tag("number")] | Annotated[EpochRange, Tag("range")],
+    Discriminator(_epochs_kind),
+]
 
 
 class CaseSpec(Value):
@@ -309,14 +352,15 @@ class ScenarioFields(Value):
     beliefs: Texts = ()
     tools: dict[str, Tool] = {}
     expect: Expectation = Expectation()
-    epochs: Annotated[Count, Field(ge=1, le=MAX_EPOCHS)] | None = None
+    epochs: Epochs | None = None
     max_turns: Annotated[Count, Field(ge=1)] | None = None
     thresholds: Thresholds = {}
     checks: Literal["none"] | None = None
 
 
 class Scenario(ScenarioFields):
-    """One scenario. ``turns`` is ``None`` for a wholly simulated conversation.
+    """One scenario. ``turns`` is ``None`` for a wholly simulated conversation. ``policy``: what the agent
+    of a recorded conversation was told to do.
 
     ``source`` is its place (``path:line``) and ``lines`` maps the dotted path of what it says
     (``expect.output.contains``, ``turns.1.expect.tool_calls``, ``thresholds.helpfulness``) to a line.
@@ -324,10 +368,11 @@ class Scenario(ScenarioFields):
 
     turns: tuple[TurnEntry, ...] | None = None
     case: CaseSpec | None = None
+    policy: str = ""
     source: str = ""
     lines: dict[str, int] = {}
 
-    INTERNAL: ClassVar[frozenset[str]] = frozenset({"case", "source", "lines"})
+    INTERNAL: ClassVar[frozenset[str]] = frozenset({"case", "policy", "source", "lines"})
 
     @property
     def is_scripted(self) -> bool:

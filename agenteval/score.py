@@ -50,8 +50,9 @@ class Check(Value):
     """A rule of the scenario, held or not. ``passed`` is ``None`` when it could not be decided.
 
     ``name`` is the place of the rule under ``expect`` (``tool_calls``, ``output.contains``,
-    ``limits.steps``), or ``no_error`` or ``answer``. ``where`` is the line that wrote it. ``by``,
-    ``scripted`` and ``usage`` tell of the model that judged it, if one did (``criteria``).
+    ``limits.steps``), or ``no_error`` or ``answer``. ``where`` is the line that wrote it. ``parts``: what
+    of it did not hold, in the author's words and in names alone, so that the next run says the same.
+    ``by``, ``scripted`` and ``usage`` tell of the model that judged it, if one did (``criteria``).
     """
 
     kind: Literal["check"] = "check"
@@ -59,6 +60,7 @@ class Check(Value):
     passed: bool | None
     detail: str = ""
     where: str = ""
+    parts: tuple[str, ...] = ()
     by: str = ""
     scripted: bool = False
     usage: Usage | None = None
@@ -99,7 +101,9 @@ class Finding(Value):
 
     ``detector`` is the name of a check in code, or ``judge``. ``turn`` and ``call`` count from 0
     within the conversation, ``call`` over all its tool calls in order; ``None``: the whole of it.
-    ``criterion`` is the sentence that did not hold, where a criterion is what was judged.
+    ``criterion`` is the sentence that did not hold, where a criterion is what was judged. ``span``:
+    where ``evidence`` begins and ends in the answer of that turn, if it is quoted from there. ``also``:
+    who else found it, each with what it said: ``judge: …``.
     """
 
     kind: Literal["finding"] = "finding"
@@ -112,7 +116,14 @@ class Finding(Value):
     evidence: str = ""
     explanation: str = ""
     criterion: str = ""
+    span: tuple[int, int] | None = None
+    also: tuple[str, ...] = ()
     scripted: bool = False
+
+    @property
+    def found_by(self) -> str:
+        """The name of the detector or ``judge``; of a finding of both, both."""
+        return f"proven by code ({self.detector}), also found by the judge" if self.also else self.detector
 
 
 class Occurrence(Value):

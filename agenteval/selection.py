@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from agenteval.config import AgentConfig, Config
 from agenteval.errors import AuthorError, NothingSelectedError, Problem, did_you_mean, place_of
-from agenteval.scenario import Sample, SampleKey, Scenario, sample_seed
+from agenteval.scenario import EpochRange, Sample, SampleKey, Scenario, sample_seed
 
 DEFAULT_EPOCHS = 3
 """Conversations per simulated scenario; a wholly scripted one runs once unless a number is written."""
@@ -79,13 +79,15 @@ def agents_of(config: Config, filters: Filters) -> dict[str, AgentConfig]:
 def samples_of(
     scenarios: Sequence[Scenario], config: Config, filters: Filters, *, epochs: int | None = None
 ) -> tuple[Sample, ...]:
-    """Every sample to run, scenario by scenario. ``epochs`` is the command line's, over all others."""
+    """Every sample to run, scenario by scenario; of those whose number is decided as the run goes, the first
+    ones. ``epochs`` is the command line's, over all others."""
     known = agents_of(config, filters)
     problems: list[Problem] = []
     samples: list[Sample] = []
     for scenario in scenarios:
         for agent in _agents_for(scenario, config, known, filters, problems):
-            for epoch in range(epochs or _epochs(scenario, config)):
+            planned = epochs or _epochs(scenario, config)
+            for epoch in range(planned.min if isinstance(planned, EpochRange) else planned):
                 key = SampleKey(scenario=scenario.id, agent=agent, epoch=epoch)
                 samples.append(Sample(key=key, scenario=scenario, seed=sample_seed(config.seed, key)))
     if problems:
@@ -93,7 +95,24 @@ def samples_of(
     return tuple(samples)
 
 
-def _epochs(scenario: Scenario, config: Config) -> int:
+def ranges_of(
+    scenarios: Sequence[Scenario], config: Config, *, epochs: int | None = None
+) -> dict[str, EpochRange]:
+    """By scenario, where the number of epochs is decided as the run goes. Raises ``AuthorError`` where no
+    gate could decide it."""
+    if epochs:
+        return {}
+    planned = ((scenario, _epochs(scenario, config)) for scenario in scenarios)
+    ranges = [(scenario, epochs) for scenario, epochs in planned if isinstance(epochs, EpochRange)]
+    if ranges and not config.gates.pass_rate:
+        wheres = {s.where("epochs") if s.epochs else config.where("epochs") for s, _ in ranges}
+        what = "`epochs` as {min, max} needs a gate that can end a scenario early"
+        remedy = "add gates: {pass_rate: {at_least: 0.9, reject_below: 0.7}}, or write one number"
+        raise AuthorError(*(Problem(what, remedy, place_of(where)) for where in sorted(wheres)))
+    return {scenario.id: epochs for scenario, epochs in ranges}
+
+
+def _epochs(scenario: Scenario, config: Config) -> int | EpochRange:
     default = 1 if scenario.is_scripted else DEFAULT_EPOCHS
     return scenario.epochs or config.epochs or default
 

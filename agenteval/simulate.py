@@ -9,7 +9,15 @@ from typing import Any, NamedTuple, TypeAlias
 import anyio
 
 from agenteval import chat
-from agenteval.errors import AgentError, AgentevalError, AuthorError, SimulatorError
+from agenteval.deadlines import current
+from agenteval.errors import (
+    AgentError,
+    AgentevalError,
+    AuthorError,
+    BudgetError,
+    InfrastructureError,
+    SimulatorError,
+)
 from agenteval.protocols import Agent, AgentReply, TurnTools, User, UserMove
 from agenteval.scenario import Sample
 from agenteval.tokens import count_tokens
@@ -34,6 +42,7 @@ class ToolWorld:
         self._unmocked = unmocked
         self._state = ToolState()
         self.schemas = schemas_of(sample.scenario.tools)
+        self.watch = current()
         self.open_turn: _OpenTurn | None = None
 
     def leaves_to_agent(self, name: str) -> bool:
@@ -47,7 +56,8 @@ class ToolWorld:
         tools = self._sample.scenario.tools
         self._state, answer = resolve(tools, self._state, call.name, call.args, unmocked=self._unmocked)
         if isinstance(answer, FunctionCall):
-            return await self._call_function(answer, self._sample, turn)
+            with self.watch.doing(f"the tool '{call.name}'"):
+                return await self._call_function(answer, self._sample, turn)
         return answer
 
 
@@ -59,8 +69,10 @@ async def converse(
     trajectory = Trajectory()
     agent: Agent | None = None
     while True:
+        world.watch.begin_turn()
         try:
-            move = await user.next(trajectory)
+            with world.watch.working("the simulated user", _user_too_slow):
+                move = await user.next(trajectory)
         except AgentevalError as error:
             yield trajectory.model_copy(update={"stop": _stop_of(error), "unfinished": _refused(error)})
             return
@@ -69,7 +81,8 @@ async def converse(
         turn = world.open_turn = _OpenTurn(len(trajectory.turns), move, world)
         try:
             agent = agent or make_agent()
-            finished = await turn.run(agent, trajectory.turns)
+            with world.watch.working("the agent", _agent_too_slow):
+                finished = await turn.run(agent, trajectory.turns)
         except AgentevalError as error:
             world.open_turn = None
             broken = turn.close(error=str(error))
@@ -83,6 +96,14 @@ async def converse(
     unspoken = move.usage if move.text is None else Usage()
     stop = Stop(reason=move.stop or StopReason.USER_DONE, user_usage=unspoken)
     yield trajectory.model_copy(update={"stop": stop})
+
+
+def _user_too_slow(what: str) -> AgentevalError:
+    return InfrastructureError(what)
+
+
+def _agent_too_slow(what: str) -> AgentevalError:
+    return AgentError(what, kind="timeout")
 
 
 def _refused(error: AgentevalError) -> Turn | None:
@@ -104,6 +125,8 @@ def _stop_of(error: AgentevalError) -> Stop:
             reason = StopReason.AUTHOR_ERROR
         case SimulatorError():
             reason = StopReason.SIMULATOR
+        case BudgetError():
+            reason = StopReason.BUDGET
         case _:
             reason = StopReason.INFRASTRUCTURE
     return Stop(reason=reason, detail=str(error))
@@ -168,7 +191,9 @@ class _OpenTurn:
                 step.model_copy(
                     update={
                         "latency_ms": latency_ms if is_last else 0.0,
-                        "usage": _estimate(self._user, previous, step) if usage is None else metered,
+                        "usage": _estimate(self._user, previous, step, calls=int(is_last))
+                        if usage is None
+                        else metered,
                     }
                 )
             )
@@ -296,10 +321,11 @@ def _without_doubles(listed: Sequence[Step], recorded: Sequence[Step]) -> _Split
     return _Split(merged, rest)
 
 
-def _estimate(user: str, previous: Step | None, step: Step) -> Usage:
+def _estimate(user: str, previous: Step | None, step: Step, *, calls: int) -> Usage:
     """Tokens of a step that no provider counted, each text once: the user's message or the results of
     the tools go in, the reply's text and calls come out. (A provider would count the whole context
-    again at each step; what the agent sends is unknown here.)"""
+    again at each step; what the agent sends is unknown here.) ``calls``: a reply is one, however many
+    steps it tells of."""
     if previous is None:
         tokens_in = count_tokens(user)
     else:
@@ -307,4 +333,4 @@ def _estimate(user: str, previous: Step | None, step: Step) -> Usage:
     tokens_out = count_tokens(step.text or "")
     for call in step.tool_calls:
         tokens_out += count_tokens(f"{call.name} {call.args if call.raw_args is None else call.raw_args}")
-    return Usage(calls=1, input_tokens=tokens_in, output_tokens=tokens_out, estimated=True)
+    return Usage(calls=calls, input_tokens=tokens_in, output_tokens=tokens_out, estimated=True)

@@ -2,17 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from math import fsum
+from typing import NamedTuple
 
 from agenteval import metrics
 from agenteval.decision import GateRow
-from agenteval.report import Report, ScenarioReport, numeric
+from agenteval.report import Report, SampleReport, ScenarioReport, numeric
+from agenteval.scenario import ThresholdRule
 from agenteval.score import MetricSpec, Verdict
 
-NOT_THE_AGENTS = ("infrastructure", "simulator", "author", "interrupted", "budget")
+NOT_THE_AGENTS = ("infrastructure", "simulator", "author", "recording", "interrupted", "budget")
 """Faults that leave a sample undecided."""
 _ROUNDING = 1e-9  # of a mean of decimals
+
+
+def is_lost(sample: SampleReport) -> bool:
+    """Whether a fault that is not the agent's ended the sample, so that nothing is known of it."""
+    return sample.stop is None or sample.stop.fault in NOT_THE_AGENTS
 
 
 def threshold_gates(report: Report) -> Iterable[GateRow]:
@@ -25,7 +32,7 @@ def threshold_gates(report: Report) -> Iterable[GateRow]:
             spec = known.get(name)
             if spec and (name in scenario.scenario.thresholds or _applies(spec, scenario)):
                 applied.add(name)
-                yield _gate(spec, scenario, report)
+                yield from _gates(spec, scenario, report)
     for name, entry in report.run.config.thresholds.items():
         switched_off = all(
             name in s.scenario.thresholds and s.scenario.thresholds[name] is None for s in report.scenarios
@@ -34,10 +41,11 @@ def threshold_gates(report: Report) -> Iterable[GateRow]:
             yield GateRow(
                 name=f"thresholds.{name}",
                 value=None,
-                bound=metrics.bound_of(entry),
+                bound=_first_bound(metrics.rule_of(entry)),
                 rests_on="no scenario that it applies to",
                 where=report.run.config.where(f"thresholds.{name}"),
                 verdict=Verdict.FAILED,
+                metric=name,
             )
 
 
@@ -64,26 +72,62 @@ def _values(name: str, scenario: ScenarioReport) -> tuple[list[float], int]:
     return values, missing
 
 
-def _gate(spec: MetricSpec, scenario: ScenarioReport, report: Report) -> GateRow:
+class _Bound(NamedTuple):
+    """One bound of a rule. ``name`` is what follows the metric's in the configuration; ``of`` gives the
+    figure that is bounded, and ``holds`` says whether a figure is within."""
+
+    name: str
+    bound: float | str
+    of: Callable[[Sequence[float]], float]
+    holds: Callable[[float], bool]
+
+
+def _mean(values: Sequence[float]) -> float:
+    return fsum(values) / len(values)
+
+
+def _bounds(rule: ThresholdRule) -> Iterable[_Bound]:
+    if (at_least := rule.at_least) is not None:
+        yield _Bound("", at_least, _mean, lambda mean: mean >= at_least - _ROUNDING)
+    if (lowest := rule.min) is not None:
+        yield _Bound(".min", lowest, min, lambda value: value >= lowest - _ROUNDING)
+    for score, share in (rule.share_below or {}).items():
+        yield _share_below(score, share)
+
+
+def _share_below(score: float, most: float) -> _Bound:
+    def share(values: Sequence[float]) -> float:
+        return sum(value < score - _ROUNDING for value in values) / len(values)
+
+    bound = f"at most {most:g}"
+    return _Bound(f".share_below.{score:g}", bound, share, lambda found: found <= most + _ROUNDING)
+
+
+def _first_bound(rule: ThresholdRule) -> float | str:
+    return next(bound.bound for bound in _bounds(rule))
+
+
+def _gates(spec: MetricSpec, scenario: ScenarioReport, report: Report) -> Iterable[GateRow]:
     own = scenario.scenario.thresholds.get(spec.name)
     entry = own if own is not None else report.run.config.thresholds[spec.name]
     assert entry is not None
     path = f"thresholds.{spec.name}"
-    bound = metrics.bound_of(entry)
     values, missing = _values(spec.name, scenario)
-    verdict, why = _verdict(
-        spec, bound, values, missing, lost=_all_lost(scenario), no_judge=report.run.no_judge
-    )
-    return GateRow(
-        name=path,
-        value=fsum(values) / len(values) if values else None,
-        bound=bound,
-        rests_on=why or _rests_on(spec, scenario, len(values), missing),
-        where=scenario.scenario.where(path) if own is not None else report.run.config.where(path),
-        verdict=verdict,
-        scenario=scenario.scenario.id,
-        agent=scenario.agent,
-    )
+    for bound in _bounds(metrics.rule_of(entry)):
+        verdict, why = _verdict(
+            spec, bound, values, missing, lost=_all_lost(scenario), no_judge=report.run.no_judge
+        )
+        yield GateRow(
+            name=path + bound.name,
+            value=bound.of(values) if values else None,
+            bound=bound.bound,
+            rests_on=why or _rests_on(spec, scenario, len(values), missing),
+            where=scenario.scenario.where(path) if own is not None else report.run.config.where(path),
+            verdict=verdict,
+            scenario=scenario.scenario.id,
+            agent=scenario.agent,
+            metric=spec.name,
+        )
 
 
 def _all_lost(scenario: ScenarioReport) -> bool:
@@ -91,9 +135,9 @@ def _all_lost(scenario: ScenarioReport) -> bool:
 
 
 def _verdict(
-    spec: MetricSpec, bound: float, values: Sequence[float], missing: int, *, lost: bool, no_judge: bool
+    spec: MetricSpec, bound: _Bound, values: Sequence[float], missing: int, *, lost: bool, no_judge: bool
 ) -> tuple[Verdict, str]:
-    """The verdict, and a sentence where it is not just a mean beside its bound."""
+    """The verdict, and a sentence where it is not just a figure beside its bound."""
     if not values:
         if no_judge:
             return Verdict.INCONCLUSIVE, "not judged (--no-judge)"
@@ -102,10 +146,7 @@ def _verdict(
         if lost:
             return Verdict.INCONCLUSIVE, "every sample was lost to a fault that is not the agent's"
         return Verdict.FAILED, "nothing was judged"
-    low, high = (
-        (fsum(values) + missing * extreme) / (len(values) + missing) >= bound - _ROUNDING
-        for extreme in spec.scale
-    )
+    low, high = (bound.holds(bound.of([*values, *[extreme] * missing])) for extreme in spec.scale)
     if low == high:
         return (Verdict.PASSED if low else Verdict.FAILED), ""
     return Verdict.INCONCLUSIVE, f"{len(values)} scores; {missing} that the judge broke could decide it"

@@ -24,7 +24,7 @@ def count_tokens(text: str) -> int:
 
 @cache
 def _counter() -> Callable[[str], int]:
-    if _vocabulary_is_here():
+    if vocabulary_is_here():
         import tiktoken
 
         encoding = tiktoken.get_encoding("o200k_base")
@@ -32,7 +32,7 @@ def _counter() -> Callable[[str], int]:
     return lambda text: (len(text.encode("utf-8", "replace")) + 3) // 4
 
 
-def _vocabulary_is_here() -> bool:
+def vocabulary_is_here() -> bool:
     """Whether tiktoken would find its file, with the contents it demands (else it downloads anew)."""
     import tempfile
 

@@ -16,8 +16,9 @@ Message: TypeAlias = dict[str, Any]
 
 
 class Usage(Value):
-    """Tokens and calls. ``cached_tokens`` are part of ``input_tokens``; ``cost`` is ``None`` while
-    the price is unknown; ``estimated`` is true if any part was not reported by a provider."""
+    """Tokens and calls. ``cached_tokens`` are part of ``input_tokens``; ``cost`` (US dollars) is ``None``
+    while the price is unknown; ``estimated`` is true if any part was not reported by a provider.
+    ``cached_calls`` were answered from agenteval's own cache: they are no ``calls`` and cost nothing."""
 
     calls: int = 0
     input_tokens: int = 0
@@ -25,18 +26,26 @@ class Usage(Value):
     cached_tokens: int = 0
     estimated: bool = False
     cost: float | None = None
+    cached_calls: int = 0
 
     @property
     def tokens(self) -> int:
         return self.input_tokens + self.output_tokens
 
+    @property
+    def is_spent(self) -> bool:
+        """Whether anything was asked, answers from the cache left out."""
+        return bool(self.calls or self.input_tokens or self.output_tokens)
+
     def __add__(self, other: Usage) -> Usage:
-        if not other.calls and not other.tokens:
+        if not other.is_spent and not other.cached_calls:
             return self
-        if not self.calls and not self.tokens:
+        if not self.is_spent and not self.cached_calls:
             return other
-        known = self.cost is not None and other.cost is not None
+        # What was not asked for has no price to be unknown.
+        known = all(usage.cost is not None for usage in (self, other) if usage.is_spent)
         return Usage(
+            cached_calls=self.cached_calls + other.cached_calls,
             calls=self.calls + other.calls,
             input_tokens=self.input_tokens + other.input_tokens,
             output_tokens=self.output_tokens + other.output_tokens,
@@ -143,6 +152,10 @@ class StopReason(StrEnum):
     """A mock broke, or an undeclared tool was called where no tool is declared."""
     BUDGET = "budget"
     INTERRUPTED = "interrupted"
+    RECORDED = "recorded"
+    """The end of a recorded conversation; the detail says where it is."""
+    UNREADABLE = "unreadable"
+    """A record that could not be read as a conversation."""
 
 
 class Stop(Value):
@@ -154,8 +167,14 @@ class Stop(Value):
     user_usage: Usage = Usage()
 
     @property
+    def is_cut_short(self) -> bool:
+        """Whether the run ended it, and not the conversation: a resumed run holds it anew."""
+        return self.reason in (StopReason.INTERRUPTED, StopReason.BUDGET)
+
+    @property
     def fault(self) -> str | None:
-        """Whose fault ended it: ``agent``, ``infrastructure``, ``simulator``, ``author``, or ``None``."""
+        """Whose fault ended it: ``agent``, ``infrastructure``, ``simulator``, ``author``, ``recording``,
+        ``budget``, ``interrupted``, or ``None``."""
         match self.reason:
             case StopReason.AGENT_ERROR | StopReason.AGENT_TIMEOUT | StopReason.TOOL_LOOP:
                 return "agent"
@@ -165,6 +184,8 @@ class Stop(Value):
                 return "simulator"
             case StopReason.AUTHOR_ERROR:
                 return "author"
+            case StopReason.UNREADABLE:
+                return "recording"
             case StopReason.BUDGET | StopReason.INTERRUPTED:
                 return str(self.reason)
             case _:

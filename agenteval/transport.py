@@ -8,19 +8,15 @@ from __future__ import annotations
 import contextlib
 import json
 import math
-import random
-import re
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping
 from dataclasses import dataclass, field
-from email.utils import parsedate_to_datetime
 from http.cookiejar import CookieJar, DefaultCookiePolicy
-from typing import Any, NamedTuple
+from typing import Any
 
 import anyio
 import httpx2
 
-from agenteval.errors import AuthorError, Problem
 from agenteval.http_faults import (
     MAX_BODY,
     Classify,
@@ -33,6 +29,11 @@ from agenteval.http_faults import (
     quote,
     without_query,
 )
+from agenteval.lanes import Lanes, certificates, not_set_up
+from agenteval.limits import Gate, Limits, PauseTooLong
+from agenteval.retry import Patience, Retry, RetryPolicy
+from agenteval.retry_after import asked_wait_s
+from agenteval.server_words import PUSHED_BACK, is_used_up
 from agenteval.sse import SseParser, ends_stream, looks_like_sse
 
 _ERROR_BODY = 64 * 2**10  # of an error reply only a quotation is used
@@ -41,59 +42,8 @@ _DRAIN_S = 0.2
 # Common servers close an idle connection after 5 s; a request sent just then would be lost.
 _KEEPALIVE_S = 3.0
 _RETRIED = frozenset({408, 425, 429, 502, 503, 504, 529})
-
-
-class Retry(NamedTuple):
-    """A request will be sent again. ``attempt``: the number of the one that failed, from 1."""
-
-    where: str
-    reason: str
-    attempt: int
-    wait_s: float
-
-
-@dataclass(frozen=True)
-class RetryPolicy:
-    """When to try again: exponential back-off with jitter, or as the server's ``Retry-After`` says.
-
-    A longer ``Retry-After`` than ``max_wait_s``, or waits of more than ``max_total_s``, are not
-    waited for. ``sleep``, ``jitter`` (0 to 1) and ``now`` (seconds since 1970) are seams.
-    """
-
-    retries: int = 2
-    base_s: float = 0.5
-    max_wait_s: float = 30.0
-    max_total_s: float = 60.0
-    sleep: Callable[[float], Awaitable[None]] = anyio.sleep
-    jitter: Callable[[], float] = random.random
-    now: Callable[[], float] = time.time
-
-    def wait_s(self, attempt: int, *, waited_s: float, asked_s: float | None) -> float | None:
-        """Seconds to wait after ``attempt`` failed; ``None``: do not try again."""
-        if attempt > self.retries:
-            return None
-        jitter = self.jitter()
-        wait = self.base_s * 2 ** (attempt - 1) * (1 + jitter) / 2
-        if asked_s is not None:
-            if asked_s > self.max_wait_s:
-                return None
-            # Jitter here too: all conversations were told the same moment.
-            wait = asked_s + self.base_s * jitter
-        return None if waited_s + wait > self.max_total_s else wait
-
-
-def retry_after_s(headers: Mapping[str, str], *, now_s: float) -> float | None:
-    """What the server asks to wait: ``retry-after-ms``, or ``retry-after`` as seconds or a date."""
-    number = r"\s*\d{1,9}(\.\d+)?\s*"
-    millis, after = headers.get("retry-after-ms", ""), headers.get("retry-after", "")
-    if re.fullmatch(number, millis):
-        return float(millis) / 1000
-    if re.fullmatch(number, after):
-        return float(after)
-    try:
-        return max(0.0, parsedate_to_datetime(after).timestamp() - now_s)
-    except (ValueError, OverflowError):
-        return None
+_REFUSED_UNHEARD = frozenset({408, 425, 429})
+_IF_ASKED_TO = frozenset({502, 503, 529})
 
 
 @dataclass(frozen=True)
@@ -128,10 +78,31 @@ class _FailedAttempt(Exception):  # noqa: N818  # control flow inside this modul
         self.fault = fault
         self.asked_s = asked_s
 
-    @property
-    def may_retry(self) -> bool:
-        """Only if the request was surely not carried out, or the server asks for it."""
-        return self.fault.kind is FaultKind.REFUSED or self.fault.status in _RETRIED
+
+def may_pass(fault: Fault, asked_s: float | None) -> bool:
+    """Whether the same request may be accepted later, whatever it has already brought about."""
+    if fault.kind is not FaultKind.STATUS:
+        return fault.kind is FaultKind.REFUSED
+    return fault.status in _RETRIED and not (fault.status == 429 and is_used_up(fault.detail))
+
+
+def may_pass_unheard(fault: Fault, asked_s: float | None) -> bool:
+    """The same for a request that must not be carried out twice: only if it surely was not yet. A status of
+    a gateway may come after the server behind it has acted, unless it says when to come again."""
+    is_unheard = fault.kind is FaultKind.REFUSED or fault.status in _REFUSED_UNHEARD
+    return may_pass(fault, asked_s) and (is_unheard or (asked_s is not None and fault.status in _IF_ASKED_TO))
+
+
+@dataclass(frozen=True)
+class CallRules:
+    """What holds for one caller's requests. ``gate``: what they wait for (``None``: nothing).
+    ``may_repeat``: whether a request may be sent again, by its fault and the wait that was asked for.
+    ``max_wait_s``: over that of the policy. ``on_retry`` is told of each retry."""
+
+    gate: Gate | None = None
+    may_repeat: Callable[[Fault, float | None], bool] = may_pass
+    max_wait_s: float | None = None
+    on_retry: Callable[[Retry], None] | None = None
 
 
 @dataclass
@@ -162,11 +133,16 @@ class Transport:
     """
 
     def __init__(
-        self, *, retry: RetryPolicy | None = None, on_retry: Callable[[Retry], None] | None = None
+        self,
+        *,
+        retry: RetryPolicy | None = None,
+        on_retry: Callable[[Retry], None] | None = None,
+        limits: Limits | None = None,
     ) -> None:
         self._retry = retry or RetryPolicy()
         self._on_retry = on_retry
-        self._client = _client()
+        self.limits = limits or Limits(clock=self._retry.clock, sleep=self._retry.sleep)
+        self._lanes = Lanes(_clients())
 
     async def post_json(
         self,
@@ -177,54 +153,75 @@ class Transport:
         timeout_s: float,
         secrets: tuple[str, ...] = (),
         classify: Classify = classify,
+        rules: CallRules | None = None,
     ) -> HttpReply:
         """Send ``body`` as JSON and read the whole reply, plain or as server-sent events.
 
-        ``timeout_s`` bounds each attempt from start to last byte. Raises what ``classify`` makes of a
-        fault, every status outside 200–299 being one.
+        ``timeout_s`` bounds each attempt from start to last byte; waiting for limits and retries is apart.
+        Raises what ``classify`` makes of a fault, every status outside 200–299 being one.
         """
         # Escaping all but ASCII keeps lone surrogates, which UTF-8 cannot hold, from raising here.
         request = _Request(url, json.dumps(body).encode(), _headers(headers), timeout_s, secrets)
         if not is_web_address(url):
             raise classify(request.fault(FaultKind.INVALID))
-        waited_s, attempt = 0.0, 0
+        rules = rules or CallRules(on_retry=self._on_retry)
+        patience = Patience(self._retry, rules.max_wait_s)
         while True:
-            attempt += 1
             try:
-                return await self._attempt(request, attempt)
+                return await self._admitted(request, rules.gate, patience)
+            except PauseTooLong as pause:
+                fault = request.fault(FaultKind.PAUSED, f"for {pause.pause_s:.0f} s more: {pause.reason}")
+                raise classify(_tried(fault, patience, pause.waited_s)) from pause
             except _FailedAttempt as failed:
-                wait_s = None
-                if failed.may_retry:
-                    wait_s = self._retry.wait_s(attempt, waited_s=waited_s, asked_s=failed.asked_s)
+                wait_s = self._next_wait_s(failed, rules, patience)
                 if wait_s is None:
-                    raise classify(failed.fault) from failed.__cause__
-                self._tell(failed.fault, attempt, wait_s)
-            await self._retry.sleep(wait_s)
-            waited_s += wait_s
+                    raise classify(_tried(failed.fault, patience)) from failed.__cause__
+                _tell(rules.on_retry, failed.fault, patience.failures, wait_s)
+            await patience.wait(wait_s)
 
     async def aclose(self) -> None:
         """Close all connections; may be called twice."""
-        await self._client.aclose()
+        await self._lanes.aclose()
 
-    def _tell(self, fault: Fault, attempt: int, wait_s: float) -> None:
-        if self._on_retry:
-            reason = describe(fault).removeprefix(f"{fault.where}: ")
-            self._on_retry(Retry(fault.where, reason, attempt, wait_s))
+    def _next_wait_s(self, failed: _FailedAttempt, rules: CallRules, patience: Patience) -> float | None:
+        retries = self._retry.retries
+        if rules.gate and rules.gate.limiter.has_answered:
+            retries = self._retry.proven_retries
+        if not rules.may_repeat(failed.fault, failed.asked_s):
+            retries = 0
+        return patience.next_wait_s(asked_s=failed.asked_s, retries=retries)
+
+    async def _admitted(self, request: _Request, gate: Gate | None, patience: Patience) -> HttpReply:
+        """One attempt, once there is room for it."""
+        attempt = patience.failures + 1
+        if gate is None:
+            return await self._attempt(request, attempt)
+        async with gate.call(left_s=patience.left_s) as call:
+            try:
+                reply = await self._attempt(request, attempt)
+            except _FailedAttempt as failed:
+                if failed.fault.status in PUSHED_BACK and not is_used_up(failed.fault.detail):
+                    call.pushed_back(failed.asked_s, _reason(failed.fault))
+                raise
+            call.answered()
+            return reply
 
     async def _attempt(self, request: _Request, attempt: int) -> HttpReply:
         progress = _Progress()
         try:
-            with anyio.fail_after(request.timeout_s) as progress.scope:
-                return await self._exchange(request, attempt, progress)
+            with anyio.fail_after(request.timeout_s) as progress.scope, self._lanes.lane() as client:
+                return await self._exchange(client, request, attempt, progress)
         except TimeoutError as exc:
             kind = FaultKind.DEADLINE if progress.sent else FaultKind.CONNECT_TIMEOUT
             raise _FailedAttempt(request.fault(kind, f"{request.timeout_s:g} s")) from exc
         except (httpx2.HTTPError, httpx2.InvalidURL) as exc:
             raise _FailedAttempt(request.fault(fault_kind(exc), str(exc))) from exc
 
-    async def _exchange(self, request: _Request, attempt: int, progress: _Progress) -> HttpReply:
+    async def _exchange(
+        self, client: httpx2.AsyncClient, request: _Request, attempt: int, progress: _Progress
+    ) -> HttpReply:
         started = time.perf_counter()
-        async with self._client.stream(
+        async with client.stream(
             "POST",
             request.url,
             content=request.content,
@@ -261,9 +258,23 @@ class Transport:
         detail = body[:_ERROR_BODY].decode("utf-8", "replace")
         if response.has_redirect_location:
             detail = f"to {response.headers['location'].partition('?')[0]}"
-        asked_s = retry_after_s(response.headers, now_s=self._retry.now())
+        asked_s = asked_wait_s(response.headers, now_s=self._retry.now(), text=detail)
         fault = request.fault(FaultKind.STATUS, detail, status=response.status_code)
         return _FailedAttempt(fault, asked_s)
+
+
+def _reason(fault: Fault) -> str:
+    return describe(fault).removeprefix(f"{fault.where}: ")
+
+
+def _tried(fault: Fault, patience: Patience, waited_s: float = 0.0) -> Fault:
+    patience.waited_s += waited_s
+    return fault._replace(tried=patience.told)
+
+
+def _tell(on_retry: Callable[[Retry], None] | None, fault: Fault, attempt: int, wait_s: float) -> None:
+    if on_retry:
+        on_retry(Retry(fault.where, _reason(fault), attempt, wait_s))
 
 
 async def _read(chunks: AsyncIterator[bytes], request: _Request) -> _Body:
@@ -297,18 +308,24 @@ def _headers(given: Mapping[str, str] | None) -> httpx2.Headers:
     return headers
 
 
-def _client() -> httpx2.AsyncClient:
+def _clients() -> Callable[[], httpx2.AsyncClient]:
+    """Makes clients that are all alike."""
     this_machine = ("localhost", "127.0.0.1", "[::1]")
-    try:
-        return httpx2.AsyncClient(
-            follow_redirects=False,
-            limits=httpx2.Limits(
-                max_connections=None, max_keepalive_connections=None, keepalive_expiry=_KEEPALIVE_S
-            ),
-            mounts={f"all://{host}": None for host in this_machine},
-            cookies=CookieJar(DefaultCookiePolicy(allowed_domains=[])),
-            headers={"user-agent": "agenteval"},
-        )
-    except (OSError, ValueError, ImportError, httpx2.InvalidURL) as exc:
-        remedy = "check SSL_CERT_FILE, SSL_CERT_DIR, HTTP_PROXY, HTTPS_PROXY and ALL_PROXY"
-        raise AuthorError(Problem(f"the HTTP client cannot be set up: {exc}", remedy)) from exc
+    verify = certificates()
+
+    def make() -> httpx2.AsyncClient:
+        try:
+            return httpx2.AsyncClient(
+                verify=verify,
+                follow_redirects=False,
+                limits=httpx2.Limits(
+                    max_connections=None, max_keepalive_connections=None, keepalive_expiry=_KEEPALIVE_S
+                ),
+                mounts={f"all://{host}": None for host in this_machine},
+                cookies=CookieJar(DefaultCookiePolicy(allowed_domains=[])),
+                headers={"user-agent": "agenteval"},
+            )
+        except (OSError, ValueError, ImportError, httpx2.InvalidURL) as exc:
+            raise not_set_up(exc) from exc
+
+    return make

@@ -18,6 +18,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any, NamedTuple
 
+from agenteval.deadlines import waiting
 from agenteval.errors import AuthorError, Place, Problem, did_you_mean
 
 
@@ -263,12 +264,13 @@ class _Running:
     async def has_begun(self) -> bool:
         """Waits for the call's turn. False: its loop was given up before; try another."""
         try:
-            while not self._outcome.has_begun.is_set():
-                if self._loop is not _user_loop():
-                    self._is_unwanted = True
-                    return False
-                with contextlib.suppress(TimeoutError):
-                    await asyncio.wait_for(self._outcome.has_begun.wait(), 0.2)
+            with waiting():
+                while not self._outcome.has_begun.is_set():
+                    if self._loop is not _user_loop():
+                        self._is_unwanted = True
+                        return False
+                    with contextlib.suppress(TimeoutError):
+                        await asyncio.wait_for(self._outcome.has_begun.wait(), 0.2)
         except asyncio.CancelledError:
             self._cancel()
             raise
@@ -279,6 +281,9 @@ class _Running:
             return await self._outcome.get(timeout_s)
         except asyncio.CancelledError:
             self._cancel()
+            # A deadline above may have passed: others must not wait behind code that blocks.
+            _checks.add(check := asyncio.ensure_future(_give_up_if_blocked(self._loop)))
+            check.add_done_callback(_checks.discard)
             raise
         except DeadlineError:
             self._cancel()
@@ -306,6 +311,9 @@ def _keep_running(loop: asyncio.AbstractEventLoop) -> None:
             loop.run_forever()
         except BaseException:
             continue
+
+
+_checks: set[asyncio.Future[None]] = set()
 
 
 async def _give_up_if_blocked(loop: asyncio.AbstractEventLoop) -> None:

@@ -20,26 +20,15 @@ NOT_YET: Mapping[str, Mapping[str, str]] = {
     # `*` stands for any key or item; a pattern that ends in `{}` refuses a filled mapping there.
     "scenario": {
         "tools.*.rules": "use returns, sequence or python",
-        "tools.*.destructive": "drop it",
         "tools.*.faults": "use error, or a sequence with errors",
-        "tools.*.reads": "use returns, sequence or python",
-        "tools.*.writes": "use returns, sequence or python",
         "state": "use returns, sequence or python for the tools",
         "expect.state": "expect the tool calls instead",
         "turns.*.expect.state": "expect the tool calls instead",
-        "epochs.{}": "write a number",
-        "thresholds.*.share_below": "write at_least alone",
-        "thresholds.*.min": "write at_least alone",
         "thresholds.*.votes": "write at_least alone",
     },
     "config": {
-        "epochs.{}": "write a number",
-        "thresholds.*.share_below": "write at_least alone",
-        "thresholds.*.min": "write at_least alone",
         "thresholds.*.votes": "write at_least alone",
         "judge.{}": "drop it",
-        "gates.{}": "use thresholds and fail_on_severity",
-        "budget.{}": "drop it",
     },
     "reporter": {"html": "use markdown"},
 }
@@ -88,10 +77,7 @@ def _not_yet(value: Any, mark: Mark, kind: str) -> Iterator[tuple[Loc, Problem]]
     for pattern, remedy in NOT_YET.get(kind, {}).items():
         for loc in _matches(value, pattern.split(".")):
             name = next(part for part in reversed(loc) if isinstance(part, str))
-            what = f"'{name}' is not supported yet"
-            if pattern == "epochs.{}":
-                what = "'epochs' as a mapping is not supported yet"
-            yield loc, Problem(what, remedy, mark.find(loc).place)
+            yield loc, Problem(f"'{name}' is not supported yet", remedy, mark.find(loc).place)
 
 
 def _matches(value: Any, pattern: list[str]) -> Iterator[Loc]:

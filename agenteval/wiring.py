@@ -4,22 +4,30 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from importlib import import_module
 from pathlib import Path
+from random import Random
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
 
 from agenteval import gates, judging, loading, preflight
 from agenteval.config import AgentConfig, Config, ModelConfig
+from agenteval.current_sample import enter
+from agenteval.deadlines import Deadlines
 from agenteval.errors import AuthorError, Place, Problem, did_you_mean, place_of
 from agenteval.event import Notice
+from agenteval.ledger import how_to_price
 from agenteval.mocks import MockFunctions
-from agenteval.pipeline import Plan
+from agenteval.pipeline import Control, Plan
 from agenteval.protocols import AgentFactory, ChatModel, Emit, Scorer, User
-from agenteval.scenario import Sample, Scenario
+from agenteval.scenario import EpochRange, Sample, SampleKey, Scenario
+from agenteval.sequential import InOrder, UntilDecided
+from agenteval.traffic import Tape, Traffic
 from agenteval.user import ScenarioUser
 from agenteval.user_code import load
 
 if TYPE_CHECKING:
+    from agenteval.limits import Limits
     from agenteval.llm.capabilities import Capabilities
     from agenteval.llm.pool import ModelPool
     from agenteval.transport import Transport
@@ -63,45 +71,86 @@ class Resources:
     """What the parts of one run share: connections and models (made when first asked for), the secrets
     that no text may show, and where notices go."""
 
-    def __init__(self, config: Config, secrets: Sequence[str] = (), *, no_judge: bool = False) -> None:
+    def __init__(
+        self,
+        config: Config,
+        secrets: Sequence[str] = (),
+        *,
+        no_judge: bool = False,
+        tape: Tape | None = None,
+    ) -> None:
         self.config = config
         self.secrets = tuple(secrets)
         self.no_judge = no_judge
         self.emit: Emit | None = None
+        self.unpriced_agents: tuple[str, ...] = ()
         self._transport: Transport | None = None
         self._models: dict[str, ChatModel] = {}
         self._llm: ModelSettings | None = None
+        self._limits: Limits | None = None
+        self.traffic = Traffic(config, tape, secrets=self.secrets, tell=self.tell)
 
-    def tell(self, text: str) -> None:
+    def attach(self, emit: Emit, control: Control) -> None:
+        """The run begins: where notices go, and how a budget stops it."""
+        self.emit = emit
+        self.traffic.begin()
+        if self.traffic.ledger is None:
+            return
+
+        def stop(why: str) -> None:
+            emit(Notice(level="warning", text=why))
+            control.stop("budget")
+
+        self.traffic.ledger.on_stop = stop
+        for name in self.unpriced_agents:
+            why = f"budget.max_cost does not bound agent '{name}', whose price is unknown"
+            emit(Notice(level="warning", text=f"{why}; {how_to_price(name)}"))
+
+    def tell(self, text: str, key: SampleKey | None = None) -> None:
         if self.emit:
-            self.emit(Notice(text=text))
+            self.emit(Notice(text=text, key=key))
+
+    def limits(self) -> Limits:
+        """How fast servers are asked: models and agents at one address heed the same."""
+        from agenteval.limits import Limits
+
+        self._limits = self._limits or Limits()
+        return self._limits
+
+    def jitter(self) -> Callable[[], float]:
+        """Of waits for retries; the same in each run with the same seed."""
+        return Random(self.config.seed).random
 
     def transport(self) -> Transport:
-        from agenteval.transport import Retry, Transport
+        from agenteval.retry import RetryPolicy
+        from agenteval.transport import Transport
 
-        def told(retry: Retry) -> None:
-            self.tell(f"{retry.where}: {retry.reason}; trying again in {retry.wait_s:.1f} s")
-
-        self._transport = self._transport or Transport(on_retry=told)
+        if self._transport is None:
+            self._transport = Transport(retry=RetryPolicy(jitter=self.jitter()), limits=self.limits())
         return self._transport
 
     def model(self, role: Role) -> ChatModel | None:
-        """The model of a role; ``None`` if none is set, or if judging is switched off."""
+        """The model of a role; ``None`` if none is set, if judging is switched off, or if the scripted model
+        says nothing of grouping: code can do that alone."""
         chosen = self.config.models.of(role)
         if chosen is None or (self.no_judge and role != "user"):
             return None
+        if role == "dedup" and chosen.provider == "scripted":
+            from agenteval.llm.scripted import plays
+
+            if not plays(chosen.name, Path(self.config.root), role):
+                return None
         key = f"{role}\0{chosen.model_dump_json()}"
         if key not in self._models:
-            self._models[key] = self._make_model(chosen, role)
+            self._models[key] = self.traffic.model(chosen, lambda: self._make_model(chosen, role))
         return self._models[key]
 
     def _make_model(self, chosen: ModelConfig, role: Role) -> ChatModel:
         from agenteval.llm import make_model
         from agenteval.llm.capabilities import Capabilities
-        from agenteval.llm.pool import ModelPool
 
         if self._llm is None:
-            self._llm = ModelSettings(ModelPool(self.config.concurrency), Capabilities())
+            self._llm = ModelSettings(self.traffic.pool(self.config.concurrency), Capabilities())
         return make_model(
             chosen,
             role=role,
@@ -110,6 +159,8 @@ class Resources:
             notice=self.tell,
             environ=os.environ,
             root=Path(self.config.root),
+            limits=self.limits(),
+            jitter=self.jitter(),
         )
 
     async def aclose(self) -> None:
@@ -117,6 +168,7 @@ class Resources:
             await model.aclose()
         if self._transport:
             await self._transport.aclose()
+        self.traffic.close()
 
 
 class ModelSettings(NamedTuple):
@@ -132,13 +184,21 @@ def python_agents(agent: AgentConfig, resources: Resources) -> AgentFactory:
     config = resources.config
     place = _place_of_agent(agent, config, "target")
     target = load(agent.target or "", config.root, what=f"agent '{agent.name}'", place=place)
-    return PythonAgents(target, timeout_s=agent.timeout_s, place=place)
+    rate = resources.limits().rate("agent", agent.name, requests=agent.requests_per_minute)
+    return PythonAgents(target, timeout_s=agent.timeout_s, place=place, rate=rate)
 
 
 def http_agents(agent: AgentConfig, resources: Resources) -> AgentFactory:
     from agenteval.agents.http import HttpAgents
 
-    return HttpAgents(agent, transport=resources.transport(), secrets=resources.secrets)
+    calls = resources.config.agent_concurrency or resources.config.concurrency
+    return HttpAgents(
+        agent,
+        transport=resources.transport(),
+        secrets=resources.secrets,
+        concurrency=calls,
+        tell=resources.tell,
+    )
 
 
 def _place_of_agent(agent: AgentConfig, config: Config, key: str) -> Place:
@@ -153,29 +213,37 @@ def plan(
     chosen: judging.Metrics,
     resources: Resources,
     *,
+    ranges: Mapping[str, EpochRange] | None = None,
     fail_fast: bool = False,
 ) -> Plan:
-    """Everything that a run needs. Agents, mocks and models are loaded here; raises ``AuthorError`` with
-    all that is wrong with them, before the first call."""
+    """Everything that a run needs. ``ranges``: by scenario, where a gate decides how many epochs there are.
+    Agents, mocks and models are loaded here; raises ``AuthorError`` with all that is wrong with them, before
+    the first call."""
     scenarios = tuple({sample.scenario.id: sample.scenario for sample in samples}.values())
     used = {name: agents[name] for name in dict.fromkeys(sample.key.agent for sample in samples)}
     mocks = MockFunctions(timeout_s=max((agent.timeout_s for agent in used.values()), default=60.0))
     problems = [*preflight.mock_problems(scenarios, mocks), *preflight.detector_problems(config)]
     problems += preflight.model_problems(scenarios, config, chosen, no_judge=resources.no_judge)
+    if resources.traffic.ledger:
+        problems += preflight.price_problems(scenarios, config, chosen, no_judge=resources.no_judge)
+        resources.unpriced_agents = preflight.unpriced_agents(used, config)
     if problems:
         raise AuthorError(*dict.fromkeys(problems))
     factories = _agents(used, resources)
-    return Plan(
-        samples=samples,
+    made = Plan(
+        queue=UntilDecided(samples, ranges, config.seed) if ranges else InOrder(samples),
         agents=factories,
         make_user=lambda sample: _make_user(sample, resources),
         call_function=mocks,
-        checks=_checks(config, chosen, no_judge=resources.no_judge),
+        checks={name: _checks(agent, resources) for name, agent in used.items()},
         judges={name: _judges(agent, scenarios, chosen, resources) for name, agent in used.items()},
         agent_concurrency=config.agent_concurrency or config.concurrency,
         unmocked=config.unmocked_tools,
+        deadlines=Deadlines(config.deadlines.turn_s, config.deadlines.sample_s),
         is_failure=(lambda items, stop: gates.sample_failed(items, stop, config)) if fail_fast else None,
     )
+    resources.traffic.start(scenarios, judging.hashes_of(chosen))
+    return made
 
 
 def _agents(used: Mapping[str, AgentConfig], resources: Resources) -> dict[str, AgentFactory]:
@@ -183,7 +251,7 @@ def _agents(used: Mapping[str, AgentConfig], resources: Resources) -> dict[str, 
     problems: list[Problem] = []
     for name, agent in used.items():
         try:
-            factories[name] = named("agent", AGENTS, agent.kind)(agent, resources)
+            factories[name] = resources.traffic.agents(agent, partial(_agents_of, agent, resources))
         except AuthorError as error:
             problems += error.problems
     if problems:
@@ -191,13 +259,20 @@ def _agents(used: Mapping[str, AgentConfig], resources: Resources) -> dict[str, 
     return factories
 
 
-def _checks(config: Config, chosen: judging.Metrics, *, no_judge: bool) -> tuple[Scorer, ...]:
+def _agents_of(agent: AgentConfig, resources: Resources) -> AgentFactory:
+    made: AgentFactory = named("agent", AGENTS, agent.kind)(agent, resources)
+    return made
+
+
+def _checks(agent: AgentConfig, resources: Resources) -> tuple[Scorer, ...]:
+    """One agent's checks in code: they know its policy."""
+    from agenteval.scorers.detectors import Detectors
     from agenteval.scorers.expectations import ConversationExpectations, TurnExpectations
     from agenteval.scorers.not_judged import NotJudged
-    from agenteval.scorers.unknown_tool import UnknownTool
 
-    scorers: list[Scorer] = [TurnExpectations(), ConversationExpectations(), UnknownTool(config)]
-    if no_judge:
+    found = Detectors(resources.config, policy_of(agent, resources.config.root))
+    scorers: list[Scorer] = [TurnExpectations(), ConversationExpectations(), found]
+    if resources.no_judge:
         scorers.append(
             NotJudged(lambda scenario: loading.vacuous(scenario, thresholds_apply=False, label_metrics=False))
         )
@@ -221,6 +296,7 @@ def _judges(
 
 
 def _make_user(sample: Sample, resources: Resources) -> User:
+    enter(sample.key)  # the sample begins: this is its own task, and its scorers are started from it
     config = resources.config
     max_turns = sample.scenario.max_turns or config.max_turns
     if sample.scenario.is_scripted:

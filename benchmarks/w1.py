@@ -113,6 +113,7 @@ def write_project(root: Path, workload: Workload, server: ModelServer) -> None:
         "agent_concurrency": workload.agents,
         "metrics": list(workload.metrics),
         "thresholds": {"helpfulness": 1},
+        "detectors": [],  # the agent of the server says the same again and again, which they find
     }
     (root / "scenarios").mkdir(exist_ok=True)
     (root / "agenteval.yaml").write_text(json.dumps(config), encoding="utf-8")

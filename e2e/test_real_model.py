@@ -27,9 +27,9 @@ BRIEF = {"logit_bias": [['"', 5], ["]", 5]]}
 
 AGENT = '''
 async def agent(messages, ctx):
-    """Looks up the order whatever is said, and once calls a tool that does not exist."""
+    """Looks up the order whatever is said, and first calls a tool that does not exist."""
     order = await ctx.call_tool("get_order", {"id": "ORD-42"})
-    if ctx.scenario_id == "written" and ctx.turn == 0:
+    if ctx.turn == 0:
         await ctx.call_tool("track_parcel", {"order": "ORD-42"})
     return f"Your order ORD-42 is {order['status']} and arrives on {order['arrives']}."
 '''
@@ -68,12 +68,11 @@ scenarios:
 SMALL_SUITE = f"""
 {TOOLS}
 scenarios:
-  - name: written
-    id: written
+  - name: simulated
+    id: simulated
     goal: Find out when the order ORD-42 arrives.
-    turns: [Where is my order ORD-42?]
+    max_turns: 1
     expect: {{criteria: [Says that the order is shipped.]}}
-  - {{name: simulated, id: simulated, goal: Find out when the order ORD-42 arrives., max_turns: 1}}
 """
 
 
@@ -135,10 +134,9 @@ def over_http(tmp_path_factory: pytest.TempPathFactory, llama_server: str) -> Do
 
 @pytest.fixture(scope="module")
 def in_process(tmp_path_factory: pytest.TempPathFactory, model_file: Path) -> Done:
-    metrics = ["helpfulness", "agent_behavior_failure", "goal_completion"]
     root = tmp_path_factory.mktemp("local")
     model = {"model": f"local/{model_file}", "extra": BRIEF}
-    return run(root, model, metrics=metrics, suite=SMALL_SUITE)
+    return run(root, model, metrics=["helpfulness"], suite=SMALL_SUITE)
 
 
 @pytest.fixture(params=["over_http", "in_process"])
@@ -172,7 +170,7 @@ def test_every_metric_of_every_turn_has_a_score_or_a_failure(done: Done) -> None
         for turn in whole:
             assert answered(turn) - {"criteria"} == asked & TURN_METRICS
         judged_turns += len(whole)
-        if sample["fault"] is None:
+        if sample["fault"] is None and "goal_completion" in asked:
             assert "goal_completion" in answered(sample)
     assert judged_turns >= 1
 

@@ -10,11 +10,12 @@ from pydantic import BaseModel
 
 from agenteval.config import ModelConfig
 from agenteval.errors import InfrastructureError
+from agenteval.limits import Limits
 from agenteval.llm.capabilities import Capabilities
 from agenteval.llm.openai_chat import RETRY, OpenAiChat
 from agenteval.llm.pool import ModelPool
 from agenteval.protocols import ModelReply, ModelRequest
-from agenteval.transport import RetryPolicy
+from agenteval.retry import RetryPolicy
 
 KEY = "sk-secret-0123456789"
 
@@ -30,11 +31,12 @@ GOOD = {"evidence": "words", "reason": "words", "score": 1}
 
 
 class Bench:
-    """A client with its surroundings; retries are noted and not waited for."""
+    """A client with its surroundings; waits are noted and not waited for: they move ``clock_s`` on."""
 
     def __init__(
         self, base_url: str, *, provider: str = "openai-compatible", limit: int = 5, **config: Any
     ) -> None:
+        self.clock_s = 0.0
         self.waits: list[float] = []
         self.notices: list[str] = []
         self.pool = ModelPool(limit)
@@ -45,18 +47,18 @@ class Bench:
         self._retry = RetryPolicy(
             retries=RETRY.retries,
             base_s=RETRY.base_s,
-            max_wait_s=RETRY.max_wait_s,
-            max_total_s=RETRY.max_total_s,
             sleep=self._sleep,
             jitter=lambda: 1.0,
             now=lambda: 1_000_000.0,
+            clock=lambda: self.clock_s,
         )
 
     async def _sleep(self, seconds: float) -> None:
+        self.clock_s += seconds
         self.waits.append(seconds)
         self.held.append(self.pool.in_flight)
 
-    def client(self) -> OpenAiChat:
+    def client(self, *, limits: Limits | None = None) -> OpenAiChat:
         return OpenAiChat(
             self._config,
             pool=self.pool,
@@ -64,6 +66,7 @@ class Bench:
             notice=self.notices.append,
             environ=self.environ,
             retry=self._retry,
+            limits=limits,
         )
 
     def ask(self, *, times: int = 1) -> list[ModelReply]:

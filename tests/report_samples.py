@@ -108,7 +108,13 @@ def decide(report: Report, *gates: GateRow, **more: Any) -> Decision:
     for scenario in report.scenarios:
         name = (scenario.scenario.id, scenario.agent)
         own = tuple(
-            Violation(gate.name, f"{gate.name} is {gate.value}, not {gate.bound}", gate.where, gate.verdict)
+            Violation(
+                gate.name,
+                f"{gate.name} is {gate.value}, not {gate.bound}",
+                gate.where,
+                gate.verdict,
+                metric=gate.metric,
+            )
             for gate in gates
             if (gate.scenario, gate.agent) == name and gate.verdict is not Verdict.PASSED
         )
@@ -216,6 +222,7 @@ def mixed(*agents: str) -> Told:
         verdict=Verdict.FAILED,
         scenario="book-morning",
         agent=agents[0],
+        metric="helpfulness",
     )
     report = fold(events)
     return report, decide(report, gate, ungated=("agent_behavior_failure",))

@@ -14,8 +14,9 @@ from agenteval.agents.http import HttpAgents
 from agenteval.config import AgentConfig
 from agenteval.errors import AgentError, AgentevalError, AuthorError, InfrastructureError
 from agenteval.protocols import AgentReply, TurnTools
+from agenteval.retry import RetryPolicy
 from agenteval.scenario import Sample, SampleKey, Scenario
-from agenteval.transport import RetryPolicy, Transport
+from agenteval.transport import Transport
 from tests.local_servers import (
     Behaviour,
     LocalServer,
@@ -46,8 +47,19 @@ async def _no_call(name: str, args: Any) -> Any:
     raise AssertionError("an HTTP agent has no way to call a tool itself")
 
 
-async def _no_sleep(seconds: float) -> None:
-    return
+class Clock:
+    """Time that passes when somebody sleeps."""
+
+    def __init__(self) -> None:
+        self.now_s = 0.0
+        self.slept: list[float] = []
+
+    def __call__(self) -> float:
+        return self.now_s
+
+    async def sleep(self, seconds: float) -> None:
+        self.slept.append(seconds)
+        self.now_s += seconds
 
 
 def ask(
@@ -58,7 +70,8 @@ def ask(
     secrets: tuple[str, ...] = (),
 ) -> AgentReply:
     async def main() -> AgentReply:
-        transport = Transport(retry=RetryPolicy(sleep=_no_sleep))
+        clock = Clock()
+        transport = Transport(retry=RetryPolicy(sleep=clock.sleep, clock=clock))
         agents = HttpAgents(config, transport=transport, secrets=secrets)
         try:
             tools = TurnTools(turn=0, schemas=schemas, call=_no_call)

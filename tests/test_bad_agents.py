@@ -199,7 +199,7 @@ FINE = {
     "task after the turn": """
         async def agent(m, ctx):
             async def later():
-                await asyncio.sleep(0.05)
+                await asyncio.sleep(0.5)
                 with contextlib.suppress(Exception): await ctx.call_tool('t', {'late': True})
             kept.append(asyncio.create_task(later()))
             return 'hi'

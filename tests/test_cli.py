@@ -302,7 +302,6 @@ def test_validate_tells_all_errors_of_a_file_at_once_with_places_and_remedies(pr
         ("state: {tables: {}}", "state"),
         ("tools: {t: {rules: [{returns: 1}]}}", "rules"),
         ("tools: {t: {returns: 1, faults: [{kind: timeout}]}}", "faults"),
-        ("tools: {t: {returns: 1, destructive: true}}", "destructive"),
     ],
 )
 def test_what_is_documented_but_not_built_is_refused_as_such(entry: str, word: str, project: Project) -> None:

@@ -204,7 +204,8 @@ def test_variables_are_typed_like_yaml(folder: Folder) -> None:
 @pytest.mark.parametrize(
     ("env", "message"),
     [
-        ({"AGENTEVAL_EPOCHS": "many"}, "AGENTEVAL_EPOCHS: epochs: expected a whole number, got 'many'"),
+        ({"AGENTEVAL_EPOCHS": "many"},
+         "AGENTEVAL_EPOCHS: epochs: expected a whole number or a mapping, got 'many'"),
         ({"AGENTEVAL_EPOCHS": "0"}, "AGENTEVAL_EPOCHS: epochs: must be at least 1, got 0"),
         ({"AGENTEVAL_EPOCHZ": "1"}, "AGENTEVAL_EPOCHZ: unknown variable — did you mean 'AGENTEVAL_EPOCHS'?"),
         ({"AGENTEVAL_METRICS": "x"}, "AGENTEVAL_METRICS: 'metrics' cannot be set by a variable — write it"
@@ -479,9 +480,8 @@ def test_what_compare_inherits_wrong_is_told_once(folder: Folder) -> None:
     text = "agent: {target: 'a:b', timeout_s: -1, zz: 1}\ncompare: [{name: b}, {name: c}]\n"
     assert folder.complaints(text) == [
         "1:24: agent.timeout_s: must be more than 0, got -1",
-        "1:39: unknown key 'zz' — known: body, endpoint, headers, name, observed_messages, policy,"
-        " send_tools,"
-        " streaming, target, timeout_s, type",
+        "1:39: unknown key 'zz' — known: body, endpoint, headers, max_wait_s, name, observed_messages,"
+        " policy, requests_per_minute, send_tools, streaming, target, timeout_s, type",
     ]
 
 
@@ -494,17 +494,14 @@ PROVIDERS = "known: anthropic, google, local, ollama, openai, openai-compatible,
     ("line", "message"),
     [
         ("thresholdz: {}", "1: unknown key 'thresholdz' — did you mean 'thresholds'?"),
-        ("source: x", "1: unknown key 'source' — known: agent, agent_concurrency, agents, budget, compare,"
-         " concurrency, custom_metrics, detectors, epochs, exclude, fail_on_severity, fault_tolerance, gates,"
-         " include, judge, max_turns, metrics, models, now, reporters, seed, severities, severity_from,"
-         " thresholds, unmocked_tools"),
-        ("epochs: {min: 3}", "1: 'epochs' as a mapping is not supported yet — write a number"),
+        ("source: x", "1: unknown key 'source' — known: accepted, agent, agent_concurrency, agents,"
+         " budget, cache, compare, concurrency, custom_metrics, deadlines, detectors, epochs, exclude,"
+         " fail_on_severity, fault_tolerance, gates, include, judge, max_turns, metrics, models, now, prices,"
+         " reporters, seed, severities, severity_from, thresholds, unmocked_tools"),
+        ("epochs: {min: 3}", "1: 'max' is missing"),
         ("judge: {votes: 3}", "1: 'judge' is not supported yet — drop it"),
-        ("gates: {pass_rate: 1}", "1: 'gates' is not supported yet — use thresholds and fail_on_severity"),
-        ("budget: {max_calls: 3}", "1: 'budget' is not supported yet — drop it"),
-        ("thresholds: {a: {share_below: 1}}",
-         "18: 'share_below' is not supported yet — write at_least alone"),
-        ("thresholds: {a: {at_least: 1, min: 1}}", "31: 'min' is not supported yet — write at_least alone"),
+        ("gates: {pass_rate: 1}", "9: gates.pass_rate: expected a mapping, got 1"),
+        ("thresholds: {a: {share_below: 1}}", "18: thresholds.a.share_below: expected a mapping, got 1"),
         ("thresholds: {a: {at_least: 1, votes: 1}}",
          "31: 'votes' is not supported yet — write at_least alone"),
         ("reporters: [html]", "13: 'html' is not supported yet — use markdown"),

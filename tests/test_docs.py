@@ -134,6 +134,7 @@ def test_every_yaml_block_says_what_it_is(page: str, block: Block) -> None:
 
 @pytest.mark.parametrize(("page", "block"), CONFIGURATIONS)
 def test_a_configuration_loads(page: str, block: Block, project: Project) -> None:
+    write_page(project, page)  # it may name one of the page's files
     path = project.write("agenteval.yaml", block.text)
     assert load_config(path, environ={}, flags={}).config.agent is not None
 
@@ -304,6 +305,25 @@ def test_the_judges_of_the_page_judge_as_shown(project: Project) -> None:
     }
     assert sorted(sample["turns"][1]["scores"]) == ["brand voice", "empathy", "helpfulness", "promises"]
     assert [finding["label"] for finding in sample["findings"]].count("empty") == 1
+
+
+def test_the_comparison_of_the_page_ends_as_shown(project: Project) -> None:
+    write_page(project, "docs/comparing.md")
+    project.write("accepted.yaml", "accepted: []\n")
+    wide = {"COLUMNS": "110"}
+    assert project.run(env=wide).code == 1
+    first, second = (b for b in blocks("docs/comparing.md") if b.file == "shop_bot.py")
+    project.write("shop_bot.py", second.text)
+    assert project.run(env=wide).code == 1
+    out = finished(project.call("diff", "previous", "latest", env=wide), 1)
+    for beginning in ("Scenarios:", "Failures"):
+        assert_shown(texts("docs/comparing.md", beginning), out)
+    project.write("shop_bot.py", first.text)
+    for block in blocks("docs/comparing.md"):
+        if "accepted:" in block.text and block.file:
+            project.write(block.file, block.text)
+    out = finished(project.run(env=wide), 0)
+    assert_shown(texts("docs/comparing.md", "2 accepted failures"), out)
 
 
 def test_the_users_of_the_page_are_played_by_the_replies_of_the_models_page(project: Project) -> None:
@@ -477,6 +497,7 @@ SHAPES = {
     "`run`": "RunShape",
     "`summary`": "SummaryShape",
     "`summary.gates[]`": "GateShape",
+    "`summary.accepted[]`": "AcceptedShape",
     "`scenarios[]`": "ScenarioShape",
     "`scenarios[].violations[]`": "ViolationShape",
     "`samples[]`": "SampleShape",
@@ -492,6 +513,7 @@ SHAPES = {
     "`scenarios[].statistics`": "RepeatsShape",
     "`aggregates.METRIC`": "AggregateShape",
     "`usage`": "UsageShape",
+    "`ledger[]`": "LedgerLineShape",
 }
 
 

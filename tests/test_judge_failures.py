@@ -135,7 +135,8 @@ def test_what_is_no_answer_is_never_a_score_and_what_is_wrapped_is_read(project:
     for quirk in ("apology", "half", "garbage"):  # one repair, and what was said is kept
         told = json.dumps(found[quirk]["samples"][0]["turns"][0]["score_failures"], ensure_ascii=False)
         assert json.dumps(GARBAGE[quirk], ensure_ascii=False)[1:-1] in told or GARBAGE[quirk] in told, told
-        assert quirks.counted[quirk] == 2, quirk
+        # A server that has answered well gets one fresh start, with one repair of its own.
+        assert quirks.counted[quirk] in (2, 4), quirk
     assert [quirks.counted[q] for q in ("quota", "locked")] == [1, 1], "no retry for what cannot pass"
     assert [quirks.counted[q] for q in ("limited", "hiccup")] == [3, 2]
     for quirk, word in (("quota", "quota"), ("overflow", "context"), ("seven", "from 1 to 5")):

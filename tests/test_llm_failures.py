@@ -200,7 +200,7 @@ def test_what_can_pass_is_tried_again_with_back_off(play: Play) -> None:
 
 def test_the_waits_of_a_call_have_an_end() -> None:
     with ModelServer(says({"error": "slow down"}, status=429, retry_after="50")) as server:
-        bench = Bench(server.base_url)
+        bench = Bench(server.base_url, max_wait_s=120)
         assert "lower `concurrency`" in str(bench.fail())
         assert bench.waits == [50.5, 50.5]
 

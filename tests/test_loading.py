@@ -279,16 +279,16 @@ QUOTE = "put the text in quotes if ': ' is part of it"
         ("profile:", "4:1: profile: expected a text, got null — write a value, or drop the key"),
         ("profile: [a]", "4:1: profile: expected a text, got a list"),
         ("epochs: 0", "4:1: epochs: must be at least 1, got 0"),
-        ("epochs: true", "4:1: epochs: expected a whole number, got true"),
-        ("epochs: 2.5", "4:1: epochs: expected a whole number, got 2.5"),
-        ("epochs: many", "4:1: epochs: expected a whole number, got 'many'"),
-        ("epochs: .inf", "4:1: epochs: expected a whole number, got inf"),
+        ("epochs: true", "4:1: epochs: expected a whole number or a mapping, got true"),
+        ("epochs: 2.5", "4:1: epochs: expected a whole number or a mapping, got 2.5"),
+        ("epochs: many", "4:1: epochs: expected a whole number or a mapping, got 'many'"),
+        ("epochs: .inf", "4:1: epochs: expected a whole number or a mapping, got inf"),
         ("checks: all", "4:1: checks: expected 'none', got 'all'"),
         ("tools: [a]", "4:1: tools: expected a mapping, got a list"),
         ("tools: {t: null}", "4:9: tools.t: expected a mapping, got null — write a value, or drop the key"),
         ("tools: {t: {retruns: 1}}", "4:13: unknown key 'retruns' — did you mean 'returns'?"),
-        ("tools: {t: {base: x}}", "4:13: unknown key 'base' — known: description, error, parameters, python,"
-         " returns, sequence"),
+        ("tools: {t: {base: x}}", "4:13: unknown key 'base' — known: description, destructive, error,"
+         " parameters, python, reads, returns, sequence, writes"),
         ("tools: {t: {returns: 1, error: x}}",
          "4:9: tools.t: says twice how it answers: returns and error — keep one"),
         ("tools: {t: {sequence: []}}", "4:13: tools.t.sequence: must not be empty"),
@@ -297,8 +297,9 @@ QUOTE = "put the text in quotes if ': ' is part of it"
         ("thresholds: {a: high}", "4:14: thresholds.a: expected a number or a mapping, got 'high'"),
         ("thresholds: {a: true}", "4:14: thresholds.a: expected a number or a mapping, got true"),
         ("thresholds: {a: .nan}", "4:14: thresholds.a: expected a number or a mapping, got nan"),
-        ("thresholds: {a: {}}", "4:14: 'at_least' is missing"),
-        ("thresholds: {a: {atleast: 1}}", "4:14: 'at_least' is missing\n"
+        ("thresholds: {a: {}}",
+         "4:14: thresholds.a: says nothing — write at_least, min or share_below"),
+        ("thresholds: {a: {atleast: 1}}",
          "4:18: unknown key 'atleast' — did you mean 'at_least'?"),
         ("expect: []", "4:1: expect: expected a mapping, got a list"),
         ("expect: {limits: {steps: -1}}", "4:19: expect.limits.steps: must be at least 0, got -1"),
@@ -423,7 +424,7 @@ def test_all_mistakes_of_all_files_in_their_order(suite: Suite) -> None:
     )
     assert found == [
         "s.yaml:2:24: unknown key 'agnt' — did you mean 'agent'?",
-        "s.yaml:3:15: epochs: expected a whole number, got 'x'",
+        "s.yaml:3:15: epochs: expected a whole number or a mapping, got 'x'",
         "s.yaml:3:26: max_turns: must be at least 1, got 0",
         "t.yaml:1:5: a value is missing, or a '[' or '{' is not closed — write the value, and close what"
         " is open",
@@ -466,6 +467,40 @@ def test_no_word_of_pydantic_reaches_the_author(suite: Suite) -> None:
     assert all(line.startswith(("s.yaml:", "t.yaml:")) for line in text.splitlines())
 
 
+def test_tools_are_marked_by_what_they_do(suite: Suite) -> None:
+    scenario = suite.one("""
+        name: x
+        turns: [hi]
+        tools:
+          look: {returns: 1, reads: true}
+          change: {returns: 1, writes: true}
+          wipe: {returns: 1, destructive: true, reads: false}
+          other: {returns: 1}
+    """)
+    marks = {name: (tool.reads, tool.writes, tool.destructive) for name, tool in scenario.tools.items()}
+    assert marks == {
+        "look": (True, False, False),
+        "change": (False, True, False),
+        "wipe": (False, False, True),
+        "other": (False, False, False),
+    }
+
+
+@pytest.mark.parametrize("mark", ["writes", "destructive"])
+def test_a_tool_that_only_reads_changes_nothing(suite: Suite, mark: str) -> None:
+    (complaint,) = suite.complaints(
+        f"name: x\nturns: [a]\ntools: {{t: {{returns: 1, reads: true, {mark}: true}}}}\n"
+    )
+    assert complaint.startswith("s.yaml:3:")
+    assert "is marked `reads` and to change something — keep one" in complaint
+
+
+@pytest.mark.parametrize("mark", ["reads", "writes", "destructive"])
+def test_a_mark_is_true_or_false(suite: Suite, mark: str) -> None:
+    (complaint,) = suite.complaints(f"name: x\nturns: [a]\ntools: {{t: {{returns: 1, {mark}: maybe}}}}\n")
+    assert mark in complaint
+
+
 # ── what is not built yet ────────────────────────────────────────────────────────────────────────
 
 
@@ -473,19 +508,12 @@ def test_no_word_of_pydantic_reaches_the_author(suite: Suite) -> None:
     ("line", "message"),
     [
         ("tools: {t: {rules: []}}", "3:13: 'rules' is not supported yet — use returns, sequence or python"),
-        ("tools: {t: {destructive: true}}", "3:13: 'destructive' is not supported yet — drop it"),
         ("tools: {t: {returns: 1, faults: []}}",
          "3:25: 'faults' is not supported yet — use error, or a sequence with errors"),
-        ("tools: {t: {reads: x}}", "3:13: 'reads' is not supported yet — use returns, sequence or python"),
-        ("tools: {t: {writes: x}}", "3:13: 'writes' is not supported yet — use returns, sequence or python"),
         ("state: {}", "3:1: 'state' is not supported yet — use returns, sequence or python for the tools"),
         ("expect: {state: {}}", "3:10: 'state' is not supported yet — expect the tool calls instead"),
         ("turns: [{user: a, expect: {state: 1}}]",
          "3:28: 'state' is not supported yet — expect the tool calls instead"),
-        ("epochs: {min: 3}", "3:1: 'epochs' as a mapping is not supported yet — write a number"),
-        ("thresholds: {h: {share_below: {2: 0.1}}}",
-         "3:18: 'share_below' is not supported yet — write at_least alone"),
-        ("thresholds: {h: {at_least: 1, min: 2}}", "3:31: 'min' is not supported yet — write at_least alone"),
         ("thresholds: {h: {at_least: 1, votes: 2}}",
          "3:31: 'votes' is not supported yet — write at_least alone"),
     ],

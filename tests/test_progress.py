@@ -13,18 +13,19 @@ import pytest
 from agenteval import progress
 from agenteval.config import Config
 from agenteval.event import Event, Notice, RunStarted, SampleFinished, SampleStarted, Scored, TurnFinished
-from agenteval.progress import (
-    Progress,
+from agenteval.progress import Progress, live_progress, plain_progress, progress_for
+from agenteval.scenario import SampleKey, Scenario
+from agenteval.tally import (
+    SHOWN_PENDING,
+    STILL_S,
+    Stillness,
     Tally,
     counts,
     duration,
     heartbeat,
     last_line,
-    live_progress,
-    plain_progress,
-    progress_for,
+    pending_lines,
 )
-from agenteval.scenario import SampleKey, Scenario
 from agenteval.trajectory import Stop, StopReason, Turn
 
 DONE = Stop(reason=StopReason.SCRIPT_DONE)
@@ -379,3 +380,74 @@ def test_live_only_on_a_terminal_that_can(monkeypatch: pytest.MonkeyPatch) -> No
     assert isinstance(progress_for(io.StringIO(), 1), progress.PlainProgress)
     monkeypatch.setenv("TERM", "dumb")
     assert isinstance(progress_for(Terminal(), 1), progress.PlainProgress)
+
+
+# When nothing moves
+
+
+def test_what_is_pending_is_told_once_in_each_period_without_events() -> None:
+    stillness = Stillness(every_s=30)
+    told = [still_s for still_s in range(0, 130, 5) if stillness.is_due(still_s)]
+    assert told == [30, 60, 90, 120]
+    assert not stillness.is_due(3)  # something has happened
+    assert [still_s for still_s in range(0, 70, 20) if stillness.is_due(still_s)] == [40, 60]
+
+
+def test_pending_lines_say_who_is_waited_for() -> None:
+    clock = Clock()
+    waits = {"a": "the agent, the tool 'lookup'", "b": "the simulated user, held up by a limit or a retry"}
+    tally = Tally(30, clock=clock, pending=lambda k: waits.get(k.scenario, ""))
+    keys = [key(name) for name in ("a", "b", *(f"s{number}" for number in range(12)))]
+    tally.see(begin(*keys))
+    for each in keys:
+        tally.see(SampleStarted(key=each))
+    tally.see(TurnFinished(key=key("a"), index=0, turn=Turn(user="hi")))
+    clock.now += 65
+    lines = pending_lines(tally.snapshot(SHOWN_PENDING))
+    assert lines[:3] == [
+        "nothing has happened for 1:05; 0/30 samples are done",
+        "  a: turn 2, waits for the agent, the tool 'lookup', 1:05",
+        "  b: turn 1, waits for the simulated user, held up by a limit or a retry, 1:05",
+    ]
+    assert lines[3] == "  s0: turn 1, 1:05"  # nothing is known
+    assert len(lines) == 12
+    assert lines[-1] == "  and 4 more running"
+
+
+def test_plain_tells_what_is_pending_when_nothing_moves() -> None:
+    out, clock = io.StringIO(), Clock()
+    waiting = plain_progress(out, 2, interval_s=0.005, clock=clock, pending=lambda _: "the agent")
+    with waiting as sink:
+        told(sink, begin(key("a"), key("b")), SampleStarted(key=key("a")))
+        assert eventually(lambda: "1 running" in out.getvalue())
+        assert "nothing has happened" not in out.getvalue()
+        for period in (1, 2):
+            clock.now += STILL_S
+            assert eventually(lambda: out.getvalue().count("nothing has happened") == period)  # noqa: B023
+        told(sink, SampleFinished(key=key("a"), stop=DONE))
+        clock.now += STILL_S - 1
+        before = out.getvalue()
+        assert eventually(lambda: len(out.getvalue()) > len(before) + 200)
+    assert out.getvalue().count("nothing has happened") == 2
+    assert "  a: turn 1, waits for the agent, 30 s" in out.getvalue()
+
+
+def test_live_shows_what_is_pending_when_nothing_moves() -> None:
+    out, clock = Terminal(), Clock()
+    with live_progress(out, 1, clock=clock, pending=lambda _: "the judge of coherence") as sink:
+        told(sink, begin(key("a")), SampleStarted(key=key("a")))
+        assert eventually(lambda: "turn 1" in out.getvalue())
+        assert "coherence" not in out.getvalue()
+        clock.now += STILL_S
+        assert eventually(lambda: "waits for the judge of coherence" in out.getvalue())
+        assert "nothing has happened for 30 s" in out.getvalue()
+
+
+def test_a_run_that_goes_on_counts_what_was_done() -> None:
+    out = io.StringIO()
+    past = [begin(key("a"), key("b")), *whole(key("a"))]
+    with plain_progress(out, 2, past=past) as sink:
+        told(sink, *whole(key("b")))
+    assert "[2/2] b: script done" in out.getvalue()
+    assert "a: script done" not in out.getvalue()
+    assert out.getvalue().rstrip().endswith("ran 2/2 samples, 1 turn, 0 s")

@@ -213,12 +213,14 @@ def test_run_and_summary():
             "verdict": "failed",
             "scenario": "book-morning",
             "agent": "wonderbot",
+            "metric": "helpfulness",
         }
     ]
     assert summary["usage"]["agent"] == {
         "calls": 7,
         "input_tokens": 840,
         "output_tokens": 210,
+        "cached_calls": 0,
         "cached_tokens": 0,
         "estimated": True,
         "cost": None,
@@ -232,7 +234,12 @@ def test_scenarios_and_samples():
     booking, refund, case = results(samples.mixed())["scenarios"]
     assert [s["verdict"] for s in booking["samples"]] == ["passed", "failed", "inconclusive"]
     assert [s["stop"] for s in booking["samples"]] == ["script_done", "script_done", None]
-    assert booking["aggregates"]["helpfulness"] == {"value": pytest.approx(10 / 3), "n": 3, "missing": 0}
+    assert booking["aggregates"]["helpfulness"] == {
+        "value": pytest.approx(10 / 3),
+        "n": 3,
+        "missing": 0,
+        "of_samples": 3.0,
+    }
     assert [(v["name"], v["epoch"]) for v in booking["violations"]] == [
         ("tool_calls", 1),
         ("helpfulness", None),
@@ -532,7 +539,7 @@ def test_markdown_has_all_that_a_reader_needs():
         "| ❌ | helpfulness (book-morning · wonderbot) | 3.33 | 3.5 | 3 turns | agenteval.yaml:8 |",
         "Judged or measured, but gates nothing: agent_behavior_failure.",
         "| ❌ | book-morning | wonderbot | capability | 1/3 | – |",
-        "| ❌ | book-morning | – | 3.3 |",
+        "| ❌ | book-morning | – | 3.3 ✗ |",
         "| ❌ | C-01 | 1/1ˢ | – |",
         "### ❌ book-morning · epoch 2: failed",
         "\nactual: get_weather(city=Paris)\n  at scenarios/booking.yaml:12\n",

@@ -155,7 +155,7 @@ def test_where_nothing_is_judged_nothing_is_said_of_it(told: Told) -> None:
 
 def test_agents_have_rows_of_their_own() -> None:
     rows = section(shown(mixed("a", "b")), "Scores")
-    assert "✗ book-morning · a – 3.3" in rows
+    assert "✗ book-morning · a – 3.3✗" in rows
     assert "✗ book-morning · b – 3.3" in rows
 
 
@@ -197,7 +197,9 @@ def test_nothing_is_wider_than_the_terminal_but_lines_to_copy(told: Told, verbos
     from rich.cells import cell_len
 
     long = [line for line in shown(told, width=width, verbose=verbose).splitlines() if cell_len(line) > width]
-    assert all(re.match(r"\s*(repeat|journal|INCOMPLETE|FAILED): ", line) for line in long), long
+    assert all(
+        re.match(r"\s*(- )?(repeat|journal|INCOMPLETE|FAILED|fingerprint|what): ", line) for line in long
+    ), long
 
 
 @pytest.mark.parametrize("width", WIDTHS)
@@ -394,8 +396,8 @@ def test_usage_is_told_by_role() -> None:
     assert [line.removeprefix("usage:").strip() for line in lines[start : start + 4]] == [
         "agent 5 calls, 600 tokens in, 150 out, cost not known",
         "user 7 calls, 2,500 tokens in, 100 out, cost not known",
-        "judge 42 calls, 84,000 tokens in (63,000 cached), 3,360 out, cost 0.0420",
-        "dedup 1 call, 2,000 tokens in (1,500 cached), 80 out, cost 0.0010",
+        "judge 42 calls, 84,000 tokens in (63,000 cached), 3,360 out, cost 0.0420 USD",
+        "dedup 1 call, 2,000 tokens in (1,500 cached), 80 out, cost 0.0010 USD",
     ]
 
 

@@ -219,7 +219,9 @@ def _texts(sample: Json) -> Iterator[str]:
     for turn in sample["turns"]:
         yield turn["user"]
         yield turn["agent"]
-        yield from (f"{call['name']} {json.dumps(call['args'])}" for call in turn["tool_calls"])
+        for call in turn["tool_calls"]:
+            args = json.dumps(call["args"])
+            yield from (f"{call['name']} {args}", f"{call['name']}({args})")  # as judges and as detectors do
 
 
 def test_no_judgement_is_written_for_nothing(results: Json) -> None:

@@ -24,8 +24,9 @@ import pytest
 from agenteval import transport as transport_module
 from agenteval.errors import AgentError, AgentevalError, AuthorError, InfrastructureError
 from agenteval.http_faults import KINDS, Fault, FaultKind, fault_kind
+from agenteval.retry import Retry, RetryPolicy
 from agenteval.sse import SseParser
-from agenteval.transport import HttpReply, Retry, RetryPolicy, Transport
+from agenteval.transport import HttpReply, Transport
 from tests.local_servers import (
     LocalServer,
     after,
@@ -402,7 +403,7 @@ def test_a_long_retry_after_is_not_waited_for() -> None:
 
 
 def test_all_waits_together_are_bounded() -> None:
-    waits = Waits(retries=9)
+    waits = Waits(retries=9, max_wait_s=60.0)
     with LocalServer(respond("", status=503, headers={"Retry-After": "29"})) as server:
         fault_of(server.url, waits=waits)
     assert waits.seconds == [29.0, 29.0]

@@ -4,18 +4,21 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any, TypeAlias
 
 from agenteval import chat
-from agenteval.agents.completion import Unreadable, assemble, parse_object
+from agenteval.agents.quirks import REFUSED, Form, lesson, shaped
+from agenteval.completion import Unreadable, assemble, parse_object
 from agenteval.config import AgentConfig
-from agenteval.errors import AgentError, AuthorError, Problem
-from agenteval.http_faults import is_web_address, quote, without_query
+from agenteval.errors import AgentError, AgentevalError, AuthorError, Problem
+from agenteval.http_faults import Fault, classify, describe, is_web_address, quote, without_query
+from agenteval.limits import Gate
 from agenteval.protocols import AgentReply, TurnTools
-from agenteval.scenario import Sample
+from agenteval.retry import Retry
+from agenteval.scenario import Sample, SampleKey
 from agenteval.trajectory import Message
-from agenteval.transport import HttpReply, Transport
+from agenteval.transport import CallRules, HttpReply, Transport, may_pass_unheard
 
 _KNOWN_FIELDS = frozenset({"role", "content", "tool_calls", "function_call", "refusal"})
 _QUOTED = 200
@@ -23,27 +26,83 @@ _SECRET_HEADER = re.compile(r"auth|key|token|secret|cookie|password", re.IGNOREC
 _SURROGATE = re.compile("[\ud800-\udfff]")
 
 
+class _RefusedRequestError(AgentError):
+    """The server would not take the request: another form of it may do."""
+
+    def __init__(self, fault: Fault) -> None:
+        super().__init__(describe(fault), kind="http_status")
+        self.fault = fault
+
+
+def _classify(fault: Fault) -> AgentevalError:
+    return _RefusedRequestError(fault) if fault.status in REFUSED else classify(fault)
+
+
+Tell: TypeAlias = Callable[[str, SampleKey | None], None]
+
+
+def _tell_nobody(text: str, key: SampleKey | None) -> None:
+    pass
+
+
+class Known:
+    """What all conversations with one agent share: where it is, its gate, and the form of a conversation
+    that it was found to take."""
+
+    def __init__(
+        self,
+        config: AgentConfig,
+        *,
+        transport: Transport,
+        secrets: Sequence[str],
+        concurrency: int,
+        tell: Tell,
+    ) -> None:
+        self.config = config
+        self.endpoint = config.endpoint or ""
+        self.transport = transport
+        self.headers = _sendable(config.headers)
+        self.secrets = (*secrets, *_header_secrets(self.headers))
+        self.tell = tell
+        self.form = Form()
+        limits, key = transport.limits, _key(self.headers)
+        self.gate = Gate(
+            limits.limiter(without_query(self.endpoint), key, who=f"agent {config.name}", calls=concurrency),
+            rate=limits.rate("agent", config.name, requests=config.requests_per_minute),
+        )
+
+    def rules(self, key: SampleKey) -> CallRules:
+        def told(retry: Retry) -> None:
+            self.tell(f"{retry.where}: {retry.reason}; trying again in {retry.wait_s:.1f} s", key)
+
+        return CallRules(self.gate, may_pass_unheard, self.config.max_wait_s, told)
+
+
 class HttpAgents:
     """The agents of a run at one endpoint. Raises ``AuthorError`` for a configuration that cannot work.
 
     ``secrets``: texts that no error message may show. What headers such as ``Authorization`` hold is
-    added to them.
+    added to them. ``concurrency``: requests in flight at most. ``tell`` gets each retry and each adaption,
+    with the sample that it was for.
     """
 
-    def __init__(self, config: AgentConfig, *, transport: Transport, secrets: Sequence[str] = ()) -> None:
+    def __init__(
+        self,
+        config: AgentConfig,
+        *,
+        transport: Transport,
+        secrets: Sequence[str] = (),
+        concurrency: int = 20,
+        tell: Tell = _tell_nobody,
+    ) -> None:
         problems = tuple(_problems(config))
         if problems:
             raise AuthorError(*problems)
-        self._config = config
-        self._transport = transport
-        self._headers = _sendable(config.headers)
-        self._secrets = (*secrets, *_header_secrets(self._headers))
+        self._known = Known(config, transport=transport, secrets=secrets, concurrency=concurrency, tell=tell)
 
     def make(self, sample: Sample) -> HttpAgent:
         """The agent of one sample. It remembers nothing: each request carries the conversation."""
-        return HttpAgent(
-            self._config, transport=self._transport, headers=self._headers, secrets=self._secrets
-        )
+        return HttpAgent(self._known, sample.key)
 
     async def aclose(self) -> None:
         """Nothing to close: the transport may serve others too, and whoever made it closes it."""
@@ -52,19 +111,9 @@ class HttpAgents:
 class HttpAgent:
     """The agent under test, as one conversation meets it."""
 
-    def __init__(
-        self,
-        config: AgentConfig,
-        *,
-        transport: Transport,
-        headers: Mapping[str, str],
-        secrets: tuple[str, ...],
-    ) -> None:
-        self._config = config
-        self._endpoint = config.endpoint or ""
-        self._transport = transport
-        self._headers = headers
-        self._secrets = secrets
+    def __init__(self, known: Known, key: SampleKey) -> None:
+        self._known = known
+        self._rules = known.rules(key)
 
     async def reply(self, messages: list[Message], tools: TurnTools) -> AgentReply:
         """Send the conversation and read the answer.
@@ -72,21 +121,46 @@ class HttpAgent:
         Raises ``AgentError`` for a timeout, a bad status and an unreadable or cut reply,
         ``InfrastructureError`` for faults that are not the agent's.
         """
-        reply = await self._transport.post_json(
-            self._endpoint,
-            request_body(self._config, messages, tools),
-            headers=self._headers,
-            timeout_s=self._config.timeout_s,
-            secrets=self._secrets,
-        )
+        config = self._known.config
+        reply = await self._send(request_body(config, messages, tools))
         try:
-            return read_reply(reply, observed=self._config.observed_messages)
+            return read_reply(reply, observed=config.observed_messages)
         except Unreadable as unreadable:
             raise AgentError(self._describe(unreadable), kind="protocol") from unreadable
 
+    async def _send(self, body: Mapping[str, Any]) -> HttpReply:
+        """The reply to the conversation, in the first form that the server takes. A request that was
+        refused for its form was not carried out."""
+        known = self._known
+        while True:
+            form = known.form
+            sent = shaped(body, form)
+            try:
+                return await self._post(sent)
+            except _RefusedRequestError as refused:
+                if known.form != form:  # another conversation has found out meanwhile
+                    continue
+                found = lesson(refused.fault.detail, sent, form)
+                if found is None:
+                    raise AgentError(str(refused), kind=refused.kind) from refused
+                known.form = found.form
+                known.tell(f"{refused.fault.where}: {found.note}", None)
+
+    async def _post(self, body: Mapping[str, Any]) -> HttpReply:
+        known = self._known
+        return await known.transport.post_json(
+            known.endpoint,
+            body,
+            headers=known.headers,
+            timeout_s=known.config.timeout_s,
+            secrets=known.secrets,
+            classify=_classify,
+            rules=self._rules,
+        )
+
     def _describe(self, unreadable: Unreadable) -> str:
-        where = quote(without_query(self._endpoint), self._secrets)
-        evidence = quote(unreadable.evidence, self._secrets, _QUOTED)
+        where = quote(without_query(self._known.endpoint), self._known.secrets)
+        evidence = quote(unreadable.evidence, self._known.secrets, _QUOTED)
         return f"{where}: the reply {unreadable.what}" + (f": {evidence}" if evidence else "")
 
 
@@ -252,6 +326,11 @@ def _sendable(headers: Mapping[str, str]) -> dict[str, str]:
         for name, value in stripped.items()
         if name.lower() != "authorization" or value.lower() not in ("", "bearer", "basic", "token")
     }
+
+
+def _key(headers: Mapping[str, str]) -> str:
+    """What a server tells its callers apart by."""
+    return "\n".join(value for name, value in headers.items() if _SECRET_HEADER.search(name))
 
 
 def _header_secrets(headers: Mapping[str, str]) -> Iterator[str]:

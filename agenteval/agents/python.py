@@ -12,6 +12,7 @@ from contextlib import contextmanager
 from copy import deepcopy
 from dataclasses import replace
 from inspect import isclass
+from math import inf
 from typing import Any
 
 from agenteval import chat
@@ -23,6 +24,7 @@ from agenteval.errors import (
     Place,
     Problem,
 )
+from agenteval.limits import Rate
 from agenteval.protocols import AgentReply, TurnTools
 from agenteval.scenario import Sample
 from agenteval.trajectory import Message, ToolResult
@@ -92,7 +94,9 @@ def _copied(result: ToolResult) -> Any:
 class PythonAgents:
     """Makes agents from a function, or from a class (one instance for each sample)."""
 
-    def __init__(self, target: Any, *, timeout_s: float, place: Place | None = None) -> None:
+    def __init__(
+        self, target: Any, *, timeout_s: float, place: Place | None = None, rate: Rate | None = None
+    ) -> None:
         if not callable(target):
             what = f"the agent is a {type(target).__name__}; expected a function or a class"
             raise AuthorError(Problem(what, "", place))
@@ -100,9 +104,10 @@ class PythonAgents:
             raise AuthorError(Problem(f"the agent class {target.__name__} has no __call__", "", place))
         self._target = target
         self._timeout_s = timeout_s
+        self._rate = rate
 
     def make(self, sample: Sample) -> PythonAgent:
-        return PythonAgent(self._target, sample, timeout_s=self._timeout_s)
+        return PythonAgent(self._target, sample, timeout_s=self._timeout_s, rate=self._rate)
 
     async def aclose(self) -> None:
         """Nothing is held."""
@@ -112,13 +117,18 @@ class PythonAgent:
     """One conversation's agent. An instance of a class is made when the first message comes, where
     the author's code runs, under the same deadline."""
 
-    def __init__(self, target: Callable[..., Any], sample: Sample, *, timeout_s: float) -> None:
+    def __init__(
+        self, target: Callable[..., Any], sample: Sample, *, timeout_s: float, rate: Rate | None = None
+    ) -> None:
         self._target = target
         self._instance: Callable[..., Any] | None = None if isclass(target) else target
         self._sample = sample
         self._timeout_s = timeout_s
+        self._rate = rate
 
     async def reply(self, messages: list[Message], tools: TurnTools) -> AgentReply:
+        if self._rate:
+            (await self._rate.book()).sent()
         context = AgentContext(self._sample, tools, asyncio.get_running_loop())
         try:
             value, elapsed_s = await timed_call(self._entry(), messages, context, timeout_s=self._timeout_s)
@@ -154,9 +164,10 @@ class PythonAgent:
 
 def whose_fault(error: BaseException) -> AgentError | InfrastructureError:
     """An exception of the agent's code is the agent's fault, unless it tells of a network, of access
-    or of a provider that is down: those would hit any agent."""
+    or of a provider that is down: those would hit any agent. One that was raised ``from`` such an exception
+    tells of it, too; one that merely came up while it was handled does not."""
     causes = list(_leaves(error))
-    if causes and all(map(_is_infrastructure, causes)):
+    if causes and all(any(map(_is_infrastructure, _chain(cause))) for cause in causes):
         return InfrastructureError(describe(causes[0]))
     timed_out = all(map(_is_timeout, causes))
     return AgentError(describe(causes[0]), kind="timeout" if timed_out else "exception")
@@ -168,6 +179,16 @@ def _leaves(error: BaseException) -> Iterator[BaseException]:
             yield from _leaves(inner)
     else:
         yield error
+
+
+def _chain(error: BaseException) -> Iterator[BaseException]:
+    """The exception and those that it was explicitly raised from."""
+    seen: set[int] = set()
+    found: BaseException | None = error
+    while found is not None and id(found) not in seen:
+        seen.add(id(found))
+        yield found
+        found = found.__cause__
 
 
 def _is_infrastructure(error: BaseException) -> bool:
@@ -219,9 +240,14 @@ def _read_agent_reply(reply: AgentReply) -> AgentReply:
         inner.tool_calls or chat.calls_of(reply.tool_calls),
         inner.messages or [chat.as_message(message) for message in listed],
         reply.usage if reply.usage is not None else inner.usage,
-        latency_ms=reply.latency_ms if isinstance(reply.latency_ms, int | float) else None,
+        latency_ms=_time(reply.latency_ms),
         extra=reply.extra,
     )
+
+
+def _time(value: Any) -> float | None:
+    """A time that an agent told, if it is one: we take our own else. JSON, and so the journal, has no NaN."""
+    return value if isinstance(value, int | float) and 0 <= value < inf else None
 
 
 def _read_mapping(value: Mapping[str, Any]) -> AgentReply:

@@ -1,4 +1,5 @@
-"""Ctrl-C: once, what runs is finished and reported; twice, everything stops at once."""
+"""Ctrl-C: once, what runs is finished and reported; twice, everything stops at once. And the deadline of a
+run."""
 
 from __future__ import annotations
 
@@ -51,3 +52,22 @@ def interruptible(control: Control) -> Iterator[None]:
     finally:
         for name, handler in before.items():
             signal.signal(name, handler)
+
+
+@contextmanager
+def bounded(control: Control, run_s: float | None) -> Iterator[None]:
+    """After ``run_s`` seconds (``None``: never) nothing more is started, and what runs is ended."""
+    if run_s is None:
+        yield
+        return
+    why = f"the run took longer than deadlines.run_s: {run_s:g} s"
+
+    def end() -> None:
+        say(f"{why}: ending what runs")
+        control.cancel("deadline", why)
+
+    timer = asyncio.get_running_loop().call_later(run_s, end)
+    try:
+        yield
+    finally:
+        timer.cancel()

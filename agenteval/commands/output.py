@@ -91,16 +91,21 @@ def write_reports(
 
 def _write(target: Target, report: Report, decision: Decision, *, folder: Path, verbose: bool) -> None:
     choice, path = target
-    options = _options(choice, folder=folder, verbose=verbose)
+    options = options_of(choice, folder=folder, verbose=verbose)
     text = wiring.reporter(choice.name)(report, decision, options)
     if choice.name == "github":
         _append_step_summary(report, decision, options)
-    if choice.path == "-" or (choice.path is None and choice.name not in _FILES):
+    in_folder = folder / _FILES[choice.name] if choice.name in _FILES and choice.path is None else None
+    deliver(choice.name, text, path or in_folder)
+
+
+def deliver(name: str, text: str, path: Path | None) -> None:
+    """Write a report to its file, which is told, or (``None``) to stdout. Raises ``OSError``."""
+    if path is None:
         _print(text)
         return
-    path = path or folder / _FILES[choice.name]
     _replace(path, text)
-    say(f"{choice.name} report: {_shown(path)}")
+    say(f"{name} report: {_shown(path)}")
 
 
 def say(text: str) -> None:
@@ -110,7 +115,8 @@ def say(text: str) -> None:
         sys.stderr.flush()
 
 
-def _options(choice: ReporterChoice, *, folder: Path, verbose: bool) -> ReportOptions:
+def options_of(choice: ReporterChoice, *, folder: Path, verbose: bool) -> ReportOptions:
+    """What the terminal, or the file that was chosen, is like. ``folder``: of the run."""
     to_screen = choice.name == "terminal" and choice.path is None
     return ReportOptions(
         verbose=verbose,

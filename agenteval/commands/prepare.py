@@ -3,22 +3,28 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
 from typing import Any
 
 from agenteval import config_file, judging, loading, preflight, selection, wiring
+from agenteval.commands.last_failed import last_failed
 from agenteval.config import Config
+from agenteval.errors import NothingSelectedError, Problem
+from agenteval.event import RunStarted
 from agenteval.judging import Metrics
 from agenteval.pipeline import Plan
-from agenteval.scenario import Sample, Scenario
+from agenteval.run_gates import Pairing
+from agenteval.scenario import EpochRange, Sample, Scenario
 from agenteval.selection import Filters
+from agenteval.traffic import Tape
 
 
 @dataclass(frozen=True)
 class Request:
-    """What the command line asked for. ``flags`` are configuration keys that it sets."""
+    """What the command line asked for. ``flags`` are configuration keys that it sets; ``pairings``: of what
+    is selected, the scenarios and agents that are run (``None``: all); ``resume``: the run to go on with."""
 
     paths: tuple[str, ...] = ()
     config: str | None = None
@@ -27,17 +33,66 @@ class Request:
     epochs: int | None = None
     fail_fast: bool = False
     no_judge: bool = False
+    baseline: str | None = None
+    tape: Tape = field(default_factory=Tape)
+    last_failed: bool = False
+    pairings: frozenset[Pairing] | None = None
+    resume: str | None = None
+    cwd: str = field(default_factory=os.getcwd)  # an agent may change it when it is imported
+
+    def to_keep(self, config: Config) -> dict[str, Any]:
+        """As JSON, with paths that hold from anywhere: all that ``kept_request`` needs."""
+        return {
+            "cwd": self.cwd,
+            "paths": [os.path.abspath(Path(self.cwd, path)) for path in self.paths],
+            "config": os.path.abspath(Path(self.cwd, config.source)) if config.source else None,
+            "filters": asdict(self.filters),
+            "flags": dict(self.flags),
+            "epochs": self.epochs,
+            "fail_fast": self.fail_fast,
+            "no_judge": self.no_judge,
+            "baseline": self.baseline,
+            "last_failed": self.last_failed,
+            "record": str(self.tape.record) if self.tape.record else None,
+            "replay": str(self.tape.replay) if self.tape.replay else None,
+        }
+
+
+def kept_request(run: RunStarted) -> Request:
+    """What a run was asked for. Its recording is not gone on with: what it lacks was never asked."""
+    kept = run.request
+    replay = Path(kept["replay"]) if kept["replay"] else None
+    pairings = frozenset((key.scenario, key.agent) for key in run.samples) if kept["last_failed"] else None
+    return Request(
+        paths=tuple(kept["paths"]),
+        config=kept["config"],
+        filters=Filters(*(_tupled(kept["filters"][name.name]) for name in fields(Filters))),
+        flags=kept["flags"],
+        epochs=kept["epochs"],
+        fail_fast=kept["fail_fast"],
+        no_judge=kept["no_judge"],
+        baseline=kept["baseline"],
+        tape=Tape(replay=replay),
+        last_failed=kept["last_failed"],
+        pairings=pairings,
+    )
+
+
+def _tupled(value: Any) -> Any:
+    return tuple(value) if isinstance(value, list) else value
 
 
 @dataclass(frozen=True)
 class Prepared:
-    """``public`` is the configuration as it may be written down: without secrets."""
+    """``public`` is the configuration as it may be written down: without secrets. ``ranges``: by scenario,
+    where a gate decides how many epochs there are; ``samples`` are the first ones then."""
 
     config: Config
     public: Config
     resources: wiring.Resources
     scenarios: tuple[Scenario, ...]
     samples: tuple[Sample, ...]
+    ranges: Mapping[str, EpochRange]
     plan: Plan
     metrics: Metrics
 
@@ -46,7 +101,7 @@ def prepare(request: Request) -> Prepared:
     """Load and check everything; call nothing. Raises ``AuthorError`` with all that is wrong."""
     loaded = config_file.load_config(
         Path(request.config) if request.config else config_file.find_config(Path.cwd()),
-        environ=os.environ,
+        environ=request.tape.environ(os.environ),
         flags=request.flags,
     )
     config = loaded.config
@@ -61,7 +116,22 @@ def prepare(request: Request) -> Prepared:
     )
     scenarios = selection.select(loaded_scenarios, request.filters)
     samples = selection.samples_of(scenarios, config, request.filters, epochs=request.epochs)
+    if request.last_failed:
+        scenarios, samples = _narrowed(scenarios, samples, request.pairings or last_failed(root))
+    ranges = selection.ranges_of(scenarios, config, epochs=request.epochs)
     agents = selection.agents_of(config, request.filters)
-    resources = wiring.Resources(config, loaded.secrets, no_judge=request.no_judge)
-    plan = wiring.plan(samples, config, agents, chosen, resources, fail_fast=request.fail_fast)
-    return Prepared(config, loaded.public, resources, scenarios, samples, plan, chosen)
+    resources = wiring.Resources(config, loaded.secrets, no_judge=request.no_judge, tape=request.tape)
+    plan = wiring.plan(samples, config, agents, chosen, resources, ranges=ranges, fail_fast=request.fail_fast)
+    return Prepared(config, loaded.public, resources, scenarios, samples, ranges, plan, chosen)
+
+
+def _narrowed(
+    scenarios: Sequence[Scenario], samples: Sequence[Sample], pairings: frozenset[Pairing]
+) -> tuple[tuple[Scenario, ...], tuple[Sample, ...]]:
+    """Only what is among the pairings. Raises ``NothingSelectedError``."""
+    chosen = tuple(s for s in samples if (s.key.scenario, s.key.agent) in pairings)
+    if not chosen:
+        what = "nothing that is selected failed in the latest run"
+        raise NothingSelectedError(Problem(what, "run without --last-failed"))
+    names = {sample.key.scenario for sample in chosen}
+    return tuple(scenario for scenario in scenarios if scenario.id in names), chosen

@@ -7,50 +7,114 @@ import secrets as random_secrets
 import sys
 import time
 from collections.abc import Iterable, Sequence
-from contextlib import ExitStack, redirect_stdout
+from contextlib import redirect_stdout
 from datetime import UTC, datetime
 from pathlib import Path
 
 import anyio
 
 from agenteval import __version__, gates, judging, pipeline, report
-from agenteval.commands.interrupt import interruptible
+from agenteval.commands.interrupt import bounded, interruptible
 from agenteval.commands.output import targets_of, write_reports
 from agenteval.commands.prepare import Prepared, Request, prepare
 from agenteval.config import ReporterChoice
 from agenteval.decision import Decision
 from agenteval.errors import AuthorError, Problem
-from agenteval.event import Event, IssuesFound, Notice, RunFinished, RunStarted
-from agenteval.findings import located
-from agenteval.journal import Journal
+from agenteval.event import (
+    Event,
+    IssuesFound,
+    Notice,
+    RunFinished,
+    RunResumed,
+    RunStarted,
+    SampleFinished,
+    Scored,
+)
+from agenteval.findings import Located, located
+from agenteval.issues import deduplicate
+from agenteval.journal import Journal, locked
 from agenteval.pipeline import Control
 from agenteval.progress import progress_for
-from agenteval.protocols import Emit
+from agenteval.protocols import ChatModel, Emit
 from agenteval.redact import redacting
 from agenteval.report import Report
-from agenteval.score import ScoreFailure
+from agenteval.resume import kept
+from agenteval.runs import JOURNAL
+from agenteval.scenario import SampleKey
+from agenteval.score import ScoreFailure, ScoreItem
+from agenteval.selection import Filters
+from agenteval.sources import sources_of
 
 
 def run(request: Request, *, reports: Sequence[ReporterChoice] = (), verbose: bool = False) -> int:
     """Returns the exit code. What the author's code prints goes to stderr: stdout is for results."""
+    if request.resume is not None:
+        from agenteval.commands.resume import resume
+
+        return resume(request, reports=reports, verbose=verbose)
     with redirect_stdout(sys.stderr):
         prepared = prepare(request)
         targets = targets_of(prepared.config, reports)
-        finished, decision, folder = _run(prepared)
+        finished, decision, folder = _run(prepared, _compared(started_of(prepared, request), request))
     written = write_reports(finished, decision, targets, folder=folder, verbose=verbose)
     return decision.exit_code if written or decision.exit_code else 3
 
 
-def _run(prepared: Prepared) -> tuple[Report, Decision, Path]:
-    folder = _new_folder(Path(prepared.config.root))
-    events: list[Event] = []
-    with ExitStack() as stack:
-        journal = stack.enter_context(Journal(folder / "events.jsonl"))
-        progress = stack.enter_context(progress_for(sys.stderr, len(prepared.samples)))
-        emit = redacting(Fan([events.append, journal, progress]), prepared.resources.secrets)
-        _execute(prepared, folder.name, emit, events)
+def started_of(prepared: Prepared, request: Request) -> RunStarted:
+    """What is to be run, before any of it is."""
+    return RunStarted(
+        run_id=new_id(),
+        started_at=now(),
+        config=prepared.public,
+        scenarios=prepared.scenarios,
+        samples=tuple(sample.key for sample in prepared.samples),
+        seed=prepared.config.seed,
+        versions={"agenteval": __version__, "python": platform.python_version()},
+        prompts=judging.hashes_of(prepared.metrics),
+        metrics=tuple(prepared.metrics.known.values()),
+        judged=tuple(spec.name for spec in prepared.metrics.asked),
+        no_judge=prepared.resources.no_judge,
+        epochs=dict(prepared.ranges),
+        command=tuple(sys.argv[1:]),
+        request=request.to_keep(prepared.config),
+        sources=sources_of(prepared.config, prepared.public, prepared.scenarios, prepared.resources.secrets),
+    )
+
+
+def _compared(started: RunStarted, request: Request) -> RunStarted:
+    """With what is known of the baseline. Raises ``AuthorError`` for one that is none."""
+    if request.baseline is None:
+        return started
+    from agenteval.commands.baseline import with_baseline
+
+    selected = request.filters != Filters() or request.last_failed
+    return with_baseline(started, request.baseline, Path(started.config.root), selected=selected)
+
+
+def _run(prepared: Prepared, run: RunStarted) -> tuple[Report, Decision, Path]:
+    folder = new_folder(Path(prepared.config.root), run.run_id)
+    with locked(folder), Journal(folder / JOURNAL) as journal:
+        finished, decision = execute(prepared, journal, run)
+    return finished, decision, folder
+
+
+def execute(
+    prepared: Prepared, journal: Journal, begin: RunStarted | RunResumed, past: Sequence[Event] = ()
+) -> tuple[Report, Decision]:
+    """Run what is left. ``begin`` is told first; ``past`` is what the journal holds already, of a run that
+    goes on."""
+    events: list[Event] = list(past)
+    over = tuple(kept(past))
+    for event in over:
+        prepared.plan.queue(event)
+    with progress_for(
+        sys.stderr, len(prepared.samples), past=over, pending=prepared.plan.deadlines.pending
+    ) as progress:
+        sinks: list[Emit] = [events.append, journal, prepared.plan.queue, progress]
+        emit = redacting(Fan(sinks), prepared.resources.secrets)
+        _execute(prepared, begin, emit, events)
     finished = report.fold(events)
-    return finished, gates.decide(finished), folder
+    return finished, gates.decide(finished)
 
 
 class Fan:
@@ -70,10 +134,14 @@ class Fan:
                 self(Notice(level="error", text=f"{name} failed and is switched off: {error!r}"))
 
 
-def _new_folder(root: Path) -> Path:
-    """A folder for this run alone, whatever else runs in the same second."""
+def new_id() -> str:
+    """The name of a run, its own whatever else begins in the same second."""
+    return f"{datetime.now(UTC):%Y%m%d-%H%M%S}-{random_secrets.token_hex(3)}"
+
+
+def new_folder(root: Path, name: str) -> Path:
+    """The folder of the run ``name``."""
     home = root / ".agenteval"
-    name = f"{datetime.now(UTC):%Y%m%d-%H%M%S}-{random_secrets.token_hex(3)}"
     folder = home / "runs" / name
     try:
         folder.mkdir(parents=True, mode=0o700)
@@ -86,44 +154,43 @@ def _new_folder(root: Path) -> Path:
     return folder
 
 
-def _execute(prepared: Prepared, run_id: str, emit: Emit, events: Sequence[Event]) -> None:
+def _execute(prepared: Prepared, begin: RunStarted | RunResumed, emit: Emit, events: Sequence[Event]) -> None:
     control = Control()
     started = time.monotonic()
-    emit(
-        RunStarted(
-            run_id=run_id,
-            started_at=_now(),
-            config=prepared.public,
-            scenarios=prepared.scenarios,
-            samples=tuple(sample.key for sample in prepared.samples),
-            seed=prepared.config.seed,
-            versions={"agenteval": __version__, "python": platform.python_version()},
-            prompts=judging.hashes_of(prepared.metrics),
-            metrics=tuple(prepared.metrics.known.values()),
-            judged=tuple(spec.name for spec in prepared.metrics.asked),
-            no_judge=prepared.resources.no_judge,
-            command=tuple(sys.argv[1:]),
-        )
-    )
+    if _failed_fast(prepared, events):
+        control.stop("fail_fast")
+    emit(begin)
     try:
         anyio.run(_run_and_close, prepared, emit, control, events)
     except KeyboardInterrupt:
         control.stop("interrupted")
-    emit(
-        RunFinished(
-            finished_at=_now(), outcome=control.outcome, elapsed_s=round(time.monotonic() - started, 3)
-        )
-    )
+    elapsed_s = round(time.monotonic() - started, 3)
+    emit(RunFinished(finished_at=now(), outcome=control.outcome, elapsed_s=elapsed_s))
 
 
-def _now() -> str:
+def _failed_fast(prepared: Prepared, past: Iterable[Event]) -> bool:
+    """Whether a run that goes on had met its first failure: then ``--fail-fast`` starts nothing more."""
+    if prepared.plan.is_failure is None:
+        return False
+    items: dict[SampleKey, list[ScoreItem]] = {}
+    for event in kept(tuple(past)):
+        if isinstance(event, Scored):
+            items.setdefault(event.key, []).extend(event.items)
+        elif isinstance(event, SampleFinished) and prepared.plan.is_failure(
+            items.pop(event.key, ()), event.stop
+        ):
+            return True
+    return False
+
+
+def now() -> str:
     return datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
 async def _run_and_close(prepared: Prepared, emit: Emit, control: Control, events: Sequence[Event]) -> None:
-    prepared.resources.emit = emit
+    prepared.resources.attach(emit, control)
     try:
-        with interruptible(control):
+        with interruptible(control), bounded(control, prepared.config.deadlines.run_s):
             await pipeline.run(prepared.plan, emit, control)
             await _find_issues(prepared, emit, control, events)
     finally:
@@ -139,13 +206,19 @@ async def _find_issues(prepared: Prepared, emit: Emit, control: Control, events:
     found = located((sample.key, sample.trajectory, sample.findings) for sample in samples)
     if not found:
         return
-    from agenteval.issues import deduplicate
-
     model = None if control.stopping else prepared.resources.model("dedup")
+    with anyio.CancelScope() as scope:
+        control.attach(scope)
+        emit(await _grouped(found, model))
+    if scope.cancelled_caught:
+        emit(await _grouped(found, None))
+
+
+async def _grouped(found: Sequence[Located], model: ChatModel | None) -> IssuesFound:
     try:
         grouped = await deduplicate(found, model)
     except AuthorError as error:
         grouped = await deduplicate(found)
         failure = ScoreFailure(metric="error_deduplication", message=str(error), author=True)
         grouped = grouped._replace(failures=(failure,))
-    emit(IssuesFound(issues=grouped.issues, usage=grouped.usage, failures=grouped.failures))
+    return IssuesFound(issues=grouped.issues, usage=grouped.usage, failures=grouped.failures)

@@ -6,6 +6,7 @@ import sys
 from contextlib import redirect_stdout
 
 from agenteval.commands.prepare import Request, prepare
+from agenteval.gate_chances import chances_of, sentences
 
 
 def validate(request: Request) -> int:
@@ -16,6 +17,9 @@ def validate(request: Request) -> int:
         f"valid: {_count(len(prepared.scenarios), 'scenario')} in {_count(len(files), 'file')},"
         f" {_count(len(prepared.samples), 'sample')} to run\n"
     )
+    rows = chances_of(prepared.config, prepared.samples, prepared.ranges)
+    for sentence in sentences(rows):
+        sys.stdout.write(f"  {sentence}\n")
     return 0
 
 

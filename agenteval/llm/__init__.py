@@ -7,6 +7,7 @@ a model of their kind is made: the ``openai`` package alone takes half a second.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from importlib.metadata import entry_points
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -16,6 +17,7 @@ from agenteval.errors import AuthorError, Problem, did_you_mean
 from agenteval.protocols import ChatModel
 
 if TYPE_CHECKING:
+    from agenteval.limits import Limits
     from agenteval.llm.capabilities import Capabilities
     from agenteval.llm.pool import ModelPool
 
@@ -31,11 +33,14 @@ def make_model(
     notice: Callable[[str], None],
     environ: Mapping[str, str],
     root: Path,
+    limits: Limits | None = None,
+    jitter: Callable[[], float] | None = None,
 ) -> ChatModel:
     """The model that ``config`` names, for ``role`` (user, judge or dedup).
 
-    Models of one run share ``pool``, ``capabilities`` and ``notice``. ``root`` is the folder that paths
-    of model files start at. Raises ``AuthorError`` for what can be known to be wrong before a call.
+    Models of one run share ``pool``, ``capabilities``, ``limits`` and ``notice``. ``root`` is the folder
+    that paths of model files start at; ``jitter`` (0 to 1) spreads retries. Raises ``AuthorError`` for what
+    can be known to be wrong before a call.
     """
     match config.provider:
         case "scripted":
@@ -47,9 +52,17 @@ def make_model(
 
             return LocalModel(config, pool=pool, capabilities=capabilities, notice=notice, root=root)
         case provider if provider in PROVIDERS:
-            from agenteval.llm.openai_chat import OpenAiChat
+            from agenteval.llm.openai_chat import RETRY, OpenAiChat
 
-            return OpenAiChat(config, pool=pool, capabilities=capabilities, notice=notice, environ=environ)
+            return OpenAiChat(
+                config,
+                pool=pool,
+                capabilities=capabilities,
+                notice=notice,
+                environ=environ,
+                limits=limits,
+                retry=replace(RETRY, jitter=jitter) if jitter else RETRY,
+            )
     for entry in entry_points(group="agenteval.models"):
         if entry.name == config.provider:
             plugin: ChatModel = entry.load()(config, role=role, pool=pool, environ=environ, root=root)

@@ -10,6 +10,7 @@ from typing import Any
 
 import anyio
 
+from agenteval.deadlines import waiting
 from agenteval.llm.structured import Rung
 
 
@@ -17,12 +18,14 @@ from agenteval.llm.structured import Rung
 class Learned:
     """What one endpoint and model taught. ``refused``: parameters that are no longer sent. ``rung``:
     how the shape of the answer is asked for. ``folds_system``: the system text goes into the user's
-    message. ``needs_budget``: a limit of output tokens must be sent."""
+    message. ``needs_budget``: a limit of output tokens must be sent. ``streams``: it only answers in
+    streams."""
 
     refused: frozenset[str] = frozenset()
     rung: Rung = Rung.STRICT
     folds_system: bool = False
     needs_budget: bool = False
+    streams: bool = False
 
 
 @dataclass
@@ -30,18 +33,21 @@ class Memory:
     """What is known of one endpoint and model, shared by all who call it.
 
     ``lock`` is held while one call finds out what is accepted, so that the others wait for the answer
-    instead of being refused the same way. ``told``: what was told already.
+    instead of being refused the same way. ``told``: what was told already. ``fitted``: whether one answer
+    had the asked shape.
     """
 
     learned: Learned = Learned()
     told: set[str] = field(default_factory=set)
     lock: anyio.Lock = field(default_factory=anyio.Lock)
+    fitted: bool = False
 
     async def settled(self) -> None:
         """Waits while another call is finding out."""
         if self.lock.locked():
-            async with self.lock:
-                pass
+            with waiting():
+                async with self.lock:
+                    pass
 
 
 class Capabilities:
@@ -62,6 +68,7 @@ class Capabilities:
                 "answers": str(memory.learned.rung),
                 "folds_system": memory.learned.folds_system,
                 "needs_budget": memory.learned.needs_budget,
+                "streams": memory.learned.streams,
             }
             for (endpoint, model), memory in self._memories.items()
             if memory.learned != Learned()

@@ -19,9 +19,11 @@ import httpx2
 
 from agenteval.errors import AuthorError, Problem
 from agenteval.http_faults import Fault, FaultKind, fault_kind, quote
+from agenteval.lanes import Lanes, certificates, no_certificates, not_set_up
 from agenteval.llm.endpoints import Endpoint
 from agenteval.llm.refusals import Refusal, refusal_of
-from agenteval.transport import retry_after_s
+from agenteval.retry_after import asked_wait_s
+from agenteval.sse import SseParser, looks_like_sse
 
 _CONNECT_S = 10.0
 # Common servers close an idle connection after 5 s; a request sent just then would be lost.
@@ -37,11 +39,18 @@ _FOREIGN = (
 
 
 class FailedCall(Exception):  # noqa: N818  # control flow within this package, never seen outside
-    """A request without a completion: the server refused it, or there was no reply."""
+    """A request without a completion: the server refused it, or there was no reply. ``tried``: how often
+    it was tried, for a message."""
 
     def __init__(self, cause: Refusal | Fault) -> None:
         super().__init__(cause)
         self.cause = cause
+        self.tried = ""
+
+    @property
+    def asked_s(self) -> float | None:
+        """Seconds that the server asks to wait, if it does."""
+        return self.cause.retry_after_s if isinstance(self.cause, Refusal) else None
 
 
 class HttpClient:
@@ -56,13 +65,13 @@ class HttpClient:
         self._now = now
         self._url = _url(endpoint)
         self._timeout_s = timeout_s
-        self._client = _client(endpoint)
+        self._lanes = Lanes(_clients(endpoint))
 
     async def post(self, body: bytes) -> Any:
         """The reply to ``body`` as JSON. Raises ``FailedCall``."""
         try:
-            with anyio.fail_after(self._timeout_s):
-                response = await self._client.post(self._url, content=body)
+            with anyio.fail_after(self._timeout_s), self._lanes.lane() as client:
+                response = await client.post(self._url, content=body)
         except TimeoutError as exc:
             raise FailedCall(self._fault(FaultKind.DEADLINE, f"{self._timeout_s:g} s")) from exc
         except _FOREIGN as exc:
@@ -71,7 +80,7 @@ class HttpClient:
 
     async def aclose(self) -> None:
         """Close all connections; may be called twice."""
-        await self._client.aclose()
+        await self._lanes.aclose()
 
     def _completion(self, response: httpx2.Response) -> Any:
         """The reply, if it is none of an error."""
@@ -80,11 +89,11 @@ class HttpClient:
             to = response.headers.get("location", "").partition("?")[0]
             raise FailedCall(self._fault(FaultKind.STATUS, f"to {to}", status))
         if not response.is_success or _is_error(reply):
-            asked_s = retry_after_s(response.headers, now_s=self._now())
-            raise FailedCall(refusal_of(status, reply, retry_after_s=asked_s))
-        if isinstance(reply, str):
-            what = "a web page" if "<html" in reply[:1000].lower() else "no JSON"
-            raise FailedCall(self._fault(FaultKind.GARBLED, f"it is {what}: {reply}"))
+            refusal = refusal_of(status, reply)
+            asked_s = asked_wait_s(response.headers, now_s=self._now(), text=refusal.text)
+            raise FailedCall(refusal._replace(retry_after_s=asked_s))
+        if what := _unlike_a_completion(reply):
+            raise FailedCall(self._fault(FaultKind.GARBLED, f"{what}: {reply}"))
         return reply
 
     def _fault(self, kind: FaultKind, detail: str, status: int | None = None) -> Fault:
@@ -106,12 +115,36 @@ def _is_error(reply: Any) -> bool:
     return bool(reply.get("error") or reply.get("detail"))
 
 
+def _unlike_a_completion(reply: Any) -> str:
+    """What is wrong with a reply that is no completion; empty if it is one."""
+    if isinstance(reply, str):
+        return "it is a web page" if "<html" in reply[:1000].lower() else "it is no JSON"
+    choices = reply.get("choices") if isinstance(reply, dict) else None
+    choice = choices[0] if isinstance(choices, list) and choices else None
+    if choice is None:
+        return "it has no `choices`"
+    message = choice.get("message") if isinstance(choice, dict) else None
+    return "" if isinstance(message, dict) else "it has no `message`"
+
+
 def _json(response: httpx2.Response) -> Any:
-    """The body as JSON, or its text."""
+    """The body as JSON (a stream put together), or its text."""
     try:
         return json.loads(response.content)
     except (ValueError, RecursionError):
-        return response.content.decode("utf-8", "replace")
+        text = response.content.decode("utf-8", "replace")
+        return _streamed(response.content) or text if looks_like_sse(text) else text
+
+
+def _streamed(body: bytes) -> dict[str, Any] | None:
+    """The completion, or the error, that a stream amounts to; ``None`` if it breaks off."""
+    from agenteval.completion import Unreadable, assemble
+
+    try:
+        return assemble(SseParser().feed(body, final=True))
+    except Unreadable as unreadable:
+        error = unreadable.error
+        return None if error is None else {"error": error}
 
 
 def _url(endpoint: Endpoint) -> httpx2.URL:
@@ -121,7 +154,8 @@ def _url(endpoint: Endpoint) -> httpx2.URL:
         raise AuthorError(Problem(f"{endpoint.shown} is no URL: {exc}", "check base_url")) from exc
 
 
-def _client(endpoint: Endpoint) -> httpx2.AsyncClient:
+def _clients(endpoint: Endpoint) -> Callable[[], httpx2.AsyncClient]:
+    """Makes clients that are all alike."""
     headers = {
         "accept": "application/json",
         "content-type": "application/json",
@@ -132,16 +166,21 @@ def _client(endpoint: Endpoint) -> httpx2.AsyncClient:
     # Without TLS to be set up, the environment has nothing to say about a server on this machine but
     # proxies, and those are not meant for it.
     is_here = endpoint.url.startswith("http:") and httpx2.URL(endpoint.url).host in _THIS_MACHINE
-    try:
-        return httpx2.AsyncClient(
-            headers=headers,
-            follow_redirects=False,
-            trust_env=not is_here,
-            timeout=httpx2.Timeout(None, connect=_CONNECT_S),
-            limits=httpx2.Limits(
-                max_connections=None, max_keepalive_connections=None, keepalive_expiry=_KEEPALIVE_S
-            ),
-        )
-    except (OSError, ValueError, ImportError, httpx2.InvalidURL) as exc:
-        remedy = "check SSL_CERT_FILE, SSL_CERT_DIR, HTTP_PROXY, HTTPS_PROXY and ALL_PROXY"
-        raise AuthorError(Problem(f"the HTTP client cannot be set up: {exc}", remedy)) from exc
+
+    def make() -> httpx2.AsyncClient:
+        try:
+            return httpx2.AsyncClient(
+                headers=headers,
+                verify=verify,
+                follow_redirects=False,
+                trust_env=not is_here,
+                timeout=httpx2.Timeout(None, connect=_CONNECT_S),
+                limits=httpx2.Limits(
+                    max_connections=None, max_keepalive_connections=None, keepalive_expiry=_KEEPALIVE_S
+                ),
+            )
+        except (OSError, ValueError, ImportError, httpx2.InvalidURL) as exc:
+            raise not_set_up(exc) from exc
+
+    verify = no_certificates() if is_here else certificates()
+    return make

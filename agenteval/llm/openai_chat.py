@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 from agenteval.config import ModelConfig
 from agenteval.errors import InfrastructureError, UnreadableReplyError
 from agenteval.http_faults import Fault, FaultKind, describe, quote
+from agenteval.limits import Gate, Limits, PauseTooLong
 from agenteval.llm.answers import ENOUGH, Answer, answer_of
 from agenteval.llm.capabilities import Capabilities, Learned
 from agenteval.llm.endpoints import endpoint_of
@@ -19,12 +20,14 @@ from agenteval.llm.reading import Unfit, read
 from agenteval.llm.refusals import BUDGETS, Refusal, adaption, is_overflow, may_pass
 from agenteval.llm.structured import MAX_TEXT, closing, response_format
 from agenteval.protocols import ModelReply, ModelRequest
+from agenteval.retry import Patience, RetryPolicy
+from agenteval.server_words import PUSHED_BACK
 from agenteval.trajectory import Usage
-from agenteval.transport import RetryPolicy
 
 _RAW = 500
 _QUOTED_TO_MODEL = 4000
-RETRY = RetryPolicy(retries=3, base_s=0.5, max_wait_s=60.0, max_total_s=120.0)
+_BYTES_PER_TOKEN = 4
+RETRY = RetryPolicy(retries=3)
 
 
 class RefusedError(InfrastructureError):
@@ -54,6 +57,32 @@ class _Question:
         return replace(self, messages=(*self.messages, said, {"role": "user", "content": note}))
 
 
+class _Spent:
+    """What one request may still be asked again for, and what it has cost."""
+
+    def __init__(self, question: _Question) -> None:
+        self.first = question
+        self.usage = Usage()
+        self.cut: Answer | None = None
+        self.has_repaired = False
+        self.has_begun_anew = False
+
+    def next(
+        self, question: _Question, answer: Answer, why: str, *, may_begin_anew: bool
+    ) -> _Question | None:
+        """What to ask after an answer that is no use; ``None``: no more."""
+        if answer.is_cut and self.cut is None:
+            self.cut = answer
+            return question.grown(answer)
+        if not answer.is_cut and not self.has_repaired:
+            self.has_repaired = True
+            return question.repaired(answer, why)
+        if may_begin_anew and not self.has_begun_anew:
+            self.has_begun_anew, self.has_repaired, self.cut = True, False, None
+            return self.first
+        return None
+
+
 class _Sent(NamedTuple):
     """A request body, as a mapping and as it travels."""
 
@@ -77,11 +106,12 @@ class OpenAiChat:
         notice: Callable[[str], None],
         environ: Mapping[str, str],
         retry: RetryPolicy = RETRY,
+        limits: Limits | None = None,
         max_text: int = MAX_TEXT,
     ) -> None:
         self._config = config
         self._endpoint = endpoint_of(config, environ)
-        self._pool = pool
+        self._gate = self._gate_of(limits or Limits(clock=retry.clock, sleep=retry.sleep), pool)
         self._memory = capabilities.of(self._endpoint.shown, config.name)
         self._notice = notice
         self._retry = retry
@@ -90,25 +120,27 @@ class OpenAiChat:
 
     async def complete(self, request: ModelRequest) -> ModelReply:
         """An answer of the asked shape; a cut one is asked for once more with a larger budget, and one
-        that does not fit once more with what was wrong. ``usage`` is that of all these calls."""
+        that does not fit once more with what was wrong; all of it once more by a model that has answered well
+        before. ``usage`` is that of all these calls."""
         question = _Question(request, _messages(request), self._config.max_tokens)
-        usage, cut, has_repaired = Usage(), None, False
+        spent = _Spent(question)
         while True:
             try:
                 answer = await self._ask(question)
             except (RefusedError, UnreadableReplyError) as error:
-                raise self._given_up(error, cut, usage) from error
-            usage += answer.usage
+                raise self._given_up(error, spent.cut, spent.usage) from error
+            spent.usage += answer.usage
             try:
-                return ModelReply(read(answer.text, request.reply), usage, self._config.model)
+                value = read(answer.text, request.reply)
             except Unfit as unfit:
                 why = str(unfit)
-            if answer.is_cut and cut is None:
-                cut, question = answer, question.grown(answer)
-            elif not answer.is_cut and not has_repaired:
-                has_repaired, question = True, question.repaired(answer, why)
             else:
-                raise self._unreadable(answer, why, usage)
+                self._memory.fitted = True
+                return ModelReply(value, spent.usage, self._config.model)
+            following = spent.next(question, answer, why, may_begin_anew=self._memory.fitted)
+            if following is None:
+                raise self._unreadable(answer, why, spent.usage)
+            question = following
 
     async def aclose(self) -> None:
         """Close all connections; may be called twice."""
@@ -150,12 +182,13 @@ class OpenAiChat:
         """The refusal that a changed request may mend. Raises what cannot be mended."""
         cause = failed.cause
         if isinstance(cause, Fault):
+            cause = cause._replace(tried=failed.tried)
             raise InfrastructureError(f"{self._config.model}: {describe(cause)}") from failed
         if is_overflow(cause):
             what = f"{self._config.model}: the request is over the context length: {self._quote(cause.text)}"
             raise UnreadableReplyError(what) from failed
         if adaption(cause, sent.fields, learned) is None and self._memory.learned == learned:
-            raise RefusedError(self._told(cause)) from failed
+            raise RefusedError(self._told(cause, failed.tried)) from failed
         return cause
 
     def _sent(self, question: _Question, learned: Learned) -> _Sent:
@@ -169,6 +202,8 @@ class OpenAiChat:
             fields[name] = budget
         form = response_format(question.request.reply, learned.rung, max_text=self._max_text)
         fields |= {"response_format": form} if form else {}
+        if learned.streams:
+            fields |= {"stream": True, "stream_options": {"include_usage": True}}
         fields |= config.extra
         fields = {name: value for name, value in fields.items() if name not in learned.refused}
         # Escaping all but ASCII keeps lone surrogates, which UTF-8 cannot hold, from raising here.
@@ -181,33 +216,63 @@ class OpenAiChat:
 
     # ── one request, until it passes or cannot ───────────────────────────────────────────────────
 
+    def _gate_of(self, limits: Limits, pool: ModelPool) -> Gate:
+        """Models at one address with one key share its limits; the rate is the model's own."""
+        config, place = self._config, (self._endpoint.shown, self._endpoint.key)
+        rate = limits.rate(
+            *place, config.name, requests=config.requests_per_minute, tokens=config.tokens_per_minute
+        )
+        return Gate(limits.limiter(*place, who="models", calls=pool.limit), rate=rate, slots=pool)
+
     async def _send(self, sent: _Sent) -> Answer:
         """Raises ``FailedCall`` when trying again is of no use."""
-        waited_s, attempt = 0.0, 0
+        patience = Patience(self._retry, self._config.max_wait_s)
         while True:
-            attempt += 1
             try:
-                async with self._pool.slot():
-                    reply = await self._client.post(sent.body)
-                messages = sent.fields["messages"]
-                return answer_of(reply, where=self._config.model, sent=messages, quote=self._quote)
+                return await self._try(sent, patience)
+            except PauseTooLong as pause:
+                patience.waited_s += pause.waited_s
+                raise RefusedError(self._too_long(pause, patience)) from pause
             except FailedCall as failed:
-                wait_s = self._wait_s(failed.cause, attempt, waited_s)
+                cause, asked_s = failed.cause, failed.asked_s
+                wait_s = patience.next_wait_s(asked_s=asked_s, retries=self._retries(cause))
                 if wait_s is None:
+                    failed.tried = patience.told
                     raise
-                self._tell_retry(failed.cause, wait_s)
-            await self._retry.sleep(wait_s)
-            waited_s += wait_s
+                self._tell_retry(cause, wait_s)
+            await patience.wait(wait_s)
 
-    def _wait_s(self, cause: Refusal | Fault, attempt: int, waited_s: float) -> float | None:
+    async def _try(self, sent: _Sent, patience: Patience) -> Answer:
+        estimate = len(sent.body) // _BYTES_PER_TOKEN
+        async with self._gate.call(tokens=estimate, left_s=patience.left_s) as call:
+            try:
+                reply = await self._client.post(sent.body)
+            except FailedCall as failed:
+                cause = failed.cause
+                if cause.status in PUSHED_BACK and isinstance(cause, Refusal) and may_pass(cause):
+                    call.pushed_back(cause.retry_after_s, self._quote(cause.text))
+                raise
+            messages = sent.fields["messages"]
+            answer = answer_of(reply, where=self._config.model, sent=messages, quote=self._quote)
+            call.answered(answer.usage.input_tokens + answer.usage.output_tokens)
+            return answer
+
+    def _retries(self, cause: Refusal | Fault) -> int:
+        """How often a call may be tried again. What would be a wrong address in a server that has not
+        answered yet is a hiccup in one that has."""
+        is_proven = self._gate.limiter.has_answered
+        retries = self._retry.proven_retries if is_proven else self._retry.retries
         if isinstance(cause, Refusal):
-            asked_s = cause.retry_after_s
-            return (
-                self._retry.wait_s(attempt, waited_s=waited_s, asked_s=asked_s) if may_pass(cause) else None
-            )
-        if cause.kind in _HOPELESS or (cause.kind is FaultKind.DEADLINE and attempt > 1):
-            return None
-        return self._retry.wait_s(attempt, waited_s=waited_s, asked_s=None)
+            return retries if may_pass(cause) else 0
+        match cause.kind:
+            case FaultKind.INVALID | FaultKind.TOO_LARGE | FaultKind.STATUS:
+                return 0
+            case FaultKind.GARBLED:
+                return _HICCUPS if is_proven else 0
+            case FaultKind.DEADLINE:
+                return _HICCUPS if is_proven else 1
+            case _:
+                return retries
 
     # ── words ────────────────────────────────────────────────────────────────────────────────────
 
@@ -217,22 +282,29 @@ class OpenAiChat:
             self._notice(f"{self._config.model} at {self._endpoint.shown}: {note}")
 
     def _tell_retry(self, cause: Refusal | Fault, wait_s: float) -> None:
-        """Once for each kind of trouble: twenty calls that are told the same are one thing to know."""
         kind = f"HTTP status {cause.status}" if isinstance(cause, Refusal) else str(cause.kind)
-        if kind not in self._memory.told:
-            self._memory.told.add(kind)
-            what = self._quote(cause.text) if isinstance(cause, Refusal) else cause.detail
-            where = f"{self._config.model} at {self._endpoint.shown}"
-            self._notice(f"{where}: {kind}, tried again in {wait_s:.1f} s: {what}")
+        what = self._quote(cause.text) if isinstance(cause, Refusal) else cause.detail
+        where = f"{self._config.model} at {self._endpoint.shown}"
+        self._notice(f"{where}: {kind}, tried again in {wait_s:.1f} s: {what}")
 
-    def _told(self, refusal: Refusal) -> str:
+    def _told(self, refusal: Refusal, tried: str = "") -> str:
         text = f"{self._config.model} at {self._endpoint.shown}: HTTP status {refusal.status}"
         hint = _HINTS.get(refusal.status, "").format(key=self._endpoint.key_name or "api_key_env")
         if refusal.status == 429 and not may_pass(refusal):
             hint = "the account's quota or credit is used up; waiting does not help"
-        if refusal.retry_after_s is not None and refusal.retry_after_s > self._retry.max_wait_s:
-            hint = f"it asks to wait {refusal.retry_after_s:.0f} s, which is too long"
-        return f"{text}: {self._quote(refusal.text)}" + (f" — {hint}" if hint else "")
+        elif (refusal.retry_after_s or 0) > self._config.max_wait_s:
+            hint = (
+                f"it asks to wait {refusal.retry_after_s:.0f} s, which is too long"
+                f" (`max_wait_s` is {self._config.max_wait_s:g})"
+            )
+        text = f"{text}: {self._quote(refusal.text)}" + (f" ({tried})" if tried else "")
+        return f"{text} — {hint}" if hint else text
+
+    def _too_long(self, pause: PauseTooLong, patience: Patience) -> str:
+        where = f"{self._config.model} at {self._endpoint.shown}"
+        what = f"gave up after waiting {patience.waited_s:.1f} s: it asks to be left alone for"
+        hint = "raise `max_wait_s`, or lower `concurrency`"
+        return f"{where}: {what} {pause.pause_s:.0f} s more: {pause.reason} — {hint}"
 
     def _unreadable(self, answer: Answer, why: str, usage: Usage) -> UnreadableReplyError:
         raw = quote(answer.text, (self._endpoint.key,), _RAW)
@@ -258,7 +330,7 @@ class OpenAiChat:
         return quote(text, (self._endpoint.key,), 300)
 
 
-_HOPELESS = frozenset((FaultKind.INVALID, FaultKind.GARBLED, FaultKind.TOO_LARGE, FaultKind.STATUS))
+_HICCUPS = 3
 _HINTS = {
     401: "is the key in {key} right?",
     402: "the account has no credit",

@@ -7,6 +7,8 @@ from contextlib import asynccontextmanager, nullcontext
 
 import anyio
 
+from agenteval.deadlines import waiting
+
 
 class ModelPool:
     """Lets at most ``limit`` model calls be in flight. A call is one HTTP request; waiting for a retry
@@ -17,6 +19,7 @@ class ModelPool:
     """
 
     def __init__(self, limit: int) -> None:
+        self.limit = limit
         self._limiter = anyio.CapacityLimiter(limit)
         self._wider: ModelPool | None = None
         self._narrower: dict[str, ModelPool] = {}
@@ -35,11 +38,16 @@ class ModelPool:
     async def slot(self) -> AsyncIterator[None]:
         """Waits until a call may be sent, and counts it."""
         # Its own limit first: who waits for a narrow server keeps no one else waiting.
-        async with self._limiter, self._wider.slot() if self._wider else nullcontext():
-            self.calls += 1
-            self.in_flight += 1
-            self.most = max(self.most, self.in_flight)
-            try:
-                yield
-            finally:
-                self.in_flight -= 1
+        with waiting():
+            await self._limiter.acquire()
+        try:
+            async with self._wider.slot() if self._wider else nullcontext():
+                self.calls += 1
+                self.in_flight += 1
+                self.most = max(self.most, self.in_flight)
+                try:
+                    yield
+                finally:
+                    self.in_flight -= 1
+        finally:
+            self._limiter.release()

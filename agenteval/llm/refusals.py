@@ -13,6 +13,7 @@ from typing import Any, NamedTuple, TypeAlias
 
 from agenteval.llm.capabilities import Learned
 from agenteval.llm.structured import Rung
+from agenteval.server_words import A_RATE, NO_SYSTEM, is_used_up
 
 BUDGETS = ("max_tokens", "max_completion_tokens")
 _OWN = frozenset(("model", "messages", "response_format", *BUDGETS))
@@ -45,7 +46,7 @@ def _status_within(code: str, text: str) -> int:
     """The status that a server would have sent, had it not said 200."""
     if re.fullmatch("[45][0-9][0-9]", code):
         return int(code)
-    if _A_RATE.search(text):
+    if A_RATE.search(text):
         return 429
     return 503 if re.search(r"overloaded|server.error|internal|unavailable|timed? ?out", text) else 400
 
@@ -78,21 +79,13 @@ def _words(error: Mapping[str, Any]) -> Iterator[str]:
 # ── what can pass by itself ──────────────────────────────────────────────────────────────────────
 
 _PASSING = frozenset((408, 409, 425, 429))
-_NO_CREDIT = re.compile(r"quota|billing|credit|balance|payment|spend(ing)?.limit", re.IGNORECASE)
-_A_RATE = re.compile(
-    r"per.?(second|minute)|\b[rt]pm\b|\brps\b|concurren|rate.?limit|too many requests|in flight",
-    re.IGNORECASE,
-)
-_NOT_TODAY = re.compile(r"per.?(day|month)|daily|monthly|\b[rt]pd\b|request too large", re.IGNORECASE)
 
 
 def may_pass(refusal: Refusal) -> bool:
     """Whether the same request may be accepted later. No quota comes back while a run waits, unless it
     is one of a minute; some servers call that a quota too."""
     if refusal.status == 429:
-        if _NOT_TODAY.search(refusal.text):
-            return False
-        return bool(_A_RATE.search(refusal.text)) or not _NO_CREDIT.search(refusal.text)
+        return not is_used_up(refusal.text)
     if refusal.status >= 500:
         return refusal.status != 501 and not _FORMAT_NAME.search(refusal.text)
     return refusal.status in _PASSING
@@ -132,7 +125,10 @@ def adaption(refusal: Refusal, sent: Mapping[str, Any], learned: Learned) -> Ada
         return None
     rules: tuple[_Rule, ...] = ()
     if refusal.status in (400, 422):
-        rules = (_without_budget, _with_budget, _without_parameter, _lower_rung, _folded_system)
+        rules = (
+            *(_streamed, _without_budget, _with_budget, _without_parameter),
+            *(_lower_rung, _folded_system),
+        )
     elif refusal.status == 403:
         rules = (_without_parameter,)
     elif refusal.status >= 500 and _FORMAT_NAME.search(refusal.text):
@@ -206,16 +202,22 @@ def _lower_rung(refusal: Refusal, sent: Mapping[str, Any], learned: Learned) -> 
     return Adaption(replace(learned, rung=below), note)
 
 
-_NO_SYSTEM = re.compile(
-    r"(system|developer)[ '\"]*(role|message|prompt|instruction)s?\b.{0,40}\bnot\b"
-    r"|(unsupported|not supported|invalid|unknown).{0,40}\b(system|developer)\b|roles must alternate"
-    r"|only (the )?['\"]?user['\"]? and ['\"]?assistant",
+def _folded_system(refusal: Refusal, sent: Mapping[str, Any], learned: Learned) -> Adaption | None:
+    if learned.folds_system or not NO_SYSTEM.search(refusal.text):
+        return None
+    note = "the system role is refused; its text goes into the user's message"
+    return Adaption(replace(learned, folds_system=True), note)
+
+
+_STREAM_ONLY = re.compile(
+    r"\bstream(ing)?\b['\"` ]*(mode )?(must|has to|needs to|is) (be )?(required|mandatory|true|set|enabled)"
+    r"|\bonly\b.{0,30}\bstream|\bstream(ing)?['\"` ]+only|non-?stream(ing)?\b.{0,40}\bnot\b"
+    r"|(requires?|enable|use|set) ['\"`]?stream",
     re.IGNORECASE | re.DOTALL,
 )
 
 
-def _folded_system(refusal: Refusal, sent: Mapping[str, Any], learned: Learned) -> Adaption | None:
-    if learned.folds_system or not _NO_SYSTEM.search(refusal.text):
+def _streamed(refusal: Refusal, sent: Mapping[str, Any], learned: Learned) -> Adaption | None:
+    if learned.streams or "stream" in sent or not _STREAM_ONLY.search(refusal.text):
         return None
-    note = "the system role is refused; its text goes into the user's message"
-    return Adaption(replace(learned, folds_system=True), note)
+    return Adaption(replace(learned, streams=True), "only streams are answered; a stream is asked for")

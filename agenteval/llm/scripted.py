@@ -108,6 +108,12 @@ def _example(name: str) -> str:
     return examples.get(name, '"…"')
 
 
+def plays(path: str, root: Path, role: str) -> bool:
+    """Whether a scripted model has any rule for a role. Raises ``AuthorError``, as ``load``."""
+    rules = load(root / path, shown=path)
+    return any(rule.role in (None, role) for rule in rules)
+
+
 # ── the file ─────────────────────────────────────────────────────────────────────────────────────
 
 

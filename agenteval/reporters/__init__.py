@@ -13,5 +13,7 @@ goes through ``agenteval.safe_text`` on its way out.
 ``results_json``      the machine-readable results, with a JSON Schema
 ``junit_xml``         for CI systems that list tests
 ``github_actions``    annotations, and the summary of a step
+``accepted_text``     the accept list: shared by all formats
+``comparison_text``   two runs compared: shared by ``comparison_terminal``, ``_markdown`` and ``_json``
 ``markdown``          a whole report for a pull request or a wiki
 """

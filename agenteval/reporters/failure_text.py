@@ -16,7 +16,7 @@ from agenteval.reporters.score_cells import is_failure_free, judged_places, scor
 from agenteval.safe_text import no_commands, one_line, shorten
 from agenteval.scenario import SampleKey
 from agenteval.score import Check, Finding, Verdict
-from agenteval.trajectory import ToolCall, Turn
+from agenteval.trajectory import StopReason, ToolCall, Turn
 
 _REASON_LIMIT = 2000
 _TEXT_LIMIT = 600
@@ -88,7 +88,7 @@ class Failure:
     def evidence(self) -> tuple[str, ...]:
         """What judges and detectors found, a line each, the worst first."""
         if self.sample is None:
-            return lowest_scores(self.of, {v.name.removeprefix("thresholds.") for v in self.violations})
+            return lowest_scores(self.of, {v.metric for v in self.violations})
         found = sorted(self.sample.findings, key=lambda finding: -finding.severity.rank)
         return tuple(finding_text(finding) for finding in found[:_MOST_FINDINGS])
 
@@ -133,6 +133,7 @@ def _of_scenario(scenario: ScenarioReport, decision: Decision, *, several_agents
                 or (decided.verdict is Verdict.INCONCLUSIVE and _losses_tolerated(decision)),
                 violations=sample_violations(sample, decided, whole.where),
                 sample=sample,
+                repro=_scored_again(key, sample) or whole.repro,
             )
     if whole.violations:
         yield replace(whole, verdict=Verdict.worst(v.verdict for v in whole.violations))
@@ -234,9 +235,10 @@ def reason_lines(failure: Failure, root: str) -> tuple[str, ...]:
 
 
 def finding_text(finding: Finding) -> str:
-    """``high: false information (turn 2, judge): nothing was booked — "Booked!"``"""
+    """``high: false information (turn 2, judge): nothing was booked — "Booked!"``. A finding of code and
+    judge names both."""
     turn = f"turn {finding.turn + 1}, " if finding.turn is not None else ""
-    head = f"{finding.severity}: {one_line(finding.label, 80)} ({turn}{one_line(finding.detector, 40)})"
+    head = f"{finding.severity}: {one_line(finding.label, 80)} ({turn}{one_line(finding.found_by, 100)})"
     return head + because(finding.explanation, finding.evidence)
 
 
@@ -290,6 +292,17 @@ def repro(scenario: ScenarioReport, *, several_agents: bool) -> str:
     return " ".join(shlex.quote(one_line(word, 400)) for word in words)
 
 
+def _scored_again(key: SampleKey, sample: SampleReport | None) -> str:
+    """The command that scores a recorded conversation again; empty for any other."""
+    stop = sample.stop if sample else None
+    if stop is None or stop.reason not in (StopReason.RECORDED, StopReason.UNREADABLE):
+        return ""
+    path = split_place(stop.detail.partition(": ")[0])[0]
+    words = ["agenteval", "score", path if path and not path.startswith("<") else "-"]
+    words += ["-s", key.variant or key.scenario]
+    return " ".join(shlex.quote(one_line(word, 400)) for word in words)
+
+
 def split_place(where: str) -> tuple[str, int]:
     """``("a.yaml", 12)`` from ``a.yaml:12`` (a column is left out); no path if there is no file."""
     found = re.fullmatch(r"(.+?)(?::(\d+))?(?::\d+)?", one_line(where, 1000))
@@ -323,6 +336,8 @@ def transcript(sample: SampleReport) -> tuple[TranscriptLine, ...]:
     lines = [line for index, told in enumerate(sample.turns) for line in _of_turn(told.turn, index)]
     if sample.stop is None:
         lines.append(TranscriptLine("note", "(cut off: the conversation never finished)"))
+    elif sample.stop.reason is StopReason.UNREADABLE:
+        pass  # that is the whole of it, and the reason why it is shown
     elif sample.stop.detail and sample.stop.detail not in {told.turn.error for told in sample.turns}:
         stop = f"({sample.stop.reason}: {one_line(sample.stop.detail, _TEXT_LIMIT)})"
         lines.append(TranscriptLine("note", stop))

@@ -11,9 +11,10 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from typing import Literal, NamedTuple
 
-from agenteval.decision import Decision, Violation
+from agenteval.decision import AcceptedState, AcceptedUse, Decision, Violation
 from agenteval.prompts import CRITERIA
 from agenteval.report import Report
+from agenteval.reporters.accepted_text import accepted_line
 from agenteval.reporters.failure_text import (
     Failure,
     failures,
@@ -75,12 +76,18 @@ def _annotations(report: Report, decision: Decision) -> Iterator[Annotation]:
     yield from _of_failures(failed)
     yield from _low_issues(report) if report.issues else _low_findings(report)
     yield from _broken_judges(report, decision)
+    yield from map(_of_accepted, decision.accepted)
     if report.scripted:
         yield Annotation("notice", "scripted replies", scripted_text(report), rank=100)
     told = failed or decision.author_errors or run_gates(decision)
     if decision.verdict is not Verdict.PASSED and not told:
         text = f"the run is {decision.verdict}, exit code {decision.exit_code}"
         yield Annotation(_level(decision.verdict), "agenteval", text)
+
+
+def _of_accepted(use: AcceptedUse) -> Annotation:
+    level: Level = "warning" if use.state is AcceptedState.EXPIRED else "notice"
+    return Annotation(level, "accept list", accepted_line(use), use.entry.where, rank=90)
 
 
 def _author_error(text: str) -> Annotation:

@@ -10,6 +10,7 @@ from collections.abc import Collection, Iterator
 
 from agenteval.decision import Decision, GateRow
 from agenteval.report import Aggregate, Dimension, Report, ScenarioReport
+from agenteval.reporters.accepted_text import accepted_count, accepted_lines
 from agenteval.reporters.failure_text import (
     Failure,
     failures,
@@ -23,6 +24,7 @@ from agenteval.reporters.markdown_judges import broken, issues, scores, scripted
 from agenteval.reporters.markdown_table import CELL, MARKS, Extent, more, plural, table
 from agenteval.reporters.options import ReportOptions
 from agenteval.reporters.score_cells import SCRIPTED, columns
+from agenteval.reporters.spending_text import amount, sum_text, unknown_texts
 from agenteval.safe_text import fence, markdown, one_line
 from agenteval.score import Verdict
 from agenteval.trajectory import Usage
@@ -45,6 +47,7 @@ def document(report: Report, decision: Decision, options: ReportOptions, extent:
     sections = [
         *_head(report, decision),
         *_author_errors(decision),
+        *_accepted(decision),
         *_gates(decision, options, extent),
         *_scenarios(report, decision, extent),
         *scores(report, decision, extent),
@@ -78,6 +81,12 @@ def _author_errors(decision: Decision) -> Iterator[str]:
     if decision.author_errors:
         yield "## To be mended in the scenarios or the configuration"
         yield "\n".join(f"- {markdown(one_line(text, 1000))}" for text in decision.author_errors)
+
+
+def _accepted(decision: Decision) -> Iterator[str]:
+    if lines := accepted_lines(decision):
+        yield f"## {plural(accepted_count(decision), 'accepted failure')}"
+        yield "\n".join(f"- {markdown(one_line(line, 600))}" for line in lines)
 
 
 def _gates(decision: Decision, options: ReportOptions, extent: Extent) -> Iterator[str]:
@@ -193,7 +202,7 @@ def _dimension_rows(dimension: Dimension) -> Iterator[tuple[str, ...]]:
 
 
 def _usage(report: Report) -> Iterator[str]:
-    used = {role: usage for role, usage in report.usage.items() if usage.calls or usage.tokens}
+    used = {role: usage for role, usage in report.usage.items() if usage.is_spent or usage.cached_calls}
     if used:
         yield "## Usage"
         head = ("role", "calls", "input tokens", "of these cached", "output tokens", "cost")
@@ -203,15 +212,18 @@ def _usage(report: Report) -> Iterator[str]:
         )
         if any(usage.estimated for usage in used.values()):
             yield "≈: estimated, since no provider reported it."
+        for told in filter(None, (sum_text(report), *unknown_texts(report))):
+            yield markdown(told)
 
 
 def _usage_cells(role: str, usage: Usage, replies: Replies) -> tuple[str, ...]:
     about = "≈ " if usage.estimated else ""
-    cost = "price unknown" if usage.cost is None else f"{about}{usage.cost:.4f}"
+    cost = "price unknown" if usage.cost is None else f"{about}{amount(usage.cost)} USD"
     if replies.scripted:
         cost = f"{replies.scripted:,} replies scripted" if replies.real else SCRIPTED
     tokens = (usage.input_tokens, usage.cached_tokens, usage.output_tokens)
-    return (role, f"{usage.calls:,}", *(f"{about}{count:,}" for count in tokens), cost)
+    calls = f"{usage.calls:,}" + (f" (and {usage.cached_calls:,} cached)" if usage.cached_calls else "")
+    return (role, calls, *(f"{about}{count:,}" for count in tokens), cost)
 
 
 def _notices(report: Report, extent: Extent) -> Iterator[str]:

@@ -13,9 +13,10 @@ from typing import Any, TypeAlias
 
 from pydantic_core import PydanticSerializationError
 
-from agenteval.decision import Decision, Violation
+from agenteval.decision import Decision
 from agenteval.findings import sample_of
-from agenteval.repeats import Repeats, ScenarioRepeats, repeats_of, repeats_of_scenario
+from agenteval.fingerprints import failures_of
+from agenteval.repeats import Repeats, ScenarioRepeats, means_over_scenarios, repeats_of
 from agenteval.report import Aggregate, Dimension, Report, SampleReport, ScenarioReport, TurnReport
 from agenteval.reporters import results_shape as shape
 from agenteval.reporters.failure_text import (
@@ -26,12 +27,22 @@ from agenteval.reporters.failure_text import (
     scenario_decision,
     scenario_violations,
 )
-from agenteval.reporters.issue_text import IssueText, issues_text
+from agenteval.reporters.issue_text import issues_text
 from agenteval.reporters.judge_text import is_simulated, simulation
 from agenteval.reporters.options import ReportOptions
+from agenteval.reporters.results_parts import (
+    failures_by_sample,
+    of_accepted,
+    of_checks,
+    of_finding,
+    of_issue,
+    of_score_failures,
+    of_scores,
+    of_usage,
+    of_violation,
+)
 from agenteval.scenario import SampleKey
-from agenteval.score import Check, Finding, Score, ScoreFailure
-from agenteval.trajectory import ToolCall, ToolResult, Trajectory, Turn, Usage
+from agenteval.trajectory import ToolCall, ToolResult, Trajectory, Turn
 
 # Legal in JSON, but a terminal that shows the file obeys or hides them: written as \uXXXX, which any
 # reader turns back into the same text.
@@ -47,7 +58,11 @@ _SURROGATES = re.compile("[\ud800-\udfff]")
 
 def render(report: Report, decision: Decision, options: ReportOptions) -> str:
     """The results as JSON text. No number is NaN or infinite (null instead); UTF-8 can hold it."""
-    text = _dump(results(report, decision))
+    return readable(_dump(results(report, decision)))
+
+
+def readable(text: str) -> str:
+    """JSON that a terminal may show: what it would obey or hide is escaped. Ends in a newline."""
     return _UNSEEN.sub(lambda found: f"\\u{ord(found[0]):04x}", text) + "\n"
 
 
@@ -106,19 +121,25 @@ def _run(report: Report) -> shape.RunShape:
 
 
 def _summary(report: Report, decision: Decision) -> shape.SummaryShape:
+    failures = failures_by_sample(report)
     return shape.SummaryShape(
         verdict=decision.verdict.value,
         exit_code=decision.exit_code,
         scripted=report.scripted,
         gates=[shape.GateShape(**{**vars(gate), "verdict": gate.verdict.value}) for gate in decision.gates],
         dimensions={agent: [_dimension(row) for row in rows] for agent, rows in report.dimensions.items()},
-        statistics=_statistics(repeats_of(report, decision)),
-        usage={role: _usage(usage) for role, usage in report.usage.items()},
-        issues=[_issue(text) for text in issues_text(report)],
-        issue_failures=_score_failures(report.issue_failures),
+        statistics=_statistics(repeats_of(report, decision), report),
+        usage={role: of_usage(usage) for role, usage in report.usage.items()},
+        ledger=[
+            shape.LedgerLineShape(role=line.role, name=line.name, usage=of_usage(line.usage))
+            for line in report.ledger
+        ],
+        issues=[of_issue(text, failures) for text in issues_text(report)],
+        issue_failures=of_score_failures(report.issue_failures),
         simulator=_simulator(report.samples),
         ungated=list(decision.ungated),
         author_errors=list(decision.author_errors),
+        accepted=[of_accepted(use) for use in decision.accepted],
         notices=[
             shape.NoticeShape(level=n.level, text=n.text, sample=str(n.key) if n.key else None)
             for n in report.notices
@@ -126,8 +147,9 @@ def _summary(report: Report, decision: Decision) -> shape.SummaryShape:
     )
 
 
-def _statistics(repeats: Repeats) -> dict[str, Any]:
+def _statistics(repeats: Repeats, report: Report) -> dict[str, Any]:
     return {
+        "means": means_over_scenarios(report.scenarios),
         "pass_hat_k": {str(k): value for k, value in repeats.pass_hat_k.items()},
         "pass_at_k": {str(k): value for k, value in repeats.pass_at_k.items()},
         "rates": {name: estimate._asdict() for name, estimate in repeats.rates.items()},
@@ -157,11 +179,9 @@ def _dimension(row: Dimension) -> shape.DimensionShape:
 
 
 def _aggregate(aggregate: Aggregate) -> shape.AggregateShape:
-    return shape.AggregateShape(value=aggregate.value, n=aggregate.n, missing=aggregate.missing)
-
-
-def _usage(usage: Usage) -> shape.UsageShape:
-    return shape.UsageShape(**dict(usage))
+    return shape.AggregateShape(
+        value=aggregate.value, n=aggregate.n, missing=aggregate.missing, of_samples=aggregate.of_samples
+    )
 
 
 def _simulator(samples: Iterable[SampleReport]) -> shape.SimulatorShape | None:
@@ -173,28 +193,40 @@ def _simulator(samples: Iterable[SampleReport]) -> shape.SimulatorShape | None:
         refused=told.refused,
         lost=told.lost,
         models=list(told.models),
-        usage=_usage(told.usage),
+        usage=of_usage(told.usage),
     )
 
 
 def _scenarios(report: Report, decision: Decision) -> list[shape.ScenarioShape]:
     issues: dict[tuple[str, str], list[shape.IssueShape]] = {}
     groups: Groups = {}
+    failures = failures_by_sample(report)
     for text in issues_text(report):
         issue = text.issue
         for occurrence in issue.occurrences:
             key = sample_of(occurrence)
             groups.setdefault(key, {}).update(dict.fromkeys(occurrence.findings, issue.id))
         for scenario in dict.fromkeys(occurrence.scenario for occurrence in issue.occurrences):
-            issues.setdefault((scenario, issue.agent), []).append(_issue(text))
+            issues.setdefault((scenario, issue.agent), []).append(of_issue(text, failures))
+    repeats = repeats_of(report, decision).scenarios
     return [
-        _scenario(each, decision, issues.get((each.scenario.id, each.agent), []), groups)
+        _scenario(
+            each,
+            decision,
+            issues.get((each.scenario.id, each.agent), []),
+            groups,
+            repeats[each.scenario.id, each.agent],
+        )
         for each in report.scenarios
     ]
 
 
 def _scenario(
-    scenario: ScenarioReport, decision: Decision, issues: list[shape.IssueShape], groups: Groups
+    scenario: ScenarioReport,
+    decision: Decision,
+    issues: list[shape.IssueShape],
+    groups: Groups,
+    repeats: ScenarioRepeats,
 ) -> shape.ScenarioShape:
     spec = scenario.scenario
     return shape.ScenarioShape(
@@ -208,7 +240,7 @@ def _scenario(
         violations=_violations(scenario, decision),
         aggregates={metric: _aggregate(value) for metric, value in scenario.aggregates.items()},
         issues=issues,
-        statistics=_repeats(repeats_of_scenario(scenario, decision)),
+        statistics=_repeats(repeats),
         samples=[
             _sample(scenario, key, sample, decision, groups.get(key, {})) for key, sample in planned(scenario)
         ],
@@ -218,22 +250,11 @@ def _scenario(
 def _violations(scenario: ScenarioReport, decision: Decision) -> list[shape.ViolationShape]:
     """Those of the samples, in the order of epochs, then those of the scenario."""
     of_samples = [
-        _violation(violation, epoch=key.epoch)
+        of_violation(violation, epoch=key.epoch)
         for key, _ in planned(scenario)
         for violation in decision.samples.get(key, NEVER_RAN).violations
     ]
-    return of_samples + [_violation(v, epoch=v.epoch) for v in scenario_violations(scenario, decision)]
-
-
-def _violation(violation: Violation, epoch: int | None) -> shape.ViolationShape:
-    return shape.ViolationShape(
-        name=violation.name,
-        detail=violation.detail,
-        where=violation.where,
-        verdict=violation.verdict.value,
-        epoch=epoch,
-        turn=violation.turn,
-    )
+    return of_samples + [of_violation(v, epoch=v.epoch) for v in scenario_violations(scenario, decision)]
 
 
 def _sample(
@@ -246,6 +267,7 @@ def _sample(
     decided = decision.samples.get(key, NEVER_RAN)
     why = sample_violations(sample, decided, scenario.scenario.source)
     told = sample or SampleReport(key, (), None, (), (), (), (), Trajectory())
+    found = failures_of(told, scenario.scenario)
     of_case = {
         "tool_accuracy": told.tool_accuracy,
         "output_correct": told.output_correct,
@@ -260,19 +282,23 @@ def _sample(
         stop=told.stop.reason.value if told.stop else None,
         steps=told.trajectory.steps,
         latency_ms=told.trajectory.latency_ms,
-        usage=_usage(told.trajectory.usage),
-        checks=_checks(told.checks),
-        scores=_scores(told.scores),
-        score_failures=_score_failures(told.score_failures),
-        findings=[_finding(finding, issues.get(index)) for index, finding in enumerate(told.findings)],
-        turns=[_turn(turn) for turn in told.turns],
+        usage=of_usage(told.trajectory.usage),
+        checks=of_checks(told.checks, found, turn=None),
+        scores=of_scores(told.scores),
+        score_failures=of_score_failures(told.score_failures),
+        findings=[
+            of_finding(finding, issues.get(index), failure.fingerprint)
+            for index, (finding, failure) in enumerate(zip(told.findings, found.findings, strict=True))
+        ],
+        turns=[_turn(turn, of_checks(turn.checks, found, turn=i)) for i, turn in enumerate(told.turns)],
         scripted=told.scripted,
+        **({"accepted": [of_violation(v, key.epoch) for v in decided.accepted]} if decided.accepted else {}),
         **({"simulator": simulator} if (simulator := _simulator([told])) else {}),
         **(of_case if scenario.scenario.case is not None else {}),
     )
 
 
-def _turn(told: TurnReport) -> shape.TurnShape:
+def _turn(told: TurnReport, checks: list[shape.CheckShape]) -> shape.TurnShape:
     turn = told.turn
     return shape.TurnShape(
         user=turn.user,
@@ -280,10 +306,10 @@ def _turn(told: TurnReport) -> shape.TurnShape:
         tool_calls=[_tool_call(call) for call in turn.tool_calls],
         steps=len(turn.steps),
         latency_ms=turn.latency_ms,
-        usage=_usage(turn.usage),
-        checks=_checks(told.checks),
-        scores=_scores(told.scores),
-        score_failures=_score_failures(told.score_failures),
+        usage=of_usage(turn.usage),
+        checks=checks,
+        scores=of_scores(told.scores),
+        score_failures=of_score_failures(told.score_failures),
         **({} if turn.error is None else {"error": turn.error}),
         **(_user_model(turn) if is_simulated(turn) else {}),
     )
@@ -292,7 +318,7 @@ def _turn(told: TurnReport) -> shape.TurnShape:
 def _user_model(turn: Turn) -> dict[str, Any]:
     return {
         "user_model": turn.user_model,
-        "user_usage": _usage(turn.user_usage),
+        "user_usage": of_usage(turn.user_usage),
         "user_fault": turn.user_fault,
     }
 
@@ -313,79 +339,6 @@ def _error_text(result: ToolResult) -> str:
     value = result.value
     message = value.get("error") if isinstance(value, dict) else None
     return message if isinstance(message, str) else str(value)
-
-
-def _checks(checks: Iterable[Check]) -> list[shape.CheckShape]:
-    return [
-        shape.CheckShape(
-            name=check.name,
-            passed=check.passed,
-            detail=check.detail,
-            where=check.where,
-            **({"by": check.by, "scripted": check.scripted, "calibrated": False} if check.by else {}),
-        )
-        for check in checks
-    ]
-
-
-def _scores(scores: Iterable[Score]) -> dict[str, shape.ScoreShape]:
-    return {
-        score.metric: shape.ScoreShape(
-            value=score.value,
-            label=score.label,
-            ok=score.ok,
-            reason=score.reason,
-            evidence=score.evidence,
-            by=score.by,
-            scripted=score.scripted,
-            calibrated=False,  # no judge is, until there are people's labels to compare with
-        )
-        for score in scores
-    }
-
-
-def _score_failures(failures: Iterable[ScoreFailure]) -> list[shape.ScoreFailureShape]:
-    return [
-        shape.ScoreFailureShape(metric=failure.metric, message=failure.message, raw=failure.raw)
-        for failure in failures
-    ]
-
-
-def _finding(finding: Finding, issue: str | None) -> shape.FindingShape:
-    return shape.FindingShape(
-        detector=finding.detector,
-        metric=finding.metric,
-        label=finding.label,
-        severity=finding.severity.value,
-        turn=finding.turn,
-        call=finding.call,
-        evidence=finding.evidence,
-        explanation=finding.explanation,
-        issue=issue,
-        scripted=finding.scripted,
-        **({"criterion": finding.criterion} if finding.criterion else {}),
-    )
-
-
-def _issue(text: IssueText) -> shape.IssueShape:
-    issue = text.issue
-    return shape.IssueShape(
-        id=issue.id,
-        agent=issue.agent,
-        title=issue.title,
-        explanation=issue.explanation,
-        severity=text.severity.value,
-        proposed_severity=issue.proposed_severity.value if issue.proposed_severity else None,
-        labels=list(issue.labels),
-        metrics=list(issue.metrics),
-        tools=list(issue.tools),
-        findings=issue.findings,
-        samples=issue.samples,
-        scenarios=issue.scenarios,
-        examples=[shape.IssueExampleShape(**dict(example)) for example in issue.examples],
-        by=issue.by,
-        scripted=issue.scripted,
-    )
 
 
 def schema() -> dict[str, Any]:

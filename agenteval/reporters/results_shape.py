@@ -30,9 +30,11 @@ class Shape(BaseModel):
 
 class UsageShape(Shape):
     """Model calls and tokens; ``cost`` is null while a price is unknown, ``estimated`` true if any
-    part was not reported by a provider."""
+    part was not reported by a provider; ``cached_calls`` were answered from the cache and are not in
+    ``calls``."""
 
     calls: int
+    cached_calls: int = 0
     input_tokens: int
     output_tokens: int
     cached_tokens: int
@@ -41,8 +43,9 @@ class UsageShape(Shape):
 
 
 class CheckShape(Shape):
-    """A rule of the scenario; ``passed`` is null when it could not be decided. The last three are there
-    where a judge decided (``criteria``), as for a score."""
+    """A rule of the scenario; ``passed`` is null when it could not be decided. ``by``, ``scripted`` and
+    ``calibrated`` are there where a judge decided (``criteria``), as for a score; ``fingerprints`` where it
+    does not hold: the failures by which the next run knows it again."""
 
     name: str
     passed: bool | None
@@ -51,6 +54,7 @@ class CheckShape(Shape):
     by: str | None = None
     scripted: bool | None = None
     calibrated: bool | None = None
+    fingerprints: list[str] | None = None
 
 
 class ScoreShape(Shape):
@@ -79,8 +83,10 @@ class ScoreFailureShape(Shape):
 class FindingShape(Shape):
     """One failing label. ``detector`` is a check in code or ``judge``; ``turn`` and ``call`` count
     from 0 within the conversation, null for the whole of it. ``issue`` is the id of the issue that it
-    belongs to, null where nothing was grouped. ``criterion``: the sentence that did not hold, where one
-    was judged. ``scripted``: no language model found it."""
+    belongs to, null where nothing was grouped. ``fingerprint``: the same for the same failure in every run.
+    ``criterion``: the sentence that did not hold, where one was judged. ``span``: where ``evidence`` begins
+    and ends in the answer of that turn, if it is quoted from there. ``also``: who else found it, and what
+    they said. ``scripted``: no language model found it."""
 
     detector: str
     metric: str
@@ -91,8 +97,11 @@ class FindingShape(Shape):
     evidence: str
     explanation: str
     issue: str | None
+    fingerprint: str
     scripted: bool
     criterion: str | None = None
+    span: tuple[int, int] | None = None
+    also: list[str] | None = None
 
 
 class IssueExampleShape(Shape):
@@ -126,6 +135,7 @@ class IssueShape(Shape):
     findings: int
     samples: int
     scenarios: int
+    fingerprints: list[str]
     examples: list[IssueExampleShape]
     by: str
     scripted: bool
@@ -174,11 +184,26 @@ class SimulatorShape(Shape):
     usage: UsageShape
 
 
+class ViolationShape(Shape):
+    """A broken or undecided rule, and where it was written. ``epoch`` is null for a rule over all
+    samples of the scenario, ``turn`` (from 0) for one over a whole conversation. ``fingerprints``: the
+    failures of the sample that it tells of."""
+
+    name: str
+    detail: str
+    where: str
+    verdict: VerdictText
+    epoch: int | None
+    turn: int | None
+    fingerprints: list[str]
+
+
 class SampleShape(Shape):
     """One conversation. ``stop`` is null for one that never finished; ``reason`` says why it did not
     pass (empty if it did). ``checks``, ``scores`` and ``score_failures`` are those of the whole
-    conversation; ``scripted``: whether a model's part in it was scripted. ``simulator`` is there where a
-    model played the user, the last three fields for test cases only."""
+    conversation; ``scripted``: whether a model's part in it was scripted. ``accepted`` is there where broken
+    rules do not count, since the accept list knows their failures; ``simulator`` where a model played the
+    user, the last three fields for test cases only."""
 
     epoch: int
     variant: str
@@ -195,30 +220,21 @@ class SampleShape(Shape):
     findings: list[FindingShape]
     turns: list[TurnShape]
     scripted: bool
+    accepted: list[ViolationShape] | None = None
     simulator: SimulatorShape | None = None
     tool_accuracy: float | None = None
     output_correct: bool | None = None
     robustness_pass: bool | None = None
 
 
-class ViolationShape(Shape):
-    """A broken or undecided rule, and where it was written. ``epoch`` is null for a rule over all
-    samples of the scenario, ``turn`` (from 0) for one over a whole conversation."""
-
-    name: str
-    detail: str
-    where: str
-    verdict: VerdictText
-    epoch: int | None
-    turn: int | None
-
-
 class AggregateShape(Shape):
-    """A mean or a rate over ``n`` values; ``missing`` could not be had."""
+    """A mean or a rate over ``n`` values; ``missing`` could not be had. ``of_samples``: the mean of the means
+    of each conversation."""
 
     value: float | None
     n: int
     missing: int
+    of_samples: float | None
 
 
 class SpreadShape(Shape):
@@ -261,7 +277,8 @@ class ScenarioShape(Shape):
 
 
 class GateShape(Shape):
-    """A rule that gated the run. ``scenario`` and ``agent`` are empty for one over the whole run."""
+    """A rule that gated the run. ``scenario`` and ``agent`` are empty for one over the whole run, ``metric``
+    for one that is no threshold."""
 
     name: str
     value: float | str | None
@@ -271,6 +288,7 @@ class GateShape(Shape):
     verdict: VerdictText
     scenario: str
     agent: str
+    metric: str
 
 
 class DimensionShape(Shape):
@@ -278,6 +296,21 @@ class DimensionShape(Shape):
     samples: int
     rates: dict[str, AggregateShape]
     spreads: dict[str, SpreadShape]
+
+
+class AcceptedShape(Shape):
+    """An entry of the accept list. ``state``: accepted (met in ``samples`` samples, and fails none of them),
+    expired (it counts again), or not met in this run."""
+
+    fingerprint: str
+    state: Literal["accepted", "expired", "not met"]
+    samples: int
+    owner: str
+    reason: str
+    expires: str
+    scenario: str
+    what: str
+    where: str
 
 
 class NoticeShape(Shape):
@@ -288,11 +321,20 @@ class NoticeShape(Shape):
     sample: str | None
 
 
+class LedgerLineShape(Shape):
+    """What one role spent with one model; ``name`` is ``PROVIDER/MODEL``, or the name of an agent."""
+
+    role: str
+    name: str
+    usage: UsageShape
+
+
 class SummaryShape(Shape):
     """The verdict and what it rests on. ``scripted``: some reply was fixed, not a model's.
-    ``dimensions`` is by agent, ``usage`` by role. ``issues`` are all of the run, the worst first;
-    ``issue_failures`` tell where the model that groups them broke. ``simulator`` is null if no user was
-    simulated. ``ungated`` names what was judged and gates nothing."""
+    ``dimensions`` is by agent, ``usage`` by role, ``ledger`` by role and model. ``issues`` are all of the
+    run, the worst first; ``issue_failures`` tell where the model that groups them broke. ``simulator`` is
+    null if no user was simulated. ``ungated`` names what was judged and gates nothing; ``accepted``: what
+    became of each entry of the accept list."""
 
     verdict: VerdictText
     exit_code: int
@@ -301,11 +343,13 @@ class SummaryShape(Shape):
     dimensions: dict[str, list[DimensionShape]]
     statistics: dict[str, Any]
     usage: dict[str, UsageShape]
+    ledger: list[LedgerLineShape]
     issues: list[IssueShape]
     issue_failures: list[ScoreFailureShape]
     simulator: SimulatorShape | None
     ungated: list[str]
     author_errors: list[str]
+    accepted: list[AcceptedShape]
     notices: list[NoticeShape]
 
 

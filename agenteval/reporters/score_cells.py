@@ -28,7 +28,6 @@ _SHORT = {
     metrics.TOOL_CALL_BEHAVIOR: "tools",
 }
 _SHORT_LIMIT = 16
-_THRESHOLDS = "thresholds."
 _MOST_DIGITS = 6
 _LABEL_LIMIT = 60
 
@@ -101,11 +100,13 @@ def is_scored(cell: Cell) -> bool:
 
 
 def threshold_marks(decision: Decision) -> Marks:
-    return {
-        (gate.scenario, gate.agent, gate.name.removeprefix(_THRESHOLDS)): gate.verdict
-        for gate in decision.gates
-        if gate.name.startswith(_THRESHOLDS)
-    }
+    """The worst verdict on each metric of each scenario × agent."""
+    marks: dict[tuple[str, str, str], Verdict] = {}
+    for gate in decision.gates:
+        if gate.metric:
+            key = (gate.scenario, gate.agent, gate.metric)
+            marks[key] = Verdict.worst((marks.get(key, Verdict.PASSED), gate.verdict))
+    return marks
 
 
 def scenario_cells(
@@ -130,10 +131,10 @@ def _cell(scenario: ScenarioReport, column: Column, report: Report, marks: Marks
 
 
 def bound_in(scenario: ScenarioReport, metric: str, report: Report) -> float | None:
-    """The threshold of a metric in a scenario, if one is written."""
+    """The least mean of a metric in a scenario, if one is written."""
     own = scenario.scenario.thresholds
     entry = own[metric] if metric in own else report.run.config.thresholds.get(metric)
-    return None if entry is None else metrics.bound_of(entry)
+    return None if entry is None else metrics.rule_of(entry).at_least
 
 
 def _figure(found: Aggregate, column: Column, bound: float | None) -> str:

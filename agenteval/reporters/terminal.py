@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from io import StringIO
 from typing import TypeAlias
 
@@ -12,6 +12,7 @@ from rich.text import Text
 from agenteval.decision import Decision
 from agenteval.report import Report
 from agenteval.reporters.options import ReportOptions
+from agenteval.reporters.terminal_accepted import accepted
 from agenteval.reporters.terminal_failures import failure_section, transcripts
 from agenteval.reporters.terminal_gates import gates, last_line, notes
 from agenteval.reporters.terminal_issues import broken, issues
@@ -31,6 +32,7 @@ SECTIONS: tuple[Section, ...] = (
     failure_section,
     issues,
     broken,
+    accepted,
     gates,
     notes,
 )
@@ -45,12 +47,16 @@ _ASCII = str.maketrans({
 
 def render(report: Report, decision: Decision, options: ReportOptions) -> str:
     """The whole report as text, ending in a newline. Colours only if ``options.color``."""
+    parts = (part for section in SECTIONS for part in section(report, decision, options))
+    return painted([*parts, last_line(report, decision)], options)
+
+
+def painted(parts: Iterable[RenderableType], options: ReportOptions) -> str:
+    """The parts below each other, as wide as the options say; harmless in the log of a CI job."""
     out = StringIO()
     console = _console(out, options)
-    for section in SECTIONS:
-        for part in section(report, decision, options):
-            _print(console, part)
-    _print(console, last_line(report, decision))
+    for part in parts:
+        _print(console, part)
     text = "\n".join(line.rstrip() for line in out.getvalue().split("\n"))
     # The log of a CI job obeys lines of a certain form; colours would be lost, and keep them from it.
     return text if options.color else no_commands(text)

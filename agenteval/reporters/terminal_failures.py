@@ -38,6 +38,7 @@ IN_A_LINE = 100
 MOST_REASONS = 8
 """Of one failure; and so many lines of each, and the transcript of so many turns."""
 MOST_LINES = 12
+MOST_FINGERPRINTS = 3
 MOST_TURNS = 3
 
 _SIGNS = {"user": "user", "agent": "agent", "call": "→", "result": "←", "error": "error", "note": ""}
@@ -48,6 +49,7 @@ _FAULTS = {
     "simulator": "not the agent's fault: the simulated user",
     "judge": "not the agent's fault: the judge broke",
     "author": "a mistake in the scenario",
+    "recording": "not the agent's fault: the record cannot be read",
     "interrupted": "cut off",
     "budget": "stopped by the budget",
 }
@@ -128,6 +130,8 @@ def _reasons(failure: Failure, options: ReportOptions) -> Iterator[Text]:
         line = free("\n".join(lines[:MOST_LINES]) + (" …" if len(lines) > MOST_LINES else ""))
         if violation.where and violation.where != failure.where:
             line.append(f"  {shown_place(violation.where, options.root)}", style="dim")
+        for name in violation.fingerprints[:MOST_FINGERPRINTS]:
+            line.append(f"  #{name}", style="dim")
         yield line
     if len(pairs) > most:
         yield Text(f"… and {len(pairs) - most:,} more reasons", style="dim")

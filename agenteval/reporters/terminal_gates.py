@@ -9,9 +9,11 @@ from dataclasses import replace
 from rich.console import RenderableType
 from rich.text import Text
 
-from agenteval.decision import Decision, GateRow
+from agenteval.decision import EVERY_SAMPLE, Decision, GateRow
+from agenteval.gate_chances import luck_of
 from agenteval.repeats import repeats_of
 from agenteval.report import Report
+from agenteval.reporters.accepted_text import accepted_count
 from agenteval.reporters.failure_text import scenario_decision, shown_place
 from agenteval.reporters.judge_text import (
     Replies,
@@ -22,6 +24,7 @@ from agenteval.reporters.judge_text import (
 )
 from agenteval.reporters.options import ReportOptions
 from agenteval.reporters.score_cells import SCRIPTED
+from agenteval.reporters.spending_text import dollars, sum_text, unknown_texts
 from agenteval.reporters.terminal_cells import (
     NOTHING,
     free,
@@ -36,7 +39,7 @@ from agenteval.reporters.terminal_cells import (
 )
 from agenteval.safe_text import one_line
 from agenteval.score import Verdict
-from agenteval.statistics import Stability
+from agenteval.statistics import COIN, Stability
 from agenteval.trajectory import Usage
 
 WIDE = 70
@@ -186,6 +189,8 @@ def _labelled(report: Report, decision: Decision, *, verbose: bool) -> Iterator[
     repeated = _repeats(report, decision)
     if repeated:
         yield Text("repeats:"), Text(repeated)
+    if repeated and (luck := _luck(report, decision)):
+        yield Text("luck:"), Text(luck)
     told = simulation_text(report)
     if told and not refusals(report):
         yield Text("note:"), Text(f"simulated user: {told}")
@@ -193,10 +198,13 @@ def _labelled(report: Report, decision: Decision, *, verbose: bool) -> Iterator[
     used = [
         f"{role} {_spent(usage, replies.get(role, Replies()))}"
         for role, usage in report.usage.items()
-        if usage.calls or usage.tokens
+        if usage.is_spent or usage.cached_calls
     ]
     if used:
         yield Text("usage:"), Text("\n".join(used))
+    told = "\n".join(filter(None, (sum_text(report), *unknown_texts(report))))
+    if told:
+        yield Text("cost:"), free(told)
     if report.scripted:
         yield Text("note:"), Text(f"{scripted_text(report)}, which measure nothing")
 
@@ -219,14 +227,16 @@ _STYLES = {"info": "dim", "warning": "yellow", "error": "red"}
 def _spent(usage: Usage, replies: Replies) -> str:
     about = "≈" if usage.estimated else ""
     parts = [plural(usage.calls, "call")] if usage.calls else []
+    if usage.cached_calls:
+        parts.append(f"{usage.cached_calls:,} from the cache")
     if replies.scripted:
         parts.append(f"{replies.scripted:,} scripted" if replies.real else SCRIPTED)
     if usage.tokens:
         cached = f" ({about}{usage.cached_tokens:,} cached)" if usage.cached_tokens else ""
         tokens_in = f"{about}{usage.input_tokens:,} tokens in{cached}"
         parts.append(f"{tokens_in}, {about}{usage.output_tokens:,} out")
-        parts.append("cost not known" if usage.cost is None else f"cost {about}{usage.cost:.4f}")
-    elif not replies.scripted:
+        parts.append(dollars(usage))
+    elif not replies.scripted and usage.calls:
         parts.append("tokens not told")
     return ", ".join(parts)
 
@@ -236,7 +246,9 @@ def last_line(report: Report, decision: Decision) -> Text:
     word, style = _word(report, decision)
     line = Text(f"{word}: ", style=f"bold {style}")
     unrun = _unrun(report)
-    parts = [_counted(report, decision), *([unrun] if unrun else [])]
+    waived = accepted_count(decision)
+    parts = [_counted(report, decision), *([plural(waived, "accepted failure")] if waived else [])]
+    parts += [unrun] if unrun else []
     line.append(f"{'; '.join(parts)} (exit {decision.exit_code})", style="not bold default")
     line.no_wrap, line.overflow = True, "ignore"
     return line
@@ -291,6 +303,7 @@ def _unrun(report: Report) -> str:
         {
             "fail_fast": "stopped at the first failure",
             "budget": "the budget stopped the run",
+            "deadline": "the run took longer than deadlines.run_s",
             "interrupted": "interrupted",
         }.get(report.finished.outcome, "")
         if report.finished
@@ -299,6 +312,25 @@ def _unrun(report: Report) -> str:
     counts = [f"{plural(missing, 'sample')} never ran"] if missing else []
     counts += [f"{cut:,} cut off"] if cut else []
     return ": ".join(part for part in (why, ", ".join(counts)) if part)
+
+
+def _luck(report: Report, decision: Decision) -> str:
+    """What a green or red that every sample has a part in is worth, where it is worth little."""
+    if report.run.config.gates or decision.verdict is Verdict.INCONCLUSIVE:
+        return ""
+    worth = luck_of([len(scenario.samples) + len(scenario.missing) for scenario in report.scenarios])
+    if decision.verdict is Verdict.PASSED and worth.false_green and worth.false_green > COIN:
+        return (
+            f"an agent that fails in {1 - worth.bad:.0%} of the conversations of one scenario would be green"
+            f" in {worth.false_green:.0%} of such runs; {worth.advice}"
+        )
+    failed = [gate.name for gate in decision.gates if gate.verdict is Verdict.FAILED]
+    if failed == [EVERY_SAMPLE] and worth.false_red and worth.false_red > COIN:
+        return (
+            f"an agent that fails in {1 - worth.good:.0%} of all conversations would be red in"
+            f" {worth.false_red:.0%} of such runs; {worth.advice}"
+        )
+    return ""
 
 
 def _repeats(report: Report, decision: Decision) -> str:

@@ -140,7 +140,9 @@ def _spread(dimension: Dimension | None, name: str, statistic: str, *, about: st
     is_token = name.endswith("_tokens")
     value = getattr(spread, statistic)
     # No agent answers with nothing at all: a zero is one that does not tell its usage.
-    text = NOTHING if is_token and not value else number(round(value) if is_token else value)
+    # … and of a recorded conversation nobody knows how long it took.
+    is_untold = (is_token or name == "latency_ms") and not value
+    text = NOTHING if is_untold else number(round(value) if is_token else value)
     return _Value(about + text if is_token and value else text, spread.n)
 
 

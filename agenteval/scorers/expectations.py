@@ -18,7 +18,7 @@ from agenteval.scenario import (
 )
 from agenteval.score import Check
 from agenteval.scorers.text import contains, excerpt, is_blank, matches
-from agenteval.scorers.tool_calls import compare, describe
+from agenteval.scorers.tool_calls import compare, describe, faults
 from agenteval.trajectory import ToolCall, Trajectory, Turn
 
 _ANSWERS_SHOWN = 3
@@ -82,9 +82,17 @@ class _Places:
     def __init__(self, scenario: Scenario, prefix: str) -> None:
         self._scenario, self._prefix = scenario, prefix
 
-    def check(self, name: str, passed: bool | None, detail: str, *, path: str | None = None) -> Check:
+    def check(
+        self,
+        name: str,
+        passed: bool | None,
+        detail: str,
+        *,
+        path: str | None = None,
+        parts: Iterable[str] = (),
+    ) -> Check:
         where = self._scenario.where(f"{self._prefix}.{name}" if path is None else path)
-        return Check(name=name, passed=passed, detail=detail, where=where)
+        return Check(name=name, passed=passed, detail=detail, where=where, parts=tuple(parts))
 
 
 def _no_error(trajectory: Trajectory, at: _Places, *, broke: bool) -> Check:
@@ -93,7 +101,7 @@ def _no_error(trajectory: Trajectory, at: _Places, *, broke: bool) -> Check:
         return at.check("no_error", True, "the agent did not break", path="")
     turn = len(trajectory.turns) + 1
     detail = f"turn {turn}: {stop.reason}: {stop.detail}".removesuffix(": ")
-    return at.check("no_error", False, detail, path="")
+    return at.check("no_error", False, detail, path="", parts=[stop.reason])
 
 
 def _may_be_empty(scenario: Scenario, turn: Turn) -> bool:
@@ -129,7 +137,7 @@ def _tool_calls(
 ) -> Iterator[Check]:
     if expected is not None:
         result = compare(expected, calls)
-        yield at.check("tool_calls", result.passed, describe(result))
+        yield at.check("tool_calls", result.passed, describe(result), parts=faults(result))
 
 
 def _case(scenario: Scenario, trajectory: Trajectory, *, broke: bool) -> Iterator[Check]:
@@ -142,11 +150,13 @@ def _case(scenario: Scenario, trajectory: Trajectory, *, broke: bool) -> Iterato
     if names:
         expected = ToolCallsExpectation(calls=tuple(ExpectedCall(name=name) for name in names))
         result = compare(expected, trajectory.tool_calls)
-        yield at.check("tool_calls", result.passed, describe(result), path="expected_tools")
+        told = describe(result)
+        yield at.check("tool_calls", result.passed, told, path="expected_tools", parts=faults(result))
     if needles := scenario.case.expected_output_contains:
         path = "expected_output_contains"
         if broke or not trajectory.turns:
-            yield at.check("output.contains", False, f"no answer; expected {_quoted(needles)}", path=path)
+            detail = f"no answer; expected {_quoted(needles)}"
+            yield at.check("output.contains", False, detail, path=path, parts=needles)
         else:
             yield _contains(needles, [trajectory.turns[-1].answer], at, path=path)
 
@@ -167,25 +177,27 @@ def _contains(
 ) -> Check:
     missing = [needle for needle in needles if not any(contains(answer, needle) for answer in answers)]
     detail = f"missing {_quoted(missing)} in {_shown(answers)}" if missing else f"found {_quoted(needles)}"
-    return at.check("output.contains", not missing, detail, path=path)
+    return at.check("output.contains", not missing, detail, path=path, parts=missing)
 
 
 def _not_contains(needles: Sequence[str], answers: Sequence[str], at: _Places) -> Check:
     found = []
+    everywhere: dict[str, None] = {}
     for number, answer in enumerate(answers, 1):
         present = [needle for needle in needles if contains(answer, needle)]
+        everywhere |= dict.fromkeys(present)
         if present:
             turn = f" (answer {number})" if len(answers) > 1 else ""
             found.append(f"found {_quoted(present)} in {excerpt(answer)}{turn}")
     detail = "; ".join(found) or f"none of {_quoted(needles)} found"
-    return at.check("output.not_contains", not found, detail)
+    return at.check("output.not_contains", not found, detail, parts=everywhere)
 
 
 def _matches(patterns: Sequence[str], answers: Sequence[str], at: _Places) -> Check:
     missing = [pattern for pattern in patterns if not any(matches(answer, pattern) for answer in answers)]
     listed = ", ".join(f"/{pattern}/" for pattern in missing or patterns)
     detail = f"no match for {listed} in {_shown(answers)}" if missing else f"found a match for {listed}"
-    return at.check("output.matches", not missing, detail)
+    return at.check("output.matches", not missing, detail, parts=missing)
 
 
 def _limits(limits: Limits | None, turns: Sequence[Turn], at: _Places) -> Iterator[Check]:

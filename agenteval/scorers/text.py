@@ -74,7 +74,9 @@ def is_blank(text: str) -> bool:
 def one_line(text: str, limit: int = 200) -> str:
     """``text`` on one line, cut after ``limit`` characters; what cannot be printed becomes U+FFFD."""
     line = " ".join(text[: 8 * limit].split())
-    shown = "".join(char if char.isprintable() else "\ufffd" for char in line[:limit])
+    shown = line[:limit]
+    if not shown.isprintable():
+        shown = "".join(char if char.isprintable() else "\ufffd" for char in shown)
     whole = len(line) <= limit and len(text) <= 8 * limit
     return shown if whole else f"{shown.rstrip()}…"
 

@@ -88,6 +88,24 @@ def describe(result: ToolCallsResult) -> str:
     return "\n".join([*lines, *_faults(result)])
 
 
+def faults(result: ToolCallsResult) -> tuple[str, ...]:
+    """What is wrong, each thing once, without the values that the agent chose: ``missing book(time="20:00")``
+    in the author's words, ``forbidden cancel(id)`` by the names of the arguments. Empty if it passed."""
+    if result.passed:
+        return ()
+    found = [f"missing {expected_text(expected)}" for expected in result.missing]
+    groups = {"out of order": result.out_of_order, "forbidden": result.forbidden}
+    if result.expectation.calls is not None and _forbids_extra(result.expectation.match):
+        groups["extra"] = result.extra
+    found += [f"{what} {_shape(call)}" for what, calls in groups.items() for call in calls]
+    told = list(dict.fromkeys(found))
+    return (*told[:_SHOWN_CALLS], *(["and more"] if len(told) > _SHOWN_CALLS else []))
+
+
+def _shape(call: ToolCall) -> str:
+    return one_line(f"{call.name}({', '.join(sorted(call.args or ()))})", 240)
+
+
 def call_text(call: ToolCall) -> str:
     """``get_weather(city="Beijing")``."""
     if call.args is None:

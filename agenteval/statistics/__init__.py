@@ -27,12 +27,16 @@ from agenteval.statistics.paired import (
     sign_flip_test,
 )
 from agenteval.statistics.planning import (
+    COIN,
     CountRule,
+    Design,
     ErrorRates,
     epochs_for_green,
     epochs_to_decide,
+    error_rates,
     error_rates_of_design,
     least_epochs,
+    mean_pass_hat_k_chance,
     no_regression_chances,
     pass_hat_k_rule,
     share_rule,
@@ -43,6 +47,7 @@ from agenteval.statistics.rate_test import (
     PassRateRule,
     RateTest,
     SequentialDecision,
+    epochs_to_start,
     in_epoch_order,
     rate_test,
 )
@@ -63,11 +68,13 @@ from agenteval.statistics.suite import (
 )
 
 __all__ = [
+    "COIN",
     "Bounds",
     "Chances",
     "Change",
     "Comparison",
     "CountRule",
+    "Design",
     "ErrorRates",
     "Estimate",
     "Interval",
@@ -87,6 +94,8 @@ __all__ = [
     "compare",
     "epochs_for_green",
     "epochs_to_decide",
+    "epochs_to_start",
+    "error_rates",
     "error_rates_of_design",
     "fisher_exact",
     "holm",
@@ -95,6 +104,7 @@ __all__ = [
     "mcnemar",
     "mcnemar_of",
     "mean_pass_hat_k",
+    "mean_pass_hat_k_chance",
     "no_regression_chances",
     "non_inferiority",
     "pass_at_k",

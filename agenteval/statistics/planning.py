@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from bisect import bisect_left
+from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from math import ceil, floor, log
+from math import ceil, comb, floor, log, prod
 from random import Random
 from typing import NamedTuple, Protocol
 
-from agenteval.statistics.distributions import binomial_at_least, binomial_at_most
+from agenteval.statistics.distributions import binomial_at_least, binomial_at_most, binomial_weights
 from agenteval.statistics.estimates import Tally, pass_hat_k
 from agenteval.statistics.paired import Pair
 from agenteval.statistics.rate_test import Chances, Outcome, PassRateRule, rate_test
@@ -55,6 +57,26 @@ def pass_hat_k_rule(k: int, at_least: float, epochs: int) -> CountRule | None:
     return CountRule(min(reached, default=epochs + 1), epochs)
 
 
+def mean_pass_hat_k_chance(counts: Sequence[int], k: int, at_least: float, rate: float) -> float | None:
+    """How often the mean of pass^k over scenarios reaches ``at_least`` when each has the true ``rate``;
+    ``counts``: the epochs of each. Exact: the distributions of the scenarios' estimates are convolved, at
+    a resolution of a millionth where their numbers of epochs differ. ``None``: not estimable."""
+    if not counts or min(counts) < k:
+        return None
+    unit = comb(counts[0], k) if len(set(counts)) == 1 else 1_000_000
+    totals: dict[int, float] = {0: 1.0}
+    for n in counts:
+        weights = binomial_weights(n, rate)
+        steps = [round(unit * comb(c, k) / comb(n, k)) for c in range(n + 1)]
+        merged: dict[int, float] = {}
+        for total, weight in totals.items():
+            for step, chance in zip(steps, weights, strict=True):
+                merged[total + step] = merged.get(total + step, 0.0) + weight * chance
+        totals = {total: weight for total, weight in merged.items() if weight > 1e-12}
+    least = at_least * unit * len(counts) - 1e-6
+    return sum(weight for total, weight in totals.items() if total >= least)
+
+
 class ErrorRates(NamedTuple):
     """Chances over a whole run. ``epochs_when_good``: the mean number per scenario."""
 
@@ -71,18 +93,37 @@ class ErrorRates(NamedTuple):
 
 
 def error_rates_of_design(design: Design, *, good: float, bad: float, scenarios: int) -> ErrorRates:
-    """How often a run of ``scenarios`` scenarios is wrong. ``good`` is the rate of an agent that should be
-    green: a false red is a red run when every scenario has it. ``bad`` is one that should not: a false
-    green is a green run when one scenario has it and the others never fail, the case that is hardest to
-    see. Binomial arithmetic, nothing is simulated."""
-    at_good, at_bad, perfect = design.chances(good), design.chances(bad), design.chances(1.0)
-    others = scenarios - 1
+    """``error_rates`` of a run whose scenarios are all tested alike."""
+    return error_rates([design] * scenarios, good=good, bad=bad)
+
+
+def error_rates(designs: Sequence[Design], *, good: float, bad: float) -> ErrorRates:
+    """How often a run is wrong; ``designs``: of its scenarios, one each. ``good`` is the rate of an agent
+    that should be green: a false red is a red run when every scenario has it. ``bad`` is one that should
+    not: a false green is a green run when one scenario has it and the others never fail, the case that is
+    hardest to see (of the scenarios, the one where it is missed most). Binomial arithmetic, nothing is
+    simulated. Raises ``ValueError`` without a design."""
+    if not designs:
+        raise ValueError("error rates need at least one scenario")
+    kinds = Counter(designs)
+    at_good = {kind: kind.chances(good) for kind in kinds}
+    perfect = {kind: kind.chances(1.0) for kind in kinds}
+    all_accept = prod(perfect[kind].accept ** n for kind, n in kinds.items())
+    none_reject = prod((1 - perfect[kind].reject) ** n for kind, n in kinds.items())
+
+    def with_one_bad(kind: Design) -> tuple[float, float]:
+        at_bad, own = kind.chances(bad), perfect[kind]
+        green = at_bad.accept * all_accept / own.accept if own.accept else 0.0
+        calm = (1 - at_bad.reject) * none_reject / (1 - own.reject) if own.reject < 1 else 0.0
+        return green, 1 - calm
+
+    worst = [with_one_bad(kind) for kind in kinds]
     return ErrorRates(
-        false_red=1 - (1 - at_good.reject) ** scenarios,
-        false_green=at_bad.accept * perfect.accept**others,
-        green_when_good=at_good.accept**scenarios,
-        red_when_bad=1 - (1 - at_bad.reject) * (1 - perfect.reject) ** others,
-        epochs_when_good=at_good.epochs,
+        false_red=1 - prod((1 - at_good[kind].reject) ** n for kind, n in kinds.items()),
+        false_green=max(green for green, _ in worst),
+        green_when_good=prod(at_good[kind].accept ** n for kind, n in kinds.items()),
+        red_when_bad=min(red for _, red in worst),
+        epochs_when_good=sum(at_good[kind].epochs * n for kind, n in kinds.items()) / len(designs),
     )
 
 

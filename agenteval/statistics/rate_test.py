@@ -13,7 +13,7 @@ successes is accepted no later and rejected no earlier, so the chance to accept 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import lru_cache
@@ -136,6 +136,20 @@ class RateTest:
                 return SequentialDecision(joint, epochs, low, high - low)
         return SequentialDecision(Outcome.CONTINUE, epochs, low, high - low)
 
+    def needed_for_sure(self, outcomes: Sequence[bool | None]) -> int:
+        """How many further epochs no decision can do without: so many may run at the same time, and none
+        of them is in vain. 0 once decided."""
+        so_far = self.decide(outcomes)
+        if so_far.outcome is not Outcome.CONTINUE:
+            return 0
+        low, high, n = so_far.successes, so_far.successes + so_far.missing, so_far.epochs
+        for more, look in enumerate(self.looks[n + 1 :], 1):
+            high += 1
+            hopeless = max(low, look.hopeless_from) <= min(high, look.hopeless_to)
+            if high >= look.accept_from or low <= look.reject_to or hopeless:
+                return more
+        return 0
+
     def chances(self, rate: float) -> Chances:
         """What the test says at a true ``rate``, over all paths: exact, nothing is simulated."""
         ended = dict.fromkeys(Outcome, 0.0)
@@ -243,12 +257,27 @@ def in_epoch_order(finished: Mapping[int, bool | None], planned: int) -> tuple[b
     ``planned``, the second by ``planned + 1``, and so on; one whose replacement is lost too stays ``None``.
     """
     ordered: list[bool | None] = []
-    replacement = planned
-    for epoch in range(planned):
-        taken = epoch
-        if epoch in finished and finished[epoch] is None:
-            taken, replacement = replacement, replacement + 1
+    for _, taken in _with_replacements(finished, planned, planned):
         if taken not in finished:
             break
         ordered.append(finished[taken])
     return tuple(ordered)
+
+
+def epochs_to_start(finished: Mapping[int, bool | None], first: int, planned: int) -> tuple[int, ...]:
+    """The epochs that have to be run so that the ``first`` ones in epoch order are known: themselves and the
+    replacements of those that are lost so far, as ``in_epoch_order`` takes them."""
+    pairs = _with_replacements(finished, min(first, planned), planned)
+    return tuple(sorted({epoch for pair in pairs for epoch in pair}))
+
+
+def _with_replacements(
+    finished: Mapping[int, bool | None], first: int, planned: int
+) -> Iterator[tuple[int, int]]:
+    """Each of the ``first`` epochs and the one that counts in its place: itself, unless it was lost."""
+    replacement = planned
+    for epoch in range(first):
+        taken = epoch
+        if epoch in finished and finished[epoch] is None:
+            taken, replacement = replacement, replacement + 1
+        yield epoch, taken

@@ -12,12 +12,13 @@ from agenteval.sse import ends_stream
 
 class Unreadable(Exception):  # noqa: N818  # it becomes an AgentError where the endpoint is known
     """A reply that is no chat completion. ``what`` completes "the reply …"; ``evidence`` is the
-    server's own text, for quoting."""
+    server's own text, for quoting; ``error`` is the error that a stream told of, if it did."""
 
-    def __init__(self, what: str, evidence: str = "") -> None:
+    def __init__(self, what: str, evidence: str = "", *, error: Any = None) -> None:
         super().__init__(what)
         self.what = what
         self.evidence = evidence
+        self.error = error
 
 
 def parse_object(text: str) -> dict[str, Any]:
@@ -46,7 +47,7 @@ def assemble(payloads: Sequence[str]) -> dict[str, Any]:
     completion = _Completion()
     for chunk in _chunks(payloads):
         if chunk.get("error"):
-            raise Unreadable("broke off with an error", json.dumps(chunk["error"]))
+            raise Unreadable("broke off with an error", json.dumps(chunk["error"]), error=chunk["error"])
         completion.add(chunk)
     if not completion.finished and not any(map(ends_stream, payloads)):
         raise Unreadable("was cut off: the stream has no finish_reason and no [DONE]", "".join(payloads[-1:]))

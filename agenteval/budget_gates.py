@@ -1,0 +1,38 @@
+"""A gate row for each limit of the budget: a run that it stopped is not decided, whatever had passed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+from agenteval.decision import GateRow
+from agenteval.ledger import total_cost
+from agenteval.report import Report
+from agenteval.score import Verdict
+from agenteval.trajectory import Usage
+
+
+def budget_gates(report: Report) -> Iterable[GateRow]:
+    """What the run used of each limit. The one that is used up the most is what stopped it."""
+    config = report.run.config
+    limits = {name: limit for name, limit in config.budget.model_dump().items() if limit is not None}
+    spent = _spent(report)
+    stopped = report.finished is not None and report.finished.outcome == "budget"
+    cause = max(limits, key=lambda name: spent[name] / limits[name], default="")
+    for name, limit in limits.items():
+        yield GateRow(
+            name=f"budget.{name}",
+            value=spent[name],
+            bound=limit,
+            rests_on="the budget stopped the run" if stopped and name == cause else "all roles",
+            where=config.where(f"budget.{name}"),
+            verdict=Verdict.INCONCLUSIVE if stopped and name == cause else Verdict.PASSED,
+        )
+
+
+def _spent(report: Report) -> Mapping[str, float]:
+    usage = sum(report.usage.values(), Usage())
+    return {
+        "max_calls": usage.calls,
+        "max_tokens": usage.tokens,
+        "max_cost": total_cost(report.ledger).known,
+    }

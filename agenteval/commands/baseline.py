@@ -1,0 +1,43 @@
+"""``--baseline RUN``: an earlier run beside the one that begins, if the two can be compared."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+from agenteval import gates, report
+from agenteval.accepted import as_accepted_by
+from agenteval.comparability import why_not_comparable
+from agenteval.decision import Decision
+from agenteval.digest import summary_of
+from agenteval.errors import AuthorError
+from agenteval.event import Baseline, RunStarted
+from agenteval.repeats import outcomes_of
+from agenteval.report import Report
+from agenteval.run_gates import epochs_of
+from agenteval.runs import find_run, load_run
+
+
+def with_baseline(started: RunStarted, name: str, root: Path, *, selected: bool) -> RunStarted:
+    """``started`` with what is known of the run ``name``. ``selected``: the command line chose some of the
+    scenarios, so that further ones in the baseline are no surprise. Raises ``AuthorError`` if there is no
+    such run, or if it measured something else."""
+    before = report.fold(load_run(find_run(name, root)))
+    decision = gates.decide(as_accepted_by(before, started))
+    old = summary_of(before, decision.samples)
+    new = summary_of(report.fold([started]), {})
+    if selected:
+        kept = {scenario.id for scenario in started.scenarios}
+        old = old.model_copy(update={"scenarios": tuple(s for s in old.scenarios if s.id in kept)})
+    if problems := why_not_comparable(old, new):
+        raise AuthorError(*problems)
+    baseline = Baseline(run_id=before.run.run_id, outcomes=_outcomes(before, decision))
+    return started.model_copy(update={"baseline": baseline})
+
+
+def _outcomes(before: Report, decision: Decision) -> Mapping[str, dict[str, tuple[bool | None, ...]]]:
+    outcomes: dict[str, dict[str, tuple[bool | None, ...]]] = {}
+    for scenario in before.scenarios:
+        epochs = epochs_of(scenario, outcomes_of(scenario, decision), before.run)
+        outcomes.setdefault(scenario.agent, {})[scenario.scenario.id] = epochs.fixed
+    return outcomes

@@ -1,0 +1,61 @@
+"""``agenteval report``: every report of a run again, from its journal, whole or broken."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+import anyio
+
+from agenteval import config_file, gates, runs
+from agenteval import report as reporting
+from agenteval.commands.output import targets_of, write_reports
+from agenteval.config import Config, ReporterChoice
+from agenteval.decision import Decision
+from agenteval.event import Event, IssuesFound, RunResumed
+from agenteval.findings import located
+from agenteval.issues import deduplicate
+from agenteval.report import Report
+
+
+class Told(NamedTuple):
+    """A run as its journal tells it."""
+
+    report: Report
+    decision: Decision
+    folder: Path
+
+
+def report(name: str, *, reports: Sequence[ReporterChoice] = (), verbose: bool = False) -> int:
+    """Write the reports (without any: the terminal's); returns the exit code that the run had, or would
+    have had when it was cut off. Raises ``AuthorError``."""
+    told = told_of(name)
+    targets = targets_of(Config(reporters=()), reports or (ReporterChoice(name="terminal"),))
+    written = write_reports(told.report, told.decision, targets, folder=told.folder, verbose=verbose)
+    return told.decision.exit_code if written or told.decision.exit_code else 3
+
+
+def told_of(name: str) -> Told:
+    """The run that ``name`` means, folded and decided. Raises ``AuthorError``."""
+    path = runs.find_run(name, runs_root())
+    folded = reporting.fold(with_issues(runs.load_run(path)))
+    return Told(folded, gates.decide(folded), path if path.is_dir() else path.parent)
+
+
+def runs_root() -> Path:
+    """The folder whose runs are meant: the configuration's, found upward, or the working directory."""
+    found = config_file.find_config(Path.cwd())
+    return found.parent if found else Path.cwd()
+
+
+def with_issues(events: Sequence[Event]) -> Sequence[Event]:
+    """A run that was killed never grouped its findings: here code does, as it does without a model."""
+    told = [event for event in events if isinstance(event, IssuesFound | RunResumed)]
+    if told and isinstance(told[-1], IssuesFound):
+        return events
+    samples = reporting.fold(events).samples
+    found = located((sample.key, sample.trajectory, sample.findings) for sample in samples)
+    if not found:
+        return events
+    return (*events, IssuesFound(issues=anyio.run(deduplicate, found).issues))

@@ -1,0 +1,115 @@
+"""Whether a number is one or two steps of arithmetic away from numbers that were told."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable
+
+_BY_UNIT = {
+    "time": (60.0, 3600.0, 86400.0, 604800.0, 24.0, 1440.0, 7.0, 12.0, 30.0, 365.0, 52.0),
+    "size": (1000.0, 1024.0, 1e6, 1048576.0, 1e9, 1073741824.0),
+    "length": (1.609344, 1000.0, 100.0, 10.0, 0.3048, 2.54, 12.0, 3.0),
+    "weight": (2.20462, 1000.0, 28.3495, 16.0),
+    "money": (100.0,),
+}
+_UNITS = {
+    unit: family
+    for family, units in {
+        "time": "h hr hrs hour hours m min mins minute minutes s sec second seconds day days week weeks "
+        "month months year years ms",
+        "size": "b kb mb gb tb bytes megabytes gigabytes",
+        "length": "km mile miles mi m meter meters metres cm mm ft feet foot inch inches kmh mph",
+        "weight": "kg g lb lbs pound pounds oz ounces tons",
+    }.items()
+    for unit in units.split()
+}
+
+
+def near(one: float, other: float, decimals: int) -> bool:
+    """Whether ``other``, rounded or cut to ``decimals`` places (negative: thousands and so on), is
+    ``one``."""
+    if one == other:
+        return True
+    place = 10.0**-decimals
+    return abs(one - other) <= 0.5 * place * 1.0001 or 0 <= other - one < place * 0.9999
+
+
+def converted(number: float, unit: str, known: Collection[float], decimals: int) -> bool:
+    """Whether ``number`` of ``unit`` is a known number in another unit of the same kind."""
+    family = _UNITS.get(unit, "money" if unit in {"$", "€", "£", "¥", "₹"} else "")
+    if any(
+        round(number * by, 4) in known or round(number / by, 4) in known for by in _BY_UNIT.get(family, ())
+    ):
+        return True
+    if family in {"size", "length", "weight"}:
+        bys = _BY_UNIT[family]
+        return any(near(number, other * by, decimals) or near(number, other / by, decimals)
+                   for other in known for by in bys)  # fmt: skip
+    if unit in {"degrees", "degree", "°", "c", "f", "°c", "°f", "celsius", "fahrenheit"}:
+        return any(
+            near(number, other * 1.8 + 32, 0) or near(number, (other - 32) / 1.8, 0) for other in known
+        )
+    return False
+
+
+def operands_of(groups: Iterable[Iterable[float]], most: int) -> list[float]:
+    """Distinct numbers, those of the first groups first, at most ``most``: with many operands two steps
+    reach any number, and prove nothing."""
+    seen: dict[float, None] = {}
+    for group in groups:
+        for number in group:
+            if number and abs(number) < 1e12:
+                seen.setdefault(number)
+            if len(seen) >= most:
+                return list(seen)
+    return list(seen)
+
+
+def one_step(target: float, operands: Collection[float], counts: Collection[float]) -> bool:
+    """Whether ``target`` is the sum or difference of two operands, or one of them times or by one of
+    ``counts``; to the cent."""
+    known = {round(number, 2) for number in operands}
+    goal = round(target, 2)
+    if any(round(goal - a, 2) in known or round(goal + a, 2) in known for a in known):
+        return True
+    return any(
+        abs(a * count - goal) < 0.006 or abs(a / count - goal) < 0.006 for a in known for count in counts
+    )
+
+
+def share_of(target: float, wholes: Collection[float], percents: Collection[float], decimals: int) -> bool:
+    """Whether ``target`` is a known percentage of a whole, or the whole less or more by it."""
+    return any(
+        near(target, whole * factor, min(decimals, 2))
+        for percent in percents
+        for part in [percent / 100]
+        for factor in (part, 1 - part, 1 + part)
+        for whole in wholes
+    )
+
+
+def percentage_of(target: float, operands: Collection[float], decimals: int) -> bool:
+    """Whether ``target`` percent is the ratio of two operands, or their difference over one of them."""
+    return any(
+        near(target, ratio, decimals)
+        for a in operands
+        for b in operands
+        if b and a != b
+        for ratio in (100 * a / b, 100 * abs(a - b) / b)
+    )
+
+
+def two_steps(target: float, operands: Collection[float], counts: Collection[float]) -> bool:
+    """Whether ``target`` is a sum of three (some of them taken away), a count times a sum or difference
+    of two, or an operand plus or minus a count times another; to the cent."""
+    known = {round(number, 2) for number in operands}
+    goal = round(target, 2)
+    products = {round(number * count, 2) for number in known for count in counts} | known
+    if any(round(goal - a, 2) in products or round(goal + a, 2) in products for a in known):
+        return True
+    sums = {round(a + b, 2) for a in known for b in known if a <= b}
+    if any(
+        round(goal - a, 2) in sums or round(goal + a, 2) in sums or round(a - goal, 2) in sums for a in known
+    ):
+        return True
+    shares = [share for count in counts if abs((share := round(goal / count, 2)) * count - goal) < 0.005]
+    return any(share in sums or any(round(a - share, 2) in known for a in known) for share in shares)

@@ -1,0 +1,140 @@
+"""Tool calls compared and their results read: are two the same, and did one fail."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from agenteval.trajectory import ToolCall, ToolResult
+
+
+def key_of(value: Any) -> Any:
+    """Equal, and hashable, for values that are the same JSON: ``1`` is ``1.0`` and is not ``true``."""
+    if isinstance(value, bool):
+        return ("bool", value)
+    if isinstance(value, Mapping):
+        return ("object", frozenset((name, key_of(item)) for name, item in value.items()))
+    if isinstance(value, list | tuple):
+        return ("list", *map(key_of, value))
+    return value
+
+
+def is_same(one: ToolCall, other: ToolCall) -> bool:
+    """The same tool with the same arguments, both readable."""
+    if one.name != other.name or one.args is None or other.args is None:
+        return False
+    # What Python calls equal is the same JSON but for true, which is 1.
+    return one.args == other.args and key_of(one.args) == key_of(other.args)
+
+
+def same_result(one: ToolResult | None, other: ToolResult | None) -> bool:
+    if one is None or other is None:
+        return one is other
+    return one.is_error == other.is_error and key_of(one.value) == key_of(other.value)
+
+
+_ERROR_TEXT = re.compile(
+    r"\W{0,3}(?:[A-Za-z]+(?:Error|Exception)\b\s*[:(]"
+    r"|(?:(?:tool|api|http|internal|server|execution|validation|runtime|request|unexpected|"
+    r"unknown)[ _-]){0,2}"
+    r"(?:error|exception|failure|fatal)(?:\s*[:!(\[-]|\s*\.?$|\s+(?:\d{3}\b|code|executing|calling|invoking|"
+    r"fetching|running|while|during|occurred|in tool|processing|from|message|retrieving|accessing|"
+    r"connecting|performing|updating|creating|loading|getting))"
+    r"|traceback \(most recent|failed to\b|(?:http )?[45]\d\d (?:error|internal|bad request|not found|"
+    r"forbidden|unauthorized|service|gateway|too many))",
+    re.IGNORECASE,
+)
+_ERROR_FIELDS = ("error", '"exception', '"success', '"ok"', '"fault')
+_NO_ERROR = frozenset(("", "none", "null", "no", "false", "0", "ok", "no error"))
+
+
+def error_of(result: ToolResult | None) -> str | None:
+    """What a failed call was told; ``None`` if it did not fail. A result is an error if it is marked as
+    one, is an object that says so (``error``, ``success: false``), or a text that begins with it."""
+    if result is None:
+        return None
+    if result.is_error:
+        return _message(result.value) or "an error"
+    if isinstance(result.value, Mapping):
+        return _error_in(result.value)
+    if not isinstance(result.value, str):
+        return None
+    text = result.value.lstrip()
+    if text[:1] == "{":
+        return _error_in(_read(text)) if _may_be_error(text) else None
+    return text.strip() if _ERROR_TEXT.match(text[:120]) else None
+
+
+def _may_be_error(text: str) -> bool:
+    """Whether an object is worth reading: most results are long, and none of these."""
+    head = text[:4000].lower()
+    return any(field in head for field in _ERROR_FIELDS) or (len(text) < 400 and '"status"' in head)
+
+
+def _read(text: str) -> Mapping[str, Any]:
+    try:
+        value = json.loads(text)
+    except (ValueError, RecursionError):
+        return {}
+    return value if isinstance(value, dict) else {}
+
+
+def _error_in(value: Mapping[str, Any]) -> str | None:
+    for name in ("error", "errors", "exception", "error_message", "errorMessage", "fault"):
+        told = value.get(name)
+        if told and str(told).strip().lower() not in _NO_ERROR:
+            return _message(value)
+    if any(value.get(name) is False for name in ("success", "ok", "Success")) or value.get("isError") is True:
+        return _message(value)
+    # A status of "failed" may be what was asked for (a payment's); an answer of little else is the call's.
+    if str(value.get("status", "")).lower() in ("error", "failed", "failure") and len(value) <= 2:
+        return _message(value)
+    return None
+
+
+def _message(value: Any) -> str:
+    for _ in range(3):
+        if not isinstance(value, Mapping):
+            break
+        names = (
+            "error",
+            "error_message",
+            "errorMessage",
+            "message",
+            "errors",
+            "exception",
+            "detail",
+            "reason",
+        )
+        inner = next((value[name] for name in names if value.get(name) not in (None, "", True)), None)
+        if inner is None:
+            return json.dumps(value, ensure_ascii=False, default=str)
+        value = inner
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
+
+
+_MAY_PASS = re.compile(
+    r"time[ -]?d?[ -]?out|busy|retry|try(?:ing)? (?:it |this )?again|rate.?limit|too many|temporar|"
+    r"overload|throttl"
+    r"|unavailable|connection|network|unreachable|\b(?:408|425|429|5\d\d)\b|internal|unexpected|unknown error"
+    r"|something went wrong|offline|not respond|no response|could not connect|aborted|interrupted|"
+    r"lock(?:ed)?\b|conflict|maintenance|hiccup|not ready|pending|in progress|later",
+    re.IGNORECASE,
+)
+
+
+def may_pass(error: str) -> bool:
+    """Whether an error is of a kind that another try may not meet."""
+    return bool(_MAY_PASS.search(error[:2000]))
+
+
+def shown(call: ToolCall, limit: int = 300) -> str:
+    """``name({"a": 1})``: a call as a text, cut at ``limit`` characters."""
+    if call.args is None:
+        arguments = call.raw_args or ""
+    else:
+        arguments = json.dumps(call.args, ensure_ascii=False, default=str)
+    text = f"{call.name}({arguments})"
+    return text if len(text) <= limit else f"{text[: limit - 1]}…"

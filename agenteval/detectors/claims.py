@@ -1,0 +1,203 @@
+"""What an answer says was done: "I have booked …", "your order has been cancelled". English only: in any
+other language nothing is recognised, and so nothing is held against the agent."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from functools import lru_cache
+from typing import NamedTuple
+
+from agenteval.detectors.verbs import KIND_OF_NOUN, KINDS_OF
+
+_DONE = """
+booked:book reserved:reserve rebooked:rebook cancelled:cancel canceled:cancel refunded:refund
+reimbursed:reimburse credited:credit sent:send emailed:email e-mailed:email texted:text notified:notify
+forwarded:forward submitted:submit rescheduled:reschedule upgraded:upgrade downgraded:downgrade deleted:delete
+erased:erase transferred:transfer escalated:escalate ordered:order purchased:purchase bought:buy paid:pay
+charged:charge issued:issue unsubscribed:unsubscribe deactivated:deactivate activated:activate
+registered:register placed:place scheduled:schedule processed:process shipped:ship dispatched:dispatch
+enrolled:enroll redeemed:redeem renewed:renew replied:reply
+set:set made:make added:add created:create changed:change moved:move opened:open saved:save marked:mark
+completed:complete applied:apply shared:share adjusted:adjust modified:modify updated:update removed:remove
+switched:switch posted:post closed:close cleared:clear replaced:replace edited:edit corrected:correct
+extended:extend swapped:swap renamed:rename filed:file logged:log recorded:record arranged:arrange
+published:publish uploaded:upload enabled:enable disabled:disable turned:turn subscribed:subscribe reset:reset
+initiated:process messaged:message connected:connect granted:grant finalized:finalize approved:approve
+"""
+_VERB_OF = dict(pair.split(":") for pair in _DONE.split())
+_PUNCTUATION = ".,;:!?*()\"'_"
+# As they come out of ``split``: with what may be written before and after them.
+_DONE_WORDS = frozenset(
+    before + word + after
+    for word in (*_VERB_OF, "confirmed", "complete")
+    for before in ("", "*", "**", "(")
+    for after in ("", ".", ",", "!", ":", ";", ")", "?", "*", "**", ".**", "!**", ":**")
+)
+_VERBS = "|".join(sorted(_VERB_OF, key=len, reverse=True))
+# These say that something was done, and the noun beside them what.
+_VAGUE_VERBS = frozenset(["make", "process", "place", "complete", "submit", "apply", "finalize"])
+
+_ADVERBS = r"(?:(?:now|just|already|also|successfully|gone ahead and|went ahead and|both|since|then) )*"
+_CLAIM = re.compile(
+    rf"(?:\b(?P<me>I|we)(?:['’]ve| have)? {_ADVERBS}"
+    rf"|\b(?:has|have)(?: both| all)? {_ADVERBS}been {_ADVERBS}"
+    rf"|\b(?:is|are) now {_ADVERBS}|\b(?:was|were|is|are) (?:now )?successfully |\bsuccessfully "
+    rf"|(?P<short>(?:^|(?<=[.!]\s)|(?<=\n))(?:(?:ok|okay|done|sure|great|"
+    rf"got it)[,.!:]? )?)(?=\w+ (?:the|your|a|an|it|"
+    rf"them|all|both|reminder)\b)(?!set\b|reset\b))(?P<done>{_VERBS})\b"
+    rf"|\b(?:your|the) (?:\w+ )?(?P<noun>booking|reservation|appointment|cancellation|payment|refund|"
+    rf"order|transfer)"
+    rf" (?:is|has been) (?:now )?(?:confirmed|complete)(?![\w ]* by)"
+    r"|\byour (?:\w+ ){1,6}(?:is|are) (?:all |now )?(?P<state>booked|reserved|cancelled|canceled|refunded|"
+    r"rebooked|rescheduled)(?=\s*[.!])",
+    re.IGNORECASE,
+)
+_AND = re.compile(
+    rf"(?:,| and|, and| then)(?: also| then| successfully)* (?P<done>{_VERBS})\b",
+    re.IGNORECASE,
+)
+
+
+_BREAK = re.compile(r"[.!?](?=\s|$)|\n|[;。！？]")
+_NOT_SAID = re.compile(
+    r"\b(?:if|once|when|whenever|after|until|till|unless|before|whether|not|never|unable|cannot|can't|won't|"
+    r"would|could|should|(?-i:may|might|will)|no|none|neither|nor|without|as soon as|in case|assuming|"
+    r"ensure|make sure"
+    r"|see|saw|appears?|seems?|looks?|shows?|showing|according|status|records?|system|understand|"
+    r"confirm(?:ed)?"
+    r" that|confirm|found|noted?|mention(?:ed)?|said|told|indicat\w+|notic\w+|apologi\w+|believe|think|"
+    r"thought|"
+    r"believed|wish|wanted|supposed|need\w*|want|like|least|only|which|who|where|what|since|because|although|"
+    r"example|e\.g|previously|originally|earlier|last|history|recently|past|ago|verify|checking|"
+    r"I checked|I've checked|I have checked)\b|n't\b|n’t\b",
+    re.IGNORECASE,
+)
+# A text that is written for somebody else to send, and what is quoted in one.
+_DRAFTS = re.compile(r"^\W*(?:subject\s*:|dear \w+)|\bdrafts?\b|```", re.IGNORECASE | re.MULTILINE)
+_QUOTES = re.compile(r"\s*[>|\"“`]")
+_TAKEN_BACK = re.compile(
+    r"^\s*(?:by (?:the|your|our|a|an|another|mistake|you|someone)\b|due to|because|yet\b|before\b|previously|"
+    r"earlier|in the past|last\b|on (?:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec|mon|tue|wed|thu|"
+    r"fri|sat|sun|\d)|ago\b|"
+    r"at the time|if\b"
+    r"|once\b|when\b|until\b|unless\b)",
+    re.IGNORECASE,
+)
+_WORD = re.compile(r"[A-Za-z]+")
+
+
+class Claim(NamedTuple):
+    """Something that is said to be done. ``first_person``: the agent did it. ``emphatic``: "successfully",
+    "now", as of what was just done. ``kinds`` of change that would do it. ``about``: the words around it, in
+    the singular. ``ids``: what looks like an identifier."""
+
+    text: str
+    span: tuple[int, int]
+    done: str
+    verb: str
+    first_person: bool
+    emphatic: bool
+    kinds: frozenset[str]
+    about: frozenset[str]
+    ids: frozenset[str]
+
+
+def claims_in(answer: str) -> Iterator[Claim]:
+    """What ``answer`` says was done, by the agent or (in the passive) by nobody named."""
+    candidates = _candidates(answer)
+    if not candidates or _DRAFTS.search(answer):
+        return
+    for found in candidates:
+        start, end = _sentence(answer, found.start(), found.end())
+        before, after = answer[start : found.start()], answer[found.end() : end]
+        if _NOT_SAID.search(before) or _TAKEN_BACK.match(after) or answer[end - 1 : end] == "?":
+            continue
+        if _QUOTES.match(answer, answer.rfind("\n", 0, start) + 1):
+            continue
+        mine = found["me"] is not None or found["short"] is not None
+        verbs = [found, *_AND.finditer(answer, found.end(), end)]
+        for verb, after_it in zip(verbs, [*verbs[1:], None], strict=True):
+            # What the agent did follows the verb; what was done stands before it, too.
+            about = (verb.start() if mine else start, after_it.start() if after_it else end)
+            yield _claim(answer, verb, (start, end), about, mine=mine)
+
+
+def _candidates(answer: str) -> list[re.Match[str]]:
+    """Where ``_CLAIM`` is found: only what is around the words for what was done is searched."""
+    small = answer.lower()
+    words = {word.strip(_PUNCTUATION) for word in _DONE_WORDS.intersection(small.split())}
+    if not words:
+        return []
+    if len(small) != len(answer):  # a letter that becomes two when it is made small
+        return list(_CLAIM.finditer(answer))
+    found: dict[int, re.Match[str]] = {}
+    for word in words:
+        place = small.find(word)
+        while place >= 0:
+            for match in _CLAIM.finditer(answer, max(0, place - _BEFORE), place + len(word) + _AFTER):
+                found.setdefault(match.end(), match)
+            place = small.find(word, place + len(word))
+    return [found[end] for end in sorted(found)]
+
+
+_BEFORE, _AFTER = 60, 16
+"""How far what makes a claim of a word may be from it, in characters."""
+
+
+def _sentence(text: str, start: int, end: int) -> tuple[int, int]:
+    """Where the sentence around ``text[start:end]`` begins and ends."""
+    begins = max((found.end() for found in _BREAK.finditer(text, max(0, start - 400), start)), default=None)
+    begins = max(0, start - 400) if begins is None else begins
+    ends = _BREAK.search(text, end, end + 400)
+    stop = ends.end() if ends else min(len(text), end + 400)
+    while begins < start and text[begins].isspace():
+        begins += 1
+    while stop > end and text[stop - 1].isspace():
+        stop -= 1
+    return begins, stop
+
+
+def _claim(
+    answer: str, found: re.Match[str], span: tuple[int, int], about: tuple[int, int], *, mine: bool
+) -> Claim:
+    words = [word.lower() for word in _WORD.findall(answer[about[0] : about[1]])]
+    done = (found["done"] or found.groupdict().get("state") or "confirmed").lower()
+    verb = _VERB_OF.get(done, "complete")
+    kinds = KINDS_OF.get(verb, frozenset())
+    if verb in ("add", "remove"):  # to something there is
+        kinds |= {"update"}
+    if verb in _VAGUE_VERBS:
+        kinds |= {KIND_OF_NOUN[word] for word in words if word in KIND_OF_NOUN}
+    ids = frozenset(_ID.findall(_listed(answer, span)))
+    text = answer[span[0] : span[1]]
+    emphatic = _EMPHATIC.search(text) is not None
+    return Claim(text, span, done, verb, mine, emphatic, kinds, stems(words), ids)
+
+
+_EMPHATIC = re.compile(r"\b(?:successfully|now|just)\b", re.IGNORECASE)
+
+
+_ID = re.compile(r"\b(?=[A-Z0-9-]*[A-Z])(?=[A-Z0-9-]*\d)[A-Z0-9][A-Z0-9-]{3,}[A-Z0-9]\b")
+_LIST = re.compile(r"(?:\s*\n\s*(?:[-*•]|\d+[.)])[^\n]*)+")
+
+
+def _listed(answer: str, span: tuple[int, int]) -> str:
+    """The sentence, and the list that it leads to."""
+    text = answer[span[0] : span[1]]
+    items = _LIST.match(answer, span[1]) if text.endswith(":") else None
+    return f"{text} {items[0]}" if items else text
+
+
+@lru_cache(maxsize=8192)
+def _stem(word: str) -> str:
+    """``Flights`` and ``flight`` alike."""
+    word = word.lower()
+    for ending in ("ies", "es", "s"):
+        if word.endswith(ending) and len(word) > len(ending) + 2:
+            return word[: -len(ending)] + ("y" if ending == "ies" else "")
+    return word
+
+
+def stems(words: Iterable[str]) -> frozenset[str]:
+    return frozenset(map(_stem, words))

@@ -1,0 +1,97 @@
+"""Did a user say yes. In the common languages; of others nothing is concluded."""
+
+from __future__ import annotations
+
+import re
+
+from agenteval.detectors.language import is_english
+
+# Each with the words that stand for it in one message, whole words only.
+_YES = (
+    # English
+    r"yes|yeah|yep|yup|yea|ye|yess+|sure|ok|okay|okey|k|kk|alright|all right|affirmative|absolutely|"
+    r"definitely|certainly|"
+    r"of course|indeed|agreed?|approved?|accept(?:ed)?|fine|perfect|great|go ahead|go for it|do it|"
+    r"do that|do so|do this|"
+    r"please do|proceed(?:ing)?|continue|confirm(?:ed|ing|s)?|confirmation|correct|that's right|"
+    r"that is right|right|exactly|"
+    r"sounds good|sounds great|looks good|looks great|works for me|that works|that'll work|let's do|"
+    r"let us do|let's go|"
+    r"make it so|by all means|good to go|happy with|i'm sure|i am sure|without asking|no need to ask|"
+    r"i'd like that|that would be (?:great|fine|good|perfect|ok|okay)|i'll take|i will take|i'll go with|"
+    r"i will go with|i choose|i agree|as long as|thumbs up|roger|lgtm|why not|yes please|you may|"
+    r"you can|book it|"
+    r"cancel it|send it|delete it|pay it|buy it|order it|submit it|ship it|"
+    # Spanish, Portuguese, Italian, French, German, Dutch, Nordic, Slavic, Turkish, Indonesian, Romanian, …
+    r"sí|si|claro|vale|adelante|de acuerdo|confirmo|confirmado|correcto|perfecto|por supuesto|hazlo|"
+    r"dale|procede|"
+    r"sim|pode|confirmar|certo|isso|com certeza|faça|prossiga|beleza|tudo bem|"
+    r"sì|certo|va bene|confermo|procedi|d'accordo|esatto|perfetto|"
+    r"oui|ouais|d'accord|bien sûr|je confirme|allez-y|vas-y|parfait|entendu|volontiers|faites|"
+    r"ja|jawohl|jo|klar|gerne|genau|einverstanden|bestätige|bestätigt|in ordnung|passt|bitte tun|"
+    r"natürlich|richtig|"
+    r"stimmt|mach das|machen sie|graag|akkoord|prima|doe maar|zeker|klopt|javisst|okej|gärna|"
+    r"selvfølgelig|kyllä|joo|"
+    r"tak|zgadzam|potwierdzam|dobrze|oczywiście|ano|jistě|áno|igen|rendben|evet|tamam|olur|onaylıyorum|"
+    r"elbette|"
+    r"ya|iya|baik|setuju|betul|boleh|vâng|đồng ý|được|có|oo|opo|sige|ndiyo|da|sigur|"
+    r"да|ага|конечно|подтверждаю|хорошо|согласен|согласна|давайте|так|звичайно|ναι|βεβαίως|σωστά"
+)
+_YES_WORD = re.compile(rf"(?<![^\W_])(?:{_YES})(?![^\W_])(?!\s+not\b|\s*n't)", re.IGNORECASE)
+_YES_SIGN = re.compile(
+    "👍|✅|👌|✔|はい|ええ|お願い|了解|承知|大丈夫|いいです|確認しました|是的|好的|好吧|确认|確認|可以|同意|没问题|沒問題|对的|行|"
+    "嗯|继续|好|是|네|예|응|좋아|확인|부탁|그래|진행|نعم|أجل|بالتأكيد|موافق|أؤكد|تمام|حسنا|हाँ|हां|जी|ठीक|ज़रूर|כן|בטח|"
+    "بله|آره|ใช่|ตกลง|ได้|ครับ|ค่ะ|হ্যাঁ|ஆம்|అవును"
+)
+_NO = (
+    r"no|nope|nah|not|don't|do not|dont|never|stop|wait|hold on|hold off|cancel that|instead|n't|isn't|"
+    r"won't|nein|nicht|"
+    r"kein|non|pas|ne|não|nunca|niet|nej|inte|ikke|ei|nie|ne|hayır|değil|tidak|jangan|không|нет|не|ні|όχι"
+)
+_NEGATED = re.compile(rf"(?<![^\W_])(?:{_NO})(?![^\W_])[\w' ]{{0,25}}$", re.IGNORECASE)
+_FIRM = re.compile(
+    r"\b(?:confirm(?:ed|ing)?|go ahead|proceed|without asking|no need to ask|i'm sure|i am sure|"
+    r"i agree)\b|confirmo|"
+    r"je confirme|bestätige|confermo|подтверждаю|确认|確認します",
+    re.IGNORECASE,
+)
+_REFUSES = re.compile(
+    r"^\W*(?:no|nope|nah|nein|non|não|nee|nej|нет|いいえ|不|아니|لا|नहीं|לא)(?![^\W_])|\b(?:don't|do not|"
+    r"please don't)\b",
+    re.IGNORECASE,
+)
+
+
+def says_yes(text: str, *, asked: bool) -> bool:
+    """Whether a message agrees. ``asked``: the agent had said something before it; in a first message
+    only a firm word ("I confirm", "go ahead") is a yes."""
+    text = text[:2000].replace("’", "'")
+    if asked and _YES_SIGN.search(text):
+        return True
+    pattern = _YES_WORD if asked else _FIRM
+    return any(
+        not _negated(text, found.start()) and not _asks(text, found) for found in pattern.finditer(text)
+    )
+
+
+def _negated(text: str, at: int) -> bool:
+    clause = re.split(r"[,.;:!?\n]", text[max(0, at - 60) : at])[-1]
+    return bool(_NEGATED.search(clause.rstrip() + " ")) if clause.strip() else False
+
+
+def _asks(text: str, found: re.Match[str]) -> bool:
+    """Whether a word for yes is part of a question ("is that right?") that is no polite order ("could you go
+    ahead?") and does not begin with it ("yes, could you?")."""
+    end = re.compile(r"[.!?\n]").search(text, found.end())
+    if end is None or end[0] != "?":
+        return False
+    begin = max(text.rfind(mark, 0, found.start()) for mark in ".!?\n") + 1
+    before = text[begin : found.start()].strip()
+    polite = re.search(r"\b(?:could|can|would|will) you\b|\bplease\b", before, re.IGNORECASE)
+    return bool(before) and not (polite and _FIRM.fullmatch(found[0]))
+
+
+def is_understood(text: str) -> bool:
+    """Whether a missing yes may be concluded from ``text``: it refuses, or it is English."""
+    text = text[:2000].replace("’", "'")
+    return _REFUSES.search(text) is not None or is_english(text)

@@ -1,0 +1,84 @@
+"""A conversation as detectors see it, and what they say of it. Pure values."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple, TypeAlias
+
+from agenteval.trajectory import ToolCall, Trajectory, Turn
+
+
+@dataclass(frozen=True)
+class PlacedCall:
+    """A tool call and where it is: ``turn`` and ``step`` (within the turn) from 0, ``index`` over all
+    calls of the conversation."""
+
+    turn: int
+    step: int
+    index: int
+    call: ToolCall
+
+
+@dataclass(frozen=True)
+class ToolFacts:
+    """What is declared of a tool. ``parameters``: its JSON Schema. ``reads`` and ``writes``: whether it
+    was marked to do only the one or (also) the other; both false: nobody said. ``destructive``: what it
+    does cannot be taken back. ``description``: what its author says of it."""
+
+    parameters: Mapping[str, Any] | None = None
+    reads: bool = False
+    writes: bool = False
+    destructive: bool = False
+    description: str = ""
+
+
+@dataclass(frozen=True)
+class Conversation:
+    """All that a check in code may know.
+
+    ``turns``: those that were finished and, last, the one that broke. ``tools``: by name; empty where
+    none is declared. ``undeclared_exist``: the agent may have further tools of its own. ``policy``: the
+    agent's instructions. ``truths``: sentences that hold (profile, goal, knowledge, facts). ``beliefs``:
+    what the user thinks. ``now``: the date and time of the conversation, as it was written.
+    """
+
+    turns: tuple[Turn, ...]
+    tools: Mapping[str, ToolFacts] = field(default_factory=dict)
+    undeclared_exist: bool = True
+    policy: str = ""
+    truths: tuple[str, ...] = ()
+    beliefs: tuple[str, ...] = ()
+    now: str = ""
+    calls: tuple[PlacedCall, ...] = ()
+
+    @staticmethod
+    def of(trajectory: Trajectory, **known: Any) -> Conversation:
+        """A trajectory with what else is ``known`` (the fields above)."""
+        turns = trajectory.all_turns
+        return Conversation(turns=turns, calls=tuple(_placed(turns)), **known)
+
+
+def _placed(turns: Iterable[Turn]) -> Iterable[PlacedCall]:
+    index = 0
+    for number, turn in enumerate(turns):
+        for position, step in enumerate(turn.steps):
+            for call in step.tool_calls:
+                yield PlacedCall(number, position, index, call)
+                index += 1
+
+
+class Proof(NamedTuple):
+    """A failure that code has proven. ``turn`` and ``call`` as in ``Finding``. ``evidence`` quotes the
+    text or call; ``span``: where ``evidence`` begins and ends in the answer of that turn, if it is
+    quoted from there. ``explanation``: one sentence with what it stands against."""
+
+    turn: int
+    call: int | None
+    evidence: str
+    explanation: str
+    span: tuple[int, int] | None = None
+
+
+Detector: TypeAlias = Callable[[Conversation], Iterable[Proof]]
+"""A pure function. It never raises for anything that a conversation can hold."""

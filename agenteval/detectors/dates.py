@@ -1,0 +1,166 @@
+"""Dates and times of day, as tokens and in words. A day is ``(year, month, day)``; year 0: not said."""
+
+from __future__ import annotations
+
+import re
+from typing import NamedTuple, TypeAlias
+
+Day: TypeAlias = tuple[int, int, int]
+
+_NAMES = {
+    1: "jan january januar jänner janvier enero janeiro gennaio januari ene janv gen",
+    2: "feb february februar février febrero fevereiro febbraio februari fév févr fev",
+    3: "mar march märz mars marzo março maart mrz",
+    4: "apr april avril abril aprile avr abr",
+    5: "may mai mayo maio maggio mei mag",
+    6: "jun june juni juin junio junho giugno giu",
+    7: "jul july juli juillet julio julho luglio juil lug",
+    8: "aug august août agosto augustus ago aout",
+    9: "sep sept september septembre septiembre setembro settembre set",
+    10: "oct october oktober octobre octubre outubro ottobre okt ott out",
+    11: "nov november novembre noviembre novembro",
+    12: "dec december dezember décembre diciembre dezembro dicembre dez dic déc",
+}
+MONTHS = {name: number for number, names in _NAMES.items() for name in names.split()}
+"""The number of a month by its name, in seven languages."""
+
+_YEAR_FIRST = re.compile(r"([12][0-9]{3})([-/.])([0-9]{1,2})\2([0-9]{1,2})(?:T([0-9]{2}):([0-9]{2}).*)?")
+_YEAR_LAST = re.compile(r"([0-9]{1,2})([-/.])([0-9]{1,2})\2([0-9]{2}|[12][0-9]{3})")
+_NO_YEAR = re.compile(r"([0-9]{1,2})/([0-9]{1,2})")
+_COMPACT = re.compile(r"((?:19|20)[0-9]{2})([01][0-9])([0-3][0-9])")
+_MONTH_YEAR = re.compile(r"([12][0-9]{3})[-/]([01][0-9])")
+_CLOCK = re.compile(
+    r"([0-9]{1,2}):([0-9]{2})(?::[0-9]{2}(?:\.[0-9]+)?)?(?:\s?([aApP])\.?[mM]|[zZ]|\+[0-9:]*|-[0-9]{2}:?[0-9]{2})?"
+)
+_HOUR = re.compile(r"([0-9]{1,2})(?:([ap])m?|h([0-5][0-9])?|uhr)")
+
+
+def _day(year: int, month: int, day: int) -> tuple[Day, ...]:
+    return ((year, month, day),) if 1 <= month <= 12 and 1 <= day <= 31 else ()
+
+
+def days_of(token: str) -> tuple[Day, ...]:
+    """The dates that ``token`` can be; 05/06 is two."""
+    if found := _YEAR_FIRST.fullmatch(token):
+        return _day(int(found[1]), int(found[3]), int(found[4]))
+    if found := _YEAR_LAST.fullmatch(token):
+        year = int(found[4]) + (2000 if len(found[4]) == 2 else 0)
+        one, other = int(found[1]), int(found[3])
+        return _day(year, one, other) + (_day(year, other, one) if one != other else ())
+    if found := _NO_YEAR.fullmatch(token):
+        one, other = int(found[1]), int(found[2])
+        return _day(0, one, other) + (_day(0, other, one) if one != other else ())
+    if found := _COMPACT.fullmatch(token):
+        return _day(int(found[1]), int(found[2]), int(found[3]))
+    return ()
+
+
+def clock_of(token: str) -> tuple[int, ...]:
+    """The time of day in minutes, if ``token`` is one (14:30, 2:30pm, 14h30, a timestamp)."""
+    if found := _CLOCK.fullmatch(token):
+        return _minutes(int(found[1]), int(found[2]), (found[3] or "").lower())
+    if found := _HOUR.fullmatch(token.lower()):
+        if found[2]:
+            return _minutes(int(found[1]), 0, found[2]) if 1 <= int(found[1]) <= 12 else ()
+        return _minutes(int(found[1]), int(found[3]), "") if found[3] else ()
+    if found := _YEAR_FIRST.fullmatch(token):
+        return _minutes(int(found[5]), int(found[6]), "") if found[5] else ()
+    return ()
+
+
+def _minutes(hour: int, minute: int, half: str) -> tuple[int, ...]:
+    if hour > 24 or minute > 59:
+        return ()
+    if half and 1 <= hour <= 12:
+        hour = hour % 12 + (12 if half == "p" else 0)
+    return ((hour % 24) * 60 + minute,)
+
+
+def shift_of(clocks: tuple[int, ...], half: str) -> tuple[int, ...]:
+    """``clocks`` in that half of the day (``a``, ``p``; empty: as they are)."""
+    if not half:
+        return clocks
+    return tuple(clock % 720 + (720 if half == "p" else 0) if clock < 780 else clock for clock in clocks)
+
+
+_ALSO_WORDS = {"may", "mar", "set", "out", "mai", "mag", "dec", "gen", "ago", "march"}
+"""Names that, without a capital, are other words."""
+
+
+class DayInText(NamedTuple):
+    """A date that is written in words, and its span."""
+
+    start: int
+    end: int
+    days: tuple[Day, ...]
+
+
+_DAY = re.compile(r"([0-9]{1,2})(?:st|nd|rd|th)?")
+_WORD_BEFORE = re.compile(r"(?:.*[^\w])?([^\W\d_]+)(\W*)", re.DOTALL)
+_JOINERS = frozenset({"and", "or", "to", "through", "until", "und", "bis", "y", "et", "the"})
+_LISTED = re.compile(
+    r"([^\W\d_]{3,10})\.?\s[0-9]{1,2}(?:st|nd|rd|th)?\s?"
+    r"(?:,|and|or|to|through|until|-|&|und|bis|y|et)\s?(?:the )?\Z"
+)
+_YEAR_AFTER = re.compile(r"(?:st|nd|rd|th)?\**(?:,|\.| of| de| del)?\s{0,2}([12][0-9]{3})(?![0-9:.,]?[0-9])")
+_MONTH_AFTER = re.compile(r"(?:\.|st|nd|rd|th)?[\s-]{0,2}(?:of |de )?([^\W\d_]{3,10})\.?")
+
+
+def day_in_words(text: str, start: int, end: int) -> DayInText | None:
+    """The date around the one or two digits at ``start`` (with st, nd, rd, th): May 3rd, 3. Mai 2024; or
+    the second of a list (May 3rd and 4th), whose span has the day only."""
+    found = _DAY.fullmatch(text, start, end)
+    if not found or not 1 <= int(found[1]) <= 31:
+        return None
+    first, finish, month = start, end, 0
+    window = text[max(0, start - 18) : start]
+    if before := _WORD_BEFORE.fullmatch(window):
+        word, gap = before[1], before[2]
+        if len(gap) <= 4 and word not in _ALSO_WORDS and (month := MONTHS.get(word.lower(), 0)):
+            first = start - len(gap) - len(word)
+        elif word in _JOINERS or "," in gap or "-" in gap or "&" in gap:
+            month = _month_of_list(text[max(0, start - 30) : start])
+    if not month:
+        after = _MONTH_AFTER.match(text, end)
+        if not after or after[1] in _ALSO_WORDS or not (month := MONTHS.get(after[1].lower(), 0)):
+            return None
+        finish = after.end(1)
+    year = _YEAR_AFTER.match(text, finish)
+    days = _day(int(year[1]) if year else 0, month, int(found[1]))
+    return DayInText(first, year.end(1) if year else finish, days) if days else None
+
+
+def _month_of_list(before: str) -> int:
+    listed = _LISTED.search(before)
+    return MONTHS.get(listed[1].lower(), 0) if listed and listed[1] not in _ALSO_WORDS else 0
+
+
+_CJK = re.compile(r"(?:([12][0-9]{3})\s?年\s?)?([0-9]{1,2})\s?月\s?([0-9]{1,2})\s?[日号號]")
+
+
+def day_in_cjk(text: str, start: int) -> DayInText | None:
+    """The date that begins at ``start`` in Chinese or Japanese: 2024年5月20日, 5月20日."""
+    found = _CJK.match(text, start)
+    if not found:
+        return None
+    days = _day(int(found[1] or 0), int(found[2]), int(found[3]))
+    return DayInText(start, found.end(), days) if days else None
+
+
+_WORDS = re.compile(
+    r"(?i)\b(?:([0-9]{1,2})(?:st|nd|rd|th|\.)?[\s-]+(?:of |de )?([^\W\d_]{3,10})"
+    r"|([^\W\d_]{3,10})\.?\s+(?:the )?([0-9]{1,2})(?:st|nd|rd|th)?\b)"
+    r"(?:(?:,|\.| of| de| del)?\s{0,2}([12][0-9]{3}))?"
+)
+
+
+def days_in_prose(text: str) -> set[Day]:
+    """All dates in words in ``text``, with and without their year."""
+    days: set[Day] = set()
+    for found in _WORDS.finditer(text):
+        name, day = (found[2], found[1]) if found[1] else (found[3], found[4])
+        if month := MONTHS.get(name.lower()):
+            days.update(_day(int(found[5] or 0), month, int(day)))
+    for found in _CJK.finditer(text):
+        days.update(_day(int(found[1] or 0), int(found[2]), int(found[3])))
+    return days

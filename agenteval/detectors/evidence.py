@@ -1,0 +1,355 @@
+"""What the agent had been told by a moment of the conversation, ready to be looked up."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Collection, Iterable, Mapping
+from functools import lru_cache
+from typing import Any, NamedTuple
+
+from agenteval.detectors.dates import Day, days_in_prose
+from agenteval.detectors.leaves import PERCENT, Leaf, Leaves
+from agenteval.detectors.mentions import Mention, mentions_in
+from agenteval.detectors.values import plain, reading, stands_in
+from agenteval.trajectory import ToolCall
+
+_TOKEN = re.compile(
+    r"[0-9](?<![A-Za-z0-9][0-9])[0-9A-Za-z_]*+(?:(?:[.,:'](?=[0-9])|[-/@+#])[0-9A-Za-z_]++)*+"
+    r"(?: ?[aApP]\.?[mM]\b)?"
+)
+"""As ``values.TOKEN``, not inside a word, with the half of the day. It begins with the digit, since that
+is what lets the search skip everything else quickly."""
+_BARE = re.compile(r"\s*(?:[-0-9 .,+*/()]+=)?\s*-?([0-9]{1,12}(?:,[0-9]{3})*(?:\.[0-9]+)?)\s*")
+_DIGIT = re.compile("[0-9]")
+_MAX_TEXT = 60_000
+"""Characters of one source whose values are read; all of it is looked up as text."""
+
+
+class Source(NamedTuple):
+    """A piece of evidence. ``role``: ``told`` (policy, knowledge), ``user``, ``args`` or ``result``;
+    ``name``: how an explanation calls it; ``value``: what is JSON of it."""
+
+    role: str
+    name: str
+    text: str
+    value: Any = None
+
+
+class Facts(NamedTuple):
+    """The values of a text by their kind. ``amounts`` and ``percents`` are among the numbers too."""
+
+    numbers: frozenset[float]
+    clocks: frozenset[int]
+    days: frozenset[Day]
+    amounts: frozenset[float]
+    percents: frozenset[float]
+
+
+@lru_cache(maxsize=512)
+def facts_of(text: str) -> Facts:
+    """What a text in sentences says. A time without its half of the day is both."""
+    found = list(mentions_in(text))
+    clocks = {clock for mention in found for clock in mention.clocks}
+    clocks |= {
+        (clock + 720) % 1440
+        for mention in found
+        if "m" not in mention.text.lower()
+        for clock in mention.clocks
+    }
+    numbers = {number for mention in found for number in mention.numbers}
+    numbers.update(number for token in _TOKEN.findall(text) for number in reading(token).numbers)
+    return Facts(
+        frozenset(numbers),
+        frozenset(clocks),
+        frozenset(day for mention in found for day in mention.days),
+        frozenset(number for mention in found if mention.kind == "money" for number in mention.numbers),
+        frozenset(number for mention in found if mention.kind == "percent" for number in mention.numbers),
+    )
+
+
+class Evidence:
+    """Sources up to a moment, and the sets of values that they hold. It grows with the conversation.
+
+    ``asked``: numbers of the user; ``given_*``: what the user said or the agent's calls asked for;
+    ``titles``: the names of things (cities, products), in lower case; ``computed``: results that are nothing
+    but a number (or ``sum = number``); ``amounts_told``: money in messages of the user, the policy and the
+    knowledge.
+    """
+
+    def __init__(self) -> None:
+        self.sources: list[Source] = []
+        self.numbers: set[float] = set()
+        self.clocks: set[int] = set()
+        self.days: set[Day] = set()
+        self.asked: set[float] = set()
+        self.given_numbers: set[float] = set()
+        self.given_clocks: set[int] = set()
+        self.given_days: set[Day] = set()
+        self.amounts_told: set[float] = set()
+        self.computed: list[float] = []
+        self._percents: set[float] = set()
+        self._tokens: set[str] = set()
+        self._lower: list[str] = []
+        self.titles: set[str] = set()
+        self._words: set[str] = set()
+        self._prose_days: set[Day] = set()
+        self._days_read = self._leaves_read = 0
+        self._leaves = Leaves()
+
+    def add_text(self, role: str, name: str, text: str) -> None:
+        """Sentences: policy, knowledge, a message of the user."""
+        if not text:
+            return
+        text = plain(text)
+        self._add(Source(role, name, text))
+        if not _DIGIT.search(text):
+            return
+        facts = self._absorb(text)
+        self.amounts_told |= facts.amounts
+        self.given_days |= facts.days
+        if role == "user":
+            self.asked |= facts.numbers
+            self.given_numbers |= facts.numbers
+            self.given_clocks |= facts.clocks
+
+    def add_call(self, call: ToolCall, index: int) -> None:
+        """A tool call: its arguments and, if there is one, its result."""
+        name = f"{call.name} (call {index + 1})"
+        args = call.raw_args or (text_of(call.args) if call.args else "")
+        if args:
+            args = plain(args)
+            self._add(Source("args", name, args, call.args))
+            for title in (call.args or {}).values():
+                if isinstance(title, str) and 2 < len(title) < 40 and title[0].isupper():
+                    self.titles.add(title.lower())
+            for read in map(reading, self._read_tokens(args)):
+                self.given_numbers.update(read.numbers)
+                self.given_clocks.update(read.clocks)
+                self.given_days.update(read.days)
+        if call.result is not None:
+            self._add_result(call.result.value, name)
+
+    def _add_result(self, value: Any, name: str) -> None:
+        text = value if isinstance(value, str) else text_of(value)
+        is_json = text.lstrip()[:1] in {"[", "{"}
+        if is_json and "\\u" in text and (read := _json_of(text)) is not None:
+            text = text_of(read)
+        text = plain(text)
+        self._add(Source("result", name, text))
+        if is_json:
+            self.titles.update(title.lower() for title in _TITLE.findall(text, 0, _MAX_TEXT))
+        else:
+            self._absorb(text)
+            if len(text) < 40 and (found := _BARE.fullmatch(text)):
+                self.computed.append(float(found[1].replace(",", "")))
+        self._read_tokens(text)
+
+    def _add(self, source: Source) -> None:
+        self.sources.append(source)
+        self._lower.append(source.text.lower())
+
+    def _absorb(self, text: str) -> Facts:
+        facts = facts_of(text[:_MAX_TEXT])
+        self.numbers |= facts.numbers
+        self.clocks |= facts.clocks
+        self.days |= facts.days
+        self._percents |= facts.percents
+        return facts
+
+    def _read_tokens(self, text: str) -> set[str]:
+        if "\\" in text:
+            text = text.replace("\\n", " ").replace("\\t", " ")
+        found = set(_TOKEN.findall(text, 0, _MAX_TEXT))
+        fresh = found - self._tokens
+        self._tokens |= fresh
+        for read in map(reading, fresh):
+            if read.numbers:
+                self.numbers.update(read.numbers)
+            if read.clocks:
+                self.clocks.update(read.clocks)
+            if read.days:
+                self.days.update(read.days)
+        return found
+
+    @property
+    def speaks(self) -> bool:
+        """Whether there is a result or knowledge that the agent could have told from."""
+        return any(source.role in {"result", "told"} for source in self.sources)
+
+    def given(self, mention: Mention) -> bool:
+        """Whether the user said the value, or a call of the agent asked for it."""
+        return not (
+            self.given_clocks.isdisjoint(mention.clocks)
+            and self.given_numbers.isdisjoint(mention.numbers)
+            and self.given_days.isdisjoint(mention.days)
+        )
+
+    def has_word(self, word: str) -> bool:
+        """Whether ``word`` stands in some source, not as a part of a longer word; case does not count."""
+        word = word.lower()
+        if word in self._words:
+            return True
+        if any(stands_in(word, text) for text in reversed(self._lower)):
+            self._words.add(word)
+            return True
+        return False
+
+    def has_text(self, text: str) -> bool:
+        """Whether ``text``, in lower case, is anywhere in some source."""
+        return any(text in source for source in self._lower)
+
+    @property
+    def prose_days(self) -> set[Day]:
+        """Dates in words, in all sources."""
+        for source in self.sources[self._days_read :]:
+            self._prose_days |= days_in_prose(source.text[:_MAX_TEXT])
+        self._days_read = len(self.sources)
+        return self._prose_days
+
+    @property
+    def leaves(self) -> Leaves:
+        """The values of results and of what was told, with what they are called."""
+        for position in range(self._leaves_read, len(self.sources)):
+            source = self.sources[position]
+            value = source.value if source.role == "args" else _json_of(source.text)
+            if source.role == "args":
+                # "The alarm is set for 6:30": of an alarm speaks only the name of the tool.
+                self._leaves.add_json(value, position, under=source.name.partition(" ")[0])
+            elif source.role == "result" and value is not None:
+                before = self.sources[position - 1] if position else source
+                args = before.value if before.role == "args" and before.name == source.name else None
+                self._leaves.add_json(value, position, args=args if isinstance(args, Mapping) else None)
+            elif source.role in {"told", "result"}:
+                self._leaves.add_text(source.text, position)
+        self._leaves_read = len(self.sources)
+        return self._leaves
+
+    def stands_beside(self, mention: Mention, names: Collection[str]) -> bool:
+        """Whether the value is written in the same object of a result as one of ``names``. A quick look at
+        the text, which knows the common writings only: false proves nothing."""
+        forms = _written_forms(mention)
+        for name in names:
+            for position in range(len(self.sources) - 1, -1, -1):
+                text = self._lower[position]
+                at = text.find(name) if self.sources[position].role == "result" else -1
+                while at >= 0:
+                    first, last = _object_around(text, at)
+                    if any(text.find(form, first, last) >= 0 for form in forms):
+                        return True
+                    at = text.find(name, last)
+        return False
+
+    def percents(self) -> set[float]:
+        """Percentages in texts, and numbers that results call so."""
+        return self._percents | {
+            number
+            for leaf in self.leaves.all()
+            if not leaf.own.isdisjoint(PERCENT)
+            for number in leaf.mention.numbers
+        }
+
+    def paired(self, number: float, counts: Iterable[float], *, compared: bool) -> bool:
+        """Whether ``number`` is the sum over a list of the results, of two amounts of one field, or
+        one of ``counts`` times such a pair or one amount; where things are ``compared``, also the difference
+        of a pair."""
+        amounts = self.leaves.amounts()
+        if number in amounts.sums:
+            return True
+        parts = ((round(number / count, 2), count) for count in counts)
+        shares = [share for share, count in parts if abs(share * count - number) < 0.006]
+        signs = (1, -1) if compared else (1,)
+        return any(
+            share in values
+            or any(round(sign * (share - one), 2) in values for one in values for sign in signs)
+            for values in amounts.fields
+            for share in shares
+        )
+
+    def ends_in(self, digits: str) -> bool:
+        """Whether a longer number ends in ``digits``."""
+        for text in self._lower:
+            at = text.find(digits, 1)
+            while at > 0:
+                end = at + len(digits)
+                if text[at - 1].isdigit() and not text[end : end + 1].isdigit():
+                    return True
+                at = text.find(digits, at + 1)
+        return False
+
+    def few(self, most: int) -> list[list[float]]:
+        """The numbers of each of the latest results, of those that have at most
+        ``most``."""
+        places = [place for place, source in enumerate(self.sources) if source.role == "result"][-3:]
+        found: dict[int, set[float]] = {place: set() for place in places}
+        for leaf in self.leaves.all():
+            if leaf.source in found and leaf.mention.numbers:
+                found[leaf.source].add(leaf.mention.numbers[0])
+        return [sorted(numbers) for numbers in found.values() if 1 < len(numbers) <= most]
+
+    def has_field(self, label: Collection[str]) -> bool:
+        """Whether a result has a number under a key that shares a word with ``label``."""
+        return any(_is_called(leaf, label) and not leaf.mention.end for leaf in self.leaves.all())
+
+    def called(self, label: Collection[str]) -> list[float]:
+        """The numbers whose field shares a word with ``label``, the latest first."""
+        return [leaf.mention.numbers[0] for leaf in reversed(self.leaves.all()) if _is_called(leaf, label)]
+
+
+def _is_called(leaf: Leaf, label: Collection[str]) -> bool:
+    return leaf.mention.kind == "number" and bool(leaf.mention.numbers) and not leaf.own.isdisjoint(label)
+
+
+def _written_forms(mention: Mention) -> list[str]:
+    """How JSON commonly writes the value, with what must stand beside it."""
+    if mention.kind == "time":
+        return [f"{clock // 60:02d}:{clock % 60:02d}" for clock in mention.clocks]
+    if mention.kind == "date":
+        return [
+            f"{year:04d}-{month:02d}-{day:02d}" if year else f"-{month:02d}-{day:02d}"
+            for year, month, day in mention.days
+        ]
+    shown = [f"{number:g}" for number in mention.numbers[:1]]
+    return [f"{left}{one}{right}" for one in shown for left in (" ", ":") for right in (",", "}")]
+
+
+def _object_around(text: str, at: int) -> tuple[int, int]:
+    """About where the object begins and ends that has a value at ``at``: from its brace to where the same
+    key comes again."""
+    first = text.rfind("{", 0, at)
+    close = text.rfind('":', max(0, first), at)
+    key = text[text.rfind('"', 0, close) : close + 2] if close > 0 else ""
+    last = text.find(key, at) if len(key) > 3 else -1
+    return max(0, first), last if last > at else min(len(text), at + 1500)
+
+
+_encoder = json.JSONEncoder(ensure_ascii=False, default=str)
+
+
+def text_of(value: Any) -> str:
+    """``value`` as JSON, or as Python shows what JSON cannot hold."""
+    try:
+        return _encoder.encode(value)
+    except (TypeError, ValueError, RecursionError):
+        return str(value)
+
+
+_TITLE = re.compile(
+    r'"(?:name|title|city|product|location|country|symbol|ticker|hotel|place|item|restaurant|plan|product_name)"'
+    r': ?"([^"\\]{3,39})"'
+)
+
+
+def _json_of(text: str) -> Any:
+    """The JSON in ``text`` (one value, or one a line), or ``None``."""
+    stripped = text.strip()
+    if stripped[:1] not in {"[", "{"}:
+        return None
+    try:
+        return json.loads(stripped)
+    except (ValueError, RecursionError):
+        pass
+    try:
+        return [json.loads(line) for line in stripped.splitlines() if line.strip()]
+    except (ValueError, RecursionError):
+        return None

@@ -1,0 +1,217 @@
+"""The values that results and texts gave, with what they are called and which thing they belong to."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Mapping
+from functools import lru_cache
+from typing import Any, NamedTuple
+
+from agenteval.detectors.fields import key_stems
+from agenteval.detectors.mentions import Mention, mentions_in
+from agenteval.detectors.phrases import Answer
+from agenteval.detectors.values import plain
+
+_MAX_LEAVES = 4_000
+_MAX_DEPTH = 100
+_MAX_PROSE = 60_000
+_LONGEST_KEY = 40
+"""A label that is longer is a sentence."""
+
+AMOUNT = frozenset({
+    "price", "total", "refund", "balanc", "tax", "budget", "discou", "discount", "fee", "amount", "deposi",
+    "salary", "income", "revenu", "premiu", "cash", "msrp", "wage", "bonus", "tip", "fund",
+})  # fmt: skip
+"""Stems of keys whose numbers are money."""
+PERCENT = frozenset({"percen", "percent", "pct", "discou", "discount", "tax", "intere", "vat", "apr"})
+
+
+class Leaf(NamedTuple):
+    """A value that a source gave. ``own``: the stems of its key, or of the words beside it; ``above``: those
+    of the key above; ``label``: the key; ``source``: the position of the source."""
+
+    mention: Mention
+    own: frozenset[str]
+    above: frozenset[str]
+    label: str
+    source: int
+
+    @property
+    def is_amount(self) -> bool:
+        """Whether it is an amount of money."""
+        if not self.mention.numbers or self.mention.kind not in {"number", "money"}:
+            return False
+        if self.mention.kind == "money" or not self.own.isdisjoint(AMOUNT):
+            return True
+        # {"prices": {"economy": 51}}, but not {"credit": {"last_four": "7447"}}
+        return not self.mention.end and not self.above.isdisjoint(AMOUNT)
+
+
+class Amounts(NamedTuple):
+    """``fields``: the different amounts of each field; ``sums``: of each list, over its entries."""
+
+    fields: tuple[frozenset[float], ...]
+    sums: frozenset[float]
+
+
+class Leaves:
+    """The scalars of all results in their order; each object is a range of them. They are interpreted
+    only when asked for."""
+
+    def __init__(self) -> None:
+        self.counts: set[int] = set()
+        """How many entries the lists and objects have."""
+        self._raw: list[Leaf | tuple[str, str, Any, int]] = []
+        self._read: dict[int, tuple[Leaf, ...]] = {}
+        self._spans: defaultdict[str, list[tuple[int, int]]] = defaultdict(list)
+        self._found: dict[tuple[frozenset[str], str, int], list[Leaf]] = {}
+        self._amounts: tuple[int, Amounts] | None = None
+        self._lists: list[tuple[int, int]] = []
+
+    def __len__(self) -> int:
+        return len(self._raw)
+
+    def add_text(self, text: str, position: int) -> None:
+        """The values of sentences."""
+        self._raw.extend(leaf._replace(source=position) for leaf in leaves_of_text(text[:_MAX_PROSE]))
+
+    def add_json(
+        self, value: Any, position: int, *, args: Mapping[str, Any] | None = None, under: str = ""
+    ) -> None:
+        """A result, or the arguments of a call; ``under``: the key that it stands under. What the call was
+        made with (``args``) is what all of it is about."""
+        first = len(self._raw)
+        self._walk(value, (under, ""), position, 0)
+        for name in (args or {}).values():
+            if isinstance(name, str) and 2 < len(name) < 40:
+                self._spans[name.lower()].append((first, len(self._raw)))
+
+    def _walk(self, value: Any, keys: tuple[str, str], position: int, depth: int) -> None:
+        # Exact types: JSON has no others, and this is where most of the time goes.
+        kind = type(value)
+        if depth > _MAX_DEPTH:
+            return
+        if kind is dict:
+            self._walk_object(value, keys[0], position, depth)
+        elif kind is list:
+            self.counts.add(len(value))
+            first = len(self._raw)
+            for below in value:
+                if len(self._raw) > _MAX_LEAVES:
+                    break
+                self._walk(below, keys, position, depth + 1)
+            if 1 < len(value) <= 20:
+                self._lists.append((first, len(self._raw)))
+        elif kind is str or kind is int or kind is float:
+            self._raw.append((*keys, value, position))
+
+    def _walk_object(self, value: dict[Any, Any], key: str, position: int, depth: int) -> None:
+        """An object is called by each of its short texts, and by its key."""
+        raw, names = self._raw, []
+        first = len(raw)
+        self.counts.add(len(value))
+        for name, below in value.items():
+            kind = type(below)
+            if kind is str:
+                raw.append((name, key, below, position))
+                if 2 < len(below) < 40:
+                    names.append(below.lower())
+            elif kind is int or kind is float:
+                raw.append((name, key, below, position))
+            elif kind is dict or kind is list:
+                start = len(raw)
+                self._walk(below, (str(name), key), position, depth + 1)
+                if kind is dict:
+                    self._spans[str(name).lower()].append((start, len(raw)))
+        span = (first, len(raw))
+        for low in names:
+            self._spans[low].append(span)
+
+    def of(self, names: Collection[str], kind: str = "") -> list[Leaf]:
+        """The leaves of the objects that are called so (in lower case); with ``kind``, at least those
+        that values of this kind can be compared with."""
+        key = (frozenset(names), kind, len(self._raw))
+        found = self._found.get(key)
+        if found is None:
+            spans = {span for name in names for span in self._spans.get(name, ())}
+            indexes = {index for span in spans for index in range(*span)}
+            found = self._found[key] = [
+                leaf
+                for index in sorted(indexes)
+                if not kind or self._may_be(kind, index)
+                for leaf in self._at(index)
+            ]
+        return found
+
+    def _may_be(self, kind: str, index: int) -> bool:
+        raw = self._raw[index]
+        if isinstance(raw, Leaf):
+            return True
+        value = raw[2]
+        if kind in {"time", "date"}:
+            return type(value) is str and not value.isalpha()
+        return type(value) is not str or not value.isalpha()
+
+    def all(self) -> list[Leaf]:
+        """Every leaf, in order."""
+        return [leaf for index in range(len(self._raw)) for leaf in self._at(index)]
+
+    def amounts(self) -> Amounts:
+        """The amounts by their fields, and their sums over lists."""
+        if self._amounts is None or self._amounts[0] != len(self._raw):
+            self._amounts = (len(self._raw), self._add_up())
+        return self._amounts[1]
+
+    def _add_up(self) -> Amounts:
+        fields: dict[frozenset[str], set[float]] = {}
+        for leaf in self.all():
+            if leaf.is_amount and len(leaf.label) <= _LONGEST_KEY:
+                fields.setdefault(leaf.own | leaf.above, set()).add(leaf.mention.numbers[0])
+        sums: set[float] = set()
+        for first, last in self._lists:
+            entries: dict[frozenset[str], list[float]] = {}
+            for leaf in (leaf for index in range(first, last) for leaf in self._at(index)):
+                if leaf.is_amount:
+                    entries.setdefault(leaf.own | leaf.above, []).append(leaf.mention.numbers[0])
+            sums.update(round(sum(values), 2) for values in entries.values() if len(values) > 1)
+        return Amounts(tuple(frozenset(values) for values in fields.values()), frozenset(sums))
+
+    def _at(self, index: int) -> tuple[Leaf, ...]:
+        found = self._read.get(index)
+        if found is None:
+            raw = self._raw[index]
+            found = self._read[index] = (raw,) if isinstance(raw, Leaf) else tuple(_leaves_of(*raw))
+        return found
+
+
+def _leaves_of(key: str, above: str, value: Any, position: int) -> Iterable[Leaf]:
+    """What one scalar says."""
+    own, over = key_stems(key), key_stems(above)
+    if isinstance(value, int | float):
+        if abs(value) < 1e300:
+            yield Leaf(Mention("number", 0, 0, str(value), (abs(float(value)),)), own, over, key, position)
+        return
+    text = str(value)
+    if len(text) > 80:
+        for leaf in leaves_of_text(plain(text)[:_MAX_PROSE]):
+            yield leaf._replace(own=leaf.own | own, source=position)
+        return
+    for mention in short_mentions(text):
+        yield Leaf(mention, own, over, key, position)
+
+
+@lru_cache(maxsize=1 << 14)
+def short_mentions(text: str) -> tuple[Mention, ...]:
+    """The values of a short text."""
+    return tuple(mentions_in(plain(text)))
+
+
+@lru_cache(maxsize=256)
+def leaves_of_text(text: str) -> tuple[Leaf, ...]:
+    """The values of a text, called by the words beside them, and labelled with their sentence."""
+    said = Answer(text)
+    phrases = [said.phrase(index) for index in range(len(said.mentions))]
+    return tuple(
+        Leaf(phrase.mention, phrase.label, frozenset(), " ".join(phrase.clause.split()), 0)
+        for phrase in phrases
+    )

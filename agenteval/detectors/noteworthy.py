@@ -1,0 +1,95 @@
+"""Which values without any support are worth a word: those that only a source could have given."""
+
+from __future__ import annotations
+
+import re
+
+from agenteval.detectors.evidence import Evidence
+from agenteval.detectors.opposition import shape_of
+from agenteval.detectors.phrases import Phrase
+from agenteval.detectors.support import relative_days, relative_times
+
+_NOT_SAID = re.compile(
+    r"(?i)\b(?:if|would|could|should|might|may|can|cannot|can't|don't|do not|unable|unless|whether|suggest|"
+    r"recommend|how about|typically|usually|generally|often|common(?:ly)?|normally|roughly|estimate[ds]?|"
+    r"let me know|between)\b"
+)
+_NAMED = re.compile(
+    r"(?i)\b(?:id|ids|number|no|code|reference|ref|order|booking|reservation|confirmation|tracking|ticket|case|flight|"
+    r"invoice|account|pnr|email|phone)\b\W*(?:is|are|of|was)?\W*\Z"
+)
+_ROUND = frozenset(
+    {
+        10,
+        12,
+        15,
+        20,
+        24,
+        25,
+        30,
+        36,
+        40,
+        45,
+        48,
+        50,
+        60,
+        70,
+        72,
+        75,
+        80,
+        90,
+        99,
+        100,
+        120,
+        150,
+        180,
+        200,
+        250,
+        300,
+    }
+    | {360, 365, 400, 404, 500, 1000, 2000, 5000, 10000}
+)
+_AGES = frozenset({"year", "yrs", "yr", "jahr", "ans", "años", "anni"})
+_TELEPHONE = re.compile(r"\+?[0-9]{0,3}[ .-]?\(?[0-9]{3}\)?[ .-][0-9]{3}[ .-][0-9]{4}")
+_ODD = re.compile(r"[^\w.@/+() -]")
+
+
+def reportable(phrase: Phrase, evidence: Evidence) -> bool:
+    """Whether the value is claimed of the world that the tools and the knowledge describe, and precise
+    enough that it cannot be common knowledge, a proposal or a manner of speaking."""
+    mention = phrase.mention
+    if phrase.asked or phrase.hedged or not evidence.speaks or _NOT_SAID.search(phrase.clause):
+        return False
+    match mention.kind:
+        case "identifier":
+            return _identifies(phrase, evidence)
+        case "money":
+            return True
+        case "percent":
+            return mention.numbers[0] not in {0, 50, 100}
+        case "date":
+            return not relative_days(evidence)
+        case "time":
+            return not relative_times(evidence) and not mention.vague and mention.clocks[0] % 60 != 0
+        case _:
+            number = mention.numbers[0]
+            return (
+                mention.unit[:4] not in _AGES
+                and number >= 10
+                and number not in _ROUND
+                and (phrase.stated or mention.unit[:1].isalpha())
+            )
+
+
+def _identifies(phrase: Phrase, evidence: Evidence) -> bool:
+    """Whether it is called an identifier, or has the shape of one that a source gave."""
+    text = phrase.mention.text
+    if len(text) < 5 or sum(letter.isdigit() for letter in text) < 2 or _ODD.search(text):
+        return False
+    if _NAMED.search(phrase.left) or _TELEPHONE.fullmatch(text):
+        return True
+    shape = shape_of(text)
+    return any(
+        leaf.mention.kind == "identifier" and shape_of(leaf.mention.text) == shape
+        for leaf in evidence.leaves.all()
+    )

@@ -1,0 +1,205 @@
+"""The evidence that an unsupported value stands against."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterable
+
+from agenteval.detectors.arithmetic import near
+from agenteval.detectors.dates import Day
+from agenteval.detectors.evidence import Evidence
+from agenteval.detectors.leaves import Leaf
+from agenteval.detectors.mentions import Mention
+from agenteval.detectors.phrases import Phrase
+from agenteval.detectors.support import other_zone, relative_days
+
+
+def opposing(phrase: Phrase, named: Collection[str], evidence: Evidence) -> Leaf | None:
+    """The value of the evidence that the phrase is about and gives otherwise, or ``None``. ``named``: the
+    things that are spoken of around it."""
+    if phrase.mention.kind == "identifier":
+        return _misspelt(phrase, evidence)
+    about = {id(leaf) for leaf in evidence.leaves.of(named)}
+    relative = phrase.mention.kind == "date" and relative_days(evidence)
+    best: Leaf | None = None
+    best_score = (0, False, -99)
+    for leaf in evidence.leaves.all():
+        score = _score(phrase, leaf, id(leaf) in about)
+        if relative and id(leaf) not in about and phrase.label.isdisjoint(leaf.own - _GENERIC):
+            continue  # a calendar may have given it
+        if not score or (phrase.asked and score < 3):
+            continue  # a question may propose any amount
+        # Of equals the one that it is a slip of, or whose name says least besides; then the latest.
+        slip = is_slip(phrase.mention.text, leaf.mention.text)
+        rank = (score, slip, -len(leaf.own - phrase.label))
+        if rank >= best_score:
+            best, best_score = leaf, rank
+    return best
+
+
+def _score(phrase: Phrase, leaf: Leaf, about: bool) -> int:
+    """How surely ``leaf`` is what the phrase is about; 0: it is not."""
+    if not _same_kind(phrase.mention, leaf):
+        return 0
+    shared = phrase.label & leaf.own
+    own = 3 * len(shared - _GENERIC) + len(shared & _GENERIC)
+    above = len(phrase.label & leaf.above)
+    score = own + above + 2 * about
+    match phrase.mention.kind:
+        case "date":
+            return score + 1 if own or _close(phrase.mention.days, leaf.mention.days) else 0
+        case "money":
+            return score
+        case "percent":
+            return score + 1 if own or leaf.mention.kind == "percent" else 0
+        case "number":
+            return score if own > 2 or above > 1 else 0
+        case _:
+            return score if own > 2 or above or about else 0
+
+
+def _close(days: Iterable[Day], others: Iterable[Day]) -> bool:
+    """Whether two of the dates differ in one part only, or by a month at most."""
+    for one in days:
+        for other in others:
+            if sum(a != b for a, b in zip(one, other, strict=True) if a) <= 1:
+                return True
+            if one[0] in {0, other[0]} and abs((one[1] - other[1]) * 30 + one[2] - other[2]) <= 31:
+                return True
+    return False
+
+
+def _same_kind(mention: Mention, leaf: Leaf) -> bool:
+    match mention.kind:
+        case "date":
+            return bool(leaf.mention.days)
+        case "time":
+            return bool(leaf.mention.clocks)
+        case "money":
+            return leaf.is_amount
+        case "percent":
+            return bool(leaf.mention.numbers) and leaf.mention.kind in {"number", "percent"}
+        case _:
+            return bool(leaf.mention.numbers) and leaf.mention.kind == "number"
+
+
+PLACED = frozenset({"time", "money", "number", "date"})
+"""Kinds of values that ``misplaced`` can tell of."""
+
+
+def misplaced(phrase: Phrase, named: Collection[str], evidence: Evidence) -> Leaf | None:
+    """What the things ``named`` around the phrase have in the field that it speaks of, if they have that
+    field and none of their values is the one in the phrase, which was told of something else.
+
+    Calculated amounts are let be, and so are values that the user or the agent's own calls gave.
+    """
+    mention = phrase.mention
+    if not phrase.stated or (mention.numbers and (phrase.calculated or phrase.compared)):
+        return None
+    if mention.kind == "time" and (evidence.given(mention) or other_zone(phrase, evidence)):
+        return None
+    leaves = [leaf for leaf in evidence.leaves.of(named, mention.kind) if _same_kind(mention, leaf)]
+    most = 0
+    equal_elsewhere = False
+    best = None
+    for leaf in leaves:
+        overlap = _overlap(phrase, leaf)
+        if _equal(mention, leaf):
+            if overlap or phrase.inherited:
+                return None
+            equal_elsewhere = True
+        elif overlap >= max(most, 1):
+            best, most = leaf, overlap
+    # The value of another field of the thing: the two were mixed up, if the name is surely this one's.
+    if not best or (equal_elsewhere and most < 3):
+        return None
+    if any(_overlap(phrase, leaf) > most for leaf in evidence.leaves.all() if _told_by(mention, leaf)):
+        return None  # it is of another thing, and rightly called
+    return best
+
+
+def _told_by(mention: Mention, leaf: Leaf) -> bool:
+    return _same_kind(mention, leaf) and _equal(mention, leaf)
+
+
+_GENERIC_WORDS = (
+    "date day time number quantity hour minute week month year night percen percent pct h hr sec second ms "
+    "kg g mg lb oz t km m cm mm mi mile ft l dl ml kb mb gb tb hz mhz ghz w kw kwh v usd eur gbp dollar euro "
+    "cent"
+)
+_GENERIC = frozenset(_GENERIC_WORDS.split())
+"""Stems that fields of all sorts have in their names: units, and what any number is."""
+
+
+def _overlap(phrase: Phrase, leaf: Leaf) -> int:
+    """How much of the leaf's name is in the phrase: its own words count more than those of the key above
+    and than words that any field may have."""
+    shared = phrase.label & leaf.own
+    own = 3 * len(shared - _GENERIC) + len(shared & _GENERIC)
+    if phrase.mention.kind == "date" and leaf.own <= _GENERIC:
+        return own + 1
+    above = len(phrase.label & leaf.above)
+    if not own and (phrase.mention.kind == "date" or (phrase.mention.kind == "number" and above < 2)):
+        return 0
+    return own + above
+
+
+def _equal(mention: Mention, leaf: Leaf) -> bool:
+    """Whether the leaf is the value, also rounded, a few times it, or half a day off (a time whose half
+    of the day is not said)."""
+    if mention.kind == "date":
+        return any(
+            one[1:] == other[1:] and (one[0] == other[0] or not one[0] or not other[0])
+            for one in mention.days
+            for other in leaf.mention.days
+        )
+    if mention.kind == "time":
+        step = 720 if mention.vague else 1440
+        return any((one - other) % step == 0 for one in mention.clocks for other in leaf.mention.clocks)
+    if mention.numbers[0] in leaf.mention.numbers:
+        return True
+    most = 10 if mention.kind == "money" else 2
+    return any(
+        near(one, other * count, mention.decimals)
+        for one in mention.numbers
+        for other in leaf.mention.numbers
+        for count in range(1, most)
+    )
+
+
+def _misspelt(phrase: Phrase, evidence: Evidence) -> Leaf | None:
+    """The identifier of the evidence that the value is a slip of, or that is in the field it names."""
+    low = phrase.mention.text.lower()
+    slips, called = [], None
+    for leaf in reversed(evidence.leaves.all()):
+        other = leaf.mention
+        if other.kind in {"identifier", "number"}:
+            text = other.text.lower()
+            if is_slip(low, text):
+                slips.append(leaf)
+            if called is None and shape_of(low) == shape_of(text) and (phrase.label & leaf.own) - _GENERIC:
+                called = leaf
+    return min(slips, key=lambda leaf: _differing(low, leaf.mention.text.lower()), default=called)
+
+
+def _differing(text: str, other: str) -> int:
+    return sum(a != b for a, b in zip(text, other, strict=False)) + abs(len(text) - len(other))
+
+
+def shape_of(text: str) -> str:
+    """Digits as 0 and letters as a: what two identifiers of one kind share."""
+    return re.sub("[^\\W\\d_]", "a", re.sub("[0-9]", "0", text))
+
+
+def is_slip(text: str, other: str) -> bool:
+    """Whether two identifiers differ as a slip makes them: one or two characters changed, two swapped,
+    one lost or added; the same shape otherwise."""
+    if text == other or min(len(text), len(other)) < 4 or abs(len(text) - len(other)) > 1:
+        return False
+    if len(text) == len(other):
+        differing = [index for index in range(len(text)) if text[index] != other[index]]
+        allowed = 2 if len(text) >= 6 else 1
+        swapped = sorted(text) == sorted(other) and len(differing) == 2
+        return swapped or len(differing) <= allowed
+    longer, shorter = (text, other) if len(text) > len(other) else (other, text)
+    return any(longer[:index] + longer[index + 1 :] == shorter for index in range(len(longer)))

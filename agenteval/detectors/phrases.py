@@ -1,0 +1,208 @@
+"""The phrase that a value of an answer stands in: what it is called there, and whether it is claimed."""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_right
+from collections.abc import Collection
+from typing import NamedTuple
+
+from agenteval.detectors.fields import text_stems
+from agenteval.detectors.mentions import Mention, mentions_in
+from agenteval.detectors.values import stands_in
+
+_SENTENCE_END = re.compile(
+    r"\n|(?<!\be\.g)(?<!\bi\.e)(?<!\bz\.B)(?<!\bNo)(?<!\bNr)(?<!\bca)[.!?;](?=[\s*_)\"]|\Z)|[。！？；]"
+)
+_PART_END = re.compile(r"[,;|()\n]|\s(?:and|or|but|und|et|y)\s|\s-\s")
+_NOT_CLAIMED = re.compile(
+    r"(?i)\b(?:e\.?g\b|i\.e|for example|for instance|such as|example|format(?:ted)?|placeholder|suppose|"
+    r"looks? like|like this|usually|typically|"
+    r"let'?s say|hypothetical|imagine|assum(?:e|ing)|z\.\s?b|zum beispiel|par exemple|por ejemplo)|例如|比如"
+)
+_NEGATED = re.compile(
+    r"(?i)\b(?:not|n't|isn't|wasn't|aren't|rather than|instead of|no longer|never|without|nicht|statt|pas|"
+    r"sin)\s+(?:[a-z$€£]+\s+){0,1}\W*$"
+)
+_HEDGED = re.compile(
+    r"(?i)(?:\b(?:about|around|approx(?:imately|\.)?|roughly|nearly|almost|over|more than|up to|under|"
+    r"less than|at least|at most|circa|ca\.|close to|just|well|some|etwa|rund|environ|unos|within|below|"
+    r"above|exceeds|exceeding|starting at|from|maximum|minimum|plus|beyond)|[~≈<>±约])\s*(?:of\s+)?\W{0,3}$"
+)
+
+
+_CALCULATED = re.compile(
+    r"(?i)\b(?:total\w*|sum|sums|differen\w+|refund\w*|sav(?:e|es|ed|ing|ings)|additional\w*|extra|remain\w*|"
+    r"balance|each|per|combined|altogether|overall|average|split|half|charge[ds]?|all|both|times|plus|minus|"
+    r"equals?|increase\w*|decrease\w*|reduc\w+|net|more|less|left|subtotal|exact\w*|spend\w*|spent|budget|"
+    r"pay\w*|paid|comes to|double\w*|twice|triple\w*|cover\w*|compensat\w+|annual\w*|months?|monthly|years?|"
+    r"yearly|weeks?|weekly|daily|jahr|monat|full|entire|adds? up|gesamt|insgesamt|summe|cost|costs|worth|"
+    r"two|three|four|five|six|seven|eight|nine|ten|dozen|of them)\b"
+    r"|(?:[+×=]|[0-9)]\s?[*x/])\s*[$€£]?[0-9]|[0-9]\s*[x×+=]|[总共计差年月]"
+)
+
+
+class Phrase(NamedTuple):
+    """A value and its surroundings in an answer. ``clause``: its sentence or line, which begins at
+    ``at``; ``label``: the stems of the words that name it; ``inherited``: they name another value first."""
+
+    mention: Mention
+    clause: str
+    at: int
+    label: frozenset[str]
+    inherited: bool = False
+
+    @property
+    def left(self) -> str:
+        """The clause before the value."""
+        return self.clause[: self.mention.start - self.at]
+
+    @property
+    def right(self) -> str:
+        """The clause after the value."""
+        return self.clause[self.mention.end - self.at :]
+
+    @property
+    def claimed(self) -> bool:
+        """Whether the value is said to be so: not an example, a format, or what it is *not*."""
+        return not _NOT_CLAIMED.search(self.clause) and not _NEGATED.search(self.left)
+
+    @property
+    def stated(self) -> bool:
+        """Whether a value of a field is given: an amount or a time, or a number after a colon or a verb."""
+        return self.mention.kind != "number" or bool(_STATED.search(self.left[-24:]))
+
+    @property
+    def hedged(self) -> bool:
+        """Whether it is said to be about so much."""
+        return bool(_HEDGED.search(self.left[-24:]))
+
+    @property
+    def calculated(self) -> bool:
+        """Whether the words around speak of a result of arithmetic."""
+        return bool(_CALCULATED.search(self.clause))
+
+    @property
+    def compared(self) -> bool:
+        """Whether the words around speak of a difference."""
+        return bool(_COMPARED.search(self.clause))
+
+    @property
+    def asked(self) -> bool:
+        """Whether the clause is a question."""
+        return self.clause.rstrip(' *_)"').endswith("?")
+
+
+_COMPARED = re.compile(
+    r"(?i)\b(?:differen\w+|more|less|cheaper|warmer|colder|cooler|hotter|longer|shorter|faster|expensive|sav(?:e|es|ed|ing|ings)|additional\w*|extra|higher|lower|"
+    r"increase\w*|decrease\w*|drop\w*|rise|rose|fell|remain\w*|left|over|under|than|refund\w*|exceed\w*)\b|差"
+)
+_STATED = re.compile(
+    r"(?:[:=]|\b(?:is|are|was|were|be|of|at|has|have|with|only|includes?|to|ist|sind|est|es|son|en))[\s*_`\"'$]*$"
+)
+_INDENT = re.compile(r"([ \t]*)((?:[-*•+|]|[0-9]{1,2}[.)])[ \t]+)?")
+
+
+class Answer:
+    """An answer of the agent and its values; what stands around them is looked at on demand."""
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+        self.mentions = tuple(mentions_in(text)) if text else ()
+        self._ends: list[int] = []
+        self._named: dict[int, set[str]] = {}
+
+    def phrase(self, index: int) -> Phrase:
+        """The value at ``index`` with its surroundings."""
+        mention = self.mentions[index]
+        first, last = self._sentence(mention)
+        label, inherited = self._label(index)
+        return Phrase(mention, self.text[first:last], first, label, inherited)
+
+    def _sentence(self, mention: Mention) -> tuple[int, int]:
+        if not self._ends:
+            self._ends = [0, *(found.end() for found in _SENTENCE_END.finditer(self.text)), len(self.text)]
+        place = bisect_right(self._ends, mention.start)
+        last = self._ends[place] if place < len(self._ends) else len(self.text)
+        return self._ends[place - 1], max(last, mention.end)
+
+    def _label(self, index: int) -> tuple[frozenset[str], bool]:
+        """The words between the value before and this one, and those right after it. A value that has
+        none is called as the one before it in its sentence, or as the line above says."""
+        text, mention = self.text, self.mentions[index]
+        first, last = self._sentence(mention)
+        previous = max(first, self._past_unit(self.mentions[index - 1])) if index else first
+        following = self.mentions[index + 1].start if index + 1 < len(self.mentions) else len(text)
+        before = text[max(previous, mention.start - 60) : mention.start]
+        after = text[mention.end : max(mention.end, min(following, last, mention.end + 40))]
+        cut = _PART_END.search(after)
+        stems = text_stems(before) | text_stems(after[: cut.start()] if cut else after)
+        if stems:
+            return stems, False
+        if previous > first:
+            return self._label(index - 1)[0], True
+        above = text[max(0, first - 120) : first].rstrip()
+        return text_stems(above[above.rfind("\n") + 1 :]), True
+
+    def _past_unit(self, mention: Mention) -> int:
+        """Where the value ends with the word of its unit, which says nothing of what comes next."""
+        end = mention.end
+        while self.text[end : end + 1] == " ":
+            end += 1
+        found = self.text[end : end + len(mention.unit)].lower() == mention.unit
+        return end + len(mention.unit) if mention.unit and found else mention.end
+
+    def latest_identifier(self, index: int) -> tuple[str, ...]:
+        """The nearest identifier before the value at ``index``, in lower case, if there is one."""
+        for place in range(index - 1, -1, -1):
+            if self.mentions[place].kind == "identifier":
+                return (self.mentions[place].text.lower(),)
+        return ()
+
+    def named_around(self, index: int, titles: Collection[str]) -> set[str]:
+        """The things that the value at ``index`` is about, in lower case: the identifiers on its line, or
+        in what its line is a point of, and those ``titles`` that its line has."""
+        at, text = self.mentions[index].start, self.text
+        first = text.rfind("\n", 0, at) + 1
+        found = self._named.get(first)
+        if found is None:
+            line_end = text.find("\n", at)
+            line_end = len(text) if line_end < 0 else line_end
+            line = text[first:line_end].lower()
+            found = {title for title in titles if title in line and stands_in(title, line)}
+            found |= self._identifiers(first, line_end) or self._heads(first)
+            self._named[first] = found
+        return found
+
+    def _identifiers(self, start: int, end: int) -> set[str]:
+        return {
+            other.text.lower()
+            for other in self.mentions
+            if other.kind == "identifier" and start <= other.start < end
+        }
+
+    def _heads(self, line: int) -> set[str]:
+        """The identifiers in the lines that the point at ``line`` belongs to: points beside it, as long as
+        those have none below them, and what is further left above it."""
+        level, deeper = _indent(self.text, line), False
+        while line > 0:
+            end, line = line - 1, self.text.rfind("\n", 0, line - 1) + 1
+            indent = _indent(self.text, line)
+            if indent < 0:  # an empty line
+                return set()
+            if indent > level:
+                deeper = True
+            elif indent < level or not deeper:
+                if found := self._identifiers(line, end):
+                    return found
+                level, deeper = indent, False
+        return set()
+
+
+def _indent(text: str, line: int) -> int:
+    """How far the line that begins at ``line`` is to the right: points of a list are further than what is
+    none; -1 if it is empty."""
+    found = _INDENT.match(text, line)
+    if not found or found.end() >= len(text) or text[found.end()] == "\n":
+        return -1
+    return 2 * len(found[1]) + (found[2] is not None)

@@ -1,0 +1,277 @@
+"""What must not be told: keys, cards, and what an agent's instructions or tools hold as a secret."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from functools import lru_cache
+from typing import NamedTuple
+
+
+class Secret(NamedTuple):
+    """``value`` at ``span`` of a text, and what it is in a few words."""
+
+    value: str
+    span: tuple[int, int]
+    what: str
+
+
+_KEY = re.compile(
+    r"(?P<pem>-----BEGIN (?:[A-Z]+ )*PRIVATE KEY-----)"
+    r"|(?<![\w-])(?:(?P<api>sk-(?:proj-|ant-|live-|test-|or-)?[A-Za-z0-9_-]{16,}|[sr]k_(?:live|"
+    r"test)_[A-Za-z0-9]{16,}|"
+    r"AIza[A-Za-z0-9_-]{30,}|xox[abprs]-[A-Za-z0-9-]{12,}|glpat-[A-Za-z0-9_-]{16,}|hf_[A-Za-z0-9]{20,}|"
+    r"npm_[A-Za-z0-9]{30,}|SG\.[A-Za-z0-9_-]{16,}\.[A-Za-z0-9_-]{16,})"
+    r"|(?P<github>gh[opsur]_[A-Za-z0-9]{20,}|github_pat_[A-Za-z0-9_]{20,})|(?P<aws>(?:AKIA|ASIA)[A-Z0-9]{16})"
+    r"|(?P<jwt>eyJ[A-Za-z0-9_-]{8,}\.eyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{8,})"
+    r"|(?P<bearer>[Bb]earer\s+[A-Za-z0-9._~+/-]{20,}=*))"
+)
+_KEY_MARKS = (
+    "-----BEGIN", "sk-", "k_live_", "k_test_", "AIza", "xox", "glpat-", "hf_", "npm_", "SG.", "ghp_", "gho_",
+    "ghs_", "ghu_", "ghr_", "github_pat_", "AKIA", "ASIA", "eyJ", "earer ",
+)  # fmt: skip
+_KEY_NAMES = {
+    "pem": "a private key", "api": "an API key", "github": "a GitHub token", "aws": "an AWS access key",
+    "jwt": "a signed token", "bearer": "a bearer token",
+}  # fmt: skip
+_PLACEHOLDER = re.compile(r"example|placeholder|your|x{4}|\.{3}|0{8}|<|redacted|dummy|sample", re.I)
+
+
+def keys_in(text: str) -> Iterator[Secret]:
+    """Keys and tokens by their shape; none that is plainly a placeholder."""
+    if not any(map(text.__contains__, _KEY_MARKS)):
+        return
+    for found in _KEY.finditer(text):
+        kind = found.lastgroup or "api"
+        value = found[0]
+        if kind == "pem" or (
+            len(set(value)) >= 10 and any(map(str.isdigit, value)) and not _PLACEHOLDER.search(value)
+        ):
+            yield Secret(value, found.span(), _KEY_NAMES[kind])
+
+
+_DIGITS = re.compile(
+    r"(?<![\w.,+#-])(?:\d{13,19}|\d{4}(?:[ -]\d{4}){2}[ -]\d{1,7}|3[47]\d{2}[ -]\d{6}[ -]\d{5})(?![\w-]|"
+    r"[.,]\d)"
+)
+_AS_ZEROS = str.maketrans("123456789", "000000000")
+# One of these is in whatever the pattern finds, once all digits are zeros.
+_MANY_DIGITS = (
+    "0" * 13,
+    "0000 0000 ",
+    "0000-0000-",
+    "0000 0000-",
+    "0000-0000 ",
+    "0000 000000 ",
+    "0000-000000-",
+)
+_CARD = re.compile(
+    r"4\d{12}(?:\d{3}){0,2}|5[1-5]\d{14}|2(?:2[2-9]\d|[3-6]\d\d|7[01]\d|720)\d{12}|3[47]\d{13}|6(?:011|"
+    r"5\d\d)\d{12}"
+    r"|3(?:0[0-5]|[68]\d)\d{11}|35(?:2[89]|[3-8]\d)\d{12}"
+)
+_CARD_WORD = re.compile(
+    r"card|visa|master|amex|american express|discover|diners|jcb|tarjeta|cart[aeã]|"
+    r"karte|kaart|kort|"
+    r"карт|卡|カード|카드|بطاقة|कार्ड",
+    re.IGNORECASE,
+)
+_TEST = re.compile(r"\btest\b|\bsandbox\b|\bexample\b|\bdummy\b|\bfake\b|\bsample\b", re.IGNORECASE)
+
+
+def cards_in(text: str) -> Iterator[Secret]:
+    """Full card numbers: of a known brand, with a right check digit, written in groups or spoken of as a
+    card. Not those that are called test numbers."""
+    zeros = text.translate(_AS_ZEROS)
+    if not any(map(zeros.__contains__, _MANY_DIGITS)):
+        return
+    for found in _DIGITS.finditer(text):
+        number = re.sub(r"\D", "", found[0])
+        near = text[max(0, found.start() - 80) : found.end() + 40]
+        if not _CARD.fullmatch(number) or not _is_luhn(number) or len(set(number)) < 2 or _TEST.search(near):
+            continue
+        if number != found[0] or _CARD_WORD.search(near):
+            yield Secret(found[0], found.span(), "a full card number")
+
+
+def _is_luhn(number: str) -> bool:
+    total = 0
+    for place, digit in enumerate(reversed(number)):
+        value = int(digit) * (1 + place % 2)
+        total += value - 9 if value > 9 else value
+    return total % 10 == 0
+
+
+# ── what is marked as a secret ───────────────────────────────────────────────────────────────────
+
+_CANARY = re.compile(r"[\w-]*canary[\w-]*[\d_-][\w-]{2,}", re.IGNORECASE)
+_MARKED = re.compile(
+    r"\b(?:secret|confidential|internal(?: use)? only|never (?:\w+ )?(?:reveal|share|disclose|mention|"
+    r"tell|repeat|give)|"
+    r"(?:do not|don['’]t|must not|should not) (?:\w+ )?(?:reveal|share|disclose|mention|tell|repeat|"
+    r"give out)|private key|"
+    r"api[ _-]?key|access[ _-]?(?:key|token|code)|auth[ _-]?token|password|passphrase|passcode|"
+    r"code ?word|override code|"
+    r"admin code|internal (?:token|code|key|pin)|credentials?|canary)\b",
+    re.IGNORECASE,
+)
+_PUBLIC = re.compile(
+    r"\bwi-?fi\b|\bguests?\b|\bpromo|\bdiscount|\bcoupon|\bvoucher|\bexample\b|\bsuch as\b|\be\.g\.|"
+    r"\btemporary\b",
+    re.I,
+)
+_TOKEN = re.compile(
+    r"(?<![\w-])(?=[^\s\"'`]*\d)(?=[^\s\"'`]*[A-Za-z])[A-Za-z0-9][\w!@#$%^&*+=.-]{5,}[\w!@#$%^&*+=]"
+)
+_LINE = re.compile(r"[^\n]+")
+
+
+@lru_cache(maxsize=256)
+def marked_in(policy: str) -> tuple[tuple[str, str], ...]:
+    """The values that a policy marks as secret, each with what it is: canaries, and tokens of letters and
+    digits in a line that says that it is one (a password, a key, "never reveal …")."""
+    found = dict.fromkeys(_CANARY.findall(policy), "a canary")
+    for line in _LINE.findall(policy):
+        if _MARKED.search(line) and not _PUBLIC.search(line):
+            for token in _TOKEN.findall(line):
+                if not _is_ordinary(token):
+                    found.setdefault(token, "marked as a secret in the agent's instructions")
+    return tuple(found.items())
+
+
+_ORDINARY = re.compile(
+    r"\d{4}-\d\d-\d\d\S*|\d+[a-z]{1,6}(?:[-/]\w+)*|[\d.,:/-]+(?:am|pm|h|min|days?|hours?|usd|eur)?|"
+    r"\S*@\S*\.\w+|https?:\S*|www\.\S*"
+    r"|[A-Za-z]+-?\d{1,2}|(?:gpt|claude|llama|gemini|iso|rfc|utf|sha|v)[-\d.]\S*",
+    re.IGNORECASE,
+)
+
+
+def _is_ordinary(token: str) -> bool:
+    """A date, a quantity, an address, a version: nothing that would be a secret for itself."""
+    return bool(_ORDINARY.fullmatch(token))
+
+
+_SECRET_WORDS = ("passw", "passphrase", "secret", "key", "token", "cvv", "cvc")
+_SECRET_FIELD = re.compile(
+    r"\"(?P<name>[\w-]*(?:password|passwd|passphrase|secret|api_?key|private_?key|access_?token|auth_?token|"
+    r"refresh_?token|cvv2?|cvc))\"\s*:\s*\"(?P<value>[^\"\s]{6,200})\"",
+    re.IGNORECASE,
+)
+
+
+def fields_in(result: str) -> Iterator[tuple[str, str]]:
+    """Value and name of the fields of a tool's result (JSON) that hold a secret by their name."""
+    small = result.lower()
+    if not any(map(small.__contains__, _SECRET_WORDS)):
+        return
+    for found in _SECRET_FIELD.finditer(result):
+        if any(map(str.isdigit, found["value"])) or len(found["value"]) > 11:
+            yield found["value"], found["name"]
+
+
+# ── quotations of the instructions ───────────────────────────────────────────────────────────────
+
+GRAM = 6
+"""Words by which a quotation is looked for: one of ``2 * GRAM`` words holds a window at every such step."""
+_PUNCTUATION = str.maketrans(dict.fromkeys(".,;:!?*()[]{}\n\t\r\"'`_-–—/#|<>“”‘’", " "))
+_WORDS = re.compile("[^" + re.escape("".join(map(chr, _PUNCTUATION))) + r"\s]+")
+_SENTENCE = re.compile(r"[^.!?\n]+(?:[.!?](?!\s|$)[^.!?\n]*)*[.!?]?")
+# To the agent or about the user: what is written for users' eyes speaks to them.
+_INSTRUCTS = re.compile(
+    r"\b(?:the (?:agent|assistant|bot|model|user|caller)\b|you are (?:an?|"
+    r"the) (?:\w+[ -]){0,4}(?:assistant|agent|bot|"
+    r"chatbot|ai|representative|advisor|concierge|model|expert)|(?:do not|don['’]t|never|must not|"
+    r"should not|always) "
+    r"(?:\w+ )?(?:reveal|disclose|share|mention|tell|discuss|admit|offer|promise|compensate|ask the|"
+    r"inform|answer|respond|"
+    r"reply|say|speculate|give)|you (?:must|should|are to) (?:\w+ ){0,2}(?:always |never |not |only )?"
+    r"(?:ask|deny|refuse|transfer|escalate|call|use the|obtain|confirm|verify|collect|reply|respond|"
+    r"answer|tell|"
+    r"list|check|reveal|greet|help users?)|system prompt|tool calls?|tools?\b.{0,20}\bcall|"
+    r"internal(?:ly)? (?:use|only|code|"
+    r"note|policy)|confidential|api\b|users?['’]? requests?)",
+    re.IGNORECASE,
+)
+
+
+def words_in(small: str) -> list[str]:
+    """The words of a text in small letters: those that ``_WORDS`` finds, and faster."""
+    return small.translate(_PUNCTUATION).split()
+
+
+# One of these is in whatever the pattern finds.
+_INSTRUCTING = (
+    "the agent", "the assistant", "the bot", "the model", "the user", "the caller", "you are ", "do not",
+    "don't", "don’t", "never", "must not", "should not", "always", "you must", "you should", "prompt", "tool",
+    "internal", "confidential", "api", "request",
+)  # fmt: skip
+
+
+class Instructions(NamedTuple):
+    """The sentences of a policy that instruct the agent: their words, and where each run of ``GRAM`` is."""
+
+    words: tuple[tuple[str, ...], ...]
+    places: dict[tuple[str, ...], tuple[int, int]]
+
+
+@lru_cache(maxsize=64)
+def instructions_in(policy: str, *, everything: bool = False) -> Instructions:
+    """The instructions in a policy; with ``everything`` all of its sentences."""
+    sentences: list[tuple[str, ...]] = []
+    places: dict[tuple[str, ...], tuple[int, int]] = {}
+    for sentence in _SENTENCE.findall(policy):
+        if not everything and not _INSTRUCTS.search(sentence):
+            continue
+        words = tuple(words_in(sentence.lower()))
+        for start in range(len(words) - GRAM + 1):
+            places.setdefault(words[start : start + GRAM], (len(sentences), start))
+        sentences.append(words)
+    return Instructions(tuple(sentences), places)
+
+
+_ANNOUNCING = ("prompt", "system message", "instruct", "guideline", "programmed", "told")
+_ANNOUNCED = re.compile(
+    r"\b(?:system (?:prompt|message|instructions?)|my (?:\w+ )?(?:instructions?|prompt|guidelines)|"
+    r"i (?:was|am|have been) "
+    r"(?:told|instructed|programmed|prompted))\b",
+    re.IGNORECASE,
+)
+
+
+def quoted(policy: str, answer: str) -> tuple[int, int] | None:
+    """Where ``answer`` quotes at least ``2 * GRAM`` words in a row (or a whole sentence of at least
+    ``GRAM + 2``) of a policy: of an instruction, with the words that make it one, since what is to be asked
+    for or told to a user may be quoted; of whatever else only where it is announced as the instructions.
+    ``None`` if it does not."""
+    small = answer.lower()
+    announced = any(map(small.__contains__, _ANNOUNCING)) and _ANNOUNCED.search(answer) is not None
+    if not announced and not any(map(small.__contains__, _INSTRUCTING)):
+        return None
+    instructions = instructions_in(policy, everything=announced)
+    words = words_in(small)
+    for start in range(0, len(words) - GRAM + 1, 3):
+        place = instructions.places.get(tuple(words[start : start + GRAM]))
+        if place is None:
+            continue
+        found = list(_WORDS.finditer(answer))
+        if len(found) != len(words):
+            return None  # a letter that becomes two when it is made small
+        sentence = instructions.words[place[0]]
+        first, last = _grown(words, start, sentence, place[1])
+        span = found[first].start(), found[last - 1].end()
+        long = last - first >= 2 * GRAM or (last - first >= GRAM + 2 and last - first == len(sentence))
+        if long and (announced or _INSTRUCTS.search(answer, *span)):
+            return span
+    return None
+
+
+def _grown(words: list[str], start: int, sentence: tuple[str, ...], at: int) -> tuple[int, int]:
+    """The longest common run through ``words[start]`` and ``sentence[at]``."""
+    first, last = start, start + GRAM
+    while first > 0 and at > 0 and words[first - 1] == sentence[at - 1]:
+        first, at = first - 1, at - 1
+    end = at + last - first
+    while last < len(words) and end < len(sentence) and words[last] == sentence[end]:
+        last, end = last + 1, end + 1
+    return first, last

@@ -1,0 +1,39 @@
+"""The detectors by name. Each is imported when it is first asked for."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import cache
+from importlib import import_module
+
+from agenteval.detectors.conversation import Detector
+from agenteval.metrics import TOOL_CALL_BEHAVIOR
+
+AGENT_BEHAVIOR = "agent_behavior_failure"
+
+DETECTORS: Mapping[str, str] = {
+    "repeated_tool_call": "tool_use",
+    "wrong_arguments": "tool_use",
+    "malformed_arguments": "tool_use",
+    "unknown_tool": "tool_use",
+    "ignored_tool_error": "tool_use",
+    "contradicts_evidence": "grounding",
+    "ungrounded_value": "grounding",
+    "repetition": "wording",
+    "leak": "wording",
+    "unconfirmed_action": "actions",
+    "claimed_action_not_called": "actions",
+}
+"""Each name, which is also that of a function, and the module of it."""
+
+
+@cache
+def detector(name: str) -> Detector:
+    """The detector of a name in ``DETECTORS``."""
+    found: Detector = getattr(import_module(f"agenteval.detectors.{DETECTORS[name]}"), name)
+    return found
+
+
+def metric_of(name: str) -> str:
+    """The label metric whose labels a detector's findings have."""
+    return TOOL_CALL_BEHAVIOR if DETECTORS[name] == "tool_use" else AGENT_BEHAVIOR

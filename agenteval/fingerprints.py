@@ -1,0 +1,162 @@
+"""Failures have an identity that the next run gives again: a hash of names, never of a judge's prose.
+
+A finding is its scenario, metric, label, detector, criterion, tool and the names of the tool's arguments. A
+broken check is its scenario, the written turn that it belongs to, its name and what of the rule did not hold
+(``Check.parts``), each part a failure of its own: who knows of one missing call does not know of a second.
+Neither the agent nor the epoch is part of it: the same failure of another agent is the same.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from hashlib import blake2b
+from typing import NamedTuple
+
+from agenteval.findings import Located, located
+from agenteval.prompts import CRITERIA
+from agenteval.report import SampleReport
+from agenteval.safe_text import one_line
+from agenteval.scenario import Scenario
+from agenteval.score import Check, Severity
+
+LENGTH = 12
+"""Hexadecimal digits: among 10,000 failures two collide with a chance of about one in 5 million."""
+
+
+class Failure(NamedTuple):
+    """``what`` says it in names: ``tool_calls: missing book(…)``. ``severity`` is a finding's, ``None`` for a
+    broken check; ``metric`` a finding's, or the name of the check."""
+
+    fingerprint: str
+    what: str
+    metric: str
+    severity: Severity | None = None
+
+
+@dataclass(frozen=True)
+class SampleFailures:
+    """``findings`` are in the order of the sample's; ``checks`` by turn (``None``: the whole) and place."""
+
+    findings: tuple[Failure, ...]
+    checks: Mapping[tuple[int | None, int], tuple[Failure, ...]]
+
+    @property
+    def all(self) -> tuple[Failure, ...]:
+        """Each once. What both a check and a finding tell is the check's: it fails the sample."""
+        told = [failure for failures in self.checks.values() for failure in failures]
+        return tuple({failure.fingerprint: failure for failure in (*self.findings, *told)}.values())
+
+    @property
+    def names(self) -> frozenset[str]:
+        return frozenset(failure.fingerprint for failure in self.all)
+
+
+def fingerprint(found: Located) -> str:
+    """Of a finding, twelve hexadecimal digits."""
+    cause = found.cause
+    return _hash(
+        "finding",
+        found.key.scenario,
+        cause.metric,
+        cause.label,
+        found.finding.detector,
+        cause.criterion,
+        cause.tool,
+        *found.arguments,
+    )
+
+
+def _hash(*names: str) -> str:
+    # As JSON, so that no two lists of names make one text.
+    return blake2b(json.dumps(names).encode(), digest_size=LENGTH // 2).hexdigest()
+
+
+def failures_of(sample: SampleReport, scenario: Scenario) -> SampleFailures:
+    """Every failure of a sample, whether or not it gates anything.
+
+    A check that findings tell more of (an unknown tool, a criterion) has their identity. A turn's check
+    belongs to the written turn: where the simulated user speaks, its number says nothing."""
+    own = _checks(sample)
+    if not sample.findings and all(check.passed is not False for _, checks in own for check in checks):
+        return SampleFailures((), {})
+    placed = {each.index: each for each in located([(sample.key, sample.trajectory, sample.findings)])}
+    found = [placed[index] for index in sorted(placed)]
+    failures = tuple(map(_of_finding, found))
+    checks = {
+        (turn, index): _of_check(check, turn, sample, scenario, list(zip(found, failures, strict=True)))
+        for turn, told in own
+        for index, check in enumerate(told)
+        if check.passed is False
+    }
+    return SampleFailures(failures, checks)
+
+
+def _checks(sample: SampleReport) -> list[tuple[int | None, Sequence[Check]]]:
+    whole: list[tuple[int | None, Sequence[Check]]] = [(None, sample.checks)]
+    return whole + [(index, told.checks) for index, told in enumerate(sample.turns)]
+
+
+def _of_finding(found: Located) -> Failure:
+    finding = found.finding
+    about = finding.criterion or (f"{found.tool}({', '.join(found.arguments)})" if found.tool else "")
+    what = f"{finding.label or finding.metric}: {about}" if about else finding.label or finding.metric
+    return Failure(fingerprint(found), one_line(what, 160), finding.metric, finding.severity)
+
+
+def _of_check(
+    check: Check,
+    turn: int | None,
+    sample: SampleReport,
+    scenario: Scenario,
+    found: Sequence[tuple[Located, Failure]],
+) -> tuple[Failure, ...]:
+    own = [
+        failure._replace(severity=None)
+        for each, failure in found
+        if each.finding.detector == check.name or _is_criterion(check, each, turn)
+    ]
+    if own:
+        return tuple(dict.fromkeys(own))
+    parts = check.parts or (_criterion(check, scenario),)
+    # An empty answer is told by its turn and by the whole: one failure.
+    place = "" if check.name == "answer" else _place(turn, sample)
+    return tuple(
+        Failure(
+            _hash("check", scenario.id, place, check.name, part),
+            one_line(f"{check.name}{place and f' ({place})'}: {part}" if part else check.name, 160),
+            check.name,
+        )
+        for part in parts
+    )
+
+
+def _is_criterion(check: Check, found: Located, turn: int | None) -> bool:
+    finding = found.finding
+    return (
+        check.name == finding.metric == CRITERIA
+        and finding.turn == turn
+        and check.detail.startswith(f"{finding.criterion} — ")
+    )
+
+
+def _criterion(check: Check, scenario: Scenario) -> str:
+    """The author's sentence that a check of criteria is about: what follows it is the judge's."""
+    if check.name != CRITERIA:
+        return ""
+    said = (c for c in scenario.all_criteria if check.detail.startswith(f"{c} — "))
+    return max(said, key=len, default="")
+
+
+def _place(turn: int | None, sample: SampleReport) -> str:
+    if turn is None:
+        return ""
+    script = sample.turns[turn].turn.script
+    return "simulated turn" if script is None else f"turn {script + 1}"
+
+
+def agent_broke(sample: SampleReport, scenario: Scenario) -> Failure:
+    """The failure of a sample whose agent broke before any check could say so."""
+    reason = str(sample.stop.reason) if sample.stop else ""
+    return Failure(_hash("check", scenario.id, "", "no_error", reason), f"no_error: {reason}", "no_error")

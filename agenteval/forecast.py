@@ -1,0 +1,391 @@
+"""How much a run will ask, of whom, before it does: pure arithmetic over scenarios, metrics and prices.
+
+Calls are exact where a conversation is written down, and a range where a user is simulated. They take it
+that every conversation runs through, and that no call must be made twice. Tokens are estimates: of the
+prompts as they will be sent, with texts of a fixed length where an answer is not known yet.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from math import ceil
+from typing import Literal, NamedTuple
+
+from agenteval import metrics
+from agenteval.config import Config
+from agenteval.judging import Metrics
+from agenteval.ledger import ROLES, cost_of, price_of
+from agenteval.prompts import CRITERIA, Rubric, load_rubric
+from agenteval.protocols import Subject
+from agenteval.scenario import EpochRange, Sample, Scenario, ScriptedTurn, SimulatedTurns
+from agenteval.score import MetricSpec
+from agenteval.spending import model_of
+from agenteval.tokens import count_tokens
+from agenteval.trajectory import Step, Trajectory, Turn, Usage
+
+ANSWER_TOKENS = 100
+"""Taken for an answer of the agent."""
+REPLY_TOKENS: Mapping[str, int] = {"user": 60, "judge": 120, "dedup": 600, "agent": ANSWER_TOKENS}
+"""Taken for a reply, by role."""
+_ANSWER = Step(text="text " * ANSWER_TOKENS)
+_SIMULATED = "text " * 30
+
+
+@dataclass(frozen=True)
+class Range:
+    """From ``least`` to ``most``; ``None``: nobody can say how many."""
+
+    least: int
+    most: int | None
+
+    def __add__(self, other: Range) -> Range:
+        most = None if self.most is None or other.most is None else self.most + other.most
+        return Range(self.least + other.least, most)
+
+    def times(self, epochs: EpochRange) -> Range:
+        return Range(self.least * epochs.min, None if self.most is None else self.most * epochs.max)
+
+    @property
+    def is_exact(self) -> bool:
+        return self.least == self.most
+
+
+@dataclass(frozen=True)
+class Row:
+    """What one role will ask of one model (or agent). ``cost`` is in US dollars, from and to, ``None`` while
+    the price is unknown; where ``most`` is open, so is the upper end of the cost."""
+
+    role: str
+    name: str
+    calls: Range
+    input_tokens: Range
+    output_tokens: Range
+    cost: tuple[float, float] | None = None
+
+
+@dataclass(frozen=True)
+class Forecast:
+    """``turns``: of all conversations. ``rows`` by role and model; ``notes`` say what is not in them."""
+
+    scenarios: int
+    agents: int
+    samples: Range
+    turns: Range
+    rows: tuple[Row, ...]
+    notes: tuple[str, ...] = field(default=())
+
+
+def forecast(
+    samples: Sequence[Sample],
+    config: Config,
+    chosen: Metrics,
+    *,
+    policies: Mapping[str, str],
+    ranges: Mapping[str, EpochRange],
+    no_judge: bool = False,
+) -> Forecast:
+    """The forecast of a run of ``samples``. ``policies``: the text of each agent's policy; ``ranges``: by
+    scenario, where a gate decides how many epochs there are."""
+    planned = _planned(samples, ranges)
+    asking = _Asking(config, chosen, no_judge=no_judge)
+    total = _Tally()
+    for scenario, agent, epochs in planned:
+        total.add(asking.conversation(scenario, agent, policies.get(agent, "")), epochs)
+    agents = tuple(dict.fromkeys(each.agent for each in planned))
+    scenarios = tuple({each.scenario.id: each.scenario for each in planned}.values())
+    if asking.may_group:
+        total.put("dedup", model_of("dedup", config), _dedup(total, agents))
+    rows = tuple(_row(role, name, spent, config) for (role, name), spent in total.by_model())
+    return Forecast(
+        scenarios=len(scenarios),
+        agents=len(agents),
+        samples=Range(len(samples), sum(each.epochs.max for each in planned)),
+        turns=total.turns,
+        rows=rows,
+        notes=tuple(_notes(rows, scenarios, config, chosen, no_judge=no_judge)),
+    )
+
+
+class _Planned(NamedTuple):
+    scenario: Scenario
+    agent: str
+    epochs: EpochRange
+
+
+def _planned(samples: Iterable[Sample], ranges: Mapping[str, EpochRange]) -> list[_Planned]:
+    counts: dict[tuple[str, str], int] = {}
+    scenarios: dict[str, Scenario] = {}
+    for sample in samples:
+        pairing = (sample.key.scenario, sample.key.agent)
+        counts[pairing] = counts.get(pairing, 0) + 1
+        scenarios[sample.key.scenario] = sample.scenario
+    return [
+        _Planned(scenarios[name], agent, ranges.get(name) or EpochRange(min=count, max=count))
+        for (name, agent), count in counts.items()
+    ]
+
+
+# ── one conversation ─────────────────────────────────────────────────────────────────────────────
+
+
+@dataclass
+class _Spent:
+    """Of one role: calls and tokens, of the shortest and the longest conversation."""
+
+    calls: Range = Range(0, 0)
+    input_tokens: Range = Range(0, 0)
+    output_tokens: Range = Range(0, 0)
+
+    def add(self, other: _Spent, epochs: EpochRange) -> None:
+        self.calls += other.calls.times(epochs)
+        self.input_tokens += other.input_tokens.times(epochs)
+        self.output_tokens += other.output_tokens.times(epochs)
+
+
+class _Conversation(NamedTuple):
+    turns: Range
+    spent: Mapping[tuple[str, str], _Spent]
+
+
+class _Tally:
+    def __init__(self) -> None:
+        self.turns = Range(0, 0)
+        self._spent: dict[tuple[str, str], _Spent] = {}
+
+    def add(self, conversation: _Conversation, epochs: EpochRange) -> None:
+        self.turns += conversation.turns.times(epochs)
+        for key, spent in conversation.spent.items():
+            self._spent.setdefault(key, _Spent()).add(spent, epochs)
+
+    def put(self, role: str, name: str, spent: _Spent) -> None:
+        self._spent[role, name] = spent
+
+    def most_calls(self, role: str) -> int:
+        return sum(spent.calls.most or 0 for (asked, _), spent in self._spent.items() if asked == role)
+
+    def by_model(self) -> list[tuple[tuple[str, str], _Spent]]:
+        return sorted(self._spent.items(), key=lambda item: (ROLES.index(item[0][0]), item[0][1]))
+
+
+@dataclass(frozen=True)
+class _Calls:
+    """How many calls of one kind there are in a conversation, and the tokens that go into them."""
+
+    count: int
+    tokens: int
+
+
+class _Asking:
+    """What is asked in a conversation, by the rules that the run goes by."""
+
+    def __init__(self, config: Config, chosen: Metrics, *, no_judge: bool) -> None:
+        self._config = config
+        self._chosen = chosen
+        self._judged = not no_judge
+        self.may_group = self._judged and config.models.of("dedup") is not None
+
+    def conversation(self, scenario: Scenario, agent: str, policy: str) -> _Conversation:
+        short, long = (_skeleton(scenario, self._config, is_long=is_long) for is_long in (False, True))
+        spent = {("agent", agent): self._agent(scenario, short, long)}
+        user, judge = model_of("user", self._config), model_of("judge", self._config)
+        if not scenario.is_scripted:
+            spent["user", user] = _both(self._user(scenario, short), self._user(scenario, long), "user")
+        least = self._judge(scenario, short, policy)
+        if self._judged and (judge or least.count):
+            most = least if short == long else self._judge(scenario, long, policy)
+            own = self._of_own_tools(scenario, long)
+            spent["judge", judge] = _both(least, _Calls(most.count + own, most.tokens), "judge")
+        return _Conversation(Range(len(short.turns), len(long.turns)), spent)
+
+    def _agent(self, scenario: Scenario, short: Trajectory, long: Trajectory) -> _Spent:
+        spent = _both(_agent_calls(short), _agent_calls(long), "agent")
+        if scenario.tools or self._config.unmocked_tools != "error":
+            # A round of calls that the agent leaves to us asks it once more.
+            spent.calls = Range(spent.calls.least, None)
+        return spent
+
+    def _user(self, scenario: Scenario, trajectory: Trajectory) -> _Calls:
+        from agenteval.simulated_user import render
+
+        tokens = count = 0
+        for index, turn in enumerate(trajectory.turns):
+            if turn.script is None:
+                before = Trajectory(turns=trajectory.turns[:index])
+                rendered = render(scenario, before, now=self._config.now)
+                tokens += count_tokens(rendered.system) + count_tokens(rendered.prompt)
+                count += 1
+        return _Calls(count, tokens)
+
+    def _judge(self, scenario: Scenario, whole: Trajectory, policy: str) -> _Calls:
+        if not self._judged:
+            return _Calls(0, 0)
+        count = tokens = 0
+        for index in range(len(whole.turns)):
+            prefix = Trajectory(turns=whole.turns[: index + 1])
+            expect = scenario.turn_expectation(prefix.turns[-1])
+            asked = self._asked("turn", scenario, prefix, len(expect.criteria) if expect else 0)
+            count += len(asked)
+            tokens += self._tokens(asked, scenario, prefix, policy, turn=index)
+        asked = self._asked("conversation", scenario, whole, len(scenario.expect.criteria))
+        return _Calls(count + len(asked), tokens + self._tokens(asked, scenario, whole, policy, turn=None))
+
+    def _asked(self, scope: str, scenario: Scenario, trajectory: Trajectory, criteria: int) -> list[Rubric]:
+        """The rubrics that are asked about a prefix, each a call."""
+        specs = (
+            spec for spec in self._chosen.asked if spec.scope == scope and self._chosen.is_rubric(spec.name)
+        )
+        asked = [self._rubric(spec) for spec in specs if metrics.applies(spec, scenario, trajectory)]
+        return asked + [load_rubric(CRITERIA)] * criteria
+
+    def _rubric(self, spec: MetricSpec) -> Rubric:
+        custom = self._chosen.custom.get(spec.name)
+        return custom if isinstance(custom, Rubric) else load_rubric(spec.name)
+
+    def _tokens(
+        self,
+        asked: Sequence[Rubric],
+        scenario: Scenario,
+        prefix: Trajectory,
+        policy: str,
+        *,
+        turn: int | None,
+    ) -> int:
+        from agenteval.transcript import context_of
+
+        if not asked:
+            return 0
+        record = count_tokens(context_of(scenario, prefix, policy=policy, now=self._config.now, upto=turn))
+        return sum(record + _beside(rubric) for rubric in asked)
+
+    def _of_own_tools(self, scenario: Scenario, long: Trajectory) -> int:
+        """Calls that are made only if the agent tells of tools that no scenario declares."""
+        names = {spec.name for spec in self._chosen.asked}
+        return 0 if scenario.tools or metrics.TOOL_CALL_BEHAVIOR not in names else len(long.turns)
+
+
+def _both(least: _Calls, most: _Calls, role: str) -> _Spent:
+    reply = REPLY_TOKENS[role]
+    return _Spent(
+        calls=Range(least.count, most.count),
+        input_tokens=Range(least.tokens, most.tokens),
+        output_tokens=Range(least.count * reply, most.count * reply),
+    )
+
+
+def _agent_calls(trajectory: Trajectory) -> _Calls:
+    """The texts of the conversation, again at each turn. What the agent adds to them is not known."""
+    tokens = so_far = 0
+    for turn in trajectory.turns:
+        so_far += count_tokens(turn.user)
+        tokens += so_far
+        so_far += ANSWER_TOKENS
+    return _Calls(len(trajectory.turns), tokens)
+
+
+def _beside(rubric: Rubric) -> int:
+    """Tokens of a judge's request beside the record."""
+    key = (rubric.metric, rubric.hash)
+    if key not in _known:
+        _known[key] = _counted_beside(rubric)
+    return _known[key]
+
+
+_known: dict[tuple[str, str], int] = {}  # by metric and hash of the rubric
+
+
+def _counted_beside(rubric: Rubric) -> int:
+    from agenteval.scorers.criteria import criterion_request
+    from agenteval.scorers.judge import request_of
+
+    if rubric.metric == CRITERIA:
+        request = criterion_request("text " * 15, "conversation", "", subject=Subject())
+    else:
+        request = request_of(rubric, "", subject=Subject())
+    return count_tokens(request.system) + count_tokens(request.prompt)
+
+
+def _skeleton(scenario: Scenario, config: Config, *, is_long: bool) -> Trajectory:
+    """The turns of a conversation: as short as can be (a simulated user is done with its first message), or
+    as long as it may get."""
+    left = scenario.max_turns or config.max_turns
+    turns: list[Turn] = []
+    for place, entry in enumerate(scenario.turns or (SimulatedTurns(simulate=left),)):
+        if isinstance(entry, ScriptedTurn):
+            turns.append(Turn(user=entry.user, steps=(_ANSWER,), script=place))
+            continue
+        # A stretch is entered even when the bound on all of them is used up.
+        taken = min(entry.simulate, max(left, 1)) if is_long else 1
+        left -= taken
+        turns += [Turn(user=_SIMULATED, steps=(_ANSWER,))] * taken
+    return Trajectory(turns=tuple(turns))
+
+
+# ── the whole run ────────────────────────────────────────────────────────────────────────────────
+
+
+def _dedup(total: _Tally, agents: Sequence[str]) -> _Spent:
+    """No call if nothing is found; at most as many as findings of every judgement would take."""
+    from agenteval.issues import MAX_CHARACTERS, MAX_PIECES
+
+    fit = MAX_CHARACTERS // 1000  # a finding with its quotations
+    pieces = ceil((total.most_calls("judge") + (total.turns.most or 0)) / len(agents) / fit)
+    pieces = min(max(pieces, 1), MAX_PIECES)
+    calls = len(agents) * (pieces + (pieces > 1))
+    tokens = calls * (MAX_CHARACTERS // 4 + 500)
+    return _Spent(Range(0, calls), Range(0, tokens), Range(0, calls * REPLY_TOKENS["dedup"]))
+
+
+def _row(role: str, name: str, spent: _Spent, config: Config) -> Row:
+    price = price_of(name, config.prices)
+    cost = None
+    if price:
+        ends = [
+            Usage(input_tokens=tokens_in, output_tokens=tokens_out)
+            for tokens_in, tokens_out in _ends(spent)
+            if tokens_in is not None and tokens_out is not None
+        ]
+        cost = (cost_of(ends[0], price), cost_of(ends[-1], price))
+    return Row(role, name, spent.calls, spent.input_tokens, spent.output_tokens, cost)
+
+
+def _ends(spent: _Spent) -> tuple[tuple[int | None, int | None], ...]:
+    tokens_in, tokens_out = spent.input_tokens, spent.output_tokens
+    return (tokens_in.least, tokens_out.least), (tokens_in.most, tokens_out.most)
+
+
+def _notes(
+    rows: Sequence[Row],
+    scenarios: Sequence[Scenario],
+    config: Config,
+    chosen: Metrics,
+    *,
+    no_judge: bool,
+) -> Iterator[str]:
+    if any(row.role == "agent" and row.calls.most is None for row in rows):
+        yield "an agent that leaves its tool calls to agenteval is asked once more after each round of them"
+    names = [spec.name for spec in chosen.asked if not chosen.is_rubric(spec.name)]
+    if names and not no_judge:
+        yield f"what {', '.join(names)} ask{'s' if len(names) == 1 else ''} of a model is not counted"
+    asked = {spec.name for spec in chosen.asked}
+    if not no_judge and metrics.TOOL_CALL_BEHAVIOR in asked and any(not s.tools for s in scenarios):
+        name = metrics.TOOL_CALL_BEHAVIOR
+        yield f"the judge's upper number: {name} is asked where agents call tools that nobody declared"
+    if any(row.role == "user" for row in rows):
+        yield "a message of the simulated user that is no user's is asked for once more"
+    if config.cache is not False:
+        yield "what the cache knows is not asked again"
+    yield from _budget_notes(rows, config)
+
+
+def _budget_notes(rows: Sequence[Row], config: Config) -> Iterator[str]:
+    least: dict[Literal["max_calls", "max_tokens", "max_cost"], float] = {
+        "max_calls": sum(row.calls.least for row in rows),
+        "max_tokens": sum(row.input_tokens.least + row.output_tokens.least for row in rows),
+        "max_cost": sum(row.cost[0] for row in rows if row.cost),
+    }
+    for name, needed in least.items():
+        limit = getattr(config.budget, name)
+        if limit is not None and needed > limit:
+            about = f"{needed:,.4f}" if name == "max_cost" else f"{needed:,}"
+            yield f"budget.{name} is {limit:,}, and this run takes {about} or more: it would be stopped"

@@ -1,0 +1,111 @@
+"""Conversations from a journal of ours: what a run did, to be scored anew."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import NamedTuple, TypeAlias
+
+from pydantic import ValidationError
+
+from agenteval import journal
+from agenteval.config import Config
+from agenteval.event import RunStarted, SampleFinished, SampleStarted, TurnFinished
+from agenteval.recorded.files import Source, Unreadable, lines_of
+from agenteval.scenario import SampleKey, Scenario
+from agenteval.trajectory import Stop, StopReason, Trajectory, Turn
+
+PolicyOf: TypeAlias = Callable[[Config, str], str]
+"""The policy of a named agent under a configuration."""
+
+
+class Replayed(NamedTuple):
+    """A sample of a run. ``run``: the id of that run; ``config``: what it was made with."""
+
+    key: SampleKey
+    scenario: Scenario
+    trajectory: Trajectory
+    run: str
+    config: Config
+    where: str
+
+
+class _Run:
+    """What has been read of a journal so far."""
+
+    def __init__(self, started: RunStarted, policy_of: PolicyOf) -> None:
+        self.started = started
+        self._scenarios = {scenario.id: scenario for scenario in started.scenarios}
+        self._policy_of = policy_of
+        self._policies: dict[str, str] = {}
+        self._turns: dict[SampleKey, dict[int, Turn]] = {}
+        self._begun: dict[SampleKey, tuple[Scenario, str]] = {}
+        self._cut_short: dict[SampleKey, Replayed] = {}
+
+    def begin(self, event: SampleStarted, where: str) -> bool:
+        scenario = event.scenario or self._scenarios.get(event.key.scenario)
+        if scenario is None:
+            return False
+        self._turns[event.key] = {}
+        self._cut_short.pop(event.key, None)
+        self._begun[event.key] = (scenario, where)
+        return True
+
+    def add(self, event: TurnFinished) -> None:
+        self._turns.setdefault(event.key, {})[event.index] = event.turn
+
+    def finish(self, event: SampleFinished) -> Iterator[Replayed]:
+        if event.key in self._begun:
+            replayed = self._replayed(event.key, event.stop, event.unfinished)
+            if event.stop.is_cut_short:
+                self._cut_short[event.key] = replayed
+            else:
+                yield replayed
+
+    def rest(self) -> Iterator[Replayed]:
+        """Samples that were cut short and never held anew, and those that the end of the journal cut off."""
+        yield from self._cut_short.values()
+        stop = Stop(reason=StopReason.INTERRUPTED, detail="the journal ends before the sample does")
+        for key in list(self._begun):
+            yield self._replayed(key, stop, None)
+
+    def _replayed(self, key: SampleKey, stop: Stop, unfinished: Turn | None) -> Replayed:
+        scenario, where = self._begun.pop(key)
+        turns = self._turns.pop(key, {})
+        trajectory = Trajectory(
+            turns=tuple(turns[index] for index in sorted(turns)), stop=stop, unfinished=unfinished
+        )
+        if key.agent not in self._policies:
+            self._policies[key.agent] = self._policy_of(self.started.config, key.agent)
+        if not scenario.policy and self._policies[key.agent]:
+            scenario = scenario.model_copy(update={"policy": self._policies[key.agent]})
+        return Replayed(key, scenario, trajectory, self.started.run_id, self.started.config, where)
+
+
+def replay(source: Source, policy_of: PolicyOf) -> Iterator[Replayed | Unreadable]:
+    """The samples of a journal, each when it is whole. A torn last line is left out."""
+    run: _Run | None = None
+    torn: Unreadable | None = None
+    for line in lines_of(source):
+        if torn is not None:
+            yield torn
+            torn = None
+        if isinstance(line, Unreadable):
+            yield line
+            continue
+        where = f"{source.shown}:{line.number}"
+        try:
+            event = journal.from_json(line.data)
+        except ValidationError as error:
+            torn = Unreadable(where, f"not an event of a journal: {error.errors()[0]['msg']}")
+            continue
+        match event:
+            case RunStarted():
+                run = _Run(event, policy_of)
+            case SampleStarted() if run is None or not run.begin(event, where):
+                yield Unreadable(where, f"a sample of a scenario that is not in the journal: {event.key}")
+            case TurnFinished() if run:
+                run.add(event)
+            case SampleFinished() if run:
+                yield from run.finish(event)
+    if run:
+        yield from run.rest()

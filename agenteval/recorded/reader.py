@@ -1,0 +1,126 @@
+"""From files to conversations, one after the other: nothing that was handed out is kept."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from agenteval.errors import AuthorError, Place, Problem
+from agenteval.recorded.conversation import ToolSets, read_conversation
+from agenteval.recorded.fields import MISSING, find, suggestion
+from agenteval.recorded.files import Record, Source, Unreadable, entries_of, is_journal
+from agenteval.recorded.identity import Naming, Recorded
+from agenteval.recorded.journals import PolicyOf, replay
+from agenteval.recorded.suite import Suite
+
+
+@dataclass
+class Remarks:
+    """What was not read as it stands: each sentence once, with how often and where first."""
+
+    _told: dict[str, tuple[int, str]] = field(default_factory=dict)
+
+    def add(self, text: str, where: str) -> None:
+        times, first = self._told.get(text, (0, where))
+        self._told[text] = (times + 1, first)
+
+    def texts(self) -> Iterator[str]:
+        for text, (times, first) in self._told.items():
+            others = f", and in {times - 1:,} more" if times > 1 else ""
+            yield f"{text} ({first}{others})"
+
+
+@dataclass
+class Reader:
+    """Conversations of ``sources`` in their order; the same again each time it is iterated, if its naming
+    is new. ``texts``: only those whose id or scenario has one of them as a part."""
+
+    sources: Sequence[Source]
+    naming: Naming
+    policy_of: PolicyOf
+    suite: Suite = field(default_factory=Suite)
+    texts: tuple[str, ...] = ()
+    remarks: Remarks = field(default_factory=Remarks)
+
+    def __iter__(self) -> Iterator[Recorded]:
+        for recorded in self._all():
+            if not self._is_wanted(recorded):
+                continue
+            joined = self.suite.joined(recorded)
+            for note in joined.notes:
+                self.remarks.add(note, joined.where)
+            yield joined
+
+    def _all(self) -> Iterator[Recorded]:
+        for source in self.sources:
+            if is_journal(source):
+                for sample in replay(source, self.policy_of):
+                    if isinstance(sample, Unreadable):
+                        yield self.naming.unreadable(sample)
+                    else:
+                        yield self.naming.replayed(sample)
+            else:
+                yield from self._of_file(source)
+
+    def _of_file(self, source: Source) -> Iterator[Recorded]:
+        tool_sets = ToolSets()
+        for entry in entries_of(source):
+            if isinstance(entry, Record):
+                try:
+                    read = read_conversation(entry.value, tool_sets)
+                except AuthorError as error:
+                    entry = Unreadable(entry.where, str(error))
+                else:
+                    yield self.naming.named(read, entry.where)
+                    continue
+            yield self.naming.unreadable(entry)
+
+    def _is_wanted(self, recorded: Recorded) -> bool:
+        names = (recorded.key.scenario.casefold(), recorded.key.variant.casefold())
+        return not self.texts or any(text.casefold() in name for text in self.texts for name in names)
+
+
+def require_paths(sources: Iterable[Source], options: Mapping[str, str]) -> None:
+    """Raises ``AuthorError`` for an option whose path is in no record, or leads to a list or an object:
+    before anything is scored, since a slip there would make every figure wrong. Mostly the first record
+    answers it."""
+    open_options = dict(options)
+    first: Record | None = None
+    for source in sources if options else ():
+        if is_journal(source):
+            continue
+        for entry in entries_of(source):
+            if isinstance(entry, Unreadable):
+                continue
+            first = first or entry
+            for option, path in list(open_options.items()):
+                found = find(entry.value, path)
+                if found is not MISSING and found is not None:
+                    _require_plain(option, path, found, entry.where)
+                    del open_options[option]
+            if not open_options:
+                return
+    if open_options and first is not None:
+        raise AuthorError(*(_nowhere(option, path, first) for option, path in open_options.items()))
+    if open_options and any(map(is_journal, sources)):
+        names = ", ".join(open_options)
+        raise AuthorError(Problem(f"{names}: a journal has no fields to look in", "leave it out"))
+
+
+def _require_plain(option: str, path: str, found: Any, where: str) -> None:
+    if isinstance(found, dict | list):
+        kind = "an object" if isinstance(found, dict) else "a list"
+        near = suggestion(found, "")
+        what = f"{option} {path}: there is {kind}, expected a plain value"
+        raise AuthorError(Problem(what, near, _place(where)))
+
+
+def _nowhere(option: str, path: str, record: Record) -> Problem:
+    what = f"{option} {path}: no record has that"
+    return Problem(what, suggestion(record.value, path), _place(record.where))
+
+
+def _place(where: str) -> Place:
+    path, _, line = where.rpartition(":")
+    return Place(path, int(line))

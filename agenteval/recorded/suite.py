@@ -1,0 +1,114 @@
+"""What an author expects of recorded conversations: the scenarios of a file, joined to them by id."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+
+from agenteval.recorded.identity import Recorded
+from agenteval.scenario import Scenario, ScriptedTurn, Tool
+from agenteval.trajectory import Trajectory, Turn
+
+_MOST_NAMED = 5
+
+
+class Suite:
+    """Scenarios by id. It remembers which of them were met."""
+
+    def __init__(self, scenarios: Iterable[Scenario] = ()) -> None:
+        self._scenarios = {scenario.id: scenario for scenario in scenarios}
+        self._met: set[str] = set()
+        self._strangers: dict[str, None] = {}
+        self._tools: tuple[Mapping[str, Tool], str, dict[str, Tool]] | None = None
+
+    def __len__(self) -> int:
+        return len(self._scenarios)
+
+    def joined(self, recorded: Recorded) -> Recorded:
+        """The conversation with the expectations, the facts and the marks of tools of its scenario."""
+        if not self._scenarios or not recorded.is_readable:
+            return recorded
+        expected = self._scenarios.get(recorded.key.scenario)
+        if expected is None:
+            if len(self._strangers) < 10_000:
+                self._strangers[recorded.key.scenario] = None
+            return recorded
+        self._met.add(expected.id)
+        own = recorded.scenario
+        expect = expected.expect
+        if own.expect.allow_empty and expect.allow_empty is None:
+            expect = expect.model_copy(update={"allow_empty": True})
+        scenario = expected.model_copy(
+            update={
+                "tools": self._joined_tools(own.tools, expected),
+                "facts": expected.facts + own.facts,
+                "policy": own.policy,
+                "expect": expect,
+            }
+        )
+        trajectory, unsaid = _with_script(recorded.trajectory, expected)
+        notes = recorded.notes
+        if unsaid:
+            notes += (
+                f"what scenario '{expected.id}' expects of a turn is not checked: nobody said its words",
+            )
+        return replace(recorded, scenario=scenario, trajectory=trajectory, notes=notes)
+
+    def remarks(self) -> Iterable[str]:
+        """The scenarios that no conversation has, and the other way round."""
+        if missing := [name for name in self._scenarios if name not in self._met]:
+            yield f"{_named(missing, 'scenario')} of --scenarios met no conversation"
+        if self._strangers:
+            yield (
+                f"{_named(list(self._strangers), 'scenario')} of the conversations are not in --scenarios:"
+                " nothing is expected there"
+            )
+
+    def _joined_tools(self, recorded: Mapping[str, Tool], expected: Scenario) -> dict[str, Tool]:
+        known = self._tools
+        if known is None or known[0] is not recorded or known[1] != expected.id:
+            self._tools = known = (recorded, expected.id, _tools(recorded, expected.tools))
+        return known[2]
+
+
+def _tools(recorded: Mapping[str, Tool], expected: Mapping[str, Tool]) -> dict[str, Tool]:
+    """Schemas as they were recorded, and where they were not, as the author wrote them; marks as written.
+    Nothing answers here: mocks have no part in it."""
+    joined = {}
+    for name in dict.fromkeys((*recorded, *expected)):
+        own, wanted = recorded.get(name, Tool()), expected.get(name, Tool())
+        joined[name] = Tool(
+            description=own.description or wanted.description,
+            parameters=own.parameters or wanted.parameters,
+            reads=wanted.reads,
+            writes=wanted.writes,
+            destructive=wanted.destructive,
+        )
+    return joined
+
+
+def _with_script(trajectory: Trajectory, expected: Scenario) -> tuple[Trajectory, bool]:
+    """Each turn with the entry of ``turns`` that its message comes from, in their order; and whether an
+    entry that expects something was said by nobody."""
+    entries = [
+        (index, entry) for index, entry in enumerate(expected.turns or ()) if isinstance(entry, ScriptedTurn)
+    ]
+    if not entries or any(turn.script is not None for turn in trajectory.all_turns):
+        return trajectory, False
+    turns: list[Turn] = []
+    unsaid = False
+    for turn in trajectory.turns:
+        at = next((n for n, (_, e) in enumerate(entries) if e.user.strip() == turn.user.strip()), None)
+        if at is not None:
+            unsaid = unsaid or any(not entry.expect.is_vacuous for _, entry in entries[:at])
+            turn = turn.model_copy(update={"script": entries[at][0]})
+            entries = entries[at + 1 :]
+        turns.append(turn)
+    unsaid = unsaid or any(not entry.expect.is_vacuous for _, entry in entries)
+    return trajectory.model_copy(update={"turns": tuple(turns)}), unsaid
+
+
+def _named(names: list[str], noun: str) -> str:
+    shown = ", ".join(names[:_MOST_NAMED])
+    more = f" and {len(names) - _MOST_NAMED:,} more" if len(names) > _MOST_NAMED else ""
+    return f"{noun}{'s' if len(names) > 1 else ''} {shown}{more}"

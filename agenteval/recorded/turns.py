@@ -1,0 +1,155 @@
+"""Recorded messages put together: turns with their steps, calls paired with results, the policy."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+from agenteval.chat import read_usage
+from agenteval.errors import AuthorError, Problem
+from agenteval.recorded.messages import Call, Said, Tell, said_in
+from agenteval.trajectory import Step, ToolCall, ToolResult, Trajectory, Turn
+
+CUT_OFF = "the recording ends before an answer"
+
+
+class Talk(NamedTuple):
+    """A conversation without a name. ``policy``: the system's and the developer's messages. ``orphans``:
+    results of calls that are not in the record, as sentences. ``is_partial``: a turn in the middle ends
+    in tool calls, so that it cannot be told whether the agent said nothing or the log left it out."""
+
+    trajectory: Trajectory
+    policy: str
+    orphans: tuple[str, ...]
+    is_partial: bool
+
+
+def talk_of(messages: Iterable[Any], tell: Tell) -> Talk:
+    """The turns in recorded messages, in any of the known shapes; ``tell`` hears what was skipped. Raises
+    ``AuthorError`` (without a place) where nothing of an agent is recorded."""
+    draft = _Draft()
+    for said in said_in(messages, tell):
+        draft.add(said)
+    if draft.orphans:
+        tell("a tool result without its call is kept as a fact")
+    if not any(turn.steps for turn in draft.turns):
+        what = "nothing that an agent said or did" if draft.turns else "no message of a user or an agent"
+        raise AuthorError(Problem(f"{what} is in it", "there is nothing to check"))
+    done, unfinished = draft.turns, None
+    # One turn that was cut off at a tool is all there is to look at: it is taken as it stands.
+    if done[-1].is_open and len(done) > 1:
+        *done, last = done
+        unfinished = last.frozen(error=CUT_OFF)
+    trajectory = Trajectory(turns=tuple(turn.frozen() for turn in done), unfinished=unfinished)
+    is_partial = any(turn.ends_in_calls for turn in done)
+    return Talk(trajectory, "\n\n".join(draft.policy), tuple(draft.orphans), is_partial)
+
+
+@dataclass(slots=True)
+class _Call:
+    call: Call
+    result: ToolResult | None = None
+
+    def frozen(self) -> ToolCall:
+        name, args, raw_args, identity = self.call
+        return ToolCall(
+            name=name, args=args, raw_args=raw_args, id=identity, observed=True, result=self.result
+        )
+
+
+@dataclass(slots=True)
+class _Step:
+    said: Said
+    calls: list[_Call]
+
+    def frozen(self) -> Step:
+        calls = tuple(call.frozen() for call in self.calls)
+        usage = read_usage(self.said.usage) if self.said.usage else None
+        if usage is None:
+            return Step(text=self.said.text, tool_calls=calls)
+        return Step(text=self.said.text, tool_calls=calls, usage=usage)
+
+
+@dataclass(slots=True)
+class _Turn:
+    user: list[str]
+    steps: list[_Step] = field(default_factory=list)
+
+    @property
+    def ends_in_calls(self) -> bool:
+        """Without a word after them: a widget may have spoken for the agent, or the log is not whole."""
+        return (
+            bool(self.steps) and bool(self.steps[-1].calls) and not (self.steps[-1].said.text or "").strip()
+        )
+
+    @property
+    def is_open(self) -> bool:
+        """Whether the agent has yet to answer."""
+        return not self.steps or self.ends_in_calls
+
+    def frozen(self, *, error: str | None = None) -> Turn:
+        return Turn(user="\n".join(self.user), steps=tuple(step.frozen() for step in self.steps), error=error)
+
+
+class _Draft:
+    def __init__(self) -> None:
+        self.turns: list[_Turn] = []
+        self.policy: list[str] = []
+        self.orphans: list[str] = []
+        self._unpaired: list[_Step] = []
+
+    def add(self, said: Said) -> None:
+        match said.role:
+            case "system":
+                self.policy += [said.text] if said.text and said.text.strip() else []
+            case "user":
+                self._user(said.text or "")
+            case "assistant":
+                self._assistant(said)
+            case "tool":
+                self._result(said)
+
+    def _user(self, text: str) -> None:
+        """Messages in a row, before the agent has said anything, are one turn."""
+        if self.turns and not self.turns[-1].steps:
+            self.turns[-1].user.append(text)
+        else:
+            self.turns.append(_Turn([text]))
+
+    def _assistant(self, said: Said) -> None:
+        if not self.turns:
+            self.turns.append(_Turn([""]))  # the agent greets first
+        step = _Step(said, [_Call(call) for call in said.calls])
+        self.turns[-1].steps.append(step)
+        if step.calls:
+            self._unpaired.append(step)
+
+    def _result(self, said: Said) -> None:
+        """To the first open call of that id in the latest step that has one, since real logs use ids again;
+        without such a call, by position: to the first open one of the latest step, by name if it has one."""
+        found = self._open_call(said)
+        if found is None:
+            self.orphans.append(_orphan(said))
+            return
+        found.result = ToolResult(value=said.value, is_error=said.is_error)
+        self._unpaired = [step for step in self._unpaired if any(call.result is None for call in step.calls)]
+
+    def _open_call(self, said: Said) -> _Call | None:
+        waiting = [[call for call in step.calls if call.result is None] for step in self._unpaired[::-1]]
+        if said.id:
+            for calls in waiting:
+                for call in calls:
+                    if call.call.id == said.id:
+                        return call
+        if not waiting:
+            return None
+        named = [call for call in waiting[0] if said.name and call.call.name == said.name]
+        return (named or waiting[0])[0]
+
+
+def _orphan(said: Said) -> str:
+    value = said.value if isinstance(said.value, str) else json.dumps(said.value, ensure_ascii=False)
+    by = f"The tool {said.name}" if said.name else "A tool"
+    return f"{by} answered (its call is not in the record): {value}"

@@ -1,0 +1,112 @@
+"""Failures that code can prove: the detectors, run over a finished conversation."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Final
+
+from agenteval.config import Config
+from agenteval.detectors.conversation import Conversation, Proof, ToolFacts
+from agenteval.detectors.table import DETECTORS, detector, metric_of
+from agenteval.scenario import Scenario, Tool
+from agenteval.score import Check, Finding, ScoreFailure
+from agenteval.severity import LABEL_OF_DETECTOR, of_detector
+from agenteval.trajectory import Trajectory
+
+UNKNOWN_TOOL = "unknown_tool"
+_MOST_NAMED = 20
+
+
+class Detectors:
+    """A finding for each failure that the configured detectors prove, and a check that fails the sample
+    if a tool was called that does not exist, be its detector switched off or not.
+
+    ``policy``: the agent's instructions. ``recorded``: the conversations were not run here, so that all
+    their calls are observed. Conversations that ended by a fault which is not the agent's are let pass.
+    """
+
+    scope: Final = "conversation"
+
+    def __init__(self, config: Config, policy: str = "", *, recorded: bool = False) -> None:
+        self._names = tuple(DETECTORS if config.detectors is None else dict.fromkeys(config.detectors))
+        self._severities = {name: of_detector(name, config.severities) for name in self._names}
+        self._unmocked = config.unmocked_tools
+        self._now = config.now or ""
+        self._policy = policy
+        self._recorded = recorded
+
+    async def __call__(
+        self, scenario: Scenario, trajectory: Trajectory
+    ) -> Sequence[Check | Finding | ScoreFailure]:
+        if trajectory.stop and trajectory.stop.fault not in (None, "agent"):
+            return ()
+        conversation = self.conversation(scenario, trajectory)
+        unknown = tuple(self._unknown(conversation))
+        items: list[Check | Finding | ScoreFailure] = list(_check(scenario, unknown))
+        for name in self._names:
+            try:
+                proofs = unknown if name == UNKNOWN_TOOL else tuple(detector(name)(conversation))
+            except (
+                Exception
+            ) as error:  # a defect of ours, told as such; the others have found what they found
+                items.append(ScoreFailure(metric=name, message=repr(error)))
+                continue
+            items += (self._finding(name, proof) for proof in proofs)
+        return items
+
+    def conversation(self, scenario: Scenario, trajectory: Trajectory) -> Conversation:
+        """What the detectors see of it."""
+        declared = self._recorded or self._unmocked == "error"
+        return Conversation.of(
+            trajectory,
+            tools={name: _facts(tool) for name, tool in scenario.tools.items()},
+            undeclared_exist=not (declared and scenario.tools),
+            policy=self._policy,
+            truths=tuple(
+                filter(None, (scenario.profile, scenario.goal, *scenario.knowledge, *scenario.facts))
+            ),
+            beliefs=scenario.beliefs,
+            now=self._now,
+        )
+
+    def _unknown(self, conversation: Conversation) -> Iterator[Proof]:
+        """In a run, an agent's own tools need no declaration: calls that it ran itself do not count."""
+        for proof in detector(UNKNOWN_TOOL)(conversation):
+            observed = proof.call is not None and conversation.calls[proof.call].call.observed
+            if self._recorded or not observed:
+                yield proof
+
+    def _finding(self, name: str, proof: Proof) -> Finding:
+        return Finding(
+            detector=name,
+            metric=metric_of(name),
+            label=LABEL_OF_DETECTOR[name],
+            severity=self._severities[name],
+            turn=proof.turn,
+            call=proof.call,
+            evidence=proof.evidence,
+            explanation=proof.explanation,
+            span=proof.span,
+        )
+
+
+def _facts(tool: Tool) -> ToolFacts:
+    return ToolFacts(
+        parameters=tool.parameters,
+        reads=tool.reads,
+        writes=tool.writes or tool.destructive,
+        destructive=tool.destructive,
+        description=tool.description or "",
+    )
+
+
+def _check(scenario: Scenario, unknown: Iterable[Proof]) -> Iterator[Check]:
+    told = {proof.explanation: proof.evidence for proof in unknown}
+    if told:
+        yield Check(
+            name=UNKNOWN_TOOL,
+            passed=False,
+            detail="; ".join(told),
+            where=scenario.where("tools"),
+            parts=tuple(told.values())[:_MOST_NAMED],
+        )

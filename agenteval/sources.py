@@ -1,0 +1,98 @@
+"""The files that a run rests on, beyond scenarios and prompts, each by its hash: so that a run is not
+continued with another agent than it began with."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+
+from agenteval.config import Config
+from agenteval.environment import MASK
+from agenteval.resume import MAY_DIFFER, VARIABLES
+from agenteval.scenario import Scenario
+
+_LIBRARIES = frozenset(("site-packages", "dist-packages"))
+_OWN = Path(__file__).parent
+
+
+def sources_of(
+    config: Config, public: Config, scenarios: Sequence[Scenario], secrets: Sequence[str]
+) -> dict[str, str]:
+    """By name: of each file its SHA-256, of a model's file its size and time; and, by ``KEY: ${…}``, of a key
+    of the configuration that holds variables the SHA-256 of what they made of it (secrets, and where servers
+    are, left out). To be asked for when everything is loaded: the author's modules are those imported."""
+    root = Path(config.root)
+    found = {_shown(path, root): _hash(path.read_bytes()) for path in _files(config, scenarios, root)}
+    for path in _model_files(config, root):
+        found[_shown(path, root)] = f"{path.stat().st_size} bytes, {path.stat().st_mtime_ns}"
+    return dict(sorted(found.items())) | dict(_variables(config, public, secrets))
+
+
+def _files(config: Config, scenarios: Iterable[Scenario], root: Path) -> Iterator[Path]:
+    named = [agent.policy for agent in _agents(config)] + list(config.custom_metrics)
+    named += [config.accepted] + [model.name for model in _models(config, "scripted")]
+    targets = [*(agent.target or "" for agent in _agents(config)), *config.custom_metrics]
+    named += [target.rpartition(":")[0] for target in targets]
+    yield from _existing(root / name for name in named if name and "\n" not in name and len(name) < 500)
+    mocks = [tool for scenario in scenarios for tool in scenario.tools.values() if tool.python]
+    yield from _existing(Path(tool.base) / (tool.python or "").rpartition(":")[0] for tool in mocks)
+    yield from _modules(root.resolve())
+
+
+def _modules(root: Path) -> Iterator[Path]:
+    """The author's own: those below the configuration's folder that are no library."""
+    named = (getattr(module, "__file__", None) for module in list(sys.modules.values()))
+    for path in _existing(Path(name) for name in named if name and name.endswith(".py")):
+        inside = path.is_relative_to(root) and not path.is_relative_to(_OWN)
+        if inside and not _LIBRARIES & set(path.relative_to(root).parts):
+            yield path
+
+
+def _existing(paths: Iterable[Path]) -> Iterator[Path]:
+    yield from (path.resolve() for path in paths if path.is_file())
+
+
+def _agents(config: Config) -> list[Any]:
+    return [*([config.agent] if config.agent else []), *config.agents.values(), *config.compare]
+
+
+def _models(config: Config, provider: str) -> Iterator[Any]:
+    models = config.models
+    for model in (models.default, models.user, models.judge, models.dedup):
+        if model and model.provider == provider:
+            yield model
+
+
+def _model_files(config: Config, root: Path) -> Iterator[Path]:
+    yield from _existing(root / model.name for model in _models(config, "local"))
+
+
+def _variables(config: Config, public: Config, secrets: Sequence[str]) -> Iterator[tuple[str, str]]:
+    filled, written = (each.model_dump(mode="json", exclude=set(MAY_DIFFER)) for each in (config, public))
+    for key, value in filled.items():
+        if value != written[key]:
+            text = json.dumps(_without_places(value, written[key]), ensure_ascii=False, sort_keys=True)
+            for secret in secrets:
+                text = text.replace(json.dumps(secret, ensure_ascii=False)[1:-1], MASK)
+            yield f"{key}{VARIABLES}", _hash(text.encode("utf-8", "surrogatepass"))
+
+
+def _without_places(value: Any, written: Any) -> Any:
+    """Where a server is may differ from run to run; that it is another should be written."""
+    if isinstance(value, Mapping) and isinstance(written, Mapping):
+        keys = [key for key in value if key not in ("endpoint", "base_url")]
+        return {key: _without_places(value[key], written.get(key)) for key in keys}
+    return value
+
+
+def _hash(data: bytes) -> str:
+    return sha256(data).hexdigest()
+
+
+def _shown(path: Path, root: Path) -> str:
+    resolved = root.resolve()
+    return str(path.relative_to(resolved) if path.is_relative_to(resolved) else path)

@@ -1,0 +1,184 @@
+"""What stands between a run and its models and agents: the meter, the cache, the recording.
+
+::
+
+    scorer, user ──▶ recording ──▶ cache ──▶ meter ──▶ model        a cached reply is no call, and is recorded
+    conversation ──▶ recording ───────────▶ meter ──▶ agent
+    with --replay:   recording                                      nothing behind it is made
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from agenteval.config import AgentConfig, Config, ModelConfig
+from agenteval.errors import AuthorError, InfrastructureError, Problem
+from agenteval.ledger import Ledger, price_of
+from agenteval.llm.pool import ModelPool
+from agenteval.protocols import AgentFactory, ChatModel, ModelReply, ModelRequest
+from agenteval.redact import redactor
+from agenteval.scenario import Scenario
+
+if TYPE_CHECKING:
+    from agenteval.cassettes import Player, Recorder
+
+CACHE = ".agenteval/cache"
+"""Where replies are kept, from the configuration's folder."""
+
+
+@dataclass(frozen=True)
+class Tape:
+    """What the command line asks for: ``record`` to a file, ``replay`` from one, or ``asks`` nothing at
+    all, of anyone (a forecast)."""
+
+    record: Path | None = None
+    replay: Path | None = None
+    asks: bool = True
+
+    def environ(self, environ: Mapping[str, str]) -> Mapping[str, str]:
+        """What the configuration is expanded from: a replay needs no keys."""
+        if not self.replay:
+            return environ
+        from agenteval.cassettes import ReplayEnviron
+
+        return ReplayEnviron(environ)
+
+
+def tape_of(record: str | None, replay: str | None) -> Tape:
+    """``--record`` and ``--replay``, from the working directory. Raises ``AuthorError`` for both at once."""
+    if record and replay:
+        what = "--record and --replay cannot both be given"
+        raise AuthorError(Problem(what, "a replay asks nothing that could be recorded"))
+    return Tape(Path.cwd() / record if record else None, Path.cwd() / replay if replay else None)
+
+
+class Traffic:
+    """All doors to models and agents of one run. ``tell`` is given notices, ``warn`` those that matter.
+
+    Raises ``AuthorError`` when made, for a recording that cannot be played.
+    """
+
+    def __init__(
+        self,
+        config: Config,
+        tape: Tape | None = None,
+        *,
+        secrets: Iterable[str] = (),
+        environ: Mapping[str, str] = os.environ,
+        tell: Callable[[str], None] = lambda _: None,
+    ) -> None:
+        self._config = config
+        self._tape = tape or Tape()
+        self._secrets = (*secrets, *_model_keys(config, environ))
+        self._tell = tell
+        self._openai_base_url = environ.get("OPENAI_BASE_URL", "")
+        self.ledger = Ledger(config.budget) if config.budget and not self._tape.replay else None
+        self.recorder: Recorder | None = None
+        self.player: Player | None = None
+        if self._tape.record:
+            from agenteval.cassettes import Recorder
+
+            self.recorder = Recorder(self._tape.record, secrets=self._secrets)
+            self.recorder.notice = tell
+        if self._tape.replay:
+            from agenteval.cassettes import Player
+
+            self.player = Player(self._tape.replay, secrets=self._secrets)
+
+    def pool(self, limit: int) -> ModelPool:
+        """The bound on model calls in flight."""
+        if self.ledger is None:
+            return ModelPool(limit)
+        from agenteval.metering import MeteredPool
+
+        return MeteredPool(limit)
+
+    def model(self, chosen: ModelConfig, make: Callable[[], ChatModel]) -> ChatModel:
+        """The door to a model; ``make`` makes what is behind it, if anything is."""
+        if self.player:
+            from agenteval.taped import PlayedModel
+
+            return PlayedModel(self.player)
+        if not self._tape.asks and chosen.provider != "scripted":
+            return _Unasked()
+        from agenteval.metering import MeteredModel
+
+        price = price_of(chosen.model, self._config.prices)
+        model: ChatModel = MeteredModel(make(), chosen.model, price=price, ledger=self.ledger)
+        model = self._cached(model, chosen)
+        if self.recorder:
+            from agenteval.taped import RecordedModel
+
+            model = RecordedModel(model, self.recorder)
+        return model
+
+    def _cached(self, model: ChatModel, chosen: ModelConfig) -> ChatModel:
+        where = self._config.cache
+        if where is False or chosen.provider == "scripted":
+            return model
+        from agenteval.llm.cache import CachedModel, ReplyCache
+
+        folder = Path(self._config.root) / (CACHE if where is True else where)
+        elsewhere = self._openai_base_url if chosen.provider == "openai" and not chosen.base_url else ""
+        cache = ReplyCache(folder, notice=self._tell, redact=redactor(self._secrets))
+        return CachedModel(model, chosen, cache, endpoint=elsewhere)
+
+    def agents(self, agent: AgentConfig, make: Callable[[], AgentFactory]) -> AgentFactory:
+        """The door to an agent."""
+        if self.player:
+            from agenteval.taped import PlayedAgents
+
+            return PlayedAgents(self.player)
+        agents = make()
+        price = price_of(agent.name, self._config.prices)
+        if price or self.ledger:
+            from agenteval.metering import MeteredAgents
+
+            agents = MeteredAgents(agents, agent.name, price=price, ledger=self.ledger)
+        if self.recorder:
+            from agenteval.taped import RecordedAgents
+
+            agents = RecordedAgents(agents, self.recorder)
+        return agents
+
+    def start(self, scenarios: Iterable[Scenario], prompts: Mapping[str, str]) -> None:
+        """Everything is loaded, and nothing was asked yet. Raises ``AuthorError`` if the file to record to
+        exists."""
+        tape = self.recorder or self.player
+        if tape:
+            from agenteval.cassettes import header_of
+
+            tape.start(header_of(scenarios, prompts))
+
+    def begin(self) -> None:
+        """The run begins: from here on something may be asked."""
+        if self.recorder:
+            self.recorder.begin()
+
+    def close(self) -> None:
+        if self.recorder:
+            self.recorder.close()
+
+
+def _model_keys(config: Config, environ: Mapping[str, str]) -> Iterable[str]:
+    """Keys are sent in headers, which nothing keeps; but a server may say one back."""
+    from agenteval.llm.endpoints import PROVIDERS
+
+    for model in (config.models.default, config.models.user, config.models.judge, config.models.dedup):
+        known = PROVIDERS.get(model.provider) if model else None
+        names = (model.api_key_env,) if model and model.api_key_env else known.keys if known else ()
+        yield from (environ[name].strip() for name in names if environ.get(name, "").strip())
+
+
+class _Unasked:
+    """A model that only stands for its name: a forecast needs no key, and asks nothing."""
+
+    async def complete(self, request: ModelRequest) -> ModelReply:
+        raise InfrastructureError("no model is asked here")
+
+    async def aclose(self) -> None:
+        """Nothing is open."""

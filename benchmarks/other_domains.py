@@ -1,0 +1,75 @@
+"""Conversations of other domains and languages that are clean by construction.
+
+Retail, banking, German, Spanish and Japanese; every number in an answer is computed from what a tool, the
+policy or the user said: rounded, summed, converted, in words, as a share, counted, masked. Whatever a
+detector says of them is a false alarm. No language model; everything follows from the seed.
+
+::
+
+    python benchmarks/other_domains.py [FILE]      write them as JSON Lines; without a file: print them
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from random import Random
+
+import other_domains_banking as banking
+import other_domains_german as german
+import other_domains_japanese as japanese
+import other_domains_retail as retail
+import other_domains_spanish as spanish
+from recorded import Conversation, text_of
+from talk import Talk
+
+TEMPLATES: dict[str, tuple[Callable[[Random], Talk], ...]] = {
+    "retail": retail.TEMPLATES,
+    "banking": banking.TEMPLATES,
+    "german": german.TEMPLATES,
+    "spanish": spanish.TEMPLATES,
+    "japanese": japanese.TEMPLATES,
+}
+EACH = 2
+"""Conversations per template, with other values."""
+
+
+def conversations(seed: int = 0) -> list[Conversation]:
+    """All of them, in a fixed order."""
+    return [
+        conversation
+        for domain, templates in TEMPLATES.items()
+        for template in templates
+        for conversation in _of(domain, template, seed)
+    ]
+
+
+def _of(domain: str, template: Callable[[Random], Talk], seed: int) -> list[Conversation]:
+    """``EACH`` different ones: values that were drawn before are drawn again."""
+    made: dict[str, Conversation] = {}
+    name, draw = f"{domain}-{template.__name__}", 0
+    while len(made) < EACH:
+        conversation = template(Random(f"{seed}|{name}|{draw}")).done(f"{name}-{len(made)}")
+        made.setdefault(json.dumps(conversation["messages"]), conversation)
+        draw += 1
+    return list(made.values())
+
+
+def main() -> None:
+    if len(sys.argv) > 1:
+        lines = (json.dumps(conversation, ensure_ascii=False) + "\n" for conversation in conversations())
+        Path(sys.argv[1]).write_text("".join(lines), encoding="utf-8")
+        return
+    for conversation in conversations():
+        print(f"=== {conversation['id']}")
+        for message in conversation["messages"]:
+            calls = [call["function"] for call in message.get("tool_calls", ())]
+            print(
+                f"[{message['role']}] {text_of(message)}", *(f"{c['name']}({c['arguments']})" for c in calls)
+            )
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,337 @@
+"""Values of answers against what the agent had been told: contradictions, and values from nowhere."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from agenteval.detectors.conversation import Conversation, Proof, ToolFacts
+from agenteval.detectors.grounding import contradicts_evidence, ungrounded_value
+from agenteval.trajectory import Step, ToolCall, ToolResult, Trajectory, Turn
+
+Call = tuple[str, dict[str, Any], Any]
+
+WEATHER: list[Call] = [
+    ("get_weather", {"city": "Paris"}, {"city": "Paris", "temperature": 58, "humidity": 41})
+]
+FLIGHTS: list[Call] = [
+    (
+        "search",
+        {"origin": "JFK", "destination": "SEA", "date": "2024-05-20"},
+        [
+            {
+                "flight_number": number,
+                "departure_time": departure,
+                "arrival_time": arrival,
+                "seats": {"economy": seats, "business": 3},
+                "prices": {"economy": price, "business": 2 * price + 17},
+            }
+            for number, departure, arrival, seats, price in [
+                ("HAT069", "06:00:00", "12:00:00", 12, 121),
+                ("HAT083", "13:30:00", "19:45:00", 17, 156),
+            ]
+        ],
+    )
+]
+ORDER: list[Call] = [
+    (
+        "get_order",
+        {"order_id": "#W2378156"},
+        {
+            "order_id": "#W2378156",
+            "status": "delivered",
+            "created_at": "2024-03-11T09:12:00",
+            "delivered_on": "2024-03-18",
+            "items": [
+                {"name": "Mechanical Keyboard", "item_id": "1151293680", "price": 272.33, "quantity": 1},
+                {"name": "Smart Thermostat", "item_id": "4983901480", "price": 262.47, "quantity": 2},
+            ],
+            "total": 797.27,
+            "payment": {"source": "credit_card", "last_four": "9513"},
+            "tracking": "357962501027",
+        },
+    )
+]
+CONTACT: list[Call] = [
+    ("find_user", {"name": "Hugo"}, {"name": "Hugo", "phone": "402-581-7997", "email": "hu.go7@mail.org"})
+]
+
+
+def conversation(*turns: tuple[str, list[Call], str], **known: Any) -> Conversation:
+    """Turns of a user's message, the calls that follow it, and the answer; results as JSON text."""
+    made = []
+    for user, calls, answer in turns:
+        steps = [
+            Step(
+                tool_calls=(
+                    ToolCall(
+                        name=name,
+                        args=args,
+                        result=ToolResult(value=result if isinstance(result, str) else json.dumps(result)),
+                    ),
+                )
+            )
+            for name, args, result in calls
+        ]
+        made.append(Turn(user=user, steps=(*steps, Step(text=answer))))
+    return Conversation.of(Trajectory(turns=tuple(made)), **known)
+
+
+def contradictions(*turns: tuple[str, list[Call], str], **known: Any) -> list[Proof]:
+    return list(contradicts_evidence(conversation(*turns, **known)))
+
+
+def found(*turns: tuple[str, list[Call], str], **known: Any) -> list[str]:
+    """What the two detectors say, in short."""
+    asked = conversation(*turns, **known)
+    return [f"contradicts: {proof.explanation}" for proof in contradicts_evidence(asked)] + [
+        f"ungrounded: {proof.explanation}" for proof in ungrounded_value(asked)
+    ]
+
+
+def test_the_seeds_example() -> None:
+    [proof] = contradictions(
+        ("Weather in Paris?", WEATHER, "It is cloudy. The temperature in Paris is 72 degrees now.")
+    )
+    assert proof.explanation == "the answer says 72, but get_weather (call 1) gave temperature 58"
+    assert proof.turn == 0
+    assert proof.evidence == "The temperature in Paris is 72 degrees now."
+    assert proof.span == (14, 57)
+    assert found(("Weather in Paris?", WEATHER, "The temperature in Paris is 58 degrees.")) == []
+
+
+FAULTS = [
+    ("a price", FLIGHTS, "**Flight HAT069**\n - Economy Price: $134\n - Departure: 06:00 AM", "121"),
+    ("a time", FLIGHTS, "Flight HAT069\n- Departure: 7:20 AM EST\n- Arrival: 12:00 PM", "06:00:00"),
+    ("the time of another", FLIGHTS, "Flight HAT069\n- Departure: 1:30 PM\n- Arrival: 12:00 PM", "06:00:00"),
+    ("the seats of another", FLIGHTS, "Flight HAT069\n- Economy seats: 17", "economy 12"),
+    ("a slip in an identifier", FLIGHTS, "I recommend HAT068, which leaves at 6 AM.", "HAT069"),
+    ("digits swapped", ORDER, "Your tracking number is 357962501072.", "357962501027"),
+    ("an order's number", ORDER, "Order #W2378165 was delivered.", "W2378156"),
+    ("a date", ORDER, "The order was delivered on March 19, 2024.", "delivered_on 2024-03-18"),
+    ("a year", ORDER, "It was delivered on 18 March 2023.", "2024-03-18"),
+    ("an amount", ORDER, "The total was $787.27.", "797.27"),
+    ("a euro amount", ORDER, "Der Gesamtbetrag war 787,27 €.", "797.27"),
+    ("a decimal", ORDER, "The keyboard costs $227.33.", "272.33"),
+    ("the last digits", ORDER, "Paid with the card ending in 9531.", "9513"),
+    ("a phone number", CONTACT, "Hugo's phone number is 650-555-7832.", "phone 402-581-7997"),
+    ("an address", CONTACT, "His email is hu.go8@mail.org.", "hu.go7@mail.org"),
+    ("a percentage", [("rate", {}, {"interest_rate_percent": 4.5})], "The interest rate is 5.4%.", "4.5"),
+    ("a text result", [("w", {}, "Temperature in Paris: 58 F, sunny")], "The temperature is 72 F.", "58"),
+    (
+        "what was set",
+        [("add_alarm", {"time": "18:30:00"}, {"ok": True})],
+        "Your alarm time is 6:45 PM.",
+        "18:30:00",
+    ),
+]
+
+
+@pytest.mark.parametrize(
+    ("calls", "answer", "told"), [fault[1:] for fault in FAULTS], ids=[fault[0] for fault in FAULTS]
+)
+def test_a_changed_value_contradicts_what_was_told(calls: list[Call], answer: str, told: str) -> None:
+    [proof] = contradictions(("Tell me about it.", calls, answer))
+    assert told in proof.explanation
+    assert proof.span is not None
+    assert answer[slice(*proof.span)] == proof.evidence
+    assert list(ungrounded_value(conversation(("Tell me about it.", calls, answer)))) == []
+
+
+def test_knowledge_and_policy_contradict_as_well() -> None:
+    [proof] = contradictions(
+        ("How long?", [], "The warranty lasts 36 months."), truths=("The warranty is 24 months.",)
+    )
+    assert "the knowledge" in proof.explanation
+    [proof] = contradictions(
+        ("A bag?", [], "Each extra bag costs $75."), policy="Each extra bag is 50 dollars."
+    )
+    assert "the policy" in proof.explanation
+
+
+CLEAN = [
+    ("thousands", [("plan", {}, {"api_calls": 10000})], "10,000 calls, that is 10 000 or 10.000 calls."),
+    ("a whole float", [("w", {}, {"temperature": 58.0})], "The temperature is 58 degrees."),
+    ("rounding", [("w", {}, {"distance_km": 12.3456})], "The distance is 12.3 km."),
+    ("about", [("w", {}, {"population": 4987})], "The population is about 5,000."),
+    ("millions", [("w", {}, {"population": 2148271})], "The population is 2.1 million."),
+    ("a share as percent", [("w", {}, {"discount": 0.15})], "You get a discount of 15%."),
+    ("euros", [("w", {}, {"price": 1234.5})], "Der Preis beträgt 1.234,50 €."),
+    ("a currency in front", [("w", {}, {"price": 50})], "The price is USD 50, fifty dollars."),
+    ("a date in words", ORDER, "It was delivered on March 18th, 2024."),
+    ("day first", ORDER, "It was delivered on 18 March."),
+    ("a date with slashes", ORDER, "It was delivered on 03/18/2024 (18/03/2024 for you, or 18.03.2024)."),
+    ("a date in German", ORDER, "Geliefert am 18. März 2024."),
+    ("a date in Chinese", ORDER, "订单于2024年3月18日送达,总价797.27美元。"),
+    ("twelve hours", FLIGHTS, "HAT083 leaves at 1:30 PM and lands at 7:45 p.m."),
+    ("another time zone", FLIGHTS, "HAT083 departs 13:30, which is 10:30 AM PST."),
+    ("a count", FLIGHTS, "I found 2 flights."),
+    ("a sum", ORDER, "Together the two kinds cost $534.80."),
+    ("a product", ORDER, "Two thermostats cost $524.94."),
+    ("a difference", FLIGHTS, "HAT083 is $35 more expensive than HAT069."),
+    ("for three", FLIGHTS, "HAT069 for three passengers: a total of $363."),
+    ("a total of two legs", FLIGHTS, "Flying out with HAT069 and back with HAT083 costs $277 in total."),
+    ("last digits", [("card", {}, {"number": "4111222233339513"})], "I charged the card ending in 9513."),
+    ("a phone number, written anew", CONTACT, "Call (402) 581-7997 or +1 402 581 7997."),
+    ("a list", FLIGHTS, "1. HAT069\n2. HAT083\n\n3. None of them"),
+    ("an example", FLIGHTS, "Please give a time, for example 10:15, and a budget, e.g. $430."),
+    ("a format", ORDER, "Please give the date in the format YYYY-MM-DD, such as 2025-01-31."),
+    ("a denial", WEATHER, "No, the temperature is not 72 degrees, it is 58."),
+    ("a question", FLIGHTS, "Would you like to pay with a voucher of 44 dollars?"),
+    (
+        "an identifier in a longer one",
+        [("card", {}, {"id": "certificate_7504069"})],
+        "I used certificate 7504069.",
+    ),
+    ("an address of a page", WEATHER, "See https://weather.example.com/paris/20240518?units=72."),
+    ("code", WEATHER, "```\ntemperature = 72\n```\nThat is how you would store it."),
+    ("minutes to hours", [("t", {}, {"duration_minutes": 135})], "It takes 2h15m, or 2.25 hours."),
+    ("cents", [("t", {}, {"amount_cents": 1999})], "That is $19.99."),
+    ("Fahrenheit", [("t", {}, {"temp_c": 25})], "The temperature is 77 °F."),
+    ("Python's notation", [("t", {}, "{'temp': 25, 'sky': 'clear'}")], "The temp is 25."),
+    ("JSON in JSON", [("t", {}, {"body": json.dumps({"price": 131})})], "The price is $131."),
+    ("escaped text", [("t", {}, json.dumps({"текст": "цена 131"}))], "Цена 131."),
+    ("versions and names", WEATHER, "Python 3.11, COVID-19, B2B, gpt-4o and 24/7 are mere words."),
+    ("business hours", [], "You can reach us 24/7, and within 24 hours we answer."),
+    ("Arabic digits", [("t", {}, {"temp": 25})], "درجة الحرارة ٢٥"),
+    (
+        "a calculation",
+        [("calculate", {"expression": "152 + 103"}, "255.0")],
+        "That is $255; for 2, $510 in total.",
+    ),
+]
+
+
+@pytest.mark.parametrize(
+    ("calls", "answer"), [clean[1:] for clean in CLEAN], ids=[clean[0] for clean in CLEAN]
+)
+def test_other_ways_to_write_what_was_told_are_no_failure(calls: list[Call], answer: str) -> None:
+    assert found(("Hello, please help me.", calls, answer)) == []
+
+
+CONVERSATIONS = yaml.safe_load(
+    Path(__file__).with_name("clean_conversations.yaml").read_text(encoding="utf-8")
+)
+
+
+@pytest.mark.parametrize("clean", CONVERSATIONS, ids=[clean["name"] for clean in CONVERSATIONS])
+def test_clean_conversations_of_many_kinds(clean: dict[str, Any]) -> None:
+    turns = [
+        (
+            turn["user"],
+            [(call["name"], call["args"], call["result"]) for call in turn.get("calls", [])],
+            turn["answer"],
+        )
+        for turn in clean["turns"]
+    ]
+    assert found(*turns, policy=clean.get("policy", "")) == []
+
+
+def test_what_the_user_said_supports_an_answer() -> None:
+    assert (
+        found(("My budget is $430 and I leave on May 3.", FLIGHTS, "A budget of $430 for May 3rd is fine."))
+        == []
+    )
+    assert found(("Wake me at half past six, I mean 6:30.", [], "I will wake you at 6:30 AM.")) == []
+
+
+def test_days_that_a_calendar_resolves_are_let_be() -> None:
+    assert found(("Book it for next Tuesday.", FLIGHTS, "I booked HAT069 for May 28, 2024.")) == []
+
+
+def test_what_the_user_repeats_later_was_still_wrong() -> None:
+    [proof] = contradictions(
+        ("Price?", FLIGHTS, "Flight HAT069 has the economy price $134."),
+        ("$134 is fine.", [], "Good, $134 it is."),
+    )
+    assert proof.turn == 0
+
+
+def test_a_value_is_reported_once() -> None:
+    turns = [("Weather?", WEATHER, "The temperature is 72."), ("Really?", [], "Yes, the temperature is 72.")]
+    assert len(contradictions(*turns)) == 1
+
+
+def test_a_value_from_nowhere() -> None:
+    asked = conversation(
+        ("Is there a fee?", ORDER, "Returns are free. There is a handling fee, which is $13.40.")
+    )
+    # Money against money in the results is a contradiction only with the same field.
+    assert [*contradicts_evidence(asked), *ungrounded_value(asked)] != []
+    asked = conversation(
+        (
+            "When will it come?",
+            WEATHER,
+            "The parcel with the tracking number ZK48213907 arrives on June 14, 2025.",
+        )
+    )
+    proofs = list(ungrounded_value(asked))
+    assert [proof.explanation for proof in proofs] == [
+        "nothing before in the conversation gave ZK48213907",
+        "nothing before in the conversation gave June 14, 2025",
+    ]
+    assert list(contradicts_evidence(asked)) == []
+
+
+def test_nothing_is_ungrounded_where_there_is_nothing_to_stand_on() -> None:
+    assert (
+        found(("How high is the Eiffel Tower?", [], "It is 330 m high and was opened on March 31, 1889."))
+        == []
+    )
+
+
+@pytest.mark.parametrize("field", ["min", "max"])
+def test_two_fields_of_one_thing_mixed_up(field: str) -> None:
+    forecast: list[Call] = [("forecast", {"city": "Rome"}, {"max_temp": 75, "min_temp": 61})]
+    right = "In Rome the maximum is 75 and the minimum is 61."
+    wrong = "In Rome the maximum is 61 and the minimum is 75."
+    assert found(("Weather?", forecast, right)) == []
+    assert contradictions(("Weather?", forecast, wrong))
+
+
+def test_what_a_tools_parameters_speak_of_supports_an_answer() -> None:
+    tools = {"book": ToolFacts(parameters={"properties": {"bags": {"description": "At most 17 bags."}}})}
+    turn = ("How many bags?", ORDER, "The number of bags is limited: it is 17.")
+    assert found(turn, tools=tools) == []
+    assert found(turn) != []
+
+
+def test_results_that_are_nested_very_deeply() -> None:
+    deep = "[" * 900 + '{"temperature": 58}' + "]" * 900
+    assert found(("Weather?", [("t", {}, deep)], "The temperature is 58.")) == []
+
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=20),
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(max_size=8), inner, max_size=4),
+    max_leaves=12,
+)
+VALUES = st.sampled_from(
+    ["$12", "1,2,3", "31/02", "2024-13-40", "99:99", "12:61 pm", "May 99", "1e999", "7" * 400, "50%", "#1",
+     "٣", "5-", "№7", "a1@b2.c3", "USD 5", "(555) 555-5555", "2024年13月1日",
+     "1.2.3,4", "'1", "0x1F", "HAT069/", "½", "10–12", "May 1 and 2"]
+)  # fmt: skip
+TEXTS = st.lists(st.text(max_size=15) | VALUES, max_size=8).map(" ".join)
+
+
+@settings(max_examples=150, deadline=None)
+@given(TEXTS, JSON | TEXTS, st.dictionaries(st.text(max_size=6), JSON, max_size=3), TEXTS, TEXTS)
+def test_never_raises_and_quotes_truly(
+    user: str, result: Any, args: dict[str, Any], answer: str, policy: str
+) -> None:
+    call = ToolCall(name="t", args=args, result=ToolResult(value=result))
+    turns = (
+        Turn(user=user, steps=(Step(tool_calls=(call,)), Step(text=answer))),
+        Turn(user=answer, steps=(Step(text=policy), Step(text=user + answer))),
+        Turn(user=""),
+    )
+    asked = Conversation.of(Trajectory(turns=turns), policy=policy, truths=(user,), beliefs=(answer,))
+    for proof in [*contradicts_evidence(asked), *ungrounded_value(asked)]:
+        assert proof.span is not None
+        assert turns[proof.turn].answer[slice(*proof.span)] == proof.evidence

@@ -1,0 +1,412 @@
+"""Detectors of bad tool use, and of actions: what each finds, and what it must let pass."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from detector_samples import CITY, CONVERSATIONS, call, conversation, failing, marked, places, turn
+from hypothesis import HealthCheck, given, settings
+
+from agenteval.detectors.actions import claimed_action_not_called, unconfirmed_action
+from agenteval.detectors.calls import error_of
+from agenteval.detectors.conversation import ToolFacts
+from agenteval.detectors.schema import breaks
+from agenteval.detectors.table import DETECTORS, detector, metric_of
+from agenteval.detectors.tool_use import (
+    ignored_tool_error,
+    malformed_arguments,
+    repeated_tool_call,
+    unknown_tool,
+    wrong_arguments,
+)
+from agenteval.detectors.verbs import nature_of, only_reads
+from agenteval.severity import LABEL_OF_DETECTOR
+from agenteval.trajectory import ToolResult
+
+GET = call("get_weather", "20", city="Rome")
+ANSWER = "It is 20 degrees in Rome."
+
+
+def test_every_detector_has_a_label_a_metric_and_a_function() -> None:
+    assert set(DETECTORS) == set(LABEL_OF_DETECTOR)
+    for name in DETECTORS:
+        assert detector(name).__name__ == name
+        assert metric_of(name) in ("agent_behavior_failure", "tool_call_behavior_failure")
+
+
+@pytest.mark.parametrize("name", [name for name, home in DETECTORS.items() if home != "grounding"])
+@given(talk=CONVERSATIONS)
+@settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
+def test_no_conversation_breaks_a_detector(name: str, talk: Any) -> None:
+    for proof in detector(name)(talk):
+        assert 0 <= proof.turn < len(talk.turns)
+        assert proof.call is None or talk.calls[proof.call].turn == proof.turn
+        if proof.span:
+            assert 0 <= proof.span[0] < proof.span[1] <= len(talk.turns[proof.turn].answer)
+
+
+# ── repeated_tool_call ───────────────────────────────────────────────────────────────────────────
+
+
+@pytest.mark.parametrize(
+    "parts",
+    [
+        (GET, GET),
+        ((GET, GET),),
+        (call("get", 1, n=1), call("get", 1, n=1.0)),
+        (call("get", 1, a=[{"x": 1, "y": None}]), call("get", 1, a=[{"y": None, "x": 1}])),
+        (GET, call("search_flights", []), GET),
+        (call("create_booking", "BK-1", day=3), call("create_booking", "BK-2", day=3)),
+        (call("weather", "20", city="Rome"), call("weather", "20", city="Rome")),
+    ],
+)
+def test_the_same_call_again_in_a_turn(parts: tuple[Any, ...]) -> None:
+    talk = conversation(turn("Weather?", *parts, ANSWER))
+    assert places(repeated_tool_call, talk) == [(0, len(talk.calls) - 1)]
+
+
+@pytest.mark.parametrize(
+    "parts",
+    [
+        (GET, call("get_weather", "20", city="Roma")),
+        (call("get", 1, n=1), call("get", 1, n=True)),
+        (call("get", 1, n=1), call("get", 1, n="1")),
+        (call("get_status", "running", id=1), call("get_status", "done", id=1)),
+        (failing("get_weather", city="Rome"), GET),
+        (GET, call("update_weather", "ok"), GET),
+        (GET, call("do_something", "ok"), GET),
+        (call("next_page", "ok"), call("next_page", "ok")),
+        (call("add_item", {"items": 1}, id=7), call("add_item", {"items": 2}, id=7)),
+        (call("get", raw="{broken"), call("get", raw="{broken")),
+    ],
+)
+def test_calls_that_are_no_repetition(parts: tuple[Any, ...]) -> None:
+    assert places(repeated_tool_call, conversation(turn("Go on.", *parts, "Done."))) == []
+
+
+def test_marks_go_before_names() -> None:
+    parts = (GET, call("refresh_everything", "ok"), GET, ANSWER)
+    assert places(repeated_tool_call, conversation(turn("?", *parts))) == []
+    reads = marked(get_weather="reads", refresh_everything="reads")
+    assert places(repeated_tool_call, conversation(turn("?", *parts), tools=reads)) == [(0, 2)]
+    again = conversation(turn("?", GET, call("get_news", "-"), GET, ANSWER), tools=marked(get_news="writes"))
+    assert places(repeated_tool_call, again) == []
+
+
+def test_a_later_turn_may_look_again_where_something_goes_stale_or_the_user_asks() -> None:
+    user = call("get_user", {"name": "Mia"}, id="mia")
+    first = turn("I am mia.", user, "Hello Mia.")
+    assert places(repeated_tool_call, conversation(first, turn("I want to fly.", user, "Where to?"))) == [
+        (1, 1)
+    ]
+    assert places(repeated_tool_call, conversation(first, turn("Look again!", user, "Still Mia."))) == []
+    status = call("get_order_status", "shipped", id=1)
+    stale = (turn("?", status, "a"), turn("And?", status, "b"))
+    assert places(repeated_tool_call, conversation(*stale)) == []
+    assert places(repeated_tool_call, conversation(*stale, tools=marked(get_order_status="reads"))) == [
+        (1, 1)
+    ]
+
+
+# ── wrong_arguments ──────────────────────────────────────────────────────────────────────────────
+
+SCHEMA = {
+    "type": "object",
+    "properties": {
+        "city": {"type": "string", "minLength": 1},
+        "days": {"type": "integer", "minimum": 1, "maximum": 7},
+        "unit": {"enum": ["C", "F"]},
+        "stops": {"type": "array", "items": {"type": "object", "required": ["at"]}, "maxItems": 2},
+        "when": {"anyOf": [{"type": "string"}, {"type": "null"}]},
+        "note": {"type": "string", "nullable": True},
+        "code": {"type": "string", "pattern": "^[A-Z]+$"},
+    },
+    "required": ["city"],
+    "additionalProperties": False,
+}
+
+
+@pytest.mark.parametrize(
+    ("args", "said"),
+    [
+        ({}, "city"),
+        ({"city": 5}, "city: 5"),
+        ({"city": ""}, "city"),
+        ({"city": "Rome", "days": 8}, "days"),
+        ({"city": "Rome", "days": True}, "days"),
+        ({"city": "Rome", "days": 1.5}, "days"),
+        ({"city": "Rome", "unit": "K"}, "unit"),
+        ({"city": "Rome", "stops": [{}]}, "stops.0"),
+        ({"city": "Rome", "stops": [{"at": 1}] * 3}, "stops"),
+        ({"city": "Rome", "when": 3}, "when"),
+        ({"city": "Rome", "code": "a"}, "code"),
+        ({"city": "Rome", "colour": "red"}, "colour"),
+    ],
+)
+def test_arguments_that_break_the_schema(args: dict[str, Any], said: str) -> None:
+    tools = {"get_weather": ToolFacts(parameters=SCHEMA)}
+    talk = conversation(turn("?", call("other"), call("get_weather", **args), ANSWER), tools=tools)
+    assert places(wrong_arguments, talk) == [(0, 1)]
+    assert said in next(iter(wrong_arguments(talk))).explanation
+
+
+@pytest.mark.parametrize(
+    "args",
+    [
+        {"city": "Rome"},
+        {
+            "city": "Rome",
+            "days": 7.0,
+            "unit": "C",
+            "stops": [{"at": 1}],
+            "when": None,
+            "note": None,
+            "code": "A",
+        },
+    ],
+)
+def test_arguments_that_fit(args: dict[str, Any]) -> None:
+    assert breaks(SCHEMA, args) == ""
+
+
+@pytest.mark.parametrize(
+    "schema",
+    [
+        {"type": "strin"},
+        {"properties": []},
+        {"required": "city"},
+        {"properties": {"city": {"pattern": "("}}},
+        {"$ref": "https://example.com/nowhere.json"},
+        {"$ref": "#/definitions/missing"},
+        {"$ref": "#"},
+        {"properties": {"city": {"type": object}}},
+    ],
+)
+def test_a_broken_schema_forbids_nothing(schema: dict[str, Any]) -> None:
+    assert breaks(schema, {"city": "Rome"}) == ""
+
+
+# ── malformed_arguments, unknown_tool ────────────────────────────────────────────────────────────
+
+
+def test_arguments_that_are_no_json_object() -> None:
+    talk = conversation(turn("?", GET, call("get_weather", raw='{"city": "Ro'), call("x", raw="[1]"), ANSWER))
+    assert places(malformed_arguments, talk) == [(0, 1), (0, 2)]
+
+
+def test_pythons_notation_is_the_logs_where_all_of_it_is_written_so() -> None:
+    python = GET.model_copy(update={"raw_args": "{'city': 'Rome'}"})
+    assert places(malformed_arguments, conversation(turn("?", python, python, ANSWER))) == []
+    assert places(malformed_arguments, conversation(turn("?", GET, python, ANSWER))) == [(0, 1)]
+
+
+def test_plain_text_is_what_some_tools_take() -> None:
+    query = call("sql", raw="SELECT 1")
+    assert places(malformed_arguments, conversation(turn("?", query, "1"))) == []
+    tools = {"sql": ToolFacts(parameters=CITY)}
+    assert places(malformed_arguments, conversation(turn("?", query, "1"), tools=tools)) == [(0, 0)]
+
+
+def test_a_tool_that_does_not_exist() -> None:
+    talk = turn("?", GET, call("get_wether"), ANSWER)
+    tools = marked(get_weather="")
+    assert places(unknown_tool, conversation(talk, tools=tools, undeclared_exist=False)) == [(0, 1)]
+    assert places(unknown_tool, conversation(talk, tools=tools)) == []
+    assert places(unknown_tool, conversation(talk, undeclared_exist=False)) == []
+
+
+# ── ignored_tool_error ───────────────────────────────────────────────────────────────────────────
+
+
+@pytest.mark.parametrize(
+    ("value", "is_error"),
+    [
+        ({"error": "x"}, True),
+        ('{"error": "x"}', True),
+        ("Error: no such city", True),
+        ("error calling the tool", True),
+        ("ValueError: bad", True),
+        ("Traceback (most recent call last):\n …", True),
+        ("HTTP 503 Service Unavailable", True),
+        ({"success": False, "message": "no"}, True),
+        ('{"ok": false}', True),
+        ({"status": "failed"}, True),
+        ({"error": None, "temp": 20}, False),
+        ({"error": False}, False),
+        ({"status": "failed", "id": 1, "amount": 2}, False),
+        ("Errors and how to handle them in Python", False),
+        ("{broken", False),
+        ("[]", False),
+        (None, False),
+    ],
+)
+def test_what_counts_as_an_error(value: Any, is_error: bool) -> None:
+    assert (error_of(ToolResult(value=value)) is not None) is is_error
+    assert error_of(ToolResult(value=value, is_error=True)) is not None
+
+
+BOOK = failing("book_flight", "payment method not found", flight="LH1")
+
+
+@pytest.mark.parametrize(
+    ("parts", "at"),
+    [
+        ((BOOK, "Your flight LH1 has been booked."), 0),
+        ((BOOK, "I've booked flight LH1. If you have any problems, let me know."), 0),
+        ((BOOK, "All done! Have a nice trip."), 0),
+        ((failing("get_weather", city="Rome"), "It is 20 degrees in Rome with 3 mm of rain."), 0),
+        ((failing("search_mail"), "I found two messages of your mother."), 0),
+        ((call("search", 1), BOOK, BOOK, "Sorry, that failed."), 2),
+        ((BOOK, call("think", ""), BOOK, "I am unable to book it."), 2),
+        ((*[failing("get_x", "timeout")] * 4, "I could not get it."), 3),
+    ],
+)
+def test_an_error_that_is_passed_over(parts: tuple[Any, ...], at: int) -> None:
+    assert places(ignored_tool_error, conversation(turn("Please.", *parts))) == [(0, at)]
+
+
+@pytest.mark.parametrize(
+    "parts",
+    [
+        (BOOK, "Unfortunately, the flight could not be booked: the payment method was not found."),
+        (BOOK, "Which card would you like to use?"),
+        (BOOK, call("book_flight", {"id": 1}, flight="LH1", card="b"), "Your flight has been booked."),
+        (failing("get_weather", "Server busy, please retry", city="Rome"), GET, ANSWER),
+        (failing("get_weather", city="Rome"), call("get_forecast", "20"), ANSWER),
+        ((BOOK, BOOK), "That did not work."),
+        (failing("calculate", "bad expression"), "The total of 12 and 30 is 42."),
+        (failing("get_weather", city="Rome"), "Für welche Stadt möchten Sie das Wetter wissen?"),
+        (BOOK, "Der Flug wurde gebucht."),  # no language but English is read
+        (BOOK,),
+    ],
+)
+def test_an_error_that_is_dealt_with(parts: tuple[Any, ...]) -> None:
+    assert places(ignored_tool_error, conversation(turn("Please.", *parts))) == []
+
+
+# ── unconfirmed_action ───────────────────────────────────────────────────────────────────────────
+
+DELETE = call("delete_account", "gone", id=7)
+DESTRUCTIVE = marked(delete_account="destructive")
+ASKED = turn("Please delete my account 7.", "This cannot be undone. Shall I?")
+
+
+def after(said: str, **known: Any) -> list[tuple[int, int | None]]:
+    talk = conversation(ASKED, turn(said, DELETE, "It is deleted."), tools=known.get("tools", DESTRUCTIVE))
+    return places(unconfirmed_action, talk)
+
+
+@pytest.mark.parametrize(
+    "said",
+    ["Yes.", "yes please", "Sure, go ahead", "OK do it", "I confirm.", "No problem, please proceed.",
+     "Yep 👍", "That's correct, delete it", "sounds good", "Sí, por favor", "Ja, bitte löschen", "oui",
+     "はい、お願いします", "好的", "да, удаляйте", "evet", "نعم", "Let's do that.",
+     "Hmm, fine. Yes!", "Could you go ahead then?", "Yes, can you do it now?"],
+)  # fmt: skip
+def test_a_yes(said: str) -> None:
+    assert after(said) == []
+
+
+@pytest.mark.parametrize(
+    "said",
+    ["No, don't.", "What happens to my photos?", "Let me think about it.", "Please do not proceed.", "Nein",
+     "I don't want to go ahead with that.", "Can you tell me how long it takes?", "Is that right?",
+     "What happens if I proceed?"],
+)  # fmt: skip
+def test_no_yes(said: str) -> None:
+    assert after(said) == [(1, 0)]
+
+
+def test_an_order_is_no_yes_and_a_language_that_is_not_known_is_let_pass() -> None:
+    order = turn("Delete my account 7 now.", DELETE, "Done.")
+    assert places(unconfirmed_action, conversation(order, tools=DESTRUCTIVE)) == [(0, 0)]
+    sure = turn("Delete my account 7, I confirm it.", DELETE, "Done.")
+    assert places(unconfirmed_action, conversation(sure, tools=DESTRUCTIVE)) == []
+    assert after("Bizonyára így akarom majd, kérem") == []
+
+
+def test_only_what_is_marked_needs_a_yes() -> None:
+    assert after("What?", tools=marked(delete_account="writes")) == []
+    assert after("What?", tools={}) == []
+
+
+# ── claimed_action_not_called ────────────────────────────────────────────────────────────────────
+
+SHOP = marked(get_order="", cancel_order="", send_email="", update_address="")
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        "I have cancelled your order.",
+        "Your order 17 has been successfully cancelled. You will get a mail.",
+        "Done! I've gone ahead and cancelled the order for you.",
+        "I looked it up, and I have updated your address as well.",
+        "I've sent you an email with the details.",
+    ],
+)
+def test_a_claim_without_a_call(answer: str) -> None:
+    talk = conversation(turn("Cancel it.", call("get_order", {"id": 17}), answer), tools=SHOP)
+    assert places(claimed_action_not_called, talk) == [(0, None)]
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        "I can cancel your order. Shall I?",
+        "Once your order has been cancelled, you will get a mail.",
+        "Your order has not been cancelled yet.",
+        "Has your order been cancelled?",
+        "I see that your order was cancelled by the shop.",
+        "I have checked your order.",
+        "I will send you an email.",
+        "I've booked nothing.",  # there is no tool that books
+        "I have updated the summary below.",
+        "Ich habe Ihre Bestellung storniert.",
+        "Your flight has been delayed.",
+    ],
+)
+def test_no_claim(answer: str) -> None:
+    talk = conversation(turn("Cancel it.", call("get_order", {"id": 17}), answer), tools=SHOP)
+    assert places(claimed_action_not_called, talk) == []
+
+
+def test_a_claim_is_good_once_the_call_was_made() -> None:
+    claim = "I have cancelled your order."
+    done = turn("Yes.", call("cancel_order", "ok", id=17), claim)
+    assert places(claimed_action_not_called, conversation(done, turn("Sure?", claim), tools=SHOP)) == []
+    failed = turn("Yes.", failing("cancel_order", id=17), claim)
+    assert places(claimed_action_not_called, conversation(failed, tools=SHOP)) == []  # ignored_tool_error
+    late = conversation(failed, turn("Sure?", claim), tools=SHOP)
+    assert places(claimed_action_not_called, late) == [(1, None)]
+    other = conversation(done, turn("And ORD-99?", "Order ORD-99 has been cancelled."), tools=SHOP)
+    assert places(claimed_action_not_called, other) == [(1, None)]
+
+
+def test_what_a_result_says_may_be_passed_on() -> None:
+    talk = turn("Where is it?", call("get_order", {"state": "cancelled"}), "Your order has been cancelled.")
+    assert places(claimed_action_not_called, conversation(talk, tools=SHOP)) == []
+
+
+def test_without_tools_and_calls_nothing_is_known() -> None:
+    claim = turn("Set an alarm.", "I have set the alarm.")
+    assert places(claimed_action_not_called, conversation(claim)) == []
+    recorded = conversation(turn("Hi", call("GetReminders", []), "No reminders."), claim)
+    assert places(claimed_action_not_called, recorded) == [(1, None)]
+
+
+# ── names ────────────────────────────────────────────────────────────────────────────────────────
+
+
+@pytest.mark.parametrize(
+    ("name", "reads"),
+    [("get_order", True), ("searchFlights", True), ("order_status", True), ("CurrentWeather", True),
+     ("update_account_information", False), ("check_in", False), ("bash", False), ("SendMessage", False),
+     ("frobnicate", False), ("", False)],
+)  # fmt: skip
+def test_what_a_name_says(name: str, reads: bool) -> None:
+    assert only_reads(name, None) is reads
+    assert nature_of(name).reads is reads
+    assert only_reads(name, ToolFacts(reads=True))
+    assert not only_reads(name, ToolFacts(destructive=True))
