@@ -12,9 +12,10 @@ from agenteval.config import Config, ModelConfig
 from agenteval.decision import SampleDecision
 from agenteval.event import RunStarted
 from agenteval.fingerprints import Failure, failures_of
-from agenteval.report import GOAL, Report, SampleReport, ScenarioReport, means_of_samples
+from agenteval.report import GOAL, Report, ScenarioReport
 from agenteval.run_gates import epochs_of, succeeded
 from agenteval.run_summary import FailureSummary, RunSummary, ScenarioSummary
+from agenteval.sample_report import SampleReport, means_of_samples
 from agenteval.scenario import SampleKey, Scenario
 from agenteval.statistics import Tally
 from agenteval.thresholds import is_lost

@@ -16,8 +16,8 @@ from typing import NamedTuple
 
 from agenteval.findings import Located, located
 from agenteval.prompts import CRITERIA
-from agenteval.report import SampleReport
 from agenteval.safe_text import one_line
+from agenteval.sample_report import SampleReport
 from agenteval.scenario import Scenario
 from agenteval.score import Check, Severity
 

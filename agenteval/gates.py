@@ -18,8 +18,9 @@ from agenteval.decision import (
     Violation,
 )
 from agenteval.fingerprints import SampleFailures, agent_broke, failures_of
-from agenteval.report import GOAL, OUTCOME, Report, SampleReport, ScenarioReport
+from agenteval.report import GOAL, OUTCOME, Report, ScenarioReport
 from agenteval.run_gates import Epochs, epochs_of, gates_over_runs, succeeded
+from agenteval.sample_report import SampleReport
 from agenteval.scenario import SampleKey
 from agenteval.score import Check, Finding, ScoreFailure, ScoreItem, Severity, Verdict
 from agenteval.severity import LABEL_OF_DETECTOR, of_label

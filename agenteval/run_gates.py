@@ -10,7 +10,8 @@ from typing import TypeAlias
 from agenteval.config import PassHatKGate, PassRateGate
 from agenteval.decision import GateRow
 from agenteval.event import Baseline, RunStarted
-from agenteval.report import GOAL, OUTCOME, Report, SampleReport, ScenarioReport
+from agenteval.report import GOAL, OUTCOME, Report, ScenarioReport
+from agenteval.sample_report import SampleReport
 from agenteval.score import Verdict
 from agenteval.statistics import (
     Bounds,

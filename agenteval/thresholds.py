@@ -8,7 +8,8 @@ from typing import NamedTuple
 
 from agenteval import metrics
 from agenteval.decision import GateRow
-from agenteval.report import Report, SampleReport, ScenarioReport, numeric
+from agenteval.report import Report, ScenarioReport
+from agenteval.sample_report import SampleReport, numeric
 from agenteval.scenario import ThresholdRule
 from agenteval.score import MetricSpec, Verdict
 

@@ -19,7 +19,8 @@ from agenteval.event import (
     Scored,
     TurnFinished,
 )
-from agenteval.report import Report, SampleReport, fold
+from agenteval.report import Report, fold
+from agenteval.sample_report import SampleReport
 from agenteval.scenario import CaseSpec, Category, SampleKey, Scenario
 from agenteval.score import (
     Check,

@@ -33,6 +33,7 @@ LAYERS = [
     ["runs", "resume"],
     ["metrics"],
     ["findings", "proven"],
+    ["sample_report"],
     ["report"],
     ["thresholds", "run_gates", "budget_gates", "deadline_gates"],
     ["fingerprints", "accepted"],

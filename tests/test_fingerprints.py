@@ -11,7 +11,8 @@ from kit import Project
 from report_samples import conversation, started, turn
 
 from agenteval.fingerprints import Failure, failures_of
-from agenteval.report import SampleReport, fold
+from agenteval.report import fold
+from agenteval.sample_report import SampleReport
 from agenteval.scenario import Expectation, SampleKey, Scenario, ScriptedTurn
 from agenteval.score import Check, Finding, ScoreItem, Severity
 from agenteval.trajectory import ToolCall

@@ -11,9 +11,10 @@ from dataclasses import dataclass, replace
 from typing import Literal, NamedTuple, TypeAlias
 
 from agenteval.decision import Decision, GateRow, SampleDecision, ScenarioDecision, Violation
-from agenteval.report import Report, SampleReport, ScenarioReport, numeric
+from agenteval.report import Report, ScenarioReport
 from agenteval.reporters.score_cells import is_failure_free, judged_places, score_text
 from agenteval.safe_text import no_commands, one_line, shorten
+from agenteval.sample_report import SampleReport, numeric
 from agenteval.scenario import SampleKey
 from agenteval.score import Check, Finding, Verdict
 from agenteval.trajectory import StopReason, ToolCall, Turn

@@ -6,9 +6,10 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from agenteval.report import Report, SampleReport, ScenarioReport
+from agenteval.report import Report, ScenarioReport
 from agenteval.reporters.failure_text import title, turn_words
 from agenteval.safe_text import clean, one_line
+from agenteval.sample_report import SampleReport
 from agenteval.scenario import SampleKey
 from agenteval.score import Check, Score, ScoreFailure
 from agenteval.trajectory import StopReason, Turn, Usage

@@ -16,7 +16,7 @@ from xml.etree import ElementTree
 from xml.etree.ElementTree import Element, SubElement
 
 from agenteval.decision import Decision
-from agenteval.report import Report, SampleReport, ScenarioReport
+from agenteval.report import Report, ScenarioReport
 from agenteval.reporters.failure_text import (
     Failure,
     failures,
@@ -31,6 +31,7 @@ from agenteval.reporters.judge_text import scripted_text
 from agenteval.reporters.options import ReportOptions
 from agenteval.reporters.score_cells import SCRIPTED
 from agenteval.safe_text import one_line, shorten, xml
+from agenteval.sample_report import SampleReport
 from agenteval.score import Score, Verdict
 
 _BODY_LIMIT = 20_000

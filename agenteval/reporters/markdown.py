@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator
 
 from agenteval.decision import Decision, GateRow
-from agenteval.report import Aggregate, Dimension, Report, ScenarioReport
+from agenteval.report import Dimension, Report, ScenarioReport
 from agenteval.reporters.accepted_text import accepted_count, accepted_lines
 from agenteval.reporters.failure_text import (
     Failure,
@@ -26,6 +26,7 @@ from agenteval.reporters.options import ReportOptions
 from agenteval.reporters.score_cells import SCRIPTED, columns
 from agenteval.reporters.spending_text import amount, sum_text, unknown_texts
 from agenteval.safe_text import fence, markdown, one_line
+from agenteval.sample_report import Aggregate
 from agenteval.score import Verdict
 from agenteval.trajectory import Usage
 

@@ -17,7 +17,7 @@ from agenteval.decision import Decision
 from agenteval.findings import sample_of
 from agenteval.fingerprints import failures_of
 from agenteval.repeats import Repeats, ScenarioRepeats, means_over_scenarios, repeats_of
-from agenteval.report import Aggregate, Dimension, Report, SampleReport, ScenarioReport, TurnReport
+from agenteval.report import Dimension, Report, ScenarioReport
 from agenteval.reporters import results_shape as shape
 from agenteval.reporters.failure_text import (
     NEVER_RAN,
@@ -41,6 +41,7 @@ from agenteval.reporters.results_parts import (
     of_usage,
     of_violation,
 )
+from agenteval.sample_report import Aggregate, SampleReport, TurnReport
 from agenteval.scenario import SampleKey
 from agenteval.trajectory import ToolCall, ToolResult, Trajectory, Turn
 

@@ -8,8 +8,9 @@ from typing import NamedTuple, TypeAlias
 
 from agenteval import metrics
 from agenteval.decision import Decision
-from agenteval.report import GOAL, Aggregate, Report, SampleReport, ScenarioReport
+from agenteval.report import GOAL, Report, ScenarioReport
 from agenteval.safe_text import one_line
+from agenteval.sample_report import Aggregate, SampleReport
 from agenteval.score import MetricSpec, Score, ScoreFailure, Verdict
 
 UNCALIBRATED = "uncalibrated: never compared with people's judgement"

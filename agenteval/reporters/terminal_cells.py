@@ -10,8 +10,8 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from agenteval.report import Aggregate
 from agenteval.safe_text import clean, one_line
+from agenteval.sample_report import Aggregate
 from agenteval.score import Verdict
 
 NOTHING = "–"

@@ -12,7 +12,7 @@ from rich.table import Table
 from rich.text import Text
 
 from agenteval.decision import Decision
-from agenteval.report import Report, SampleReport
+from agenteval.report import Report
 from agenteval.reporters.failure_text import (
     NEVER_RAN,
     Failure,
@@ -27,6 +27,7 @@ from agenteval.reporters.score_cells import Column, columns
 from agenteval.reporters.terminal_cells import free, heading, indented, mark, unbroken
 from agenteval.reporters.terminal_scores import conversation_scores
 from agenteval.safe_text import one_line
+from agenteval.sample_report import SampleReport
 from agenteval.score import Verdict
 from agenteval.trajectory import Stop, StopReason
 

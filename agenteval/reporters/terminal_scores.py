@@ -12,7 +12,7 @@ from rich.table import Table
 from rich.text import Text
 
 from agenteval.decision import Decision
-from agenteval.report import Report, SampleReport, ScenarioReport
+from agenteval.report import Report, ScenarioReport
 from agenteval.reporters.failure_text import because
 from agenteval.reporters.options import ReportOptions
 from agenteval.reporters.score_cells import (
@@ -37,6 +37,7 @@ from agenteval.reporters.score_cells import (
 from agenteval.reporters.terminal_cells import free, heading, indented, mark
 from agenteval.reporters.terminal_tables import Row, all_rows, selected_rows
 from agenteval.safe_text import one_line
+from agenteval.sample_report import SampleReport
 from agenteval.score import Score
 
 _GAP = 2

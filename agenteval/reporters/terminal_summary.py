@@ -10,7 +10,7 @@ from rich.table import Table
 from rich.text import Text
 
 from agenteval.decision import Decision
-from agenteval.report import Dimension, Report, Spread
+from agenteval.report import Dimension, Report
 from agenteval.reporters.options import ReportOptions
 from agenteval.reporters.terminal_cells import (
     NOTHING,
@@ -23,6 +23,7 @@ from agenteval.reporters.terminal_cells import (
     same_or_each,
 )
 from agenteval.safe_text import one_line
+from agenteval.sample_report import Spread
 from agenteval.scenario import Category
 
 _RATES = {

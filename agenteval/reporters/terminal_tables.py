@@ -10,7 +10,7 @@ from rich.table import Table
 from rich.text import Text
 
 from agenteval.decision import Decision
-from agenteval.report import Report, SampleReport, ScenarioReport
+from agenteval.report import Report, ScenarioReport
 from agenteval.reporters.failure_text import NEVER_RAN, scenario_decision
 from agenteval.reporters.options import ReportOptions
 from agenteval.reporters.terminal_cells import (
@@ -26,6 +26,7 @@ from agenteval.reporters.terminal_cells import (
     tools_called,
     yes_no,
 )
+from agenteval.sample_report import SampleReport
 from agenteval.scenario import Category
 from agenteval.score import Verdict
 

@@ -1,0 +1,54 @@
+"""``agenteval`` as it is, which notes at its end whether every slot was given back.
+
+::
+
+    SOAK_PROBE=slots.json python benchmarks/soak_probe.py run …
+"""
+
+from __future__ import annotations
+
+import atexit
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+
+def kept(made_by: type) -> list[Any]:
+    """All objects of a class, from now on."""
+    found: list[Any] = []
+    make = made_by.__init__  # type: ignore[misc]
+
+    def init(self: Any, *arguments: Any, **named: Any) -> None:
+        make(self, *arguments, **named)
+        found.append(self)
+
+    made_by.__init__ = init  # type: ignore[misc]
+    return found
+
+
+def main() -> None:
+    from agenteval.cli import main as agenteval
+    from agenteval.lanes import Lanes
+    from agenteval.limits import Limiter
+    from agenteval.llm.pool import ModelPool
+
+    limiters, pools, lanes = kept(Limiter), kept(ModelPool), kept(Lanes)
+
+    def note() -> None:
+        slots = {
+            "calls that a limiter takes to be in flight": sum(each.in_flight for each in limiters),
+            "calls that still wait for a limiter": sum(each.waiting for each in limiters),
+            "calls that the pool takes to be in flight": sum(each.in_flight for each in pools),
+            "slots of the pool not given back": sum(each._limiter.borrowed_tokens for each in pools),
+            "connections not given back": sum(len(each._all) - len(each._idle) for each in lanes),
+        }
+        seen = {"slots": slots, "limiters": len(limiters), "lanes": sum(len(each._all) for each in lanes)}
+        Path(os.environ["SOAK_PROBE"]).write_text(json.dumps(seen), encoding="utf-8")
+
+    atexit.register(note)
+    agenteval()
+
+
+if __name__ == "__main__":
+    main()
