@@ -12,20 +12,24 @@ from agenteval.trajectory import Usage
 
 
 def budget_gates(report: Report) -> Iterable[GateRow]:
-    """What the run used of each limit. The one that is used up the most is what stopped it."""
+    """What the run used of each limit. The one that is used up the most is what stopped it; one that calls in
+    flight overran before they could be stopped is not held either."""
     config = report.run.config
     limits = {name: limit for name, limit in config.budget.model_dump().items() if limit is not None}
     spent = _spent(report)
     stopped = report.finished is not None and report.finished.outcome == "budget"
     cause = max(limits, key=lambda name: spent[name] / limits[name], default="")
     for name, limit in limits.items():
+        broken = stopped and name == cause
+        overrun = spent[name] > limit
+        what = "the budget stopped the run" if broken else "overrun by calls that were in flight"
         yield GateRow(
             name=f"budget.{name}",
             value=spent[name],
             bound=limit,
-            rests_on="the budget stopped the run" if stopped and name == cause else "all roles",
+            rests_on=what if broken or overrun else "all roles",
             where=config.where(f"budget.{name}"),
-            verdict=Verdict.INCONCLUSIVE if stopped and name == cause else Verdict.PASSED,
+            verdict=Verdict.INCONCLUSIVE if broken or overrun else Verdict.PASSED,
         )
 
 

@@ -67,7 +67,7 @@ def why_not_comparable(before: RunSummary, after: RunSummary, *, common: bool = 
     scenarios = [scenario for agent in agents for pair in agent.pairs for scenario in pair]
     problems = [Problem(text, _AGAIN) for text in _instruments(before, after, scenarios)]
     left_out = [*lost, *dict.fromkeys(text for agent in agents for text in agent.left_out)]
-    remedy = f"{_AGAIN}, or compare what is in both and equal: --common"
+    remedy = f"{_AGAIN}, or compare what is in both and equal: agenteval diff … --common"
     if not common:
         problems += [Problem(text, remedy) for text in left_out[:_MOST_NAMED]]
         if len(left_out) > _MOST_NAMED:

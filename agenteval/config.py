@@ -147,9 +147,6 @@ class ReporterChoice(Value):
     SHORT_FORM: ClassVar[str] = "a name"
 
 
-Share: TypeAlias = Annotated[Number, Field(ge=0, le=1)]
-
-
 class PassRateGate(Value):
     """Each scenario's true success rate: accepted at ``reject_below`` or less, and (of a whole run)
     rejected at ``at_least`` or more, with a chance of at most ``1 - confidence`` each."""
@@ -173,7 +170,7 @@ class PassHatKGate(Value):
     their mean over the ``suite``."""
 
     k: Annotated[Count, Field(ge=1)]
-    at_least: Share
+    at_least: Annotated[Number, Field(gt=0, le=1)]
     over: Literal["scenario", "suite"] = "scenario"
 
 
@@ -228,6 +225,9 @@ class AcceptedFailure(Value):
         return day <= self.expires
 
 
+_SWITCHES = frozenset({"", "yes", "no", "on", "off", "y", "n", "none"})
+
+
 class Config(Value):
     """``agenteval.yaml`` after merging. Every field is explained in ``docs/configuration.md``."""
 
@@ -259,7 +259,7 @@ class Config(Value):
     include: Texts = ("scenarios/**/*.yaml",)
     exclude: Texts = ()
     reporters: tuple[ReporterChoice, ...] = (ReporterChoice(name="terminal"),)
-    seed: Count = 0
+    seed: Annotated[Count, Field(ge=0)] = 0
 
     # What the file that ``accepted`` names says.
     accepted_failures: tuple[AcceptedFailure, ...] = ()
@@ -273,6 +273,14 @@ class Config(Value):
     INTERNAL: ClassVar[frozenset[str]] = frozenset(
         {"accepted_failures", "source", "root", "lines", "origins"}
     )
+
+    @field_validator("cache")
+    @classmethod
+    def _is_a_folder(cls, value: bool | str) -> bool | str:
+        # In YAML 1.2 `no` is a text: it must not switch the cache on, with a folder of that name.
+        if isinstance(value, str) and (value.strip().lower() in _SWITCHES or value.isdigit()):
+            raise ValueError(f"'{value}' is no folder; write true, false or a path such as ./cache")
+        return value
 
     @field_validator("reporters", mode="before")
     @classmethod

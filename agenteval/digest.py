@@ -49,8 +49,8 @@ def summary_of(report: Report, samples: Mapping[SampleKey, SampleDecision]) -> R
         prompts=run.prompts,
         judged=() if run.no_judge else tuple(sorted(run.judged)),
         decisive=() if run.no_judge else _decisive(run),
-        judge=_model(run.config.models.of("judge")),
-        user=_model(run.config.models.of("user")),
+        judge=_model(run.config.models.of("judge"), run.sources),
+        user=_model(run.config.models.of("user"), run.sources),
         judged_by=_judged_by(report),
         played_by=_names(t.turn.user_model for s in report.samples for t in s.turns),
         settings=_settings(run.config),
@@ -64,9 +64,13 @@ def _decisive(run: RunStarted) -> tuple[str, ...]:
     return tuple(sorted(matter & set(run.judged)))
 
 
-def _model(chosen: ModelConfig | None) -> dict[str, Any]:
-    """A model without what only concerns how it is reached."""
-    return chosen.model_dump(include={"model", "base_url", "temperature", "extra"}) if chosen else {}
+def _model(chosen: ModelConfig | None, sources: Mapping[str, str]) -> dict[str, Any]:
+    """A model without what only concerns how it is reached. A scripted one is what its file says."""
+    if chosen is None:
+        return {}
+    told = chosen.model_dump(include={"model", "base_url", "temperature", "extra"})
+    replies = sources.get(chosen.name) if chosen.provider == "scripted" else None
+    return {**told, "replies": replies[:12]} if replies else told
 
 
 def _judged_by(report: Report) -> tuple[str, ...]:

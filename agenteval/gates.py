@@ -250,6 +250,8 @@ def _ungated(report: Report, thresholds: Sequence[GateRow]) -> tuple[str, ...]:
     by_severity = {spec.name for spec in report.run.metrics if spec.is_label}
     if report.run.config.fail_on_severity != "none":
         gated |= by_severity | {GOAL}
+    if report.run.baseline and not report.run.config.gates.no_regression:
+        judged.add("no_regression (--baseline, without gates.no_regression)")
     return tuple(sorted(judged - gated))
 
 
@@ -277,6 +279,21 @@ def _run_gates(
         yield _severity_gate(report, samples)
     yield from budget_gates(report)
     yield from deadline_gates(report)
+    if report.finished is None:
+        yield _cut_off(report)
+
+
+def _cut_off(report: Report) -> GateRow:
+    """A run that was killed is never green, whatever is tolerated: what it would have found is not known."""
+    done, planned = len(report.samples), sum(len(s.samples) + len(s.missing) for s in report.scenarios)
+    return GateRow(
+        name="complete run",
+        value="cut off",
+        bound="ended by itself",
+        rests_on=f"{done} of {planned} samples began; agenteval run --resume goes on",
+        where="default",
+        verdict=Verdict.INCONCLUSIVE,
+    )
 
 
 def _every_sample(report: Report, verdicts: Sequence[Verdict], *, lost: int, tolerated: bool) -> GateRow:

@@ -194,12 +194,3 @@ def is_web_address(url: str) -> bool:
     # The resolver raises for a label of more than 63 characters.
     labels = host.removesuffix(".").split(".")
     return parts.scheme in ("http", "https") and port != 0 and all(0 < len(label) < 64 for label in labels)
-
-
-def without_query(url: str) -> str:
-    """``url`` as messages show it: credentials and query may hold secrets."""
-    try:
-        parts = urlsplit(url)
-    except ValueError:
-        return "the URL"
-    return f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}{parts.path}"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from base64 import b64encode, urlsafe_b64encode
 from collections.abc import Callable, Iterable
 from json import dumps
-from urllib.parse import quote, quote_plus
+from urllib.parse import quote, quote_plus, urlsplit
 
 from agenteval.event import Event
 from agenteval.journal import from_json, to_json
@@ -55,3 +55,12 @@ def redacting(emit: Emit, secrets: Iterable[str]) -> Emit:
         emit(event)
 
     return filtered
+
+
+def without_query(url: str) -> str:
+    """``url`` as messages show it: credentials and query may hold secrets."""
+    try:
+        parts = urlsplit(url)
+    except ValueError:
+        return "the URL"
+    return f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}{parts.path}"

@@ -6,6 +6,7 @@ Everything is in the journal; this is what is held in memory until the reports a
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from operator import attrgetter
 from typing import Any, NamedTuple
 
 from agenteval.config import Config
@@ -32,6 +33,7 @@ class _Sample(NamedTuple):
     items: _Items
     stop: Stop
     unfinished: Turn | None
+    number: int
 
     @property
     def has_findings(self) -> bool:
@@ -57,6 +59,7 @@ class Retained:
         self._rest: list[Event] = []
         self._open: dict[SampleKey, _Open] = {}
         self._done: list[_Sample] = []
+        self._begun = 0
         self._scenarios: dict[str, Scenario] = {}
         self._slim = _Slim()
         self._room = {True: most, False: most}
@@ -66,7 +69,8 @@ class Retained:
             case RunStarted():
                 self._started.append(event)
             case SampleStarted(key=key):
-                self._open[key] = _Open(event.scenario)
+                self._open[key] = _Open(event.scenario, self._begun)
+                self._begun += 1
             case TurnFinished(key=key) if key in self._open:
                 self._open[key].turns.append(event.turn)
             case Scored(key=key) if key in self._open:
@@ -77,10 +81,10 @@ class Retained:
                 self._rest.append(event)
 
     def events(self, *, found: bool = False) -> Iterator[Event]:
-        """The events of the run, each sample's together; with ``found`` only of those in which something
-        was found."""
+        """The events of the run, each sample's together and in the order of the records, whichever judge
+        was done first; with ``found`` only of those in which something was found."""
         yield from self._started
-        for sample in self._done:
+        for sample in sorted(self._done, key=attrgetter("number")):
             if not found or sample.has_findings:
                 yield from sample.events()
         for key, opened in self._open.items():
@@ -94,7 +98,7 @@ class Retained:
             items = tuple(self._slim.said(place, said) for place, said in items)
             unfinished = self._slim.turn(unfinished) if unfinished else None
         scenario = self._scenario(opened.scenario)
-        self._done.append(_Sample(event.key, scenario, turns, items, event.stop, unfinished))
+        self._done.append(_Sample(event.key, scenario, turns, items, event.stop, unfinished, opened.number))
 
     def _is_kept(self, items: _Items, stop: Stop) -> bool:
         if self._everything:
@@ -122,10 +126,11 @@ def _without_words(scenario: Scenario) -> Scenario:
 class _Open:
     """A sample that is being told of."""
 
-    __slots__ = ("items", "scenario", "turns")
+    __slots__ = ("items", "number", "scenario", "turns")
 
-    def __init__(self, scenario: Scenario | None) -> None:
+    def __init__(self, scenario: Scenario | None, number: int) -> None:
         self.scenario = scenario
+        self.number = number
         self.turns: list[Turn] = []
         self.items: list[tuple[int | None, tuple[ScoreItem, ...]]] = []
 

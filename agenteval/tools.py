@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Mapping
-from functools import lru_cache
+from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
+from agenteval.detectors.schema import checker
 from agenteval.errors import AuthorError, Problem, did_you_mean
 from agenteval.scenario import Tool, ToolStep
 from agenteval.trajectory import ToolResult
@@ -159,26 +159,5 @@ def _look_up(reference: str, args: Mapping[str, Any]) -> Any:
 
 
 def _schema_error(parameters: Mapping[str, Any], args: Mapping[str, Any]) -> str:
-    """The first thing in ``args`` that the schema forbids; empty if nothing."""
-    return _checker(json.dumps(parameters, sort_keys=True))(args)
-
-
-@lru_cache(maxsize=1024)
-def _checker(schema_text: str) -> Callable[[Mapping[str, Any]], str]:
-    from jsonschema import Draft202012Validator
-
-    validator = Draft202012Validator(json.loads(schema_text))
-
-    def check(args: Mapping[str, Any]) -> str:
-        errors = sorted(
-            validator.iter_errors(args), key=lambda e: (list(map(str, e.absolute_path)), e.message)
-        )
-        return "; ".join(_say(error) for error in errors[:3])
-
-    return check
-
-
-def _say(error: Any) -> str:
-    path = ".".join(str(part) for part in error.absolute_path)
-    message = str(error.message)[:200]
-    return f"{path}: {message}" if path else message
+    """The first things in ``args`` that the schema forbids; empty if nothing."""
+    return checker(json.dumps(parameters, sort_keys=True), nullable=False)(args)

@@ -27,10 +27,10 @@ from agenteval.http_faults import (
     fault_kind,
     is_web_address,
     quote,
-    without_query,
 )
 from agenteval.lanes import Lanes, certificates, not_set_up
 from agenteval.limits import Gate, Limits, PauseTooLong
+from agenteval.redact import without_query
 from agenteval.retry import Patience, Retry, RetryPolicy
 from agenteval.retry_after import asked_wait_s
 from agenteval.server_words import PUSHED_BACK, is_used_up

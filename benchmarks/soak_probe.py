@@ -1,4 +1,4 @@
-"""``agenteval`` as it is, which notes at its end whether every slot was given back.
+"""``agenteval`` as it is, which notes at its end whether every slot was given back, and its memory.
 
 ::
 
@@ -27,6 +27,15 @@ def kept(made_by: type) -> list[Any]:
     return found
 
 
+def _peak_mib() -> float:
+    """The most memory that was resident. (What the system tells a parent counts the parent's own, too.)"""
+    try:
+        lines = Path("/proc/self/status").read_text(encoding="ascii").splitlines()
+    except OSError:
+        return 0.0
+    return next(int(line.split()[1]) / 1024 for line in lines if line.startswith("VmHWM"))
+
+
 def main() -> None:
     from agenteval.cli import main as agenteval
     from agenteval.lanes import Lanes
@@ -43,7 +52,7 @@ def main() -> None:
             "slots of the pool not given back": sum(each._limiter.borrowed_tokens for each in pools),
             "connections not given back": sum(len(each._all) - len(each._idle) for each in lanes),
         }
-        seen = {"slots": slots, "limiters": len(limiters), "lanes": sum(len(each._all) for each in lanes)}
+        seen = {"slots": slots, "peak_mib": _peak_mib()}
         Path(os.environ["SOAK_PROBE"]).write_text(json.dumps(seen), encoding="utf-8")
 
     atexit.register(note)

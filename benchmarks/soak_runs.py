@@ -81,13 +81,12 @@ def write_project(root: Path, samples: int, server: FaultyServer) -> None:
 @dataclass
 class Watched:
     """A process and what it used. ``memory``: how many samples had finished, and the resident memory then in
-    MiB, until the last sample finished; ``peak``: of the whole process."""
+    MiB, until the last sample finished."""
 
     code: int
     output: str
     wall_s: float
     cpu_s: float
-    peak: float
     memory: list[tuple[int, float]] = field(default_factory=list)
 
     def growth(self) -> tuple[float, float]:
@@ -153,7 +152,6 @@ def watch(
         (root / "output.txt").read_text(encoding="utf-8", errors="replace"),
         time.perf_counter() - started,
         usage.ru_utime + usage.ru_stime,
-        usage.ru_maxrss / 1024,
         memory,
     )
 
@@ -172,7 +170,7 @@ def _resident(pid: int) -> float | None:
 
 class Left(NamedTuple):
     """All that a run left behind. ``results``: the report as JSON; ``again``: the same, made anew from the
-    journal; ``slots``: see ``soak_probe``."""
+    journal; ``slots`` and ``peak_mib``: see ``soak_probe``."""
 
     done: Watched
     books: Books
@@ -180,6 +178,7 @@ class Left(NamedTuple):
     results: Mapping[str, Any]
     again: Mapping[str, Any]
     slots: Mapping[str, int]
+    peak_mib: float
 
     def keys(self, kind: str) -> list[str]:
         """The samples of all events of a kind, in order."""
@@ -228,7 +227,7 @@ def gather(done: Watched, root: Path, server: FaultyServer) -> Left:
     results = journal and journal.parent / "results.json"
     if journal is None or results is None or not results.exists():
         raise RuntimeError(f"the run ended with {done.code} and left no results:\n{done.output[-3000:]}")
-    slots = json.loads((root / "slots.json").read_text(encoding="utf-8"))["slots"]
+    seen = json.loads((root / "slots.json").read_text(encoding="utf-8"))
     watch(["report", journal.parent.name, "--report", "json=again.json"], root, samples=0)
     return Left(
         done,
@@ -236,5 +235,6 @@ def gather(done: Watched, root: Path, server: FaultyServer) -> Left:
         events_of(root),
         json.loads(results.read_text(encoding="utf-8")),
         json.loads((root / "again.json").read_text(encoding="utf-8")),
-        slots,
+        seen["slots"],
+        seen["peak_mib"],
     )

@@ -1,4 +1,4 @@
-"""A server of models and of an agent that lets a share of its calls fail, in all the ways in which servers do.
+"""A server of models and of an agent that fails a share of its calls, in all the ways in which servers do.
 
 It runs in a process of its own and keeps the books of what it was asked::
 

@@ -80,8 +80,8 @@ class Bench:
         finally:
             await client.aclose()
 
-    def fail(self) -> InfrastructureError:
+    def fail(self, *, times: int = 1) -> InfrastructureError:
         with pytest.raises(InfrastructureError) as caught:
-            self.ask()
+            self.ask(times=times)
         assert KEY not in str(caught.value)
         return caught.value

@@ -230,7 +230,7 @@ def test_clean_conversations_of_many_kinds(clean: dict[str, Any]) -> None:
         )
         for turn in clean["turns"]
     ]
-    assert found(*turns, policy=clean.get("policy", "")) == []
+    assert found(*turns, policy=clean.get("policy", ""), now=clean.get("now", "")) == []
 
 
 def test_what_the_user_said_supports_an_answer() -> None:

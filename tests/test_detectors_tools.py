@@ -1,14 +1,15 @@
-"""Detectors of bad tool use, and of actions: what each finds, and what it must let pass."""
+"""Detectors of bad tool use: what each finds, and what it must let pass."""
 
 from __future__ import annotations
 
+from http.server import BaseHTTPRequestHandler, HTTPServer
+from threading import Thread
 from typing import Any
 
 import pytest
 from detector_samples import CITY, CONVERSATIONS, call, conversation, failing, marked, places, turn
 from hypothesis import HealthCheck, given, settings
 
-from agenteval.detectors.actions import claimed_action_not_called, unconfirmed_action
 from agenteval.detectors.calls import error_of
 from agenteval.detectors.conversation import ToolFacts
 from agenteval.detectors.schema import breaks
@@ -21,7 +22,9 @@ from agenteval.detectors.tool_use import (
     wrong_arguments,
 )
 from agenteval.detectors.verbs import nature_of, only_reads
+from agenteval.scenario import Tool
 from agenteval.severity import LABEL_OF_DETECTOR
+from agenteval.tools import ToolState, resolve
 from agenteval.trajectory import ToolResult
 
 GET = call("get_weather", "20", city="Rome")
@@ -187,6 +190,28 @@ def test_a_broken_schema_forbids_nothing(schema: dict[str, Any]) -> None:
     assert breaks(schema, {"city": "Rome"}) == ""
 
 
+def test_no_reference_of_a_schema_is_fetched() -> None:
+    asked: list[str] = []
+
+    class Server(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            asked.append(self.path)
+            self.send_error(404)
+
+    with HTTPServer(("127.0.0.1", 0), Server) as server:
+        Thread(target=server.serve_forever, daemon=True).start()
+        schema = {
+            "type": "object",
+            "properties": {"a": {"$ref": f"http://127.0.0.1:{server.server_port}/a.json"}},
+        }
+        assert breaks(schema, {"a": 1}) == ""
+        tools = {"look": Tool(parameters=schema, returns="ok")}
+        _, result = resolve(tools, ToolState(), "look", {"a": 1})
+        server.shutdown()
+    assert isinstance(result, ToolResult)
+    assert (result.value, result.is_error, asked) == ("ok", False, [])
+
+
 # ── malformed_arguments, unknown_tool ────────────────────────────────────────────────────────────
 
 
@@ -283,117 +308,6 @@ def test_an_error_that_is_passed_over(parts: tuple[Any, ...], at: int) -> None:
 )
 def test_an_error_that_is_dealt_with(parts: tuple[Any, ...]) -> None:
     assert places(ignored_tool_error, conversation(turn("Please.", *parts))) == []
-
-
-# ── unconfirmed_action ───────────────────────────────────────────────────────────────────────────
-
-DELETE = call("delete_account", "gone", id=7)
-DESTRUCTIVE = marked(delete_account="destructive")
-ASKED = turn("Please delete my account 7.", "This cannot be undone. Shall I?")
-
-
-def after(said: str, **known: Any) -> list[tuple[int, int | None]]:
-    talk = conversation(ASKED, turn(said, DELETE, "It is deleted."), tools=known.get("tools", DESTRUCTIVE))
-    return places(unconfirmed_action, talk)
-
-
-@pytest.mark.parametrize(
-    "said",
-    ["Yes.", "yes please", "Sure, go ahead", "OK do it", "I confirm.", "No problem, please proceed.",
-     "Yep 👍", "That's correct, delete it", "sounds good", "Sí, por favor", "Ja, bitte löschen", "oui",
-     "はい、お願いします", "好的", "да, удаляйте", "evet", "نعم", "Let's do that.",
-     "Hmm, fine. Yes!", "Could you go ahead then?", "Yes, can you do it now?"],
-)  # fmt: skip
-def test_a_yes(said: str) -> None:
-    assert after(said) == []
-
-
-@pytest.mark.parametrize(
-    "said",
-    ["No, don't.", "What happens to my photos?", "Let me think about it.", "Please do not proceed.", "Nein",
-     "I don't want to go ahead with that.", "Can you tell me how long it takes?", "Is that right?",
-     "What happens if I proceed?"],
-)  # fmt: skip
-def test_no_yes(said: str) -> None:
-    assert after(said) == [(1, 0)]
-
-
-def test_an_order_is_no_yes_and_a_language_that_is_not_known_is_let_pass() -> None:
-    order = turn("Delete my account 7 now.", DELETE, "Done.")
-    assert places(unconfirmed_action, conversation(order, tools=DESTRUCTIVE)) == [(0, 0)]
-    sure = turn("Delete my account 7, I confirm it.", DELETE, "Done.")
-    assert places(unconfirmed_action, conversation(sure, tools=DESTRUCTIVE)) == []
-    assert after("Bizonyára így akarom majd, kérem") == []
-
-
-def test_only_what_is_marked_needs_a_yes() -> None:
-    assert after("What?", tools=marked(delete_account="writes")) == []
-    assert after("What?", tools={}) == []
-
-
-# ── claimed_action_not_called ────────────────────────────────────────────────────────────────────
-
-SHOP = marked(get_order="", cancel_order="", send_email="", update_address="")
-
-
-@pytest.mark.parametrize(
-    "answer",
-    [
-        "I have cancelled your order.",
-        "Your order 17 has been successfully cancelled. You will get a mail.",
-        "Done! I've gone ahead and cancelled the order for you.",
-        "I looked it up, and I have updated your address as well.",
-        "I've sent you an email with the details.",
-    ],
-)
-def test_a_claim_without_a_call(answer: str) -> None:
-    talk = conversation(turn("Cancel it.", call("get_order", {"id": 17}), answer), tools=SHOP)
-    assert places(claimed_action_not_called, talk) == [(0, None)]
-
-
-@pytest.mark.parametrize(
-    "answer",
-    [
-        "I can cancel your order. Shall I?",
-        "Once your order has been cancelled, you will get a mail.",
-        "Your order has not been cancelled yet.",
-        "Has your order been cancelled?",
-        "I see that your order was cancelled by the shop.",
-        "I have checked your order.",
-        "I will send you an email.",
-        "I've booked nothing.",  # there is no tool that books
-        "I have updated the summary below.",
-        "Ich habe Ihre Bestellung storniert.",
-        "Your flight has been delayed.",
-    ],
-)
-def test_no_claim(answer: str) -> None:
-    talk = conversation(turn("Cancel it.", call("get_order", {"id": 17}), answer), tools=SHOP)
-    assert places(claimed_action_not_called, talk) == []
-
-
-def test_a_claim_is_good_once_the_call_was_made() -> None:
-    claim = "I have cancelled your order."
-    done = turn("Yes.", call("cancel_order", "ok", id=17), claim)
-    assert places(claimed_action_not_called, conversation(done, turn("Sure?", claim), tools=SHOP)) == []
-    failed = turn("Yes.", failing("cancel_order", id=17), claim)
-    assert places(claimed_action_not_called, conversation(failed, tools=SHOP)) == []  # ignored_tool_error
-    late = conversation(failed, turn("Sure?", claim), tools=SHOP)
-    assert places(claimed_action_not_called, late) == [(1, None)]
-    other = conversation(done, turn("And ORD-99?", "Order ORD-99 has been cancelled."), tools=SHOP)
-    assert places(claimed_action_not_called, other) == [(1, None)]
-
-
-def test_what_a_result_says_may_be_passed_on() -> None:
-    talk = turn("Where is it?", call("get_order", {"state": "cancelled"}), "Your order has been cancelled.")
-    assert places(claimed_action_not_called, conversation(talk, tools=SHOP)) == []
-
-
-def test_without_tools_and_calls_nothing_is_known() -> None:
-    claim = turn("Set an alarm.", "I have set the alarm.")
-    assert places(claimed_action_not_called, conversation(claim)) == []
-    recorded = conversation(turn("Hi", call("GetReminders", []), "No reminders."), claim)
-    assert places(claimed_action_not_called, recorded) == [(1, None)]
 
 
 # ── names ────────────────────────────────────────────────────────────────────────────────────────

@@ -26,6 +26,9 @@ LONG = (
         LONG,
         f"  {LONG}\n",
         LONG.replace("within a day or two", "within a day or so"),
+        f"Certainly! {LONG}",
+        f"{LONG}\n\nIs there anything else that I can help you with?",
+        f"As I said: {LONG} Thanks!",
     ],
 )
 def test_an_answer_that_is_given_again(again: str) -> None:
@@ -61,6 +64,29 @@ def test_a_sentence_three_times_in_one_answer() -> None:
     assert places(repetition, conversation(turn("?", f"{sentence} {sentence}"))) == []
     lines = "\n".join(f"- Flight {n}: departs in the morning and arrives in the evening." for n in (1, 2, 3))
     assert places(repetition, conversation(turn("?", lines))) == []
+
+
+@pytest.mark.parametrize(
+    ("answer", "found"),
+    [
+        (f"{LONG}\n\nOn the phone, too.\n\n{LONG}", True),
+        (f"{LONG} {LONG}", True),
+        (f"We cut beards. {LONG} You are welcome. {LONG}", True),
+        ("- Monday: closed\n- Tuesday: open from nine to six\n" * 2, False),
+        (
+            "LH1 departs at nine. Bring your passport.\nLH2 departs at ten. Bring your passport.",
+            False,
+        ),
+    ],
+)
+def test_a_passage_twice_in_one_answer(answer: str, found: bool) -> None:
+    assert places(repetition, conversation(turn("?", answer))) == ([(0, None)] if found else [])
+
+
+def test_what_is_only_a_small_part_of_a_longer_answer_may_be_said_again() -> None:
+    more = " ".join(f"For service number {n} the price is {n * 10} dollars." for n in range(12))
+    talk = conversation(turn("When are you open?", LONG), turn("What does a cut cost?", f"{LONG} {more}"))
+    assert places(repetition, talk) == []
 
 
 # ── leak ─────────────────────────────────────────────────────────────────────────────────────────

@@ -81,3 +81,10 @@ def test_another_baseline_is_refused(example: Project) -> None:
     assert "book-a-table" in done.err
     assert len(list(example.root.glob(".agenteval/runs/*"))) == 1  # nothing was begun
     assert example.call("run", "--baseline", "nope").code == 2
+
+
+def test_a_baseline_that_no_gate_uses_is_told(example: Project) -> None:
+    example.call("run", "--seed", "6")
+    done = example.call("run", "--seed", "6", "--baseline", "latest")
+    assert done.code == 0
+    assert "no_regression (--baseline, without gates.no_regression)" in done.out

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -34,7 +35,7 @@ from tests.local_servers import (
     respond,
     respond_json,
 )
-from tests.model_bench import REQUEST, Bench
+from tests.model_bench import GOOD, REQUEST, Bench
 from tests.model_servers import ModelServer, answers, error, once, says
 
 
@@ -88,6 +89,47 @@ def test_garbage_of_a_server_that_has_answered_is_a_hiccup(play: Any) -> None:
     with ModelServer(once(answers(), play, play, play), answers()) as server:
         Bench(server.base_url).ask(times=2)
         assert len(server.asked) == 5
+
+
+def test_hiccups_are_counted_apart_from_other_faults() -> None:
+    busy, page = says({"error": "busy"}, status=503), says("<html>Bad gateway</html>")
+    with ModelServer(once(answers(), busy, busy, page, busy, page, page), answers()) as server:
+        Bench(server.base_url).ask(times=2)
+        assert len(server.asked) == 8
+
+
+def test_the_fourth_hiccup_of_a_call_is_its_last() -> None:
+    busy, page = says({"error": "busy"}, status=503), says("<html>Bad gateway</html>")
+    with ModelServer(once(answers(), page, busy, page, page, page), answers()) as server:
+        assert "web page" in str(Bench(server.base_url).fail(times=2))
+        assert len(server.asked) == 6
+
+
+def test_whether_the_address_is_right_calls_on_their_way_will_tell() -> None:
+    """The first reply of all is garbled, while another call is on its way."""
+    first = threading.Event()
+
+    def play(wire: Wire) -> None:
+        is_first, behaviour = not first.is_set(), chat(json.dumps(GOOD))
+        if is_first:
+            first.set()
+            behaviour = respond("<html>Bad gateway</html>")
+        else:
+            wire.stopped.wait(0.05)
+        behaviour(wire)
+
+    async def main() -> None:
+        client = bench.client()
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(client.complete, REQUEST)
+            tasks.start_soon(client.complete, REQUEST)
+        await client.aclose()
+
+    with LocalServer(play) as server:
+        bench = Bench(f"{server.address}/v1")
+        anyio.run(main)
+        assert len(server.requests) == 3
+    assert len(bench.notices) == 1
 
 
 def test_a_model_that_has_answered_well_is_asked_anew_when_its_answers_are_no_use() -> None:

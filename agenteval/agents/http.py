@@ -12,9 +12,10 @@ from agenteval.agents.quirks import REFUSED, Form, lesson, shaped
 from agenteval.completion import Unreadable, assemble, parse_object
 from agenteval.config import AgentConfig
 from agenteval.errors import AgentError, AgentevalError, AuthorError, Problem
-from agenteval.http_faults import Fault, classify, describe, is_web_address, quote, without_query
+from agenteval.http_faults import Fault, classify, describe, is_web_address, quote
 from agenteval.limits import Gate
 from agenteval.protocols import AgentReply, TurnTools
+from agenteval.redact import without_query
 from agenteval.retry import Retry
 from agenteval.scenario import Sample, SampleKey
 from agenteval.trajectory import Message

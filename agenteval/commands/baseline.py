@@ -30,7 +30,7 @@ def with_baseline(started: RunStarted, name: str, root: Path, *, selected: bool)
         kept = {scenario.id for scenario in started.scenarios}
         old = old.model_copy(update={"scenarios": tuple(s for s in old.scenarios if s.id in kept)})
     if problems := why_not_comparable(old, new):
-        raise AuthorError(*problems)
+        raise AuthorError(*(problem._replace(what=f"--baseline: {problem.what}") for problem in problems))
     baseline = Baseline(run_id=before.run.run_id, outcomes=_outcomes(before, decision))
     return started.model_copy(update={"baseline": baseline})
 

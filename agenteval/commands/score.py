@@ -72,6 +72,8 @@ class _Prepared:
     metrics: judging.Metrics
     suite: Suite
     judges: tuple[Scorer, ...]
+    without_bounds: bool = False
+    """Whether thresholds were set that nothing can be held against."""
 
 
 def score(request: ScoreRequest, *, reports: Sequence[ReporterChoice] = (), verbose: bool = False) -> int:
@@ -127,16 +129,18 @@ def _prepare(request: ScoreRequest) -> _Prepared:
     if not judged:
         chosen = replace(chosen, asked=())
     scenarios = _scenarios(request)
+    bounds = bool(config.thresholds) or any(scenario.thresholds for scenario in scenarios)
     if not judged:
         # Nothing is judged, so that no bound on judgements can be held or broken; that is told.
         config = config.model_copy(update={"thresholds": {}})
     resources = wiring.Resources(config, loaded.secrets, no_judge=not judged)
     has_criteria = any(scenario.all_criteria for scenario in scenarios)
-    if problems := tuple(preflight.price_problems((), config, chosen, no_judge=not judged)):
+    priced = preflight.price_problems((), config, chosen, no_judge=not judged)
+    if problems := (*preflight.detector_problems(config), *priced):
         raise AuthorError(*problems)
     judges = _judges(chosen, resources, config, has_criteria=has_criteria) if judged else ()
     public = loaded.public.model_copy(update={"thresholds": config.thresholds})
-    return _Prepared(config, public, resources, chosen, Suite(scenarios), judges)
+    return _Prepared(config, public, resources, chosen, Suite(scenarios), judges, bounds and not judged)
 
 
 def _is_judging_asked(request: ScoreRequest, config: Config) -> bool:
@@ -371,6 +375,8 @@ async def _find_issues(prepared: _Prepared, emit: Emit, control: Control, retain
 def _remarks(prepared: _Prepared, reader: Reader, *, complete: bool) -> Iterator[str]:
     if not prepared.judges:
         yield "nothing was judged: checks in code alone (-m PROVIDER/MODEL asks judges)"
+    if prepared.without_bounds:
+        yield "thresholds were not applied: there are no judgements to hold against them"
     yield from reader.remarks.texts()
     if complete and not reader.texts:
         yield from prepared.suite.remarks()

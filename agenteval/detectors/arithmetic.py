@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections import Counter
+from collections.abc import Collection, Iterable, Sequence
+from statistics import fmean, median
 
 _BY_UNIT = {
     "time": (60.0, 3600.0, 86400.0, 604800.0, 24.0, 1440.0, 7.0, 12.0, 30.0, 365.0, 52.0),
-    "size": (1000.0, 1024.0, 1e6, 1048576.0, 1e9, 1073741824.0),
+    "volume": (1000.0, 100.0, 10.0, 3.78541, 29.5735, 236.588, 4.92892, 14.7868, 2.0),
+    "size": (8.0, 1000.0, 1024.0, 1e6, 1048576.0, 1e9, 1073741824.0),
     "length": (1.609344, 1000.0, 100.0, 10.0, 0.3048, 2.54, 12.0, 3.0),
-    "weight": (2.20462, 1000.0, 28.3495, 16.0),
+    "weight": (2.0, 2.20462, 1000.0, 28.3495, 16.0),
     "money": (100.0,),
 }
 _UNITS = {
@@ -18,7 +21,8 @@ _UNITS = {
         "month months year years ms",
         "size": "b kb mb gb tb bytes megabytes gigabytes",
         "length": "km mile miles mi m meter meters metres cm mm ft feet foot inch inches kmh mph",
-        "weight": "kg g lb lbs pound pounds oz ounces tons",
+        "weight": "kg g lb lbs pound pounds oz ounces tons grams gram kilo kilos gramm gramos gramas 公 斤",
+        "volume": "l ml cl dl liter liters litre litres litros gallon gallons cup cups tbsp tsp",
     }.items()
     for unit in units.split()
 }
@@ -33,14 +37,17 @@ def near(one: float, other: float, decimals: int) -> bool:
     return abs(one - other) <= 0.5 * place * 1.0001 or 0 <= other - one < place * 0.9999
 
 
+_MONEY = frozenset({"$", "€", "£", "¥", "₹", "cent", "cents", "ct", "pence", "centimes", "centavos"})
+
+
 def converted(number: float, unit: str, known: Collection[float], decimals: int) -> bool:
     """Whether ``number`` of ``unit`` is a known number in another unit of the same kind."""
-    family = _UNITS.get(unit, "money" if unit in {"$", "€", "£", "¥", "₹"} else "")
+    family = _UNITS.get(unit, "money" if unit in _MONEY else "")
     if any(
         round(number * by, 4) in known or round(number / by, 4) in known for by in _BY_UNIT.get(family, ())
     ):
         return True
-    if family in {"size", "length", "weight"}:
+    if family in {"size", "length", "weight", "volume"}:
         bys = _BY_UNIT[family]
         return any(near(number, other * by, decimals) or near(number, other / by, decimals)
                    for other in known for by in bys)  # fmt: skip
@@ -77,14 +84,74 @@ def one_step(target: float, operands: Collection[float], counts: Collection[floa
 
 
 def share_of(target: float, wholes: Collection[float], percents: Collection[float], decimals: int) -> bool:
-    """Whether ``target`` is a known percentage of a whole, or the whole less or more by it."""
+    """Whether ``target`` is a known percentage of a whole, the whole less or more by it, or what the whole
+    has of it inside (tax in a gross amount, and what is left without)."""
     return any(
         near(target, whole * factor, min(decimals, 2))
         for percent in percents
         for part in [percent / 100]
-        for factor in (part, 1 - part, 1 + part)
+        if part > 0
+        for factor in (part, 1 - part, 1 + part, part / (1 + part), 1 / (1 + part))
         for whole in wholes
     )
+
+
+def scaled(target: float, operands: Collection[float], rates: Collection[float], decimals: int) -> bool:
+    """Whether ``target`` is an operand times or by one of ``rates``."""
+    places = min(decimals, 2)
+    return any(
+        near(target, operand * rate, places) or near(target, operand / rate, places)
+        for rate in rates
+        if rate > 0
+        for operand in operands
+    )
+
+
+def mean_of(target: float, values: Collection[float], decimals: int) -> bool:
+    """Whether ``target`` is the mean or the median of ``values``, rounded."""
+    if len(values) < 2:
+        return False
+    return near(target, abs(fmean(values)), decimals) or near(target, median(values), decimals)
+
+
+def product_of(target: float, operands: Collection[float], decimals: int) -> bool:
+    """Whether ``target``, of three digits at least, is the product or the quotient of two operands."""
+    if _digits(target) < 3:
+        return False
+    return any(
+        near(target, a * b, decimals) or (b and near(target, a / b, decimals))
+        for a in operands
+        for b in operands
+        if a not in {0, 1} and b not in {0, 1}
+    )
+
+
+def combined(target: float, operands: Sequence[float], *, digits: int = 4) -> bool:
+    """Whether ``target``, of so many ``digits`` at least, is some of at most seven operands added and others
+    taken away; to the cent."""
+    if _digits(target) < digits:
+        return False
+    reached = {0}
+    for cents in (round(100 * operand) for operand in operands[:7]):
+        reached |= {one + sign * cents for one in reached for sign in (1, -1)}
+    return round(100 * target) in reached
+
+
+def rescaled(target: float, known: Collection[float], others: Collection[float], decimals: int) -> bool:
+    """Whether ``target`` is a known number times the factor by which other numbers (at least two, or one and
+    a common factor) differ from known ones."""
+    seen: Counter[float] = Counter()
+    for other in others:
+        seen.update({round(other / one, 6) for one in known if one})
+    factors = [by for by, times in seen.items() if by != 1 and (times > 1 or by in _COMMON_FACTORS)]
+    return any(near(target, one * by, decimals) for by in factors for one in known)
+
+
+_COMMON_FACTORS = frozenset({0.25, 0.333333, 0.5, 0.666667, 0.75, 1.25, 1.333333, 1.5, 2.0, 2.5, 3.0, 4.0})
+
+
+def _digits(number: float) -> int:
+    return len(f"{number:.10g}".replace(".", "").strip("0"))
 
 
 def percentage_of(target: float, operands: Collection[float], decimals: int) -> bool:

@@ -24,8 +24,15 @@ switched:switch posted:post closed:close cleared:clear replaced:replace edited:e
 extended:extend swapped:swap renamed:rename filed:file logged:log recorded:record arranged:arrange
 published:publish uploaded:upload enabled:enable disabled:disable turned:turn subscribed:subscribe reset:reset
 initiated:process messaged:message connected:connect granted:grant finalized:finalize approved:approve
+responded:reply alerted:alert informed:notify contacted:notify mailed:mail waived:adjust blocked:block
+unblocked:unblock locked:lock unlocked:unlock paused:pause resumed:resume restored:restore
+suspended:suspend terminated:terminate flagged:mark raised:open reported:file requested:submit
+attached:attach assigned:assign reversed:refund reinstated:restore reissued:issue generated:generate
+started:start launched:launch deposited:deposit withdrawn:withdraw returned:return archived:archive
+secured:book signed:register
 """
 _VERB_OF = dict(pair.split(":") for pair in _DONE.split())
+_AT_THE_DOOR = ("logged", "signed")
 _PUNCTUATION = ".,;:!?*()\"'_"
 # As they come out of ``split``: with what may be written before and after them.
 _DONE_WORDS = frozenset(
@@ -36,21 +43,35 @@ _DONE_WORDS = frozenset(
 )
 _VERBS = "|".join(sorted(_VERB_OF, key=len, reverse=True))
 # These say that something was done, and the noun beside them what.
-_VAGUE_VERBS = frozenset(["make", "process", "place", "complete", "submit", "apply", "finalize"])
+_VAGUE_VERBS = frozenset(
+    ["make", "process", "place", "complete", "submit", "apply", "finalize", "open", "start"]
+)
+_WHAT_WAS_MADE = KIND_OF_NOUN | {
+    "change": "update", "update": "update", "upgrade": "update", "downgrade": "update",
+    "order": "order", "refund": "refund", "return": "refund", "transfer": "transfer",
+}  # fmt: skip
 
 _ADVERBS = r"(?:(?:now|just|already|also|successfully|gone ahead and|went ahead and|both|since|then) )*"
 _CLAIM = re.compile(
     rf"(?:\b(?P<me>I|we)(?:['’]ve| have)? {_ADVERBS}"
     rf"|\b(?:has|have)(?: both| all)? {_ADVERBS}been {_ADVERBS}"
     rf"|\b(?:is|are) now {_ADVERBS}|\b(?:was|were|is|are) (?:now )?successfully |\bsuccessfully "
-    rf"|(?P<short>(?:^|(?<=[.!]\s)|(?<=\n))(?:(?:ok|okay|done|sure|great|"
-    rf"got it)[,.!:]? )?)(?=\w+ (?:the|your|a|an|it|"
-    rf"them|all|both|reminder)\b)(?!set\b|reset\b))(?P<done>{_VERBS})\b"
+    rf")(?P<done>{_VERBS})\b"
     rf"|\b(?:your|the) (?:\w+ )?(?P<noun>booking|reservation|appointment|cancellation|payment|refund|"
     rf"order|transfer)"
     rf" (?:is|has been) (?:now )?(?:confirmed|complete)(?![\w ]* by)"
     r"|\byour (?:\w+ ){1,6}(?:is|are) (?:all |now )?(?P<state>booked|reserved|cancelled|canceled|refunded|"
     r"rebooked|rescheduled)(?=\s*[.!])",
+    re.IGNORECASE,
+)
+# "Cancelled your order." "Reminder set for nine." At the begin of a sentence.
+_OPENING = re.compile(
+    r"(?P<short>(?:(?:ok|okay|done|sure|great|got it)[,.!:]? )?)"
+    rf"(?:(?P<done>(?!set\b|reset\b)(?:{_VERBS}))\b(?= (?:the|your|a|an|it|them|all|both|reminder)\b)"
+    r"|(?:your |the )?(?:reminder|alarm|event|e?mail|message|meeting|appointment|booking|reservation|"
+    r"order|refund|"
+    rf"account|subscription|ticket|note)s? (?:successfully )?(?P<state>{_VERBS})\b"
+    r"(?=[.!]|\s(?:to|for|from|at|on|and|with)\b))",
     re.IGNORECASE,
 )
 _AND = re.compile(
@@ -75,6 +96,7 @@ _NOT_SAID = re.compile(
 )
 # A text that is written for somebody else to send, and what is quoted in one.
 _DRAFTS = re.compile(r"^\W*(?:subject\s*:|dear \w+)|\bdrafts?\b|```", re.IGNORECASE | re.MULTILINE)
+_DRAFT_WORDS = ("subject", "dear ", "draft", "```")
 _QUOTES = re.compile(r"\s*[>|\"“`]")
 _TAKEN_BACK = re.compile(
     r"^\s*(?:by (?:the|your|our|a|an|another|mistake|you|someone)\b|due to|because|yet\b|before\b|previously|"
@@ -84,6 +106,15 @@ _TAKEN_BACK = re.compile(
     r"|once\b|when\b|until\b|unless\b)",
     re.IGNORECASE,
 )
+# "I've set a reminder, is there anything else?"
+_ASKS_ON = re.compile(
+    r"[^,?\n]{0,120}[,;] (?:is there|anything|what else|can I|may I|do you|would you|shall)\b", re.IGNORECASE
+)
+# "the reminders I deleted"
+_RELATIVE = re.compile(
+    r"\w\s+$(?<!\band )(?<!\bso )(?<!\bthen )(?<!\bbut )(?<!\bok )(?<!\bokay )(?<!\bsure )", re.IGNORECASE
+)
+_NOTHING = re.compile(r"\s*(?:nothing|none|no)\b", re.IGNORECASE)
 _WORD = re.compile(r"[A-Za-z]+")
 
 
@@ -106,21 +137,35 @@ class Claim(NamedTuple):
 def claims_in(answer: str) -> Iterator[Claim]:
     """What ``answer`` says was done, by the agent or (in the passive) by nobody named."""
     candidates = _candidates(answer)
-    if not candidates or _DRAFTS.search(answer):
+    if not candidates or _is_draft(answer):
         return
     for found in candidates:
         start, end = _sentence(answer, found.start(), found.end())
         before, after = answer[start : found.start()], answer[found.end() : end]
-        if _NOT_SAID.search(before) or _TAKEN_BACK.match(after) or answer[end - 1 : end] == "?":
+        if _NOT_SAID.search(before) or (answer[end - 1 : end] == "?" and not _ASKS_ON.match(after)):
+            continue
+        if _RELATIVE.search(before) and found.groupdict().get("me") is not None and found[0][1:2] == " ":
+            continue
+        if _NOTHING.match(after) or (_TAKEN_BACK.match(after) and not _surely(found[0], after)):
             continue
         if _QUOTES.match(answer, answer.rfind("\n", 0, start) + 1):
             continue
-        mine = found["me"] is not None or found["short"] is not None
+        mine = any(found.groupdict().get(name) is not None for name in ("me", "short"))
         verbs = [found, *_AND.finditer(answer, found.end(), end)]
         for verb, after_it in zip(verbs, [*verbs[1:], None], strict=True):
             # What the agent did follows the verb; what was done stands before it, too.
             about = (verb.start() if mine else start, after_it.start() if after_it else end)
             yield _claim(answer, verb, (start, end), about, mine=mine)
+
+
+def _is_draft(answer: str) -> bool:
+    small = answer.lower()
+    return any(map(small.__contains__, _DRAFT_WORDS)) and _DRAFTS.search(answer) is not None
+
+
+def _surely(claim: str, after: str) -> bool:
+    """Whether a reason that follows takes nothing back: "has been successfully cancelled due to …"."""
+    return "successfully" in claim.lower() and after.lstrip()[:6].lower() in ("due to", "becaus")
 
 
 def _candidates(answer: str) -> list[re.Match[str]]:
@@ -135,12 +180,25 @@ def _candidates(answer: str) -> list[re.Match[str]]:
     for word in words:
         place = small.find(word)
         while place >= 0:
-            for match in _CLAIM.finditer(answer, max(0, place - _BEFORE), place + len(word) + _AFTER):
-                found.setdefault(match.end(), match)
+            begins = (
+                max(small.rfind(".", 0, place), small.rfind("!", 0, place), small.rfind("\n", 0, place)) + 1
+            )
+            if place - begins <= _SHORT and (
+                opening := _OPENING.match(answer, begins + answer.startswith(" ", begins))
+            ):
+                found.setdefault(opening.end(), opening)
+            start = max(0, place - _BEFORE)
+            window = small[start:place]
+            if any(map(window.__contains__, _LEADS)):
+                for match in _CLAIM.finditer(answer, start, place + len(word) + _AFTER):
+                    found.setdefault(match.end(), match)
             place = small.find(word, place + len(word))
     return [found[end] for end in sorted(found)]
 
 
+_LEADS = (" been ", "success", " now ", "i ", "i'", "i’", "we ", "we'", "we’", " is ", " are ")
+_SHORT = 45
+"""How far a word may be from the begin of its sentence that opens it."""
 _BEFORE, _AFTER = 60, 16
 """How far what makes a claim of a word may be from it, in characters."""
 
@@ -162,13 +220,15 @@ def _claim(
     answer: str, found: re.Match[str], span: tuple[int, int], about: tuple[int, int], *, mine: bool
 ) -> Claim:
     words = [word.lower() for word in _WORD.findall(answer[about[0] : about[1]])]
-    done = (found["done"] or found.groupdict().get("state") or "confirmed").lower()
+    done = (found["done"] or found.groupdict()["state"] or "confirmed").lower()
     verb = _VERB_OF.get(done, "complete")
     kinds = KINDS_OF.get(verb, frozenset())
     if verb in ("add", "remove"):  # to something there is
         kinds |= {"update"}
     if verb in _VAGUE_VERBS:
-        kinds |= {KIND_OF_NOUN[word] for word in words if word in KIND_OF_NOUN}
+        kinds |= {_WHAT_WAS_MADE[word] for word in stems(words) if word in _WHAT_WAS_MADE}
+    if done in _AT_THE_DOOR and not {"in", "out", "up"}.isdisjoint(words[words.index(done) :][1:4]):
+        verb, kinds = "sign", frozenset(["sign"])
     ids = frozenset(_ID.findall(_listed(answer, span)))
     text = answer[span[0] : span[1]]
     emphatic = _EMPHATIC.search(text) is not None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from agenteval.detectors.language import is_english
+from agenteval.detectors.language import is_english, is_mostly_english
 
 # Each with the words that stand for it in one message, whole words only.
 _YES = (
@@ -20,7 +20,7 @@ _YES = (
     r"make it so|by all means|good to go|happy with|i'm sure|i am sure|without asking|no need to ask|"
     r"i'd like that|that would be (?:great|fine|good|perfect|ok|okay)|i'll take|i will take|i'll go with|"
     r"i will go with|i choose|i agree|as long as|thumbs up|roger|lgtm|why not|yes please|you may|"
-    r"you can|book it|"
+    r"you can|book it|you bet|"
     r"cancel it|send it|delete it|pay it|buy it|order it|submit it|ship it|"
     # Spanish, Portuguese, Italian, French, German, Dutch, Nordic, Slavic, Turkish, Indonesian, Romanian, …
     r"sí|si|claro|vale|adelante|de acuerdo|confirmo|confirmado|correcto|perfecto|por supuesto|hazlo|"
@@ -56,7 +56,8 @@ _FIRM = re.compile(
     re.IGNORECASE,
 )
 _REFUSES = re.compile(
-    r"^\W*(?:no|nope|nah|nein|non|não|nee|nej|нет|いいえ|不|아니|لا|नहीं|לא)(?![^\W_])|\b(?:don't|do not|"
+    r"^\W*(?:no|nope|nah|nein|non|não|nee|nej|нет|لا|नहीं|לא)(?![^\W_])|^\W*(?:いいえ|いや|ダメ|だめ|"
+    r"やめ|不|别|別|아니|안 돼)|👎|\b(?:don't|do not|"
     r"please don't)\b",
     re.IGNORECASE,
 )
@@ -66,7 +67,7 @@ def says_yes(text: str, *, asked: bool) -> bool:
     """Whether a message agrees. ``asked``: the agent had said something before it; in a first message
     only a firm word ("I confirm", "go ahead") is a yes."""
     text = text[:2000].replace("’", "'")
-    if asked and _YES_SIGN.search(text):
+    if asked and _YES_SIGN.search(text) and not _REFUSES.search(text):
         return True
     pattern = _YES_WORD if asked else _FIRM
     return any(
@@ -89,6 +90,81 @@ def _asks(text: str, found: re.Match[str]) -> bool:
     before = text[begin : found.start()].strip()
     polite = re.search(r"\b(?:could|can|would|will) you\b|\bplease\b", before, re.IGNORECASE)
     return bool(before) and not (polite and _FIRM.fullmatch(found[0]))
+
+
+_LEAVE = re.compile(
+    r"\bproceed\b|\bgo ahead\b|\bgo through with\b|\bshall (?:I|we)\b|\bshould (?:I|we)\b|\b(?:may|can|"
+    r"could) (?:I|we) "
+    r"(?!have|get|ask|know|help|see|assist)|\b(?:would|do) you (?:like|want) (?:me|us) to\b|\bwant me to\b|"
+    r"\bconfirm (?:if|that|whether|this|these|you|the (?:change|cancel|delet|book|action|detail)\w*)\b|"
+    r"\(?yes/no\b|"
+    r"\b(?:yes|no) or (?:no|yes)\b|\bare you (?:sure|certain|ok|okay|happy|fine)\b|\bis (?:that|this|"
+    r"everything) "
+    r"(?:ok|okay|correct|right|fine|alright)\b|\bplease confirm\s*[.!?:]|\bdo you (?:confirm|agree|"
+    r"really|still)\b|"
+    r"\bwould you (?:like|prefer|still like) to\b|\bcannot be undone\b|\birreversible\b|\bpermanent",
+    re.IGNORECASE,
+)
+_ANEW = re.compile(
+    r"\b(?:if|whether|would|do|may|shall|should|can) (?:you|I|we)(?:['’]d)? (?:like |want |me |us |"
+    r"would |to )*"
+    r"(?:proceed|go ahead|continue)\b|\bconfirm (?:if|that|whether|this|these|you|the (?:change|cancel|"
+    r"delet|book|"
+    r"action|detail)\w*)\b|\bare you (?:sure|certain)\b|\b(?:yes/no|yes or no)\b|\bis (?:that|this|"
+    r"everything) "
+    r"(?:ok|okay|correct|right|fine|alright)\b",
+    re.IGNORECASE,
+)
+_DATA = re.compile(
+    r"\b(?:provide|share|tell me|give me|send me|enter|what(?:'s| is| are) (?:your|the)|may I have|"
+    r"(?:can|could) I "
+    r"(?:have|get)|need (?:your|the|to know|some)|which)\b",
+    re.IGNORECASE,
+)
+_CHOICE = re.compile(
+    r"\b(?:option|number|choice|alternative) (?:\d+|[a-e]|one|two|three|four)\b|\bthe (?:first|second|"
+    r"third|fourth|last|"
+    r"former|latter|cheaper|cheapest|earlier|later|other|direct) (?:one|option|flight)\b",
+    re.IGNORECASE,
+)
+_OFFERS = re.compile(
+    r"\band (?:I|we)(?:['’]ll| will) (?:then )?\w+|\bso (?:that )?(?:I|we) can\b", re.IGNORECASE
+)
+
+
+def asks_leave(answer: str) -> bool:
+    """Whether an answer asks to be allowed something ("shall I?", "please confirm"). English; of other
+    languages, a question mark is enough."""
+    if not is_mostly_english(answer):
+        return "?" in answer or "？" in answer or "؟" in answer
+    return _LEAVE.search(answer[-1500:]) is not None
+
+
+def asks_anew(answer: str) -> bool:
+    """Whether an answer asks once more whether to act at all, and not merely how."""
+    if not is_mostly_english(answer):
+        return "?" in answer or "？" in answer or "؟" in answer
+    return _ANEW.search(answer[-1500:]) is not None
+
+
+def asks_for_data(answer: str) -> bool:
+    """Whether an answer asks for something to be told: an id, an address."""
+    return is_mostly_english(answer) and _DATA.search(answer[-1500:]) is not None
+
+
+def offers_to_act(answer: str) -> bool:
+    """Whether an answer says that it will act once the user has chosen."""
+    return _OFFERS.search(answer[-600:]) is not None
+
+
+def chooses(text: str) -> bool:
+    """Whether a message takes one of the things that were listed ("option 2, please")."""
+    return _CHOICE.search(text[:2000]) is not None and not refuses(text) and not text.rstrip().endswith("?")
+
+
+def refuses(text: str) -> bool:
+    """Whether a message says no."""
+    return _REFUSES.search(text[:2000].replace("’", "'")) is not None
 
 
 def is_understood(text: str) -> bool:

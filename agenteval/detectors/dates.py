@@ -97,6 +97,11 @@ class DayInText(NamedTuple):
 
 _DAY = re.compile(r"([0-9]{1,2})(?:st|nd|rd|th)?")
 _WORD_BEFORE = re.compile(r"(?:.*[^\w])?([^\W\d_]+)(\W*)", re.DOTALL)
+_MONTH_AFTER_LIST = re.compile(
+    r"(?:\.|st|nd|rd|th)?\s?(?:,|and|or|to|through|until|-|&|und|bis|y|et|e|a|au|al)\s?[0-9]{1,2}(?:\.|st|nd|rd|th)?"
+    r"[\s-]{1,2}(?:of |de )?([^\W\d_]{3,10})"
+)
+_DAY_BEFORE = re.compile(r"(?<![0-9.,:])[0-9]{1,2}(?:\.|st|nd|rd|th)?(?: of| de)?\s\Z")
 _JOINERS = frozenset({"and", "or", "to", "through", "until", "und", "bis", "y", "et", "the"})
 _LISTED = re.compile(
     r"([^\W\d_]{3,10})\.?\s[0-9]{1,2}(?:st|nd|rd|th)?\s?"
@@ -118,16 +123,28 @@ def day_in_words(text: str, start: int, end: int) -> DayInText | None:
         word, gap = before[1], before[2]
         if len(gap) <= 4 and word not in _ALSO_WORDS and (month := MONTHS.get(word.lower(), 0)):
             first = start - len(gap) - len(word)
+            if "," in gap and _DAY_BEFORE.search(text, max(0, first - 12), first):
+                return None  # 2 November, 18 days ago
         elif word in _JOINERS or "," in gap or "-" in gap or "&" in gap:
             month = _month_of_list(text[max(0, start - 30) : start])
     if not month:
         after = _MONTH_AFTER.match(text, end)
         if not after or after[1] in _ALSO_WORDS or not (month := MONTHS.get(after[1].lower(), 0)):
-            return None
+            return _first_of_list(text, int(found[1]), start, end)
         finish = after.end(1)
     year = _YEAR_AFTER.match(text, finish)
     days = _day(int(year[1]) if year else 0, month, int(found[1]))
     return DayInText(first, year.end(1) if year else finish, days) if days else None
+
+
+def _first_of_list(text: str, day: int, start: int, end: int) -> DayInText | None:
+    """The 22 of "22 to 31 December"."""
+    after = _MONTH_AFTER_LIST.match(text, end)
+    if not after or after[1] in _ALSO_WORDS or not (month := MONTHS.get(after[1].lower(), 0)):
+        return None
+    year = _YEAR_AFTER.match(text, after.end(1))
+    days = _day(int(year[1]) if year else 0, month, day)
+    return DayInText(start, end, days) if days else None
 
 
 def _month_of_list(before: str) -> int:

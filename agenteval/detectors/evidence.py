@@ -22,6 +22,8 @@ _TOKEN = re.compile(
 is what lets the search skip everything else quickly."""
 _BARE = re.compile(r"\s*(?:[-0-9 .,+*/()]+=)?\s*-?([0-9]{1,12}(?:,[0-9]{3})*(?:\.[0-9]+)?)\s*")
 _DIGIT = re.compile("[0-9]")
+NOW = "the date"
+"""The name of the source that says when the conversation takes place."""
 _MAX_TEXT = 60_000
 """Characters of one source whose values are read; all of it is looked up as text."""
 
@@ -91,6 +93,7 @@ class Evidence:
         self._percents: set[float] = set()
         self._tokens: set[str] = set()
         self._lower: list[str] = []
+        self._lower_results: list[str] = []
         self.titles: set[str] = set()
         self._words: set[str] = set()
         self._prose_days: set[Day] = set()
@@ -116,7 +119,7 @@ class Evidence:
     def add_call(self, call: ToolCall, index: int) -> None:
         """A tool call: its arguments and, if there is one, its result."""
         name = f"{call.name} (call {index + 1})"
-        args = call.raw_args or (text_of(call.args) if call.args else "")
+        args = call.raw_args or (_text_of_args(call.args) if call.args else "")
         if args:
             args = plain(args)
             self._add(Source("args", name, args, call.args))
@@ -148,6 +151,8 @@ class Evidence:
     def _add(self, source: Source) -> None:
         self.sources.append(source)
         self._lower.append(source.text.lower())
+        if source.role == "result":
+            self._lower_results.append(self._lower[-1])
 
     def _absorb(self, text: str) -> Facts:
         facts = facts_of(text[:_MAX_TEXT])
@@ -230,9 +235,8 @@ class Evidence:
         the text, which knows the common writings only: false proves nothing."""
         forms = _written_forms(mention)
         for name in names:
-            for position in range(len(self.sources) - 1, -1, -1):
-                text = self._lower[position]
-                at = text.find(name) if self.sources[position].role == "result" else -1
+            for text in reversed(self._lower_results):
+                at = text.find(name)
                 while at >= 0:
                     first, last = _object_around(text, at)
                     if any(text.find(form, first, last) >= 0 for form in forms):
@@ -248,6 +252,17 @@ class Evidence:
             if not leaf.own.isdisjoint(PERCENT)
             for number in leaf.mention.numbers
         }
+
+    def rates(self) -> list[float]:
+        """Numbers that are called a rate of exchange, the latest first."""
+        if not any(map(is_rate, self.leaves.keys())):
+            return []
+        found = {
+            leaf.mention.numbers[0]: None
+            for leaf in reversed(self.leaves.all())
+            if leaf.mention.numbers and is_rate(leaf.label)
+        }
+        return list(found)[:6]
 
     def paired(self, number: float, counts: Iterable[float], *, compared: bool) -> bool:
         """Whether ``number`` is the sum over a list of the results, of two amounts of one field, or
@@ -291,9 +306,35 @@ class Evidence:
         """Whether a result has a number under a key that shares a word with ``label``."""
         return any(_is_called(leaf, label) and not leaf.mention.end for leaf in self.leaves.all())
 
+    def fields(self, pattern: re.Pattern[str]) -> list[float]:
+        """The numbers of results and calls whose key has ``pattern`` in it, the latest first."""
+        return [
+            leaf.mention.numbers[0]
+            for leaf in reversed(self.leaves.all())
+            if leaf.mention.kind == "number" and leaf.mention.numbers and _has(pattern, leaf.label)
+        ]
+
     def called(self, label: Collection[str]) -> list[float]:
         """The numbers whose field shares a word with ``label``, the latest first."""
         return [leaf.mention.numbers[0] for leaf in reversed(self.leaves.all()) if _is_called(leaf, label)]
+
+
+@lru_cache(maxsize=1 << 12)
+def _has(pattern: re.Pattern[str], key: str) -> bool:
+    return len(key) <= 40 and pattern.search(key) is not None
+
+
+@lru_cache(maxsize=1 << 12)
+def is_rate(label: str) -> bool:
+    """Whether a key or a sentence calls a number a rate of exchange."""
+    return len(label) <= 80 and _RATE.search(label) is not None
+
+
+_RATE = re.compile(
+    r"(?i)(?:\b|_)(?:rate|rates|fx|exchange\w*|kurs|wechselkurs|taux|cambio|câmbio|tasa|taxa|cotação|"
+    r"cours)(?:\b|_)|"
+    r"(?-i:[a-z]Rate|\A[A-Z]{3}\Z)|汇率|匯率|レート"
+)
 
 
 def _is_called(leaf: Leaf, label: Collection[str]) -> bool:
@@ -332,6 +373,19 @@ def text_of(value: Any) -> str:
         return _encoder.encode(value)
     except (TypeError, ValueError, RecursionError):
         return str(value)
+
+
+def _text_of_args(args: Mapping[str, Any]) -> str:
+    """As ``text_of``, without the encoder where all values are scalars, as they mostly are."""
+    parts = []
+    for name, value in args.items():
+        if type(value) is str:
+            parts.append(f'"{name}": "{value}"')
+        elif type(value) is int or type(value) is float:
+            parts.append(f'"{name}": {value}')
+        else:
+            return text_of(args)
+    return ", ".join(parts)
 
 
 _TITLE = re.compile(

@@ -16,7 +16,8 @@ _SYNONYMS = {
     for group in (
         "temperature temp degree degrees celsius fahrenheit temperatur grad température temperatura hot cold "
         "warm ° tmp",
-        "price cost fare rate costing costs priced preis kostet prix cuesta precio costo worth",
+        "price cost fare rate costing costs priced preis kostet prix cuesta precio costo worth "
+        "preço preco custa custam tarif tarifa tariff 价格 单价 価格 料金 単価",
         "total sum altogether overall gesamt gesamtbetrag gesamtpreis betrag summe montant importe grand "
         "subtotal amount",
         "departure depart departs departing departed leave leaves leaving outbound dep takeoff",

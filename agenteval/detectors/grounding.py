@@ -8,12 +8,12 @@ stands against a value of the same field, unit or shape (``contradicts_evidence`
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 from weakref import ReferenceType, ref
 
 from agenteval.detectors.conversation import Conversation, Proof
-from agenteval.detectors.evidence import Evidence, text_of
+from agenteval.detectors.evidence import NOW, Evidence, text_of
 from agenteval.detectors.leaves import Leaf
 from agenteval.detectors.mentions import Mention
 from agenteval.detectors.noteworthy import reportable
@@ -72,24 +72,40 @@ def _suspects(conversation: Conversation) -> tuple[Suspect, ...]:
 
 
 def _find(conversation: Conversation) -> Iterator[Suspect]:
-    evidence = _told_at_first(conversation)
-    said: dict[float, None] = {}
+    evidence: Evidence | None = None
+    said: list[Answer] = []
     reported: set[object] = set()
-    calls = iter(conversation.calls)
-    call = next(calls, None)
+    read = 0
     for number, turn in enumerate(conversation.turns):
-        evidence.add_text("user", "the user", turn.user)
-        while call and call.turn <= number:
-            evidence.add_call(call.call, call.index)
-            call = next(calls, None)
         answer = Answer(plain(turn.answer))
+        if not answer.mentions:
+            continue  # what was told is read when there is something to look up
+        evidence = evidence or _told_at_first(conversation)
+        _read_turns(conversation, read, number + 1, evidence)
+        read = number + 1
         for index, mention in enumerate(answer.mentions):
-            key = (mention.kind, mention.numbers or mention.text)
-            if key not in reported and (suspect := _judge(number, answer, index, said, evidence)):
-                reported.add(key)
+            if reported and _key(mention) in reported:
+                continue
+            if suspect := _judge(number, answer, index, said, evidence):
+                reported.add(_key(mention))
                 if _is_worth_telling(suspect, evidence) and not _declared(mention.text, conversation):
                     yield suspect
-        said = {**dict.fromkeys(_amounts(answer)), **said}
+        said.append(answer)
+
+
+def _read_turns(conversation: Conversation, first: int, last: int, evidence: Evidence) -> None:
+    """What users said and tools gave in the turns from ``first`` up to ``last``."""
+    calls = [call for call in conversation.calls if first <= call.turn < last]
+    for number in range(first, last):
+        evidence.add_text("user", "the user", conversation.turns[number].user)
+        for call in calls:
+            if call.turn == number:
+                evidence.add_call(call.call, call.index)
+
+
+def _key(mention: Mention) -> object:
+    """What is reported once."""
+    return (mention.kind, mention.numbers or mention.text)
 
 
 def _is_worth_telling(suspect: Suspect, evidence: Evidence) -> bool:
@@ -104,7 +120,7 @@ def _declared(text: str, conversation: Conversation) -> bool:
 
 
 def _judge(
-    turn: int, answer: Answer, index: int, said: Iterable[float], evidence: Evidence
+    turn: int, answer: Answer, index: int, said: Sequence[Answer], evidence: Evidence
 ) -> Suspect | None:
     """The value at ``index``, if nothing supports it; the cheap looks first, since most values are told."""
     mention = answer.mentions[index]
@@ -122,23 +138,29 @@ def _judge(
     phrase = answer.phrase(index)
     against = misplaced(phrase, named, evidence) if is_told or mention.kind == "time" else None
     if not against:
-        if is_told or follows(phrase, evidence, _beside(answer, mention, said)):
+        if is_told or not phrase.claimed or follows(phrase, evidence, _beside(answer, mention, said)):
             return None
         against = opposing(phrase, named, evidence)
     return Suspect(turn, phrase, _in_words(against, evidence) if against else "")
 
 
-def _beside(answer: Answer, but: Mention, said: Iterable[float]) -> Beside:
-    """What else is in the answer, the nearest first, and the amounts ``said`` before."""
+def _beside(answer: Answer, but: Mention, said: Sequence[Answer]) -> Beside:
+    """What else is in the answer, the nearest first, and the amounts in what was ``said`` before."""
     others = [other for other in answer.mentions if other.numbers and other.start != but.start]
     others = [other for other in others if but.numbers[:1] != other.numbers[:1]]
     others.sort(key=lambda other: abs(other.start - but.start))
     here = [other.numbers[0] for other in others if other.kind == "money"]
-    return Beside(here, list(said), [other.numbers[0] for other in others if other.kind == "number"])
+    return Beside(
+        here, lambda: _amounts(said), [other.numbers[0] for other in others if other.kind == "number"]
+    )
 
 
-def _amounts(answer: Answer) -> list[float]:
-    return [other.numbers[0] for other in answer.mentions if other.kind == "money" and other.numbers]
+def _amounts(answers: Sequence[Answer]) -> list[float]:
+    """Different ones, those of the latest answer first."""
+    said = (mention for answer in reversed(answers) for mention in answer.mentions)
+    return list(
+        dict.fromkeys(mention.numbers[0] for mention in said if mention.kind == "money" and mention.numbers)
+    )
 
 
 def _in_words(leaf: Leaf, evidence: Evidence) -> str:
@@ -151,7 +173,7 @@ def _in_words(leaf: Leaf, evidence: Evidence) -> str:
 def _told_at_first(conversation: Conversation) -> Evidence:
     evidence = Evidence()
     evidence.add_text("told", "the policy", conversation.policy)
-    evidence.add_text("told", "the date", conversation.now)
+    evidence.add_text("told", NOW, conversation.now)
     for truth in conversation.truths:
         evidence.add_text("told", "the knowledge", truth)
     for belief in conversation.beliefs:

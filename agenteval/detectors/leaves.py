@@ -54,6 +54,9 @@ class Amounts(NamedTuple):
     sums: frozenset[float]
 
 
+_LONGEST_SERIES = 60
+
+
 class Leaves:
     """The scalars of all results in their order; each object is a range of them. They are interpreted
     only when asked for."""
@@ -67,6 +70,13 @@ class Leaves:
         self._found: dict[tuple[frozenset[str], str, int], list[Leaf]] = {}
         self._amounts: tuple[int, Amounts] | None = None
         self._lists: list[tuple[int, int]] = []
+        self._flat: list[Leaf] = []
+        self._flattened = 0
+        self._series: tuple[int, list[list[float]]] = (-1, [])
+
+    def keys(self) -> set[str]:
+        """The keys of all values, and the sentences that texts are labelled with."""
+        return {raw.label if isinstance(raw, Leaf) else str(raw[0]) for raw in self._raw}
 
     def __len__(self) -> int:
         return len(self._raw)
@@ -154,13 +164,30 @@ class Leaves:
 
     def all(self) -> list[Leaf]:
         """Every leaf, in order."""
-        return [leaf for index in range(len(self._raw)) for leaf in self._at(index)]
+        for index in range(self._flattened, len(self._raw)):
+            self._flat.extend(self._at(index))
+        self._flattened = len(self._raw)
+        return self._flat
 
     def amounts(self) -> Amounts:
         """The amounts by their fields, and their sums over lists."""
         if self._amounts is None or self._amounts[0] != len(self._raw):
             self._amounts = (len(self._raw), self._add_up())
         return self._amounts[1]
+
+    def series(self) -> list[list[float]]:
+        """The numbers of each field: of all results together and of each list, where there are several."""
+        if self._series[0] != len(self._raw):
+            whole: dict[object, list[float]] = {}
+            _extend(whole, self.all(), True)
+            for first, last in self._lists:
+                part: dict[object, list[float]] = {}
+                for index in range(first, last):
+                    _extend(part, self._at(index), False)
+                whole.update({(first, key): values for key, values in part.items()})
+            found = [values for values in whole.values() if 1 < len(values) <= _LONGEST_SERIES]
+            self._series = (len(self._raw), found)
+        return self._series[1]
 
     def _add_up(self) -> Amounts:
         fields: dict[frozenset[str], set[float]] = {}
@@ -182,6 +209,15 @@ class Leaves:
             raw = self._raw[index]
             found = self._read[index] = (raw,) if isinstance(raw, Leaf) else tuple(_leaves_of(*raw))
         return found
+
+
+def _extend(series: dict[object, list[float]], leaves: Iterable[Leaf], once: bool) -> None:
+    """Adds numbers under their fields' names. ``once``: what comes again was asked for again."""
+    for leaf in leaves:
+        if leaf.mention.kind == "number" and leaf.mention.numbers and not leaf.mention.end:
+            values = series.setdefault((leaf.label, leaf.above), [])
+            if not once or leaf.mention.numbers[0] not in values:
+                values.append(leaf.mention.numbers[0])
 
 
 def _leaves_of(key: str, above: str, value: Any, position: int) -> Iterable[Leaf]:

@@ -55,12 +55,14 @@ def _code_blocks(text: str) -> tuple[tuple[int, int], ...]:
 
 
 _WORD_MARKS = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.@#/:?=&%+~$-")
+_WORD_REST = re.compile(r"[A-Za-z0-9_.@#/:?=&%+~$-]{0,400}")
 _AFTER = re.compile(
     r"(?P<group>(?: [0-9]{3})+(?![0-9]))?(?P<cents>[.,][0-9]{2}(?![0-9]))?"
     r"\s?(?P<meridiem>[aApP]\.?\s?[mM]\b\.?)?\s?(?P<sign>%|[$€£¥₹₩₽₺₫฿]|°\s?[CFcf]?|[^\W\d_]+)?"
 )
 _TO_CLOCK = re.compile(
-    r"\s?(?:-|to|until|till|and|bis|a)\s?[0-9]{1,2}(?::[0-9]{2}|:[0-9]{2}\s?[aApP]\.?[mM]|\s?[aApP]\.?[mM])\b"
+    r"\s?(?:-|to|until|till|and|bis|a)\s?[0-9]{1,2}(?::[0-9]{2}|:[0-9]{2}\s?[aApP]\.?[mM]|"
+    r"\s?[aApP]\.?[mM])\b"
 )
 _ON = re.compile(r"(?i)\b(?:on|by|dates?|until|till|due|before|after|since|am|vom|bis|le|el)\W{0,4}\Z")
 _LIST_MARK = re.compile(r"[\s>*_#(\[-]*")
@@ -80,7 +82,8 @@ def _mention(text: str, start: int, end: int, floor: int) -> Mention | None:
     """The value whose digits begin at ``start``; nothing before ``floor`` belongs to it."""
     before = text[start - 1] if start else " "
     token = text[start:end]
-    if (before in "(+" or token[3:4] in {"", ".", "-"}) and (
+    size = end - start
+    if (before in "(+" or size == 3 or (size > 3 and token[3] in ".-")) and (
         phone := _PHONE.match(text, start - (before in "(+"))
     ):
         return Mention("identifier", phone.start(), phone.end(), phone[0])
@@ -94,11 +97,11 @@ def _mention(text: str, start: int, end: int, floor: int) -> Mention | None:
     if read.identifier:
         return Mention("identifier", start, end, token)
     if token.isdigit():
-        if len(token) <= 2 and _is_list_mark(text, start, end):
+        if size <= 2 and text[end : end + 1] in _MARKS_BEHIND and _is_list_mark(text, start, end):
             return None
-        if len(token) >= 3 and _CALLED.search(text, max(0, start - 24), start):
+        if size >= 3 and _is_called(text, start):
             return Mention("identifier", start, end, token)
-        if len(token) == 4 and "1900" <= token < "2100" and not before_is_currency(text, start):
+        if size == 4 and "1900" <= token < "2100" and not before_is_currency(text, start):
             return Mention("skip", start, end, token)  # a year
     if (
         read.days
@@ -112,12 +115,23 @@ def _mention(text: str, start: int, end: int, floor: int) -> Mention | None:
     return _quantity(text, start, end, read)
 
 
+def _is_called(text: str, start: int) -> bool:
+    """Whether the words before say that the digits are an identifier; the quick look first."""
+    before = max(0, start - 24)
+    return bool(_CALLED_HINT.search(text, before, start) and _CALLED.search(text, before, start))
+
+
+_CALLED_HINT = re.compile(r"(?i)end|last|#|no\.|number|id|code|pin|zip|[*x•]{2}")
+
+
 def _date_at(text: str, start: int, end: int) -> Mention | None:
     """A date in words."""
     dated = None
     if end < len(text) and text[end] in "年月":
         dated = day_in_cjk(text, start)
-    elif end - start <= 4 and not (end - start <= 2 and _is_list_mark(text, start, end)):
+    elif end - start <= 4 and not (
+        end - start <= 2 and text[end : end + 1] in _MARKS_BEHIND and _is_list_mark(text, start, end)
+    ):
         dated = day_in_words(text, start, end)
     if not dated:
         return None
@@ -130,7 +144,7 @@ def _quantity(text: str, start: int, end: int, read: Reading) -> Mention | None:
     assert after  # every part may be missing
     if clock := _clock(text, start, end, read, after):
         return clock
-    sign, numbers, decimals, finish = (after["sign"] or "").lower(), read.numbers, read.decimals, end
+    sign, numbers, decimals, finish = _sign(after), read.numbers, read.decimals, end
     if after["group"] and end - start <= 3:
         joined, finish = text[start : after.end("group")].replace(" ", ""), after.end("group")
         if after["cents"]:
@@ -140,8 +154,8 @@ def _quantity(text: str, start: int, end: int, read: Reading) -> Mention | None:
     if scale := _scale_of(text, start, end, read.unit, sign, currency):
         numbers = (numbers[0] * scale, *numbers) if numbers else ()
         decimals -= len(str(int(scale))) - 1
-        following = _AFTER.match(text, after.end("sign")) if sign in SCALES else None
-        sign = (following["sign"] or "").lower() if following else sign
+        following = _AFTER.match(text, after.start("sign") + len(sign)) if sign in SCALES else None
+        sign = _sign(following) if following else sign
     currency = currency or CURRENCIES.get(sign) or CURRENCIES.get(read.unit, "")
     if currency:
         return Mention("money", start, finish, text[start:finish], numbers, decimals, unit=currency)
@@ -153,14 +167,74 @@ def _quantity(text: str, start: int, end: int, read: Reading) -> Mention | None:
         return Mention("skip", start, end, text[start:end])
     if numbers[0] < 1000 and _REFERENCE.search(text, max(0, start - 12), start):
         return Mention("skip", start, end, text[start:end])
+    if numbers[0] <= 31 and _is_part_of_date(text, start, sign):
+        return Mention("skip", start, end, text[start:end])
     unit = read.unit if read.unit and read.unit not in SCALES else sign
     return Mention("number", start, finish, text[start:finish], numbers, decimals, (), read.days, unit)
 
 
 _REFERENCE = re.compile(
-    r"(?i)\b(?:line|page|section|step|figure|fig\.|chapter|row|column|version|part|phase|level|option|table|question|"
+    r"(?i)\b(?:line|page|section|step|figure|fig\.|chapter|row|column|version|part|phase|level|option|"
+    r"table|question|"
     r"point|rule|article|appendix|module|stage|round|flight|attempt|python|windows|ios|android)\s\Z"
 )
+
+
+_WEEKDAYS = (
+    "monday tuesday wednesday thursday friday saturday sunday mon tue tues wed thu thur thurs fri sat sun "
+    "montag dienstag mittwoch donnerstag freitag samstag sonnabend sonntag "
+    "lundi mardi mercredi jeudi vendredi samedi dimanche "
+    "lunes martes miércoles jueves viernes sábado domingo "
+    "segunda-feira terça-feira quarta-feira quinta-feira sexta-feira segunda terça quarta quinta sexta "
+    "lunedì martedì mercoledì giovedì venerdì sabato domenica"
+)
+_DAY_OF_MONTH = re.compile(
+    rf"(?i)\b(?:(?:{'|'.join(_WEEKDAYS.split())})\W{{1,3}}(?:(?:the|den|dem|le|el|dia|día|il)\s)?"
+    r"|(?:on|by|until|till|from|before|after|since) the "
+    r"|(?:am|bis zum|vom|ab dem) |(?:el día|o dia|no dia|dia) )\Z"
+)
+"""What stands before the day of a month whose month is not said."""
+
+
+def _is_part_of_date(text: str, start: int, sign: str) -> bool:
+    """Whether it is the day of a month that is not said, or an hour without minutes in a language that
+    marks it by the word before."""
+    if sign in {"日", "号", "號", "点", "點"}:
+        return True
+    if text[start - 1 : start] != " ":
+        return False
+    before = max(0, start - 20)
+    return bool(_DAY_OF_MONTH.search(text, before, start) or _ON_THE_HOUR.search(text, before, start))
+
+
+_ON_THE_HOUR = re.compile(r"(?i)\b(?:a las|a la|às|alle)\s\Z")
+
+
+def _sign(after: re.Match[str]) -> str:
+    """The unit or currency behind a number, in lower case. Scripts without spaces go on right behind it."""
+    sign = (after["sign"] or "").lower()
+    if sign < "\u2e80":
+        return sign
+    return sign[:2] if sign[:2] in CURRENCIES else sign[:1]
+
+
+_HOUR_ALONE = re.compile(
+    r"(?i)\s?(?:uhr|[時时](?![間间])|[点點](?=[半整钟鐘]|[0-9])|h)(?:\s?([0-5][0-9]|半)(?![0-9])|(?![0-9a-z]))"
+)
+_AT = re.compile(r"(?i)(?:\b(?:às|as|a las|a la|vers|dès|até|até às|alle|entre|das)|\bà|\bet)\s\Z")
+
+
+def _hour_alone(text: str, start: int, end: int, read: Reading) -> re.Match[str] | None:
+    """The rest of a time whose hour is marked as such (9 Uhr, 14時30分, à 14 h): an ``h`` may be a length as
+    well, so that it takes a word before the number."""
+    if len(text) == end and read.unit != "h":
+        return None
+    if not read.numbers or read.numbers[0] > 24 or read.decimals or read.unit not in {"", "h", "uhr"}:
+        return None
+    found = _HOUR_ALONE.match(text, end - len(read.unit))
+    if found and found[0].strip()[:1] in "hH" and not _AT.search(text, max(0, start - 8), start):
+        return None
+    return found
 
 
 def _clock(text: str, start: int, end: int, read: Reading, after: re.Match[str]) -> Mention | None:
@@ -169,10 +243,16 @@ def _clock(text: str, start: int, end: int, read: Reading, after: re.Match[str])
     if not clocks and after["sign"] == "Uhr":
         clocks = clock_of(text[start:end].replace(".", ":"))
     clocks = shift_of(clocks or (_hours(read.numbers) if half else ()), half)
+    finish = after.end("meridiem") if half else end
+    if not clocks and (after["sign"] or read.unit) and (alone := _hour_alone(text, start, end, read)):
+        clocks, finish = (int(read.numbers[0]) % 24 * 60 + _minutes(alone[1]),), alone.end()
     if not clocks:
         return None
-    finish = after.end("meridiem") if half else end
     return Mention("time", start, finish, text[start:finish], read.numbers, clocks=clocks, days=read.days)
+
+
+def _minutes(written: str | None) -> int:
+    return 30 if written == "半" else int(written or 0)
 
 
 def _scale_of(text: str, start: int, end: int, unit: str, sign: str, currency: str) -> float:
@@ -180,7 +260,7 @@ def _scale_of(text: str, start: int, end: int, unit: str, sign: str, currency: s
     for money."""
     if unit in SCALES and (unit not in {"m", "b"} or currency or text[end - 1].isupper()):
         return SCALES[unit]
-    return SCALES.get(sign, 0.0) if len(sign) > 1 or sign == "k" else 0.0
+    return SCALES.get(sign, 0.0) if len(sign) > 1 or sign == "k" or sign >= "\u2e80" else 0.0
 
 
 def _hours(numbers: tuple[float, ...]) -> tuple[int, ...]:
@@ -208,9 +288,8 @@ def _word_around(text: str, start: int, end: int, floor: int) -> Mention | None:
     left = start
     while left > floor and start - left < _LONG and text[left - 1] in _WORD_MARKS:
         left -= 1
-    right = end
-    while right < len(text) and right - end < _LONG and text[right] in _WORD_MARKS:
-        right += 1
+    found = _WORD_REST.match(text, end)
+    right = found.end() if found else end
     word = text[left:right]
     if "://" in word or word.startswith(("www.", "/")) or "@" in word:
         kind = "identifier" if "@" in word and "://" not in word else "skip"
@@ -218,7 +297,8 @@ def _word_around(text: str, start: int, end: int, floor: int) -> Mention | None:
         at = left + word.find(stripped)
         return Mention(kind, at, max(at + len(stripped), end), stripped)
     head = text[left:start]
-    left += max(head.rfind(mark) for mark in ":=/?&~#$+%") + 1
+    if not head.isalnum():
+        left += max(head.rfind(mark) for mark in ":=/?&~#$+%") + 1
     head = text[left:start].lstrip(".-")
     left = start - len(head)
     letters = head.rstrip("-.")
@@ -227,6 +307,9 @@ def _word_around(text: str, start: int, end: int, floor: int) -> Mention | None:
     if head.endswith(".") and "." not in letters and not _DIGIT.search(letters):
         return None  # the start of a sentence after a full stop without a space
     return Mention("identifier", left, end, text[left:end])
+
+
+_MARKS_BEHIND = frozenset(".)")
 
 
 def _is_list_mark(text: str, start: int, end: int) -> bool:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import re
 
+from agenteval.detectors.elapsed import relative_days, relative_times
 from agenteval.detectors.evidence import Evidence
 from agenteval.detectors.opposition import shape_of
 from agenteval.detectors.phrases import Phrase
-from agenteval.detectors.support import relative_days, relative_times
 
 _NOT_SAID = re.compile(
     r"(?i)\b(?:if|would|could|should|might|may|can|cannot|can't|don't|do not|unable|unless|whether|suggest|"

@@ -7,11 +7,11 @@ from collections.abc import Collection, Iterable
 
 from agenteval.detectors.arithmetic import near
 from agenteval.detectors.dates import Day
-from agenteval.detectors.evidence import Evidence
+from agenteval.detectors.elapsed import other_zone, relative_days
+from agenteval.detectors.evidence import NOW, Evidence
 from agenteval.detectors.leaves import Leaf
-from agenteval.detectors.mentions import Mention
+from agenteval.detectors.mentions import Mention, mentions_in
 from agenteval.detectors.phrases import Phrase
-from agenteval.detectors.support import other_zone, relative_days
 
 
 def opposing(phrase: Phrase, named: Collection[str], evidence: Evidence) -> Leaf | None:
@@ -23,7 +23,12 @@ def opposing(phrase: Phrase, named: Collection[str], evidence: Evidence) -> Leaf
     relative = phrase.mention.kind == "date" and relative_days(evidence)
     best: Leaf | None = None
     best_score = (0, False, -99)
+    others = [
+        other for other in mentions_in(phrase.clause) if other.start != phrase.mention.start - phrase.at
+    ]
     for leaf in evidence.leaves.all():
+        if evidence.sources[leaf.source].name == NOW or any(_is_given(leaf, other) for other in others):
+            continue  # no fact that answers are about, or one that the sentence gives rightly
         score = _score(phrase, leaf, id(leaf) in about)
         if relative and id(leaf) not in about and phrase.label.isdisjoint(leaf.own - _GENERIC):
             continue  # a calendar may have given it
@@ -35,6 +40,15 @@ def opposing(phrase: Phrase, named: Collection[str], evidence: Evidence) -> Leaf
         if rank >= best_score:
             best, best_score = leaf, rank
     return best
+
+
+def _is_given(leaf: Leaf, other: Mention) -> bool:
+    mine = leaf.mention
+    return (
+        not {*mine.numbers}.isdisjoint(other.numbers)
+        or not {*mine.clocks}.isdisjoint(other.clocks)
+        or any(one[1:] == day[1:] for one in mine.days for day in other.days)
+    )
 
 
 def _score(phrase: Phrase, leaf: Leaf, about: bool) -> int:

@@ -12,7 +12,10 @@ from agenteval.detectors.mentions import Mention, mentions_in
 from agenteval.detectors.values import stands_in
 
 _SENTENCE_END = re.compile(
-    r"\n|(?<!\be\.g)(?<!\bi\.e)(?<!\bz\.B)(?<!\bNo)(?<!\bNr)(?<!\bca)[.!?;](?=[\s*_)\"]|\Z)|[。！？；]"
+    r"\n|[.!?;](?=[\s*_)\"]|\Z)"
+    r"(?<!\be\.g\.)(?<!\bi\.e\.)(?<!\bz\.B\.)(?<!\b[ap]\.m\.)(?<!\b(?:No|Nr|ca|Dr|Mr|"
+    r"St)\.)(?<!\b(?:Std|Min|Mrs|tel|Tel|bzw|ggf|usw)\.)(?<!\binkl\.)"
+    r"(?!\s(?:Jan|Feb|Mär|Apr|Mai|Jun|Jul|Aug|Sep|Okt|Nov|Dez))|[。！？；]"
 )
 _PART_END = re.compile(r"[,;|()\n]|\s(?:and|or|but|und|et|y)\s|\s-\s")
 _NOT_CLAIMED = re.compile(
@@ -32,14 +35,27 @@ _HEDGED = re.compile(
 
 
 _CALCULATED = re.compile(
-    r"(?i)\b(?:total\w*|sum|sums|differen\w+|refund\w*|sav(?:e|es|ed|ing|ings)|additional\w*|extra|remain\w*|"
-    r"balance|each|per|combined|altogether|overall|average|split|half|charge[ds]?|all|both|times|plus|minus|"
+    r"(?i)\b(?:total\w*|sum|sums|differen\w+|refund\w*|sav(?:e|es|ed|ing|ings)|additional\w*|extra|"
+    r"remain\w*|"
+    r"balance|each|per|combined|altogether|overall|average|split|half|charge[ds]?|all|both|times|plus|"
+    r"minus|"
     r"equals?|increase\w*|decrease\w*|reduc\w+|net|more|less|left|subtotal|exact\w*|spend\w*|spent|budget|"
-    r"pay\w*|paid|comes to|double\w*|twice|triple\w*|cover\w*|compensat\w+|annual\w*|months?|monthly|years?|"
+    r"pay\w*|paid|comes to|double\w*|twice|triple\w*|cover\w*|compensat\w+|annual\w*|months?|monthly|"
+    r"years?|"
     r"yearly|weeks?|weekly|daily|jahr|monat|full|entire|adds? up|gesamt|insgesamt|summe|cost|costs|worth|"
-    r"two|three|four|five|six|seven|eight|nine|ten|dozen|of them)\b"
-    r"|(?:[+×=]|[0-9)]\s?[*x/])\s*[$€£]?[0-9]|[0-9]\s*[x×+=]|[总共计差年月]"
+    r"two|three|four|five|six|seven|eight|nine|ten|dozen|of them|rest|difference|together|discount\w*|"
+    r"off|whole|so|i\.e|means|that is|makes?|equivalent|"
+    r"share|split|ago|since|rest|dose\w*|times|them|"
+    r"zusammen|übrig|bleib\w*|verbleib\w*|rest|restbetrag|jeweils|je|ersparnis|sparen|abzüglich|zuzüglich|netto|brutto|"
+    r"inklusive|"
+    r"monatlich|jährlich|zwei|drei|vier|fünf|differenz|total\w*|somme|soit|reste\w*|chacun\w*|par|remise|"
+    r"rabais|économi\w+|mois|ans?|ttc|ht|deux|trois|quatre|cinq|en tout|restant\w*|suma|queda[nr]?|"
+    r"cada|por|"
+    r"descuento|ahorr\w+|diferencia|mes|meses|año|años|dos|tres|cuatro|cinco|juntos|incluid\w+|soma|restam|"
+    r"resta|sobra\w*|desconto|economiz\w+|economia|diferença|mês|anos?|dois|duas|três|ao todo|altogether)\b"
+    r"|(?:[+×=]|[0-9)]\s?[*x/])\s*[$€£]?[0-9]|[0-9]\s*[x×+=]|[\u3040-\u30ff\u4e00-\u9fff\uac00-\ud7af]"
 )
+"""Words of European languages; in scripts that do not part words, any."""
 
 
 class Phrase(NamedTuple):
@@ -88,17 +104,43 @@ class Phrase(NamedTuple):
         return bool(_COMPARED.search(self.clause))
 
     @property
+    def averaged(self) -> bool:
+        """Whether the words around speak of a mean."""
+        return bool(_AVERAGED.search(self.clause))
+
+    @property
+    def percents(self) -> tuple[float, ...]:
+        """The percentages in the clause."""
+        return tuple(float(found[1].replace(",", ".")) for found in _PERCENTS.finditer(self.clause))
+
+    @property
     def asked(self) -> bool:
         """Whether the clause is a question."""
         return self.clause.rstrip(' *_)"').endswith("?")
 
 
+_AVERAGED = re.compile(
+    r"(?i)\b(?:averag\w*|avg|mean|median|durchschnitt\w*|schnitt|mittel|moyen\w*|media|promedio|média|"
+    r"mediana|"
+    r"per|each|pro (?:kopf|person|monat|stück|nacht|tag|jahr)|je|chacun\w*|cada)\b|平均|每|人均"
+)
+_PERCENTS = re.compile(
+    r"(?<![0-9.,])([0-9]{1,3}(?:[.,][0-9]{1,4})?)\s?"
+    r"(?:%|percent|prozent|per cent|por ciento|pour cent|por cento)"
+)
 _COMPARED = re.compile(
-    r"(?i)\b(?:differen\w+|more|less|cheaper|warmer|colder|cooler|hotter|longer|shorter|faster|expensive|sav(?:e|es|ed|ing|ings)|additional\w*|extra|higher|lower|"
-    r"increase\w*|decrease\w*|drop\w*|rise|rose|fell|remain\w*|left|over|under|than|refund\w*|exceed\w*)\b|差"
+    r"(?i)\b(?:differen\w+|more|less|cheaper|warmer|colder|cooler|hotter|longer|shorter|faster|"
+    r"expensive|sav(?:e|es|ed|ing|ings)|additional\w*|extra|higher|lower|"
+    r"increase\w*|decrease\w*|drop\w*|rise|rose|fell|remain\w*|left|over|under|than|refund\w*|"
+    r"exceed\w*|behind|ahead|leads?|led|short|away|lost|gained|länger|kürzer|später|früher|mehr|"
+    r"weniger|günstiger|billiger|teurer|wärmer|kälter|höher|unterschied|"
+    r"differenz|übrig|plus|moins|écart|différence|más|menos|diferencia|mais|diferença|restam?|reste|"
+    r"queda[nr]?)\b|"
+    r"[差比早晚多少余剩]"
 )
 _STATED = re.compile(
-    r"(?:[:=]|\b(?:is|are|was|were|be|of|at|has|have|with|only|includes?|to|ist|sind|est|es|son|en))[\s*_`\"'$]*$"
+    r"(?:[:=]|\b(?:is|are|was|were|be|of|at|has|have|with|only|includes?|to|ist|sind|est|es|son|"
+    r"en))[\s*_`\"'$]*$"
 )
 _INDENT = re.compile(r"([ \t]*)((?:[-*•+|]|[0-9]{1,2}[.)])[ \t]+)?")
 

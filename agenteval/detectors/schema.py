@@ -150,13 +150,16 @@ _RULES: Mapping[str, Callable[[Any, Any, Mapping[str, Any], int], bool]] = {
 def _asked(parameters: Mapping[str, Any], args: Mapping[str, Any]) -> str:
     """What the library says, where these lines could not tell."""
     try:
-        return _checker(json.dumps(parameters, sort_keys=True))(args)
+        return checker(json.dumps(parameters, sort_keys=True), nullable=True)(args)
     except (TypeError, ValueError, RecursionError):
         return ""  # nothing that can be written as JSON, or an endless schema: no rule to go by
 
 
 @lru_cache(maxsize=1024)
-def _checker(schema_text: str) -> Callable[[Mapping[str, Any]], str]:
+def checker(schema_text: str, *, nullable: bool) -> Callable[[Mapping[str, Any]], str]:
+    """What tells the first things in arguments that a JSON Schema forbids; empty if nothing, or if the
+    schema is none or refers to what is not in it: no reference is ever fetched. ``nullable``: ``null`` is
+    allowed where the schema says ``nullable``."""
     from jsonschema import Draft202012Validator
     from jsonschema.exceptions import SchemaError
     from referencing import Registry
@@ -167,12 +170,12 @@ def _checker(schema_text: str) -> Callable[[Mapping[str, Any]], str]:
         Draft202012Validator.check_schema(schema)
     except SchemaError:
         return lambda _: ""
-    registry: Registry[Any] = Registry()  # an empty one, so that no reference is fetched
+    registry: Registry[Any] = Registry()  # without one, the library would fetch references
     validator = Draft202012Validator(schema, registry=registry)
 
     def check(args: Mapping[str, Any]) -> str:
         try:
-            found = [error for error in validator.iter_errors(args) if not _may_be_null(error)]
+            found = [error for error in validator.iter_errors(args) if not (nullable and _may_be_null(error))]
         except (Unresolvable, re.error):
             return ""
         found.sort(key=lambda error: (list(map(str, error.absolute_path)), error.message))

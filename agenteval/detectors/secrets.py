@@ -27,8 +27,10 @@ _KEY = re.compile(
     r"|(?P<bearer>[Bb]earer\s+[A-Za-z0-9._~+/-]{20,}=*))"
 )
 _KEY_MARKS = (
-    "-----BEGIN", "sk-", "k_live_", "k_test_", "AIza", "xox", "glpat-", "hf_", "npm_", "SG.", "ghp_", "gho_",
-    "ghs_", "ghu_", "ghr_", "github_pat_", "AKIA", "ASIA", "eyJ", "earer ",
+    "-----BEGIN", "sk-", "AIza", "xox", "glpat-", "SG.", "AKIA", "ASIA", "eyJ", "earer ",
+)  # fmt: skip
+_KEY_MARKS_WITH_BAR = (
+    "k_live_", "k_test_", "hf_", "npm_", "ghp_", "gho_", "ghs_", "ghu_", "ghr_", "github_pat_",
 )  # fmt: skip
 _KEY_NAMES = {
     "pem": "a private key", "api": "an API key", "github": "a GitHub token", "aws": "an AWS access key",
@@ -37,9 +39,16 @@ _KEY_NAMES = {
 _PLACEHOLDER = re.compile(r"example|placeholder|your|x{4}|\.{3}|0{8}|<|redacted|dummy|sample", re.I)
 
 
+def may_hold_keys(text: str) -> bool:
+    """Whether it is worth to search a text for keys."""
+    return ("_" in text and any(map(text.__contains__, _KEY_MARKS_WITH_BAR))) or any(
+        map(text.__contains__, _KEY_MARKS)
+    )
+
+
 def keys_in(text: str) -> Iterator[Secret]:
     """Keys and tokens by their shape; none that is plainly a placeholder."""
-    if not any(map(text.__contains__, _KEY_MARKS)):
+    if not may_hold_keys(text):
         return
     for found in _KEY.finditer(text):
         kind = found.lastgroup or "api"
@@ -79,11 +88,16 @@ _CARD_WORD = re.compile(
 _TEST = re.compile(r"\btest\b|\bsandbox\b|\bexample\b|\bdummy\b|\bfake\b|\bsample\b", re.IGNORECASE)
 
 
+def may_hold_cards(text: str) -> bool:
+    """Whether it is worth to search a text for card numbers."""
+    zeros = text.translate(_AS_ZEROS)
+    return any(map(zeros.__contains__, _MANY_DIGITS))
+
+
 def cards_in(text: str) -> Iterator[Secret]:
     """Full card numbers: of a known brand, with a right check digit, written in groups or spoken of as a
     card. Not those that are called test numbers."""
-    zeros = text.translate(_AS_ZEROS)
-    if not any(map(zeros.__contains__, _MANY_DIGITS)):
+    if not may_hold_cards(text):
         return
     for found in _DIGITS.finditer(text):
         number = re.sub(r"\D", "", found[0])

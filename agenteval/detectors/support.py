@@ -3,46 +3,36 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterator, Sequence
-from datetime import date
+from collections.abc import Callable, Iterable, Sequence
 from functools import lru_cache
 from typing import NamedTuple
 
 from agenteval.detectors.arithmetic import (
+    combined,
     converted,
+    mean_of,
     near,
     one_step,
     operands_of,
     percentage_of,
+    product_of,
+    rescaled,
+    scaled,
     share_of,
     two_steps,
 )
-from agenteval.detectors.dates import Day
+from agenteval.detectors.elapsed import does_day_follow, does_time_follow, is_day_told, is_length
 from agenteval.detectors.evidence import Evidence
 from agenteval.detectors.mentions import Mention, mentions_in
 from agenteval.detectors.phrases import Phrase
 
-_ZONE = re.compile(r"\b(?:[A-Z]{1,4}[SD]?T|UTC|GMT|Z|CET|CEST|local|Uhr)\b")
-_NEXT_DAY = re.compile(
-    r"(?i)next day|overnight|\+1|arriv|tomorrow|day after|following day|day before|land|return|check-?out|"
-    r"back|until"
-)
-_RELATIVE = re.compile(
-    r"(?i)\b(?:today|tonight|tomorrow|yesterday|weekend|(?:mon|tues|wednes|thurs|fri|satur|sun)days?|"
-    r"(?:next|this|last|past|coming|following|previous) (?:few |couple |couple of |two |three )?"
-    r"(?:week|month|year|day|quarter|spring|summer|autumn|fall|winter)s?|"
-    r"(?:days?|weeks?|months?) (?:from|after|before|later|earlier|ago|prior)|"
-    r"in (?:a|two|three|four|[0-9]+) (?:days?|weeks?|months?)|the day (?:after|before)|"
-    r"heute|morgen|gestern|demain|hier|aujourd'hui|mañana|hoy|ayer|domani|oggi|ieri)\b|"
-    r"[明今昨]天|下周|本周|上周|周[一二三四五六日]"
-)
 _NUMBER_WORDS = {
     word: number
     for number, words in {
         1: "one once single a an eins ein eine un une uno una",
-        2: "two twice double both pair zwei deux dos",
-        3: "three triple drei trois tres",
-        4: "four vier quatre cuatro",
+        2: "two twice double both pair zwei deux dos dois duas",
+        3: "three triple drei trois tres três",
+        4: "four vier quatre cuatro quatro",
         5: "five fünf cinq cinco",
         6: "six sechs seis",
         7: "seven sieben sept siete",
@@ -76,19 +66,23 @@ _SMALL = (2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0, 9.0)
 
 
 class Beside(NamedTuple):
-    """What the agent itself named: amounts in the answer ``here`` and in those ``before``, latest first, and
-    the plain numbers of the answer, the nearest first."""
+    """What the agent itself named: amounts in the answer ``here`` and in those ``before`` (which ``said``
+    looks up), latest first, and the plain numbers of the answer, the nearest first."""
 
     here: Sequence[float]
-    before: Sequence[float]
+    said: Callable[[], Sequence[float]]
     counts: Sequence[float]
+
+    @property
+    def before(self) -> Sequence[float]:
+        return self.said()
 
 
 def told(mention: Mention, evidence: Evidence) -> bool:
     """Whether the value, however it is written, is in the evidence as it is."""
     if mention.kind == "identifier":
         return _identifier_told(mention.text, evidence)
-    if mention.days and _day_told(mention.days, evidence.days):
+    if mention.days and is_day_told(mention.days, evidence.days):
         return True
     if mention.clocks and not evidence.clocks.isdisjoint(mention.clocks):
         return True
@@ -101,16 +95,6 @@ def told(mention: Mention, evidence: Evidence) -> bool:
 
 def _hours(clock: int) -> tuple[float, float]:
     return (float(clock // 60), float(clock // 60 % 12 or 12))
-
-
-def _day_told(days: Collection[Day], known: Collection[Day]) -> bool:
-    """Whether one of ``days`` is known; a year that one side leaves out is not compared."""
-    if any(day in known for day in days):
-        return True
-    without = {day[1:] for day in known if not day[0]}
-    if any(day[1:] in without for day in days):
-        return True
-    return any(not day[0] and day[1:] == other[1:] for day in days for other in known)
 
 
 def _identifier_told(text: str, evidence: Evidence) -> bool:
@@ -130,9 +114,9 @@ def follows(phrase: Phrase, evidence: Evidence, beside: Beside) -> bool:
     if mention.kind == "identifier":
         return _masked(phrase, evidence)
     if mention.kind == "date":
-        return _day_follows(phrase, evidence)
+        return does_day_follow(phrase, evidence)
     if mention.kind == "time":
-        return _time_follows(phrase, evidence)
+        return does_time_follow(phrase, evidence)
     return any(_number_follows(number, phrase, evidence, beside) for number in mention.numbers)
 
 
@@ -160,6 +144,8 @@ def _number_follows(number: float, phrase: Phrase, evidence: Evidence, beside: B
             return True
         if number >= 100 and evidence.ends_in(str(int(number))):
             return True
+    if _is_product_of_clause(number, phrase):
+        return True
     if converted(number, mention.unit, known, decimals) or _calculated(number, phrase, evidence, beside):
         return True
     return number in _in_words(evidence)
@@ -190,34 +176,81 @@ def _calculated(number: float, phrase: Phrase, evidence: Evidence, beside: Besid
         return _amount_follows(number, phrase, evidence, beside)
     operands = [beside.counts, evidence.called(phrase.label)]
     if mention.kind == "percent":
-        few = [[*group, *beside.counts[:3]] for group in evidence.few(5)]
+        few = [[*group, *beside.counts[:3]] for group in evidence.few(5 if mention.decimals < 1 else 10)]
         groups = [operands_of([beside.here], 6), operands_of(operands, 6), *few]
-        return any(percentage_of(number, group, mention.decimals) for group in groups)
-    if mention.unit[:3] in _TIME_UNITS and _is_between_clocks(number, phrase, evidence.clocks):
+        if any(percentage_of(number, group, mention.decimals) for group in groups):
+            return True
+        parts, wholes = [*beside.counts[:2], *beside.here[:1]], [*beside.counts, *beside.here]
+        return any(
+            near(number, 100 * part / whole, mention.decimals) for part in parts for whole in wholes if whole
+        )
+    if is_length(number, phrase, evidence):
+        return True
+    if _follows_from_fields(number, phrase, evidence):
         return True
     if not evidence.has_field(phrase.label) and any(one_step(number, few, ()) for few in evidence.few(8)):
         return True
     if phrase.compared and one_step(number, operands_of(operands, 12), ()):
         return True
+    if _is_product(number, phrase, evidence, beside):
+        return True
+    if share_of(number, _wholes(operands, evidence), phrase.percents, mention.decimals):
+        return True
     return phrase.calculated and one_step(number, operands_of(operands, 8), _SMALL)
 
 
-_TIME_UNITS = {"h": 60, "hr": 60, "hrs": 60, "hou": 60, "stu": 60, "heu": 60, "hor": 60, "min": 1, "m": 1}
-_HOURS = re.compile(r"(?i)[0-9]\s?(?:h\b|hr|hours?|stunden?|heures?|horas?)")
+def _is_product(number: float, phrase: Phrase, evidence: Evidence, beside: Beside) -> bool:
+    """Whether it is a product or a quotient of two numbers of the answer, the user, or small results, or
+    grew or shrank as the other numbers of the answer did."""
+    decimals, few = phrase.mention.decimals, evidence.few(12)
+    others = [count for count in beside.counts if count not in evidence.numbers]
+    if others and any(rescaled(number, group, others, decimals) for group in few):
+        return True
+    if not phrase.calculated:
+        return False
+    known = operands_of([beside.counts[:5], beside.here[:3], sorted(evidence.asked), *few], 20)
+    if len(known) < 20 and product_of(number, known, min(decimals, 2)):
+        return True
+    return any(combined(number, group, digits=3 if number % 1 else 4) for group in few)
 
 
-def _is_between_clocks(number: float, phrase: Phrase, clocks: Collection[int]) -> bool:
-    """Whether so many hours or minutes lie between two known times; with hours beside them, minutes are
-    the rest."""
-    spans = {(a - b) % 1440 for a in clocks for b in clocks} if len(clocks) <= 60 else set()
-    if _TIME_UNITS[phrase.mention.unit[:3]] == 60:
-        return any(abs(span / 60 - number) < 0.26 or span // 60 == number for span in spans)
-    if _HOURS.search(phrase.left):
-        return any(span % 60 == number for span in spans)
-    return number in spans
+def _is_product_of_clause(number: float, phrase: Phrase) -> bool:
+    """Whether the sentence has the factors: 24 boxes of 18.5 kg are 444 kg; also in cents."""
+    others = [other.numbers[0] for other in mentions_in(phrase.clause) if other.numbers and other.unit != "%"]
+    known = operands_of([[other for other in others if other != number]], _FEW)
+    decimals = min(phrase.mention.decimals, 2)
+    return product_of(number, known, decimals) or product_of(100 * number, known, 0)
+
+
+def _wholes(operands: Iterable[Iterable[float]], evidence: Evidence) -> list[float]:
+    return operands_of([*operands, sorted(evidence.asked), *evidence.few(8)], 16)
+
+
+def _follows_from_fields(number: float, phrase: Phrase, evidence: Evidence) -> bool:
+    """Whether it is the sum or the mean of a field of the results, or the sum or difference of two
+    of its values, where the words speak of such."""
+    decimals = phrase.mention.decimals
+    if not (phrase.calculated or phrase.compared or phrase.averaged):
+        return False
+    for values in evidence.leaves.series():
+        if phrase.averaged and mean_of(number, values, decimals):
+            return True
+        if phrase.calculated and near(number, sum(values), decimals):
+            return True
+        if len(values) <= _FEW and one_step(number, values, ()):
+            return True
+    return False
+
+
+_FEW = 8
 
 
 def _amount_follows(number: float, phrase: Phrase, evidence: Evidence, beside: Beside) -> bool:
+    return _is_total(number, phrase, evidence, beside) or _is_priced(number, phrase, evidence, beside)
+
+
+def _is_total(number: float, phrase: Phrase, evidence: Evidence, beside: Beside) -> bool:
+    """Whether an amount is a sum, a difference or a multiple, as far as the words speak of such."""
     if not phrase.calculated:
         near_by = operands_of([beside.here[:6], evidence.computed[-2:], beside.before[:3]], 10)
         counts = {count for count in beside.counts[:2] if 1 < count <= 60}
@@ -227,6 +260,12 @@ def _amount_follows(number: float, phrase: Phrase, evidence: Evidence, beside: B
         counts |= {12.0, 52.0, 7.0, 30.0, 365.0}
     if two_steps(number, operands_of([beside.here, evidence.computed[-2:], beside.before], 8), counts):
         return True
+    few = evidence.few(8)
+    if combined(number, beside.here) or any(one_step(number, group, counts) for group in few):
+        return True
+    near_by = operands_of([beside.here[:4], beside.counts[:5], evidence.asked, *few], 16)
+    if len(near_by) < 16 and (product_of(number, near_by, 2) or product_of(100 * number, near_by, 0)):
+        return True
     operands = operands_of([beside.here, beside.before, evidence.amounts_told], 20)
     if one_step(number, operands, counts) or evidence.paired(
         number, [1, 2, 3, 4, 5, *counts], compared=phrase.compared
@@ -235,93 +274,25 @@ def _amount_follows(number: float, phrase: Phrase, evidence: Evidence, beside: B
     return share_of(number, operands, evidence.percents(), phrase.mention.decimals)
 
 
-_PER_TIME = re.compile(
-    r"(?i)year|annual|month|week|dai|day|jahr|monat|woche|\ban\b|mois|año|mes\b|[年月周天]"
-)
-
-
-def _time_follows(phrase: Phrase, evidence: Evidence) -> bool:
-    clocks, known = phrase.mention.clocks, evidence.clocks
-    if other_zone(phrase, evidence):
-        return any((clock + 30 * shift) % 1440 in known for clock in clocks for shift in range(-28, 29))
-    steps = [step for span in _spans(evidence) for step in (span, -span)]
-    if any((clock + step) % 1440 in known for clock in clocks for step in steps):
+def _is_priced(number: float, phrase: Phrase, evidence: Evidence, beside: Beside) -> bool:
+    """Whether an amount is a mean, a share by a percentage of its clause (tax, fee, discount; before or
+    after it), or another currency at a rate that was told."""
+    decimals = phrase.mention.decimals
+    amounts = [beside.here, beside.before[:6], evidence.computed[-2:], sorted(evidence.amounts_told)]
+    if phrase.averaged and any(mean_of(number, values, decimals) for values in evidence.leaves.series()):
         return True
-    return phrase.mention.vague and any((clock + 720) % 1440 in known for clock in clocks)
-
-
-_SPAN_WORDS = {"half": 30, "hour": 60, "quarter": 15}
-
-
-def _spans(evidence: Evidence) -> Iterator[int]:
-    """The lengths of time that the user spoke of and that results have fields for, in minutes."""
-    for source in evidence.sources:
-        if source.role == "user":
-            for mention in mentions_in(source.text):
-                if mention.unit[:3] in {"min", "hou", "hr", "hrs", "h"} and mention.numbers:
-                    yield int(mention.numbers[0] * (1 if mention.unit[0] == "m" else 60))
-            low = source.text.lower()
-            yield from (minutes for word, minutes in _SPAN_WORDS.items() if word in low)
-    yield from (int(number) for number in evidence.called({"minute", "min", "duration"}))
-    yield from (int(60 * number) for number in evidence.called({"hour", "duration"}) if number <= 24)
-
-
-def other_zone(phrase: Phrase, evidence: Evidence) -> bool:
-    """Whether a time is said in a time zone that nobody else spoke of."""
-    zone = _ZONE.search(phrase.right[:16])
-    return zone is not None and not evidence.has_word(zone[0])
-
-
-def _day_follows(phrase: Phrase, evidence: Evidence) -> bool:
-    days, known = phrase.mention.days, evidence.days
-    if _day_told(days, evidence.prose_days):
+    if phrase.percents and share_of(
+        number, operands_of([*amounts, *evidence.few(12), evidence.asked], 24), phrase.percents, decimals
+    ):
         return True
-    dated = [when for day in (*known, *evidence.prose_days) if (when := _date(day))]
-    targets = [when for day in days if (when := _date(day, dated))]
-    if _NEXT_DAY.search(phrase.clause) and any(abs((a - b).days) == 1 for a in targets for b in dated):
-        return True
-    if not _PERIOD.search(phrase.clause):
+    rates = evidence.rates()
+    if not rates:
         return False
-    spans = _periods(evidence)
-    return any(abs((a - b).days) in spans for a in targets for b in dated)
+    operands = operands_of([*amounts, evidence.asked, beside.counts, *evidence.few(8)], 24)
+    return scaled(number, operands, rates, decimals)
 
 
-_PERIOD = re.compile(
-    r"(?i)\b(?:by|until|till|within|before|after|deadline|expires?|due|window|days?|weeks?)\b"
+_PER_TIME = re.compile(
+    r"(?i)year|annual|month|week|dai|day|night|jahr|monat|woche|tag|nacht|\ban\b|mois|jour|nuit|semaine|"
+    r"año|mes\b|d[ií]a|seman|noche|\bano\b|mês|noite|[年月周天日週泊]"
 )
-_LONG_UNITS = {"day": 1, "bus": 1, "cal": 1, "wee": 7, "tag": 1, "woc": 7}
-
-
-def _periods(evidence: Evidence) -> set[int]:
-    """The periods that texts and the fields of results speak of, in days."""
-    told_periods = {
-        int(mention.numbers[0] * _LONG_UNITS[mention.unit[:3]])
-        for source in evidence.sources
-        if source.role in {"told", "user"}
-        for mention in mentions_in(source.text)
-        if mention.numbers and mention.unit[:3] in _LONG_UNITS
-    }
-    return told_periods | {int(number) for number in evidence.called({"day", "night", "week", "duration"})}
-
-
-def _date(day: Day, like: Collection[date] = ()) -> date | None:
-    year = day[0] or max((other.year for other in like), default=2024)
-    try:
-        return date(year, day[1], day[2])
-    except ValueError:
-        return None
-
-
-_VAGUE_TIMES = re.compile(
-    r"(?i)\b(?:hours?|minutes?|later|earlier|noon|midnight|morning|afternoon|evening|tonight|now|half|quarter)\b"
-)
-
-
-def relative_times(evidence: Evidence) -> bool:
-    """Whether the user spoke of times by words or lengths (in two hours, at noon)."""
-    return any(source.role == "user" and _VAGUE_TIMES.search(source.text) for source in evidence.sources)
-
-
-def relative_days(evidence: Evidence) -> bool:
-    """Whether somebody spoke of days by words (tomorrow, next Friday), which only a calendar resolves."""
-    return any(source.role == "user" and _RELATIVE.search(source.text) for source in evidence.sources)

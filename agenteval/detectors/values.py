@@ -23,6 +23,8 @@ RANGE = re.compile(
 _DURATION = re.compile(r"(?:([0-9]+)h)?(?:([0-9]+)m(?:in)?)?(?:[0-9]+s)?")
 SCALES = {"k": 1e3, "thousand": 1e3, "m": 1e6, "mn": 1e6, "mm": 1e6, "million": 1e6, "b": 1e9, "bn": 1e9}
 SCALES |= {"billion": 1e9, "trillion": 1e12, "lakh": 1e5, "crore": 1e7}
+SCALES |= {"万": 1e4, "萬": 1e4, "億": 1e8, "亿": 1e8, "mil": 1e3, "tausend": 1e3, "mille": 1e3}
+SCALES |= {"millionen": 1e6, "millones": 1e6, "milhões": 1e6, "millions": 1e6, "milliarden": 1e9}
 """What a letter or word after a number multiplies it by."""
 _UNIT_WORDS = (
     "am pm a p h hr hrs hour hours m min mins minute minutes s sec secs second seconds ms d day days "

@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator
+from itertools import pairwise
+from typing import NamedTuple
 
 from agenteval.detectors.conversation import Conversation, Proof
 from agenteval.detectors.secrets import (
@@ -13,6 +15,8 @@ from agenteval.detectors.secrets import (
     fields_in,
     keys_in,
     marked_in,
+    may_hold_cards,
+    may_hold_keys,
     quoted,
 )
 from agenteval.detectors.verbs import words_of
@@ -25,36 +29,81 @@ NEARLY = 0.95
 """The share of an answer's words that must be the same, with all its names and figures, to be said again."""
 
 
+class _Said(NamedTuple):
+    """An answer that was given. ``different``: its words, each once."""
+
+    turn: int
+    text: str
+    words: list[str]
+    different: frozenset[str]
+
+
 def repetition(conversation: Conversation) -> Iterator[Proof]:
-    """An answer that says an earlier one again, word for word or nearly, although the user said something
-    else; or a sentence that is in one answer three times. Greetings and closings are let pass."""
-    said: list[tuple[int, list[str], frozenset[str]]] = []
+    """An answer that says an earlier one again, word for word or nearly, be it with something put before or
+    behind it, although the user said something else; or a paragraph that is in one answer twice, or a
+    sentence three times. Greetings and closings are let pass."""
+    said: list[_Said] = []
     for number, turn in enumerate(conversation.turns):
         answer = turn.answer
-        if len(answer.strip()) < MIN_CHARACTERS:
+        text = answer.strip()
+        if len(text) < MIN_CHARACTERS:
             continue
-        if span := _thrice(answer):
-            why = "the same sentence three times in one answer"
+        if len(text) >= 2 * MIN_DOUBLED and (span := _passage_again(answer)):
+            why = "the same passage more than once in one answer"
             yield Proof(number, None, answer[span[0] : span[1]], why, span)
-        words = answer.split()
-        different, size = frozenset(words), len(words)
-        # What is nearly the same has nearly the same words, and as many: that is quick to see.
-        alike = (
-            turn
-            for turn, theirs, others in said
-            if abs(size - len(theirs)) <= 0.1 * size
-            and len(different ^ others) <= 0.2 * size
-            and _is_same(theirs, words)
+        words = text.split()
+        now = _Said(number, text, words, frozenset(words))
+        size = len(words)
+        earlier = next(
+            (each for each in said if 0.36 * size < len(each.words) < 1.2 * size and _is_again(each, now)),
+            None,
         )
-        earlier = next(alike, None)
         if (
             earlier is not None
-            and not _asked_again(conversation, earlier, number)
+            and not _asked_again(conversation, earlier.turn, number)
             and not _is_courtesy(answer)
         ):
-            why = f"says again what it said in turn {earlier + 1}, although the user said something else"
+            why = f"says again what it said in turn {earlier.turn + 1}, although the user said something else"
             yield Proof(number, None, answer, why, (0, len(answer)))
-        said.append((number, words, different))
+        said.append(now)
+
+
+def _is_again(earlier: _Said, now: _Said) -> bool:
+    """What is nearly the same has nearly the same words, and as many: that is quick to see."""
+    one, other = len(earlier.words), len(now.words)
+    alike = (
+        abs(one - other) <= 0.1 * max(one, other) and len(now.different ^ earlier.different) <= 0.2 * other
+    )
+    if alike and _is_same(earlier.words, now.words):
+        return True
+    if len(earlier.text) < MIN_WITHIN or not one <= other <= one / MOST_OF_IT:
+        return False
+    if len(earlier.different & now.different) < 0.9 * len(earlier.different):
+        return False
+    return _is_within(earlier.text, now.text)
+
+
+MIN_WITHIN = 60
+"""Characters of an earlier answer that counts when it is a part of a longer one."""
+MOST_OF_IT = 0.4
+"""The least share of the longer answer, in words, that the earlier one makes."""
+
+
+def _is_within(earlier: str, now: str) -> bool:
+    """Whether all of ``earlier`` is in ``now``, but for an opening or a closing of its own."""
+    if earlier in now:
+        return True
+    parts = [part.strip() for part in _parts(earlier) if len(part) >= 20]
+    again = sum(len(part) for part in parts if part in now)
+    return again >= MIN_WITHIN and again >= 0.9 * len(earlier)
+
+
+def _parts(text: str) -> list[str]:
+    """Its sentences and lines, without their ends."""
+    text = (
+        text.rstrip(".!? \n").replace(".\n", ". ").replace("\n", ". ").replace("! ", ". ").replace("? ", ". ")
+    )
+    return (text if text.isascii() else text.replace("。", ". ")).split(". ")
 
 
 _WORD = re.compile(r"\w+")
@@ -108,13 +157,21 @@ def _is_courtesy(answer: str) -> bool:
     return all(_COURTEOUS.search(sentence) for sentence in sentences)
 
 
-def _thrice(answer: str) -> tuple[int, int] | None:
-    """Where a sentence begins that stands in the answer for the third time."""
-    if len(answer) < 3 * MIN_CHARACTERS:
-        return None
-    parts = answer.replace("\n", ". ").replace("! ", ". ").replace("? ", ". ").replace("。", ". ").split(". ")
+def _passage_again(answer: str) -> tuple[int, int] | None:
+    """Where a passage stands in the answer once more. Most answers have no part twice, which
+    is quick to see."""
+    parts = _parts(answer)
     if len(parts) == len(set(parts)):
         return None
+    seen, twice = set(), 0
+    for part in parts:
+        twice += len(part) if part in seen else 0
+        seen.add(part)
+    return (_thrice(answer) or _doubled(answer)) if twice >= MIN_DOUBLED - 10 else None
+
+
+def _thrice(answer: str) -> tuple[int, int] | None:
+    """Where a sentence begins that stands in the answer for the third time."""
     seen: Counter[str] = Counter()
     for found in _SENTENCE.finditer(answer):
         text = found[0].strip().lower()
@@ -126,6 +183,61 @@ def _thrice(answer: str) -> tuple[int, int] | None:
     return None
 
 
+def _doubled(answer: str) -> tuple[int, int] | None:
+    """Where a paragraph of one line stands in the answer for the second time, or two sentences that follow
+    each other do. Not the lines of lists and tables."""
+    text = answer.strip()
+    half = len(text) // 2
+    if _END.search(text, 0, half - 1) and text[:half].split() == text[half:].split():
+        return answer.index(text) + half, answer.index(text) + len(text)
+    return _line_twice(answer) or _twice(answer)
+
+
+def _line_twice(answer: str) -> tuple[int, int] | None:
+    """A line of prose, or three lines of any kind that follow each other."""
+    found = [line for line in _LINE.finditer(answer) if line[0].strip()]
+    texts = [line[0].strip() for line in found]
+    seen: set[object] = set()
+    for at, text in enumerate(texts):
+        block = tuple(texts[at : at + 3])
+        long = len(block) == 3 and sum(map(len, block)) >= 2 * MIN_DOUBLED
+        for key, last in ((text, at), (block, at + 2)):
+            if key is text and (len(text) < MIN_DOUBLED or not _is_prose(text)):
+                continue
+            if key is block and not long:
+                continue
+            if key in seen:
+                start, end = found[at].start(), found[last].start()
+                return start + found[at][0].index(text), end + found[last][0].index(texts[last]) + len(
+                    texts[last]
+                )
+            seen.add(key)
+    return None
+
+
+def _twice(answer: str) -> tuple[int, int] | None:
+    found = [each for each in _SENTENCE.finditer(answer) if _WORD.search(each[0])]
+    pairs: set[tuple[str, str]] = set()
+    for one, other in pairwise(found):
+        first, second = one[0].strip(), other[0].strip()
+        if len(first) + len(second) < MIN_DOUBLED or not (_is_prose(first) and _is_prose(second)):
+            continue
+        if (first, second) in pairs:
+            return one.start() + one[0].index(first), other.start() + other[0].index(second) + len(second)
+        pairs.add((first, second))
+    return None
+
+
+_END = re.compile(r"[.!?]\s|\n|[。！？]")
+MIN_DOUBLED = 60
+"""Characters of a paragraph, or of two sentences, that count when they are in an answer twice."""
+_LINE = re.compile(r"[^\n]+")
+
+
+def _is_prose(text: str) -> bool:
+    return text[-1] in ".!?:。！？" and not (text[0] in "-*|•#>`" or text[0].isdigit())
+
+
 # ── leak ─────────────────────────────────────────────────────────────────────────────────────────
 
 
@@ -135,11 +247,13 @@ def leak(conversation: Conversation) -> Iterator[Proof]:
     One finding for each thing and turn. Evidence is shortened: a report must not leak it again."""
     marked = marked_in(conversation.policy) if conversation.policy else ()
     fields = _fields(conversation)
-    for number, turn in enumerate(conversation.turns):
-        answer = turn.answer
+    answers = [turn.answer for turn in conversation.turns]
+    spoken = "\n".join(answers)  # most conversations hold nothing of the kind: one look at all of it
+    keys, cards = may_hold_keys(spoken), may_hold_cards(spoken)
+    for number, answer in enumerate(answers):
         if not answer:
             continue
-        found = [*keys_in(answer), *cards_in(answer)]
+        found = [*(keys_in(answer) if keys else ()), *(cards_in(answer) if cards else ())]
         found += _marked(answer, marked) if marked else []
         found += _told_fields(answer, number, fields) if fields else []
         if found:
@@ -160,14 +274,11 @@ def _marked(answer: str, marked: Iterable[tuple[str, str]]) -> Iterator[Secret]:
 def _fields(conversation: Conversation) -> list[tuple[int, str, str]]:
     """Turn, value and name of the secret fields in the results of calls; none of a call that makes such
     a thing for the user."""
-    found = []
+    found: list[tuple[int, str, str]] = []
     for placed in conversation.calls:
-        if placed.call.result is None or _MAKERS.intersection(words_of(placed.call.name)):
-            continue
-        text = placed.call.result.text
-        found += (
-            [(placed.turn, value, name) for value, name in fields_in(text)] if len(text) < 200_000 else []
-        )
+        text = placed.call.result.text if placed.call.result else ""
+        if '"' in text and len(text) < 200_000 and not _MAKERS.intersection(words_of(placed.call.name)):
+            found += [(placed.turn, value, name) for value, name in fields_in(text)]
     return found
 
 

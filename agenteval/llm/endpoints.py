@@ -8,7 +8,7 @@ from urllib.parse import urlsplit, urlunsplit
 
 from agenteval.config import ModelConfig
 from agenteval.errors import AuthorError, Problem
-from agenteval.http_faults import without_query
+from agenteval.redact import without_query
 
 
 class Provider(NamedTuple):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
@@ -227,6 +228,7 @@ class OpenAiChat:
     async def _send(self, sent: _Sent) -> Answer:
         """Raises ``FailedCall`` when trying again is of no use."""
         patience = Patience(self._retry, self._config.max_wait_s)
+        faults: Counter[FaultKind] = Counter()
         while True:
             try:
                 return await self._try(sent, patience)
@@ -235,7 +237,8 @@ class OpenAiChat:
                 raise RefusedError(self._too_long(pause, patience)) from pause
             except FailedCall as failed:
                 cause, asked_s = failed.cause, failed.asked_s
-                wait_s = patience.next_wait_s(asked_s=asked_s, retries=self._retries(cause))
+                faults.update((cause.kind,) if isinstance(cause, Fault) else ())
+                wait_s = patience.next_wait_s(asked_s=asked_s, retries=self._retries(cause, faults))
                 if wait_s is None:
                     failed.tried = patience.told
                     raise
@@ -257,9 +260,10 @@ class OpenAiChat:
             call.answered(answer.usage.input_tokens + answer.usage.output_tokens)
             return answer
 
-    def _retries(self, cause: Refusal | Fault) -> int:
-        """How often a call may be tried again. What would be a wrong address in a server that has not
-        answered yet is a hiccup in one that has."""
+    def _retries(self, cause: Refusal | Fault, faults: Mapping[FaultKind, int]) -> int:
+        """How often a call may be tried again, after the ``faults`` that it met so far. What would be a wrong
+        address in a server that has not answered yet is a hiccup in one that has. Hiccups are counted by
+        their kind: a server that fails in many ways is no worse than one that fails in one."""
         is_proven = self._gate.limiter.has_answered
         retries = self._retry.proven_retries if is_proven else self._retry.retries
         if isinstance(cause, Refusal):
@@ -268,9 +272,12 @@ class OpenAiChat:
             case FaultKind.INVALID | FaultKind.TOO_LARGE | FaultKind.STATUS:
                 return 0
             case FaultKind.GARBLED:
-                return _HICCUPS if is_proven else 0
+                # Where other calls are on their way, they will tell whether the address is right.
+                bound = _HICCUPS if is_proven else int(self._gate.limiter.in_flight > 0)
+                return retries if faults[cause.kind] <= bound else 0
             case FaultKind.DEADLINE:
-                return _HICCUPS if is_proven else 1
+                bound = _HICCUPS if is_proven else 1
+                return retries if faults[cause.kind] <= bound else 0
             case _:
                 return retries
 

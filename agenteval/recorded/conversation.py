@@ -14,7 +14,7 @@ from agenteval.recorded.turns import Talk, talk_of
 from agenteval.scenario import Tool
 
 MESSAGES = ("messages", "conversation", "conversations", "trajectory", "traj", "history", "chat", "dialogue",
-            "dialog", "turns", "transcript", "items", "input")  # fmt: skip
+            "dialog", "turns", "transcript", "items", "contents", "input")  # fmt: skip
 """Where the messages of a record may be; the first that holds a list counts."""
 _IDS = ("id", "conversation_id", "session_id", "thread_id", "trace_id", "uuid")
 _TOOLS = ("tools", "functions", "available_tools")
@@ -151,7 +151,8 @@ def _tools(declared: Any, tell: Tell) -> dict[str, Tool]:
         try:
             declared = json.loads(declared)
         except (ValueError, RecursionError):
-            declared = [declared]
+            # A text is a name of nothing: "auto", a name of a set, a path.
+            tell("a declaration of a tool could not be read and is left out")
     if isinstance(declared, dict):
         declared = [{"name": k, **(v if isinstance(v, dict) else {})} for k, v in declared.items()]
     tools: dict[str, Tool] = {}

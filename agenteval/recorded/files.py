@@ -12,7 +12,7 @@ import os
 import re
 import zlib
 from collections.abc import Iterable, Iterator
-from io import BufferedReader
+from io import BufferedReader, RawIOBase
 from pathlib import Path
 from typing import IO, Any, NamedTuple, TypeAlias, cast
 
@@ -79,8 +79,9 @@ def sources_of(names: Iterable[str], cwd: Path) -> list[Source]:
 def _in_folder(folder: Path) -> list[Path]:
     if (folder / JOURNAL).is_file():
         return [folder / JOURNAL]
-    inside = (path for path in folder.iterdir() if path.name.lower().endswith(SUFFIXES))
-    return sorted(path for path in inside if path.is_file())
+    # What begins with a dot is hidden: among it what macOS writes beside each file of a copied folder.
+    shown = (path for path in folder.iterdir() if not path.name.startswith("."))
+    return sorted(path for path in shown if path.name.lower().endswith(SUFFIXES) and path.is_file())
 
 
 def _neighbour(path: Path) -> str:
@@ -142,8 +143,28 @@ def _opened(path: Path) -> IO[bytes]:
     with path.open("rb") as file:
         packed = file.read(2) == b"\x1f\x8b"
     if packed:
-        return cast(IO[bytes], BufferedReader(gzip.open(path, "rb"), _PIECE))
+        return cast(IO[bytes], BufferedReader(_Unpacked(path), _PIECE))
     return path.open("rb", buffering=_PIECE)
+
+
+class _Unpacked(RawIOBase):
+    """What a gzip file holds. ``GzipFile`` fills a whole buffer at once, and where its data end too early
+    what it had unpacked by then would be lost with it; here it is given first."""
+
+    def __init__(self, path: Path) -> None:
+        self._file = gzip.GzipFile(path, "rb")
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any, /) -> int:
+        data = self._file.read1(len(buffer))
+        buffer[: len(data)] = data
+        return len(data)
+
+    def close(self) -> None:
+        self._file.close()
+        super().close()
 
 
 def entries_of(source: Source) -> Iterator[Entry]:

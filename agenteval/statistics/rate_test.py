@@ -13,6 +13,7 @@ successes is accepted no later and rejected no earlier, so the chance to accept 
 
 from __future__ import annotations
 
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
@@ -92,6 +93,29 @@ class Looks(NamedTuple):
         return Outcome.UNDECIDED if hopeless else Outcome.CONTINUE
 
 
+class Alive(NamedTuple):
+    """The paths that go on: the weight of those with ``least``, ``least + 1``, … successes. Few numbers of
+    successes are open at a time, so a plan of thousands of epochs stays quick."""
+
+    least: int
+    weights: list[float]
+
+    def after(self, look: Looks, ended: dict[Outcome, float]) -> Alive:
+        """What is left when ``look`` has been read; the rest is added to ``ended``."""
+        accept = min(max(look.accept_from - self.least, 0), len(self.weights))
+        reject = min(max(look.reject_to + 1 - self.least, 0), accept)
+        for weight in self.weights[accept:]:
+            ended[Outcome.ACCEPT] += weight
+        for weight in self.weights[:reject]:
+            ended[Outcome.REJECT] += weight
+        left, least = self.weights[reject:accept], self.least + reject
+        first, last = max(look.hopeless_from - least, 0), min(look.hopeless_to - least, len(left) - 1)
+        for index in range(first, last + 1):
+            ended[Outcome.UNDECIDED] += left[index]
+            left[index] = 0.0
+        return Alive(least, left)
+
+
 class SequentialDecision(NamedTuple):
     """``epochs``: how many, in epoch order, it rests on; later ones did not count. ``missing`` of these
     were lost: the outcome is the same whether they would have succeeded or failed."""
@@ -153,15 +177,10 @@ class RateTest:
     def chances(self, rate: float) -> Chances:
         """What the test says at a true ``rate``, over all paths: exact, nothing is simulated."""
         ended = dict.fromkeys(Outcome, 0.0)
-        epochs, alive = 0.0, [1.0]
+        epochs, alive = 0.0, Alive(0, [1.0])
         for look in self.looks[1:]:
-            epochs += sum(alive)
-            alive = _one_more_epoch(alive, rate)
-            for successes, weight in enumerate(alive):
-                outcome = look.say(successes)
-                if outcome is not Outcome.CONTINUE:
-                    ended[outcome] += weight
-                    alive[successes] = 0.0
+            epochs += sum(alive.weights)
+            alive = _one_more_epoch(alive, rate).after(look, ended)
         return Chances(ended[Outcome.ACCEPT], ended[Outcome.REJECT], ended[Outcome.UNDECIDED], epochs)
 
 
@@ -191,27 +210,30 @@ def rate_test(rule: PassRateRule, min_epochs: int, max_epochs: int) -> RateTest:
 
 
 def _wald_look(rule: PassRateRule, n: int) -> Looks:
+    def evidence(successes: int) -> float:
+        return rule.evidence(successes, n)
+
     accept, reject = -log(rule.false_accept), log(rule.false_reject)
-    evidence = [rule.evidence(successes, n) for successes in range(n + 1)]
+    counts = range(n + 1)  # the evidence rises with the successes
     return Looks(
-        accept_from=sum(value < accept for value in evidence),
-        reject_to=sum(value <= reject for value in evidence) - 1,
+        accept_from=bisect_left(counts, accept, key=evidence),
+        reject_to=bisect_right(counts, reject, key=evidence) - 1,
     )
 
 
 def _last_look(rule: PassRateRule, looks: Sequence[Looks]) -> Looks:
     """The widest bounds whose total chance of an error, over all looks, stays within the rule."""
     n = len(looks)
-    spent, alive = _spent_and_alive(looks, rule.reject_below, Outcome.ACCEPT)
+    spent, weights = _spent_and_alive(looks, rule.reject_below, Outcome.ACCEPT)
     accept_from = n + 1
-    while accept_from > 0 and spent + alive[accept_from - 1] <= rule.false_accept:
+    while accept_from > 0 and spent + weights[accept_from - 1] <= rule.false_accept:
         accept_from -= 1
-        spent += alive[accept_from]
-    spent, alive = _spent_and_alive(looks, rule.at_least, Outcome.REJECT)
+        spent += weights[accept_from]
+    spent, weights = _spent_and_alive(looks, rule.at_least, Outcome.REJECT)
     reject_to = -1
-    while reject_to < n and spent + alive[reject_to + 1] <= rule.false_reject:
+    while reject_to < n and spent + weights[reject_to + 1] <= rule.false_reject:
         reject_to += 1
-        spent += alive[reject_to]
+        spent += weights[reject_to]
     if accept_from <= reject_to:
         # Many epochs, a rate between the bounds: either would be allowed. The likelier side is taken.
         likelier = sum(rule.evidence(successes, n) < 0 for successes in range(n + 1))
@@ -221,21 +243,27 @@ def _last_look(rule: PassRateRule, looks: Sequence[Looks]) -> Looks:
 
 
 def _spent_and_alive(looks: Sequence[Looks], rate: float, error: Outcome) -> tuple[float, list[float]]:
-    """The chance that an earlier look has made the error, and the weights of what is left to the last."""
-    spent, alive = 0.0, [1.0]
+    """The chance that an earlier look has made the error, and by successes the weights of what is left to
+    the last."""
+    ended, alive = dict.fromkeys(Outcome, 0.0), Alive(0, [1.0])
     for look in looks[1:]:
-        alive = _one_more_epoch(alive, rate)
-        for successes, weight in enumerate(alive):
-            outcome = look.say(successes)
-            spent += weight if outcome is error else 0.0
-            alive[successes] = weight if outcome is Outcome.CONTINUE else 0.0
-    return spent, _one_more_epoch(alive, rate)
+        alive = _one_more_epoch(alive, rate).after(look, ended)
+    least, weights = _one_more_epoch(alive, rate)
+    above = len(looks) + 1 - least - len(weights)
+    return ended[error], [0.0] * least + weights + [0.0] * above
 
 
-def _one_more_epoch(alive: Sequence[float], rate: float) -> list[float]:
-    failed = [weight * (1 - rate) for weight in alive]
-    passed = [weight * rate for weight in alive]
-    return [a + b for a, b in zip([*failed, 0.0], [0.0, *passed], strict=True)]
+def _one_more_epoch(alive: Alive, rate: float) -> Alive:
+    """Numbers of successes that no path has any more are left out at both ends."""
+    failed = [weight * (1 - rate) for weight in alive.weights]
+    passed = [weight * rate for weight in alive.weights]
+    weights = [a + b for a, b in zip([*failed, 0.0], [0.0, *passed], strict=True)]
+    first, last = 0, len(weights)
+    while last > 1 and not weights[last - 1]:
+        last -= 1
+    while first < last - 1 and not weights[first]:
+        first += 1
+    return Alive(alive.least + first, weights[first:last])
 
 
 def _sure_already(now: Looks, later: Looks) -> Looks:

@@ -1,0 +1,287 @@
+"""Times of day, dates and lengths of time that follow from others."""
+
+from __future__ import annotations
+
+import re
+from calendar import monthrange
+from collections.abc import Collection, Iterable, Iterator
+from datetime import date
+from functools import lru_cache
+from itertools import pairwise
+
+from agenteval.detectors.dates import Day
+from agenteval.detectors.evidence import Evidence
+from agenteval.detectors.mentions import Mention, mentions_in
+from agenteval.detectors.phrases import Phrase
+from agenteval.detectors.values import stands_in
+
+_ZONE = re.compile(
+    r"\b(?:[A-Z]{1,4}[SD]?T|UTC|GMT|Z|local|Ortszeit|[Hh]ora de|[Hh]eure de|Eastern|Central|Mountain|"
+    r"Pacific|"
+    r"European|your time|[A-Z][a-z]+er Zeit|hora local|heure locale)\b|(?:\A\s|"
+    r"[a-z0-9.] )[A-Z][a-z]+ time\b|"
+    r"(?:[当當現现]地|北京|日本|東京|东京)(?:时间|時間)"
+)
+_NEXT_DAY = re.compile(
+    r"(?i)next day|overnight|\+1|arriv|tomorrow|day after|following day|day before|land|return|check-?out|"
+    r"back|until|bis|jusqu|hasta|até|翌|次日|第二天|明"
+)
+_RELATIVE = re.compile(
+    r"(?i)\b(?:today|tonight|tomorrow|yesterday|weekend|(?:mon|tues|wednes|thurs|fri|satur|sun)days?|"
+    r"(?:next|this|last|past|coming|following|previous) (?:few |couple |couple of |two |three )?"
+    r"(?:week|month|year|day|quarter|spring|summer|autumn|fall|winter)s?|"
+    r"(?:days?|weeks?|months?) (?:from|after|before|later|earlier|ago|prior)|"
+    r"in (?:a|two|three|four|[0-9]+) (?:days?|weeks?|months?)|the day (?:after|before)|"
+    r"heute|morgen|gestern|(?:mon|diens|donners|frei|sams|sonn)tag|mittwoch|nächsten?|kommenden?|"
+    r"demain|hier|aujourd'hui|lundi|mardi|mercredi|jeudi|vendredi|samedi|dimanche|prochaine?|"
+    r"mañana|hoy|ayer|lunes|martes|miércoles|jueves|viernes|sábado|domingo|próxim[ao]|que viene|"
+    r"amanhã|hoje|ontem|(?:segunda|terça|quarta|quinta|sexta)(?:-feira)?|que vem|domani|oggi|ieri)\b|"
+    r"[明今昨后後]天|[下本上][周週个個]|[周週]|星期|礼拜|[明今昨]日|来週|今週|先週|曜日|あさって|あした|きょう"
+)
+
+
+def is_day_told(days: Collection[Day], known: Collection[Day]) -> bool:
+    """Whether one of ``days`` is known; a year that one side leaves out is not compared."""
+    if any(day in known for day in days):
+        return True
+    without = {day[1:] for day in known if not day[0]}
+    if any(day[1:] in without for day in days):
+        return True
+    return any(not day[0] and day[1:] == other[1:] for day in days for other in known)
+
+
+# ── lengths ──────────────────────────────────────────────────────────────────────────────────────
+
+_MINUTES = {"h": 60, "hr": 60, "hrs": 60, "hou": 60, "stu": 60, "std": 60, "heu": 60, "hor": 60, "時": 60}
+_MINUTES |= {"小": 60, "min": 1, "m": 1, "分": 1}
+_DAYS = {"day": 1, "bus": 1, "cal": 1, "nig": 1, "wor": 1, "wee": 7, "tag": 1, "näc": 1, "woc": 7, "jou": 1}
+_DAYS |= {"nui": 1, "sem": 7, "día": 1, "dia": 1, "noc": 1, "noi": 1, "gio": 1, "天": 1, "日": 1, "泊": 1}
+_DAYS |= {"晚": 1, "周": 7, "週": 7}
+_MONTHS = {"mon": 1, "yea": 12, "jah": 12, "moi": 1, "an": 12, "ans": 12, "ann": 12, "mes": 1, "mês": 1}
+_MONTHS |= {"año": 12, "ano": 12, "年": 12, "个": 1, "か": 1, "ヶ": 1, "yr": 12}
+_HOURS = re.compile(r"(?i)[0-9]\s?(?:h\b|hr|hours?|std|stunden?|heures?|horas?|小时|時間)")
+_MOST_CLOCKS = 60
+_MOST_DAYS = 40
+
+
+def is_length(number: float, phrase: Phrase, evidence: Evidence) -> bool:
+    """Whether so much time of the phrase's unit lies between two known moments, or is the difference
+    between two such lengths where things are compared."""
+    unit = phrase.mention.unit[:3]
+    if unit in _MINUTES and len(evidence.clocks) <= _MOST_CLOCKS:
+        return _is_between_clocks(number, phrase, evidence)
+    return (unit in _DAYS or unit in _MONTHS) and _is_between_days(number, phrase, evidence)
+
+
+def _is_between_clocks(number: float, phrase: Phrase, evidence: Evidence) -> bool:
+    """With hours beside them, minutes are the rest."""
+    spans = {(a - b) % 1440 for a in evidence.clocks for b in evidence.clocks}
+    if phrase.compared:
+        spans |= _differences(evidence)
+    if _MINUTES[phrase.mention.unit[:3]] == 60:
+        return any(abs(span / 60 - number) < 0.26 or span // 60 == number for span in spans)
+    if _HOURS.search(phrase.left):
+        return any(span % 60 == number for span in spans)
+    return number in spans
+
+
+def _differences(evidence: Evidence) -> set[int]:
+    """By how much the lengths differ that lie between neighbouring times of the results."""
+    clocks = [leaf.mention.clocks[0] for leaf in evidence.leaves.all() if leaf.mention.clocks][-12:]
+    lengths = [(end - start) % 1440 for start, end in pairwise(clocks)]
+    return {abs(one - other) for one in lengths for other in lengths}
+
+
+def _is_between_days(number: float, phrase: Phrase, evidence: Evidence) -> bool:
+    """Both ends may count; of a period that was told, a part may be over."""
+    unit = phrase.mention.unit[:3]
+    here = [day for mention in _mentions(phrase.clause) for day in mention.days]
+    known = _dates([*evidence.days, *evidence.prose_days, *here])
+    if len(known) > _MOST_DAYS:
+        return False
+    gaps = {abs((a - b).days) for a in known for b in known if a != b}
+    if unit in _MONTHS:
+        size = 30.44 * _MONTHS[unit]
+        return any(abs(gap / size - number) < 0.3 or gap // size == number for gap in gaps)
+    size = _DAYS[unit]
+    if number * size in gaps or (size > 1 and any(gap // size == number for gap in gaps)):
+        return True
+    if number + 1 in gaps or number - 1 in gaps:
+        return True
+    return any(abs(period - gap) == number for period in _periods(evidence) for gap in gaps)
+
+
+def _dates(days: Iterable[Day]) -> set[date]:
+    days = list(days)
+    found = {when for day in days if day[0] and (when := _date(day))}
+    return found | {when for day in days if not day[0] and (when := _date(day, found))}
+
+
+# ── times of day ─────────────────────────────────────────────────────────────────────────────────
+
+
+def does_time_follow(phrase: Phrase, evidence: Evidence) -> bool:
+    """Whether a time is a known one in another zone, or earlier or later by a known length."""
+    clocks, known = phrase.mention.clocks, evidence.clocks
+    if other_zone(phrase, evidence):
+        return any((clock + 30 * shift) % 1440 in known for clock in clocks for shift in range(-28, 29))
+    steps = [step for span in _spans(evidence) for step in (span, -span)]
+    if any((clock + step) % 1440 in known for clock in clocks for step in steps):
+        return True
+    return phrase.mention.vague and any((clock + 720) % 1440 in known for clock in clocks)
+
+
+_SPAN_WORDS = {"half": 30, "hour": 60, "quarter": 15, "stunde": 60, "heure": 60, "hora": 60, "半": 30}
+
+
+def _spans(evidence: Evidence) -> Iterator[int]:
+    """The lengths of time that the user and the policy spoke of and that results have fields for, in
+    minutes."""
+    for source in evidence.sources:
+        if source.role in {"user", "told"}:
+            yield from _lengths_in(source.text)
+        if source.role == "user":
+            low = source.text.lower()
+            yield from (minutes for word, minutes in _SPAN_WORDS.items() if word in low)
+    yield from (int(number) for number in evidence.fields(_MINUTE_FIELD) if number < 1440)
+    yield from (int(60 * number) for number in evidence.fields(_HOUR_FIELD) if number <= 24)
+
+
+_MINUTE_FIELD = re.compile(
+    r"(?i)(?:\A|[_ -])(?:mins?|minut\w*|mn|duration|length|delay|dauer|dur\w+)(?:\Z|[_ -])|分"
+    r"|(?-i:[a-z]Min\w*\Z)"
+)
+_HOUR_FIELD = re.compile(
+    r"(?i)(?:\A|[_ -])(?:h|hrs?|hours?|duration|stunden?|heures?|horas?)(?:\Z|[_ -])|時間|小时"
+)
+
+
+@lru_cache(maxsize=512)
+def _lengths_in(text: str) -> tuple[int, ...]:
+    return tuple(
+        int(mention.numbers[0] * _MINUTES[mention.unit[:3]])
+        for mention in mentions_in(text)
+        if mention.numbers and mention.unit[:3] in _MINUTES and mention.unit != "m"
+    )
+
+
+def other_zone(phrase: Phrase, evidence: Evidence) -> bool:
+    """Whether a time is said in a time zone that no result, policy or knowledge spoke of, or the clause
+    speaks of two."""
+    zone = _ZONE.search(phrase.right[:40])
+    if zone is None:
+        return False
+    if len(set(_ZONE.findall(phrase.clause))) > 1:
+        return True
+    word = zone[0].strip(" .").lower()
+    others = (source.text.lower() for source in evidence.sources if source.role != "user")
+    return not any(stands_in(word, text) for text in others)
+
+
+# ── dates ────────────────────────────────────────────────────────────────────────────────────────
+
+_PERIOD = re.compile(
+    r"(?i)\b(?:by|until|till|within|before|after|deadline|expires?|due|window|days?|weeks?|months?|years?|"
+    r"bis|spätestens|frist|tage?|wochen?|monate?|jahre?|jusqu'|avant|d'ici|jours?|semaines?|mois|ans|"
+    r"hasta|antes|plazo|días?|semanas?|meses|años?|até|prazo|dias?|anos?|entro|fino)\b|[天日周週月年]"
+)
+
+
+def does_day_follow(phrase: Phrase, evidence: Evidence) -> bool:
+    """Whether a date is told in words, or lies as far from a known one as somebody said."""
+    days = phrase.mention.days
+    if is_day_told(days, evidence.prose_days):
+        return True
+    dated = [when for day in (*evidence.days, *evidence.prose_days) if (when := _date(day))]
+    targets = [when for day in days if (when := _date(day, dated))]
+    if _NEXT_DAY.search(phrase.clause) and any(abs((a - b).days) == 1 for a in targets for b in dated):
+        return True
+    if not _PERIOD.search(phrase.clause):
+        return False
+    spans = _periods(evidence)
+    if any(abs((a - b).days) in spans for a in targets for b in dated):
+        return True
+    months = _month_periods(evidence)
+    ends = {end for by in months for when in dated if (end := _later(when, by))}
+    return any(abs((end - target).days) <= 1 for end in ends for target in targets)
+
+
+def _periods(evidence: Evidence) -> set[int]:
+    """The periods that texts and the fields of results speak of, in days."""
+    told = {
+        int(mention.numbers[0] * _DAYS[mention.unit[:3]])
+        for mention in _said(evidence)
+        if mention.numbers and mention.unit[:3] in _DAYS
+    }
+    days = {int(number) for number in evidence.fields(_DAY_FIELD) if number <= 400}
+    found = told | days | {int(7 * number) for number in evidence.fields(_WEEK_FIELD) if number <= 60}
+    few = [period for period in found if period]
+    return found | ({a + b for a in few for b in few} if len(few) <= 4 else set())
+
+
+_DAY_FIELD = re.compile(
+    r"(?i)(?:\A|[_ -])(?:days?|nights?|duration|tage?|nächte|jours?|nuits?|d[ií]as?|noches|"
+    r"noites)(?:\Z|[_ -])"
+    r"|(?-i:[a-z]Days?)|[天日泊]"
+)
+_WEEK_FIELD = re.compile(
+    r"(?i)(?:\A|[_ -])(?:weeks?|wochen?|semaines?|semanas?)(?:\Z|[_ -])|(?-i:[a-z]Weeks?)|週|周"
+)
+_MONTH_FIELD = re.compile(
+    r"(?i)(?:\A|[_ -])(?:months?|monate?|mois|mes(?:es)?|mês)(?:\Z|[_ -])|(?-i:[a-z]Months?)|月"
+)
+_YEAR_FIELD = re.compile(r"(?i)(?:\A|[_ -])(?:years?|jahre?|ans|años?|anos?)(?:\Z|[_ -])|(?-i:[a-z]Years?)")
+
+
+def _month_periods(evidence: Evidence) -> set[int]:
+    told = {
+        int(mention.numbers[0] * _MONTHS[mention.unit[:3]])
+        for mention in _said(evidence)
+        if mention.numbers and mention.unit[:3] in _MONTHS and mention.numbers[0] <= 100
+    }
+    years = {int(12 * number) for number in evidence.fields(_YEAR_FIELD) if number <= 100}
+    return told | years | {int(number) for number in evidence.fields(_MONTH_FIELD) if number <= 600}
+
+
+def _said(evidence: Evidence) -> Iterable[Mention]:
+    for source in evidence.sources:
+        if source.role in {"told", "user"}:
+            yield from _mentions(source.text)
+
+
+@lru_cache(maxsize=512)
+def _mentions(text: str) -> tuple[Mention, ...]:
+    return tuple(mentions_in(text))
+
+
+def _later(when: date, months: int) -> date | None:
+    year, month = divmod(when.year * 12 + when.month - 1 + months, 12)
+    if year > 9999:
+        return None
+    return date(year, month + 1, min(when.day, monthrange(year, month + 1)[1]))
+
+
+def _date(day: Day, like: Collection[date] = ()) -> date | None:
+    year = day[0] or max((other.year for other in like), default=2024)
+    try:
+        return date(year, day[1], day[2])
+    except ValueError:
+        return None
+
+
+# ── words that only a calendar or a clock resolves ───────────────────────────────────────────────
+
+_VAGUE_TIMES = re.compile(
+    r"(?i)\b(?:hours?|minutes?|later|earlier|noon|midnight|morning|afternoon|evening|tonight|now|half|"
+    r"quarter)\b"
+)
+
+
+def relative_times(evidence: Evidence) -> bool:
+    """Whether the user spoke of times by words or lengths (in two hours, at noon)."""
+    return any(source.role == "user" and _VAGUE_TIMES.search(source.text) for source in evidence.sources)
+
+
+def relative_days(evidence: Evidence) -> bool:
+    """Whether somebody spoke of days by words (tomorrow, next Friday), which only a calendar resolves."""
+    return any(source.role == "user" and _RELATIVE.search(source.text) for source in evidence.sources)
