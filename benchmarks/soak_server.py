@@ -123,8 +123,8 @@ class _Open:
             self.tickets[ticket] += 1
 
     def closed(self) -> Books:
-        counted = (self.calls, self.faults, self.mended, self.answered, self.tickets)
-        return Books(*map(dict, counted), dict(self.in_flight), dict(self.most), self.outages)
+        names = (name for name in Books._fields if name != "outages")
+        return Books(**{name: dict(getattr(self, name)) for name in names}, outages=self.outages)
 
 
 # ── one connection ───────────────────────────────────────────────────────────────────────────────
@@ -174,10 +174,10 @@ class _Connection(asyncio.Protocol):
     def _reply(self, asked: Json, question: str, fault: str, chance: Random) -> Callable[[], None]:
         says = model_says if self._who == "model" else agent_says
         whole = completion(says(asked, question))
-        if not fault:
-            ticket = ticket_of(asked) if self._who == "agent" else ""
-            return lambda: self._answer(whole, question, ticket)
-        return lambda: self._fail(fault, whole, chance)
+        if fault:
+            return lambda: self._fail(fault, whole, chance)
+        ticket = ticket_of(asked) if self._who == "agent" else ""
+        return lambda: self._answer(whole, question, ticket)
 
     def _answer(self, whole: Json, question: str, ticket: str) -> None:
         if self._pending and not self._transport.is_closing():
@@ -338,15 +338,10 @@ class _Port:
 def _listening(port: int) -> socket.socket:
     """A socket at ``port`` (0: any). While it was closed, another program may have got it for a moment."""
     for _ in range(100):
-        listening = socket.socket()
-        listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
-            listening.bind(("127.0.0.1", port))
+            return socket.create_server(("127.0.0.1", port), backlog=1024)
         except OSError:
-            listening.close()
             time.sleep(0.05)
-        else:
-            return listening
     raise RuntimeError(f"port {port} is taken")
 
 
