@@ -8,8 +8,7 @@ so there is nothing to look through. The one used last is taken first: it is the
 from __future__ import annotations
 
 import ssl
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 
 import httpx2
 
@@ -25,17 +24,15 @@ class Lanes:
         self._all = [make()]
         self._idle = list(self._all)
 
-    @contextmanager
-    def lane(self) -> Iterator[httpx2.AsyncClient]:
-        """A client that nobody else uses meanwhile."""
+    def take(self) -> httpx2.AsyncClient:
+        """A client that nobody else uses until it is given back."""
         if not self._idle:
             self._all.append(self._make())
             self._idle.append(self._all[-1])
-        client = self._idle.pop()
-        try:
-            yield client
-        finally:
-            self._idle.append(client)
+        return self._idle.pop()
+
+    def give_back(self, client: httpx2.AsyncClient) -> None:
+        self._idle.append(client)
 
     async def aclose(self) -> None:
         """Close all connections; may be called twice."""

@@ -208,14 +208,17 @@ class Transport:
 
     async def _attempt(self, request: _Request, attempt: int) -> HttpReply:
         progress = _Progress()
+        client = self._lanes.take()
         try:
-            with anyio.fail_after(request.timeout_s) as progress.scope, self._lanes.lane() as client:
+            with anyio.fail_after(request.timeout_s) as progress.scope:
                 return await self._exchange(client, request, attempt, progress)
         except TimeoutError as exc:
             kind = FaultKind.DEADLINE if progress.sent else FaultKind.CONNECT_TIMEOUT
             raise _FailedAttempt(request.fault(kind, f"{request.timeout_s:g} s")) from exc
         except (httpx2.HTTPError, httpx2.InvalidURL) as exc:
             raise _FailedAttempt(request.fault(fault_kind(exc), str(exc))) from exc
+        finally:
+            self._lanes.give_back(client)
 
     async def _exchange(
         self, client: httpx2.AsyncClient, request: _Request, attempt: int, progress: _Progress

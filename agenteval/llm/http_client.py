@@ -69,13 +69,16 @@ class HttpClient:
 
     async def post(self, body: bytes) -> Any:
         """The reply to ``body`` as JSON. Raises ``FailedCall``."""
+        client = self._lanes.take()
         try:
-            with anyio.fail_after(self._timeout_s), self._lanes.lane() as client:
+            with anyio.fail_after(self._timeout_s):
                 response = await client.post(self._url, content=body)
         except TimeoutError as exc:
             raise FailedCall(self._fault(FaultKind.DEADLINE, f"{self._timeout_s:g} s")) from exc
         except _FOREIGN as exc:
             raise FailedCall(self._fault(_kind(exc), str(exc))) from exc
+        finally:
+            self._lanes.give_back(client)
         return self._completion(response)
 
     async def aclose(self) -> None:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager, nullcontext
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager
 
 import anyio
 
@@ -38,16 +38,28 @@ class ModelPool:
     async def slot(self) -> AsyncIterator[None]:
         """Waits until a call may be sent, and counts it."""
         # Its own limit first: who waits for a narrow server keeps no one else waiting.
-        with waiting():
-            await self._limiter.acquire()
         try:
-            async with self._wider.slot() if self._wider else nullcontext():
-                self.calls += 1
-                self.in_flight += 1
-                self.most = max(self.most, self.in_flight)
-                try:
+            self._limiter.acquire_nowait()
+        except anyio.WouldBlock:
+            with waiting():
+                await self._limiter.acquire()
+        try:
+            if self._wider:
+                async with self._wider.slot():
+                    with self._counted():
+                        yield
+            else:
+                with self._counted():
                     yield
-                finally:
-                    self.in_flight -= 1
         finally:
             self._limiter.release()
+
+    @contextmanager
+    def _counted(self) -> Iterator[None]:
+        self.calls += 1
+        self.in_flight += 1
+        self.most = max(self.most, self.in_flight)
+        try:
+            yield
+        finally:
+            self.in_flight -= 1
