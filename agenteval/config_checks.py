@@ -16,9 +16,7 @@ from agenteval.yaml_source import Mark
 
 REPORTERS = ("terminal", "json", "junit", "github", "markdown")
 _NEEDS = {"http": "endpoint", "python": "target"}
-_HTTP_KEYS = (
-    *("endpoint", "headers", "body", "streaming", "send_tools", "observed_messages", "max_wait_s"),
-)
+_HTTP_KEYS = (*("endpoint", "headers", "body", "streaming", "send_tools", "observed_messages", "max_wait_s"),)
 _FOREIGN = {"http": ("target",), "python": _HTTP_KEYS}
 _EXAMPLE = {
     "http": "endpoint: http://localhost:3000/v1/chat/completions",
