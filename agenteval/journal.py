@@ -7,7 +7,8 @@ import json
 import os
 import sys
 import threading
-from collections.abc import Iterator, Sequence
+from collections import deque
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from io import FileIO
 from pathlib import Path
@@ -17,7 +18,7 @@ from typing import Any, Self
 from pydantic import TypeAdapter, ValidationError
 
 from agenteval.errors import AuthorError, Place, Problem
-from agenteval.event import Event, SampleFinished
+from agenteval.event import Event, RunStarted, SampleFinished
 
 _EVENT: TypeAdapter[Event] = TypeAdapter(Event)
 LOCK = "lock"
@@ -46,6 +47,31 @@ def _whole(value: Any) -> Any:
 
 def from_json(text: str | bytes) -> Event:
     return _EVENT.validate_json(text)
+
+
+class Told:
+    """The events of a run as their lines, an eighth of what they take as objects. A sink, and read as often
+    as is wanted; whatever becomes of the file. What is to be run is there as an object anyway, and kept."""
+
+    def __init__(self, past: Iterable[Event] = ()) -> None:
+        self._kept: deque[bytes | RunStarted] = deque()
+        for event in past:
+            self(event)
+
+    def __call__(self, event: Event) -> None:
+        self._kept.append(event if isinstance(event, RunStarted) else to_json(event).encode())
+
+    def __iter__(self) -> Iterator[Event]:
+        return map(_read_back, self._kept)
+
+    def taken(self) -> Iterator[Event]:
+        """All of them for the last time: a line is forgotten when it has been read."""
+        while self._kept:
+            yield _read_back(self._kept.popleft())
+
+
+def _read_back(kept: bytes | RunStarted) -> Event:
+    return kept if isinstance(kept, RunStarted) else from_json(kept)
 
 
 class Journal:

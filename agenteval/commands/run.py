@@ -32,7 +32,7 @@ from agenteval.event import (
 )
 from agenteval.findings import Located, located
 from agenteval.issues import deduplicate
-from agenteval.journal import Journal, locked
+from agenteval.journal import Journal, Told, locked
 from agenteval.pipeline import Control
 from agenteval.progress import progress_for
 from agenteval.protocols import ChatModel, Emit
@@ -103,17 +103,17 @@ def execute(
 ) -> tuple[Report, Decision]:
     """Run what is left. ``begin`` is told first; ``past`` is what the journal holds already, of a run that
     goes on."""
-    events: list[Event] = list(past)
+    events = Told(past)
     over = tuple(kept(past))
     for event in over:
         prepared.plan.queue(event)
     with progress_for(
         sys.stderr, len(prepared.samples), past=over, pending=prepared.plan.deadlines.pending
     ) as progress:
-        sinks: list[Emit] = [events.append, journal, prepared.plan.queue, progress]
+        sinks: list[Emit] = [events, journal, prepared.plan.queue, progress]
         emit = redacting(Fan(sinks), prepared.resources.secrets)
         _execute(prepared, begin, emit, events)
-    finished = report.fold(events)
+    finished = report.fold(events.taken())
     return finished, gates.decide(finished)
 
 
@@ -154,7 +154,7 @@ def new_folder(root: Path, name: str) -> Path:
     return folder
 
 
-def _execute(prepared: Prepared, begin: RunStarted | RunResumed, emit: Emit, events: Sequence[Event]) -> None:
+def _execute(prepared: Prepared, begin: RunStarted | RunResumed, emit: Emit, events: Iterable[Event]) -> None:
     control = Control()
     started = time.monotonic()
     if _failed_fast(prepared, events):
@@ -187,7 +187,7 @@ def now() -> str:
     return datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
-async def _run_and_close(prepared: Prepared, emit: Emit, control: Control, events: Sequence[Event]) -> None:
+async def _run_and_close(prepared: Prepared, emit: Emit, control: Control, events: Iterable[Event]) -> None:
     prepared.resources.attach(emit, control)
     try:
         with interruptible(control), bounded(control, prepared.config.deadlines.run_s):
@@ -200,7 +200,7 @@ async def _run_and_close(prepared: Prepared, emit: Emit, control: Control, event
             await prepared.resources.aclose()
 
 
-async def _find_issues(prepared: Prepared, emit: Emit, control: Control, events: Sequence[Event]) -> None:
+async def _find_issues(prepared: Prepared, emit: Emit, control: Control, events: Iterable[Event]) -> None:
     """Group the findings of the run; by code alone where it was interrupted."""
     samples = report.fold(events).samples
     found = located((sample.key, sample.trajectory, sample.findings) for sample in samples)
