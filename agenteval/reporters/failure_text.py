@@ -104,11 +104,15 @@ def failures(report: Report, decision: Decision) -> tuple[Failure, ...]:
     return tuple(
         failure
         for scenario in report.scenarios
-        for failure in _of_scenario(scenario, decision, several_agents=several)
+        for failure in _of_scenario(
+            scenario, decision, several_agents=several, again=_score_options(report.run.command)
+        )
     )
 
 
-def _of_scenario(scenario: ScenarioReport, decision: Decision, *, several_agents: bool) -> Iterator[Failure]:
+def _of_scenario(
+    scenario: ScenarioReport, decision: Decision, *, several_agents: bool, again: Sequence[str]
+) -> Iterator[Failure]:
     verdict = scenario_decision(decision, scenario).verdict
     whole = Failure(
         of=scenario,
@@ -134,7 +138,7 @@ def _of_scenario(scenario: ScenarioReport, decision: Decision, *, several_agents
                 or (decided.verdict is Verdict.INCONCLUSIVE and _losses_tolerated(decision)),
                 violations=sample_violations(sample, decided, whole.where),
                 sample=sample,
-                repro=_scored_again(key, sample) or whole.repro,
+                repro=_scored_again(key, sample, again) or whole.repro,
             )
     if whole.violations:
         yield replace(whole, verdict=Verdict.worst(v.verdict for v in whole.violations))
@@ -293,14 +297,27 @@ def repro(scenario: ScenarioReport, *, several_agents: bool) -> str:
     return " ".join(shlex.quote(one_line(word, 400)) for word in words)
 
 
-def _scored_again(key: SampleKey, sample: SampleReport | None) -> str:
+_SCORE_OPTIONS = ("-c", "--config", "--scenarios", "--scenario-from", "--epoch-from", "--outcome-from")
+
+
+def _score_options(command: Sequence[str]) -> tuple[str, ...]:
+    """What the command line said of the conversations, beside the files: without it they are others."""
+    kept: list[str] = []
+    for index, word in enumerate(command):
+        name, is_joined, _ = word.partition("=")
+        if name in _SCORE_OPTIONS:
+            kept += [word] if is_joined else command[index : index + 2]
+    return tuple(kept)
+
+
+def _scored_again(key: SampleKey, sample: SampleReport | None, options: Sequence[str]) -> str:
     """The command that scores a recorded conversation again; empty for any other."""
     stop = sample.stop if sample else None
     if stop is None or stop.reason not in (StopReason.RECORDED, StopReason.UNREADABLE):
         return ""
     path = split_place(stop.detail.partition(": ")[0])[0]
     words = ["agenteval", "score", path if path and not path.startswith("<") else "-"]
-    words += ["-s", key.variant or key.scenario]
+    words += [*options, "-s", key.variant or key.scenario]
     return " ".join(shlex.quote(one_line(word, 400)) for word in words)
 
 
