@@ -44,7 +44,7 @@ def decide(report: Report) -> Decision:
     over_runs = tuple(gates_over_runs(report, epochs))
     scenarios = {
         (scenario.scenario.id, scenario.agent): _decide_scenario(
-            scenario, samples, (*over_runs, *thresholds), report.run.config
+            scenario, samples, (*over_runs, *thresholds), report
         )
         for scenario in report.scenarios
     }
@@ -210,20 +210,16 @@ def _decide_scenario(
     scenario: ScenarioReport,
     samples: Mapping[SampleKey, SampleDecision],
     gates: Sequence[GateRow],
-    config: Config,
+    report: Report,
 ) -> ScenarioDecision:
     """With gates over repeated runs a sample may fail, unless critically; what the gates say of the scenario
     counts."""
     decided = [samples[key] for key in (*(sample.key for sample in scenario.samples), *scenario.missing)]
     violations = [violation for sample in decided for violation in sample.violations]
     verdicts = [sample.verdict for sample in decided]
+    config = report.run.config
     if config.gates:
-        severe = any(
-            _never_tolerated(finding, config)
-            for sample in scenario.samples
-            if samples[sample.key].fault not in NOT_THE_AGENTS
-            for finding in sample.findings
-        )
+        severe = any(_never_tolerated(f, config) for f in _counting((scenario,), samples, report))
         known = any(verdict is not Verdict.INCONCLUSIVE for verdict in verdicts)
         verdicts = [Verdict.FAILED if severe else Verdict.PASSED if known else Verdict.INCONCLUSIVE]
     for gate in gates:
@@ -313,7 +309,7 @@ def _severity_gate(report: Report, samples: Mapping[SampleKey, SampleDecision]) 
     config = report.run.config
     counted = [s for s in report.samples if samples[s.key].fault not in NOT_THE_AGENTS]
     found = [finding for sample in counted for finding in sample.findings]
-    findings = _counting(report, samples) if report.run.config.accepted_failures else found
+    findings = _counting(report.scenarios, samples, report)
     accepted = len(found) - len(findings)
     also = f", {accepted} more accepted" if accepted else ""
     worst = max((finding.severity for finding in findings), key=lambda s: s.rank, default=None)
@@ -328,17 +324,19 @@ def _severity_gate(report: Report, samples: Mapping[SampleKey, SampleDecision]) 
     )
 
 
-def _counting(report: Report, samples: Mapping[SampleKey, SampleDecision]) -> list[Finding]:
-    """The findings that are not accepted."""
+def _counting(
+    scenarios: Iterable[ScenarioReport], samples: Mapping[SampleKey, SampleDecision], report: Report
+) -> list[Finding]:
+    """The findings of samples that were not lost, but for those that are accepted."""
     names = in_force(report.run)
+    counted = [(s, each.scenario) for each in scenarios for s in each.samples]
+    counted = [(s, scenario) for s, scenario in counted if samples[s.key].fault not in NOT_THE_AGENTS]
+    if not names:
+        return [finding for sample, _ in counted for finding in sample.findings]
     return [
         finding
-        for scenario in report.scenarios
-        for sample in scenario.samples
-        if samples[sample.key].fault not in NOT_THE_AGENTS
-        for finding, failure in zip(
-            sample.findings, failures_of(sample, scenario.scenario).findings, strict=True
-        )
+        for sample, scenario in counted
+        for finding, failure in zip(sample.findings, failures_of(sample, scenario).findings, strict=True)
         if failure.fingerprint not in names
     ]
 

@@ -255,6 +255,14 @@ def test_a_severe_finding_can_be_accepted_and_the_gate_says_so(project: Project)
     (gate,) = [g for g in project.results()["summary"]["gates"] if g["name"] == "fail_on_severity"]
     assert (gate["value"], gate["verdict"]) == ("no finding", "passed")
     assert "1 more accepted" in gate["rests_on"]
+    # With a gate over repeated runs, of which a critical finding fails its scenario, it is accepted as well.
+    gated = "gates: {pass_hat_k: {k: 1, at_least: 0.1}}\nseverities: {wrong tool: critical}\n"
+    project.config(f"accepted: accepted.yaml\ndetectors: [unknown_tool]\n{gated}")
+    assert project.run().code == 0
+    assert project.results()["scenarios"][0]["verdict"] == "passed"
+    project.write("accepted.yaml", "[]\n")
+    assert project.run().code == 1
+    assert project.results()["scenarios"][0]["verdict"] == "failed"
 
 
 def test_a_broken_agent_can_be_accepted_too(suite: Project) -> None:
