@@ -47,10 +47,15 @@ def of_label(label: str, overrides: Mapping[str, Severity] | None = None) -> Sev
     return SEVERITY_OF_LABEL.get(label, Severity.MEDIUM)
 
 
-def of_detector(name: str, overrides: Mapping[str, Severity] | None = None) -> Severity:
-    """The severity of a detector's finding: that of its label, but medium for ``ungrounded_value``,
-    which cannot know what the agent may have had from elsewhere."""
+def of_detector(
+    name: str, overrides: Mapping[str, Severity] | None = None, *, proven: Severity | None = None
+) -> Severity:
+    """The severity of a detector's finding: the author's of its label, else that of this case if the
+    detector says one (``proven``), else the label's, but medium for ``ungrounded_value``, which cannot
+    know what the agent may have had from elsewhere."""
     label = LABEL_OF_DETECTOR[name]
     if overrides and label in overrides:
         return overrides[label]
+    if proven is not None:
+        return proven
     return Severity.MEDIUM if name == "ungrounded_value" else of_label(label)

@@ -1,6 +1,6 @@
 """Conversations of other domains and languages that are clean by construction.
 
-Retail, banking, German, Spanish and Japanese; every number in an answer is computed from what a tool, the
+Thirteen domains, many languages; every number in an answer is computed from what a tool, the
 policy or the user said: rounded, summed, converted, in words, as a share, counted, masked. Whatever a
 detector says of them is a false alarm. No language model; everything follows from the seed.
 
@@ -18,10 +18,18 @@ from pathlib import Path
 from random import Random
 
 import other_domains_banking as banking
+import other_domains_food as food
 import other_domains_german as german
+import other_domains_health as health
 import other_domains_japanese as japanese
+import other_domains_office as office
+import other_domains_property as property_
+import other_domains_public as public
+import other_domains_research as research
 import other_domains_retail as retail
 import other_domains_spanish as spanish
+import other_domains_telecom as telecom
+import other_domains_travel as travel
 from recorded import Conversation, text_of
 from talk import Talk
 
@@ -31,6 +39,14 @@ TEMPLATES: dict[str, tuple[Callable[[Random], Talk], ...]] = {
     "german": german.TEMPLATES,
     "spanish": spanish.TEMPLATES,
     "japanese": japanese.TEMPLATES,
+    "telecom": telecom.TEMPLATES,
+    "travel": travel.TEMPLATES,
+    "office": office.TEMPLATES,
+    "health": health.TEMPLATES,
+    "food": food.TEMPLATES,
+    "property": property_.TEMPLATES,
+    "research": research.TEMPLATES,
+    "public": public.TEMPLATES,
 }
 EACH = 2
 """Conversations per template, with other values."""

@@ -5,6 +5,7 @@ others let pass."""
 from __future__ import annotations
 
 import json
+import re
 from typing import Any, NamedTuple
 
 import pytest
@@ -281,3 +282,134 @@ def test_a_detector_that_breaks_is_told_and_hides_nothing(project: Project) -> N
     assert [failure["metric"] for failure in sample["score_failures"]] == ["repeated_tool_call"]
     assert [finding["detector"] for finding in sample["findings"]] == ["wrong_arguments"]
     assert sample["verdict"] == "inconclusive"
+
+
+def test_a_detector_that_broke_is_not_called_a_judge(project: Project) -> None:
+    project.write("play.json", json.dumps(PAIRS[1].buggy))
+    project.agent(BREAKS + AGENT)
+    project.config("fail_on_severity: high\n")
+    turns = "".join(f"  - {json.dumps(text)}\n" for text in PAIRS[1].turns)
+    project.scenarios(f"name: a\nchecks: none\nturns:\n{turns}{WORLD}")
+    reports = [
+        word for name in ("markdown", "junit", "github") for word in ("--report", f"{name}={name}.out")
+    ]
+    told = project.call("run", "-v", *reports).out
+    told += "".join((project.root / f"{name}.out").read_text() for name in ("markdown", "junit", "github"))
+    assert "Detectors that broke" in told
+    assert "the detector repeated_tool_call broke: KeyError('oops')" in " ".join(told.split())
+    assert "## ⚠️ Detectors that broke" in told
+    assert "detector_broke.repeated_tool_call" in told
+    assert not re.search(r"(?i)judges that broke|(?:the|a) judge broke|judge_broke", told)
+
+
+# ── pairs of a second kind: what is not the plain case of a detector ──────────────────────────────
+
+LOOK = ("get_order", '{"id": "ORD-1"}')
+NEARLY = [
+    Pair(
+        "claimed_action_not_called",
+        ("Please cancel ORD-1002.",),
+        [[[("cancel_order", '{"id": "ORD-1001"}')], "I have cancelled ORD-1002."]],
+        [[[("cancel_order", '{"id": "ORD-1002"}')], "I have cancelled ORD-1002."]],
+        0,
+        None,
+        "I have cancelled ORD-1002.",
+    ),
+    Pair(
+        "claimed_action_not_called",
+        ("Send me the invoice.",),
+        [[[LOOK], "I have sent an email to me@plan.example."]],
+        [[[LOOK], "I will send an email to me@plan.example."]],
+        0,
+        None,
+        "I have sent an email to me@plan.example.",
+    ),
+    Pair(
+        "ignored_tool_error",
+        ("What is a room?",),
+        [[[("book_room", "{}")], [("book_room", "{}")], "It is full."]],
+        [[[("book_room", "{}")], "It is full."]],
+        0,
+        1,
+        "book_room",
+    ),
+    Pair(
+        "unconfirmed_action",
+        ("Hi", "Yes please, send it."),
+        [["Would you like me to send you the terms?"], [[("delete_account", "{}")], "It is sent."]],
+        [["Would you like me to send you the terms?"], ["Here they are."]],
+        1,
+        0,
+        "delete_account",
+    ),
+    Pair(
+        "unconfirmed_action",
+        ("Hallo", "Was kostet das?"),
+        [["Wirklich alles streichen?"], [[("delete_account", "{}")], "Nichts."]],
+        [["Wirklich alles streichen?"], ["Nichts."]],
+        1,
+        0,
+        "delete_account",
+    ),
+    Pair(
+        "malformed_arguments",
+        ("How warm is Rome?",),
+        [[[("get_weather", '{"city": "Rome",}')], "I cannot look it up."]],
+        [[[ROME], ANSWER]],
+        0,
+        0,
+        '{"city": "Rome",}',
+    ),
+    Pair(
+        "repetition",
+        ("Hallo", "Mögen Sie Hunde?"),
+        [[GREETING], [GREETING]],
+        [[GREETING], ["Ja, sehr."]],
+        1,
+        None,
+        GREETING,
+    ),
+]
+
+
+@pytest.mark.parametrize("pair", NEARLY, ids=[f"{n}-{pair.detector}" for n, pair in enumerate(NEARLY)])
+def test_another_bug_is_red_at_its_place_and_its_fix_green(pair: Pair, project: Project) -> None:
+    test_the_bug_is_red_at_its_place_and_the_fix_green(pair, project)
+
+
+@pytest.mark.parametrize("again", ["¿Puede repetirlo?", "Noch einmal bitte", "もう一度お願いします"])
+def test_what_the_user_asks_for_once_more_is_green(again: str, project: Project) -> None:
+    talk = Pair("repetition", ("Hi", again), [], [[[LOOK], GREETING], [[LOOK], GREETING]], 0, None, "")
+    assert play(project, talk, talk.fixed) == 0
+    assert project.sample()["findings"] == []
+
+
+# ── severities ───────────────────────────────────────────────────────────────────────────────────
+
+ORDER = Pair(
+    "unconfirmed_action",
+    ("Please delete my account.",),
+    [[[("delete_account", "{}")], "It is gone."]],
+    [["Shall I delete it? That cannot be undone."]],
+    0,
+    0,
+    "delete_account",
+)
+
+
+@pytest.mark.parametrize(
+    ("config", "severity", "code"),
+    [
+        ("fail_on_severity: high\n", "medium", 0),
+        ("fail_on_severity: medium\n", "medium", 1),
+        ("fail_on_severity: high\nseverities: {unsafe action: high}\n", "high", 1),
+    ],
+)
+def test_what_the_user_ordered_is_less_bad_unless_the_author_says_so(
+    project: Project, config: str, severity: str, code: int
+) -> None:
+    assert play(project, ORDER, ORDER.buggy, config) == code
+    (finding,) = project.sample()["findings"]
+    assert (finding["label"], finding["severity"]) == ("unsafe action", severity)
+    assert "the user ordered it, but was not asked to confirm" in finding["explanation"]
+    assert play(project, ORDER, ORDER.fixed, config) == 0

@@ -25,7 +25,7 @@ from agenteval.detectors.verbs import nature_of, only_reads
 from agenteval.scenario import Tool
 from agenteval.severity import LABEL_OF_DETECTOR
 from agenteval.tools import ToolState, resolve
-from agenteval.trajectory import ToolResult
+from agenteval.trajectory import ToolCall, ToolResult
 
 GET = call("get_weather", "20", city="Rome")
 ANSWER = "It is 20 degrees in Rome."
@@ -110,6 +110,33 @@ def test_a_later_turn_may_look_again_where_something_goes_stale_or_the_user_asks
     assert places(repeated_tool_call, conversation(*stale, tools=marked(get_order_status="reads"))) == [
         (1, 1)
     ]
+
+
+@pytest.mark.parametrize(
+    "said",
+    ["Mira otra vez, por favor.", "Schau bitte nochmal nach.", "Noch einmal bitte", "Tarkista uudelleen",
+     "Kolla igen", "Kijk nog eens", "Controlla di nuovo", "Regarde encore", "Verifica de novo",
+     "Sprawdz jeszcze raz", "Tekrar bak", "Cek lagi ya", "もう一度お願いします", "再查一次", "다시 확인해 줘",
+     "Посмотри ещё раз", "Und jetzt?", "Y ahora?", "And now?", "Ist er immer noch da?", "Is he still there?"],
+)  # fmt: skip
+def test_a_user_asks_to_look_again_in_any_language(said: str) -> None:
+    user = call("get_user", {"name": "Mia"}, id="mia")
+    talk = conversation(turn("I am mia.", user, "Hello Mia."), turn(said, user, "Still Mia."))
+    assert places(repeated_tool_call, talk) == []
+
+
+@pytest.mark.parametrize("said", ["Quiero volar.", "Ich will fliegen.", "Voglio volare."])
+def test_another_wish_in_another_language_is_none_to_look_again(said: str) -> None:
+    user = call("get_user", {"name": "Mia"}, id="mia")
+    talk = conversation(turn("mia", user, "Mia."), turn(said, user, "Mia."))
+    assert places(repeated_tool_call, talk) == [(1, 1)]
+
+
+def test_a_log_without_arguments_and_results_does_not_tell_what_was_called() -> None:
+    blank = ToolCall(name="get_user", args={})
+    assert places(repeated_tool_call, conversation(turn("?", blank, blank, "Mia."))) == []
+    told = blank.model_copy(update={"result": ToolResult(value="Mia")})
+    assert places(repeated_tool_call, conversation(turn("?", told, told, "Mia."))) == [(0, 1)]
 
 
 # ── wrong_arguments ──────────────────────────────────────────────────────────────────────────────
@@ -226,6 +253,23 @@ def test_pythons_notation_is_the_logs_where_all_of_it_is_written_so() -> None:
     assert places(malformed_arguments, conversation(turn("?", GET, python, ANSWER))) == [(0, 1)]
 
 
+def test_what_python_would_not_write_is_no_habit_of_a_log() -> None:
+    for raw in ('{"city": "Rome",}', "{'city': 'Rome',}", '{"city": "Rome", "now": True}'):
+        odd = GET.model_copy(update={"raw_args": raw})
+        assert places(malformed_arguments, conversation(turn("?", odd, ANSWER))) == [(0, 0)]
+    for raw in ("{'city': 'Rome'}", "{'city': \"L'Aquila\"}", "{'n': 1.0, 'deep': {'a': [None, True]}}"):
+        written = GET.model_copy(update={"raw_args": raw})
+        assert places(malformed_arguments, conversation(turn("?", written, ANSWER))) == []
+
+
+def test_an_object_that_was_written_as_json_twice_may_be_the_logs_habit() -> None:
+    twice = call("get_weather", raw='"{\\"city\\": \\"Rome\\"}"')
+    assert places(malformed_arguments, conversation(turn("?", twice, twice, ANSWER))) == []
+    assert places(malformed_arguments, conversation(turn("?", GET, twice, ANSWER))) == [(0, 1)]
+    text = call("get_weather", raw='"Rome"')
+    assert places(malformed_arguments, conversation(turn("?", text, ANSWER))) == [(0, 0)]
+
+
 def test_plain_text_is_what_some_tools_take() -> None:
     query = call("sql", raw="SELECT 1")
     assert places(malformed_arguments, conversation(turn("?", query, "1"))) == []
@@ -285,6 +329,10 @@ BOOK = failing("book_flight", "payment method not found", flight="LH1")
         ((call("search", 1), BOOK, BOOK, "Sorry, that failed."), 2),
         ((BOOK, call("think", ""), BOOK, "I am unable to book it."), 2),
         ((*[failing("get_x", "timeout")] * 4, "I could not get it."), 3),
+        ((*[failing("reset_password", "Account is locked", user="kim")] * 2, "I could not."), 1),
+        ((*[failing("reset_password", "User kim is locked by policy", user="kim")] * 2, "I could not."), 1),
+        ((failing("get_price", city="Linz"), "The room in Linz costs 94 euros per night."), 0),
+        ((failing("get_price", "Connection timeout", city="Linz"), "It is 94 euros per night."), 0),
     ],
 )
 def test_an_error_that_is_passed_over(parts: tuple[Any, ...], at: int) -> None:
@@ -299,6 +347,8 @@ def test_an_error_that_is_passed_over(parts: tuple[Any, ...], at: int) -> None:
         (BOOK, call("book_flight", {"id": 1}, flight="LH1", card="b"), "Your flight has been booked."),
         (failing("get_weather", "Server busy, please retry", city="Rome"), GET, ANSWER),
         (failing("get_weather", city="Rome"), call("get_forecast", "20"), ANSWER),
+        (*[failing("update_row", "database is locked", id=1)] * 2, "I could not update it."),
+        (failing("get_price", city="Linz"), "La camera costa 94 euro per notte."),
         ((BOOK, BOOK), "That did not work."),
         (failing("calculate", "bad expression"), "The total of 12 and 30 is 42."),
         (failing("get_weather", city="Rome"), "Für welche Stadt möchten Sie das Wetter wissen?"),

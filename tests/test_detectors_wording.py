@@ -43,11 +43,32 @@ def test_an_answer_that_is_given_again(again: str) -> None:
         ("Do you cut beards?", LONG.replace("a day", "2 days")),
         ("Sorry, what was that again?", LONG),
         ("When are you open?", LONG),
+        ("¿Puede repetirlo?", LONG),
+        ("Noch einmal bitte", LONG),
+        ("Wie bitte?", LONG),
+        ("Das habe ich nicht verstanden.", LONG),
+        ("Pardon, je n'ai pas compris", LONG),
+        ("Pode repetir?", LONG),
+        ("Può ripetere?", LONG),
+        ("Kunt u dat herhalen?", LONG),
+        ("Proszę powtórzyć", LONG),
+        ("Повторите, пожалуйста", LONG),
+        ("Tekrar eder misiniz?", LONG),
+        ("Kan du säga det igen?", LONG),
+        ("もう一度言ってください", LONG),
+        ("请再说一遍", LONG),
+        ("다시 말해 주세요", LONG),
         ("Do you cut beards?", "We do."),
     ],
 )
 def test_an_answer_that_is_another_or_was_asked_for(said: str, again: str) -> None:
     assert places(repetition, conversation(turn("When are you open?", LONG), turn(said, again))) == []
+
+
+@pytest.mark.parametrize("said", ["¿Cortan barbas?", "Schneiden Sie Bärte?", "Coupez-vous les barbes ?"])
+def test_a_question_in_another_language_is_another_question(said: str) -> None:
+    talk = conversation(turn("When are you open?", LONG), turn(said, LONG))
+    assert places(repetition, talk) == [(1, None)]
 
 
 def test_courtesies_are_let_pass() -> None:
@@ -62,6 +83,8 @@ def test_a_sentence_three_times_in_one_answer() -> None:
         (0, None)
     ]
     assert places(repetition, conversation(turn("?", f"{sentence} {sentence}"))) == []
+    doctor = "Please ask your doctor before you take it."
+    assert places(repetition, conversation(turn("Both?", f"{doctor} {doctor} {doctor}"))) == [(0, None)]
     lines = "\n".join(f"- Flight {n}: departs in the morning and arrives in the evening." for n in (1, 2, 3))
     assert places(repetition, conversation(turn("?", lines))) == []
 

@@ -12,6 +12,7 @@ _BY_UNIT = {
     "size": (8.0, 1000.0, 1024.0, 1e6, 1048576.0, 1e9, 1073741824.0),
     "length": (1.609344, 1000.0, 100.0, 10.0, 0.3048, 2.54, 12.0, 3.0),
     "weight": (2.0, 2.20462, 1000.0, 28.3495, 16.0),
+    "energy": (1000.0,),
     "money": (100.0,),
 }
 _UNITS = {
@@ -19,9 +20,10 @@ _UNITS = {
     for family, units in {
         "time": "h hr hrs hour hours m min mins minute minutes s sec second seconds day days week weeks "
         "month months year years ms",
-        "size": "b kb mb gb tb bytes megabytes gigabytes",
+        "size": "b kb mb gb tb bytes megabytes gigabytes o ko mo go to kib mib gib tib",
         "length": "km mile miles mi m meter meters metres cm mm ft feet foot inch inches kmh mph",
         "weight": "kg g lb lbs pound pounds oz ounces tons grams gram kilo kilos gramm gramos gramas 公 斤",
+        "energy": "w kw mw wh kwh mwh",
         "volume": "l ml cl dl liter liters litre litres litros gallon gallons cup cups tbsp tsp",
     }.items()
     for unit in units.split()
@@ -47,7 +49,7 @@ def converted(number: float, unit: str, known: Collection[float], decimals: int)
         round(number * by, 4) in known or round(number / by, 4) in known for by in _BY_UNIT.get(family, ())
     ):
         return True
-    if family in {"size", "length", "weight", "volume"}:
+    if family in {"size", "length", "weight", "volume", "energy"}:
         bys = _BY_UNIT[family]
         return any(near(number, other * by, decimals) or near(number, other / by, decimals)
                    for other in known for by in bys)  # fmt: skip
@@ -114,9 +116,9 @@ def mean_of(target: float, values: Collection[float], decimals: int) -> bool:
     return near(target, abs(fmean(values)), decimals) or near(target, median(values), decimals)
 
 
-def product_of(target: float, operands: Collection[float], decimals: int) -> bool:
-    """Whether ``target``, of three digits at least, is the product or the quotient of two operands."""
-    if _digits(target) < 3:
+def product_of(target: float, operands: Collection[float], decimals: int, *, digits: int = 3) -> bool:
+    """Whether ``target``, of so many ``digits`` at least, is the product or the quotient of two operands."""
+    if _digits(target) < digits:
         return False
     return any(
         near(target, a * b, decimals) or (b and near(target, a / b, decimals))
@@ -135,6 +137,14 @@ def combined(target: float, operands: Sequence[float], *, digits: int = 4) -> bo
     for cents in (round(100 * operand) for operand in operands[:7]):
         reached |= {one + sign * cents for one in reached for sign in (1, -1)}
     return round(100 * target) in reached
+
+
+def added(target: float, numbers: Sequence[float]) -> bool:
+    """Whether ``target`` is the sum of two or more of at most six ``numbers``; to the cent."""
+    reached = {(0, 0)}
+    for cents in (round(100 * number) for number in numbers[:6]):
+        reached |= {(count + 1, one + cents) for count, one in reached}
+    return any(count > 1 and one == round(100 * target) for count, one in reached)
 
 
 def rescaled(target: float, known: Collection[float], others: Collection[float], decimals: int) -> bool:

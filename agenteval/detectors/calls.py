@@ -120,14 +120,26 @@ _MAY_PASS = re.compile(
     r"overload|throttl"
     r"|unavailable|connection|network|unreachable|\b(?:408|425|429|5\d\d)\b|internal|unexpected|unknown error"
     r"|something went wrong|offline|not respond|no response|could not connect|aborted|interrupted|"
-    r"lock(?:ed)?\b|conflict|maintenance|hiccup|not ready|pending|in progress|later",
+    r"conflict|maintenance|hiccup|not ready|pending|in progress|later",
+    re.IGNORECASE,
+)
+
+
+# A row or a file is locked for a moment; an account stays so.
+_LOCKED = re.compile(r"lock(?:ed)?\b", re.IGNORECASE)
+_STAYS_LOCKED = re.compile(
+    r"\b(?:accounts?|users?|profiles?|cards?|customers?|members?|log-?ins?|passwords?|polic(?:y|ies)|"
+    r"admin\w*|permanent\w*|blocked|suspended)\b",
     re.IGNORECASE,
 )
 
 
 def may_pass(error: str) -> bool:
     """Whether an error is of a kind that another try may not meet."""
-    return bool(_MAY_PASS.search(error[:2000]))
+    error = error[:2000]
+    if _MAY_PASS.search(error):
+        return True
+    return _LOCKED.search(error) is not None and _STAYS_LOCKED.search(error) is None
 
 
 def shown(call: ToolCall, limit: int = 300) -> str:

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator
 from functools import lru_cache
 from typing import NamedTuple
 
+from agenteval.detectors.identifiers import ids_in, listed_ids
 from agenteval.detectors.verbs import KIND_OF_NOUN, KINDS_OF
 
 _DONE = """
@@ -115,13 +116,16 @@ _RELATIVE = re.compile(
     r"\w\s+$(?<!\band )(?<!\bso )(?<!\bthen )(?<!\bbut )(?<!\bok )(?<!\bokay )(?<!\bsure )", re.IGNORECASE
 )
 _NOTHING = re.compile(r"\s*(?:nothing|none|no)\b", re.IGNORECASE)
+# "me@plan.example" speaks of no plan and no example.
+_ADDRESS = re.compile(r"\S+@\S+|\bhttps?://\S+|\bwww\.\S+")
 _WORD = re.compile(r"[A-Za-z]+")
 
 
 class Claim(NamedTuple):
     """Something that is said to be done. ``first_person``: the agent did it. ``emphatic``: "successfully",
     "now", as of what was just done. ``kinds`` of change that would do it. ``about``: the words around it, in
-    the singular. ``ids``: what looks like an identifier."""
+    the singular. ``ids``: what surely is an identifier, in the sentence and the list it leads to. ``named``:
+    what may be one, of what this was done to; ``listed``: those of them that are named in one breath."""
 
     text: str
     span: tuple[int, int]
@@ -132,6 +136,8 @@ class Claim(NamedTuple):
     kinds: frozenset[str]
     about: frozenset[str]
     ids: frozenset[str]
+    named: frozenset[str]
+    listed: tuple[frozenset[str], ...]
 
 
 def claims_in(answer: str) -> Iterator[Claim]:
@@ -219,7 +225,8 @@ def _sentence(text: str, start: int, end: int) -> tuple[int, int]:
 def _claim(
     answer: str, found: re.Match[str], span: tuple[int, int], about: tuple[int, int], *, mine: bool
 ) -> Claim:
-    words = [word.lower() for word in _WORD.findall(answer[about[0] : about[1]])]
+    around = _ADDRESS.sub(" ", answer[about[0] : about[1]])
+    words = [word.lower() for word in _WORD.findall(around)]
     done = (found["done"] or found.groupdict()["state"] or "confirmed").lower()
     verb = _VERB_OF.get(done, "complete")
     kinds = KINDS_OF.get(verb, frozenset())
@@ -227,12 +234,24 @@ def _claim(
         kinds |= {"update"}
     if verb in _VAGUE_VERBS:
         kinds |= {_WHAT_WAS_MADE[word] for word in stems(words) if word in _WHAT_WAS_MADE}
-    if done in _AT_THE_DOOR and not {"in", "out", "up"}.isdisjoint(words[words.index(done) :][1:4]):
+    after = words[words.index(done) + 1 :] if done in words else []
+    if done in _AT_THE_DOOR and not {"in", "out", "up"}.isdisjoint(after[:3]):
         verb, kinds = "sign", frozenset(["sign"])
-    ids = frozenset(_ID.findall(_listed(answer, span)))
+    listed = _listed(answer, span)
     text = answer[span[0] : span[1]]
-    emphatic = _EMPHATIC.search(text) is not None
-    return Claim(text, span, done, verb, mine, emphatic, kinds, stems(words), ids)
+    return Claim(
+        text=text,
+        span=span,
+        done=done,
+        verb=verb,
+        first_person=mine,
+        emphatic=_EMPHATIC.search(text) is not None,
+        kinds=kinds,
+        about=stems(words),
+        ids=frozenset(_ID.findall(listed)),
+        named=ids_in(answer[about[0] : about[1]]),
+        listed=listed_ids(answer[about[0] : about[1]]),
+    )
 
 
 _EMPHATIC = re.compile(r"\b(?:successfully|now|just)\b", re.IGNORECASE)

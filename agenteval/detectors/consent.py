@@ -167,7 +167,23 @@ def refuses(text: str) -> bool:
     return _REFUSES.search(text[:2000].replace("’", "'")) is not None
 
 
+# One question for something, in the larger languages of Western Europe: whoever asks has not agreed yet.
+_ASKS_ABROAD = re.compile(
+    r"\W*(?:(?:und|aber|et|mais|y|pero|e|ma|mas|en|maar|och|men|og)\s+)?(?:was|wann|wie|wieso|weshalb|"
+    r"welche[mnrs]?|wo|wer|wem|wen|warum|combien|quand|comment|pourquoi|quel(?:le)?s?|où|qui|qu'est-ce|"
+    r"cuánt[oa]s?|cuándo|cómo|por qué|qué|dónde|cuál(?:es)?|quién|quant[oaie]|quando|come|perché|che cosa|"
+    r"cosa|quale|dove|chi|como|onde|qual|quais|quem|hoeveel|wanneer|waarom|wat|hoe|waar|welke?|vad|när|hur|"
+    r"varför|vilken|hvad|hvornår|hvordan|hvorfor|hva|når)\s[^.!?\n]*\?\s*",
+    re.IGNORECASE,
+)
+# "Warum nicht?" is a yes.
+_WHY_NOT = re.compile(r"\b(?:nicht|pas|no|non|não|niet|inte|ikke)\b", re.IGNORECASE)
+
+
 def is_understood(text: str) -> bool:
-    """Whether a missing yes may be concluded from ``text``: it refuses, or it is English."""
+    """Whether a missing yes may be concluded from ``text``: it refuses, it is English, or it only asks for
+    something ("was kostet das?")."""
     text = text[:2000].replace("’", "'")
-    return _REFUSES.search(text) is not None or is_english(text)
+    if _REFUSES.search(text) or is_english(text):
+        return True
+    return _ASKS_ABROAD.fullmatch(text) is not None and _WHY_NOT.search(text) is None

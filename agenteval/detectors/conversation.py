@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple, TypeAlias
 
+from agenteval.score import Severity
 from agenteval.trajectory import ToolCall, Trajectory, Turn
 
 
@@ -71,13 +72,15 @@ def _placed(turns: Iterable[Turn]) -> Iterable[PlacedCall]:
 class Proof(NamedTuple):
     """A failure that code has proven. ``turn`` and ``call`` as in ``Finding``. ``evidence`` quotes the
     text or call; ``span``: where ``evidence`` begins and ends in the answer of that turn, if it is
-    quoted from there. ``explanation``: one sentence with what it stands against."""
+    quoted from there. ``explanation``: one sentence with what it stands against. ``severity``: of this
+    case, where it is not as bad as others of its label."""
 
     turn: int
     call: int | None
     evidence: str
     explanation: str
     span: tuple[int, int] | None = None
+    severity: Severity | None = None
 
 
 Detector: TypeAlias = Callable[[Conversation], Iterable[Proof]]

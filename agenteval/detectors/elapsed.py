@@ -7,11 +7,12 @@ from calendar import monthrange
 from collections.abc import Collection, Iterable, Iterator
 from datetime import date
 from functools import lru_cache
-from itertools import pairwise
+from statistics import fmean
 
 from agenteval.detectors.dates import Day
 from agenteval.detectors.evidence import Evidence
 from agenteval.detectors.mentions import Mention, mentions_in
+from agenteval.detectors.number_words import day_words
 from agenteval.detectors.phrases import Phrase
 from agenteval.detectors.values import stands_in
 
@@ -68,28 +69,58 @@ def is_length(number: float, phrase: Phrase, evidence: Evidence) -> bool:
     """Whether so much time of the phrase's unit lies between two known moments, or is the difference
     between two such lengths where things are compared."""
     unit = phrase.mention.unit[:3]
+    if _is_part(number, phrase, evidence):
+        return True
+    if unit in _MINUTES and len(evidence.offsets()) > 1:
+        return True  # between two zones the clocks alone do not say
     if unit in _MINUTES and len(evidence.clocks) <= _MOST_CLOCKS:
         return _is_between_clocks(number, phrase, evidence)
     return (unit in _DAYS or unit in _MONTHS) and _is_between_days(number, phrase, evidence)
 
 
+_LARGER = re.compile(r"([0-9]+)\s?(h|m)[a-zäöü]*\.?,?\s(?:(?:and|und|et|y|e) )?\W{0,3}$", re.IGNORECASE)
+
+
+_HOURS_BEFORE = re.compile(r"[0-9]\s?h\s?$")
+
+
+def _is_part(number: float, phrase: Phrase, evidence: Evidence) -> bool:
+    """Whether it is the larger or the smaller part of a known length: 473 s are 7 min 53 s."""
+    unit = phrase.mention.unit[:1].lower()
+    if unit not in {"h", "m", "s"} and _HOURS_BEFORE.search(phrase.left):  # 1 h 35
+        return number in {(a - b) % 60 for a in evidence.clocks for b in evidence.clocks}
+    if unit not in {"h", "m", "s"}:
+        return False
+    known = {*evidence.numbers, *_totals(evidence)}
+    if unit in {"h", "m"} and any(
+        other // 60 == number or other // 3600 == number or other // 60_000 == number for other in known
+    ):
+        return True
+    larger = _LARGER.search(phrase.left)
+    if larger and unit == "m" and number in {length % 60 for length in known}:
+        return True
+    if not larger or unit not in {"m", "s"}:
+        return False
+    whole = 60 * float(larger[1]) + number
+    sizes = (1, 1000) if unit == "s" else (1, 60, 60_000)
+    return any(abs(other / size - whole) < 1 for other in known for size in sizes)
+
+
+def _totals(evidence: Evidence) -> set[float]:
+    """The sums and the means of the fields of results."""
+    return {by(values) for values in evidence.leaves.series() for by in (sum, fmean)}
+
+
 def _is_between_clocks(number: float, phrase: Phrase, evidence: Evidence) -> bool:
     """With hours beside them, minutes are the rest."""
     spans = {(a - b) % 1440 for a in evidence.clocks for b in evidence.clocks}
-    if phrase.compared:
-        spans |= _differences(evidence)
+    if phrase.compared and len(evidence.clocks) >= _MANY:
+        return True
     if _MINUTES[phrase.mention.unit[:3]] == 60:
         return any(abs(span / 60 - number) < 0.26 or span // 60 == number for span in spans)
     if _HOURS.search(phrase.left):
         return any(span % 60 == number for span in spans)
     return number in spans
-
-
-def _differences(evidence: Evidence) -> set[int]:
-    """By how much the lengths differ that lie between neighbouring times of the results."""
-    clocks = [leaf.mention.clocks[0] for leaf in evidence.leaves.all() if leaf.mention.clocks][-12:]
-    lengths = [(end - start) % 1440 for start, end in pairwise(clocks)]
-    return {abs(one - other) for one in lengths for other in lengths}
 
 
 def _is_between_days(number: float, phrase: Phrase, evidence: Evidence) -> bool:
@@ -117,12 +148,23 @@ def _dates(days: Iterable[Day]) -> set[date]:
     return found | {when for day in days if not day[0] and (when := _date(day, found))}
 
 
+def has_lengths(mention: Mention, evidence: Evidence) -> bool:
+    """Whether it is a length of time and results have so many of them that most follow from some."""
+    return mention.unit[:3] in _MINUTES and len(evidence.fields(_LENGTH_FIELD)) >= _MANY
+
+
+_MANY = 3
+_LENGTH_FIELD = re.compile(r"(?i)(?:\A|_)(?:min|mins|minutes?|hours?|h|s|secs?|seconds?|ms|duration)(?:\Z|_)")
+
+
 # ── times of day ─────────────────────────────────────────────────────────────────────────────────
 
 
 def does_time_follow(phrase: Phrase, evidence: Evidence) -> bool:
     """Whether a time is a known one in another zone, or earlier or later by a known length."""
     clocks, known = phrase.mention.clocks, evidence.clocks
+    if len(evidence.offsets()) > 1 and any((clock - other) % 15 == 0 for clock in clocks for other in known):
+        return True
     if other_zone(phrase, evidence):
         return any((clock + 30 * shift) % 1440 in known for clock in clocks for shift in range(-28, 29))
     steps = [step for span in _spans(evidence) for step in (span, -span)]
@@ -183,27 +225,40 @@ def other_zone(phrase: Phrase, evidence: Evidence) -> bool:
 _PERIOD = re.compile(
     r"(?i)\b(?:by|until|till|within|before|after|deadline|expires?|due|window|days?|weeks?|months?|years?|"
     r"bis|spätestens|frist|tage?|wochen?|monate?|jahre?|jusqu'|avant|d'ici|jours?|semaines?|mois|ans|"
+    r"(?:arriv|deliver|ship|ready|effect|return|start|end|renew|land|kommt|lieferung|liefert|arrive|llega)\w*|"
     r"hasta|antes|plazo|días?|semanas?|meses|años?|até|prazo|dias?|anos?|entro|fino)\b|[天日周週月年]"
 )
 
 
-def does_day_follow(phrase: Phrase, evidence: Evidence) -> bool:
-    """Whether a date is told in words, or lies as far from a known one as somebody said."""
+def does_day_follow(phrase: Phrase, evidence: Evidence, beside: Collection[Day]) -> bool:
+    """Whether a date is told in words, or lies as far from a known one, or one ``beside`` it, as somebody
+    said."""
     days = phrase.mention.days
     if is_day_told(days, evidence.prose_days):
         return True
-    dated = [when for day in (*evidence.days, *evidence.prose_days) if (when := _date(day))]
+    dated = list(_dates([*evidence.days, *evidence.prose_days]))
     targets = [when for day in days if (when := _date(day, dated))]
+    if any(when.day in evidence.asked and when.month == other.month for when in targets for other in dated):
+        return True  # "from the 5th to the 18th of October"
     if _NEXT_DAY.search(phrase.clause) and any(abs((a - b).days) == 1 for a in targets for b in dated):
+        return True
+    if _WORKDAY.search(phrase.clause) and any(0 < (a - b).days <= 4 for a in targets for b in dated):
+        return True
+    spans = set(day_words(phrase.clause))
+    if any(abs((a - b).days) in {span, span - 1, span + 1} for span in spans for a in targets for b in dated):
         return True
     if not _PERIOD.search(phrase.clause):
         return False
+    dated += [when for day in beside if (when := _date(day, dated))]
     spans = _periods(evidence)
     if any(abs((a - b).days) in spans for a in targets for b in dated):
         return True
     months = _month_periods(evidence)
     ends = {end for by in months for when in dated if (end := _later(when, by))}
     return any(abs((end - target).days) <= 1 for end in ends for target in targets)
+
+
+_WORKDAY = re.compile(r"(?i)\b(?:back|return\w*|next (?:working |business )?day|monday|montag|lundi|lunes)\b")
 
 
 def _periods(evidence: Evidence) -> set[int]:
@@ -213,7 +268,13 @@ def _periods(evidence: Evidence) -> set[int]:
         for mention in _said(evidence)
         if mention.numbers and mention.unit[:3] in _DAYS
     }
+    told |= {
+        int(mention.numbers[0] // 24)
+        for mention in _said(evidence)
+        if mention.numbers and mention.numbers[0] >= 24 and _MINUTES.get(mention.unit[:3]) == 60
+    }
     days = {int(number) for number in evidence.fields(_DAY_FIELD) if number <= 400}
+    told |= {length for text in evidence.texts("told", "user") for length in day_words(text)}
     found = told | days | {int(7 * number) for number in evidence.fields(_WEEK_FIELD) if number <= 60}
     few = [period for period in found if period]
     return found | ({a + b for a in few for b in few} if len(few) <= 4 else set())
@@ -245,8 +306,12 @@ def _month_periods(evidence: Evidence) -> set[int]:
 
 def _said(evidence: Evidence) -> Iterable[Mention]:
     for source in evidence.sources:
-        if source.role in {"told", "user"}:
-            yield from _mentions(source.text)
+        if source.role in {"told", "user"} or (source.role == "result" and source.text[:1] not in _JSON):
+            yield from _mentions(source.text[:_MOST_TEXT])
+
+
+_JSON = frozenset("{[")
+_MOST_TEXT = 4_000
 
 
 @lru_cache(maxsize=512)

@@ -22,6 +22,11 @@ _TOKEN = re.compile(
 is what lets the search skip everything else quickly."""
 _BARE = re.compile(r"\s*(?:[-0-9 .,+*/()]+=)?\s*-?([0-9]{1,12}(?:,[0-9]{3})*(?:\.[0-9]+)?)\s*")
 _DIGIT = re.compile("[0-9]")
+_OFFSET = re.compile(
+    r"[0-9]t[0-9]{2}:[0-9]{2}(?::[0-9.]+)?(?:z|[+-][0-9]{2}:?[0-9]{2})|"
+    r"\b(?:utc|gmt) ?[+-][0-9]|offset\W+[+-]?[0-9]+"
+)
+_ZONE = re.compile(r".*(?=z|[+-][0-9]{1,2}:?[0-9]{0,2}\Z)")
 NOW = "the date"
 """The name of the source that says when the conversation takes place."""
 _MAX_TEXT = 60_000
@@ -253,6 +258,10 @@ class Evidence:
             for number in leaf.mention.numbers
         }
 
+    def offsets(self) -> set[str]:
+        """The time zones of the timestamps in results."""
+        return {_ZONE.sub("", found) for text in self._lower_results for found in _OFFSET.findall(text)}
+
     def rates(self) -> list[float]:
         """Numbers that are called a rate of exchange, the latest first."""
         if not any(map(is_rate, self.leaves.keys())):
@@ -292,15 +301,18 @@ class Evidence:
                 at = text.find(digits, at + 1)
         return False
 
-    def few(self, most: int) -> list[list[float]]:
-        """The numbers of each of the latest results, of those that have at most
-        ``most``."""
+    def texts(self, *roles: str) -> list[str]:
+        """What the sources of these ``roles`` say."""
+        return [source.text for source in self.sources if source.role in roles]
+
+    def few(self, most: int, least: int = 2) -> list[list[float]]:
+        """The numbers of each of the latest results, of those that have ``least`` to ``most``."""
         places = [place for place, source in enumerate(self.sources) if source.role == "result"][-3:]
         found: dict[int, set[float]] = {place: set() for place in places}
         for leaf in self.leaves.all():
             if leaf.source in found and leaf.mention.numbers:
                 found[leaf.source].add(leaf.mention.numbers[0])
-        return [sorted(numbers) for numbers in found.values() if 1 < len(numbers) <= most]
+        return [sorted(numbers) for numbers in found.values() if least <= len(numbers) <= most]
 
     def has_field(self, label: Collection[str]) -> bool:
         """Whether a result has a number under a key that shares a word with ``label``."""
@@ -332,7 +344,7 @@ def is_rate(label: str) -> bool:
 
 _RATE = re.compile(
     r"(?i)(?:\b|_)(?:rate|rates|fx|exchange\w*|kurs|wechselkurs|taux|cambio|câmbio|tasa|taxa|cotação|"
-    r"cours)(?:\b|_)|"
+    r"cours|factor|faktor|conversion)(?:\b|_)|\A(?:to|per)_|"
     r"(?-i:[a-z]Rate|\A[A-Z]{3}\Z)|汇率|匯率|レート"
 )
 

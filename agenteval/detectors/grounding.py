@@ -17,18 +17,21 @@ from agenteval.detectors.evidence import NOW, Evidence, text_of
 from agenteval.detectors.leaves import Leaf
 from agenteval.detectors.mentions import Mention
 from agenteval.detectors.noteworthy import reportable
-from agenteval.detectors.opposition import PLACED, misplaced, opposing
+from agenteval.detectors.opposition import PLACED, is_sure, misplaced, opposing
 from agenteval.detectors.phrases import Answer, Phrase
 from agenteval.detectors.support import Beside, follows, told
 from agenteval.detectors.values import plain, stands_in
+from agenteval.score import Severity
 
 
 class Suspect(NamedTuple):
-    """A value that nothing supports. ``against``: what it contradicts, in words; empty: nothing."""
+    """A value that nothing supports. ``against``: what it contradicts, in words; empty: nothing. ``sure``:
+    whether it cannot be a calculation of the agent's."""
 
     turn: int
     phrase: Phrase
     against: str
+    sure: bool = True
 
 
 def contradicts_evidence(conversation: Conversation) -> Iterable[Proof]:
@@ -36,7 +39,9 @@ def contradicts_evidence(conversation: Conversation) -> Iterable[Proof]:
     for suspect in _suspects(conversation):
         if suspect.against:
             said = suspect.phrase.mention.text
-            yield _proof(conversation, suspect, f"the answer says {said}, but {suspect.against}")
+            explanation = f"the answer says {said}, but {suspect.against}"
+            proof = _proof(conversation, suspect, explanation)
+            yield proof if suspect.sure else proof._replace(severity=Severity.MEDIUM)
 
 
 def ungrounded_value(conversation: Conversation) -> Iterable[Proof]:
@@ -88,7 +93,9 @@ def _find(conversation: Conversation) -> Iterator[Suspect]:
                 continue
             if suspect := _judge(number, answer, index, said, evidence):
                 reported.add(_key(mention))
-                if _is_worth_telling(suspect, evidence) and not _declared(mention.text, conversation):
+                if _is_worth_telling(suspect, evidence, has_tools=bool(conversation.tools)) and not _declared(
+                    mention.text, conversation
+                ):
                     yield suspect
         said.append(answer)
 
@@ -108,8 +115,10 @@ def _key(mention: Mention) -> object:
     return (mention.kind, mention.numbers or mention.text)
 
 
-def _is_worth_telling(suspect: Suspect, evidence: Evidence) -> bool:
-    return suspect.phrase.claimed and (bool(suspect.against) or reportable(suspect.phrase, evidence))
+def _is_worth_telling(suspect: Suspect, evidence: Evidence, *, has_tools: bool) -> bool:
+    return suspect.phrase.claimed and (
+        bool(suspect.against) or reportable(suspect.phrase, evidence, has_tools=has_tools)
+    )
 
 
 def _declared(text: str, conversation: Conversation) -> bool:
@@ -141,7 +150,9 @@ def _judge(
         if is_told or not phrase.claimed or follows(phrase, evidence, _beside(answer, mention, said)):
             return None
         against = opposing(phrase, named, evidence)
-    return Suspect(turn, phrase, _in_words(against, evidence) if against else "")
+    if not against:
+        return Suspect(turn, phrase, "")
+    return Suspect(turn, phrase, _in_words(against, evidence), is_sure(phrase, against, named, evidence))
 
 
 def _beside(answer: Answer, but: Mention, said: Sequence[Answer]) -> Beside:
@@ -149,9 +160,17 @@ def _beside(answer: Answer, but: Mention, said: Sequence[Answer]) -> Beside:
     others = [other for other in answer.mentions if other.numbers and other.start != but.start]
     others = [other for other in others if but.numbers[:1] != other.numbers[:1]]
     others.sort(key=lambda other: abs(other.start - but.start))
-    here = [other.numbers[0] for other in others if other.kind == "money"]
-    return Beside(
-        here, lambda: _amounts(said), [other.numbers[0] for other in others if other.kind == "number"]
+    here = [other.numbers[0] for other in others if _is_amount(other)]
+    counts = [other.numbers[0] for other in others if other.kind == "number"]
+    days = [day for other in answer.mentions if other.start < but.start for day in other.days]
+    earlier = [other.numbers[0] for other in said[-1].mentions if other.kind == "number"] if said else []
+    return Beside(here, lambda: _amounts(said), counts, earlier, days)
+
+
+def _is_amount(mention: Mention) -> bool:
+    """In tables, the currency stands above."""
+    return mention.kind == "money" or (
+        mention.kind == "number" and mention.decimals == 2 and not mention.unit
     )
 
 
@@ -159,7 +178,7 @@ def _amounts(answers: Sequence[Answer]) -> list[float]:
     """Different ones, those of the latest answer first."""
     said = (mention for answer in reversed(answers) for mention in answer.mentions)
     return list(
-        dict.fromkeys(mention.numbers[0] for mention in said if mention.kind == "money" and mention.numbers)
+        dict.fromkeys(mention.numbers[0] for mention in said if _is_amount(mention) and mention.numbers)
     )
 
 

@@ -8,13 +8,17 @@ _ENGLISH = re.compile(
     r"\b(?:the|and|you|your|my|is|are|was|it|i|i'm|i'd|to|of|for|with|that|this|what|how|can|could|"
     r"please|would|"
     r"have|has|on|be|me|want|need|do|does|not|will|cancel|delete|remove|book|send|transfer|change|pay|order|"
-    r"update|refund|when|where|which|who|if|about|from|hi|hello|thanks|hey)\b",
+    r"update|refund|when|where|which|who|if|about|from|hi|hello|thanks|hey|yes|yeah|sure)\b",
     re.IGNORECASE,
 )
 _FOREIGN = re.compile(
     r"[^\x00-\x7f\u2010-\u203a\u20a0-\u20bf\u00a0-\u00bf\u2190-\u2bff\U0001f000-\U0001faff\ufe0f]"
     r"|\b(?:el|la|los|las|que|por|para|una|und|der|die|das|ist|ich|nicht|bitte|le|les|des|est|je|pour|il|che|"
-    r"per|een|het|van|voor|ik|jag|och|att|saya|yang|untuk|dan|con|del|ou|em|um|uma)\b",
+    r"een|het|van|voor|ik|jag|och|att|saya|yang|untuk|dan|con|del|ou|em|um|uma)\b"
+    # English counts by it ("94 euros per night"), Italian speaks with it.
+    r"|\bper\b(?! (?:night|day|hour|minute|second|week|month|year|annum|person|guest|room|head|unit|item|"
+    r"piece|user|seat|passenger|ticket|order|transaction|call|request|mile|km|kg|litre|liter|gallon|cent|se|our|"
+    r"your)\b)",
     re.IGNORECASE,
 )
 

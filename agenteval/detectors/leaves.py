@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping
 from functools import lru_cache
+from itertools import groupby
 from typing import Any, NamedTuple
 
 from agenteval.detectors.fields import key_stems
@@ -20,7 +21,7 @@ _LONGEST_KEY = 40
 
 AMOUNT = frozenset({
     "price", "total", "refund", "balanc", "tax", "budget", "discou", "discount", "fee", "amount", "deposi",
-    "salary", "income", "revenu", "premiu", "cash", "msrp", "wage", "bonus", "tip", "fund",
+    "cent", "salary", "income", "revenu", "premiu", "cash", "msrp", "wage", "bonus", "tip", "fund",
 })  # fmt: skip
 """Stems of keys whose numbers are money."""
 PERCENT = frozenset({"percen", "percent", "pct", "discou", "discount", "tax", "intere", "vat", "apr"})
@@ -55,6 +56,7 @@ class Amounts(NamedTuple):
 
 
 _LONGEST_SERIES = 60
+_LARGEST_GROUP, _MOST_GROUPS = 6, 60
 
 
 class Leaves:
@@ -70,6 +72,8 @@ class Leaves:
         self._found: dict[tuple[frozenset[str], str, int], list[Leaf]] = {}
         self._amounts: tuple[int, Amounts] | None = None
         self._lists: list[tuple[int, int]] = []
+        self._objects: list[tuple[int, int]] = []
+        self._groups: tuple[int, list[list[float]]] = (-1, [])
         self._flat: list[Leaf] = []
         self._flattened = 0
         self._series: tuple[int, list[list[float]]] = (-1, [])
@@ -134,6 +138,8 @@ class Leaves:
                 if kind is dict:
                     self._spans[str(name).lower()].append((start, len(raw)))
         span = (first, len(raw))
+        if 1 < len(raw) - first <= 2 * _LARGEST_GROUP:
+            self._objects.append(span)
         for low in names:
             self._spans[low].append(span)
 
@@ -169,6 +175,20 @@ class Leaves:
         self._flattened = len(self._raw)
         return self._flat
 
+    def groups(self) -> list[list[float]]:
+        """The numbers of each object and of each sentence that has a few."""
+        if self._groups[0] != len(self._raw):
+            found: dict[object, list[float]] = {}
+            for first, last in self._objects[-_MOST_GROUPS:]:
+                leaves = [leaf for index in range(first, last) for leaf in self._at(index)]
+                found[first, last] = [leaf.mention.numbers[0] for leaf in leaves if leaf.mention.numbers]
+            for raw in self._raw[-_MAX_LEAVES:]:
+                if isinstance(raw, Leaf) and raw.mention.numbers:
+                    found.setdefault((raw.source, raw.label), []).append(raw.mention.numbers[0])
+            few = [numbers for numbers in found.values() if 1 < len(numbers) <= _LARGEST_GROUP]
+            self._groups = (len(self._raw), few[-_MOST_GROUPS:])
+        return self._groups[1]
+
     def amounts(self) -> Amounts:
         """The amounts by their fields, and their sums over lists."""
         if self._amounts is None or self._amounts[0] != len(self._raw):
@@ -185,7 +205,8 @@ class Leaves:
                 for index in range(first, last):
                     _extend(part, self._at(index), False)
                 whole.update({(first, key): values for key, values in part.items()})
-            found = [values for values in whole.values() if 1 < len(values) <= _LONGEST_SERIES]
+            found = [*whole.values(), *_columns(self._raw)]
+            found = [values for values in found if 1 < len(values) <= _LONGEST_SERIES]
             self._series = (len(self._raw), found)
         return self._series[1]
 
@@ -209,6 +230,18 @@ class Leaves:
             raw = self._raw[index]
             found = self._read[index] = (raw,) if isinstance(raw, Leaf) else tuple(_leaves_of(*raw))
         return found
+
+
+def _columns(raw: Iterable[object]) -> Iterable[list[float]]:
+    """The numbers one below the other in texts that are tables: lines with as many numbers as the next."""
+    lines: dict[tuple[int, str], list[float]] = {}
+    for leaf in raw:
+        if isinstance(leaf, Leaf) and leaf.mention.numbers:
+            lines.setdefault((leaf.source, leaf.label), []).append(leaf.mention.numbers[0])
+    for _, rows in groupby(lines.items(), key=lambda line: (line[0][0], len(line[1]))):
+        columns = list(map(list, zip(*(numbers for _, numbers in rows), strict=True)))
+        if len(columns) > 1 or len(columns[0]) > 2:
+            yield from columns
 
 
 def _extend(series: dict[object, list[float]], leaves: Iterable[Leaf], once: bool) -> None:

@@ -56,6 +56,9 @@ def _code_blocks(text: str) -> tuple[tuple[int, int], ...]:
 
 _WORD_MARKS = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.@#/:?=&%+~$-")
 _WORD_REST = re.compile(r"[A-Za-z0-9_.@#/:?=&%+~$-]{0,400}")
+_OF_UNIT = re.compile(
+    r"(?i)\s?(?:[km]?g|ml|l|k?wh?|k?m|mm|mb|gb|mah|k?cal|points?|pts|units?|items?|steps)\b"
+)
 _AFTER = re.compile(
     r"(?P<group>(?: [0-9]{3})+(?![0-9]))?(?P<cents>[.,][0-9]{2}(?![0-9]))?"
     r"\s?(?P<meridiem>[aApP]\.?\s?[mM]\b\.?)?\s?(?P<sign>%|[$€£¥₹₩₽₺₫฿]|°\s?[CFcf]?|[^\W\d_]+)?"
@@ -74,6 +77,7 @@ _LONG = 400
 _PHONE = re.compile(
     r"(?:\+[0-9]{1,3}[ .-]?)?(?:\([0-9]{2,4}\)[ ]?|[0-9]{3}[ .-])[0-9]{3}[ .-][0-9]{4}(?![0-9])"
     r"|\+[0-9]{9,15}(?![0-9])"
+    r"|\+[0-9]{1,3}(?:[ .-]\(?[0-9]{1,6}\)?){2,5}(?![0-9])"
 )
 _LETTER, _DIGIT = re.compile("[A-Za-z]"), re.compile("[0-9]")
 
@@ -101,7 +105,8 @@ def _mention(text: str, start: int, end: int, floor: int) -> Mention | None:
             return None
         if size >= 3 and _is_called(text, start):
             return Mention("identifier", start, end, token)
-        if size == 4 and "1900" <= token < "2100" and not before_is_currency(text, start):
+        is_year = size == 4 and "1900" <= token < "2100" and not _OF_UNIT.match(text, end)
+        if is_year and not before_is_currency(text, start):
             return Mention("skip", start, end, token)  # a year
     if (
         read.days
@@ -176,7 +181,7 @@ def _quantity(text: str, start: int, end: int, read: Reading) -> Mention | None:
 _REFERENCE = re.compile(
     r"(?i)\b(?:line|page|section|step|figure|fig\.|chapter|row|column|version|part|phase|level|option|"
     r"table|question|"
-    r"point|rule|article|appendix|module|stage|round|flight|attempt|python|windows|ios|android)\s\Z"
+    r"point|rule|article|appendix|module|stage|round|flight|attempt|python|windows|ios|android|status|http|error|code)\s\Z"
 )
 
 

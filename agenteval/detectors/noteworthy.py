@@ -4,19 +4,18 @@ from __future__ import annotations
 
 import re
 
-from agenteval.detectors.elapsed import relative_days, relative_times
+from agenteval.detectors.elapsed import has_lengths, relative_days, relative_times
 from agenteval.detectors.evidence import Evidence
 from agenteval.detectors.opposition import shape_of
 from agenteval.detectors.phrases import Phrase
 
-_NOT_SAID = re.compile(
-    r"(?i)\b(?:if|would|could|should|might|may|can|cannot|can't|don't|do not|unable|unless|whether|suggest|"
-    r"recommend|how about|typically|usually|generally|often|common(?:ly)?|normally|roughly|estimate[ds]?|"
-    r"let me know|between)\b"
-)
 _NAMED = re.compile(
-    r"(?i)\b(?:id|ids|number|no|code|reference|ref|order|booking|reservation|confirmation|tracking|ticket|case|flight|"
-    r"invoice|account|pnr|email|phone)\b\W*(?:is|are|of|was)?\W*\Z"
+    r"(?i)\b(?:id|ids|number|no|code|reference|ref|order|booking|reservation|confirmation|tracking|ticket|"
+    r"case|flight|invoice|account|pnr|email|phone|"
+    r"código|codigo|número|numero|localizador|referencia|reserva|pedido|factura|"
+    r"numéro|référence|réservation|commande|facture|dossier|codice|prenotazione|ordine|referência|fatura|"
+    r"\w*nummer|\w*code|buchung|bestellung|rechnung|vorgang)\b\W*"
+    r"(?:(?:for|of|to) (?:\w+ ){1,3})?(?:is|are|of|was|es|est|ist|lautet|è|é)?\W*\Z"
 )
 _ROUND = frozenset(
     {
@@ -48,31 +47,39 @@ _ROUND = frozenset(
         300,
     }
     | {360, 365, 400, 404, 500, 1000, 2000, 5000, 10000}
+    | {110, 112, 118, 119, 911, 988, 999}  # emergency lines
 )
 _AGES = frozenset({"year", "yrs", "yr", "jahr", "ans", "años", "anni"})
-_TELEPHONE = re.compile(r"\+?[0-9]{0,3}[ .-]?\(?[0-9]{3}\)?[ .-][0-9]{3}[ .-][0-9]{4}")
+_TELEPHONE = re.compile(
+    r"\+?[0-9]{0,3}[ .-]?\(?[0-9]{3}\)?[ .-][0-9]{3}[ .-][0-9]{4}|\+(?=(?:[^0-9]*[0-9]){8})[0-9 .()-]{9,22}"
+)
 _ODD = re.compile(r"[^\w.@/+() -]")
 
 
-def reportable(phrase: Phrase, evidence: Evidence) -> bool:
+def reportable(phrase: Phrase, evidence: Evidence, *, has_tools: bool = False) -> bool:
     """Whether the value is claimed of the world that the tools and the knowledge describe, and precise
-    enough that it cannot be common knowledge, a proposal or a manner of speaking."""
+    enough that it cannot be common knowledge, a proposal or a manner of speaking. Of three numbers, any
+    percentage may be the share."""
     mention = phrase.mention
-    if phrase.asked or phrase.hedged or not evidence.speaks or _NOT_SAID.search(phrase.clause):
+    if phrase.asked:
+        return False
+    if mention.kind == "identifier":  # nobody proposes or estimates one
+        return (evidence.speaks or has_tools) and _identifies(phrase, evidence)
+    if phrase.hedged or not evidence.speaks or phrase.hypothetical:
         return False
     match mention.kind:
-        case "identifier":
-            return _identifies(phrase, evidence)
         case "money":
             return True
         case "percent":
-            return mention.numbers[0] not in {0, 50, 100}
+            return len(evidence.numbers) < 3 and mention.numbers[0] not in {0, 50, 100}
         case "date":
             return not relative_days(evidence)
         case "time":
             return not relative_times(evidence) and not mention.vague and mention.clocks[0] % 60 != 0
         case _:
             number = mention.numbers[0]
+            if has_lengths(mention, evidence):
+                return False
             return (
                 mention.unit[:4] not in _AGES
                 and number >= 10

@@ -8,7 +8,7 @@ from collections.abc import Collection, Iterable
 from agenteval.detectors.arithmetic import near
 from agenteval.detectors.dates import Day
 from agenteval.detectors.elapsed import other_zone, relative_days
-from agenteval.detectors.evidence import NOW, Evidence
+from agenteval.detectors.evidence import NOW, Evidence, is_rate
 from agenteval.detectors.leaves import Leaf
 from agenteval.detectors.mentions import Mention, mentions_in
 from agenteval.detectors.phrases import Phrase
@@ -22,7 +22,7 @@ def opposing(phrase: Phrase, named: Collection[str], evidence: Evidence) -> Leaf
     about = {id(leaf) for leaf in evidence.leaves.of(named)}
     relative = phrase.mention.kind == "date" and relative_days(evidence)
     best: Leaf | None = None
-    best_score = (0, False, -99)
+    best_score = (0, False, False, -99)
     others = [
         other for other in mentions_in(phrase.clause) if other.start != phrase.mention.start - phrase.at
     ]
@@ -34,12 +34,56 @@ def opposing(phrase: Phrase, named: Collection[str], evidence: Evidence) -> Leaf
             continue  # a calendar may have given it
         if not score or (phrase.asked and score < 3):
             continue  # a question may propose any amount
-        # Of equals the one that it is a slip of, or whose name says least besides; then the latest.
-        slip = is_slip(phrase.mention.text, leaf.mention.text)
-        rank = (score, slip, -len(leaf.own - phrase.label))
+        # Of equals the one that it is a slip of, that is named, whose name says least; then the latest.
+        slip = is_slip(_bare(phrase.mention.text), _bare(leaf.mention.text))
+        rank = (score, slip, id(leaf) in about, -len(leaf.own - phrase.label))
         if rank >= best_score:
             best, best_score = leaf, rank
-    return best
+    if best is None or id(best) in about or best_score[1]:
+        return best
+    return best if _is_alone(phrase, best, evidence) else None
+
+
+def _is_alone(phrase: Phrase, leaf: Leaf, evidence: Evidence) -> bool:
+    """Whether the name that the phrase shares with ``leaf`` says which value is meant: no other one was given
+    under it, and in a sentence it is more than one word."""
+    shared = phrase.label & (leaf.own | leaf.above)
+    if (
+        " " in leaf.label
+        and len(shared) < 2
+        and not (
+            phrase.mention.kind == "number" and leaf.mention.unit and leaf.mention.unit == phrase.mention.unit
+        )
+    ):
+        return False
+    named = shared - _GENERIC
+    return bool(named) and not any(
+        named <= other.own | other.above
+        and _same_kind(phrase.mention, other)
+        and not _equal_leaves(leaf, other)
+        for other in evidence.leaves.all()
+    )
+
+
+def is_sure(phrase: Phrase, leaf: Leaf, named: Collection[str], evidence: Evidence) -> bool:
+    """Whether no arithmetic that code does not follow can be behind the other value: it is a slip of the one
+    that was given, or it is stated, without a word of calculation, for a field that one thing has."""
+    if is_slip(_bare(phrase.mention.text), _bare(leaf.mention.text)):
+        return True
+    shared = (phrase.label & (leaf.own | leaf.above)) - _GENERIC
+    if not shared or phrase.inherited or phrase.calculated or phrase.compared or phrase.hypothetical:
+        return False
+    about = evidence.leaves.of(named)
+    rivals = [
+        other
+        for other in (about if any(other is leaf for other in about) else evidence.leaves.all())
+        if shared <= other.own | other.above and _same_kind(phrase.mention, other)
+    ]
+    return len(rivals) == len({other.source for other in rivals})
+
+
+def _equal_leaves(one: Leaf, other: Leaf) -> bool:
+    return one.mention[5:9] == other.mention[5:9]
 
 
 def _is_given(leaf: Leaf, other: Mention) -> bool:
@@ -61,9 +105,10 @@ def _score(phrase: Phrase, leaf: Leaf, about: bool) -> int:
     score = own + above + 2 * about
     match phrase.mention.kind:
         case "date":
-            return score + 1 if own or _close(phrase.mention.days, leaf.mention.days) else 0
+            near_by = about and (own > 0 or _close(phrase.mention.days, leaf.mention.days))
+            return score + 1 if own > 2 or near_by else 0
         case "money":
-            return score
+            return score if own > 2 or above or about else 0
         case "percent":
             return score + 1 if own or leaf.mention.kind == "percent" else 0
         case "number":
@@ -83,18 +128,41 @@ def _close(days: Iterable[Day], others: Iterable[Day]) -> bool:
     return False
 
 
+_ZONED = re.compile(r"(?i)offset|zone|\butc")
+"""In the names of fields whose values look like times and are none."""
+
+
 def _same_kind(mention: Mention, leaf: Leaf) -> bool:
     match mention.kind:
         case "date":
             return bool(leaf.mention.days)
         case "time":
-            return bool(leaf.mention.clocks)
+            return bool(leaf.mention.clocks) and not _ZONED.search(leaf.label)
         case "money":
             return leaf.is_amount
         case "percent":
             return bool(leaf.mention.numbers) and leaf.mention.kind in {"number", "percent"}
         case _:
-            return bool(leaf.mention.numbers) and leaf.mention.kind == "number"
+            return bool(leaf.mention.numbers) and leaf.mention.kind == "number" and _may_be_one(mention, leaf)
+
+
+_UNIT_WORDS = (
+    "kg g mg lb oz km m cm mm mi mile miles ft l dl ml kb mb gb tb hz mhz ghz w kw kwh v kcal cal mmol bpm "
+    "min hour hours minutes sec seconds ms days nights weeks months percent pct"
+)
+_UNITS = frozenset(_UNIT_WORDS.split())
+
+
+def _may_be_one(mention: Mention, leaf: Leaf) -> bool:
+    """Whether the two may be values of one field: in the same unit, of the same order, and no factor."""
+    units = _UNITS.intersection(re.split(r"[^a-z]+", leaf.label.lower())) if len(leaf.label) <= 40 else ()
+    if is_rate(leaf.label) or (units and mention.unit in _UNITS and mention.unit not in units):
+        return False
+    one, other = mention.numbers[0], leaf.mention.numbers[0]
+    return min(one, other) == 0 or max(one, other) / min(one, other) <= _OTHER_ORDER
+
+
+_OTHER_ORDER = 20
 
 
 PLACED = frozenset({"time", "money", "number", "date"})
@@ -110,7 +178,9 @@ def misplaced(phrase: Phrase, named: Collection[str], evidence: Evidence) -> Lea
     mention = phrase.mention
     if not phrase.stated or (mention.numbers and (phrase.calculated or phrase.compared)):
         return None
-    if mention.kind == "time" and (evidence.given(mention) or other_zone(phrase, evidence)):
+    if mention.kind == "time" and (
+        evidence.given(mention) or other_zone(phrase, evidence) or len(evidence.offsets()) > 1
+    ):
         return None
     leaves = [leaf for leaf in evidence.leaves.of(named, mention.kind) if _same_kind(mention, leaf)]
     most = 0
@@ -183,17 +253,25 @@ def _equal(mention: Mention, leaf: Leaf) -> bool:
 
 def _misspelt(phrase: Phrase, evidence: Evidence) -> Leaf | None:
     """The identifier of the evidence that the value is a slip of, or that is in the field it names."""
-    low = phrase.mention.text.lower()
+    low = _bare(phrase.mention.text)
     slips, called = [], None
     for leaf in reversed(evidence.leaves.all()):
         other = leaf.mention
         if other.kind in {"identifier", "number"}:
-            text = other.text.lower()
+            text = _bare(other.text)
             if is_slip(low, text):
                 slips.append(leaf)
             if called is None and shape_of(low) == shape_of(text) and (phrase.label & leaf.own) - _GENERIC:
                 called = leaf
-    return min(slips, key=lambda leaf: _differing(low, leaf.mention.text.lower()), default=called)
+    return min(slips, key=lambda leaf: _differing(low, _bare(leaf.mention.text)), default=called)
+
+
+_MARKS = re.compile(r"(?<=[0-9])[,' .)-]+(?=[0-9])|^\W+|\W+$")
+
+
+def _bare(text: str) -> str:
+    """In lower case, without what only groups digits."""
+    return _MARKS.sub("", text.lower())
 
 
 def _differing(text: str, other: str) -> int:

@@ -20,7 +20,7 @@ _SENTENCE_END = re.compile(
 _PART_END = re.compile(r"[,;|()\n]|\s(?:and|or|but|und|et|y)\s|\s-\s")
 _NOT_CLAIMED = re.compile(
     r"(?i)\b(?:e\.?g\b|i\.e|for example|for instance|such as|example|format(?:ted)?|placeholder|suppose|"
-    r"looks? like|like this|usually|typically|"
+    r"looks? like (?:a |an )?(?-i:(?=[\"'`#*A-Z0-9(]))|like this|usually|typically|"
     r"let'?s say|hypothetical|imagine|assum(?:e|ing)|z\.\s?b|zum beispiel|par exemple|por ejemplo)|例如|比如"
 )
 _NEGATED = re.compile(
@@ -36,7 +36,7 @@ _HEDGED = re.compile(
 
 _CALCULATED = re.compile(
     r"(?i)\b(?:total\w*|sum|sums|differen\w+|refund\w*|sav(?:e|es|ed|ing|ings)|additional\w*|extra|"
-    r"remain\w*|"
+    r"remain\w*|leaves?|"
     r"balance|each|per|combined|altogether|overall|average|split|half|charge[ds]?|all|both|times|plus|"
     r"minus|"
     r"equals?|increase\w*|decrease\w*|reduc\w+|net|more|less|left|subtotal|exact\w*|spend\w*|spent|budget|"
@@ -56,6 +56,20 @@ _CALCULATED = re.compile(
     r"|(?:[+×=]|[0-9)]\s?[*x/])\s*[$€£]?[0-9]|[0-9]\s*[x×+=]|[\u3040-\u30ff\u4e00-\u9fff\uac00-\ud7af]"
 )
 """Words of European languages; in scripts that do not part words, any."""
+
+
+_HYPOTHETICAL = re.compile(
+    r"(?i)\b(?:if|would|could|might|may|can|cannot|can't|don't|do not|unable|unless|whether|suggest|"
+    # What should come is promised, what one should do is advised.
+    r"should(?! (?:\w+ )?(?:be|see|receive|get|have|take|appear|arrive|reach|hear|expect|show))|"
+    r"recommend|how about|typically|usually|generally|often|common(?:ly)?|normally|roughly|estimate[ds]?|"
+    r"let me know|between|würden?|wären?|könnten?|\w{2,}(?:rait|raient|ría[ns]?|rebbe|rebbero)|"
+    r"(?:se|custa|fica|te|pode)riam?|skulle|zou|zouden|\w*(?:łby|łaby|łoby|łyby))\b"
+)
+_FOREIGN = re.compile(
+    r"(?i)\b(?:di|il|lo|gli|che|sono|per (?!cent|person|night|day|hour|week|month|year)|della|del|alla|ogni|"
+    r"meno|più|het|een|van|voor|zijn|och|att|för|som|inte|nie|jest|się|dla|jest|ve|bir|için|toplam|razem|samen)\b|[çğąęłńśźż]"
+)
 
 
 class Phrase(NamedTuple):
@@ -95,8 +109,19 @@ class Phrase(NamedTuple):
 
     @property
     def calculated(self) -> bool:
-        """Whether the words around speak of a result of arithmetic."""
-        return bool(_CALCULATED.search(self.clause))
+        """Whether the words around speak of a result of arithmetic, or may do so in a language whose words
+        for it are not known."""
+        return bool(_CALCULATED.search(self.clause)) or self.foreign
+
+    @property
+    def hypothetical(self) -> bool:
+        """Whether it is said of what may or would be."""
+        return _HYPOTHETICAL.search(self.clause) is not None
+
+    @property
+    def foreign(self) -> bool:
+        """Whether the clause is of a language whose words for arithmetic are not known."""
+        return _FOREIGN.search(self.clause) is not None
 
     @property
     def compared(self) -> bool:
@@ -111,7 +136,9 @@ class Phrase(NamedTuple):
     @property
     def percents(self) -> tuple[float, ...]:
         """The percentages in the clause."""
-        return tuple(float(found[1].replace(",", ".")) for found in _PERCENTS.finditer(self.clause))
+        return tuple(
+            float((found[1] or found[2]).replace(",", ".")) for found in _PERCENTS.finditer(self.clause)
+        )
 
     @property
     def asked(self) -> bool:
@@ -126,12 +153,13 @@ _AVERAGED = re.compile(
 )
 _PERCENTS = re.compile(
     r"(?<![0-9.,])([0-9]{1,3}(?:[.,][0-9]{1,4})?)\s?"
-    r"(?:%|percent|prozent|per cent|por ciento|pour cent|por cento)"
+    r"(?:%|percent|prozent|per cent|por ciento|pour cent|por cento)|%\s?([0-9]{1,3})(?![0-9])"
 )
 _COMPARED = re.compile(
     r"(?i)\b(?:differen\w+|more|less|cheaper|warmer|colder|cooler|hotter|longer|shorter|faster|"
     r"expensive|sav(?:e|es|ed|ing|ings)|additional\w*|extra|higher|lower|"
     r"increase\w*|decrease\w*|drop\w*|rise|rose|fell|remain\w*|left|over|under|than|refund\w*|"
+    r"another|from \S+ to|"
     r"exceed\w*|behind|ahead|leads?|led|short|away|lost|gained|länger|kürzer|später|früher|mehr|"
     r"weniger|günstiger|billiger|teurer|wärmer|kälter|höher|unterschied|"
     r"differenz|übrig|plus|moins|écart|différence|más|menos|diferencia|mais|diferença|restam?|reste|"
@@ -202,19 +230,28 @@ class Answer:
         return ()
 
     def named_around(self, index: int, titles: Collection[str]) -> set[str]:
-        """The things that the value at ``index`` is about, in lower case: the identifiers on its line, or
-        in what its line is a point of, and those ``titles`` that its line has."""
-        at, text = self.mentions[index].start, self.text
-        first = text.rfind("\n", 0, at) + 1
+        """The things that the value at ``index`` is about, in lower case: the identifiers and those
+        ``titles`` in its sentence, else in the nearest one before it on the line, else the identifiers in
+        what the line is a point of."""
+        first, last = self._sentence(self.mentions[index])
         found = self._named.get(first)
         if found is None:
-            line_end = text.find("\n", at)
-            line_end = len(text) if line_end < 0 else line_end
-            line = text[first:line_end].lower()
-            found = {title for title in titles if title in line and stands_in(title, line)}
-            found |= self._identifiers(first, line_end) or self._heads(first)
+            line = self.text.rfind("\n", 0, self.mentions[index].start) + 1
+            found = self._names(line, first, last, titles)
             self._named[first] = found
         return found
+
+    def _names(self, line: int, first: int, last: int, titles: Collection[str]) -> set[str]:
+        first = max(first, line)
+        sentence = self.text[first:last].lower()
+        found = {title for title in titles if title in sentence and stands_in(title, sentence)}
+        found |= self._identifiers(first, last)
+        if found:
+            return found
+        if first <= line:
+            return self._heads(line)
+        before = self._ends[bisect_right(self._ends, first - 1) - 1]
+        return self._names(line, before, first, titles)
 
     def _identifiers(self, start: int, end: int) -> set[str]:
         return {

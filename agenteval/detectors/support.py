@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Sequence
-from functools import lru_cache
+from statistics import fmean
 from typing import NamedTuple
 
 from agenteval.detectors.arithmetic import (
+    added,
     combined,
     converted,
     mean_of,
@@ -21,57 +22,26 @@ from agenteval.detectors.arithmetic import (
     share_of,
     two_steps,
 )
+from agenteval.detectors.dates import Day
 from agenteval.detectors.elapsed import does_day_follow, does_time_follow, is_day_told, is_length
 from agenteval.detectors.evidence import Evidence
 from agenteval.detectors.mentions import Mention, mentions_in
+from agenteval.detectors.number_words import number_words
 from agenteval.detectors.phrases import Phrase
 
-_NUMBER_WORDS = {
-    word: number
-    for number, words in {
-        1: "one once single a an eins ein eine un une uno una",
-        2: "two twice double both pair zwei deux dos dois duas",
-        3: "three triple drei trois tres três",
-        4: "four vier quatre cuatro quatro",
-        5: "five fünf cinq cinco",
-        6: "six sechs seis",
-        7: "seven sieben sept siete",
-        8: "eight acht huit ocho",
-        9: "nine neun neuf nueve",
-        10: "ten zehn dix diez",
-        11: "eleven elf onze",
-        12: "twelve dozen zwölf douze doce",
-        13: "thirteen",
-        14: "fourteen",
-        15: "fifteen",
-        16: "sixteen",
-        17: "seventeen",
-        18: "eighteen",
-        19: "nineteen",
-        20: "twenty",
-        30: "thirty",
-        40: "forty",
-        50: "fifty half",
-        60: "sixty",
-        70: "seventy",
-        80: "eighty",
-        90: "ninety",
-        100: "hundred",
-        1000: "thousand",
-    }.items()
-    for word in words.split()
-}
-_WORDS = re.compile(r"[^\W\d_]{3,9}")
 _SMALL = (2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0, 9.0)
 
 
 class Beside(NamedTuple):
     """What the agent itself named: amounts in the answer ``here`` and in those ``before`` (which ``said``
-    looks up), latest first, and the plain numbers of the answer, the nearest first."""
+    looks up), latest first; the plain numbers of the answer, the nearest first, and those of
+    the answer before; its dates so far."""
 
     here: Sequence[float]
     said: Callable[[], Sequence[float]]
     counts: Sequence[float]
+    earlier: Sequence[float]
+    days: Sequence[Day]
 
     @property
     def before(self) -> Sequence[float]:
@@ -102,7 +72,7 @@ def _identifier_told(text: str, evidence: Evidence) -> bool:
         return True
     bare = re.sub(r"[\s().+-]", "", text)
     if bare.isdigit() and len(bare) >= 7:
-        return any(bare[-10:] in re.sub(r"[\s().+-]", "", source.text) for source in evidence.sources)
+        return any(bare[-8:] in re.sub(r"[\s().+-]", "", source.text) for source in evidence.sources)
     parts = [part for part in re.split(r"[/+,@:]", text) if part]
     return len(parts) > 1 and all(evidence.has_word(part) for part in parts)
 
@@ -114,7 +84,7 @@ def follows(phrase: Phrase, evidence: Evidence, beside: Beside) -> bool:
     if mention.kind == "identifier":
         return _masked(phrase, evidence)
     if mention.kind == "date":
-        return does_day_follow(phrase, evidence)
+        return does_day_follow(phrase, evidence, beside.days)
     if mention.kind == "time":
         return does_time_follow(phrase, evidence)
     return any(_number_follows(number, phrase, evidence, beside) for number in mention.numbers)
@@ -153,8 +123,7 @@ def _number_follows(number: float, phrase: Phrase, evidence: Evidence, beside: B
 
 def _in_words(evidence: Evidence) -> set[float]:
     """The numbers that sources other than results write in words."""
-    texts = (source.text for source in evidence.sources if source.role in {"told", "user"})
-    found = {number for text in texts for number in _number_words(text)}
+    found = {number for text in evidence.texts("told", "user") for number in number_words(text)}
     tens = {number for number in found if 20 <= number <= 90}
     ones = {number for number in found if number < 10}
     return (
@@ -162,18 +131,12 @@ def _in_words(evidence: Evidence) -> set[float]:
     )
 
 
-@lru_cache(maxsize=512)
-def _number_words(text: str) -> frozenset[float]:
-    words = set(_WORDS.findall(text.lower()))
-    return frozenset(float(_NUMBER_WORDS[word]) for word in words if word in _NUMBER_WORDS)
-
-
 def _calculated(number: float, phrase: Phrase, evidence: Evidence, beside: Beside) -> bool:
     """By arithmetic: as far as the words around speak of it, since each further operand makes reaching
     the number by chance more likely."""
     mention = phrase.mention
     if mention.kind == "money":
-        return _amount_follows(number, phrase, evidence, beside)
+        return _amount_follows(number, phrase, evidence, beside) or _is_multiple(number, phrase, evidence)
     operands = [beside.counts, evidence.called(phrase.label)]
     if mention.kind == "percent":
         few = [[*group, *beside.counts[:3]] for group in evidence.few(5 if mention.decimals < 1 else 10)]
@@ -186,17 +149,45 @@ def _calculated(number: float, phrase: Phrase, evidence: Evidence, beside: Besid
         )
     if is_length(number, phrase, evidence):
         return True
+    if number >= 100 and not number % 1 and any(added(number, group) for group in evidence.leaves.groups()):
+        return True
     if _follows_from_fields(number, phrase, evidence):
+        return True
+    if number >= 100 and one_step(number, operands_of([beside.counts], 6), ()):
+        return True
+    if (rates := evidence.rates()) and scaled(
+        number, operands_of([*operands, evidence.asked, *evidence.few(12)], 24), rates, mention.decimals
+    ):
         return True
     if not evidence.has_field(phrase.label) and any(one_step(number, few, ()) for few in evidence.few(8)):
         return True
-    if phrase.compared and one_step(number, operands_of(operands, 12), ()):
+    if phrase.compared and one_step(
+        number, operands_of([*operands, evidence.asked, *evidence.few(8)], 16), ()
+    ):
         return True
     if _is_product(number, phrase, evidence, beside):
         return True
     if share_of(number, _wholes(operands, evidence), phrase.percents, mention.decimals):
         return True
-    return phrase.calculated and one_step(number, operands_of(operands, 8), _SMALL)
+    return phrase.calculated and (
+        one_step(number, operands_of(operands, 8), _SMALL)
+        or one_step(number, operands_of([beside.earlier, evidence.asked], 10), ())
+        or _is_multiple(number, phrase, evidence)
+    )
+
+
+def _is_multiple(number: float, phrase: Phrase, evidence: Evidence) -> bool:
+    """Whether it is as many times a number of a small result as the user asked for, also with or without a
+    percentage that was told: three nights at 80 and 10 % tax."""
+    asked = (number for text in evidence.texts("user") for number in number_words(text))
+    counts = {count for count in (*evidence.asked, *asked) if 1 < count <= 60 and not count % 1}
+    products = {round(one * count, 2) for group in evidence.few(8, 1) for one in group for count in counts}
+    if not phrase.calculated and (phrase.mention.kind != "money" or len(products) > _FEW):
+        return False
+    decimals = min(phrase.mention.decimals, 2)
+    return number in products or (
+        len(products) <= _FEW and share_of(number, products, evidence.percents(), decimals)
+    )
 
 
 def _is_product(number: float, phrase: Phrase, evidence: Evidence, beside: Beside) -> bool:
@@ -217,9 +208,23 @@ def _is_product(number: float, phrase: Phrase, evidence: Evidence, beside: Besid
 def _is_product_of_clause(number: float, phrase: Phrase) -> bool:
     """Whether the sentence has the factors: 24 boxes of 18.5 kg are 444 kg; also in cents."""
     others = [other.numbers[0] for other in mentions_in(phrase.clause) if other.numbers and other.unit != "%"]
+    others += [one for one in number_words(phrase.clause) if one > 1]
     known = operands_of([[other for other in others if other != number]], _FEW)
     decimals = min(phrase.mention.decimals, 2)
-    return product_of(number, known, decimals) or product_of(100 * number, known, 0)
+    digits = 3
+    if _WEIGHED.search(phrase.clause) and any(
+        near(number, 1000 * a / b, decimals) for a in known for b in known if b
+    ):
+        return True  # of 250 g, the price of a kilo
+    if _TIMES.search(phrase.clause):
+        known += [percent / 100 for percent in phrase.percents]
+        known += {a * b for a in known[:5] for b in known[:5]}
+        digits = 2
+    return product_of(number, known, decimals, digits=digits) or product_of(100 * number, known, 0)
+
+
+_WEIGHED = re.compile(r"(?i)[0-9]\s?(?:g|ml)\b")
+_TIMES = re.compile(r"[×*·]|[0-9]\s?x\s?[0-9]")
 
 
 def _wholes(operands: Iterable[Iterable[float]], evidence: Evidence) -> list[float]:
@@ -230,14 +235,18 @@ def _follows_from_fields(number: float, phrase: Phrase, evidence: Evidence) -> b
     """Whether it is the sum or the mean of a field of the results, or the sum or difference of two
     of its values, where the words speak of such."""
     decimals = phrase.mention.decimals
-    if not (phrase.calculated or phrase.compared or phrase.averaged):
-        return False
     for values in evidence.leaves.series():
+        if len(values) > 2 and near(number, sum(values), decimals):
+            return True
+        if not (phrase.calculated or phrase.compared or phrase.averaged):
+            continue
         if phrase.averaged and mean_of(number, values, decimals):
             return True
         if phrase.calculated and near(number, sum(values), decimals):
             return True
         if len(values) <= _FEW and one_step(number, values, ()):
+            return True
+        if converted(number, phrase.mention.unit, {sum(values), fmean(values)}, decimals):
             return True
     return False
 
@@ -251,8 +260,10 @@ def _amount_follows(number: float, phrase: Phrase, evidence: Evidence, beside: B
 
 def _is_total(number: float, phrase: Phrase, evidence: Evidence, beside: Beside) -> bool:
     """Whether an amount is a sum, a difference or a multiple, as far as the words speak of such."""
-    if not phrase.calculated:
-        near_by = operands_of([beside.here[:6], evidence.computed[-2:], beside.before[:3]], 10)
+    if not (phrase.calculated or phrase.compared):
+        near_by = operands_of(
+            [beside.here[:6], evidence.computed[-2:], beside.before[:3], evidence.asked], 12
+        )
         counts = {count for count in beside.counts[:2] if 1 < count <= 60}
         return one_step(number, near_by, counts) or number in evidence.leaves.amounts().sums
     counts = {*_SMALL, *(count for count in beside.counts if 1 < count <= 20)}
@@ -266,10 +277,17 @@ def _is_total(number: float, phrase: Phrase, evidence: Evidence, beside: Beside)
     near_by = operands_of([beside.here[:4], beside.counts[:5], evidence.asked, *few], 16)
     if len(near_by) < 16 and (product_of(number, near_by, 2) or product_of(100 * number, near_by, 0)):
         return True
-    operands = operands_of([beside.here, beside.before, evidence.amounts_told], 20)
-    if one_step(number, operands, counts) or evidence.paired(
-        number, [1, 2, 3, 4, 5, *counts], compared=phrase.compared
-    ):
+    operands = operands_of([beside.here, beside.before, evidence.amounts_told, evidence.asked], 20)
+    spread = ((one, by) for one in beside.before[:4] for by in beside.counts[:3] if by > 1)
+    if any(near(number, one / by, phrase.mention.decimals) for one, by in spread):
+        return True
+    shared = beside.here[:4] if phrase.averaged or phrase.foreign else ()
+    if any(near(number, one / by, phrase.mention.decimals) for one in shared for by in _SMALL):
+        return True
+    few_times = [1, 2, 3, 4, 5, *counts]
+    if one_step(number, operands, counts) or evidence.paired(number, few_times, compared=phrase.compared):
+        return True
+    if evidence.paired(100 * number, few_times, compared=phrase.compared):  # fields in cents
         return True
     return share_of(number, operands, evidence.percents(), phrase.mention.decimals)
 
@@ -278,9 +296,14 @@ def _is_priced(number: float, phrase: Phrase, evidence: Evidence, beside: Beside
     """Whether an amount is a mean, a share by a percentage of its clause (tax, fee, discount; before or
     after it), or another currency at a rate that was told."""
     decimals = phrase.mention.decimals
+    if (phrase.calculated or phrase.averaged) and decimals and _is_rate(number, evidence, decimals):
+        return True
     amounts = [beside.here, beside.before[:6], evidence.computed[-2:], sorted(evidence.amounts_told)]
     if phrase.averaged and any(mean_of(number, values, decimals) for values in evidence.leaves.series()):
         return True
+    shares = [number, *(number - one for one in beside.here[:4] if one < number)]
+    if phrase.percents and any(share_of(one, beside.here[:4], phrase.percents, decimals) for one in shares):
+        return True  # $500 and 20 % of $1,300
     if phrase.percents and share_of(
         number, operands_of([*amounts, *evidence.few(12), evidence.asked], 24), phrase.percents, decimals
     ):
@@ -290,6 +313,12 @@ def _is_priced(number: float, phrase: Phrase, evidence: Evidence, beside: Beside
         return False
     operands = operands_of([*amounts, evidence.asked, beside.counts, *evidence.few(8)], 24)
     return scaled(number, operands, rates, decimals)
+
+
+def _is_rate(number: float, evidence: Evidence, decimals: int) -> bool:
+    """Whether it is what the sum of one field is by the sum of another: the mean order of all months."""
+    sums = [sum(values) for values in evidence.leaves.series()][-_FEW:]
+    return any(near(number, one / other, decimals) for one in sums for other in sums if other)
 
 
 _PER_TIME = re.compile(

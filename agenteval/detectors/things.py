@@ -43,3 +43,28 @@ for _number, _words in enumerate(_FAMILIES):
 def families(words: frozenset[str]) -> frozenset[int]:
     """The families of things that words are of, by number. A word may be of several."""
     return frozenset().union(*(_OF[word] for word in words if word in _OF))
+
+
+_ALIKE = tuple(
+    map(
+        word_set,
+        (
+            "booking reservation",
+            "event meeting appointment",
+            "account profile",
+            "order purchase",
+            "email mail message",
+            "message text sms",
+            "ticket case",
+            "file document",
+            "reminder task todo",
+            "subscription membership plan",
+        ),
+    )
+)
+
+
+@lru_cache(maxsize=1024)
+def like_things(words: frozenset[str]) -> frozenset[str]:
+    """The words, and those that people use for the very same."""
+    return words.union(*(group for group in _ALIKE if group & words))

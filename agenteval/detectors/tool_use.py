@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import ast
+import json
 import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from itertools import groupby
 
+from agenteval.detectors.again import asks_again, asks_to_look
 from agenteval.detectors.calls import error_of, is_same, key_of, may_pass, same_result, shown
 from agenteval.detectors.claims import claims_in
 from agenteval.detectors.conversation import Conversation, PlacedCall, Proof
@@ -42,6 +45,8 @@ def repeated_tool_call(conversation: Conversation) -> Iterator[Proof]:
 
 def _proves_nothing_new(conversation: Conversation, earlier: PlacedCall, placed: PlacedCall) -> bool:
     one, other = earlier.call, placed.call
+    if not one.args and one.result is None and other.result is None:
+        return False  # a log that holds neither arguments nor results does not tell what was called
     facts = conversation.tools.get(one.name)
     if error_of(one.result) is not None or (nature_of(one.name).at_will and not is_marked(facts)):
         return False
@@ -68,11 +73,6 @@ _GOES_STALE = re.compile(
     r"|monitor|inbox|messages|mail|notification|queue|progress|balance|screen|snapshot|random|search",
     re.IGNORECASE,
 )
-_AGAIN = re.compile(
-    r"\b(?:again|re-?check|refresh|still|latest|current(?:ly)?|double.?check|once more|any(?:thing)? new|"
-    r"changed|repeat|status|verify|make sure)\b",
-    re.IGNORECASE,
-)
 
 
 def _may_be_stale(conversation: Conversation, earlier: PlacedCall, placed: PlacedCall) -> bool:
@@ -81,8 +81,8 @@ def _may_be_stale(conversation: Conversation, earlier: PlacedCall, placed: Place
         return True
     if _GOES_STALE.search(name) and not is_marked(conversation.tools.get(name)):
         return True
-    said = conversation.turns[placed.turn].user
-    return not said.isascii() or bool(_AGAIN.search(said[:2000]))
+    said = conversation.turns[placed.turn].user[:2000]
+    return not said.isascii() or asks_again(said) or asks_to_look(said)
 
 
 # ── arguments and names ──────────────────────────────────────────────────────────────────────────
@@ -104,21 +104,19 @@ def wrong_arguments(conversation: Conversation) -> Iterator[Proof]:
 
 
 def malformed_arguments(conversation: Conversation) -> Iterator[Proof]:
-    """Arguments that are no JSON object. Python's notation counts where other calls of the conversation
-    are written in JSON: else it is how the log was written. Plain text counts for a tool with a schema
-    or of which another call could be read: else it is what the tool takes."""
+    """Arguments that are no JSON object. What a logger may have made of good ones (Python's ``repr``, the
+    object written as JSON a second time) counts where other calls of the conversation are written in
+    JSON: else it is how the log was written. Plain text counts for a tool with a schema or of which
+    another call could be read: else it is what the tool takes."""
     odd = [placed for placed in conversation.calls if placed.call.raw_args is not None]
     if not odd:
         return
     readable = [each.call for each in conversation.calls if each.call.raw_args is None and each.call.args]
     for placed in odd:
         call = placed.call
-        python = call.args is not None
-        if python and not readable:
+        problem, habit = _written(call)
+        if not (readable if habit else _was_to_be_json(conversation, call, readable)):
             continue
-        if not python and not _was_to_be_json(conversation, call, readable):
-            continue
-        problem = "Python's notation, not JSON" if python else "not a JSON object"
         raw = call.raw_args or ""
         yield Proof(
             placed.turn,
@@ -126,6 +124,33 @@ def malformed_arguments(conversation: Conversation) -> Iterator[Proof]:
             raw if len(raw) <= 300 else f"{raw[:299]}…",
             f"the arguments of '{call.name}' are {problem}",
         )
+
+
+def _written(call: ToolCall) -> tuple[str, bool]:
+    """What is wrong with arguments, and whether a logger may have written good ones so."""
+    raw = call.raw_args or ""
+    if call.args is not None:
+        return "Python's notation, not JSON", _is_repr(raw)
+    if isinstance(_json(_json(raw)), dict):
+        return "a JSON object written as a JSON string", True
+    return "not a JSON object", False
+
+
+def _json(text: object) -> object:
+    try:
+        return json.loads(text) if isinstance(text, str) else None
+    except (ValueError, RecursionError):
+        return None
+
+
+def _is_repr(raw: str) -> bool:
+    """Whether Python's ``repr`` would write a dict so: it knows no comma after the last item, and no
+    double quotes where single ones do."""
+    try:
+        written = repr(ast.literal_eval(raw))
+    except (ValueError, SyntaxError, MemoryError, RecursionError):
+        return True
+    return "".join(written.split()) == "".join(raw.split())
 
 
 def _was_to_be_json(conversation: Conversation, call: ToolCall, readable: Sequence[ToolCall]) -> bool:

@@ -41,6 +41,8 @@ CURRENCIES = {
     "euros": "€", "gbp": "£", "pound": "£", "pounds": "£", "quid": "£", "jpy": "¥", "yen": "¥", "cny": "¥",
     "rmb": "¥", "yuan": "¥", "元": "¥", "円": "¥", "块": "¥", "inr": "₹", "rs": "₹", "rupee": "₹",
     "rupees": "₹", "krw": "₩", "cad": "$", "aud": "$", "chf": "chf", "franken": "chf", "rub": "₽",
+    "tl": "₺", "zł": "zł", "pln": "zł", "dkk": "kr", "kr": "kr",
+    "czk": "kč", "kč": "kč",
     "美元": "$", "欧元": "€", "원": "₩", "dólares": "$", "brl": "$", "mxn": "$", "sek": "kr", "nok": "kr",
 }  # fmt: skip
 
@@ -81,6 +83,9 @@ def reading(token: str) -> Reading:
     return Reading(identifier=bool(re.search("[A-Za-z_]", token)) or token.count("-") > 0)
 
 
+_GROUPED = re.compile(r"[0-9]{1,3}(?:,[0-9]{2,3})*\.[0-9]+|[0-9]{1,3}(?:\.[0-9]{3})*,[0-9]+")
+
+
 def numbers_of(text: str) -> tuple[tuple[float, ...], int]:
     """The numbers that digits with ``.``, ``,`` and ``'`` can mean, and the decimals of the first:
     1,234 and 1.234 are both a thousand or a fraction, by country."""
@@ -97,6 +102,9 @@ def numbers_of(text: str) -> tuple[tuple[float, ...], int]:
     regular = all(len(group) == 3 for group in groups[1:]) and len(groups[0]) <= 3
     if len(marks) > 1 and len(set(marks)) == 1:
         return ((as_thousands,), 0) if regular else (tuple(float(group[:300]) for group in groups), 0)
+    if len(set(marks)) > 1 and not _GROUPED.fullmatch(text):  # values with commas between them
+        parts = [part for part in text.split(",") if re.fullmatch(r"[0-9]+(?:\.[0-9]+)?", part)]
+        return tuple(float(part[:300]) for part in parts) or (as_fraction,), 0
     if len(marks) == 1 and regular:
         return (
             ((as_thousands, as_fraction), 0) if last == "," else ((as_fraction, as_thousands), len(fraction))

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator
 from itertools import pairwise
 from typing import NamedTuple
 
+from agenteval.detectors.again import asks_again, did_not_understand
 from agenteval.detectors.conversation import Conversation, Proof
 from agenteval.detectors.secrets import (
     Secret,
@@ -120,18 +121,10 @@ def _is_same(one: list[str], other: list[str]) -> bool:
     return not differing and (mine & theirs).total() >= NEARLY * larger
 
 
-_AGAIN = re.compile(
-    r"\b(?:again|repeat|once more|one more time|say that|pardon|sorry\?|what\?|come again|"
-    r"didn['’]?t (?:get|catch|hear|"
-    r"see)|resend|remind me|what did you)\b|\b(?:sorry|what|huh|pardon)\?",
-    re.IGNORECASE,
-)
-
-
 def _asked_again(conversation: Conversation, earlier: int, number: int) -> bool:
     """Whether the user asked for the same: to have it once more, or in much the same words."""
     one, other = (conversation.turns[turn].user.lower() for turn in (earlier, number))
-    if _AGAIN.search(other[:500]):
+    if asks_again(other[:500]) or did_not_understand(other[:500]):
         return True
     mine, theirs = (frozenset(word for word in _WORD.findall(text) if len(word) > 3) for text in (one, other))
     return one == other or len(mine & theirs) > 0.4 * max(1, min(len(mine), len(theirs)))

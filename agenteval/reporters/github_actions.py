@@ -26,7 +26,7 @@ from agenteval.reporters.failure_text import (
     title,
 )
 from agenteval.reporters.issue_text import issues_text
-from agenteval.reporters.judge_text import broken_judges, scripted_text
+from agenteval.reporters.judge_text import broken_judges, scripted_text, who_broke
 from agenteval.reporters.markdown import SUMMARY, document
 from agenteval.reporters.options import ReportOptions
 from agenteval.safe_text import github_data, github_property, one_line, shorten
@@ -180,7 +180,7 @@ def _broken_judges(report: Report, decision: Decision) -> Iterator[Annotation]:
             said = f"\nsaid: {one_line(judge.raw, 250)}" if judge.raw.strip() else ""
             yield Annotation(
                 level="warning",
-                title=f"the judge broke: {judge.names}",
+                title=f"{who_broke(judge.metrics[0])}: {judge.names}",
                 message=f"{judge.message}\n{judge.where}; no score, and not the agent's fault{said}",
                 where=judge.scenario.scenario.source if judge.scenario else "",
             )

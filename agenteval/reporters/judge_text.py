@@ -1,4 +1,5 @@
-"""Judges that broke, the simulated user, and what no language model said, in words for every format."""
+"""Judges and detectors that broke, the simulated user, and what no language model said, in words for all
+formats."""
 
 from __future__ import annotations
 
@@ -12,6 +13,7 @@ from agenteval.safe_text import clean, one_line
 from agenteval.sample_report import SampleReport
 from agenteval.scenario import SampleKey
 from agenteval.score import Check, Score, ScoreFailure
+from agenteval.severity import LABEL_OF_DETECTOR
 from agenteval.trajectory import StopReason, Turn, Usage
 
 RAW_LIMIT = 200
@@ -24,12 +26,13 @@ def counted(count: int, noun: str, several: str = "") -> str:
     return f"{count:,} {noun}" if count == 1 else f"{count:,} {several or noun + 's'}"
 
 
-# ── judges that broke ────────────────────────────────────────────────────────────────────────────
+# ── judges and detectors that broke ──────────────────────────────────────────────────────────────
 
 
 @dataclass(frozen=True)
 class BrokenJudge:
-    """A way in which judges broke: the metrics, how often, where first, and what was said there."""
+    """A way in which judges broke: the metrics, how often, where first, and what was said there. Where
+    ``by_code``, it was no judge: ``metrics`` are detectors."""
 
     metrics: tuple[str, ...]
     full_message: str
@@ -38,6 +41,7 @@ class BrokenJudge:
     samples: int
     place: str
     scenario: ScenarioReport | None = None
+    by_code: bool = False
 
     @property
     def message(self) -> str:
@@ -66,10 +70,11 @@ class _Broken(NamedTuple):
 
 def broken_judges(report: Report, *, together: bool = True) -> tuple[BrokenJudge, ...]:
     """Each message once with all that it was met at, the most frequent first; or, not ``together``,
-    each failure. The author's mistakes are told as such elsewhere."""
+    each failure. Detectors that broke are among them. The author's mistakes are told as such elsewhere."""
     groups: dict[object, list[_Broken]] = {}
     for number, broken in enumerate(_broken(report)):
-        groups.setdefault(broken.failure.message if together else number, []).append(broken)
+        alike = (broken.failure.message, is_detector(broken.failure.metric))
+        groups.setdefault(alike if together else number, []).append(broken)
     judges = [_broken_judge(group) for group in groups.values()]
     return tuple(sorted(judges, key=lambda judge: -judge.times) if together else judges)
 
@@ -85,7 +90,18 @@ def _broken_judge(group: list[_Broken]) -> BrokenJudge:
         samples=len({broken.key for broken in group}),
         place=first.place,
         scenario=first.scenario,
+        by_code=is_detector(first.failure.metric),
     )
+
+
+def is_detector(metric: str) -> bool:
+    """Whether what failed to score is a check in code, so that no judge was asked."""
+    return metric in LABEL_OF_DETECTOR
+
+
+def who_broke(metric: str) -> str:
+    """``the judge broke`` or ``the detector broke``."""
+    return f"the {'detector' if is_detector(metric) else 'judge'} broke"
 
 
 def _broken(report: Report) -> Iterator[_Broken]:

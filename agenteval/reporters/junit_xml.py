@@ -27,7 +27,7 @@ from agenteval.reporters.failure_text import (
     title,
 )
 from agenteval.reporters.issue_text import IssueText, issues_text
-from agenteval.reporters.judge_text import scripted_text
+from agenteval.reporters.judge_text import is_detector, scripted_text
 from agenteval.reporters.options import ReportOptions
 from agenteval.reporters.score_cells import SCRIPTED
 from agenteval.safe_text import one_line, shorten, xml
@@ -160,8 +160,8 @@ def _suite_properties(scenarios: Sequence[ScenarioReport], report: Report, texts
 
 
 def _sample_properties(sample: SampleReport) -> dict[str, str]:
-    """Its stop, and its scores: numbers as the mean over the turns, labels as they are. A judge that
-    broke is told here and makes no failure: that is not the agent's fault."""
+    """Its stop, and its scores: numbers as the mean over the turns, labels as they are. A judge
+    or detector that broke is told here and makes no failure: that is not the agent's fault."""
     properties = {"stop": sample.stop.reason.value if sample.stop else "never finished"}
     scores: dict[str, list[Score]] = {}
     for score in (*sample.scores, *(score for turn in sample.turns for score in turn.scores)):
@@ -169,7 +169,8 @@ def _sample_properties(sample: SampleReport) -> dict[str, str]:
     properties |= {f"score.{metric}": _figure(told) for metric, told in scores.items()}
     properties |= {"scores": _NATURE[sample.scripted]} if scores else {}
     for failure in sample.all_failures:
-        properties.setdefault(f"judge_broke.{failure.metric}", failure.message)
+        who = "detector" if is_detector(failure.metric) else "judge"
+        properties.setdefault(f"{who}_broke.{failure.metric}", failure.message)
     return properties
 
 

@@ -1,4 +1,4 @@
-"""The sections of a Markdown report that tell of judgements: scores, issues, judges that broke."""
+"""The sections of a Markdown report that tell of judgements: scores, issues, what broke."""
 
 from __future__ import annotations
 
@@ -8,7 +8,13 @@ from agenteval.decision import Decision
 from agenteval.report import Report, ScenarioReport
 from agenteval.reporters.failure_text import scenario_decision
 from agenteval.reporters.issue_text import IssueText, grouped_by, issues_text
-from agenteval.reporters.judge_text import broken_judges, refusals, scripted_text, simulation_text
+from agenteval.reporters.judge_text import (
+    BrokenJudge,
+    broken_judges,
+    refusals,
+    scripted_text,
+    simulation_text,
+)
 from agenteval.reporters.markdown_table import MARKS, Extent, more, table
 from agenteval.reporters.score_cells import (
     NOT_APPLICABLE,
@@ -105,18 +111,26 @@ def _issue(text: IssueText) -> str:
 
 
 def broken(report: Report, extent: Extent) -> Iterator[str]:
-    """Judges that gave no score, and messages that were no user's: neither is the agent's fault."""
+    """Judges and detectors that broke, and messages that were no user's: none of it is the agent's fault."""
     judges = broken_judges(report)
-    if judges:
+    if told := [judge for judge in judges if not judge.by_code]:
         yield "## ⚠️ Judges that broke"
         yield "No score, and not the agent's fault."
-        lines = []
-        for judge in judges[: extent.failures]:
-            said = f" — said: {one_line(judge.raw, _QUOTED)}" if judge.raw.strip() else ""
-            lines.append(f"- {markdown(f'{judge.names}: {judge.message} ({judge.where}){said}')}")
-        yield "\n".join(lines)
-        yield from filter(None, [more(len(judges) - extent.failures, "message")])
-    if told := simulation_text(report):
-        yield f"**Simulated user**: {markdown(told)}."
+        yield from _broken(told, extent)
+    if told := [judge for judge in judges if judge.by_code]:
+        yield "## ⚠️ Detectors that broke"
+        yield "A defect of agenteval's own, and not the agent's fault."
+        yield from _broken(told, extent)
+    if simulation := simulation_text(report):
+        yield f"**Simulated user**: {markdown(simulation)}."
         refused = [f"- {markdown(f'{place}: {fault}')}" for place, fault in refusals(report)]
         yield from ["\n".join(refused[: extent.failures])] if refused else []
+
+
+def _broken(judges: Sequence[BrokenJudge], extent: Extent) -> Iterator[str]:
+    lines = []
+    for judge in judges[: extent.failures]:
+        said = f" — said: {one_line(judge.raw, _QUOTED)}" if judge.raw.strip() else ""
+        lines.append(f"- {markdown(f'{judge.names}: {judge.message} ({judge.where}){said}')}")
+    yield "\n".join(lines)
+    yield from filter(None, [more(len(judges) - extent.failures, "message")])

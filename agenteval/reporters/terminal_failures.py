@@ -22,6 +22,7 @@ from agenteval.reporters.failure_text import (
     title,
     transcript,
 )
+from agenteval.reporters.judge_text import is_detector
 from agenteval.reporters.options import ReportOptions
 from agenteval.reporters.score_cells import Column, columns
 from agenteval.reporters.terminal_cells import free, heading, indented, mark, unbroken
@@ -147,11 +148,18 @@ def _epochs(group: _Group) -> str:
     return f"epoch{'s' if len(epochs) > 1 else ''} {', '.join(epochs)}"
 
 
+def _fault(fault: str, sample: SampleReport | None) -> str:
+    broken = [failure.metric for failure in sample.all_failures] if sample else []
+    if fault == "judge" and broken and all(map(is_detector, broken)):
+        return "not the agent's fault: a detector broke"
+    return _FAULTS.get(fault, fault)
+
+
 def _head(failure: Failure, options: ReportOptions) -> Text:
     place = shown_place(failure.where, options.root)
     line = Text.assemble(mark(failure.verdict), " ", (one_line(failure.title, 250), "bold"))
     line.append(f"  {place}", style="dim")
-    remarks = [_FAULTS.get(failure.fault, failure.fault)] if failure.fault else []
+    remarks = [_fault(failure.fault, failure.sample)] if failure.fault else []
     remarks += ["tolerated"] if failure.tolerated else []
     return line.append(f"  ({'; '.join(remarks)})" if remarks else "")
 

@@ -112,13 +112,17 @@ def _ungrouped(report: Report) -> Iterator[RenderableType]:
 
 
 def broken(report: Report, decision: Decision, options: ReportOptions) -> Iterator[RenderableType]:
-    """Judges that gave no score, and messages that were no user's. Neither is the agent's fault."""
+    """Judges and detectors that broke, and messages that were no user's. None of it is the agent's fault."""
     judges = broken_judges(report, together=not options.verbose)
     refused = refusals(report)
-    if judges:
-        yield heading("Judges that broke").append(" (no score, and not the agent's fault)", style="not bold")
-        yield from _judges(judges, len(judges) if options.verbose else MANY_BROKEN)
-        yield Text()
+    for title, remark, by_code in (
+        ("Judges that broke", "no score, and not the agent's fault", False),
+        ("Detectors that broke", "a defect of agenteval's own, and not the agent's fault", True),
+    ):
+        if told := [judge for judge in judges if judge.by_code is by_code]:
+            yield heading(title).append(f" ({remark})", style="not bold")
+            yield from _judges(told, len(told) if options.verbose else MANY_BROKEN)
+            yield Text()
     if refused:
         yield heading("Simulated user").append(f": {simulation_text(report)}", style="not bold")
         limit = len(refused) if options.verbose else MANY_REFUSED

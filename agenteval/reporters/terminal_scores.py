@@ -14,6 +14,7 @@ from rich.text import Text
 from agenteval.decision import Decision
 from agenteval.report import Report, ScenarioReport
 from agenteval.reporters.failure_text import because
+from agenteval.reporters.judge_text import who_broke
 from agenteval.reporters.options import ReportOptions
 from agenteval.reporters.score_cells import (
     NOT_APPLICABLE,
@@ -264,8 +265,8 @@ def _place_lines(
     order = list(told)
     scores = sorted(place.scores, key=lambda score: order.index(score.metric))
     parts = [f"{told[score.metric].short} {brief_score(score)}" for score in scores if not verbose]
-    broken = dict.fromkeys(one_line(failure.metric, 40) for failure in place.failures)
-    parts += [f"{name}: the judge broke" for name in broken]
+    broken = dict.fromkeys(failure.metric for failure in place.failures)
+    parts += [f"{one_line(name, 40)}: {who_broke(name)}" for name in broken]
     yield from [free(" · ".join(parts))] if parts else []
     for score in scores:
         bound = bound_in(scenario, score.metric, report)

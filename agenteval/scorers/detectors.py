@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Final
 
 from agenteval.config import Config
@@ -29,11 +29,12 @@ class Detectors:
 
     def __init__(self, config: Config, policy: str = "", *, recorded: bool = False) -> None:
         self._names = tuple(DETECTORS if config.detectors is None else dict.fromkeys(config.detectors))
-        self._severities = {name: of_detector(name, config.severities) for name in self._names}
+        self._severities = config.severities
         self._unmocked = config.unmocked_tools
         self._now = config.now or ""
         self._policy = policy
         self._recorded = recorded
+        self._known: tuple[Mapping[str, Tool], Mapping[str, ToolFacts]] | None = None
 
     async def __call__(
         self, scenario: Scenario, trajectory: Trajectory
@@ -59,7 +60,7 @@ class Detectors:
         declared = self._recorded or self._unmocked == "error"
         return Conversation.of(
             trajectory,
-            tools={name: _facts(tool) for name, tool in scenario.tools.items()},
+            tools=self._facts_of(scenario.tools),
             undeclared_exist=not (declared and scenario.tools),
             policy=self._policy,
             truths=tuple(
@@ -68,6 +69,13 @@ class Detectors:
             beliefs=scenario.beliefs,
             now=self._now,
         )
+
+    def _facts_of(self, tools: Mapping[str, Tool]) -> Mapping[str, ToolFacts]:
+        """Mostly one set of tools is that of all conversations."""
+        known = self._known
+        if known is None or known[0] is not tools:
+            known = self._known = (tools, {name: _facts(tool) for name, tool in tools.items()})
+        return known[1]
 
     def _unknown(self, conversation: Conversation) -> Iterator[Proof]:
         """In a run, an agent's own tools need no declaration: calls that it ran itself do not count."""
@@ -81,7 +89,7 @@ class Detectors:
             detector=name,
             metric=metric_of(name),
             label=LABEL_OF_DETECTOR[name],
-            severity=self._severities[name],
+            severity=of_detector(name, self._severities, proven=proof.severity),
             turn=proof.turn,
             call=proof.call,
             evidence=proof.evidence,

@@ -1,0 +1,267 @@
+"""What calls could have done: whether what an answer claims was done by one of them."""
+
+from __future__ import annotations
+
+import re
+from functools import cached_property, lru_cache
+
+from agenteval.detectors.calls import error_of, shown
+from agenteval.detectors.claims import Claim, stems
+from agenteval.detectors.consent import says_yes
+from agenteval.detectors.conversation import Conversation, PlacedCall
+from agenteval.detectors.identifiers import ids_of, others_of_its_kind
+from agenteval.detectors.things import families
+from agenteval.detectors.verbs import KIND_OF_NOUN, KINDS_OF, may_change, nature_of, word_set, words_of
+from agenteval.trajectory import ToolCall
+
+
+class World:
+    """The tools that are known to exist, declared or (where none is) called; and what calls could do."""
+
+    def __init__(self, conversation: Conversation) -> None:
+        self._conversation = conversation
+
+    @cached_property
+    def _names(self) -> list[str]:
+        declared = self._conversation.tools
+        names = declared or dict.fromkeys(placed.call.name for placed in self._conversation.calls)
+        return [name for name in names if may_change(name, declared.get(name))]
+
+    def _may_change(self, name: str) -> bool:
+        return may_change(name, self._conversation.tools.get(name))
+
+    def tools_for(self, claim: Claim) -> tuple[str, ...] | None:
+        """The tools that would have done it; ``None`` if nothing says that one should have."""
+        tools = tuple(name for name in self._names if _would_do(claim, name))
+        if tools:
+            return tools
+        # What is done to a thing of the world, the agent cannot have done by words.
+        return () if _is_deed(claim) else None
+
+    def was_done(self, claim: Claim, turn: int) -> bool:
+        """Whether a call could have done it. One that failed in this very turn counts, too: that is
+        ``ignored_tool_error``."""
+        likely = [name for name in self._names if nature_of(name).kinds & claim.kinds]
+        nouns = frozenset(noun for name in likely for noun in claim.about & nouns_of(name))
+        first = turn if self._is_answer(claim, turn) else 0
+        for placed in self._conversation.calls:
+            if placed.turn > turn:
+                break
+            if (
+                placed.turn >= first
+                and may_change(placed.call.name, self._conversation.tools.get(placed.call.name))
+                and _could_do(claim, placed.call, nouns, now=placed.turn == turn)
+                and not self._is_of_another(claim, placed)
+            ):
+                return True
+        return self._is_reported(claim, turn)
+
+    def _is_of_another(self, claim: Claim, placed: PlacedCall) -> bool:
+        """Whether a call was made for another thing of the same kind: ``BKG-1001``, where the claim names
+        ``BKG-1002``, and no look-up of the one had led to the other."""
+        if not claim.named:
+            return False
+        text, called = _text_of(placed.call), ids_of(placed.call.args or {})
+        if any(each.lower() in text for each in claim.named):
+            return False
+        others = others_of_its_kind(claim.named, called)
+        return bool(others) and not any(self._leads_to(each, called, placed.turn) for each in others)
+
+    def _leads_to(self, named: str, called: frozenset[str], turn: int) -> bool:
+        """Whether a call with the one identifier was told another."""
+        for each in self._conversation.calls:
+            text = each.call.result.text if each.call.result and each.turn <= turn else ""
+            if any(one in text for one in called) and named in shown(each.call, 20_000):
+                return True
+        return False
+
+    def left_out(self, claim: Claim, turn: int) -> str:
+        """What a claim names in one breath with what a call was made for, and none was for; else empty."""
+        calls = [
+            each
+            for each in self._conversation.calls
+            if each.turn <= turn and self._may_change(each.call.name) and claim.listed
+        ]
+        called = frozenset().union(*(ids_of(each.call.args or {}) for each in calls))
+        texts = [_text_of(each.call) for each in calls]
+        for group in claim.listed:
+            for each in sorted(others_of_its_kind(group, group & called)):
+                known = any(each.lower() in text for text in texts)
+                if not known and not self._leads_to(each, called, turn):
+                    return each
+        return ""
+
+    def _is_answer(self, claim: Claim, turn: int) -> bool:
+        """Whether the claim answers an order of this turn, so that what was done before it does not count."""
+        user = self._conversation.turns[turn].user
+        if not claim.first_person or _BEFORE.search(claim.text) or _BEFORE.search(user):
+            return False
+        return _ORDERS.search(user) is not None and not _ASKS.match(user) and claim.verb in user.lower()
+
+    def _is_reported(self, claim: Claim, turn: int) -> bool:
+        """Whether the passive ("was cancelled") only passes on what somebody else had said, or what was
+        just looked up for a user who had not asked to have it done."""
+        if claim.first_person:
+            return False
+        talk = self._conversation
+        heard = [*talk.truths, *talk.beliefs]
+        for each in talk.calls:
+            if each.turn <= turn and each.call.result:
+                text = each.call.result.text
+                heard += [text] if not claim.ids or any(one in text for one in claim.ids) else []
+        done = re.compile("cancell?ed" if claim.verb == "cancel" else re.escape(claim.done), re.IGNORECASE)
+        if any(done.search(text) for text in heard):
+            return True
+        said = re.compile(rf"\b(?:was|were|been|got|already|is|are)(?: \w+)? {done.pattern}", re.IGNORECASE)
+        if any(said.search(each.user) for each in talk.turns[: turn + 1]):
+            return True
+        if claim.emphatic or self._was_asked(claim, turn) or not self._looked_up(turn):
+            return False
+        heard += (shown(each.call) for each in talk.calls if each.turn <= turn)
+        return self._was_spoken_of(claim, heard)
+
+    def _was_spoken_of(self, claim: Claim, heard: list[str]) -> bool:
+        """Whether a call, its result or the user had named the thing or the deed, so that it may be an
+        old one."""
+        said = " ".join([*heard, *(turn.user for turn in self._conversation.turns)]).lower()
+        return any(word in said for word in ((claim.about & _THINGS) | {claim.verb}) - {"account"})
+
+    def _looked_up(self, turn: int) -> bool:
+        return any(
+            each.turn == turn and error_of(each.call.result) is None and not self._may_change(each.call.name)
+            for each in self._conversation.calls
+        )
+
+    def _was_asked(self, claim: Claim, turn: int) -> bool:
+        """Whether the user ordered it in this turn, or agreed to it."""
+        user = self._conversation.turns[turn].user
+        ordered = re.search(rf"\b{re.escape(claim.verb)}", user, re.IGNORECASE) is not None
+        return (ordered and not _ASKS.match(user)) or says_yes(user, asked=turn > 0)
+
+
+_BEFORE = re.compile(
+    r"\b(?:already|earlier|before|previous\w*|as I said|again|did you|have you)\b", re.IGNORECASE
+)
+_ORDERS = re.compile(
+    r"\b(?:can|could|would|will) you\b|\bplease\b|^(?:(?:ok|okay|also|and|then|now|great|yes|sure|"
+    r"thanks),? )*\w+ "
+    r"(?:a|an|the|my|me|that|this|it|her|him|them|one)\b",
+    re.IGNORECASE,
+)
+_ASKS = re.compile(
+    r"\W*(?:did|was|were|is|are|has|have|had|does|do|when|where|why|what|which|how|who)\b", re.IGNORECASE
+)
+
+
+@lru_cache(maxsize=4096)
+def nouns_of(name: str) -> frozenset[str]:
+    """The words of a tool's name that are no verbs, in the singular."""
+    words = (word for word in words_of(name) if len(word) > 2 and word not in _LITTLE)
+    nouns = stems(word for word in words if word not in KINDS_OF or word in _THINGS)
+    return nouns | _MESSAGES if nouns & _MESSAGES else nouns
+
+
+_MESSAGES = word_set("email mail message text sms")
+_LITTLE = word_set(
+    "for and the all with from into via new by user customer pending delivered my tool api v1 v2"
+)
+
+
+def _is_deed(claim: Claim) -> bool:
+    """Whether what is claimed takes more than words, whatever tools there are: an email, a booking."""
+    if claim.done in _TO_SOMEBODY:
+        return True
+    if claim.about & _TEXTS:
+        return False
+    return claim.verb in _DEEDS or claim.verb == "sign" or bool(claim.about & _THINGS)
+
+
+def _would_do(claim: Claim, name: str) -> bool:
+    """Whether a tool is of the claim's verb, or of a like verb and the claim's noun."""
+    kinds = nature_of(name).kinds
+    if not kinds & claim.kinds or (claim.first_person and claim.about & _TEXTS):
+        return False
+    if claim.about & nouns_of(name) or claim.verb == "sign":
+        return True
+    return claim.verb in _TELLING and claim.verb in _verbs_of(name)
+
+
+@lru_cache(maxsize=4096)
+def _verbs_of(name: str) -> frozenset[str]:
+    words = words_of(name)
+    verbs = {*words, *(KIND_OF_NOUN[word] for word in words if word in KIND_OF_NOUN)}
+    return frozenset(verbs)
+
+
+def _could_do(claim: Claim, call: ToolCall, nouns: frozenset[str], *, now: bool) -> bool:
+    if not now and error_of(call.result) is not None:
+        return False
+    kinds = nature_of(call.name).kinds
+    if "refund" in claim.kinds and "cancel" in kinds:
+        return True  # what is cancelled is paid back
+    if not kinds:
+        return True
+    alike = bool(kinds & claim.kinds)
+    if not alike and not (now and _goes_along(claim, kinds, nouns)):
+        return False
+    text = _text_of(call)
+    if not now and claim.ids and not any(each.lower() in text for each in claim.ids):
+        return False
+    if alike and claim.named & ids_of(call.args or {}):
+        return True
+    strict = alike and bool(nouns)
+    things = nouns if strict else claim.about & _THINGS
+    if not things or any(thing in text for thing in things):
+        return True
+    return bool(things & nouns_of(call.name)) if strict else not _apart(things, stems(words_of(call.name)))
+
+
+def _text_of(call: ToolCall) -> str:
+    """A call and its result, in small letters."""
+    return f"{shown(call, 20_000)} {call.result.text if call.result else ''}".lower()
+
+
+def _apart(things: frozenset[str], others: frozenset[str]) -> bool:
+    """Whether two sets of things have nothing to do with each other. Of what is in no family,
+    nobody knows."""
+    ours, theirs = families(things), families(others)
+    return bool(ours and theirs) and ours.isdisjoint(theirs) and things.isdisjoint(others)
+
+
+def _goes_along(claim: Claim, kinds: frozenset[str], nouns: frozenset[str]) -> bool:
+    """Whether a call of this turn may have brought the claimed change with it: a new seat with a change of
+    flights, a mail with whatever was done."""
+    undone = bool(claim.kinds & {"cancel", "delete"})
+    if not claim.first_person:
+        return not (undone and nouns)
+    if "update" in claim.kinds:
+        return not kinds <= {"send", "transfer", "sign", "issue"}  # the old one removed, a new one made
+    return "update" in kinds and not undone and "send" not in claim.kinds
+
+
+_TELLING = word_set(
+    """
+    book reserve rebook cancel refund reimburse reschedule upgrade downgrade delete transfer
+    escalate order purchase buy pay charge unsubscribe deactivate activate schedule redeem renew
+    """
+)
+_TO_SOMEBODY = word_set("emailed e-mailed texted mailed messaged notified alerted contacted informed")
+_DEEDS = _TELLING | word_set(
+    "upgrade block unblock lock unlock suspend restore deposit withdraw enroll forward"
+)
+_THINGS = word_set(
+    """
+    account email message text sms reminder alarm event meeting appointment booking reservation
+    order payment refund subscription ticket flight hotel room card invoice password profile address
+    calendar invitation invite contact notification delivery shipment transfer table ride trip
+seat meal note case receipt voucher coupon certificate phone point mile credit replacement wheelchair
+callback file document preference plan membership address bag luggage insurance loan limit
+    """
+)
+_TEXTS = word_set(
+    """
+    summary list plan draft example code version itinerary overview recommendation paragraph
+    sentence outline script function query step below above section question option
+    explanation calculation estimate
+    """
+)

@@ -1,0 +1,83 @@
+"""What names one thing among its like: which identifiers stand in a text, which a call was made with, and
+whether two of them are of one kind."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from agenteval.detectors.verbs import word_set, words_of
+
+_CODE = re.compile(r"\b(?=[A-Z0-9-]*[A-Z])(?=[A-Z0-9-]*\d)[A-Z0-9][A-Z0-9-]{3,}[A-Z0-9]\b")
+_SHORT = re.compile(r"(?<![\w-])[A-Z]{1,6}-\d+(?![\w-])")
+_HEX = re.compile(r"(?<![\w-])(?=[0-9a-f-]*\d)(?=[0-9a-f-]*[a-f])[0-9a-f]{2,}(?:-[0-9a-f]{2,})+(?![\w-])")
+_THING = (
+    r"(?:account|alarm|appointment|booking|case|complaint|contract|document|event|file|invoice|issue|meeting|"
+    r"message|order|parcel|payment|purchase|refund|reminder|request|reservation|return|shipment|subscription|"
+    r"task|ticket|transaction|user)s?"
+)
+_NUMBERED = re.compile(
+    rf"\b{_THING} (?:(?:number|no\.?|nr\.?|id)[ :]*)?#?(?P<number>\d{{3,}})(?![\w.:/-]\w)", re.IGNORECASE
+)
+_SERIAL = re.compile(r"([A-Z]+-?)\d+")
+_KEYS = word_set("id ids identifier number numbers no nr num ref reference code")
+
+
+def ids_in(text: str) -> frozenset[str]:
+    """The identifiers in ``text``: codes in capitals with a digit (``VA5SGQ``, ``B-1``), groups of
+    hexadecimal digits (``593d-49e9``), and the number of a thing ("booking 2002")."""
+    found = {each[0] for pattern in (_CODE, _SHORT, _HEX) for each in pattern.finditer(text)}
+    return frozenset(found | {each["number"] for each in _NUMBERED.finditer(text)})
+
+
+def ids_of(arguments: Mapping[str, Any]) -> frozenset[str]:
+    """The identifiers that are arguments of a call; a bare number is one where its name says so."""
+    return frozenset(_values(arguments, "", 0))
+
+
+def _values(value: Any, key: str, depth: int) -> Iterator[str]:
+    if isinstance(value, Mapping) and depth < 6:
+        for name, item in value.items():
+            yield from _values(item, str(name), depth + 1)
+    elif isinstance(value, list | tuple) and depth < 6:
+        for item in value:
+            yield from _values(item, key, depth + 1)
+    elif isinstance(value, str | int) and not isinstance(value, bool):
+        text = str(value).strip().lstrip("#")
+        if (text.isdigit() and words_of(key)[-1:] and words_of(key)[-1] in _KEYS) or text in ids_in(text):
+            yield text
+
+
+def kind_of_id(identifier: str) -> str:
+    """Equal for identifiers that are written alike: ``BKG-1001`` and ``BKG-7``, ``2001`` and ``2002``."""
+    if serial := _SERIAL.fullmatch(identifier):
+        return f"{serial[1]}#"
+    if identifier.isdigit():
+        return f"#{len(identifier)}"
+    return "-".join(str(len(part)) for part in identifier.split("-"))
+
+
+def others_of_its_kind(named: frozenset[str], called: frozenset[str]) -> frozenset[str]:
+    """What of ``named`` is written like something in ``called`` and is not in it."""
+    kinds = {kind_of_id(each) for each in called}
+    return frozenset(each for each in named - called if kind_of_id(each) in kinds)
+
+
+_LISTED = re.compile(rf"(?:,? and |, | & |,? as well as )(?:(?:the |your )?{_THING} )?#?", re.IGNORECASE)
+_GOES_ON = re.compile(
+    r"\s*(?:$|[.!,;:)\n]|(?:for|as|on|from|with|at|in|to|per|by|have been|were)\b)", re.IGNORECASE
+)
+
+
+def listed_ids(text: str) -> tuple[frozenset[str], ...]:
+    """Identifiers that are named in one breath: "BKG-1 and BKG-2", "BKG-1, BKG-2 and BKG-3"."""
+    places = sorted(found.span() for each in ids_in(text) for found in re.finditer(re.escape(each), text))
+    groups: list[list[tuple[int, int]]] = []
+    for span in places:
+        if groups and _LISTED.fullmatch(text, groups[-1][-1][1], span[0]):
+            groups[-1].append(span)
+        else:
+            groups.append([span])
+    lists = (group for group in groups if len(group) > 1 and _GOES_ON.match(text, group[-1][1]))
+    return tuple(frozenset(text[start:end] for start, end in group) for group in lists)
