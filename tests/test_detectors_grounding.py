@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from agenteval.detectors.conversation import Conversation, Proof, ToolFacts
 from agenteval.detectors.grounding import contradicts_evidence, ungrounded_value
+from agenteval.score import Severity
 from agenteval.trajectory import Step, ToolCall, ToolResult, Trajectory, Turn
 
 Call = tuple[str, dict[str, Any], Any]
@@ -335,3 +336,139 @@ def test_never_raises_and_quotes_truly(
     for proof in [*contradicts_evidence(asked), *ungrounded_value(asked)]:
         assert proof.span is not None
         assert turns[proof.turn].answer[slice(*proof.span)] == proof.evidence
+
+
+DERIVED: dict[str, tuple[str, list[Call], str, str, str]] = {
+    "nights asked for times a price": (
+        "I want 3 nights",
+        [("get_price", {"hotel": "A"}, {"per_night": 95})],
+        "That is {} in total.",
+        "285",
+        "317",
+    ),
+    "and a tax": (
+        "3 nights?",
+        [("get_price", {"hotel": "A"}, {"per_night": 80, "tax_percent": 10})],
+        "With 10% tax that is {}.",
+        "264",
+        "284",
+    ),
+    "number words of another language": (
+        "Ich will drei Nächte",
+        [("preis", {"haus": "A"}, "Das Zimmer kostet 80 EUR.")],
+        "Das macht {} EUR.",
+        "240",
+        "273",
+    ),
+    "a column of a table in text": (
+        "And the power?",
+        [("energy", {"home": "H"}, "day,kwh,peak_w\nMo,8.6,3000\nTu,7.7,3010\nWe,7.6,3020\nTh,8.8,3030")],
+        "You used {} kWh.",
+        "32.7",
+        "37.2",
+    ),
+    "parts of a length": (
+        "How long did it take?",
+        [("build", {"no": 7}, {"state": "failed", "duration_s": 473})],
+        "It failed after 7 min {} s.",
+        "53",
+        "37",
+    ),
+    "the parts of a whole": (
+        "And the tests?",
+        [("build", {"no": 7}, "838 passed, 2 failed, 9 skipped")],
+        "2 of {} tests failed.",
+        "849",
+        "861",
+    ),
+    "a period in words": (
+        "Until when may I change it? Five days ahead?",
+        [("event", {"no": "EV-1001"}, {"date": "2025-11-29", "guests": 40})],
+        "It is due on November {}.",
+        "24",
+        "3",
+    ),
+    "the price of a kilo": (
+        "Which is best?",
+        [("search", {"for": "rice"}, [{"name": "Mill", "grams": 1500, "price": "4.50"}])],
+        "Mill: 1500 g for $4.50, ${} a kilo.",
+        "3.00",
+        "3.47",
+    ),
+    "a part and a share": (
+        "Surgery will be 1800. What do I pay?",
+        [("benefits", {"member": "M-70215"}, {"limit": 1500, "used": 1000})],
+        "$500 deductible + 20% of $1,300 = ${}.",
+        "760",
+        "791",
+    ),
+    "a percentage before the number": (
+        "Yeni kiram ne?",
+        [("kira", {"daire": "D-1"}, {"kira_tl": 16000, "artis_yuzde": 40})],
+        "Kiranız %40 artıyor: 16.000 TL'den {} TL'ye.",
+        "22.400",
+        "23.970",
+    ),
+    "a mean of rows": (
+        "average score?",
+        [("query", {"sql": "SELECT"}, "name|score\nCy|49\nEli|50\nGus|57\nAda|62\nBo|75")],
+        "The mean is {}.",
+        "58.6",
+        "63.1",
+    ),
+    "what is left of a sum": (
+        "what did I eat?",
+        [
+            (
+                "food",
+                {"user": "joe"},
+                {"goal_kcal": 2000, "meals": [{"kcal": 389}, {"kcal": 728}, {"kcal": 151}]},
+            )
+        ],
+        "1,268 kcal so far; that leaves {} of your 2,000 kcal.",
+        "732",
+        "767",
+    ),
+}
+
+
+@pytest.mark.parametrize(("user", "calls", "answer", "right", "wrong"), DERIVED.values(), ids=DERIVED)
+def test_what_follows_is_no_failure_and_its_neighbour_is_one(
+    user: str, calls: list[Call], answer: str, right: str, wrong: str
+) -> None:
+    assert found((user, calls, answer.format(right))) == []
+    assert found((user, calls, answer.format(wrong))) != []
+
+
+INVENTED = {
+    "a telephone number": "You can reach the team on 1-800-555-3446 if you have questions.",
+    "one with the code of a country": "Call the help desk at +43 1 5872 9913.",
+    "a code with what it is for": "The confirmation number for this trip is QX77LM2.",
+    "a code in Spanish": "Sí, está confirmada. Su código es CONF-8841.",
+    "a date that should be kept": "You should see this take effect by July 24.",
+}
+
+
+@pytest.mark.parametrize("answer", INVENTED.values(), ids=INVENTED)
+def test_values_that_nobody_proposes_or_estimates(answer: str) -> None:
+    asked = conversation(
+        ("Is it confirmed?", [("get_reservation", {"id": "x1"}, {"confirmed": True})], answer)
+    )
+    assert len(list(ungrounded_value(asked))) == 1
+    assert list(contradicts_evidence(asked)) == []
+
+
+def test_a_code_before_any_result_where_tools_are_declared() -> None:
+    turn = ("Book it", [], "Done. Your confirmation code is CONF-26278.")
+    assert found(turn, tools={"book": ToolFacts()}) != []
+    assert found(turn) == []  # what the agent has at hand is not known
+
+
+def test_a_contradiction_that_may_be_a_calculation_is_medium() -> None:
+    order: list[Call] = [
+        ("get_order", {"order_id": "W-77"}, {"order_id": "W-77", "total": 797.27, "weight_kg": 12.5})
+    ]
+    [stated] = contradictions(("And W-77?", order, "The weight of W-77 is 18.3 kg."))
+    [slip] = contradictions(("And W-77?", order, "The total of W-77 is $797.72."))
+    [calculated] = contradictions(("And W-77?", order, "For both of you, the total of W-77 is $641.10."))
+    assert (stated.severity, slip.severity, calculated.severity) == (None, None, Severity.MEDIUM)
