@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Collection, Iterable, Mapping
 from functools import lru_cache
 from typing import Any, NamedTuple
 
 from agenteval.detectors.dates import Day, days_in_prose
+from agenteval.detectors.json_text import json_of, text_of, text_of_args
 from agenteval.detectors.leaves import PERCENT, Leaf, Leaves
 from agenteval.detectors.mentions import Mention, mentions_in
 from agenteval.detectors.values import plain, reading, stands_in
@@ -124,7 +124,7 @@ class Evidence:
     def add_call(self, call: ToolCall, index: int) -> None:
         """A tool call: its arguments and, if there is one, its result."""
         name = f"{call.name} (call {index + 1})"
-        args = call.raw_args or (_text_of_args(call.args) if call.args else "")
+        args = call.raw_args or (text_of_args(call.args) if call.args else "")
         if args:
             args = plain(args)
             self._add(Source("args", name, args, call.args))
@@ -141,7 +141,7 @@ class Evidence:
     def _add_result(self, value: Any, name: str) -> None:
         text = value if isinstance(value, str) else text_of(value)
         is_json = text.lstrip()[:1] in {"[", "{"}
-        if is_json and "\\u" in text and (read := _json_of(text)) is not None:
+        if is_json and "\\u" in text and (read := json_of(text)) is not None:
             text = text_of(read)
         text = plain(text)
         self._add(Source("result", name, text))
@@ -222,7 +222,7 @@ class Evidence:
         """The values of results and of what was told, with what they are called."""
         for position in range(self._leaves_read, len(self.sources)):
             source = self.sources[position]
-            value = source.value if source.role == "args" else _json_of(source.text)
+            value = source.value if source.role == "args" else json_of(source.text)
             if source.role == "args":
                 # "The alarm is set for 6:30": of an alarm speaks only the name of the tool.
                 self._leaves.add_json(value, position, under=source.name.partition(" ")[0])
@@ -259,8 +259,8 @@ class Evidence:
         }
 
     def offsets(self) -> set[str]:
-        """The time zones of the timestamps in results."""
-        return {_ZONE.sub("", found) for text in self._lower_results for found in _OFFSET.findall(text)}
+        """The time zones of timestamps, and those that somebody speaks of."""
+        return {_ZONE.sub("", found) for text in self._lower for found in _OFFSET.findall(text)}
 
     def rates(self) -> list[float]:
         """Numbers that are called a rate of exchange, the latest first."""
@@ -376,46 +376,7 @@ def _object_around(text: str, at: int) -> tuple[int, int]:
     return max(0, first), last if last > at else min(len(text), at + 1500)
 
 
-_encoder = json.JSONEncoder(ensure_ascii=False, default=str)
-
-
-def text_of(value: Any) -> str:
-    """``value`` as JSON, or as Python shows what JSON cannot hold."""
-    try:
-        return _encoder.encode(value)
-    except (TypeError, ValueError, RecursionError):
-        return str(value)
-
-
-def _text_of_args(args: Mapping[str, Any]) -> str:
-    """As ``text_of``, without the encoder where all values are scalars, as they mostly are."""
-    parts = []
-    for name, value in args.items():
-        if type(value) is str:
-            parts.append(f'"{name}": "{value}"')
-        elif type(value) is int or type(value) is float:
-            parts.append(f'"{name}": {value}')
-        else:
-            return text_of(args)
-    return ", ".join(parts)
-
-
 _TITLE = re.compile(
     r'"(?:name|title|city|product|location|country|symbol|ticker|hotel|place|item|restaurant|plan|product_name)"'
     r': ?"([^"\\]{3,39})"'
 )
-
-
-def _json_of(text: str) -> Any:
-    """The JSON in ``text`` (one value, or one a line), or ``None``."""
-    stripped = text.strip()
-    if stripped[:1] not in {"[", "{"}:
-        return None
-    try:
-        return json.loads(stripped)
-    except (ValueError, RecursionError):
-        pass
-    try:
-        return [json.loads(line) for line in stripped.splitlines() if line.strip()]
-    except (ValueError, RecursionError):
-        return None

@@ -8,12 +8,14 @@ stands against a value of the same field, unit or shape (``contradicts_evidence`
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 from weakref import ReferenceType, ref
 
 from agenteval.detectors.conversation import Conversation, Proof
-from agenteval.detectors.evidence import NOW, Evidence, text_of
+from agenteval.detectors.evidence import NOW, Evidence
+from agenteval.detectors.json_text import text_of
 from agenteval.detectors.leaves import Leaf
 from agenteval.detectors.mentions import Mention
 from agenteval.detectors.noteworthy import reportable
@@ -145,14 +147,21 @@ def _judge(
     if is_told and (not named or evidence.stands_beside(mention, named)):
         return None
     phrase = answer.phrase(index)
-    against = misplaced(phrase, named, evidence) if is_told or mention.kind == "time" else None
-    if not against:
-        if is_told or not phrase.claimed or follows(phrase, evidence, _beside(answer, mention, said)):
-            return None
-        against = opposing(phrase, named, evidence)
+    if is_told:
+        against = misplaced(phrase, named, evidence)
+        return Suspect(turn, phrase, _in_words(against, evidence)) if against else None
+    if not phrase.claimed or follows(phrase, evidence, _beside(answer, mention, said)):
+        return None
+    against = opposing(phrase, named, evidence)
     if not against:
         return Suspect(turn, phrase, "")
-    return Suspect(turn, phrase, _in_words(against, evidence), is_sure(phrase, against, named, evidence))
+    sure = is_sure(phrase, against, named, evidence)
+    if not sure and _WOULD.search(phrase.left):
+        return None
+    return Suspect(turn, phrase, _in_words(against, evidence), sure)
+
+
+_WOULD = re.compile(r"(?i)\b(?:would|wouldn't|could|w[äu]rden?|wären?)\b|\b(?:it|that|you|they)'d\b")
 
 
 def _beside(answer: Answer, but: Mention, said: Sequence[Answer]) -> Beside:

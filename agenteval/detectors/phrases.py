@@ -201,7 +201,10 @@ class Answer:
         none is called as the one before it in its sentence, or as the line above says."""
         text, mention = self.text, self.mentions[index]
         first, last = self._sentence(mention)
-        previous = max(first, self._past_unit(self.mentions[index - 1])) if index else first
+        valued = index - 1
+        while valued >= 0 and self.mentions[valued].kind == "identifier":
+            valued -= 1  # "the weight of W-77 is": a name does not part a value from its own
+        previous = max(first, self._past_unit(self.mentions[valued])) if valued >= 0 else first
         following = self.mentions[index + 1].start if index + 1 < len(self.mentions) else len(text)
         before = text[max(previous, mention.start - 60) : mention.start]
         after = text[mention.end : max(mention.end, min(following, last, mention.end + 40))]

@@ -1,0 +1,45 @@
+"""Values as JSON text, and JSON in texts."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+_encoder = json.JSONEncoder(ensure_ascii=False, default=str)
+
+
+def text_of(value: Any) -> str:
+    """``value`` as JSON, or as Python shows what JSON cannot hold."""
+    try:
+        return _encoder.encode(value)
+    except (TypeError, ValueError, RecursionError):
+        return str(value)
+
+
+def text_of_args(args: Mapping[str, Any]) -> str:
+    """As ``text_of``, without the encoder where all values are scalars, as they mostly are."""
+    parts = []
+    for name, value in args.items():
+        if type(value) is str:
+            parts.append(f'"{name}": "{value}"')
+        elif type(value) is int or type(value) is float:
+            parts.append(f'"{name}": {value}')
+        else:
+            return text_of(args)
+    return ", ".join(parts)
+
+
+def json_of(text: str) -> Any:
+    """The JSON in ``text`` (one value, or one a line), or ``None``."""
+    stripped = text.strip()
+    if stripped[:1] not in {"[", "{"}:
+        return None
+    try:
+        return json.loads(stripped)
+    except (ValueError, RecursionError):
+        pass
+    try:
+        return [json.loads(line) for line in stripped.splitlines() if line.strip()]
+    except (ValueError, RecursionError):
+        return None
