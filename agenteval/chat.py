@@ -116,7 +116,7 @@ def read_arguments(raw: Any, *, lenient: bool = False) -> tuple[dict[str, Any] |
     if not isinstance(raw, str):
         return None, json.dumps(raw, ensure_ascii=False, default=str)
     try:
-        value = json.loads(whole_json(raw), parse_constant=_refuse_constant)
+        value = _STRICT.decode(whole_json(raw))
     except (ValueError, RecursionError):
         if lenient and isinstance(value := _python_literal(raw), dict):
             return jsonable(value), raw
@@ -128,6 +128,9 @@ def read_arguments(raw: Any, *, lenient: bool = False) -> tuple[dict[str, Any] |
 
 def _refuse_constant(name: str) -> Any:
     raise ValueError(f"{name} is no JSON")
+
+
+_STRICT = json.JSONDecoder(parse_constant=_refuse_constant)
 
 
 def _python_literal(text: str) -> Any:

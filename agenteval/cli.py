@@ -271,7 +271,8 @@ def _score(
 ) -> None:
     """Check recorded conversations; nothing is simulated. A PATH is dotted, as labels.task_id."""
     from agenteval.commands.output import chosen_reporters
-    from agenteval.commands.score import ScoreRequest, score
+    from agenteval.commands.score import score
+    from agenteval.commands.score_prepare import ScoreRequest
     from agenteval.recorded.identity import Paths
 
     flags: dict[str, Any] = {"metrics": metric or None}

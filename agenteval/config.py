@@ -8,6 +8,7 @@ from typing import Annotated, Any, ClassVar, Literal, TypeAlias
 
 from pydantic import BeforeValidator, Field, field_validator, model_validator
 
+from agenteval.errors import Place
 from agenteval.scenario import Count, Epochs, Number, Text, Texts, Thresholds
 from agenteval.score import Severity
 from agenteval.value import Value
@@ -268,10 +269,11 @@ class Config(Value):
     source: str = ""
     root: str = "."
     lines: dict[str, int] = {}
+    columns: dict[str, int] = {}
     origins: dict[str, str] = {}
 
     INTERNAL: ClassVar[frozenset[str]] = frozenset(
-        {"accepted_failures", "source", "root", "lines", "origins"}
+        {"accepted_failures", "source", "root", "lines", "columns", "origins"}
     )
 
     @field_validator("cache")
@@ -301,6 +303,14 @@ class Config(Value):
                 return f"{self.source}:{self.lines[path]}"
             path = path.rpartition(".")[0]
         return "default"
+
+    def place(self, path: str) -> Place:
+        """The same with the column, where a file says it."""
+        while path and path not in self.origins and path not in self.lines:
+            path = path.rpartition(".")[0]
+        if path in self.origins or path not in self.lines:
+            return Place(self.origins.get(path, "default"))
+        return Place(self.source, self.lines[path], self.columns.get(path, 0))
 
 
 def parse_reporter(text: str) -> ReporterChoice:

@@ -90,7 +90,8 @@ def load_config(
     update: dict[str, Any] = {
         "source": shown_path(cwd / path, cwd) if path else "",
         "root": str(Path(os.path.abspath(cwd / path)).parent if path else Path(os.path.abspath(cwd))),
-        "lines": dict(_lines(mark, mark.path)),
+        "lines": {name: at.line for name, at in _written(mark, mark.path)},
+        "columns": {name: at.column for name, at in _written(mark, mark.path)},
         "origins": dict(_origins(mark)),
     }
     if config.accepted:
@@ -100,8 +101,12 @@ def load_config(
     return LoadedConfig(config.model_copy(update=update), public.model_copy(update=update), secrets)
 
 
+_FLAGS = {"models": "--model", "metrics": "--metric"}
+"""Flags that are not called as the key that they set."""
+
+
 def _flag_mark(key: str, value: Any) -> Mark:
-    name = "--model" if key == "models" else f"--{key.replace('_', '-')}"
+    name = _FLAGS.get(key) or f"--{key.replace('_', '-')}"
     children = {k: Mark(name) for k in value} if isinstance(value, Mapping) else None
     return Mark(name, children=children)
 
@@ -242,13 +247,13 @@ def _patched(shown_value: Any, real: Any, loc: list[str | int]) -> Any:
     return real
 
 
-def _lines(mark: Mark, path: str, prefix: str = "") -> Iterator[tuple[str, int]]:
-    """Dotted key to line, of what the file itself says."""
+def _written(mark: Mark, path: str, prefix: str = "") -> Iterator[tuple[str, Mark]]:
+    """Dotted key to its mark, of what the file itself says."""
     for key, below in mark.pairs():
         name = f"{prefix}{key}"
         if below.path == path:
-            yield name, below.line
-        yield from _lines(below, path, f"{name}.")
+            yield name, below
+        yield from _written(below, path, f"{name}.")
 
 
 def _origins(mark: Mark, prefix: str = "") -> Iterator[tuple[str, str]]:

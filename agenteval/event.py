@@ -31,7 +31,8 @@ class RunStarted(Value):
     ``epochs``: by scenario, where the run decides as it goes how many there will be. ``baseline``: of
     ``--baseline``. ``request``: what the command line asked for, all that a resumed run needs to be
     prepared as this one was; empty where nothing can be resumed. ``sources``: a hash of each file that the
-    run rests on beyond scenarios and prompts."""
+    run rests on beyond scenarios and prompts. ``unapplied``: gates of the configuration that the run could
+    never satisfy and which do not hold for it, by name, with the reason."""
 
     type: Literal["run_started"] = "run_started"
     schema_version: int = SCHEMA_VERSION
@@ -51,6 +52,7 @@ class RunStarted(Value):
     command: tuple[str, ...] = ()
     request: dict[str, Any] = {}
     sources: dict[str, str] = {}
+    unapplied: dict[str, str] = {}
 
 
 class RunResumed(Value):

@@ -239,8 +239,8 @@ def _gate_violation(gate: GateRow) -> Violation:
 
 
 def _ungated(report: Report, thresholds: Sequence[GateRow]) -> tuple[str, ...]:
-    """What was judged and can fail nothing: numbers without a threshold, and labels where no severity
-    fails."""
+    """What was judged and can fail nothing: numbers without a threshold, labels where no severity fails,
+    and gates that do not apply."""
     gated = {gate.metric for gate in thresholds}
     judged = {score.metric for sample in report.samples for score in sample.all_scores}
     by_severity = {spec.name for spec in report.run.metrics if spec.is_label}
@@ -248,6 +248,7 @@ def _ungated(report: Report, thresholds: Sequence[GateRow]) -> tuple[str, ...]:
         gated |= by_severity | {GOAL}
     if report.run.baseline and not report.run.config.gates.no_regression:
         judged.add("no_regression (--baseline, without gates.no_regression)")
+    judged |= {f"{name} ({why})" for name, why in report.run.unapplied.items()}
     return tuple(sorted(judged - gated))
 
 

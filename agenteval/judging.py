@@ -46,9 +46,9 @@ def metrics_of(config: Config) -> Metrics:
     customs = _customs(config)
     by_name = {spec.name: custom for spec, custom in customs}
     known = metrics.table((spec for spec, _ in customs), place_of=lambda _: place)
-    asked = metrics.select(config.metrics, known, place=place_of(config.where("metrics")))
+    asked = metrics.select(config.metrics, known, place_of=lambda at: config.place(f"metrics.{at}"))
     problems = metrics.threshold_problems(
-        config.thresholds, known, lambda name: place_of(config.where(f"thresholds.{name}"))
+        config.thresholds, known, lambda name: config.place(f"thresholds.{name}")
     )
     problems += _unknown_labels(config, known)
     if problems:
@@ -74,7 +74,7 @@ def _unknown_labels(config: Config, known: Mapping[str, MetricSpec]) -> list[Pro
         Problem(
             f"severities: no label is named '{label}'",
             did_you_mean(label, labels),
-            place_of(config.where(f"severities.{label}")),
+            config.place(f"severities.{label}"),
         )
         for label in config.severities
         if label not in labels and not open_ended

@@ -57,15 +57,18 @@ def table(
 
 
 def select(
-    asked: Literal["all"] | Sequence[str], known: Mapping[str, MetricSpec], *, place: Place | None = None
+    asked: Literal["all"] | Sequence[str],
+    known: Mapping[str, MetricSpec],
+    *,
+    place_of: Callable[[int], Place | None] = lambda _: None,
 ) -> tuple[MetricSpec, ...]:
     """The metrics that ``metrics:`` or ``--metric`` asks for, each once, in the order of the table.
-    Raises ``AuthorError`` for an unknown name."""
+    Raises ``AuthorError`` for an unknown name; ``place_of`` tells where the name at a position is written."""
     if asked == "all":
         return tuple(known.values())
     unknown = [name for name in dict.fromkeys(asked) if name not in known]
     if unknown:
-        raise AuthorError(*(_unknown(name, known, place) for name in unknown))
+        raise AuthorError(*(_unknown(name, known, place_of(asked.index(name))) for name in unknown))
     return tuple(spec for name, spec in known.items() if name in asked)
 
 

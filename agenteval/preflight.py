@@ -44,9 +44,9 @@ def _tool_problems(scenario: Scenario, config: Config) -> Iterable[Problem]:
 
 
 def detector_problems(config: Config) -> Iterable[Problem]:
-    for name in config.detectors or ():
+    for at, name in enumerate(config.detectors or ()):
         if name not in LABEL_OF_DETECTOR:
-            place = place_of(config.where("detectors"))
+            place = config.place(f"detectors.{at}")
             yield Problem(f"no detector is named '{name}'", did_you_mean(name, LABEL_OF_DETECTOR), place)
 
 

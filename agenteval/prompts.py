@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from functools import cache
+from functools import cache, cached_property
 from hashlib import blake2b
 from importlib.resources import files
 from importlib.resources.abc import Traversable
@@ -116,7 +116,7 @@ class Prompt:
     hash: str
     source: str
 
-    @property
+    @cached_property
     def placeholders(self) -> tuple[str, ...]:
         return placeholders(f"{self.system}\n{self.prompt}")
 

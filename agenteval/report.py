@@ -158,7 +158,7 @@ def fold(events: Iterable[Event]) -> Report:
 
 
 def _of_kind(items: Iterable[ScoreItem], kind: type) -> tuple:  # type: ignore[type-arg]
-    return tuple(item for item in items if isinstance(item, kind))
+    return tuple([item for item in items if isinstance(item, kind)])
 
 
 def _sample(key: SampleKey, scenario: Scenario, told: _SampleEvents) -> SampleReport:
@@ -166,10 +166,9 @@ def _sample(key: SampleKey, scenario: Scenario, told: _SampleEvents) -> SampleRe
     trajectory = Trajectory(turns=turns, stop=told.stop, unfinished=told.unfinished)
     turn_reports = []
     for index, turn in enumerate(trajectory.all_turns):
-        items = told.items.get(index, [])
-        turn_reports.append(
-            TurnReport(turn, _of_kind(items, Check), _of_kind(items, Score), _of_kind(items, ScoreFailure))
-        )
+        items = told.items.get(index)
+        of_kinds = [_of_kind(items, kind) for kind in (Check, Score, ScoreFailure)] if items else ()
+        turn_reports.append(TurnReport(turn, *of_kinds))
     whole = told.items.get(None, [])
     findings = sorted(
         (item for items in told.items.values() for item in items if isinstance(item, Finding)),

@@ -12,7 +12,7 @@ MAY_DIFFER = frozenset(
     (
         *("concurrency", "agent_concurrency", "reporters", "budget"),
         # Where things are written; and what ``sources`` tells of.
-        *("source", "root", "lines", "origins", "accepted_failures"),
+        *("source", "root", "lines", "columns", "origins", "accepted_failures"),
     )
 )
 """Keys of the configuration that change nothing of what is measured."""

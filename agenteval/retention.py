@@ -58,6 +58,7 @@ class Retained:
         self._started: list[Event] = []
         self._rest: list[Event] = []
         self._open: dict[SampleKey, _Open] = {}
+        self._latest: tuple[SampleKey | None, _Open | None] = (None, None)
         self._done: list[_Sample] = []
         self._begun = 0
         self._scenarios: dict[str, Scenario] = {}
@@ -69,16 +70,27 @@ class Retained:
             case RunStarted():
                 self._started.append(event)
             case SampleStarted(key=key):
-                self._open[key] = _Open(event.scenario, self._begun)
+                self._open[key] = begun = _Open(event.scenario, self._begun)
+                self._latest = (key, begun)
                 self._begun += 1
-            case TurnFinished(key=key) if key in self._open:
-                self._open[key].turns.append(event.turn)
-            case Scored(key=key) if key in self._open:
-                self._open[key].items.append((event.turn, event.items))
-            case SampleFinished(key=key) if key in self._open:
-                self._close(self._open.pop(key), event)
+            case TurnFinished() if opened := self._opened(event.key):
+                opened.turns.append(event.turn)
+            case Scored() if opened := self._opened(event.key):
+                opened.items.append((event.turn, event.items))
+            case SampleFinished() if opened := self._opened(event.key):
+                del self._open[event.key]
+                self._latest = (None, None)
+                self._close(opened, event)
             case _:
                 self._rest.append(event)
+
+    def _opened(self, key: SampleKey) -> _Open | None:
+        """What is told of one sample mostly comes in a row: then its key need not be hashed each time."""
+        latest, opened = self._latest
+        if latest is not key:
+            opened = self._open.get(key)
+            self._latest = (key, opened)
+        return opened
 
     def events(self, *, found: bool = False) -> Iterator[Event]:
         """The events of the run, each sample's together and in the order of the records, whichever judge

@@ -6,8 +6,11 @@ Values only. They carry no identity (that is ``SampleKey``), no storage and no d
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable
 from enum import StrEnum
 from typing import Any, TypeAlias
+
+from pydantic import Field
 
 from agenteval.value import Value
 
@@ -55,6 +58,18 @@ class Usage(Value):
         )
 
 
+def total_of(usages: Iterable[Usage]) -> Usage:
+    """The sum. Most parts of most conversations tell of none, and nothing is made of them."""
+    total: Usage | None = None
+    for usage in usages:
+        if usage.is_spent or usage.cached_calls:
+            total = usage if total is None else total + usage
+    return total or _NOTHING
+
+
+_NOTHING = Usage()
+
+
 class ToolResult(Value):
     """What a tool gave back. ``value`` is any JSON value; an error is ``{"error": message}``."""
 
@@ -83,7 +98,7 @@ class ToolCall(Value):
     raw_args: str | None = None
     observed: bool = False
     result: ToolResult | None = None
-    extra: dict[str, Any] = {}
+    extra: dict[str, Any] = Field(default_factory=dict)  # made faster than a default is copied
 
 
 class Step(Value):
@@ -93,7 +108,7 @@ class Step(Value):
     tool_calls: tuple[ToolCall, ...] = ()
     latency_ms: float = 0.0
     usage: Usage = Usage()
-    extra: dict[str, Any] = {}
+    extra: dict[str, Any] = Field(default_factory=dict)
 
 
 class Turn(Value):
@@ -126,10 +141,7 @@ class Turn(Value):
 
     @property
     def usage(self) -> Usage:
-        total = Usage()
-        for step in self.steps:
-            total = total + step.usage
-        return total
+        return total_of(step.usage for step in self.steps)
 
 
 class StopReason(StrEnum):
@@ -210,10 +222,7 @@ class Trajectory(Value):
 
     @property
     def usage(self) -> Usage:
-        total = Usage()
-        for turn in self.all_turns:
-            total = total + turn.usage
-        return total
+        return total_of(step.usage for turn in self.all_turns for step in turn.steps)
 
     @property
     def steps(self) -> int:

@@ -19,6 +19,7 @@ _THINKING = re.compile(
     r"|\bi (?:should|need to|will) (?:now )?(?:respond|reply|answer) as\b|^\s*[{\[].*[}\]]\s*$",
     re.IGNORECASE | re.MULTILINE | re.DOTALL,
 )
+_SAME = 0.9
 _ASSISTANT = re.compile(
     r"\bhow (?:can|may) i (?:help|assist) you\b"
     r"|\bi(?:'m|'d be| am| would be) (?:here|happy|glad|more than happy) to (?:help|assist) you\b"
@@ -74,7 +75,9 @@ def _is_copy(text: str, answer: str) -> bool:
     one, other = _words(text), _words(answer)
     if len(one) < 60 or len(other) < 60:
         return False
-    return SequenceMatcher(None, one[:2000], other[:2000], autojunk=False).ratio() > 0.9
+    alike = SequenceMatcher(None, one[:2000], other[:2000], autojunk=False)
+    # The quick ones are upper bounds, and nearly always low enough.
+    return alike.real_quick_ratio() > _SAME and alike.quick_ratio() > _SAME and alike.ratio() > _SAME
 
 
 def _compact(text: str) -> str:

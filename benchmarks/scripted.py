@@ -5,12 +5,21 @@ from __future__ import annotations
 import json
 import shlex
 from collections.abc import Mapping
-from datetime import date, datetime
+from datetime import date, datetime, timedelta
+from decimal import ROUND_HALF_UP, Decimal
+from random import Random
 from typing import Any
 
 from talk import Talk
 
 _MARKERS = ("U ", "A ", "C ", "+ ", "R ")
+_OPENINGS = ("", "", "", "hi, ", "Hello, ", "hey ", "hi there! ")
+_QUESTIONS = ("what", "how", "when", "and ", "can ", "do ", "is ")
+_REACTIONS = ("", "", "ok, ", "thanks. ", "hm, ", "great, ")
+_CLOSINGS = (
+    *("", "", "", " Anything else?", " Let me know if I can help with anything else."),
+    *("\n\nIs there anything else I can do for you?", " Have a nice day!"),
+)
 
 
 class Script(Talk):
@@ -27,6 +36,7 @@ class Script(Talk):
 
         ``U`` the user, ``A`` the agent, ``C`` a call (``C name key=text number:=3``), ``+`` another call of
         the same step, ``R`` what the call above gave, as text. A call without ``R`` gives the next result.
+        A line within a message that would start one has a backslash before it.
         """
         step: list[tuple[str, str | None, dict[str, Any]]] = []
         for kind, body in [*_messages(text), ("", "")]:
@@ -47,13 +57,35 @@ class Script(Talk):
         return self
 
 
+class Courteous(Script):
+    """A script whose English texts get words of courtesy, which differ from one talk to the next."""
+
+    def tell(self, text: str) -> Script:
+        super().tell(text)
+        said = [message for message in self._messages[1:] if message["role"] != "tool" and message["content"]]
+        words = "".join(message["content"] for message in said)
+        if any(char.isalpha() and not char.isascii() for char in words):
+            return self
+        rng = Random(words)
+        for message in said:
+            body, asks = message["content"], message["role"] == "user"
+            start = body.lower()
+            if message is said[0] and not start.startswith(("hi", "hey")):
+                message["content"] = rng.choice(_OPENINGS) + body
+            elif asks and start.startswith(_QUESTIONS):
+                message["content"] = rng.choice(_REACTIONS) + body
+            elif not asks and message is said[-1] and len(body) > 80 and not body.endswith("?"):
+                message["content"] = body + rng.choice(_CLOSINGS)
+        return self
+
+
 def _messages(text: str) -> list[tuple[str, str]]:
     found: list[tuple[str, list[str]]] = []
     for line in text.strip().split("\n"):
         if line.startswith(_MARKERS):
             found.append((line[0], [line[2:]]))
         else:
-            found[-1][1].append(line)
+            found[-1][1].append(line.removeprefix("\\"))
     return [(kind, "\n".join(lines).strip()) for kind, lines in found]
 
 
@@ -77,9 +109,24 @@ def usd(cents: int) -> str:
     return f"${cents / 100:,.2f}"
 
 
-def comma(value: float, places: int = 2) -> str:
-    """With a decimal comma."""
-    return f"{value:.{places}f}".replace(".", ",")
+def comma(value: float, places: int = 2, group: str = "") -> str:
+    """With a decimal comma, and ``group`` between thousands."""
+    return f"{value:,.{places}f}".replace(",", "_").replace(".", ",").replace("_", group)
+
+
+def near(value: float, places: int = 0) -> str:
+    """Rounded as people round: a half goes up."""
+    exact = Decimal(str(round(value, 9)))
+    return f"{exact.quantize(Decimal(1).scaleb(-places), ROUND_HALF_UP):,}"
+
+
+def a_day(rng: Random, weekday: int) -> date:
+    """Some day of 2025 that is this weekday; Monday is 0."""
+    return date(2025, 3, 3) + timedelta(days=7 * rng.randint(0, 36) + weekday)
+
+
+def yes(rng: Random, *more: str) -> str:
+    return rng.choice(["yes", "yep, do it", "Yes please.", "ok go ahead", "sure", "y", *more])
 
 
 def day(value: date) -> str:

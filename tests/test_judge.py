@@ -330,7 +330,7 @@ def test_metrics_are_chosen_by_name_or_all() -> None:
     assert [s.name for s in metrics.select(("tone", "coherence", "tone"), known)] == ["coherence", "tone"]
     assert metrics.select((), known) == ()
     with pytest.raises(AuthorError) as caught:
-        metrics.select(("tonne", "tone"), known, place=Place("agenteval.yaml", 3))
+        metrics.select(("tonne", "tone"), known, place_of=lambda at: Place("agenteval.yaml", 3 + at))
     assert str(caught.value) == "agenteval.yaml:3: no metric is named 'tonne' — did you mean 'tone'?"
 
 

@@ -14,6 +14,7 @@ import httpx2
 import pytest
 
 from agenteval.errors import AgentevalError, InfrastructureError, UnreadableReplyError
+from agenteval.lanes import Line
 from agenteval.llm.openai_chat import RETRY
 from tests.local_servers import Behaviour, LocalServer, closed_port, drop, hang, plain_environment, raw
 from tests.model_bench import KEY, Bench
@@ -255,7 +256,11 @@ def test_every_exception_of_the_library_is_translated(
         raise cls("broken", **more)
 
     monkeypatch.setattr(httpx2.AsyncClient, "post", post)
-    assert "a/model:7b" in str(Bench("http://127.0.0.1:1/v1").fail())
+    monkeypatch.setattr(Line, "post", post)
+    for url in ("http://127.0.0.1:1/v1", "http://me:word@127.0.0.1:1/v1"):
+        message = str(Bench(url).fail())
+        assert "a/model:7b" in message
+        assert "connection refused" not in message
 
 
 def test_errors_are_of_our_tree() -> None:

@@ -13,8 +13,9 @@ from hypothesis import strategies as st
 
 from agenteval.errors import AuthorError
 from agenteval.recorded.conversation import Conversation, ToolSets, read_conversation
+from agenteval.recorded.entries import entries_of
 from agenteval.recorded.fields import MISSING, find, is_success, suggestion
-from agenteval.recorded.files import Record, Unreadable, entries_of, is_journal, sources_of
+from agenteval.recorded.files import Record, Unreadable, is_journal, sources_of
 from agenteval.recorded.identity import Naming, Paths, Recorded
 from agenteval.recorded.reader import Reader, require_paths
 from agenteval.recorded.suite import Suite

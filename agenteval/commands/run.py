@@ -14,6 +14,7 @@ from pathlib import Path
 import anyio
 
 from agenteval import __version__, gates, judging, pipeline, report
+from agenteval.commands.garbage import few_collections
 from agenteval.commands.interrupt import bounded, interruptible
 from agenteval.commands.output import targets_of, write_reports
 from agenteval.commands.prepare import Prepared, Request, prepare
@@ -112,7 +113,8 @@ def execute(
     ) as progress:
         sinks: list[Emit] = [events, journal, prepared.plan.queue, progress]
         emit = redacting(Fan(sinks), prepared.resources.secrets)
-        _execute(prepared, begin, emit, events)
+        with few_collections():
+            _execute(prepared, begin, emit, events)
     finished = report.fold(events.taken())
     return finished, gates.decide(finished)
 
@@ -125,11 +127,11 @@ class Fan:
         self._sinks = list(sinks)
 
     def __call__(self, event: Event) -> None:
-        for sink in list(self._sinks):
+        for sink in self._sinks:
             try:
                 sink(event)
             except Exception as error:
-                self._sinks.remove(sink)
+                self._sinks = [each for each in self._sinks if each is not sink]
                 name = type(sink).__name__
                 self(Notice(level="error", text=f"{name} failed and is switched off: {error!r}"))
 

@@ -158,6 +158,8 @@ def _may_be_one(mention: Mention, leaf: Leaf) -> bool:
     units = _UNITS.intersection(re.split(r"[^a-z]+", leaf.label.lower())) if len(leaf.label) <= 40 else ()
     if is_rate(leaf.label) or (units and mention.unit in _UNITS and mention.unit not in units):
         return False
+    if not mention.numbers:
+        return False
     one, other = mention.numbers[0], leaf.mention.numbers[0]
     return min(one, other) == 0 or max(one, other) / min(one, other) <= _OTHER_ORDER
 

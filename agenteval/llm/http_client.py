@@ -12,14 +12,14 @@ import json
 import ssl
 import time
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Protocol
 
 import anyio
 import httpx2
 
 from agenteval.errors import AuthorError, Problem
 from agenteval.http_faults import Fault, FaultKind, fault_kind, quote
-from agenteval.lanes import Lanes, certificates, no_certificates, not_set_up
+from agenteval.lanes import Lanes, Line, Reply, certificates, is_direct, no_certificates, not_set_up
 from agenteval.llm.endpoints import Endpoint
 from agenteval.llm.refusals import Refusal, refusal_of
 from agenteval.retry_after import asked_wait_s
@@ -63,37 +63,37 @@ class HttpClient:
     def __init__(self, endpoint: Endpoint, *, timeout_s: float, now: Callable[[], float] = time.time) -> None:
         self._endpoint = endpoint
         self._now = now
-        self._url = _url(endpoint)
         self._timeout_s = timeout_s
-        self._lanes = Lanes(_clients(endpoint))
+        self._lanes = Lanes(_posts(endpoint))
 
-    async def post(self, body: bytes) -> Any:
-        """The reply to ``body`` as JSON. Raises ``FailedCall``."""
-        client = self._lanes.take()
+    async def post(self, body: bytes) -> Reply:
+        """The reply to ``body``, as it came. Raises ``FailedCall`` if there is none."""
+        lane = self._lanes.take()
         try:
             with anyio.fail_after(self._timeout_s):
-                response = await client.post(self._url, content=body)
+                reply = await lane.post(body)
         except TimeoutError as exc:
             raise FailedCall(self._fault(FaultKind.DEADLINE, f"{self._timeout_s:g} s")) from exc
         except _FOREIGN as exc:
             raise FailedCall(self._fault(_kind(exc), str(exc))) from exc
         finally:
-            self._lanes.give_back(client)
-        return self._completion(response)
+            self._lanes.give_back(lane)
+        return reply
 
     async def aclose(self) -> None:
         """Close all connections; may be called twice."""
         await self._lanes.aclose()
 
-    def _completion(self, response: httpx2.Response) -> Any:
-        """The reply, if it is none of an error."""
-        status, reply = response.status_code, _json(response)
-        if response.is_redirect:
-            to = response.headers.get("location", "").partition("?")[0]
+    def completion(self, http: Reply) -> Any:
+        """The reply as JSON. Raises ``FailedCall`` if it is one of an error, or no completion."""
+        status, reply = http.status, _json(http.content)
+        if http.is_redirect:
+            to = httpx2.Headers(http.headers).get("location", "").partition("?")[0]
             raise FailedCall(self._fault(FaultKind.STATUS, f"to {to}", status))
-        if not response.is_success or _is_error(reply):
+        if not http.is_success or _is_error(reply):
             refusal = refusal_of(status, reply)
-            asked_s = asked_wait_s(response.headers, now_s=self._now(), text=refusal.text)
+            headers = httpx2.Headers(http.headers)
+            asked_s = asked_wait_s(headers, now_s=self._now(), text=refusal.text)
             raise FailedCall(refusal._replace(retry_after_s=asked_s))
         if what := _unlike_a_completion(reply):
             raise FailedCall(self._fault(FaultKind.GARBLED, f"{what}: {reply}"))
@@ -130,13 +130,13 @@ def _unlike_a_completion(reply: Any) -> str:
     return "" if isinstance(message, dict) else "it has no `message`"
 
 
-def _json(response: httpx2.Response) -> Any:
+def _json(body: bytes) -> Any:
     """The body as JSON (a stream put together), or its text."""
     try:
-        return json.loads(response.content)
+        return json.loads(body)
     except (ValueError, RecursionError):
-        text = response.content.decode("utf-8", "replace")
-        return _streamed(response.content) or text if looks_like_sse(text) else text
+        text = body.decode("utf-8", "replace")
+        return _streamed(body) or text if looks_like_sse(text) else text
 
 
 def _streamed(body: bytes) -> dict[str, Any] | None:
@@ -157,8 +157,47 @@ def _url(endpoint: Endpoint) -> httpx2.URL:
         raise AuthorError(Problem(f"{endpoint.shown} is no URL: {exc}", "check base_url")) from exc
 
 
-def _clients(endpoint: Endpoint) -> Callable[[], httpx2.AsyncClient]:
-    """Makes clients that are all alike."""
+class _Post(Protocol):
+    """Sends requests to one place, one at a time."""
+
+    async def post(self, body: bytes) -> Reply: ...
+
+    async def aclose(self) -> None: ...
+
+
+class _ThroughClient:
+    """By the library's own ways: through proxies."""
+
+    def __init__(self, client: httpx2.AsyncClient, url: httpx2.URL) -> None:
+        self._client = client
+        self._url = url
+
+    async def post(self, body: bytes) -> Reply:
+        response = await self._client.post(self._url, content=body)
+        return Reply(response.status_code, response.headers.raw, response.content)
+
+    async def aclose(self) -> None:
+        await self._client.aclose()
+
+
+def _posts(endpoint: Endpoint) -> Callable[[], _Post]:
+    """Makes what sends requests to an endpoint, all alike."""
+    url = _url(endpoint)
+    # Without TLS to be set up, the environment has nothing to say about a server on this machine but
+    # proxies, and those are not meant for it.
+    is_here = url.scheme == "http" and url.host in _THIS_MACHINE
+    verify = no_certificates() if is_here else certificates()
+
+    def client() -> httpx2.AsyncClient:
+        return _client(endpoint, verify=verify, trust_env=not is_here)
+
+    if not is_direct(url, trust_env=not is_here):
+        return lambda: _ThroughClient(client(), url)
+    headers = [(k, v) for k, v in client().build_request("POST", url).headers.raw if k != b"Content-Length"]
+    return lambda: Line(url, headers, verify=verify, connect_s=_CONNECT_S, keepalive_s=_KEEPALIVE_S)
+
+
+def _client(endpoint: Endpoint, *, verify: ssl.SSLContext, trust_env: bool) -> httpx2.AsyncClient:
     headers = {
         "accept": "application/json",
         "content-type": "application/json",
@@ -166,24 +205,16 @@ def _clients(endpoint: Endpoint) -> Callable[[], httpx2.AsyncClient]:
     }
     if endpoint.key:
         headers["authorization"] = f"Bearer {endpoint.key}"
-    # Without TLS to be set up, the environment has nothing to say about a server on this machine but
-    # proxies, and those are not meant for it.
-    is_here = endpoint.url.startswith("http:") and httpx2.URL(endpoint.url).host in _THIS_MACHINE
-
-    def make() -> httpx2.AsyncClient:
-        try:
-            return httpx2.AsyncClient(
-                headers=headers,
-                verify=verify,
-                follow_redirects=False,
-                trust_env=not is_here,
-                timeout=httpx2.Timeout(None, connect=_CONNECT_S),
-                limits=httpx2.Limits(
-                    max_connections=None, max_keepalive_connections=None, keepalive_expiry=_KEEPALIVE_S
-                ),
-            )
-        except (OSError, ValueError, ImportError, httpx2.InvalidURL) as exc:
-            raise not_set_up(exc) from exc
-
-    verify = no_certificates() if is_here else certificates()
-    return make
+    try:
+        return httpx2.AsyncClient(
+            headers=headers,
+            verify=verify,
+            follow_redirects=False,
+            trust_env=trust_env,
+            timeout=httpx2.Timeout(None, connect=_CONNECT_S),
+            limits=httpx2.Limits(
+                max_connections=None, max_keepalive_connections=None, keepalive_expiry=_KEEPALIVE_S
+            ),
+        )
+    except (OSError, ValueError, ImportError, httpx2.InvalidURL) as exc:
+        raise not_set_up(exc) from exc

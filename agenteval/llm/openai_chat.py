@@ -8,10 +8,13 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
+from anyio.lowlevel import checkpoint
+
 from agenteval.config import ModelConfig
 from agenteval.errors import InfrastructureError, UnreadableReplyError
 from agenteval.http_faults import Fault, FaultKind, describe, quote
-from agenteval.limits import Gate, Limits, PauseTooLong
+from agenteval.lanes import Reply
+from agenteval.limits import Gate, Limits, Passage, PauseTooLong
 from agenteval.llm.answers import ENOUGH, Answer, answer_of
 from agenteval.llm.capabilities import Capabilities, Learned
 from agenteval.llm.endpoints import endpoint_of
@@ -29,6 +32,8 @@ _RAW = 500
 _QUOTED_TO_MODEL = 4000
 _BYTES_PER_TOKEN = 4
 RETRY = RetryPolicy(retries=3)
+_ROUNDS_TO_SEND = 4
+"""How often the HTTP library lets others go first until a request has left."""
 
 
 class RefusedError(InfrastructureError):
@@ -248,17 +253,25 @@ class OpenAiChat:
     async def _try(self, sent: _Sent, patience: Patience) -> Answer:
         estimate = len(sent.body) // _BYTES_PER_TOKEN
         async with self._gate.call(tokens=estimate, left_s=patience.left_s) as call:
-            try:
-                reply = await self._client.post(sent.body)
-            except FailedCall as failed:
-                cause = failed.cause
-                if cause.status in PUSHED_BACK and isinstance(cause, Refusal) and may_pass(cause):
-                    call.pushed_back(cause.retry_after_s, self._quote(cause.text))
-                raise
-            messages = sent.fields["messages"]
-            answer = answer_of(reply, where=self._config.model, sent=messages, quote=self._quote)
-            call.answered(answer.usage.input_tokens + answer.usage.output_tokens)
-            return answer
+            http = await self._client.post(sent.body)
+            if http.status in PUSHED_BACK:
+                self._push_back(http, call)
+        await (
+            checkpoint()
+        )  # whoever waits for the place sends first: reading an answer takes as long as sending
+        reply = self._client.completion(http)
+        answer = answer_of(reply, where=self._config.model, sent=sent.fields["messages"], quote=self._quote)
+        call.answered(answer.usage.input_tokens + answer.usage.output_tokens)
+        return answer
+
+    def _push_back(self, http: Reply, call: Passage) -> None:
+        """Tells the limits of a refusal that may pass, as long as the call still has its place."""
+        try:
+            self._client.completion(http)
+        except FailedCall as failed:
+            cause = failed.cause
+            if isinstance(cause, Refusal) and may_pass(cause):
+                call.pushed_back(cause.retry_after_s, self._quote(cause.text))
 
     def _retries(self, cause: Refusal | Fault, faults: Mapping[FaultKind, int]) -> int:
         """How often a call may be tried again, after the ``faults`` that it met so far. What would be a wrong

@@ -3,23 +3,22 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from agenteval.chat import MAX_DEPTH, depth_of
 from agenteval.errors import AuthorError, Problem, did_you_mean
+from agenteval.recorded.exchanges import MESSAGES, Logged, logged_in
 from agenteval.recorded.messages import Tell, is_message
 from agenteval.recorded.turns import Talk, talk_of
 from agenteval.scenario import Tool
 
-MESSAGES = ("messages", "conversation", "conversations", "trajectory", "traj", "history", "chat", "dialogue",
-            "dialog", "turns", "transcript", "items", "contents", "input")  # fmt: skip
-"""Where the messages of a record may be; the first that holds a list counts."""
 _IDS = ("id", "conversation_id", "session_id", "thread_id", "trace_id", "uuid")
 _TOOLS = ("tools", "functions", "available_tools")
 _POLICIES = ("system", "system_prompt", "instructions", "policy")
 _ID_LIMIT = 200
+_MOST_SETS = 8
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,21 +36,31 @@ class Conversation:
 
 
 class ToolSets:
-    """Tools by their declarations: a log repeats them with each conversation, and they are read once."""
+    """Tools by their declarations: a log repeats them with each conversation, and they are read once. Those
+    of a few agents are remembered, the latest first."""
 
     def __init__(self) -> None:
-        self._declared: Any = None
-        self._tools: dict[str, Tool] = {}
-        self._told: tuple[str, ...] = ()
+        self._read: list[_ToolSet] = []
 
     def tools_of(self, declared: Any, tell: Tell) -> dict[str, Tool]:
-        if declared != self._declared:
-            told: dict[str, None] = {}
-            self._tools = _tools(declared, lambda text: told.setdefault(text))
-            self._declared, self._told = declared, tuple(told)
-        for text in self._told:
+        at = next((at for at, known in enumerate(self._read) if known.declared == declared), None)
+        known = self._read.pop(at) if at is not None else _tool_set(declared)
+        self._read = [known, *self._read[: _MOST_SETS - 1]]
+        for text in known.told:
             tell(text)
-        return self._tools
+        return known.tools
+
+
+class _ToolSet(NamedTuple):
+    declared: Any
+    tools: dict[str, Tool]
+    told: tuple[str, ...]
+
+
+def _tool_set(declared: Any) -> _ToolSet:
+    told: dict[str, None] = {}
+    tools = _tools(declared, lambda text: told.setdefault(text))
+    return _ToolSet(declared, tools, tuple(told))
 
 
 def read_conversation(record: Any, tool_sets: ToolSets) -> Conversation:
@@ -64,58 +73,50 @@ def read_conversation(record: Any, tool_sets: ToolSets) -> Conversation:
     def tell(text: str) -> None:
         notes.setdefault(text)
 
+    logged = _logged(record)
     fields = record if isinstance(record, dict) else {}
-    talk = talk_of(messages_of(record), tell)
-    said = (fields.get(key) for key in _POLICIES)
-    policies = [talk.policy, *(text for text in said if isinstance(text, str) and text != talk.policy)]
+    places = (fields, *logged.requests)
+    talk = talk_of(logged.messages, tell)
+    if logged.is_unanswered:
+        tell("the response of a logged request has no message: the conversation ends with the request")
+    said = dict.fromkeys(text for each in places for key in _POLICIES if (text := _text(each.get(key))))
+    policies = [talk.policy, *(text for text in said if text != talk.policy)]
     return Conversation(
-        id=_id(fields),
-        agent=_agent(fields),
+        id=_id(fields) or _id(logged.response),
+        agent=next(filter(None, map(_agent, places)), ""),
         talk=talk,
-        tools=tool_sets.tools_of(next((fields[k] for k in _TOOLS if fields.get(k)), None), tell),
+        tools=tool_sets.tools_of(_declared(places), tell),
         policy="\n\n".join(filter(None, policies)),
         record=record,
         notes=tuple(notes),
     )
 
 
-def messages_of(record: Any) -> list[Any]:
+def _logged(record: Any) -> Logged:
     """The messages of a record, wherever it keeps them. Raises ``AuthorError``."""
     if isinstance(record, list):
         if record and not any(map(is_message, record)):
             raise AuthorError(Problem("a list without any message", "each message needs a role and content"))
-        return record
+        return Logged(record)
     if not isinstance(record, dict):
         what = f"expected a conversation, got {json.dumps(record)[:60]}"
         raise AuthorError(Problem(what, 'write {"id": …, "messages": […]}, or a list of messages'))
-    for key in MESSAGES:
-        found = _list_in(record.get(key))
-        if found is not None:
-            return found + _reply(record, key)
-    raise AuthorError(Problem("no messages", _remedy(record)))
+    logged = logged_in(record)
+    if logged is None:
+        raise AuthorError(Problem("no messages", _remedy(record)))
+    return logged
 
 
-def _reply(record: dict[str, Any], key: str) -> list[Any]:
-    """The answer to logged requests stands apart: ``output`` of responses, ``choices`` of completions."""
-    if key == "input" and isinstance(record.get("output"), list):
-        return list(record["output"])
-    response = record.get("response")
-    choices = record.get("choices") or (response.get("choices") if isinstance(response, dict) else None)
-    first = choices[0] if isinstance(choices, list) and choices else None
-    message = first.get("message") if isinstance(first, dict) else None
-    return [message] if isinstance(message, dict) else []
+def _declared(places: Iterable[Mapping[str, Any]]) -> Any:
+    return next((each[key] for each in places for key in _TOOLS if each.get(key)), None)
 
 
-def _list_in(value: Any) -> list[Any] | None:
-    """A list, one written as JSON text, or one in an object of its own."""
-    if isinstance(value, str) and value.lstrip().startswith(("[", "{")):
-        try:
-            value = json.loads(value)
-        except (ValueError, RecursionError):
-            return None
-    if isinstance(value, dict):
-        value = next((value[key] for key in MESSAGES if isinstance(value.get(key), list)), None)
-    return value if isinstance(value, list) else None
+def _text(value: Any) -> str:
+    """A text, or the blocks that it is written in."""
+    if isinstance(value, list):
+        texts = (part.get("text") for part in value if isinstance(part, dict))
+        return "\n\n".join(text for text in texts if isinstance(text, str))
+    return value if isinstance(value, str) else ""
 
 
 def _remedy(record: Mapping[str, Any]) -> str:

@@ -69,9 +69,28 @@ def said_in(messages: Iterable[Any], tell: Tell) -> Iterator[Said]:
     """What was said, in order."""
     for message in messages:
         if isinstance(message, dict):
-            yield from _said(message, tell)
+            if plain := _plain(message):
+                yield plain
+            else:
+                yield from _said(message, tell)
         else:
             tell(f"a message that is {_kind(message)} and no object was skipped")
+
+
+def _plain(message: dict[str, Any]) -> Said | None:
+    """OpenAI's messages of one text, which is nearly all that logs hold: without the detour that the others
+    take."""
+    role, content = message.get("role"), message.get("content")
+    if not isinstance(content, str):
+        return None
+    if role == "assistant" and content and not any(map(message.get, _BESIDE_TEXT)):
+        return Said("assistant", content, usage=message.get("usage") or message.get("usage_metadata"))
+    if role == "user" or role == "system":
+        return Said(role, content)
+    return _result(message, content) if role == "tool" else None
+
+
+_BESIDE_TEXT = ("tool_calls", "function_call", "invalid_tool_calls", "additional_kwargs")
 
 
 def is_message(value: Any) -> bool:
@@ -80,6 +99,14 @@ def is_message(value: Any) -> bool:
         any(isinstance(value.get(key), str) for key in ("role", "from", "type", "speaker", "sender"))
         or "kwargs" in value
     )
+
+
+def is_agents(value: Any) -> bool:
+    """Whether a message is one of the agent's."""
+    if not isinstance(value, dict):
+        return False
+    role = value.get("role") or _written_role(_unwrapped(value))
+    return _ROLES.get(str(role).lower()) == "assistant"
 
 
 def _said(message: dict[str, Any], tell: Tell) -> Iterator[Said]:

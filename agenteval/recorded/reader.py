@@ -8,8 +8,9 @@ from typing import Any
 
 from agenteval.errors import AuthorError, Place, Problem
 from agenteval.recorded.conversation import ToolSets, read_conversation
+from agenteval.recorded.entries import entries_of
 from agenteval.recorded.fields import MISSING, find, suggestion
-from agenteval.recorded.files import Record, Source, Unreadable, entries_of, is_journal
+from agenteval.recorded.files import Record, Source, Unreadable, is_journal
 from agenteval.recorded.identity import Naming, Recorded
 from agenteval.recorded.journals import PolicyOf, replay
 from agenteval.recorded.suite import Suite

@@ -48,6 +48,7 @@ from agenteval.trajectory import ToolCall, ToolResult, Trajectory, Turn
 # Legal in JSON, but a terminal that shows the file obeys or hides them: written as \uXXXX, which any
 # reader turns back into the same text.
 _UNSEEN = re.compile("[\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ufeff]")
+_PIECE = 1 << 12
 _DEEPEST = 100
 """Levels of a value that the slow way writes; more would not be read by many a JSON parser."""
 
@@ -64,7 +65,15 @@ def render(report: Report, decision: Decision, options: ReportOptions) -> str:
 
 def readable(text: str) -> str:
     """JSON that a terminal may show: what it would obey or hide is escaped. Ends in a newline."""
-    return _UNSEEN.sub(lambda found: f"\\u{ord(found[0]):04x}", text) + "\n"
+    pieces = (text[at : at + _PIECE] for at in range(0, len(text), _PIECE))
+    if any(map(_may_hold_unseen, pieces)):
+        text = _UNSEEN.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
+    return text + "\n"
+
+
+def _may_hold_unseen(piece: str) -> bool:
+    # Most text is ASCII, and that is known at once: looking at each character takes eight times as long.
+    return ("\x7f" in piece) if piece.isascii() else _UNSEEN.search(piece) is not None
 
 
 def _dump(value: shape.Results) -> str:
@@ -94,11 +103,12 @@ def _portable(value: Any, depth: int = 0) -> Any:
 
 def results(report: Report, decision: Decision) -> shape.Results:
     """The content of the file as values."""
+    repeats = repeats_of(report, decision)
     return shape.Results(
         schema_version=shape.RESULTS_VERSION,
         run=_run(report),
-        summary=_summary(report, decision),
-        scenarios=_scenarios(report, decision),
+        summary=_summary(report, decision, repeats),
+        scenarios=_scenarios(report, decision, repeats),
     )
 
 
@@ -113,7 +123,7 @@ def _run(report: Report) -> shape.RunShape:
         seed=run.seed,
         versions=run.versions,
         # The folder is a fact of one machine, and the lines are for messages.
-        config=run.config.model_dump(exclude={"root", "lines"}),
+        config=run.config.model_dump(exclude={"root", "lines", "columns"}),
         prompts=run.prompts,
         judged=list(run.judged),
         no_judge=run.no_judge,
@@ -121,7 +131,7 @@ def _run(report: Report) -> shape.RunShape:
     )
 
 
-def _summary(report: Report, decision: Decision) -> shape.SummaryShape:
+def _summary(report: Report, decision: Decision, repeats: Repeats) -> shape.SummaryShape:
     failures = failures_by_sample(report)
     return shape.SummaryShape(
         verdict=decision.verdict.value,
@@ -129,7 +139,7 @@ def _summary(report: Report, decision: Decision) -> shape.SummaryShape:
         scripted=report.scripted,
         gates=[shape.GateShape(**{**vars(gate), "verdict": gate.verdict.value}) for gate in decision.gates],
         dimensions={agent: [_dimension(row) for row in rows] for agent, rows in report.dimensions.items()},
-        statistics=_statistics(repeats_of(report, decision), report),
+        statistics=_statistics(repeats, report),
         usage={role: of_usage(usage) for role, usage in report.usage.items()},
         ledger=[
             shape.LedgerLineShape(role=line.role, name=line.name, usage=of_usage(line.usage))
@@ -198,7 +208,7 @@ def _simulator(samples: Iterable[SampleReport]) -> shape.SimulatorShape | None:
     )
 
 
-def _scenarios(report: Report, decision: Decision) -> list[shape.ScenarioShape]:
+def _scenarios(report: Report, decision: Decision, repeats: Repeats) -> list[shape.ScenarioShape]:
     issues: dict[tuple[str, str], list[shape.IssueShape]] = {}
     groups: Groups = {}
     failures = failures_by_sample(report)
@@ -209,14 +219,13 @@ def _scenarios(report: Report, decision: Decision) -> list[shape.ScenarioShape]:
             groups.setdefault(key, {}).update(dict.fromkeys(occurrence.findings, issue.id))
         for scenario in dict.fromkeys(occurrence.scenario for occurrence in issue.occurrences):
             issues.setdefault((scenario, issue.agent), []).append(of_issue(text, failures))
-    repeats = repeats_of(report, decision).scenarios
     return [
         _scenario(
             each,
             decision,
             issues.get((each.scenario.id, each.agent), []),
             groups,
-            repeats[each.scenario.id, each.agent],
+            repeats.scenarios[each.scenario.id, each.agent],
         )
         for each in report.scenarios
     ]

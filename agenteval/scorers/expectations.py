@@ -22,6 +22,7 @@ from agenteval.scorers.tool_calls import compare, describe, faults
 from agenteval.trajectory import ToolCall, Trajectory, Turn
 
 _ANSWERS_SHOWN = 3
+_NOTHING = Expectation()
 
 
 class TurnExpectations:
@@ -44,7 +45,7 @@ class ConversationExpectations:
 
 def turn_checks(scenario: Scenario, turn: Turn) -> tuple[Check, ...]:
     """The checks of one finished turn: ``answer`` always, the rest as its entry in ``turns`` says."""
-    expect = scenario.turn_expectation(turn) or Expectation()
+    expect = scenario.turn_expectation(turn) or _NOTHING
     place = "expect" if turn.script is None else f"turns.{turn.script}.expect"
     at = _Places(scenario, place)
     return (

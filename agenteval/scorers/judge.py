@@ -157,7 +157,7 @@ def request_of(
     rendered = load_prompt("judge_rules").render(
         transcript=context,
         criterion=render(rubric.text, criterion or {}, source=rubric.source),
-        answer=_answer_form(rubric),
+        answer=_answer_form(rubric.scale, rubric.whole, rubric.labels, rubric.unsure),
     )
     return ModelRequest(
         role="judge",
@@ -168,12 +168,12 @@ def request_of(
     )
 
 
-def _answer_form(rubric: Rubric) -> str:
-    if rubric.scale:
-        scale = _scale_in_words(*rubric.scale, whole=rubric.whole)
-        return load_prompt("answer_score").render(scale=scale).prompt
-    labels = ", ".join(f'"{label}"' for label in rubric.labels)
-    return load_prompt("answer_label").render(labels=labels, unsure=rubric.unsure).prompt
+@cache
+def _answer_form(scale: tuple[float, float] | None, whole: bool, labels: tuple[str, ...], unsure: str) -> str:
+    if scale:
+        return load_prompt("answer_score").render(scale=_scale_in_words(*scale, whole=whole)).prompt
+    quoted = ", ".join(f'"{label}"' for label in labels)
+    return load_prompt("answer_label").render(labels=quoted, unsure=unsure).prompt
 
 
 def _scale_in_words(low: float, high: float, *, whole: bool) -> str:

@@ -1,0 +1,201 @@
+"""What ``agenteval score`` finds out before anything is scored: configuration, judges, files."""
+
+from __future__ import annotations
+
+import os
+import sys
+import tempfile
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass, field, replace
+from itertools import chain
+from pathlib import Path
+from typing import Any
+
+from agenteval import config_file, judging, loading, preflight, runs, wiring
+from agenteval.config import Config
+from agenteval.errors import AuthorError, NothingSelectedError, Place, Problem
+from agenteval.protocols import Scorer
+from agenteval.recorded.files import JOURNAL, Source, is_journal, sources_of, spooled
+from agenteval.recorded.gates import unapplied
+from agenteval.recorded.identity import Naming, Paths, Recorded
+from agenteval.recorded.reader import Reader, require_paths
+from agenteval.recorded.suite import Suite
+from agenteval.scenario import Scenario
+
+_MOST_PROBLEMS = 5
+
+
+@dataclass(frozen=True)
+class ScoreRequest:
+    """What the command line asked for. ``flags`` are configuration keys that it sets; ``asks_judges``:
+    whether it named a model or a metric."""
+
+    files: tuple[str, ...]
+    config: str | None = None
+    flags: Mapping[str, Any] = field(default_factory=dict)
+    paths: Paths = field(default_factory=Paths)
+    scenarios: str | None = None
+    texts: tuple[str, ...] = ()
+    no_judge: bool = False
+    asks_judges: bool = False
+
+
+@dataclass(frozen=True)
+class Prepared:
+    config: Config
+    public: Config
+    resources: wiring.Resources
+    metrics: judging.Metrics
+    suite: Suite
+    judges: tuple[Scorer, ...]
+    without_bounds: bool = False
+    """Whether thresholds were set that nothing can be held against."""
+    unapplied: Mapping[str, str] = field(default_factory=dict)
+    """The gates that these conversations could never satisfy, by name with the reason."""
+
+
+def prepare(request: ScoreRequest) -> Prepared:
+    """Configuration, expectations and judges. Raises ``AuthorError``."""
+    path = Path(request.config) if request.config else config_file.find_config(Path.cwd())
+    loaded = config_file.load_config(path, environ=os.environ, flags=request.flags)
+    config = loaded.config
+    judged = not request.no_judge and _is_judging_asked(request, config)
+    chosen = judging.metrics_of(config)
+    if not judged:
+        chosen = replace(chosen, asked=())
+    scenarios = _scenarios(request)
+    bounds = bool(config.thresholds) or any(scenario.thresholds for scenario in scenarios)
+    if not judged:
+        # Nothing is judged, so that no bound on judgements can be held or broken; that is told.
+        config = config.model_copy(update={"thresholds": {}})
+    resources = wiring.Resources(config, loaded.secrets, no_judge=not judged)
+    has_criteria = any(scenario.all_criteria for scenario in scenarios)
+    priced = preflight.price_problems((), config, chosen, no_judge=not judged)
+    if problems := (*preflight.detector_problems(config), *priced):
+        raise AuthorError(*problems)
+    judges = _judges(chosen, resources, config, has_criteria=has_criteria) if judged else ()
+    public = loaded.public.model_copy(update={"thresholds": config.thresholds})
+    return Prepared(config, public, resources, chosen, Suite(scenarios), judges, bounds and not judged)
+
+
+def _is_judging_asked(request: ScoreRequest, config: Config) -> bool:
+    """A model costs money with each turn of each conversation: that it is set for runs is not enough."""
+    from_environment = "models.default" in config.origins or "models" in config.origins
+    return request.asks_judges or config.models.judge is not None or from_environment
+
+
+def _scenarios(request: ScoreRequest) -> tuple[Scenario, ...]:
+    if request.scenarios is None:
+        return ()
+    files = loading.find_under([request.scenarios], Path.cwd())
+    return loading.load(files, root=Path.cwd())
+
+
+def _judges(
+    chosen: judging.Metrics, resources: wiring.Resources, config: Config, *, has_criteria: bool
+) -> tuple[Scorer, ...]:
+    model = resources.model("judge")
+    needed = has_criteria or any(chosen.is_rubric(spec.name) for spec in chosen.asked)
+    if model is None and needed:
+        remedy = "add -m PROVIDER/MODEL (for example openai/gpt-5-mini), or set models: {judge: …}"
+        raise AuthorError(Problem("judges are asked for, and no model is set", remedy))
+    # A journal may bring criteria of its own.
+    return judging.scorers_of(
+        chosen, model, config, policy_of=lambda scenario: scenario.policy, criteria=model is not None
+    )
+
+
+def _without_bounds(recorded: Recorded) -> Recorded:
+    if not recorded.scenario.thresholds:
+        return recorded
+    return replace(recorded, scenario=recorded.scenario.model_copy(update={"thresholds": {}}))
+
+
+def files_of(request: ScoreRequest, root: Path, stack: ExitStack) -> list[Source]:
+    """Files, folders, ids of runs, and ``-`` for standard input. Raises ``AuthorError``."""
+    found: list[Source] = []
+    for name in request.files:
+        if name == "-":
+            folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="agenteval-"))
+            found.append(spooled(sys.stdin.buffer, Path(folder)))
+            continue
+        run = _run_named(name, root)
+        found += sources_of([str(run)] if run else [name], Path.cwd())
+    return list(dict.fromkeys(found))
+
+
+def _run_named(name: str, root: Path) -> Path | None:
+    """The journal of the run whose id this is, if it is one."""
+    if os.path.exists(name) or "/" in name or os.sep in name:
+        return None
+    known = {folder.name for folder in runs.runs_under(root)}
+    if name in known or name in ("latest", "previous"):
+        return runs.find_run(name, root) / JOURNAL
+    return None
+
+
+def with_its_gates(prepared: Prepared, request: ScoreRequest, sources: Iterable[Source]) -> Prepared:
+    """Without the gates that could never be satisfied: they would leave every score inconclusive. Where none
+    is left, every conversation has to pass."""
+    repeats = request.paths.scenario is not None or any(map(is_journal, sources))
+    left_out = unapplied(prepared.config.gates, repeats=repeats)
+    if not left_out:
+        return prepared
+    update = {"gates": prepared.config.gates.model_copy(update=dict.fromkeys(left_out))}
+    config, public = (each.model_copy(update=update) for each in (prepared.config, prepared.public))
+    return replace(prepared, config=config, public=public, unapplied=left_out)
+
+
+def reader_of(request: ScoreRequest, prepared: Prepared, sources: Sequence[Source]) -> Reader:
+    """Raises ``AuthorError`` for a path of an option that no record has."""
+    require_paths(sources, request.paths.options)
+    agent = prepared.config.agent
+    policy = wiring.policy_of(agent, prepared.config.root) if agent else ""
+    return Reader(
+        sources,
+        naming=Naming(request.paths, policy),
+        policy_of=_policy_in_journal,
+        suite=prepared.suite,
+        texts=request.texts,
+    )
+
+
+def _policy_in_journal(config: Config, name: str) -> str:
+    agents = [*([config.agent] if config.agent else []), *config.agents.values(), *config.compare]
+    agent = next((agent for agent in agents if agent.name == name), None)
+    return wiring.policy_of(agent, config.root) if agent else ""
+
+
+def conversations_of(reader: Reader, request: ScoreRequest, prepared: Prepared) -> Iterator[Recorded]:
+    """All of them, if there is one that can be read. Raises ``AuthorError`` as ``_from_first_readable``."""
+    conversations = _from_first_readable(reader, request)
+    return conversations if prepared.judges else map(_without_bounds, conversations)
+
+
+def _from_first_readable(reader: Reader, request: ScoreRequest) -> Iterator[Recorded]:
+    """All conversations, if there is one that can be read. Raises ``AuthorError`` with the first problems
+    where there is none, and ``NothingSelectedError`` where there is nothing."""
+    conversations = iter(reader)
+    lost: list[Recorded] = []
+    for recorded in conversations:
+        if recorded.is_readable:
+            return chain(lost, [recorded], conversations)
+        lost.append(recorded)
+    if lost:
+        problems = [_problem(each) for each in lost[:_MOST_PROBLEMS]]
+        if len(lost) > _MOST_PROBLEMS:
+            problems.append(Problem(f"… and {len(lost) - _MOST_PROBLEMS:,} more lines like these"))
+        raise AuthorError(*problems)
+    if request.texts:
+        asked = " ".join(f"-s {text}" for text in request.texts)
+        raise NothingSelectedError(Problem(f"{asked} selects no conversation", "-s takes part of an id"))
+    names = ", ".join(request.files)
+    raise NothingSelectedError(Problem(f"{names}: no conversation", "each line holds one"))
+
+
+def _problem(lost: Recorded) -> Problem:
+    path, _, line = lost.where.rpartition(":")
+    stop = lost.trajectory.stop
+    detail = stop.detail.removeprefix(f"{lost.where}: ") if stop else ""
+    return Problem(detail, "", Place(path, int(line) if line.isdigit() else 0))
