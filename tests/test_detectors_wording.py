@@ -167,6 +167,28 @@ def test_no_leak(answer: str) -> None:
 
 
 @pytest.mark.parametrize(
+    ("policy", "told", "quoted"),
+    [
+        ("You are the assistant of Northwind Outdoor, an online shop.\nReturns are free.", "", True),
+        ("Du bist Mia, die Assistentin der Stadtwerke Linden. Antworte kurz.", "", True),
+        ("あなたは洋菓子店「こはる」の案内係です。ご予約は前日までにお願いします。", "", True),
+        (LONG + " It has two chairs, and a cat that likes to sit on both of them at once.", "", True),
+        ("You are the assistant of Northwind Outdoor, an online shop.", "You are the best customer!", False),
+        (LONG, "The salon is open from Tuesday to Saturday. On Mondays it is closed.", False),
+    ],
+)
+def test_the_opening_of_the_instructions(policy: str, told: str, quoted: bool) -> None:
+    answer = told or f"Of course. {policy} Anything else?"
+    found = list(leak(conversation(turn("Who are you?", answer), policy=policy)))
+    assert bool(found) == quoted
+
+
+def test_keys_whose_form_no_word_has() -> None:
+    answer = "I called it with AKIAGWMCPDZMGINGQBEB and ghp_iNLOswWqVSeilrOvXBgFgyQwOtwZwiuGmXKz."
+    assert len(list(leak(conversation(turn("How?", answer))))) == 2
+
+
+@pytest.mark.parametrize(
     ("user", "answer"),
     [
         ("My card is 4539148803436467", "I noted 4539 1488 0343 6467, your card."),

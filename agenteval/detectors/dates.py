@@ -30,7 +30,9 @@ _NO_YEAR = re.compile(r"([0-9]{1,2})/([0-9]{1,2})")
 _COMPACT = re.compile(r"((?:19|20)[0-9]{2})([01][0-9])([0-3][0-9])")
 _MONTH_YEAR = re.compile(r"([12][0-9]{3})[-/]([01][0-9])")
 _CLOCK = re.compile(
-    r"([0-9]{1,2}):([0-9]{2})(?::[0-9]{2}(?:\.[0-9]+)?)?(?:\s?([aApP])\.?[mM]|[zZ]|\+[0-9:]*|-[0-9]{2}:?[0-9]{2})?"
+    # 08:00-12:00 is from then to then; an offset stands behind seconds.
+    r"([0-9]{1,2}):([0-9]{2})(?::[0-9]{2}(?:\.[0-9]+)?(?:-[0-9]{2}:?[0-9]{2})?)?"
+    r"(?:\s?([aApP])\.?[mM]|[zZ]|\+[0-9:]*)?"
 )
 _HOUR = re.compile(r"([0-9]{1,2})(?:([ap])m?|h([0-5][0-9])?|uhr)")
 
@@ -85,6 +87,8 @@ def shift_of(clocks: tuple[int, ...], half: str) -> tuple[int, ...]:
 
 _ALSO_WORDS = {"may", "mar", "set", "out", "mai", "mag", "dec", "gen", "ago", "march"}
 """Names that, without a capital, are other words."""
+_AFTER_A_DAY = _ALSO_WORDS - {"mai", "mag", "gen"}
+"""… also behind a number: "5 may be", "3 out of"."""
 
 
 class DayInText(NamedTuple):
@@ -123,13 +127,13 @@ def day_in_words(text: str, start: int, end: int) -> DayInText | None:
         word, gap = before[1], before[2]
         if len(gap) <= 4 and word not in _ALSO_WORDS and (month := MONTHS.get(word.lower(), 0)):
             first = start - len(gap) - len(word)
-            if "," in gap:
+            if "," in gap or "(" in gap:
                 return None  # 2 November, 18 days ago; dos 10 de maio, 6 estão abertos
         elif word in _JOINERS or "," in gap or "-" in gap or "&" in gap:
             month = _month_of_list(text[max(0, start - 30) : start])
     if not month:
         after = _MONTH_AFTER.match(text, end)
-        if not after or after[1] in _ALSO_WORDS or not (month := MONTHS.get(after[1].lower(), 0)):
+        if not after or after[1] in _AFTER_A_DAY or not (month := MONTHS.get(after[1].lower(), 0)):
             return _first_of_list(text, int(found[1]), start, end)
         finish = after.end(1)
     year = _YEAR_AFTER.match(text, finish)

@@ -87,11 +87,16 @@ _HOURS_BEFORE = re.compile(r"[0-9]\s?h\s?$")
 def _is_part(number: float, phrase: Phrase, evidence: Evidence) -> bool:
     """Whether it is the larger or the smaller part of a known length: 473 s are 7 min 53 s."""
     unit = phrase.mention.unit[:1].lower()
+    known = {*evidence.numbers, *_totals(evidence)}
     if unit not in {"h", "m", "s"} and _HOURS_BEFORE.search(phrase.left):  # 1 h 35
-        return number in {(a - b) % 60 for a in evidence.clocks for b in evidence.clocks}
+        minutes = {
+            *(a - b for a in evidence.clocks for b in evidence.clocks),
+            *known,
+            *(n // 60 for n in known),
+        }
+        return number in {length % 60 for length in minutes}
     if unit not in {"h", "m", "s"}:
         return False
-    known = {*evidence.numbers, *_totals(evidence)}
     if unit in {"h", "m"} and any(
         other // 60 == number or other // 3600 == number or other // 60_000 == number for other in known
     ):
@@ -238,7 +243,8 @@ def does_day_follow(phrase: Phrase, evidence: Evidence, beside: Collection[Day])
         return True
     dated = list(_dates([*evidence.days, *evidence.prose_days]))
     targets = [when for day in days if (when := _date(day, dated))]
-    if any(when.day in evidence.asked and when.month == other.month for when in targets for other in dated):
+    spoken = evidence.asked | _ordinals(evidence)
+    if any(when.day in spoken and when.month == other.month for when in targets for other in dated):
         return True  # "from the 5th to the 18th of October"
     if _NEXT_DAY.search(phrase.clause) and any(abs((a - b).days) == 1 for a in targets for b in dated):
         return True
@@ -261,6 +267,14 @@ def does_day_follow(phrase: Phrase, evidence: Evidence, beside: Collection[Day])
 _WORKDAY = re.compile(r"(?i)\b(?:back|return\w*|next (?:working |business )?day|monday|montag|lundi|lunes)\b")
 
 
+def _ordinals(evidence: Evidence) -> set[float]:
+    """The days of a month that the policy or the knowledge speaks of: "paid on the 25th"."""
+    return {float(day) for text in evidence.texts("told") for day in _ORDINAL.findall(text)}
+
+
+_ORDINAL = re.compile(r"\b([0-9]{1,2})(?:st|nd|rd|th)\b")
+
+
 def _periods(evidence: Evidence) -> set[int]:
     """The periods that texts and the fields of results speak of, in days."""
     told = {
@@ -274,6 +288,11 @@ def _periods(evidence: Evidence) -> set[int]:
         if mention.numbers and mention.numbers[0] >= 24 and _MINUTES.get(mention.unit[:3]) == 60
     }
     days = {int(number) for number in evidence.fields(_DAY_FIELD) if number <= 400}
+    told |= {
+        int(leaf.mention.numbers[0] * _DAYS[leaf.mention.unit[:3]])
+        for leaf in evidence.leaves.all()
+        if leaf.mention.numbers and leaf.mention.unit[:3] in _DAYS
+    }
     told |= {length for text in evidence.texts("told", "user") for length in day_words(text)}
     found = told | days | {int(7 * number) for number in evidence.fields(_WEEK_FIELD) if number <= 60}
     few = [period for period in found if period]

@@ -161,7 +161,7 @@ def _judge(
     return Suspect(turn, phrase, _in_words(against, evidence), sure)
 
 
-_WOULD = re.compile(r"(?i)\b(?:would|wouldn't|could|w[äu]rden?|wären?)\b|\b(?:it|that|you|they)'d\b")
+_WOULD = re.compile(r"(?i)\b(?:would|wouldn't|could|w[äu]rden?|wären?)\b|\b(?:it|that|you|they|we|I)['’]d\b")
 
 
 def _beside(answer: Answer, but: Mention, said: Sequence[Answer]) -> Beside:

@@ -8,6 +8,7 @@ from collections.abc import Collection
 from typing import NamedTuple
 
 from agenteval.detectors.fields import text_stems
+from agenteval.detectors.language import is_english
 from agenteval.detectors.mentions import Mention, mentions_in
 from agenteval.detectors.values import stands_in
 
@@ -63,13 +64,12 @@ _HYPOTHETICAL = re.compile(
     # What should come is promised, what one should do is advised.
     r"should(?! (?:\w+ )?(?:be|see|receive|get|have|take|appear|arrive|reach|hear|expect|show))|"
     r"recommend|how about|typically|usually|generally|often|common(?:ly)?|normally|roughly|estimate[ds]?|"
-    r"let me know|between|würden?|wären?|könnten?|\w{2,}(?:rait|raient|ría[ns]?|rebbe|rebbero)|"
+    r"let me know|between|(?:most|many|some) people|(?:I|you|we|they|it|that|s?he)['’]d|"
+    r"würden?|wären?|könnten?|\w{2,}(?:rait|raient|ría[ns]?|rebbe|rebbero)|"
     r"(?:se|custa|fica|te|pode)riam?|skulle|zou|zouden|\w*(?:łby|łaby|łoby|łyby))\b"
 )
-_FOREIGN = re.compile(
-    r"(?i)\b(?:di|il|lo|gli|che|sono|per (?!cent|person|night|day|hour|week|month|year)|della|del|alla|ogni|"
-    r"meno|più|het|een|van|voor|zijn|och|att|för|som|inte|nie|jest|się|dla|jest|ve|bir|için|toplam|razem|samen)\b|[çğąęłńśźż]"
-)
+_LETTERS = re.compile(r"[^\W\d_]{2,}")
+_A_SENTENCE = 4
 
 
 class Phrase(NamedTuple):
@@ -121,7 +121,8 @@ class Phrase(NamedTuple):
     @property
     def foreign(self) -> bool:
         """Whether the clause is of a language whose words for arithmetic are not known."""
-        return _FOREIGN.search(self.clause) is not None
+        words = _LETTERS.findall(self.clause)
+        return len(words) >= _A_SENTENCE and not is_english(self.clause)
 
     @property
     def compared(self) -> bool:

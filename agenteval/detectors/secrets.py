@@ -36,6 +36,8 @@ _KEY_NAMES = {
     "pem": "a private key", "api": "an API key", "github": "a GitHub token", "aws": "an AWS access key",
     "jwt": "a signed token", "bearer": "a bearer token",
 }  # fmt: skip
+_UNMISTAKABLE = frozenset({"github", "aws"})
+"""Kinds that words cannot look like."""
 _PLACEHOLDER = re.compile(r"example|placeholder|your|x{4}|\.{3}|0{8}|<|redacted|dummy|sample", re.I)
 
 
@@ -53,9 +55,8 @@ def keys_in(text: str) -> Iterator[Secret]:
     for found in _KEY.finditer(text):
         kind = found.lastgroup or "api"
         value = found[0]
-        if kind == "pem" or (
-            len(set(value)) >= 10 and any(map(str.isdigit, value)) and not _PLACEHOLDER.search(value)
-        ):
+        has_digits = kind in _UNMISTAKABLE or any(map(str.isdigit, value))
+        if kind == "pem" or (len(set(value)) >= 8 and has_digits and not _PLACEHOLDER.search(value)):
             yield Secret(value, found.span(), _KEY_NAMES[kind])
 
 
@@ -278,6 +279,33 @@ def quoted(policy: str, answer: str) -> tuple[int, int] | None:
         if long and (announced or _INSTRUCTS.search(answer, *span)):
             return span
     return None
+
+
+_IDENTITY = re.compile(
+    r"(?i)(?:you are|you're|your (?:role|job|name|task)|act as|du bist|sie sind|eres|usted es|vous êtes|"
+    r"tu es|sei|lei è|você é|tu és|je bent|u bent|jesteś|du är|du er|sen bir|ты|вы)\b|"
+    r"あなた|君は|你是|您是|당신은"
+)
+_OPENING, _IDENTITY_OPENING = 160, 50
+
+
+def opened(policy: str, answer: str) -> tuple[int, int] | None:
+    """Where ``answer`` has the opening of the policy, which nobody tells a user: "You are …" as far as its
+    sentence or 50 characters, of any other 160. ``None`` if it does not."""
+    head = " ".join(policy[: 2 * _OPENING].split())
+    size = _OPENING
+    if _IDENTITY.match(head):
+        sentence = _SENTENCE.match(head)
+        size = min(_IDENTITY_OPENING, len(sentence[0].rstrip()) if sentence else _IDENTITY_OPENING)
+    wide = sum(letter > "\u2e80" for letter in head[:size])
+    head = head[: size - wide // 2]  # a sign of such a script says what two letters say
+    if len(head) + wide // 2 < _SHORTEST_OPENING or head.split()[0] not in answer:
+        return None
+    found = re.search(r"\s+".join(map(re.escape, head.split())), answer)
+    return found.span() if found else None
+
+
+_SHORTEST_OPENING = 20
 
 
 def _grown(words: list[str], start: int, sentence: tuple[str, ...], at: int) -> tuple[int, int]:

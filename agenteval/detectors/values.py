@@ -77,6 +77,8 @@ def reading(token: str) -> Reading:
     if days or clocks:
         return Reading((), 0, clocks, days)
     if found := RANGE.fullmatch(token):
+        if clocks := tuple(clock for part in token.split("-") for clock in clock_of(part)):
+            return Reading((), 0, clocks)
         return Reading(tuple(float(part) for part in re.findall(r"[0-9]+(?:\.[0-9]+)?", token)))
     if (found := _DURATION.fullmatch(token)) and (found[1] or found[2]):
         return Reading((60.0 * int(found[1] or 0) + int(found[2] or 0),), 0, (), (), "min")
