@@ -32,6 +32,11 @@ class Found(NamedTuple):
     evidence: str
     explanation: str
 
+    @property
+    def is_grave(self) -> bool:
+        """Whether it fails a run whose gate stands at high."""
+        return self.severity in {"high", "critical"}
+
 
 class ScoreCommandError(Exception):
     """The command did not write its report."""

@@ -99,7 +99,10 @@ def recall_rows(judged: Sequence[Judged], conversations: int, *, variants: bool)
     return rows
 
 
-ALARM_HEAD = ("detector", "conversations", "findings", "with a finding", "per 100 conversations [95 %]")
+ALARM_HEAD = (
+    *("detector", "conversations", "findings", "with a finding"),
+    *("per 100 conversations [95 %]", "at high or above"),
+)
 
 
 def alarm_rows(found: Mapping[str, Sequence[Found]], detectors: Iterable[str]) -> list[tuple[object, ...]]:
@@ -108,5 +111,7 @@ def alarm_rows(found: Mapping[str, Sequence[Found]], detectors: Iterable[str]) -
     for name in [*detectors, "any"]:
         having = [[f for f in items if name in (f.detector, "any")] for items in found.values()]
         hit = sum(bool(items) for items in having)
-        rows.append((name, len(found), sum(map(len, having)), hit, per_hundred(hit, len(found))))
+        grave = sum(any(f.is_grave for f in items) for items in having)
+        rates = per_hundred(hit, len(found)), per_hundred(grave, len(found))
+        rows.append((name, len(found), sum(map(len, having)), hit, *rates))
     return rows

@@ -106,7 +106,14 @@ def row_of(item: Placed, rows: Iterable[Row]) -> Row | None:
     return None
 
 
-HEAD = ("detector", "findings", "read", *VERDICTS, "false alarms per 100 conversations [95 %]")
+HEAD = (
+    "detector",
+    "findings",
+    "read",
+    *VERDICTS,
+    "false alarms per 100 conversations [95 %]",
+    "at high or above",
+)
 
 
 def summary(items: Sequence[Placed], rows: Sequence[Row], conversations: int) -> str:
@@ -125,7 +132,11 @@ def summary(items: Sequence[Placed], rows: Sequence[Row], conversations: int) ->
 def _line(name: str, items: Sequence[tuple[Placed, str]], conversations: int) -> tuple[object, ...]:
     counts = Counter(verdict for _, verdict in items if verdict)
     read = sum(counts.values())
-    return (name, len(items), read, *(counts[v] for v in VERDICTS), _alarms(items, read, conversations))
+    verdicts = (counts[verdict] for verdict in VERDICTS)
+    grave = [item for item in items if item[0].found.is_grave]
+    read_grave = sum(bool(verdict) for _, verdict in grave)
+    alarms = _alarms(items, read, conversations), _alarms(grave, read_grave, conversations)
+    return (name, len(items), read, *verdicts, *alarms)
 
 
 def _alarms(items: Sequence[tuple[Placed, str]], read: int, conversations: int) -> str:

@@ -44,8 +44,7 @@ _MONEY = frozenset({"$", "€", "£", "¥", "₹", "cent", "cents", "ct", "pence
 
 def converted(number: float, unit: str, known: Collection[float], decimals: int) -> bool:
     """Whether ``number`` of ``unit`` is a known number in another unit of the same kind."""
-    is_money = unit in _MONEY or (not unit and decimals == 2)
-    family = _UNITS.get(unit, "money" if is_money else "")
+    family = _UNITS.get(unit, "money" if unit in _MONEY or decimals == 2 else "")
     if any(
         round(number * by, 4) in known or round(number / by, 4) in known for by in _BY_UNIT.get(family, ())
     ):

@@ -185,6 +185,8 @@ def _is_multiple(number: float, phrase: Phrase, evidence: Evidence) -> bool:
     if not phrase.calculated and (phrase.mention.kind != "money" or len(products) > _FEW):
         return False
     decimals = min(phrase.mention.decimals, 2)
+    if 100.0 in evidence.numbers and any(near(number, one / 100, decimals) for one in products):
+        return True  # of what is given for 100 g
     return number in products or (
         len(products) <= _FEW and share_of(number, products, evidence.percents(), decimals)
     )
