@@ -81,10 +81,11 @@ class Evidence:
     ``asked``: numbers of the user; ``given_*``: what the user said or the agent's calls asked for;
     ``titles``: the names of things (cities, products), in lower case; ``computed``: results that are nothing
     but a number (or ``sum = number``); ``amounts_told``: money in messages of the user, the policy and the
-    knowledge.
+    knowledge; ``tools_declared``: whether it is known what the agent could call.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, *, tools_declared: bool = False) -> None:
+        self.tools_declared = tools_declared
         self.sources: list[Source] = []
         self.numbers: set[float] = set()
         self.clocks: set[int] = set()

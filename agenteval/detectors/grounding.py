@@ -95,9 +95,7 @@ def _find(conversation: Conversation) -> Iterator[Suspect]:
                 continue
             if suspect := _judge(number, answer, index, said, evidence):
                 reported.add(_key(mention))
-                if _is_worth_telling(suspect, evidence, has_tools=bool(conversation.tools)) and not _declared(
-                    mention.text, conversation
-                ):
+                if not _declared(mention.text, conversation):
                     yield suspect
         said.append(answer)
 
@@ -117,12 +115,6 @@ def _key(mention: Mention) -> object:
     return (mention.kind, mention.numbers or mention.text)
 
 
-def _is_worth_telling(suspect: Suspect, evidence: Evidence, *, has_tools: bool) -> bool:
-    return suspect.phrase.claimed and (
-        bool(suspect.against) or reportable(suspect.phrase, evidence, has_tools=has_tools)
-    )
-
-
 def _declared(text: str, conversation: Conversation) -> bool:
     """Whether the parameters of a tool speak of the value: a limit, a default, an example."""
     return any(
@@ -133,7 +125,8 @@ def _declared(text: str, conversation: Conversation) -> bool:
 def _judge(
     turn: int, answer: Answer, index: int, said: Sequence[Answer], evidence: Evidence
 ) -> Suspect | None:
-    """The value at ``index``, if nothing supports it; the cheap looks first, since most values are told."""
+    """The value at ``index``, if nothing supports it and that is worth telling; the cheap looks first, since
+    most values are told."""
     mention = answer.mentions[index]
     is_told = told(mention, evidence)
     if is_told and (
@@ -147,12 +140,19 @@ def _judge(
     if is_told and (not named or evidence.stands_beside(mention, named)):
         return None
     phrase = answer.phrase(index)
+    if is_told and not phrase.claimed:
+        return None
     if is_told:
         against = misplaced(phrase, named, evidence)
         return Suspect(turn, phrase, _in_words(against, evidence)) if against else None
-    if not phrase.claimed or follows(phrase, evidence, _beside(answer, mention, said)):
+    if not phrase.claimed:
         return None
-    against = opposing(phrase, named, evidence)
+    # What is no news without a contradiction needs no search for how it follows, which is what takes time.
+    is_news = reportable(phrase, evidence)
+    against = None if is_news else opposing(phrase, named, evidence)
+    if not (is_news or against) or follows(phrase, evidence, _beside(answer, mention, said)):
+        return None
+    against = against or opposing(phrase, named, evidence)
     if not against:
         return Suspect(turn, phrase, "")
     sure = is_sure(phrase, against, named, evidence)
@@ -199,7 +199,7 @@ def _in_words(leaf: Leaf, evidence: Evidence) -> str:
 
 
 def _told_at_first(conversation: Conversation) -> Evidence:
-    evidence = Evidence()
+    evidence = Evidence(tools_declared=bool(conversation.tools))
     evidence.add_text("told", "the policy", conversation.policy)
     evidence.add_text("told", NOW, conversation.now)
     for truth in conversation.truths:

@@ -56,7 +56,7 @@ _TELEPHONE = re.compile(
 _ODD = re.compile(r"[^\w.@/+() -]")
 
 
-def reportable(phrase: Phrase, evidence: Evidence, *, has_tools: bool = False) -> bool:
+def reportable(phrase: Phrase, evidence: Evidence) -> bool:
     """Whether the value is claimed of the world that the tools and the knowledge describe, and precise
     enough that it cannot be common knowledge, a proposal or a manner of speaking. Of three numbers, any
     percentage may be the share."""
@@ -64,7 +64,7 @@ def reportable(phrase: Phrase, evidence: Evidence, *, has_tools: bool = False) -
     if phrase.asked:
         return False
     if mention.kind == "identifier":  # nobody proposes or estimates one
-        return (evidence.speaks or has_tools) and _identifies(phrase, evidence)
+        return (evidence.speaks or evidence.tools_declared) and _identifies(phrase, evidence)
     if phrase.hedged or not evidence.speaks or phrase.hypothetical:
         return False
     match mention.kind:

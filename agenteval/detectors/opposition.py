@@ -27,13 +27,13 @@ def opposing(phrase: Phrase, named: Collection[str], evidence: Evidence) -> Leaf
         other for other in mentions_in(phrase.clause) if other.start != phrase.mention.start - phrase.at
     ]
     for leaf in evidence.leaves.all():
-        if evidence.sources[leaf.source].name == NOW or any(_is_given(leaf, other) for other in others):
-            continue  # no fact that answers are about, or one that the sentence gives rightly
         score = _score(phrase, leaf, id(leaf) in about)
-        if relative and id(leaf) not in about and phrase.label.isdisjoint(leaf.own - _GENERIC):
-            continue  # a calendar may have given it
         if not score or (phrase.asked and score < 3):
             continue  # a question may propose any amount
+        if evidence.sources[leaf.source].name == NOW or any(_is_given(leaf, other) for other in others):
+            continue  # no fact that answers are about, or one that the sentence gives rightly
+        if relative and id(leaf) not in about and phrase.label.isdisjoint(leaf.own - _GENERIC):
+            continue  # a calendar may have given it
         # Of equals the one that it is a slip of, that is named, whose name says least; then the latest.
         slip = is_slip(_bare(phrase.mention.text), _bare(leaf.mention.text))
         rank = (score, slip, id(leaf) in about, -len(leaf.own - phrase.label))
