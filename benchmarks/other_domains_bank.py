@@ -102,7 +102,7 @@ A - {name} 3: {usd(food[0])}\n- {name} 11: {usd(food[1])}\n- {name} 24: {usd(foo
 def parking_dispute(rng: Random) -> Talk:
     """A dispute opened and, after the user remembers, withdrawn; dates of the policy."""
     tx, dis, cents, last, today = _ref(rng, "tx_", 6), _ref(rng, "DSP-", 5), rng.randint(4100,
-        9900), rng.randint(1000, 9999), date(2025, 5, rng.randint(6, 27))
+        9900), rng.randint(1000, 9999), date(2025, 6, rng.choice([10, 11, 17]))
     posted, due = today - timedelta(days=rng.randint(4, 19)), today + timedelta(days=14)
     return _talk(today=today).tell(f"""
 U theres a charge i dont recognise, id {tx}

@@ -198,19 +198,19 @@ def quiz_bot(rng: Random) -> Talk:
         ("Which planet is closest to the sun?", "mercury", "venus", "Mercury"),
         ("How many sides does a heptagon have?", "seven", "6", "7"), ("What is the chemical symbol of gold?",
         "Au", "ag", "Au")], 3), _ref(rng, "QZ-", 3), rng.choice([10, 15, 20])
-    wrong, score, text = rng.randint(0, 2), 0, f"U quiz me! {quiz}\n"
+    wrong, score, text, reply = rng.randint(0, 2), 0, f"U quiz me! {quiz}\n", ""
     for n, (what, good, bad, right) in enumerate(asked, 1):
         hit = n - 1 != wrong
+        told, given = f'"text": "{what}", "points": {pts}', good if hit else bad
+        text += f'C next_question quiz={quiz} number:={n}\nR {{"number": {n}, "of": 3, {told}}}\n'
+        text += f"A {reply}🎯 Question {n} of 3 for {pts} points: **{what}**\n"
         score += pts * hit
-        ask = f'C next_question quiz={quiz} number:={n}\nR {{"number": {n}, "of": 3, "text": "{what}", "points": {pts}}}\n'
-        said = f"🎯 Question {n} of 3 for {pts} points: **{what}**"
-        reply = "✅ Correct!" if hit else f"❌ Not quite, it's {right}."
-        text += ask + f"A {said}\n" if n == 1 else ask + f"A {before}\n\n{said}\n"
-        before = f"{reply} You have {score} points."
-        result = f'{{"correct": {str(hit).lower()}, "solution": "{right}", "total": {score}}}'
-        text += f'U {good if hit else bad}\nC submit_answer quiz={quiz} number:={n} answer="{good if hit else bad}"\n'
-        text += f"R {result}\n"
-    return _talk().tell(f"""{text}A {reply} That was the last one: **{score} out of {3 * pts} points**, 2 of 3 right! 🏆""")
+        text += f'U {given}\nC submit_answer quiz={quiz} number:={n} answer="{given}"\n'
+        text += f'R {{"correct": {str(hit).lower()}, "solution": "{right}", "total": {score}}}\n'
+        verdict = "✅ Correct!" if hit else f"❌ Not quite, it's {right}."
+        reply = f"{verdict} You have {score} points.\n\n"
+    text += f"A {verdict} That was the last one: **{score} out of {3 * pts} points**, 2 of 3 right! 🏆"
+    return _talk().tell(text)
 
 
 def roots(rng: Random) -> Talk:
@@ -220,8 +220,8 @@ def roots(rng: Random) -> Talk:
     return _talk().tell(f"""
 U how do i solve x^2 - {a + b}x + {a * b} = 0
 A Look for two numbers with the product {a * b} and the sum {a + b}. Those are **{a}** and **{b}**, \
-so:\n\nx² − {a + b}x + {a * b} = (x − {a})(x − {b})\n
-A product is zero if one of its factors is zero. What does that give you for x?
+so:\n\nx² − {a + b}x + {a * b} = (x − {a})(x − {b})\n\nIf a product is zero, one of its factors is zero. \
+What does that give you for x?
 U x = -{a} and x = -{b}?
 A Almost, watch the signs! x − {a} = 0 gives x = **{a}**, and x − {b} = 0 gives x = **{b}**. Check for {a}: \
 {a * a} − {(a + b) * a} + {a * b} = 0 ✓
@@ -237,7 +237,7 @@ def words_due(rng: Random) -> Talk:
         4, "2025-09-02"), ("la huella", "footprint, trace", 3, "2025-09-05"), ("aprovechar", "to make use of",
         2, "2025-09-05"), ("sin embargo", "however", 1, "2025-09-07"))
     info = {"language": "es", "due": due, "known": known, "streak_days": streak, "hardest": cards}
-    return _talk(info).tell(f"""
+    return _talk(info, today=date(2025, 9, 8)).tell(f"""
 U hola! what do i have to review in spanish today? im {who}
 C review_deck learner={who} language=es
 A ¡Hola! You have **{due} cards** due today and know {known} words already. 🔥 Streak: {streak} days. The \
@@ -259,8 +259,8 @@ def drop(rng: Random) -> Talk:
     return _talk(made, today=today).tell(f"""
 U I want to drop PHIL 210 (section {section}, im {who}). term started aug 25, course was {fee} dollars. \
 refund?
-A Today is day {(today - term).days} of the term. Within 14 days you'd have got everything back; until the \
-28th day it's half, so **${fee // 2}** of your ${fee:,}. Should I drop section {section}?
+A Term started {(today - term).days} days ago. Within 14 days you'd have got everything back; until the 28th \
+day it's half, so **${fee // 2}** of your ${fee:,}. Should I drop section {section}?
 U last day for the half would be sept 22?
 A Yes, 28 days after August 25 is September 22.
 U then do it now
@@ -294,18 +294,18 @@ def notes(rng: Random) -> Talk:
     """French: results of exams, the best mark, an average."""
     who, marks = _ref(rng, "S", 6), rng.sample(range(22, 38), 4)
     names = ["Mathématiques", "Philosophie", "Histoire", "Anglais"]
-    told = rows("subject mark out_of date", *((names[n], marks[n] / 2, 20, f"2025-06-1{n + 2}") for n
+    told = rows("subject mark out_of date", *((names[n], marks[n] / 2, 20, f"2025-06-1{n}") for n
         in range(4)))
     texts, best = [f"{m / 2:.1f}".replace(".", ",").replace(",0", "") for m in marks], marks.index(max(marks))
     mean = near(sum(marks) / 8, 2).replace(".", ",")
     return _talk({"session": "2025-06", "results": told}).tell(f"""
 U bonjour, mes résultats de juin svp ! {who}
 C exam_results student={who} session=2025-06
-A Bonjour ! Voici vos résultats de juin, sur 20 :\n\n- **Mathématiques** (12 juin) : {texts[0]}\n- \
-**Philosophie** (13 juin) : {texts[1]}\n- **Histoire** (14 juin) : {texts[2]}\n- **Anglais** (15 juin) : \
+A Bonjour ! Voici vos résultats de juin, sur 20 :\n\n- **Mathématiques** (10 juin) : {texts[0]}\n- \
+**Philosophie** (11 juin) : {texts[1]}\n- **Histoire** (12 juin) : {texts[2]}\n- **Anglais** (13 juin) : \
 {texts[3]}
 U quelle est ma moyenne et ma meilleure note
-A Votre moyenne est de {mean} sur 20. Votre meilleure note est celle de l'épreuve du 1{best + 2} juin, \
+A Votre moyenne est de {mean} sur 20. Votre meilleure note est celle de l'épreuve du 1{best} juin, \
 {names[best]} : {texts[best]}.
 U je veux faire recorriger l'anglais, c'est gratuit ?
 A Non, une nouvelle correction coûte 40 $, remboursés si la note change.""")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 import subprocess
 import sys
 from importlib import import_module
@@ -144,3 +145,12 @@ def test_importing_agenteval_loads_nothing_else() -> None:
 def test_no_module_has_a_name_that_says_nothing() -> None:
     empty = {"utils", "helpers", "common", "base", "types"}
     assert not [m for m in modules() if m.rpartition(".")[2] in empty]
+
+
+def test_no_pattern_that_the_first_pythons_misread() -> None:
+    """Before Python 3.11.5, ``re`` loses matches of a possessive group (CPython issue 106052); of a set of
+    characters it does not."""
+    possessive = re.compile(r"\)(?:[*+?]|\{[0-9,]+\})\+|\(\?>")
+    assert possessive.search("(?:a|b)*+")
+    found = [path for path in PACKAGE.rglob("*.py") if possessive.search(path.read_text(encoding="utf-8"))]
+    assert not found

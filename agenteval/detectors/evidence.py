@@ -15,7 +15,7 @@ from agenteval.detectors.values import plain, reading, stands_in
 from agenteval.trajectory import ToolCall
 
 _TOKEN = re.compile(
-    r"[0-9](?<![A-Za-z0-9][0-9])[0-9A-Za-z_]*+(?:(?:[.,:'](?=[0-9])|[-/@+#])[0-9A-Za-z_]++)*+"
+    r"[0-9](?<![A-Za-z0-9][0-9])[0-9A-Za-z_]*(?:(?:[.,:'](?=[0-9])|[-/@+#])[0-9A-Za-z_]+)*"
     r"(?: ?[aApP]\.?[mM]\b)?"
 )
 """As ``values.TOKEN``, not inside a word, with the half of the day. It begins with the digit, since that

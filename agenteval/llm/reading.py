@@ -20,7 +20,7 @@ _TAG = "(?:think|thinking|thought|reasoning)"
 _THOUGHT = re.compile(rf"<{_TAG}>.*?(?:</{_TAG}>|\Z)", re.DOTALL | re.IGNORECASE)
 _END_OF_THOUGHT = re.compile(rf"</{_TAG}>", re.IGNORECASE)
 _BLANK = re.compile(
-    r'("(?:[^"\\]|\\.)*+")'  # a text, kept as it is
+    r'("[^"\\]*(?:\\.[^"\\]*)*")'  # a text, kept as it is
     r"|//[^\n]*|/\*.*?\*/"  # comments
     r"|,(?=\s*(?:(?://[^\n]*|/\*.*?\*/)\s*)*[}\]])",  # a comma before the end of an object or list
     re.DOTALL,
