@@ -108,14 +108,15 @@ class Fault(NamedTuple):
 
 def prepared(name: str, conversations: list[Conversation], marks: Path | None = None) -> list[Conversation]:
     """A set with declared tools (induced from its calls where it has none), and under ``tool_marks`` what
-    they do. Ids are made unique."""
+    they do, as far as they do not say so themselves. Ids are made unique."""
     table = marks_for(name, conversations, marks)
     induced = induced_tools(conversations)
     made = []
     for number, conversation in enumerate(conversations):
         tools = conversation.get("tools") or induced
         ident = str(conversation.get("id") or f"{name}-{number}")
-        made.append({**conversation, "id": ident, "tools": tools, "tool_marks": table})
+        own = conversation.get("tool_marks") or {}
+        made.append({**conversation, "id": ident, "tools": tools, "tool_marks": {**table, **own}})
     seen: set[str] = set()
     for conversation in made:
         while conversation["id"] in seen:

@@ -1,6 +1,6 @@
 """Conversations of other domains and languages that are clean by construction.
 
-Seventeen domains, many languages; every number in an answer is computed from what a tool, the
+Twenty-one domains, fifteen languages; every number in an answer is computed from what a tool, the
 policy or the user said: rounded, summed, converted, in words, as a share, counted, masked. Whatever a
 detector says of them is a false alarm. No language model; everything follows from the seed.
 
@@ -18,17 +18,21 @@ from pathlib import Path
 from random import Random
 
 import other_domains_assistant as assistant
+import other_domains_bank as bank
 import other_domains_banking as banking
 import other_domains_food as food
 import other_domains_german as german
 import other_domains_health as health
+import other_domains_it as it
 import other_domains_japanese as japanese
 import other_domains_knowledge as knowledge
+import other_domains_leisure as leisure
 import other_domains_office as office
 import other_domains_property as property_
 import other_domains_public as public
 import other_domains_research as research
 import other_domains_retail as retail
+import other_domains_school as school
 import other_domains_service as service
 import other_domains_spanish as spanish
 import other_domains_telecom as telecom
@@ -55,6 +59,10 @@ TEMPLATES: dict[str, tuple[Callable[[Random], Talk], ...]] = {
     "work": work.TEMPLATES,
     "assistant": assistant.TEMPLATES,
     "knowledge": knowledge.TEMPLATES,
+    "bank": bank.TEMPLATES,
+    "school": school.TEMPLATES,
+    "it": it.TEMPLATES,
+    "leisure": leisure.TEMPLATES,
 }
 EACH = 2
 """Conversations per template, with other values."""

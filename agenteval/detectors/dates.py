@@ -106,6 +106,7 @@ _MONTH_AFTER_LIST = re.compile(
     r"[\s-]{1,2}(?:of |de )?([^\W\d_]{3,10})"
 )
 _DAY_BEFORE = re.compile(r"(?<![0-9.,:])[0-9]{1,2}(?:\.|st|nd|rd|th)?(?: of| de)?\s\Z")
+_APART = re.compile(r"[,():;]")
 _JOINERS = frozenset({"and", "or", "to", "through", "until", "und", "bis", "y", "et", "the"})
 _LISTED = re.compile(
     r"([^\W\d_]{3,10})\.?\s[0-9]{1,2}(?:st|nd|rd|th)?\s?"
@@ -127,7 +128,7 @@ def day_in_words(text: str, start: int, end: int) -> DayInText | None:
         word, gap = before[1], before[2]
         if len(gap) <= 4 and word not in _ALSO_WORDS and (month := MONTHS.get(word.lower(), 0)):
             first = start - len(gap) - len(word)
-            if "," in gap or "(" in gap:
+            if _APART.search(gap):
                 return None  # 2 November, 18 days ago; dos 10 de maio, 6 estão abertos
         elif word in _JOINERS or "," in gap or "-" in gap or "&" in gap:
             month = _month_of_list(text[max(0, start - 30) : start])

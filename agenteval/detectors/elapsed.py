@@ -168,8 +168,11 @@ _LENGTH_FIELD = re.compile(r"(?i)(?:\A|_)(?:min|mins|minutes?|hours?|h|s|secs?|s
 def does_time_follow(phrase: Phrase, evidence: Evidence) -> bool:
     """Whether a time is a known one in another zone, or earlier or later by a known length."""
     clocks, known = phrase.mention.clocks, evidence.clocks
-    if len(evidence.offsets()) > 1 and any((clock - other) % 15 == 0 for clock in clocks for other in known):
-        return True
+    if zones := len(evidence.offsets()):
+        # Another zone is whole hours away; of two that are told, quarters.
+        step = 60 if zones == 1 else 15
+        if any((clock - other) % step == 0 for clock in clocks for other in known):
+            return True
     if other_zone(phrase, evidence):
         return any((clock + 30 * shift) % 1440 in known for clock in clocks for shift in range(-28, 29))
     steps = [step for span in _spans(evidence) for step in (span, -span)]

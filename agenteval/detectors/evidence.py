@@ -174,7 +174,9 @@ class Evidence:
         found = set(_TOKEN.findall(text, 0, _MAX_TEXT))
         fresh = found - self._tokens
         self._tokens |= fresh
-        for read in map(reading, fresh):
+        parts = {part for token in fresh if "," in token and reading(token).means_nothing
+                 for part in token.split(",")}  # fmt: skip
+        for read in map(reading, fresh | parts if parts else fresh):
             if read.numbers:
                 self.numbers.update(read.numbers)
             if read.clocks:

@@ -160,7 +160,7 @@ _COMPARED = re.compile(
     r"(?i)\b(?:differen\w+|more|less|cheaper|warmer|colder|cooler|hotter|longer|shorter|faster|"
     r"expensive|sav(?:e|es|ed|ing|ings)|additional\w*|extra|higher|lower|"
     r"increase\w*|decrease\w*|drop\w*|rise|rose|fell|remain\w*|left|over|under|than|refund\w*|"
-    r"another|from \S+ to|above|below|beyond|"
+    r"another|from \S+ to|keeps?|kept|above|below|beyond|"
     r"exceed\w*|behind|ahead|leads?|led|short|away|lost|gained|länger|kürzer|später|früher|mehr|"
     r"weniger|günstiger|billiger|teurer|wärmer|kälter|höher|unterschied|"
     r"differenz|übrig|plus|moins|écart|différence|más|menos|diferencia|mais|diferença|restam?|reste|"

@@ -59,6 +59,11 @@ class Reading(NamedTuple):
     unit: str = ""
     identifier: bool = False
 
+    @property
+    def means_nothing(self) -> bool:
+        """Whether it is neither a number nor a time nor a date."""
+        return not (self.numbers or self.clocks or self.days)
+
 
 @lru_cache(maxsize=1 << 16)
 def reading(token: str) -> Reading:
