@@ -62,6 +62,7 @@ def detectors_alone(path: Path) -> Callable[[], None]:
     """What is to be timed: the scorer over conversations that are read already."""
     import anyio
 
+    from agenteval.commands.garbage import few_collections
     from agenteval.config import Config
     from agenteval.recorded.files import sources_of
     from agenteval.recorded.identity import Naming
@@ -74,8 +75,9 @@ def detectors_alone(path: Path) -> Callable[[], None]:
 
     async def over_all() -> None:
         scorer = Detectors(Config(), recorded=True)
-        for recorded in read:
-            await scorer(recorded.scenario, recorded.trajectory)
+        with few_collections():  # as the command does
+            for recorded in read:
+                await scorer(recorded.scenario, recorded.trajectory)
 
     return lambda: anyio.run(over_all)
 

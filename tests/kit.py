@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -99,6 +100,8 @@ class Project:
 
     def agent(self, text: str) -> None:
         self.write("agent.py", text)
+        # Compiled code is told from that of a text of the same length by the second it was written in.
+        shutil.rmtree(self.root / "__pycache__", ignore_errors=True)
 
     def scenarios(self, text: str, name: str = "scenarios/suite.yaml") -> None:
         self.write(name, text)

@@ -20,6 +20,8 @@ _THING = (
 _NUMBERED = re.compile(
     rf"\b{_THING} (?:(?:number|no\.?|nr\.?|id)[ :]*)?#?(?P<number>\d{{3,}})(?![\w.:/-]\w)", re.IGNORECASE
 )
+_DIGIT = re.compile("[0-9]")
+_LONGEST = 60
 _SERIAL = re.compile(r"([A-Z]+-?)\d+")
 _KEYS = word_set("id ids identifier number numbers no nr num ref reference code")
 
@@ -27,6 +29,8 @@ _KEYS = word_set("id ids identifier number numbers no nr num ref reference code"
 def ids_in(text: str) -> frozenset[str]:
     """The identifiers in ``text``: codes in capitals with a digit (``VA5SGQ``, ``B-1``), groups of
     hexadecimal digits (``593d-49e9``), and the number of a thing ("booking 2002")."""
+    if not _DIGIT.search(text):
+        return frozenset()
     found = {each[0] for pattern in (_CODE, _SHORT, _HEX) for each in pattern.finditer(text)}
     return frozenset(found | {each["number"] for each in _NUMBERED.finditer(text)})
 
@@ -45,7 +49,9 @@ def _values(value: Any, key: str, depth: int) -> Iterator[str]:
             yield from _values(item, key, depth + 1)
     elif isinstance(value, str | int) and not isinstance(value, bool):
         text = str(value).strip().lstrip("#")
-        if (text.isdigit() and words_of(key)[-1:] and words_of(key)[-1] in _KEYS) or text in ids_in(text):
+        if (text.isdigit() and words_of(key)[-1:] and words_of(key)[-1] in _KEYS) or (
+            len(text) <= _LONGEST and text in ids_in(text)
+        ):
             yield text
 
 

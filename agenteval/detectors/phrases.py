@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from bisect import bisect_right
 from collections.abc import Collection
+from functools import lru_cache
 from typing import NamedTuple
 
 from agenteval.detectors.fields import text_stems
@@ -72,6 +73,17 @@ _LETTERS = re.compile(r"[^\W\d_]{2,}")
 _A_SENTENCE = 4
 
 
+@lru_cache(maxsize=1 << 10)
+def _says(pattern: re.Pattern[str], clause: str) -> bool:
+    """Whether a clause has the pattern; it is asked about once for each of its values and more."""
+    return pattern.search(clause) is not None
+
+
+@lru_cache(maxsize=1 << 10)
+def _is_foreign(clause: str) -> bool:
+    return len(_LETTERS.findall(clause)) >= _A_SENTENCE and not is_english(clause)
+
+
 class Phrase(NamedTuple):
     """A value and its surroundings in an answer. ``clause``: its sentence or line, which begins at
     ``at``; ``label``: the stems of the words that name it; ``inherited``: they name another value first."""
@@ -111,28 +123,27 @@ class Phrase(NamedTuple):
     def calculated(self) -> bool:
         """Whether the words around speak of a result of arithmetic, or may do so in a language whose words
         for it are not known."""
-        return bool(_CALCULATED.search(self.clause)) or self.foreign
+        return _says(_CALCULATED, self.clause) or self.foreign
 
     @property
     def hypothetical(self) -> bool:
         """Whether it is said of what may or would be."""
-        return _HYPOTHETICAL.search(self.clause) is not None
+        return _says(_HYPOTHETICAL, self.clause)
 
     @property
     def foreign(self) -> bool:
         """Whether the clause is of a language whose words for arithmetic are not known."""
-        words = _LETTERS.findall(self.clause)
-        return len(words) >= _A_SENTENCE and not is_english(self.clause)
+        return _is_foreign(self.clause)
 
     @property
     def compared(self) -> bool:
         """Whether the words around speak of a difference."""
-        return bool(_COMPARED.search(self.clause))
+        return _says(_COMPARED, self.clause)
 
     @property
     def averaged(self) -> bool:
         """Whether the words around speak of a mean."""
-        return bool(_AVERAGED.search(self.clause))
+        return _says(_AVERAGED, self.clause)
 
     @property
     def percents(self) -> tuple[float, ...]:
