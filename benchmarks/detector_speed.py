@@ -4,10 +4,10 @@
 
     python benchmarks/detector_speed.py [RUNS] [--data FILE…]
 
-1,000 conversations of 25 messages, made of real ones by cutting and joining. Measured are the detectors
-alone (conversations already read), and the whole ``agenteval score`` command, its start, the reading, the
-journal and the report included. Beside each stands how many times longer it takes than ``json.loads`` over
-the same lines in the same run, which travels better between machines than seconds do.
+1,000 conversations of 25 messages of each set, made of real ones by cutting and joining. Measured are the
+detectors alone (conversations already read), and the whole ``agenteval score`` command, its start, the
+reading, the journal and the report included. Beside each stands how many times longer it takes than
+``json.loads`` over the same lines in the same run, which travels better between machines than seconds do.
 """
 
 from __future__ import annotations
@@ -106,22 +106,27 @@ def main() -> int:
     parser.add_argument("runs", nargs="?", type=int, default=5)
     parser.add_argument("--data", nargs="+", type=Path, default=[], metavar="FILE")
     given = parser.parse_args()
+    print(f"{given.runs} runs, CPU time: min / median / max")
     try:
-        conversations = [c for group in load_sets(given.data).values() for c in group]
-        with tempfile.TemporaryDirectory() as folder:
-            write(of_equal_length(conversations, CONVERSATIONS_MADE, MESSAGES), Path(folder), {})
-            times = dict(measure(Path(folder), given.runs))
+        for name, conversations in load_sets(given.data).items():
+            with tempfile.TemporaryDirectory() as folder:
+                write(of_equal_length(conversations, CONVERSATIONS_MADE, MESSAGES), Path(folder), {})
+                size = (Path(folder) / CONVERSATIONS).stat().st_size / CONVERSATIONS_MADE
+                made = f"{CONVERSATIONS_MADE:,} conversations of {MESSAGES} messages"
+                print(f"\n{name}: {made}, {size / 1000:.1f} kB each")
+                show(dict(measure(Path(folder), given.runs)))
     except (MissingDataError, ScoreCommandError) as error:
         print(error, file=sys.stderr)
         return 2
-    size = f"{CONVERSATIONS_MADE:,} conversations of {MESSAGES} messages"
-    print(f"{size}, {given.runs} runs, CPU time: min / median / max\n")
+    return 0
+
+
+def show(times: dict[str, list[float]]) -> None:
     for name, seconds in times.items():
         rates = [CONVERSATIONS_MADE / value for value in seconds]
         ratios = [value / base for value, base in zip(seconds, times["json.loads"], strict=True)]
         shown = f"{spread(seconds)} s   {spread(rates, 0)} conversations a second"
         print(f"{name:21}  {shown}   {spread(ratios, 1)} × json.loads")
-    return 0
 
 
 if __name__ == "__main__":
