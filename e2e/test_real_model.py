@@ -48,6 +48,7 @@ SUITE = f"""
 scenarios:
   - name: written, then simulated
     id: written
+    profile: A customer in a hurry who writes one short sentence.
     goal: Find out when the order ORD-42 arrives.
     knowledge: [The order is ORD-42.]
     turns:
@@ -57,12 +58,6 @@ scenarios:
     expect:
       criteria: [Names the day on which the order arrives.]
       output: {{contains: [shipped]}}
-  - name: simulated
-    id: simulated
-    profile: A customer in a hurry who writes one short sentence.
-    goal: Find out when the order ORD-42 arrives.
-    knowledge: [The order is ORD-42.]
-    max_turns: 1
 """
 
 SMALL_SUITE = f"""
@@ -218,15 +213,16 @@ def test_every_finding_is_in_exactly_one_issue(done: Done) -> None:
 
 
 def test_the_simulated_user_is_one_or_told_not_to_be(done: Done) -> None:
-    (sample,) = (
-        sample for s in done.results["scenarios"] if s["id"] == "simulated" for sample in s["samples"]
-    )
-    assert sample["stop"] in ("max_turns", "user_done", "simulator", "infrastructure")
+    (scenario,) = done.results["scenarios"]
+    (sample,) = scenario["samples"]
+    scripted = int(scenario["id"] == "written")  # turns before the model speaks
     if sample["stop"] in ("simulator", "infrastructure"):
         assert sample["verdict"] == "inconclusive"
-    else:
-        assert sample["turns"][0]["user"].strip()
-        assert "smollm2" in sample["turns"][0]["user_model"].lower()
+        return
+    assert sample["stop"] in ("max_turns", "user_done", "script_done")
+    for turn in sample["turns"][scripted:]:
+        assert turn["user"].strip()
+        assert "smollm2" in turn["user_model"].lower()
 
 
 def test_the_servers_tokens_are_counted_by_role(done: Done) -> None:
