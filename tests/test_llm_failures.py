@@ -15,9 +15,10 @@ import pytest
 
 from agenteval.errors import AgentevalError, InfrastructureError, UnreadableReplyError
 from agenteval.lanes import Line
+from agenteval.limits import Limits
 from agenteval.llm.openai_chat import RETRY
 from tests.local_servers import Behaviour, LocalServer, closed_port, drop, hang, plain_environment, raw
-from tests.model_bench import KEY, Bench
+from tests.model_bench import KEY, REQUEST, Bench
 from tests.model_servers import (
     ModelServer,
     Play,
@@ -197,6 +198,25 @@ def test_what_can_pass_is_tried_again_with_back_off(play: Play) -> None:
         bench.ask()
         assert bench.waits == [0.5, 1.0]
         assert len({json.dumps(asked) for asked in server.asked}) == 1
+
+
+@pytest.mark.parametrize("name", ["429", "503", "overloaded, with status 200", "too many, with status 200"])
+def test_a_server_that_pushes_back_is_asked_less(name: str) -> None:
+    async def allowed(server: ModelServer) -> float:
+        bench, limits = Bench(server.base_url), Limits()
+        client = bench.client(limits=limits)
+        try:
+            await client.complete(REQUEST)
+        finally:
+            await client.aclose()
+        (limiter,) = limits._limiters.values()
+        assert limiter.most == 5
+        return limiter.allowed
+
+    with ModelServer(once(PASSING[name]), answers()) as server:
+        assert anyio.run(allowed, server) == 2  # halved to one, and one more for the answer
+    with ModelServer(answers()) as server:
+        assert anyio.run(allowed, server) == 5
 
 
 def test_the_waits_of_a_call_have_an_end() -> None:

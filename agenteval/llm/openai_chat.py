@@ -32,8 +32,6 @@ _RAW = 500
 _QUOTED_TO_MODEL = 4000
 _BYTES_PER_TOKEN = 4
 RETRY = RetryPolicy(retries=3)
-_ROUNDS_TO_SEND = 4
-"""How often the HTTP library lets others go first until a request has left."""
 
 
 class RefusedError(InfrastructureError):
@@ -254,24 +252,25 @@ class OpenAiChat:
         estimate = len(sent.body) // _BYTES_PER_TOKEN
         async with self._gate.call(tokens=estimate, left_s=patience.left_s) as call:
             http = await self._client.post(sent.body)
-            if http.status in PUSHED_BACK:
-                self._push_back(http, call)
-        await (
-            checkpoint()
-        )  # whoever waits for the place sends first: reading an answer takes as long as sending
-        reply = self._client.completion(http)
+            if not http.is_success:
+                self._completion(http, call)  # raises, as long as the call has its place
+        # Whoever waits for the place sends first: to read the answer takes as long as to send a question.
+        await checkpoint()
+        reply = self._completion(http, call)
         answer = answer_of(reply, where=self._config.model, sent=sent.fields["messages"], quote=self._quote)
         call.answered(answer.usage.input_tokens + answer.usage.output_tokens)
         return answer
 
-    def _push_back(self, http: Reply, call: Passage) -> None:
-        """Tells the limits of a refusal that may pass, as long as the call still has its place."""
+    def _completion(self, http: Reply, call: Passage) -> Any:
+        """The reply as JSON. Raises ``FailedCall``; of a refusal that may pass the limits are told, also of
+        one that comes with status 200."""
         try:
-            self._client.completion(http)
+            return self._client.completion(http)
         except FailedCall as failed:
             cause = failed.cause
-            if isinstance(cause, Refusal) and may_pass(cause):
+            if cause.status in PUSHED_BACK and isinstance(cause, Refusal) and may_pass(cause):
                 call.pushed_back(cause.retry_after_s, self._quote(cause.text))
+            raise
 
     def _retries(self, cause: Refusal | Fault, faults: Mapping[FaultKind, int]) -> int:
         """How often a call may be tried again, after the ``faults`` that it met so far. What would be a wrong
