@@ -60,7 +60,7 @@ def places(
 
 # ── arbitrary ones ───────────────────────────────────────────────────────────────────────────────
 
-_JSON = st.recursive(
+JSON = st.recursive(
     st.none()
     | st.booleans()
     | st.integers()
@@ -76,11 +76,11 @@ _WORDS = st.sampled_from(
 )  # fmt: skip
 _TEXT = st.lists(_WORDS | st.text(max_size=12), max_size=14).map(" ".join)
 _NAMES = st.sampled_from(["get_x", "book_trip", "cancel", "", "💥", "AddReminder", "x" * 300])
-_RESULTS = st.none() | st.builds(ToolResult, value=_JSON | _TEXT, is_error=st.booleans())
+_RESULTS = st.none() | st.builds(ToolResult, value=JSON | _TEXT, is_error=st.booleans())
 _CALLS = st.builds(
     ToolCall,
     name=_NAMES,
-    args=st.none() | st.dictionaries(st.text(max_size=4), _JSON, max_size=3),
+    args=st.none() | st.dictionaries(st.text(max_size=4), JSON, max_size=3),
     raw_args=st.none() | _TEXT,
     observed=st.booleans(),
     result=_RESULTS,
@@ -94,7 +94,7 @@ _FACTS = st.builds(
         st.sampled_from(
             ["type", "properties", "required", "enum", "items", "$ref", "pattern", "minimum", "anyOf"]
         ),
-        _JSON,
+        JSON,
         max_size=4,
     ),
     reads=st.booleans(),

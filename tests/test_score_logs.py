@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from detector_samples import JSON
 from hypothesis import given, settings
-from hypothesis import strategies as st
 from kit import Done, Project
 
 from agenteval.commands.score_journal import JournalFile
@@ -167,18 +167,7 @@ def test_a_file_of_many_objects_is_read_in_little_memory(tmp_path: Path) -> None
     assert peak < len(one) * 2_000 / 10
 
 
-json_values = st.recursive(
-    st.none()
-    | st.booleans()
-    | st.integers()
-    | st.floats(allow_nan=False, allow_infinity=False)
-    | st.text(max_size=8),
-    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner, max_size=3),
-    max_leaves=8,
-)
-
-
-@given(json_values)
+@given(JSON)
 @settings(max_examples=200, deadline=None)
 def test_json_is_what_the_standard_library_reads(value: Any) -> None:
     text = json.dumps(value)

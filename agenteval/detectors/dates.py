@@ -28,7 +28,6 @@ _YEAR_FIRST = re.compile(r"([12][0-9]{3})([-/.])([0-9]{1,2})\2([0-9]{1,2})(?:T([
 _YEAR_LAST = re.compile(r"([0-9]{1,2})([-/.])([0-9]{1,2})\2([0-9]{2}|[12][0-9]{3})")
 _NO_YEAR = re.compile(r"([0-9]{1,2})/([0-9]{1,2})")
 _COMPACT = re.compile(r"((?:19|20)[0-9]{2})([01][0-9])([0-3][0-9])")
-_MONTH_YEAR = re.compile(r"([12][0-9]{3})[-/]([01][0-9])")
 _CLOCK = re.compile(
     # 08:00-12:00 is from then to then; an offset stands behind seconds.
     r"([0-9]{1,2}):([0-9]{2})(?::[0-9]{2}(?:\.[0-9]+)?(?:-[0-9]{2}:?[0-9]{2})?)?"
@@ -105,7 +104,6 @@ _MONTH_AFTER_LIST = re.compile(
     r"(?:\.|st|nd|rd|th)?\s?(?:,|and|or|to|through|until|-|&|und|bis|y|et|e|a|au|al)\s?[0-9]{1,2}(?:\.|st|nd|rd|th)?"
     r"[\s-]{1,2}(?:of |de )?([^\W\d_]{3,10})"
 )
-_DAY_BEFORE = re.compile(r"(?<![0-9.,:])[0-9]{1,2}(?:\.|st|nd|rd|th)?(?: of| de)?\s\Z")
 _APART = re.compile(r"[,():;]")
 _JOINERS = frozenset({"and", "or", "to", "through", "until", "und", "bis", "y", "et", "the"})
 _LISTED = re.compile(
