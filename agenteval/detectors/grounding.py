@@ -9,10 +9,11 @@ stands against a value of the same field, unit or shape (``contradicts_evidence`
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import NamedTuple
 from weakref import ReferenceType, ref
 
+from agenteval.detectors.alignment import missing
 from agenteval.detectors.conversation import Conversation, Proof
 from agenteval.detectors.evidence import NOW, Evidence
 from agenteval.detectors.json_text import text_of
@@ -147,18 +148,26 @@ def _judge(
         return Suspect(turn, phrase, _in_words(against, evidence)) if against else None
     if not phrase.claimed:
         return None
-    # What is no news without a contradiction needs no search for how it follows, which is what takes time.
+    return _unsupported(turn, phrase, answer, named, evidence, _beside(answer, mention, said))
+
+
+def _unsupported(
+    turn: int, phrase: Phrase, answer: Answer, named: Collection[str], evidence: Evidence, beside: Beside
+) -> Suspect | None:
+    """The value, which nobody told as it is, if it does not follow either and is news or stands against
+    something. The search for how it follows takes most time: it comes where it can decide."""
     is_news = reportable(phrase, evidence)
-    against = None if is_news else opposing(phrase, named, evidence)
-    if not (is_news or against) or follows(phrase, evidence, _beside(answer, mention, said)):
+    if is_news and follows(phrase, evidence, beside):
         return None
-    against = against or opposing(phrase, named, evidence)
-    if not against:
-        return Suspect(turn, phrase, "")
-    sure = is_sure(phrase, against, named, evidence)
-    if not sure and _WOULD.search(phrase.left):
+    against = opposing(phrase, named, evidence)
+    sure = against is not None and is_sure(phrase, against, named, evidence)
+    if not against and (absent := missing(phrase, answer, evidence, sure=not is_news)):
+        against = absent.leaf
+    if not is_news and (not against or follows(phrase, evidence, beside)):
         return None
-    return Suspect(turn, phrase, _in_words(against, evidence), sure)
+    if against and not sure and _WOULD.search(phrase.left):
+        return None
+    return Suspect(turn, phrase, _in_words(against, evidence) if against else "", sure)
 
 
 _WOULD = re.compile(r"(?i)\b(?:would|wouldn't|could|w[äu]rden?|wären?)\b|\b(?:it|that|you|they|we|I)['’]d\b")

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Collection, Iterable, Mapping
+import re
+from collections import Counter, defaultdict
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from functools import lru_cache
 from itertools import groupby
 from typing import Any, NamedTuple
@@ -20,7 +21,7 @@ _LONGEST_KEY = 40
 """A label that is longer is a sentence."""
 
 AMOUNT = frozenset({
-    "price", "total", "refund", "balanc", "tax", "budget", "discou", "discount", "fee", "amount", "deposi",
+    "price", "total", "refund", "balance", "tax", "budget", "discou", "discount", "fee", "amount", "deposi",
     "cent", "salary", "income", "revenu", "premiu", "cash", "msrp", "wage", "bonus", "tip", "fund",
 })  # fmt: skip
 """Stems of keys whose numbers are money."""
@@ -48,6 +49,15 @@ class Leaf(NamedTuple):
         return not self.mention.end and not self.above.isdisjoint(AMOUNT)
 
 
+class Entry(NamedTuple):
+    """An object of a result, or a sentence of a text. ``names``: its short texts, in lower case; ``leaves``:
+    its values; ``sentence``: the sentence."""
+
+    names: tuple[str, ...]
+    leaves: tuple[Leaf, ...]
+    sentence: str = ""
+
+
 class Amounts(NamedTuple):
     """``fields``: the different amounts of each field; ``sums``: of each list, over its entries."""
 
@@ -66,7 +76,10 @@ class Leaves:
     def __init__(self) -> None:
         self.counts: set[int] = set()
         """How many entries the lists and objects have."""
-        self._raw: list[Leaf | tuple[str, str, Any, int]] = []
+        self._raw: list[Leaf | tuple[str, str, Any, int, int]] = []
+        self._entries: tuple[int, list[Entry]] = (-1, [])
+        self._entry_number = 0
+        self._names: Counter[str] = Counter()
         self._read: dict[int, tuple[Leaf, ...]] = {}
         self._spans: defaultdict[str, list[tuple[int, int]]] = defaultdict(list)
         self._found: dict[tuple[frozenset[str], str, int], list[Leaf]] = {}
@@ -75,6 +88,7 @@ class Leaves:
         self._objects: list[tuple[int, int]] = []
         self._groups: tuple[int, list[list[float]]] = (-1, [])
         self._flat: list[Leaf] = []
+        self._by_kind: defaultdict[str, list[Leaf]] = defaultdict(list)
         self._flattened = 0
         self._series: tuple[int, list[list[float]]] = (-1, [])
 
@@ -117,21 +131,23 @@ class Leaves:
             if 1 < len(value) <= 20:
                 self._lists.append((first, len(self._raw)))
         elif kind is str or kind is int or kind is float:
-            self._raw.append((*keys, value, position))
+            self._raw.append((*keys, value, position, 0))
 
     def _walk_object(self, value: dict[Any, Any], key: str, position: int, depth: int) -> None:
         """An object is called by each of its short texts, and by its key."""
         raw, names = self._raw, []
         first = len(raw)
+        self._entry_number += 1
+        number = self._entry_number
         self.counts.add(len(value))
         for name, below in value.items():
             kind = type(below)
             if kind is str:
-                raw.append((name, key, below, position))
+                raw.append((name, key, below, position, number))
                 if 2 < len(below) < 40:
                     names.append(below.lower())
             elif kind is int or kind is float:
-                raw.append((name, key, below, position))
+                raw.append((name, key, below, position, number))
             elif kind is dict or kind is list:
                 start = len(raw)
                 self._walk(below, (str(name), key), position, depth + 1)
@@ -170,10 +186,51 @@ class Leaves:
 
     def all(self) -> list[Leaf]:
         """Every leaf, in order."""
+        by_kind = self._by_kind
         for index in range(self._flattened, len(self._raw)):
-            self._flat.extend(self._at(index))
+            for leaf in self._at(index):
+                self._flat.append(leaf)
+                for kind in kinds_of(leaf):
+                    by_kind[kind].append(leaf)
         self._flattened = len(self._raw)
         return self._flat
+
+    def comparable(self, kind: str) -> list[Leaf]:
+        """The leaves that a value of this ``kind`` can be compared with, in order."""
+        self.all()
+        return self._by_kind[kind]
+
+    def identities(self, kind: str) -> set[int]:
+        """The identities of those leaves."""
+        return {id(leaf) for leaf in self.comparable(kind)}
+
+    def entries(self) -> list[Entry]:
+        """The objects that have values of their own, and the sentences of texts."""
+        if self._entries[0] != len(self._raw):
+            places: defaultdict[object, list[int]] = defaultdict(list)
+            for index, raw in enumerate(self._raw):
+                if isinstance(raw, Leaf):
+                    places[raw.source, raw.label].append(index)
+                elif raw[4]:
+                    places[raw[4]].append(index)
+            found = [self._entry(indexes) for indexes in places.values()]
+            self._entries = (len(self._raw), [entry for entry in found if entry.leaves])
+            self._names = Counter(name for entry in self._entries[1] for name in entry.names)
+        return self._entries[1]
+
+    def names(self) -> Mapping[str, int]:
+        """How many of the ``entries`` have each name."""
+        self.entries()
+        return self._names
+
+    def _entry(self, indexes: list[int]) -> Entry:
+        leaves = tuple(leaf for index in indexes for leaf in self._at(index))
+        first = self._raw[indexes[0]]
+        if isinstance(first, Leaf):
+            return Entry((), leaves, first.label)
+        raws = (self._raw[index] for index in indexes)
+        texts = [raw[2].lower() for raw in raws if not isinstance(raw, Leaf) and type(raw[2]) is str]
+        return Entry(tuple(text for text in texts if 2 < len(text) < 60), leaves)
 
     def groups(self) -> list[list[float]]:
         """The numbers of each object and of each sentence that has a few."""
@@ -228,8 +285,30 @@ class Leaves:
         found = self._read.get(index)
         if found is None:
             raw = self._raw[index]
-            found = self._read[index] = (raw,) if isinstance(raw, Leaf) else tuple(_leaves_of(*raw))
+            if not isinstance(raw, Leaf) and type(raw[2]) is str and raw[2].isalpha():
+                return ()
+            found = self._read[index] = (raw,) if isinstance(raw, Leaf) else tuple(_leaves_of(*raw[:4]))
         return found
+
+
+_ZONED = re.compile(r"(?i)offset|zone|\butc")
+"""In the names of fields whose values look like times and are none."""
+
+
+def kinds_of(leaf: Leaf) -> Iterator[str]:
+    """The kinds of values that the leaf can be compared with."""
+    mention = leaf.mention
+    if mention.days:
+        yield "date"
+    if mention.clocks and not _ZONED.search(leaf.label):
+        yield "time"
+    if mention.numbers:
+        if mention.kind == "number":
+            yield "number"
+        if mention.kind in {"number", "percent"}:
+            yield "percent"
+        if leaf.is_amount:
+            yield "money"
 
 
 def _columns(raw: Iterable[object]) -> Iterable[list[float]]:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterable
+from functools import lru_cache
 
 from agenteval.detectors.arithmetic import near
 from agenteval.detectors.dates import Day
 from agenteval.detectors.elapsed import other_zone, relative_days
 from agenteval.detectors.evidence import NOW, Evidence, is_rate
-from agenteval.detectors.leaves import Leaf
+from agenteval.detectors.leaves import Leaf, Leaves, kinds_of
 from agenteval.detectors.mentions import Mention, mentions_in
 from agenteval.detectors.phrases import Phrase
 
@@ -26,16 +27,22 @@ def opposing(phrase: Phrase, named: Collection[str], evidence: Evidence) -> Leaf
     others = [
         other for other in mentions_in(phrase.clause) if other.start != phrase.mention.start - phrase.at
     ]
-    for leaf in evidence.leaves.all():
+    kind, label = phrase.mention.kind, phrase.label
+    for leaf in evidence.leaves.comparable(kind):
+        if label.isdisjoint(leaf.own) and label.isdisjoint(leaf.above) and id(leaf) not in about:
+            if kind != "percent":
+                continue  # the quick look, since most are not what is spoken of
+        elif kind == "number" and not may_be_one(phrase.mention, leaf):
+            continue
         score = _score(phrase, leaf, id(leaf) in about)
         if not score or (phrase.asked and score < 3):
             continue  # a question may propose any amount
-        if evidence.sources[leaf.source].name == NOW or any(_is_given(leaf, other) for other in others):
+        if evidence.sources[leaf.source].name == NOW or any(is_given(leaf, other) for other in others):
             continue  # no fact that answers are about, or one that the sentence gives rightly
-        if relative and id(leaf) not in about and phrase.label.isdisjoint(leaf.own - _GENERIC):
+        if relative and id(leaf) not in about and phrase.label.isdisjoint(leaf.own - GENERIC):
             continue  # a calendar may have given it
         # Of equals the one that it is a slip of, that is named, whose name says least; then the latest.
-        slip = is_slip(_bare(phrase.mention.text), _bare(leaf.mention.text))
+        slip = is_slip(bare(phrase.mention.text), bare(leaf.mention.text))
         rank = (score, slip, id(leaf) in about, -len(leaf.own - phrase.label))
         if rank >= best_score:
             best, best_score = leaf, rank
@@ -56,28 +63,26 @@ def _is_alone(phrase: Phrase, leaf: Leaf, evidence: Evidence) -> bool:
         )
     ):
         return False
-    named = shared - _GENERIC
+    named = shared - GENERIC
     return bool(named) and not any(
-        named <= other.own | other.above
-        and _same_kind(phrase.mention, other)
-        and not _equal_leaves(leaf, other)
-        for other in evidence.leaves.all()
+        named <= other.own | other.above and not _equal_leaves(leaf, other)
+        for other in comparable(phrase.mention, evidence.leaves)
     )
 
 
 def is_sure(phrase: Phrase, leaf: Leaf, named: Collection[str], evidence: Evidence) -> bool:
     """Whether no arithmetic that code does not follow can be behind the other value: it is a slip of the one
     that was given, or it is stated, without a word of calculation, for a field that one thing has."""
-    if is_slip(_bare(phrase.mention.text), _bare(leaf.mention.text)):
+    if is_slip(bare(phrase.mention.text), bare(leaf.mention.text)):
         return True
-    shared = (phrase.label & (leaf.own | leaf.above)) - _GENERIC
+    shared = (phrase.label & (leaf.own | leaf.above)) - GENERIC
     if not shared or phrase.inherited or phrase.calculated or phrase.compared or phrase.hypothetical:
         return False
-    about = evidence.leaves.of(named)
+    about = {id(other) for other in evidence.leaves.of(named)}
     rivals = [
         other
-        for other in (about if any(other is leaf for other in about) else evidence.leaves.all())
-        if shared <= other.own | other.above and _same_kind(phrase.mention, other)
+        for other in comparable(phrase.mention, evidence.leaves)
+        if shared <= other.own | other.above and (id(leaf) not in about or id(other) in about)
     ]
     return len(rivals) == len({other.source for other in rivals})
 
@@ -86,7 +91,7 @@ def _equal_leaves(one: Leaf, other: Leaf) -> bool:
     return one.mention[5:9] == other.mention[5:9]
 
 
-def _is_given(leaf: Leaf, other: Mention) -> bool:
+def is_given(leaf: Leaf, other: Mention) -> bool:
     mine = leaf.mention
     return (
         not {*mine.numbers}.isdisjoint(other.numbers)
@@ -96,11 +101,9 @@ def _is_given(leaf: Leaf, other: Mention) -> bool:
 
 
 def _score(phrase: Phrase, leaf: Leaf, about: bool) -> int:
-    """How surely ``leaf`` is what the phrase is about; 0: it is not."""
-    if not _same_kind(phrase.mention, leaf):
-        return 0
+    """How surely ``leaf``, of the same kind, is what the phrase is about; 0: it is not."""
     shared = phrase.label & leaf.own
-    own = 3 * len(shared - _GENERIC) + len(shared & _GENERIC)
+    own = 3 * len(shared - GENERIC) + len(shared & GENERIC)
     above = len(phrase.label & leaf.above)
     score = own + above + 2 * about
     match phrase.mention.kind:
@@ -128,22 +131,15 @@ def _close(days: Iterable[Day], others: Iterable[Day]) -> bool:
     return False
 
 
-_ZONED = re.compile(r"(?i)offset|zone|\butc")
-"""In the names of fields whose values look like times and are none."""
+def same_kind(mention: Mention, leaf: Leaf) -> bool:
+    """Whether the value may stand against the leaf."""
+    return mention.kind in kinds_of(leaf) and (mention.kind != "number" or may_be_one(mention, leaf))
 
 
-def _same_kind(mention: Mention, leaf: Leaf) -> bool:
-    match mention.kind:
-        case "date":
-            return bool(leaf.mention.days)
-        case "time":
-            return bool(leaf.mention.clocks) and not _ZONED.search(leaf.label)
-        case "money":
-            return leaf.is_amount
-        case "percent":
-            return bool(leaf.mention.numbers) and leaf.mention.kind in {"number", "percent"}
-        case _:
-            return bool(leaf.mention.numbers) and leaf.mention.kind == "number" and _may_be_one(mention, leaf)
+def comparable(mention: Mention, leaves: Leaves) -> Iterable[Leaf]:
+    """The leaves that the value may stand against."""
+    found = leaves.comparable(mention.kind)
+    return [leaf for leaf in found if may_be_one(mention, leaf)] if mention.kind == "number" else found
 
 
 _UNIT_WORDS = (
@@ -153,9 +149,9 @@ _UNIT_WORDS = (
 _UNITS = frozenset(_UNIT_WORDS.split())
 
 
-def _may_be_one(mention: Mention, leaf: Leaf) -> bool:
+def may_be_one(mention: Mention, leaf: Leaf) -> bool:
     """Whether the two may be values of one field: in the same unit, of the same order, and no factor."""
-    units = _UNITS.intersection(re.split(r"[^a-z]+", leaf.label.lower())) if len(leaf.label) <= 40 else ()
+    units = _units_of(leaf.label)
     if is_rate(leaf.label) or (units and mention.unit in _UNITS and mention.unit not in units):
         return False
     if not mention.numbers:
@@ -165,6 +161,12 @@ def _may_be_one(mention: Mention, leaf: Leaf) -> bool:
 
 
 _OTHER_ORDER = 20
+
+
+@lru_cache(maxsize=1 << 12)
+def _units_of(label: str) -> frozenset[str]:
+    """The units in the name of a field."""
+    return _UNITS.intersection(re.split(r"[^a-z]+", label.lower())) if len(label) <= 40 else frozenset()
 
 
 PLACED = frozenset({"time", "money", "number", "date"})
@@ -184,7 +186,7 @@ def misplaced(phrase: Phrase, named: Collection[str], evidence: Evidence) -> Lea
         evidence.given(mention) or other_zone(phrase, evidence) or len(evidence.offsets()) > 1
     ):
         return None
-    leaves = [leaf for leaf in evidence.leaves.of(named, mention.kind) if _same_kind(mention, leaf)]
+    leaves = [leaf for leaf in evidence.leaves.of(named, mention.kind) if same_kind(mention, leaf)]
     most = 0
     equal_elsewhere = False
     best = None
@@ -199,13 +201,13 @@ def misplaced(phrase: Phrase, named: Collection[str], evidence: Evidence) -> Lea
     # The value of another field of the thing: the two were mixed up, if the name is surely this one's.
     if not best or (equal_elsewhere and most < 3):
         return None
-    if any(_overlap(phrase, leaf) > most for leaf in evidence.leaves.all() if _told_by(mention, leaf)):
+    if any(
+        _overlap(phrase, leaf) > most
+        for leaf in comparable(mention, evidence.leaves)
+        if _equal(mention, leaf)
+    ):
         return None  # it is of another thing, and rightly called
     return best
-
-
-def _told_by(mention: Mention, leaf: Leaf) -> bool:
-    return _same_kind(mention, leaf) and _equal(mention, leaf)
 
 
 _GENERIC_WORDS = (
@@ -213,7 +215,7 @@ _GENERIC_WORDS = (
     "kg g mg lb oz t km m cm mm mi mile ft l dl ml kb mb gb tb hz mhz ghz w kw kwh v usd eur gbp dollar euro "
     "cent"
 )
-_GENERIC = frozenset(_GENERIC_WORDS.split())
+GENERIC = frozenset(_GENERIC_WORDS.split())
 """Stems that fields of all sorts have in their names: units, and what any number is."""
 
 
@@ -221,8 +223,8 @@ def _overlap(phrase: Phrase, leaf: Leaf) -> int:
     """How much of the leaf's name is in the phrase: its own words count more than those of the key above
     and than words that any field may have."""
     shared = phrase.label & leaf.own
-    own = 3 * len(shared - _GENERIC) + len(shared & _GENERIC)
-    if phrase.mention.kind == "date" and leaf.own <= _GENERIC:
+    own = 3 * len(shared - GENERIC) + len(shared & GENERIC)
+    if phrase.mention.kind == "date" and leaf.own <= GENERIC:
         return own + 1
     above = len(phrase.label & leaf.above)
     if not own and (phrase.mention.kind == "date" or (phrase.mention.kind == "number" and above < 2)):
@@ -255,23 +257,23 @@ def _equal(mention: Mention, leaf: Leaf) -> bool:
 
 def _misspelt(phrase: Phrase, evidence: Evidence) -> Leaf | None:
     """The identifier of the evidence that the value is a slip of, or that is in the field it names."""
-    low = _bare(phrase.mention.text)
+    low = bare(phrase.mention.text)
     slips, called = [], None
     for leaf in reversed(evidence.leaves.all()):
         other = leaf.mention
         if other.kind in {"identifier", "number"}:
-            text = _bare(other.text)
+            text = bare(other.text)
             if is_slip(low, text):
                 slips.append(leaf)
-            if called is None and shape_of(low) == shape_of(text) and (phrase.label & leaf.own) - _GENERIC:
+            if called is None and shape_of(low) == shape_of(text) and (phrase.label & leaf.own) - GENERIC:
                 called = leaf
-    return min(slips, key=lambda leaf: _differing(low, _bare(leaf.mention.text)), default=called)
+    return min(slips, key=lambda leaf: _differing(low, bare(leaf.mention.text)), default=called)
 
 
 _MARKS = re.compile(r"(?<=[0-9])[,' .)-]+(?=[0-9])|^\W+|\W+$")
 
 
-def _bare(text: str) -> str:
+def bare(text: str) -> str:
     """In lower case, without what only groups digits."""
     return _MARKS.sub("", text.lower())
 
