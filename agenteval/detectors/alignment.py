@@ -75,6 +75,38 @@ def missing(phrase: Phrase, answer: Answer, evidence: Evidence, *, sure: bool) -
     return best[-1]
 
 
+def elsewhere(phrase: Phrase, answer: Answer, evidence: Evidence) -> Leaf | None:
+    """What the entry that the phrase speaks of has in the field from which the value comes: that of another
+    entry, which the sentence does not speak of."""
+    mention, leaves = phrase.mention, evidence.leaves
+    alike = leaves.identities(mention.kind)
+    entries = [entry for entry in leaves.entries() if not entry.sentence]
+    fields = {
+        leaf.label: entry
+        for entry in entries
+        for leaf in entry.leaves
+        if id(leaf) in alike and _gives(mention.kind, mention, leaf)
+    }
+    others = [other for other in answer.mentions if other.start != mention.start]
+    sentence = _Sentence(phrase, others, leaves.names()) if fields else None
+    if not sentence or sentence.most < 2 * _SURE:
+        return None
+    told = [(sentence.tells(entry), entry) for entry in entries]
+    most = max(tells for tells, _ in told)
+    if most < 2 * _SURE or any(sentence.tells(holder) >= _SURE for holder in fields.values()):
+        return None
+    found = [
+        leaf
+        for tells, entry in told
+        if tells == most
+        for leaf in entry.leaves
+        if leaf.label in fields and id(leaf) in alike
+    ]
+    if any(_gives(mention.kind, other, leaf) for leaf in found for other in (mention, *others)):
+        return None
+    return found[-1] if len({leaf.mention[4:9] for leaf in found}) == 1 else None
+
+
 class _Sentence:
     """The sentence of a phrase, but for its value. ``names``: of all entries, and how many have each."""
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Collection, Iterable, Sequence
+from functools import lru_cache
 from statistics import fmean, median
 
 _BY_UNIT = {
@@ -83,6 +85,46 @@ def one_step(target: float, operands: Collection[float], counts: Collection[floa
     return any(
         abs(a * count - goal) < 0.006 or abs(a / count - goal) < 0.006 for a in known for count in counts
     )
+
+
+def rarely_reached(target: float, ones: Collection[float], others: Collection[float]) -> bool:
+    """Whether ``target`` is the sum or difference of a value of each, to the cent, and that says something:
+    of the values of its precision that lie within a half of it, such sums are at most one in twenty."""
+    goal = round(target, 2)
+    if not any(round(abs(goal + sign * one), 2) in others for one in ones for sign in (1, -1)):
+        return False
+    place = 1.0 if goal % 1 == 0 else 0.01
+    sums = {round(abs(one + sign * other), 2) for one in ones for other in others for sign in (1, -1)}
+    return sum(abs(value - goal) <= goal / 2 for value in sums) * place <= 0.05 * goal
+
+
+_TERM = r"[$€£]?\s?[0-9][0-9,]*(?:\.[0-9]+)?\s?%?"
+_FORMULA = re.compile(rf"{_TERM}(?:\s?[-+×x*·÷/]\s?{_TERM})+")
+_PARTS = re.compile(r"([0-9][0-9,]*(?:\.[0-9]+)?)\s?(%?)|([-+×x*·÷/])")
+
+
+@lru_cache(maxsize=512)
+def formulas(text: str) -> tuple[float, ...]:
+    """What the formulas that are written out in ``text`` come to (24 × 18 × 16 / 139): products first."""
+    return tuple(value for found in _FORMULA.finditer(text) if (value := _value(found[0])) is not None)
+
+
+def _value(formula: str) -> float | None:
+    terms, by = [0.0], ""
+    for digits, percent, mark in _PARTS.findall(formula):
+        if mark:
+            by = mark
+            continue
+        number = float(digits.replace(",", "")) / (100 if percent else 1)
+        if by in {"", "+", "-"}:
+            terms.append(-number if by == "-" else number)
+        elif by in {"÷", "/"}:
+            if not number:
+                return None
+            terms[-1] /= number
+        else:
+            terms[-1] *= number
+    return abs(sum(terms))
 
 
 def share_of(target: float, wholes: Collection[float], percents: Collection[float], decimals: int) -> bool:

@@ -115,6 +115,13 @@ _ASKS_ON = re.compile(
 _RELATIVE = re.compile(
     r"\w\s+$(?<!\band )(?<!\bso )(?<!\bthen )(?<!\bbut )(?<!\bok )(?<!\bokay )(?<!\bsure )", re.IGNORECASE
 )
+# "We paid $20 on May 3": told of what is on record. What is booked on a day is booked for it.
+_ON_RECORD = re.compile(
+    r"(?:I|we) (?:paid|refunded|credited|charged|reimbursed|billed|sent|shipped|mailed|emailed|issued)\b"
+    r"[^\n]*\b(?:on (?:\w+,? )?(?:the )?(?:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec|\d)|"
+    r"last (?:\w+day|week|month|year)|yesterday|(?:days|weeks|months|years) ago)",
+    re.IGNORECASE,
+)
 _NOTHING = re.compile(r"\s*(?:nothing|none|no)\b", re.IGNORECASE)
 # "me@plan.example" speaks of no plan and no example.
 _ADDRESS = re.compile(r"\S+@\S+|\bhttps?://\S+|\bwww\.\S+")
@@ -151,6 +158,8 @@ def claims_in(answer: str) -> Iterator[Claim]:
         if _NOT_SAID.search(before) or (answer[end - 1 : end] == "?" and not _ASKS_ON.match(after)):
             continue
         if _RELATIVE.search(before) and found.groupdict().get("me") is not None and found[0][1:2] == " ":
+            continue
+        if _ON_RECORD.match(answer, found.start(), end):
             continue
         if _NOTHING.match(after) or (_TAKEN_BACK.match(after) and not _surely(found[0], after)):
             continue

@@ -58,6 +58,8 @@ _MINUTES |= {"小": 60, "min": 1, "m": 1, "分": 1}
 _DAYS = {"day": 1, "bus": 1, "cal": 1, "nig": 1, "wor": 1, "wee": 7, "tag": 1, "näc": 1, "woc": 7, "jou": 1}
 _DAYS |= {"nui": 1, "sem": 7, "día": 1, "dia": 1, "noc": 1, "noi": 1, "gio": 1, "天": 1, "日": 1, "泊": 1}
 _DAYS |= {"晚": 1, "周": 7, "週": 7}
+_WORKDAYS = frozenset({"bus", "wor"})
+"""Five of them are a week, with a weekend or two and a holiday between."""
 _MONTHS = {"mon": 1, "yea": 12, "jah": 12, "moi": 1, "an": 12, "ans": 12, "ann": 12, "mes": 1, "mês": 1}
 _MONTHS |= {"año": 12, "ano": 12, "年": 12, "个": 1, "か": 1, "ヶ": 1, "yr": 12}
 _HOURS = re.compile(r"(?i)[0-9]\s?(?:h\b|hr|hours?|std|stunden?|heures?|horas?|小时|時間)")
@@ -71,6 +73,10 @@ def is_length(number: float, phrase: Phrase, evidence: Evidence) -> bool:
     unit = phrase.mention.unit[:3]
     if _is_part(number, phrase, evidence):
         return True
+    if unit in _DAYS and number * _DAYS[unit] in _periods(evidence):
+        return True
+    if unit in _MINUTES and number * _MINUTES[unit] in _said_lengths(evidence):
+        return True
     if unit in _MINUTES and len(evidence.offsets()) > 1:
         return True  # between two zones the clocks alone do not say
     if unit in _MINUTES and len(evidence.clocks) <= _MOST_CLOCKS:
@@ -78,6 +84,15 @@ def is_length(number: float, phrase: Phrase, evidence: Evidence) -> bool:
     return (unit in _DAYS or unit in _MONTHS) and _is_between_days(number, phrase, evidence)
 
 
+def _said_lengths(evidence: Evidence) -> set[int]:
+    """The lengths that the user spoke of in words, in minutes: an hour and a half."""
+    words = [_HOUR_WORDS.search(text) for text in evidence.texts("user")]
+    return {90 if found["half"] else 60 for found in words if found}
+
+
+_HOUR_WORDS = re.compile(
+    r"(?i)\b(?:an|one|eine|une|una|uma) (?:hour|stunde|heure|hora|ora)(?P<half> and a half)?\b"
+)
 _LARGER = re.compile(r"([0-9]+)\s?(h|m)[a-zäöü]*\.?,?\s(?:(?:and|und|et|y|e) )?\W{0,3}$", re.IGNORECASE)
 
 
@@ -246,9 +261,11 @@ def does_day_follow(phrase: Phrase, evidence: Evidence, beside: Collection[Day])
         return True
     dated = list(_dates([*evidence.days, *evidence.prose_days]))
     targets = [when for day in days if (when := _date(day, dated))]
-    spoken = evidence.asked | _ordinals(evidence)
-    if any(when.day in spoken and when.month == other.month for when in targets for other in dated):
+    if any(when.day in evidence.asked and when.month == other.month for when in targets for other in dated):
         return True  # "from the 5th to the 18th of October"
+    told = _ordinals(evidence)
+    if any(when.day in told and abs((when - other).days) <= 31 for when in targets for other in dated):
+        return True  # the next 25th
     if _NEXT_DAY.search(phrase.clause) and any(abs((a - b).days) == 1 for a in targets for b in dated):
         return True
     if _WORKDAY.search(phrase.clause) and any(0 < (a - b).days <= 4 for a in targets for b in dated):
@@ -284,6 +301,12 @@ def _periods(evidence: Evidence) -> set[int]:
         int(mention.numbers[0] * _DAYS[mention.unit[:3]])
         for mention in _said(evidence)
         if mention.numbers and mention.unit[:3] in _DAYS
+    }
+    told |= {
+        int(mention.numbers[0]) * 7 // 5 + more
+        for mention in _said(evidence)
+        if mention.numbers and mention.unit[:3] in _WORKDAYS and mention.numbers[0] <= 60
+        for more in range(4)
     }
     told |= {
         int(mention.numbers[0] // 24)

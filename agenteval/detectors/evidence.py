@@ -80,8 +80,9 @@ class Evidence:
 
     ``asked``: numbers of the user; ``given_*``: what the user said or the agent's calls asked for;
     ``titles``: the names of things (cities, products), in lower case; ``computed``: results that are nothing
-    but a number (or ``sum = number``); ``amounts_told``: money in messages of the user, the policy and the
-    knowledge; ``tools_declared``: whether it is known what the agent could call.
+    but a number (or ``sum = number``); ``supported``: values of answers that followed from the rest;
+    ``amounts_told``: money in messages of the user, the policy and the knowledge; ``tools_declared``:
+    whether it is known what the agent could call.
     """
 
     def __init__(self, *, tools_declared: bool = False) -> None:
@@ -96,6 +97,7 @@ class Evidence:
         self.given_days: set[Day] = set()
         self.amounts_told: set[float] = set()
         self.computed: list[float] = []
+        self.supported: set[object] = set()
         self._percents: set[float] = set()
         self._tokens: set[str] = set()
         self._lower: list[str] = []

@@ -13,7 +13,7 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import NamedTuple
 from weakref import ReferenceType, ref
 
-from agenteval.detectors.alignment import missing
+from agenteval.detectors.alignment import elsewhere, missing
 from agenteval.detectors.conversation import Conversation, Proof
 from agenteval.detectors.evidence import NOW, Evidence
 from agenteval.detectors.json_text import text_of
@@ -138,17 +138,23 @@ def _judge(
     ):
         return None
     named = answer.named_around(index, evidence.titles)
-    if is_told and (not named or evidence.stands_beside(mention, named)):
+    if is_told and named and evidence.stands_beside(mention, named):
         return None
     phrase = answer.phrase(index)
-    if is_told and not phrase.claimed:
-        return None
     if is_told:
-        against = misplaced(phrase, named, evidence)
-        return Suspect(turn, phrase, _in_words(against, evidence)) if against else None
-    if not phrase.claimed:
+        return _told_of_another(turn, phrase, answer, named, evidence) if phrase.claimed else None
+    if not phrase.claimed or _key(mention) in evidence.supported:
         return None
     return _unsupported(turn, phrase, answer, named, evidence, _beside(answer, mention, said))
+
+
+def _told_of_another(
+    turn: int, phrase: Phrase, answer: Answer, named: Collection[str], evidence: Evidence
+) -> Suspect | None:
+    if named and (against := misplaced(phrase, named, evidence)):
+        return Suspect(turn, phrase, _in_words(against, evidence))
+    against = elsewhere(phrase, answer, evidence)
+    return Suspect(turn, phrase, _in_words(against, evidence), sure=False) if against else None
 
 
 def _unsupported(
@@ -158,6 +164,7 @@ def _unsupported(
     something. The search for how it follows takes most time: it comes where it can decide."""
     is_news = reportable(phrase, evidence)
     if is_news and follows(phrase, evidence, beside):
+        evidence.supported.add(_key(phrase.mention))
         return None
     against = opposing(phrase, named, evidence)
     sure = against is not None and is_sure(phrase, against, named, evidence)

@@ -120,7 +120,8 @@ class Leaves:
         if depth > _MAX_DEPTH:
             return
         if kind is dict:
-            self._walk_object(value, keys[0], position, depth)
+            self._entry_number += 1
+            self._walk_object(value, keys[0], position, depth, self._entry_number)
         elif kind is list:
             self.counts.add(len(value))
             first = len(self._raw)
@@ -133,12 +134,11 @@ class Leaves:
         elif kind is str or kind is int or kind is float:
             self._raw.append((*keys, value, position, 0))
 
-    def _walk_object(self, value: dict[Any, Any], key: str, position: int, depth: int) -> None:
-        """An object is called by each of its short texts, and by its key."""
+    def _walk_object(self, value: dict[Any, Any], key: str, position: int, depth: int, number: int) -> None:
+        """An object is called by each of its short texts, and by its key. One in an object that has values
+        of its own is a part of it (``number``: of the entry)."""
         raw, names = self._raw, []
         first = len(raw)
-        self._entry_number += 1
-        number = self._entry_number
         self.counts.add(len(value))
         for name, below in value.items():
             kind = type(below)
@@ -148,16 +148,24 @@ class Leaves:
                     names.append(below.lower())
             elif kind is int or kind is float:
                 raw.append((name, key, below, position, number))
-            elif kind is dict or kind is list:
-                start = len(raw)
+            elif kind is list:
                 self._walk(below, (str(name), key), position, depth + 1)
-                if kind is dict:
-                    self._spans[str(name).lower()].append((start, len(raw)))
+            elif kind is dict:
+                start = len(raw)
+                if names or len(raw) > first:
+                    self._walk_part(below, str(name), position, depth + 1, number)
+                else:
+                    self._walk(below, (str(name), key), position, depth + 1)
+                self._spans[str(name).lower()].append((start, len(raw)))
         span = (first, len(raw))
         if 1 < len(raw) - first <= 2 * _LARGEST_GROUP:
             self._objects.append(span)
         for low in names:
             self._spans[low].append(span)
+
+    def _walk_part(self, value: dict[Any, Any], key: str, position: int, depth: int, number: int) -> None:
+        if depth <= _MAX_DEPTH:
+            self._walk_object(value, key, position, depth, number)
 
     def of(self, names: Collection[str], kind: str = "") -> list[Leaf]:
         """The leaves of the objects that are called so (in lower case); with ``kind``, at least those

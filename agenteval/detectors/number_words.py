@@ -62,7 +62,7 @@ _DAY_WORDS = {
     for word in words.split()
 }
 _LENGTH = re.compile(
-    r"([^\W\d_]{1,12}) (?:(?:full|whole|business|working|calendar|more|other) )?([^\W\d_]{3,9})"
+    r"\b(?=([^\W\d_]{1,12}) (?:(?:full|whole|business|working|calendar|more|other) )?([^\W\d_]{3,9}))"
 )
 
 

@@ -16,7 +16,7 @@ from agenteval.detectors.values import stands_in
 _SENTENCE_END = re.compile(
     r"\n|[.!?;](?=[\s*_)\"]|\Z)"
     r"(?<!\be\.g\.)(?<!\bi\.e\.)(?<!\bz\.B\.)(?<!\b[ap]\.m\.)(?<!\b(?:No|Nr|ca|Dr|Mr|"
-    r"St)\.)(?<!\b(?:Std|Min|Mrs|tel|Tel|bzw|ggf|usw)\.)(?<!\binkl\.)"
+    r"St)\.)(?<!\b(?:Std|Min|Mrs|tel|Tel|bzw|ggf|usw)\.)(?<!\bvs\.)(?<!\binkl\.)"
     r"(?!\s(?:Jan|Feb|Mär|Apr|Mai|Jun|Jul|Aug|Sep|Okt|Nov|Dez))|[。！？；]"
 )
 _PART_END = re.compile(r"[,;|()\n]|\s(?:and|or|but|und|et|y)\s|\s-\s")
@@ -61,7 +61,7 @@ _CALCULATED = re.compile(
 
 
 _HYPOTHETICAL = re.compile(
-    r"(?i)\b(?:if|would|could|might|may|can|cannot|can't|don't|do not|unable|unless|whether|suggest|"
+    r"(?i)\b(?:if|would|could|might|(?-i:may)|can|cannot|can't|don't|do not|unable|unless|whether|suggest|"
     # What should come is promised, what one should do is advised.
     r"should(?! (?:\w+ )?(?:be|see|receive|get|have|take|appear|arrive|reach|hear|expect|show))|"
     r"recommend|how about|typically|usually|generally|often|common(?:ly)?|normally|roughly|estimate[ds]?|"

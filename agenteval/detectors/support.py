@@ -11,12 +11,14 @@ from agenteval.detectors.arithmetic import (
     added,
     combined,
     converted,
+    formulas,
     mean_of,
     near,
     one_step,
     operands_of,
     percentage_of,
     product_of,
+    rarely_reached,
     rescaled,
     scaled,
     share_of,
@@ -116,9 +118,15 @@ def _number_follows(number: float, phrase: Phrase, evidence: Evidence, beside: B
             return True
     if _is_product_of_clause(number, phrase):
         return True
+    if any(near(number, value, decimals) for value in formulas(phrase.clause)):
+        return True
     if converted(number, mention.unit, known, decimals) or _calculated(number, phrase, evidence, beside):
         return True
-    return number in _in_words(evidence)
+    if number in _in_words(evidence):
+        return True
+    beside_it = beside.here if mention.kind == "money" else beside.counts
+    ones = operands_of([beside_it, evidence.given_numbers, beside.before], 24)
+    return mention.kind != "percent" and rarely_reached(number, ones, evidence.numbers | {*beside_it})
 
 
 def _in_words(evidence: Evidence) -> set[float]:
@@ -142,6 +150,8 @@ def _calculated(number: float, phrase: Phrase, evidence: Evidence, beside: Besid
         few = [[*group, *beside.counts[:3]] for group in evidence.few(5 if mention.decimals < 1 else 10)]
         groups = [operands_of([beside.here], 6), operands_of(operands, 6), *few]
         if any(percentage_of(number, group, mention.decimals) for group in groups):
+            return True
+        if percentage_of(number, phrase.percents, mention.decimals):
             return True
         parts, wholes = [*beside.counts[:2], *beside.here[:1]], [*beside.counts, *beside.here]
         return any(
@@ -237,6 +247,8 @@ def _follows_from_fields(number: float, phrase: Phrase, evidence: Evidence) -> b
     """Whether it is the sum or the mean of a field of the results, or the sum or difference of two
     of its values, where the words speak of such."""
     decimals = phrase.mention.decimals
+    if phrase.averaged and any(mean_of(number, values, decimals) for values in evidence.leaves.groups()):
+        return True
     for values in evidence.leaves.series():
         if len(values) > 2 and near(number, sum(values), decimals):
             return True
@@ -285,6 +297,10 @@ def _is_total(number: float, phrase: Phrase, evidence: Evidence, beside: Beside)
         return True
     shared = beside.here[:4] if phrase.averaged or phrase.foreign else ()
     if any(near(number, one / by, phrase.mention.decimals) for one in shared for by in _SMALL):
+        return True
+    if any(near(number, sum(values), 2) for values in evidence.leaves.series() if len(values) <= _FEW):
+        return True
+    if any(near(number, a * b * c, 2) for a in beside.here[:4] for b in counts for c in beside.counts[:4]):
         return True
     few_times = [1, 2, 3, 4, 5, *counts]
     if one_step(number, operands, counts) or evidence.paired(number, few_times, compared=phrase.compared):

@@ -50,8 +50,16 @@ KIND_OF_NOUN = {
     "registration": "create", "creation": "create", "deletion": "delete", "removal": "delete",
     "escalation": "transfer", "purchase": "order", "notification": "send", "creator": "create",
     "sender": "send", "updater": "update", "subscription": "create", "enrollment": "create",
-    "submission": "create", "confirmation": "complete",
+    "submission": "create", "confirmation": "complete", "replacement": "update", "renewal": "update",
+    "extension": "update", "activation": "update", "deactivation": "cancel", "delivery": "send",
+    "invitation": "send", "withdrawal": "pay", "termination": "cancel",
 }  # fmt: skip
+
+_GENERAL = word_set(
+    "create make issue process submit send perform do execute initiate request file place record register "
+    "open start handle complete grant apply run add trigger schedule"
+)
+"""Verbs of which the noun says what is done: ``issue_refund`` refunds."""
 
 _READS = word_set(
     """
@@ -141,10 +149,12 @@ def nature_of(name: str) -> Nature:
     again = not _REPEATABLE.isdisjoint(words), not _AT_WILL.isdisjoint(words)
     if looks_up or (verb in _READS and not checks_in):
         return Nature(frozenset(), True, False, *again)
+    nouns = frozenset(KIND_OF_NOUN[word] for word in words if word in KIND_OF_NOUN)
+    if verb in _GENERAL:
+        nouns = nouns.union(*(KINDS_OF.get(word, frozenset()) for word in words))
     if verb:
-        return Nature(KINDS_OF.get(verb, frozenset()), False, True, *again)
-    kinds = frozenset(KIND_OF_NOUN[word] for word in words if word in KIND_OF_NOUN)
-    return Nature(kinds, False, bool(kinds), *again)
+        return Nature(KINDS_OF.get(verb, frozenset()) | nouns, False, True, *again)
+    return Nature(nouns, False, bool(nouns), *again)
 
 
 def is_marked(facts: ToolFacts | None) -> bool:
