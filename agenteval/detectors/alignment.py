@@ -40,7 +40,7 @@ class Missing(NamedTuple):
     def sure(self) -> bool:
         """Whether the entry is spoken of, and no other value of it can be meant."""
         is_moment = self.leaf.mention.kind in {"date", "time"}
-        return self.told >= (_SURE if self.named or self.slip or is_moment else 2 * _SURE)
+        return self.told >= (_SURE if self.named or self.slip else _SURE + 1 if is_moment else 2 * _SURE)
 
 
 def missing(phrase: Phrase, answer: Answer, evidence: Evidence, *, sure: bool) -> Missing | None:
@@ -77,12 +77,12 @@ def missing(phrase: Phrase, answer: Answer, evidence: Evidence, *, sure: bool) -
 
 def elsewhere(phrase: Phrase, answer: Answer, evidence: Evidence) -> Leaf | None:
     """What the entry that the phrase speaks of has in the field from which the value comes: that of another
-    entry, which the sentence does not speak of."""
+    entry of the same result, which the sentence does not speak of."""
     mention, leaves = phrase.mention, evidence.leaves
     alike = leaves.identities(mention.kind)
     entries = [entry for entry in leaves.entries() if not entry.sentence]
     fields = {
-        leaf.label: entry
+        (leaf.label, leaf.source): entry
         for entry in entries
         for leaf in entry.leaves
         if id(leaf) in alike and _gives(mention.kind, mention, leaf)
@@ -93,14 +93,14 @@ def elsewhere(phrase: Phrase, answer: Answer, evidence: Evidence) -> Leaf | None
         return None
     told = [(sentence.tells(entry), entry) for entry in entries]
     most = max(tells for tells, _ in told)
-    if most < 2 * _SURE or any(sentence.tells(holder) >= _SURE for holder in fields.values()):
+    if most < 2 * _SURE or any(sentence.tells(holder) > most / 2 for holder in fields.values()):
         return None
     found = [
         leaf
         for tells, entry in told
         if tells == most
         for leaf in entry.leaves
-        if leaf.label in fields and id(leaf) in alike
+        if (leaf.label, leaf.source) in fields and id(leaf) in alike
     ]
     if any(_gives(mention.kind, other, leaf) for leaf in found for other in (mention, *others)):
         return None

@@ -65,6 +65,7 @@ class Amounts(NamedTuple):
     sums: frozenset[float]
 
 
+_SCALARS = frozenset({str, int, float})
 _LONGEST_SERIES = 60
 _LARGEST_GROUP, _MOST_GROUPS = 6, 60
 
@@ -152,7 +153,7 @@ class Leaves:
                 self._walk(below, (str(name), key), position, depth + 1)
             elif kind is dict:
                 start = len(raw)
-                if names or len(raw) > first:
+                if self._has_values(value):
                     self._walk_part(below, str(name), position, depth + 1, number)
                 else:
                     self._walk(below, (str(name), key), position, depth + 1)
@@ -162,6 +163,10 @@ class Leaves:
             self._objects.append(span)
         for low in names:
             self._spans[low].append(span)
+
+    @staticmethod
+    def _has_values(value: dict[Any, Any]) -> bool:
+        return any(type(below) in _SCALARS for below in value.values())
 
     def _walk_part(self, value: dict[Any, Any], key: str, position: int, depth: int, number: int) -> None:
         if depth <= _MAX_DEPTH:

@@ -73,7 +73,7 @@ _ON = re.compile(r"(?i)\b(?:on|by|dates?|until|till|due|before|after|since|am|vo
 _LIST_MARK = re.compile(r"[\s>*_#(\[-]*")
 _CALLED = re.compile(
     r"(?i)(?:ending (?:in|with)|ends (?:in|with)|last (?:four|4)(?: digits)?(?: is| are| of)?|#|\bno\.|"
-    r"\bnumber|\bids?|\bcode|\bpin|\bzip|[*x•]{2,}[ -]?)[ :#*_`\"'-]{0,4}\Z"
+    r"\bnumber|\bids?|\bcode|\bpin|\bzip|(?:[x•]{2,}|\*{3,})[ -]?)[ :#*_`\"'-]{0,4}\Z"
 )
 _LONG = 400
 _PHONE = re.compile(
@@ -128,7 +128,7 @@ def _is_called(text: str, start: int) -> bool:
     return bool(_CALLED_HINT.search(text, before, start) and _CALLED.search(text, before, start))
 
 
-_CALLED_HINT = re.compile(r"(?i)end|last|#|no\.|number|id|code|pin|zip|[*x•]{2}")
+_CALLED_HINT = re.compile(r"(?i)end|last|#|no\.|number|id|code|pin|zip|[x•]{2}|\*{3}")
 
 
 def _date_at(text: str, start: int, end: int) -> Mention | None:
