@@ -106,3 +106,32 @@ def test_what_is_given_elsewhere_in_the_answer_is_not_missing() -> None:
         ("Stock?", stock, "Marlow desk: 36 on order, 214 in the shop, 290 in a year.")
     )
     assert known == []
+
+
+def test_the_value_of_the_entry_beside_it() -> None:
+    line = "- The {} in {} is on shelf 388."
+    [proof] = contradictions(("Shelves?", SPACES, line.format("Marlow desk", "oak")))
+    assert "gave shelf 214" in proof.explanation
+    assert contradictions(("Shelves?", SPACES, line.format("Pinnacle chair", "teal"))) == []
+    both = "The Marlow desk (oak) is next to the Pinnacle chair (teal), which is on shelf 388."
+    assert contradictions(("Shelves?", SPACES, both)) == []
+
+
+def test_parts_of_an_object_are_its_own() -> None:
+    variants: list[Call] = [
+        (
+            "get_product",
+            {},
+            {
+                "name": "Rucksack",
+                "variants": {
+                    "5726859009": {"options": {"colour": "grey", "material": "nylon"}, "sum": 200.48},
+                    "2492465580": {"options": {"colour": "navy", "material": "canvas"}, "sum": 201.95},
+                },
+            },
+        )
+    ]
+    for wrong in ("$201.95", "$214.40"):
+        [proof] = contradictions(("Colours?", variants, f"- Grey, nylon: {wrong} (available)"))
+        assert "gave sum 200.48" in proof.explanation
+    assert found(("Colours?", variants, "- Grey, nylon: $200.48 (available)")) == []

@@ -80,6 +80,8 @@ def elsewhere(phrase: Phrase, answer: Answer, evidence: Evidence) -> Leaf | None
     entry of the same result, which the sentence does not speak of."""
     mention, leaves = phrase.mention, evidence.leaves
     alike = leaves.identities(mention.kind)
+    if mention.kind == "money":
+        alike |= leaves.identities("number")
     entries = [entry for entry in leaves.entries() if not entry.sentence]
     fields = {
         (leaf.label, leaf.source): entry

@@ -38,7 +38,9 @@ class ToolFacts:
 class Conversation:
     """All that a check in code may know.
 
-    ``turns``: those that were finished and, last, the one that broke. ``tools``: by name; empty where
+    ``turns``: those that were finished and, last, the one that broke; the ``answer`` of each is all that the
+    agent said in it, what stood beside its calls first, and ``answers_at`` says where its final text begins
+    in there (0 if it is left out). ``tools``: by name; empty where
     none is declared. ``undeclared_exist``: the agent may have further tools of its own. ``policy``: the
     agent's instructions. ``truths``: sentences that hold (profile, goal, knowledge, facts). ``beliefs``:
     what the user thinks. ``now``: the date and time of the conversation, as it was written.
@@ -52,12 +54,25 @@ class Conversation:
     beliefs: tuple[str, ...] = ()
     now: str = ""
     calls: tuple[PlacedCall, ...] = ()
+    answers_at: Mapping[int, int] = field(default_factory=dict)
 
     @staticmethod
     def of(trajectory: Trajectory, **known: Any) -> Conversation:
         """A trajectory with what else is ``known`` (the fields above)."""
-        turns = trajectory.all_turns
-        return Conversation(turns=turns, calls=tuple(_placed(turns)), **known)
+        turns, answers_at = trajectory.all_turns, {}
+        for number, turn in enumerate(turns):
+            if len(turn.steps) > 1 and any(step.text for step in turn.steps[:-1]):
+                whole = _with_all_texts(turn)
+                turns = (*turns[:number], whole, *turns[number + 1 :])
+                answers_at[number] = len(whole.answer) - len(turn.answer)
+        return Conversation(turns=turns, calls=tuple(_placed(turns)), answers_at=answers_at, **known)
+
+
+def _with_all_texts(turn: Turn) -> Turn:
+    """The turn, its answer preceded by what the agent said beside its calls."""
+    said = "\n\n".join(step.text for step in turn.steps if step.text)
+    last = turn.steps[-1].model_copy(update={"text": said})
+    return turn.model_copy(update={"steps": (*turn.steps[:-1], last)})
 
 
 def _placed(turns: Iterable[Turn]) -> Iterable[PlacedCall]:

@@ -77,11 +77,22 @@ def is_length(number: float, phrase: Phrase, evidence: Evidence) -> bool:
         return True
     if unit in _MINUTES and number * _MINUTES[unit] in _said_lengths(evidence):
         return True
+    if unit.startswith("s") and number in _seconds_between(phrase.clause):
+        return True
     if unit in _MINUTES and len(evidence.offsets()) > 1:
         return True  # between two zones the clocks alone do not say
     if unit in _MINUTES and len(evidence.clocks) <= _MOST_CLOCKS:
         return _is_between_clocks(number, phrase, evidence)
     return (unit in _DAYS or unit in _MONTHS) and _is_between_days(number, phrase, evidence)
+
+
+def _seconds_between(clause: str) -> set[int]:
+    """From one time of day in the clause to another."""
+    moments = [3600 * int(h) + 60 * int(m) + int(s) for h, m, s in _WITH_SECONDS.findall(clause)]
+    return {abs(a - b) for a in moments for b in moments}
+
+
+_WITH_SECONDS = re.compile(r"\b([0-9]{1,2}):([0-9]{2}):([0-9]{2})\b")
 
 
 def _said_lengths(evidence: Evidence) -> set[int]:

@@ -52,7 +52,7 @@ class Detectors:
             ) as error:  # a defect of ours, told as such; the others have found what they found
                 items.append(ScoreFailure(metric=name, message=repr(error)))
                 continue
-            items += (self._finding(name, proof) for proof in proofs)
+            items += (self._finding(name, _in_answer(proof, conversation)) for proof in proofs)
         return items
 
     def conversation(self, scenario: Scenario, trajectory: Trajectory) -> Conversation:
@@ -96,6 +96,15 @@ class Detectors:
             explanation=proof.explanation,
             span=proof.span,
         )
+
+
+def _in_answer(proof: Proof, conversation: Conversation) -> Proof:
+    """With its span in the final text of the turn; without one, if it quotes what was said before that."""
+    before = conversation.answers_at.get(proof.turn, 0)
+    if not before or proof.span is None:
+        return proof
+    start, end = proof.span
+    return proof._replace(span=(start - before, end - before) if start >= before else None)
 
 
 def _facts(tool: Tool) -> ToolFacts:
