@@ -47,12 +47,16 @@ def missing(phrase: Phrase, answer: Answer, evidence: Evidence, *, sure: bool) -
     """The value of an entry of the evidence in whose place the phrase has another one, if there is one that
     fits better than all others. ``sure``: only if nothing else can be meant."""
     kind, leaves = phrase.mention.kind, evidence.leaves
+    if sure and (phrase.asked or phrase.hedged):
+        return None
     wanted = leaves.identities(kind)
     # An amount may also stand under a key that does not say that it is one.
     numbers = leaves.identities("number") if kind in {"number", "money"} else frozenset()
+    if not wanted and not numbers:
+        return None
     others = [other for other in answer.mentions if other.start != phrase.mention.start]
     sentence = _Sentence(phrase, others, leaves.names())
-    if not (wanted or numbers) or (sure and (phrase.asked or phrase.hedged or sentence.most < _SURE)):
+    if sure and sentence.most < _SURE:
         return None
     found: list[tuple[float, Missing]] = []
     for entry in leaves.entries():
@@ -81,7 +85,7 @@ def elsewhere(phrase: Phrase, answer: Answer, evidence: Evidence) -> Leaf | None
     mention, leaves = phrase.mention, evidence.leaves
     alike = leaves.identities(mention.kind)
     if mention.kind == "money":
-        alike |= leaves.identities("number")
+        alike |= leaves.identities("decimal")
     entries = [entry for entry in leaves.entries() if not entry.sentence]
     fields = {
         (leaf.label, leaf.source): entry

@@ -90,6 +90,7 @@ class Leaves:
         self._groups: tuple[int, list[list[float]]] = (-1, [])
         self._flat: list[Leaf] = []
         self._by_kind: defaultdict[str, list[Leaf]] = defaultdict(list)
+        self._identities: dict[str, tuple[int, frozenset[int]]] = {}
         self._flattened = 0
         self._series: tuple[int, list[list[float]]] = (-1, [])
 
@@ -213,9 +214,13 @@ class Leaves:
         self.all()
         return self._by_kind[kind]
 
-    def identities(self, kind: str) -> set[int]:
+    def identities(self, kind: str) -> frozenset[int]:
         """The identities of those leaves."""
-        return {id(leaf) for leaf in self.comparable(kind)}
+        leaves = self.comparable(kind)
+        found = self._identities.get(kind)
+        if found is None or found[0] != len(leaves):
+            found = self._identities[kind] = (len(leaves), frozenset(map(id, leaves)))
+        return found[1]
 
     def entries(self) -> list[Entry]:
         """The objects that have values of their own, and the sentences of texts."""
@@ -309,7 +314,8 @@ _ZONED = re.compile(r"(?i)offset|zone|\butc")
 
 
 def kinds_of(leaf: Leaf) -> Iterator[str]:
-    """The kinds of values that the leaf can be compared with."""
+    """The kinds of values that the leaf can be compared with; ``decimal``: amounts, though its key does not
+    say that it is one."""
     mention = leaf.mention
     if mention.days:
         yield "date"
@@ -318,6 +324,8 @@ def kinds_of(leaf: Leaf) -> Iterator[str]:
     if mention.numbers:
         if mention.kind == "number":
             yield "number"
+            if "." in mention.text:
+                yield "decimal"
         if mention.kind in {"number", "percent"}:
             yield "percent"
         if leaf.is_amount:
