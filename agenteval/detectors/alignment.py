@@ -7,14 +7,15 @@ one stands for the other: ``Ridge tent: $498`` where the tool had ``{"name": "Ri
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections import defaultdict
+from collections.abc import Iterable
 from functools import lru_cache
 from typing import NamedTuple
 
 from agenteval.detectors.arithmetic import near
+from agenteval.detectors.entries import Entries, Leaf, values_of
 from agenteval.detectors.evidence import NOW, Evidence
 from agenteval.detectors.fields import text_stems
-from agenteval.detectors.leaves import Entry, Leaf
 from agenteval.detectors.mentions import Mention
 from agenteval.detectors.opposition import bare, is_slip, may_be_one
 from agenteval.detectors.phrases import Answer, Phrase
@@ -49,28 +50,27 @@ def missing(phrase: Phrase, answer: Answer, evidence: Evidence, *, sure: bool) -
     kind, leaves = phrase.mention.kind, evidence.leaves
     if sure and (phrase.asked or phrase.hedged):
         return None
-    wanted = leaves.identities(kind)
-    # An amount may also stand under a key that does not say that it is one.
-    numbers = leaves.identities("number") if kind in {"number", "money"} else frozenset()
-    if not wanted and not numbers:
-        return None
+    candidates = list(leaves.comparable(kind))
+    if kind == "money":  # it may also stand under a key that does not say that it is one
+        candidates += [leaf for leaf in leaves.comparable("number") if not leaf.is_amount]
+    entries = leaves.entries() if candidates else None
     others = [other for other in answer.mentions if other.start != phrase.mention.start]
-    sentence = _Sentence(phrase, others, leaves.names())
-    if sure and sentence.most < _SURE:
+    told = _told(phrase, others, entries) if entries else {}
+    if not entries or (sure and max(told.values(), default=0) < _SURE):
         return None
     found: list[tuple[float, Missing]] = []
-    for entry in leaves.entries():
-        told = sentence.tells(entry)
-        for leaf in entry.leaves:
-            alike = id(leaf) in wanted
-            if not alike and id(leaf) not in numbers:
-                continue
-            if id(leaf) in numbers and not may_be_one(phrase.mention, leaf):
-                continue
-            slip = _is_slip(phrase.mention, leaf.mention)
-            if (told or slip) and not any(_gives(kind, other, leaf) for other in others):
-                this = Missing(leaf, told, not phrase.label.isdisjoint(leaf.own), slip)
-                found.append((told + this.named + 2 * slip + alike, this))
+    for leaf in candidates:
+        tells = told.get(entries.place(leaf), 0)
+        slip = _is_slip(phrase.mention, leaf.mention)
+        if not (tells or slip) or any(_gives(kind, other, leaf) for other in others):
+            continue
+        if (
+            leaf.mention.kind != "number"
+            or kind not in {"number", "money"}
+            or may_be_one(phrase.mention, leaf)
+        ):
+            this = Missing(leaf, tells, not phrase.label.isdisjoint(leaf.own), slip)
+            found.append((tells + this.named + 2 * slip + (kind != "money" or leaf.is_amount), this))
     found = [one for one in found if evidence.sources[one[1].leaf.source].name != NOW]
     most = max((score for score, _ in found), default=0)
     best = [this for score, this in found if score == most]
@@ -83,81 +83,53 @@ def elsewhere(phrase: Phrase, answer: Answer, evidence: Evidence) -> Leaf | None
     """What the entry that the phrase speaks of has in the field from which the value comes: that of another
     entry of the same result, which the sentence does not speak of."""
     mention, leaves = phrase.mention, evidence.leaves
-    alike = leaves.identities(mention.kind)
-    if mention.kind == "money":
-        alike |= leaves.identities("decimal")
-    entries = [entry for entry in leaves.entries() if not entry.sentence]
-    fields = {
-        (leaf.label, leaf.source): entry
-        for entry in entries
-        for leaf in entry.leaves
-        if id(leaf) in alike and _gives(mention.kind, mention, leaf)
-    }
+    kinds = ("money", "decimal") if mention.kind == "money" else (mention.kind,)
+    alike = [leaf for kind in kinds for leaf in leaves.comparable(kind)]
+    holders = [leaf for leaf in alike if _gives(mention.kind, mention, leaf)]
+    if not holders:
+        return None
+    entries = leaves.entries()
     others = [other for other in answer.mentions if other.start != mention.start]
-    sentence = _Sentence(phrase, others, leaves.names()) if fields else None
-    if not sentence or sentence.most < 2 * _SURE:
+    told = _told(phrase, others, entries)
+    most = max(told.values(), default=0)
+    if most < 2 * _SURE or any(told.get(entries.place(leaf), 0) > most / 2 for leaf in holders):
         return None
-    told = [(sentence.tells(entry), entry) for entry in entries]
-    most = max(tells for tells, _ in told)
-    if most < 2 * _SURE or any(sentence.tells(holder) > most / 2 for holder in fields.values()):
-        return None
+    fields = {(leaf.label, leaf.source) for leaf in holders if entries.is_field(leaf)}
     found = [
         leaf
-        for tells, entry in told
-        if tells == most
-        for leaf in entry.leaves
-        if (leaf.label, leaf.source) in fields and id(leaf) in alike
+        for leaf in alike
+        if told.get(entries.place(leaf)) == most and (leaf.label, leaf.source) in fields
     ]
     if any(_gives(mention.kind, other, leaf) for leaf in found for other in (mention, *others)):
         return None
     return found[-1] if len({leaf.mention[4:9] for leaf in found}) == 1 else None
 
 
-class _Sentence:
-    """The sentence of a phrase, but for its value. ``names``: of all entries, and how many have each."""
-
-    def __init__(self, phrase: Phrase, others: Iterable[Mention], names: Mapping[str, int]) -> None:
-        first, last = phrase.at, phrase.at + len(phrase.clause)
-        self._text = phrase.clause.lower()
-        self._words = text_stems(phrase.clause)
-        self._names = {name: told for name in names if (told := self._tells_name(name, names[name] <= _FEW))}
-        self._values: dict[object, float] = {}
-        for other in others:
-            if first <= other.start < last:
-                for value in _values_of(other):
-                    self._values[value] = 1 if len(other.text) > 2 else 0.5
-
-    @property
-    def most(self) -> float:
-        """What it tells of all entries together, but for what their sentences share with it."""
-        return sum(self._names.values()) + sum(self._values.values())
-
-    def tells(self, entry: Entry) -> float:
-        """How much of the entry it gives: what few entries have counts more, and so do long values."""
-        told = sum(self._names[name] for name in entry.names if name in self._names)
-        if entry.sentence and len(shared := _stems(entry.sentence) & self._words) > 1:
-            told += 0.5 * len(shared)
-        if self._values:
-            said = {
-                value for leaf in entry.leaves for value in _values_of(leaf.mention) if value in self._values
-            }
-            told += sum(self._values[value] for value in said)
-        return told
-
-    def _tells_name(self, name: str, rare: bool) -> float:
-        if name in self._text and stands_in(name, self._text):
-            return 2 if rare else 0.5
-        stems = _stems(name) if rare else ()
-        return 1 if stems and 2 * len(self._words.intersection(stems)) >= len(stems) else 0
+def _told(phrase: Phrase, others: Iterable[Mention], entries: Entries) -> dict[int, float]:
+    """How much of each entry the sentence of the phrase gives or names, but for the value itself: what few
+    entries have counts more, and so do long values."""
+    told: defaultdict[int, float] = defaultdict(float)
+    low, words = phrase.clause.lower(), text_stems(phrase.clause)
+    for name, places in entries.by_name.items():
+        if tells := _tells_name(name, low, words, rare=len(places) <= _FEW):
+            for place in places:
+                told[place] += tells
+    for other in others:
+        if phrase.at <= other.start < phrase.at + len(phrase.clause):
+            for value in values_of(other):
+                for place in set(entries.by_value.get(value, ())):
+                    told[place] += 1 if len(other.text) > 2 else 0.5
+    for place, entry in enumerate(entries.all):
+        if entry.sentence and len(shared := _stems(entry.sentence) & words) > 1:
+            told[place] += 0.5 * len(shared)
+    return told
 
 
-def _values_of(mention: Mention) -> Iterator[object]:
-    """What it says, comparable across kinds."""
-    yield from mention.numbers[:1]
-    yield from ((clock,) for clock in mention.clocks)
-    yield from (day[1:] for day in mention.days)
-    if mention.kind == "identifier":
-        yield mention.text.lower()
+def _tells_name(name: str, low: str, words: frozenset[str], *, rare: bool) -> float:
+    if name in low:
+        return (2 if rare else 0.5) if stands_in(name, low) else 0
+    stems = _stems(name) if rare else frozenset()
+    return 1 if stems and 2 * len(words & stems) >= len(stems) else 0
 
 
 @lru_cache(maxsize=1 << 12)

@@ -8,8 +8,9 @@ from functools import lru_cache
 from typing import Any, NamedTuple
 
 from agenteval.detectors.dates import Day, days_in_prose
+from agenteval.detectors.entries import PERCENT, Leaf
 from agenteval.detectors.json_text import json_of, text_of, text_of_args
-from agenteval.detectors.leaves import PERCENT, Leaf, Leaves
+from agenteval.detectors.leaves import Leaves
 from agenteval.detectors.mentions import Mention, mentions_in
 from agenteval.detectors.values import plain, reading, stands_in
 from agenteval.trajectory import ToolCall
@@ -253,6 +254,13 @@ class Evidence:
                         return True
                     at = text.find(name, last)
         return False
+
+    def in_results(self, mention: Mention) -> bool:
+        """Whether a result that is JSON has the value; not of dates, of which many things have the same."""
+        if mention.kind == "date":
+            return False
+        forms = _written_forms(mention)
+        return any(form in text for text in self._lower_results for form in forms)
 
     def percents(self) -> set[float]:
         """Percentages in texts, and numbers that results call so."""

@@ -15,9 +15,9 @@ from weakref import ReferenceType, ref
 
 from agenteval.detectors.alignment import elsewhere, missing
 from agenteval.detectors.conversation import Conversation, Proof
+from agenteval.detectors.entries import Leaf
 from agenteval.detectors.evidence import NOW, Evidence
 from agenteval.detectors.json_text import text_of
-from agenteval.detectors.leaves import Leaf
 from agenteval.detectors.mentions import Mention
 from agenteval.detectors.noteworthy import reportable
 from agenteval.detectors.opposition import PLACED, is_sure, misplaced, opposing
@@ -153,7 +153,7 @@ def _told_of_another(
 ) -> Suspect | None:
     if named and (against := misplaced(phrase, named, evidence)):
         return Suspect(turn, phrase, _in_words(against, evidence))
-    against = elsewhere(phrase, answer, evidence)
+    against = elsewhere(phrase, answer, evidence) if evidence.in_results(phrase.mention) else None
     return Suspect(turn, phrase, _in_words(against, evidence), sure=False) if against else None
 
 

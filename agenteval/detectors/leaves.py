@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import re
-from collections import Counter, defaultdict
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Mapping
 from functools import lru_cache
 from itertools import groupby
 from typing import Any, NamedTuple
 
+from agenteval.detectors.entries import Entries, Entry, Leaf, kinds_of
 from agenteval.detectors.fields import key_stems
 from agenteval.detectors.mentions import Mention, mentions_in
 from agenteval.detectors.phrases import Answer
@@ -19,43 +19,7 @@ _MAX_DEPTH = 100
 _MAX_PROSE = 60_000
 _LONGEST_KEY = 40
 """A label that is longer is a sentence."""
-
-AMOUNT = frozenset({
-    "price", "total", "refund", "balance", "tax", "budget", "discou", "discount", "fee", "amount", "deposi",
-    "cent", "salary", "income", "revenu", "premiu", "cash", "msrp", "wage", "bonus", "tip", "fund",
-})  # fmt: skip
-"""Stems of keys whose numbers are money."""
-PERCENT = frozenset({"percen", "percent", "pct", "discou", "discount", "tax", "intere", "vat", "apr"})
-
-
-class Leaf(NamedTuple):
-    """A value that a source gave. ``own``: the stems of its key, or of the words beside it; ``above``: those
-    of the key above; ``label``: the key; ``source``: the position of the source."""
-
-    mention: Mention
-    own: frozenset[str]
-    above: frozenset[str]
-    label: str
-    source: int
-
-    @property
-    def is_amount(self) -> bool:
-        """Whether it is an amount of money."""
-        if not self.mention.numbers or self.mention.kind not in {"number", "money"}:
-            return False
-        if self.mention.kind == "money" or not self.own.isdisjoint(AMOUNT):
-            return True
-        # {"prices": {"economy": 51}}, but not {"credit": {"last_four": "7447"}}
-        return not self.mention.end and not self.above.isdisjoint(AMOUNT)
-
-
-class Entry(NamedTuple):
-    """An object of a result, or a sentence of a text. ``names``: its short texts, in lower case; ``leaves``:
-    its values; ``sentence``: the sentence."""
-
-    names: tuple[str, ...]
-    leaves: tuple[Leaf, ...]
-    sentence: str = ""
+_LONGEST_NAME = 60
 
 
 class Amounts(NamedTuple):
@@ -78,9 +42,8 @@ class Leaves:
         self.counts: set[int] = set()
         """How many entries the lists and objects have."""
         self._raw: list[Leaf | tuple[str, str, Any, int, int]] = []
-        self._entries: tuple[int, list[Entry]] = (-1, [])
+        self._entries: tuple[int, Entries] | None = None
         self._entry_number = 0
-        self._names: Counter[str] = Counter()
         self._read: dict[int, tuple[Leaf, ...]] = {}
         self._spans: defaultdict[str, list[tuple[int, int]]] = defaultdict(list)
         self._found: dict[tuple[frozenset[str], str, int], list[Leaf]] = {}
@@ -200,14 +163,14 @@ class Leaves:
 
     def all(self) -> list[Leaf]:
         """Every leaf, in order."""
-        by_kind = self._by_kind
+        flat, by_kind = self._flat, self._by_kind
         for index in range(self._flattened, len(self._raw)):
             for leaf in self._at(index):
-                self._flat.append(leaf)
+                flat.append(leaf)
                 for kind in kinds_of(leaf):
                     by_kind[kind].append(leaf)
         self._flattened = len(self._raw)
-        return self._flat
+        return flat
 
     def comparable(self, kind: str) -> list[Leaf]:
         """The leaves that a value of this ``kind`` can be compared with, in order."""
@@ -222,24 +185,17 @@ class Leaves:
             found = self._identities[kind] = (len(leaves), frozenset(map(id, leaves)))
         return found[1]
 
-    def entries(self) -> list[Entry]:
+    def entries(self) -> Entries:
         """The objects that have values of their own, and the sentences of texts."""
-        if self._entries[0] != len(self._raw):
+        if self._entries is None or self._entries[0] != len(self._raw):
             places: defaultdict[object, list[int]] = defaultdict(list)
             for index, raw in enumerate(self._raw):
                 if isinstance(raw, Leaf):
                     places[raw.source, raw.label].append(index)
                 elif raw[4]:
                     places[raw[4]].append(index)
-            found = [self._entry(indexes) for indexes in places.values()]
-            self._entries = (len(self._raw), [entry for entry in found if entry.leaves])
-            self._names = Counter(name for entry in self._entries[1] for name in entry.names)
+            self._entries = (len(self._raw), Entries(map(self._entry, places.values())))
         return self._entries[1]
-
-    def names(self) -> Mapping[str, int]:
-        """How many of the ``entries`` have each name."""
-        self.entries()
-        return self._names
 
     def _entry(self, indexes: list[int]) -> Entry:
         leaves = tuple(leaf for index in indexes for leaf in self._at(index))
@@ -248,7 +204,7 @@ class Leaves:
             return Entry((), leaves, first.label)
         raws = (self._raw[index] for index in indexes)
         texts = [raw[2].lower() for raw in raws if not isinstance(raw, Leaf) and type(raw[2]) is str]
-        return Entry(tuple(text for text in texts if 2 < len(text) < 60), leaves)
+        return Entry(tuple(text for text in texts if 2 < len(text) < _LONGEST_NAME), leaves)
 
     def groups(self) -> list[list[float]]:
         """The numbers of each object and of each sentence that has a few."""
@@ -307,29 +263,6 @@ class Leaves:
                 return ()
             found = self._read[index] = (raw,) if isinstance(raw, Leaf) else tuple(_leaves_of(*raw[:4]))
         return found
-
-
-_ZONED = re.compile(r"(?i)offset|zone|\butc")
-"""In the names of fields whose values look like times and are none."""
-
-
-def kinds_of(leaf: Leaf) -> Iterator[str]:
-    """The kinds of values that the leaf can be compared with; ``decimal``: amounts, though its key does not
-    say that it is one."""
-    mention = leaf.mention
-    if mention.days:
-        yield "date"
-    if mention.clocks and not _ZONED.search(leaf.label):
-        yield "time"
-    if mention.numbers:
-        if mention.kind == "number":
-            yield "number"
-            if "." in mention.text:
-                yield "decimal"
-        if mention.kind in {"number", "percent"}:
-            yield "percent"
-        if leaf.is_amount:
-            yield "money"
 
 
 def _columns(raw: Iterable[object]) -> Iterable[list[float]]:

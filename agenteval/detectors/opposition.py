@@ -9,8 +9,9 @@ from functools import lru_cache
 from agenteval.detectors.arithmetic import near
 from agenteval.detectors.dates import Day
 from agenteval.detectors.elapsed import other_zone, relative_days
+from agenteval.detectors.entries import Leaf, kinds_of
 from agenteval.detectors.evidence import NOW, Evidence, is_rate
-from agenteval.detectors.leaves import Leaf, Leaves, kinds_of
+from agenteval.detectors.leaves import Leaves
 from agenteval.detectors.mentions import Mention, mentions_in
 from agenteval.detectors.phrases import Phrase
 

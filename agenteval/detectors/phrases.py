@@ -107,7 +107,7 @@ class Phrase(NamedTuple):
     @property
     def claimed(self) -> bool:
         """Whether the value is said to be so: not an example, a format, or what it is *not*."""
-        return not _NOT_CLAIMED.search(self.clause) and not _NEGATED.search(self.left)
+        return not _says(_NOT_CLAIMED, self.clause) and not _NEGATED.search(self.left)
 
     @property
     def stated(self) -> bool:

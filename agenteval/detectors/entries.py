@@ -1,0 +1,107 @@
+"""A value that a source gave, and the entries (objects, sentences) that have several."""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from collections.abc import Iterable, Iterator
+from typing import NamedTuple
+
+from agenteval.detectors.mentions import Mention
+
+AMOUNT = frozenset({
+    "price", "total", "refund", "balance", "tax", "budget", "discou", "discount", "fee", "amount", "deposi",
+    "cent", "salary", "income", "revenu", "premiu", "cash", "msrp", "wage", "bonus", "tip", "fund",
+})  # fmt: skip
+"""Stems of keys whose numbers are money."""
+PERCENT = frozenset({"percen", "percent", "pct", "discou", "discount", "tax", "intere", "vat", "apr"})
+
+
+class Leaf(NamedTuple):
+    """A value that a source gave. ``own``: the stems of its key, or of the words beside it; ``above``: those
+    of the key above; ``label``: the key; ``source``: the position of the source."""
+
+    mention: Mention
+    own: frozenset[str]
+    above: frozenset[str]
+    label: str
+    source: int
+
+    @property
+    def is_amount(self) -> bool:
+        """Whether it is an amount of money."""
+        if not self.mention.numbers or self.mention.kind not in {"number", "money"}:
+            return False
+        if self.mention.kind == "money" or not self.own.isdisjoint(AMOUNT):
+            return True
+        # {"prices": {"economy": 51}}, but not {"credit": {"last_four": "7447"}}
+        return not self.mention.end and not self.above.isdisjoint(AMOUNT)
+
+
+_ZONED = re.compile(r"(?i)offset|zone|\butc")
+"""In the names of fields whose values look like times and are none."""
+
+
+def kinds_of(leaf: Leaf) -> list[str]:
+    """The kinds of values that the leaf can be compared with; ``decimal``: amounts, though its key does not
+    say that it is one."""
+    mention, kinds = leaf.mention, []
+    if mention.numbers:
+        if mention.kind == "number":
+            kinds = ["number", "percent", "decimal"] if "." in mention.text else ["number", "percent"]
+        elif mention.kind == "percent":
+            kinds = ["percent"]
+        if leaf.is_amount:
+            kinds.append("money")
+    if mention.days:
+        kinds.append("date")
+    if mention.clocks and not _ZONED.search(leaf.label):
+        kinds.append("time")
+    return kinds
+
+
+class Entry(NamedTuple):
+    """An object of a result, with the objects in it, or a sentence of a text. ``names``: its short texts, in
+    lower case; ``leaves``: its values; ``sentence``: the sentence."""
+
+    names: tuple[str, ...]
+    leaves: tuple[Leaf, ...]
+    sentence: str = ""
+
+
+class Entries:
+    """All entries that have values (``all``), and the places in it of those that have a name or a value."""
+
+    def __init__(self, entries: Iterable[Entry]) -> None:
+        self.all = [entry for entry in entries if entry.leaves]
+        self.by_name: defaultdict[str, list[int]] = defaultdict(list)
+        self.by_value: defaultdict[object, list[int]] = defaultdict(list)
+        self._places: dict[int, int] = {}
+        for place, entry in enumerate(self.all):
+            for name in dict.fromkeys(entry.names):
+                self.by_name[name].append(place)
+            for leaf in entry.leaves:
+                self._places[id(leaf)] = place
+                for value in values_of(leaf.mention):
+                    self.by_value[value].append(place)
+
+    def place(self, leaf: Leaf) -> int:
+        """That of the entry which has the very leaf; -1: it stands alone."""
+        return self._places.get(id(leaf), -1)
+
+    def is_field(self, leaf: Leaf) -> bool:
+        """Whether the leaf is a field of an object."""
+        place = self.place(leaf)
+        return place >= 0 and not self.all[place].sentence
+
+
+def values_of(mention: Mention) -> Iterator[object]:
+    """What it says, comparable across kinds."""
+    if mention.numbers:
+        yield mention.numbers[0]
+    for clock in mention.clocks:
+        yield (clock,)
+    for day in mention.days:
+        yield day[1:]
+    if mention.kind == "identifier":
+        yield mention.text.lower()
