@@ -8,7 +8,11 @@ from typing import Any
 import pytest
 from test_detectors_grounding import Call, contradictions, found
 
-from agenteval.score import Severity
+from agenteval.config import Config
+from agenteval.scenario import Scenario
+from agenteval.score import Finding, Severity
+from agenteval.scorers.detectors import Detectors
+from agenteval.trajectory import Step, ToolCall, ToolResult, Trajectory, Turn
 
 REMINDERS: list[Call] = [
     (
@@ -135,3 +139,18 @@ def test_parts_of_an_object_are_its_own() -> None:
         [proof] = contradictions(("Colours?", variants, f"- Grey, nylon: {wrong} (available)"))
         assert "gave sum 200.48" in proof.explanation
     assert found(("Colours?", variants, "- Grey, nylon: $200.48 (available)")) == []
+
+
+@pytest.mark.anyio
+@pytest.mark.parametrize(
+    ("beside", "last", "spanned"),
+    [("It is on shelf 417.", "Fine.", False), ("Wait.", "It is on shelf 417.", True)],
+)
+async def test_spans_are_places_in_the_final_text(beside: str, last: str, spanned: bool) -> None:
+    call = ToolCall(name="find", args={}, result=ToolResult(value={"shelf": 388}))
+    turn = Turn(user="?", steps=(Step(text=beside, tool_calls=(call,)), Step(text=last)))
+    score = Detectors(Config(), recorded=True)
+    items = await score(Scenario(id="s", name="s"), Trajectory(turns=(turn,)))
+    [finding] = [item for item in items if isinstance(item, Finding)]
+    assert finding.evidence == "It is on shelf 417."
+    assert finding.span == ((0, 19) if spanned else None)

@@ -335,7 +335,7 @@ def test_never_raises_and_quotes_truly(
     asked = Conversation.of(Trajectory(turns=turns), policy=policy, truths=(user,), beliefs=(answer,))
     for proof in [*contradicts_evidence(asked), *ungrounded_value(asked)]:
         assert proof.span is not None
-        assert turns[proof.turn].answer[slice(*proof.span)] == proof.evidence
+        assert asked.turns[proof.turn].answer[slice(*proof.span)] == proof.evidence
 
 
 DERIVED: dict[str, tuple[str, list[Call], str, str, str]] = {
