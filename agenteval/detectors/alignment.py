@@ -40,8 +40,10 @@ class Missing(NamedTuple):
     @property
     def sure(self) -> bool:
         """Whether the entry is spoken of, and no other value of it can be meant."""
+        if self.slip:
+            return self.told >= _SURE / 2
         is_moment = self.leaf.mention.kind in {"date", "time"}
-        return self.told >= (_SURE if self.named or self.slip else _SURE + 1 if is_moment else 2 * _SURE)
+        return self.told >= (_SURE if self.named else _SURE + 1 if is_moment else 2 * _SURE)
 
 
 def missing(phrase: Phrase, answer: Answer, evidence: Evidence, *, sure: bool) -> Missing | None:
@@ -92,7 +94,8 @@ def elsewhere(phrase: Phrase, answer: Answer, evidence: Evidence) -> Leaf | None
     others = [other for other in answer.mentions if other.start != mention.start]
     told = _told(phrase, others, entries)
     most = max(told.values(), default=0)
-    if most < 2 * _SURE or any(told.get(entries.place(leaf), 0) > most / 2 for leaf in holders):
+    least = max(told.get(entries.place(leaf), 0) for leaf in holders)
+    if most < _SURE + 1 or least > (most / 2 if most >= 2 * _SURE else 0.5):
         return None
     fields = {(leaf.label, leaf.source) for leaf in holders if entries.is_field(leaf)}
     found = [
@@ -149,9 +152,12 @@ def _gives(kind: str, other: Mention, leaf: Leaf) -> bool:
 
 
 def _is_slip(mention: Mention, other: Mention) -> bool:
-    """Whether a character was changed, lost or added, or the decimal point moved."""
-    if is_slip(bare(mention.text), bare(other.text)):
+    """Whether a character was changed, lost or added, digits changed places, or the decimal point moved."""
+    text, told = bare(mention.text), bare(other.text)
+    if is_slip(text, told) or (len(told) == 3 and text != told and sorted(text) == sorted(told)):
         return True
-    if not mention.numbers or not other.numbers or other.numbers[0] < 100:
+    if not mention.numbers or not other.numbers:
         return False
-    return mention.numbers[0] == 10 * other.numbers[0]
+    if mention.kind == "percent" and other.kind == "number" and other.numbers[0] < 1:
+        return is_slip(f"{mention.numbers[0]:g}", f"{100 * other.numbers[0]:.10g}")
+    return other.numbers[0] >= 100 and mention.numbers[0] == 10 * other.numbers[0]

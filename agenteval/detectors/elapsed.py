@@ -194,9 +194,10 @@ _LENGTH_FIELD = re.compile(r"(?i)(?:\A|_)(?:min|mins|minutes?|hours?|h|s|secs?|s
 def does_time_follow(phrase: Phrase, evidence: Evidence) -> bool:
     """Whether a time is a known one in another zone, or earlier or later by a known length."""
     clocks, known = phrase.mention.clocks, evidence.clocks
-    if zones := len(evidence.offsets()):
+    offsets = evidence.offsets()
+    if len(offsets) > 1 or (offsets <= _UTC and offsets and not _SAYS_UTC.match(phrase.right)):
         # Another zone is whole hours away; of two that are told, quarters.
-        step = 60 if zones == 1 else 15
+        step = 60 if len(offsets) == 1 else 15
         if any((clock - other) % step == 0 for clock in clocks for other in known):
             return True
     if other_zone(phrase, evidence):
@@ -207,6 +208,9 @@ def does_time_follow(phrase: Phrase, evidence: Evidence) -> bool:
     return phrase.mention.vague and any((clock + 720) % 1440 in known for clock in clocks)
 
 
+_UTC = frozenset({"z", "+00:00", "+0000", "-00:00"})
+"""Whose times are told in the zone of who reads them; one with an offset is local already."""
+_SAYS_UTC = re.compile(r"\W{0,4}(?:UTC|GMT|Z)\b")
 _SPAN_WORDS = {"half": 30, "hour": 60, "quarter": 15, "stunde": 60, "heure": 60, "hora": 60, "半": 30}
 
 

@@ -255,12 +255,15 @@ class Evidence:
                     at = text.find(name, last)
         return False
 
-    def in_results(self, mention: Mention) -> bool:
-        """Whether a result that is JSON has the value; not of dates, of which many things have the same."""
+    def may_be_of(self, mention: Mention, clause: str) -> bool:
+        """Whether a result that is JSON has the value, and texts that begin with words of the clause, or
+        others of its values. The quick look; not for dates, of which many things have the same."""
         if mention.kind == "date":
             return False
         forms = _written_forms(mention)
-        return any(form in text for text in self._lower_results for form in forms)
+        texts = [text for text in self._lower_results if any(form in text for form in forms)]
+        words = dict.fromkeys(_QUICK_WORD.findall(clause.lower())) if texts else ()
+        return any(sum(f'"{word}' in text or f" {word}," in text for word in words) > 1 for text in texts)
 
     def percents(self) -> set[float]:
         """Percentages in texts, and numbers that results call so."""
@@ -389,6 +392,7 @@ def _object_around(text: str, at: int) -> tuple[int, int]:
     return max(0, first), last if last > at else min(len(text), at + 1500)
 
 
+_QUICK_WORD = re.compile(r"[^\W_]{3,}")
 _TITLE = re.compile(
     r'"(?:name|title|city|product|location|country|symbol|ticker|hotel|place|item|restaurant|plan|product_name)"'
     r': ?"([^"\\]{3,39})"'

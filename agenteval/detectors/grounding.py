@@ -153,7 +153,9 @@ def _told_of_another(
 ) -> Suspect | None:
     if named and (against := misplaced(phrase, named, evidence)):
         return Suspect(turn, phrase, _in_words(against, evidence))
-    against = elsewhere(phrase, answer, evidence) if evidence.in_results(phrase.mention) else None
+    if not evidence.may_be_of(phrase.mention, phrase.clause):
+        return None
+    against = elsewhere(phrase, answer, evidence)
     return Suspect(turn, phrase, _in_words(against, evidence), sure=False) if against else None
 
 

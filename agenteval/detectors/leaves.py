@@ -259,9 +259,7 @@ class Leaves:
         found = self._read.get(index)
         if found is None:
             raw = self._raw[index]
-            if not isinstance(raw, Leaf) and type(raw[2]) is str and raw[2].isalpha():
-                return ()
-            found = self._read[index] = (raw,) if isinstance(raw, Leaf) else tuple(_leaves_of(*raw[:4]))
+            found = self._read[index] = (raw,) if isinstance(raw, Leaf) else _leaves_of(*raw[:4])
         return found
 
 
@@ -286,20 +284,29 @@ def _extend(series: dict[object, list[float]], leaves: Iterable[Leaf], once: boo
                 values.append(leaf.mention.numbers[0])
 
 
-def _leaves_of(key: str, above: str, value: Any, position: int) -> Iterable[Leaf]:
+def _leaves_of(key: str, above: str, value: Any, position: int) -> tuple[Leaf, ...]:
     """What one scalar says."""
+    if type(value) is str:
+        if value.isalpha():
+            return ()  # most
+        if len(value) > 80:
+            found = leaves_of_text(plain(value)[:_MAX_PROSE])
+            own = key_stems(key)
+            return tuple(leaf._replace(own=leaf.own | own, source=position) for leaf in found)
+        mentions = short_mentions(value)
+        if not mentions:
+            return ()
+    elif abs(value) < 1e300:
+        mentions = (_number(value),)
+    else:
+        return ()
     own, over = key_stems(key), key_stems(above)
-    if isinstance(value, int | float):
-        if abs(value) < 1e300:
-            yield Leaf(Mention("number", 0, 0, str(value), (abs(float(value)),)), own, over, key, position)
-        return
-    text = str(value)
-    if len(text) > 80:
-        for leaf in leaves_of_text(plain(text)[:_MAX_PROSE]):
-            yield leaf._replace(own=leaf.own | own, source=position)
-        return
-    for mention in short_mentions(text):
-        yield Leaf(mention, own, over, key, position)
+    return tuple([Leaf(mention, own, over, key, position) for mention in mentions])
+
+
+@lru_cache(maxsize=1 << 12, typed=True)
+def _number(value: float) -> Mention:
+    return Mention("number", 0, 0, str(value), (abs(float(value)),))
 
 
 @lru_cache(maxsize=1 << 14)
