@@ -21,7 +21,7 @@ from agenteval.detectors.opposition import bare, is_slip, may_be_one
 from agenteval.detectors.phrases import Answer, Phrase
 from agenteval.detectors.values import stands_in
 
-_SURE = 2
+SURE = 2
 """What a rare name counts, or two values."""
 _FEW = 3
 """A text that more entries have says little of which one is meant."""
@@ -41,9 +41,9 @@ class Missing(NamedTuple):
     def sure(self) -> bool:
         """Whether the entry is spoken of, and no other value of it can be meant."""
         if self.slip:
-            return self.told >= _SURE / 2
+            return self.told >= SURE / 2
         is_moment = self.leaf.mention.kind in {"date", "time"}
-        return self.told >= (_SURE if self.named else _SURE + 1 if is_moment else 2 * _SURE)
+        return self.told >= (SURE if self.named else SURE + 1 if is_moment else 2 * SURE)
 
 
 def missing(phrase: Phrase, answer: Answer, evidence: Evidence, *, sure: bool) -> Missing | None:
@@ -58,7 +58,7 @@ def missing(phrase: Phrase, answer: Answer, evidence: Evidence, *, sure: bool) -
     entries = leaves.entries() if candidates else None
     others = [other for other in answer.mentions if other.start != phrase.mention.start]
     told = _told(phrase, others, entries) if entries else {}
-    if not entries or (sure and max(told.values(), default=0) < _SURE):
+    if not entries or (sure and max(told.values(), default=0) < SURE):
         return None
     found: list[tuple[float, Missing]] = []
     for leaf in candidates:
@@ -95,7 +95,7 @@ def elsewhere(phrase: Phrase, answer: Answer, evidence: Evidence) -> Leaf | None
     told = _told(phrase, others, entries)
     most = max(told.values(), default=0)
     least = max(told.get(entries.place(leaf), 0) for leaf in holders)
-    if most < _SURE + 1 or least > (most / 2 if most >= 2 * _SURE else 0.5):
+    if most < SURE + 1 or least > (most / 2 if most >= 2 * SURE else 0.5):
         return None
     fields = {(leaf.label, leaf.source) for leaf in holders if entries.is_field(leaf)}
     found = [
@@ -154,10 +154,13 @@ def _gives(kind: str, other: Mention, leaf: Leaf) -> bool:
 def _is_slip(mention: Mention, other: Mention) -> bool:
     """Whether a character was changed, lost or added, digits changed places, or the decimal point moved."""
     text, told = bare(mention.text), bare(other.text)
+    by = (
+        mention.numbers[0] / other.numbers[0] if mention.numbers and other.numbers and other.numbers[0] else 1
+    )
+    if mention.kind == "percent" and other.kind == "number" and other.numbers and other.numbers[0] < 1:
+        return is_slip(f"{mention.numbers[0]:g}", f"{100 * other.numbers[0]:.10g}")
+    if not 0.1 <= by <= 10:
+        return False
     if is_slip(text, told) or (len(told) == 3 and text != told and sorted(text) == sorted(told)):
         return True
-    if not mention.numbers or not other.numbers:
-        return False
-    if mention.kind == "percent" and other.kind == "number" and other.numbers[0] < 1:
-        return is_slip(f"{mention.numbers[0]:g}", f"{100 * other.numbers[0]:.10g}")
-    return other.numbers[0] >= 100 and mention.numbers[0] == 10 * other.numbers[0]
+    return by == 10 and other.numbers[0] >= 100

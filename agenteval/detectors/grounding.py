@@ -13,7 +13,7 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import NamedTuple
 from weakref import ReferenceType, ref
 
-from agenteval.detectors.alignment import elsewhere, missing
+from agenteval.detectors.alignment import SURE, elsewhere, missing
 from agenteval.detectors.conversation import Conversation, Proof
 from agenteval.detectors.entries import Leaf
 from agenteval.detectors.evidence import NOW, Evidence
@@ -166,8 +166,7 @@ def _unsupported(
     something. The search for how it follows takes most time: it comes where it can decide."""
     is_news = reportable(phrase, evidence)
     if is_news and follows(phrase, evidence, beside):
-        evidence.supported.add(_key(phrase.mention))
-        return None
+        return _slip(turn, phrase, answer, evidence)
     against = opposing(phrase, named, evidence)
     sure = against is not None and is_sure(phrase, against, named, evidence)
     if not against and (absent := missing(phrase, answer, evidence, sure=not is_news)):
@@ -177,6 +176,15 @@ def _unsupported(
     if against and not sure and _WOULD.search(phrase.left):
         return None
     return Suspect(turn, phrase, _in_words(against, evidence) if against else "", sure)
+
+
+def _slip(turn: int, phrase: Phrase, answer: Answer, evidence: Evidence) -> Suspect | None:
+    """The value that follows, if it rather is a slip of one that the entry has which the phrase speaks of."""
+    absent = missing(phrase, answer, evidence, sure=True)
+    if absent and absent.slip and absent.told >= SURE:
+        return Suspect(turn, phrase, _in_words(absent.leaf, evidence), sure=False)
+    evidence.supported.add(_key(phrase.mention))
+    return None
 
 
 _WOULD = re.compile(r"(?i)\b(?:would|wouldn't|could|w[äu]rden?|wären?)\b|\b(?:it|that|you|they|we|I)['’]d\b")
