@@ -26,6 +26,9 @@ SURE = 2
 _FEW = 3
 """A text that more entries have says little of which one is meant."""
 
+_OF_TIME = frozenset({"day", "days", "hour", "week", "mont", "year", "minu", "busi", "work"})
+"""How the units of lengths of time begin: things rarely have them as fields, policies are full of them."""
+
 
 class Missing(NamedTuple):
     """A value that an answer should have given. ``told``: how much of its entry the sentence gives or
@@ -49,36 +52,58 @@ class Missing(NamedTuple):
 def missing(phrase: Phrase, answer: Answer, evidence: Evidence, *, sure: bool) -> Missing | None:
     """The value of an entry of the evidence in whose place the phrase has another one, if there is one that
     fits better than all others. ``sure``: only if nothing else can be meant."""
-    kind, leaves = phrase.mention.kind, evidence.leaves
-    if sure and (phrase.asked or phrase.hedged):
+    if sure and (phrase.asked or phrase.hedged or phrase.mention.unit[:4] in _OF_TIME):
         return None
-    candidates = list(leaves.comparable(kind))
-    if kind == "money":  # it may also stand under a key that does not say that it is one
-        candidates += [leaf for leaf in leaves.comparable("number") if not leaf.is_amount]
-    entries = leaves.entries() if candidates else None
-    others = [other for other in answer.mentions if other.start != phrase.mention.start]
-    told = _told(phrase, others, entries) if entries else {}
-    if not entries or (sure and max(told.values(), default=0) < SURE):
+    candidates = _candidates(phrase, evidence)
+    others = _others(phrase, answer)
+    told = _told(phrase, others, evidence.leaves.entries()) if candidates else {}
+    if not candidates or (sure and max(told.values(), default=0) < SURE):
         return None
     found: list[tuple[float, Missing]] = []
     for leaf in candidates:
-        tells = told.get(entries.place(leaf), 0)
+        tells = told.get(evidence.leaves.entries().place(leaf), 0)
         slip = _is_slip(phrase.mention, leaf.mention)
-        if not (tells or slip) or any(_gives(kind, other, leaf) for other in others):
-            continue
-        if (
-            leaf.mention.kind != "number"
-            or kind not in {"number", "money"}
-            or may_be_one(phrase.mention, leaf)
-        ):
+        if (tells or slip) and _may_stand_for(phrase, leaf, others, evidence):
             this = Missing(leaf, tells, not phrase.label.isdisjoint(leaf.own), slip)
-            found.append((tells + this.named + 2 * slip + (kind != "money" or leaf.is_amount), this))
-    found = [one for one in found if evidence.sources[one[1].leaf.source].name != NOW]
+            is_alike = phrase.mention.kind != "money" or leaf.is_amount
+            found.append((tells + this.named + 2 * slip + is_alike, this))
     most = max((score for score, _ in found), default=0)
     best = [this for score, this in found if score == most]
     if len({this.leaf.mention[4:9] for this in best}) != 1 or (sure and not best[-1].sure):
         return None
     return best[-1]
+
+
+def slipped(phrase: Phrase, answer: Answer, evidence: Evidence) -> Leaf | None:
+    """The value of the entry that the phrase speaks of, if the phrase has a slip of it."""
+    slips = [leaf for leaf in _candidates(phrase, evidence) if _is_slip(phrase.mention, leaf.mention)]
+    if not slips or phrase.asked or phrase.hedged:
+        return None
+    entries, others = evidence.leaves.entries(), _others(phrase, answer)
+    told = _told(phrase, others, entries)
+    found = [leaf for leaf in slips if told.get(entries.place(leaf), 0) >= SURE]
+    found = [leaf for leaf in found if _may_stand_for(phrase, leaf, others, evidence)]
+    return found[-1] if len({leaf.mention[4:9] for leaf in found}) == 1 else None
+
+
+def _candidates(phrase: Phrase, evidence: Evidence) -> list[Leaf]:
+    leaves, kind = evidence.leaves, phrase.mention.kind
+    if kind != "money":
+        return leaves.comparable(kind)
+    # An amount may also stand under a key that does not say that it is one.
+    return leaves.comparable("money") + [leaf for leaf in leaves.comparable("number") if not leaf.is_amount]
+
+
+def _others(phrase: Phrase, answer: Answer) -> list[Mention]:
+    return [other for other in answer.mentions if other.start != phrase.mention.start]
+
+
+def _may_stand_for(phrase: Phrase, leaf: Leaf, others: Iterable[Mention], evidence: Evidence) -> bool:
+    """Whether the leaf may be meant: the answer gives it nowhere else, and it is of the same order."""
+    kind = phrase.mention.kind
+    if any(_gives(kind, other, leaf) for other in others) or evidence.sources[leaf.source].name == NOW:
+        return False
+    return kind not in {"number", "money"} or may_be_one(phrase.mention, leaf)
 
 
 def elsewhere(phrase: Phrase, answer: Answer, evidence: Evidence) -> Leaf | None:
@@ -153,14 +178,14 @@ def _gives(kind: str, other: Mention, leaf: Leaf) -> bool:
 
 def _is_slip(mention: Mention, other: Mention) -> bool:
     """Whether a character was changed, lost or added, digits changed places, or the decimal point moved."""
+    by = 1.0
+    if mention.numbers and other.numbers and other.numbers[0]:
+        by = mention.numbers[0] / other.numbers[0]
+        if mention.kind == "percent" and other.kind == "number" and other.numbers[0] < 1:
+            return is_slip(f"{mention.numbers[0]:g}", f"{100 * other.numbers[0]:.10g}")
+        if not 0.1 <= by <= 10:
+            return False
     text, told = bare(mention.text), bare(other.text)
-    by = (
-        mention.numbers[0] / other.numbers[0] if mention.numbers and other.numbers and other.numbers[0] else 1
-    )
-    if mention.kind == "percent" and other.kind == "number" and other.numbers and other.numbers[0] < 1:
-        return is_slip(f"{mention.numbers[0]:g}", f"{100 * other.numbers[0]:.10g}")
-    if not 0.1 <= by <= 10:
-        return False
     if is_slip(text, told) or (len(told) == 3 and text != told and sorted(text) == sorted(told)):
         return True
     return by == 10 and other.numbers[0] >= 100

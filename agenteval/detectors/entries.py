@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 from agenteval.detectors.mentions import Mention
@@ -72,18 +71,24 @@ class Entry(NamedTuple):
 class Entries:
     """All entries that have values (``all``), and the places in it of those that have a name or a value."""
 
-    def __init__(self, entries: Iterable[Entry]) -> None:
-        self.all = [entry for entry in entries if entry.leaves]
+    def __init__(self) -> None:
+        self.all: list[Entry] = []
         self.by_name: defaultdict[str, list[int]] = defaultdict(list)
         self.by_value: defaultdict[object, list[int]] = defaultdict(list)
         self._places: dict[int, int] = {}
-        for place, entry in enumerate(self.all):
-            for name in dict.fromkeys(entry.names):
-                self.by_name[name].append(place)
-            for leaf in entry.leaves:
-                self._places[id(leaf)] = place
-                for value in values_of(leaf.mention):
-                    self.by_value[value].append(place)
+
+    def add(self, entry: Entry) -> None:
+        """One more, unless it has no value."""
+        if not entry.leaves:
+            return
+        place = len(self.all)
+        self.all.append(entry)
+        for name in dict.fromkeys(entry.names):
+            self.by_name[name].append(place)
+        for leaf in entry.leaves:
+            self._places[id(leaf)] = place
+            for value in values_of(leaf.mention):
+                self.by_value[value].append(place)
 
     def place(self, leaf: Leaf) -> int:
         """That of the entry which has the very leaf; -1: it stands alone."""
@@ -95,13 +100,12 @@ class Entries:
         return place >= 0 and not self.all[place].sentence
 
 
-def values_of(mention: Mention) -> Iterator[object]:
+def values_of(mention: Mention) -> list[object]:
     """What it says, comparable across kinds."""
-    if mention.numbers:
-        yield mention.numbers[0]
-    for clock in mention.clocks:
-        yield (clock,)
-    for day in mention.days:
-        yield day[1:]
     if mention.kind == "identifier":
-        yield mention.text.lower()
+        return [mention.text.lower()]
+    said: list[object] = [*mention.numbers[:1]]
+    if mention.clocks or mention.days:
+        said += [(clock,) for clock in mention.clocks]
+        said += [day[1:] for day in mention.days]
+    return said

@@ -13,7 +13,7 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import NamedTuple
 from weakref import ReferenceType, ref
 
-from agenteval.detectors.alignment import SURE, elsewhere, missing
+from agenteval.detectors.alignment import elsewhere, missing, slipped
 from agenteval.detectors.conversation import Conversation, Proof
 from agenteval.detectors.entries import Leaf
 from agenteval.detectors.evidence import NOW, Evidence
@@ -179,10 +179,9 @@ def _unsupported(
 
 
 def _slip(turn: int, phrase: Phrase, answer: Answer, evidence: Evidence) -> Suspect | None:
-    """The value that follows, if it rather is a slip of one that the entry has which the phrase speaks of."""
-    absent = missing(phrase, answer, evidence, sure=True)
-    if absent and absent.slip and absent.told >= SURE:
-        return Suspect(turn, phrase, _in_words(absent.leaf, evidence), sure=False)
+    """The value that follows, if it rather is a slip of one that was told."""
+    if meant := slipped(phrase, answer, evidence):
+        return Suspect(turn, phrase, _in_words(meant, evidence), sure=False)
     evidence.supported.add(_key(phrase.mention))
     return None
 

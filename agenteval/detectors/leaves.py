@@ -42,7 +42,8 @@ class Leaves:
         self.counts: set[int] = set()
         """How many entries the lists and objects have."""
         self._raw: list[Leaf | tuple[str, str, Any, int, int]] = []
-        self._entries: tuple[int, Entries] | None = None
+        self._entries = Entries()
+        self._entered = 0
         self._entry_number = 0
         self._read: dict[int, tuple[Leaf, ...]] = {}
         self._spans: defaultdict[str, list[tuple[int, int]]] = defaultdict(list)
@@ -53,7 +54,6 @@ class Leaves:
         self._groups: tuple[int, list[list[float]]] = (-1, [])
         self._flat: list[Leaf] = []
         self._by_kind: defaultdict[str, list[Leaf]] = defaultdict(list)
-        self._identities: dict[str, tuple[int, frozenset[int]]] = {}
         self._flattened = 0
         self._series: tuple[int, list[list[float]]] = (-1, [])
 
@@ -177,25 +177,19 @@ class Leaves:
         self.all()
         return self._by_kind[kind]
 
-    def identities(self, kind: str) -> frozenset[int]:
-        """The identities of those leaves."""
-        leaves = self.comparable(kind)
-        found = self._identities.get(kind)
-        if found is None or found[0] != len(leaves):
-            found = self._identities[kind] = (len(leaves), frozenset(map(id, leaves)))
-        return found[1]
-
     def entries(self) -> Entries:
         """The objects that have values of their own, and the sentences of texts."""
-        if self._entries is None or self._entries[0] != len(self._raw):
-            places: defaultdict[object, list[int]] = defaultdict(list)
-            for index, raw in enumerate(self._raw):
-                if isinstance(raw, Leaf):
-                    places[raw.source, raw.label].append(index)
-                elif raw[4]:
-                    places[raw[4]].append(index)
-            self._entries = (len(self._raw), Entries(map(self._entry, places.values())))
-        return self._entries[1]
+        places: defaultdict[object, list[int]] = defaultdict(list)
+        for index in range(self._entered, len(self._raw)):
+            raw = self._raw[index]
+            if isinstance(raw, Leaf):
+                places[raw.source, raw.label].append(index)
+            elif raw[4]:
+                places[raw[4]].append(index)
+        self._entered = len(self._raw)
+        for indexes in places.values():
+            self._entries.add(self._entry(indexes))
+        return self._entries
 
     def _entry(self, indexes: list[int]) -> Entry:
         leaves = tuple(leaf for index in indexes for leaf in self._at(index))

@@ -274,6 +274,7 @@ def _misspelt(phrase: Phrase, evidence: Evidence) -> Leaf | None:
 _MARKS = re.compile(r"(?<=[0-9])[,' .)-]+(?=[0-9])|^\W+|\W+$")
 
 
+@lru_cache(maxsize=1 << 13)
 def bare(text: str) -> str:
     """In lower case, without what only groups digits."""
     return _MARKS.sub("", text.lower())
