@@ -35,20 +35,26 @@ def mentions_in(text: str) -> Iterator[Mention]:
     """The values of ``text`` (as ``plain`` gives it), from left to right. Numbers of lists (``1.``) and
     what stands in code or in addresses of pages are none."""
     blocks = _code_blocks(text) if "```" in text else ()
-    found, floor = TOKEN.search(text), 0
-    while found:
-        start, end = found.span()
-        if "," in found[0] and reading(found[0]).means_nothing:  # the values of a line, with commas between
-            end = start + found[0].index(",")
-        elif end - start > 2 and (split := RANGE.fullmatch(found[0])) and not days_of(found[0]):
-            end = start + split.end(1)
-        mention = None
-        if not blocks or not any(first <= start < last for first, last in blocks):
-            mention = _mention(text, start, end, floor)
-        if mention and mention.kind != "skip":
-            yield mention
-        floor = max(end, mention.end) if mention else end
-        found = TOKEN.search(text, floor)
+    floor = 0
+    while True:
+        for found in TOKEN.finditer(text, floor):
+            start, end = found.span()
+            if (
+                "," in found[0] and reading(found[0]).means_nothing
+            ):  # the values of a line, with commas between
+                end = start + found[0].index(",")
+            elif end - start > 2 and (split := RANGE.fullmatch(found[0])) and not days_of(found[0]):
+                end = start + split.end(1)
+            mention = None
+            if not blocks or not any(first <= start < last for first, last in blocks):
+                mention = _mention(text, start, end, floor)
+            if mention and mention.kind != "skip":
+                yield mention
+            floor = max(end, mention.end) if mention else end
+            if floor != found.end():
+                break  # what follows begins elsewhere
+        else:
+            return
 
 
 def _code_blocks(text: str) -> tuple[tuple[int, int], ...]:
@@ -125,10 +131,17 @@ def _mention(text: str, start: int, end: int, floor: int) -> Mention | None:
 def _is_called(text: str, start: int) -> bool:
     """Whether the words before say that the digits are an identifier; the quick look first."""
     before = max(0, start - 24)
-    return bool(_CALLED_HINT.search(text, before, start) and _CALLED.search(text, before, start))
+    window = text[before:start].lower()
+    if "#" not in window and "***" not in window and not window.rstrip(_CALLED_MARKS).endswith(_CALLED_ENDS):
+        return False
+    return _CALLED.search(text, before, start) is not None
 
 
-_CALLED_HINT = re.compile(r"(?i)end|last|#|no\.|number|id|code|pin|zip|[x•]{2}|\*{3}")
+_CALLED_MARKS = " :#*_`\"'-"
+_CALLED_ENDS = (
+    "in", "with", "four", "4", "digits", "is", "are", "of", "no.", "number", "id", "ids", "code", "pin",
+    "zip", "x", "•",
+)  # fmt: skip
 
 
 def _date_at(text: str, start: int, end: int) -> Mention | None:
@@ -201,6 +214,11 @@ _DAY_OF_MONTH = re.compile(
     r"|(?:am|bis zum|vom|ab dem) |(?:el día|o dia|no dia|dia) )\Z"
 )
 """What stands before the day of a month whose month is not said."""
+_BETWEEN = " ,.;:()*_|•·-"
+_BEFORE_A_DAY = frozenset(_WEEKDAYS.split()) | frozenset(
+    ["the", "den", "dem", "le", "el", "dia", "día", "il", "am", "zum", "vom", "las", "la", "às", "alle"]
+)
+"""The last word of that, and of what stands before an hour: the quick look."""
 
 
 def _is_part_of_date(text: str, start: int, sign: str) -> bool:
@@ -211,6 +229,9 @@ def _is_part_of_date(text: str, start: int, sign: str) -> bool:
     if text[start - 1 : start] != " ":
         return False
     before = max(0, start - 20)
+    words = text[before:start].rstrip(_BETWEEN).lower().rsplit(None, 1)
+    if not words or words[-1].lstrip(_BETWEEN) not in _BEFORE_A_DAY:
+        return False
     return bool(_DAY_OF_MONTH.search(text, before, start) or _ON_THE_HOUR.search(text, before, start))
 
 
