@@ -153,7 +153,7 @@ def test_a_result_keeps_its_value_and_that_it_is_an_error() -> None:
         result(None, "3", status="error"),
         agent("ok"),
     )
-    assert [c.result.value for c in turn.tool_calls if c.result] == [{"x": [1]}, "ab", None]
+    assert [c.result.value for c in turn.tool_calls if c.result] == [{"x": [1]}, "a\nb", None]
     assert [c.result.is_error for c in turn.tool_calls if c.result] == [False, False, True]
 
 
@@ -232,7 +232,7 @@ def test_unknown_roles_and_odd_messages_are_skipped_and_told() -> None:
         (7, "7"),
         ({"text": "a"}, "a"),
         ([], ""),
-        (["a", {"type": "text", "text": "b"}, {"text": "c"}, None], "abc"),
+        (["a", {"type": "text", "text": "b"}, {"text": "c"}, None], "a\nb\nc"),
         ([{"type": "image_url", "image_url": {}}, {"type": "text", "text": "?"}], "[image_url]?"),
         ([{"type": "thinking", "thinking": "hm"}, {"type": "output_text", "text": "x"}], "x"),
     ],
@@ -423,6 +423,37 @@ def test_what_is_no_conversation_says_so(record: Any) -> None:
     with pytest.raises(AuthorError) as error:
         read(record)
     assert "message" in str(error.value) or "expected a conversation" in str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("record", "said", "unsaid"),
+    [
+        (
+            {"id": 1, "messages": {"a": 1}},
+            "expected a list of them in 'messages', there is an object",
+            "did you",
+        ),
+        ({"input": "Hi"}, "expected a list of them in 'input', there is a text", "did you"),
+        (
+            {"role": "user", "content": "Hi"},
+            "it is one message: write all of a conversation in one",
+            "did you",
+        ),
+        ({"from": "human", "value": "Hi"}, "it is one message", "did you"),
+    ],
+)
+def test_what_is_wrong_with_messages_is_said(record: Any, said: str, unsaid: str) -> None:
+    with pytest.raises(AuthorError) as error:
+        read(record)
+    assert said in str(error.value)
+    assert unsaid not in str(error.value)
+
+
+def test_a_declaration_without_a_name_declares_nothing() -> None:
+    for declared in ({"type": "function"}, {"type": "function", "function": None}, {"type": "custom"}):
+        read_ = read({"messages": [user("a"), agent("b")], "tools": [declared, {"type": "web_search"}]})
+        assert set(read_.tools) == {"web_search"}
+        assert read_.notes == ("a declaration of a tool could not be read and is left out",)
 
 
 def test_a_slip_in_the_key_is_pointed_out() -> None:

@@ -282,25 +282,6 @@ def test_other_interfaces(logged: Any, answer: str) -> None:
     assert found.policy == "Be brief."
 
 
-@pytest.mark.parametrize(
-    "response",
-    [
-        None,
-        {},
-        {"error": {"message": "overloaded"}},
-        {"status": 500, "body": "Internal"},
-        "",
-        {"choices": []},
-    ],
-)
-def test_a_response_without_a_message_is_told(response: Any) -> None:
-    found = read({"request": REQUEST, "response": response})
-    assert said(found) == [("Where is order ORD-42?", "", ["get_order"])]
-    assert found.notes == (
-        "the response of a logged request has no message: the conversation ends with the request",
-    )
-
-
 def test_a_text_beside_an_answer_is_none_of_the_agent_s() -> None:
     found = read({"messages": [ASKED, ANSWER], "response": "It was shipped."})
     assert [turn.answer for turn in found.talk.trajectory.turns] == ["It has been shipped."]

@@ -36,7 +36,7 @@ from agenteval.pipeline import Control
 from agenteval.protocols import Emit, Scorer
 from agenteval.recorded.files import JOURNAL
 from agenteval.recorded.identity import Recorded
-from agenteval.recorded.reader import Reader
+from agenteval.recorded.reader import Reader, Remarks
 from agenteval.redact import redacting
 from agenteval.report import Report, fold
 from agenteval.rescoring import Rescoring, rescore
@@ -73,9 +73,10 @@ def _scored(request: ScoreRequest, reports: Sequence[ReporterChoice], *, verbose
     with ExitStack() as stack:
         prepared = prepare(request)
         targets = targets_of(prepared.config, reports)
-        sources = files_of(request, Path(prepared.config.root), stack)
+        remarks = Remarks()
+        sources = files_of(request, Path(prepared.config.root), stack, tell=remarks.add)
         prepared = with_its_gates(prepared, request, sources)
-        reader = reader_of(request, prepared, sources)
+        reader = reader_of(request, prepared, sources, remarks)
         conversations = conversations_of(reader, request, prepared)
         retained = _retained(prepared, targets, verbose=verbose)
         folder = new_folder(Path(prepared.config.root), new_id())

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 import tempfile
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from itertools import chain
@@ -16,10 +16,19 @@ from agenteval import config_file, judging, loading, preflight, runs, wiring
 from agenteval.config import Config
 from agenteval.errors import AuthorError, NothingSelectedError, Place, Problem
 from agenteval.protocols import Scorer
-from agenteval.recorded.files import JOURNAL, Source, is_journal, sources_of, spooled
+from agenteval.recorded.files import (
+    JOURNAL,
+    Source,
+    each_once,
+    is_journal,
+    is_stream,
+    sources_of,
+    spooled,
+    spooled_from,
+)
 from agenteval.recorded.gates import unapplied
 from agenteval.recorded.identity import Naming, Paths, Recorded
-from agenteval.recorded.reader import Reader, require_paths
+from agenteval.recorded.reader import Reader, Remarks, require_paths
 from agenteval.recorded.suite import Suite
 from agenteval.scenario import Scenario
 
@@ -112,17 +121,28 @@ def _without_bounds(recorded: Recorded) -> Recorded:
     return replace(recorded, scenario=recorded.scenario.model_copy(update={"thresholds": {}}))
 
 
-def files_of(request: ScoreRequest, root: Path, stack: ExitStack) -> list[Source]:
-    """Files, folders, ids of runs, and ``-`` for standard input. Raises ``AuthorError``."""
+def files_of(
+    request: ScoreRequest, root: Path, stack: ExitStack, *, tell: Callable[[str], None]
+) -> list[Source]:
+    """Files, folders, ids of runs, pipes, and ``-`` for standard input, each once. ``tell`` hears what is
+    left out. Raises ``AuthorError``."""
     found: list[Source] = []
+    streams: set[str] = set()
     for name in request.files:
-        if name == "-":
-            folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="agenteval-"))
-            found.append(spooled(sys.stdin.buffer, Path(folder)))
-            continue
-        run = _run_named(name, root)
-        found += sources_of([str(run)] if run else [name], Path.cwd())
-    return list(dict.fromkeys(found))
+        if name != "-" and not is_stream(Path(name)):
+            run = _run_named(name, root)
+            found += sources_of([str(run)] if run else [name], Path.cwd(), tell=tell)
+        elif (real := name if name == "-" else os.path.realpath(name)) in streams:
+            tell(f"{name} is named again: it was read once")  # the first took all there was
+        else:
+            streams.add(real)
+            found.append(_spooled(name, stack))
+    return each_once(found, tell)
+
+
+def _spooled(name: str, stack: ExitStack) -> Source:
+    folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="agenteval-")))
+    return spooled(sys.stdin.buffer, folder) if name == "-" else spooled_from(Path(name), folder, name)
 
 
 def _run_named(name: str, root: Path) -> Path | None:
@@ -147,7 +167,9 @@ def with_its_gates(prepared: Prepared, request: ScoreRequest, sources: Iterable[
     return replace(prepared, config=config, public=public, unapplied=left_out)
 
 
-def reader_of(request: ScoreRequest, prepared: Prepared, sources: Sequence[Source]) -> Reader:
+def reader_of(
+    request: ScoreRequest, prepared: Prepared, sources: Sequence[Source], remarks: Remarks
+) -> Reader:
     """Raises ``AuthorError`` for a path of an option that no record has."""
     require_paths(sources, request.paths.options)
     agent = prepared.config.agent
@@ -158,6 +180,7 @@ def reader_of(request: ScoreRequest, prepared: Prepared, sources: Sequence[Sourc
         policy_of=_policy_in_journal,
         suite=prepared.suite,
         texts=request.texts,
+        remarks=remarks,
     )
 
 

@@ -9,8 +9,9 @@ from typing import Any, NamedTuple
 
 from agenteval.chat import MAX_DEPTH, depth_of
 from agenteval.errors import AuthorError, Problem, did_you_mean
+from agenteval.recorded.calls import Tell
 from agenteval.recorded.exchanges import MESSAGES, Logged, logged_in
-from agenteval.recorded.messages import Tell, is_message
+from agenteval.recorded.messages import is_message, kind_of
 from agenteval.recorded.turns import Talk, talk_of
 from agenteval.scenario import Tool
 
@@ -24,7 +25,8 @@ _MOST_SETS = 8
 @dataclass(frozen=True, slots=True)
 class Conversation:
     """A record that could be read. ``id`` and ``agent`` are empty where it names none; ``record`` is the
-    whole of it, for dotted paths; ``notes`` tell what was not read as it stands."""
+    whole of it, for dotted paths; ``notes`` tell what was not read as it stands. ``lost``: why the last
+    request got no answer, which is nothing that the agent did; empty if it got one."""
 
     id: str
     agent: str
@@ -33,6 +35,7 @@ class Conversation:
     policy: str
     record: Any
     notes: tuple[str, ...] = ()
+    lost: str = ""
 
 
 class ToolSets:
@@ -76,19 +79,23 @@ def read_conversation(record: Any, tool_sets: ToolSets) -> Conversation:
     logged = _logged(record)
     fields = record if isinstance(record, dict) else {}
     places = (fields, *logged.requests)
-    talk = talk_of(logged.messages, tell)
-    if logged.is_unanswered:
-        tell("the response of a logged request has no message: the conversation ends with the request")
+    for note in logged.notes:
+        tell(note)
+    talk = talk_of(logged.messages, tell, lost=logged.lost)
+    tools = tool_sets.tools_of(_declared(places), tell)
+    if tools and talk.served - tools.keys():
+        tools = {**tools, **{name: Tool() for name in sorted(talk.served - tools.keys())}}
     said = dict.fromkeys(text for each in places for key in _POLICIES if (text := _text(each.get(key))))
     policies = [talk.policy, *(text for text in said if text != talk.policy)]
     return Conversation(
         id=_id(fields) or _id(logged.response),
         agent=next(filter(None, map(_agent, places)), ""),
         talk=talk,
-        tools=tool_sets.tools_of(_declared(places), tell),
+        tools=tools,
         policy="\n\n".join(filter(None, policies)),
         record=record,
         notes=tuple(notes),
+        lost=logged.lost,
     )
 
 
@@ -120,6 +127,10 @@ def _text(value: Any) -> str:
 
 
 def _remedy(record: Mapping[str, Any]) -> str:
+    if is_message(record) and any(key in record for key in ("role", "content", "from", "value")):
+        return 'it is one message: write all of a conversation in one record, {"messages": […]}'
+    if found := next((key for key in MESSAGES if key in record), None):
+        return f"expected a list of them in '{found}', there is {kind_of(record[found])}"
     keys = [str(key)[:40] for key in record][:12]
     near = next((near for key in keys if (near := did_you_mean(key, MESSAGES)).startswith("did")), "")
     there = f"there is {', '.join(keys)}" if keys else "the object is empty"
@@ -168,15 +179,14 @@ def _tools(declared: Any, tell: Tell) -> dict[str, Tool]:
 
 
 def _schemas(declared: Any) -> list[Any]:
-    """OpenAI nests a declaration below ``function``, Google a list of them below a key of its own."""
+    """OpenAI nests a declaration below ``function`` or ``custom``, Google a list below a key of its own."""
     if isinstance(declared, dict):
         for key in ("functionDeclarations", "function_declarations"):
             if isinstance(declared.get(key), list):
                 return list(declared[key])
-        if isinstance(declared.get("function"), dict):
-            return [declared["function"]]
-        if isinstance(declared.get("toolSpec"), dict):
-            return [declared["toolSpec"]]
+        for key in ("function", "custom", "toolSpec"):
+            if isinstance(declared.get(key), dict):
+                return [declared[key]]
     return [declared]
 
 
@@ -185,7 +195,8 @@ def _tool(schema: Any) -> tuple[str, Tool | None]:
         return schema, Tool()
     if not isinstance(schema, dict):
         return "", None
-    name = schema.get("name") or (schema.get("type") if "parameters" not in schema else "")
+    kind = schema.get("type") if "parameters" not in schema else ""
+    name = schema.get("name") or ("" if kind in _KINDS else kind)  # a search of the provider has no name
     if not isinstance(name, str) or not name:
         return "", None
     parameters = next((schema[key] for key in _PARAMETERS if isinstance(schema.get(key), dict)), None)
@@ -198,4 +209,5 @@ def _tool(schema: Any) -> tuple[str, Tool | None]:
     return name, Tool(description=description, parameters=parameters)
 
 
+_KINDS = ("function", "custom", "tool", "object")
 _PARAMETERS = ("parameters", "input_schema", "inputSchema", "parameters_json_schema")

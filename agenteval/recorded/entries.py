@@ -26,6 +26,7 @@ from agenteval.recorded.files import (
     raw_lines_of,
 )
 from agenteval.recorded.messages import is_message
+from agenteval.recorded.repeated import repeated_key
 
 _LOOK_AHEAD = 5
 """Lines that are tried before a file whose first line is no JSON is taken for JSON over many lines."""
@@ -84,13 +85,19 @@ def _value(data: bytes) -> Any:
 def _parsed_line(line: Line, source: Source) -> Entry:
     where = f"{source.shown}:{line.number}"
     try:
-        return Record(parse(line.data), where)
+        value = parse(line.data)
+        if key := repeated_key(value, line.data):
+            return Unreadable(where, _REPEATED.format(key=key))
+        return Record(value, where)
     except UnicodeDecodeError as error:
         return Unreadable(where, f"not UTF-8 at byte {error.start + 1} of the line")
     except RecursionError:
         return Unreadable(where, "nested too deeply")
     except ValueError as error:
         return Unreadable(where, f"not JSON: {_told(error)}")
+
+
+_REPEATED = "'{key}' is in one object twice: which of them is meant is not known"
 
 
 def _told(error: ValueError) -> str:
@@ -157,6 +164,9 @@ def _entries_in(piece: Line, source: Source) -> Iterator[Entry]:
     except (ValueError, RecursionError):
         yield from _one_by_one(piece._replace(data=data), source)
     else:
+        if key := repeated_key(value, data):
+            yield Unreadable(f"{source.shown}:{piece.number}", _REPEATED.format(key=key))
+            return
         yield from _records_of(value, data, piece.number, source)
 
 

@@ -6,11 +6,11 @@ proxies and tracers log them: as objects or as JSON text, in a body or not.
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
 
-from agenteval.recorded.messages import is_agents, is_message
+from agenteval.errors import AuthorError, Problem
+from agenteval.recorded.responses import BODIES, Reply, error_in, is_answer_in, read_json, reply_to
 
 MESSAGES = ("messages", "conversation", "conversations", "trajectory", "traj", "history", "chat", "dialogue",
             "dialog", "turns", "transcript", "items", "contents", "input")  # fmt: skip
@@ -24,7 +24,9 @@ _PAIRS = (
     ("kwargs", "response_obj"),
 )
 """Names of a request beside those of its response."""
-_BODIES = ("body", "request_body", "response_body", "json", "data")
+_ANSWERS = ("response", "output", "completion", "answer")
+"""Where an answer may stand beside the messages of a record."""
+_BESIDE = frozenset((*_ANSWERS, "choices", "error"))
 _SETTINGS = ("model_parameters", "modelParameters", "optional_params", "invocation_params")
 """Where a tracer keeps what else a request said, its tools among it."""
 
@@ -32,16 +34,19 @@ _SETTINGS = ("model_parameters", "modelParameters", "optional_params", "invocati
 class Logged(NamedTuple):
     """The messages of a record, its answer among them. ``requests``: objects beside the record that may say
     more: the request, its settings. ``response``: the body that came back, empty where none is known.
-    ``is_unanswered``: there is a response in which no message was found."""
+    ``lost``: why the last request was not answered, if its response tells so. ``notes``: what was not read as
+    it stands."""
 
     messages: list[Any]
     requests: tuple[Mapping[str, Any], ...] = ()
     response: Mapping[str, Any] = {}
-    is_unanswered: bool = False
+    lost: str = ""
+    notes: tuple[str, ...] = ()
 
 
 def logged_in(record: Mapping[str, Any]) -> Logged | None:
-    """What a record holds of a conversation; ``None``: nothing."""
+    """What a record holds of a conversation; ``None``: nothing. Raises ``AuthorError`` (without a place) for
+    a response that cannot be read."""
     for key in MESSAGES:
         found = _list_in(record.get(key))
         if found is not None:
@@ -51,19 +56,60 @@ def logged_in(record: Mapping[str, Any]) -> Logged | None:
 
 def is_exchange(record: Mapping[str, Any]) -> bool:
     """Whether an object is a request with its response, and not a container of such."""
-    return _exchange_in(record) is not None
+    return any(_asked_in(_body(record.get(asked))) is not None for asked, _ in _PAIRS)
+
+
+# ── an answer beside the messages ────────────────────────────────────────────────────────────────
 
 
 def _with_reply(record: Mapping[str, Any], key: str, messages: list[Any]) -> Logged:
     """The answer to logged requests stands apart: ``output`` of responses, ``choices`` of completions."""
     inner = _object(record[key])
     requests = tuple(filter(None, (inner, *_settings(record))))
-    own = record if "choices" in record else None
-    apart = (record.get("output") if key == "input" else None, own, record.get("response"))
-    for response in apart:
-        if reply := _reply_in(response, messages):
-            return Logged(messages + reply, requests, _object(response))
-    return Logged(messages, requests)
+    if record.keys().isdisjoint(_BESIDE):
+        return Logged(messages, requests)
+    notes: tuple[str, ...] = ()
+    lost = ""
+    for name, response in _apart(record, key):
+        is_response = name in ("choices", "response") or (key == "input" and name == "output")
+        reply = _beside(messages, response, is_response=is_response)
+        if reply.messages:
+            return Logged(messages + reply.messages, requests, reply.body, notes=reply.notes)
+        lost = lost or reply.lost
+        notes += reply.notes
+        if not reply.is_known:
+            notes += (f"what stands in '{name}' beside the messages is no answer to them, and was left out",)
+    if not lost and record.get("error") and not is_answer_in(messages):
+        lost = f"the record tells of an error: {error_in(record)}"
+    return Logged(messages, requests, lost=lost, notes=notes)
+
+
+def _apart(record: Mapping[str, Any], key: str) -> Iterator[tuple[str, Any]]:
+    if key == "input" and "output" in record:
+        yield "output", record["output"]
+    if "choices" in record:
+        yield "choices", record
+    for name in _ANSWERS:
+        if name in record and not (key == "input" and name == "output"):
+            yield name, record[name]
+
+
+def _beside(messages: list[Any], response: Any, *, is_response: bool) -> Reply:
+    """``is_response``: it cannot be anything else. A field of another name may be one of a data set: it is an
+    answer only where one is missing."""
+    if not response and not is_response:
+        return Reply([])
+    if is_answer_in(messages) and (isinstance(response, str) or not is_response):
+        return Reply([], is_known=not _differs(response, messages))
+    return reply_to(messages, response)
+
+
+def _differs(response: Any, messages: list[Any]) -> bool:
+    said = messages[-1].get("content")
+    return bool(response) and response not in (said, messages[-1])
+
+
+# ── a request and its response ───────────────────────────────────────────────────────────────────
 
 
 def _exchange_in(record: Mapping[str, Any]) -> Logged | None:
@@ -71,12 +117,28 @@ def _exchange_in(record: Mapping[str, Any]) -> Logged | None:
         request = _body(record.get(asked))
         messages = _asked_in(request)
         if messages is not None:
-            response = _body(record.get(answered))
-            reply = _reply_in(record.get(answered), messages)
             requests = (request, *_settings(request), *_settings(record))
-            is_answered = bool(reply) or (bool(messages) and is_agents(messages[-1]))
-            return Logged(messages + reply, requests, response, is_unanswered=not is_answered)
+            return _exchange(record, messages, requests, answered)
     return None
+
+
+def _exchange(
+    record: Mapping[str, Any], messages: list[Any], requests: tuple[Mapping[str, Any], ...], answered: str
+) -> Logged:
+    is_answered = is_answer_in(messages)
+    error = "" if is_answered else error_in(record)
+    lost = f"the record tells of an error: {error}" if error else ""
+    response = record.get(answered)
+    if lost and not isinstance(response, dict | list):
+        return Logged(messages, requests, lost=lost)
+    if answered not in record:
+        notes = () if is_answered else ("a request without a response: the conversation ends with it",)
+        return Logged(messages, requests, notes=notes)
+    reply = reply_to(messages, response)
+    if not (reply.is_known or is_answered or lost):
+        raise AuthorError(Problem("the response holds no message that is known", "log the whole response"))
+    lost = reply.lost or ("" if reply.messages else lost)
+    return Logged(messages + reply.messages, requests, reply.body, lost, reply.notes)
 
 
 def _settings(fields: Mapping[str, Any]) -> Iterable[Mapping[str, Any]]:
@@ -94,7 +156,7 @@ def _asked_in(request: Mapping[str, Any]) -> list[Any] | None:
 
 def _list_in(value: Any) -> list[Any] | None:
     """A list, one written as JSON text, or one in an object of its own; of a batch of one, that one."""
-    value = _read(value)
+    value = read_json(value)
     if isinstance(value, dict):
         value = next((value[key] for key in MESSAGES if isinstance(value.get(key), list)), None)
     if isinstance(value, list):
@@ -102,85 +164,13 @@ def _list_in(value: Any) -> list[Any] | None:
     return None
 
 
-def _read(value: Any) -> Any:
-    """What a JSON text holds; anything else, and what is no JSON, as it is."""
-    if isinstance(value, str) and value.lstrip().startswith(("[", "{")):
-        try:
-            return json.loads(value)
-        except (ValueError, RecursionError):
-            return value
-    return value
-
-
 def _object(value: Any) -> Mapping[str, Any]:
-    value = _read(value)
+    value = read_json(value)
     return value if isinstance(value, dict) else {}
 
 
 def _body(value: Any) -> Mapping[str, Any]:
     """A request or a response without what stands around it."""
     found = _object(value)
-    apart = () if any(key in found for key in MESSAGES) else _BODIES
+    apart = () if any(key in found for key in MESSAGES) else BODIES
     return next(filter(None, (_object(found.get(key)) for key in apart)), found)
-
-
-# ── what came back ───────────────────────────────────────────────────────────────────────────────
-
-
-def _reply_in(response: Any, messages: list[Any]) -> list[Any]:
-    """The messages of a response that are not among ``messages`` yet. A plain text is an answer where one is
-    missing."""
-    read = _read(response)
-    if isinstance(read, str):
-        return _as_answer(read, messages)
-    found = _said_in(read)
-    if not found and isinstance(response, str) and not _is_refusal(read):
-        return _as_answer(response, messages)  # an answer in JSON, as it was asked for
-    return [] if messages and found == messages[-1:] else found
-
-
-def _as_answer(text: str, messages: list[Any]) -> list[Any]:
-    if not text.strip() or (messages and is_agents(messages[-1])):
-        return []
-    return [{"role": "assistant", "content": text}]
-
-
-def _said_in(response: Any) -> list[Any]:
-    if isinstance(response, list):
-        return response if response and all(map(is_message, response)) else []
-    if not isinstance(response, dict) or _is_refusal(response):
-        return []
-    for part in (_first(response, "choices"), _first(response, "generations"), response):
-        if isinstance(message := part.get("message"), dict):
-            return [{"role": "assistant", **message} if "kwargs" not in message else message]
-    if isinstance(content := _first(response, "candidates").get("content"), dict):
-        return [{"role": "model", **content}]
-    if isinstance(text := _first(response, "choices").get("text"), str):
-        return [{"role": "assistant", "content": text}]
-    if isinstance(response.get("role"), str) and ("content" in response or "tool_calls" in response):
-        return [response]
-    if isinstance(output := response.get("output"), list):
-        return list(output)
-    for key in _BODIES:
-        inner = _read(response.get(key))
-        if isinstance(inner, str) and inner.strip():
-            return [{"role": "assistant", "content": inner}]
-        if found := _said_in(inner):
-            return found
-    return []
-
-
-def _first(fields: Mapping[str, Any], key: str) -> Mapping[str, Any]:
-    """The first object of a list, or of the first list in it."""
-    value = fields.get(key)
-    while isinstance(value, list) and value:
-        value = value[0]
-    return value if isinstance(value, dict) else {}
-
-
-def _is_refusal(response: Any) -> bool:
-    """Whether a server said that something went wrong: that is nothing the agent said."""
-    if not isinstance(response, dict):
-        return False
-    codes = (response.get(key) for key in ("status", "status_code", "statusCode"))
-    return bool(response.get("error")) or any(isinstance(code, int) and code >= 400 for code in codes)

@@ -8,8 +8,10 @@ from __future__ import annotations
 import gzip
 import json
 import os
+import shutil
+import tempfile
 import zlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from io import BufferedReader, RawIOBase
 from pathlib import Path
 from typing import IO, Any, NamedTuple, TypeAlias, cast
@@ -50,9 +52,12 @@ class Unreadable(NamedTuple):
 Entry: TypeAlias = Record | Unreadable
 
 
-def sources_of(names: Iterable[str], cwd: Path) -> list[Source]:
+def sources_of(
+    names: Iterable[str], cwd: Path, *, tell: Callable[[str], None] = lambda _: None
+) -> list[Source]:
     """The files that the command line names: files as they are, of folders those with records (a run's
-    folder: its journal). Raises ``AuthorError`` for what does not exist or cannot be opened."""
+    folder: its journal). ``tell`` hears what is left out. Raises ``AuthorError`` for what does not exist or
+    cannot be opened."""
     found: list[Source] = []
     problems: list[Problem] = []
     for name in names:
@@ -60,9 +65,12 @@ def sources_of(names: Iterable[str], cwd: Path) -> list[Source]:
         if path.is_dir():
             inside = _in_folder(path)
             found += [Source(each, _shown(each, cwd)) for each in inside]
+            left_out = _left_out(path)
             if not inside:
-                what = f"{name}: the folder holds no recorded conversations"
+                what = f"{name}: the folder holds no recorded conversations{left_out and f' ({left_out})'}"
                 problems.append(Problem(what, f"files end in {', '.join(SUFFIXES)}"))
+            elif left_out:
+                tell(f"{left_out} in the folder {name}: name them, too")
         elif path.exists():
             found.append(Source(path, _shown(path, cwd)))
         else:
@@ -79,6 +87,25 @@ def _in_folder(folder: Path) -> list[Path]:
     # What begins with a dot is hidden: among it what macOS writes beside each file of a copied folder.
     shown = (path for path in folder.iterdir() if not path.name.startswith("."))
     return sorted(path for path in shown if path.name.lower().endswith(SUFFIXES) and path.is_file())
+
+
+def _left_out(folder: Path) -> str:
+    """The folders in a folder that is none of a run."""
+    if (folder / JOURNAL).is_file():
+        return ""
+    count = sum(each.is_dir() and not each.name.startswith(".") for each in folder.iterdir())
+    return f"not read: {count:,} folder{'s' if count > 1 else ''}" if count else ""
+
+
+def each_once(sources: Iterable[Source], tell: Callable[[str], None]) -> list[Source]:
+    """Without what is one file under several names, or was named again; ``tell`` hears of it."""
+    known: dict[str, Source] = {}
+    for source in sources:
+        first = known.setdefault(os.path.realpath(source.path), source)
+        if first is not source:
+            other = f" and {source.shown} are one file" if first.shown != source.shown else " is named again"
+            tell(f"{first.shown}{other}: it was read once")
+    return list(known.values())
 
 
 def _neighbour(path: Path) -> str:
@@ -189,10 +216,30 @@ def no_constant(_: str) -> None:
     """What stands for NaN and the infinities."""
 
 
-def spooled(stream: IO[bytes], folder: Path) -> Source:
-    """Standard input in a file of its own: records are read more than once."""
-    path = folder / f"stdin-{os.getpid()}"
-    with path.open("wb") as file:
-        while piece := stream.read(1 << 20):
-            file.write(piece)
-    return Source(path, STDIN)
+# ── streams ──────────────────────────────────────────────────────────────────────────────────────
+
+
+def is_stream(path: Path) -> bool:
+    """Whether what a name leads to can be read but once: a pipe, a terminal, what a shell puts in place of a
+    command."""
+    return path.exists() and not path.is_file() and not path.is_dir()
+
+
+def spooled(stream: IO[bytes], folder: Path, shown: str = STDIN) -> Source:
+    """A stream in a file of its own: records are read more than once. Raises ``AuthorError`` for what is
+    packed or written in a way that cannot be read."""
+    with tempfile.NamedTemporaryFile(dir=folder, delete=False) as file:
+        shutil.copyfileobj(stream, file, 1 << 20)
+    source = Source(Path(file.name), shown)
+    if problems := list(_unopenable(source)):
+        raise AuthorError(*problems)
+    return source
+
+
+def spooled_from(path: Path, folder: Path, shown: str) -> Source:
+    """As ``spooled``, of a stream that has a name: it is opened once. Raises ``AuthorError``."""
+    try:
+        with path.open("rb", buffering=0) as stream:
+            return spooled(stream, folder, shown)
+    except OSError as error:
+        raise AuthorError(Problem(f"the stream cannot be read: {error.strerror}", "", Place(shown))) from None

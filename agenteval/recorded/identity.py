@@ -82,6 +82,8 @@ class Naming:
         variant = name if scenario_id != name else ""
         epoch = self._epoch(read.record, (scenario_id, self._agent), notes)
         stop = Stop(reason=StopReason.RECORDED, detail=where)
+        if read.lost:
+            stop = Stop(reason=StopReason.INFRASTRUCTURE, detail=f"{where}: {read.lost}")
         return Recorded(
             key=SampleKey(scenario=scenario_id, agent=self._agent, epoch=epoch, variant=variant),
             scenario=self._scenario(read, scenario_id, where),
@@ -143,9 +145,13 @@ class Naming:
         following = self._epochs.get(scenario, 0)
         epoch = following
         if self.paths.epoch is not None:
-            found = _count(find(record, self.paths.epoch))
+            there = find(record, self.paths.epoch)
+            found = _count(there)
             if found is None:
-                notes.append(f"no epoch at {self.paths.epoch}: counted in the order of the file")
+                path = self.paths.epoch
+                is_there = there is not MISSING and there is not None
+                what = f"what is at {path} is no whole number from 0" if is_there else f"no epoch at {path}"
+                notes.append(f"{what}: counted in the order of the file")
             else:
                 epoch = found
         self._epochs[scenario] = max(following, epoch + 1)

@@ -9,8 +9,8 @@ from pydantic import ValidationError
 
 from agenteval import journal
 from agenteval.config import Config
-from agenteval.event import RunStarted, SampleFinished, SampleStarted, TurnFinished
-from agenteval.recorded.files import Source, Unreadable, lines_of
+from agenteval.event import RunFinished, RunResumed, RunStarted, SampleFinished, SampleStarted, TurnFinished
+from agenteval.recorded.files import Source, Unreadable, lines_of, parse
 from agenteval.scenario import SampleKey, Scenario
 from agenteval.trajectory import Stop, StopReason, Trajectory, Turn
 
@@ -40,6 +40,8 @@ class _Run:
         self._turns: dict[SampleKey, dict[int, Turn]] = {}
         self._begun: dict[SampleKey, tuple[Scenario, str]] = {}
         self._cut_short: dict[SampleKey, Replayed] = {}
+        self._never_ran = dict.fromkeys(started.samples)
+        self.has_ended = False
 
     def begin(self, event: SampleStarted, where: str) -> bool:
         scenario = event.scenario or self._scenarios.get(event.key.scenario)
@@ -47,6 +49,7 @@ class _Run:
             return False
         self._turns[event.key] = {}
         self._cut_short.pop(event.key, None)
+        self._never_ran.pop(event.key, None)
         self._begun[event.key] = (scenario, where)
         return True
 
@@ -61,12 +64,21 @@ class _Run:
             else:
                 yield replayed
 
-    def rest(self) -> Iterator[Replayed]:
-        """Samples that were cut short and never held anew, and those that the end of the journal cut off."""
-        yield from self._cut_short.values()
+    def rest(self, end: str) -> Iterator[Replayed | Unreadable]:
+        """Samples that were cut short and never held anew, those that the end of the journal cut off, and
+        those that were planned and never ran. ``end``: the place of the last event: of a run that was killed
+        it is not known what else it would have found."""
+        lost = [*self._cut_short.values()]
         stop = Stop(reason=StopReason.INTERRUPTED, detail="the journal ends before the sample does")
-        for key in list(self._begun):
-            yield self._replayed(key, stop, None)
+        lost += [self._replayed(key, stop, None) for key in list(self._begun)]
+        stop = Stop(reason=StopReason.INTERRUPTED, detail="the sample was planned, but never ran")
+        for key in self._never_ran:
+            if key.scenario in self._scenarios:
+                self._begun[key] = (self._scenarios[key.scenario], end)
+                lost.append(self._replayed(key, stop, None))
+        yield from lost
+        if not lost and not self.has_ended:
+            yield Unreadable(end, "the journal has no end: its run was cut off")
 
     def _replayed(self, key: SampleKey, stop: Stop, unfinished: Turn | None) -> Replayed:
         scenario, where = self._begun.pop(key)
@@ -82,9 +94,11 @@ class _Run:
 
 
 def replay(source: Source, policy_of: PolicyOf) -> Iterator[Replayed | Unreadable]:
-    """The samples of a journal, each when it is whole. A torn last line is left out."""
+    """The samples of a journal, each when it is whole. A torn last line is left out, if the run had not
+    ended by then."""
     run: _Run | None = None
     torn: Unreadable | None = None
+    where = source.shown
     for line in lines_of(source):
         if torn is not None:
             yield torn
@@ -97,9 +111,14 @@ def replay(source: Source, policy_of: PolicyOf) -> Iterator[Replayed | Unreadabl
             event = journal.from_json(line.data)
         except ValidationError as error:
             torn = Unreadable(where, f"not an event of a journal: {error.errors()[0]['msg']}")
+            if _is_whole(line.data) or (run and run.has_ended):
+                yield torn
+                torn = None
             continue
         match event:
             case RunStarted():
+                if run:
+                    yield from run.rest(where)
                 run = _Run(event, policy_of)
             case SampleStarted() if run is None or not run.begin(event, where):
                 yield Unreadable(where, f"a sample of a scenario that is not in the journal: {event.key}")
@@ -107,5 +126,16 @@ def replay(source: Source, policy_of: PolicyOf) -> Iterator[Replayed | Unreadabl
                 run.add(event)
             case SampleFinished() if run:
                 yield from run.finish(event)
+            case RunFinished() | RunResumed() if run:
+                run.has_ended = isinstance(event, RunFinished)
     if run:
-        yield from run.rest()
+        yield from run.rest(where)
+
+
+def _is_whole(data: bytes) -> bool:
+    """Whether a line is JSON, so that nothing tore it off."""
+    try:
+        parse(data)
+    except (ValueError, RecursionError):
+        return False
+    return True

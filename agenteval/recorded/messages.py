@@ -7,14 +7,13 @@ messages and ShareGPT's pairs. What is not known is skipped and told, never gues
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Literal, NamedTuple, TypeAlias, cast
 
-from agenteval.chat import MAX_DEPTH, depth_of, read_arguments
+from agenteval.chat import MAX_DEPTH, depth_of
+from agenteval.recorded.calls import CALL_ITEMS, Call, Tell, calls_in, calls_of, listed, served_call, word
 
 Role: TypeAlias = Literal["user", "assistant", "tool", "system"]
-Tell: TypeAlias = Callable[[str], None]
-"""Takes one sentence about something that was not read as it stands."""
 
 _ROLES: dict[str, Role] = {
     "user": "user",
@@ -36,20 +35,13 @@ _ROLES: dict[str, Role] = {
     "system": "system",
     "developer": "system",
 }
-_CALL_ITEMS = frozenset(("function_call", "tool_call", "custom_tool_call"))
-_RESULT_ITEMS = frozenset(("function_call_output", "tool_call_output", "custom_tool_call_output"))
-_SILENT = frozenset(("reasoning", "thinking", "redacted_thinking", "item_reference", "step-start"))
+_SILENT = frozenset(
+    ("reasoning", "thinking", "redacted_thinking", "item_reference", "step-start", "mcp_list_tools")
+)
 _TEXTS = frozenset(("text", "input_text", "output_text", "summary_text"))
+_MEDIA = ("image", "audio", "video", "file", "document", "media")
+"""In the names of parts that no text is expected of."""
 _MESSAGE_CLASSES = {"Human": "human", "AI": "ai", "Tool": "tool", "Function": "function", "System": "system"}
-
-
-class Call(NamedTuple):
-    """A tool call. ``args`` is ``None`` where ``raw_args`` could not be read as an object."""
-
-    name: str
-    args: dict[str, Any] | None
-    raw_args: str | None
-    id: str
 
 
 class Said(NamedTuple):
@@ -74,7 +66,7 @@ def said_in(messages: Iterable[Any], tell: Tell) -> Iterator[Said]:
             else:
                 yield from _said(message, tell)
         else:
-            tell(f"a message that is {_kind(message)} and no object was skipped")
+            tell(f"a message that is {kind_of(message)} and no object was skipped")
 
 
 def _plain(message: dict[str, Any]) -> Said | None:
@@ -113,26 +105,37 @@ def _said(message: dict[str, Any], tell: Tell) -> Iterator[Said]:
     role = message.get("role")
     if role is None:
         message = _unwrapped(message)
-        kind = _word(message, "type")
-        if kind in _CALL_ITEMS:
-            yield Said("assistant", calls=tuple(_calls([message], tell)))
+        kind = word(message, "type")
+        if kind in CALL_ITEMS:
+            yield Said("assistant", calls=tuple(calls_in([message], tell)))
             return
-        if kind in _RESULT_ITEMS:
+        if kind.endswith("_call_output"):
             yield _result(message, message.get("output"))
+            return
+        if kind.endswith("_call"):
+            yield from _served(message)
             return
         if kind in _SILENT:
             return
         role = _written_role(message)
     name = str(role).lower()
     known = _ROLES.get(name)
-    if known is None and name in _CALL_ITEMS:
-        yield Said("assistant", calls=tuple(_calls(_listed(_content(message)), tell)))
+    if known is None and name in CALL_ITEMS:
+        yield Said("assistant", calls=tuple(calls_in(listed(_content(message)), tell)))
     elif known is None:
         tell(f"a message with the unknown role '{str(role)[:40]}' was skipped")
     elif known == "tool":
         yield from _tool_message(message)
     else:
         yield from _spoken(known, message, tell)
+
+
+def _served(item: Mapping[str, Any]) -> Iterator[Said]:
+    call, result = served_call(item)
+    yield Said("assistant", calls=(call,))
+    if result is not None:
+        value, failed = result
+        yield Said("tool", value=_result_value(value), id=call.id, name=call.name, is_error=failed)
 
 
 def _unwrapped(message: dict[str, Any]) -> dict[str, Any]:
@@ -171,7 +174,7 @@ def _content(message: Mapping[str, Any]) -> Any:
 
 def _spoken(role: Role, message: dict[str, Any], tell: Tell) -> Iterator[Said]:
     content = _content(message)
-    calls = tuple(_calls(_message_calls(message), tell)) if role == "assistant" else ()
+    calls = tuple(calls_in(calls_of(message), tell)) if role == "assistant" else ()
     if content is None or isinstance(content, str):
         text = content
         refusal = message.get("refusal")
@@ -196,27 +199,44 @@ def _parts(role: Role, parts: Iterable[Any], tell: Tell) -> Iterator[Said]:
     """Blocks of content: texts and calls that stand together are one reply, up to a result."""
     texts: list[str] = []
     calls: list[Call] = []
+    bare = False
     for part in parts:
         result = _result_part(part)
         if result is not None:
             if calls or "".join(texts).strip():
-                yield Said(role, "".join(texts), tuple(calls))
+                yield Said(role, _joined(texts), tuple(calls))
             texts, calls = [], []
             yield result
         elif (call := _call_part(part)) is not None:
-            calls += _calls([call], tell)
+            calls += calls_in([call], tell)
         else:
-            texts.append(_text_part(part))
+            # Google writes one text in pieces that have no type, and joins them without anything between.
+            was_bare, bare = bare, isinstance(part, dict) and "type" not in part
+            text = _text_part(part, tell)
+            texts[-1:] = [texts[-1] + text] if texts and bare and was_bare else [*texts[-1:], text]
     if calls or texts:
-        yield Said(role, "".join(texts), tuple(calls))
+        yield Said(role, _joined(texts), tuple(calls))
 
 
-def _text_part(part: Any) -> str:
+_CLOSING = frozenset(".,;:!?)]}%…'\"”’»-")
+_OPENING = frozenset("-/([{_$€#@'\"“‘«")
+
+
+def _joined(texts: Iterable[str]) -> str:
+    """Texts as one, in which no word of one is a part of another's: providers write them side by side."""
+    whole = ""
+    for text in filter(None, texts):
+        apart = whole and not (whole[-1].isspace() or whole[-1] in _OPENING)
+        whole += f"\n{text}" if apart and not (text[0].isspace() or text[0] in _CLOSING) else text
+    return whole
+
+
+def _text_part(part: Any, tell: Tell) -> str:
     if isinstance(part, str):
         return part
     if not isinstance(part, dict):
         return "" if part is None else json.dumps(part, ensure_ascii=False)
-    kind = _word(part, "type")
+    kind = word(part, "type")
     if kind in _SILENT:
         return ""
     text = part.get("text", part.get("refusal"))
@@ -226,6 +246,8 @@ def _text_part(part: Any) -> str:
         return text
     if not part:
         return ""
+    if kind and not any(name in kind for name in _MEDIA):
+        tell(f"a part of the unknown kind '{kind[:40]}' was not read")
     # A picture or a file: that something was there is part of what was said.
     return f"[{kind}]" if kind else json.dumps(part, ensure_ascii=False)
 
@@ -233,8 +255,8 @@ def _text_part(part: Any) -> str:
 def _call_part(part: Any) -> dict[str, Any] | None:
     if not isinstance(part, dict):
         return None
-    kind = _word(part, "type")
-    if kind.endswith("tool_use") or kind in ("tool-call", *_CALL_ITEMS):
+    kind = word(part, "type")
+    if kind.endswith("tool_use") or kind in ("tool-call", *CALL_ITEMS):
         return part
     for key in ("functionCall", "function_call", "toolUse"):
         if isinstance(part.get(key), dict):
@@ -245,7 +267,7 @@ def _call_part(part: Any) -> dict[str, Any] | None:
 def _result_part(part: Any) -> Said | None:
     if not isinstance(part, dict):
         return None
-    kind = _word(part, "type")
+    kind = word(part, "type")
     if kind.endswith("tool_result") or kind == "tool-result":
         return _result(part, part.get("content", part.get("output", part.get("result"))))
     for key in ("functionResponse", "function_response", "toolResult"):
@@ -280,76 +302,20 @@ def _result_value(content: Any) -> Any:
     if isinstance(content, str):
         return content
     if isinstance(content, list) and content and all(map(_is_text_part, content)):
-        return "".join(map(_text_part, content))
+        return _joined(part["text"] for part in content)
     return content if depth_of(content) <= MAX_DEPTH else json.dumps(content, ensure_ascii=False)
 
 
 def _is_text_part(part: Any) -> bool:
-    return isinstance(part, dict) and _word(part, "type") in _TEXTS and isinstance(part.get("text"), str)
+    return isinstance(part, dict) and word(part, "type") in _TEXTS and isinstance(part.get("text"), str)
 
 
-# ── tool calls ───────────────────────────────────────────────────────────────────────────────────
+_KINDS: dict[type, str] = {
+    **{type(None): "null", str: "a text", bool: "a truth value", int: "a number", float: "a number"},
+    **{list: "a list", dict: "an object"},
+}
 
 
-def _message_calls(message: Mapping[str, Any]) -> list[Any]:
-    found = _listed(message.get("tool_calls"))
-    if not found:
-        more = message.get("additional_kwargs")
-        found = _listed(more.get("tool_calls")) if isinstance(more, dict) else []
-    found += _listed(message.get("invalid_tool_calls"))
-    return found + _listed(message.get("function_call"))
-
-
-def _listed(value: Any) -> list[Any]:
-    """A list as it is, one object as a list of one, and either of them written as JSON."""
-    if not value:
-        return []
-    if isinstance(value, str):
-        try:
-            value = json.loads(value)
-        except (ValueError, RecursionError):
-            return [value]
-    return list(value) if isinstance(value, list) else [value]
-
-
-def _calls(raw: Iterable[Any], tell: Tell) -> Iterator[Call]:
-    for each in raw:
-        call = _call(each)
-        if call is None:
-            tell("a tool call without a name was left out")
-        else:
-            yield call
-
-
-def _call(raw: Any) -> Call | None:
-    if not isinstance(raw, dict):
-        return None
-    inner = raw.get("function")
-    if not isinstance(inner, dict):
-        inner = raw
-    name = inner.get("name") or inner.get("toolName") or inner.get("tool_name") or raw.get("function")
-    if not isinstance(name, str) or not name:
-        return None
-    given = next((inner[key] for key in _ARGUMENTS if key in inner), None)
-    if isinstance(given, dict):
-        args, raw_args = (given, None) if depth_of(given) <= MAX_DEPTH else (None, json.dumps(given))
-    else:
-        args, raw_args = read_arguments(given, lenient=True)
-    identity = next((raw[key] for key in _CALL_IDS if raw.get(key)), "")
-    return Call(name, args, raw_args, str(identity))
-
-
-_ARGUMENTS = ("arguments", "args", "input", "parameters", "action_input")
-_CALL_IDS = ("call_id", "id", "toolCallId", "toolUseId", "tool_call_id")
-
-
-def _word(value: Mapping[str, Any], key: str) -> str:
-    found = value.get(key)
-    return found if isinstance(found, str) else ""
-
-
-def _kind(value: Any) -> str:
-    if value is None:
-        return "null"
-    names = {str: "a text", bool: "a truth value", int: "a number", float: "a number", list: "a list"}
-    return names.get(type(value), type(value).__name__)
+def kind_of(value: Any) -> str:
+    """What kind of JSON a value is, in words."""
+    return _KINDS.get(type(value), type(value).__name__)

@@ -22,14 +22,14 @@ class Remarks:
 
     _told: dict[str, tuple[int, str]] = field(default_factory=dict)
 
-    def add(self, text: str, where: str) -> None:
+    def add(self, text: str, where: str = "") -> None:
         times, first = self._told.get(text, (0, where))
         self._told[text] = (times + 1, first)
 
     def texts(self) -> Iterator[str]:
         for text, (times, first) in self._told.items():
             others = f", and in {times - 1:,} more" if times > 1 else ""
-            yield f"{text} ({first}{others})"
+            yield f"{text} ({first}{others})" if first else text
 
 
 @dataclass

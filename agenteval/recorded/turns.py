@@ -9,7 +9,8 @@ from typing import Any, NamedTuple
 
 from agenteval.chat import read_usage
 from agenteval.errors import AuthorError, Problem
-from agenteval.recorded.messages import Call, Said, Tell, said_in
+from agenteval.recorded.calls import Call, Tell
+from agenteval.recorded.messages import Said, said_in
 from agenteval.trajectory import Step, ToolCall, ToolResult, Trajectory, Turn
 
 CUT_OFF = "the recording ends before an answer"
@@ -18,33 +19,38 @@ CUT_OFF = "the recording ends before an answer"
 class Talk(NamedTuple):
     """A conversation without a name. ``policy``: the system's and the developer's messages. ``orphans``:
     results of calls that are not in the record, as sentences. ``is_partial``: a turn in the middle ends
-    in tool calls, so that it cannot be told whether the agent said nothing or the log left it out."""
+    in tool calls, so that it cannot be told whether the agent said nothing or the log left it out.
+    ``served``: the names of tools that the provider ran."""
 
     trajectory: Trajectory
     policy: str
     orphans: tuple[str, ...]
     is_partial: bool
+    served: frozenset[str] = frozenset()
 
 
-def talk_of(messages: Iterable[Any], tell: Tell) -> Talk:
-    """The turns in recorded messages, in any of the known shapes; ``tell`` hears what was skipped. Raises
-    ``AuthorError`` (without a place) where nothing of an agent is recorded."""
+def talk_of(messages: Iterable[Any], tell: Tell, *, lost: str = "") -> Talk:
+    """The turns in recorded messages, in any of the known shapes; ``tell`` hears what was skipped. ``lost``:
+    why the last of them was not answered, where that is known. Raises ``AuthorError`` (without a place) where
+    nothing of an agent is recorded."""
     draft = _Draft()
     for said in said_in(messages, tell):
         draft.add(said)
     if draft.orphans:
         tell("a tool result without its call is kept as a fact")
-    if not any(turn.steps for turn in draft.turns):
+    if not any(turn.steps for turn in draft.turns) and not (lost and draft.turns):
         what = "nothing that an agent said or did" if draft.turns else "no message of a user or an agent"
         raise AuthorError(Problem(f"{what} is in it", "there is nothing to check"))
     done, unfinished = draft.turns, None
     # One turn that was cut off at a tool is all there is to look at: it is taken as it stands.
-    if done[-1].is_open and len(done) > 1:
+    if done[-1].is_open and (len(done) > 1 or lost):
         *done, last = done
-        unfinished = last.frozen(error=CUT_OFF)
+        unfinished = last.frozen(error=lost or CUT_OFF)
     trajectory = Trajectory(turns=tuple(turn.frozen() for turn in done), unfinished=unfinished)
     is_partial = any(turn.ends_in_calls for turn in done)
-    return Talk(trajectory, "\n\n".join(draft.policy), tuple(draft.orphans), is_partial)
+    return Talk(
+        trajectory, "\n\n".join(draft.policy), tuple(draft.orphans), is_partial, frozenset(draft.served)
+    )
 
 
 @dataclass(slots=True)
@@ -53,7 +59,7 @@ class _Call:
     result: ToolResult | None = None
 
     def frozen(self) -> ToolCall:
-        name, args, raw_args, identity = self.call
+        name, args, raw_args, identity, _ = self.call
         return ToolCall(
             name=name, args=args, raw_args=raw_args, id=identity, observed=True, result=self.result
         )
@@ -98,6 +104,7 @@ class _Draft:
         self.turns: list[_Turn] = []
         self.policy: list[str] = []
         self.orphans: list[str] = []
+        self.served: set[str] = set()
         self._unpaired: list[_Step] = []
 
     def add(self, said: Said) -> None:
@@ -125,6 +132,7 @@ class _Draft:
         self.turns[-1].steps.append(step)
         if step.calls:
             self._unpaired.append(step)
+            self.served.update(call.name for call in said.calls if call.is_served)
 
     def _result(self, said: Said) -> None:
         """To the first open call of that id in the latest step that has one, since real logs use ids again;

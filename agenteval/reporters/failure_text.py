@@ -310,12 +310,17 @@ def _score_options(command: Sequence[str]) -> tuple[str, ...]:
     return tuple(kept)
 
 
+_OF_RECORDS = (StopReason.RECORDED, StopReason.UNREADABLE, StopReason.INFRASTRUCTURE)
+
+
 def _scored_again(key: SampleKey, sample: SampleReport | None, options: Sequence[str]) -> str:
     """The command that scores a recorded conversation again; empty for any other."""
     stop = sample.stop if sample else None
-    if stop is None or stop.reason not in (StopReason.RECORDED, StopReason.UNREADABLE):
+    if stop is None or stop.reason not in _OF_RECORDS:
         return ""
-    path = split_place(stop.detail.partition(": ")[0])[0]
+    path, line = split_place(stop.detail.partition(": ")[0])
+    if stop.reason is StopReason.INFRASTRUCTURE and (not line or "://" in path):
+        return ""  # of a run: its detail begins with a URL or a sentence, that of a record with its place
     words = ["agenteval", "score", path if path and not path.startswith("<") else "-"]
     words += [*options, "-s", key.variant or key.scenario]
     return " ".join(shlex.quote(one_line(word, 400)) for word in words)

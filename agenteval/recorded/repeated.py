@@ -1,0 +1,49 @@
+"""Keys that an object has twice: readers of JSON keep the last, and what stood below the first is lost. Pure.
+
+Looking at every key takes as long as all else. What is looked for is a record that has its messages twice:
+the text holds the key more often than what was read from it.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from typing import Any
+
+_OF_RECORDS = ("messages", "conversation", "request", "response", "choices", "input", "output")
+_NEEDLES = tuple((key, b'"%s"' % key.encode()) for key in _OF_RECORDS)
+_WATCHED = frozenset((*_OF_RECORDS, "content", "role", "tool_calls", "tools", "error"))
+
+
+def repeated_key(value: Any, data: bytes) -> str:
+    """The first key of messages, answers or what they are in that an object of ``data`` has twice; empty if
+    none has. ``value``: what was read of it."""
+    records = value if isinstance(value, list) else (value,)
+    objects = [record for record in records if isinstance(record, dict)]
+    objects += [inner for record in objects for inner in record.values() if isinstance(inner, dict)]
+    for key, needle in _NEEDLES:
+        count = 0
+        for each in objects:  # a sum of truth values takes three times as long
+            if key in each:
+                count += 1
+        if count and data.count(needle) > count:
+            return _found(data)
+    return ""
+
+
+def _found(data: bytes) -> str:
+    found: list[str] = []
+
+    def kept(pairs: Iterable[tuple[str, Any]]) -> dict[str, Any]:
+        fields: dict[str, Any] = {}
+        for key, value in pairs:
+            if key in fields and key in _WATCHED:
+                found.append(key)
+            fields[key] = value
+        return fields
+
+    try:
+        json.loads(data, object_pairs_hook=kept)
+    except (ValueError, RecursionError):
+        return ""  # it was read by another reader, which is told elsewhere
+    return found[0] if found else ""
