@@ -318,6 +318,11 @@ def test_a_model_that_is_set_for_runs_judges_nothing_here(project: Project) -> N
     assert "nothing was judged" in done.out
     project.write("agenteval.yaml", config % "judge")
     assert score(project, "log.jsonl").code == 1  # below its threshold
+    # Who switches the judges off leaves what only they can hold undecided, as in a run.
+    off = score(project, "log.jsonl", "--no-judge")
+    assert off.code == 3, off.all
+    assert "thresholds were not applied" not in off.out
+    project.write("agenteval.yaml", "metrics: [helpfulness]\n")
     assert score(project, "log.jsonl", "--no-judge").code == 0
 
 

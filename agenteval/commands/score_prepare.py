@@ -75,8 +75,10 @@ def prepare(request: ScoreRequest) -> Prepared:
         chosen = replace(chosen, asked=())
     scenarios = _scenarios(request)
     bounds = bool(config.thresholds) or any(scenario.thresholds for scenario in scenarios)
-    if not judged:
-        # Nothing is judged, so that no bound on judgements can be held or broken; that is told.
+    unbounded = not judged and not request.no_judge
+    if unbounded:
+        # Nothing was to be judged, so that no bound on judgements can be held or broken; that is told. Who
+        # switches judges off leaves the bounds undecided, as in a run.
         config = config.model_copy(update={"thresholds": {}})
     resources = wiring.Resources(config, loaded.secrets, no_judge=not judged)
     has_criteria = any(scenario.all_criteria for scenario in scenarios)
@@ -85,7 +87,7 @@ def prepare(request: ScoreRequest) -> Prepared:
         raise AuthorError(*problems)
     judges = _judges(chosen, resources, config, has_criteria=has_criteria) if judged else ()
     public = loaded.public.model_copy(update={"thresholds": config.thresholds})
-    return Prepared(config, public, resources, chosen, Suite(scenarios), judges, bounds and not judged)
+    return Prepared(config, public, resources, chosen, Suite(scenarios), judges, bounds and unbounded)
 
 
 def _is_judging_asked(request: ScoreRequest, config: Config) -> bool:
@@ -193,7 +195,8 @@ def _policy_in_journal(config: Config, name: str) -> str:
 def conversations_of(reader: Reader, request: ScoreRequest, prepared: Prepared) -> Iterator[Recorded]:
     """All of them, if there is one that can be read. Raises ``AuthorError`` as ``_from_first_readable``."""
     conversations = _from_first_readable(reader, request)
-    return conversations if prepared.judges else map(_without_bounds, conversations)
+    bounded = prepared.judges or request.no_judge
+    return conversations if bounded else map(_without_bounds, conversations)
 
 
 def _from_first_readable(reader: Reader, request: ScoreRequest) -> Iterator[Recorded]:
