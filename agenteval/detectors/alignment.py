@@ -26,6 +26,8 @@ SURE = 2
 _FEW = 3
 """A text that more entries have says little of which one is meant."""
 
+_MOST = 3_000
+"""Of more values some fit by chance."""
 _OF_TIME = frozenset({"day", "days", "hour", "week", "mont", "year", "minu", "busi", "work"})
 """How the units of lengths of time begin: things rarely have them as fields, policies are full of them."""
 
@@ -88,6 +90,8 @@ def slipped(phrase: Phrase, answer: Answer, evidence: Evidence) -> Leaf | None:
 
 def _candidates(phrase: Phrase, evidence: Evidence) -> list[Leaf]:
     leaves, kind = evidence.leaves, phrase.mention.kind
+    if len(leaves) > _MOST:
+        return []
     if kind != "money":
         return leaves.comparable(kind)
     # An amount may also stand under a key that does not say that it is one.
@@ -111,6 +115,8 @@ def elsewhere(phrase: Phrase, answer: Answer, evidence: Evidence) -> Leaf | None
     entry of the same result, which the sentence does not speak of."""
     mention, leaves = phrase.mention, evidence.leaves
     kinds = ("money", "decimal") if mention.kind == "money" else (mention.kind,)
+    if len(leaves) > _MOST:
+        return None
     alike = [leaf for kind in kinds for leaf in leaves.comparable(kind)]
     holders = [leaf for leaf in alike if _gives(mention.kind, mention, leaf)]
     if not holders:
@@ -136,21 +142,28 @@ def elsewhere(phrase: Phrase, answer: Answer, evidence: Evidence) -> Leaf | None
 def _told(phrase: Phrase, others: Iterable[Mention], entries: Entries) -> dict[int, float]:
     """How much of each entry the sentence of the phrase gives or names, but for the value itself: what few
     entries have counts more, and so do long values."""
-    told: defaultdict[int, float] = defaultdict(float)
-    low, words = phrase.clause.lower(), text_stems(phrase.clause)
-    for name, places in entries.by_name.items():
-        if tells := _tells_name(name, low, words, rare=len(places) <= _FEW):
-            for place in places:
-                told[place] += tells
+    if phrase.clause not in entries.named_in:
+        entries.named_in[phrase.clause] = _named(phrase.clause, entries)
+    told = entries.named_in[phrase.clause].copy()
     for other in others:
         if phrase.at <= other.start < phrase.at + len(phrase.clause):
             for value in values_of(other):
                 for place in set(entries.by_value.get(value, ())):
-                    told[place] += 1 if len(other.text) > 2 else 0.5
+                    told[place] = told.get(place, 0) + (1 if len(other.text) > 2 else 0.5)
+    return told
+
+
+def _named(clause: str, entries: Entries) -> dict[int, float]:
+    told: defaultdict[int, float] = defaultdict(float)
+    low, words = clause.lower(), text_stems(clause)
+    for name, places in entries.by_name.items():
+        if tells := _tells_name(name, low, words, rare=len(places) <= _FEW):
+            for place in places:
+                told[place] += tells
     for place, entry in enumerate(entries.all):
         if entry.sentence and len(shared := _stems(entry.sentence) & words) > 1:
             told[place] += 0.5 * len(shared)
-    return told
+    return dict(told)
 
 
 def _tells_name(name: str, low: str, words: frozenset[str], *, rare: bool) -> float:

@@ -69,18 +69,21 @@ class Entry(NamedTuple):
 
 
 class Entries:
-    """All entries that have values (``all``), and the places in it of those that have a name or a value."""
+    """All entries that have values (``all``), and the places in it of those that have a name or a value.
+    ``named_in``: how much clauses that were looked at name of which."""
 
     def __init__(self) -> None:
         self.all: list[Entry] = []
         self.by_name: defaultdict[str, list[int]] = defaultdict(list)
         self.by_value: defaultdict[object, list[int]] = defaultdict(list)
+        self.named_in: dict[str, dict[int, float]] = {}
         self._places: dict[int, int] = {}
 
     def add(self, entry: Entry) -> None:
         """One more, unless it has no value."""
         if not entry.leaves:
             return
+        self.named_in.clear()
         place = len(self.all)
         self.all.append(entry)
         for name in dict.fromkeys(entry.names):

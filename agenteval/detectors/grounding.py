@@ -94,11 +94,16 @@ def _find(conversation: Conversation) -> Iterator[Suspect]:
         for index, mention in enumerate(answer.mentions):
             if reported and _key(mention) in reported:
                 continue
+            if len(reported) >= _MOST:
+                return  # the agent made everything up; the search for more takes long
             if suspect := _judge(number, answer, index, said, evidence):
                 reported.add(_key(mention))
                 if not _declared(mention.text, conversation):
                     yield suspect
         said.append(answer)
+
+
+_MOST = 100
 
 
 def _read_turns(conversation: Conversation, first: int, last: int, evidence: Evidence) -> None:
