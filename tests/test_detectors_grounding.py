@@ -472,3 +472,81 @@ def test_a_contradiction_that_may_be_a_calculation_is_medium() -> None:
     [slip] = contradictions(("And W-77?", order, "The total of W-77 is $797.72."))
     [calculated] = contradictions(("And W-77?", order, "For both of you, the total of W-77 is $641.10."))
     assert (stated.severity, slip.severity, calculated.severity) == (None, None, Severity.MEDIUM)
+
+
+LOANS: list[Call] = [
+    ("get_loans", {}, [{"title": "Piranesi", "due": "2026-06-19"}, {"title": "Circe", "due": "2026-06-25"}])
+]
+RENEWED: list[Call] = [("renew", {"ids": ["b1"]}, {"renewed": 1, "due": "2026-07-01"})]
+
+
+def test_what_was_told_last_of_a_field_is_no_contradiction_to_what_it_was() -> None:
+    asked = ("What do I have?", LOANS, "*Piranesi* is due on June 19.")
+    assert found(asked, ("Renew it", RENEWED, "*Piranesi* is now due on July 1.")) == []
+    assert found(asked, ("Renew it", RENEWED, "*Piranesi* is now due on July 11.")) != []
+    assert found(asked, ("And Piranesi?", [], "*Piranesi* is due on June 25.")) != []  # that of the other
+
+
+def test_a_date_without_a_year_is_the_one_that_was_asked_for() -> None:
+    pet: list[Call] = [
+        ("get_pet", {}, {"name": "Biscuit", "visits": [{"date": "2026-03-02", "pet": "Biscuit"}]})
+    ]
+    book: list[Call] = [("book", {"at": "2026-03-26T16:40"}, {"reference": "VT-3017"})]
+    turns = [
+        ("My pet?", pet, "Biscuit was here on March 2."),
+        ("Book it", book, "Biscuit is booked for March 26."),
+    ]
+    assert found(*turns) == []
+
+
+def test_an_amount_that_was_said_before_may_be_said_again() -> None:
+    fees: list[Call] = [("fees", {}, {"standard": 130, "express": 60, "photo": 15})]
+    first = ("Fees?", fees, "It is $130, and express with a photo $75 more.")
+    assert found(first, ("And what do I bring?", [], "Bring $75 and your old passport.")) == []
+
+
+@pytest.mark.parametrize(
+    ("answer", "wrong"),
+    [
+        ("It is on Wednesday, November 4.", False),
+        ("It is on Wednesday, November 5.", True),
+        ("Es ist am Mittwoch, den 4. November.", False),
+        ("Es ist am Mittwoch, den 6. November.", True),
+        ("11月5日（水）です。", True),
+    ],
+)
+def test_a_day_of_the_week_that_does_not_fit_its_date(answer: str, wrong: bool) -> None:
+    shows: list[Call] = [
+        ("shows", {}, {"show": "Tides", "first": "2026-11-01", "every_days": 3, "at": "2026-11-04"})
+    ]
+    assert bool(contradictions(("When in the next days?", shows, answer))) is wrong
+
+
+@pytest.mark.parametrize(
+    ("told", "answer"),
+    [
+        ("The frames leave on Thursday 13 August, sorry.", "They leave on August 13."),
+        ("They leave on the 13th of August.", "They leave on August 13."),
+        ("ISO 2026-08-23", "dom 23 ago, 02:41"),
+        ("ISO 2026-10-22", "czwartek, 22 października: dr Kern"),
+    ],
+)
+def test_dates_in_words_in_more_ways(told: str, answer: str) -> None:
+    assert found(("?", [("mail", {}, {"body": told, "at": "02:41"})], answer)) == []
+
+
+@pytest.mark.parametrize(
+    ("answer", "known"),
+    [
+        ("Your new balance is $340.89.", True),
+        ("Your new balance is $345.89.", False),
+        ("Together that is 1,234 kg by 24 × 18 × 16 / 5.6 = 1,234.29.", True),
+        ("In May, the invoice was $731.46.", False),
+    ],
+)
+def test_one_step_over_several_results(answer: str, known: bool) -> None:
+    calls: list[Call] = [
+        ("get_account", {}, {"balance": 449.31}),
+        ("transfer", {"sum": 108.42}, {"ok": True, "moved": 108.42}),
+    ]
+    assert (found(("Move it", calls, answer)) == []) is known

@@ -87,15 +87,22 @@ def one_step(target: float, operands: Collection[float], counts: Collection[floa
     )
 
 
-def rarely_reached(target: float, ones: Collection[float], others: Collection[float]) -> bool:
-    """Whether ``target`` is the sum or difference of a value of each, to the cent, and that says something:
-    of the values of its precision that lie within a half of it, such sums are at most one in twenty."""
-    goal = round(target, 2)
-    if not any(round(abs(goal + sign * one), 2) in others for one in ones for sign in (1, -1)):
+def rarely_reached(target: float, ones: Collection[float], others: Collection[float], decimals: int) -> bool:
+    """Whether ``target`` is a sum or difference, or a product or quotient, of a value of each, and that says
+    something: of the values of its precision that lie within a half of it, such results are at most one in
+    twenty."""
+    pairs = [(one, other) for one in ones for other in others if one and other]
+    added = (value for one, other in pairs for value in (abs(one - other), one + other))
+    scaled = (value for one, other in pairs for value in (one * other, other / one, one / other))
+    return any(_is_rare(target, values, decimals) for values in (added, scaled))
+
+
+def _is_rare(target: float, values: Iterable[float], decimals: int) -> bool:
+    place = 10.0 ** -min(decimals, 4) if target % 1 else 1.0
+    near_by = {round(value, 4) for value in values if abs(value - target) <= target / 2}
+    if not any(near(target, value, decimals) for value in near_by):
         return False
-    place = 1.0 if goal % 1 == 0 else 0.01
-    sums = {round(abs(one + sign * other), 2) for one in ones for other in others for sign in (1, -1)}
-    return sum(abs(value - goal) <= goal / 2 for value in sums) * place <= 0.05 * goal
+    return len({round(value / place) for value in near_by}) * place <= 0.05 * target
 
 
 _TERM = r"[$€£]?\s?[0-9][0-9,]*(?:\.[0-9]+)?\s?%?"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Collection
 from typing import NamedTuple, TypeAlias
 
 Day: TypeAlias = tuple[int, int, int]
@@ -111,7 +112,8 @@ _LISTED = re.compile(
     r"(?:,|and|or|to|through|until|-|&|und|bis|y|et)\s?(?:the )?\Z"
 )
 _YEAR_AFTER = re.compile(r"(?:st|nd|rd|th)?\**(?:,|\.| of| de| del)?\s{0,2}([12][0-9]{3})(?![0-9:.,]?[0-9])")
-_MONTH_AFTER = re.compile(r"(?:\.|st|nd|rd|th)?[\s-]{0,2}(?:of |de )?([^\W\d_]{3,10})\.?")
+_MONTH_AFTER = re.compile(r"(?:\.|st|nd|rd|th)?[\s-]{0,2}(?:of |de )?([^\W\d_]{3,12})\.?")
+_NO_WORD_AFTER = re.compile(r"\s*(?:[,;|)\n-]|\Z|[0-9])")
 
 
 def day_in_words(text: str, start: int, end: int) -> DayInText | None:
@@ -132,7 +134,8 @@ def day_in_words(text: str, start: int, end: int) -> DayInText | None:
             month = _month_of_list(text[max(0, start - 30) : start])
     if not month:
         after = _MONTH_AFTER.match(text, end)
-        if not after or after[1] in _AFTER_A_DAY or not (month := MONTHS.get(after[1].lower(), 0)):
+        is_word = after and after[1] in _AFTER_A_DAY and not _NO_WORD_AFTER.match(text, after.end())
+        if not after or is_word or not (month := MONTHS.get(after[1].lower(), 0)):
             return _first_of_list(text, int(found[1]), start, end)
         finish = after.end(1)
     year = _YEAR_AFTER.match(text, finish)
@@ -167,20 +170,55 @@ def day_in_cjk(text: str, start: int) -> DayInText | None:
     return DayInText(start, found.end(), days) if days else None
 
 
-_WORDS = re.compile(
-    r"(?i)\b(?:([0-9]{1,2})(?:st|nd|rd|th|\.)?[\s-]+(?:of |de )?([^\W\d_]{3,10})"
-    r"|([^\W\d_]{3,10})\.?\s+(?:the )?([0-9]{1,2})(?:st|nd|rd|th)?\b)"
-    r"(?:(?:,|\.| of| de| del)?\s{0,2}([12][0-9]{3}))?"
+_YEAR = r"(?:(?:,|\.| of| de| del)?\s{0,2}([12][0-9]{3}))?"
+_DAY_MONTH = re.compile(
+    rf"(?i)\b([0-9]{{1,2}})(?:st|nd|rd|th|\.)?[\s-]+(?:of |de )?([^\W\d_]{{3,12}}){_YEAR}"
 )
+_MONTH_DAY = re.compile(rf"(?i)\b([^\W\d_]{{3,12}})\.?\s+(?:the )?([0-9]{{1,2}})(?:st|nd|rd|th)?\b{_YEAR}")
 
 
 def days_in_prose(text: str) -> set[Day]:
     """All dates in words in ``text``, with and without their year."""
     days: set[Day] = set()
-    for found in _WORDS.finditer(text):
-        name, day = (found[2], found[1]) if found[1] else (found[3], found[4])
+    for day, name, year in _DAY_MONTH.findall(text):
         if month := MONTHS.get(name.lower()):
-            days.update(_day(int(found[5] or 0), month, int(day)))
+            days.update(_day(int(year or 0), month, int(day)))
+    for name, day, year in _MONTH_DAY.findall(text):
+        if month := MONTHS.get(name.lower()):
+            days.update(_day(int(year or 0), month, int(day)))
     for found in _CJK.finditer(text):
         days.update(_day(int(found[1] or 0), int(found[2]), int(found[3])))
     return days
+
+
+def is_day_told(days: Collection[Day], known: Collection[Day]) -> bool:
+    """Whether one of ``days`` is known; a year that one side leaves out is not compared."""
+    if any(day in known for day in days):
+        return True
+    without = {day[1:] for day in known if not day[0]}
+    if any(day[1:] in without for day in days):
+        return True
+    return any(not day[0] and day[1:] == other[1:] for day in days for other in known)
+
+
+_WEEKDAYS = {
+    name: number
+    for number, names in enumerate((
+        "monday mon montag mo lundi lunes lunedì segunda-feira maandag måndag poniedziałek pazartesi 月",
+        "tuesday tue tues dienstag mardi martes martedì terça-feira dinsdag tisdag wtorek salı 火",
+        "wednesday wed mittwoch mercredi miércoles mercoledì quarta-feira woensdag onsdag środa çarşamba 水",
+        "thursday thu thur thurs donnerstag jeudi jueves giovedì quinta-feira donderdag torsdag czwartek 木",
+        "friday fri freitag vendredi viernes venerdì sexta-feira vrijdag fredag piątek cuma 金",
+        "saturday sat samstag sonnabend samedi sábado sabato zaterdag lördag sobota cumartesi 土",
+        "sunday sun sonntag dimanche domingo domenica zondag söndag niedziela pazar 日",
+    ))
+    for name in names.split()
+}  # fmt: skip
+_WEEKDAY_BEFORE = re.compile(r"([^\W\d_]+(?:-feira)?)[^\w\n]{1,4}(?:the |den |dem |le |el |il |dia |día )?\Z")
+_WEEKDAY_BEHIND = re.compile(r"[*_]{0,2}\s?[(（]([^\W\d_]+(?:-feira)?)[)）]")
+
+
+def weekday_beside(text: str, start: int, end: int) -> int | None:
+    """The day of the week (0: Monday) that stands before or, in brackets, behind the date at ``start``."""
+    found = _WEEKDAY_BEFORE.search(text, max(0, start - 24), start) or _WEEKDAY_BEHIND.match(text, end)
+    return _WEEKDAYS.get(found[1].lower()) if found else None

@@ -9,7 +9,7 @@ from datetime import date
 from functools import lru_cache
 from statistics import fmean
 
-from agenteval.detectors.dates import Day
+from agenteval.detectors.dates import Day, is_day_told, weekday_beside
 from agenteval.detectors.evidence import Evidence
 from agenteval.detectors.mentions import Mention, mentions_in
 from agenteval.detectors.number_words import day_words
@@ -39,16 +39,6 @@ _RELATIVE = re.compile(
     r"amanhã|hoje|ontem|(?:segunda|terça|quarta|quinta|sexta)(?:-feira)?|que vem|domani|oggi|ieri)\b|"
     r"[明今昨后後]天|[下本上][周週个個]|[周週]|星期|礼拜|[明今昨]日|来週|今週|先週|曜日|あさって|あした|きょう"
 )
-
-
-def is_day_told(days: Collection[Day], known: Collection[Day]) -> bool:
-    """Whether one of ``days`` is known; a year that one side leaves out is not compared."""
-    if any(day in known for day in days):
-        return True
-    without = {day[1:] for day in known if not day[0]}
-    if any(day[1:] in without for day in days):
-        return True
-    return any(not day[0] and day[1:] == other[1:] for day in days for other in known)
 
 
 # ── lengths ──────────────────────────────────────────────────────────────────────────────────────
@@ -297,6 +287,18 @@ def does_day_follow(phrase: Phrase, evidence: Evidence, beside: Collection[Day])
     months = _month_periods(evidence)
     ends = {end for by in months for when in dated if (end := _later(when, by))}
     return any(abs((end - target).days) <= 1 for end in ends for target in targets)
+
+
+def is_other_weekday(phrase: Phrase, evidence: Evidence) -> bool:
+    """Whether the date is called by a day of the week that it is not, in any year that was spoken of."""
+    mention = phrase.mention
+    called = weekday_beside(phrase.clause, mention.start - phrase.at, mention.end - phrase.at)
+    if called is None:
+        return False
+    years = {day[0] for day in (*evidence.days, *evidence.prose_days) if day[0]}
+    days = {(day[0] or year, *day[1:]) for day in mention.days for year in ({day[0]} if day[0] else years)}
+    found = {when.weekday() for day in days if (when := _date(day))}
+    return bool(found) and called not in found
 
 
 _WORKDAY = re.compile(r"(?i)\b(?:back|return\w*|next (?:working |business )?day|monday|montag|lundi|lunes)\b")

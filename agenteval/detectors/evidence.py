@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterable, Mapping
 from functools import lru_cache
 from typing import Any, NamedTuple
 
-from agenteval.detectors.dates import Day, days_in_prose
+from agenteval.detectors.dates import Day, days_in_prose, is_day_told
 from agenteval.detectors.entries import PERCENT, Leaf
 from agenteval.detectors.json_text import json_of, text_of, text_of_args
 from agenteval.detectors.leaves import Leaves
@@ -195,11 +195,11 @@ class Evidence:
 
     def given(self, mention: Mention) -> bool:
         """Whether the user said the value, or a call of the agent asked for it."""
-        return not (
-            self.given_clocks.isdisjoint(mention.clocks)
-            and self.given_numbers.isdisjoint(mention.numbers)
-            and self.given_days.isdisjoint(mention.days)
-        )
+        if not (
+            self.given_clocks.isdisjoint(mention.clocks) and self.given_numbers.isdisjoint(mention.numbers)
+        ):
+            return True
+        return bool(mention.days) and is_day_told(mention.days, self.given_days)
 
     def has_word(self, word: str) -> bool:
         """Whether ``word`` stands in some source, not as a part of a longer word; case does not count."""

@@ -15,6 +15,7 @@ from weakref import ReferenceType, ref
 
 from agenteval.detectors.alignment import elsewhere, missing, slipped
 from agenteval.detectors.conversation import Conversation, Proof
+from agenteval.detectors.elapsed import is_other_weekday
 from agenteval.detectors.entries import Leaf
 from agenteval.detectors.evidence import NOW, Evidence
 from agenteval.detectors.json_text import text_of
@@ -148,9 +149,16 @@ def _judge(
     phrase = answer.phrase(index)
     if is_told:
         return _told_of_another(turn, phrase, answer, named, evidence) if phrase.claimed else None
-    if not phrase.claimed or _key(mention) in evidence.supported:
+    if not phrase.claimed or _key(mention) in evidence.supported or _was_said(mention, said):
         return None
     return _unsupported(turn, phrase, answer, named, evidence, _beside(answer, mention, said))
+
+
+def _was_said(mention: Mention, said: Sequence[Answer]) -> bool:
+    """Whether an amount was in an answer before, where nothing was wrong with it."""
+    return _is_amount(mention) and any(
+        mention.numbers == other.numbers for answer in said for other in answer.mentions if _is_amount(other)
+    )
 
 
 def _told_of_another(
@@ -169,6 +177,8 @@ def _unsupported(
 ) -> Suspect | None:
     """The value, which nobody told as it is, if it does not follow either and is news or stands against
     something. The search for how it follows takes most time: it comes where it can decide."""
+    if phrase.mention.kind == "date" and is_other_weekday(phrase, evidence):
+        return Suspect(turn, phrase, "that is another day of the week", sure=False)
     is_news = reportable(phrase, evidence)
     if is_news and follows(phrase, evidence, beside):
         return _slip(turn, phrase, answer, evidence)

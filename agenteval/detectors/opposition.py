@@ -203,12 +203,19 @@ def misplaced(phrase: Phrase, named: Collection[str], evidence: Evidence) -> Lea
     if not best or (equal_elsewhere and most < 3):
         return None
     if any(
-        _overlap(phrase, leaf) > most
+        _is_rightly_called(phrase, leaf, most, newer=leaf.source > best.source)
         for leaf in comparable(mention, evidence.leaves)
         if _equal(mention, leaf)
     ):
-        return None  # it is of another thing, and rightly called
+        return None
     return best
+
+
+def _is_rightly_called(phrase: Phrase, leaf: Leaf, most: int, *, newer: bool) -> bool:
+    """Whether the value is of another thing, or has been changed since the other was told. ``most``: how much
+    the name of that one says."""
+    overlap = _overlap(phrase, leaf)
+    return overlap > most or (newer and (overlap == most or phrase.mention.kind in {"date", "time"}))
 
 
 _GENERIC_WORDS = (

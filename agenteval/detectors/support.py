@@ -24,8 +24,8 @@ from agenteval.detectors.arithmetic import (
     share_of,
     two_steps,
 )
-from agenteval.detectors.dates import Day
-from agenteval.detectors.elapsed import does_day_follow, does_time_follow, is_day_told, is_length
+from agenteval.detectors.dates import Day, is_day_told
+from agenteval.detectors.elapsed import does_day_follow, does_time_follow, is_length
 from agenteval.detectors.evidence import Evidence
 from agenteval.detectors.mentions import Mention, mentions_in
 from agenteval.detectors.number_words import number_words
@@ -124,9 +124,11 @@ def _number_follows(number: float, phrase: Phrase, evidence: Evidence, beside: B
         return True
     if number in _in_words(evidence):
         return True
+    if mention.kind == "percent":
+        return False
     beside_it = beside.here if mention.kind == "money" else beside.counts
-    ones = operands_of([beside_it, evidence.given_numbers, beside.before], 24)
-    return mention.kind != "percent" and rarely_reached(number, ones, evidence.numbers | {*beside_it})
+    ones = operands_of([beside_it, beside.counts, evidence.given_numbers, beside.before], 24)
+    return rarely_reached(number, ones, evidence.numbers | {*beside_it}, decimals)
 
 
 def _in_words(evidence: Evidence) -> set[float]:

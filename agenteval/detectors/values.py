@@ -146,7 +146,10 @@ _PLAIN = str.maketrans(
 def plain(text: str) -> str:
     """``text`` with digits, spaces, hyphens and signs of other scripts as ASCII has them; each character
     keeps its place."""
-    return text if text.isascii() else text.translate(_PLAIN)
+    return text.translate(_PLAIN) if not text.isascii() and _FOREIGN.search(text) else text
+
+
+_FOREIGN = re.compile(f"[{''.join(map(chr, _PLAIN))}]")
 
 
 def stands_in(word: str, text: str) -> bool:
