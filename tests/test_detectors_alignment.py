@@ -154,3 +154,10 @@ async def test_spans_are_places_in_the_final_text(beside: str, last: str, spanne
     [finding] = [item for item in items if isinstance(item, Finding)]
     assert finding.evidence == "It is on shelf 417."
     assert finding.span == ((0, 19) if spanned else None)
+
+
+def test_a_slip_of_the_field_that_is_named_is_told_although_arithmetic_could_reach_it() -> None:
+    stock: list[Call] = [("stock", {}, {"sku": "mug-blu", "on_hand": 124, "units_a_box": 71, "reserved": 6})]
+    [proof] = contradictions(("Mugs?", stock, "You have **142 mugs** on hand, 6 of them reserved."))
+    assert "gave on_hand 124" in proof.explanation
+    assert found(("Mugs?", stock, "Two boxes have 142 mugs.")) == []

@@ -17,7 +17,7 @@ from agenteval.detectors.entries import Entries, Leaf, values_of
 from agenteval.detectors.evidence import NOW, Evidence
 from agenteval.detectors.fields import text_stems
 from agenteval.detectors.mentions import Mention
-from agenteval.detectors.opposition import bare, is_slip, may_be_one
+from agenteval.detectors.opposition import GENERIC, bare, is_slip, may_be_one
 from agenteval.detectors.phrases import Answer, Phrase
 from agenteval.detectors.values import stands_in
 
@@ -28,6 +28,8 @@ _FEW = 3
 
 _MOST = 3_000
 """Of more values some fit by chance."""
+_ANY = GENERIC | {"total", "price"}
+"""Stems that say only what kind of value it is."""
 _OF_TIME = frozenset({"day", "days", "hour", "week", "mont", "year", "minu", "busi", "work"})
 """How the units of lengths of time begin: things rarely have them as fields, policies are full of them."""
 
@@ -83,7 +85,9 @@ def slipped(phrase: Phrase, answer: Answer, evidence: Evidence) -> Leaf | None:
         return None
     entries, others = evidence.leaves.entries(), _others(phrase, answer)
     told = _told(phrase, others, entries)
-    found = [leaf for leaf in slips if told.get(entries.place(leaf), 0) >= SURE]
+    found = [
+        leaf for leaf in slips if told.get(entries.place(leaf), 0) >= SURE or phrase.label & leaf.own - _ANY
+    ]
     found = [leaf for leaf in found if _may_stand_for(phrase, leaf, others, evidence)]
     return found[-1] if len({leaf.mention[4:9] for leaf in found}) == 1 else None
 
