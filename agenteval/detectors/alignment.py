@@ -99,7 +99,7 @@ def _candidates(phrase: Phrase, evidence: Evidence) -> list[Leaf]:
     if kind != "money":
         return leaves.comparable(kind)
     # An amount may also stand under a key that does not say that it is one.
-    return leaves.comparable("money") + [leaf for leaf in leaves.comparable("number") if not leaf.is_amount]
+    return leaves.comparable("money") + leaves.comparable("plain")
 
 
 def _others(phrase: Phrase, answer: Answer) -> list[Mention]:

@@ -42,15 +42,18 @@ _ZONED = re.compile(r"(?i)offset|zone|\butc")
 
 
 def kinds_of(leaf: Leaf) -> list[str]:
-    """The kinds of values that the leaf can be compared with; ``decimal``: amounts, though its key does not
-    say that it is one."""
+    """The kinds of values that the leaf can be compared with; ``plain``: numbers that may be amounts, though
+    their key does not say so; ``decimal``: those of them that have cents."""
     mention, kinds = leaf.mention, []
     if mention.numbers:
+        is_amount = leaf.is_amount
         if mention.kind == "number":
-            kinds = ["number", "percent", "decimal"] if "." in mention.text else ["number", "percent"]
+            kinds = ["number", "percent"]
+            if not is_amount:
+                kinds += ["plain", "decimal"] if "." in mention.text else ["plain"]
         elif mention.kind == "percent":
             kinds = ["percent"]
-        if leaf.is_amount:
+        if is_amount:
             kinds.append("money")
     if mention.days:
         kinds.append("date")
