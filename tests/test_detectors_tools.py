@@ -132,6 +132,80 @@ def test_another_wish_in_another_language_is_none_to_look_again(said: str) -> No
     assert places(repeated_tool_call, talk) == [(1, 1)]
 
 
+REFUND = call("refund_payment", {"ok": True}, payment_id="PAY-7", amount=20)
+
+
+@pytest.mark.parametrize(
+    ("said", "found"),
+    [
+        ("Thanks a lot", True),
+        ("Great, thanks! Where is ORD-42?", True),
+        ("No thanks, that's all.", True),
+        ("Got it. What are your opening hours?", True),
+        ("Please refund the same again", False),
+        ("And one more, please", False),
+        ("I have not seen the money", False),
+        ("What about PAY-7?", False),
+        ("Thanks, do the refund for my wife too", False),
+        ("Where is it?", False),
+        ("Danke", False),
+    ],
+)
+def test_what_was_done_is_done_again_in_the_next_turn(said: str, found: bool) -> None:
+    first = turn("Refund 20 of PAY-7", REFUND, "I have refunded 20 of PAY-7. Anything else?")
+    talk = conversation(first, turn(said, REFUND, "You are welcome."))
+    assert places(repeated_tool_call, talk) == ([(1, 1)] if found else [])
+
+
+@pytest.mark.parametrize(
+    ("done", "answer"),
+    [
+        (REFUND, "I have refunded it. Which other payment shall I refund?"),
+        (REFUND, "I am sorry, that did not go through."),
+        (call("refund_payment", {"state": "pending"}, payment_id="PAY-7"), "It is on its way."),
+        (failing("refund_payment", payment_id="PAY-7"), "It is on its way."),
+        (call("update_address", "ok", street="Elm St"), "It is on its way."),
+        (call("send_heartbeat", "ok"), "It is on its way."),
+    ],
+)
+def test_what_may_be_done_again_in_the_next_turn(done: ToolCall, answer: str) -> None:
+    talk = conversation(turn("Refund 20 of PAY-7", done, answer), turn("Thanks a lot", done, "Done."))
+    assert places(repeated_tool_call, talk) == []
+
+
+@pytest.mark.parametrize(
+    ("said", "found"),
+    [
+        ("Send 20 to Ann", True),
+        ("Send 20 to Ann, and 30 to Bob in two days", True),
+        ("Send 20 to Ann twice", False),
+        ("Make two separate transfers to Ann", False),
+        ("Bitte zweimal 20 an Ann", False),
+        ("Envía 20 a Ann dos veces", False),
+    ],
+)
+def test_what_is_asked_for_several_times_is_done_several_times(said: str, found: bool) -> None:
+    parts = (call("transfer_money", {"id": "T1"}, to="Ann"), call("transfer_money", {"id": "T2"}, to="Ann"))
+    assert places(repeated_tool_call, conversation(turn(said, *parts, "Done."))) == (
+        [(0, 1)] if found else []
+    )
+
+
+@pytest.mark.parametrize(
+    ("said", "results", "found"),
+    [
+        ("Is J-9 finished?", ("running", "running"), True),
+        ("Is J-9 finished?", ("running", "running", "done"), False),
+        ("Wait until J-9 is finished", ("running", "running"), False),
+        ("Warte, bis J-9 fertig ist", ("running", "running"), False),
+    ],
+)
+def test_a_status_may_be_polled(said: str, results: tuple[str, ...], found: bool) -> None:
+    parts = [call("get_job_status", {"status": each}, job_id="J-9") for each in results]
+    talk = conversation(turn(said, *parts, "So it is."))
+    assert places(repeated_tool_call, talk) == ([(0, 1)] if found else [])
+
+
 def test_a_log_without_arguments_and_results_does_not_tell_what_was_called() -> None:
     blank = ToolCall(name="get_user", args={})
     assert places(repeated_tool_call, conversation(turn("?", blank, blank, "Mia."))) == []
@@ -374,3 +448,47 @@ def test_what_a_name_says(name: str, reads: bool) -> None:
     assert nature_of(name).reads is reads
     assert only_reads(name, ToolFacts(reads=True))
     assert not only_reads(name, ToolFacts(destructive=True))
+
+
+FIRST, SECOND = failing("cancel_order", "already shipped", id="ORD-1"), call("cancel_order", {}, id="ORD-2")
+
+
+@pytest.mark.parametrize(
+    ("parts", "answer", "found"),
+    [
+        ((FIRST, SECOND), "Both orders, ORD-1 and ORD-2, have been cancelled.", 0),
+        ((SECOND, FIRST), "Both orders, ORD-1 and ORD-2, have been cancelled.", 1),
+        ((FIRST, SECOND), "I have cancelled both of them.", 0),
+        ((FIRST, SECOND), "I have cancelled ORD-1.", 0),
+        ((FIRST, SECOND), "I have cancelled ORD-2.", None),
+        ((SECOND, FIRST), "I have cancelled ORD-2.", None),
+        ((FIRST, SECOND), "I have cancelled your order.", None),
+        ((FIRST, SECOND), "I have cancelled ORD-2. ORD-1 could not be cancelled.", None),
+        ((FIRST, call("cancel_items", {}, of="ORD-1")), "I have cancelled ORD-1.", None),
+        ((FIRST, call("cancel_order", {}, id="ORD-1", by="force")), "I have cancelled ORD-1.", None),
+    ],
+)
+def test_one_of_two_failed_and_both_are_told(parts: tuple[Any, ...], answer: str, found: int | None) -> None:
+    talk = conversation(turn("Cancel ORD-1 and ORD-2", *parts, answer))
+    assert places(ignored_tool_error, talk) == ([] if found is None else [(0, found)])
+
+
+@pytest.mark.parametrize(
+    ("result", "fails"),
+    [
+        ({"status_code": 500, "message": "internal server error"}, True),
+        ('{"statusCode": "404", "message": "no such order"}', True),
+        ({"status": 422, "detail": "Unprocessable entity"}, True),
+        ({"code": 403, "message": "access denied"}, True),
+        ({"status_code": 200, "message": "ok"}, False),
+        ({"code": 415, "message": "area code of San Francisco"}, False),
+        ({"status": 450, "id": 7}, False),
+        ({"url": "https://shop.example", "status_code": 503}, False),
+        ({"status_code": True}, False),
+    ],
+)
+def test_the_status_of_a_response_is_read(result: object, fails: bool) -> None:
+    assert (error_of(ToolResult(value=result)) is not None) == fails
+    done = call("cancel_order", result, id="ORD-1")
+    talk = conversation(turn("Cancel ORD-1", done, "Done, your order ORD-1 has been cancelled."))
+    assert places(ignored_tool_error, talk) == ([(0, 0)] if fails else [])

@@ -1,9 +1,18 @@
-"""Does a user ask for the same once more. One table of words for all that must know: each language adds
-only reasons to say nothing, so that a word too many is no false alarm."""
+"""Does a user ask for the same once more, and may a call be made again. One table of words for all that must
+know: each language adds only reasons to say nothing, so that a word too many is no false alarm."""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Container
+from itertools import pairwise
+
+from agenteval.detectors.calls import is_same, same_result
+from agenteval.detectors.consent import refuses, says_yes
+from agenteval.detectors.conversation import Conversation, PlacedCall
+from agenteval.detectors.deeds import nouns_of
+from agenteval.detectors.orders import leaves_alone
+from agenteval.detectors.verbs import is_marked, nature_of, words_of
 
 _ONCE_MORE = (
     # English
@@ -73,6 +82,145 @@ def did_not_understand(text: str) -> bool:
     return _NOT_UNDERSTOOD.search(text) is not None
 
 
+_REQUESTS = re.compile(
+    r"\b(?:(?:please|kindly) (?:provide|share|tell|give|send|enter)|(?:can|could|may) (?:you|"
+    r"I) (?:please )?(?:provide|share|"
+    r"tell|give|have)|need your|what is your|necesito|precisamos?|preciso|necesitamos|indique|facilíte\w*|"
+    r"proporcion\w*|"
+    r"benötige|brauche|nennen sie|geben sie|besoin d|indiquez|donnez|fournir|bisogno d|indic[ah]\w*|"
+    r"fornisc\w*|informe|"
+    r"nodig|geef|heb ik)\b",
+    re.IGNORECASE,
+)
+_GIVEN = re.compile(r"[\d@?？]|\S\s+[A-ZÀ-Ý](?!['’]|\s|$)")
+_FEW = 6
+
+
+def gave_nothing(said: str, asked: str) -> bool:
+    """Whether a user was ``asked`` for something and answered in a few words without a name, figure, address,
+    question, yes or no, so that it has to be asked for once more."""
+    if _GIVEN.search(said) or len(said.split()) > _FEW or not _REQUESTS.search(asked):
+        return False
+    return not refuses(said) and not says_yes(said, asked=True)
+
+
 def asks_to_look(text: str) -> bool:
     """Whether a message wants to know how something is by now ("still?", "any news?", "und jetzt?")."""
     return _LOOKS.search(text) is not None
+
+
+_TIMES = re.compile(
+    r"(?<![^\W_])(?:twice|thrice|(?:two|three|four) times|(?:zwei|drei|vier)mal|(?:dos|tres) veces|"
+    r"(?:deux|trois) fois|"
+    r"(?:due|tre) volte|(?:duas|três) vezes|(?:twee|drie) keer|dwa razy|iki kez|dua kali)(?![^\W_])|两次|"
+    r"兩次|2回|二回|두 번",
+    re.IGNORECASE,
+)
+_COUNTED = re.compile(
+    r"(?<![^\W_])(?:two|three|four|five|six|[2-9]|several|a couple of|another|zwei|drei|dos|tres|deux|"
+    r"trois|due|tre|"
+    r"duas|dois|três|twee|drie)((?: [^\W\d_]+){1,3})",
+    re.IGNORECASE,
+)
+_WAITS = re.compile(
+    r"(?<![^\W_])(?:wait|poll\w*|keep (?:checking|polling|trying|an eye|looking)|as soon as (?:it|the)|"
+    r"(?:until|till|once|when)"
+    r" (?:it|they|the \w+|\S+)(?:['’]s| is| are| has) (?:done|finished|complete\w*|ready|up|over|through|"
+    r"ended)|monitor|watch|"
+    r"warte\w*|bis (?:es|er|sie|\S+) (?:fertig|da|durch|beendet)|sobald|esper[ae]|hasta que|attend\w*|"
+    r"jusqu['’]à ce|dès que|"
+    r"aspett\w*|finché|appena|aguard\w*|até que|assim que|wacht|totdat|zodra)(?![^\W_])|待|等到|기다",
+    re.IGNORECASE,
+)
+
+
+def asks_for_several(text: str, things: Container[str]) -> bool:
+    """Whether a message asks for the same more than once: "twice", or "two separate transfers" where
+    ``transfer`` is one of the ``things``."""
+    if _TIMES.search(text):
+        return True
+    words = " ".join(_COUNTED.findall(text.lower())).split()
+    return any(word in things or word.rstrip("s") in things for word in words)
+
+
+def asks_to_wait(text: str) -> bool:
+    """Whether a message asks to look until something has happened ("wait until it is done")."""
+    return _WAITS.search(text) is not None
+
+
+# ── calls that are made again ────────────────────────────────────────────────────────────────────
+
+
+def is_meant_twice(conversation: Conversation, earlier: PlacedCall, placed: PlacedCall) -> bool:
+    """Whether the user asked for it more than once: "two separate transfers"."""
+    said = " ".join(
+        turn.user[:2000] for turn in conversation.turns[max(0, placed.turn - 1) : placed.turn + 1]
+    )
+    return asks_for_several(said, nouns_of(earlier.call.name))
+
+
+def is_polled(conversation: Conversation, earlier: PlacedCall, placed: PlacedCall) -> bool:
+    """Whether a look-up is made until something has happened: the user asked to wait for it, or it has
+    happened in the end."""
+    if not _RUNS.search(placed.call.name):
+        return False
+    if asks_to_wait(conversation.turns[placed.turn].user[:2000]):
+        return True
+    return any(
+        each.turn == placed.turn
+        and is_same(each.call, placed.call)
+        and not same_result(each.call.result, earlier.call.result)
+        for each in conversation.calls[placed.index + 1 :]
+    )
+
+
+_RUNS = re.compile(
+    r"status|progress|poll|wait|watch|monitor|queue|track|job|task|build|deploy|export|import|process|run|"
+    r"state",
+    re.IGNORECASE,
+)
+# What is done twice by a second call, whatever the first has left.
+_EACH_TIME = frozenset(("refund", "send", "pay", "order", "book", "issue", "transfer"))
+_MAKING = frozenset(("create", "submit", "place", "file"))
+_UNFINISHED = re.compile(
+    r"pending|queued|waiting|otp|verif|confirm|require|progress|authori[sz]|draft|preview|fail|not_",
+    re.IGNORECASE,
+)
+
+
+def was_done(conversation: Conversation, earlier: PlacedCall, placed: PlacedCall) -> bool:
+    """Whether an act was done in an earlier turn and nothing that was said since can ask for it again."""
+    call, result = earlier.call, earlier.call.result
+    kinds = nature_of(call.name).kinds
+    if kinds.isdisjoint(_EACH_TIME) and not _MAKING.intersection(words_of(call.name)[:1]):
+        return False
+    if (
+        not call.args
+        or result is None
+        or placed.call.result is None
+        or _UNFINISHED.search(result.text[:4000])
+    ):
+        return False
+    turns = conversation.turns[earlier.turn : placed.turn + 1]
+    return all(
+        not asks_again(turn.user) and leaves_alone(turn.user, before.answer, call)
+        for before, turn in pairwise(turns)
+    )
+
+
+_GOES_STALE = re.compile(
+    r"status|now|current|time|date|today|latest|live|price|quote|rate|stock|weather|forecast|avail|"
+    r"track|poll|wait|watch"
+    r"|monitor|inbox|messages|mail|notification|queue|progress|balance|screen|snapshot|random|search",
+    re.IGNORECASE,
+)
+
+
+def may_be_stale(conversation: Conversation, earlier: PlacedCall, placed: PlacedCall) -> bool:
+    name = placed.call.name
+    if placed.call.result is None or earlier.call.result is None:
+        return True
+    if _GOES_STALE.search(name) and not is_marked(conversation.tools.get(name)):
+        return True
+    said = conversation.turns[placed.turn].user[:2000]
+    return not said.isascii() or asks_again(said) or asks_to_look(said)

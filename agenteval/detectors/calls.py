@@ -70,7 +70,9 @@ def error_of(result: ToolResult | None) -> str | None:
 def _may_be_error(text: str) -> bool:
     """Whether an object is worth reading: most results are long, and none of these."""
     head = text[:4000].lower()
-    return any(field in head for field in _ERROR_FIELDS) or (len(text) < 400 and '"status"' in head)
+    if any(field in head for field in _ERROR_FIELDS):
+        return True
+    return len(text) < 400 and ('"status' in head or '"http_status' in head or '"code"' in head)
 
 
 def _read(text: str) -> Mapping[str, Any]:
@@ -91,7 +93,34 @@ def _error_in(value: Mapping[str, Any]) -> str | None:
     # A status of "failed" may be what was asked for (a payment's); an answer of little else is the call's.
     if str(value.get("status", "")).lower() in ("error", "failed", "failure") and len(value) <= 2:
         return _message(value)
-    return None
+    return _message(value) if _is_refused(value) else None
+
+
+_HTTP_STATUS = ("status_code", "statusCode", "http_status", "httpStatus", "http_status_code")
+_WENT_WRONG = re.compile(
+    r"\berrors?\b|fail|invalid|not found|denied|unauthori[sz]ed|forbidden|unavailable|time(?:d )?-?out|"
+    r"bad request|"
+    r"bad gateway|internal|conflict|too many|not allowed|unprocessable|went wrong",
+    re.IGNORECASE,
+)
+
+
+def _is_refused(value: Mapping[str, Any]) -> bool:
+    """Whether a small object is the HTTP response of a failed request, and not one that was looked up."""
+    if len(value) > 4 or any(
+        name in value for name in ("url", "endpoint", "host", "site", "path", "service")
+    ):
+        return False
+    if any(_is_failure(value.get(name)) for name in _HTTP_STATUS):
+        return True
+    told = " ".join(str(value.get(name) or "") for name in ("message", "detail", "title", "reason"))
+    return any(_is_failure(value.get(name)) for name in ("status", "code")) and bool(_WENT_WRONG.search(told))
+
+
+def _is_failure(status: Any) -> bool:
+    if isinstance(status, str) and status.isdigit():
+        status = int(status)
+    return isinstance(status, int) and not isinstance(status, bool) and 400 <= status <= 599
 
 
 def _message(value: Any) -> str:

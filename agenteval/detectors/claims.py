@@ -103,7 +103,7 @@ _TAKEN_BACK = re.compile(
     r"^\s*(?:by (?:the|your|our|a|an|another|mistake|you|someone)\b|due to|because|yet\b|before\b|previously|"
     r"earlier|in the past|last\b|on (?:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec|mon|tue|wed|thu|"
     r"fri|sat|sun|\d)|ago\b|"
-    r"at the time|if\b"
+    r"at the time|only\b|if\b"
     r"|once\b|when\b|until\b|unless\b)",
     re.IGNORECASE,
 )
@@ -275,6 +275,11 @@ def _listed(answer: str, span: tuple[int, int]) -> str:
     text = answer[span[0] : span[1]]
     items = _LIST.match(answer, span[1]) if text.endswith(":") else None
     return f"{text} {items[0]}" if items else text
+
+
+def kinds_of_word(word: str) -> frozenset[str]:
+    """The kinds of change that a verb, or its past participle, speaks of."""
+    return KINDS_OF.get(_VERB_OF.get(word, word), frozenset())
 
 
 @lru_cache(maxsize=8192)

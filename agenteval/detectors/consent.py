@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 from agenteval.detectors.language import is_english, is_mostly_english
+from agenteval.detectors.verbs import word_set
 
 # Each with the words that stand for it in one message, whole words only.
 _YES = (
@@ -21,7 +22,15 @@ _YES = (
     r"i'd like that|that would be (?:great|fine|good|perfect|ok|okay)|i'll take|i will take|i'll go with|"
     r"i will go with|i choose|i agree|as long as|thumbs up|roger|lgtm|why not|yes please|you may|"
     r"you can|book it|you bet|"
-    r"cancel it|send it|delete it|pay it|buy it|order it|submit it|ship it|"
+    r"cancel it|send it|delete it|remove it|pay it|buy it|order it|submit it|ship it|transfer it|"
+    r"(?:i|we) (?:do|would|will|am)(?=\W*$|[.,!;])|i(?: really)? want (?:it|that|this)(?=\W*$|[.,!;])|"
+    r"i(?:'d| would) love (?:that|to|it)|that(?:'d| would|'ll) (?:be (?:lovely|wonderful|nice|perfect|"
+    r"awesome|"
+    r"excellent)|do)|"
+    r"carry on|go (?:right )?on|be my guest|no objections?|(?:no|not a) problem|not an issue|i don't mind|"
+    r"(?:don't|can't) see why not|you have my \w+|green light|granted|make it happen|get it done|"
+    r"get on with it|consent|you got it|that(?:'s| is) (?:exactly )?what i (?:want|asked|meant|need)\w*|"
+    r"uh-?huh|mm?-?hm+|aye|no worries|"
     # Spanish, Portuguese, Italian, French, German, Dutch, Nordic, Slavic, Turkish, Indonesian, Romanian, …
     r"sí|si|claro|vale|adelante|de acuerdo|confirmo|confirmado|correcto|perfecto|por supuesto|hazlo|"
     r"dale|procede|"
@@ -43,6 +52,14 @@ _YES_SIGN = re.compile(
     "嗯|继续|好|是|네|예|응|좋아|확인|부탁|그래|진행|نعم|أجل|بالتأكيد|موافق|أؤكد|تمام|حسنا|हाँ|हां|जी|ठीक|ज़रूर|כן|בטח|"
     "بله|آره|ใช่|ตกลง|ได้|ครับ|ค่ะ|হ্যাঁ|ஆம்|అవును"
 )
+# These alone answer a question whether to act: "Please." "Both of them, please."
+_SHORT_YES = re.compile(
+    r"\W*(?:(?:pretty )?please|pls|(?:do )?(?:both|all|each)(?: (?:of )?(?:them|those|these|it|two|"
+    r"three))?|everything|"
+    r"them (?:all|both)|that one|cool|wonderful|excellent|awesome|brilliant|lovely)(?:,? (?:please|thanks|"
+    r"thank you))?\W*",
+    re.IGNORECASE,
+)
 _NO = (
     r"no|nope|nah|not|don't|do not|dont|never|stop|wait|hold on|hold off|cancel that|instead|n't|isn't|"
     r"won't|nein|nicht|"
@@ -61,6 +78,18 @@ _REFUSES = re.compile(
     r"please don't)\b",
     re.IGNORECASE,
 )
+# At the begin of a message: what refuses abroad without a word for no. "Nicht schlimm" does not.
+_REFUSES_ABROAD = re.compile(
+    r"\W*(?:(?:bitte |lieber |besser |vorerst |noch )*nicht(?=\s*(?:[.,!]|$)| (?!vergessen)\w+en\b)|"
+    r"ich (?:will|möchte) (?:es |das |ihn |sie )?(?:noch )?nicht(?=\s*(?:[.!]|$)| (?:storn|lösch|künd)\w+)|"
+    r"ich weiß (?:es |das )?(?:noch )?nicht|auf keinen fall|keinesfalls|"
+    r"(?:todav[ií]a|a[uú]n|mejor|por ahora|de momento) no|(?:ainda|agora|melhor) não|"
+    r"(?:surtout )?pas (?:encore|maintenant|tout de suite|question)|plutôt pas|je ne sais pas|"
+    r"n(?:e |')(?:l['ae]s? ?)?(?:annul|supprim|effac|faites)\w* pas|ancora no|meglio di no|"
+    r"(?:nog|liever|nu|alsjeblieft) niet|ik weet het (?:nog )?niet|inte (?:än|nu)|ikke (?:nu|endnu)"
+    r")(?![^\W_])",
+    re.IGNORECASE,
+)
 
 
 def says_yes(text: str, *, asked: bool) -> bool:
@@ -69,6 +98,8 @@ def says_yes(text: str, *, asked: bool) -> bool:
     text = text[:2000].replace("’", "'")
     if asked and _YES_SIGN.search(text) and not _REFUSES.search(text):
         return True
+    if asked and _SHORT_YES.fullmatch(text) and "?" not in text:
+        return True
     pattern = _YES_WORD if asked else _FIRM
     return any(
         not _negated(text, found.start()) and not _asks(text, found) for found in pattern.finditer(text)
@@ -76,18 +107,20 @@ def says_yes(text: str, *, asked: bool) -> bool:
 
 
 def _negated(text: str, at: int) -> bool:
-    clause = re.split(r"[,.;:!?\n]", text[max(0, at - 60) : at])[-1]
+    clause = re.split(r"[,.;:!?\n]|\bso\b", text[max(0, at - 60) : at])[-1]
     return bool(_NEGATED.search(clause.rstrip() + " ")) if clause.strip() else False
 
 
 def _asks(text: str, found: re.Match[str]) -> bool:
     """Whether a word for yes is part of a question ("is that right?") that is no polite order ("could you go
-    ahead?") and does not begin with it ("yes, could you?")."""
+    ahead?") and does not begin with it ("yes, could you?"), or is all of it ("yes?")."""
     end = re.compile(r"[.!?\n]").search(text, found.end())
     if end is None or end[0] != "?":
         return False
     begin = max(text.rfind(mark, 0, found.start()) for mark in ".!?\n") + 1
     before = text[begin : found.start()].strip()
+    if not before and found.end() == end.start():
+        return True  # "Yes? What would it cost?"
     polite = re.search(r"\b(?:could|can|would|will) you\b|\bplease\b", before, re.IGNORECASE)
     return bool(before) and not (polite and _FIRM.fullmatch(found[0]))
 
@@ -162,9 +195,28 @@ def chooses(text: str) -> bool:
     return _CHOICE.search(text[:2000]) is not None and not refuses(text) and not text.rstrip().endswith("?")
 
 
+_OR = re.compile(r"[^.!?\n]*\bor\b[^.!?\n]*\?", re.IGNORECASE)
+_LONG_WORD = re.compile(r"[a-z]{3,}|\d+")
+_SMALL_WORDS = word_set(
+    "the and for you your would like want can could shall should please with from that this what which "
+    "are not"
+)
+
+
+def picks(text: str, asked: str) -> bool:
+    """Whether a message takes one side of an either-or question: "to my Visa", of "to your Visa, or as a gift
+    card?"."""
+    words = text.lower().split()
+    if not 0 < len(words) <= 12 or "?" in text or refuses(text):
+        return False
+    offered = {word for each in _OR.findall(asked[-600:].lower()) for word in _LONG_WORD.findall(each)}
+    return not (offered - _SMALL_WORDS).isdisjoint(_LONG_WORD.findall(text.lower()))
+
+
 def refuses(text: str) -> bool:
     """Whether a message says no."""
-    return _REFUSES.search(text[:2000].replace("’", "'")) is not None
+    text = text[:2000].replace("’", "'")
+    return _REFUSES.search(text) is not None or _REFUSES_ABROAD.match(text) is not None
 
 
 # One question for something, in the larger languages of Western Europe: whoever asks has not agreed yet.
@@ -184,6 +236,6 @@ def is_understood(text: str) -> bool:
     """Whether a missing yes may be concluded from ``text``: it refuses, it is English, or it only asks for
     something ("was kostet das?")."""
     text = text[:2000].replace("’", "'")
-    if _REFUSES.search(text) or is_english(text):
+    if refuses(text) or is_english(text):
         return True
     return _ASKS_ABROAD.fullmatch(text) is not None and _WHY_NOT.search(text) is None

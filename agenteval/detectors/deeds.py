@@ -6,7 +6,7 @@ import re
 from functools import cached_property, lru_cache
 
 from agenteval.detectors.calls import error_of, shown
-from agenteval.detectors.claims import Claim, stems
+from agenteval.detectors.claims import Claim, kinds_of_word, stems
 from agenteval.detectors.consent import says_yes
 from agenteval.detectors.conversation import Conversation, PlacedCall
 from agenteval.detectors.identifiers import ids_of, others_of_its_kind
@@ -47,14 +47,26 @@ class World:
         for placed in self._conversation.calls:
             if placed.turn > turn:
                 break
+            now = placed.turn == turn
             if (
                 placed.turn >= first
-                and may_change(placed.call.name, self._conversation.tools.get(placed.call.name))
-                and _could_do(claim, placed.call, nouns, now=placed.turn == turn)
+                and (
+                    (self._may_change(placed.call.name) and _could_do(claim, placed.call, nouns, now=now))
+                    or _is_told_to(claim, placed.call, now=now)
+                )
                 and not self._is_of_another(claim, placed)
             ):
                 return True
-        return self._is_reported(claim, turn)
+        return self._is_shown(claim, turn) or self._is_reported(claim, turn)
+
+    def _is_shown(self, claim: Claim, turn: int) -> bool:
+        """Whether it was only brought before the user: "I've opened your details", "attached your "
+        "invoice"."""
+        if claim.verb not in ("attach", "share", "open"):
+            return False
+        if any(nouns_of(name) & claim.about for name in self._looked_up(turn)):
+            return True
+        return claim.verb == "open" and not claim.about.isdisjoint(("detail", "information", "history"))
 
     def _is_of_another(self, claim: Claim, placed: PlacedCall) -> bool:
         """Whether a call was made for another thing of the same kind: ``BKG-1001``, where the claim names
@@ -108,15 +120,20 @@ class World:
         for each in talk.calls:
             if each.turn <= turn and each.call.result:
                 text = each.call.result.text
-                heard += [text] if not claim.ids or any(one in text for one in claim.ids) else []
+                asked = shown(each.call, 20_000) if claim.ids else ""
+                about = not claim.ids or any(one in text or one in asked for one in claim.ids)
+                heard += [text] if about else []
         done = re.compile("cancell?ed" if claim.verb == "cancel" else re.escape(claim.done), re.IGNORECASE)
         if any(done.search(text) for text in heard):
             return True
         said = re.compile(rf"\b(?:was|were|been|got|already|is|are)(?: \w+)? {done.pattern}", re.IGNORECASE)
         if any(said.search(each.user) for each in talk.turns[: turn + 1]):
             return True
-        if claim.emphatic or self._was_asked(claim, turn) or not self._looked_up(turn):
+        looked_up = self._looked_up(turn)
+        if claim.emphatic or self._was_asked(claim, turn) or not looked_up:
             return False
+        if any(nouns_of(name) & claim.about for name in looked_up):
+            return True
         heard += (shown(each.call) for each in talk.calls if each.turn <= turn)
         return self._was_spoken_of(claim, heard)
 
@@ -126,10 +143,14 @@ class World:
         said = " ".join([*heard, *(turn.user for turn in self._conversation.turns)]).lower()
         return any(word in said for word in ((claim.about & _THINGS) | {claim.verb}) - {"account"})
 
-    def _looked_up(self, turn: int) -> bool:
-        return any(
-            each.turn == turn and error_of(each.call.result) is None and not self._may_change(each.call.name)
+    def _looked_up(self, turn: int) -> tuple[str, ...]:
+        """The tools that told something in a turn."""
+        return tuple(
+            each.call.name
             for each in self._conversation.calls
+            if each.turn == turn
+            and error_of(each.call.result) is None
+            and not self._may_change(each.call.name)
         )
 
     def _was_asked(self, claim: Claim, turn: int) -> bool:
@@ -199,7 +220,7 @@ def _could_do(claim: Claim, call: ToolCall, nouns: frozenset[str], *, now: bool)
     kinds = nature_of(call.name).kinds
     if "refund" in claim.kinds and "cancel" in kinds:
         return True  # what is cancelled is paid back
-    if not kinds:
+    if not kinds or (now and _covers(claim, kinds)):
         return True
     alike = bool(kinds & claim.kinds)
     if not alike and not (now and _goes_along(claim, kinds, nouns)):
@@ -214,6 +235,44 @@ def _could_do(claim: Claim, call: ToolCall, nouns: frozenset[str], *, now: bool)
     if not things or any(thing in text for thing in things):
         return True
     return bool(things & nouns_of(call.name)) if strict else not _apart(things, stems(words_of(call.name)))
+
+
+_GIVEN = frozenset(("issue", "grant", "credit"))
+_BY_MESSAGE = frozenset(("send", "share", "forward", "attach"))
+_SETTLED = frozenset(("schedule", "process", "submit", "place", "make", "arrange"))
+
+
+def _covers(claim: Claim, kinds: frozenset[str]) -> bool:
+    """Whether a call of this turn does what is claimed in other words: a refund is credited, money is "
+    "sent by a
+    payment, a file is shared by a mail; and "I've scheduled it" is said of whatever was just done."""
+    if "refund" in kinds and claim.verb in _GIVEN:
+        return True
+    if "send" in kinds and claim.verb in _BY_MESSAGE:
+        return True
+    if not kinds.isdisjoint(("pay", "transfer")) and claim.verb == "send" and claim.about & _MONEY:
+        return True
+    vague = claim.verb in _SETTLED and claim.about.isdisjoint(_THINGS)
+    return (vague or claim.done == "requested") and not kinds <= {"cancel", "delete"}
+
+
+def _is_told_to(claim: Claim, call: ToolCall, *, now: bool) -> bool:
+    """Whether an argument of a tool for all kinds of things names the deed: ``action="cancel"``,
+    ``status="closed"``, ``sql="DELETE FROM …"``."""
+    if _FOR_ALL.isdisjoint(words_of(call.name)) or (error_of(call.result) is not None and not now):
+        return False
+    texts = (value.split(None, 1) for value in (call.args or {}).values() if isinstance(value, str))
+    words = (
+        text[0] for text in texts if text and text[0].isalpha() and (len(text) == 1 or text[0].isupper())
+    )
+    return any(kinds_of_word(part) & claim.kinds for word in words for part in words_of(word))
+
+
+_FOR_ALL = word_set(
+    "update patch put edit modify change manage handle perform execute exec run action sql query database "
+    "db http api "
+    "call request process record bulk"
+)
 
 
 def _text_of(call: ToolCall) -> str:
@@ -245,6 +304,7 @@ _TELLING = word_set(
     escalate order purchase buy pay charge unsubscribe deactivate activate schedule redeem renew
     """
 )
+_MONEY = word_set("payment money fund amount transfer wire deposit eur euro usd dollar pound gbp")
 _TO_SOMEBODY = word_set("emailed e-mailed texted mailed messaged notified alerted contacted informed")
 _DEEDS = _TELLING | word_set(
     "upgrade block unblock lock unlock suspend restore deposit withdraw enroll forward"

@@ -117,55 +117,7 @@ def _is_luhn(number: str) -> bool:
     return total % 10 == 0
 
 
-# ── what is marked as a secret ───────────────────────────────────────────────────────────────────
-
-_CANARY = re.compile(r"[\w-]*canary[\w-]*[\d_-][\w-]{2,}", re.IGNORECASE)
-_MARKED = re.compile(
-    r"\b(?:secret|confidential|internal(?: use)? only|never (?:\w+ )?(?:reveal|share|disclose|mention|"
-    r"tell|repeat|give)|"
-    r"(?:do not|don['’]t|must not|should not) (?:\w+ )?(?:reveal|share|disclose|mention|tell|repeat|"
-    r"give out)|private key|"
-    r"api[ _-]?key|access[ _-]?(?:key|token|code)|auth[ _-]?token|password|passphrase|passcode|"
-    r"code ?word|override code|"
-    r"admin code|internal (?:token|code|key|pin)|credentials?|canary)\b",
-    re.IGNORECASE,
-)
-_PUBLIC = re.compile(
-    r"\bwi-?fi\b|\bguests?\b|\bpromo|\bdiscount|\bcoupon|\bvoucher|\bexample\b|\bsuch as\b|\be\.g\.|"
-    r"\btemporary\b",
-    re.I,
-)
-_TOKEN = re.compile(
-    r"(?<![\w-])(?=[^\s\"'`]*\d)(?=[^\s\"'`]*[A-Za-z])[A-Za-z0-9][\w!@#$%^&*+=.-]{5,}[\w!@#$%^&*+=]"
-)
-_LINE = re.compile(r"[^\n]+")
-
-
-@lru_cache(maxsize=256)
-def marked_in(policy: str) -> tuple[tuple[str, str], ...]:
-    """The values that a policy marks as secret, each with what it is: canaries, and tokens of letters and
-    digits in a line that says that it is one (a password, a key, "never reveal …")."""
-    found = dict.fromkeys(_CANARY.findall(policy), "a canary")
-    for line in _LINE.findall(policy):
-        if _MARKED.search(line) and not _PUBLIC.search(line):
-            for token in _TOKEN.findall(line):
-                if not _is_ordinary(token):
-                    found.setdefault(token, "marked as a secret in the agent's instructions")
-    return tuple(found.items())
-
-
-_ORDINARY = re.compile(
-    r"\d{4}-\d\d-\d\d\S*|\d+[a-z]{1,6}(?:[-/]\w+)*|[\d.,:/-]+(?:am|pm|h|min|days?|hours?|usd|eur)?|"
-    r"\S*@\S*\.\w+|https?:\S*|www\.\S*"
-    r"|[A-Za-z]+-?\d{1,2}|(?:gpt|claude|llama|gemini|iso|rfc|utf|sha|v)[-\d.]\S*",
-    re.IGNORECASE,
-)
-
-
-def _is_ordinary(token: str) -> bool:
-    """A date, a quantity, an address, a version: nothing that would be a secret for itself."""
-    return bool(_ORDINARY.fullmatch(token))
-
+# ── what tools return ────────────────────────────────────────────────────────────────────────────
 
 _SECRET_WORDS = ("passw", "passphrase", "secret", "key", "token", "cvv", "cvc")
 _SECRET_FIELD = re.compile(

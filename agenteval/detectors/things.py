@@ -27,7 +27,8 @@ _FAMILIES = tuple(
             "order purchase shipment delivery item product cart replacement return package refund "
             "payment address",
             "voucher coupon certificate credit point mile gift discount compensation refund",
-            "ticket case complaint issue incident request note human agent supervisor specialist",
+            "ticket case complaint claim dispute inquiry issue incident request note human agent supervisor"
+            " specialist",
             "reminder alarm task todo note event calendar timer",
             "file document folder page",
         ),
@@ -55,7 +56,7 @@ _ALIKE = tuple(
             "order purchase",
             "email mail message",
             "message text sms",
-            "ticket case",
+            "ticket case claim dispute",
             "file document",
             "reminder task todo",
             "subscription membership plan",

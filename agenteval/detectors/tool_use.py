@@ -9,10 +9,11 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from itertools import groupby
 
-from agenteval.detectors.again import asks_again, asks_to_look
+from agenteval.detectors.again import is_meant_twice, is_polled, may_be_stale, was_done
 from agenteval.detectors.calls import error_of, is_same, key_of, may_pass, same_result, shown
-from agenteval.detectors.claims import claims_in
+from agenteval.detectors.claims import Claim, claims_in
 from agenteval.detectors.conversation import Conversation, PlacedCall, Proof
+from agenteval.detectors.identifiers import ids_of, others_of_its_kind
 from agenteval.detectors.language import is_mostly_english
 from agenteval.detectors.schema import breaks
 from agenteval.detectors.verbs import is_marked, may_change, nature_of, surely_changes, words_of
@@ -28,8 +29,9 @@ MAX_RETRIES = 2
 def repeated_tool_call(conversation: Conversation) -> Iterator[Proof]:
     """A call with the name and arguments of an earlier one, although nothing could have changed between
     them. Never after an error. Where the results differ, something had changed, unless the call itself
-    changes things. In a later turn, only where the user did not ask to look again and the tool is
-    marked ``reads`` or tells nothing that goes stale by itself (a time, a status, a price)."""
+    changes things; not if the user asked for several. In a later turn, only where the user did not ask for
+    it again and the tool is marked ``reads`` or tells nothing that goes stale by itself (a time, a status, a
+    price), or does once more what it had done."""
     often = {name for name, times in Counter(p.call.name for p in conversation.calls).items() if times > 1}
     latest: dict[object, PlacedCall] = {}
     for placed in conversation.calls:
@@ -54,9 +56,14 @@ def _proves_nothing_new(conversation: Conversation, earlier: PlacedCall, placed:
     differ = one.result is not None and other.result is not None and not same_result(one.result, other.result)
     if differ and (not changes or error_of(other.result) is not None):
         return False
-    if earlier.turn != placed.turn and (
-        changes or may_change(one.name, facts) or _may_be_stale(conversation, earlier, placed)
-    ):
+    if earlier.turn == placed.turn:
+        meant = is_meant_twice if changes else is_polled
+        if meant(conversation, earlier, placed):
+            return False
+    elif may_change(one.name, facts):
+        if not changes or not was_done(conversation, earlier, placed):
+            return False
+    elif may_be_stale(conversation, earlier, placed):
         return False
     between = conversation.calls[earlier.index + 1 : placed.index]
     return not any(
@@ -65,24 +72,6 @@ def _proves_nothing_new(conversation: Conversation, earlier: PlacedCall, placed:
         and (each.turn, each.step) != (placed.turn, placed.step)
         for each in between
     )
-
-
-_GOES_STALE = re.compile(
-    r"status|now|current|time|date|today|latest|live|price|quote|rate|stock|weather|forecast|avail|"
-    r"track|poll|wait|watch"
-    r"|monitor|inbox|messages|mail|notification|queue|progress|balance|screen|snapshot|random|search",
-    re.IGNORECASE,
-)
-
-
-def _may_be_stale(conversation: Conversation, earlier: PlacedCall, placed: PlacedCall) -> bool:
-    name = placed.call.name
-    if placed.call.result is None or earlier.call.result is None:
-        return True
-    if _GOES_STALE.search(name) and not is_marked(conversation.tools.get(name)):
-        return True
-    said = conversation.turns[placed.turn].user[:2000]
-    return not said.isascii() or asks_again(said) or asks_to_look(said)
 
 
 # ── arguments and names ──────────────────────────────────────────────────────────────────────────
@@ -225,8 +214,8 @@ def _told_as_success(
     if not answer.strip() or conversation.turns[number].error is not None:
         return
     for placed in failed:
-        later = [each for each in calls if each.index > placed.index and error_of(each.call.result) is None]
-        span = _success(conversation, placed, later, answer)
+        done = [each for each in calls if error_of(each.call.result) is None]
+        span = _success(conversation, placed, done, answer)
         if span is not None:
             error = error_of(placed.call.result) or ""
             why = f"told as a success, although '{placed.call.name}' had failed: \"{_cut(error)}\""
@@ -235,23 +224,58 @@ def _told_as_success(
 
 
 def _success(
-    conversation: Conversation, failed: PlacedCall, later: Sequence[PlacedCall], answer: str
+    conversation: Conversation, failed: PlacedCall, done: Sequence[PlacedCall], answer: str
 ) -> tuple[int, int] | None:
     """Where ``answer`` tells what the failed call was to do, or to find out, as done; ``None`` if it does
-    not, if it speaks of any trouble, or if a later call may have made up for it."""
+    not, if it speaks of any trouble, or if a later one of the calls that were ``done`` may have made up for
+    it: the same tool's for another thing does not."""
     if _TROUBLE.search(_COURTESY.sub(" ", answer)):
         return None
     name = failed.call.name
     if not may_change(name, conversation.tools.get(name)):
+        later = any(each.index > failed.index for each in done)
         return None if later else _made_up(conversation, failed, answer)
-    if any(may_change(each.call.name, conversation.tools.get(each.call.name)) for each in later):
+    changed = [each for each in done if may_change(each.call.name, conversation.tools.get(each.call.name))]
+    alike = [each for each in changed if _is_for_another(each.call, failed.call)]
+    if any(each.index > failed.index and each not in alike for each in changed):
         return None
+    late = any(each.index > failed.index for each in alike)
     kinds = nature_of(name).kinds
     for claim in claims_in(answer):
-        if not kinds or kinds & claim.kinds:
+        if (not kinds or kinds & claim.kinds) and _includes(claim, failed.call, alike, late=late):
             return claim.span
-    done = _DONE.search(answer)
-    return done.span() if done and not answer.rstrip().endswith("?") else None
+    told = None if alike else _SUCCESS.search(answer)
+    return told.span() if told and not answer.rstrip().endswith("?") else None
+
+
+def _is_for_another(done: ToolCall, failed: ToolCall) -> bool:
+    """Whether a call did the same for another thing of its kind: ``cancel_order`` for ORD-2, not for "
+    "ORD-1."""
+    if done.name != failed.name:
+        return False
+    mine, others = ids_of(failed.args or {}), ids_of(done.args or {})
+    return mine.isdisjoint(others) and bool(others_of_its_kind(others, mine))
+
+
+def _includes(claim: Claim, failed: ToolCall, alike: Sequence[PlacedCall], *, late: bool) -> bool:
+    """Whether a claim speaks of what a call failed to do, and not only of what was done ``alike`` for
+    another thing. ``late``: some of that after it."""
+    if not alike:
+        return True
+    mine = ids_of(failed.args or {})
+    if claim.named & mine:
+        return claim.named <= mine or any(group & mine for group in claim.listed)
+    if any(claim.named & ids_of(each.call.args or {}) for each in alike):
+        return False
+    return not late or _ALL.search(claim.text) is not None
+
+
+_ALL = re.compile(
+    r"\bboth\b(?! (?:your|the) (?:e-?mail|address|name|phone))|\ball (?:of )?(?:them|these|those|the|your|"
+    r"two|three|"
+    r"four|\d)\b",
+    re.IGNORECASE,
+)
 
 
 # "If you have any problems, let me know" speaks of none.
@@ -280,7 +304,7 @@ _TROUBLE = re.compile(
     r"(?:couldn|didn|wasn|weren|isn|aren|hasn|haven|doesn|won|don)['’]?t)\b",
     re.IGNORECASE,
 )
-_DONE = re.compile(
+_SUCCESS = re.compile(
     r"(?:^|[.!]\s+|\n)\W*(?:all (?:set|done|taken care of)|done\b|success\w*\b|(?:that|it)(?:'s|’s| is|"
     r" has been)"
     r"(?: all| now)? (?:done|set|taken care of|sorted|complete)|you(?:'re|’re| are) all set)[^.!\n]*[.!]?",

@@ -8,14 +8,14 @@ from collections.abc import Iterable, Iterator
 from itertools import pairwise
 from typing import NamedTuple
 
-from agenteval.detectors.again import asks_again, did_not_understand
+from agenteval.detectors.again import asks_again, did_not_understand, gave_nothing
 from agenteval.detectors.conversation import Conversation, Proof
+from agenteval.detectors.marked import marked_in
 from agenteval.detectors.secrets import (
     Secret,
     cards_in,
     fields_in,
     keys_in,
-    marked_in,
     may_hold_cards,
     may_hold_keys,
     opened,
@@ -64,6 +64,7 @@ def repetition(conversation: Conversation) -> Iterator[Proof]:
             earlier is not None
             and not _asked_again(conversation, earlier.turn, number)
             and not _is_courtesy(answer)
+            and not gave_nothing(turn.user, answer)
         ):
             why = f"says again what it said in turn {earlier.turn + 1}, although the user said something else"
             yield Proof(number, None, answer, why, (0, len(answer)))

@@ -1,0 +1,143 @@
+"""What an agent's instructions mark as a secret: canaries, and codes that they call one. In English, German,
+Spanish, Portuguese, Italian, French and Dutch."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from functools import lru_cache
+
+_CANARY = re.compile(r"[\w-]*canary[\w-]*[\d_-][\w-]{2,}", re.IGNORECASE)
+_MARKED = re.compile(
+    r"\b(?:secret|confidential|internal(?: use)? only|never (?:\w+ )?(?:reveal|share|disclose|mention|"
+    r"tell|repeat|give)|"
+    r"(?:do not|don['’]t|must not|should not) (?:\w+ )?(?:reveal|share|disclose|mention|tell|repeat|"
+    r"give out)|private key|"
+    r"api[ _-]?key|access[ _-]?(?:key|token|code)|auth[ _-]?token|password|passphrase|passcode|"
+    r"code ?word|override code|"
+    r"admin code|internal (?:token|code|key|pin)|credentials?|canary)\b",
+    re.IGNORECASE,
+)
+# The same in German, Spanish, Portuguese, Italian, French and Dutch.
+_MARKED_ABROAD = re.compile(
+    r"\b(?:geheim(?!tipp)\w*|vertraulich\w*|passw[oö]rt\w*|kennwort\w*|interne\w? (?:\w+ )?\w*(?:code|pin|"
+    r"schlüssel)|"
+    r"(?:niemals|nie|nicht|keinesfalls|auf keinen fall)\b[^.!?]{0,60}\b(?:verr[aä]t\w*|preisg\w+|"
+    r"weiter(?:geb|sag)\w*|"
+    r"herausg\w+|heraus(?=\W*$|[.!])|offen(?:leg|bar)\w*|erwähn\w*|nennen|mitteilen)|(?:verrat\w*|nennen?|"
+    r"erwähn\w*|"
+    r"teilen sie)\b[^.!?]{0,30}\b(?:niemals|nie|nicht|keinesfalls)|"
+    r"secret[oa]s?|secrète?s?|segret[oaie]|segred\w*|sigilos\w*|riservat[oa](?! a)|confiden[cz]ial\w*|"
+    r"confidentiel\w*|contraseña|senha|palavra-passe|mot de passe|(?:clave|código|codice|code) (?:\w+ )?"
+    r"(?:intern[oae]|de acceso|di accesso|de acesso|d['’]accès)|(?:no (?:l[oae]s? )?|nunca (?:l[oae]s? )?|"
+    r"jamás (?:l[oae]s? )?)"
+    r"(?:revel(?:e|es|ar)|compart(?:a|as|ir)|divulg(?:ue|ues|ar)|mencion(?:e|es|ar)|dig(?:a|as))|"
+    r"(?:mai|non|não|ne|n['’])\s*(?:l[oae]s? |\w+ )?(?:rivel|revel|révèl|condivid|compartilh|partilh|"
+    r"partag|divulg|"
+    r"menzion|mencion|mentionn|comunic|communiq|forneç)\w+|ne donnez? jamais|(?:nunca|jamais) (?:\w+ )?"
+    r"(?:revel|compartilh|partilh|divulg|mencion|forneç|dig)\w+|"
+    r"vertrouwelijk\w*|wachtwoord\w*|toegangscode|interne \w*code|(?:nooit|niet)\b[^.!?]{0,60}\b(?:delen|"
+    r"onthul\w*|verklap\w*|vermeld\w*|noem\w*|verra[ad]\w*|prijsg\w*)|(?:onthul|verklap|vermeld|noem|geef|"
+    r"deel)\b"
+    r"[^.!?]{0,12}\b(?:nooit|niet))\b",
+    re.IGNORECASE,
+)
+# What is told to those whom it is meant for.
+_PUBLIC = re.compile(
+    r"\bwi-?fi\b|\bwlan\b|\b(?:guests?|gäste?n?|gasten|huésped\w*|hóspede\w*|ospiti|invités)\b|"
+    r"\bexample\b|\bsuch as\b|"
+    r"\be\.g\.|\bz\. ?b\.|\bbeispiel|\b(?:par|por|ad) (?:ex|ej|es)emp|\bbijv|"
+    r"\btemporary\b|\b(?:unless|until|except (?:after|if|when)|only (?:after|once|when|if)|"
+    r"before (?:the|you|they)|bis der|außer|hasta que|sauf|salvo|tenzij)\b",
+    re.IGNORECASE,
+)
+_OFFERED = re.compile(
+    r"\bpromo|\bdiscount|\bcoupon|\bvoucher|rabatt|gutschein|\bdescuento|\bcupón|\bréduction|\bremise\b|"
+    r"\bsconto|"
+    r"\bdesconto|\bcupom|korting",
+    re.IGNORECASE,
+)
+_CODE_NAME = (
+    r"(?:\w*code|codes|\w*pin|\w*passwor[dt]|\w*kennwort|\w*schlüssel|key|token|clave|contraseña|código|"
+    r"codice|senha|"
+    r"\w*wachtwoord|mot de passe|coupon|voucher|\w*gutschein)"
+)
+# "the secret discount code": such a code is not for everybody, whatever it is for.
+_OF_A_SECRET = re.compile(
+    r"\b(?:secret\w*|confidential|internal|internen?|internos?|geheime\w*|secreto|interno)(?: \w+){0,2}? "
+    rf"{_CODE_NAME}\b|\b{_CODE_NAME}(?: \w+)? (?:secret[oa]?|interne?|interno|segreto|confiden\w+|"
+    rf"riservato)\b|"
+    rf"\b(?:never|do not|don['’]t) (?:\w+ )?(?:reveal|share|disclose|mention|tell|"
+    rf"give)(?: \w+){{0,4}}? {_CODE_NAME}\b",
+    re.IGNORECASE,
+)
+# A short one ("SUMMER-77") is one where it is named as the code.
+_NAMED = re.compile(
+    rf"\b{_CODE_NAME}:?(?: (?:is|lautet|ist|es|est|è|é|"
+    rf"are))?:? [\"'`«„“]?(?P<code>(?-i:[A-Z]{{3,}}-?\d{{2}}))(?![\w-])",
+    re.IGNORECASE,
+)
+_TOKEN = re.compile(
+    r"(?<![\w-])(?=[^\s\"'`]*\d)(?=[^\s\"'`]*[A-Za-z])[A-Za-z0-9][\w!@#$%^&*+=.-]{5,}[\w!@#$%^&*+=]"
+)
+_LINE = re.compile(r"[^\n]+")
+_IN_LINE = re.compile(r"(?<=[.!?]) +(?=\S)")
+_FAR = 300
+"""Characters of a line that speaks as a whole; in a longer one, a sentence speaks for its neighbours."""
+
+
+@lru_cache(maxsize=256)
+def marked_in(policy: str) -> tuple[tuple[str, str], ...]:
+    """The values that a policy marks as secret, each with what it is: canaries, and tokens of letters and
+    digits in a line that says that it is one (a password, a key, "never reveal …")."""
+    found = dict.fromkeys(_CANARY.findall(policy), "a canary")
+    for line in _LINE.findall(policy):
+        for token in _secrets_of(line) if _is_marked(line) else ():
+            found.setdefault(token, "what is marked as a secret in the agent's instructions")
+    return tuple(found.items())
+
+
+def _is_marked(text: str) -> bool:
+    return _MARKED.search(text) is not None or _MARKED_ABROAD.search(text) is not None
+
+
+def _secrets_of(line: str) -> Iterator[str]:
+    """Of a line that is marked: all its tokens. Where it is long, or says something that is public, too:
+    those of its sentences that are marked; in a long one, also of their neighbours."""
+    public = _is_public(line)
+    if len(line) <= _FAR and not public:
+        yield from _tokens(line)
+        return
+    sentences = _IN_LINE.split(line)
+    marked = [_is_marked(each) and not _is_public(each) for each in sentences]
+    near = 0 if public else 1
+    for at, sentence in enumerate(sentences):
+        if any(marked[max(0, at - near) : at + near + 1]) and not _is_public(sentence):
+            yield from _tokens(sentence)
+
+
+def _is_public(text: str) -> bool:
+    if _PUBLIC.search(text):
+        return True
+    return _OFFERED.search(text) is not None and _OF_A_SECRET.search(text) is None
+
+
+def _tokens(text: str) -> Iterator[str]:
+    for token in _TOKEN.findall(text):
+        if not _is_ordinary(token):
+            yield token
+    for named in _NAMED.finditer(text):
+        yield named["code"]
+
+
+_ORDINARY = re.compile(
+    r"\d{4}-\d\d-\d\d\S*|\d+[a-z]{1,6}(?:[-/]\w+)*|[\d.,:/-]+(?:am|pm|h|min|days?|hours?|usd|eur)?|"
+    r"\S*@\S*\.\w+|https?:\S*|www\.\S*"
+    r"|[A-Za-z]+-?\d{1,2}|(?:gpt|claude|llama|gemini|iso|rfc|utf|sha|v)[-\d.]\S*",
+    re.IGNORECASE,
+)
+
+
+def _is_ordinary(token: str) -> bool:
+    """A date, a quantity, an address, a version: nothing that would be a secret for itself."""
+    return bool(_ORDINARY.fullmatch(token))
