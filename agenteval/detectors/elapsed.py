@@ -1,10 +1,10 @@
-"""Times of day, dates and lengths of time that follow from others."""
+"""Dates and lengths of time that follow from others."""
 
 from __future__ import annotations
 
 import re
 from calendar import monthrange
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable
 from datetime import date
 from functools import lru_cache
 from statistics import fmean
@@ -14,15 +14,7 @@ from agenteval.detectors.evidence import Evidence
 from agenteval.detectors.mentions import Mention, mentions_in
 from agenteval.detectors.number_words import day_words
 from agenteval.detectors.phrases import Phrase
-from agenteval.detectors.values import stands_in
 
-_ZONE = re.compile(
-    r"\b(?:[A-Z]{1,4}[SD]?T|UTC|GMT|Z|local|Ortszeit|[Hh]ora de|[Hh]eure de|Eastern|Central|Mountain|"
-    r"Pacific|"
-    r"European|your time|[A-Z][a-z]+er Zeit|hora local|heure locale)\b|(?:\A\s|"
-    r"[a-z0-9.] )[A-Z][a-z]+ time\b|"
-    r"(?:[当當現现]地|北京|日本|東京|东京)(?:时间|時間)"
-)
 _NEXT_DAY = re.compile(
     r"(?i)next day|overnight|\+1|arriv|tomorrow|day after|following day|day before|land|return|check-?out|"
     r"back|until|bis|jusqu|hasta|até|翌|次日|第二天|明"
@@ -43,8 +35,8 @@ _RELATIVE = re.compile(
 
 # ── lengths ──────────────────────────────────────────────────────────────────────────────────────
 
-_MINUTES = {"h": 60, "hr": 60, "hrs": 60, "hou": 60, "stu": 60, "std": 60, "heu": 60, "hor": 60, "時": 60}
-_MINUTES |= {"小": 60, "min": 1, "m": 1, "分": 1}
+MINUTES = {"h": 60, "hr": 60, "hrs": 60, "hou": 60, "stu": 60, "std": 60, "heu": 60, "hor": 60, "時": 60}
+MINUTES |= {"小": 60, "min": 1, "m": 1, "分": 1}
 _DAYS = {"day": 1, "bus": 1, "cal": 1, "nig": 1, "wor": 1, "wee": 7, "tag": 1, "näc": 1, "woc": 7, "jou": 1}
 _DAYS |= {"nui": 1, "sem": 7, "día": 1, "dia": 1, "noc": 1, "noi": 1, "gio": 1, "天": 1, "日": 1, "泊": 1}
 _DAYS |= {"晚": 1, "周": 7, "週": 7}
@@ -65,13 +57,13 @@ def is_length(number: float, phrase: Phrase, evidence: Evidence) -> bool:
         return True
     if unit in _DAYS and number * _DAYS[unit] in _periods(evidence):
         return True
-    if unit in _MINUTES and number * _MINUTES[unit] in _said_lengths(evidence):
+    if unit in MINUTES and number * MINUTES[unit] in _said_lengths(evidence):
         return True
     if unit.startswith("s") and number in _seconds_between(phrase.clause):
         return True
-    if unit in _MINUTES and len(evidence.offsets()) > 1:
+    if unit in MINUTES and len(evidence.offsets()) > 1:
         return True  # between two zones the clocks alone do not say
-    if unit in _MINUTES and len(evidence.clocks) <= _MOST_CLOCKS:
+    if unit in MINUTES and len(evidence.clocks) <= _MOST_CLOCKS:
         return _is_between_clocks(number, phrase, evidence)
     return (unit in _DAYS or unit in _MONTHS) and _is_between_days(number, phrase, evidence)
 
@@ -137,7 +129,7 @@ def _is_between_clocks(number: float, phrase: Phrase, evidence: Evidence) -> boo
     spans = {(a - b) % 1440 for a in evidence.clocks for b in evidence.clocks}
     if phrase.compared and len(evidence.clocks) >= _MANY:
         return True
-    if _MINUTES[phrase.mention.unit[:3]] == 60:
+    if MINUTES[phrase.mention.unit[:3]] == 60:
         return any(abs(span / 60 - number) < 0.26 or span // 60 == number for span in spans)
     if _HOURS.search(phrase.left):
         return any(span % 60 == number for span in spans)
@@ -171,81 +163,11 @@ def _dates(days: Iterable[Day]) -> set[date]:
 
 def has_lengths(mention: Mention, evidence: Evidence) -> bool:
     """Whether it is a length of time and results have so many of them that most follow from some."""
-    return mention.unit[:3] in _MINUTES and len(evidence.fields(_LENGTH_FIELD)) >= _MANY
+    return mention.unit[:3] in MINUTES and len(evidence.fields(_LENGTH_FIELD)) >= _MANY
 
 
 _MANY = 3
 _LENGTH_FIELD = re.compile(r"(?i)(?:\A|_)(?:min|mins|minutes?|hours?|h|s|secs?|seconds?|ms|duration)(?:\Z|_)")
-
-
-# ── times of day ─────────────────────────────────────────────────────────────────────────────────
-
-
-def does_time_follow(phrase: Phrase, evidence: Evidence) -> bool:
-    """Whether a time is a known one in another zone, or earlier or later by a known length."""
-    clocks, known = phrase.mention.clocks, evidence.clocks
-    offsets = evidence.offsets()
-    if len(offsets) > 1 or (offsets <= _UTC and offsets and not _SAYS_UTC.match(phrase.right)):
-        # Another zone is whole hours away; of two that are told, quarters.
-        step = 60 if len(offsets) == 1 else 15
-        if any((clock - other) % step == 0 for clock in clocks for other in known):
-            return True
-    if other_zone(phrase, evidence):
-        return any((clock + 30 * shift) % 1440 in known for clock in clocks for shift in range(-28, 29))
-    steps = [step for span in _spans(evidence) for step in (span, -span)]
-    if any((clock + step) % 1440 in known for clock in clocks for step in steps):
-        return True
-    return phrase.mention.vague and any((clock + 720) % 1440 in known for clock in clocks)
-
-
-_UTC = frozenset({"z", "+00:00", "+0000", "-00:00"})
-"""Whose times are told in the zone of who reads them; one with an offset is local already."""
-_SAYS_UTC = re.compile(r"\W{0,4}(?:UTC|GMT|Z)\b")
-_SPAN_WORDS = {"half": 30, "hour": 60, "quarter": 15, "stunde": 60, "heure": 60, "hora": 60, "半": 30}
-
-
-def _spans(evidence: Evidence) -> Iterator[int]:
-    """The lengths of time that the user and the policy spoke of and that results have fields for, in
-    minutes."""
-    for source in evidence.sources:
-        if source.role in {"user", "told"}:
-            yield from _lengths_in(source.text)
-        if source.role == "user":
-            low = source.text.lower()
-            yield from (minutes for word, minutes in _SPAN_WORDS.items() if word in low)
-    yield from (int(number) for number in evidence.fields(_MINUTE_FIELD) if number < 1440)
-    yield from (int(60 * number) for number in evidence.fields(_HOUR_FIELD) if number <= 24)
-
-
-_MINUTE_FIELD = re.compile(
-    r"(?i)(?:\A|[_ -])(?:mins?|minut\w*|mn|duration|length|delay|dauer|dur\w+)(?:\Z|[_ -])|分"
-    r"|(?-i:[a-z]Min\w*\Z)"
-)
-_HOUR_FIELD = re.compile(
-    r"(?i)(?:\A|[_ -])(?:h|hrs?|hours?|duration|stunden?|heures?|horas?)(?:\Z|[_ -])|時間|小时"
-)
-
-
-@lru_cache(maxsize=512)
-def _lengths_in(text: str) -> tuple[int, ...]:
-    return tuple(
-        int(mention.numbers[0] * _MINUTES[mention.unit[:3]])
-        for mention in mentions_in(text)
-        if mention.numbers and mention.unit[:3] in _MINUTES and mention.unit != "m"
-    )
-
-
-def other_zone(phrase: Phrase, evidence: Evidence) -> bool:
-    """Whether a time is said in a time zone that no result, policy or knowledge spoke of, or the clause
-    speaks of two."""
-    zone = _ZONE.search(phrase.right[:40])
-    if zone is None:
-        return False
-    if len(set(_ZONE.findall(phrase.clause))) > 1:
-        return True
-    word = zone[0].strip(" .").lower()
-    others = (source.text.lower() for source in evidence.sources if source.role != "user")
-    return not any(stands_in(word, text) for text in others)
 
 
 # ── dates ────────────────────────────────────────────────────────────────────────────────────────
@@ -328,7 +250,7 @@ def _periods(evidence: Evidence) -> set[int]:
     told |= {
         int(mention.numbers[0] // 24)
         for mention in _said(evidence)
-        if mention.numbers and mention.numbers[0] >= 24 and _MINUTES.get(mention.unit[:3]) == 60
+        if mention.numbers and mention.numbers[0] >= 24 and MINUTES.get(mention.unit[:3]) == 60
     }
     days = {int(number) for number in evidence.fields(_DAY_FIELD) if number <= 400}
     told |= {
@@ -397,16 +319,6 @@ def _date(day: Day, like: Collection[date] = ()) -> date | None:
 
 
 # ── words that only a calendar or a clock resolves ───────────────────────────────────────────────
-
-_VAGUE_TIMES = re.compile(
-    r"(?i)\b(?:hours?|minutes?|later|earlier|noon|midnight|morning|afternoon|evening|tonight|now|half|"
-    r"quarter)\b"
-)
-
-
-def relative_times(evidence: Evidence) -> bool:
-    """Whether the user spoke of times by words or lengths (in two hours, at noon)."""
-    return any(source.role == "user" and _VAGUE_TIMES.search(source.text) for source in evidence.sources)
 
 
 def relative_days(evidence: Evidence) -> bool:

@@ -78,7 +78,7 @@ _TO_CLOCK = re.compile(
 _ON = re.compile(r"(?i)\b(?:on|by|dates?|until|till|due|before|after|since|am|vom|bis|le|el)\W{0,4}\Z")
 _LIST_MARK = re.compile(r"[\s>*_#(\[-]*")
 _CALLED = re.compile(
-    r"(?i)(?:ending (?:in|with)|ends (?:in|with)|last (?:four|4)(?: digits)?(?: is| are| of)?|#|\bno\.|"
+    r"(?i)(?:(?:ending|ends?) (?:in|with)|last (?:four|4)(?: digits)?(?: is| are| of)?|#|\bno\.|"
     r"\bnumber|\bids?|\bcode|\bpin|\bzip|(?:[x•]{2,}|\*{3,})[ -]?)[ :#*_`\"'-]{0,4}\Z"
 )
 _LONG = 400

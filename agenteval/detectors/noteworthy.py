@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import re
 
-from agenteval.detectors.elapsed import has_lengths, relative_days, relative_times
+from agenteval.detectors.clocks import relative_times
+from agenteval.detectors.elapsed import has_lengths, relative_days
 from agenteval.detectors.evidence import Evidence
 from agenteval.detectors.opposition import shape_of
 from agenteval.detectors.phrases import Phrase

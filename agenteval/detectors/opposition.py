@@ -7,8 +7,9 @@ from collections.abc import Collection, Iterable
 from functools import lru_cache
 
 from agenteval.detectors.arithmetic import near
+from agenteval.detectors.clocks import other_zone
 from agenteval.detectors.dates import Day
-from agenteval.detectors.elapsed import other_zone, relative_days
+from agenteval.detectors.elapsed import relative_days
 from agenteval.detectors.entries import Leaf, kinds_of
 from agenteval.detectors.evidence import NOW, Evidence, is_rate
 from agenteval.detectors.leaves import Leaves

@@ -24,8 +24,9 @@ from agenteval.detectors.arithmetic import (
     share_of,
     two_steps,
 )
+from agenteval.detectors.clocks import does_time_follow
 from agenteval.detectors.dates import Day, is_day_told
-from agenteval.detectors.elapsed import does_day_follow, does_time_follow, is_length
+from agenteval.detectors.elapsed import does_day_follow, is_length
 from agenteval.detectors.evidence import Evidence
 from agenteval.detectors.mentions import Mention, mentions_in
 from agenteval.detectors.number_words import number_words
