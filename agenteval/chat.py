@@ -118,9 +118,8 @@ def read_arguments(raw: Any, *, lenient: bool = False) -> tuple[dict[str, Any] |
     try:
         value = _STRICT.decode(whole_json(raw))
     except (ValueError, RecursionError):
-        if lenient and isinstance(value := _python_literal(raw), dict):
-            return jsonable(value), raw
-        return None, raw
+        value = _python_literal(raw) if lenient else None
+        return (value, raw) if isinstance(value, dict) else (None, raw)
     if value is None:
         return {}, None
     return (value, None) if isinstance(value, dict) and depth_of(value) <= MAX_DEPTH else (None, raw)
@@ -134,10 +133,14 @@ _STRICT = json.JSONDecoder(parse_constant=_refuse_constant)
 
 
 def _python_literal(text: str) -> Any:
+    """What it stands for, as JSON has it; ``None`` for anything else."""
     import ast
+    import warnings
 
     try:
-        return ast.literal_eval(text)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # of odd literals, which are a log's and no code of ours
+            return jsonable(ast.literal_eval(text))
     except (ValueError, SyntaxError, MemoryError, RecursionError):
         return None
 

@@ -148,3 +148,11 @@ def test_any_text_can_be_read(text: str) -> None:
     for mention in spans:
         assert plain(text)[mention.start : mention.end] == mention.text
     reading(text)
+
+
+def test_digits_behind_a_unit_are_no_group_of_its_number() -> None:
+    assert [mention.numbers[:1] for mention in mentions_in("9t 555 and 9 555 kg")] == [
+        (9.0,),
+        (555.0,),
+        (9555.0,),
+    ]

@@ -136,6 +136,8 @@ def test_a_result_without_a_call_is_a_fact_and_no_call() -> None:
         ("", {}, None),
         (None, {}, None),
         ('{"a": ', None, '{"a": '),
+        ("{b'a': 1}", None, "{b'a': 1}"),  # Python's, and nothing that JSON could hold
+        ("{'a': 1if 2 else 3}", None, "{'a': 1if 2 else 3}"),
         ([1], None, "[1]"),
     ],
 )

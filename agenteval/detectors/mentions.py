@@ -165,7 +165,7 @@ def _quantity(text: str, start: int, end: int, read: Reading) -> Mention | None:
     if clock := _clock(text, start, end, read, after):
         return clock
     sign, numbers, decimals, finish = _sign(after), read.numbers, read.decimals, end
-    if after["group"] and end - start <= 3:
+    if after["group"] and end - start <= 3 and text[start:end].isdigit():
         joined, finish = text[start : after.end("group")].replace(" ", ""), after.end("group")
         if after["cents"]:
             joined, decimals, finish = f"{joined}.{after['cents'][1:]}", 2, after.end("cents")
