@@ -525,3 +525,78 @@ def test_without_tools_and_calls_nothing_is_known() -> None:
     assert places(claimed_action_not_called, conversation(claim)) == []
     recorded = conversation(turn("Hi", call("GetReminders", []), "No reminders."), claim)
     assert places(claimed_action_not_called, recorded) == [(1, None)]
+
+
+# ── how things stand ─────────────────────────────────────────────────────────────────────────────
+
+DESK = marked(update_price="", send_mail="", enroll="", book_table="", get_price="", read_mail="")
+
+
+@pytest.mark.parametrize(
+    ("user", "answer"),
+    [
+        ("confirmed", "The price of MUG-BLU is now **$13.90**."),
+        ("raise the monthly to 20 from january", "Done: your monthly gift is now **$20**."),
+        ("raise it to 20", "Your monthly gift has been raised to $20."),
+        ("raise it to 20", "I've updated your monthly gift to $20."),
+        ("Biostatistics pls", "You're enrolled in **STA 215 Biostatistics**."),
+        ("yes", "You have been enrolled in STA 215."),
+        ("send", "Sent to Rita."),
+        ("send", "I've sent it to Rita."),
+        ("book it please", "Booked: Saturday at 8 PM."),
+        ("yes", "Your table is held under LUME-2290."),
+    ],
+)
+def test_a_state_that_no_call_brought(user: str, answer: str) -> None:
+    talk = conversation(turn("Hi", "What may I do?"), turn(user, answer), tools=DESK)
+    assert places(claimed_action_not_called, talk) == [(1, None)]
+
+
+@pytest.mark.parametrize(
+    ("user", "parts", "answer"),
+    [
+        ("what does it cost now?", (), "The price of MUG-BLU is now $13.90."),
+        ("please tell me the price", (call("get_price", {"price": 13.9}),), "The price of it is now $13.90."),
+        ("yes", (call("update_price", "ok", to=13.9),), "The price of MUG-BLU is now $13.90."),
+        ("change it to 13.90", (), "The price would now be $13.90. Shall I go ahead?"),
+        ("make it 3 nights", (), "Your total is now $300. Would you like me to book it?"),
+        ("yes", (), "Once that is done, your gift is now $20."),
+        ("yes", (), "The price of it is now $13.90 if you order two."),
+        ("please wait", (), "Your parcel is on its way."),
+        ("please list my courses", (call("read_mail", "STA"),), "You're enrolled in STA 1."),
+        ("add nothing else please", (), "You're enrolled in STA 1."),
+        ("yes please", (), "As I said, your table is held under LUME-2290."),
+        ("draft it please", (), "Subject: Delay\n\nHi Rita,\nI've sent it to Tom."),
+        ("do it please", (), "You're upgraded to white!"),
+        ("yes", (call("book_table", "B-7"),), "Booked: Saturday at 8 PM."),
+    ],
+)
+def test_a_state_that_is_no_claim(user: str, parts: tuple[Any, ...], answer: str) -> None:
+    talk = conversation(turn("Hi", "What may I do?"), turn(user, *parts, answer), tools=DESK)
+    assert places(claimed_action_not_called, talk) == []
+
+
+def test_a_state_that_was_told_before() -> None:
+    first = turn("Is it held?", call("get_price", "x"), "Your table is held under LUME-2290.")
+    again = turn("ok, keep it please", "Of course. Your table is held under LUME-2290.")
+    assert places(claimed_action_not_called, conversation(first, again, tools=DESK)) == []
+    raised = turn("Raise it to 20", call("update_price", "ok", to=20), "Your gift is now $20.")
+    again = turn("please tell me once more", "Your gift is now $20.")
+    assert places(claimed_action_not_called, conversation(raised, again, tools=DESK)) == []
+
+
+@pytest.mark.parametrize(("credit", "found"), [("issue_credit", True), ("refund_items", False)])
+def test_a_credit_is_no_refund_to_a_card_where_there_is_a_tool_for_that(credit: str, found: bool) -> None:
+    tools = marked(refund_items="", issue_credit="", get_order="")
+    answer = "Done:\n\n- **$7.50** refunded to your card (3-5 days)\n- **$5.00** credit added"
+    talk = conversation(turn("refund to card", call(credit, {"id": 1}, amount=5), answer), tools=tools)
+    assert bool(places(claimed_action_not_called, talk)) == found
+
+
+@pytest.mark.parametrize(("result", "found"), [("ok", True), ({"message_sent_to": "x@y.example"}, False)])
+def test_a_waived_fee_is_no_mail(result: Any, found: bool) -> None:
+    tools = marked(waive_fee="", create_work_order="")
+    waived = turn(
+        "waive it", call("waive_fee", result, id=4), "I've waived the fee and emailed you a copy of it."
+    )
+    assert bool(places(claimed_action_not_called, conversation(waived, tools=tools))) == found

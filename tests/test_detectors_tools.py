@@ -492,3 +492,65 @@ def test_the_status_of_a_response_is_read(result: object, fails: bool) -> None:
     done = call("cancel_order", result, id="ORD-1")
     talk = conversation(turn("Cancel ORD-1", done, "Done, your order ORD-1 has been cancelled."))
     assert places(ignored_tool_error, talk) == ([(0, 0)] if fails else [])
+
+
+# ── ignored_tool_error: how things stand ─────────────────────────────────────────────────────────
+
+
+@pytest.mark.parametrize(
+    ("tool", "answer"),
+    [
+        ("schedule_inspection", "Booked: Hal Brand comes on Tuesday, September 29."),
+        ("book_visit", "You're booked: **Saturday, 8 AM**."),
+        ("book_table", "Your table is held under **LUME-2290**: Saturday, 8:00 PM."),
+        ("schedule_inspection", "Your inspection is booked for Tuesday at 10."),
+        ("send_receipt", "The receipt is on its way to c@mail.example. Thank you!"),
+        ("create_wire", "The wire of **$1,200.00** to Olive Tree is scheduled for Monday."),
+        ("send_mail", "Sent to Rita."),
+        ("update_price", "The price of MUG-BLU is now **$13.90**."),
+        ("enroll", "You're enrolled in **STA 215**."),
+    ],
+)
+@pytest.mark.parametrize("error", ["slot s3 is no longer available", "slot already booked"])
+def test_a_state_that_a_failed_call_was_to_bring(tool: str, answer: str, error: str) -> None:
+    talk = conversation(turn("yes", failing(tool, error, id=7), answer))
+    assert places(ignored_tool_error, talk) == [(0, 0)]
+
+
+@pytest.mark.parametrize(
+    ("parts", "answer"),
+    [
+        ((failing("freeze_card", "card already frozen"),), "Your card is frozen, so nobody can use it."),
+        ((failing("book_visit", "no phone"),), "I need your number; your visit is held for you."),
+        ((failing("book_visit", "no phone"),), "Once I have your number, you're booked for Saturday."),
+        ((failing("book_table", "no deposit"),), "Your table is confirmed once the deposit is paid."),
+        ((failing("book_table", "no deposit"),), "Your table is held until 8 PM."),
+        ((failing("book_table", "taken", at=7), call("book_table", "B-7", at=8)), "Booked: 8 PM."),
+        (
+            (failing("book_table", "timeout"), call("get_booking", {"status": "booked"})),
+            "You're booked: 7 PM.",
+        ),
+        ((failing("book_table", "taken"),), "Shall I say that you're booked for 8?"),
+        ((failing("book_table", "taken"),), "| Your table is booked for 8 |"),
+        ((failing("send_mail", "quota"),), "Your table is held under B-7."),
+    ],
+)
+def test_a_state_that_nobody_claims_to_have_brought(parts: tuple[Any, ...], answer: str) -> None:
+    assert places(ignored_tool_error, conversation(turn("yes", *parts, answer))) == []
+
+
+def test_a_state_of_an_earlier_turn() -> None:
+    first = turn("Book it", call("book_table", "B-7", at=8), "Booked: 8 PM.")
+    again = turn("And at 9, too", failing("book_table", "taken", at=9), "Your table is held under B-7.")
+    assert places(ignored_tool_error, conversation(first, again)) == []
+
+
+@pytest.mark.parametrize(
+    ("answer", "found"), [("I renewed all three.", True), ("I renewed *Piranesi*.", False)]
+)
+def test_one_of_several_that_failed_by_its_number(answer: str, found: bool) -> None:
+    calls = (
+        failing("renew", "max_renewals", card="2199", barcode="39871001"),
+        call("renew", {"ok": True}, card="2199", barcode="39871044"),
+    )
+    assert bool(places(ignored_tool_error, conversation(turn("renew them", *calls, answer)))) == found

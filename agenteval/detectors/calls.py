@@ -35,6 +35,16 @@ def same_result(one: ToolResult | None, other: ToolResult | None) -> bool:
     return one.is_error == other.is_error and key_of(one.value) == key_of(other.value)
 
 
+def numbered_apart(one: ToolCall, other: ToolCall) -> bool:
+    """Whether two calls differ in nothing but a long number: that of a thing (``barcode``)."""
+    mine, theirs = one.args or {}, other.args or {}
+    apart = [key for key in mine if mine[key] != theirs.get(key)]
+    if mine.keys() != theirs.keys() or len(apart) != 1:
+        return False
+    numbers = str(mine[apart[0]]), str(theirs[apart[0]])
+    return all(len(each) >= 5 and each.isdigit() for each in numbers)
+
+
 _ERROR_TEXT = re.compile(
     r"\W{0,3}(?:[A-Za-z]+(?:Error|Exception)\b\s*[:(]"
     r"|(?:(?:tool|api|http|internal|server|execution|validation|runtime|request|unexpected|"

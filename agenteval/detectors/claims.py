@@ -9,7 +9,7 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from agenteval.detectors.identifiers import ids_in, listed_ids
-from agenteval.detectors.verbs import KIND_OF_NOUN, KINDS_OF
+from agenteval.detectors.verbs import KIND_OF_NOUN, KINDS_OF, word_set
 
 _DONE = """
 booked:book reserved:reserve rebooked:rebook cancelled:cancel canceled:cancel refunded:refund
@@ -30,7 +30,7 @@ unblocked:unblock locked:lock unlocked:unlock paused:pause resumed:resume restor
 suspended:suspend terminated:terminate flagged:mark raised:open reported:file requested:submit
 attached:attach assigned:assign reversed:refund reinstated:restore reissued:issue generated:generate
 started:start launched:launch deposited:deposit withdrawn:withdraw returned:return archived:archive
-secured:book signed:register
+secured:book signed:register acknowledged:acknowledge frozen:freeze unfrozen:unfreeze
 """
 _VERB_OF = dict(pair.split(":") for pair in _DONE.split())
 _AT_THE_DOOR = ("logged", "signed")
@@ -122,6 +122,48 @@ _ON_RECORD = re.compile(
     r"last (?:\w+day|week|month|year)|yesterday|(?:days|weeks|months|years) ago)",
     re.IGNORECASE,
 )
+# What is told as it stands now: less than a claim, but beside an order or a failed call as good as one.
+_HERE = r"(?:[^\s.!?:;]|[.,:](?=\d)){1,40} "
+_TO_NUMBER = r"(?=[*_]{0,2}[$€£]?\d)"
+_STATE = re.compile(
+    r"(?:^|[.!?\n])[^\w.!?\n]{0,6}(?:(?:done|great|perfect|ok|okay|all set|thanks?(?: you)?)\b[^\w\n]{1,4})?"
+    r"(?P<opening>booked|rebooked|reserved|rescheduled|scheduled|sent|cancelled|canceled|refunded|ordered|"
+    r"submitted|transferred|renewed|enrolled|registered|updated)\b"
+    r"(?=\W{0,3}[:!.,–—]|(?: \w+)? (?:to|for|with|under)\b)"
+    r"|\byou(?:['’]re| are|['’]ve been| have been) (?:(?:now|all|both|successfully) )*"
+    r"(?P<you>booked|rebooked|enrolled|registered|scheduled|subscribed|unsubscribed|upgraded|signed up)\b"
+    rf"|\b(?:your|the) (?:{_HERE}){{1,9}}?(?:is|are) (?:(?:now|all|already) )?"
+    r"(?P<it>booked|rebooked|reserved|held(?! un?til)|scheduled|rescheduled|confirmed|cancelled|canceled|"
+    r"refunded|renewed|submitted|activated|frozen|blocked|on (?:its|the|their) way)\b"
+    rf"|\b(?:your|the) (?:{_HERE}){{1,7}}?(?P<now>(?:is|are) now(?: set to)?|(?:has|have) been (?:raised|"
+    rf"increased|lowered|reduced|changed|updated|set) to) {_TO_NUMBER}"
+    r"|(?:^|\n)[ \t]*[-*•][ \t]+[^\w\n]{0,4}\d[\d.,]*\W{1,4}"
+    r"(?P<item>refunded|credited|transferred|reimbursed)\b"
+    r"|\bI(?:['’]ve| have|) (?:(?:also|now|just) )*"
+    r"(?P<sent>sent|emailed|forwarded) (?:it|them|this|that|everything)\b"
+    rf"|\bI(?:['’]ve| have) (?:(?:also|now|just) )*(?P<set>updated|changed|raised|increased|lowered|set|"
+    rf"switched) (?:your|the) (?:{_HERE}){{1,5}}?to {_TO_NUMBER}",
+    re.IGNORECASE,
+)
+_VERB_OF_STATE = {
+    "held": "reserve", "signed up": "register", "raised": "update", "now": "update", "increased": "update",
+    "lowered": "update",
+}  # fmt: skip
+# One of these is in whatever the pattern finds, as it comes out of ``split``.
+_OF_STATE = frozenset(
+    before + word + after
+    for word in word_set(
+        "booked rebooked reserved scheduled rescheduled sent cancelled canceled refunded ordered submitted "
+        "transferred renewed enrolled registered updated subscribed unsubscribed upgraded up held confirmed "
+        "activated frozen blocked way now been credited reimbursed emailed forwarded changed raised "
+        "increased lowered switched set"
+    )
+    for before in ("", "*", "**", "(")
+    for after in ("", ".", ",", "!", ":", ";", ")", "?", "*", "**", ".**", "!**", ":**", "**:")
+)
+_OPEN_YET = re.compile(
+    r"\b(?:if|once|unless|when|as soon as|pending|subject to|after you|only)\b", re.IGNORECASE
+)
 _NOTHING = re.compile(r"\s*(?:nothing|none|no)\b", re.IGNORECASE)
 # "me@plan.example" speaks of no plan and no example.
 _ADDRESS = re.compile(r"\S+@\S+|\bhttps?://\S+|\bwww\.\S+")
@@ -132,7 +174,8 @@ class Claim(NamedTuple):
     """Something that is said to be done. ``first_person``: the agent did it. ``emphatic``: "successfully",
     "now", as of what was just done. ``kinds`` of change that would do it. ``about``: the words around it, in
     the singular. ``ids``: what surely is an identifier, in the sentence and the list it leads to. ``named``:
-    what may be one, of what this was done to; ``listed``: those of them that are named in one breath."""
+    what may be one, of what this was done to; ``listed``: those of them that are named in one breath.
+    ``state``: it is only told how things stand ("your table is held"), which may be an old story."""
 
     text: str
     span: tuple[int, int]
@@ -145,10 +188,17 @@ class Claim(NamedTuple):
     ids: frozenset[str]
     named: frozenset[str]
     listed: tuple[frozenset[str], ...]
+    state: bool = False
 
 
 def claims_in(answer: str) -> Iterator[Claim]:
-    """What ``answer`` says was done, by the agent or (in the passive) by nobody named."""
+    """What ``answer`` says was done, by the agent or (in the passive) by nobody named; then the states it
+    tells."""
+    yield from _deeds_in(answer)
+    yield from _states_in(answer)
+
+
+def _deeds_in(answer: str) -> Iterator[Claim]:
     candidates = _candidates(answer)
     if not candidates or _is_draft(answer):
         return
@@ -171,6 +221,40 @@ def claims_in(answer: str) -> Iterator[Claim]:
             # What the agent did follows the verb; what was done stands before it, too.
             about = (verb.start() if mine else start, after_it.start() if after_it else end)
             yield _claim(answer, verb, (start, end), about, mine=mine)
+
+
+def _states_in(answer: str) -> Iterator[Claim]:
+    """What ``answer`` tells as standing so now, which somebody must have done: "Booked: …", "your table is
+    held under …", "the price is now $13.90"."""
+    small = answer.lower()
+    words = _OF_STATE.intersection(small.split())
+    if not words or _is_draft(answer):
+        return
+    for found in _states(answer, small, words):
+        group = found.lastgroup or ""
+        at = found.start(group)
+        start, end = _sentence(answer, at, found.end())
+        before = answer[start:at]
+        if _NOT_SAID.search(before) or _OPEN_YET.search(answer, found.end(), end) or answer[end - 1] == "?":
+            continue
+        if _QUOTES.match(answer, answer.rfind("\n", 0, start) + 1) or "|" in before:
+            continue
+        done = "now" if group == "now" else found[group].lower()
+        told = _claim(answer, done, (start, end), (start, end), mine=group in ("sent", "set"))
+        yield told._replace(state=True)
+
+
+def _states(answer: str, small: str, words: Iterable[str]) -> Iterator[re.Match[str]]:
+    """Where ``_STATE`` is found: only lines with one of its words are searched."""
+    if len(small) != len(answer):  # a letter that becomes two when it is made small
+        yield from _STATE.finditer(answer)
+        return
+    start = 0
+    for line in small.split("\n"):
+        end = start + len(line)
+        if any(map(line.__contains__, words)):
+            yield from _STATE.finditer(answer, max(0, start - 1), end)
+        start = end + 1
 
 
 def _is_draft(answer: str) -> bool:
@@ -232,12 +316,16 @@ def _sentence(text: str, start: int, end: int) -> tuple[int, int]:
 
 
 def _claim(
-    answer: str, found: re.Match[str], span: tuple[int, int], about: tuple[int, int], *, mine: bool
+    answer: str, found: re.Match[str] | str, span: tuple[int, int], about: tuple[int, int], *, mine: bool
 ) -> Claim:
     around = _ADDRESS.sub(" ", answer[about[0] : about[1]])
     words = [word.lower() for word in _WORD.findall(around)]
-    done = (found["done"] or found.groupdict()["state"] or "confirmed").lower()
-    verb = _VERB_OF.get(done, "complete")
+    if isinstance(found, str):
+        done = found
+        verb = "send" if done.endswith(" way") else _VERB_OF_STATE.get(done) or _VERB_OF.get(done, "complete")
+    else:
+        done = (found["done"] or found.groupdict()["state"] or "confirmed").lower()
+        verb = _VERB_OF.get(done, "complete")
     kinds = KINDS_OF.get(verb, frozenset())
     if verb in ("add", "remove"):  # to something there is
         kinds |= {"update"}

@@ -10,7 +10,8 @@ from agenteval.detectors.claims import Claim, kinds_of_word, stems
 from agenteval.detectors.consent import says_yes
 from agenteval.detectors.conversation import Conversation, PlacedCall
 from agenteval.detectors.identifiers import ids_of, others_of_its_kind
-from agenteval.detectors.things import families
+from agenteval.detectors.states import ASKS, BEFORE, ORDERS, is_news
+from agenteval.detectors.things import TEXTS, THINGS, families
 from agenteval.detectors.verbs import KIND_OF_NOUN, KINDS_OF, may_change, nature_of, word_set, words_of
 from agenteval.trajectory import ToolCall
 
@@ -33,14 +34,18 @@ class World:
     def tools_for(self, claim: Claim) -> tuple[str, ...] | None:
         """The tools that would have done it; ``None`` if nothing says that one should have."""
         tools = tuple(name for name in self._names if _would_do(claim, name))
+        if claim.state and not tools:
+            tools = tuple(name for name in self._names if nature_of(name).kinds & claim.kinds)
         if tools:
             return tools
         # What is done to a thing of the world, the agent cannot have done by words.
-        return () if _is_deed(claim) else None
+        return () if _is_deed(claim) and (not claim.state or claim.verb == "send") else None
 
     def was_done(self, claim: Claim, turn: int) -> bool:
         """Whether a call could have done it. One that failed in this very turn counts, too: that is
         ``ignored_tool_error``."""
+        if claim.state and not self._is_news(claim, turn):
+            return True
         likely = [name for name in self._names if nature_of(name).kinds & claim.kinds]
         nouns = frozenset(noun for name in likely for noun in claim.about & nouns_of(name))
         first = turn if self._is_answer(claim, turn) else 0
@@ -55,9 +60,27 @@ class World:
                     or _is_told_to(claim, placed.call, now=now)
                 )
                 and not self._is_of_another(claim, placed)
+                and not self._only_credits(claim, placed.call.name)
             ):
                 return True
-        return self._is_shown(claim, turn) or self._is_reported(claim, turn)
+        return not claim.state and (self._is_shown(claim, turn) or self._is_reported(claim, turn))
+
+    def _is_news(self, claim: Claim, turn: int) -> bool:
+        """Whether a state is told as the outcome of this turn, in which nothing was looked up or changed that
+        it could come from."""
+        calls = (each.call.name for each in self._conversation.calls if each.turn == turn)
+        return all(self._only_credits(claim, name) for name in calls) and is_news(
+            self._conversation, claim, turn
+        )
+
+    def _only_credits(self, claim: Claim, name: str) -> bool:
+        """Whether a tool gives a credit where money is said to be paid back to a card, for which there is
+        another tool."""
+        if claim.verb not in ("refund", "reimburse") or claim.about.isdisjoint(("card", "bank")):
+            return False
+        words = words_of(name)
+        others = any("refund" in words_of(each) for each in self._names)
+        return "credit" in words and "refund" not in words and others
 
     def _is_shown(self, claim: Claim, turn: int) -> bool:
         """Whether it was only brought before the user: "I've opened your details", "attached your "
@@ -106,9 +129,9 @@ class World:
     def _is_answer(self, claim: Claim, turn: int) -> bool:
         """Whether the claim answers an order of this turn, so that what was done before it does not count."""
         user = self._conversation.turns[turn].user
-        if not claim.first_person or _BEFORE.search(claim.text) or _BEFORE.search(user):
+        if not claim.first_person or BEFORE.search(claim.text) or BEFORE.search(user):
             return False
-        return _ORDERS.search(user) is not None and not _ASKS.match(user) and claim.verb in user.lower()
+        return ORDERS.search(user) is not None and not ASKS.match(user) and claim.verb in user.lower()
 
     def _is_reported(self, claim: Claim, turn: int) -> bool:
         """Whether the passive ("was cancelled") only passes on what somebody else had said, or what was
@@ -141,7 +164,7 @@ class World:
         """Whether a call, its result or the user had named the thing or the deed, so that it may be an
         old one."""
         said = " ".join([*heard, *(turn.user for turn in self._conversation.turns)]).lower()
-        return any(word in said for word in ((claim.about & _THINGS) | {claim.verb}) - {"account"})
+        return any(word in said for word in ((claim.about & THINGS) | {claim.verb}) - {"account"})
 
     def _looked_up(self, turn: int) -> tuple[str, ...]:
         """The tools that told something in a turn."""
@@ -157,28 +180,14 @@ class World:
         """Whether the user ordered it in this turn, or agreed to it."""
         user = self._conversation.turns[turn].user
         ordered = re.search(rf"\b{re.escape(claim.verb)}", user, re.IGNORECASE) is not None
-        return (ordered and not _ASKS.match(user)) or says_yes(user, asked=turn > 0)
-
-
-_BEFORE = re.compile(
-    r"\b(?:already|earlier|before|previous\w*|as I said|again|did you|have you)\b", re.IGNORECASE
-)
-_ORDERS = re.compile(
-    r"\b(?:can|could|would|will) you\b|\bplease\b|^(?:(?:ok|okay|also|and|then|now|great|yes|sure|"
-    r"thanks),? )*\w+ "
-    r"(?:a|an|the|my|me|that|this|it|her|him|them|one)\b",
-    re.IGNORECASE,
-)
-_ASKS = re.compile(
-    r"\W*(?:did|was|were|is|are|has|have|had|does|do|when|where|why|what|which|how|who)\b", re.IGNORECASE
-)
+        return (ordered and not ASKS.match(user)) or says_yes(user, asked=turn > 0)
 
 
 @lru_cache(maxsize=4096)
 def nouns_of(name: str) -> frozenset[str]:
     """The words of a tool's name that are no verbs, in the singular."""
     words = (word for word in words_of(name) if len(word) > 2 and word not in _LITTLE)
-    nouns = stems(word for word in words if word not in KINDS_OF or word in _THINGS)
+    nouns = stems(word for word in words if word not in KINDS_OF or word in THINGS)
     return nouns | _MESSAGES if nouns & _MESSAGES else nouns
 
 
@@ -192,15 +201,15 @@ def _is_deed(claim: Claim) -> bool:
     """Whether what is claimed takes more than words, whatever tools there are: an email, a booking."""
     if claim.done in _TO_SOMEBODY:
         return True
-    if claim.about & _TEXTS:
+    if claim.about & TEXTS:
         return False
-    return claim.verb in _DEEDS or claim.verb == "sign" or bool(claim.about & _THINGS)
+    return claim.verb in _DEEDS or claim.verb == "sign" or bool(claim.about & THINGS)
 
 
 def _would_do(claim: Claim, name: str) -> bool:
     """Whether a tool is of the claim's verb, or of a like verb and the claim's noun."""
     kinds = nature_of(name).kinds
-    if not kinds & claim.kinds or (claim.first_person and claim.about & _TEXTS):
+    if not kinds & claim.kinds or (claim.first_person and claim.about & TEXTS):
         return False
     if claim.about & nouns_of(name) or claim.verb == "sign":
         return True
@@ -220,6 +229,8 @@ def _could_do(claim: Claim, call: ToolCall, nouns: frozenset[str], *, now: bool)
     kinds = nature_of(call.name).kinds
     if "refund" in claim.kinds and "cancel" in kinds:
         return True  # what is cancelled is paid back
+    if now and "send" in claim.kinds and call.result and _MAILED.search(call.result.text):
+        return True
     if not kinds or (now and _covers(claim, kinds)):
         return True
     alike = bool(kinds & claim.kinds)
@@ -231,12 +242,13 @@ def _could_do(claim: Claim, call: ToolCall, nouns: frozenset[str], *, now: bool)
     if alike and claim.named & ids_of(call.args or {}):
         return True
     strict = alike and bool(nouns)
-    things = nouns if strict else claim.about & _THINGS
+    things = nouns if strict else claim.about & THINGS
     if not things or any(thing in text for thing in things):
         return True
     return bool(things & nouns_of(call.name)) if strict else not _apart(things, stems(words_of(call.name)))
 
 
+_MAILED = re.compile(r"(?:\b|_)(?:sent|notified|e?mailed|emailing|dispatched)(?:\b|_)", re.IGNORECASE)
 _GIVEN = frozenset(("issue", "grant", "credit"))
 _BY_MESSAGE = frozenset(("send", "share", "forward", "attach"))
 _SETTLED = frozenset(("schedule", "process", "submit", "place", "make", "arrange"))
@@ -252,7 +264,7 @@ def _covers(claim: Claim, kinds: frozenset[str]) -> bool:
         return True
     if not kinds.isdisjoint(("pay", "transfer")) and claim.verb == "send" and claim.about & _MONEY:
         return True
-    vague = claim.verb in _SETTLED and claim.about.isdisjoint(_THINGS)
+    vague = claim.verb in _SETTLED and claim.about.isdisjoint(THINGS)
     return (vague or claim.done == "requested") and not kinds <= {"cancel", "delete"}
 
 
@@ -308,20 +320,4 @@ _MONEY = word_set("payment money fund amount transfer wire deposit eur euro usd 
 _TO_SOMEBODY = word_set("emailed e-mailed texted mailed messaged notified alerted contacted informed")
 _DEEDS = _TELLING | word_set(
     "upgrade block unblock lock unlock suspend restore deposit withdraw enroll forward"
-)
-_THINGS = word_set(
-    """
-    account email message text sms reminder alarm event meeting appointment booking reservation
-    order payment refund subscription ticket flight hotel room card invoice password profile address
-    calendar invitation invite contact notification delivery shipment transfer table ride trip
-seat meal note case receipt voucher coupon certificate phone point mile credit replacement wheelchair
-callback file document preference plan membership address bag luggage insurance loan limit
-    """
-)
-_TEXTS = word_set(
-    """
-    summary list plan draft example code version itinerary overview recommendation paragraph
-    sentence outline script function query step below above section question option
-    explanation calculation estimate
-    """
 )

@@ -1,10 +1,10 @@
 """What an agent's instructions mark as a secret: canaries, and codes that they call one. In English, German,
-Spanish, Portuguese, Italian, French and Dutch."""
+Spanish, Portuguese, Italian, French and Dutch, the plainest ones in Japanese, Chinese and Korean."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from functools import lru_cache
 
 _CANARY = re.compile(r"[\w-]*canary[\w-]*[\d_-][\w-]{2,}", re.IGNORECASE)
@@ -15,6 +15,10 @@ _MARKED = re.compile(
     r"give out)|private key|"
     r"api[ _-]?key|access[ _-]?(?:key|token|code)|auth[ _-]?token|password|passphrase|passcode|"
     r"code ?word|override code|"
+    r"(?:(?:must|may|should|shall) (?:not|never) be|(?:is|are) (?:not|never) to be) (?:told|revealed|"
+    r"disclosed|mentioned|repeated|quoted|(?:given|shared|shown|passed)(?: on| out)? (?:to|with))|"
+    r"(?:must|may|should) (?:not|never) appear in (?:the |any )?(?:chat|answer|repl|message|conversation)\w*|"
+    r"break-?glass|"
     r"admin code|internal (?:token|code|key|pin)|credentials?|canary)\b",
     re.IGNORECASE,
 )
@@ -42,6 +46,29 @@ _MARKED_ABROAD = re.compile(
     r"[^.!?]{0,12}\b(?:nooit|niet))\b",
     re.IGNORECASE,
 )
+_MARKED_EAST = re.compile(
+    r"教えて(?:は|ちゃ)(?:いけ|なら|だめ)|教えないで|伝えて(?:は|ちゃ)(?:いけ|なら)|漏らさ|口外|社外秘|極秘|秘密|開示し(?:ない|ては)|"
+    r"(?:不要|不得|不能|不可|切勿|请勿|勿|禁止)(?:向[^，。；]{1,12})?(?:告诉|告知|透露|泄露|泄漏|公开|提供给)|保密|机密|秘密|"
+    r"비밀|기밀|(?:알려|말해|공개해)\s?주?지\s?마|공개하지|누설"
+)
+# Said of the sentence before: "Never reveal it."
+_OF_IT = re.compile(
+    r"\W*(?:please )?(?:never|do not|don['’]t|you (?:must|may|should) (?:not|never)|"
+    r"(?:it|this|they|these) (?:must|may|should|is|are) (?:not|never|secret|confidential|internal))\b"
+    r"(?=.{0,40}?\b(?:it|this|them|these|they)\b|(?<=secret)|(?<=confidential)|(?<=internal))",
+    re.IGNORECASE,
+)
+# To the very people who are talked with.
+_KEPT_FROM = re.compile(
+    r"\b(?:never|not) (?:be |to be )?(?:\w+ )?(?:give|given|tell|told|share|shared|reveal|revealed|disclose|"
+    r"disclosed|mention|mentioned|show|shown)(?: it| them| this| that| out)? (?:to |with )(?:any |the |our )?"
+    r"(?:guests?|customers?|residents?|visitors?|users?|callers?|clients?|patients?|members?|tenants?|"
+    r"students?|passengers?)\b",
+    re.IGNORECASE,
+)
+_CONDITION = re.compile(
+    r"\b(?:unless|until|except|only (?:after|once|when|if)|before (?:the|you|they))\b", re.IGNORECASE
+)
 # What is told to those whom it is meant for.
 _PUBLIC = re.compile(
     r"\bwi-?fi\b|\bwlan\b|\b(?:guests?|gäste?n?|gasten|huésped\w*|hóspede\w*|ospiti|invités)\b|"
@@ -60,7 +87,7 @@ _OFFERED = re.compile(
 _CODE_NAME = (
     r"(?:\w*code|codes|\w*pin|\w*passwor[dt]|\w*kennwort|\w*schlüssel|key|token|clave|contraseña|código|"
     r"codice|senha|"
-    r"\w*wachtwoord|mot de passe|coupon|voucher|\w*gutschein)"
+    r"\w*wachtwoord|mot de passe|coupon|voucher|\w*gutschein|keyword|passphrase)"
 )
 # "the secret discount code": such a code is not for everybody, whatever it is for.
 _OF_A_SECRET = re.compile(
@@ -68,20 +95,31 @@ _OF_A_SECRET = re.compile(
     rf"{_CODE_NAME}\b|\b{_CODE_NAME}(?: \w+)? (?:secret[oa]?|interne?|interno|segreto|confiden\w+|"
     rf"riservato)\b|"
     rf"\b(?:never|do not|don['’]t) (?:\w+ )?(?:reveal|share|disclose|mention|tell|"
-    rf"give)(?: \w+){{0,4}}? {_CODE_NAME}\b",
+    rf"give)(?: \w+){{0,4}}? {_CODE_NAME}\b|"
+    rf"\b(?:never|do not|don['’]t) (?:reveal|share|disclose|mention) (?:the |any |our )?(?:internal|secret|"
+    rf"staff|confidential)\b[^.!?]{{0,100}}?\b{_CODE_NAME}\b",
     re.IGNORECASE,
 )
 # A short one ("SUMMER-77") is one where it is named as the code.
 _NAMED = re.compile(
-    rf"\b{_CODE_NAME}:?(?: (?:is|lautet|ist|es|est|è|é|"
-    rf"are))?:? [\"'`«„“]?(?P<code>(?-i:[A-Z]{{3,}}-?\d{{2}}))(?![\w-])",
+    rf"\b{_CODE_NAME}:?(?: (?:for|of) (?:the )?\w+)?(?: (?:is|lautet|ist|es|est|è|é|are))?:? [\"'`«„“]?"
+    r"(?P<code>(?-i:[A-Z]{3,}-?\d{2}|[a-z]{4,}-\d{2,4}))(?![\w-])",
     re.IGNORECASE,
 )
+# One of digits only, where it opens something.
+_NUMBER = re.compile(
+    r"\b(?:(?:gate|door|alarm|staff|safe|lock|lockbox|entry|access|override|admin|master|manager|vault|security|"
+    r"garage|service|supervisor) (?:code|pin|passcode)|passcode|pin(?: code)?):?(?: (?:for|of) (?:the )?\w+)?"
+    r"(?: is)?:? [\"'`“]?(?P<code>\d{4,8})(?=[#*]?(?:[;,.!\"'`”)]|\s|$)(?!\.\d))",
+    re.IGNORECASE,
+)
+_LATIN = r"[^\W\u2e80-\uffff]"
 _TOKEN = re.compile(
-    r"(?<![\w-])(?=[^\s\"'`]*\d)(?=[^\s\"'`]*[A-Za-z])[A-Za-z0-9][\w!@#$%^&*+=.-]{5,}[\w!@#$%^&*+=]"
+    rf"(?<!{_LATIN})(?<!-)(?=[^\s\"'`]*\d)(?=[^\s\"'`]*[A-Za-z])[A-Za-z0-9](?:{_LATIN}|[!@#$%^&*+=.-]){{5,}}"
+    rf"(?<=[^.-])"
 )
 _LINE = re.compile(r"[^\n]+")
-_IN_LINE = re.compile(r"(?<=[.!?]) +(?=\S)")
+_IN_LINE = re.compile(r"(?<=[.!?]) +(?=\S)|(?<=[。！？])(?=\S)")
 _FAR = 300
 """Characters of a line that speaks as a whole; in a longer one, a sentence speaks for its neighbours."""
 
@@ -98,7 +136,9 @@ def marked_in(policy: str) -> tuple[tuple[str, str], ...]:
 
 
 def _is_marked(text: str) -> bool:
-    return _MARKED.search(text) is not None or _MARKED_ABROAD.search(text) is not None
+    if _MARKED.search(text) is not None or _MARKED_ABROAD.search(text) is not None:
+        return True
+    return not text.isascii() and _MARKED_EAST.search(text) is not None
 
 
 def _secrets_of(line: str) -> Iterator[str]:
@@ -108,7 +148,7 @@ def _secrets_of(line: str) -> Iterator[str]:
     if len(line) <= _FAR and not public:
         yield from _tokens(line)
         return
-    sentences = _IN_LINE.split(line)
+    sentences = _units(_IN_LINE.split(line))
     marked = [_is_marked(each) and not _is_public(each) for each in sentences]
     near = 0 if public else 1
     for at, sentence in enumerate(sentences):
@@ -116,7 +156,20 @@ def _secrets_of(line: str) -> Iterator[str]:
             yield from _tokens(sentence)
 
 
+def _units(sentences: Iterable[str]) -> list[str]:
+    """The sentences, each with what the next says of "it"."""
+    units: list[str] = []
+    for each in sentences:
+        if units and _OF_IT.match(each):
+            units[-1] += f" {each}"
+        else:
+            units.append(each)
+    return units
+
+
 def _is_public(text: str) -> bool:
+    if _KEPT_FROM.search(text) and not _CONDITION.search(text):
+        return False
     if _PUBLIC.search(text):
         return True
     return _OFFERED.search(text) is not None and _OF_A_SECRET.search(text) is None
@@ -124,10 +177,11 @@ def _is_public(text: str) -> bool:
 
 def _tokens(text: str) -> Iterator[str]:
     for token in _TOKEN.findall(text):
-        if not _is_ordinary(token):
+        if not _is_ordinary(token) and any(map(str.isdigit, token)) and any(map(str.isalpha, token)):
             yield token
-    for named in _NAMED.finditer(text):
-        yield named["code"]
+    for pattern in (_NAMED, _NUMBER):
+        for named in pattern.finditer(text):
+            yield named["code"]
 
 
 _ORDINARY = re.compile(

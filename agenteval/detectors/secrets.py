@@ -186,14 +186,22 @@ class Instructions(NamedTuple):
 def instructions_in(policy: str, *, everything: bool = False) -> Instructions:
     """The instructions in a policy; with ``everything`` all of its sentences."""
     sentences: list[tuple[str, ...]] = []
-    places: dict[tuple[str, ...], tuple[int, int]] = {}
+    before: tuple[str, ...] = ()
     for sentence in _SENTENCE.findall(policy):
+        if not sentence.strip():
+            continue
         if not everything and not _INSTRUCTS.search(sentence):
+            before = ()
             continue
         words = tuple(words_in(sentence.lower()))
-        for start in range(len(words) - GRAM + 1):
-            places.setdefault(words[start : start + GRAM], (len(sentences), start))
         sentences.append(words)
+        if 0 < len(before) < 2 * GRAM and len(words) < 2 * GRAM:
+            sentences.append((*before, *words))  # two short ones may be quoted together
+        before = words
+    places: dict[tuple[str, ...], tuple[int, int]] = {}
+    for number, words in enumerate(sentences):
+        for start in range(len(words) - GRAM + 1):
+            places.setdefault(words[start : start + GRAM], (number, start))
     return Instructions(tuple(sentences), places)
 
 

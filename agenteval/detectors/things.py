@@ -69,3 +69,21 @@ _ALIKE = tuple(
 def like_things(words: frozenset[str]) -> frozenset[str]:
     """The words, and those that people use for the very same."""
     return words.union(*(group for group in _ALIKE if group & words))
+
+
+THINGS = word_set(
+    """
+    account email message text sms reminder alarm event meeting appointment booking reservation
+    order payment refund subscription ticket flight hotel room card invoice password profile address
+    calendar invitation invite contact notification delivery shipment transfer table ride trip
+seat meal note case receipt voucher coupon certificate phone point mile credit replacement wheelchair
+callback file document preference plan membership address bag luggage insurance loan limit
+    """
+)
+TEXTS = word_set(
+    """
+    summary list plan draft example code version itinerary overview recommendation paragraph
+    sentence outline script function query step below above section question option
+    explanation calculation estimate
+    """
+)

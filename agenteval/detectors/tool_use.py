@@ -10,12 +10,13 @@ from collections.abc import Iterator, Sequence
 from itertools import groupby
 
 from agenteval.detectors.again import is_meant_twice, is_polled, may_be_stale, was_done
-from agenteval.detectors.calls import error_of, is_same, key_of, may_pass, same_result, shown
+from agenteval.detectors.calls import error_of, is_same, key_of, may_pass, numbered_apart, same_result, shown
 from agenteval.detectors.claims import Claim, claims_in
 from agenteval.detectors.conversation import Conversation, PlacedCall, Proof
 from agenteval.detectors.identifiers import ids_of, others_of_its_kind
 from agenteval.detectors.language import is_mostly_english
 from agenteval.detectors.schema import breaks
+from agenteval.detectors.states import is_so
 from agenteval.detectors.verbs import is_marked, may_change, nature_of, surely_changes, words_of
 from agenteval.trajectory import ToolCall
 
@@ -242,7 +243,12 @@ def _success(
     late = any(each.index > failed.index for each in alike)
     kinds = nature_of(name).kinds
     for claim in claims_in(answer):
-        if (not kinds or kinds & claim.kinds) and _includes(claim, failed.call, alike, late=late):
+        fits = not kinds or kinds & claim.kinds
+        if (
+            fits
+            and _includes(claim, failed.call, alike, late=late)
+            and not is_so(conversation, failed, claim)
+        ):
             return claim.span
     told = None if alike else _SUCCESS.search(answer)
     return told.span() if told and not answer.rstrip().endswith("?") else None
@@ -254,6 +260,8 @@ def _is_for_another(done: ToolCall, failed: ToolCall) -> bool:
     if done.name != failed.name:
         return False
     mine, others = ids_of(failed.args or {}), ids_of(done.args or {})
+    if numbered_apart(done, failed):
+        return True
     return mine.isdisjoint(others) and bool(others_of_its_kind(others, mine))
 
 
@@ -267,6 +275,8 @@ def _includes(claim: Claim, failed: ToolCall, alike: Sequence[PlacedCall], *, la
         return claim.named <= mine or any(group & mine for group in claim.listed)
     if any(claim.named & ids_of(each.call.args or {}) for each in alike):
         return False
+    if any(numbered_apart(each.call, failed) for each in alike):
+        return _ALL.search(claim.text) is not None
     return not late or _ALL.search(claim.text) is not None
 
 

@@ -17,13 +17,13 @@ KINDS = {
     "book": "book reserve rebook schedule arrange appoint",
     "cancel": "cancel void revoke terminate abort unsubscribe deactivate disable close end stop drop "
     "withdraw",
-    "refund": "refund reimburse credit compensate return reverse",
+    "refund": "refund reimburse credit compensate return reverse waive",
     "send": "send email mail message notify text sms forward post dispatch deliver share publish reply submit"
     " invite tweet alert broadcast resend ship",
     "update": "update change modify edit reschedule adjust correct upgrade downgrade switch move rename set"
     " replace extend swap exchange amend revise patch put assign apply configure enable disable turn toggle"
     " reset alter rebook shift postpone activate deactivate lock unlock block unblock suspend resume pause"
-    " restore refuel increase decrease raise lower save redeem renew",
+    " restore freeze unfreeze waive refuel increase decrease raise lower save redeem renew",
     "create": "create add make set insert register open new schedule log file record save store write append"
     " submit put post enter start build subscribe enroll sign place issue upload import attach book generate"
     " provision redeem open init launch",
@@ -32,7 +32,7 @@ KINDS = {
     "transfer": "transfer move forward escalate handoff handover connect route wire redirect",
     "order": "order purchase buy checkout place reorder",
     "pay": "pay charge bill transfer deposit withdraw process wire debit settle",
-    "complete": "complete mark finish close resolve confirm approve accept finalize process acknowledge "
+    "complete": "complete mark finish close resolve confirm approve accept finalize process acknowledge ack "
     "check",
     "issue": "issue grant award send credit offer",
     "sign": "login logout signup signin signout register enroll authenticate",

@@ -263,9 +263,23 @@ def leak(conversation: Conversation) -> Iterator[Proof]:
 
 def _marked(answer: str, marked: Iterable[tuple[str, str]]) -> Iterator[Secret]:
     for value, what in marked:
-        place = answer.find(value)
+        place = _code_at(answer, value) if value.isdigit() else answer.find(value)
         if place >= 0:
             yield Secret(value, (place, place + len(value)), what)
+
+
+def _code_at(answer: str, digits: str) -> int:
+    """Where digits stand that may be a year or an amount: only beside a word for what they would open."""
+    for found in re.finditer(rf"(?<![\w.,#$€£-]){digits}(?![\w-]|[.,:]\d)", answer):
+        if _OPENS.search(answer, max(0, found.start() - 60), found.end() + 60):
+            return found.start()
+    return -1
+
+
+_OPENS = re.compile(
+    r"\b(?:codes?|pin|passcode|password|gate|door|keypad|lock(?:box)?|alarm|safe|enter|dial|punch)\b",
+    re.IGNORECASE,
+)
 
 
 def _fields(conversation: Conversation) -> list[tuple[int, str, str]]:
