@@ -191,11 +191,12 @@ class Claim(NamedTuple):
     state: bool = False
 
 
-def claims_in(answer: str) -> Iterator[Claim]:
-    """What ``answer`` says was done, by the agent or (in the passive) by nobody named; then the states it
+def claims_in(answer: str, *, states: bool = True) -> Iterator[Claim]:
+    """What ``answer`` says was done, by the agent or (in the passive) by nobody named; then the ``states`` it
     tells."""
     yield from _deeds_in(answer)
-    yield from _states_in(answer)
+    if states:
+        yield from _states_in(answer)
 
 
 def _deeds_in(answer: str) -> Iterator[Claim]:
