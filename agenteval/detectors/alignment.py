@@ -126,12 +126,12 @@ def elsewhere(phrase: Phrase, answer: Answer, evidence: Evidence) -> Leaf | None
     if not holders:
         return None
     entries = leaves.entries()
-    others = [other for other in answer.mentions if other.start != mention.start]
+    others = _others(phrase, answer)
     told = _told(phrase, others, entries)
     most = max(told.values(), default=0)
-    least = max(told.get(entries.place(leaf), 0) for leaf in holders)
-    if most < SURE + 1 or least > (most / 2 if most >= 2 * SURE else 0.5):
-        return None
+    of_holders = max(told.get(entries.place(leaf), 0) for leaf in holders)
+    if most < SURE + 1 or of_holders > (most / 2 if most >= 2 * SURE else 0.5):
+        return None  # nothing is surely spoken of, or what has the value may be
     fields = {(leaf.label, leaf.source) for leaf in holders if entries.is_field(leaf)}
     found = [
         leaf

@@ -105,6 +105,7 @@ def _find(conversation: Conversation) -> Iterator[Suspect]:
 
 
 _MOST = 100
+"""Values of one conversation that are reported."""
 
 
 def _read_turns(conversation: Conversation, first: int, last: int, evidence: Evidence) -> None:
