@@ -81,7 +81,7 @@ def error_of(result: ToolResult | None) -> str | None:
 def _may_be_error(text: str) -> bool:
     """Whether an object is worth reading: most results are long, and none of these."""
     head = text[:4000].lower()
-    if any(field in head for field in _ERROR_FIELDS):
+    if any(map(head.__contains__, _ERROR_FIELDS)):
         return True
     return len(text) < 400 and ('"status' in head or '"http_status' in head or '"code"' in head)
 

@@ -4,14 +4,14 @@ other language nothing is recognised, and so nothing is held against the agent."
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from functools import lru_cache
 from itertools import takewhile
 from typing import NamedTuple
 
 from agenteval.detectors.identifiers import ids_in, listed_ids
-from agenteval.detectors.parts import Unmarked, as_written, bare, parts_of
-from agenteval.detectors.state_words import VERB_OF_STATE, states_in
+from agenteval.detectors.parts import Unmarked, Words
+from agenteval.detectors.state_words import VERB_OF_STATE, WORDS_OF_STATE, states_in
 from agenteval.detectors.verbs import KIND_OF_NOUN, KINDS_OF
 
 _DONE = """
@@ -39,7 +39,7 @@ secured:book signed:register acknowledged:acknowledge frozen:freeze unfrozen:unf
 """
 _VERB_OF = dict(pair.split(":") for pair in _DONE.split())
 _AT_THE_DOOR = ("logged", "signed")
-_DONE_WORDS = as_written((*_VERB_OF, "confirmed", "complete"))
+_DONE_WORDS = Words((*_VERB_OF, "confirmed", "complete"))
 # These say so only before somebody or something: "passed you on", but "passed the deadline".
 _BEFORE_THE_OBJECT = {
     "passed": "you|your|this|it|that|everything",
@@ -174,15 +174,17 @@ class Claim(NamedTuple):
 def claims_in(answer: str, *, states: bool = True) -> Iterator[Claim]:
     """What ``answer`` says was done, by the agent or (in the passive) by nobody named; then the ``states`` it
     tells."""
+    done = _DONE_WORDS.found_in(answer)
+    stands = WORDS_OF_STATE.found_in(answer) if states else set()
+    if not (done or stands):
+        return
     unmarked = Unmarked(answer)
-    for claim in _deeds_in(unmarked.text):
-        yield claim._replace(span=unmarked.span(claim.span))
-    for claim in _states_in(unmarked.text) if states else ():
+    for claim in (*_deeds_in(unmarked.text, done), *_states_in(unmarked.text, stands)):
         yield claim._replace(span=unmarked.span(claim.span))
 
 
-def _deeds_in(answer: str) -> Iterator[Claim]:
-    candidates = _candidates(answer)
+def _deeds_in(answer: str, words: Collection[str]) -> Iterator[Claim]:
+    candidates = _candidates(answer, words)
     if not candidates or _is_draft(answer):
         return
     for found in candidates:
@@ -206,10 +208,10 @@ def _deeds_in(answer: str) -> Iterator[Claim]:
             yield _claim(answer, verb, (start, end), about, mine=mine)
 
 
-def _states_in(answer: str) -> Iterator[Claim]:
+def _states_in(answer: str, words: Collection[str]) -> Iterator[Claim]:
     """What ``answer`` tells as standing so now, which somebody must have done: "Booked: …", "your table is
     held under …", "the price is now $13.90"."""
-    found_in = states_in(answer)
+    found_in = states_in(answer, words)
     if not found_in or _is_draft(answer):
         return
     for found in found_in:
@@ -243,11 +245,8 @@ def _surely(claim: str, after: str) -> bool:
     return "successfully" in claim.lower() and after.lstrip()[:6].lower() in ("due to", "becaus")
 
 
-def _candidates(answer: str) -> list[re.Match[str]]:
-    """Where ``_CLAIM`` is found: only what is around the words for what was done is searched."""
-    words = {bare(word) for word in _DONE_WORDS.intersection(parts_of(answer))}
-    if not words:
-        return []
+def _candidates(answer: str, words: Collection[str]) -> list[re.Match[str]]:
+    """Where ``_CLAIM`` is found: only what is around the ``words`` for what was done is searched."""
     small = answer.lower()
     if len(small) != len(answer):  # a letter that becomes two when it is made small
         return list(_CLAIM.finditer(answer))
@@ -294,8 +293,8 @@ def _sentence(text: str, start: int, end: int) -> tuple[int, int]:
 def _claim(
     answer: str, found: re.Match[str] | str, span: tuple[int, int], about: tuple[int, int], *, mine: bool
 ) -> Claim:
-    around = _ADDRESS.sub(" ", answer[about[0] : about[1]])
-    words = [word.lower() for word in _WORD.findall(around)]
+    around = answer[about[0] : about[1]]
+    words = _WORD.findall(_without_addresses(around).lower())
     if isinstance(found, str):
         done = found
         verb = "send" if done.endswith(" way") else VERB_OF_STATE.get(done) or _VERB_OF.get(done, "complete")
@@ -310,6 +309,7 @@ def _claim(
     after = words[words.index(done) + 1 :] if done in words else []
     if done in _AT_THE_DOOR and not {"in", "out", "up"}.isdisjoint(after[:3]):
         verb, kinds = "sign", frozenset(["sign"])
+    named = ids_in(around)
     listed = _listed(answer, span)
     text = answer[span[0] : span[1]]
     return Claim(
@@ -323,9 +323,13 @@ def _claim(
         about=stems(words),
         objects=stems(takewhile(lambda word: word != "with", after[:6])),
         ids=frozenset(_ID.findall(listed)),
-        named=ids_in(answer[about[0] : about[1]]),
-        listed=listed_ids(answer[about[0] : about[1]]),
+        named=named,
+        listed=listed_ids(around, named),
     )
+
+
+def _without_addresses(text: str) -> str:
+    return _ADDRESS.sub(" ", text) if "@" in text or "://" in text or "www." in text else text
 
 
 _EMPHATIC = re.compile(r"\b(?:successfully|now|just)\b", re.IGNORECASE)

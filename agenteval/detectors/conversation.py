@@ -62,8 +62,10 @@ class Conversation:
         """A trajectory with what else is ``known`` (the fields above)."""
         turns, answers_at = trajectory.all_turns, {}
         for number, turn in enumerate(turns):
-            said_before = len(turn.steps) > 1 and any(step.text for step in turn.steps[:-1])
-            if said_before or _is_thought(turn.answer):
+            if not turn.steps:
+                continue
+            *before, last = turn.steps
+            if any(step.text for step in before) or _is_thought(last.text or ""):
                 whole = _with_all_texts(turn)
                 turns = (*turns[:number], whole, *turns[number + 1 :])
                 answers_at[number] = len(whole.answer) - len(turn.answer)

@@ -11,7 +11,7 @@ from agenteval.detectors.claims import Claim, kinds_of_word, stems
 from agenteval.detectors.consent import says_yes
 from agenteval.detectors.conversation import Conversation, PlacedCall
 from agenteval.detectors.identifiers import ids_of, others_of_its_kind
-from agenteval.detectors.states import ASKS, BEFORE, ORDERS, is_news
+from agenteval.detectors.states import ASKS, ORDERS, is_news, is_of_before
 from agenteval.detectors.things import TEXTS, THINGS, families
 from agenteval.detectors.verbs import KIND_OF_NOUN, KINDS_OF, may_change, nature_of, word_set, words_of
 from agenteval.trajectory import ToolCall
@@ -141,7 +141,7 @@ class World:
         user = self._conversation.turns[turn].user
         if not claim.first_person or claim.verb not in user.lower():
             return False
-        if BEFORE.search(claim.text) or BEFORE.search(user):
+        if is_of_before(claim.text) or is_of_before(user):
             return False
         return ORDERS.search(user) is not None and not ASKS.match(user)
 
@@ -251,7 +251,7 @@ def _could_do(claim: Claim, call: ToolCall, nouns: frozenset[str], *, now: bool)
     text = _text_of(call)
     if not now and claim.ids and not any(each.lower() in text for each in claim.ids):
         return False
-    if alike and claim.named & ids_of(call.args or {}):
+    if alike and claim.named and claim.named & ids_of(call.args or {}):
         return True
     strict = alike and bool(nouns)
     things = nouns if strict else claim.about & THINGS

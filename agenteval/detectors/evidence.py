@@ -394,6 +394,7 @@ def _object_around(text: str, at: int) -> tuple[int, int]:
 
 _QUICK_WORD = re.compile(r"[^\W_]{3,}")
 _TITLE = re.compile(
-    r'"(?:name|title|city|product|location|country|symbol|ticker|hotel|place|item|restaurant|plan|product_name)"'
+    r'"(?=[nctplshir])'  # most marks of quotation open no such key: the quick look
+    r'(?:name|title|city|product|location|country|symbol|ticker|hotel|place|item|restaurant|plan|product_name)"'
     r': ?"([^"\\]{3,39})"'
 )

@@ -4,7 +4,7 @@ whether two of them are of one kind."""
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from typing import Any
 
 from agenteval.detectors.verbs import word_set, words_of
@@ -12,11 +12,13 @@ from agenteval.detectors.verbs import word_set, words_of
 _CODE = re.compile(r"\b(?=[A-Z0-9-]*[A-Z])(?=[A-Z0-9-]*\d)[A-Z0-9][A-Z0-9-]{3,}[A-Z0-9]\b")
 _SHORT = re.compile(r"(?<![\w-])[A-Z]{1,6}-\d+(?![\w-])")
 _HEX = re.compile(r"(?<![\w-])(?=[0-9a-f-]*\d)(?=[0-9a-f-]*[a-f])[0-9a-f]{2,}(?:-[0-9a-f]{2,})+(?![\w-])")
-_THING = (
-    r"(?:account|alarm|appointment|booking|case|complaint|contract|document|event|file|invoice|issue|meeting|"
-    r"message|order|parcel|payment|purchase|refund|reminder|request|reservation|return|shipment|subscription|"
-    r"task|ticket|transaction|user)s?"
+_THING_WORDS = (
+    "account alarm appointment booking case complaint contract document event file invoice issue meeting "
+    "message order parcel payment purchase refund reminder request reservation return shipment subscription "
+    "task ticket transaction user"
 )
+_THINGS = tuple(_THING_WORDS.split())
+_THING = rf"(?:{'|'.join(_THINGS)})s?"
 _NUMBERED = re.compile(
     rf"\b{_THING} (?:(?:number|no\.?|nr\.?|id)[ :]*)?#?(?P<number>\d{{3,}})(?![\w.:/-]\w)", re.IGNORECASE
 )
@@ -35,9 +37,15 @@ def ids_in(text: str) -> frozenset[str]:
     words = _WITH_DIGIT.findall(text)
     joined = " ".join(words)
     found = {each[0] for pattern in (_CODE, _SHORT, _HEX) for each in pattern.finditer(joined)}
-    if any(len(word) > 2 and word.isdigit() for word in words):
+    if any(len(word) > 2 and word.isdigit() for word in words) and _names_thing(text):
         found.update(each["number"] for each in _NUMBERED.finditer(text))
     return frozenset(found)
+
+
+def _names_thing(text: str) -> bool:
+    """The quick look: most texts with a number speak of none of these."""
+    small = text.lower()
+    return any(map(small.__contains__, _THINGS))
 
 
 def ids_of(arguments: Mapping[str, Any]) -> frozenset[str]:
@@ -81,9 +89,12 @@ _GOES_ON = re.compile(
 )
 
 
-def listed_ids(text: str) -> tuple[frozenset[str], ...]:
-    """Identifiers that are named in one breath: "BKG-1 and BKG-2", "BKG-1, BKG-2 and BKG-3"."""
-    places = sorted(found.span() for each in ids_in(text) for found in re.finditer(re.escape(each), text))
+def listed_ids(text: str, ids: Collection[str]) -> tuple[frozenset[str], ...]:
+    """Those of ``ids`` (all in ``text``) that are named in one breath: "BKG-1 and BKG-2", "BKG-1, BKG-2 and
+    BKG-3"."""
+    if len(ids) < 2:
+        return ()
+    places = sorted(found.span() for each in ids for found in re.finditer(re.escape(each), text))
     groups: list[list[tuple[int, int]]] = []
     for span in places:
         if groups and _LISTED.fullmatch(text, groups[-1][-1][1], span[0]):

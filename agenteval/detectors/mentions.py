@@ -43,7 +43,7 @@ def mentions_in(text: str) -> Iterator[Mention]:
                 "," in found[0] and reading(found[0]).means_nothing
             ):  # the values of a line, with commas between
                 end = start + found[0].index(",")
-            elif end - start > 2 and (split := RANGE.fullmatch(found[0])) and not days_of(found[0]):
+            elif "-" in found[0] and (split := RANGE.fullmatch(found[0])) and not days_of(found[0]):
                 end = start + split.end(1)
             mention = None
             if not blocks or not any(first <= start < last for first, last in blocks):

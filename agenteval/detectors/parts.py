@@ -7,31 +7,45 @@ from bisect import bisect_right
 from collections.abc import Iterable
 from functools import lru_cache
 from itertools import accumulate
+from typing import NamedTuple
+
+
+class Parts(NamedTuple):
+    """What stands between the spaces of a text, in lower case and without the marks for bold and the like.
+    ``different``: each once."""
+
+    words: tuple[str, ...]
+    different: frozenset[str]
 
 
 @lru_cache(maxsize=256)
-def parts_of(text: str) -> tuple[str, ...]:
-    """What stands between the spaces, in lower case. Several detectors read the same answers."""
-    return tuple(text.lower().split())
+def parts_of(text: str) -> Parts:
+    """Its parts. Several detectors read the same answers."""
+    words = tuple(text.replace("*", "").replace("`", "").lower().split())
+    return Parts(words, frozenset(words))
 
 
-def as_written(words: Iterable[str]) -> frozenset[str]:
-    """Each word as it may come out of ``parts_of``."""
-    return frozenset(
-        before + word + after
-        for word in words
-        for before in ("", "*", "**", "(")
-        for after in ("", ".", ",", "!", ":", ";", ")", "?", "*", "**", ".**", "!**", ":**", "**:")
-    )
+class Words:
+    """Some words, which ``found_in`` looks for."""
+
+    def __init__(self, words: Iterable[str]) -> None:
+        # With what may stand beside it, so that a look at the parts of a text is enough.
+        self._by_form = {
+            before + word + after: word
+            for word in words
+            for before in ("", "(")
+            for after in ("", ".", ",", "!", ":", ";", ")", "?")
+        }
+        self._forms = frozenset(self._by_form)
+
+    def found_in(self, text: str) -> set[str]:
+        """Those that ``text`` has, however they are marked."""
+        return {self._by_form[form] for form in self._forms & parts_of(text).different}
 
 
-def bare(part: str) -> str:
-    """The word without the marks beside it."""
-    return part.strip(".,;:!?*()\"'_")
-
-
-_MARKS = re.compile(r"\*{1,3}(?=[^\s*])|(?<=[^\s*])\*{1,3}|(?<!`)`(?!`)")
-"""What makes words bold, slanted or code. A star before a space is the mark of a list."""
+_MARKS = re.compile(r"\*{1,3}(?=[^\s*])|\*(?<=[^\s*]\*)\*{0,2}|`(?<!``)(?!`)")
+"""What makes words bold, slanted or code. A star before a space is the mark of a list. Each begins with its
+mark, since that is what lets the search skip everything else quickly."""
 
 
 class Unmarked:

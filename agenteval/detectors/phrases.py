@@ -31,6 +31,9 @@ _NEGATED = re.compile(
     r"(?i)\b(?:not|n't|isn't|wasn't|aren't|rather than|instead of|no longer|never|without|nicht|statt|pas|"
     r"sin)\s+(?:[a-z$€£]+\s+){0,1}\W*$"
 )
+_NEGATIONS = (
+    "not", "n't", "rather", "instead", "longer", "never", "without", "nicht", "statt", "pas", "sin",
+)  # fmt: skip
 _HEDGED = re.compile(
     r"(?i)(?:\b(?:about|around|approx(?:imately|\.)?|roughly|nearly|almost|over|more than|up to|under|"
     r"less than|at least|at most|circa|ca\.|close to|just|well|some|etwa|rund|environ|unos|within|below|"
@@ -93,6 +96,12 @@ def _is_foreign(clause: str) -> bool:
     return len(_LETTERS.findall(clause)) >= _A_SENTENCE and not is_english(clause)
 
 
+def _is_negated(left: str) -> bool:
+    """Whether what stands before a value says that it is another; the quick look first."""
+    small = left.lower()
+    return any(map(small.__contains__, _NEGATIONS)) and _NEGATED.search(left) is not None
+
+
 class Phrase(NamedTuple):
     """A value and its surroundings in an answer. ``clause``: its sentence or line, which begins at
     ``at``; ``label``: the stems of the words that name it; ``inherited``: they name another value first;
@@ -118,7 +127,7 @@ class Phrase(NamedTuple):
     @property
     def claimed(self) -> bool:
         """Whether the value is said to be so: not an example, a format, or what it is *not*."""
-        return not _says(_NOT_CLAIMED, self.clause) and not _NEGATED.search(self.left[-60:])
+        return not _says(_NOT_CLAIMED, self.clause) and not _is_negated(self.left[-60:])
 
     @property
     def stated(self) -> bool:

@@ -141,6 +141,7 @@ def fields_in(result: str) -> Iterator[tuple[str, str]]:
 
 GRAM = 6
 """Words by which a quotation is looked for: one of ``2 * GRAM`` words holds a window at every such step."""
+_STEP = 3
 _PUNCTUATION = str.maketrans(dict.fromkeys(".,;:!?*()[]{}\n\t\r\"'`_-–—/#|<>“”‘’", " "))
 _WORDS = re.compile("[^" + re.escape("".join(map(chr, _PUNCTUATION))) + r"\s]+")
 _SENTENCE = re.compile(r"[^.!?\n]+(?:[.!?](?!\s|$)[^.!?\n]*)*[.!?]?")
@@ -226,10 +227,11 @@ def quoted(policy: str, answer: str) -> tuple[int, int] | None:
         return None
     instructions = instructions_in(policy, everything=announced)
     words = words_in(small)
-    for start in range(0, len(words) - GRAM + 1, 3):
-        place = instructions.places.get(tuple(words[start : start + GRAM]))
+    runs = zip(*(words[first::_STEP] for first in range(GRAM)), strict=False)
+    for number, place in enumerate(map(instructions.places.get, runs)):
         if place is None:
             continue
+        start = _STEP * number
         found = list(_WORDS.finditer(answer))
         if len(found) != len(words):
             return None  # a letter that becomes two when it is made small
@@ -253,6 +255,23 @@ _OPENING, _IDENTITY_OPENING = 160, 50
 def opened(policy: str, answer: str) -> tuple[int, int] | None:
     """Where ``answer`` has the opening of the policy, which nobody tells a user: "You are …" as far as its
     sentence or 50 characters, of any other 160. ``None`` if it does not."""
+    opening = _opening_of(policy)
+    if not opening or opening.first not in answer:
+        return None
+    found = opening.pattern.search(answer)
+    return found.span() if found else None
+
+
+class _Opening(NamedTuple):
+    """What a policy begins with, and its first word."""
+
+    first: str
+    pattern: re.Pattern[str]
+
+
+@lru_cache(maxsize=64)
+def _opening_of(policy: str) -> _Opening | None:
+    """``None``: it is too short."""
     head = " ".join(policy[: 2 * _OPENING].split())
     size = _OPENING
     if _IDENTITY.match(head):
@@ -260,10 +279,10 @@ def opened(policy: str, answer: str) -> tuple[int, int] | None:
         size = min(_IDENTITY_OPENING, len(sentence[0].rstrip()) if sentence else _IDENTITY_OPENING)
     wide = sum(letter > "\u2e80" for letter in head[:size])
     head = head[: size - wide // 2]  # a sign of such a script says what two letters say
-    if len(head) + wide // 2 < _SHORTEST_OPENING or head.split()[0] not in answer:
+    if len(head) + wide // 2 < _SHORTEST_OPENING:
         return None
-    found = re.search(r"\s+".join(map(re.escape, head.split())), answer)
-    return found.span() if found else None
+    words = head.split()
+    return _Opening(words[0], re.compile(r"\s+".join(map(re.escape, words))))
 
 
 _SHORTEST_OPENING = 20

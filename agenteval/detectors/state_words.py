@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Collection
 
-from agenteval.detectors.parts import as_written, bare, parts_of
+from agenteval.detectors.parts import Words
 
 # What is told as it stands now: less than a claim, but beside an order or a failed call as good as one.
 _HERE = r"(?:[^\s.!?:;]|[.,:](?=\d)){1,40} "
@@ -58,19 +58,18 @@ VERB_OF_STATE = {
     "held": "reserve", "signed up": "register", "raised": "update", "now": "update", "increased": "update",
     "lowered": "update",
 }  # fmt: skip
-_OF_STATE = as_written(frozenset().union(*(words for words, _ in _STATES)))
+WORDS_OF_STATE = Words(frozenset().union(*(words for words, _ in _STATES)))
 
 
-def states_in(answer: str) -> list[re.Match[str]]:
-    """Where one of the ways is found, from left to right. Only those are looked for of whose words one is
-    there, in the lines that have one."""
-    words = {bare(part) for part in _OF_STATE.intersection(parts_of(answer))}
-    lines = _lines_with(words, answer) if words else []
+def states_in(answer: str, words: Collection[str]) -> list[re.Match[str]]:
+    """Where one of the ways is found, from left to right. Only those are looked for that take one of
+    ``words``, in the sentences that have one."""
+    sentences = _sentences_with(words, answer) if words else ()
     found = [
         match
         for of_way, pattern in _STATES
         if not of_way.isdisjoint(words)
-        for start, end in lines
+        for start, end in sentences
         for match in pattern.finditer(answer, start, end)
     ]
     apart: list[re.Match[str]] = []
@@ -80,15 +79,23 @@ def states_in(answer: str) -> list[re.Match[str]]:
     return apart
 
 
-def _lines_with(words: Collection[str], answer: str) -> list[tuple[int, int]]:
-    """Where the lines with one of ``words`` are, each with the end of the one before."""
+def _sentences_with(words: Collection[str], answer: str) -> Collection[tuple[int, int]]:
+    """Where the sentences with one of ``words`` are, each with the end of the one before and a little of
+    what follows."""
     small = answer.lower()
     if len(small) != len(answer):  # a letter that becomes two when it is made small
         return [(0, len(answer))]
-    found, start = [], 0
-    for line in small.split("\n"):
-        end = start + len(line)
-        if any(map(line.__contains__, words)):
-            found.append((max(0, start - 1), end))
-        start = end + 1
+    found: dict[tuple[int, int], None] = {}
+    for word in words:
+        place = small.find(word)
+        while place >= 0:
+            start = max(0, *(small.rfind(end, 0, place) for end in _ENDS))
+            end = min((at for mark in _ENDS if (at := small.find(mark, place)) >= 0), default=len(small))
+            found[start, end + _MORE] = None
+            place = small.find(word, end)
     return found
+
+
+_ENDS = ("\n", ". ", "! ", "? ")
+_MORE = 8
+"""Characters behind the end of a sentence that what closes it may take."""

@@ -50,7 +50,7 @@ def _is_wanted(conversation: Conversation, turn: int) -> bool:
 
 def _was_told(conversation: Conversation, claim: Claim, turn: int) -> bool:
     """Whether an earlier answer had told the same state of the same."""
-    if BEFORE.search(claim.text.partition(", and ")[0]):
+    if is_of_before(claim.text.partition(", and ")[0]):
         return True
     value = _NEW_VALUE.search(claim.text)
     words = rf"\bnow\W{{1,6}}{re.escape(value[1])}" if value else re.escape(claim.done)
@@ -77,9 +77,8 @@ _NOT = re.compile(r"\b(?:nothing|not|no|never|without)\b|n['’]t\b", re.IGNOREC
 _MESSAGES = word_set("email mail message text sms receipt confirmation link code invoice copy")
 _PLEASE = word_set("please pls plz")
 _ORDERING = frozenset(KINDS_OF) - word_set("check open show close time order process issue mark") | {"enroll"}
-BEFORE = re.compile(
-    r"\b(?:already|earlier|before|previous\w*|as I said|again|did you|have you)\b", re.IGNORECASE
-)
+_EARLIER = ("already", "earlier", "before", "previous", "as i said", "again", "did you", "have you")
+_OF_BEFORE = re.compile(rf"\b(?:{'|'.join(_EARLIER)})\b".replace("previous", r"previous\w*"), re.IGNORECASE)
 ORDERS = re.compile(
     r"\b(?:can|could|would|will) you\b|\bplease\b|^(?:(?:ok|okay|also|and|then|now|great|yes|sure|"
     r"thanks),? )*\w+ "
@@ -89,6 +88,12 @@ ORDERS = re.compile(
 ASKS = re.compile(
     r"\W*(?:did|was|were|is|are|has|have|had|does|do|when|where|why|what|which|how|who)\b", re.IGNORECASE
 )
+
+
+def is_of_before(text: str) -> bool:
+    """Whether it speaks of what was before; the quick look first."""
+    small = text.lower()
+    return any(map(small.__contains__, _EARLIER)) and _OF_BEFORE.search(text) is not None
 
 
 def _bare(figure: str) -> str:

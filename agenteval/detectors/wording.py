@@ -33,7 +33,7 @@ NEARLY = 0.95
 
 
 class _Said(NamedTuple):
-    """An answer that was given. ``words`` are in lower case; ``different``: each once."""
+    """An answer that was given."""
 
     turn: int
     text: str
@@ -54,12 +54,10 @@ def repetition(conversation: Conversation) -> Iterator[Proof]:
         if len(text) >= 2 * MIN_DOUBLED and (span := _passage_again(answer)):
             why = "the same passage more than once in one answer"
             yield Proof(number, None, answer[span[0] : span[1]], why, span)
-        words = parts_of(text)
-        now = _Said(number, text, words, frozenset(words))
-        size = len(words)
+        now = _Said(number, text, *parts_of(answer))
+        fewest, most = 0.36 * len(now.words), 1.2 * len(now.words)
         earlier = next(
-            (each for each in said if 0.36 * size < len(each.words) < 1.2 * size and _is_again(each, now)),
-            None,
+            (each for each in said if fewest < len(each.words) < most and _is_again(each, now)), None
         )
         if (
             earlier is not None
