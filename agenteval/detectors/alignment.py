@@ -151,7 +151,7 @@ def slipped(phrase: Phrase, answer: Answer, evidence: Evidence, *, sure: bool) -
     if phrase.asked or phrase.hedged or (sure and not _may_be_slip(mention)):
         return None
     candidates = ((leaf, slip_of(mention, leaf.mention, sure=sure)) for leaf in _candidates(phrase, evidence))
-    slips = [(leaf, how) for leaf, how in candidates if how]
+    slips = [(leaf, how) for leaf, how in candidates if how and not _is_changed(mention, leaf, evidence)]
     if not slips:
         return None
     entries, others = evidence.leaves.entries(), _others(phrase, answer)
@@ -163,6 +163,14 @@ def slipped(phrase: Phrase, answer: Answer, evidence: Evidence, *, sure: bool) -
         and _may_stand_for(phrase, leaf, others, evidence)
     ]
     return found[-1] if len({leaf.mention[4:9] for leaf in found}) == 1 else None
+
+
+def _is_changed(mention: Mention, leaf: Leaf, evidence: Evidence) -> bool:
+    """Whether the number is the leaf's and what the user, or a call, put to it or took from it."""
+    if not mention.numbers or not leaf.mention.numbers:
+        return False
+    by = round(abs(mention.numbers[0] - leaf.mention.numbers[0]), 2)
+    return by > 0 and by in evidence.given_numbers
 
 
 def _is_percent(leaf: Leaf) -> bool:

@@ -97,6 +97,16 @@ def rarely_reached(target: float, ones: Collection[float], others: Collection[fl
     return any(_is_rare(target, values, decimals) for values in (added, scaled))
 
 
+def rarely_shared(
+    target: float, wholes: Collection[float], percents: Collection[float], decimals: int
+) -> bool:
+    """Whether ``target`` is a known percentage of a whole, or the whole less or more by it, and that says
+    something, as in ``rarely_reached``."""
+    parts = [percent / 100 for percent in percents if percent > 0]
+    factors = [by for part in parts for by in (part, 1 - part, 1 + part) if by > 0]
+    return _is_rare(target, (whole * by for whole in wholes for by in factors), decimals)
+
+
 def _is_rare(target: float, values: Iterable[float], decimals: int) -> bool:
     place = 10.0 ** -min(decimals, 4) if target % 1 else 1.0
     near_by = {round(value, 4) for value in values if abs(value - target) <= target / 2}
@@ -118,13 +128,15 @@ def formulas(text: str) -> tuple[float, ...]:
 
 def _value(formula: str) -> float | None:
     terms, by = [0.0], ""
-    for digits, percent, mark in _PARTS.findall(formula):
+    parts = _PARTS.findall(formula)
+    of_percents = all(percent for digits, percent, _ in parts if digits)  # 4.25 % + 8 % are 12.25 %
+    for digits, percent, mark in parts:
         if mark:
             by = mark
             continue
         if not digits:
             continue  # a unit
-        number = float(digits.replace(",", "")) / (100 if percent else 1)
+        number = float(digits.replace(",", "")) / (100 if percent and not of_percents else 1)
         if by in {"", "+", "-"}:
             terms.append(-number if by == "-" else number)
         elif by in {"÷", "/"}:

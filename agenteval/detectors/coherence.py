@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from itertools import permutations
 from statistics import fmean
 from typing import TypeAlias
 
-from agenteval.detectors.arithmetic import digits_changed, formulas, near
+from agenteval.detectors.arithmetic import digits_changed, formulas, near, share_of
 from agenteval.detectors.mentions import Mention
 from agenteval.detectors.phrases import Answer, Phrase
 
@@ -145,37 +145,100 @@ def off_sentence(phrase: Phrase) -> str:
     """What is wrong with a number, in words: it is a slip of what the formula beside it comes to, or another
     percentage than that of the part and the whole before it. Empty: nothing."""
     mention = phrase.mention
-    if not mention.numbers or mention.clocks or mention.days or phrase.hedged:
+    if not mention.numbers or mention.clocks or mention.days:
         return ""
     number, decimals = mention.numbers[0], max(mention.decimals, 0)
     if mention.kind == "percent":
         share = _share_before(phrase)
-        is_off = share > 0 and min(abs(number - share), abs(100 - number - share)) > max(1.5, 0.05 * share)
+        far = max(2.0, 0.2 * share) if phrase.hedged else max(1.5, 0.05 * share)
+        is_off = share > 0 and min(abs(number - share), abs(100 - number - share)) > far
         return f"the two numbers beside it make {share:.{max(decimals, 1)}f} %" if is_off else ""
+    if phrase.hedged:
+        return ""
     found = _RESULT.search(phrase.left[-_NEAR:]) or _EXPLAINED.match(phrase.right)
     values = formulas(found[1]) if found else ()
     slips = [value for value in values if is_digits_slip(number, round(value, decimals), least=2)]
     return f"the formula beside it comes to {slips[0]:.{decimals}f}" if slips else ""
 
 
+def off_share(phrase: Phrase, wholes: Collection[float], told: Collection[float]) -> str:
+    """What is wrong with a percentage that an amount follows ("Tax (13.5%): $125.63", "less 20% = $130.69"),
+    in words: the amount is no such share of any of the ``wholes``, and none of them less or more by it, but
+    one by another percentage that was ``told``. Empty: nothing."""
+    mention = phrase.mention
+    found = _ITS_AMOUNT.match(phrase.right)
+    if mention.kind != "percent" or not found or phrase.hedged:
+        return ""
+    amount = float(found[1].replace(",", ""))
+    wholes = [whole for whole in wholes if whole != amount]
+    if share_of(amount, wholes, mention.numbers[:1], 2):
+        return ""
+    meant = ((whole, percent) for whole in wholes for percent in told if percent)
+    shares = (pair for pair in meant if share_of(amount, pair[:1], pair[1:], 2))
+    return next((f"{amount:.2f} comes of {whole:.2f} and {percent:g} %" for whole, percent in shares), "")
+
+
+_ITS_AMOUNT = re.compile(
+    r"\s?%[*_)]{0,3}(?:\s?[:=]|, (?:i\.e\.|or|that is|that['’]s|so)) ?[*_]{0,2}(?:[A-Z]{2,3}\s?)?[$€£]?\s?"
+    r"([0-9][0-9,]*\.[0-9]{2})(?![0-9])"
+)
+
+
+def off_count(answer: Answer, mention: Mention, lengths: Collection[int]) -> str:
+    """What is wrong with the number of things that are listed behind it ("There are 4:"), in words: the list
+    has as many as one of the results, whose ``lengths`` do not know the number. Empty: nothing."""
+    text = answer.text
+    end = text.find("\n", mention.end)
+    lead = text[mention.end : end].rstrip(" *_") if end > 0 else ""
+    if mention.kind != "number" or not lead.endswith(":") or _NEW_SENTENCE.search(lead):
+        return ""
+    line = text.rfind("\n", 0, mention.start) + 1
+    if not _LISTED.search(text[line : mention.start]) or _SOME.search(text[line:end]):
+        return ""
+    number, found = mention.numbers[0], _points(text[end + 1 :])
+    is_off = found > 1 and found != number and found in lengths and number not in lengths
+    return f"the list has {found}" if is_off else ""
+
+
+def _points(text: str) -> int:
+    """How many points ``text`` begins with, without those below them."""
+    indents: list[str] = []
+    for line in text.splitlines():
+        if found := _POINT.match(line):
+            indents.append(found[1])
+        elif line.strip() and not line[0].isspace():
+            break
+    return indents.count(indents[0]) if indents else 0
+
+
+_POINT = re.compile(r"([ \t]*)(?:[-*•]|[0-9]{1,2}[.)]) ")
+_NEW_SENTENCE = re.compile(r"[.!?]\s+[^\W\d_a-z]")
+_LISTED = re.compile(
+    r"(?i)\b(?:there are|there['’]re|you have|you['’]ve got|here are|i found|i see|these are|we have|i have|"
+    r"shows?|lists?|holds?|has|found)(?: (?:the|your|all|these|just|only|currently|now|exactly))*\W{1,4}\Z"
+)
+_SOME = re.compile(r"(?i)\b(?:first|top|latest|some|best|including|such as|among|example|nearest|most)\b")
 _SUM = r"[$€£]?[0-9][0-9,.]*(?:\s?[+×*·]\s?[$€£]?[0-9][0-9,]*(?:\.[0-9]+)?)+"
 _RESULT = re.compile(rf"(?<![-–+×*·/0-9%.,(])\s?({_SUM})\s?=\s?[*_$€£]*\Z")
 _EXPLAINED = re.compile(rf"[^0-9\n=+×/(-]{{0,24}}\(({_SUM})\)")
-_PART = re.compile(
+_OF = (
     r"([0-9][0-9,]*(?:\.[0-9]+)?)\s?([^\W\d_]*)\W{0,3}(?: (?:of|out of|von|de|sur|di)|/)\W{1,3}"
-    r"([0-9][0-9,]*(?:\.[0-9]+)?)\s?([^\W\d_]*)\W{0,3}\(\W{0,3}\Z"
+    r"([0-9][0-9,]*(?:\.[0-9]+)?)\s?([^\W\d_]*)\W{0,3}"
+)
+_PART = re.compile(rf"{_OF}\(\W{{0,3}}\Z")
+_PART_THEN = re.compile(
+    rf"{_OF}(?:[,;:=–-]|, (?:so|or|i\.e\.,?)) "
+    r"(?:(?:that['’]s|that is|which is|it['’]s|that makes|das sind|ce qui fait|es decir)\W{1,3})?"
+    r"(?:(?:about|around|roughly|approximately|almost|nearly|exactly|just) )?\W{0,3}\Z"
 )
 
 
 def _share_before(phrase: Phrase) -> float:
     """The percentage that the part is of the whole which stand before the value in its brackets: "84 GB of
     1,200 GB (7%)"; 0: there are none."""
-    found = _PART.search(phrase.left[-_NEAR:])
-    if (
-        not found
-        or not phrase.right.lstrip().startswith(("%)", "%**)"))
-        or (found[2] and found[2] != found[4])
-    ):
+    in_brackets = phrase.right.lstrip().startswith(("%)", "%**)"))
+    found = (_PART if in_brackets else _PART_THEN).search(phrase.left[-_NEAR:])
+    if not found or (found[2] and found[2] != found[4]):
         return 0.0
     part, whole = (float(digits.replace(",", "")) for digits in (found[1], found[3]))
     return 100 * part / whole if whole else 0.0

@@ -214,6 +214,14 @@ _WEEKDAYS = {
     ))
     for name in names.split()
 }  # fmt: skip
+
+
+def weekdays_in(text: str) -> set[int]:
+    """The days of the week (0: Monday) that a text in lower case speaks of."""
+    return {_WEEKDAYS[word] for word in _LONG_WORD.findall(text) if word in _WEEKDAYS}
+
+
+_LONG_WORD = re.compile(r"[^\W\d_]{4,}(?:-feira)?")
 _WEEKDAY_BEFORE = re.compile(r"([^\W\d_]+(?:-feira)?)[^\w\n]{1,4}(?:the |den |dem |le |el |il |dia |día )?\Z")
 _WEEKDAY_BEHIND = re.compile(r"[*_]{0,2}\s?[(（]([^\W\d_]+(?:-feira)?)[)）]")
 

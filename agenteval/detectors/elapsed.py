@@ -9,7 +9,7 @@ from datetime import date
 from functools import lru_cache
 from statistics import fmean
 
-from agenteval.detectors.dates import Day, is_day_told, weekday_beside
+from agenteval.detectors.dates import Day, is_day_told, weekday_beside, weekdays_in
 from agenteval.detectors.evidence import Evidence
 from agenteval.detectors.mentions import Mention, mentions_in
 from agenteval.detectors.number_words import day_words
@@ -186,7 +186,7 @@ _LENGTH_FIELD = re.compile(r"(?i)(?:\A|_)(?:min|mins|minutes?|hours?|h|s|secs?|s
 # ── dates ────────────────────────────────────────────────────────────────────────────────────────
 
 _PERIOD = re.compile(
-    r"(?i)\b(?:by|until|till|within|before|after|deadline|expires?|due|window|days?|weeks?|months?|years?|"
+    r"(?i)\b(?:by|until|till|within|before|after|latest|deadline|expires?|due|window|days?|weeks?|months?|years?|"
     r"bis|spätestens|frist|tage?|wochen?|monate?|jahre?|jusqu'|avant|d'ici|jours?|semaines?|mois|ans|"
     r"(?:arriv|deliver|ship|ready|effect|return|start|end|renew|land|kommt|lieferung|liefert|arrive|llega)\w*|"
     r"hasta|antes|plazo|días?|semanas?|meses|años?|até|prazo|dias?|anos?|entro|fino)\b|[天日周週月年]"
@@ -210,6 +210,8 @@ def does_day_follow(phrase: Phrase, evidence: Evidence, beside: Collection[Day])
         return True
     if _AS_OF.search(phrase.left) and any((a - b).days == 1 for a in targets for b in dated):
         return True  # until the 6th, that is: no longer from the 7th on
+    if _is_by_rule(phrase, targets, dated, evidence):
+        return True
     if _WORKDAY.search(phrase.clause) and any(0 < (a - b).days <= 4 for a in targets for b in dated):
         return True
     spans = set(day_words(phrase.clause))
@@ -224,6 +226,35 @@ def does_day_follow(phrase: Phrase, evidence: Evidence, beside: Collection[Day])
     months = _month_periods(evidence)
     ends = {end for by in months for when in dated if (end := _later(when, by))}
     return any(abs((end - target).days) <= 1 for end in ends for target in targets)
+
+
+def _is_by_rule(phrase: Phrase, targets: Iterable[date], dated: Iterable[date], evidence: Evidence) -> bool:
+    """Whether a rule that was told gives the date: the last (working) day of the month, or a day of the week,
+    by which the date is called, in the two weeks after a known one."""
+    mention = phrase.mention
+    called = weekday_beside(phrase.clause, mention.start - phrase.at, mention.end - phrase.at)
+    rules = " ".join(evidence.texts("told")).lower()
+    if called is not None and called in weekdays_in(" ".join(_ON_WEEKDAY.findall(rules))):
+        return any(0 < (a - b).days <= 14 for a in targets for b in dated)
+    last = _LAST_DAY.search(rules)
+    return last is not None and any(_is_last(day, of_work=last["of_work"] is not None) for day in targets)
+
+
+_ON_WEEKDAY = re.compile(
+    r"\b(?:on|by|until|till|before|every|each|following|next|bis|jeden|am|chaque|cada|el|le) (?:the )?"
+    r"([^\W\d_]+)"
+)
+_LAST_DAY = re.compile(
+    r"\blast (?:(?P<of_work>working|business|bank) |calendar )?day of (?:the|each|every) month"
+)
+
+
+def _is_last(day: date, *, of_work: bool) -> bool:
+    """Whether it is the last day of its month, or the last ``of_work``."""
+    rest = range(day.day + 1, monthrange(day.year, day.month)[1] + 1)
+    if not of_work:
+        return not rest
+    return day.weekday() < 5 and all(day.replace(day=after).weekday() > 4 for after in rest)
 
 
 _AS_OF = re.compile(
@@ -261,13 +292,13 @@ def _periods(evidence: Evidence) -> set[int]:
     told = {
         int(mention.numbers[0] * _DAYS[mention.unit[:3]])
         for mention in _said(evidence)
-        if mention.numbers and mention.unit[:3] in _DAYS
+        if mention.numbers and mention.unit[:3] in _DAYS and not _is_of_work(mention)
     }
     told |= {
         int(mention.numbers[0]) * 7 // 5 + more
         for mention in _said(evidence)
         if mention.numbers and mention.unit[:3] in _WORKDAYS and mention.numbers[0] <= 60
-        for more in range(4)
+        for more in range(-2, 4)  # from a Saturday or Sunday on, and with a holiday
     }
     told |= {
         int(mention.numbers[0] // 24)
@@ -278,12 +309,17 @@ def _periods(evidence: Evidence) -> set[int]:
     told |= {
         int(leaf.mention.numbers[0] * _DAYS[leaf.mention.unit[:3]])
         for leaf in evidence.leaves.all()
-        if leaf.mention.numbers and leaf.mention.unit[:3] in _DAYS
+        if leaf.mention.numbers and leaf.mention.unit[:3] in _DAYS and not _is_of_work(leaf.mention)
     }
     told |= {length for text in evidence.texts("told", "user") for length in day_words(text)}
     found = told | days | {int(7 * number) for number in evidence.fields(_WEEK_FIELD) if number <= 60}
     few = [period for period in found if period]
     return found | ({a + b for a in few for b in few} if len(few) <= 4 else set())
+
+
+def _is_of_work(mention: Mention) -> bool:
+    """Whether it is so many working days that a weekend lies among them."""
+    return mention.unit[:3] in _WORKDAYS and mention.numbers[0] > 4
 
 
 _DAY_FIELD = re.compile(

@@ -48,17 +48,19 @@ def kinds_of(leaf: Leaf) -> tuple[str, ...]:
     mention = leaf.mention
     if not mention.numbers:
         return _kinds_of_moment(bool(mention.days), bool(mention.clocks), leaf.label)
-    kinds = _kinds_of_number(mention.kind, leaf.is_amount, "." in mention.text)
+    is_amount = leaf.is_amount
+    may_be_percent = not is_amount or not leaf.own.isdisjoint(PERCENT) or "rate" in leaf.label.lower()
+    kinds = _kinds_of_number(mention.kind, is_amount, may_be_percent, "." in mention.text)
     if mention.days or mention.clocks:
         kinds += _kinds_of_moment(bool(mention.days), bool(mention.clocks), leaf.label)
     return kinds
 
 
 @lru_cache(maxsize=1 << 10)
-def _kinds_of_number(kind: str, is_amount: bool, has_point: bool) -> tuple[str, ...]:
+def _kinds_of_number(kind: str, is_amount: bool, may_be_percent: bool, has_point: bool) -> tuple[str, ...]:
     kinds: tuple[str, ...] = ()
     if kind == "number":
-        kinds = ("number", "percent")
+        kinds = ("number", "percent") if may_be_percent else ("number",)
         if not is_amount:
             kinds += ("plain", "decimal") if has_point else ("plain",)
     elif kind == "percent":

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 
 from agenteval.detectors.dates import Day, days_in_prose, is_day_told
 from agenteval.detectors.entries import PERCENT, Leaf
+from agenteval.detectors.fields import is_rate
 from agenteval.detectors.json_text import json_of, text_of, text_of_args
 from agenteval.detectors.leaves import Leaves
 from agenteval.detectors.mentions import Mention, mentions_in
@@ -151,6 +152,8 @@ class Evidence:
         self._add(Source("result", name, text))
         if is_json:
             self.titles.update(title.lower() for title in _TITLE.findall(text, 0, _MAX_TEXT))
+            if "ents" in text or 'ent"' in text or "ence" in text:
+                self.numbers.update(int(cents) / 100 for cents in _IN_CENTS.findall(text, 0, _MAX_TEXT))
         else:
             self._absorb(text)
             if len(text) < 40 and (found := _BARE.fullmatch(text)):
@@ -352,19 +355,6 @@ def _has(pattern: re.Pattern[str], key: str) -> bool:
     return len(key) <= 40 and pattern.search(key) is not None
 
 
-@lru_cache(maxsize=1 << 12)
-def is_rate(label: str) -> bool:
-    """Whether a key or a sentence calls a number a rate of exchange."""
-    return len(label) <= 80 and _RATE.search(label) is not None
-
-
-_RATE = re.compile(
-    r"(?i)(?:\b|_)(?:rate|rates|fx|exchange\w*|kurs|wechselkurs|taux|cambio|câmbio|tasa|taxa|cotação|"
-    r"cours|factor|faktor|conversion)(?:\b|_)|\A(?:to|per)_|"
-    r"(?-i:[a-z]Rate|\A[A-Z]{3}\Z)|汇率|匯率|レート"
-)
-
-
 def _is_called(leaf: Leaf, label: Collection[str]) -> bool:
     return leaf.mention.kind == "number" and bool(leaf.mention.numbers) and not leaf.own.isdisjoint(label)
 
@@ -378,7 +368,8 @@ def _written_forms(mention: Mention) -> list[str]:
             f"{year:04d}-{month:02d}-{day:02d}" if year else f"-{month:02d}-{day:02d}"
             for year, month, day in mention.days
         ]
-    shown = [f"{number:g}" for number in mention.numbers[:1]]
+    by = (1, 100) if mention.kind == "money" else (1,)  # also in cents
+    shown = [f"{number * factor:.10g}" for number in mention.numbers[:1] for factor in by]
     return [f"{left}{one}{right}" for one in shown for left in (" ", ":") for right in (",", "}")]
 
 
@@ -392,6 +383,7 @@ def _object_around(text: str, at: int) -> tuple[int, int]:
     return max(0, first), last if last > at else min(len(text), at + 1500)
 
 
+_IN_CENTS = re.compile(r'(?:[cC]ents?|[pP]ence)": ?-?([0-9]{1,15})\b(?!\.)')
 _QUICK_WORD = re.compile(r"[^\W_]{3,}")
 _TITLE = re.compile(
     r'"(?=[nctplshir])'  # most marks of quotation open no such key: the quick look

@@ -91,3 +91,16 @@ def key_stems(key: str) -> frozenset[str]:
 def text_stems(text: str) -> frozenset[str]:
     """The stems of the words of a phrase."""
     return frozenset(filter(None, map(stem, _WORD.findall(text))))
+
+
+@lru_cache(maxsize=1 << 12)
+def is_rate(label: str) -> bool:
+    """Whether a key or a sentence calls a number a rate of exchange."""
+    return len(label) <= 80 and _RATE.search(label) is not None
+
+
+_RATE = re.compile(
+    r"(?i)(?:\b|_)(?:rate|rates|fx|exchange\w*|kurs|wechselkurs|taux|cambio|câmbio|tasa|taxa|cotação|"
+    r"cours|factor|faktor|conversion|convert\w*)(?:\b|_)|\A(?:to|per)_|\b1 \S{1,12} = [0-9]|"
+    r"(?-i:[a-z]Rate|\A[A-Z]{3}\Z)|汇率|匯率|レート"
+)

@@ -14,7 +14,9 @@ from typing import NamedTuple
 from weakref import ReferenceType, ref
 
 from agenteval.detectors.alignment import elsewhere, missing, off_sum, other_rate, slipped
-from agenteval.detectors.coherence import off_column, off_sentence
+from agenteval.detectors.amounts import Beside
+from agenteval.detectors.arithmetic import operands_of
+from agenteval.detectors.coherence import off_column, off_count, off_sentence, off_share
 from agenteval.detectors.conversation import Conversation, Proof
 from agenteval.detectors.elapsed import is_other_weekday
 from agenteval.detectors.entries import Leaf
@@ -24,7 +26,7 @@ from agenteval.detectors.mentions import Mention
 from agenteval.detectors.noteworthy import reportable
 from agenteval.detectors.opposition import PLACED, is_sure, misplaced, opposing
 from agenteval.detectors.phrases import Answer, Phrase
-from agenteval.detectors.support import Beside, follows, told
+from agenteval.detectors.support import follows, is_derived, told
 from agenteval.detectors.values import plain, stands_in
 from agenteval.score import Severity
 
@@ -140,6 +142,8 @@ def _judge(
     most values are told."""
     mention = answer.mentions[index]
     is_told = told(mention, evidence)
+    if (is_told or mention.kind == "number") and (off := _off_though_told(answer, index, evidence)):
+        return Suspect(turn, answer.phrase(index), off, sure=False)
     if is_told and (
         mention.kind not in PLACED
         or evidence.given(mention)
@@ -156,6 +160,19 @@ def _judge(
     if not phrase.claimed or _key(mention) in evidence.supported or _was_said(mention, said):
         return None
     return _unsupported(turn, phrase, answer, named, evidence, _beside(answer, mention, said))
+
+
+def _off_though_told(answer: Answer, index: int, evidence: Evidence) -> str:
+    """What is wrong with a percentage or a count, in words, though something has the same number."""
+    mention = answer.mentions[index]
+    if mention.kind == "number" and mention.decimals == 0 and 1 < mention.numbers[0] <= _LONGEST_LIST:
+        return off_count(answer, mention, evidence.leaves.lengths) if ":\n" in answer.text else ""
+    if mention.kind != "percent" or not (phrase := answer.phrase(index)).claimed:
+        return ""
+    return off_column(answer, mention) or off_sentence(phrase) or _off_share(phrase, answer, evidence)
+
+
+_LONGEST_LIST = 20
 
 
 def _was_said(mention: Mention, said: Sequence[Answer]) -> bool:
@@ -184,14 +201,17 @@ def _unsupported(
     if phrase.mention.kind == "date" and is_other_weekday(phrase, evidence):
         return Suspect(turn, phrase, "that is another day of the week", sure=False)
     is_news = reportable(phrase, evidence)
+    if is_derived(phrase, evidence, beside):
+        return None
     if is_news and follows(phrase, evidence, beside):
         return _slip(turn, phrase, answer, evidence, is_news=True)
     against = opposing(phrase, named, evidence)
     sure = against is not None and is_sure(phrase, against, named, evidence)
     is_stated = False
-    if not against and (absent := missing(phrase, answer, evidence, sure=not is_news)):
-        against = absent.leaf
-        is_stated = absent.is_stated_share
+    if not against or phrase.mention.kind == "percent":
+        absent = missing(phrase, answer, evidence, sure=not is_news)
+        against = against or (absent.leaf if absent else None)
+        is_stated = absent is not None and absent.leaf is against and absent.is_stated_share
     if not is_news and (not against or (not is_stated and follows(phrase, evidence, beside))):
         return _slip(turn, phrase, answer, evidence, is_news=False)
     if against and not sure and _WOULD.search(phrase.left):
@@ -206,13 +226,28 @@ def _slip(turn: int, phrase: Phrase, answer: Answer, evidence: Evidence, *, is_n
         return Suspect(turn, phrase, _in_words(meant, evidence), sure=False)
     if rate := other_rate(phrase, evidence):
         return Suspect(turn, phrase, _in_words(rate, evidence), sure=False)
-    if off := off_sum(phrase, evidence) or off_column(answer, phrase.mention) or off_sentence(phrase):
+    if off := (
+        off_sum(phrase, evidence)
+        or off_column(answer, phrase.mention)
+        or off_sentence(phrase)
+        or _off_share(phrase, answer, evidence)
+    ):
         return Suspect(turn, phrase, off, sure=False)
     if is_news:
         evidence.supported.add(_key(phrase.mention))
     return None
 
 
+def _off_share(phrase: Phrase, answer: Answer, evidence: Evidence) -> str:
+    if phrase.mention.kind != "percent":
+        return ""
+    here = [other.numbers[0] for other in answer.mentions if _is_amount(other)]
+    wholes = operands_of([here, *evidence.leaves.amounts().fields, evidence.amounts_told], _MOST_WHOLES)
+    return off_share(phrase, wholes, evidence.percents())
+
+
+_MOST_WHOLES = 60
+"""Of more, some have any share by chance."""
 _WOULD = re.compile(r"(?i)\b(?:would|wouldn't|could|w[äu]rden?|wären?)\b|\b(?:it|that|you|they|we|I)['’]d\b")
 
 

@@ -8,7 +8,7 @@ from functools import lru_cache
 from itertools import groupby
 from typing import Any, NamedTuple
 
-from agenteval.detectors.entries import Entries, Entry, Leaf, kinds_of
+from agenteval.detectors.entries import AMOUNT, Entries, Entry, Leaf, kinds_of
 from agenteval.detectors.fields import key_stems
 from agenteval.detectors.mentions import Mention, mentions_in
 from agenteval.detectors.phrases import Answer
@@ -41,6 +41,8 @@ class Leaves:
     def __init__(self) -> None:
         self.counts: set[int] = set()
         """How many entries the lists and objects have."""
+        self.lengths: set[int] = set()
+        """How many the lists have."""
         self._raw: list[Leaf | tuple[str, str, Any, int, int]] = []
         self._entries = Entries()
         self._entered = 0
@@ -89,6 +91,7 @@ class Leaves:
             self._walk_object(value, keys[0], position, depth, self._entry_number)
         elif kind is list:
             self.counts.add(len(value))
+            self.lengths.add(len(value))
             first = len(self._raw)
             for below in value:
                 if len(self._raw) > _MAX_LEAVES:
@@ -321,7 +324,7 @@ def _leaves_of(key: str, above: str, value: Any, position: int) -> tuple[Leaf, .
         if not mentions:
             return ()
     elif abs(value) < 1e300:
-        mentions = (_number(value),)
+        mentions = (_number(value, in_cents=_is_in_cents(key) and type(value) is int),)
     else:
         return ()
     own, over = _names(key, above)
@@ -336,8 +339,20 @@ def _names(key: str, above: str) -> tuple[frozenset[str], frozenset[str]]:
 
 
 @lru_cache(maxsize=1 << 12, typed=True)
-def _number(value: float) -> Mention:
-    return Mention("number", 0, 0, str(value), (abs(float(value)),))
+def _number(value: float, *, in_cents: bool) -> Mention:
+    """An amount that is given in cents is as many dollars first."""
+    size = abs(float(value))
+    return Mention("number", 0, 0, str(value), (size / 100, size) if in_cents else (size,))
+
+
+@lru_cache(maxsize=1 << 12)
+def _is_in_cents(key: str) -> bool:
+    """Whether the name of a field says that its amounts are in the smallest unit."""
+    stems = key_stems(key)
+    return not stems.isdisjoint(_CENTS) or ("minor" in stems and not stems.isdisjoint(AMOUNT))
+
+
+_CENTS = frozenset({"cent", "pence"})
 
 
 @lru_cache(maxsize=1 << 14)

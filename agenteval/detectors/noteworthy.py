@@ -76,7 +76,8 @@ def reportable(phrase: Phrase, evidence: Evidence) -> bool:
         case "percent":
             return len(evidence.numbers) < 3 and mention.numbers[0] not in {0, 50, 100}
         case "date":
-            return not relative_days(evidence)
+            # Of "9-13 August" the 13th is told.
+            return len(mention.text) > 2 and not relative_days(evidence)
         case "time":
             return not relative_times(evidence) and not mention.vague and mention.clocks[0] % 60 != 0
         case _:

@@ -11,7 +11,8 @@ from agenteval.detectors.clocks import other_zone
 from agenteval.detectors.dates import Day
 from agenteval.detectors.elapsed import relative_days
 from agenteval.detectors.entries import Leaf, kinds_of
-from agenteval.detectors.evidence import NOW, Evidence, is_rate
+from agenteval.detectors.evidence import NOW, Evidence
+from agenteval.detectors.fields import is_rate
 from agenteval.detectors.leaves import Leaves
 from agenteval.detectors.mentions import Mention, mentions_in
 from agenteval.detectors.phrases import Phrase

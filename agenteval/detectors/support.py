@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from statistics import fmean
-from typing import NamedTuple
 
+from agenteval.detectors.amounts import FEW, SMALL, Beside, amount_follows
 from agenteval.detectors.arithmetic import (
     added,
     combined,
@@ -22,34 +22,14 @@ from agenteval.detectors.arithmetic import (
     rescaled,
     scaled,
     share_of,
-    two_steps,
 )
 from agenteval.detectors.clocks import does_time_follow
-from agenteval.detectors.dates import Day, is_day_told
+from agenteval.detectors.dates import is_day_told
 from agenteval.detectors.elapsed import does_day_follow, is_length
 from agenteval.detectors.evidence import Evidence
 from agenteval.detectors.mentions import Mention, mentions_in
 from agenteval.detectors.number_words import number_words
 from agenteval.detectors.phrases import Phrase
-
-_SMALL = (2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0, 9.0)
-
-
-class Beside(NamedTuple):
-    """What the agent itself named: amounts in the answer ``here`` and in those ``before`` (which ``said``
-    looks up), latest first; the plain numbers of the answer, the nearest first, and those of
-    the answer before; its dates so far; what the columns of its tables add up to."""
-
-    here: Sequence[float]
-    said: Callable[[], Sequence[float]]
-    counts: Sequence[float]
-    earlier: Sequence[float]
-    days: Sequence[Day]
-    totals: Callable[[], Sequence[float]]
-
-    @property
-    def before(self) -> Sequence[float]:
-        return self.said()
 
 
 def told(mention: Mention, evidence: Evidence) -> bool:
@@ -94,6 +74,28 @@ def follows(phrase: Phrase, evidence: Evidence, beside: Beside) -> bool:
     return any(_number_follows(number, phrase, evidence, beside) for number in mention.numbers)
 
 
+def is_derived(phrase: Phrase, evidence: Evidence, beside: Beside) -> bool:
+    """Whether the clause itself says how a number comes to be, by a formula or a percentage, or it is to the
+    cent what a field adds up to: such a one is no slip of another."""
+    mention = phrase.mention
+    if not mention.numbers or mention.kind == "time":
+        return False
+    number, decimals = mention.numbers[0], mention.decimals
+    if any(near(number, value, decimals) for value in formulas(phrase.clause)):
+        return True
+    if mention.kind != "money":
+        return False
+    each = [other.numbers[0] for other in mentions_in(phrase.clause) if other.kind == "money"]
+    if any(near(number, one * by, decimals) for one in each for by in number_words(phrase.clause) if by > 1):
+        return True  # "$9 or $27 for three"
+    if decimals < 2:
+        return False
+    told = evidence.numbers.intersection(phrase.percents)
+    if told and share_of(number, beside.here[:4], told, decimals):
+        return True
+    return any(len(values) > 2 and near(number, sum(values), 2) for values in evidence.leaves.series())
+
+
 def _masked(phrase: Phrase, evidence: Evidence) -> bool:
     """Part of a longer identifier that was told: its last digits, its first block."""
     text = phrase.mention.text.lower()
@@ -116,7 +118,7 @@ def _number_follows(number: float, phrase: Phrase, evidence: Evidence, beside: B
     if number % 1 == 0 and mention.kind == "number":
         if number in evidence.leaves.counts:
             return True
-        if number >= 100 and evidence.ends_in(str(int(number))):
+        if (number >= 100 or _OF_DIGITS.search(phrase.clause)) and evidence.ends_in(mention.text):
             return True
     if _is_product_of_clause(number, phrase):
         return True
@@ -135,6 +137,9 @@ def _number_follows(number: float, phrase: Phrase, evidence: Evidence, beside: B
     beside_it = beside.here if mention.kind == "money" else beside.counts
     ones = operands_of([beside_it, beside.counts, evidence.given_numbers, beside.before], 24)
     return rarely_reached(number, ones, evidence.numbers | {*beside_it}, decimals)
+
+
+_OF_DIGITS = re.compile(r"(?i)digits?\b|\bend(?:s|ing)\b|ziffern?\b|chiffres?\b|d[íi]gitos?\b|cifras?\b")
 
 
 def _units(number: float, phrase: Phrase) -> Iterator[str]:
@@ -165,9 +170,11 @@ def _calculated(number: float, phrase: Phrase, evidence: Evidence, beside: Besid
     the number by chance more likely."""
     mention = phrase.mention
     if mention.kind == "money":
-        return _amount_follows(number, phrase, evidence, beside) or _is_multiple(number, phrase, evidence)
+        return amount_follows(number, phrase, evidence, beside) or _is_multiple(number, phrase, evidence)
     operands = [beside.counts, evidence.called(phrase.label)]
     if mention.kind == "percent":
+        if _is_difference_of_shares(number, phrase, evidence):
+            return True
         few = [[*group, *beside.counts[:3]] for group in evidence.few(5 if mention.decimals < 1 else 10)]
         groups = [operands_of([beside.here], 6), operands_of(operands, 6), *few]
         if any(percentage_of(number, group, mention.decimals) for group in groups):
@@ -201,10 +208,21 @@ def _calculated(number: float, phrase: Phrase, evidence: Evidence, beside: Besid
     if share_of(number, _wholes(operands, evidence), phrase.percents, mention.decimals):
         return True
     return phrase.calculated and (
-        one_step(number, operands_of(operands, 8), _SMALL)
+        one_step(number, operands_of(operands, 8), SMALL)
         or one_step(number, operands_of([beside.earlier, evidence.asked], 10), ())
         or _is_multiple(number, phrase, evidence)
     )
+
+
+def _is_difference_of_shares(number: float, phrase: Phrase, evidence: Evidence) -> bool:
+    """Whether so many points lie between two percentages or rates that were told."""
+    if "point" not in phrase.right[:24] and "punkt" not in phrase.right[:16]:
+        return False
+    told = operands_of([phrase.percents, evidence.fields(_SHARE_FIELD), sorted(evidence.percents())], 12)
+    return any(near(number, a - b, phrase.mention.decimals) for a in told for b in told)
+
+
+_SHARE_FIELD = re.compile(r"(?i)rate|percent|pct|aer|apr\b|satz")
 
 
 def _is_multiple(number: float, phrase: Phrase, evidence: Evidence) -> bool:
@@ -213,13 +231,13 @@ def _is_multiple(number: float, phrase: Phrase, evidence: Evidence) -> bool:
     asked = (number for text in evidence.texts("user") for number in number_words(text))
     counts = {count for count in (*evidence.asked, *asked) if 1 < count <= 60 and not count % 1}
     products = {round(one * count, 2) for group in evidence.few(8, 1) for one in group for count in counts}
-    if not phrase.calculated and (phrase.mention.kind != "money" or len(products) > _FEW):
+    if not phrase.calculated and (phrase.mention.kind != "money" or len(products) > FEW):
         return False
     decimals = min(phrase.mention.decimals, 2)
     if 100.0 in evidence.numbers and any(near(number, one / 100, decimals) for one in products):
         return True  # of what is given for 100 g
     return number in products or (
-        len(products) <= _FEW and share_of(number, products, evidence.percents(), decimals)
+        len(products) <= FEW and share_of(number, products, evidence.percents(), decimals)
     )
 
 
@@ -242,7 +260,7 @@ def _is_product_of_clause(number: float, phrase: Phrase) -> bool:
     """Whether the sentence has the factors: 24 boxes of 18.5 kg are 444 kg; also in cents."""
     others = [other.numbers[0] for other in mentions_in(phrase.clause) if other.numbers and other.unit != "%"]
     others += [one for one in number_words(phrase.clause) if one > 1]
-    known = operands_of([[other for other in others if other != number]], _FEW)
+    known = operands_of([[other for other in others if other != number]], FEW)
     decimals = min(phrase.mention.decimals, 2)
     digits = 3
     if _WEIGHED.search(phrase.clause) and any(
@@ -279,113 +297,8 @@ def _follows_from_fields(number: float, phrase: Phrase, evidence: Evidence) -> b
             return True
         if phrase.calculated and near(number, sum(values), decimals):
             return True
-        if len(values) <= _FEW and one_step(number, values, ()):
+        if len(values) <= FEW and one_step(number, values, ()):
             return True
         if converted(number, phrase.mention.unit, {sum(values), fmean(values)}, decimals):
             return True
     return False
-
-
-_FEW = 8
-
-
-def _amount_follows(number: float, phrase: Phrase, evidence: Evidence, beside: Beside) -> bool:
-    return _is_total(number, phrase, evidence, beside) or _is_priced(number, phrase, evidence, beside)
-
-
-def _is_total(number: float, phrase: Phrase, evidence: Evidence, beside: Beside) -> bool:
-    """Whether an amount is a sum, a difference or a multiple, as far as the words speak of such."""
-    if not (phrase.calculated or phrase.compared):
-        near_by = operands_of(
-            [beside.here[:6], evidence.computed[-2:], beside.before[:3], evidence.asked], 12
-        )
-        counts = {count for count in beside.counts[:2] if 1 < count <= 60}
-        return one_step(number, near_by, counts) or number in evidence.leaves.amounts().sums
-    counts = {*_SMALL, *(count for count in beside.counts if 1 < count <= 20)}
-    if _PER_TIME.search(phrase.clause):
-        counts |= {12.0, 52.0, 7.0, 30.0, 365.0}
-    if two_steps(number, operands_of([beside.here, evidence.computed[-2:], beside.before], 8), counts):
-        return True
-    if _is_of_thing(number, phrase, evidence, beside):
-        return True
-    few = evidence.few(8)
-    if combined(number, beside.here) or any(one_step(number, group, counts) for group in few):
-        return True
-    near_by = operands_of([beside.here[:4], beside.counts[:5], evidence.asked, *few], 16)
-    if len(near_by) < 16 and (product_of(number, near_by, 2) or product_of(100 * number, near_by, 0)):
-        return True
-    operands = operands_of([beside.here, beside.before, evidence.amounts_told, evidence.asked], 20)
-    spread = ((one, by) for one in beside.before[:4] for by in beside.counts[:3] if by > 1)
-    if any(near(number, one / by, phrase.mention.decimals) for one, by in spread):
-        return True
-    shared = beside.here[:4] if phrase.averaged or phrase.foreign else ()
-    if any(near(number, one / by, phrase.mention.decimals) for one in shared for by in _SMALL):
-        return True
-    if any(near(number, sum(values), 2) for values in evidence.leaves.series() if len(values) <= _FEW):
-        return True
-    if any(near(number, a * b * c, 2) for a in beside.here[:4] for b in counts for c in beside.counts[:4]):
-        return True
-    few_times = [1, 2, 3, 4, 5, *counts]
-    if one_step(number, operands, counts) or evidence.paired(number, few_times, compared=phrase.compared):
-        return True
-    if evidence.paired(100 * number, few_times, compared=phrase.compared):  # fields in cents
-        return True
-    return share_of(number, operands, evidence.percents(), phrase.mention.decimals)
-
-
-def _is_of_thing(number: float, phrase: Phrase, evidence: Evidence, beside: Beside) -> bool:
-    """Whether an amount comes from those that results have of the thing in its sentence: by the difference of
-    two, or by adding one that was told, once or for each of several: (31 and a fee of 45) for two."""
-    if phrase.compared:
-        named = {name.lower() for name in _CAPITALS.findall(phrase.clause)}
-        own = _amounts_of(named, evidence)
-        if len(own) < _FEW and any(near(number, a - b, 2) for a in own for b in own):
-            return True
-    things = {other.text.lower() for other in mentions_in(phrase.clause) if other.kind == "identifier"}
-    own = _amounts_of(things, evidence)
-    told = operands_of([beside.here, evidence.amounts_told], _FEW)
-    times = {1.0, *(float(count) for count in evidence.leaves.counts if 1 < count < 10)}
-    return any(near(number, by * (one + fee), 2) for one in own for fee in told for by in times)
-
-
-def _amounts_of(names: set[str], evidence: Evidence) -> list[float]:
-    leaves = evidence.leaves.of(names, "money") if names else ()
-    return operands_of([[leaf.mention.numbers[0] for leaf in leaves if leaf.mention.numbers]], _FEW)
-
-
-_CAPITALS = re.compile(r"[A-ZÄÖÜ][\w&'-]*(?: [A-ZÄÖÜ][\w&'-]*)*")
-
-
-def _is_priced(number: float, phrase: Phrase, evidence: Evidence, beside: Beside) -> bool:
-    """Whether an amount is a mean, a share by a percentage of its clause (tax, fee, discount; before or
-    after it), or another currency at a rate that was told."""
-    decimals = phrase.mention.decimals
-    if (phrase.calculated or phrase.averaged) and decimals and _is_rate(number, evidence, decimals):
-        return True
-    amounts = [beside.here, beside.before[:6], evidence.computed[-2:], sorted(evidence.amounts_told)]
-    if phrase.averaged and any(mean_of(number, values, decimals) for values in evidence.leaves.series()):
-        return True
-    shares = [number, *(number - one for one in beside.here[:4] if one < number)]
-    if phrase.percents and any(share_of(one, beside.here[:4], phrase.percents, decimals) for one in shares):
-        return True  # $500 and 20 % of $1,300
-    if phrase.percents and share_of(
-        number, operands_of([*amounts, *evidence.few(12), evidence.asked], 24), phrase.percents, decimals
-    ):
-        return True
-    rates = evidence.rates()
-    if not rates:
-        return False
-    operands = operands_of([*amounts, evidence.asked, beside.counts, *evidence.few(8)], 24)
-    return scaled(number, operands, rates, decimals)
-
-
-def _is_rate(number: float, evidence: Evidence, decimals: int) -> bool:
-    """Whether it is what the sum of one field is by the sum of another: the mean order of all months."""
-    sums = [sum(values) for values in evidence.leaves.series()][-_FEW:]
-    return any(near(number, one / other, decimals) for one in sums for other in sums if other)
-
-
-_PER_TIME = re.compile(
-    r"(?i)year|annual|month|week|dai|day|night|jahr|monat|woche|tag|nacht|\ban\b|mois|jour|nuit|semaine|"
-    r"año|mes\b|d[ií]a|seman|noche|\bano\b|mês|noite|[年月周天日週泊]"
-)
