@@ -211,8 +211,8 @@ _SPAN = re.compile(
 
 def _candidates(phrase: Phrase, evidence: Evidence) -> list[Leaf]:
     leaves, kind = evidence.leaves, phrase.mention.kind
-    if len(leaves) > _MOST:
-        return []
+    if len(leaves) > _MOST or kind == "identifier":
+        return []  # many identifiers are alike
     if kind != "money":
         return leaves.comparable(kind)
     # An amount may also stand under a key that does not say that it is one.
@@ -302,6 +302,8 @@ def _stems(text: str) -> frozenset[str]:
 def _gives(kind: str, other: Mention, leaf: Leaf) -> bool:
     """Whether ``other`` gives what the leaf has of this kind: of a timestamp, the day or the time."""
     mine = leaf.mention
+    if kind == "identifier":
+        return mine.text.lower() == other.text.lower()
     if kind == "date":
         return any(one[1:] == day[1:] for one in mine.days for day in other.days)
     if kind == "time":

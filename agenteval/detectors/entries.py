@@ -46,6 +46,8 @@ def kinds_of(leaf: Leaf) -> tuple[str, ...]:
     """The kinds of values that the leaf can be compared with; ``plain``: numbers that may be amounts, though
     their key does not say so; ``decimal``: those of them that have cents."""
     mention = leaf.mention
+    if mention.kind == "identifier":
+        return ("identifier",)
     if not mention.numbers:
         return _kinds_of_moment(bool(mention.days), bool(mention.clocks), leaf.label)
     is_amount = leaf.is_amount

@@ -144,6 +144,8 @@ def _judge(
     is_told = told(mention, evidence)
     if (is_told or mention.kind == "number") and (off := _off_though_told(answer, index, evidence)):
         return Suspect(turn, answer.phrase(index), off, sure=False)
+    if is_told and mention.kind == "identifier":
+        return _id_of_another(turn, answer, index, evidence)
     if is_told and (
         mention.kind not in PLACED
         or evidence.given(mention)
@@ -175,6 +177,20 @@ def _off_though_told(answer: Answer, index: int, evidence: Evidence) -> str:
 _LONGEST_LIST = 20
 
 
+def _id_of_another(turn: int, answer: Answer, index: int, evidence: Evidence) -> Suspect | None:
+    """An identifier of an entry other than the one whose values its sentence gave before; the quick look
+    first. Where the identifier comes first, the values are those that may be another's."""
+    values = answer.values_before(index)
+    name = (answer.mentions[index].text.lower(),)
+    if not values or any(evidence.stands_beside(value, name) for value in values):
+        return None
+    phrase = answer.phrase(index)
+    if not phrase.claimed or phrase.asked:
+        return None
+    against = elsewhere(phrase, answer, evidence)
+    return Suspect(turn, phrase, _in_words(against, evidence), sure=False) if against else None
+
+
 def _was_said(mention: Mention, said: Sequence[Answer]) -> bool:
     """Whether an amount was in an answer before, where nothing was wrong with it."""
     return _is_amount(mention) and any(
@@ -202,6 +218,7 @@ def _unsupported(
         return Suspect(turn, phrase, "that is another day of the week", sure=False)
     is_news = reportable(phrase, evidence)
     if is_derived(phrase, evidence, beside):
+        evidence.supported.add(_key(phrase.mention))
         return None
     if is_news and follows(phrase, evidence, beside):
         return _slip(turn, phrase, answer, evidence, is_news=True)

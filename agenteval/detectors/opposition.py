@@ -163,7 +163,9 @@ def same_kind(mention: Mention, leaf: Leaf) -> bool:
 
 
 def comparable(mention: Mention, leaves: Leaves) -> Iterable[Leaf]:
-    """The leaves that the value may stand against."""
+    """The leaves that the value may stand against; of identifiers, too many are alike."""
+    if mention.kind == "identifier":
+        return ()
     found = leaves.comparable(mention.kind)
     return [leaf for leaf in found if may_be_one(mention, leaf)] if mention.kind == "number" else found
 

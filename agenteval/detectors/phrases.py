@@ -52,7 +52,7 @@ _CALCULATED = re.compile(
     r"yearly|weeks?|weekly|daily|jahr|monat|full|entire|adds? up|gesamt|insgesamt|summe|cost|costs|worth|"
     r"two|three|four|five|six|seven|eight|nine|ten|dozen|of them|rest|difference|together|discount\w*|"
     r"off|whole|so|i\.e|means|that is|makes?|equivalent|"
-    r"share|split|ago|since|rest|dose\w*|times|them|"
+    r"share|split|ago|since|rest|dose\w*|times|them|weighted|pro ?rata|prorated|"
     r"zusammen|übrig|bleib\w*|verbleib\w*|rest|restbetrag|jeweils|je|ersparnis|sparen|abzüglich|zuzüglich|netto|brutto|"
     r"inklusive|"
     r"monatlich|jährlich|zwei|drei|vier|fünf|differenz|total\w*|somme|soit|reste\w*|chacun\w*|par|remise|"
@@ -293,6 +293,15 @@ class Answer:
             end += 1
         found = self.text[end : end + len(mention.unit)].lower() == mention.unit
         return end + len(mention.unit) if mention.unit and found else mention.end
+
+    def values_before(self, index: int) -> list[Mention]:
+        """What is in its sentence before it and is no identifier."""
+        mention = self.mentions[index]
+        if not index or self.text.find("\n", self.mentions[index - 1].end, mention.start) >= 0:
+            return []
+        first, _ = self._sentence(mention)
+        before = takewhile(lambda each: each.start >= first, reversed(self.mentions[:index]))
+        return [each for each in before if each.kind != "identifier"]
 
     def latest_identifier(self, index: int) -> tuple[str, ...]:
         """The nearest identifier before the value at ``index``, in lower case, if there is one."""

@@ -207,6 +207,14 @@ def _calculated(number: float, phrase: Phrase, evidence: Evidence, beside: Besid
         return True
     if share_of(number, _wholes(operands, evidence), phrase.percents, mention.decimals):
         return True
+    shares = evidence.percents() if mention.decimals > 1 else ()
+    if any(
+        near(number, 100 * one / share, mention.decimals)
+        for one in beside.counts[:6]
+        for share in shares
+        if share
+    ):
+        return True  # what it takes for that share of it
     return phrase.calculated and (
         one_step(number, operands_of(operands, 8), SMALL)
         or one_step(number, operands_of([beside.earlier, evidence.asked], 10), ())
