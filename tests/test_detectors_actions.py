@@ -353,7 +353,7 @@ def test_a_claim_without_a_call(answer: str) -> None:
         "I have made a list of options.",
         "If your refund has been processed, you get a mail.",
         "I have updated the summary below.",
-        "Ich habe Ihre Bestellung storniert.",
+        "Ho cancellato il Suo ordine.",
         "Your flight has been delayed.",
     ],
 )
@@ -703,3 +703,166 @@ def test_what_was_refused_is_not_done_in_the_next_turn() -> None:
     refused = turn("Cancel it", call("cancel_order", told, id=17), "That was refused.")
     talk = conversation(refused, turn("Really?", "I have cancelled your order."), tools=SHOP)
     assert places(claimed_action_not_called, talk) == [(1, None)]
+
+
+LEAVE = marked(submit_leave="", list_leave="", send_email="", add_alert="", freeze_card="", order_card="")
+
+
+@pytest.mark.parametrize(
+    ("user", "answer"),
+    [
+        ("ok submit the second week then", "Submitted, 5 days from 9 to 13 March."),
+        ("Can you submit it?", "✅ Submitted: 9 to 13 March."),
+        ("set an alert at a@x.example", "Set: price drops go to a@x.example."),
+        ("Would you kindly e-mail me the papers?", "Gladly, the papers are on their way to you."),
+        ("mail them to a@x.example pls", "Your papers are on the way to a@x.example."),
+        ("freeze it", "Frozen! Nobody can pay with it."),
+        ("please freeze my card", "Your card is now frozen."),
+        ("could you send me 2 new cards", "Two cards are ordered to Elm Street 14."),
+    ],
+)
+def test_an_order_that_is_answered_by_its_participle(user: str, answer: str) -> None:
+    assert places(claimed_action_not_called, conversation(turn(user, answer), tools=LEAVE)) == [(0, None)]
+
+
+def test_what_was_submitted_before_is_another_thing() -> None:
+    first = turn("The first week", call("submit_leave", {"state": "SUBMITTED"}, days=5), "That is in.")
+    second = turn("then submit the second, too", "Submitted, 5 days from 9 to 13 March.")
+    assert places(claimed_action_not_called, conversation(first, second, tools=LEAVE)) == [(1, None)]
+
+
+@pytest.mark.parametrize(
+    ("user", "parts", "answer"),
+    [
+        ("When was it submitted?", (), "Submitted: 24 February."),
+        ("please show me the submit form", (), "Submitted: 24 February."),
+        ("please list it", (call("list_leave", [{"on": "24 Feb"}]),), "Submitted: 24 February\nDays: 5"),
+        ("please show the settings", (), "Set: 3. Open: 4."),
+        ("submit it", (call("submit_leave", "ok", days=5),), "Submitted, 5 days."),
+        ("Where are the papers please", (), "The papers are on their way to you by post."),
+        ("is my card frozen? please check", (call("list_leave", {"card": "X"}),), "Your card is frozen."),
+        ("please freeze the card", (call("freeze_card", "ok"),), "Your card is frozen."),
+        ("please tell me how to get a card", (), "A new card is ordered in the app."),
+    ],
+)
+def test_what_is_on_record_is_no_answer_to_an_order(user: str, parts: tuple[Any, ...], answer: str) -> None:
+    assert places(claimed_action_not_called, conversation(turn(user, *parts, answer), tools=LEAVE)) == []
+
+
+@pytest.mark.parametrize(
+    ("looked", "answer", "found"),
+    [
+        (call("get_route", {"arrives": "18:09"}), "Sent to Mum: I'll be there at 18:09.", True),
+        (call("read_mail", ["I'll be there"]), "Sent to Mum: I'll be there.", False),
+        (call("get_route", {"text": "was sent"}), "Sent to Mum: I'll be there.", False),
+        (call("get_route", {"arrives": "9:00"}), "You're enrolled in Biology.", True),
+        (call("get_route", {"to": "Biology"}), "You're enrolled in Biology.", False),
+    ],
+)
+def test_a_state_beside_a_look_up_of_something_else(looked: ToolCall, answer: str, found: bool) -> None:
+    tools = marked(send_text="", enroll="", get_route="", read_mail="")
+    talk = conversation(turn("Hi", "Shall I?"), turn("Yes, do it", looked, answer), tools=tools)
+    assert bool(places(claimed_action_not_called, talk)) == found
+
+
+@pytest.mark.parametrize(
+    ("between", "found"),
+    [
+        ("The approval is asked for.", True),
+        ("I've sent a confirmation email, too.", False),
+    ],
+)
+def test_an_earlier_call_of_which_nothing_is_known(between: str, found: bool) -> None:
+    tools = marked(request_approval="", log_visit="")
+    asked = turn(
+        "I need 12 %", call("request_approval", {"id": "A-7", "state": "PENDING"}, percent=12), between
+    )
+    told = turn("Thanks", "I have also sent Rita a confirmation email.")
+    assert bool(places(claimed_action_not_called, conversation(asked, told, tools=tools))) == found
+
+
+@pytest.mark.parametrize(
+    ("answer", "found"),
+    [
+        ("The order draft SO-7 is there. I've emailed Rita the order.", True),
+        ("Here is the draft:\nI've emailed Rita the order.", False),
+    ],
+)
+def test_the_draft_of_an_order_is_no_letter(answer: str, found: bool) -> None:
+    talk = conversation(turn("What now?", answer), tools=LEAVE)
+    assert bool(places(claimed_action_not_called, talk)) == found
+
+
+BOXES = marked(skip_box="", update_box="", get_menu="")
+
+
+@pytest.mark.parametrize(
+    ("user", "parts", "answer", "found"),
+    [
+        ("Trade it. And skip the next box", (call("update_box", "ok", id=3),), "- Next box: skipped", True),
+        ("please skip next week's box", (), "Your box of 18 August is skipped.", True),
+        ("skip the box", (), "I've skipped the box.", True),
+        ("skip the box", (call("skip_box", "ok", id=3),), "Next box: skipped", False),
+        ("skip the box", (call("update_box", "ok", id=3, skip=True),), "Next box: skipped", False),
+        ("Did you skip the box?", (), "The box of the 11th is skipped.", False),
+        ("Don't skip the box", (), "The box is not skipped.", False),
+        ("please skip the box", (), "Once you confirm, the box is skipped.", False),
+        ("skip the small talk", (), "Small talk: skipped.", False),
+    ],
+)
+def test_an_order_that_is_told_as_done_by_its_own_verb(
+    user: str, parts: tuple[Any, ...], answer: str, found: bool
+) -> None:
+    talk = conversation(turn(user, *parts, answer), tools=BOXES)
+    assert [proof.severity for proof in claimed_action_not_called(talk)] == [Severity.MEDIUM] * found
+
+
+# ── in other languages ───────────────────────────────────────────────────────────────────────────
+
+ABROAD = marked(
+    termin_buchen="", sms_senden="", vertrag_abrufen="", enviar_correo="", cancelar_reserva="",
+    annuler_reservation="", envoyer_email="", cancel_table="",
+)  # fmt: skip
+CLAIMS_ABROAD = [
+    ("Bitte schicken Sie mir das als SMS", "Die SMS ist an Ihre Nummer gesendet."),
+    ("ja", "Ich habe Ihnen die Bestätigung per E-Mail geschickt."),
+    ("ja", "Ihren Termin habe ich für Freitag gebucht."),
+    ("sí", "Le he enviado el correo con la factura."),
+    ("sí", "Listo, la he cancelado."),
+    ("oui", "J'ai annulé votre réservation."),
+    ("oui", "Je vous ai envoyé un e-mail de confirmation."),
+    ("ja", "Ich habe Ihre Reservierung storniert."),
+]
+
+
+@pytest.mark.parametrize(("user", "answer"), CLAIMS_ABROAD)
+def test_a_claim_in_another_language(user: str, answer: str) -> None:
+    looked = call("vertrag_abrufen", {"nr": 7})
+    talk = conversation(turn(user, looked, answer), tools=ABROAD)
+    assert [proof.severity for proof in claimed_action_not_called(talk)] == [Severity.MEDIUM]
+    unknown = conversation(turn(user, call("erledigen", "ok"), answer), tools=ABROAD)
+    assert places(claimed_action_not_called, unknown) == []
+    done = [call(name, "ok") for name in ABROAD]
+    assert places(claimed_action_not_called, conversation(turn(user, *done, answer), tools=ABROAD)) == []
+    later = conversation(turn("bitte", *done, "ok"), turn(user, answer), tools=ABROAD)
+    assert places(claimed_action_not_called, later) == []
+
+
+@pytest.mark.parametrize(
+    ("user", "answer"),
+    [
+        ("ja", "Ich habe Ihnen die Zahlen oben geschickt."),
+        ("ja", "Ich habe Ihren Termin noch nicht gebucht."),
+        ("ja", "Sobald ich den Termin gebucht habe, sage ich es Ihnen."),
+        ("ja", "Ich habe gesehen, dass Ihr Termin gebucht ist."),
+        ("ja", "Hier ein Entwurf: Ich habe den Termin gebucht."),
+        ("Wann kam die SMS?", "Die SMS wurde am 3. Mai gesendet."),
+        ("danke", "Die Rechnung ist am Montag per SMS gesendet worden."),
+        ("¿y?", "No he cancelado nada."),
+        ("sí", "¿La he cancelado bien?"),
+        ("oui", "Je ne vous ai pas envoyé d'e-mail."),
+        ("oui", "Si j'ai annulé la mauvaise, dites-le-moi."),
+    ],
+)
+def test_no_claim_in_another_language(user: str, answer: str) -> None:
+    assert places(claimed_action_not_called, conversation(turn(user, answer), tools=ABROAD)) == []

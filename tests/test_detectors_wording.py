@@ -65,6 +65,25 @@ def test_an_answer_that_is_another_or_was_asked_for(said: str, again: str) -> No
     assert places(repetition, conversation(turn("When are you open?", LONG), turn(said, again))) == []
 
 
+@pytest.mark.parametrize(
+    ("asked", "said", "found"),
+    [
+        ("Norway from 5 to 20 October. Enough days?", "What if I'm ill in Norway, are the days lost?", True),
+        ("What arrives of 3000 dollars in Germany?", "and with 500 dollars instead, tomorrow?", True),
+        ("Still first?", "Is it still possible this season?", True),
+        (
+            "I need to cancel my flight tomorrow",
+            "Mother is very ill, please cancel that flight somehow",
+            False,
+        ),
+        ("Cancel order", "cancel the order!!", False),
+        ("Can I remove a passenger from my flights?", "I want one passenger removed from the flights", False),
+    ],
+)
+def test_a_word_or_two_in_common_are_the_topic(asked: str, said: str, found: bool) -> None:
+    assert bool(places(repetition, conversation(turn(asked, LONG), turn(said, LONG)))) == found
+
+
 @pytest.mark.parametrize("said", ["¿Cortan barbas?", "Schneiden Sie Bärte?", "Coupez-vous les barbes ?"])
 def test_a_question_in_another_language_is_another_question(said: str) -> None:
     talk = conversation(turn("When are you open?", LONG), turn(said, LONG))

@@ -55,7 +55,9 @@ _NOT_UNDERSTOOD = re.compile(
     r"f[oö]rst[aå]r inte|f[oö]rstod inte|forst[aå]r ikke|forstod ikke|"
     r"nie (?:zrozumia|rozumiem|us[lł]ysza)\w*|"
     r"не (?:понял|поняла|понимаю|расслышал)\w*|anlamad[ıi]m|tidak mengerti|nerozum\w+)"
-    r"|\b(?:sorry|what|huh|pardon|c[oó]mo|comment|wie|was|come|cosa|como|hoe|wat|hva|hvad|va)\s*[?？]"
+    # Alone: "when will it come?" was understood.
+    r"|(?:^|[.!?,;:…\n]\s*|\b(?:i['’]?m|you|say) )"
+    r"(?:sorry|what|huh|pardon|c[oó]mo|comment|wie|was|come|cosa|como|hoe|wat|hva|hvad|va)\s*[?？]"
     r"|分かりません|わかりません|聞こえません|没听清|没听懂|没明白|不明白|못 들었|모르겠|못 알아",
     re.IGNORECASE,
 )

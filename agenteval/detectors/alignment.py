@@ -244,7 +244,7 @@ def elsewhere(phrase: Phrase, answer: Answer, evidence: Evidence) -> Leaf | None
         return None
     entries = leaves.entries()
     others = _others(phrase, answer)
-    told = _told(phrase, others, entries)
+    told = _told(_without_itself(phrase) if mention.kind == "identifier" else phrase, others, entries)
     most = max(told.values(), default=0)
     of_holders = max(told.get(entries.place(leaf), 0) for leaf in holders)
     if most < SURE + 1 or of_holders > (most / 2 if most >= 2 * SURE else 0.5):
@@ -258,6 +258,12 @@ def elsewhere(phrase: Phrase, answer: Answer, evidence: Evidence) -> Leaf | None
     if any(_gives(mention.kind, other, leaf) for leaf in found for other in (mention, *others)):
         return None
     return found[-1] if len({leaf.mention[4:9] for leaf in found}) == 1 else None
+
+
+def _without_itself(phrase: Phrase) -> Phrase:
+    """With spaces in the place of the value, which is a name of its entry."""
+    blank = " " * (phrase.mention.end - phrase.mention.start)
+    return phrase._replace(clause=phrase.left + blank + phrase.right)
 
 
 def _told(phrase: Phrase, others: Iterable[Mention], entries: Entries) -> dict[int, float]:

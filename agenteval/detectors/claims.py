@@ -94,7 +94,8 @@ _NOT_SAID = re.compile(
     r"\b(?:if|once|when|whenever|after|until|till|unless|before|whether|not|never|unable|cannot|can't|won't|"
     r"would|could|should|(?-i:may|might|will)|no|none|neither|nor|without|as soon as|in case|assuming|"
     r"ensure|make sure"
-    r"|see|saw|appears?|seems?|looks?|shows?|showing|according|status|records?|system|understand|"
+    r"|see|saw|appears?|seems?|looks?|shows?|showing|according|records?|system|understand|"
+    r"status(?! (?:post|page|update|mail)\b)|"
     r"confirm(?:ed)?"
     r" that|confirm|found|noted?|mention(?:ed)?|said|told|indicat\w+|notic\w+|apologi\w+|believe|think|"
     r"thought|"
@@ -111,8 +112,12 @@ _REASON = re.compile(
 )
 _LAST_CLAUSE = re.compile(r"[,;–—] (?:(?:so|and|but|therefore|thus|hence) )?\Z")
 _PERFECT = re.compile(r"(?:I|we)(?:['’]ve| have) ", re.IGNORECASE)
-# A text that is written for somebody else to send, and what is quoted in one.
-_DRAFTS = re.compile(r"^\W*(?:subject\s*:|dear \w+)|\bdrafts?\b|```", re.IGNORECASE | re.MULTILINE)
+# A text that is written for somebody else to send, and what is quoted in one; but no "order draft SO-7".
+_DRAFTS = re.compile(
+    r"^\W*(?:subject\s*:|dear \w+)|(?<!\border )(?<!\binvoice )\bdrafts?\b"
+    r"(?! (?:#|(?-i:[A-Z]+-)|order|invoice))|```",
+    re.IGNORECASE | re.MULTILINE,
+)
 _DRAFT_WORDS = ("subject", "dear ", "draft", "```")
 _QUOTES = re.compile(r"\s*[>|\"“`]")
 _TAKEN_BACK = re.compile(
@@ -154,7 +159,7 @@ class Claim(NamedTuple):
     words around it, in the singular; ``objects``: the few that follow it. ``ids``: what surely is an
     identifier, in the sentence and the list it leads to. ``named``: what may be one, of what this was done
     to; ``listed``: those of them that are named in one breath. ``state``: it is only told how things stand
-    ("your table is held"), which may be an old story."""
+    ("your table is held"), which may be an old story. ``opens``: that is the first word ("Submitted, …")."""
 
     text: str
     span: tuple[int, int]
@@ -169,6 +174,7 @@ class Claim(NamedTuple):
     named: frozenset[str]
     listed: tuple[frozenset[str], ...]
     state: bool = False
+    opens: bool = False
 
 
 def claims_in(answer: str, *, states: bool = True) -> Iterator[Claim]:
@@ -188,7 +194,7 @@ def _deeds_in(answer: str, words: Collection[str]) -> Iterator[Claim]:
     if not candidates or _is_draft(answer):
         return
     for found in candidates:
-        start, end = _sentence(answer, found.start(), found.end())
+        start, end = sentence_around(answer, found.start(), found.end())
         before, after = answer[start : found.start()], answer[found.end() : end]
         if _is_not_said(before, found[0]) or (answer[end - 1 : end] == "?" and not _ASKS_ON.match(after)):
             continue
@@ -217,15 +223,26 @@ def _states_in(answer: str, words: Collection[str]) -> Iterator[Claim]:
     for found in found_in:
         group = found.lastgroup or ""
         at = found.start(group)
-        start, end = _sentence(answer, at, found.end())
-        before = answer[start:at]
-        if _NOT_SAID.search(before) or _OPEN_YET.search(answer, found.end(), end) or answer[end - 1] == "?":
-            continue
-        if _QUOTES.match(answer, answer.rfind("\n", 0, start) + 1) or "|" in before:
+        start, end = sentence_around(answer, at, found.end())
+        if is_told_otherwise(answer, (start, at), (found.end(), end)):
             continue
         done = "now" if group == "now" else found[group].lower()
-        told = _claim(answer, done, (start, end), (start, end), mine=group in ("sent", "set"))
-        yield told._replace(state=True)
+        opens = group in ("opening", "terse")
+        told = _claim(answer, done, (start, end), (start, end), mine=opens or group in ("sent", "set"))
+        yield told._replace(state=True, opens=opens)
+
+
+def is_told_otherwise(answer: str, before: tuple[int, int], after: tuple[int, int]) -> bool:
+    """Whether what stands before or after a state, in its sentence, makes another thing of it: a condition, a
+    question, a quotation, the row of a table."""
+    start, end = before[0], after[1]
+    return (
+        _NOT_SAID.search(answer, *before) is not None
+        or _OPEN_YET.search(answer, *after) is not None
+        or answer[end - 1] == "?"
+        or _QUOTES.match(answer, answer.rfind("\n", 0, start) + 1) is not None
+        or "|" in answer[slice(*before)]
+    )
 
 
 def _is_not_said(before: str, claim: str) -> bool:
@@ -277,7 +294,7 @@ _BEFORE, _AFTER = 60, 16
 """How far what makes a claim of a word may be from it, in characters."""
 
 
-def _sentence(text: str, start: int, end: int) -> tuple[int, int]:
+def sentence_around(text: str, start: int, end: int) -> tuple[int, int]:
     """Where the sentence around ``text[start:end]`` begins and ends."""
     begins = max((found.end() for found in _BREAK.finditer(text, max(0, start - 400), start)), default=None)
     begins = max(0, start - 400) if begins is None else begins

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from functools import lru_cache
 
 from agenteval.detectors.elapsed import MINUTES
+from agenteval.detectors.entries import Leaf
 from agenteval.detectors.evidence import Evidence
 from agenteval.detectors.mentions import mentions_in
 from agenteval.detectors.phrases import Phrase
@@ -97,6 +98,34 @@ def other_zone(phrase: Phrase, evidence: Evidence) -> bool:
     return not any(stands_in(word, text) for text in others)
 
 
+def told_as_local(phrase: Phrase, evidence: Evidence) -> Leaf | None:
+    """The only timestamp with the time, if it is in UTC and the clause does not say so, though the
+    instructions give times in a zone of their own."""
+    mention = phrase.mention
+    if _UTC_WORD.search(phrase.clause) or phrase.asked or evidence.given(mention):
+        return None
+    if not any(_ZONE_OF_PLACE.search(text) for text in evidence.texts("told")):
+        return None
+    clocks = {
+        clock + half for clock in mention.clocks for half in ((0, 720, -720) if mention.vague else (0,))
+    }
+    minute = mention.clocks[0] % 30  # zones are half hours apart
+    alike = [
+        leaf
+        for leaf in evidence.leaves.comparable("time")
+        if any(clock % 30 == minute for clock in leaf.mention.clocks)
+    ]
+    if not all(_IN_UTC.search(leaf.mention.text) and clocks & {*leaf.mention.clocks} for leaf in alike):
+        return None  # it may come of another one
+    return alike[-1] if alike else None
+
+
+_UTC_WORD = re.compile(r"\b(?:UTC|GMT|Z|Zulu)\b")
+_IN_UTC = re.compile(r"[0-9](?:[zZ]|\+00:?00)\Z")
+_ZONE_OF_PLACE = re.compile(
+    r"\b(?:Europe/(?!London|Lisbon|Dublin)|America/|Asia/|Australia/|Africa/|Pacific/)[A-Z]|"
+    r"\b[ECMPA][SD]T\b|\bUTC ?[+-] ?[1-9]|\b(?:BST|CES?T|EES?T|IST|SGT|JST|KST|HKT|AE[SD]T|NZ[SD]T|BRT|ART)\b"
+)
 _VAGUE_TIMES = re.compile(
     r"(?i)\b(?:hours?|minutes?|later|earlier|noon|midnight|morning|afternoon|evening|tonight|now|half|"
     r"quarter)\b"

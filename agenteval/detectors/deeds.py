@@ -11,8 +11,8 @@ from agenteval.detectors.claims import Claim, kinds_of_word, stems
 from agenteval.detectors.consent import says_yes
 from agenteval.detectors.conversation import Conversation, PlacedCall
 from agenteval.detectors.identifiers import ids_of, others_of_its_kind
-from agenteval.detectors.states import ASKS, ORDERS, is_news, is_of_before
-from agenteval.detectors.things import TEXTS, THINGS, families
+from agenteval.detectors.states import ASKS, ORDERS, begins_with, is_news, is_of_before
+from agenteval.detectors.things import TEXTS, THINGS, families, like_things
 from agenteval.detectors.verbs import KIND_OF_NOUN, KINDS_OF, may_change, nature_of, word_set, words_of
 from agenteval.trajectory import ToolCall
 
@@ -24,7 +24,8 @@ class World:
         self._conversation = conversation
 
     @cached_property
-    def _names(self) -> list[str]:
+    def names(self) -> list[str]:
+        """The tools that may change something."""
         declared = self._conversation.tools
         names = declared or dict.fromkeys(placed.call.name for placed in self._conversation.calls)
         return [name for name in names if may_change(name, declared.get(name))]
@@ -34,9 +35,9 @@ class World:
 
     def tools_for(self, claim: Claim) -> tuple[str, ...] | None:
         """The tools that would have done it; ``None`` if nothing says that one should have."""
-        tools = tuple(name for name in self._names if _would_do(claim, name))
+        tools = tuple(name for name in self.names if _would_do(claim, name))
         if claim.state and not tools:
-            tools = tuple(name for name in self._names if nature_of(name).kinds & claim.kinds)
+            tools = tuple(name for name in self.names if nature_of(name).kinds & claim.kinds)
         if tools:
             return tools
         # What is done to a thing of the world, the agent cannot have done by words.
@@ -47,7 +48,7 @@ class World:
         ``ignored_tool_error``."""
         if claim.state and not self._is_news(claim, turn):
             return True
-        likely = [name for name in self._names if nature_of(name).kinds & claim.kinds]
+        likely = [name for name in self.names if nature_of(name).kinds & claim.kinds]
         nouns = frozenset(noun for name in likely for noun in claim.about & nouns_of(name))
         first = turn if self._is_answer(claim, turn) else 0
         for placed in self._conversation.calls:
@@ -59,7 +60,7 @@ class World:
                 and (
                     (
                         self._may_change(placed.call.name)
-                        and (now or self._may_have_done(claim, placed.call.name, likely))
+                        and (now or self._may_have_done(claim, placed, likely, turn))
                         and _could_do(claim, placed.call, nouns, now=now)
                     )
                     or _is_told_to(claim, placed.call, now=now)
@@ -70,17 +71,57 @@ class World:
                 return True
         return not claim.state and (self._is_shown(claim, turn) or self._is_reported(claim, turn))
 
-    def _may_have_done(self, claim: Claim, name: str, likely: Collection[str]) -> bool:
-        """Whether a tool of an earlier turn is one for the claim as far as its name goes: where others are
-        likely, one whose name says nothing of what it does has to name the thing."""
-        return bool(not likely or nature_of(name).kinds or claim.about & nouns_of(name))
+    def _may_have_done(self, claim: Claim, placed: PlacedCall, likely: Collection[str], turn: int) -> bool:
+        """Whether a call of an earlier turn is one for the claim. Where others are likely, one whose name
+        says nothing of what it does has to name the thing; where none is, it has to speak of the thing, or
+        the claim was made with it."""
+        name = placed.call.name
+        if nature_of(name).kinds or claim.about & nouns_of(name):
+            return True
+        return not likely and (
+            _speaks_of(placed.call, claim)
+            or any(claim.done in each.answer.lower() for each in self._conversation.turns[placed.turn : turn])
+        )
 
     def _is_news(self, claim: Claim, turn: int) -> bool:
         """Whether a state is told as the outcome of this turn, in which nothing was looked up or changed that
         it could come from."""
-        calls = (each.call.name for each in self._conversation.calls if each.turn == turn)
-        return all(self._only_credits(claim, name) for name in calls) and is_news(
-            self._conversation, claim, turn
+        if not self.is_quiet(turn, claim) or self._was_looked_at(claim, turn):
+            return False
+        return is_news(self._conversation, claim, turn, self._things_for(claim))
+
+    def is_quiet(self, turn: int, claim: Claim | None = None) -> bool:
+        """Whether nothing was called in a turn that may have brought about a state: look-ups alone, and
+        credits, where a ``claim`` is of another thing."""
+        return all(
+            self._only_credits(claim, name) if claim else "credit" in name.lower()
+            for name in self._changes.get(turn, ())
+        )
+
+    @cached_property
+    def _changes(self) -> dict[int, list[str]]:
+        """The tools that were called in each turn, but for those that only look something up."""
+        found: dict[int, list[str]] = {}
+        for each in self._conversation.calls:
+            if self._may_change(each.call.name):
+                found.setdefault(each.turn, []).append(each.call.name)
+        return found
+
+    def _things_for(self, claim: Claim) -> frozenset[str]:
+        """The things that the tools for it have in their names."""
+        return frozenset().union(*map(nouns_of, self.tools_for(claim) or ()))
+
+    def _was_looked_at(self, claim: Claim, turn: int) -> bool:
+        """Whether a look-up of a turn may have told of the state: it was for a thing of the kind, or names
+        the thing, the deed or whom the state is told of."""
+        things = like_things((claim.about & THINGS) | self._things_for(claim))
+        names = () if claim.first_person else _NAMES.findall(claim.text)
+        words = things | {claim.verb, claim.done, *map(str.lower, names)}
+        return any(
+            families(things) & families(nouns_of(each.call.name))
+            or any(map(text_of(each.call).__contains__, words))
+            for each in self._conversation.calls
+            if each.turn == turn and not self._may_change(each.call.name)
         )
 
     def _only_credits(self, claim: Claim, name: str) -> bool:
@@ -89,7 +130,7 @@ class World:
         if claim.verb not in ("refund", "reimburse") or claim.about.isdisjoint(("card", "bank")):
             return False
         words = words_of(name)
-        others = any("refund" in words_of(each) for each in self._names)
+        others = any("refund" in words_of(each) for each in self.names)
         return "credit" in words and "refund" not in words and others
 
     def _is_shown(self, claim: Claim, turn: int) -> bool:
@@ -106,7 +147,7 @@ class World:
         ``BKG-1002``, and no look-up of the one had led to the other."""
         if not claim.named:
             return False
-        text, called = _text_of(placed.call), ids_of(placed.call.args or {})
+        text, called = text_of(placed.call), ids_of(placed.call.args or {})
         if any(each.lower() in text for each in claim.named):
             return False
         others = others_of_its_kind(claim.named, called)
@@ -128,7 +169,7 @@ class World:
             if each.turn <= turn and self._may_change(each.call.name) and claim.listed
         ]
         called = frozenset().union(*(ids_of(each.call.args or {}) for each in calls))
-        texts = [_text_of(each.call) for each in calls]
+        texts = [text_of(each.call) for each in calls]
         for group in claim.listed:
             for each in sorted(others_of_its_kind(group, group & called)):
                 known = any(each.lower() in text for text in texts)
@@ -143,7 +184,8 @@ class World:
             return False
         if is_of_before(claim.text) or is_of_before(user):
             return False
-        return ORDERS.search(user) is not None and not ASKS.match(user)
+        ordered = ORDERS.search(user) is not None or begins_with(user, claim.verb)
+        return ordered and not ASKS.match(user)
 
     def _is_reported(self, claim: Claim, turn: int) -> bool:
         """Whether the passive ("was cancelled") only passes on what somebody else had said, or what was
@@ -204,6 +246,7 @@ def nouns_of(name: str) -> frozenset[str]:
 
 
 _MESSAGES = word_set("email mail message text sms")
+_NAMES = re.compile(r"(?<=\w )[A-Z]\w{2,}")
 _LITTLE = word_set(
     "for and the all with from into via new by user customer pending delivered my tool api v1 v2"
 )
@@ -248,7 +291,7 @@ def _could_do(claim: Claim, call: ToolCall, nouns: frozenset[str], *, now: bool)
     alike = bool(kinds & claim.kinds)
     if not alike and not (now and _goes_along(claim, call, nouns)):
         return False
-    text = _text_of(call)
+    text = text_of(call)
     if not now and claim.ids and not any(each.lower() in text for each in claim.ids):
         return False
     if alike and claim.named and claim.named & ids_of(call.args or {}):
@@ -258,6 +301,12 @@ def _could_do(claim: Claim, call: ToolCall, nouns: frozenset[str], *, now: bool)
     if not things or any(thing in text for thing in things):
         return True
     return bool(things & nouns_of(call.name)) if strict else not _apart(things, stems(words_of(call.name)))
+
+
+def _speaks_of(call: ToolCall, claim: Claim) -> bool:
+    """Whether a call has the claim's thing or identifier; where that names none, any call has."""
+    words = like_things(claim.about & THINGS) | {each.lower() for each in claim.ids}
+    return not words or any(map(text_of(call).__contains__, words))
 
 
 _MAILED = re.compile(r"(?:\b|_)(?:sent|notified|e?mailed|emailing|dispatched)(?:\b|_)", re.IGNORECASE)
@@ -299,7 +348,7 @@ _FOR_ALL = word_set(
 )
 
 
-def _text_of(call: ToolCall) -> str:
+def text_of(call: ToolCall) -> str:
     """A call and its result, in small letters."""
     return f"{shown(call, 20_000)} {call.result.text if call.result else ''}".lower()
 
@@ -321,7 +370,7 @@ def _goes_along(claim: Claim, call: ToolCall, nouns: frozenset[str]) -> bool:
     if "update" in claim.kinds:
         if nouns and nouns.isdisjoint(nouns_of(call.name)):
             # An address is not changed with a graduation, nor a line resumed by a payment, where tools are.
-            return claim.verb not in _SWITCHES and any(map(_text_of(call).__contains__, nouns))
+            return claim.verb not in _SWITCHES and any(map(text_of(call).__contains__, nouns))
         return not kinds <= {"send", "transfer", "sign", "issue"}  # the old one removed, a new one made
     return "update" in kinds and not undone and "send" not in claim.kinds
 

@@ -83,8 +83,8 @@ class Evidence:
     ``asked``: numbers of the user; ``given_*``: what the user said or the agent's calls asked for;
     ``titles``: the names of things (cities, products), in lower case; ``computed``: results that are nothing
     but a number (or ``sum = number``); ``supported``: values of answers that followed from the rest;
-    ``amounts_told``: money in messages of the user, the policy and the knowledge; ``tools_declared``:
-    whether it is known what the agent could call.
+    ``amounts_told``: money in messages of the user, the policy and the knowledge; ``has_utc``: whether a
+    result may have timestamps in UTC; ``tools_declared``: whether it is known what the agent could call.
     """
 
     def __init__(self, *, tools_declared: bool = False) -> None:
@@ -100,6 +100,7 @@ class Evidence:
         self.amounts_told: set[float] = set()
         self.computed: list[float] = []
         self.supported: set[object] = set()
+        self.has_utc = False
         self._percents: set[float] = set()
         self._tokens: set[str] = set()
         self._lower: list[str] = []
@@ -158,6 +159,7 @@ class Evidence:
             self._absorb(text)
             if len(text) < 40 and (found := _BARE.fullmatch(text)):
                 self.computed.append(float(found[1].replace(",", "")))
+        self.has_utc = self.has_utc or 'Z"' in text or '+00:00"' in text
         self._read_tokens(text)
 
     def _add(self, source: Source) -> None:

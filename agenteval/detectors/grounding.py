@@ -16,6 +16,7 @@ from weakref import ReferenceType, ref
 from agenteval.detectors.alignment import elsewhere, missing, off_sum, other_rate, slipped
 from agenteval.detectors.amounts import Beside
 from agenteval.detectors.arithmetic import operands_of
+from agenteval.detectors.clocks import told_as_local
 from agenteval.detectors.coherence import off_column, off_count, off_sentence, off_share
 from agenteval.detectors.conversation import Conversation, Proof
 from agenteval.detectors.elapsed import is_other_weekday
@@ -146,6 +147,10 @@ def _judge(
         return Suspect(turn, answer.phrase(index), off, sure=False)
     if is_told and mention.kind == "identifier":
         return _id_of_another(turn, answer, index, evidence)
+    if is_told and mention.kind == "time" and evidence.has_utc:
+        phrase = answer.phrase(index)
+        if phrase.claimed and (stamp := told_as_local(phrase, evidence)):
+            return Suspect(turn, phrase, f"{_in_words(stamp, evidence)}, which is UTC", sure=False)
     if is_told and (
         mention.kind not in PLACED
         or evidence.given(mention)

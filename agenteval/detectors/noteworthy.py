@@ -56,6 +56,8 @@ _TELEPHONE = re.compile(
     r"|0[0-9]{2,4}(?:[ -][0-9]{2,5}){2,3}"
 )
 _LONG = re.compile("[0-9]{10,}")
+_FILED = re.compile(r"(?i)\b(?:under|as|with|via|quot(?:e|ing)|unter|mit|sous|con|bajo)\W{1,4}\Z")
+_SERIAL = re.compile(r"[A-Z]{2,5}-[0-9]{3,}(?:-[0-9]+)*")
 _ODD = re.compile(r"[^\w.@/+() -]")
 
 
@@ -98,6 +100,8 @@ def _identifies(phrase: Phrase, evidence: Evidence) -> bool:
     if len(text) < 5 or sum(letter.isdigit() for letter in text) < 2 or _ODD.search(text):
         return False
     if _NAMED.search(phrase.left) or _TELEPHONE.fullmatch(text) or _LONG.fullmatch(text):
+        return True
+    if _FILED.search(phrase.left) and _SERIAL.fullmatch(text):
         return True
     shape = shape_of(text)
     return any(

@@ -14,6 +14,12 @@ _CODE = r"(?=[\w-]*\d)[\w-]+"
 _TO_NUMBER = r"(?=[*_]{0,2}[$€£]?\d)"
 _BOOKED = "booked rebooked scheduled registered enrolled"
 _STANDING = "reserved rescheduled cancelled canceled refunded submitted renewed"
+_TERSE = (
+    "set added changed removed deleted logged posted published activated paused moved forwarded emailed"
+    " frozen blocked locked unlocked enabled disabled"
+)
+TERSE = frozenset(_TERSE.split())
+"""What is told so by one word ("Set: …") only to who ordered just that; else it is the name of a field."""
 _STATES = tuple(
     (frozenset(words.split()), re.compile(pattern.replace("WORDS", words.replace(" ", "|")), re.IGNORECASE))
     for words, pattern in (
@@ -23,15 +29,26 @@ _STATES = tuple(
             r"[^\w\n]{1,4})?(?P<opening>WORDS)\b(?=\W{0,3}[:!.,–—]|(?: \w+)? (?:to|for|with|under)\b| at \d)",
         ),
         (
+            _TERSE,
+            r"(?:^|[.!?\n])[^\w.!?\n]{0,6}(?:(?:done|great|perfect|ok|okay|all set|thanks?(?: you)?)\b"
+            r"[^\w\n]{1,4})?(?P<terse>WORDS)\b(?=\W{0,3}[:!.,–—])",
+        ),
+        (
             f"{_BOOKED} subscribed unsubscribed upgraded signed",
             r"\byou(?:['’]re| are|['’]ve been| have been) (?:(?:now|all|both|successfully) )*"
             r"(?P<you>signed up|(?!signed)(?:WORDS))\b",
         ),
         (
-            f"booked rebooked scheduled {_STANDING} held confirmed activated frozen blocked way",
+            f"booked rebooked scheduled {_STANDING} held confirmed activated frozen blocked ordered published"
+            " way",
             rf"(?:\b(?:your|the) (?:{_HERE}){{1,9}}?|(?:^|[.!?\n])[^\w.!?\n]{{0,6}}{_THING} (?:#?{_CODE} )?)"
             r"(?:is|are) (?:(?:now|all|already) )?"
             r"(?P<it>on (?:its|the|their) way|(?!held un?til|way)(?:WORDS))\b",
+        ),
+        (
+            "ordered",
+            rf"(?:^|[.!?\n])[^\w.!?\n]{{0,6}}(?:an?|one|two|three|four|[1-9]) (?:{_HERE}){{1,4}}?"
+            r"(?:is|are) (?:now )?(?P<some>WORDS)\b",
         ),
         (
             "now been",

@@ -106,7 +106,7 @@ def numbers_of(text: str) -> tuple[tuple[float, ...], int]:
     as_fraction = float(f"{joined[:300]}.{fraction}")
     as_thousands = float(re.sub("[.,]", "", text)[:300])
     groups = re.split("[.,]", text)
-    regular = all(len(group) == 3 for group in groups[1:]) and len(groups[0]) <= 3
+    regular = all(len(group) == 3 for group in groups[1:]) and len(groups[0]) <= 3 and groups[0] != "0"
     if len(marks) > 1 and len(set(marks)) == 1:
         return ((as_thousands,), 0) if regular else (tuple(float(group[:300]) for group in groups), 0)
     if len(set(marks)) > 1 and not _GROUPED.fullmatch(text):  # values with commas between them
@@ -116,7 +116,7 @@ def numbers_of(text: str) -> tuple[tuple[float, ...], int]:
         return (
             ((as_thousands, as_fraction), 0) if last == "," else ((as_fraction, as_thousands), len(fraction))
         )
-    if len(marks) == 1 and last == "," and len(fraction) > 2:  # a list without spaces
+    if len(marks) == 1 and last == "," and len(fraction) > 2 and groups[0] != "0":  # a list without spaces
         return tuple(float(group[:300]) for group in groups), 0
     return (as_fraction,), len(fraction)
 

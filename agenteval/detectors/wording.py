@@ -22,7 +22,7 @@ from agenteval.detectors.secrets import (
     opened,
     quoted,
 )
-from agenteval.detectors.verbs import words_of
+from agenteval.detectors.verbs import KINDS_OF, words_of
 
 # ── repetition ───────────────────────────────────────────────────────────────────────────────────
 
@@ -129,7 +129,17 @@ def _asked_again(conversation: Conversation, earlier: int, number: int) -> bool:
     if asks_again(other[:500]) or did_not_understand(other[:500]):
         return True
     mine, theirs = (frozenset(word for word in _WORD.findall(text) if len(word) > 3) for text in (one, other))
-    return one == other or len(mine & theirs) > 0.4 * max(1, min(len(mine), len(theirs)))
+    return one == other or _asks_alike(mine, theirs)
+
+
+def _asks_alike(mine: frozenset[str], theirs: frozenset[str]) -> bool:
+    """Whether the words of two messages are so much the same that the second insists on what the first asked.
+    A word or two in common may only be what both speak of: "enough days?", "are the days lost if I am ill?"
+    """
+    same, (fewer, more) = mine & theirs, sorted((len(mine), len(theirs)))
+    if len(same) <= 0.4 * max(1, fewer):
+        return False
+    return len(same) >= 0.6 * fewer or len(same) > max(2, 0.3 * more) or not same.isdisjoint(KINDS_OF)
 
 
 _COURTEOUS = re.compile(

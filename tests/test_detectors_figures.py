@@ -1,0 +1,150 @@
+"""Figures that agents work out (shares, sums, conversions, dates by a rule) are no failures; those that do
+not agree with their own answer, their unit or their zone are."""
+
+from __future__ import annotations
+
+import pytest
+from test_detectors_grounding import Call, contradictions, found
+
+from agenteval.detectors.values import reading
+from agenteval.score import Severity
+
+QUOTE: list[Call] = [
+    (
+        "get_quote",
+        {},
+        {"lines": [{"text": "Boiler service", "net_cents": 18400}, {"text": "Valve", "net_cents": 5250}]},
+    )
+]
+BILL: list[Call] = [("get_bill", {}, {"totalCents": 73460, "previous": {"totalCents": 69085}, "late": 4})]
+CART: list[Call] = [
+    (
+        "get_cart",
+        {},
+        {
+            "items": [
+                {"name": "Kayak", "face": 420.0},
+                {"name": "Paddle", "face": 64.5},
+                {"name": "Vest", "face": 38.0},
+            ]
+        },
+    )
+]
+ROOMS: list[Call] = [
+    ("find_rooms", {}, {"rooms": [{"name": "Birch", "area_m2": 42}, {"name": "Elm", "area_m2": 57}]})
+]
+LOANS: list[Call] = [("get_loan", {}, {"annualRate": 5.2, "savingsRate": 3.15, "balance": 18250.0})]
+SOUND: dict[str, tuple[list[Call], str, str]] = {
+    "tax on amounts in cents": (
+        QUOTE, "Prices are told with 23 % VAT.", "The boiler service is €226.32, the valve €64.58."
+    ),
+    "an amount in cents as it is": (QUOTE, "", "The boiler service is €184.00 and the valve €52.50."),
+    "a difference of two totals in cents": (
+        BILL, "", "Your bill is $734.60, that is $43.75 more than the one before."
+    ),
+    "what a list adds up to": (CART, "", "Your cart with three things comes to $522.50."),
+    "points between two rates": (LOANS, "", "The loan costs 2.05 percentage points more than savings earn."),
+    "another unit by a rule of the policy": (
+        ROOMS, "Convert areas with 1 m² = 10.764 sq ft, rounded.", "- **Birch**: 42 m² (452 sq ft)"
+    ),
+    "a formula of percentages": (LOANS, "Interest: base rate 4.1 % plus 8 %.", "That is 4.1 % + 8 % = 12.1 %."),
+    "the first of two days": (
+        [("get_slot", {}, {"from": "2026-08-11", "to": "2026-08-15"})], "", "The cabin is yours 11–15 August."
+    ),
+    "the last digits of a code": (
+        [("get_file", {}, {"exporter": "VNREX0100294471"})], "", "Its last two digits are 71."
+    ),
+    "the last working day of a month": (
+        [("get_slip", {}, {"payDate": "2026-05-29"})],
+        "It is Thursday 28 May 2026. Pay day is the last working day of the month.",
+        "June's pay day is Tuesday 30 June.",
+    ),
+    "the weekday of a rule": (
+        [("submit", {}, {"submittedAt": "2026-11-12T16:41:20"})],
+        "Claims approved by Wednesday 18:00 are paid on the following Friday.",
+        "If it is approved by Wednesday 18 November, it is paid on Friday 20 November.",
+    ),
+    "working days from a Sunday on": (
+        [("get_event", {}, {"last_day": "2026-07-19"})],
+        "Sellers are paid within 10 working days after the last day.",
+        "The last day is Sunday 19 July, so you are paid by Friday 31 July at the latest.",
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("calls", "policy", "answer"), SOUND.values(), ids=SOUND)
+def test_what_is_worked_out_rightly(calls: list[Call], policy: str, answer: str) -> None:
+    assert found(("Tell me", calls, answer), policy=policy) == []
+
+
+KEYS: list[Call] = [
+    ("list_keys", {}, {"max": 9, "keys": [{"id": "render"}, {"id": "site"}, {"id": "cache"}]})
+]
+LISTED = "You have {} keys, all active:\n\n1. render\n2. site\n3. cache"
+DENTISTS: list[Call] = [
+    (
+        "find_dentists",
+        {},
+        [
+            {"name": "Little Molars", "miles": 1.8, "phone": "816-555-0142"},
+            {"name": "Riverside Dental", "miles": 3.2, "phone": "816-555-0198"},
+        ],
+    )
+]
+OUTAGE: list[Call] = [("get_outage", {}, {"id": "out-7", "restored_by": "2026-06-04T22:30:00Z"})]
+POT: list[Call] = [("move", {"cents": 4000}, {"balanceCents": 35250, "goalCents": 60000})]
+FAULTS: dict[str, tuple[list[Call], str, str, str, str]] = {
+    "a count and its list": (KEYS, "", LISTED, "3", "4"),
+    "the number of another entry": (
+        DENTISTS, "", "The nearest is Little Molars, 1.8 miles away, {}.", "816-555-0142", "816-555-0198"
+    ),
+    "a time in UTC told as local": (
+        OUTAGE, "Our customers are in Kansas (America/Chicago).", "It should be back at {}.",
+        "5:30 PM", "10:30 PM"
+    ),
+    "a percentage that its amount is not": (
+        LOANS, "The early fee is 2 %, after the fix 1 %.", "Early fee, {}%: £365.00", "2", "3"
+    ),
+    "a discount that its amount has not": (
+        CART, "Groups get 15 % off.", "$522.50, minus {}% = $444.13", "15", "20"
+    ),
+    "a share of the two before it": (POT, "", "You have $352.50 of $600.00, that's {}%.", "58.75", "52.08"),
+    "a code that nobody gave": (
+        [("create_case", {"about": "lamp"}, {"case": "CS-88120"})], "", "It is filed under {}.",
+        "CS-88120", "RMA-5527"
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("calls", "policy", "answer", "right", "wrong"), FAULTS.values(), ids=FAULTS)
+def test_what_is_worked_out_wrongly(
+    calls: list[Call], policy: str, answer: str, right: str, wrong: str
+) -> None:
+    assert found(("Tell me", calls, answer.format(right)), policy=policy) == []
+    assert len(found(("Tell me", calls, answer.format(wrong)), policy=policy)) == 1
+    proofs = contradictions(("Tell me", calls, answer.format(wrong)), policy=policy)
+    assert all(proof.severity is Severity.MEDIUM for proof in proofs)
+
+
+def test_a_count_of_more_than_is_listed() -> None:
+    few = "You have 3 keys. Here are the first two of them:\n\n1. render\n2. site"
+    assert found(("Keys?", KEYS, few)) == []
+
+
+def test_a_time_in_utc_that_is_called_so() -> None:
+    policy = "Our customers are in Kansas (America/Chicago)."
+    for answer in ("It should be back at 10:30 PM UTC.", "It should be back at 22:30 GMT."):
+        assert found(("When?", OUTAGE, answer), policy=policy) == []
+    assert (
+        found(("When?", OUTAGE, "It should be back at 10:30 PM."), policy="Our customers are in Kansas.")
+        == []
+    )
+    several = [*OUTAGE, ("get_crew", {}, {"arrives": "2026-06-05T03:30:00Z"})]
+    assert found(("When?", several, "The crew comes at 10:30 PM."), policy=policy) == []  # 03:30 UTC is that
+
+
+@pytest.mark.parametrize(
+    ("written", "numbers"), [("0,089", (0.089,)), ("0,0771", (0.0771,)), ("1,234", (1234.0, 1.234))]
+)
+def test_a_small_fraction_with_a_comma_is_no_list(written: str, numbers: tuple[float, ...]) -> None:
+    assert reading(written).numbers == numbers
