@@ -105,7 +105,7 @@ _MONTH_AFTER_LIST = re.compile(
     r"(?:\.|st|nd|rd|th)?\s?(?:,|and|or|to|through|until|-|&|und|bis|y|et|e|a|au|al)\s?[0-9]{1,2}(?:\.|st|nd|rd|th)?"
     r"[\s-]{1,2}(?:of |de )?([^\W\d_]{3,10})"
 )
-_APART = re.compile(r"[,():;]")
+_APART = re.compile(r"[,():;|]")
 _JOINERS = frozenset({"and", "or", "to", "through", "until", "und", "bis", "y", "et", "the"})
 _LISTED = re.compile(
     r"([^\W\d_]{3,10})\.?\s[0-9]{1,2}(?:st|nd|rd|th)?\s?"
@@ -158,11 +158,11 @@ def _month_of_list(before: str) -> int:
     return MONTHS.get(listed[1].lower(), 0) if listed and listed[1] not in _ALSO_WORDS else 0
 
 
-_CJK = re.compile(r"(?:([12][0-9]{3})\s?年\s?)?([0-9]{1,2})\s?月\s?([0-9]{1,2})\s?[日号號]")
+_CJK = re.compile(r"(?:([12][0-9]{3})\s?[年년]\s?)?([0-9]{1,2})\s?[月월]\s?([0-9]{1,2})\s?[日号號일]")
 
 
 def day_in_cjk(text: str, start: int) -> DayInText | None:
-    """The date that begins at ``start`` in Chinese or Japanese: 2024年5月20日, 5月20日."""
+    """The date that begins at ``start`` in Chinese, Japanese or Korean: 2024年5月20日, 5월 20일."""
     found = _CJK.match(text, start)
     if not found:
         return None

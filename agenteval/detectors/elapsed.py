@@ -210,7 +210,7 @@ def does_day_follow(phrase: Phrase, evidence: Evidence, beside: Collection[Day])
         return True
     if _AS_OF.search(phrase.left) and any((a - b).days == 1 for a in targets for b in dated):
         return True  # until the 6th, that is: no longer from the 7th on
-    if _is_by_rule(phrase, targets, dated, evidence):
+    if _is_by_rule(phrase, targets, dated, evidence) or _is_one_of_many(phrase, targets):
         return True
     if _WORKDAY.search(phrase.clause) and any(0 < (a - b).days <= 4 for a in targets for b in dated):
         return True
@@ -226,6 +226,12 @@ def does_day_follow(phrase: Phrase, evidence: Evidence, beside: Collection[Day])
     months = _month_periods(evidence)
     ends = {end for by in months for when in dated if (end := _later(when, by))}
     return any(abs((end - target).days) <= 1 for end in ends for target in targets)
+
+
+def _is_one_of_many(phrase: Phrase, targets: Iterable[date]) -> bool:
+    """Whether two other dates of the clause are the same day of other months: instalments."""
+    days = {day[1:] for mention in _mentions(phrase.clause) for day in mention.days}
+    return any(sum(day == when.day for month, day in days if month != when.month) > 1 for when in targets)
 
 
 def _is_by_rule(phrase: Phrase, targets: Iterable[date], dated: Iterable[date], evidence: Evidence) -> bool:

@@ -153,7 +153,7 @@ class Evidence:
         self._add(Source("result", name, text))
         if is_json:
             self.titles.update(title.lower() for title in _TITLE.findall(text, 0, _MAX_TEXT))
-            if "ents" in text or 'ent"' in text or "ence" in text:
+            if any(map(self._lower[-1].__contains__, _CENTS)):
                 self.numbers.update(int(cents) / 100 for cents in _IN_CENTS.findall(text, 0, _MAX_TEXT))
         else:
             self._absorb(text)
@@ -385,6 +385,7 @@ def _object_around(text: str, at: int) -> tuple[int, int]:
     return max(0, first), last if last > at else min(len(text), at + 1500)
 
 
+_CENTS = ('cent"', 'cents"', 'pence"')
 _IN_CENTS = re.compile(r'(?:[cC]ents?|[pP]ence)": ?-?([0-9]{1,15})\b(?!\.)')
 _QUICK_WORD = re.compile(r"[^\W_]{3,}")
 _TITLE = re.compile(

@@ -181,7 +181,7 @@ _CALLED_ENDS = (
 def _date_at(text: str, start: int, end: int) -> Mention | None:
     """A date in words."""
     dated = None
-    if end < len(text) and text[end] in "年月":
+    if end < len(text) and text[end] in "年月년월":
         dated = day_in_cjk(text, start)
     elif end - start <= 4 and not (
         end - start <= 2 and text[end : end + 1] in _MARKS_BEHIND and _is_list_mark(text, start, end)

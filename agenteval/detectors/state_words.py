@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 
 from agenteval.detectors.parts import Words
 
@@ -81,12 +81,11 @@ WORDS_OF_STATE = Words(frozenset().union(*(words for words, _ in _STATES)))
 def states_in(answer: str, words: Collection[str]) -> list[re.Match[str]]:
     """Where one of the ways is found, from left to right. Only those are looked for that take one of
     ``words``, in the sentences that have one."""
-    sentences = _sentences_with(words, answer) if words else ()
     found = [
         match
+        for (start, end), named in (_sentences_with(words, answer) if words else {}).items()
         for of_way, pattern in _STATES
-        if not of_way.isdisjoint(words)
-        for start, end in sentences
+        if not of_way.isdisjoint(named)
         for match in pattern.finditer(answer, start, end)
     ]
     apart: list[re.Match[str]] = []
@@ -96,19 +95,19 @@ def states_in(answer: str, words: Collection[str]) -> list[re.Match[str]]:
     return apart
 
 
-def _sentences_with(words: Collection[str], answer: str) -> Collection[tuple[int, int]]:
-    """Where the sentences with one of ``words`` are, each with the end of the one before and a little of
-    what follows."""
+def _sentences_with(words: Collection[str], answer: str) -> Mapping[tuple[int, int], Collection[str]]:
+    """Where the sentences with some of ``words`` are, each with the end of the one before and a little of
+    what follows; and which words."""
     small = answer.lower()
     if len(small) != len(answer):  # a letter that becomes two when it is made small
-        return [(0, len(answer))]
-    found: dict[tuple[int, int], None] = {}
+        return {(0, len(answer)): words}
+    found: dict[tuple[int, int], set[str]] = {}
     for word in words:
         place = small.find(word)
         while place >= 0:
             start = max(0, *(small.rfind(end, 0, place) for end in _ENDS))
             end = min((at for mark in _ENDS if (at := small.find(mark, place)) >= 0), default=len(small))
-            found[start, end + _MORE] = None
+            found.setdefault((start, end + _MORE), set()).add(word)
             place = small.find(word, end)
     return found
 

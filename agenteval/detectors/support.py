@@ -75,25 +75,49 @@ def follows(phrase: Phrase, evidence: Evidence, beside: Beside) -> bool:
 
 
 def is_derived(phrase: Phrase, evidence: Evidence, beside: Beside) -> bool:
-    """Whether the clause itself says how a number comes to be, by a formula or a percentage, or it is to the
-    cent what a field adds up to: such a one is no slip of another."""
+    """Whether the clause itself says how a number comes to be: by a formula, a percentage, so many times what
+    was told, or as what one of a field is more than another; or it is to the cent what a field adds up to.
+    Such a one is no slip of another."""
     mention = phrase.mention
     if not mention.numbers or mention.kind == "time":
         return False
     number, decimals = mention.numbers[0], mention.decimals
     if any(near(number, value, decimals) for value in formulas(phrase.clause)):
         return True
-    if mention.kind != "money":
-        return False
+    if phrase.compared and any(
+        near(number, abs(a - b), decimals)
+        for values in evidence.leaves.series()
+        if len(values) <= FEW
+        for a in values
+        for b in values
+        if a != b
+    ):
+        return True
+    return mention.kind == "money" and _is_derived_amount(number, phrase, evidence, beside)
+
+
+def _is_derived_amount(number: float, phrase: Phrase, evidence: Evidence, beside: Beside) -> bool:
+    decimals = phrase.mention.decimals
     each = [other.numbers[0] for other in mentions_in(phrase.clause) if other.kind == "money"]
     if any(near(number, one * by, decimals) for one in each for by in number_words(phrase.clause) if by > 1):
         return True  # "$9 or $27 for three"
+    if any(round(number / float(by), 2) in evidence.numbers for by in _TIMES_OF.findall(phrase.left)):
+        return True  # "2 × taco bar: $196"
+    heads = [
+        other.numbers[0] for other in mentions_in(phrase.head) if other.kind == "number" and other.numbers
+    ]
+    more = (0.0, *evidence.amounts_told)
+    if any(near(number, one * by + fee, decimals) for one in each for by in heads for fee in more):
+        return True  # below "6 days and the fee"
     if decimals < 2:
         return False
     told = evidence.numbers.intersection(phrase.percents)
     if told and share_of(number, beside.here[:4], told, decimals):
         return True
     return any(len(values) > 2 and near(number, sum(values), 2) for values in evidence.leaves.series())
+
+
+_TIMES_OF = re.compile(r"\b([2-9]|[1-9][0-9])\s?[×x](?=\s)")
 
 
 def _masked(phrase: Phrase, evidence: Evidence) -> bool:
@@ -120,6 +144,8 @@ def _number_follows(number: float, phrase: Phrase, evidence: Evidence, beside: B
             return True
         if (number >= 100 or _OF_DIGITS.search(phrase.clause)) and evidence.ends_in(mention.text):
             return True
+        if phrase.left.endswith(_CUT_OFF) and _masked(phrase, evidence):
+            return True
     if _is_product_of_clause(number, phrase):
         return True
     if any(near(number, value, decimals) for value in formulas(phrase.clause)):
@@ -139,6 +165,8 @@ def _number_follows(number: float, phrase: Phrase, evidence: Evidence, beside: B
     return rarely_reached(number, ones, evidence.numbers | {*beside_it}, decimals)
 
 
+_CUT_OFF = ("…", "...", "•", "*", "xx", "XX")
+"""Behind which the end of a longer number stands."""
 _OF_DIGITS = re.compile(r"(?i)digits?\b|\bend(?:s|ing)\b|ziffern?\b|chiffres?\b|d[íi]gitos?\b|cifras?\b")
 
 
