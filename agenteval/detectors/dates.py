@@ -127,9 +127,10 @@ def day_in_words(text: str, start: int, end: int) -> DayInText | None:
     if before := _WORD_BEFORE.fullmatch(window):
         word, gap = before[1], before[2]
         if len(gap) <= 4 and word not in _ALSO_WORDS and (month := MONTHS.get(word.lower(), 0)):
-            first = start - len(gap) - len(word)
             if _APART.search(gap):
-                return None  # 2 November, 18 days ago; dos 10 de maio, 6 estão abertos
+                month = 0  # 2 November, 18 days ago; 15 September, 15 October
+            else:
+                first = start - len(gap) - len(word)
         elif word in _JOINERS or "," in gap or "-" in gap or "&" in gap:
             month = _month_of_list(text[max(0, start - 30) : start])
     if not month:
