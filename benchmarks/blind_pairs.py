@@ -30,6 +30,7 @@ KINDS = {
     "pct": "percentages", "id": "identifiers", "invented": "invented facts", "claim": "claims without a call",
     "error": "errors told as success", "secret": "secrets of the policy", "dup": "repeated calls",
     "schema": "arguments against the schema", "unknown": "unknown tools", "repeat": "repeated answers",
+    "unasked": "irreversible deeds without a yes",
 }  # fmt: skip
 GRADES = ("high or above", "medium", "low")
 

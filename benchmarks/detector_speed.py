@@ -74,10 +74,13 @@ def detectors_alone(path: Path) -> Callable[[], None]:
     assert len(read) == CONVERSATIONS_MADE
 
     async def over_all() -> None:
-        scorer = Detectors(Config(), recorded=True)
-        with few_collections():  # as the command does
+        scorers: dict[str, Detectors] = {}  # as the command does: mostly one policy holds for all
+        with few_collections():
             for recorded in read:
-                await scorer(recorded.scenario, recorded.trajectory)
+                policy = recorded.scenario.policy
+                if policy not in scorers:
+                    scorers[policy] = Detectors(Config(), policy, recorded=True)
+                await scorers[policy](recorded.scenario, recorded.trajectory)
 
     return lambda: anyio.run(over_all)
 
