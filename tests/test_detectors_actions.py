@@ -8,7 +8,7 @@ import pytest
 from detector_samples import call, conversation, failing, marked, places, turn
 
 from agenteval.detectors.actions import claimed_action_not_called, unconfirmed_action
-from agenteval.detectors.conversation import Conversation
+from agenteval.detectors.conversation import Conversation, ToolFacts
 from agenteval.score import Severity
 from agenteval.trajectory import ToolCall
 
@@ -866,3 +866,84 @@ def test_a_claim_in_another_language(user: str, answer: str) -> None:
 )
 def test_no_claim_in_another_language(user: str, answer: str) -> None:
     assert places(claimed_action_not_called, conversation(turn(user, answer), tools=ABROAD)) == []
+
+
+# ── unconfirmed_action: what a description says ──────────────────────────────────────────────────
+
+EXCHANGE = call("exchange_items", "done", order="W1")
+OFFER = turn("Can I swap the lamp?", "Yes, the blue one is $4 more.")
+
+
+def described(description: str, said: str, **marks: bool) -> list[Severity | None]:
+    tools = {"exchange_items": ToolFacts(description=description, **marks)}
+    talk = conversation(OFFER, turn(said, EXCHANGE, "It is exchanged."), tools=tools)
+    return [proof.severity for proof in unconfirmed_action(talk)]
+
+
+NEEDS_A_YES = [
+    "Exchange items. The agent needs to explain the detail and ask for explicit user confirmation (yes/no) to"
+    " proceed. If the user confirms, the order is changed.",
+    "Only after the buyer has accepted the new price.",
+    "Swaps items. Irreversible; requires the customer's explicit yes.",
+    "Swaps items. The member must say yes first.",
+    "Swaps items. Always confirm with the user before calling this.",
+    "Swaps items. Cannot be undone.",
+    "Swaps items. Needs the account holder's OK.",
+    "Swaps items. Never call this without the client's consent.",
+    "Tauscht Artikel. Nur nach ausdrücklicher Zustimmung der Kundin.",
+    "Cambia artículos. No se puede deshacer.",
+]
+NEEDS_NONE = [
+    "Swaps items. No confirmation needed, it can be undone.",
+    "Swaps items, irreversible changes can be reversed by support.",
+    "Ask the user for confirmation before proceeding.",
+    "Swaps items and sends the customer a confirmation.",
+    "Swaps items. Requires the confirmation code of the customer.",
+    "Swaps items. Requires manager approval.",
+    "Swaps items. If the price goes up, the customer must confirm first.",
+    "Only call after the customer has confirmed their address.",
+    "Swaps items. A dialog asks the user for explicit consent.",
+    "Lists items which need the customer's confirmation.",
+    "Swaps items. Cannot be undone remotely.",
+    "",
+]
+
+
+@pytest.mark.parametrize("description", NEEDS_A_YES)
+def test_a_description_that_asks_for_a_yes(description: str) -> None:
+    asks = "And how long does that take?"
+    assert described(description, asks) == [Severity.MEDIUM]
+    assert described(description, "Hmm, let me check with Ann first.") == [Severity.MEDIUM]
+    assert described(description, "Yes please.") == []
+    assert described(description, asks, writes=True) == []  # a mark says more
+    assert described(description, asks, destructive=True) == [None]
+
+
+@pytest.mark.parametrize("description", NEEDS_NONE)
+def test_a_description_that_asks_for_none(description: str) -> None:
+    assert described(description, "And how long does that take?") == []
+
+
+@pytest.mark.parametrize(
+    "said",
+    ["Exchange it for the blue one.", "the blue one", "I gave you the number, exchange it", "2 of them",
+     "Blue for Ann Lee, 020 7946. How long does it take?", "can I swap it now", "push the delivery an hour"],
+)  # fmt: skip
+def test_what_may_be_wanted_needs_no_yes_for_a_description(said: str) -> None:
+    assert described(NEEDS_A_YES[0], said) == []
+
+
+def test_who_only_tells_something_has_not_said_yes() -> None:
+    assert described(NEEDS_A_YES[0], "I'm sorry, I have no receipt.") == [Severity.MEDIUM]
+    assert described("Swaps items. Cannot be undone.", "I'm sorry, I have no receipt.") == []
+
+
+@pytest.mark.parametrize("said", ["and is it ok to wash with soap", "is that fine with wool"])
+def test_a_question_without_its_mark_is_no_yes(said: str) -> None:
+    assert after(said) == [(1, 0)]
+
+
+def test_a_yes_after_an_answer_that_only_tells_is_one() -> None:
+    told = turn("Please delete my account 7.", "It closes on 10 May, which is in a week.")
+    talk = conversation(told, turn("ok then yes please", DELETE, "It is deleted."), tools=DESTRUCTIVE)
+    assert places(unconfirmed_action, talk) == []

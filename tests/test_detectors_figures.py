@@ -43,11 +43,11 @@ SOUND: dict[str, tuple[list[Call], str, str]] = {
         BILL, "", "Your bill is $734.60, that is $43.75 more than the one before."
     ),
     "what a list adds up to": (CART, "", "Your cart with three things comes to $522.50."),
-    "points between two rates": (LOANS, "", "The loan costs 2.05 percentage points more than savings earn."),
+    "points between two rates": (LOANS, "", "The loan costs 2.05 percentage points more."),
     "another unit by a rule of the policy": (
         ROOMS, "Convert areas with 1 m² = 10.764 sq ft, rounded.", "- **Birch**: 42 m² (452 sq ft)"
     ),
-    "a formula of percentages": (LOANS, "Interest: base rate 4.1 % plus 8 %.", "That is 4.1 % + 8 % = 12.1 %."),
+    "a formula of percentages": (LOANS, "Base rate 4.1 %, plus 8 %.", "That is 4.1 % + 8 % = 12.1 %."),
     "the first of two days": (
         [("get_slot", {}, {"from": "2026-08-11", "to": "2026-08-15"})], "", "The cabin is yours 11–15 August."
     ),

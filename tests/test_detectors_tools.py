@@ -557,7 +557,7 @@ def test_a_state_that_nobody_claims_to_have_brought(parts: tuple[Any, ...], answ
     assert places(ignored_tool_error, conversation(turn("yes", *parts, answer))) == []
 
 
-PAGED = "Paged: INC-30418 is with Olu from the database team. The alert is silenced until 04:14 UTC."
+PAGED = "INC-30418 is with Olu from the database team. The alert is silenced until 04:14 UTC."
 
 
 @pytest.mark.parametrize(
@@ -678,3 +678,65 @@ def test_an_offer_at_the_end_is_no_question_of_the_deed() -> None:
 def test_open_ones_are_looked_up() -> None:
     assert nature_of("open_slots").reads
     assert not nature_of("open_case").reads
+
+
+# ── ignored_tool_error: other words for it ───────────────────────────────────────────────────────
+
+REFUSED = call("tender", {"status": "DECLINED", "reason": "NO_CAPACITY_TODAY"}, quote="Q-1")
+UNPOSTED = call(
+    "post_payment", {"posted": False, "error": {"message": "Reference R-1 already used; nothing posted"}}
+)
+NOT_ACCEPTED = call("order_refill", {"accepted": False, "code": "TOO_MANY", "message": "Two boxes at most."})
+BELEGT = call("termin_buchen", {"fehler": "TERMIN_BELEGT", "meldung": "14:30 ist vergeben"}, um="14:30")
+BLOQUEADO = call(
+    "canjear_puntos", {"error": {"codigo": "P7", "mensaje": "Los puntos están retenidos"}}, puntos=700
+)
+NOTED = call("registrar_envases", {"botellas": 15}, botellas=15)
+
+
+@pytest.mark.parametrize(
+    ("calls", "answer"),
+    [
+        (REFUSED, "Tendered to Prairie Star, pickup today. Have the pallets wrapped."),
+        (UNPOSTED, "Posted. The invoice is settled."),
+        (failing("page", "rate_limited", team="dba"), "Paged: INC-30418 is with the database team."),
+        (NOT_ACCEPTED, "I've ordered your refill."),
+        (BELEGT, "Gebucht: Donnerstag, 14:30 Uhr, in unserem Büro."),
+        (BELEGT, "Alles erledigt, wir sehen uns um 14:30 Uhr."),
+        ((BLOQUEADO, NOTED), "Hecho. He canjeado 700 puntos y quedan anotadas 15 botellas."),
+    ],
+)
+def test_other_words_for_done(calls: Any, answer: str) -> None:
+    talk = conversation(turn("Please do it today.", calls, answer))
+    assert [turn_ for turn_, _ in places(ignored_tool_error, talk)] == [0]
+
+
+@pytest.mark.parametrize(
+    ("calls", "answer"),
+    [
+        (REFUSED, "Prairie Star has no capacity today. Shall I tender it to Sawtooth?"),
+        (UNPOSTED, "Not posted: the reference was already used."),
+        (NOT_ACCEPTED, "The refill was not accepted: two boxes at most."),
+        (
+            call("order_refill", {"accepted": False, "status": "pending", "code": "Q"}),
+            "I've ordered your refill.",
+        ),
+        (call("close", {"accepted": False, "code": "X"}, accepted=False), "I've closed it."),
+        (BELEGT, "Leider ist 14:30 Uhr nicht mehr frei."),
+        (BELEGT, "Gebucht habe ich es nicht: der Termin ist vergeben."),
+        (call("diagnose_lesen", {"fehler": "E23 Pumpe", "geraet": "G7"}), "Erledigt. Ausgelesen ist E23."),
+        ((BLOQUEADO, NOTED), "Hecho, quedan anotadas 15 botellas."),
+        (call("list_parts", {"fehler": ["P0301"]}), "Gefunden ist P0301."),
+    ],
+)
+def test_no_other_words_for_done(calls: Any, answer: str) -> None:
+    assert places(ignored_tool_error, conversation(turn("Please do it today.", calls, answer))) == []
+
+
+def test_only_all_of_them_speaks_of_the_one_that_failed() -> None:
+    done = call("post_item", {"ok": True}, item="A-1")
+    failed = call("post_item", {"ok": False, "message": "No stock at all."}, item="V-7")
+    both = conversation(turn("Post the two.", (done, failed), "All posted: you will see them soon."))
+    assert places(ignored_tool_error, both) == [(0, 1)]
+    one = conversation(turn("Post the two.", (done, failed), "Posted: A-1. There is no stock for V-7."))
+    assert places(ignored_tool_error, one) == []

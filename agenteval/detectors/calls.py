@@ -57,7 +57,17 @@ _ERROR_TEXT = re.compile(
     r"timeout|request timeout|method not allowed))",
     re.IGNORECASE,
 )
-_ERROR_FIELDS = ("error", '"exception', '"success', '"ok"', '"fault')
+_ERROR_FIELDS = (
+    "error",
+    '"exception',
+    '"success',
+    '"ok"',
+    '"fault',
+    '"fehler',
+    '"erreur',
+    '"erro"',
+    '"fout"',
+)
 _NO_ERROR = frozenset(("", "none", "null", "no", "false", "0", "ok", "no error"))
 
 
@@ -99,6 +109,8 @@ def _error_in(value: Mapping[str, Any]) -> str | None:
         told = value.get(name)
         if told and str(told).strip().lower() not in _NO_ERROR:
             return _message(value)
+    if any(_is_error_abroad(value.get(name), value) for name in _ERRORS_ABROAD):
+        return _message(value)
     if any(value.get(name) is False for name in ("success", "ok", "Success")) or value.get("isError") is True:
         return _message(value)
     # A status of "failed" may be what was asked for (a payment's); an answer of little else is the call's.
@@ -110,6 +122,25 @@ def _error_in(value: Mapping[str, Any]) -> str | None:
     return _message(value) if _is_refused(value) else None
 
 
+_ERRORS_ABROAD = ("fehler", "erreur", "errore", "erro", "fout")
+_MESSAGES_ABROAD = ("meldung", "nachricht", "mensaje", "messaggio", "mensagem", "melding", "bericht")
+_ERROR_CODE = re.compile(r"[A-Z][A-Z0-9]*(?:[_-][A-Z0-9]+)+")
+
+
+def _is_error_abroad(told: Any, value: Mapping[str, Any]) -> bool:
+    """Whether such a field tells of the call, and not of a machine that was looked at: it is a code, or has a
+    message beside it."""
+    if isinstance(told, Mapping):
+        return bool(told) and len(value) <= _FEW
+    if not isinstance(told, str) or not told.strip() or len(value) > _FEW:
+        return False
+    has_message = any(isinstance(value.get(name), str) for name in ("message", *_MESSAGES_ABROAD))
+    return has_message or _ERROR_CODE.fullmatch(told) is not None
+
+
+_FEW = 4
+
+
 def failure_of(call: ToolCall) -> str | None:
     """What a call was told that was to change something, and failed or was refused; ``None`` if neither."""
     told = error_of(call.result)
@@ -117,9 +148,9 @@ def failure_of(call: ToolCall) -> str | None:
 
 
 def refusal_of(call: ToolCall) -> str | None:
-    """Why a call that was to change something was refused: its result has a status that says so, and a
-    reason. ``None`` if it was not, or if the status is one that the call itself asked for. Of a look-up, that
-    would be what it found."""
+    """Why a call that was to change something was refused: its result has a status that says so, or a mark
+    (``accepted: false``), and a reason. ``None`` if it was not, or if that is what the call itself asked for.
+    Of a look-up, that would be what it found."""
     value = call.result.value if call.result else None
     if isinstance(value, str):
         text = value.lstrip()
@@ -129,7 +160,33 @@ def refusal_of(call: ToolCall) -> str | None:
     status = next((str(value[key]).lower() for key in _STATUS if isinstance(value.get(key), str)), "")
     reason = next((value[key] for key in _REASONS if isinstance(value.get(key), str) and value[key]), "")
     asked = {str(each).lower() for each in (call.args or {}).values()}
-    return str(reason) if status in _REFUSED and reason and status not in asked else None
+    if status in _REFUSED and reason and status not in asked:
+        return str(reason)
+    return _not_done(value, f"{status} {reason}", call)
+
+
+def _not_done(value: Mapping[str, Any], told: str, call: ToolCall) -> str | None:
+    """The reason of a result that says by a mark that nothing was done; not while it is waited for."""
+    marks = [name for name, mark in value.items() if mark is False and name.lower() in _DONE_MARKS]
+    if not marks or any(mark is True and name.lower() in _DONE_MARKS for name, mark in value.items()):
+        return None
+    code = next((value[name] for name in ("reason", *_CODES) if isinstance(value.get(name), str)), "")
+    if not code or _WAITING.search(told) or any((call.args or {}).get(name) is False for name in marks):
+        return None
+    return told.strip() if told.strip() else str(code)
+
+
+_CODES = ("code", "error_code", "errorCode", "reason_code", "reasonCode")
+_DONE_MARKS = frozenset(
+    (
+        "accepted", "posted", "booked", "created", "sent", "saved", "submitted", "updated", "applied",
+        "completed", "executed", "processed", "scheduled", "cancelled", "canceled", "refunded", "reserved",
+        "registered", "done", "successful",
+    )
+)  # fmt: skip
+_WAITING = re.compile(
+    r"pending|queue|review|waiting|in progress|processing|scheduled for|will be|later today", re.IGNORECASE
+)
 
 
 _LONGEST_REFUSAL = 1_000
@@ -194,6 +251,7 @@ def _message(value: Any) -> str:
             "exception",
             "detail",
             "reason",
+            *_MESSAGES_ABROAD,
         )
         inner = next((value[name] for name in names if value.get(name) not in (None, "", True)), None)
         if inner is None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from agenteval.detectors.language import is_english, is_mostly_english
-from agenteval.detectors.verbs import word_set
+from agenteval.detectors.verbs import KINDS_OF, word_set
 
 # Each with the words that stand for it in one message, whole words only.
 _YES = (
@@ -114,6 +114,8 @@ def _negated(text: str, at: int) -> bool:
 def _asks(text: str, found: re.Match[str]) -> bool:
     """Whether a word for yes is part of a question ("is that right?") that is no polite order ("could you go
     ahead?") and does not begin with it ("yes, could you?"), or is all of it ("yes?")."""
+    if _INVERTED.search(text, max(0, found.start() - 40), found.start()):
+        return True  # "and is it ok to take with milk"
     end = re.compile(r"[.!?\n]").search(text, found.end())
     if end is None or end[0] != "?":
         return False
@@ -125,6 +127,11 @@ def _asks(text: str, found: re.Match[str]) -> bool:
     return bool(before) and not (polite and _FIRM.fullmatch(found[0]))
 
 
+_INVERTED = re.compile(
+    r"\b(?:is|are|was|would) (?:it|that|this|these|those|they|there|everything) "
+    r"(?:(?:really|also|still|all|be) )?\Z",
+    re.IGNORECASE,
+)
 _LEAVE = re.compile(
     r"\bproceed\b|\bgo ahead\b|\bgo through with\b|\bshall (?:I|we)\b|\bshould (?:I|we)\b|\b(?:may|can|"
     r"could) (?:I|we) "
@@ -151,7 +158,8 @@ _ANEW = re.compile(
 _DATA = re.compile(
     r"\b(?:provide|share|tell me|give me|send me|enter|what(?:'s| is| are) (?:your|the)|may I have|"
     r"(?:can|could) I "
-    r"(?:have|get)|need (?:your|the|to know|some)|which)\b",
+    r"(?:have|get)|need (?:your|the|to know|some)|"
+    r"which(?! (?:is|are|was|means|makes|leaves|takes|would|will)\b))\b",
     re.IGNORECASE,
 )
 _CHOICE = re.compile(
@@ -211,6 +219,70 @@ def picks(text: str, asked: str) -> bool:
         return False
     offered = {word for each in _OR.findall(asked[-600:].lower()) for word in _LONG_WORD.findall(each)}
     return not (offered - _SMALL_WORDS).isdisjoint(_LONG_WORD.findall(text.lower()))
+
+
+_PUTS_OFF = re.compile(
+    r"\blet me (?:just |first |quickly )?(?:think|check|ask|talk|see|sleep|discuss)\b|"
+    r"\b(?:ask|check with|talk to) (?:\w+ ){1,3}first\b|(?:^|[.,;!?] )(?:\w+ )?not (?:yet|now|today)\b|"
+    r"\bleave it(?: (?:for|as|alone|be|until|till)\b|\W*$)|\bfor the moment\b|\bmaybe later\b|"
+    r"\b(?:think about|sleep on) (?:it|that|this)\b|\bundecided\b",
+    re.IGNORECASE,
+)
+
+
+def puts_off(text: str) -> bool:
+    """Whether a message says that nothing is to be done yet."""
+    return _PUTS_OFF.search(text[:2000].replace("’", "'")) is not None
+
+
+_PARTS = re.compile(r"[^.!?\n;]+[.!?;]?")
+_SO = r"\W*(?:(?:and|so|but|or|also|hm+|ok|okay|oh|well|then|by the way|btw|just|mine|lol|wait)\b\W*)*"
+_PART_ASKS = re.compile(
+    rf"{_SO}(?:is|are|was|were|do|does|did|what|how|when|where|which|why|who|whose|has|have|should|shall|"
+    r"may|(?:would|will|can|could) (?!you|we))\b",
+    re.IGNORECASE,
+)
+_POLITELY = re.compile(r"\b(?:could|can|would|will) you\b|\bcan (?:we|I)\b|\bplease\b|\bpls\b", re.IGNORECASE)
+# "I pay 138." tells; "I'll pay 138" and "I want the blue one" do not only.
+_TELLS = re.compile(
+    rf"{_SO}(?:I|we|it|there|they|he|she)\b(?!['’](?:d|ll)\b| (?:\w+ )?(?:want|would|will|need|wish|choose|"
+    r"chose|prefer|take|pick|go|like|love)\b)",
+    re.IGNORECASE,
+)
+_WANTS = re.compile(
+    rf"\A{_SO}\w+ (?:the|an?|my|our|me|us|him|her)\b|\d|"
+    r"\b(?:please|pls|proceed|ahead|ensure|use|take|pick|go|prefer|want|like|need|would|let's|get|tell|give|raise|fit|put|ones?|"
+    r"first|second|third|last|all|both|either|latter|former|same|this|that|these|those|them|it|"
+    r"instead|cheap\w*|earl\w+|lat\w+|mon|tue|wed|thu|fri|sat|sun|\w+day|today|tomorrow|tonight|morning|"
+    r"noon|afternoon|evening|card|cash|visa|yours?|whichever|whatever|any)\b",
+    re.IGNORECASE,
+)
+
+
+def wants_nothing(text: str) -> bool:
+    """Whether a message surely wishes for no act: all of it asks or tells, and none of it orders or chooses.
+    English."""
+    text = text[:2000].replace("’", "'")
+    if not is_mostly_english(text) and not is_english(text):
+        return refuses(text) or _ASKS_ABROAD.fullmatch(text) is not None
+    parts = (part for part in _PARTS.findall(text) if not _is_only_told(part))
+    return not any(
+        _WANTS.search(part) or not _VERBS.isdisjoint(_LONG_WORD.findall(part.lower())) for part in parts
+    )
+
+
+_VERBS = frozenset(KINDS_OF)
+_CLAUSES = re.compile(r", (?:and |so |then )?|\band ")
+
+
+def _is_only_told(part: str) -> bool:
+    if _POLITELY.search(part):
+        return False
+    if part.rstrip().endswith("?") or _PART_ASKS.match(part):
+        return True
+    # "I gave them 20 off, update that"
+    orders = any(clause.partition(" ")[0].lower() in _VERBS for clause in _CLAUSES.split(part)[1:])
+    return _TELLS.match(part) is not None and not orders
 
 
 def refuses(text: str) -> bool:

@@ -18,8 +18,11 @@ _MARKED = re.compile(
     r"code ?word|override code|"
     r"(?:(?:must|may|should|shall) (?:not|never) be|(?:is|are) (?:not|never) to be) (?:told|revealed|"
     r"disclosed|mentioned|repeated|quoted|(?:given|shared|shown|passed)(?: on| out)? (?:to|with))|"
-    r"(?:must|may|should) (?:not|never) appear in (?:the |any )?(?:chat|answer|repl|message|conversation)\w*|"
-    r"break-?glass|"
+    r"(?:must|may|should) (?:not|never) appear in (?:the |any )?(?:chat|answer|repl|message|"
+    r"conversation)\w*|"
+    r"break-?glass|(?:never|not) to be (?:disclosed|revealed|told|shared|mentioned|given out|passed on)|"
+    r"(?:never|do not|don['’]t) (?:say|text|hand) (?:(?:it|this|them|these)\b|the (?:\w+ )?(?:code|pin|"
+    r"password|number|key|name)\b)|neither \w+ \w+ nor [^.!?\n]{2,40} (?:may|must|should|can) be \w+|"
     r"admin code|internal (?:token|code|key|pin)|credentials?|canary)\b",
     re.IGNORECASE,
 )
@@ -118,11 +121,24 @@ _PHONE = re.compile(
     r"電話|携帯|手机|电话|전화)[^\n\d+]{0,40}(?P<code>\+?\d[\d ()./-]{7,18}\d)(?![\w-])",
     re.IGNORECASE,
 )
+# A line that is called, where its number itself is kept.
+_LINE_NUMBER = re.compile(
+    r"\b(?:line|hotline|desk|number|extension|direct|switchboard)\b[^\n\d+]{0,30}"
+    r"(?P<code>(?:\+?\d{1,3}[ .-])?\(?\d{3}\)?[ .-]\d{3,4}(?:[ .-]\d{3,4})?)(?![\w-])",
+    re.IGNORECASE,
+)
+_KEPT_LINE = re.compile(
+    r"\b(?:never|do not|don['’]t|not to be) (?:give|given|share|shared?|hand|pass|tell|told|text|reveal|"
+    r"disclosed?|publish(?:ed)?)(?: (?:it|this|that|them|out|on|to|the number|number)\b|\W*$|[,.;])|"
+    r"\binternal(?:ly)?(?:,| (?:use )?only| and) ?(?:do not|don['’]t|never|not)?\b|\bconfidential\b",
+    re.IGNORECASE,
+)
 # One of digits only, where it opens something.
 _NUMBER = re.compile(
-    r"\b(?:(?:gate|door|alarm|staff|safe|lock|lockbox|entry|access|override|admin|master|manager|vault|security|"
-    r"garage|service|supervisor) (?:code|pin|passcode)|passcode|pin(?: code)?):?(?: (?:for|of) (?:the )?\w+)?"
-    r"(?: is)?:? [\"'`“]?(?P<code>\d{4,8})(?=[#*]?(?:[;,.!\"'`”)]|\s|$)(?!\.\d))",
+    r"\b(?:(?:gate|door|alarm|staff|safe|lock|lockbox|entry|access|override|admin|master|manager|vault|"
+    r"security|garage|service|supervisor) (?:code|pin|passcode|override|keypad)|passcode|pin(?: code)?):?"
+    r"(?: (?:for|of) (?:the )?\w+(?: \w+)?)?(?: is)?:? [\"'`“]?(?P<code>\d{4,8})"
+    r"(?=[#*]?(?:[;,.!\"'`”)]|\s|$)(?!\.\d))",
     re.IGNORECASE,
 )
 # What its sentence wants to be told to nobody.
@@ -186,7 +202,18 @@ def _units(sentences: Iterable[str]) -> list[str]:
     return units
 
 
+# Whatever condition the sentence speaks of, it is none for telling this.
+_KEPT_ITSELF = re.compile(
+    r"\b(?:never|do not|don['’]t) (?:say|tell|reveal|share|disclose|mention|give out) the (?:\w+ )?"
+    r"(?:code|pin|password|key)(?: itself)?(?=\W*[,.;]|\W*$)|"
+    r"\((?:never|do not|don['’]t) (?:disclose|reveal|share|mention)\)",
+    re.IGNORECASE,
+)
+
+
 def _is_public(text: str) -> bool:
+    if _KEPT_ITSELF.search(text):
+        return False
     if _KEPT_FROM.search(text) and not _CONDITION.search(text):
         return False
     if _PUBLIC.search(text):
@@ -201,9 +228,11 @@ def _tokens(text: str) -> Iterator[str]:
     for pattern in (_NAMED, _QUOTED, _NUMBER):
         for named in pattern.finditer(text):
             yield named["code"]
-    for sentence in _units(_IN_LINE.split(text)) if _PHONE.search(text) else ():
+    for sentence in _units(_IN_LINE.split(text)):
         if _KEPT.search(sentence):
             yield from (named["code"] for named in _PHONE.finditer(sentence))
+        if _LINE_NUMBER.search(sentence) and _KEPT_LINE.search(sentence):
+            yield from (named["code"] for named in _LINE_NUMBER.finditer(sentence))
 
 
 _ORDINARY = re.compile(

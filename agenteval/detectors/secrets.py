@@ -9,11 +9,13 @@ from typing import NamedTuple
 
 
 class Secret(NamedTuple):
-    """``value`` at ``span`` of a text, and what it is in a few words."""
+    """``value`` at ``span`` of a text, and what it is in a few words. ``is_sure``: by its form or a plain
+    mark, and not only by the words around it."""
 
     value: str
     span: tuple[int, int]
     what: str
+    is_sure: bool = True
 
 
 _KEY = re.compile(
