@@ -148,3 +148,8 @@ def test_a_time_in_utc_that_is_called_so() -> None:
 )
 def test_a_small_fraction_with_a_comma_is_no_list(written: str, numbers: tuple[float, ...]) -> None:
     assert reading(written).numbers == numbers
+
+
+def test_a_sentence_of_very_many_values_without_a_word() -> None:
+    plan: list[Call] = [("get_plan", {}, {"share": 90, "other": 80})]
+    assert found(("?", plan, "90% 80% " * 3000)) == []

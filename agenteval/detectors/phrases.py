@@ -213,6 +213,7 @@ class Answer:
         self.mentions = tuple(mentions_in(text)) if text else ()
         self._ends: list[int] = []
         self._named: dict[int, set[str]] = {}
+        self._labels: dict[int, tuple[frozenset[str], bool]] = {}
         self._identified: list[tuple[int, str]] | None = None
         self._tops: dict[int, int] = {}
         self._totals: list[float] | None = None
@@ -266,8 +267,23 @@ class Answer:
         return self._ends[place - 1], max(last, mention.end)
 
     def _label(self, index: int) -> tuple[frozenset[str], bool]:
-        """The words between the value before and this one, and those right after it. A value that has
-        none is called as the one before it in its sentence, or as the line above says."""
+        """What a value is called, and whether by words for another: one that has none of its own is called
+        as the one before it in its sentence."""
+        passed: list[int] = []
+        while (found := self._labels.get(index)) is None:
+            if own := self._own_label(index):
+                found = self._labels[index] = own
+                break
+            passed.append(index)
+            index -= 1
+        if passed:
+            found = (found[0], True)
+            self._labels.update(dict.fromkeys(passed, found))
+        return found
+
+    def _own_label(self, index: int) -> tuple[frozenset[str], bool] | None:
+        """The words between the value before and this one, and those right after it; for the first of a
+        sentence without any, those of the line above. ``None``: there are none, and a value is before it."""
         text, mention = self.text, self.mentions[index]
         first, last = self._sentence(mention)
         valued = index - 1
@@ -282,7 +298,7 @@ class Answer:
         if stems:
             return stems, False
         if previous > first:
-            return self._label(index - 1)[0], True
+            return None
         above = text[max(0, first - 120) : first].rstrip()
         return text_stems(above[above.rfind("\n") + 1 :]), True
 
