@@ -79,9 +79,13 @@ _MARKED = Leave("destructive", asked=True)
 
 
 def _leaves(conversation: Conversation) -> dict[str, Leave]:
-    """What says of a tool that its call needs a yes: its mark, or its description where it has no mark."""
+    """What says of a tool that was called that it needs a yes: its mark, or its description where it has no
+    mark."""
     found: dict[str, Leave] = {}
-    for name, facts in conversation.tools.items():
+    for name in dict.fromkeys(placed.call.name for placed in conversation.calls):
+        facts = conversation.tools.get(name)
+        if facts is None:
+            continue
         if facts.destructive:
             found[name] = _MARKED
         elif (

@@ -184,20 +184,18 @@ _ITS_AMOUNT = re.compile(
 )
 
 
-def off_count(answer: Answer, mention: Mention, lengths: Collection[int]) -> str:
-    """What is wrong with the number of things that are listed behind it ("There are 4:"), in words: the list
-    has as many as one of the results, whose ``lengths`` do not know the number. Empty: nothing."""
+def counted(answer: Answer, mention: Mention) -> int:
+    """How many things are listed behind the number that says how many there are ("There are 4:"); 0: it says
+    nothing of the kind."""
     text = answer.text
     end = text.find("\n", mention.end)
     lead = text[mention.end : end].rstrip(" *_") if end > 0 else ""
     if mention.kind != "number" or not lead.endswith(":") or _NEW_SENTENCE.search(lead):
-        return ""
+        return 0
     line = text.rfind("\n", 0, mention.start) + 1
     if not _LISTED.search(text[line : mention.start]) or _SOME.search(text[line:end]):
-        return ""
-    number, found = mention.numbers[0], _points(text[end + 1 :])
-    is_off = found > 1 and found != number and found in lengths and number not in lengths
-    return f"the list has {found}" if is_off else ""
+        return 0
+    return _points(text[end + 1 :])
 
 
 def _points(text: str) -> int:

@@ -17,7 +17,7 @@ from agenteval.detectors.alignment import elsewhere, missing, off_sum, other_rat
 from agenteval.detectors.amounts import Beside
 from agenteval.detectors.arithmetic import operands_of
 from agenteval.detectors.clocks import told_as_local
-from agenteval.detectors.coherence import off_column, off_count, off_sentence, off_share
+from agenteval.detectors.coherence import counted, off_column, off_sentence, off_share
 from agenteval.detectors.conversation import Conversation, Proof
 from agenteval.detectors.elapsed import is_other_weekday
 from agenteval.detectors.entries import Leaf
@@ -173,10 +173,18 @@ def _off_though_told(answer: Answer, index: int, evidence: Evidence) -> str:
     """What is wrong with a percentage or a count, in words, though something has the same number."""
     mention = answer.mentions[index]
     if mention.kind == "number" and mention.decimals == 0 and 1 < mention.numbers[0] <= _LONGEST_LIST:
-        return off_count(answer, mention, evidence.leaves.lengths) if ":\n" in answer.text else ""
+        return _off_count(mention.numbers[0], counted(answer, mention), evidence)
     if mention.kind != "percent" or not (phrase := answer.phrase(index)).claimed:
         return ""
     return off_column(answer, mention) or off_sentence(phrase) or _off_share(phrase, answer, evidence)
+
+
+def _off_count(number: float, listed: int, evidence: Evidence) -> str:
+    """Where a list has as many points as one of the results, none of which is as long as is said."""
+    if listed < 2 or listed == number:
+        return ""
+    lengths = evidence.leaves.lengths
+    return f"the list has {listed}" if listed in lengths and number not in lengths else ""
 
 
 _LONGEST_LIST = 20
