@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 from detector_samples import call, conversation, places, turn
 
-from agenteval.detectors.wording import hidden, leak, repetition
+from agenteval.detectors.leaks import hidden, leak
+from agenteval.detectors.repetition import repetition
 from agenteval.proven import merged
 from agenteval.score import Finding, Severity
 

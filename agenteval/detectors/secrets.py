@@ -218,14 +218,27 @@ _ANNOUNCED = re.compile(
 )
 
 
-def quoted(policy: str, answer: str) -> tuple[int, int] | None:
+class Hints(NamedTuple):
+    """Words without one of which nothing quotes instructions: what announces them, and what is in them."""
+
+    announcing: tuple[str, ...] = _ANNOUNCING
+    instructing: tuple[str, ...] = _INSTRUCTING
+
+
+def hints_in(spoken: str) -> Hints:
+    """Those that all the answers together have: each of them is then asked for these alone."""
+    small = spoken.lower()
+    return Hints(*(tuple(word for word in words if word in small) for words in Hints()))
+
+
+def quoted(policy: str, answer: str, hints: Hints) -> tuple[int, int] | None:
     """Where ``answer`` quotes at least ``2 * GRAM`` words in a row (or a whole sentence of at least
     ``GRAM + 2``) of a policy: of an instruction, with the words that make it one, since what is to be asked
     for or told to a user may be quoted; of whatever else only where it is announced as the instructions.
     ``None`` if it does not."""
     small = answer.lower()
-    announced = any(map(small.__contains__, _ANNOUNCING)) and _ANNOUNCED.search(answer) is not None
-    if not announced and not any(map(small.__contains__, _INSTRUCTING)):
+    announced = any(map(small.__contains__, hints.announcing)) and _ANNOUNCED.search(answer) is not None
+    if not announced and not any(map(small.__contains__, hints.instructing)):
         return None
     instructions = instructions_in(policy, everything=announced)
     words = words_in(small)

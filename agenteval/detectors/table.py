@@ -19,8 +19,8 @@ DETECTORS: Mapping[str, str] = {
     "ignored_tool_error": "tool_errors",
     "contradicts_evidence": "grounding",
     "ungrounded_value": "grounding",
-    "repetition": "wording",
-    "leak": "wording",
+    "repetition": "repetition",
+    "leak": "leaks",
     "unconfirmed_action": "actions",
     "claimed_action_not_called": "actions",
 }
