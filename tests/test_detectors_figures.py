@@ -153,3 +153,8 @@ def test_a_small_fraction_with_a_comma_is_no_list(written: str, numbers: tuple[f
 def test_a_sentence_of_very_many_values_without_a_word() -> None:
     plan: list[Call] = [("get_plan", {}, {"share": 90, "other": 80})]
     assert found(("?", plan, "90% 80% " * 3000)) == []
+
+
+def test_an_amount_that_is_no_number_beside_one_that_is() -> None:
+    odd = "New total: €112:6185.60, less 5% = €294.00, and €479.60 in all."
+    assert isinstance(found(("?", CART, odd)), list)

@@ -271,7 +271,7 @@ def _slip(turn: int, phrase: Phrase, answer: Answer, evidence: Evidence, *, is_n
 def _off_share(phrase: Phrase, answer: Answer, evidence: Evidence) -> str:
     if phrase.mention.kind != "percent":
         return ""
-    here = [other.numbers[0] for other in answer.mentions if _is_amount(other)]
+    here = [other.numbers[0] for other in answer.mentions if other.numbers and _is_amount(other)]
     wholes = operands_of([here, *evidence.leaves.amounts().fields, evidence.amounts_told], _MOST_WHOLES)
     return off_share(phrase, wholes, evidence.percents())
 

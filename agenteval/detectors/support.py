@@ -98,7 +98,8 @@ def is_derived(phrase: Phrase, evidence: Evidence, beside: Beside) -> bool:
 
 def _is_derived_amount(number: float, phrase: Phrase, evidence: Evidence, beside: Beside) -> bool:
     decimals = phrase.mention.decimals
-    each = [other.numbers[0] for other in mentions_in(phrase.clause) if other.kind == "money"]
+    beside_it = [other for other in mentions_in(phrase.clause) if other.numbers]
+    each = [other.numbers[0] for other in beside_it if other.kind == "money"]
     if any(near(number, one * by, decimals) for one in each for by in number_words(phrase.clause) if by > 1):
         return True  # "$9 or $27 for three"
     if any(round(number / float(by), 2) in evidence.numbers for by in _TIMES_OF.findall(phrase.left)):
