@@ -64,11 +64,12 @@ def report(name: str, conversations: Sequence[Conversation], *, misses: bool) ->
     print(f"\n## {name}: {len(clean)} clean conversations\n")
     rows = [[one, grades.count(one), per_hundred(grades.count(one), len(clean))] for one in GRADES]
     print(table(["worst false alarm", "conversations", "per 100 [95 %]"], rows))
-    print(f"\n## {name}: {len(faulty)} faults\n")
     outcomes = {
         one["id"]: outcome(one["fault"], found[one["id"]], found[one["fault"]["of"]]) for one in faulty
     }
-    print(table(["kind", "n", "recall [95 %]", "other detector", "missed"], _by_kind(faulty, outcomes)))
+    if faulty:
+        print(f"\n## {name}: {len(faulty)} faults\n")
+        print(table(["kind", "n", "recall [95 %]", "other detector", "missed"], _by_kind(faulty, outcomes)))
     if misses:
         print_misses(faulty, outcomes)
         for item in (item for ident in clean for item in found[ident]):

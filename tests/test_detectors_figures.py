@@ -64,6 +64,15 @@ SOUND: dict[str, tuple[list[Call], str, str]] = {
         "Claims approved by Wednesday 18:00 are paid on the following Friday.",
         "If it is approved by Wednesday 18 November, it is paid on Friday 20 November.",
     ),
+    "free days": (
+        [("track", {}, {"discharged": "2026-06-22T00:50:00"})],
+        "Demurrage: 5 free days after discharge.",
+        "It was discharged on 22 June. Free days run to 27 June.",
+    ),
+    "an amount in a line with commas": (
+        [("list", {}, "merchant,amount,status\nKing Soopers 114,23.77,declined\nJoe 7,8.10,posted")], "",
+        "King Soopers 114: $23.77, declined.",
+    ),
     "working days from a Sunday on": (
         [("get_event", {}, {"last_day": "2026-07-19"})],
         "Sellers are paid within 10 working days after the last day.",
@@ -148,6 +157,14 @@ def test_a_time_in_utc_that_is_called_so() -> None:
 )
 def test_a_small_fraction_with_a_comma_is_no_list(written: str, numbers: tuple[float, ...]) -> None:
     assert reading(written).numbers == numbers
+
+
+def test_a_number_that_is_called_as_the_line_before_is_no_sure_contradiction() -> None:
+    sessions: list[Call] = [
+        ("list_sessions", {}, {"points": 145, "sessions": [{"id": "S-7710", "points_returned": 60}]})
+    ]
+    proofs = contradictions(("?", sessions, "S-7710: your 60 points were returned; you now have 145."))
+    assert all(proof.severity is Severity.MEDIUM for proof in proofs)
 
 
 def test_a_sentence_of_very_many_values_without_a_word() -> None:

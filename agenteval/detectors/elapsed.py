@@ -317,10 +317,14 @@ def _periods(evidence: Evidence) -> set[int]:
         for leaf in evidence.leaves.all()
         if leaf.mention.numbers and leaf.mention.unit[:3] in _DAYS and not _is_of_work(leaf.mention)
     }
-    told |= {length for text in evidence.texts("told", "user") for length in day_words(text)}
+    for text in evidence.texts("told", "user"):
+        told |= {*day_words(text), *map(int, _FREE_DAYS.findall(text))}
     found = told | days | {int(7 * number) for number in evidence.fields(_WEEK_FIELD) if number <= 60}
     few = [period for period in found if period]
     return found | ({a + b for a in few for b in few} if len(few) <= 4 else set())
+
+
+_FREE_DAYS = re.compile(r"\b([0-9]{1,2}) (?:free|full|clear|whole) (?:days|nights)\b")
 
 
 def _is_of_work(mention: Mention) -> bool:

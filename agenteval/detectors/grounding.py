@@ -215,7 +215,7 @@ def _told_of_another(
     turn: int, phrase: Phrase, answer: Answer, named: Collection[str], evidence: Evidence
 ) -> Suspect | None:
     if named and (against := misplaced(phrase, named, evidence)):
-        return Suspect(turn, phrase, _in_words(against, evidence))
+        return Suspect(turn, phrase, _in_words(against, evidence), sure=not phrase.inherited)
     if not evidence.may_be_of(phrase.mention, phrase.clause):
         return None
     against = elsewhere(phrase, answer, evidence)

@@ -90,7 +90,8 @@ def reading(token: str) -> Reading:
     return Reading(identifier=bool(re.search("[A-Za-z_]", token)) or token.count("-") > 0)
 
 
-_GROUPED = re.compile(r"[0-9]{1,3}(?:,[0-9]{2,3})*\.[0-9]+|[0-9]{1,3}(?:\.[0-9]{3})*,[0-9]+")
+_GROUPED = re.compile(r"[0-9]{1,3}(?:,[0-9]{2,3})*,[0-9]{3}\.[0-9]+|[0-9]{1,3}(?:\.[0-9]{3})*,[0-9]+")
+"""In thousands, or as in India, where the last group has three digits, too."""
 
 
 def numbers_of(text: str) -> tuple[tuple[float, ...], int]:
