@@ -947,3 +947,14 @@ def test_a_yes_after_an_answer_that_only_tells_is_one() -> None:
     told = turn("Please delete my account 7.", "It closes on 10 May, which is in a week.")
     talk = conversation(told, turn("ok then yes please", DELETE, "It is deleted."), tools=DESTRUCTIVE)
     assert places(unconfirmed_action, talk) == []
+
+
+def test_who_puts_it_off_is_understood_whatever_name_is_in_it() -> None:
+    talk = conversation(turn("hm, let me ask Inês first", DELETE, "It is deleted."), tools=DESTRUCTIVE)
+    assert places(unconfirmed_action, talk) == [(0, 0)]
+
+
+def test_a_claim_in_another_language_is_quoted_with_its_whole_word() -> None:
+    talk = conversation(turn("Mándame un SMS", "Te he enviado el SMS."), tools=marked(send_sms=""))
+    (proof,) = claimed_action_not_called(talk)
+    assert proof.explanation.startswith('says "enviado"; no call that could do it')

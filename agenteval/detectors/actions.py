@@ -59,7 +59,9 @@ def unconfirmed_action(conversation: Conversation) -> Iterator[Proof]:
             continue
         said = conversation.turns[placed.turn].user
         # A name of elsewhere ("Inês") makes a message less sure; what is medium may be concluded from it.
-        understood = is_understood(said) or (leave is not _MARKED and is_mostly_english(said))
+        understood = (
+            is_understood(said) or puts_off(said) or (leave is not _MARKED and is_mostly_english(said))
+        )
         if not understood and not (
             says_yes(said, asked=True) and _means_another(conversation, placed.turn, placed)
         ):

@@ -7,6 +7,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from functools import lru_cache
+from itertools import takewhile
 from typing import NamedTuple
 
 from agenteval.detectors.claims import sentence_around
@@ -132,7 +133,8 @@ def told_abroad(conversation: Conversation, world: World, turn: int) -> Iterator
             continue
         tools = tuple(name for name in world.names if _does(name, deed))
         if tools and not _may_be_done(conversation, tools, done, turn):
-            yield Told((start, end), found[found.lastgroup or 0], tools)
+            rest = answer[found.start(found.lastgroup or 0) :]
+            yield Told((start, end), "".join(takewhile(str.isalpha, rest)), tools)
 
 
 def _may_be_done(conversation: Conversation, tools: tuple[str, ...], done: str, turn: int) -> bool:
