@@ -63,12 +63,16 @@ scenarios:
 SMALL_SUITE = f"""
 {TOOLS}
 scenarios:
-  - name: simulated
-    id: simulated
+  - name: written, then simulated
+    id: written
     goal: Find out when the order ORD-42 arrives.
-    max_turns: 1
+    turns:
+      - user: Where is my order ORD-42?
+      - simulate: 1
     expect: {{criteria: [Says that the order is shipped.]}}
 """
+"""It begins with a written turn: now and then this model says nothing that a user could say, and then there
+would be nothing to judge."""
 
 
 @dataclass(frozen=True)
