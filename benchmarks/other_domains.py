@@ -11,8 +11,8 @@ detector says of them is a false alarm. No language model; everything follows fr
 
 from __future__ import annotations
 
+import argparse
 import json
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from random import Random
@@ -90,9 +90,14 @@ def _of(domain: str, template: Callable[[Random], Talk], seed: int) -> list[Conv
 
 
 def main() -> None:
-    if len(sys.argv) > 1:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("file", nargs="?", type=Path, metavar="FILE")
+    file = parser.parse_args().file
+    if file:
         lines = (json.dumps(conversation, ensure_ascii=False) + "\n" for conversation in conversations())
-        Path(sys.argv[1]).write_text("".join(lines), encoding="utf-8")
+        file.write_text("".join(lines), encoding="utf-8")
         return
     for conversation in conversations():
         print(f"=== {conversation['id']}")
