@@ -11,6 +11,8 @@ from typing import Annotated, Any
 
 import typer
 
+from agenteval import exits
+
 app = typer.Typer(
     name="agenteval",
     help="A test runner for AI agents: YAML scenarios in, an exit code that CI can trust out.",
@@ -337,11 +339,13 @@ def _filters(
 def main() -> None:
     """The console script. Every error that is not a defect of ours becomes its message and exit code."""
     _open_closed_streams()
-    code = _guarded(lambda: app(standalone_mode=True)) or 0
+    exit = exits.Exit()
+    exit.guard()
+    code = exit.decide(_guarded(lambda: app(standalone_mode=True)) or 0)
     user_code = sys.modules.get("agenteval.user_code")
     if user_code and user_code.is_left_behind():
-        _exit_without_waiting(code)
-    _flush()
+        exits.leave_without_waiting(code)
+    exits.flush()
     sys.exit(code)
 
 
@@ -353,22 +357,6 @@ def _open_closed_streams() -> None:
             setattr(sys, name, open(os.devnull, "w", encoding="utf-8"))  # noqa: SIM115
         elif hasattr(stream, "reconfigure"):
             stream.reconfigure(errors="replace")
-
-
-def _flush() -> None:
-    for stream in (sys.stdout, sys.stderr):
-        with suppress(OSError, ValueError):
-            stream.flush()
-
-
-def _exit_without_waiting(code: int) -> None:
-    """Python waits for threads at its end; one of the author's that hangs must not hold up the verdict.
-    What is registered with ``atexit`` is still run."""
-    import atexit
-
-    atexit._run_exitfuncs()
-    _flush()
-    os._exit(code)
 
 
 def _guarded(command: Callable[[], Any]) -> int | None:

@@ -43,9 +43,12 @@ def decide(report: Report) -> Decision:
     thresholds = tuple(threshold_gates(report))
     epochs = {(s.scenario.id, s.agent): _epochs(s, samples, report) for s in report.scenarios}
     over_runs = tuple(gates_over_runs(report, epochs))
+    own: dict[tuple[str, str], list[GateRow]] = {}
+    for gate in (*over_runs, *thresholds):
+        own.setdefault((gate.scenario, gate.agent), []).append(gate)
     scenarios = {
-        (scenario.scenario.id, scenario.agent): _decide_scenario(
-            scenario, samples, (*over_runs, *thresholds), report
+        (name := (scenario.scenario.id, scenario.agent)): _decide_scenario(
+            scenario, samples, own.get(name, ()), report
         )
         for scenario in report.scenarios
     }
@@ -217,8 +220,8 @@ def _decide_scenario(
     gates: Sequence[GateRow],
     report: Report,
 ) -> ScenarioDecision:
-    """With gates over repeated runs a sample may fail, unless critically; what the gates say of the scenario
-    counts, and that all of it was run."""
+    """With gates over repeated runs a sample may fail, unless critically; what its own ``gates`` say counts,
+    and that all of it was run."""
     decided = [samples[key] for key in (*(sample.key for sample in scenario.samples), *scenario.missing)]
     violations = [violation for sample in decided for violation in sample.violations]
     verdicts = [sample.verdict for sample in decided]
@@ -228,10 +231,9 @@ def _decide_scenario(
         known = not _is_half_run(scenario) and any(v is not Verdict.INCONCLUSIVE for v in verdicts)
         verdicts = [Verdict.FAILED if severe else Verdict.PASSED if known else Verdict.INCONCLUSIVE]
     for gate in gates:
-        if (gate.scenario, gate.agent) == (scenario.scenario.id, scenario.agent):
-            verdicts.append(gate.verdict)
-            if gate.verdict is not Verdict.PASSED:
-                violations.append(_gate_violation(gate))
+        verdicts.append(gate.verdict)
+        if gate.verdict is not Verdict.PASSED:
+            violations.append(_gate_violation(gate))
     return ScenarioDecision(Verdict.worst(verdicts or [Verdict.INCONCLUSIVE]), tuple(violations))
 
 

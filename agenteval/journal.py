@@ -10,6 +10,7 @@ import threading
 from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from functools import cache
 from io import FileIO
 from pathlib import Path
 from types import TracebackType
@@ -20,7 +21,6 @@ from pydantic import TypeAdapter, ValidationError
 from agenteval.errors import AuthorError, Place, Problem
 from agenteval.event import Event, RunStarted, SampleFinished
 
-_EVENT: TypeAdapter[Event] = TypeAdapter(Event)
 LOCK = "lock"
 """A file beside the journal. Its text, the number of a process, is for people."""
 _BETWEEN_SYNCS_S = 0.01
@@ -46,7 +46,13 @@ def _whole(value: Any) -> Any:
 
 
 def from_json(text: str | bytes) -> Event:
-    return _EVENT.validate_json(text)
+    return _events().validate_json(text)
+
+
+@cache
+def _events() -> TypeAdapter[Event]:
+    """Made when a journal is first read: most commands read none."""
+    return TypeAdapter(Event)
 
 
 class Told:

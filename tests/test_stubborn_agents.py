@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import subprocess
+import sys
+import textwrap
 import threading
 
 import pytest
@@ -82,6 +85,41 @@ def test_no_agent_ends_or_outlives_the_run(project: Project, name: str, bad: Bad
     sample = ran.samples[name]
     assert (sample["verdict"], sample["fault"], sample["stop"]) == ("failed", "agent", bad.stop)
     assert bad.says in sample["turns"][-1]["error"]
+
+
+def test_an_agent_that_ends_the_process_does_not_end_it_green(project: Project) -> None:
+    project.write("agent.py", "import os\ndef agent(m):\n    os._exit(0)\n")
+    project.write("agenteval.yaml", "metrics: []\nagent: {target: 'agent.py:agent'}\n")
+    project.scenarios("cases: [{id: leaves, input: hello}]")
+    done = project.run()
+    assert done.code == 3
+    assert "os._exit(0) was called: the process ended before anything was decided (exit 3)" in done.err
+
+
+@pytest.mark.parametrize(("answer", "code"), [("bye", 1), ("hello", 0)])
+def test_what_is_done_at_exit_changes_no_verdict(project: Project, answer: str, code: int) -> None:
+    at_exit = f"atexit.register(os._exit, {1 - code})"
+    project.write("agent.py", f"import atexit, os\ndef agent(m):\n    {at_exit}\n    return '{answer}'\n")
+    project.write("agenteval.yaml", "metrics: []\nagent: {target: 'agent.py:agent'}\n")
+    project.scenarios("cases: [{id: leaves, input: hello, expected_output_contains: hello}]")
+    # In a process of its own: that of the other tests ends without what is registered.
+    command = [sys.executable, "-m", "agenteval", "run"]
+    assert subprocess.run(command, cwd=project.root, capture_output=True).returncode == code
+
+
+def test_a_child_process_of_an_agent_ends_as_it_likes(project: Project) -> None:
+    code = """
+        import os
+        def agent(m):
+            child = os.fork()
+            if child == 0:
+                os._exit(7)
+            return f"ended with {os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])}"
+    """
+    project.write("agent.py", textwrap.dedent(code))
+    project.write("agenteval.yaml", "metrics: []\nagent: {target: 'agent.py:agent'}\n")
+    project.scenarios("cases: [{id: forks, input: hello, expected_output_contains: ended with 7}]")
+    assert project.run().code == 0
 
 
 def test_a_background_task_that_exits_ends_no_other_sample(project: Project) -> None:

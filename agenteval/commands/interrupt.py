@@ -4,7 +4,6 @@ run."""
 from __future__ import annotations
 
 import asyncio
-import os
 import signal
 import threading
 from collections.abc import Iterator
@@ -12,6 +11,7 @@ from contextlib import contextmanager
 from types import FrameType
 
 from agenteval.commands.output import say
+from agenteval.exits import leave_now
 from agenteval.pipeline import Control
 
 GRACE_S = 5.0
@@ -40,7 +40,7 @@ def interruptible(control: Control) -> Iterator[None]:
         nonlocal times
         times += 1
         if times >= 3:
-            os._exit(130)
+            leave_now(130)
         if times == 1:
             say("\ninterrupted: finishing what runs (again to stop at once)")
         loop.call_soon_threadsafe(stop if times == 1 else cancel)

@@ -1,0 +1,63 @@
+"""The exit code of the process is agenteval's, whatever code of the author's ends the process."""
+
+from __future__ import annotations
+
+import os
+import sys
+from contextlib import suppress
+from typing import NoReturn
+
+UNDECIDED = 3
+_leave = os._exit
+
+
+class Exit:
+    """While it is guarded, ``os._exit`` leaves with the code that was decided: an agent that ends the
+    process with 0 would turn a run green that was cut off. A forked process ends as it likes."""
+
+    def __init__(self) -> None:
+        self._code: int | None = None
+        self._process = os.getpid()
+
+    def guard(self) -> None:
+        os._exit = self._asked_to_leave
+
+    def decide(self, code: int) -> int:
+        self._code = code
+        return code
+
+    def _asked_to_leave(self, status: int) -> NoReturn:
+        if os.getpid() != self._process:
+            _leave(status)
+        if self._code is None:
+            what = f"os._exit({status}) was called: the process ended before anything was decided"
+            _say(f"agenteval: {what} (exit {UNDECIDED})\n  what was done by then is in the journal")
+            self._code = UNDECIDED
+        flush()
+        _leave(self._code)
+
+
+def leave_now(code: int) -> NoReturn:
+    """Ends the process there and then."""
+    _leave(code)
+
+
+def leave_without_waiting(code: int) -> NoReturn:
+    """Python waits for threads at its end; one of the author's that hangs must not hold up the verdict.
+    What is registered with ``atexit`` is still run."""
+    import atexit
+
+    atexit._run_exitfuncs()
+    flush()
+    _leave(code)
+
+
+def flush() -> None:
+    for stream in (sys.stdout, sys.stderr):
+        with suppress(OSError, ValueError):
+            stream.flush()
+
+
+def _say(text: str) -> None:
+    with suppress(OSError, ValueError):
+        sys.stderr.write(f"{text}\n")
