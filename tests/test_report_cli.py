@@ -214,3 +214,15 @@ def test_what_an_agent_says_of_time_cannot_break_the_journal(project: Project) -
     first = (project.root / "results.json").read_bytes()
     assert project.call("report", "latest", "--report", "json=again.json").code == 0
     assert (project.root / "again.json").read_bytes() == first
+
+
+def test_the_screen_shows_the_exit_code_of_a_run_whose_report_could_not_be_written(project: Project) -> None:
+    if not Path("/dev/full").exists():
+        pytest.skip("no device that is full")
+    project.write("agent.py", "def agent(m): return 'hello'\n")
+    project.write("agenteval.yaml", "metrics: []\nagent: {target: 'agent.py:agent'}\n")
+    project.scenarios("cases: [{id: x, input: hello, expected_output_contains: hello}]")
+    done = project.run("--report", "junit=/dev/full", "--report", "terminal")
+    assert done.code == 3
+    assert "cannot write the junit report to /dev/full" in done.err
+    assert done.out.splitlines()[-1] == "PASSED: 1 scenario passed (exit 3)"

@@ -8,6 +8,7 @@ import sys
 import tempfile
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 from typing import TypeAlias
 
@@ -105,17 +106,19 @@ def write_reports(
     *,
     folder: Path,
     verbose: bool,
-) -> bool:
-    """Write every report; those of files first, so that the verdict is the last thing on the screen.
-    False if one could not be written (told on stderr)."""
-    ok = True
+) -> int:
+    """Write every report; those of files first, so that the verdict is the last thing on the screen. Returns
+    the exit code: where all passed, and one could not be written (told on stderr), that is no success."""
     for choice, path in sorted(targets, key=lambda target: target[0].name == "terminal"):
         try:
             _write((choice, path), report, decision, folder=folder, verbose=verbose)
         except OSError as error:
-            ok = False
             say(f"agenteval: cannot write the {choice.name} report to {path or 'stdout'}: {error}")
-    return ok
+            decision = replace(decision, exit_code=decision.exit_code or _UNWRITTEN)
+    return decision.exit_code
+
+
+_UNWRITTEN = 3
 
 
 def _write(target: Target, report: Report, decision: Decision, *, folder: Path, verbose: bool) -> None:

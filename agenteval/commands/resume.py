@@ -50,8 +50,7 @@ def resume(request: Request, *, reports: Sequence[ReporterChoice] = (), verbose:
             with Journal.of_resumed(folder / JOURNAL) as journal:
                 begin = RunResumed(at=now(), budget=prepared.public.budget)
                 finished, decision = execute(prepared, journal, begin, events)
-    written = write_reports(finished, decision, targets, folder=folder, verbose=verbose)
-    return decision.exit_code if written or decision.exit_code else 3
+    return write_reports(finished, decision, targets, folder=folder, verbose=verbose)
 
 
 def _refuse_settings(request: Request) -> None:

@@ -60,8 +60,7 @@ def score(request: ScoreRequest, *, reports: Sequence[ReporterChoice] = (), verb
         with redirect_stdout(sys.stderr):
             scored = _scored(request, reports, verbose=verbose)
         report, decision, targets, folder = scored
-        written = write_reports(report, decision, targets, folder=folder, verbose=verbose)
-    return decision.exit_code if written or decision.exit_code else 3
+        return write_reports(report, decision, targets, folder=folder, verbose=verbose)
 
 
 class _Scored(NamedTuple):
