@@ -86,8 +86,7 @@ def _epochs(scenario: ScenarioReport, samples: Mapping[SampleKey, SampleDecision
 
 
 def sample_failed(items: Sequence[ScoreItem], stop: Stop, config: Config) -> bool:
-    """Whether a sample is sure to fail the run, from what its scorers said (for ``--fail-fast``). With a
-    gate over repeated runs, that is by a critical finding alone."""
+    """Whether a sample is likely to fail the run, from what its scorers said alone: its words are kept then."""
     if stop.fault in NOT_THE_AGENTS:
         return False
     if any(isinstance(item, Finding) and _never_tolerated(item, config) for item in items):
@@ -98,6 +97,18 @@ def sample_failed(items: Sequence[ScoreItem], stop: Stop, config: Config) -> boo
         for item in items
     )
     return broke and not config.gates
+
+
+def fails_alone(report: Report) -> bool:
+    """Whether the only sample of a report is sure to fail its run. With a gate over repeated runs, that is by
+    a critical finding alone."""
+    (scenario,) = report.scenarios
+    (sample,) = scenario.samples
+    decided = decide_sample(sample, scenario, report)
+    if not report.run.config.gates:
+        return decided.verdict is Verdict.FAILED
+    findings = _counting((scenario,), {sample.key: decided}, report)
+    return any(_never_tolerated(finding, report.run.config) for finding in findings)
 
 
 def _is_severe(finding: Finding, config: Config) -> bool:

@@ -24,7 +24,8 @@ Outcome: TypeAlias = Literal["complete", "interrupted", "fail_fast", "budget", "
 @dataclass(frozen=True)
 class Plan:
     """All that a run needs. ``checks`` are code and run in passing; ``judges`` ask models and run beside
-    the conversation: both by agent. ``is_failure`` says, for ``--fail-fast``, whether a sample failed."""
+    the conversation: both by agent. ``fail_fast``: nothing is started before it is known how the samples
+    before it ended."""
 
     queue: SampleQueue
     agents: Mapping[str, AgentFactory]
@@ -34,7 +35,7 @@ class Plan:
     judges: Mapping[str, Sequence[Scorer]] = field(default_factory=dict)
     agent_concurrency: int = 20
     unmocked: str = "error"
-    is_failure: Callable[[Sequence[ScoreItem], Stop], bool] | None = None
+    fail_fast: bool = False
     deadlines: Deadlines = field(default_factory=Deadlines)
 
 
@@ -122,8 +123,6 @@ async def _run_sample(
         stop = stop or Stop(reason=StopReason.INTERRUPTED, detail=control.why)
         emit(SampleFinished(key=sample.key, stop=stop, unfinished=one.unfinished(control.why)))
         one.leave()
-        if plan.is_failure and plan.is_failure(one.items, stop):
-            control.stop("fail_fast")
         running.finish()
         one.free_slot()
 
@@ -150,7 +149,6 @@ class _RunningSample:
     def __init__(self, sample: Sample, plan: Plan, emit: Emit, slots: anyio.Semaphore) -> None:
         self.sample = sample
         self.last = Trajectory()
-        self.items: list[ScoreItem] = []
         self.watch = Stopwatch()
         self._plan = plan
         self._emit = emit
@@ -211,7 +209,7 @@ class _RunningSample:
                 self._emit(TurnFinished(key=sample.key, index=index, turn=trajectory.turns[-1]))
                 await self._score("turn", trajectory, index, scoring)
             else:
-                if not plan.is_failure:  # --fail-fast starts nothing before the verdict is known
+                if not plan.fail_fast:
                     self.free_slot()
                 await self._score("conversation", trajectory, None, scoring)
 
@@ -227,7 +225,6 @@ class _RunningSample:
         with apart(self.watch, f"the judge of {_metric(scorer)}"):
             items = await said_by(scorer, self.sample.scenario, trajectory)
         if items:
-            self.items.extend(items)
             self._emit(Scored(key=self.sample.key, turn=turn, items=tuple(items)))
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from random import Random
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
 
-from agenteval import gates, judging, loading, preflight
+from agenteval import judging, loading, preflight
 from agenteval.config import AgentConfig, Config, ModelConfig
 from agenteval.current_sample import enter
 from agenteval.deadlines import Deadlines
@@ -251,7 +251,7 @@ def plan(
         agent_concurrency=config.agent_concurrency or config.concurrency,
         unmocked=config.unmocked_tools,
         deadlines=Deadlines(config.deadlines.turn_s, config.deadlines.sample_s),
-        is_failure=(lambda items, stop: gates.sample_failed(items, stop, config)) if fail_fast else None,
+        fail_fast=fail_fast,
     )
     resources.traffic.start(scenarios, judging.hashes_of(chosen))
     return made

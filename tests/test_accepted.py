@@ -178,6 +178,15 @@ def test_an_accepted_failure_fails_nothing_and_is_told(suite: Project) -> None:
     assert [check["passed"] for check in sample["checks"] if check["name"] == "output.contains"] == [False]
 
 
+def test_an_accepted_failure_does_not_end_a_run_that_is_to_fail_fast(suite: Project) -> None:
+    suite.config("accepted: known/accepted.yaml\nagent_concurrency: 1\n")
+    assert suite.run("--fail-fast").code == 1
+    assert [bool(s["samples"][0]["turns"]) for s in suite.results()["scenarios"]] == [True, False]
+    accept(suite, fingerprint(suite, "a"))
+    assert suite.run("--fail-fast").code == 0
+    assert {s["id"]: s["verdict"] for s in suite.results()["scenarios"]} == {"a": "passed", "b": "passed"}
+
+
 def test_another_failure_of_the_same_rule_breaks_through(suite: Project) -> None:
     suite.run()
     accept(suite, fingerprint(suite, "a"))

@@ -28,8 +28,6 @@ from agenteval.event import (
     RunFinished,
     RunResumed,
     RunStarted,
-    SampleFinished,
-    Scored,
 )
 from agenteval.findings import Located, located
 from agenteval.issues import deduplicate
@@ -41,8 +39,7 @@ from agenteval.redact import redacting
 from agenteval.report import Report
 from agenteval.resume import kept
 from agenteval.runs import JOURNAL
-from agenteval.scenario import SampleKey
-from agenteval.score import ScoreFailure, ScoreItem
+from agenteval.score import ScoreFailure
 from agenteval.selection import Filters
 from agenteval.sources import sources_of
 from agenteval.wiring import Resources
@@ -122,9 +119,12 @@ def execute(
         sys.stderr, len(prepared.samples), past=over, pending=prepared.plan.deadlines.pending
     ) as progress:
         sinks: list[Emit] = [events, journal, prepared.plan.queue, progress]
+        control = Control()
+        if prepared.plan.fail_fast:
+            sinks.append(_fail_fast(control, over))
         emit = redacting(Fan(sinks), prepared.resources.secrets)
         with few_collections():
-            _execute(prepared, begin, emit, events)
+            _execute(prepared, begin, emit, control, events)
     finished = report.fold(events.taken())
     return finished, gates.decide(finished)
 
@@ -166,11 +166,24 @@ def new_folder(root: Path, name: str) -> Path:
     return folder
 
 
-def _execute(prepared: Prepared, begin: RunStarted | RunResumed, emit: Emit, events: Iterable[Event]) -> None:
-    control = Control()
+def _fail_fast(control: Control, over: Iterable[Event]) -> Emit:
+    """A run that goes on may have met its first failure: then nothing more is started."""
+    from agenteval.fail_fast import FailFast
+
+    sink = FailFast(control)
+    for event in over:
+        sink(event)
+    return sink
+
+
+def _execute(
+    prepared: Prepared,
+    begin: RunStarted | RunResumed,
+    emit: Emit,
+    control: Control,
+    events: Iterable[Event],
+) -> None:
     started = time.monotonic()
-    if _failed_fast(prepared, events):
-        control.stop("fail_fast")
     emit(begin)
     try:
         anyio.run(_run_and_close, prepared, emit, control, events)
@@ -178,21 +191,6 @@ def _execute(prepared: Prepared, begin: RunStarted | RunResumed, emit: Emit, eve
         control.stop("interrupted")
     elapsed_s = round(time.monotonic() - started, 3)
     emit(RunFinished(finished_at=now(), outcome=control.outcome, elapsed_s=elapsed_s))
-
-
-def _failed_fast(prepared: Prepared, past: Iterable[Event]) -> bool:
-    """Whether a run that goes on had met its first failure: then ``--fail-fast`` starts nothing more."""
-    if prepared.plan.is_failure is None:
-        return False
-    items: dict[SampleKey, list[ScoreItem]] = {}
-    for event in kept(tuple(past)):
-        if isinstance(event, Scored):
-            items.setdefault(event.key, []).extend(event.items)
-        elif isinstance(event, SampleFinished) and prepared.plan.is_failure(
-            items.pop(event.key, ()), event.stop
-        ):
-            return True
-    return False
 
 
 def now() -> str:

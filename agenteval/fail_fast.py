@@ -1,0 +1,37 @@
+"""``--fail-fast``: the first sample that is sure to fail the run ends it."""
+
+from __future__ import annotations
+
+from agenteval.event import Event, RunStarted, SampleFinished, SampleStarted, Scored, TurnFinished
+from agenteval.gates import fails_alone
+from agenteval.pipeline import Control
+from agenteval.report import fold
+from agenteval.scenario import SampleKey
+
+
+class FailFast:
+    """A sink that tells ``control``. Each sample is decided by itself as the whole run will be, so that what
+    is accepted ends nothing."""
+
+    def __init__(self, control: Control) -> None:
+        self._control = control
+        self._run: RunStarted | None = None
+        self._told: dict[SampleKey, list[Event]] = {}
+
+    def __call__(self, event: Event) -> None:
+        match event:
+            case RunStarted():
+                self._run = event
+            case SampleStarted(key=key):
+                self._told[key] = [event]
+            case TurnFinished(key=key) | Scored(key=key):
+                self._told[key].append(event)
+            case SampleFinished(key=key):
+                if self._fails([*self._told.pop(key), event], key):
+                    self._control.stop("fail_fast")
+
+    def _fails(self, told: list[Event], key: SampleKey) -> bool:
+        assert self._run
+        scenario = tuple(each for each in self._run.scenarios if each.id == key.scenario)
+        alone = self._run.model_copy(update={"samples": (key,), "scenarios": scenario})
+        return fails_alone(fold([alone, *told]))
