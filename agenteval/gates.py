@@ -86,7 +86,7 @@ def _epochs(scenario: ScenarioReport, samples: Mapping[SampleKey, SampleDecision
 
 
 def sample_failed(items: Sequence[ScoreItem], stop: Stop, config: Config) -> bool:
-    """Whether a sample is likely to fail the run, from what its scorers said alone: its words are kept then."""
+    """Whether a sample is likely to fail the run, from what its scorers said alone."""
     if stop.fault in NOT_THE_AGENTS:
         return False
     if any(isinstance(item, Finding) and _never_tolerated(item, config) for item in items):
