@@ -252,8 +252,8 @@ def _score(
         str | None, typer.Option("--outcome-from", metavar="PATH", help="Success: true, 1 or 1.0.")
     ] = None,
     scenarios: Annotated[
-        str | None,
-        typer.Option("--scenarios", metavar="FILE", help="Expectations and facts, by scenario id."),
+        list[str] | None,
+        typer.Option("--scenarios", metavar="FILE", help="Expectations by scenario id; repeatable."),
     ] = None,
     scenario: Annotated[
         list[str] | None, typer.Option("--scenario", "-s", metavar="TEXT", help="Part of an id; repeatable.")
@@ -285,7 +285,7 @@ def _score(
         config=config,
         flags={key: value for key, value in flags.items() if value is not None},
         paths=Paths(scenario_from, epoch_from, outcome_from),
-        scenarios=scenarios,
+        scenarios=tuple(scenarios or ()),
         texts=tuple(scenario or ()),
         no_judge=no_judge,
         asks_judges=bool(model or metric),

@@ -335,7 +335,23 @@ def test_expectations_that_meet_no_conversation_are_a_mistake(project: Project) 
     project.write("suite.yaml", SHIPPED)
     done = score(project, "log.jsonl", "--scenarios", "suite.yaml")
     assert done.code == 2, done.all
-    assert "none of its scenarios has the id of a conversation" in done.out
+    told = " ".join(done.out.split())
+    assert "suite.yaml:1: --scenarios: none of its scenarios has the id of a conversation" in told
+    assert done.out.splitlines()[-1].startswith("AUTHOR ERROR: 1 mistake, told above; all 2 scenarios passed")
+
+
+def test_expectations_may_stand_in_several_files(project: Project) -> None:
+    broken = conversation("b")
+    broken["messages"][-1] = {"role": "assistant", "content": "I do not know."}
+    log(project, conversation("a"), broken)
+    project.write("one.yaml", SHIPPED.replace("id: a", "id: b"))
+    project.write("two.yaml", SHIPPED)
+    for files in (("one.yaml", "two.yaml"), ("two.yaml", "one.yaml")):
+        done = score(project, "log.jsonl", "--scenarios", files[0], "--scenarios", files[1])
+        assert done.code == 1, done.all
+        assert verdicts(project) == {"a": "passed", "b": "failed"}
+    done = score(project, "log.jsonl", "--scenarios", "one.yaml", "--scenarios", "one.yaml")
+    assert done.code == 1, done.all
 
 
 @pytest.mark.parametrize(

@@ -337,7 +337,7 @@ def test_author_errors_and_repeated_notices() -> None:
     assert "for your information" not in text
     assert "for your information" in shown((told, decision), verbose=True)
     assert text.splitlines()[-2] == "journal: runs/1/events.jsonl"
-    assert text.splitlines()[-1] == "AUTHOR ERROR: 1 scenario passed (exit 2)"
+    assert text.splitlines()[-1] == "AUTHOR ERROR: 1 mistake, told above; 1 scenario passed (exit 2)"
 
 
 @pytest.mark.parametrize(

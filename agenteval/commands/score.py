@@ -217,6 +217,7 @@ def _unmet(suite: Suite) -> Iterator[ScoreFailure]:
     """Expectations that hold for nothing would leave everything green."""
     if suite.is_unmet:
         what = "--scenarios: none of its scenarios has the id of a conversation, so that nothing was expected"
+        what = f"{suite.source}: {what}"
         remedy = "give the ids of the conversations, or name where records have them with --scenario-from"
         yield ScoreFailure(metric="scenarios", message=f"{what} — {remedy}", author=True)
 

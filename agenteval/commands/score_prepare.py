@@ -44,7 +44,7 @@ class ScoreRequest:
     config: str | None = None
     flags: Mapping[str, Any] = field(default_factory=dict)
     paths: Paths = field(default_factory=Paths)
-    scenarios: str | None = None
+    scenarios: tuple[str, ...] = ()
     texts: tuple[str, ...] = ()
     no_judge: bool = False
     asks_judges: bool = False
@@ -99,9 +99,9 @@ def _is_judging_asked(request: ScoreRequest, config: Config) -> bool:
 
 
 def _scenarios(request: ScoreRequest) -> tuple[Scenario, ...]:
-    if request.scenarios is None:
+    if not request.scenarios:
         return ()
-    files = loading.find_under([request.scenarios], Path.cwd())
+    files = loading.find_under(request.scenarios, Path.cwd())
     return loading.load(files, root=Path.cwd())
 
 
@@ -149,8 +149,8 @@ def read_by(request: ScoreRequest, prepared: Prepared, sources: Iterable[Source]
     yield from (source.path for source in sources)
     if "-" in request.files:
         yield Path("/dev/stdin")  # leads to the file that a shell put there
-    if request.scenarios is not None:
-        yield from loading.find_under([request.scenarios], Path.cwd())
+    if request.scenarios:
+        yield from loading.find_under(request.scenarios, Path.cwd())
     if prepared.config.source:
         yield Path(prepared.config.source)
 

@@ -57,6 +57,11 @@ class Suite:
         return bool(self._scenarios) and not self._met
 
     @property
+    def source(self) -> str:
+        """Where the first scenario stands."""
+        return next((scenario.source for scenario in self._scenarios.values()), "")
+
+    @property
     def ids(self) -> frozenset[str]:
         return frozenset(self._scenarios)
 

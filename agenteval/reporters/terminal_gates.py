@@ -248,7 +248,9 @@ def last_line(report: Report, decision: Decision) -> Text:
     line = Text(f"{word}: ", style=f"bold {style}")
     unrun = _unrun(report)
     waived = accepted_count(decision)
-    parts = [_counted(report, decision), *([plural(waived, "accepted failure")] if waived else [])]
+    mistakes = len(decision.author_errors)
+    parts = [f"{plural(mistakes, 'mistake')}, told above"] if mistakes else []
+    parts += [_counted(report, decision), *([plural(waived, "accepted failure")] if waived else [])]
     parts += [unrun] if unrun else []
     line.append(f"{'; '.join(parts)} (exit {decision.exit_code})", style="not bold default")
     line.no_wrap, line.overflow = True, "ignore"
