@@ -6,7 +6,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from agenteval.detectors.calls import error_of, failure_of
 from agenteval.detectors.claims import is_draft, sentence_around
 from agenteval.detectors.conversation import Conversation, PlacedCall
 
@@ -61,8 +60,10 @@ def told_failure(conversation: Conversation, number: int) -> Iterator[tuple[int,
     """Where the answer of a turn, in which nothing was called, says that something was tried and did not
     work, and no earlier call had failed or found nothing, of which it could speak."""
     turn = conversation.turns[number]
+    if turn.error is not None or any(step.tool_calls for step in turn.steps):
+        return
     small = turn.answer.lower()
-    if turn.error is not None or not any(map(small.__contains__, _LEADS)):
+    if not any(map(small.__contains__, _LEADS)):
         return
     for found in _TOLD.finditer(turn.answer):
         start, end = sentence_around(turn.answer, found.start(), found.end())
@@ -79,7 +80,7 @@ def told_failure(conversation: Conversation, number: int) -> Iterator[tuple[int,
 def _may_be_so(conversation: Conversation, number: int) -> bool:
     """Whether a call, the instructions or the user told of any trouble, or a text was asked for."""
     talk = conversation
-    if any(each.turn <= number and _is_trouble(each, number) for each in talk.calls):
+    if any(each.turn < number and _is_trouble(each) for each in talk.calls):
         return True
     if any(_KNOWN.search(text) for text in (talk.policy, *talk.truths, *talk.beliefs)):
         return True
@@ -91,8 +92,8 @@ def _may_be_so(conversation: Conversation, number: int) -> bool:
     )
 
 
-def _is_trouble(each: PlacedCall, number: int) -> bool:
+def _is_trouble(each: PlacedCall) -> bool:
     result = each.call.result
-    if each.turn == number or result is None or failure_of(each.call) is not None:
+    if result is None or each.failure is not None:
         return True
-    return error_of(result) is not None or _EMPTY.search(result.text[:4000]) is not None
+    return _EMPTY.search(result.text[:4000]) is not None

@@ -4,15 +4,19 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from functools import lru_cache
 from typing import Any
 
 from agenteval.detectors.error_texts import begins_as_error
+from agenteval.detectors.json_text import text_of
 from agenteval.trajectory import ToolCall, ToolResult
 
 
 def key_of(value: Any) -> Any:
     """Equal, and hashable, for values that are the same JSON: ``1`` is ``1.0`` and is not ``true``."""
+    if isinstance(value, str):
+        return value
     if isinstance(value, bool):
         return ("bool", value)
     if isinstance(value, Mapping):
@@ -67,11 +71,10 @@ def error_of(result: ToolResult | None) -> str | None:
         return None
     if result.is_error:
         return _message(result.value) or "an error"
-    if isinstance(result.value, Mapping):
-        return _error_in(result.value)
-    if not isinstance(result.value, str):
-        return None
-    text = result.value.lstrip()
+    value = result.value
+    if not isinstance(value, str):
+        return _error_in(value) if isinstance(value, Mapping) else None
+    text = value.lstrip()
     if text[:1] == "{":
         return _error_in(_read(text)) if _may_be_error(text) else None
     return text.strip() if begins_as_error(text) else None
@@ -85,7 +88,9 @@ def _may_be_error(text: str) -> bool:
     return len(text) < 400 and ('"status' in head or '"http_status' in head or '"code"' in head)
 
 
+@lru_cache(maxsize=16)
 def _read(text: str) -> Mapping[str, Any]:
+    """An object; an empty one, if it is none. It may be asked for an error and then for a refusal."""
     try:
         value = json.loads(text)
     except (ValueError, RecursionError):
@@ -94,13 +99,13 @@ def _read(text: str) -> Mapping[str, Any]:
 
 
 def _error_in(value: Mapping[str, Any]) -> str | None:
-    for name in ("error", "errors", "exception", "error_message", "errorMessage", "fault"):
-        told = value.get(name)
+    for told in map(value.get, _ERRORS):
         if told and str(told).strip().lower() not in _NO_ERROR:
             return _message(value)
-    if any(_is_error_abroad(value.get(name), value) for name in _ERRORS_ABROAD):
-        return _message(value)
-    if any(value.get(name) is False for name in ("success", "ok", "Success")) or value.get("isError") is True:
+    for told in map(value.get, _ERRORS_ABROAD):
+        if told is not None and _is_error_abroad(told, value):
+            return _message(value)
+    if any(mark is False for mark in map(value.get, _SUCCESS)) or value.get("isError") is True:
         return _message(value)
     # A status of "failed" may be what was asked for (a payment's); an answer of little else is the call's.
     status = str(value.get("status", "")).lower()
@@ -111,6 +116,8 @@ def _error_in(value: Mapping[str, Any]) -> str | None:
     return _message(value) if _is_refused(value) else None
 
 
+_ERRORS = ("error", "errors", "exception", "error_message", "errorMessage", "fault")
+_SUCCESS = ("success", "ok", "Success")
 _ERRORS_ABROAD = ("fehler", "erreur", "errore", "erro", "fout")
 _MESSAGES_ABROAD = ("meldung", "nachricht", "mensaje", "messaggio", "mensagem", "melding", "bericht")
 _ERROR_CODE = re.compile(r"[A-Z][A-Z0-9]*(?:[_-][A-Z0-9]+)+")
@@ -130,12 +137,6 @@ def _is_error_abroad(told: Any, value: Mapping[str, Any]) -> bool:
 _FEW = 4
 
 
-def failure_of(call: ToolCall) -> str | None:
-    """What a call was told that was to change something, and failed or was refused; ``None`` if neither."""
-    told = error_of(call.result)
-    return refusal_of(call) if told is None else told
-
-
 def refusal_of(call: ToolCall) -> str | None:
     """Why a call that was to change something was refused: its result has a status that says so, or a mark
     (``accepted: false``), and a reason. ``None`` if it was not, or if that is what the call itself asked for.
@@ -146,26 +147,28 @@ def refusal_of(call: ToolCall) -> str | None:
         value = _read(text) if text[:1] == "{" and len(text) < _LONGEST_REFUSAL else None
     if not isinstance(value, Mapping):
         return None
-    status = next((str(value[key]).lower() for key in _STATUS if isinstance(value.get(key), str)), "")
-    reason = next((value[key] for key in _REASONS if isinstance(value.get(key), str) and value[key]), "")
+    status = next((each for each in map(value.get, _STATUS) if isinstance(each, str)), "").lower()
+    marks = [name for name, mark in value.items() if mark is False and name.lower() in _DONE_MARKS]
+    if not marks and status not in _REFUSED:
+        return None
+    reason = next((each for each in map(value.get, _REASONS) if each and isinstance(each, str)), "")
     asked = {str(each).lower() for each in (call.args or {}).values()}
     if status in _REFUSED and reason and status not in asked:
         return str(reason)
-    return _not_done(value, f"{status} {reason}", call)
+    return _not_done(value, marks, f"{status} {reason}", call)
 
 
-def _not_done(value: Mapping[str, Any], told: str, call: ToolCall) -> str | None:
-    """The reason of a result that says by a mark that nothing was done; not while it is waited for."""
-    marks = [name for name, mark in value.items() if mark is False and name.lower() in _DONE_MARKS]
+def _not_done(value: Mapping[str, Any], marks: Iterable[str], told: str, call: ToolCall) -> str | None:
+    """The reason of a result that says by its ``marks`` that nothing was done; not while it is waited for."""
     if not marks or any(mark is True and name.lower() in _DONE_MARKS for name, mark in value.items()):
         return None
-    code = next((value[name] for name in ("reason", *_CODES) if isinstance(value.get(name), str)), "")
+    code = next((each for each in map(value.get, _CODES) if isinstance(each, str)), "")
     if not code or _WAITING.search(told) or any((call.args or {}).get(name) is False for name in marks):
         return None
     return told.strip() if told.strip() else str(code)
 
 
-_CODES = ("code", "error_code", "errorCode", "reason_code", "reasonCode")
+_CODES = ("reason", "code", "error_code", "errorCode", "reason_code", "reasonCode")
 _DONE_MARKS = frozenset(
     (
         "accepted", "posted", "booked", "created", "sent", "saved", "submitted", "updated", "applied",
@@ -201,6 +204,7 @@ _OF_ERRORS = frozenset(
 )  # fmt: skip
 """What an object holds that tells of nothing but an error."""
 _HTTP_STATUS = ("status_code", "statusCode", "http_status", "httpStatus", "http_status_code")
+_PLACES = ("url", "endpoint", "host", "site", "path", "service")
 _WENT_WRONG = re.compile(
     r"\berrors?\b|fail|invalid|not found|denied|unauthori[sz]ed|forbidden|unavailable|time(?:d )?-?out|"
     r"bad request|"
@@ -211,17 +215,19 @@ _WENT_WRONG = re.compile(
 
 def _is_refused(value: Mapping[str, Any]) -> bool:
     """Whether a small object is the HTTP response of a failed request, and not one that was looked up."""
-    if len(value) > 4 or any(
-        name in value for name in ("url", "endpoint", "host", "site", "path", "service")
-    ):
+    if len(value) > 4 or any(map(value.__contains__, _PLACES)):
         return False
-    if any(_is_failure(value.get(name)) for name in _HTTP_STATUS):
+    if any(map(_is_failure, map(value.get, _HTTP_STATUS))):
         return True
+    if not any(map(_is_failure, map(value.get, ("status", "code")))):
+        return False
     told = " ".join(str(value.get(name) or "") for name in ("message", "detail", "title", "reason"))
-    return any(_is_failure(value.get(name)) for name in ("status", "code")) and bool(_WENT_WRONG.search(told))
+    return _WENT_WRONG.search(told) is not None
 
 
 def _is_failure(status: Any) -> bool:
+    if status is None:
+        return False
     if isinstance(status, str) and status.isdigit():
         status = int(status)
     return isinstance(status, int) and not isinstance(status, bool) and 400 <= status <= 599
@@ -278,9 +284,6 @@ def may_pass(error: str) -> bool:
 
 def shown(call: ToolCall, limit: int = 300) -> str:
     """``name({"a": 1})``: a call as a text, cut at ``limit`` characters."""
-    if call.args is None:
-        arguments = call.raw_args or ""
-    else:
-        arguments = json.dumps(call.args, ensure_ascii=False, default=str)
+    arguments = (call.raw_args or "") if call.args is None else text_of(call.args)
     text = f"{call.name}({arguments})"
     return text if len(text) <= limit else f"{text[: limit - 1]}…"

@@ -6,12 +6,11 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Iterable, Iterator
 from functools import lru_cache
-from itertools import takewhile
 from typing import NamedTuple
 
 from agenteval.detectors.identifiers import ids_in, listed_ids
 from agenteval.detectors.parts import Unmarked, Words
-from agenteval.detectors.state_words import VERB_OF_STATE, WORDS_OF_STATE, states_in
+from agenteval.detectors.state_words import STATE_WORDS, VERB_OF_STATE, states_in
 from agenteval.detectors.verbs import KIND_OF_NOUN, KINDS_OF
 
 _DONE = """
@@ -39,7 +38,8 @@ secured:book signed:register acknowledged:acknowledge frozen:freeze unfrozen:unf
 """
 _VERB_OF = dict(pair.split(":") for pair in _DONE.split())
 _AT_THE_DOOR = ("logged", "signed")
-_DONE_WORDS = Words((*_VERB_OF, "confirmed", "complete"))
+_DONE_WORDS = frozenset((*_VERB_OF, "confirmed", "complete"))
+_WORDS = Words(_DONE_WORDS | STATE_WORDS)
 # These say so only before somebody or something: "passed you on", but "passed the deadline".
 _BEFORE_THE_OBJECT = {
     "passed": "you|your|this|it|that|everything",
@@ -62,15 +62,15 @@ _WHAT_WAS_MADE = KIND_OF_NOUN | {
 
 _ADVERBS = r"(?:(?:now|just|already|also|successfully|gone ahead and|went ahead and|both|since|then) )*"
 _CLAIM = re.compile(
-    rf"(?:\b(?P<me>I|we)(?:['’]ve| have)? {_ADVERBS}"
-    rf"|\b(?:has|have)(?: both| all)? {_ADVERBS}been {_ADVERBS}"
-    rf"|\b(?:is|are) now {_ADVERBS}|\b(?:was|were|is|are) (?:now )?successfully |\bsuccessfully "
+    rf"\b(?:(?:(?P<me>I|we)(?:['’]ve| have)? {_ADVERBS}"
+    rf"|(?:has|have)(?: both| all)? {_ADVERBS}been {_ADVERBS}"
+    rf"|(?:is|are) now {_ADVERBS}|(?:was|were|is|are) (?:now )?successfully |successfully "
     rf")(?P<done>{_VERBS})\b"
-    rf"|\b(?:your|the) (?:\w+ )?(?P<noun>booking|reservation|appointment|cancellation|payment|refund|"
+    rf"|(?:your|the) (?:\w+ )?(?P<noun>booking|reservation|appointment|cancellation|payment|refund|"
     rf"order|transfer)"
     rf" (?:is|has been) (?:now )?(?:confirmed|complete)(?![\w ]* by)"
-    r"|\byour (?:\w+ ){1,6}(?:is|are) (?:all |now )?(?P<state>booked|reserved|cancelled|canceled|refunded|"
-    r"rebooked|rescheduled)(?=\s*[.!])",
+    r"|your (?:\w+ ){1,6}(?:is|are) (?:all |now )?(?P<state>booked|reserved|cancelled|canceled|refunded|"
+    r"rebooked|rescheduled)(?=\s*[.!]))",
     re.IGNORECASE,
 )
 # "Cancelled your order." "Reminder set for nine." At the begin of a sentence.
@@ -89,7 +89,8 @@ _AND = re.compile(
 )
 
 
-_BREAK = re.compile(r"[.!?](?=\s|$)|\n|[;。！？]")
+# It begins with its mark, since that is what lets the search skip everything else quickly.
+_BREAK = re.compile(r"[.!?\n;。！？](?:(?<![.!?])|(?=\s|$))")
 _NOT_SAID = re.compile(
     r"\b(?:if|once|when|whenever|after|until|till|unless|before|whether|not|never|unable|cannot|can't|won't|"
     r"would|could|should|(?-i:may|might|will)|no|none|neither|nor|without|as soon as|in case|assuming|"
@@ -154,20 +155,18 @@ _WORD = re.compile(r"[A-Za-z]+")
 
 class Claim(NamedTuple):
     """Something that is said to be done. ``text``: the sentence, without marks for bold and the like;
-    ``span``: where it stands in the answer. ``first_person``: the agent did it. ``emphatic``:
-    "successfully", "now", as of what was just done. ``kinds`` of change that would do it. ``about``: the
-    words around it, in the singular; ``objects``: the few that follow it. ``ids``: what surely is an
-    identifier, in the sentence and the list it leads to. ``named``: what may be one, of what this was done
-    to; ``listed``: those of them that are named in one breath. ``state``: it is only told how things stand
-    ("your table is held"), which may be an old story. ``opens``: that is the first word ("Submitted, …").
-    ``past``: it is told as one ("your order was placed")."""
+    ``span``: where it stands in the answer. ``first_person``: the agent did it. ``kinds`` of change that
+    would do it. ``about``: the words around it, in the singular; ``objects``: the few that follow it.
+    ``ids``: what surely is an identifier, in the sentence and the list it leads to. ``named``: what may be
+    one, of what this was done to; ``listed``: those of them that are named in one breath. ``state``: it is
+    only told how things stand ("your table is held"), which may be an old story. ``opens``: that is the first
+    word ("Submitted, …"). ``past``: it is told as one ("your order was placed")."""
 
     text: str
     span: tuple[int, int]
     done: str
     verb: str
     first_person: bool
-    emphatic: bool
     kinds: frozenset[str]
     about: frozenset[str]
     objects: frozenset[str]
@@ -178,21 +177,27 @@ class Claim(NamedTuple):
     opens: bool = False
     past: bool = False
 
+    @property
+    def is_emphatic(self) -> bool:
+        """Whether it is told as of what was just done: "successfully", "now"."""
+        return _EMPHATIC.search(self.text) is not None
+
 
 def claims_in(answer: str, *, states: bool = True) -> Iterator[Claim]:
     """What ``answer`` says was done, by the agent or (in the passive) by nobody named; then the ``states`` it
     tells."""
-    done = _DONE_WORDS.found_in(answer)
-    stands = WORDS_OF_STATE.found_in(answer) if states else set()
-    if not (done or stands):
+    words = _WORDS.found_in(answer)
+    if not words:
         return
     unmarked = Unmarked(answer)
-    for claim in (*_deeds_in(unmarked.text, done), *_states_in(unmarked.text, stands)):
-        yield claim._replace(span=unmarked.span(claim.span))
+    stands = words & STATE_WORDS if states else frozenset()
+    for claim in (*_deeds_in(unmarked.text, words & _DONE_WORDS), *_states_in(unmarked.text, stands)):
+        span = unmarked.span(claim.span)
+        yield claim if span == claim.span else claim._replace(span=span)
 
 
 def _deeds_in(answer: str, words: Collection[str]) -> Iterator[Claim]:
-    candidates = _candidates(answer, words)
+    candidates = _candidates(answer, words) if words else []
     if not candidates or is_draft(answer):
         return
     for found in candidates:
@@ -200,7 +205,8 @@ def _deeds_in(answer: str, words: Collection[str]) -> Iterator[Claim]:
         before, after = answer[start : found.start()], answer[found.end() : end]
         if _is_not_said(before, found[0]) or (answer[end - 1 : end] == "?" and not _ASKS_ON.match(after)):
             continue
-        if _RELATIVE.search(before) and found.groupdict().get("me") is not None and found[0][1:2] == " ":
+        opens = found.re is _OPENING
+        if not opens and found["me"] and found[0][1:2] == " " and _RELATIVE.search(before):
             continue
         if _ON_RECORD.match(answer, found.start(), end):
             continue
@@ -208,7 +214,7 @@ def _deeds_in(answer: str, words: Collection[str]) -> Iterator[Claim]:
             continue
         if _QUOTES.match(answer, answer.rfind("\n", 0, start) + 1):
             continue
-        mine = any(found.groupdict().get(name) is not None for name in ("me", "short"))
+        mine = opens or found["me"] is not None
         verbs = [found, *_AND.finditer(answer, found.end(), end)]
         for verb, after_it in zip(verbs, [*verbs[1:], None], strict=True):
             # What the agent did follows the verb; what was done stands before it, too.
@@ -249,6 +255,8 @@ def is_told_otherwise(answer: str, before: tuple[int, int], after: tuple[int, in
 
 def _is_not_said(before: str, claim: str) -> bool:
     """Whether what stands before a claim, in its sentence, makes another thing of it."""
+    if not before:
+        return False
     if _PERFECT.match(claim) and _LAST_CLAUSE.search(before):
         before = _REASON.sub(" ", before)
     return _NOT_SAID.search(before) is not None
@@ -325,23 +333,22 @@ def _claim(
         kinds |= {"update"}
     if verb in _VAGUE_VERBS:
         kinds |= {_WHAT_WAS_MADE[word] for word in stems(words) if word in _WHAT_WAS_MADE}
-    after = words[words.index(done) + 1 :] if done in words else []
+    at = words.index(done) + 1 if done in words else len(words)
+    after = words[at : at + 6]
     if done in _AT_THE_DOOR and not {"in", "out", "up"}.isdisjoint(after[:3]):
         verb, kinds = "sign", frozenset(["sign"])
     named = ids_in(around)
     listed = _listed(answer, span)
-    text = answer[span[0] : span[1]]
     return Claim(
-        text=text,
+        text=answer[span[0] : span[1]],
         span=span,
         done=done,
         verb=verb,
         first_person=mine,
-        emphatic=_EMPHATIC.search(text) is not None,
         kinds=kinds,
         about=stems(words),
-        objects=stems(takewhile(lambda word: word != "with", after[:6])),
-        ids=frozenset(_ID.findall(listed)),
+        objects=stems(after[: after.index("with")] if "with" in after else after),
+        ids=frozenset(_ID.findall(listed)) if _DIGIT.search(listed) else frozenset(),
         named=named,
         listed=listed_ids(around, named),
     )
@@ -352,8 +359,7 @@ def _without_addresses(text: str) -> str:
 
 
 _EMPHATIC = re.compile(r"\b(?:successfully|now|just)\b", re.IGNORECASE)
-
-
+_DIGIT = re.compile(r"\d")
 _ID = re.compile(r"\b(?=[A-Z0-9-]*[A-Z])(?=[A-Z0-9-]*\d)[A-Z0-9][A-Z0-9-]{3,}[A-Z0-9]\b")
 _LIST = re.compile(r"(?:\s*\n\s*(?:[-*•]|\d+[.)])[^\n]*)+")
 

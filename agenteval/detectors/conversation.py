@@ -5,8 +5,11 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
+from operator import attrgetter
 from typing import Any, NamedTuple, TypeAlias
 
+from agenteval.detectors.calls import error_of, refusal_of, shown
 from agenteval.score import Severity
 from agenteval.trajectory import ToolCall, Trajectory, Turn
 
@@ -20,6 +23,22 @@ class PlacedCall:
     step: int
     index: int
     call: ToolCall
+
+    @cached_property
+    def error(self) -> str | None:
+        """What it was told if it failed."""
+        return error_of(self.call.result)
+
+    @cached_property
+    def failure(self) -> str | None:
+        """What it was told, if it was to change something, and failed or was refused."""
+        return refusal_of(self.call) if self.error is None else self.error
+
+    @cached_property
+    def text(self) -> str:
+        """The call and its result, in small letters."""
+        result = self.call.result
+        return f"{shown(self.call, 20_000)} {result.text if result else ''}".lower()
 
 
 @dataclass(frozen=True)
@@ -65,13 +84,14 @@ class Conversation:
             if not turn.steps:
                 continue
             *before, last = turn.steps
-            if any(step.text for step in before) or _is_thought(last.text or ""):
+            if any(map(_TEXT, before)) or _is_thought(last.text or ""):
                 whole = _with_all_texts(turn)
                 turns = (*turns[:number], whole, *turns[number + 1 :])
                 answers_at[number] = len(whole.answer) - len(turn.answer)
         return Conversation(turns=turns, calls=tuple(_placed(turns)), answers_at=answers_at, **known)
 
 
+_TEXT = attrgetter("text")
 _THOUGHT = re.compile(r"<(think|thinking)>.*?(?:</\1>|\Z)|\A(?:(?!<think).)*?</think>", re.DOTALL)
 """What a model writes to itself. Of one that was cut off, all the rest; the mark that opens it may stand in
 the prompt."""
@@ -84,7 +104,7 @@ def spoken(text: str) -> str:
 
 def _is_thought(text: str) -> bool:
     """Whether some of it may be; the quick look."""
-    return "<think" in text or "</think>" in text
+    return "<" in text and ("<think" in text or "</think>" in text)
 
 
 def _with_all_texts(turn: Turn) -> Turn:

@@ -6,13 +6,12 @@ import re
 from collections.abc import Collection
 from functools import cached_property
 
-from agenteval.detectors.calls import error_of, shown
+from agenteval.detectors.calls import shown
 from agenteval.detectors.claims import Claim
 from agenteval.detectors.consent import says_yes
 from agenteval.detectors.conversation import Conversation, PlacedCall
 from agenteval.detectors.doers import could_do, is_deed, is_told_to, says_nothing_of, speaks_of, would_do
 from agenteval.detectors.doers import nouns_of as nouns_of
-from agenteval.detectors.doers import text_of as text_of
 from agenteval.detectors.identifiers import ids_of, others_of_its_kind
 from agenteval.detectors.states import ASKS, ORDERS, begins_with, is_news, is_of_before, orders_kind
 from agenteval.detectors.things import THINGS, families, like_things
@@ -34,8 +33,12 @@ class World:
         names = declared or dict.fromkeys(placed.call.name for placed in self._conversation.calls)
         return [name for name in names if may_change(name, declared.get(name))]
 
-    def _may_change(self, name: str) -> bool:
-        return may_change(name, self._conversation.tools.get(name))
+    @cached_property
+    def _changing(self) -> frozenset[str]:
+        """The tools that were called and may change something."""
+        declared = self._conversation.tools
+        called = {each.call.name for each in self._conversation.calls}
+        return frozenset(name for name in called if may_change(name, declared.get(name)))
 
     def tools_for(self, claim: Claim) -> tuple[str, ...] | None:
         """The tools that would have done it; ``None`` if nothing says that one should have."""
@@ -54,7 +57,7 @@ class World:
         if claim.state and not self._is_news(claim, turn):
             return True
         likely = [name for name in self.names if nature_of(name).kinds & claim.kinds]
-        nouns = frozenset(noun for name in likely for noun in claim.about & nouns_of(name))
+        nouns = claim.about & frozenset[str]().union(*map(nouns_of, likely))
         first = turn if self._is_answer(claim, turn) else 0
         for placed in self._conversation.calls:
             if placed.turn > turn:
@@ -64,11 +67,11 @@ class World:
                 placed.turn >= first
                 and (
                     (
-                        self._may_change(placed.call.name)
+                        placed.call.name in self._changing
                         and (now or self._may_have_done(claim, placed, likely, turn))
-                        and could_do(claim, placed.call, nouns, now=now)
+                        and could_do(claim, placed, nouns, now=now)
                     )
-                    or is_told_to(claim, placed.call, now=now)
+                    or is_told_to(claim, placed, now=now)
                 )
                 and not self._is_of_another(claim, placed)
                 and not self._only_credits(claim, placed.call.name)
@@ -89,7 +92,7 @@ class World:
     def _says_nothing_of(self, claim: Claim, placed: PlacedCall) -> bool:
         if is_marked(self._conversation.tools.get(placed.call.name)) or not self.tools_for(claim):
             return False
-        return says_nothing_of(claim, placed.call)
+        return says_nothing_of(claim, placed)
 
     def _may_have_done(self, claim: Claim, placed: PlacedCall, likely: Collection[str], turn: int) -> bool:
         """Whether a call of an earlier turn is one for the claim. Where others are likely, one whose name
@@ -99,7 +102,7 @@ class World:
         if nature_of(name).kinds or claim.about & nouns_of(name):
             return True
         return not likely and (
-            speaks_of(placed.call, claim)
+            speaks_of(placed, claim)
             or any(claim.done in each.answer.lower() for each in self._conversation.turns[placed.turn : turn])
         )
 
@@ -113,9 +116,9 @@ class World:
     def is_quiet(self, turn: int, claim: Claim | None = None) -> bool:
         """Whether nothing was called in a turn that may have brought about a state: look-ups alone, and
         credits, where a ``claim`` is of another thing."""
-        return all(
-            self._only_credits(claim, name) if claim else "credit" in name.lower()
-            for name in self._changes.get(turn, ())
+        changes = self._changes.get(turn)
+        return not changes or all(
+            self._only_credits(claim, name) if claim else "credit" in name.lower() for name in changes
         )
 
     @cached_property
@@ -123,7 +126,7 @@ class World:
         """The tools that were called in each turn, but for those that only look something up."""
         found: dict[int, list[str]] = {}
         for each in self._conversation.calls:
-            if self._may_change(each.call.name):
+            if each.call.name in self._changing:
                 found.setdefault(each.turn, []).append(each.call.name)
         return found
 
@@ -138,10 +141,9 @@ class World:
         names = () if claim.first_person else _NAMES.findall(claim.text)
         words = things | {claim.verb, claim.done, *map(str.lower, names)}
         return any(
-            families(things) & families(nouns_of(each.call.name))
-            or any(map(text_of(each.call).__contains__, words))
+            families(things) & families(nouns_of(each.call.name)) or any(map(each.text.__contains__, words))
             for each in self._conversation.calls
-            if each.turn == turn and not self._may_change(each.call.name)
+            if each.turn == turn and each.call.name not in self._changing
         )
 
     def _only_credits(self, claim: Claim, name: str) -> bool:
@@ -167,7 +169,7 @@ class World:
         ``BKG-1002``, and no look-up of the one had led to the other."""
         if not claim.named:
             return False
-        text, called = text_of(placed.call), ids_of(placed.call.args or {})
+        text, called = placed.text, ids_of(placed.call.args or {})
         if any(each.lower() in text for each in claim.named):
             return False
         others = others_of_its_kind(claim.named, called)
@@ -186,10 +188,10 @@ class World:
         calls = [
             each
             for each in self._conversation.calls
-            if each.turn <= turn and self._may_change(each.call.name) and claim.listed
+            if each.turn <= turn and each.call.name in self._changing and claim.listed
         ]
         called = frozenset().union(*(ids_of(each.call.args or {}) for each in calls))
-        texts = [text_of(each.call) for each in calls]
+        texts = [each.text for each in calls]
         for group in claim.listed:
             for each in sorted(others_of_its_kind(group, group & called)):
                 known = any(each.lower() in text for text in texts)
@@ -227,7 +229,7 @@ class World:
         if any(said.search(each.user) for each in talk.turns[: turn + 1]):
             return True
         looked_up = self._looked_up(turn)
-        if claim.emphatic or self._was_asked(claim, turn) or not looked_up:
+        if claim.is_emphatic or self._was_asked(claim, turn) or not looked_up:
             return False
         if any(nouns_of(name) & claim.about for name in looked_up):
             return True
@@ -250,9 +252,7 @@ class World:
         return tuple(
             each.call.name
             for each in self._conversation.calls
-            if each.turn == turn
-            and error_of(each.call.result) is None
-            and not self._may_change(each.call.name)
+            if each.turn == turn and each.error is None and each.call.name not in self._changing
         )
 
     def _was_asked(self, claim: Claim, turn: int) -> bool:

@@ -5,12 +5,11 @@ from __future__ import annotations
 import re
 from functools import lru_cache
 
-from agenteval.detectors.calls import failure_of, shown
 from agenteval.detectors.claims import Claim, kinds_of_word, stems
+from agenteval.detectors.conversation import PlacedCall
 from agenteval.detectors.identifiers import ids_in, ids_of
 from agenteval.detectors.things import TEXTS, THINGS, families, like_things
 from agenteval.detectors.verbs import KIND_OF_NOUN, KINDS_OF, nature_of, word_set, words_of
-from agenteval.trajectory import ToolCall
 
 
 @lru_cache(maxsize=4096)
@@ -53,9 +52,10 @@ def _verbs_of(name: str) -> frozenset[str]:
     return frozenset(verbs)
 
 
-def could_do(claim: Claim, call: ToolCall, nouns: frozenset[str], *, now: bool) -> bool:
-    if not now and failure_of(call) is not None:
+def could_do(claim: Claim, placed: PlacedCall, nouns: frozenset[str], *, now: bool) -> bool:
+    if not now and placed.failure is not None:
         return False
+    call = placed.call
     kinds = nature_of(call.name).kinds
     if "refund" in claim.kinds and "cancel" in kinds:
         return True  # what is cancelled is paid back
@@ -64,9 +64,9 @@ def could_do(claim: Claim, call: ToolCall, nouns: frozenset[str], *, now: bool) 
     if not kinds or (now and _covers(claim, kinds)):
         return True
     alike = bool(kinds & claim.kinds)
-    if not alike and not (now and _goes_along(claim, call, nouns)):
+    if not alike and not (now and _goes_along(claim, placed, nouns)):
         return False
-    text = text_of(call)
+    text = placed.text
     if not now and claim.ids and not any(each.lower() in text for each in claim.ids):
         return False
     if alike and claim.named and claim.named & ids_of(call.args or {}):
@@ -78,16 +78,17 @@ def could_do(claim: Claim, call: ToolCall, nouns: frozenset[str], *, now: bool) 
     return bool(things & nouns_of(call.name)) if strict else not _apart(things, stems(words_of(call.name)))
 
 
-def says_nothing_of(claim: Claim, call: ToolCall) -> bool:
+def says_nothing_of(claim: Claim, placed: PlacedCall) -> bool:
     """Whether neither the name of a tool nor what a call of it told has to do with what is claimed: no verb,
     no thing, no word of success, no code that was given for it."""
+    call = placed.call
     nature = nature_of(call.name)
     if nature.changes or nature.reads or not _FOR_ALL.isdisjoint(words_of(call.name)):
         return False
     told = call.result.text if call.result else ""
     if not told.strip() or claim.about & nouns_of(call.name) or _WAS_DONE.search(told):
         return False
-    text = text_of(call)
+    text = placed.text
     if claim.done in text or any(verb in text for verb in (claim.verb, *_NAMED_BY.get(claim.verb, ()))):
         return False
     return ids_in(told) <= ids_of(call.args or {})
@@ -101,10 +102,10 @@ _WAS_DONE = re.compile(
 _NAMED_BY: dict[str, tuple[str, ...]] = {"place": ("order", "purchase"), "make": ("book", "reserv", "order")}
 
 
-def speaks_of(call: ToolCall, claim: Claim) -> bool:
+def speaks_of(placed: PlacedCall, claim: Claim) -> bool:
     """Whether a call has the claim's thing or identifier; where that names none, any call has."""
     words = like_things(claim.about & THINGS) | {each.lower() for each in claim.ids}
-    return not words or any(map(text_of(call).__contains__, words))
+    return not words or any(map(placed.text.__contains__, words))
 
 
 _MAILED = re.compile(r"(?:\b|_)(?:sent|notified|e?mailed|emailing|dispatched)(?:\b|_)", re.IGNORECASE)
@@ -127,10 +128,11 @@ def _covers(claim: Claim, kinds: frozenset[str]) -> bool:
     return (vague or claim.done == "requested") and not kinds <= {"cancel", "delete"}
 
 
-def is_told_to(claim: Claim, call: ToolCall, *, now: bool) -> bool:
+def is_told_to(claim: Claim, placed: PlacedCall, *, now: bool) -> bool:
     """Whether an argument of a tool for all kinds of things names the deed: ``action="cancel"``,
     ``status="closed"``, ``sql="DELETE FROM …"``."""
-    if _FOR_ALL.isdisjoint(words_of(call.name)) or (not now and failure_of(call) is not None):
+    call = placed.call
+    if _FOR_ALL.isdisjoint(words_of(call.name)) or (not now and placed.failure is not None):
         return False
     texts = (value.split(None, 1) for value in (call.args or {}).values() if isinstance(value, str))
     words = (
@@ -148,11 +150,6 @@ _FOR_ALL = word_set(
 )
 
 
-def text_of(call: ToolCall) -> str:
-    """A call and its result, in small letters."""
-    return f"{shown(call, 20_000)} {call.result.text if call.result else ''}".lower()
-
-
 def _apart(things: frozenset[str], others: frozenset[str]) -> bool:
     """Whether two sets of things have nothing to do with each other. Of what is in no family,
     nobody knows."""
@@ -160,17 +157,18 @@ def _apart(things: frozenset[str], others: frozenset[str]) -> bool:
     return bool(ours and theirs) and ours.isdisjoint(theirs) and things.isdisjoint(others)
 
 
-def _goes_along(claim: Claim, call: ToolCall, nouns: frozenset[str]) -> bool:
+def _goes_along(claim: Claim, placed: PlacedCall, nouns: frozenset[str]) -> bool:
     """Whether a call of this turn may have brought the claimed change with it: a new seat with a change of
     flights, a mail with whatever was done. ``nouns``: of the claim, those that tools for it have."""
-    kinds = nature_of(call.name).kinds
+    name = placed.call.name
+    kinds = nature_of(name).kinds
     undone = bool(claim.kinds & {"cancel", "delete"})
     if not claim.first_person:
         return not (undone and nouns)
     if "update" in claim.kinds:
-        if nouns and nouns.isdisjoint(nouns_of(call.name)):
+        if nouns and nouns.isdisjoint(nouns_of(name)):
             # An address is not changed with a graduation, nor a line resumed by a payment, where tools are.
-            return claim.verb not in _SWITCHES and any(map(text_of(call).__contains__, nouns))
+            return claim.verb not in _SWITCHES and any(map(placed.text.__contains__, nouns))
         return not kinds <= {"send", "transfer", "sign", "issue"}  # the old one removed, a new one made
     return "update" in kinds and not undone and "send" not in claim.kinds
 

@@ -40,7 +40,7 @@ def leak(conversation: Conversation) -> Iterator[Proof]:
     answers = [turn.answer for turn in conversation.turns]
     spoken = "\n".join(answers)  # most conversations hold nothing of the kind: one look at all of it
     keys, cards = may_hold_keys(spoken), may_hold_cards(spoken)
-    hints = hints_in(spoken) if conversation.policy else Hints()
+    hints = hints_in(spoken, conversation.policy) if conversation.policy else Hints()
     for number, answer in enumerate(answers):
         if not answer:
             continue

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from agenteval.detectors.claims import is_told_otherwise, sentence_around, stems
 from agenteval.detectors.consent import refuses
 from agenteval.detectors.conversation import Conversation
-from agenteval.detectors.deeds import World, nouns_of, text_of
+from agenteval.detectors.deeds import World, nouns_of
 from agenteval.detectors.states import orders_it
 from agenteval.detectors.verbs import KINDS_OF, words_of
 
@@ -19,7 +19,7 @@ class Neglect:
 
     def __init__(self, conversation: Conversation, world: World) -> None:
         self._conversation = conversation
-        verbs = ((name, words_of(name)[0]) for name in world.names if words_of(name))
+        verbs = ((name, verb) for name in world.names for verb in words_of(name)[:1])
         # What the other verbs mean, another tool may do, too.
         self._verbs = [(name, verb) for name, verb in verbs if verb not in KINDS_OF and len(verb) > 3]
 
@@ -27,11 +27,13 @@ class Neglect:
         """Tools that were never called, although the user ordered by their very verb ("skip that box"); and
         where the answer of that turn tells it as done of their thing."""
         talk = self._conversation
-        user, answer = talk.turns[turn].user, talk.turns[turn].answer
-        named = [(name, verb) for name, verb in self._verbs if verb in user.lower() and orders_it(user, verb)]
+        user = talk.turns[turn].user
+        small = user.lower() if self._verbs else ""
+        named = [(name, verb) for name, verb in self._verbs if verb in small and orders_it(user, verb)]
         if not named or refuses(user) or user.rstrip().endswith("?"):
             return
-        called = " ".join(text_of(each.call) for each in talk.calls if each.turn <= turn)
+        answer = talk.turns[turn].answer
+        called = " ".join(each.text for each in talk.calls if each.turn <= turn)
         for name, verb in named:
             span = None if verb in called else _told_as_done(answer, verb)
             if span and not nouns_of(name).isdisjoint(stems(_WORD.findall(answer[slice(*span)].lower()))):

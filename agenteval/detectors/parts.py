@@ -40,7 +40,8 @@ class Words:
 
     def found_in(self, text: str) -> set[str]:
         """Those that ``text`` has, however they are marked."""
-        return {self._by_form[form] for form in self._forms & parts_of(text).different}
+        forms = self._forms & parts_of(text).different
+        return {self._by_form[form] for form in forms} if forms else set()
 
 
 _MARKS = re.compile(r"\*{1,3}(?=[^\s*])|\*(?<=[^\s*]\*)\*{0,2}|`(?<!``)(?!`)")

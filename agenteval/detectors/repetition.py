@@ -60,16 +60,15 @@ def repetition(conversation: Conversation) -> Iterator[Proof]:
 def _is_again(earlier: _Said, now: _Said) -> bool:
     """What is nearly the same has nearly the same words, and as many: that is quick to see."""
     one, other = len(earlier.words), len(now.words)
-    alike = (
-        abs(one - other) <= 0.1 * max(one, other) and len(now.different ^ earlier.different) <= 0.2 * other
-    )
-    if alike and _is_same(earlier, now):
+    as_long = abs(one - other) <= 0.1 * max(one, other)
+    longer = len(earlier.text) >= MIN_WITHIN and one <= other <= one / MOST_OF_IT
+    if not (as_long or longer):
+        return False
+    mine, theirs = len(earlier.different), len(now.different)
+    same = len(earlier.different & now.different)
+    if as_long and mine + theirs - 2 * same <= 0.2 * other and _is_same(earlier, now):
         return True
-    if len(earlier.text) < MIN_WITHIN or not one <= other <= one / MOST_OF_IT:
-        return False
-    if len(earlier.different & now.different) < 0.9 * len(earlier.different):
-        return False
-    return _is_within(earlier.text, now.text)
+    return longer and same >= 0.9 * mine and _is_within(earlier.text, now.text)
 
 
 MIN_WITHIN = 60

@@ -54,7 +54,7 @@ def breaks(parameters: Mapping[str, Any], args: Mapping[str, Any]) -> str:
 
 def _fits(schema: Any, value: Any, depth: int) -> bool:
     """Whether ``value`` surely fits. ``False`` also means: who knows."""
-    if not isinstance(schema, Mapping) or depth > 30:
+    if not isinstance(schema, (dict, Mapping)) or depth > 30:
         return schema is True
     if value is None and schema.get("nullable") is True:
         return True
@@ -91,9 +91,12 @@ def _required(wanted: Any, value: Any, _schema: Mapping[str, Any], _depth: int) 
 def _properties(wanted: Any, value: Any, _schema: Mapping[str, Any], depth: int) -> bool:
     if not isinstance(value, dict):
         return True
-    if not isinstance(wanted, Mapping):
+    if not isinstance(wanted, (dict, Mapping)):
         return False
-    return all(_fits(wanted[name], item, depth + 1) for name, item in value.items() if name in wanted)
+    for name, item in value.items():
+        if name in wanted and not _fits(wanted[name], item, depth + 1):
+            return False
+    return True
 
 
 def _further(wanted: Any, value: Any, schema: Mapping[str, Any], depth: int) -> bool:

@@ -68,15 +68,7 @@ _DIGITS = re.compile(
 )
 _AS_ZEROS = str.maketrans("123456789", "000000000")
 # One of these is in whatever the pattern finds, once all digits are zeros.
-_MANY_DIGITS = (
-    "0" * 13,
-    "0000 0000 ",
-    "0000-0000-",
-    "0000 0000-",
-    "0000-0000 ",
-    "0000 000000 ",
-    "0000-000000-",
-)
+_MANY_DIGITS = ("0" * 13, "0000 0000", "0000-0000")
 _CARD = re.compile(
     r"4\d{12}(?:\d{3}){0,2}|5[1-5]\d{14}|2(?:2[2-9]\d|[3-6]\d\d|7[01]\d|720)\d{12}|3[47]\d{13}|6(?:011|"
     r"5\d\d)\d{12}"
@@ -225,10 +217,17 @@ class Hints(NamedTuple):
     instructing: tuple[str, ...] = _INSTRUCTING
 
 
-def hints_in(spoken: str) -> Hints:
-    """Those that all the answers together have: each of them is then asked for these alone."""
+def hints_in(spoken: str, policy: str) -> Hints:
+    """Those that all the answers together have: each of them is then asked for these alone. What quotes an
+    instruction has one of its own."""
     small = spoken.lower()
-    return Hints(*(tuple(word for word in words if word in small) for words in Hints()))
+    return Hints(*(tuple(word for word in words if word in small) for words in _hints_of(policy)))
+
+
+@lru_cache(maxsize=64)
+def _hints_of(policy: str) -> Hints:
+    words = " ".join(words_in(policy.lower()))
+    return Hints(instructing=tuple(hint for hint in _INSTRUCTING if " ".join(words_in(hint)) in words))
 
 
 _FOR_INSTRUCTIONS = re.compile(

@@ -5,8 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Mapping
 
-from agenteval.detectors.parts import Words
-
 # What is told as it stands now: less than a claim, but beside an order or a failed call as good as one.
 _HERE = r"(?:[^\s.!?:;]|[.,:](?=\d)){1,40} "
 _THING = r"(?:order|booking|reservation|appointment|subscription|ticket|flight|trip|meeting|card)s?"
@@ -21,65 +19,80 @@ _TERSE = (
 TERSE = frozenset(_TERSE.split())
 """What is told so by one word ("Set: …") only to who ordered just that; else it is the name of a field."""
 _STATES = tuple(
-    (frozenset(words.split()), re.compile(pattern.replace("WORDS", words.replace(" ", "|")), re.IGNORECASE))
-    for words, pattern in (
+    (
+        frozenset(words.split()),
+        leads,
+        re.compile(pattern.replace("WORDS", words.replace(" ", "|")), re.IGNORECASE),
+    )
+    for words, leads, pattern in (
         (
             f"{_BOOKED} {_STANDING} sent ordered transferred updated",
+            ("",),
             r"(?:^|[.!?\n])[^\w.!?\n]{0,6}(?:(?:done|great|perfect|ok|okay|all set|thanks?(?: you)?)\b"
             r"[^\w\n]{1,4})?(?P<opening>WORDS)\b(?=\W{0,3}[:!.,–—]|(?: \w+)? (?:to|for|with|under)\b| at \d)",
         ),
         (
             _TERSE,
+            ("",),
             r"(?:^|[.!?\n])[^\w.!?\n]{0,6}(?:(?:done|great|perfect|ok|okay|all set|thanks?(?: you)?)\b"
             r"[^\w\n]{1,4})?(?P<terse>WORDS)\b(?=\W{0,3}[:!.,–—])",
         ),
         (
             f"{_BOOKED} subscribed unsubscribed upgraded signed",
+            ("you",),
             r"\byou(?:['’]re| are|['’]ve been| have been) (?:(?:now|all|both|successfully) )*"
             r"(?P<you>signed up|(?!signed)(?:WORDS))\b",
         ),
         (
             f"booked rebooked scheduled {_STANDING} held confirmed activated frozen blocked ordered published"
             " way",
+            ("is ", "are "),
             rf"(?:\b(?:your|the) (?:{_HERE}){{1,9}}?|(?:^|[.!?\n])[^\w.!?\n]{{0,6}}{_THING} (?:#?{_CODE} )?)"
             r"(?:is|are) (?:(?:now|all|already) )?"
             r"(?P<it>on (?:its|the|their) way|(?!held un?til|way)(?:WORDS))\b",
         ),
         (
             "placed ordered purchased booked reserved scheduled cancelled canceled submitted sent",
+            ("was ", "were "),
             rf"\b(?:your|the|an?|all|both) (?:{_HERE}){{1,9}}?(?:was|were) (?P<was>WORDS)\b",
         ),
         (
             "ordered",
+            ("is ", "are "),
             rf"(?:^|[.!?\n])[^\w.!?\n]{{0,6}}(?:an?|one|two|three|four|[1-9]) (?:{_HERE}){{1,4}}?"
             r"(?:is|are) (?:now )?(?P<some>WORDS)\b",
         ),
         (
             "now been",
+            ("is now", "are now", " been "),
             rf"\b(?:your|the) (?:{_HERE}){{1,7}}?(?P<now>(?:is|are) now(?: set to)?|(?:has|have) been (?:"
             rf"raised|increased|lowered|reduced|changed|updated|set) to) {_TO_NUMBER}",
         ),
         (
             "refunded credited transferred reimbursed",
+            ("",),
             r"(?:^|\n)[ \t]*[-*•][ \t]+[^\w\n]{0,4}\d[\d.,]*\W{1,4}(?P<item>WORDS)\b",
         ),
         (
             "sent emailed forwarded",
+            ("i ", "i'", "i’"),
             r"\bI(?:['’]ve| have|) (?:(?:also|now|just) )*(?P<sent>WORDS) (?:it|them|this|that|everything)\b",
         ),
         (
             "updated changed raised increased lowered set switched",
+            ("i ", "i'", "i’"),
             rf"\bI(?:['’]ve| have) (?:(?:also|now|just) )*(?P<set>WORDS) (?:your|the) (?:{_HERE}){{1,5}}?"
             rf"to {_TO_NUMBER}",
         ),
     )
 )
-"""Ways to tell a state, each with the words of which it takes one; the group says which way it is."""
+"""Ways to tell a state, each with the words of which it takes one, and what else it takes one of; the group
+says which way it is."""
 VERB_OF_STATE = {
     "held": "reserve", "signed up": "register", "raised": "update", "now": "update", "increased": "update",
     "lowered": "update",
 }  # fmt: skip
-WORDS_OF_STATE = Words(frozenset().union(*(words for words, _ in _STATES)))
+STATE_WORDS = frozenset[str]().union(*(words for words, _, _ in _STATES))
 
 
 def states_in(answer: str, words: Collection[str]) -> list[re.Match[str]]:
@@ -88,8 +101,8 @@ def states_in(answer: str, words: Collection[str]) -> list[re.Match[str]]:
     found = [
         match
         for (start, end), named in (_sentences_with(words, answer) if words else {}).items()
-        for of_way, pattern in _STATES
-        if not of_way.isdisjoint(named)
+        for of_way, leads, pattern in _STATES
+        if not of_way.isdisjoint(named) and any(map(answer[start:end].lower().__contains__, leads))
         for match in pattern.finditer(answer, start, end)
     ]
     apart: list[re.Match[str]] = []

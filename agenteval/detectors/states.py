@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterable, Iterator
 from itertools import pairwise
 
-from agenteval.detectors.calls import error_of, failure_of, shown
+from agenteval.detectors.calls import shown
 from agenteval.detectors.claims import Claim, stems
 from agenteval.detectors.consent import asks_leave, refuses, says_yes
 from agenteval.detectors.conversation import Conversation, PlacedCall
@@ -221,7 +221,7 @@ def is_so(conversation: Conversation, failed: PlacedCall, state: Claim) -> bool:
     """Whether something tells that a state is as it is claimed, although the call for it had failed: a
     look-up, the very error ("already frozen"), or the same tool's success in an earlier turn. What is
     claimed as done, and no mere state, is not."""
-    told = failure_of(failed.call) or ""
+    told = failed.failure or ""
     if _was_before(told, state):
         return True
     if not state.state:
@@ -233,7 +233,7 @@ def is_so(conversation: Conversation, failed: PlacedCall, state: Claim) -> bool:
     for each in conversation.calls:
         if each.turn > failed.turn or each.index == failed.index or each.call.result is None:
             continue
-        if error_of(each.call.result) is not None:
+        if each.error is not None:
             continue
         text = each.call.result.text.lower()
         if each.turn == failed.turn and (state.done in text or state.verb in text):

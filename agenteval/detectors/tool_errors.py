@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from itertools import groupby
 from typing import NamedTuple
 
-from agenteval.detectors.calls import error_of, failure_of, is_same, may_pass, shown
+from agenteval.detectors.calls import is_same, may_pass, shown
 from agenteval.detectors.claims import claims_in, stems
 from agenteval.detectors.conversation import Conversation, PlacedCall, Proof
 from agenteval.detectors.deeds import nouns_of
@@ -47,7 +47,7 @@ def ignored_tool_error(conversation: Conversation) -> Iterator[Proof]:
 def _failure(conversation: Conversation, placed: PlacedCall) -> str | None:
     """What a call was told that failed, or that was to change something and was refused."""
     changes = may_change(placed.call.name, conversation.tools.get(placed.call.name))
-    return failure_of(placed.call) if changes else error_of(placed.call.result)
+    return placed.failure if changes else placed.error
 
 
 def _at_once(conversation: Conversation, calls: Sequence[PlacedCall]) -> Iterator[Proof]:
@@ -55,13 +55,13 @@ def _at_once(conversation: Conversation, calls: Sequence[PlacedCall]) -> Iterato
     tries: dict[int, int] = {}  # by call: how many of its like, in a row, it was made after the error of
     for position, placed in enumerate(calls):
         earlier = _failed_before(conversation, calls[:position], placed)
-        error = error_of(earlier.call.result) if earlier else None
+        error = earlier.error if earlier else None
         # A call of the same step was made before the error was known.
         if earlier is None or error is None or earlier.step == placed.step:
             continue
         tries[placed.index] = times = tries.get(earlier.index, 0) + 1
         at_once = earlier.index == placed.index - 1
-        if times > MAX_RETRIES if may_pass(error) else at_once or error_of(placed.call.result) == error:
+        if times > MAX_RETRIES if may_pass(error) else at_once or placed.error == error:
             why = (
                 f'the identical call again, {times} time{"s" * (times > 1)}, after the error "{_cut(error)}"'
             )

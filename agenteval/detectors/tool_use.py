@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 
 from agenteval.detectors.again import is_meant_twice, is_polled, may_be_stale, was_done
-from agenteval.detectors.calls import error_of, is_same, key_of, same_result, shown
+from agenteval.detectors.calls import is_same, key_of, same_result, shown
 from agenteval.detectors.conversation import Conversation, PlacedCall, Proof
 from agenteval.detectors.schema import breaks
 from agenteval.detectors.verbs import has_no_verb, is_marked, may_change, nature_of, surely_changes
@@ -28,7 +28,10 @@ def repeated_tool_call(conversation: Conversation) -> Iterator[Proof]:
     changes things; not if the user asked for several. In a later turn, only where the user did not ask for
     it again and the tool is marked ``reads`` or tells nothing that goes stale by itself (a time, a status, a
     price), or does once more what it had done."""
-    often = {name for name, times in Counter(p.call.name for p in conversation.calls).items() if times > 1}
+    names = [placed.call.name for placed in conversation.calls]
+    if len(set(names)) == len(names):
+        return
+    often = {name for name, times in Counter(names).items() if times > 1}
     latest: dict[object, PlacedCall] = {}
     for placed in conversation.calls:
         if placed.call.name not in often or placed.call.args is None:
@@ -46,11 +49,11 @@ def _proves_nothing_new(conversation: Conversation, earlier: PlacedCall, placed:
     if not one.args and one.result is None and other.result is None:
         return False  # a log that holds neither arguments nor results does not tell what was called
     facts = conversation.tools.get(one.name)
-    if error_of(one.result) is not None or (nature_of(one.name).at_will and not is_marked(facts)):
+    if earlier.error is not None or (nature_of(one.name).at_will and not is_marked(facts)):
         return False
     changes = surely_changes(one.name, facts)
     differ = one.result is not None and other.result is not None and not same_result(one.result, other.result)
-    if differ and (not changes or error_of(other.result) is not None):
+    if differ and (not changes or placed.error is not None):
         return False
     if earlier.turn == placed.turn:
         if may_change(one.name, facts) and is_meant_twice(conversation, earlier, placed):
@@ -85,12 +88,13 @@ def _only_told(
         return False
     if earlier.turn != placed.turn or not same_result(earlier.call.result, placed.call.result):
         return False
-    return all(_told_figures(each.call) for each in (earlier, between))
+    return all(_told_figures(each) for each in (earlier, between))
 
 
-def _told_figures(call: ToolCall) -> bool:
+def _told_figures(placed: PlacedCall) -> bool:
     """Whether the result of a call has figures that its arguments have not."""
-    told = call.result.text if call.result and error_of(call.result) is None else ""
+    call = placed.call
+    told = call.result.text if call.result and placed.error is None else ""
     given = set(_FIGURE.findall(shown(call, 20_000)))
     return any(figure not in given for figure in _FIGURE.findall(told[:4000]))
 

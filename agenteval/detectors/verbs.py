@@ -182,7 +182,7 @@ def is_marked(facts: ToolFacts | None) -> bool:
 
 def only_reads(name: str, facts: ToolFacts | None) -> bool:
     """Whether a tool changes nothing: by its mark, else by its name."""
-    if facts is not None and is_marked(facts):
+    if facts is not None and (facts.reads or facts.writes or facts.destructive):
         return facts.reads
     return nature_of(name).reads
 
