@@ -9,7 +9,7 @@ Neither the agent nor the epoch is part of it: the same failure of another agent
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import blake2b
 from typing import NamedTuple
@@ -20,6 +20,7 @@ from agenteval.safe_text import one_line
 from agenteval.sample_report import SampleReport
 from agenteval.scenario import Scenario
 from agenteval.score import Check, Severity
+from agenteval.trajectory import Turn
 
 LENGTH = 12
 """Hexadecimal digits: among 10,000 failures two collide with a chance of about one in 5 million."""
@@ -119,9 +120,11 @@ def _of_check(
     ]
     if own:
         return tuple(dict.fromkeys(own))
+    if check.name == "answer" and turn is None:
+        # An empty answer is told by its turn and by the whole: one failure.
+        return tuple(_empty_answers(sample, scenario))
     parts = check.parts or (_criterion(check, scenario),)
-    # An empty answer is told by its turn and by the whole: one failure.
-    place = "" if check.name == "answer" else _place(turn, sample)
+    place = _broken_place(sample) if check.name == "no_error" else _place(turn, sample)
     return tuple(
         Failure(
             _hash("check", scenario.id, place, check.name, part),
@@ -130,6 +133,13 @@ def _of_check(
         )
         for part in parts
     )
+
+
+def _empty_answers(sample: SampleReport, scenario: Scenario) -> Iterator[Failure]:
+    for turn, told in enumerate(sample.turns):
+        for check in told.checks:
+            if check.name == "answer" and check.passed is False:
+                yield from _of_check(check, turn, sample, scenario, ())
 
 
 def _is_criterion(check: Check, found: Located, turn: int | None) -> bool:
@@ -152,11 +162,21 @@ def _criterion(check: Check, scenario: Scenario) -> str:
 def _place(turn: int | None, sample: SampleReport) -> str:
     if turn is None:
         return ""
-    script = sample.turns[turn].turn.script
-    return "simulated turn" if script is None else f"turn {script + 1}"
+    return _written(sample.turns[turn].turn)
+
+
+def _written(turn: Turn) -> str:
+    return "simulated turn" if turn.script is None else f"turn {turn.script + 1}"
+
+
+def _broken_place(sample: SampleReport) -> str:
+    """Where the agent broke; nowhere, if it was before the first message or after the last answer."""
+    turn = sample.trajectory.unfinished
+    return _written(turn) if turn and turn.user else ""
 
 
 def agent_broke(sample: SampleReport, scenario: Scenario) -> Failure:
     """The failure of a sample whose agent broke before any check could say so."""
-    reason = str(sample.stop.reason) if sample.stop else ""
-    return Failure(_hash("check", scenario.id, "", "no_error", reason), f"no_error: {reason}", "no_error")
+    cause = sample.stop.cause if sample.stop else ""
+    check = Check(name="no_error", passed=False, parts=(cause,))
+    return _of_check(check, None, sample, scenario, ())[0]

@@ -6,6 +6,7 @@ Values only. They carry no identity (that is ``SampleKey``), no storage and no d
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterable
 from enum import StrEnum
 from typing import Any, TypeAlias
@@ -172,6 +173,10 @@ class StopReason(StrEnum):
     """A record that could not be read as a conversation."""
 
 
+_NAMED = re.compile(r"\A(?:[A-Za-z_]\w*\.)*[A-Z]\w*(?=:|\Z)|\bHTTP status \d{3}\b")
+"""The class of an exception, or the status of a response, in a sentence about it."""
+
+
 class Stop(Value):
     """Why a conversation ended, in a word and (for faults) in a sentence. ``user_usage``: of a call to
     the simulated user that ended it without a message."""
@@ -179,6 +184,13 @@ class Stop(Value):
     reason: StopReason
     detail: str = ""
     user_usage: Usage = Usage()
+
+    @property
+    def cause(self) -> str:
+        """The reason, and what an exception or a response names: ``agent_error ValueError``. It is the same
+        whenever the same happens."""
+        named = _NAMED.search(self.detail)
+        return f"{self.reason} {named[0]}" if named else str(self.reason)
 
     @property
     def is_cut_short(self) -> bool:

@@ -178,6 +178,45 @@ def test_an_accepted_failure_fails_nothing_and_is_told(suite: Project) -> None:
     assert [check["passed"] for check in sample["checks"] if check["name"] == "output.contains"] == [False]
 
 
+@pytest.mark.parametrize(
+    ("turn", "does", "code"),
+    [
+        (2, "raise ValueError('another word')", 0),
+        (1, "raise ValueError('ticket 7')", 1),
+        (2, "raise TypeError('a new bug')", 1),
+        (2, "return 42", 1),
+        (2, "return ''", 1),
+    ],
+)
+def test_one_accepted_crash_accepts_no_other(project: Project, turn: int, does: str, code: int) -> None:
+    project.config("accepted: known/accepted.yaml\n")
+    project.write("known/accepted.yaml", "accepted: []\n")
+    project.scenarios("{id: a, turns: [one, two, three], checks: none}")
+    project.agent(_breaks(2, "raise ValueError('ticket 7')"))
+    assert project.run().code == 1
+    accept(project, fingerprint(project, "a"))
+    project.agent(_breaks(turn, does))
+    assert project.run().code == code
+
+
+@pytest.mark.parametrize(("turn", "code"), [(2, 0), (1, 1)])
+def test_one_accepted_empty_answer_accepts_none_of_another_turn(
+    project: Project, turn: int, code: int
+) -> None:
+    project.config("accepted: known/accepted.yaml\n")
+    project.write("known/accepted.yaml", "accepted: []\n")
+    project.scenarios("{id: a, turns: [one, two, three], checks: none}")
+    project.agent(_breaks(2, "return ''"))
+    assert project.run().code == 1
+    accept(project, fingerprint(project, "a"))
+    project.agent(_breaks(turn, "return ''"))
+    assert project.run().code == code
+
+
+def _breaks(turn: int, does: str) -> str:
+    return f"def agent(messages, ctx):\n    if ctx.turn == {turn}:\n        {does}\n    return 'yes'\n"
+
+
 def test_an_accepted_failure_does_not_end_a_run_that_is_to_fail_fast(suite: Project) -> None:
     suite.config("accepted: known/accepted.yaml\nagent_concurrency: 1\n")
     assert suite.run("--fail-fast").code == 1

@@ -106,7 +106,7 @@ def _no_error(trajectory: Trajectory, at: _Places, *, broke: bool) -> Check:
         return at.check("no_error", True, "the agent did not break", path="")
     turn = len(trajectory.turns) + 1
     detail = f"turn {turn}: {stop.reason}: {stop.detail}".removesuffix(": ")
-    return at.check("no_error", False, detail, path="", parts=[stop.reason])
+    return at.check("no_error", False, detail, path="", parts=[stop.cause])
 
 
 def _may_be_empty(scenario: Scenario, turn: Turn) -> bool:
