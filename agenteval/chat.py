@@ -12,6 +12,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from copy import deepcopy
 from typing import Any
 
+from pydantic_core import from_json
+
 from agenteval.errors import AgentError
 from agenteval.trajectory import Message, Step, ToolCall, ToolResult, Turn, Usage
 
@@ -132,23 +134,34 @@ def read_arguments(raw: Any, *, lenient: bool = False) -> tuple[dict[str, Any] |
     No arguments at all are an empty object. ``lenient`` (recorded conversations) also reads the
     Python notation of a dict, which no tool runner would accept live; the text is kept beside it.
     """
+    if isinstance(raw, str):
+        return _read_text(raw, lenient=lenient) if raw else ({}, None)
     if isinstance(raw, Mapping):
         try:
             return jsonable(dict(raw)), None
         except ValueError as error:
             return None, f"{type(raw).__name__} that is no JSON: {error}"
-    if raw is None or raw == "":
-        return {}, None
-    if not isinstance(raw, str):
-        return None, json.dumps(raw, ensure_ascii=False, default=str)
+    return ({}, None) if raw is None else (None, json.dumps(raw, ensure_ascii=False, default=str))
+
+
+def _read_text(raw: str, *, lenient: bool) -> tuple[dict[str, Any] | None, str | None]:
     try:
-        value = _STRICT.decode(whole_json(raw))
+        value = _decoded(raw)
     except (ValueError, RecursionError):
         value = _python_literal(raw) if lenient else None
         return (value, raw) if isinstance(value, dict) else (None, raw)
     if value is None:
         return {}, None
-    return (value, None) if isinstance(value, dict) and depth_of(value) <= MAX_DEPTH else (None, raw)
+    # A text of fewer brackets cannot be nested deeper.
+    is_shallow = raw.count("{") + raw.count("[") < MAX_DEPTH or depth_of(value) <= MAX_DEPTH
+    return (value, None) if isinstance(value, dict) and is_shallow else (None, raw)
+
+
+def _decoded(text: str) -> Any:
+    try:
+        return from_json(text, allow_inf_nan=False)  # a third of the time; what is not strict, it refuses
+    except (ValueError, TypeError):
+        return _STRICT.decode(whole_json(text))
 
 
 def _refuse_constant(name: str) -> Any:
@@ -172,7 +185,8 @@ def _python_literal(text: str) -> Any:
 
 
 _HALF_ESCAPED = re.compile(
-    r"(\\\\)|\\ud[89ab][0-9a-f]{2}(?!\\ud[c-f])|(?<!\\ud[89ab][0-9a-f]{2})\\ud[c-f][0-9a-f]{2}"
+    r"(\\\\)|\\u[dD][89abAB][0-9a-fA-F]{2}(?!\\u[dD][c-fC-F])"
+    r"|(?<!\\u[dD][89abAB][0-9a-fA-F]{2})\\u[dD][c-fC-F][0-9a-fA-F]{2}"
 )
 
 
@@ -203,12 +217,13 @@ def depth_of(value: Any) -> int:
     """How deeply lists and mappings are nested; counted no further than one past ``MAX_DEPTH``."""
     depth, level = 0, [value]
     while level and depth <= MAX_DEPTH:
-        level = [
-            below
-            for item in level
-            if isinstance(item, dict | list)
-            for below in (item.values() if isinstance(item, dict) else item)
-        ]
+        below: list[Any] = []
+        for item in level:
+            if isinstance(item, dict):
+                below += item.values()
+            elif isinstance(item, list):
+                below += item
+        level = below
         depth += 1
     return depth
 

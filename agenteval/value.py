@@ -1,6 +1,6 @@
 """The one configuration that every value of agenteval shares."""
 
-from typing import Any
+from typing import Any, TypeVar
 
 from pydantic import BaseModel, ConfigDict
 
@@ -10,6 +10,21 @@ class Value(BaseModel):
 
     # Built when first used: most commands use few of the models.
     model_config = ConfigDict(frozen=True, extra="forbid", protected_namespaces=(), defer_build=True)
+
+
+ValueT = TypeVar("ValueT", bound=Value)
+_set = object.__setattr__
+
+
+def changed(blank: ValueT, fields: dict[str, Any]) -> ValueT:
+    """``blank`` with other ``fields``: only those that it was given itself, and of types known to be right.
+    As ``model_copy``, in half the time: what is not among them, the two share."""
+    made = object.__new__(type(blank))
+    _set(made, "__dict__", blank.__dict__ | fields)
+    _set(made, "__pydantic_fields_set__", blank.__pydantic_fields_set__)
+    _set(made, "__pydantic_extra__", None)
+    _set(made, "__pydantic_private__", None)
+    return made
 
 
 def numbers_once(value: Any) -> Any:

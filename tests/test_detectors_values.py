@@ -9,8 +9,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agenteval.detectors.dates import clock_of, days_in_prose, days_of
+from agenteval.detectors.evidence import Evidence
+from agenteval.detectors.leaves import Leaves
 from agenteval.detectors.mentions import Mention, mentions_in
+from agenteval.detectors.phrases import Answer
 from agenteval.detectors.values import numbers_of, plain, reading, stands_in
+from agenteval.trajectory import ToolCall, ToolResult
 
 
 @pytest.mark.parametrize(
@@ -184,3 +188,40 @@ def test_more_mentions(text: str, expected: list[tuple[str, str]]) -> None:
 
 def test_millimetres_are_no_millions() -> None:
     assert [mention.numbers[0] for mention in mentions_in("11.4 mm, $3mm")] == [11.4, 3e6]
+
+
+def test_phrases_end_with_their_sentence() -> None:
+    answer = Answer("It is e.g. 5 kg. Another is 7 kg; then 9 kg\nand 11 kg。12 kg")
+    clauses = [answer.phrase(index).clause for index in range(5)]
+    assert clauses == ["It is e.g. 5 kg.", " Another is 7 kg;", " then 9 kg\n", "and 11 kg。", "12 kg"]
+
+
+@pytest.mark.parametrize(
+    ("value", "has_rows"),
+    [
+        ({"name": "Ridge tent", "price": 249}, False),
+        ({"name": "Ridge tent", "size": {"price": 2, "name": "S"}}, False),  # one thing with its parts
+        ({"tents": [{"price": 249}, {"weight": 3}]}, False),
+        ({"tents": [{"price": 249}, {"price": 179}]}, True),
+    ],
+)
+def test_rows_are_entries_with_the_same_field(value: object, has_rows: bool) -> None:
+    leaves = Leaves()
+    leaves.add_json(value, 0)
+    assert leaves.has_rows is has_rows
+    leaves.add_json(value, 1)
+    assert leaves.has_rows is has_rows, "of one source"
+
+
+def test_what_is_hidden_is_read_on_demand() -> None:
+    evidence = Evidence()
+    evidence.add_text("user", "the user", "Look at [image]")
+    assert evidence.is_opaque
+    evidence = Evidence()
+    for index, result in enumerate(('{"note": "[omitted]", "at": 1700000000}', '{"name": "Lisbon"}')):
+        evidence.add_call(ToolCall(name="get", args={}, result=ToolResult(value=result)), index)
+    assert not evidence.is_opaque
+    assert evidence.hidden == {"note"}
+    assert evidence.titles == {"lisbon"}
+    assert (2023, 11, 14) in evidence.days
+    assert evidence.has_utc

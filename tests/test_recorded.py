@@ -59,6 +59,25 @@ def told(turns: tuple[Turn, ...]) -> list[tuple[str, str, list[tuple[str, Any, A
 # ── calls and results ────────────────────────────────────────────────────────────────────────────
 
 
+def test_what_is_read_is_as_if_validated() -> None:
+    usage = {"prompt_tokens": 5, "completion_tokens": 2}
+    (turn,) = turns_of(
+        user("Where is it?"),
+        agent(None, call("find", '{"id": [5]}'), usage=usage),
+        result("Here."),
+        agent("There."),
+    )
+    assert type(turn).model_validate_json(turn.model_dump_json(exclude_unset=True)) == turn
+    step = turn.steps[0]
+    assert turn.model_fields_set == {"user", "steps", "error"}
+    assert step.model_fields_set == {"text", "tool_calls", "usage"}
+    assert turn.steps[1].model_fields_set == {"text", "tool_calls"}
+    assert step.tool_calls[0].model_fields_set == {"name", "args", "raw_args", "id", "observed", "result"}
+    other = turn.model_copy(update={"script": 0})
+    assert "script" not in turn.model_fields_set  # a copy leaves it as it was
+    assert other.script == 0
+
+
 def test_calls_get_their_results_and_are_observed() -> None:
     (turn,) = turns_of(user("Hi"), agent("Let me see.", call("f", '{"a": 1}')), result("r"), agent("Done."))
     assert told((turn,)) == [("Hi", "Done.", [("f", {"a": 1}, "r")])]

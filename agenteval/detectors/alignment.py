@@ -15,11 +15,12 @@ from typing import NamedTuple
 
 from agenteval.detectors.arithmetic import digits_changed, near
 from agenteval.detectors.entries import PERCENT, Entries, Leaf, values_of
-from agenteval.detectors.evidence import NOW, Evidence
+from agenteval.detectors.evidence import Evidence
 from agenteval.detectors.fields import text_stems
 from agenteval.detectors.mentions import Mention, mentions_in
 from agenteval.detectors.opposition import GENERIC, bare, is_slip, may_be_one
 from agenteval.detectors.phrases import Answer, Phrase
+from agenteval.detectors.sources import NOW
 from agenteval.detectors.values import stands_in
 
 SURE = 2
@@ -235,9 +236,9 @@ def elsewhere(phrase: Phrase, answer: Answer, evidence: Evidence) -> Leaf | None
     """What the entry that the phrase speaks of has in the field from which the value comes: that of another
     entry of the same result, which the sentence does not speak of."""
     mention, leaves = phrase.mention, evidence.leaves
-    kinds = ("money", "decimal") if mention.kind == "money" else (mention.kind,)
-    if len(leaves) > _MOST:
+    if len(leaves) > _MOST or not leaves.has_rows:
         return None
+    kinds = ("money", "decimal") if mention.kind == "money" else (mention.kind,)
     alike = [leaf for kind in kinds for leaf in leaves.comparable(kind)]
     holders = [leaf for leaf in alike if _gives(mention.kind, mention, leaf)]
     if not holders:
@@ -315,7 +316,11 @@ def _gives(kind: str, other: Mention, leaf: Leaf) -> bool:
     if kind == "time":
         step = 720 if other.vague else 1440
         return any((one - clock) % step == 0 for one in mine.clocks for clock in other.clocks)
-    return any(near(one, two, other.decimals) for one in other.numbers for two in mine.numbers)
+    for one in other.numbers:
+        for two in mine.numbers:
+            if near(one, two, other.decimals):
+                return True
+    return False
 
 
 def slip_of(mention: Mention, other: Mention, *, sure: bool) -> str:

@@ -9,6 +9,7 @@ stands against a value of the same field, unit or shape (``contradicts_evidence`
 from __future__ import annotations
 
 import re
+from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import NamedTuple
 from weakref import ReferenceType, ref
@@ -18,16 +19,17 @@ from agenteval.detectors.amounts import Beside
 from agenteval.detectors.arithmetic import operands_of
 from agenteval.detectors.clocks import told_as_local
 from agenteval.detectors.coherence import counted, off_column, off_sentence, off_share
-from agenteval.detectors.conversation import Conversation, Proof
+from agenteval.detectors.conversation import Conversation, PlacedCall, Proof
 from agenteval.detectors.elapsed import is_other_weekday
 from agenteval.detectors.entries import Leaf
-from agenteval.detectors.evidence import NOW, Evidence
+from agenteval.detectors.evidence import Evidence
 from agenteval.detectors.json_text import text_of
 from agenteval.detectors.links import links_against, links_from_nowhere
 from agenteval.detectors.mentions import Mention
 from agenteval.detectors.noteworthy import reportable
 from agenteval.detectors.opposition import PLACED, is_sure, misplaced, opposing
 from agenteval.detectors.phrases import Answer, Phrase
+from agenteval.detectors.sources import NOW
 from agenteval.detectors.support import follows, is_derived, told
 from agenteval.detectors.values import plain, stands_in
 from agenteval.score import Severity
@@ -92,12 +94,18 @@ def _find(conversation: Conversation) -> Iterator[Suspect]:
     said: list[Answer] = []
     reported: set[object] = set()
     read = 0
+    calls: defaultdict[int, list[PlacedCall]] = defaultdict(list)
+    for call in conversation.calls:
+        calls[call.turn].append(call)
     for number, turn in enumerate(conversation.turns):
         answer = Answer(plain(turn.answer))
         if not answer.mentions:
             continue  # what was told is read when there is something to look up
         evidence = evidence or _told_at_first(conversation)
-        _read_turns(conversation, read, number + 1, evidence)
+        for earlier in range(read, number + 1):
+            evidence.add_text("user", "the user", conversation.turns[earlier].user)
+            for call in calls[earlier]:
+                evidence.add_call(call.call, call.index)
         read = number + 1
         for index, mention in enumerate(answer.mentions[:_MOST_READ]):
             if reported and _key(mention) in reported:
@@ -118,16 +126,6 @@ _MOST_READ = 2_000
 _MOST_COMPARED = 200_000
 """Pairs of a value of an answer and one beside it or of the evidence: by then it is no answer any more that
 anybody reads."""
-
-
-def _read_turns(conversation: Conversation, first: int, last: int, evidence: Evidence) -> None:
-    """What users said and tools gave in the turns from ``first`` up to ``last``."""
-    calls = [call for call in conversation.calls if first <= call.turn < last]
-    for number in range(first, last):
-        evidence.add_text("user", "the user", conversation.turns[number].user)
-        for call in calls:
-            if call.turn == number:
-                evidence.add_call(call.call, call.index)
 
 
 def _key(mention: Mention) -> object:

@@ -17,9 +17,9 @@ from agenteval.detectors.values import plain
 _MAX_LEAVES = 4_000
 _MAX_DEPTH = 100
 _MAX_PROSE = 60_000
-_LONGEST_KEY = 40
-"""A label that is longer is a sentence."""
+_LONGEST_KEY = 40  # a label that is longer is a sentence
 _LONGEST_NAME = 60
+_LONG_TEXT = 80  # longer ones are sentences, whose values have names of their own
 
 
 class Amounts(NamedTuple):
@@ -58,6 +58,8 @@ class Leaves:
         self._by_kind: defaultdict[str, list[Leaf]] = defaultdict(list)
         self._flattened = 0
         self._series: tuple[int, list[list[float]]] = (-1, [])
+        self._holders: dict[tuple[str, int], int] = {}
+        self._compared, self._has_rows = 0, False
 
     def keys(self) -> set[str]:
         """The keys of all values, and the sentences that texts are labelled with."""
@@ -201,6 +203,19 @@ class Leaves:
                 return True
         return False
 
+    @property
+    def has_rows(self) -> bool:
+        """Whether two entries of one source have a field of the same name (long texts count as one field).
+        The quick look, without reading the values."""
+        while not self._has_rows and self._compared < len(self._raw):
+            raw = self._raw[self._compared]
+            self._compared += 1
+            if not isinstance(raw, Leaf) and raw[4]:
+                name, _, value, source, number = raw
+                field = ("" if type(value) is str and len(value) > _LONG_TEXT else name, source)
+                self._has_rows = self._holders.setdefault(field, number) != number
+        return self._has_rows
+
     def entries(self) -> Entries:
         """The objects that have values of their own, and the sentences of texts."""
         places: defaultdict[object, list[int]] = defaultdict(list)
@@ -329,7 +344,7 @@ def _leaves_of(key: str, above: str, value: Any, position: int) -> tuple[Leaf, .
     if type(value) is str:
         if value.isalpha():
             return ()  # most
-        if len(value) > 80:
+        if len(value) > _LONG_TEXT:
             found = leaves_of_text(plain(value)[:_MAX_PROSE])
             own = key_stems(key)
             return tuple(leaf._replace(own=leaf.own | own, source=position) for leaf in found)

@@ -78,10 +78,13 @@ def _find(conversation: Conversation) -> Iterator[Link]:
     for number, turn in enumerate(conversation.turns):
         if not ("@" in turn.answer or may_have_pages(turn.answer)):
             continue  # what was told is read when there is something to look up
+        addresses = list(_written(turn.answer))
+        if not addresses:
+            continue
         told = told or told_at_first(conversation)
         read_turns(told, conversation, read, number + 1)
         read = number + 1
-        for written in _written(turn.answer):
+        for written in addresses:
             if len(judged) >= _MOST:
                 return
             name = written.whole if isinstance(written, Address) else written.name

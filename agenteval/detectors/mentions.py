@@ -39,11 +39,10 @@ def mentions_in(text: str) -> Iterator[Mention]:
     while True:
         for found in TOKEN.finditer(text, floor):
             start, end = found.span()
-            if (
-                "," in found[0] and reading(found[0]).means_nothing
-            ):  # the values of a line, with commas between
-                end = start + found[0].index(",")
-            elif "-" in found[0] and (split := RANGE.fullmatch(found[0])) and not days_of(found[0]):
+            token = found[0]
+            if "," in token and reading(token).means_nothing:  # the values of a line, with commas between
+                end = start + token.index(",")
+            elif "-" in token and (split := RANGE.fullmatch(token)) and not days_of(token):
                 end = start + split.end(1)
             mention = None
             if not blocks or not any(first <= start < last for first, last in blocks):
@@ -184,8 +183,12 @@ def _date_at(text: str, start: int, end: int) -> Mention | None:
     dated = None
     if end < len(text) and text[end] in "年月년월":
         dated = day_in_cjk(text, start)
-    elif end - start <= 4 and not (
-        end - start <= 2 and text[end : end + 1] in _MARKS_BEHIND and _is_list_mark(text, start, end)
+    elif (
+        end - start <= 4
+        and (end - start <= 2 or text[end - 1] in "htd")
+        and not (
+            end - start <= 2 and text[end : end + 1] in _MARKS_BEHIND and _is_list_mark(text, start, end)
+        )
     ):
         dated = day_in_words(text, start, end)
     if not dated:
@@ -222,7 +225,7 @@ def _quantity(text: str, start: int, end: int, read: Reading) -> Mention | None:
         return Mention("date", start, end, text[start:end], days=read.days) if read.days else None
     if numbers[0] <= 24 and _TO_CLOCK.match(text, end):
         return Mention("skip", start, end, text[start:end])
-    if numbers[0] < 1000 and _REFERENCE.search(text, max(0, start - 12), start):
+    if numbers[0] < 1000 and _is_reference(text, start):
         return Mention("skip", start, end, text[start:end])
     if numbers[0] <= 31 and _is_part_of_date(text, start, sign, after):
         return Mention("skip", start, end, text[start:end])
@@ -230,11 +233,19 @@ def _quantity(text: str, start: int, end: int, read: Reading) -> Mention | None:
     return Mention("number", start, finish, text[start:finish], numbers, decimals, (), read.days, unit)
 
 
-_REFERENCE = re.compile(
-    r"(?i)\b(?:line|page|section|step|figure|fig\.|chapter|row|column|version|part|phase|level|option|"
-    r"table|question|"
-    r"point|rule|article|appendix|module|stage|round|flight|attempt|python|windows|ios|android|status|http|error|code)\s\Z"
-)
+def _is_reference(text: str, start: int) -> bool:
+    """Whether the word before says that the number counts nothing (page 5, Python 3)."""
+    window = text[max(0, start - 12) : start].lower()
+    return window[:-1].endswith(_REFERENCES) and _REFERENCE.search(window) is not None
+
+
+_REFERENCES = (
+    "line", "page", "section", "step", "figure", "fig.", "chapter", "row", "column", "version", "part",
+    "phase", "level", "option", "table", "question", "point", "rule", "article", "appendix", "module",
+    "stage", "round", "flight", "attempt", "python", "windows", "ios", "android", "status", "http", "error",
+    "code",
+)  # fmt: skip
+_REFERENCE = re.compile(rf"\b(?:{'|'.join(map(re.escape, _REFERENCES))})\s\Z")
 
 
 _WEEKDAYS = (

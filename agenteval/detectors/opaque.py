@@ -53,6 +53,7 @@ _REFERENCE = re.compile(
     r"(?i)(?:result|output|content|artifact|blob|payload|response)_?(?:ids?|ref|reference|key|ur[il]|path|handle)"
     r"|\$?ref|handle|size|bytes|mime_?type|stored|expires_?(?:at|in)?"
 )
+_FIRST_KEY = re.compile(r'\{\s*"([^"\\]*)"')
 _SHORT = 400
 _LONG = 200
 _MASKED = ({"*"}, {"•"})
@@ -81,6 +82,9 @@ def _is_medium(text: str, small: str) -> bool:
 def _is_reference(text: str) -> bool:
     if _STORED.match(text):
         return True
+    first = _FIRST_KEY.match(text)
+    if first and not _REFERENCE.fullmatch(first[1]):
+        return False  # most, without reading them
     value = json_of(text) if text[:1] == "{" else None
     return (
         isinstance(value, dict)

@@ -11,12 +11,13 @@ from agenteval.detectors.clocks import other_zone
 from agenteval.detectors.dates import Day
 from agenteval.detectors.elapsed import relative_days
 from agenteval.detectors.entries import Leaf, kinds_of
-from agenteval.detectors.evidence import NOW, Evidence
+from agenteval.detectors.evidence import Evidence
 from agenteval.detectors.fields import is_rate
 from agenteval.detectors.leaves import Leaves
 from agenteval.detectors.mentioned import mentions_of
 from agenteval.detectors.mentions import Mention
 from agenteval.detectors.phrases import Phrase
+from agenteval.detectors.sources import NOW
 
 
 def opposing(phrase: Phrase, named: Collection[str], evidence: Evidence) -> Leaf | None:

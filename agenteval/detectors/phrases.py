@@ -15,10 +15,11 @@ from agenteval.detectors.mentions import Mention, mentions_in
 from agenteval.detectors.values import stands_in
 
 _SENTENCE_END = re.compile(
-    r"\n|[.!?;](?=[\s*_)\"]|\Z)"
+    # The characters first, of which most texts have few: that lets the search skip everything else quickly.
+    r"[\n.!?;。！？；](?:(?<![.!?;])|(?=[\s*_)\"]|\Z)"
     r"(?<!\be\.g\.)(?<!\bi\.e\.)(?<!\bz\.B\.)(?<!\b[ap]\.m\.)(?<!\b(?:No|Nr|ca|Dr|Mr|"
     r"St)\.)(?<!\b(?:Std|Min|Mrs|tel|Tel|bzw|ggf|usw)\.)(?<!\bvs\.)(?<!\binkl\.)"
-    r"(?!\s(?:Jan|Feb|Mär|Apr|Mai|Jun|Jul|Aug|Sep|Okt|Nov|Dez))|[。！？；]"
+    r"(?!\s(?:Jan|Feb|Mär|Apr|Mai|Jun|Jul|Aug|Sep|Okt|Nov|Dez)))"
 )
 _PART_END = re.compile(r"[,;|()\n—]|\s(?:and|or|but|und|et|y)\s|\s-\s")
 _NOT_CLAIMED = re.compile(
@@ -135,7 +136,7 @@ class Phrase(NamedTuple):
     @property
     def hedged(self) -> bool:
         """Whether it is said to be about so much."""
-        return bool(_HEDGED.search(self.left[-24:]))
+        return _says(_HEDGED, self.left[-24:])
 
     @property
     def calculated(self) -> bool:
@@ -305,7 +306,7 @@ class Answer:
         before = text[max(previous, mention.start - 60) : mention.start]
         after = text[mention.end : max(mention.end, min(following, last, mention.end + 40))]
         cut = _PART_END.search(after)
-        stems = text_stems(before) | text_stems(after[: cut.start()] if cut else after)
+        stems = text_stems(f"{before}\n{after[: cut.start()] if cut else after}")
         if stems:
             return stems, False
         if previous > first:

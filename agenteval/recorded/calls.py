@@ -14,6 +14,8 @@ Tell: TypeAlias = Callable[[str], None]
 """Takes one sentence about something that was not read as it stands."""
 
 CALL_ITEMS = frozenset(("function_call", "tool_call", "custom_tool_call"))
+CALL_ALONE = frozenset(("id", "type", "function", "index"))
+"""The keys of a call with nothing beside it."""
 _OF_TEXT = ("custom", "custom_tool_call")
 _BY_SERVERS = ("server_tool_use", "mcp_tool_use")
 
@@ -79,6 +81,23 @@ def listed(value: Any) -> list[Any]:
         except (ValueError, RecursionError):
             return [value]
     return list(value) if isinstance(value, list) else [value]
+
+
+def plain_calls(raw: Any) -> tuple[Call, ...]:
+    """Calls as OpenAI writes them, with a name, arguments and nothing else, as nearly all are; none if there
+    are none, or one is written otherwise."""
+    calls: list[Call] = []
+    for each in raw if isinstance(raw, list) else ():
+        if not isinstance(each, dict) or not each.keys() <= CALL_ALONE:
+            return ()
+        function = each.get("function")
+        if not isinstance(function, dict) or len(function) != 2 or each.get("type", "function") != "function":
+            return ()
+        name, given = function.get("name"), function.get("arguments")
+        if not name or not isinstance(name, str) or given is None:
+            return ()
+        calls.append(Call(name, *_arguments(given), str(each.get("id") or "")))
+    return tuple(calls)
 
 
 def calls_in(raw: Iterable[Any], tell: Tell) -> Iterator[Call]:

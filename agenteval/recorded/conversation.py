@@ -87,7 +87,7 @@ def read_conversation(record: Any, tool_sets: ToolSets) -> Conversation:
     talk = talk_of(logged.messages, tell, tools=tools, is_raw=is_raw, lost=logged.lost)
     if tools and talk.served - tools.keys():
         tools = {**tools, **{name: Tool() for name in sorted(talk.served - tools.keys())}}
-    said = dict.fromkeys(text for each in places for key in _POLICIES if (text := _text(each.get(key))))
+    said = dict.fromkeys(_text(each[key]) for each in places for key in _POLICIES if key in each)
     policies = [talk.policy, *(text for text in said if text != talk.policy)]
     return Conversation(
         id=_id(fields) or _id(logged.response),

@@ -37,6 +37,7 @@ _ANSWERS = ("response", "output", "completion", "answer")
 _BESIDE = frozenset((*_ANSWERS, "choices", "error"))
 _SETTINGS = ("model_parameters", "modelParameters", "optional_params", "invocation_params")
 """Where a tracer keeps what else a request said, its tools among it."""
+_FURTHER = _BESIDE.union(_SETTINGS)
 
 
 class Logged(NamedTuple):
@@ -72,6 +73,8 @@ def is_exchange(record: Mapping[str, Any]) -> bool:
 
 def _with_reply(record: Mapping[str, Any], key: str, messages: list[Any]) -> Logged:
     """The answer to logged requests stands apart: ``output`` of responses, ``choices`` of completions."""
+    if isinstance(record[key], list) and record.keys().isdisjoint(_FURTHER):
+        return Logged(messages)
     inner = _object(record[key])
     requests = tuple(filter(None, (inner, *_settings(record))))
     if record.keys().isdisjoint(_BESIDE):

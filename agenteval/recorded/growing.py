@@ -7,7 +7,8 @@ from typing import Any, NamedTuple, TypeAlias
 
 from agenteval.errors import AuthorError
 from agenteval.recorded.exchanges import logged_in
-from agenteval.recorded.messages import Said, said_in
+from agenteval.recorded.messages import said_in
+from agenteval.recorded.said import Said
 
 INTERACTIONS = "interactions"
 """Where a cassette, what a recorder of tests writes, keeps its requests with their responses."""

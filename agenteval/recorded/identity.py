@@ -14,13 +14,14 @@ from agenteval.recorded.journals import Replayed
 from agenteval.scenario import Expectation, SampleKey, Scenario
 from agenteval.score import OUTCOME, Check
 from agenteval.trajectory import Stop, StopReason, Trajectory
+from agenteval.value import changed
 
 AGENT = "recorded"
 """The agent's name where the record does not tell it."""
 
 
-_BLANK = Scenario()
-_MAY_BE_EMPTY = Expectation(allow_empty=True)
+_SCENARIO = Scenario(id="", name="", tools={}, facts=(), policy="", source="")
+_PARTIAL = _SCENARIO.model_copy(update={"expect": Expectation(allow_empty=True)})
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,13 +86,14 @@ class Naming:
             scenario_id = read.id if read.id in self.scenarios else name
         variant = name if scenario_id != name else ""
         epoch = self._epoch(read.record, (scenario_id, self._agent), notes)
+        talk = read.talk.trajectory
         stop = Stop(reason=StopReason.RECORDED, detail=where)
         if read.lost:
             stop = Stop(reason=StopReason.INFRASTRUCTURE, detail=f"{where}: {read.lost}")
         return Recorded(
             key=SampleKey(scenario=scenario_id, agent=self._agent, epoch=epoch, variant=variant),
             scenario=self._scenario(read, scenario_id, where),
-            trajectory=read.talk.trajectory.model_copy(update={"stop": stop}),
+            trajectory=Trajectory(turns=talk.turns, stop=stop, unfinished=talk.unfinished),
             where=where,
             checks=self._outcome(read.record, where, notes),
             notes=tuple(notes),
@@ -116,8 +118,7 @@ class Naming:
         )
 
     def _scenario(self, read: Conversation, scenario_id: str, where: str) -> Scenario:
-        # A copy: every value here has its type already, and validating ten thousand of them takes time.
-        update: dict[str, Any] = {
+        fields = {
             "id": scenario_id,
             "name": scenario_id,
             "tools": read.tools,
@@ -125,9 +126,7 @@ class Naming:
             "policy": read.policy or self.policy,
             "source": where,
         }
-        if read.talk.is_partial:
-            update["expect"] = _MAY_BE_EMPTY
-        return _BLANK.model_copy(update=update)
+        return changed(_PARTIAL if read.talk.is_partial else _SCENARIO, fields)
 
     def _unique(self, name: str, notes: list[str]) -> str:
         key = (self._agent, name)

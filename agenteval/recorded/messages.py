@@ -7,7 +7,7 @@ messages and ShareGPT's pairs. What is not known is skipped and told, never gues
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Any, Literal, NamedTuple, TypeAlias, cast
+from typing import Any, cast
 
 from agenteval.recorded.calls import (
     CALL_ITEMS,
@@ -16,15 +16,13 @@ from agenteval.recorded.calls import (
     calls_in,
     calls_of,
     listed,
-    may_hold_calls,
     served_call,
     unread_calls,
     word,
 )
-from agenteval.recorded.results import FLAGS, bare, outcome_beside, outcome_of, result_value
+from agenteval.recorded.results import FLAGS, bare, outcome_beside, result_value
+from agenteval.recorded.said import RESULT_IDS, Role, Said, plain_said, result_said
 from agenteval.recorded.texts import is_media, is_silent, joined, passages_in, text_in
-
-Role: TypeAlias = Literal["user", "assistant", "tool", "system"]
 
 _ROLES: dict[str, Role] = {
     "user": "user",
@@ -49,22 +47,6 @@ _ROLES: dict[str, Role] = {
 _MESSAGE_CLASSES = {"Human": "human", "AI": "ai", "Tool": "tool", "Function": "function", "System": "system"}
 
 
-class Said(NamedTuple):
-    """A message in its plain form. ``value``, ``id`` and ``name`` are of a tool's result; ``is_beside``: it
-    stood beside its call. ``is_unread``: parts are all that there is of it, and none could be read."""
-
-    role: Role
-    text: str | None = None
-    calls: tuple[Call, ...] = ()
-    value: Any = None
-    id: str = ""
-    name: str = ""
-    is_error: bool = False
-    usage: Any = None
-    is_beside: bool = False
-    is_unread: bool = False
-
-
 def said_in(messages: Iterable[Any], tell: Tell) -> Iterator[Said]:
     """What was said, in order. A result that stands beside its call is often told once more in a message of
     its own."""
@@ -73,7 +55,7 @@ def said_in(messages: Iterable[Any], tell: Tell) -> Iterator[Said]:
         if not isinstance(message, dict):
             tell(f"a message that is {kind_of(message)} and no object was skipped")
             continue
-        plain = _plain(message)
+        plain = plain_said(message)
         if plain and not beside:
             yield plain
             continue
@@ -86,27 +68,6 @@ def said_in(messages: Iterable[Any], tell: Tell) -> Iterator[Said]:
                 beside.discard(said.id)
                 continue
             yield said
-
-
-def _plain(message: dict[str, Any]) -> Said | None:
-    """OpenAI's messages of one text, which is nearly all that logs hold: without the detour that the others
-    take."""
-    role, content = message.get("role"), message.get("content")
-    if not isinstance(content, str):
-        return None
-    if role == "assistant" and content and (message.keys() <= _TEXT_ALONE or not _is_more(message)):
-        return Said("assistant", content, usage=message.get("usage") or message.get("usage_metadata"))
-    if role == "user" or role == "system":
-        return Said(role, content)
-    return _result(message, content) if role == "tool" else None
-
-
-_TEXT_ALONE = frozenset(("role", "content", "id", "name", "refusal", "usage", "timestamp"))
-
-
-def _is_more(message: Mapping[str, Any]) -> bool:
-    """Whether something stands beside the text of an agent's message that belongs to the conversation."""
-    return any((key == "parts" or may_hold_calls(key)) and message[key] for key in message)
 
 
 def is_message(value: Any) -> bool:
@@ -134,7 +95,7 @@ def _said(message: dict[str, Any], tell: Tell) -> Iterator[Said]:
             yield from _called([message], tell)
             return
         if kind.endswith(("_call_output", "_call_result")):
-            yield _result(message, message.get("output"))
+            yield result_said(message, message.get("output"))
             return
         if kind.endswith("_call"):
             yield from _served(message)
@@ -356,10 +317,10 @@ def _result_part(part: Any) -> Said | None:
         # OpenTelemetry's parts have the id of their call as their own.
         named = {"call_id": part.get("id")} if kind.endswith("response") else {}
         failed = {"is_error": True} if kind == "tool-error" else {}
-        return _result({**named, **part, **failed}, next(given, None))
+        return result_said({**named, **part, **failed}, next(given, None))
     for key in ("functionResponse", "function_response", "toolResult"):
         if isinstance(inner := part.get(key), dict):
-            return _result(inner, inner.get("response", bare(inner.get("content"))))
+            return result_said(inner, inner.get("response", bare(inner.get("content"))))
     return None
 
 
@@ -370,23 +331,13 @@ _GIVEN_BACK = ("content", "output", "result", "tool_result", "response")
 def _tool_message(message: dict[str, Any]) -> Iterator[Said]:
     content = _content(message)
     if isinstance(content, list):
-        named = {key: message[key] for key in (*_RESULT_IDS, *FLAGS) if key in message}
+        named = {key: message[key] for key in (*RESULT_IDS, *FLAGS) if key in message}
         parts = ({**named, **part} for part in content if isinstance(part, dict))
         results = [result for part in parts if (result := _result_part(part))]
         if results:
             yield from results
             return
-    yield _result(message, content)
-
-
-def _result(message: Mapping[str, Any], content: Any) -> Said:
-    identity = next((message[key] for key in _RESULT_IDS if message.get(key)), "")
-    name = message.get("name") or message.get("toolName") or ""
-    value, failed = outcome_of(message, content)
-    return Said("tool", value=value, id=str(identity), name=str(name), is_error=failed)
-
-
-_RESULT_IDS = ("tool_call_id", "tool_use_id", "call_id", "callId", "toolCallId", "toolUseId")
+    yield result_said(message, content)
 
 
 _KINDS: dict[type, str] = {

@@ -46,7 +46,7 @@ class Reader:
 
     def __iter__(self) -> Iterator[Recorded]:
         for recorded in self._all():
-            if not self._is_wanted(recorded):
+            if self.texts and not self._is_wanted(recorded):
                 continue
             joined = self.suite.joined(recorded)
             for note in joined.notes:
@@ -84,7 +84,7 @@ class Reader:
 
     def _is_wanted(self, recorded: Recorded) -> bool:
         names = (recorded.key.scenario.casefold(), recorded.key.variant.casefold())
-        return not self.texts or any(text.casefold() in name for text in self.texts for name in names)
+        return any(text.casefold() in name for text in self.texts for name in names)
 
 
 def require_paths(sources: Iterable[Source], options: Mapping[str, str]) -> None:

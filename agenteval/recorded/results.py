@@ -11,17 +11,16 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from agenteval.chat import MAX_DEPTH, depth_of
-from agenteval.recorded.calls import word
+from agenteval.recorded.calls import CALL_ALONE, word
 from agenteval.recorded.texts import is_text, joined
 
 FLAGS = ("is_error", "isError", "error")
-_NO_FLAGS = frozenset(("role", "content", "tool_call_id", "name", "id", "type"))
+NO_FLAGS = frozenset(("role", "content", "tool_call_id", "name", "id", "type"))
 _NO = frozenset(("", "none", "null", "no", "false", "0", "ok", "no error", "n/a", "success"))
 _FAILED = frozenset(("error", "errored", "failed", "failure"))
 _WRAPPINGS = ("text", "json", "content", "error-text", "error-json", "execution-denied")
 """The kinds of output that Vercel's AI SDK has."""
 _BESIDE = ("result", "output", "tool_output", "toolOutput", "observation")
-_CALL_ALONE = frozenset(("id", "type", "function", "index"))
 _ENDS = ("result", "output-available", "output-error", "output-denied")
 """The states of a call in that SDK that has its result."""
 
@@ -33,7 +32,7 @@ class Outcome(NamedTuple):
 
 def outcome_of(fields: Mapping[str, Any], content: Any) -> Outcome:
     """What a result comes to; ``fields``: the message or part that holds the ``content``."""
-    failed = not fields.keys() <= _NO_FLAGS and has_failed(fields)
+    failed = not fields.keys() <= NO_FLAGS and has_failed(fields)
     if isinstance(content, str):
         return Outcome(content, failed)
     if isinstance(content, dict):
@@ -67,7 +66,7 @@ def _is_set(value: Any) -> bool:
 def outcome_beside(call: Mapping[str, Any]) -> Outcome | None:
     """What stands beside a call as its result; ``None``: nothing."""
     inner = call.get("function")
-    if isinstance(inner, dict) and call.keys() <= _CALL_ALONE and len(inner) <= 2:
+    if isinstance(inner, dict) and call.keys() <= CALL_ALONE and len(inner) <= 2:
         return None  # a name and arguments, as nearly all are
     if word(call, "type") == "invalid_tool_call":  # its error tells of its arguments
         return None

@@ -11,10 +11,12 @@ from agenteval.chat import read_usage
 from agenteval.detectors.conversation import spoken
 from agenteval.errors import AuthorError, Problem
 from agenteval.recorded.calls import Call, Tell
-from agenteval.recorded.messages import Said, said_in
+from agenteval.recorded.messages import said_in
+from agenteval.recorded.said import Said
 from agenteval.recorded.written import with_written_calls
 from agenteval.scenario import Tool
 from agenteval.trajectory import Step, ToolCall, ToolResult, Trajectory, Turn
+from agenteval.value import changed
 
 _NO_TOOLS: Mapping[str, Tool] = {}
 CUT_OFF = "the recording ends before an answer"
@@ -69,29 +71,33 @@ def talk_of(
     )
 
 
-@dataclass(slots=True)
-class _Call:
-    call: Call
-    result: ToolResult | None = None
-
-    def frozen(self) -> ToolCall:
-        name, args, raw_args, identity, _ = self.call
-        return ToolCall(
-            name=name, args=args, raw_args=raw_args, id=identity, observed=True, result=self.result
-        )
-
-
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False)
 class _Step:
+    """``results``: of the calls that have one, by their place; ``waiting``: the places of the others."""
+
     said: Said
-    calls: list[_Call]
+    waiting: list[int] = field(default_factory=list)
+    results: dict[int, ToolResult] = field(default_factory=dict)
 
     def frozen(self) -> Step:
-        calls = tuple(call.frozen() for call in self.calls)
-        usage = read_usage(self.said.usage) if self.said.usage else None
-        if usage is None:
-            return Step(text=self.said.text, tool_calls=calls)
-        return Step(text=self.said.text, tool_calls=calls, usage=usage)
+        said = self.said
+        calls: tuple[ToolCall, ...] = ()
+        if said.calls:
+            calls = tuple([_tool_call(call, self.results.get(at)) for at, call in enumerate(said.calls)])
+        step = changed(_STEP, {"text": said.text, "tool_calls": calls, "extra": {}})
+        usage = read_usage(said.usage) if said.usage else None
+        return step if usage is None else step.model_copy(update={"usage": usage})
+
+
+def _tool_call(call: Call, result: ToolResult | None) -> ToolCall:
+    name, args, raw_args, identity, _ = call
+    own = {"name": name, "args": args, "raw_args": raw_args, "id": identity, "result": result, "extra": {}}
+    return changed(_CALL, own)
+
+
+_TURN = Turn(user="", steps=(), error=None)
+_STEP = Step(text=None, tool_calls=(), extra={})
+_CALL = ToolCall(name="", args=None, raw_args=None, id="", observed=True, result=None, extra={})
 
 
 @dataclass(slots=True)
@@ -102,8 +108,8 @@ class _Turn:
     @property
     def ends_in_calls(self) -> bool:
         """Without a word after them: a widget may have spoken for the agent, or the log is not whole."""
-        last = self.steps[-1] if self.steps else None
-        return last is not None and bool(last.calls) and not spoken(last.said.text or "").strip()
+        last = self.steps[-1].said if self.steps else None
+        return last is not None and bool(last.calls) and not spoken(last.text or "").strip()
 
     @property
     def is_open(self) -> bool:
@@ -113,11 +119,17 @@ class _Turn:
     @property
     def is_unread(self) -> bool:
         """Whether nothing that the agent said to the user could be read."""
-        spoken = [step.said for step in self.steps if (step.said.text or "").strip()]
-        return bool(spoken) and all(said.is_unread for said in spoken)
+        is_unread = False
+        for step in self.steps:
+            if step.said.text and step.said.text.strip():
+                if not step.said.is_unread:
+                    return False
+                is_unread = True
+        return is_unread
 
     def frozen(self, *, error: str | None = None) -> Turn:
-        return Turn(user="\n".join(self.user), steps=tuple(step.frozen() for step in self.steps), error=error)
+        steps = tuple([step.frozen() for step in self.steps])
+        return changed(_TURN, {"user": "\n".join(self.user), "steps": steps, "error": error})
 
 
 class _Draft:
@@ -130,14 +142,14 @@ class _Draft:
 
     def add(self, said: Said) -> None:
         match said.role:
-            case "system":
-                self.policy += [said.text] if said.text and said.text.strip() else []
-            case "user":
-                self._user(said.text or "")
             case "assistant":
                 self._assistant(said)
+            case "user":
+                self._user(said.text or "")
             case "tool":
                 self._result(said)
+            case "system":
+                self.policy += [said.text] if said.text and said.text.strip() else []
 
     def _user(self, text: str) -> None:
         """Messages in a row, before the agent has said anything, are one turn."""
@@ -149,11 +161,12 @@ class _Draft:
     def _assistant(self, said: Said) -> None:
         if not self.turns:
             self.turns.append(_Turn([""]))  # the agent greets first
-        step = _Step(said, [_Call(call) for call in said.calls])
+        step = _Step(said)
         self.turns[-1].steps.append(step)
-        if step.calls:
+        if said.calls:
+            step.waiting = list(range(len(said.calls)))
             self._unpaired.append(step)
-            self.served.update(call.name for call in said.calls if call.is_served)
+            self.served.update([call.name for call in said.calls if call.is_served])
 
     def _result(self, said: Said) -> None:
         """To the first open call of that id in the latest step that has one, since real logs use ids again;
@@ -162,20 +175,23 @@ class _Draft:
         if found is None:
             self.orphans.append(_orphan(said))
             return
-        found.result = ToolResult(value=said.value, is_error=said.is_error)
-        self._unpaired = [step for step in self._unpaired if any(call.result is None for call in step.calls)]
+        step, at = found
+        step.results[at] = ToolResult(value=said.value, is_error=said.is_error)
+        step.waiting.remove(at)
+        if not step.waiting:
+            self._unpaired.remove(step)
 
-    def _open_call(self, said: Said) -> _Call | None:
-        waiting = [[call for call in step.calls if call.result is None] for step in self._unpaired[::-1]]
+    def _open_call(self, said: Said) -> tuple[_Step, int] | None:
         if said.id:
-            for calls in waiting:
-                for call in calls:
-                    if call.call.id == said.id:
-                        return call
-        if not waiting:
+            for step in reversed(self._unpaired):
+                for at in step.waiting:
+                    if step.said.calls[at].id == said.id:
+                        return step, at
+        if not self._unpaired:
             return None
-        named = [call for call in waiting[0] if said.name and call.call.name == said.name]
-        return (named or waiting[0])[0]
+        latest = self._unpaired[-1]
+        named = [at for at in latest.waiting if said.name and latest.said.calls[at].name == said.name]
+        return latest, (named or latest.waiting)[0]
 
 
 def _orphan(said: Said) -> str:

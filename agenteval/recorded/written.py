@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 from agenteval.recorded.calls import Call
 from agenteval.recorded.inputs import Given, blob_in, given_in, unfenced, without_open_fence
-from agenteval.recorded.messages import Said
+from agenteval.recorded.said import Said
 from agenteval.scenario import Tool
 
 _LABEL = re.compile(
@@ -64,7 +64,7 @@ def with_written_calls(
     """What was said, with the calls, the results and the answers that texts of the agent hold as such.
     ``is_raw``: the last of it is what a model replied, before anybody ran its tools."""
     every = list(said)
-    if not any(map(_may_hold_labels, every)) or any(each.calls for each in every):
+    if any(each.calls for each in every) or not any(map(_may_hold_labels, every)):
         return every  # who can call tools does not write calls
     joined = list(_joined(every))
     protocol = _protocol_of(joined)

@@ -1,0 +1,175 @@
+"""The texts that the agent had been told by a moment of the conversation: what they name, what they hide."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterable
+from typing import Any, NamedTuple
+
+from agenteval.detectors.mentions import Mention
+from agenteval.detectors.opaque import hidden_in, shows_file
+from agenteval.detectors.values import stands_in
+from agenteval.detectors.writings import object_around, offsets_in, written_forms
+
+NOW = "the date"
+"""The name of the source that says when the conversation takes place."""
+MAX_TEXT = 60_000
+"""Characters of one source whose values are read; all of it is looked up as text."""
+
+
+class Source(NamedTuple):
+    """A piece of evidence. ``role``: ``told`` (policy, knowledge), ``user``, ``args`` or ``result``;
+    ``name``: how an explanation calls it; ``value``: what is JSON of it."""
+
+    role: str
+    name: str
+    text: str
+    value: Any = None
+
+
+class Sources:
+    """Sources up to a moment. ``lower``: their texts in lower case. What is asked for only now and then is
+    read on demand."""
+
+    def __init__(self) -> None:
+        self.sources: list[Source] = []
+        self.lower: list[str] = []
+        self._results: list[str] = []
+        self._read: dict[str, int] = {}
+        self._titles: set[str] = set()
+        self._words: set[str] = set()
+        self._is_opaque = False
+        self._hidden: set[str] = set()
+        self._offsets: set[str] = set()
+
+    def add(self, source: Source) -> None:
+        """One more."""
+        self.sources.append(source)
+        self.lower.append(source.text.lower())
+        if source.role == "result":
+            self._results.append(self.lower[-1])
+
+    def unread(self, what: str) -> Iterable[int]:
+        """The places of the sources that came since ``what`` was read last, which it now is."""
+        first, last = self._read.get(what, 0), len(self.sources)
+        self._read[what] = last
+        return range(first, last)
+
+    @property
+    def titles(self) -> set[str]:
+        """The names of things (cities, products), in lower case."""
+        for place in self.unread("titles"):
+            source = self.sources[place]
+            if source.role == "args":
+                for title in (source.value or {}).values():
+                    if isinstance(title, str) and 2 < len(title) < 40 and title[0].isupper():
+                        self._titles.add(title.lower())
+            elif source.role == "result" and source.text.lstrip()[:1] in {"[", "{"}:
+                self._titles.update(map(str.lower, _TITLE.findall(source.text, 0, MAX_TEXT)))
+        return self._titles
+
+    @property
+    def is_opaque(self) -> bool:
+        """Whether the agent saw what code cannot read."""
+        self._look_for_hidden()
+        return self._is_opaque
+
+    @property
+    def hidden(self) -> set[str]:
+        """The stems of keys whose values only the agent saw."""
+        self._look_for_hidden()
+        return self._hidden
+
+    def _look_for_hidden(self) -> None:
+        for place in self.unread("hidden"):
+            source = self.sources[place]
+            if source.role == "user":
+                self._is_opaque = self._is_opaque or shows_file(source.text)
+            elif source.role == "result":
+                hidden = hidden_in(source.text, self.lower[place])
+                self._is_opaque = self._is_opaque or hidden.all
+                self._hidden |= hidden.keys
+
+    @property
+    def speaks(self) -> bool:
+        """Whether there is a result or knowledge that the agent could have told from."""
+        return any(source.role in {"result", "told"} for source in self.sources)
+
+    def has_word(self, word: str) -> bool:
+        """Whether ``word`` stands in some source, not as a part of a longer word; case does not count."""
+        word = word.lower()
+        if word in self._words:
+            return True
+        if any(stands_in(word, text) for text in reversed(self.lower)):
+            self._words.add(word)
+            return True
+        return False
+
+    def has_text(self, text: str) -> bool:
+        """Whether ``text``, in lower case, is anywhere in some source."""
+        return any(text in source for source in self.lower)
+
+    def stands_beside(self, mention: Mention, names: Collection[str]) -> bool:
+        """Whether the value is written in the same object of a result as one of ``names``. A quick look at
+        the text, which knows the common writings only: false proves nothing."""
+        forms = written_forms(mention) if names and self._results else ()
+        for name in names:
+            for text in reversed(self._results):
+                at = text.find(name)
+                while at >= 0:
+                    first, last = object_around(text, at)
+                    for form in forms:
+                        if text.find(form, first, last) >= 0:
+                            return True
+                    at = text.find(name, last)
+        return False
+
+    def may_be_of(self, mention: Mention, clause: str) -> bool:
+        """Whether a result that is JSON has the value, and texts that begin with words of the clause, or
+        others of its values. The quick look; not for dates, of which many things have the same."""
+        if mention.kind == "date":
+            return False
+        forms = written_forms(mention)
+        texts = [text for text in self._results if any(map(text.__contains__, forms))]
+        words = dict.fromkeys(_QUICK_WORD.findall(clause.lower())) if texts else ()
+        return any(_has_two(words, text) for text in texts)
+
+    def offsets(self) -> set[str]:
+        """The time zones of timestamps, and those that somebody speaks of."""
+        for place in self.unread("offsets"):
+            self._offsets.update(offsets_in(self.lower[place]))
+        return self._offsets
+
+    def ends_in(self, digits: str) -> bool:
+        """Whether a longer number ends in ``digits``."""
+        for text in self.lower:
+            at = text.find(digits, 1)
+            while at > 0:
+                end = at + len(digits)
+                if text[at - 1].isdigit() and not text[end : end + 1].isdigit():
+                    return True
+                at = text.find(digits, at + 1)
+        return False
+
+    def texts(self, *roles: str) -> list[str]:
+        """What the sources of these ``roles`` say."""
+        return [source.text for source in self.sources if source.role in roles]
+
+
+def _has_two(words: Iterable[str], text: str) -> bool:
+    """Whether texts in JSON begin with two of the words, or others of its values are such."""
+    found = 0
+    for word in words:
+        if word in text and (f'"{word}' in text or f" {word}," in text):
+            found += 1
+            if found > 1:
+                return True
+    return False
+
+
+_QUICK_WORD = re.compile(r"[^\W_]{3,}")
+_TITLE = re.compile(
+    r'"(?=[nctplshir])'  # most marks of quotation open no such key: the quick look
+    r'(?:name|title|city|product|location|country|symbol|ticker|hotel|place|item|restaurant|plan|product_name)"'
+    r': ?"([^"\\]{3,39})"'
+)
