@@ -261,7 +261,7 @@ class Config(Value):
     cache: bool | Text = False
     unmocked_tools: Literal["error", "passthrough", "empty"] = "error"
     now: Text | None = None
-    include: Texts = ("scenarios/**/*.yaml",)
+    include: Texts = ("scenarios/**/*.yaml", "scenarios/**/*.yml")
     exclude: Texts = ()
     reporters: tuple[ReporterChoice, ...] = (ReporterChoice(name="terminal"),)
     seed: Annotated[Count, Field(ge=0)] = 0

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
 from pathlib import Path
 
-from agenteval.errors import AuthorError, Place, Problem, did_you_mean
+from agenteval.errors import AuthorError, NothingSelectedError, Place, Problem, did_you_mean
 
 SUFFIXES = (".yaml", ".yml")
 CONFIG_NAMES = ("agenteval.yaml", "agenteval.yml")
@@ -84,20 +84,32 @@ def _character_set(piece: str) -> str:
 
 def find_under(paths: Iterable[Path | str], cwd: Path) -> list[Path]:
     """The scenario files that the command line names: files as they are, and of folders all YAML
-    files below, sorted. Raises ``AuthorError`` for paths that do not exist."""
+    files below, sorted. Raises ``AuthorError`` for paths that do not exist, and ``NothingSelectedError`` for
+    folders without any."""
     found: list[Path] = []
     problems: list[Problem] = []
+    empty: list[Problem] = []
     for given in map(Path, paths):
         path = cwd / given
         if os.path.isdir(path):
-            found += _below(path)
+            below = _below(path)
+            found += below
+            if not below:
+                empty.append(Problem("there is no scenario file in this folder", "", Place(str(given))))
         elif os.path.exists(path):
             found.append(path)
         else:
             problems.append(_missing(given, path))
     if problems:
         raise AuthorError(*problems)
+    if empty:
+        raise NothingSelectedError(*empty)
     return _distinct(found)
+
+
+def unmatched(root: Path, include: Sequence[str], exclude: Sequence[str] = ()) -> list[str]:
+    """The patterns that no scenario file has."""
+    return [pattern for pattern in include if not find_files(root, [pattern], exclude)]
 
 
 def _missing(given: Path, path: Path) -> Problem:

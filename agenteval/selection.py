@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from agenteval.config import AgentConfig, Config
@@ -31,15 +31,25 @@ class Filters:
 
 
 def select(scenarios: Sequence[Scenario], filters: Filters) -> tuple[Scenario, ...]:
-    """The scenarios that the filters leave. Raises ``NothingSelectedError`` when that is none."""
+    """The scenarios that the filters leave. Raises ``NothingSelectedError`` when that is none, and for each
+    filter that selects none by itself: a scenario that was renamed must not drop out of a suite unseen."""
     if not scenarios:
         raise NothingSelectedError(
             Problem("no scenario was found", "name files or folders, or set include: in the configuration")
         )
+    single = [alone for alone in _each_alone(filters) if not any(_is_selected(s, alone) for s in scenarios)]
+    if single:
+        raise NothingSelectedError(*(_nothing(scenarios, alone) for alone in single))
     chosen = tuple(scenario for scenario in scenarios if _is_selected(scenario, filters))
     if not chosen:
         raise NothingSelectedError(_nothing(scenarios, filters))
     return chosen
+
+
+def _each_alone(filters: Filters) -> Iterator[Filters]:
+    yield from (Filters(scenarios=(text,)) for text in filters.scenarios)
+    yield from (Filters(tags=(tag,)) for tag in filters.tags)
+    yield from (Filters(categories=(category,)) for category in filters.categories)
 
 
 def _is_selected(scenario: Scenario, filters: Filters) -> bool:

@@ -49,6 +49,15 @@ def test_what_failed_or_was_not_decided_is_run(ran: Project) -> None:
     assert [s["id"] for s in ran.results()["scenarios"]] == ["fails", "lost"]
 
 
+def test_what_failed_and_was_renamed_is_told(ran: Project) -> None:
+    ran.write("mended", "")
+    ran.scenarios(SCENARIOS.replace("id: fails", "id: renamed"))
+    done = ran.run("--last-failed")
+    assert done.code == 0
+    told = "--last-failed: what had failed is not among the scenarios any more, and was not run: fails"
+    assert told in " ".join(done.out.split())
+
+
 def test_it_is_the_latest_run_that_counts(ran: Project) -> None:
     ran.write("mended", "")
     assert ran.call("run", "--last-failed").code == 0

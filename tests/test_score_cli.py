@@ -89,6 +89,14 @@ def test_the_bug_is_red_at_its_turn_and_its_fix_is_green(project: Project) -> No
     assert score(project, "log.jsonl", "-s", "bug").code == 1
 
 
+def test_a_part_of_an_id_that_no_conversation_has_is_not_hidden_by_another(project: Project) -> None:
+    log(project, conversation("fix"), conversation("other"))
+    done = score(project, "log.jsonl", "-s", "fix", "-s", "renamed")
+    assert done.code == 2
+    assert "-s renamed: no conversation has that in its id" in done.out
+    assert verdicts(project) == {"fix": "passed"}
+
+
 def test_a_line_that_cannot_be_read_leaves_the_run_inconclusive(project: Project) -> None:
     log(project, conversation("a"), "{torn", {"id": "b"}, conversation("c"))
     done = score(project, "log.jsonl")

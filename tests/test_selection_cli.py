@@ -67,6 +67,48 @@ def test_filters_choose_scenarios_and_kinds_of_filters_are_joined(
     assert chosen(suite) == ids
 
 
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("-s", "order", "-s", "a renamed one"),
+        ("--tag", "booking", "--tag", "a renamed one"),
+        ("-s", "order", "--tag", "a renamed one"),
+    ],
+)
+def test_a_filter_that_selects_nothing_is_not_hidden_by_another(
+    arguments: tuple[str, ...], suite: Project
+) -> None:
+    done = suite.run(*arguments)
+    assert done.code == 5
+    assert "a renamed one selects none of 4 scenarios" in done.err
+
+
+def test_a_folder_without_scenarios_is_not_hidden_by_another(suite: Project) -> None:
+    (suite.root / "moved").mkdir()
+    done = suite.run("scenarios", "moved")
+    assert done.code == 5
+    assert "moved: there is no scenario file in this folder" in done.err
+
+
+def test_a_pattern_that_names_no_file_is_told(suite: Project) -> None:
+    suite.config("include: ['scenarios/*.yaml', 'moved/*.yaml']\n")
+    told = "include: 'moved/*.yaml' (agenteval.yaml:3) names no scenario file"
+    done = suite.run()
+    assert done.code == 0
+    assert told in done.out
+    for command in ("validate", "plan"):
+        done = suite.call(command)
+        assert f"warning: {told}" in done.err
+    suite.config()
+    assert "names no scenario file" not in suite.run().all
+
+
+def test_both_endings_of_yaml_are_found(suite: Project) -> None:
+    suite.scenarios("{id: other, turns: [hi], checks: none}", name="scenarios/more.yml")
+    assert suite.run().code == 0
+    assert "other" in chosen(suite)
+
+
 @pytest.mark.parametrize("arguments", [("-s", "nothing like it"), ("--tag", "absent")])
 def test_nothing_selected_ends_with_5(arguments: tuple[str, ...], suite: Project) -> None:
     done = suite.run(*arguments)

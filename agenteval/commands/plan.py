@@ -14,7 +14,7 @@ from rich.console import RenderableType
 from rich.text import Text
 
 from agenteval import wiring
-from agenteval.commands.output import deliver, options_of
+from agenteval.commands.output import deliver, options_of, say
 from agenteval.commands.prepare import Prepared, Request, prepare
 from agenteval.config import ReporterChoice, parse_reporter
 from agenteval.errors import AuthorError, Problem
@@ -34,6 +34,8 @@ def plan(request: Request, *, reports: Sequence[str] = ()) -> int:
     targets = [_json_target(text) for text in reports]
     with redirect_stdout(sys.stderr):
         prepared = prepare(replace(request, tape=Tape(asks=False)))
+        for text in prepared.remarks:
+            say(f"warning: {text}")
         made = forecast_of(prepared)
         chances = sentences(chances_of(prepared.config, prepared.samples, prepared.ranges))
     for path in targets:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
 from typing import Any
@@ -86,7 +86,8 @@ def _tupled(value: Any) -> Any:
 class Prepared:
     """``public`` is the configuration as it may be written down: without secrets. ``ranges``: by scenario,
     where a gate decides how many epochs there are; ``samples`` are the first ones then. ``unapplied``: the
-    thresholds that hold for other scenarios alone, with the words for it."""
+    thresholds that hold for other scenarios alone, with the words for it. ``remarks``: what is not run
+    although somebody may expect it."""
 
     config: Config
     public: Config
@@ -97,6 +98,7 @@ class Prepared:
     plan: Plan
     metrics: Metrics
     unapplied: Mapping[str, str] = field(default_factory=dict)
+    remarks: tuple[str, ...] = ()
 
 
 def prepare(request: Request) -> Prepared:
@@ -118,15 +120,36 @@ def prepare(request: Request) -> Prepared:
     )
     scenarios = selection.select(loaded_scenarios, request.filters)
     samples = selection.samples_of(scenarios, config, request.filters, epochs=request.epochs)
+    remarks = () if request.paths else tuple(_empty_patterns(config))
     if request.last_failed:
-        scenarios, samples = _narrowed(scenarios, samples, request.pairings or last_failed(root))
+        failed = request.pairings or last_failed(root)
+        remarks += tuple(_gone(failed, loaded_scenarios))
+        scenarios, samples = _narrowed(scenarios, samples, failed)
     unapplied = _applied_elsewhere(request, config, chosen, scenarios, loaded_scenarios)
     ranges = selection.ranges_of(scenarios, config, epochs=request.epochs)
     agents = selection.agents_of(config, request.filters)
     resources = wiring.Resources(config, loaded.secrets, no_judge=request.no_judge, tape=request.tape)
     plan = wiring.plan(samples, config, agents, chosen, resources, ranges=ranges, fail_fast=request.fail_fast)
     public = loaded.public
-    return Prepared(config, public, resources, scenarios, samples, ranges, plan, chosen, unapplied)
+    return Prepared(config, public, resources, scenarios, samples, ranges, plan, chosen, unapplied, remarks)
+
+
+def _empty_patterns(config: Config) -> Iterator[str]:
+    where = config.where("include")
+    if where != "default":
+        for pattern in loading.unmatched(Path(config.root), config.include, config.exclude):
+            yield f"include: '{pattern}' ({where}) names no scenario file"
+
+
+def _gone(failed: Iterable[Pairing], loaded: Iterable[Scenario]) -> Iterator[str]:
+    known = {scenario.id for scenario in loaded}
+    gone = sorted({scenario for scenario, _ in failed if scenario not in known})
+    if gone:
+        named = f"{', '.join(gone[:_NAMED])}{', …' if len(gone) > _NAMED else ''}"
+        yield f"--last-failed: what had failed is not among the scenarios any more, and was not run: {named}"
+
+
+_NAMED = 5
 
 
 def _applied_elsewhere(

@@ -185,6 +185,8 @@ def _execute(
 ) -> None:
     started = time.monotonic()
     emit(begin)
+    for text in prepared.remarks if isinstance(begin, RunStarted) else ():
+        emit(Notice(level="warning", text=text))
     try:
         anyio.run(_run_and_close, prepared, emit, control, events)
     except KeyboardInterrupt:

@@ -113,7 +113,7 @@ def _run(
         emit = redacting(Fan([retained, journal, _Heartbeat()]), prepared.resources.secrets)
         emit(_started(prepared, folder.name))
         try:
-            anyio.run(_score_and_close, prepared, conversations, emit, control, retained)
+            anyio.run(_score_and_close, prepared, reader, conversations, emit, control, retained)
         except KeyboardInterrupt:
             control.stop("interrupted")
         for text in _remarks(prepared, reader, complete=not control.stopping):
@@ -143,6 +143,7 @@ def _started(prepared: Prepared, run_id: str) -> RunStarted:
 
 async def _score_and_close(
     prepared: Prepared,
+    reader: Reader,
     conversations: Iterator[Recorded],
     emit: Emit,
     control: Control,
@@ -154,7 +155,7 @@ async def _score_and_close(
     try:
         with interruptible(control):
             await rescore(conversations, plan, emit, control)
-            await _find_issues(prepared, emit, control, retained)
+            await _find_issues(prepared, reader, emit, control, retained)
     finally:
         with anyio.CancelScope(shield=True):
             await prepared.resources.aclose()
@@ -192,11 +193,13 @@ def _detectors(config: Config, recorded: Recorded) -> Scorer:
     return Detectors(config.model_copy(update=then), policy)
 
 
-async def _find_issues(prepared: Prepared, emit: Emit, control: Control, retained: Retained) -> None:
+async def _find_issues(
+    prepared: Prepared, reader: Reader, emit: Emit, control: Control, retained: Retained
+) -> None:
     """Group the findings; by a model only where judges were asked."""
     samples = fold(retained.events(found=True)).samples
     found = located((sample.key, sample.trajectory, sample.findings) for sample in samples)
-    unmet = () if control.stopping else tuple(_unmet(prepared.suite))
+    unmet = () if control.stopping else tuple(_unmet(prepared.suite, reader))
     if not found:
         if unmet:
             emit(IssuesFound(issues=(), failures=unmet))
@@ -213,8 +216,12 @@ async def _find_issues(prepared: Prepared, emit: Emit, control: Control, retaine
     emit(IssuesFound(issues=grouped.issues, usage=grouped.usage, failures=(*grouped.failures, *unmet)))
 
 
-def _unmet(suite: Suite) -> Iterator[ScoreFailure]:
-    """Expectations that hold for nothing would leave everything green."""
+def _unmet(suite: Suite, reader: Reader) -> Iterator[ScoreFailure]:
+    """Expectations that hold for nothing, and conversations that are not there, would leave everything
+    green."""
+    for text in reader.unmet:
+        what = f"-s {text}: no conversation has that in its id — -s takes part of an id"
+        yield ScoreFailure(metric="-s", message=what, author=True)
     if suite.is_unmet:
         what = "--scenarios: none of its scenarios has the id of a conversation, so that nothing was expected"
         what = f"{suite.source}: {what}"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from contextlib import redirect_stdout
 
+from agenteval.commands.output import say
 from agenteval.commands.prepare import Request, prepare
 from agenteval.gate_chances import chances_of, sentences
 
@@ -12,6 +13,8 @@ from agenteval.gate_chances import chances_of, sentences
 def validate(request: Request) -> int:
     with redirect_stdout(sys.stderr):
         prepared = prepare(request)
+        for text in prepared.remarks:
+            say(f"warning: {text}")
     files = {scenario.source.rpartition(":")[0] for scenario in prepared.scenarios}
     sys.stdout.write(
         f"valid: {_count(len(prepared.scenarios), 'scenario')} in {_count(len(files), 'file')},"

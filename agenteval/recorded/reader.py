@@ -43,6 +43,7 @@ class Reader:
     suite: Suite = field(default_factory=Suite)
     texts: tuple[str, ...] = ()
     remarks: Remarks = field(default_factory=Remarks)
+    _met: set[str] = field(default_factory=set)
 
     def __iter__(self) -> Iterator[Recorded]:
         for recorded in self._all():
@@ -84,7 +85,14 @@ class Reader:
 
     def _is_wanted(self, recorded: Recorded) -> bool:
         names = (recorded.key.scenario.casefold(), recorded.key.variant.casefold())
-        return any(text.casefold() in name for text in self.texts for name in names)
+        found = {text for text in self.texts for name in names if text.casefold() in name}
+        self._met |= found
+        return bool(found)
+
+    @property
+    def unmet(self) -> tuple[str, ...]:
+        """The texts that no conversation has had so far."""
+        return tuple(text for text in dict.fromkeys(self.texts) if text not in self._met)
 
 
 def require_paths(sources: Iterable[Source], options: Mapping[str, str]) -> None:
