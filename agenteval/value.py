@@ -17,8 +17,8 @@ _set = object.__setattr__
 
 
 def changed(blank: ValueT, fields: dict[str, Any]) -> ValueT:
-    """``blank`` with other ``fields``: only those that it was given itself, and of types known to be right.
-    As ``model_copy``, in half the time: what is not among them, the two share."""
+    """``blank`` with other ``fields``, of types known to be right. As ``model_copy``, in half the time: what
+    is not among them, the two share, and what counts as given is what ``blank`` was given."""
     made = object.__new__(type(blank))
     _set(made, "__dict__", blank.__dict__ | fields)
     _set(made, "__pydantic_fields_set__", blank.__pydantic_fields_set__)

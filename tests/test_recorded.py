@@ -73,6 +73,7 @@ def test_what_is_read_is_as_if_validated() -> None:
     assert step.model_fields_set == {"text", "tool_calls", "usage"}
     assert turn.steps[1].model_fields_set == {"text", "tool_calls"}
     assert step.tool_calls[0].model_fields_set == {"name", "args", "raw_args", "id", "observed", "result"}
+    assert step.extra is not turn.steps[1].extra  # who changes one changes no other
     other = turn.model_copy(update={"script": 0})
     assert "script" not in turn.model_fields_set  # a copy leaves it as it was
     assert other.script == 0

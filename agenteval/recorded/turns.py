@@ -96,8 +96,8 @@ def _tool_call(call: Call, result: ToolResult | None) -> ToolCall:
 
 
 _TURN = Turn(user="", steps=(), error=None)
-_STEP = Step(text=None, tool_calls=(), extra={})
-_CALL = ToolCall(name="", args=None, raw_args=None, id="", observed=True, result=None, extra={})
+_STEP = Step(text=None, tool_calls=())
+_CALL = ToolCall(name="", args=None, raw_args=None, id="", observed=True, result=None)
 
 
 @dataclass(slots=True)
