@@ -15,7 +15,7 @@ from typing import Any
 from pydantic_core import from_json
 
 from agenteval.errors import AgentError
-from agenteval.trajectory import Message, Step, ToolCall, ToolResult, Turn, Usage
+from agenteval.trajectory import Message, Step, ToolCall, ToolResult, Turn
 
 _ROLES = {"ai": "assistant", "human": "user", "function": "tool", "model": "assistant"}
 _PARTS = {"text", "output_text", "input_text", "refusal", "image", "image_url", "input_image", "audio",
@@ -332,28 +332,3 @@ def _pair(steps: list[Step], message: Mapping[str, Any], *, observed: bool) -> N
                         update={"tool_calls": (*calls[:index], changed, *calls[index + 1 :])}
                     )
                     return
-
-
-def read_usage(value: Any) -> Usage | None:
-    """Usage in OpenAI's words (``prompt_tokens``) or ours (``input_tokens``); ``None`` if unknown."""
-    if value is None or isinstance(value, Usage):
-        return value
-    if hasattr(value, "model_dump"):
-        value = value.model_dump()
-    if not isinstance(value, Mapping):
-        return None
-    tokens_in = value.get("input_tokens", value.get("prompt_tokens"))
-    tokens_out = value.get("output_tokens", value.get("completion_tokens"))
-    if not isinstance(tokens_in, int) or not isinstance(tokens_out, int) or min(tokens_in, tokens_out) < 0:
-        return None
-    details = value.get("prompt_tokens_details") or value.get("input_tokens_details") or {}
-    cached = value.get("cached_tokens", details.get("cached_tokens") if isinstance(details, Mapping) else 0)
-    cost = value.get("cost")
-    return Usage(
-        calls=calls if isinstance(calls := value.get("calls"), int) and calls > 0 else 1,
-        input_tokens=tokens_in,
-        output_tokens=tokens_out,
-        cached_tokens=cached if isinstance(cached, int) else 0,
-        estimated=bool(value.get("estimated", False)),
-        cost=float(cost) if isinstance(cost, int | float) and cost >= 0 else None,
-    )

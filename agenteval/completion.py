@@ -41,17 +41,45 @@ def _not_json(text: str) -> str:
 def assemble(payloads: Sequence[str]) -> dict[str, Any]:
     """The completion that a stream's payloads amount to.
 
-    Raises ``Unreadable`` for a payload that is no object, for an error in the stream, and for a
-    stream that ends with neither a ``finish_reason`` nor ``[DONE]``.
+    Raises ``Unreadable`` for a payload that is no object, for an error in the stream, for a stream that
+    ends with neither a ``finish_reason`` nor ``[DONE]``, and for one that ends without a ``finish_reason``
+    after what reads like an error.
     """
     completion = _Completion()
     for chunk in _chunks(payloads):
-        if chunk.get("error"):
-            raise Unreadable("broke off with an error", json.dumps(chunk["error"]), error=chunk["error"])
+        if error := _error_in(chunk):
+            raise _broken_off(error)
         completion.add(chunk)
+    if not completion.finished and (error := completion.last_words):
+        raise _broken_off(error)
     if not completion.finished and not any(map(ends_stream, payloads)):
         raise Unreadable("was cut off: the stream has no finish_reason and no [DONE]", "".join(payloads[-1:]))
     return completion.document()
+
+
+def _error_in(chunk: Mapping[str, Any]) -> Any:
+    return chunk.get("error") or (chunk if chunk.get("object") == "error" else None)
+
+
+def _broken_off(error: Any) -> Unreadable:
+    return Unreadable("broke off with an error", json.dumps(error), error=error)
+
+
+_CODES = ("code", "status", "status_code", "statusCode")
+_OF_ERRORS = ("detail", "errors", "exception", "error_code", "error_message", "errorCode", "errorMessage")
+_KINDS = ("type", "event", "status", "role")
+
+
+def _reads_like_an_error(chunk: Mapping[str, Any]) -> bool:
+    """Whether it is no piece of an answer, but a number or words on what went wrong. A message alone is one,
+    unless something says that it is of another kind."""
+    if "choices" in chunk or chunk.get("type") == "error":
+        return "choices" not in chunk
+    codes = [code for name in _CODES if isinstance(code := chunk.get(name), int)]
+    if codes:
+        return max(codes) >= 400
+    is_message = isinstance(chunk.get("message"), str) and not any(chunk.get(kind) for kind in _KINDS)
+    return is_message or any(chunk.get(name) for name in _OF_ERRORS)
 
 
 def _chunks(payloads: Sequence[str]) -> Iterator[dict[str, Any]]:
@@ -75,6 +103,8 @@ class _Completion:
     """Grows by chunks. Of several choices only that with index 0 counts."""
 
     def __init__(self) -> None:
+        self.last_words: Mapping[str, Any] | None = None
+        """What came after the last piece of the answer and reads like an error."""
         self._fields: dict[str, Any] = {}
         self._choice: dict[str, Any] | None = None
         self._message: dict[str, Any] = {}
@@ -89,6 +119,8 @@ class _Completion:
     def add(self, chunk: Mapping[str, Any]) -> None:
         self._fields.update(_present(chunk, without={"choices"}))
         choices = chunk.get("choices")
+        if choices or _reads_like_an_error(chunk):
+            self.last_words = None if choices else chunk
         for choice in choices if isinstance(choices, list) else ():
             if isinstance(choice, dict) and not choice.get("index"):
                 self._choice = (self._choice or {}) | _present(choice, without={"delta", "message", "index"})

@@ -7,7 +7,6 @@ from contextlib import asynccontextmanager
 from contextvars import ContextVar
 from dataclasses import replace
 
-from agenteval import chat
 from agenteval.config import Price
 from agenteval.errors import AgentevalError
 from agenteval.ledger import Ledger, OpenCall, priced
@@ -21,6 +20,7 @@ from agenteval.protocols import (
     ModelRequest,
     TurnTools,
 )
+from agenteval.reported_usage import read_usage
 from agenteval.scenario import Sample
 from agenteval.tokens import count_tokens
 from agenteval.trajectory import Message, Usage
@@ -127,12 +127,12 @@ class _MeteredAgent:
             call.settle(usage, is_failed=failed)
 
     def _told(self, reply: AgentReply) -> AgentReply:
-        usage = chat.read_usage(reply.usage)
+        usage = read_usage(reply.usage)
         return reply if usage is None else replace(reply, usage=priced(usage, self._price))
 
     def _weighed(self, reply: AgentReply, messages: list[Message]) -> Usage:
         """What the reply used; by the texts that are new where it does not tell."""
-        usage = chat.read_usage(reply.usage)
+        usage = read_usage(reply.usage)
         if usage is not None or self._ledger is None or not self._ledger.weighs:
             return usage or Usage(calls=1)
         asked = str(messages[-1].get("content") or "") if messages else ""

@@ -11,7 +11,7 @@ from anyio.abc import TaskGroup
 
 from agenteval.deadlines import Deadlines, Stopwatch, apart
 from agenteval.errors import AuthorError
-from agenteval.event import Notice, SampleFinished, SampleStarted, Scored, TurnFinished
+from agenteval.event import Event, Notice, SampleFinished, SampleStarted, Scored, TurnFinished
 from agenteval.protocols import AgentFactory, Emit, SampleQueue, Scorer, User
 from agenteval.scenario import Sample, Scenario
 from agenteval.score import ScoreFailure, ScoreItem
@@ -70,6 +70,7 @@ async def run(plan: Plan, emit: Emit, control: Control) -> None:
     one sample never ends another."""
     slots = anyio.Semaphore(plan.agent_concurrency)
     running = _Running()
+    emit = _telling_of_usage(emit)
     async with anyio.create_task_group() as group:
         control.attach(group.cancel_scope)
         while True:
@@ -83,6 +84,22 @@ async def run(plan: Plan, emit: Emit, control: Control) -> None:
             if control.stopping or not running.count:
                 break
             await running.wait_for_one()
+
+
+def _telling_of_usage(emit: Emit) -> Emit:
+    """``emit``, which also tells once of each agent whose usage could not be read."""
+    told: set[str] = set()
+
+    def emit_and_tell(event: Event) -> None:
+        emit(event)
+        if not isinstance(event, TurnFinished) or event.key.agent in told or not event.turn.unread_usage:
+            return
+        told.add(event.key.agent)
+        what = f"agent '{event.key.agent}' reports a usage that is not understood: {event.turn.unread_usage}"
+        why = "its tokens are estimated, and so is what rests on them"
+        emit(Notice(level="warning", text=f"{what}; {why}", key=event.key))
+
+    return emit_and_tell
 
 
 class _Running:

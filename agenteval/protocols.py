@@ -23,7 +23,7 @@ class AgentReply:
 
     ``text``: the final text. ``tool_calls``: calls for agenteval to resolve, in OpenAI's format.
     ``messages``: the messages of this turn of an agent that ran its tools itself. ``usage``: a
-    ``Usage`` or a mapping in OpenAI's or our own words. ``extra``: unknown fields of the message,
+    ``Usage``, or a mapping or an object in the words of a provider. ``extra``: unknown fields of the message,
     echoed back to the same endpoint.
     """
 

@@ -20,6 +20,7 @@ from agenteval.errors import (
     SimulatorError,
 )
 from agenteval.protocols import Agent, AgentReply, TurnTools, User, UserMove
+from agenteval.reported_usage import read_usage, unread_usage
 from agenteval.scenario import Sample
 from agenteval.tokens import count_tokens
 from agenteval.tools import FunctionCall, ToolState, is_unknown, resolve, schemas_of
@@ -210,7 +211,7 @@ class _OpenTurn:
     def _take(self, reply: AgentReply, latency_ms: float) -> None:
         """Add the steps of a reply; its usage and latency stand with the last of them."""
         steps = _steps_of(reply, self._rounds.take(answered=True))
-        usage = chat.read_usage(reply.usage)
+        usage, unread = read_usage(reply.usage), unread_usage(reply.usage)
         for position, step in enumerate(steps):
             is_last = position == len(steps) - 1
             previous = self._steps[-1] if self._steps else None
@@ -219,6 +220,7 @@ class _OpenTurn:
                 step.model_copy(
                     update={
                         "latency_ms": latency_ms if is_last else 0.0,
+                        "unread_usage": unread if is_last else "",
                         "usage": _estimate(self._user, previous, step, calls=int(is_last))
                         if usage is None
                         else metered,

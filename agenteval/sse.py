@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import codecs
 import io
+import json
 import re
 
 DONE = "[DONE]"
@@ -13,8 +14,9 @@ DONE = "[DONE]"
 class SseParser:
     """Server-sent events, byte by byte: gives the ``data`` of each event (WHATWG HTML, section 9.2).
 
-    Comments, ids and event names are dropped. An event that the end of the stream cuts off is
-    given too, since servers forget the last blank line.
+    Comments, ids and event names are dropped; an event of the name ``error`` is given as an object with
+    that key. An event that the end of the stream cuts off is given too, since servers forget the last
+    blank line.
     """
 
     def __init__(self) -> None:
@@ -22,6 +24,7 @@ class SseParser:
         self._text = io.IncrementalNewlineDecoder(utf8, translate=True)
         self._line: list[str] = []
         self._data: list[str] = []
+        self._is_error = False
 
     def feed(self, chunk: bytes, *, final: bool = False) -> list[str]:
         """The payloads that this chunk completes."""
@@ -38,9 +41,25 @@ class SseParser:
             name, _, value = line.partition(":")
             if name == "data":
                 self._data.append(value.removeprefix(" "))
+            elif name == "event":
+                self._is_error = self._is_error or value.strip().lower() == "error"
             return []
         payload, self._data = self._data, []
+        is_error, self._is_error = self._is_error, False
+        if is_error:
+            return [_as_error("\n".join(payload))]
         return ["\n".join(payload)] if payload else []
+
+
+def _as_error(payload: str) -> str:
+    """What an event named ``error`` holds, as servers tell of it that give their events no names."""
+    try:
+        told = json.loads(payload)
+    except (ValueError, RecursionError):
+        told = payload
+    if isinstance(told, dict) and told.get("error"):
+        return payload
+    return json.dumps({"error": told or "an event of the name 'error' that tells no more"})
 
 
 def ends_stream(payload: str) -> bool:

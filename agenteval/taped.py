@@ -31,6 +31,7 @@ from agenteval.protocols import (
     ModelRequest,
     TurnTools,
 )
+from agenteval.reported_usage import read_usage, unread_usage
 from agenteval.scenario import Sample
 from agenteval.trajectory import Message, ToolCall, ToolResult, Usage
 
@@ -216,14 +217,14 @@ class _RecordedAgent:
 
 def _told(reply: AgentReply) -> dict[str, Any]:
     """A reply as JSON. What JSON cannot hold is told in place of it."""
-    usage = chat.read_usage(reply.usage)
+    usage = read_usage(reply.usage)
     try:
         return {
             "reply": {
                 "text": reply.text,
                 "tool_calls": [chat.jsonable(_call(call)) for call in reply.tool_calls],
                 "messages": [chat.jsonable(message) for message in reply.messages],
-                "usage": usage.model_dump() if usage else None,
+                "usage": usage.model_dump() if usage else unread_usage(reply.usage) or None,
                 "latency_ms": reply.latency_ms,
                 "extra": chat.storable(reply.extra),
             }

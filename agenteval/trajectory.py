@@ -105,12 +105,14 @@ class ToolCall(Value):
 
 
 class Step(Value):
-    """One reply of the agent: its text, the tools that it called at the same time, the cost."""
+    """One reply of the agent: its text, the tools that it called at the same time, the cost.
+    ``unread_usage``: what it told of its tokens that was not understood; ``usage`` is a guess then."""
 
     text: str | None = None
     tool_calls: tuple[ToolCall, ...] = ()
     latency_ms: float = 0.0
     usage: Usage = Usage()
+    unread_usage: str = ""
     extra: dict[str, Any] = Field(default_factory=dict)
 
 
@@ -145,6 +147,11 @@ class Turn(Value):
     @property
     def usage(self) -> Usage:
         return total_of(step.usage for step in self.steps)
+
+    @property
+    def unread_usage(self) -> str:
+        """That of the first step that has one."""
+        return next((step.unread_usage for step in self.steps if step.unread_usage), "")
 
 
 class StopReason(StrEnum):

@@ -41,6 +41,7 @@ LAYERS = [
     ["digest"],
     ["comparability", "comparison"],
     ["detectors"],
+    ["endings", "reported_usage"],
     ["redact", "gates", "chat", "tools", "selection", "user_code", "transcript", "sse", "completion"],
     ["recorded", "retention"],
     ["repeats", "sequential", "gate_chances"],

@@ -289,3 +289,31 @@ def test_the_scorers_judge_the_last_turn_and_the_whole():
     assert anyio.run(judged, of_turn, Trajectory(turns=turns)) == {"answer": True, "output.contains": True}
     assert anyio.run(judged, of_turn, Trajectory()) == {}
     assert anyio.run(judged, of_whole, whole(*turns)) == {"no_error": True, "answer": True}
+
+
+# Thoughts ------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        "<think>Was it refunded? No.</think>I am sorry.",
+        "<thinking>\nrefunded?\n</thinking>\n\nI am sorry.",
+        "refunded? No.</think>I am sorry.",
+        "I am sorry.<think>Or was it refunded",
+    ],
+)
+def test_what_a_model_thinks_is_no_part_of_the_answer(answer):
+    output = {"contains": ["refunded"], "not_contains": ["refunded"], "matches": ["refunded", "^I am"]}
+    s = scenario({"output": output}, turns=[{"user": "hi", "expect": {"output": output}}])
+    for checks in (turn_checks(s, turn(answer, script=0)), conversation_checks(s, whole(turn(answer)))):
+        found = by_name(checks)
+        assert found["output.contains"].passed is False
+        assert found["output.not_contains"].passed is True
+        assert found["output.matches"].parts == ("refunded",)
+
+
+def test_what_a_model_thinks_holds_no_keyword_of_a_case():
+    s = scenario(case=CaseSpec(expected_output_contains=("refunded",)))
+    thought = turn("<think>It was refunded.</think>I am sorry.")
+    assert outcomes(conversation_checks(s, whole(thought)))["output.contains"] is False

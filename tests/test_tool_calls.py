@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from agenteval.errors import AuthorError
 from agenteval.scenario import ExpectedCall, MatchMode, ToolCallsExpectation
 from agenteval.scorers.arguments import call_matches
-from agenteval.scorers.tool_calls import compare, describe
+from agenteval.scorers.tool_calls import compare, describe, faults
 from agenteval.trajectory import ToolCall
 
 MODES = ("strict", "unordered", "in_order", "contains", "within")
@@ -294,3 +294,32 @@ def test_recorded_conversations_match_themselves_and_not_without_their_last_call
             assert passing(expected, calls[:-1]) == {"within"}
             compared += len(calls)
     assert compared == 1_164
+
+
+# Arguments that could not be read ------------------------------------------------------------------
+
+ODD = ToolCall(name="a", args=None, raw_args="{'x': 1}")
+
+
+@pytest.mark.parametrize(
+    ("forbidden", "calls", "passed"),
+    [
+        ([want("a", x=1)], [ODD], None),
+        ([want("a", "partial", x=1)], [B, ODD], None),
+        ([want("b", y=1), want("a", x=1)], [ODD, ODD], None),
+        ([want("a", x=1)], [ODD, call("a", x=1)], False),
+        ([want("a")], [ODD], False),
+        ([want("a", "ignore", x=1)], [ODD], False),
+        ([want("b", x=1)], [ODD], True),
+    ],
+)
+def test_a_call_that_nobody_could_read_may_be_a_forbidden_one(forbidden, calls, passed):
+    result = check("contains", None, calls, forbidden)
+    assert result.passed is passed
+    assert bool(faults(result)) is (passed is False)
+    assert ("not decided" in describe(result)) is bool(result.unread)
+
+
+def test_what_is_missing_fails_whatever_could_not_be_read():
+    assert check("contains", [WANT_B], [ODD], [want("a", x=1)]).passed is False
+    assert check("within", [want("a", x=1)], [ODD]).passed is False

@@ -11,6 +11,7 @@ from agenteval import chat
 from agenteval.agents.quirks import REFUSED, Form, lesson, shaped
 from agenteval.completion import Unreadable, assemble, parse_object
 from agenteval.config import AgentConfig
+from agenteval.endings import cut_of, last_answer, refusal_in
 from agenteval.errors import AgentError, AgentevalError, AuthorError, Place, Problem
 from agenteval.http_faults import Fault, classify, describe, is_web_address, quote
 from agenteval.limits import Gate
@@ -190,10 +191,10 @@ def read_reply(reply: HttpReply, *, observed: str | None = None) -> AgentReply:
     if document.get("error"):
         raise Unreadable(f"has status {reply.status} but is an error", _json(document["error"]))
     told = _observed(document, observed) if observed else []
-    raw_usage = document.get("usage")
-    usage = raw_usage if isinstance(raw_usage, dict) else None
+    usage = document.get("usage")
     if told and "choices" not in document:
         # The messages are the whole answer; an agent with a format of its own needs no choices.
+        _check_whole(last_answer(told), document)
         return AgentReply(messages=told, usage=usage, latency_ms=reply.latency_ms)
     message = _message(document)
     return AgentReply(
@@ -227,33 +228,22 @@ def _message(document: Mapping[str, Any]) -> dict[str, Any]:
     if choice.get("error"):
         raise Unreadable("holds an error instead of a message", _json(choice["error"]))
     message = choice.get("message")
-    _check_whole(choice.get("finish_reason"), message)
+    _check_whole(message, choice)
     if not isinstance(message, dict):
         raise Unreadable("has no message in its first choice", _json(document))
     return message
 
 
-def _check_whole(reason: Any, message: Any) -> None:
-    """Raises ``Unreadable`` for a reply that was cut off, whatever of it there is. A refusal is a whole
-    answer."""
-    if reason in ("length", "max_tokens"):
-        remedy = "raise the agent's token limit, `body.max_tokens`?"
-        raise Unreadable(f"was cut off (finish_reason={reason}) — {remedy}")
-    if reason == "content_filter" and not (isinstance(message, dict) and _refusal(message)):
-        raise Unreadable("was cut off by the provider's filter (finish_reason=content_filter)")
+def _check_whole(answer: Any, around: Any) -> None:
+    """Raises ``Unreadable`` for a reply that was cut off, whatever of it there is."""
+    if cut := cut_of(answer, around):
+        remedy = " — raise the agent's token limit, `body.max_tokens`?" if cut.at_limit else ""
+        raise Unreadable(f"{cut.what}{remedy}")
 
 
 def _text(message: Mapping[str, Any]) -> str | None:
     text = chat.text_of(message.get("content"))
-    return text or _refusal(message) or text
-
-
-def _refusal(message: Mapping[str, Any]) -> str | None:
-    """A refusal is the agent's answer, in a field of its own or as a part of the content."""
-    content = message.get("content")
-    parts = [part for part in content if isinstance(part, dict)] if isinstance(content, list) else []
-    told = [part.get("refusal") for part in (message, *parts)]
-    return next((text for text in told if isinstance(text, str) and text), None)
+    return text or refusal_in(message) or text
 
 
 def _tool_calls(message: Mapping[str, Any]) -> list[Any]:

@@ -17,6 +17,7 @@ from typing import Any
 
 from agenteval import chat
 from agenteval.agents.client_errors import is_infrastructure, is_timeout
+from agenteval.endings import cut_of, last_answer
 from agenteval.errors import (
     AgentError,
     AgentevalError,
@@ -252,7 +253,7 @@ def read_reply(value: Any) -> AgentReply:
     if value is None or isinstance(value, str):
         return AgentReply(text=value)
     if isinstance(value, Sequence) and not isinstance(value, bytes | bytearray):
-        return AgentReply(messages=[chat.as_message(message) for message in value])
+        return AgentReply(messages=_read_messages(value))
     if hasattr(value, "model_dump"):
         value = value.model_dump(exclude_none=True)
     if isinstance(value, Mapping):
@@ -273,11 +274,25 @@ def _read_agent_reply(reply: AgentReply) -> AgentReply:
     return AgentReply(
         inner.text,
         inner.tool_calls or chat.calls_of(reply.tool_calls),
-        inner.messages or [chat.as_message(message) for message in listed],
+        inner.messages or _read_messages(listed),
         reply.usage if reply.usage is not None else inner.usage,
         latency_ms=_time(reply.latency_ms),
         extra=reply.extra,
     )
+
+
+def _read_messages(listed: Sequence[Any], around: Any = None) -> list[Message]:
+    """Messages of a turn, of which the last is the answer; ``around``: what they came in."""
+    messages = [chat.as_message(message) for message in listed]
+    _check_whole(last_answer(listed), around)
+    return messages
+
+
+def _check_whole(answer: Any, around: Any = None) -> None:
+    """Raises ``AgentError`` for an answer that was cut off, whatever of it there is."""
+    if cut := cut_of(answer, around):
+        remedy = " — raise the agent's token limit?" if cut.at_limit else ""
+        raise AgentError(f"the agent's reply {cut.what}{remedy}", kind="protocol")
 
 
 def _time(value: Any) -> float | None:
@@ -295,18 +310,22 @@ def _read_mapping(value: Mapping[str, Any]) -> AgentReply:
             kind="protocol",
         )
     if isinstance(value.get("messages"), Sequence) and "content" not in value:
-        return AgentReply(messages=[chat.as_message(m) for m in value["messages"]], usage=value.get("usage"))
+        return AgentReply(messages=_read_messages(value["messages"], value), usage=value.get("usage"))
+    _check_whole(value)
     message = chat.as_message(value)
     calls = list(chat.calls_of(message.get("tool_calls")))
     if legacy := message.get("function_call"):
         calls.append(legacy)
     step = chat.step_of({**message, "tool_calls": None, "function_call": None})
-    return AgentReply(step.text, calls, usage=value.get("usage"), extra=step.extra)
+    usage = value.get("usage") or value.get("usage_metadata")
+    return AgentReply(step.text, calls, usage=usage, extra=step.extra)
 
 
 def _read_completion(value: Mapping[str, Any]) -> AgentReply:
     try:
-        message = value["choices"][0]["message"]
+        choice = value["choices"][0]
+        message = choice["message"]
+        _check_whole(message, choice)
         return _read_mapping({**message, "usage": value.get("usage")})
     except (LookupError, TypeError):
         raise AgentError(

@@ -22,6 +22,7 @@ from agenteval.config import AgentConfig, Config, ModelConfig
 from agenteval.errors import AgentError, AgentevalError, AuthorError, InfrastructureError
 from agenteval.protocols import AgentFactory, AgentReply, ModelRequest, TurnTools
 from agenteval.redact import redactor
+from agenteval.reported_usage import read_usage, unread_usage
 from agenteval.safe_text import one_line
 from agenteval.scenario import Sample, SampleKey, Scenario
 from agenteval.selection import Filters
@@ -232,7 +233,7 @@ class _Probe:
         calls = [*self._called, *(call.name for step in steps for call in step.tool_calls)]
         calls += [chat.read_tool_call(call).name for call in reply.tool_calls]
         parts = [f"answered in {reply.latency_ms or 0:.0f} ms"]
-        parts.append("usage told" if chat.read_usage(reply.usage) else "usage not told, tokens are estimates")
+        parts.append(_usage_told(reply))
         if calls:
             parts.append(f"calls tools ({', '.join(dict.fromkeys(calls))})")
         elif offers_tools:
@@ -244,6 +245,13 @@ class _Probe:
             parts.insert(0, "the answer is empty")
             return Row(what, State.NOTE, "; ".join(parts), f"it was told: {_GREETING}")
         return Row(what, State.OK, "; ".join(parts))
+
+
+def _usage_told(reply: AgentReply) -> str:
+    if read_usage(reply.usage):
+        return "usage told"
+    how = "not understood" if unread_usage(reply.usage) else "not told"
+    return f"usage {how}, tokens are estimates"
 
 
 # ── models ───────────────────────────────────────────────────────────────────────────────────────

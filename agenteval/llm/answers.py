@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
+from agenteval.endings import is_at_limit, is_filtered
 from agenteval.errors import InfrastructureError, UnreadableReplyError
 from agenteval.llm.reading import without_thoughts
 from agenteval.tokens import count_tokens
@@ -26,7 +27,7 @@ class Answer(NamedTuple):
     @property
     def is_cut(self) -> bool:
         """Whether more output tokens may help: it ran out of them, or thought and said nothing."""
-        if self.finish_reason in ("length", "max_tokens"):
+        if is_at_limit(self.finish_reason):
             return True
         thought = self.reasoned or bool(self.text.strip())
         return thought and not without_thoughts(self.text)
@@ -57,7 +58,7 @@ def answer_of(
     if isinstance(refusal, str) and refusal.strip():
         what = f"{where}: the model would not answer: {quote(refusal)}"
         raise UnreadableReplyError(what, raw=quote(refusal), usage=usage)
-    if reason == "content_filter":
+    if is_filtered(reason):
         what = f"{where}: the provider's content filter cut the answer"
         raise UnreadableReplyError(what, raw=quote(text), usage=usage)
     reasoned = any(message.get(key) for key in ("reasoning_content", "reasoning"))

@@ -11,6 +11,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
+from agenteval.endings import ENDS, is_at_limit
 from agenteval.errors import AuthorError, Problem
 from agenteval.recorded.messages import is_agents, is_message, said_in
 
@@ -20,8 +21,6 @@ _DRESS = "__data__"
 _OF_HTTP = ("http_version", "status_code", "headers")
 _CODES = ("status", "status_code", "statusCode", "response_status", "http_status", "HTTPStatusCode",
           "ResponseMetadata")  # fmt: skip
-_ENDS = ("finish_reason", "finishReason", "stop_reason", "stopReason", "done_reason")
-_CUT = frozenset(("length", "max_tokens", "max_output_tokens", "model_length", "incomplete"))
 _ERROR_LIMIT = 200
 
 CUT = "a reply was cut off by its limit of tokens: what it would have said is not known"
@@ -239,8 +238,8 @@ def _first(fields: Mapping[str, Any], key: str) -> Mapping[str, Any]:
 
 def _notes(response: Mapping[str, Any]) -> Iterator[str]:
     parts = (response, _first(response, "choices"), _first(response, "candidates"))
-    ends = [part.get(key) for part in parts for key in _ENDS]
-    if any(isinstance(end, str) and end.lower() in _CUT for end in (*ends, response.get("status"))):
+    ends = [part.get(key) for part in parts for key in ENDS]
+    if any(map(is_at_limit, (*ends, response.get("status")))):
         yield CUT
     for key in ("choices", "candidates"):
         given = response.get(key)

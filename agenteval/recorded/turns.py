@@ -7,13 +7,13 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-from agenteval.chat import read_usage
 from agenteval.detectors.conversation import spoken
 from agenteval.errors import AuthorError, Problem
 from agenteval.recorded.calls import Call, Tell
 from agenteval.recorded.messages import said_in
 from agenteval.recorded.said import Said
 from agenteval.recorded.written import with_written_calls
+from agenteval.reported_usage import read_usage
 from agenteval.scenario import Tool
 from agenteval.trajectory import Step, ToolCall, ToolResult, Trajectory, Turn
 from agenteval.value import changed

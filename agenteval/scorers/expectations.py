@@ -55,7 +55,7 @@ def turn_checks(scenario: Scenario, turn: Turn) -> tuple[Check, ...]:
     return (
         _turn_answer(scenario, turn, at),
         *_tool_calls(expect.tool_calls, turn.tool_calls, at),
-        *_output(expect.output, [turn.answer], at),
+        *_output(expect.output, [_said(turn)], at),
         *_limits(expect.limits, [turn], at),
     )
 
@@ -70,7 +70,7 @@ def conversation_checks(scenario: Scenario, trajectory: Trajectory) -> tuple[Che
     if fault not in (None, "agent"):
         return ()
     broke, expect, at = fault == "agent", scenario.expect, _Places(scenario, "expect")
-    answers = [turn.answer for turn in trajectory.turns]
+    answers = [_said(turn) for turn in trajectory.turns]
     return (
         _no_error(trajectory, at, broke=broke),
         *(() if broke else (_answers(scenario, trajectory, at),)),
@@ -169,7 +169,13 @@ def _case(scenario: Scenario, trajectory: Trajectory, *, broke: bool) -> Iterato
             detail = f"no answer; expected {_quoted(needles)}"
             yield at.check("output.contains", False, detail, path=path, parts=needles)
         else:
-            yield _contains(needles, [trajectory.turns[-1].answer], at, path=path)
+            yield _contains(needles, [_said(trajectory.turns[-1])], at, path=path)
+
+
+def _said(turn: Turn) -> str:
+    """The answer without what the model thought."""
+    said = spoken(turn.answer)
+    return said if said == turn.answer else said.strip()
 
 
 def _output(output: OutputExpectation | None, answers: Sequence[str], at: _Places) -> Iterator[Check]:
@@ -246,14 +252,17 @@ def _latency_limit(turns: Sequence[Turn], bound: float, at: _Places) -> Check:
 
 
 def _token_limit(turns: Sequence[Turn], bound: int, at: _Places) -> Check:
-    """A turn without any token was not counted: a sum within the bound then decides nothing."""
+    """A turn without any token was not counted, and a usage that nobody understood is no count either: a
+    sum within the bound then decides nothing."""
     usages = [turn.usage for turn in turns if turn.steps]
     tokens, uncounted = sum(usage.tokens for usage in usages), sum(not usage.tokens for usage in usages)
+    unread = sum(bool(turn.unread_usage) for turn in turns)
     check = _limit("tokens", tokens, bound, at)
     notes = ["estimated"] if any(usage.estimated for usage in usages) else []
     notes += [f"{uncounted} of {len(turns)} turns reported no usage"] if uncounted else []
+    notes += [f"{unread} of {len(turns)} turns reported a usage that is not understood"] if unread else []
     detail = f"{check.detail} ({'; '.join(notes)})" if notes else check.detail
-    passed = None if check.passed and uncounted else check.passed
+    passed = None if check.passed and (uncounted or unread) else check.passed
     return check.model_copy(update={"passed": passed, "detail": detail})
 
 

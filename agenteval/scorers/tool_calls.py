@@ -15,12 +15,12 @@ from __future__ import annotations
 import json
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import chain, groupby, islice
 from typing import Any, TypeAlias
 
 from agenteval.scenario import ArgsMatch, ExpectedCall, MatchMode, ToolCallsExpectation
-from agenteval.scorers.arguments import call_differences, call_matches, explain, words
+from agenteval.scorers.arguments import call_differences, call_matches, explain, may_match, words
 from agenteval.scorers.text import one_line
 from agenteval.trajectory import ToolCall
 
@@ -45,12 +45,13 @@ class NearCall:
 class ToolCallsResult:
     """What ``compare`` found.
 
-    ``extra`` is filled in every mode, but fails only ``strict``, ``unordered`` and ``within``;
-    ``out_of_order`` (actual calls that match, but at the wrong place) only ``strict`` and
-    ``in_order``. ``near`` explains the missing calls and, for ``within``, the extra ones.
+    ``passed`` is ``None`` where nothing is known to be wrong, but calls may be forbidden whose arguments
+    could not be read: ``unread``. ``extra`` is filled in every mode, but fails only ``strict``,
+    ``unordered`` and ``within``; ``out_of_order`` (actual calls that match, but at the wrong place) only
+    ``strict`` and ``in_order``. ``near`` explains the missing calls and, for ``within``, the extra ones.
     """
 
-    passed: bool
+    passed: bool | None
     expectation: ToolCallsExpectation
     calls: tuple[ToolCall, ...]
     missing: tuple[ExpectedCall, ...] = ()
@@ -58,6 +59,7 @@ class ToolCallsResult:
     out_of_order: tuple[ToolCall, ...] = ()
     forbidden: tuple[ToolCall, ...] = ()
     near: tuple[NearCall, ...] = ()
+    unread: tuple[ToolCall, ...] = ()
 
 
 def compare(expectation: ToolCallsExpectation, calls: Sequence[ToolCall]) -> ToolCallsResult:
@@ -66,6 +68,13 @@ def compare(expectation: ToolCallsExpectation, calls: Sequence[ToolCall]) -> Too
     Without ``calls`` in the expectation, only ``forbidden`` is checked. Raises ``AuthorError`` for
     an argument matcher that is none.
     """
+    result = _compared(expectation, calls)
+    unread = tuple(call for call in calls if _may_be_one_of(expectation.forbidden, call))
+    passed = None if result.passed and unread else result.passed
+    return replace(result, passed=passed, unread=unread)
+
+
+def _compared(expectation: ToolCallsExpectation, calls: Sequence[ToolCall]) -> ToolCallsResult:
     forbidden = tuple(call for call in calls if _is_one_of(expectation.forbidden, call))
     if expectation.calls is None:
         return ToolCallsResult(not forbidden, expectation, tuple(calls), forbidden=forbidden)
@@ -83,15 +92,17 @@ def describe(result: ToolCallsResult) -> str:
     if expectation.forbidden:
         lines.append(f"not allowed: {_listed(map(expected_text, expectation.forbidden))}")
     lines.append(f"called: {_listed(map(call_text, result.calls))}")
-    if result.passed:
+    if result.unread:
+        lines.append(f"not decided, for want of readable arguments: {_listed(map(call_text, result.unread))}")
+    if result.passed is not False:
         return "; ".join(lines)
     return "\n".join([*lines, *_faults(result)])
 
 
 def faults(result: ToolCallsResult) -> tuple[str, ...]:
     """What is wrong, each thing once, without the values that the agent chose: ``missing book(time="20:00")``
-    in the author's words, ``forbidden cancel(id)`` by the names of the arguments. Empty if it passed."""
-    if result.passed:
+    in the author's words, ``forbidden cancel(id)`` by the names of the arguments. Empty unless it failed."""
+    if result.passed is not False:
         return ()
     found = [f"missing {expected_text(expected)}" for expected in result.missing]
     groups = {"out of order": result.out_of_order, "forbidden": result.forbidden}
@@ -173,6 +184,10 @@ def _forbids_extra(mode: MatchMode) -> bool:
 
 def _is_one_of(entries: Sequence[ExpectedCall], call: ToolCall) -> bool:
     return any(call_matches(entry, call) for entry in entries)
+
+
+def _may_be_one_of(entries: Sequence[ExpectedCall], call: ToolCall) -> bool:
+    return not _is_one_of(entries, call) and any(may_match(entry, call) for entry in entries)
 
 
 def _edges(expected: Sequence[ExpectedCall], calls: Sequence[ToolCall]) -> list[list[int]]:
