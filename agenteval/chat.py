@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from copy import deepcopy
+from functools import partial
 from typing import Any
 
 from pydantic_core import from_json
@@ -201,11 +202,13 @@ MAX_DEPTH = 100
 """Of nested values: deeper ones cannot be kept in a journal."""
 
 
-def jsonable(value: Any) -> Any:
-    """``value`` as JSON has it. Dataclasses, models, dates and the like become what they print as.
-    Raises ``ValueError`` for what JSON cannot hold: NaN, odd keys, endless or very deep nesting."""
+def jsonable(value: Any, text_of: Callable[[Any], str] = str) -> Any:
+    """``value`` as JSON has it. Dataclasses, models, dates and the like become what they print as, which
+    ``text_of`` says, or ``TypeError``. Raises ``ValueError`` for what JSON cannot hold: NaN, odd keys,
+    endless or very deep nesting."""
+    default = partial(_json_default, text_of=text_of)
     try:
-        made = json.loads(whole_json(json.dumps(value, default=_json_default, allow_nan=False)))
+        made = json.loads(whole_json(json.dumps(value, default=default, allow_nan=False)))
     except (TypeError, RecursionError) as error:
         raise ValueError(str(error) or "nested too deeply") from error
     if depth_of(made) > MAX_DEPTH:
@@ -239,7 +242,7 @@ def storable(fields: Mapping[str, Any]) -> dict[str, Any]:
     return kept
 
 
-def _json_default(value: Any) -> Any:
+def _json_default(value: Any, text_of: Callable[[Any], str]) -> Any:
     from dataclasses import asdict, is_dataclass
 
     if hasattr(value, "model_dump"):
@@ -248,7 +251,7 @@ def _json_default(value: Any) -> Any:
         return asdict(value)
     if isinstance(value, set | frozenset):
         return sorted(value, key=str)
-    return str(value)
+    return text_of(value)
 
 
 def read_tool_call(raw: Any, *, observed: bool = False, lenient: bool = False) -> ToolCall:

@@ -1,12 +1,14 @@
 """How long a conversation may take, and what it waits for.
 
 A conversation has a stopwatch. What runs within it says so (``doing``), and stops it while it waits for a
-limit or a retry (``waiting``): neither agent nor user is at work then. Judges work beside the
+limit or a retry (``waiting``): neither agent nor user is at work then. It stands still as well while others
+hold the conversation up on the event loop of the author's code (``shared_loop``). Judges work beside the
 conversation, and its stopwatch does not concern them (``apart``).
 """
 
 from __future__ import annotations
 
+import asyncio
 import math
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -14,10 +16,20 @@ from contextvars import ContextVar
 
 import anyio
 
-from agenteval.errors import AgentevalError
+from agenteval.errors import AgentevalError, InfrastructureError
 from agenteval.scenario import SampleKey
+from agenteval.shared_loop import Share
 
 _CURRENT: ContextVar[Stopwatch | None] = ContextVar("agenteval_stopwatch", default=None)
+
+
+class HeldUpError(InfrastructureError):
+    """Code that no deadline ends any more blocks the event loop: what had begun there cannot go on."""
+
+    def __init__(self) -> None:
+        super().__init__(
+            "the event loop of Python agents is blocked by another conversation, which is over, or by a task"
+        )
 
 
 class Deadlines:
@@ -52,12 +64,15 @@ class Stopwatch:
     def __init__(self, turn_s: float = math.inf, sample_s: float = math.inf) -> None:
         self._limits = {"turn": turn_s, "sample": sample_s}
         self._left = dict(self._limits)
+        self.share = Share()
         self._scope: anyio.CancelScope | None = None
+        self._timer: asyncio.TimerHandle | None = None
         self._deadline = math.inf
         self._waits = 0
         self._waiting_since = self._waited_s = 0.0
         self._doing: list[str] = []
         self._broken_off: str | None = None
+        self._is_stuck = False
 
     def begin_turn(self) -> None:
         self._left["turn"] = self._limits["turn"]
@@ -79,26 +94,40 @@ class Stopwatch:
                     yield
             finally:
                 self._stop()
+        if scope.cancelled_caught and self._is_stuck:
+            raise HeldUpError
         if scope.cancelled_caught:
             limit = f"deadlines.{name}_s: {self._limits[name]:g} s"
             raise fault(f"the {name} took longer than {limit} ({self._broken_off or who} was at work)")
 
     def _start(self, scope: anyio.CancelScope, left_s: float) -> None:
         self._scope = scope
-        self._began = self._waiting_since = anyio.current_time()
+        self._began = self._waiting_since = self._now()
         self._waited_s = 0.0
         self._deadline = self._began + max(0.0, left_s)
         self._set()
 
+    def _now(self) -> float:
+        return anyio.current_time() - self.share.held_s()
+
     def _stop(self) -> None:
-        now = anyio.current_time()
+        now = self._now()
         waited_s = self._waited_s + (now - self._waiting_since if self._waits else 0.0)
         self._left = {name: left - (now - self._began - waited_s) for name, left in self._left.items()}
         self._scope = None
+        self._set()
 
     def _set(self) -> None:
-        if self._scope:
-            self._scope.deadline = math.inf if self._waits else self._deadline
+        if self._timer:
+            self._timer.cancel()
+            self._timer = None
+        if self._scope and not self._waits:
+            left_s = self._deadline - self._now()
+            if left_s <= 0:
+                self._is_stuck = self.share.is_stuck
+                self._scope.cancel()
+            else:  # then the clock may show less than it is now, and is looked at again
+                self._timer = asyncio.get_running_loop().call_later(max(left_s, 0.01), self._set)
 
     @contextmanager
     def doing(self, what: str) -> Iterator[None]:
@@ -117,7 +146,7 @@ class Stopwatch:
     def paused(self) -> Iterator[None]:
         """Nobody is at work: what this takes counts for no deadline."""
         if not self._waits:
-            self._waiting_since = anyio.current_time()
+            self._waiting_since = self._now()
         self._waits += 1
         self._set()
         try:
@@ -125,7 +154,7 @@ class Stopwatch:
         finally:
             self._waits -= 1
             if not self._waits:
-                waited_s = anyio.current_time() - self._waiting_since
+                waited_s = self._now() - self._waiting_since
                 self._waited_s += waited_s
                 self._deadline += waited_s
                 self._set()

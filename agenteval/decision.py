@@ -70,11 +70,13 @@ class AcceptedState(StrEnum):
 
 @dataclass(frozen=True)
 class AcceptedUse:
-    """An entry of the accept list, and in how many ``samples`` of this run its failure was met."""
+    """An entry of the accept list, and in how many ``samples`` of this run its failure was met.
+    ``elsewhere``: a scenario that met it, and is not the one that the entry names."""
 
     entry: AcceptedFailure
     state: AcceptedState
     samples: int = 0
+    elsewhere: str = ""
 
 
 @dataclass(frozen=True)

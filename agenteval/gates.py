@@ -46,9 +46,10 @@ def decide(report: Report) -> Decision:
     own: dict[tuple[str, str], list[GateRow]] = {}
     for gate in (*over_runs, *thresholds):
         own.setdefault((gate.scenario, gate.agent), []).append(gate)
+    open_for_all = any(not gate.scenario and gate.verdict is Verdict.INCONCLUSIVE for gate in over_runs)
     scenarios = {
         (name := (scenario.scenario.id, scenario.agent)): _decide_scenario(
-            scenario, samples, own.get(name, ()), report
+            scenario, samples, own.get(name, ()), report, open_for_all
         )
         for scenario in report.scenarios
     }
@@ -77,7 +78,8 @@ def _accepted(report: Report) -> tuple[AcceptedUse, ...]:
     if not report.run.config.accepted_failures:
         return ()
     known = [(each, s) for each in report.scenarios for s in each.samples if not is_lost(s)]
-    return uses_of(report.run, [failures_of(s, each.scenario).names for each, s in known])
+    met = [(each.scenario.id, failures_of(s, each.scenario).names) for each, s in known]
+    return uses_of(report.run, met)
 
 
 def _epochs(scenario: ScenarioReport, samples: Mapping[SampleKey, SampleDecision], report: Report) -> Epochs:
@@ -142,7 +144,7 @@ def decide_sample(sample: SampleReport, scenario: ScenarioReport, report: Report
         detail = sample.stop.detail if sample.stop else ""
         name = (agent_broke(sample, scenario.scenario).fingerprint,)
         violations.insert(0, Violation("no_error", detail, source, epoch=sample.key.epoch, fingerprints=name))
-    kept, accepted = waive(violations, in_force(report.run))
+    kept, accepted = waive(violations, in_force(report.run, scenario.scenario.id))
     verdict = Verdict.worst(violation.verdict for violation in kept)
     if verdict is Verdict.INCONCLUSIVE:
         # Nobody broke where nobody was asked: the sample lacks what a rule rests on.
@@ -230,9 +232,10 @@ def _decide_scenario(
     samples: Mapping[SampleKey, SampleDecision],
     gates: Sequence[GateRow],
     report: Report,
+    open_for_all: bool,
 ) -> ScenarioDecision:
     """With gates over repeated runs a sample may fail, unless critically; what its own ``gates`` say counts,
-    and that all of it was run."""
+    and that all of it was run. ``open_for_all``: a gate over all scenarios is not decided."""
     decided = [samples[key] for key in (*(sample.key for sample in scenario.samples), *scenario.missing)]
     violations = [violation for sample in decided for violation in sample.violations]
     verdicts = [sample.verdict for sample in decided]
@@ -240,6 +243,8 @@ def _decide_scenario(
     if config.gates:
         severe = any(_never_tolerated(f, config) for f in _counting((scenario,), samples, report))
         known = not _is_half_run(scenario) and any(v is not Verdict.INCONCLUSIVE for v in verdicts)
+        if open_for_all and Verdict.FAILED in verdicts:  # that is tolerated by a gate of its own, or not yet
+            known = known and any(gate.verdict is Verdict.PASSED and not gate.metric for gate in gates)
         verdicts = [Verdict.FAILED if severe else Verdict.PASSED if known else Verdict.INCONCLUSIVE]
     for gate in gates:
         verdicts.append(gate.verdict)
@@ -352,16 +357,15 @@ def _counting(
     scenarios: Iterable[ScenarioReport], samples: Mapping[SampleKey, SampleDecision], report: Report
 ) -> list[Finding]:
     """The findings of samples that were not lost, but for those that are accepted."""
-    names = in_force(report.run)
     counted = [(s, each.scenario) for each in scenarios for s in each.samples]
     counted = [(s, scenario) for s, scenario in counted if samples[s.key].fault not in NOT_THE_AGENTS]
-    if not names:
+    if not report.run.config.accepted_failures:
         return [finding for sample, _ in counted for finding in sample.findings]
     return [
         finding
         for sample, scenario in counted
         for finding, failure in zip(sample.findings, failures_of(sample, scenario).findings, strict=True)
-        if failure.fingerprint not in names
+        if failure.fingerprint not in in_force(report.run, scenario.id)
     ]
 
 

@@ -8,11 +8,20 @@ from dataclasses import dataclass
 from typing import Any
 
 from agenteval.chat import jsonable
+from agenteval.deadlines import HeldUpError
 from agenteval.errors import AuthorError, Place, Problem, ToolError, place_of
 from agenteval.scenario import Sample, SampleKey, Scenario
 from agenteval.tools import FunctionCall, error_result
 from agenteval.trajectory import ToolResult
-from agenteval.user_code import DeadlineError, call, contained, describe, load, misfit, takes_context
+from agenteval.user_code import (
+    DeadlineError,
+    call,
+    contained,
+    describe,
+    load,
+    misfit,
+    takes_context,
+)
 
 
 @dataclass(frozen=True)
@@ -56,10 +65,10 @@ class MockFunctions:
         try:
             value = await call(function, *arguments, timeout_s=self._timeout_s)
             with contained():
-                return ToolResult(value=jsonable(value))
+                return _result(value, wanted.tool, place)
         except ToolError as error:
             return error_result(str(error))
-        except asyncio.CancelledError:
+        except (asyncio.CancelledError, AuthorError, HeldUpError):
             raise
         except Exception as error:
             what = f"the mock of '{wanted.tool}' raised {describe(error)}"
@@ -67,3 +76,20 @@ class MockFunctions:
                 what = f"the mock of '{wanted.tool}' did not return within {self._timeout_s:g} s"
             remedy = "to give the agent an error result, raise agenteval.ToolError"
             raise AuthorError(Problem(what, remedy, place)) from error
+
+
+def _result(value: Any, tool: str, place: Place) -> ToolResult:
+    try:
+        return ToolResult(value=jsonable(value, _text_of))
+    except ValueError as error:
+        what = f"the mock of '{tool}' returned what JSON cannot hold: {error}"
+        remedy = "return texts, numbers, lists and mappings, or what is printed as a text, like a date"
+        raise AuthorError(Problem(what, remedy, place)) from error
+
+
+def _text_of(value: Any) -> str:
+    """What a value prints as, if its class has a text in mind (dates, UUIDs, paths): what it is for a
+    programmer, ``<object at 0x…>``, no tool answers."""
+    if vars(object)["__str__"] is type(value).__str__ or isinstance(value, bytes | bytearray | memoryview):
+        raise TypeError(type(value).__name__)
+    return str(value)

@@ -11,7 +11,6 @@ import math
 import re
 import sys
 import threading
-import time
 import traceback
 from collections.abc import Callable, Iterator
 from functools import cache
@@ -19,8 +18,9 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any, NamedTuple
 
-from agenteval.deadlines import waiting
+from agenteval.deadlines import HeldUpError, current, waiting
 from agenteval.errors import AuthorError, Place, Problem, did_you_mean
+from agenteval.shared_loop import Seat, Share, owned_by, shared_loop
 
 
 def load(target: str, base: str, *, what: str, place: Place | None = None) -> Any:
@@ -207,29 +207,36 @@ async def call(function: Callable[..., Any], *args: Any, timeout_s: float = math
     return (await timed_call(function, *args, timeout_s=timeout_s)).value
 
 
-async def timed_call(function: Callable[..., Any], *args: Any, timeout_s: float = math.inf) -> Timed:
+async def timed_call(
+    function: Callable[..., Any],
+    *args: Any,
+    timeout_s: float = math.inf,
+    excused_s: Callable[[], float] = lambda: 0.0,
+) -> Timed:
     """Call ``function`` away from agenteval's own event loop, so that no code of the author's can hold
     it up: async code on a loop of its own in a daemon thread, all other in a daemon thread each.
 
-    The deadline runs from the moment when the code does. After it (or when the caller is cancelled) async
-    code is cancelled; nobody waits for it, nor for a thread: neither can be forced to end. Raises
-    ``DeadlineError``, and what ``function`` raises.
+    The deadline runs from the moment when the code does, by the conversation's clock (see ``shared_loop``);
+    ``excused_s``: what others took meanwhile. After it (or when the caller is cancelled) async code is
+    cancelled; nobody waits for it, nor for a thread: neither can be forced to end. Raises ``DeadlineError``,
+    ``HeldUpError``, and what ``function`` raises.
     """
-    first = await (_on_loop if is_async(function) else _in_thread)(function, args, timeout_s)
+    first = await (_on_loop if is_async(function) else _in_thread)(function, args, timeout_s, excused_s)
     if not inspect.isawaitable(first.value):
         return first
 
     async def wait() -> Any:
         return await first.value
 
-    second = await _on_loop(wait, (), timeout_s - first.elapsed_s)
+    second = await _on_loop(wait, (), timeout_s - first.elapsed_s, excused_s)
     return Timed(second.value, first.elapsed_s + second.elapsed_s)
 
 
 class _Outcome:
     """A result on its way from a thread to the event loop that waits for it."""
 
-    def __init__(self) -> None:
+    def __init__(self, share: Share) -> None:
+        self._share = share
         self._loop = asyncio.get_running_loop()
         self.has_begun = asyncio.Event()
         self._done = asyncio.Event()
@@ -238,11 +245,11 @@ class _Outcome:
         self._began = self._ended = 0.0
 
     def begin(self) -> None:
-        self._began = time.perf_counter()
+        self._began = self._share.now()
         self._tell(self.has_begun)
 
     def put(self, value: Any, error: BaseException | None = None) -> None:
-        self._ended = time.perf_counter()
+        self._ended = self._share.now()
         self._value, self._error = value, error
         self._tell(self._done)
 
@@ -252,14 +259,14 @@ class _Outcome:
         except RuntimeError:  # the run has ended meanwhile and nobody waits
             return
 
-    async def get(self, timeout_s: float) -> Timed:
+    async def get(self, left_s: Callable[[float], float]) -> Timed:
+        """``left_s``: how much time the call has that began at a moment, and has not ended yet."""
         global _left_behind
         try:
-            await asyncio.wait_for(self._done.wait(), None if timeout_s == math.inf else max(timeout_s, 0))
-        except (TimeoutError, asyncio.CancelledError) as error:
+            while not self._done.is_set():
+                await self._done_within(left_s(self._share.now() - self._began))
+        except (DeadlineError, asyncio.CancelledError):
             _left_behind = True
-            if isinstance(error, TimeoutError):
-                raise DeadlineError from None
             raise
         if isinstance(self._error, asyncio.CancelledError):
             raise CancelledUserCodeError(str(self._error) or "its code was cancelled") from self._error
@@ -268,13 +275,23 @@ class _Outcome:
         if self._error is not None:  # never ours: a KeyboardInterrupt of the user's comes in the main thread
             raise QuitError(type(self._error).__name__) from self._error
         elapsed = self._ended - self._began
-        if elapsed > timeout_s:
+        if left_s(elapsed) < 0:
             raise DeadlineError
         return Timed(self._value, elapsed)
 
+    async def _done_within(self, seconds: float) -> None:
+        """Waits for it, or until it is worth while to look at the clock again."""
+        if seconds <= 0:
+            raise DeadlineError
+        with contextlib.suppress(TimeoutError):
+            least = max(seconds, 0.01)
+            await asyncio.wait_for(self._done.wait(), None if least == math.inf else least)
 
-async def _in_thread(function: Callable[..., Any], args: tuple[Any, ...], timeout_s: float) -> Timed:
-    outcome = _Outcome()
+
+async def _in_thread(
+    function: Callable[..., Any], args: tuple[Any, ...], timeout_s: float, excused_s: Callable[[], float]
+) -> Timed:
+    outcome = _Outcome(current().share)
     context = contextvars.copy_context()
 
     def work() -> None:
@@ -285,29 +302,35 @@ async def _in_thread(function: Callable[..., Any], args: tuple[Any, ...], timeou
             outcome.put(None, error)
 
     threading.Thread(target=work, daemon=True, name="agenteval-user-code").start()
-    return await outcome.get(timeout_s)
+    return await outcome.get(lambda elapsed: timeout_s - elapsed + excused_s())
 
 
-async def _on_loop(function: Callable[..., Any], args: tuple[Any, ...], timeout_s: float) -> Timed:
+async def _on_loop(
+    function: Callable[..., Any], args: tuple[Any, ...], timeout_s: float, excused_s: Callable[[], float]
+) -> Timed:
     while True:
         running = _Running(function, args)
         if await running.has_begun():
-            return await running.result(timeout_s)
+            return await running.result(timeout_s, excused_s)
 
 
 class _Running:
     """One async call on the author's loop."""
 
     def __init__(self, function: Callable[..., Any], args: tuple[Any, ...]) -> None:
-        self._outcome = _Outcome()
-        self._loop = _user_loop()
+        self._share = current().share
+        self._outcome = _Outcome(self._share)
+        self._shared = shared_loop()
+        self._seat = Seat(self._shared, self._share)
         self._task: asyncio.Task[None] | None = None
         self._is_unwanted = False
-        self._loop.call_soon_threadsafe(self._start, function, args, context=contextvars.copy_context())
+        context = contextvars.copy_context()
+        context.run(owned_by, self._share)
+        self._shared.loop.call_soon_threadsafe(self._start, function, args, context=context)
 
     def _start(self, function: Callable[..., Any], args: tuple[Any, ...]) -> None:
         if not self._is_unwanted:
-            self._task = self._loop.create_task(self._work(function, args))
+            self._task = self._shared.loop.create_task(self._work(function, args))
             self._task.add_done_callback(self._told_in_any_case)
 
     def _told_in_any_case(self, task: asyncio.Task[None]) -> None:
@@ -317,18 +340,20 @@ class _Running:
             self._outcome.put(None, asyncio.CancelledError())
 
     async def _work(self, function: Callable[..., Any], args: tuple[Any, ...]) -> None:
+        self._seat.take()
         self._outcome.begin()
         try:
             self._outcome.put(await function(*args))
         except BaseException as error:
             self._outcome.put(None, error)
+        self._seat.leave()
 
     async def has_begun(self) -> bool:
         """Waits for the call's turn. False: its loop was given up before; try another."""
         try:
             with waiting():
                 while not self._outcome.has_begun.is_set():
-                    if self._loop is not _user_loop():
+                    if self._shared is not shared_loop():
                         self._is_unwanted = True
                         return False
                     with contextlib.suppress(TimeoutError):
@@ -338,62 +363,30 @@ class _Running:
             raise
         return True
 
-    async def result(self, timeout_s: float) -> Timed:
+    async def result(self, timeout_s: float, excused_s: Callable[[], float]) -> Timed:
         try:
-            return await self._outcome.get(timeout_s)
+            return await self._outcome.get(lambda elapsed: timeout_s - elapsed + excused_s())
         except asyncio.CancelledError:
             self._cancel()
             # A deadline above may have passed: others must not wait behind code that blocks.
-            _checks.add(check := asyncio.ensure_future(_give_up_if_blocked(self._loop)))
+            _checks.add(check := asyncio.ensure_future(self._shared.give_up_if_blocked()))
             check.add_done_callback(_checks.discard)
             raise
         except DeadlineError:
+            is_stuck = self._share.is_stuck
             self._cancel()
-            await _give_up_if_blocked(self._loop)
+            await self._shared.give_up_if_blocked()
+            if is_stuck:
+                raise HeldUpError from None
             raise
 
     def _cancel(self) -> None:
         self._is_unwanted = True
-        self._loop.call_soon_threadsafe(lambda: self._task and self._task.cancel())
-
-
-@cache
-def _user_loop() -> asyncio.AbstractEventLoop:
-    """One loop for all async code of the author's, as in a program of its own: clients that an agent
-    keeps in its module are bound to the loop that they were first used on."""
-    loop = asyncio.new_event_loop()
-    threading.Thread(target=_keep_running, args=(loop,), daemon=True, name="agenteval-user-loop").start()
-    return loop
-
-
-def _keep_running(loop: asyncio.AbstractEventLoop) -> None:
-    """A ``sys.exit`` in a background task, or ``loop.stop()``, must not end the other conversations."""
-    while not loop.is_closed():
-        try:
-            loop.run_forever()
-        except BaseException:
-            continue
+        self._seat.leave()
+        self._shared.loop.call_soon_threadsafe(lambda: self._task and self._task.cancel())
 
 
 _checks: set[asyncio.Future[None]] = set()
-
-
-async def _give_up_if_blocked(loop: asyncio.AbstractEventLoop) -> None:
-    """After a deadline: if the loop does not answer, some code blocks it. What waits for its turn there
-    goes to a new one."""
-    answered = asyncio.Event()
-    own = asyncio.get_running_loop()
-
-    def answer() -> None:
-        with contextlib.suppress(RuntimeError):  # the run has ended meanwhile
-            own.call_soon_threadsafe(answered.set)
-
-    loop.call_soon_threadsafe(answer)
-    try:
-        await asyncio.wait_for(answered.wait(), 0.2)
-    except TimeoutError:
-        if _user_loop() is loop:
-            _user_loop.cache_clear()
 
 
 _left_behind = False

@@ -18,6 +18,8 @@ from agenteval.accepted_file import load_accepted
 from agenteval.config import AcceptedFailure
 from agenteval.decision import Violation
 from agenteval.errors import AuthorError, Place
+from agenteval.event import RunStarted
+from agenteval.safe_text import one_line
 from agenteval.scenario import SampleKey, Scenario
 from agenteval.score import Verdict
 
@@ -50,16 +52,40 @@ def test_what_was_not_decided_is_never_waived() -> None:
 
 def test_the_last_day_is_a_day_of_the_run() -> None:
     def run(day: str) -> Any:
-        base = started((Scenario(id="s", turns=()),), (SampleKey(scenario="s", agent="bot"),))
-        config = base.config.model_copy(update={"accepted_failures": (entry(expires="2026-12-31"),)})
-        return base.model_copy(update={"config": config, "started_at": f"{day}T23:59:59Z"})
+        return run_of(entry(expires="2026-12-31"), day)
 
-    assert in_force(run("2026-12-31")) == {NAME}
-    assert in_force(run("2027-01-01")) == frozenset()
-    assert [use.state for use in uses_of(run("2026-12-31"), [{NAME}, {NAME}, set()])] == ["accepted"]
-    assert [use.samples for use in uses_of(run("2026-12-31"), [{NAME}, {NAME}, set()])] == [2]
-    assert [use.state for use in uses_of(run("2026-12-31"), [set()])] == ["not met"]
-    assert [use.state for use in uses_of(run("2027-01-01"), [{NAME}])] == ["expired"]
+    met = ("s", {NAME})
+    assert in_force(run("2026-12-31"), "s") == {NAME}
+    assert in_force(run("2027-01-01"), "s") == frozenset()
+    assert [use.state for use in uses_of(run("2026-12-31"), [met, met, ("s", set())])] == ["accepted"]
+    assert [use.samples for use in uses_of(run("2026-12-31"), [met, met, ("s", set())])] == [2]
+    assert [use.state for use in uses_of(run("2026-12-31"), [("s", set())])] == ["not met"]
+    assert [use.state for use in uses_of(run("2027-01-01"), [met])] == ["expired"]
+
+
+def run_of(accepts: AcceptedFailure, day: str = "2026-12-31") -> RunStarted:
+    scenarios = tuple(Scenario(id=name, turns=()) for name in ("s", "t", LONG))
+    base = started(scenarios, (SampleKey(scenario="s", agent="bot"),))
+    config = base.config.model_copy(update={"accepted_failures": (accepts,)})
+    return base.model_copy(update={"config": config, "started_at": f"{day}T23:59:59Z"})
+
+
+LONG = "a very long name " * 20
+
+
+def test_an_entry_accepts_in_the_scenario_that_it_names_alone() -> None:
+    run = run_of(entry(scenario="s"))
+    assert in_force(run, "s") == {NAME}
+    assert in_force(run, "t") == frozenset()
+    (use,) = uses_of(run, [("t", {NAME})])
+    assert (use.state, use.samples, use.elsewhere) == ("not met", 0, "t")
+    (use,) = uses_of(run_of(entry(scenario="of another run")), [("t", {NAME})])
+    assert use.elsewhere == "t"
+    assert uses_of(run_of(entry(scenario="of another run")), [("t", set())]) == ()
+
+
+def test_a_long_name_is_the_scenario_that_it_was_printed_for() -> None:
+    assert in_force(run_of(entry(scenario=one_line(LONG, 120))), LONG) == {NAME}
 
 
 @given(st.text(alphabet=st.characters(codec="ascii", categories=["L", "N", "P", "S", "Zs"]), max_size=30))
@@ -241,6 +267,18 @@ def test_an_accepted_failure_of_another_scenario_accepts_nothing_here(suite: Pro
     accept(suite, fingerprint(suite, "b"))
     assert suite.run().code == 1
     assert {s["id"]: s["verdict"] for s in suite.results()["scenarios"]} == {"a": "failed", "b": "passed"}
+
+
+def test_an_entry_that_names_another_scenario_accepts_nothing_and_says_so(suite: Project) -> None:
+    suite.run()
+    accept(suite, fingerprint(suite, "a"), more=", scenario: b")
+    done = suite.run()
+    assert done.code == 1, done.all
+    assert accepted(suite) == [("not met", 0)]
+    told = "accepts nothing (b): its failure is one of 'a': correct 'scenario' or leave it out (owner ann)"
+    assert told in " ".join(done.out.split())
+    accept(suite, fingerprint(suite, "a"), more=", scenario: a")
+    assert suite.run().code == 0
 
 
 def test_an_expired_one_counts_again_and_says_so(suite: Project) -> None:

@@ -28,6 +28,7 @@ LAYERS = [
     ["event"],
     ["severity"],
     ["statistics"],
+    ["shared_loop"],
     ["current_sample", "deadlines"],
     ["patterns", "protocols", "tokens", "safe_text", "yaml_source", "yaml_scalars", "yaml_syntax"],
     ["journal", "prompts", "decision"],

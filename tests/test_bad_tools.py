@@ -95,7 +95,8 @@ RESULTS: dict[str, tuple[str, Any]] = {
     "set": ("{1}", [1]),
     "tuple": ("(1, 2)", [1, 2]),
     "date": ("datetime.date(2026, 1, 2)", "2026-01-02"),
-    "bytes": ("b'raw'", "b'raw'"),
+    "path": ("Path('a/b')", "a/b"),
+    "decimal": ("[Decimal('1.50')]", ["1.50"]),
     "dataclass": ("Point(1)", {"x": 1}),
     "surrogate": ("'lone \\ud800'", "lone \ufffd"),
     "5 MB": ("'x' * 5_000_000", "x" * 5_000_000),
@@ -106,13 +107,25 @@ UNUSABLE = {
     "very deep": "deep",
     "odd keys": "{(1, 2): 3}",
     "huge number": "10 ** 5000",
+    "an object": "object()",
+    "a class with a repr": "{'order': Shown()}",
+    "a generator": "(x for x in [1])",
+    "bytes": "b'raw'",
+    "bytes in a dataclass": "Point(b'raw')",
+    "views of a mapping": "[{'a': 1}.values()]",
+    "a coroutine within": "[sleep(0)]",
     "raises": "1 / 0",
     "exits": "sys.exit(0)",
     "never returns": "time.sleep(600)",
 }
 MOCKS = """
 import datetime, sys, time
+from asyncio import sleep
 from dataclasses import dataclass
+from decimal import Decimal
+from pathlib import Path
+class Shown:
+    def __repr__(self): return 'Shown()'
 @dataclass
 class Point: x: int
 circular = {}; circular['x'] = circular
@@ -168,6 +181,73 @@ def test_a_result_that_json_cannot_hold_is_the_authors_error(mocked: Any, name: 
     error = sample["turns"][0]["error"]
     assert "the mock of 't'" in error
     assert "suite.yaml:" in error
+
+
+def test_what_a_mock_returned_in_vain_is_told(mocked: Any) -> None:
+    told = {name: sample["turns"][0]["error"] for name, sample in mocked[1].items() if name in UNUSABLE}
+    assert "the mock of 't' returned what JSON cannot hold: generator — return" in told["a generator"]
+    assert "cannot hold: Shown" in told["a class with a repr"]
+    assert "cannot hold: bytes" in told["bytes in a dataclass"]
+
+
+THROUGH_CTX = {
+    "async": "async def agent(m, ctx): return str(await ctx.call_tool('t'))",
+    "sync": "def agent(m, ctx): return str(ctx.call_tool_sync('t'))",
+    "at once": """
+        import asyncio
+        async def agent(m, ctx):
+            return str(await asyncio.gather(*(ctx.call_tool('t') for _ in range(3))))
+        """,
+    "caught": """
+        async def agent(m, ctx):
+            try: return str(await ctx.call_tool('t'))
+            except BaseException: return 'sorry'
+        """,
+}
+HANGING_MOCKS = {
+    "in a thread": "import time\ndef t(args): time.sleep(600)\n",
+    "in a coroutine": "import asyncio\nasync def t(args): await asyncio.sleep(600)\n",
+    "on the event loop": "import time\nasync def t(args): time.sleep(600)\n",
+}
+
+
+@pytest.mark.parametrize("mock", HANGING_MOCKS)
+@pytest.mark.parametrize("agent", THROUGH_CTX)
+def test_a_mock_that_hangs_is_no_fault_of_the_agent_that_awaits_it(
+    project: Project, agent: str, mock: str
+) -> None:
+    project.write("agenteval.yaml", "metrics: []\nagent: {target: 'agent.py:agent', timeout_s: 0.3}")
+    project.agent(THROUGH_CTX[agent])
+    project.write("scenarios/m.py", HANGING_MOCKS[mock])
+    project.scenarios("{id: x, turns: [hello], checks: none, tools: {t: {python: 'm.py:t'}}}")
+    assert project.run().code == 2
+    sample = project.sample()
+    assert (sample["verdict"], sample["fault"]) == ("inconclusive", "author")
+    assert "the mock of 't' did not return within 0.3 s" in sample["turns"][0]["error"]
+
+
+def test_what_mocks_take_is_not_the_agents_time(project: Project) -> None:
+    project.write("agenteval.yaml", "metrics: []\nagent: {target: 'agent.py:agent', timeout_s: 2}")
+    project.agent(
+        """
+        import asyncio
+        async def agent(m, ctx):
+            for _ in range(8):
+                await ctx.call_tool('t')
+            if ctx.scenario_id == 'hangs':
+                await asyncio.sleep(600)
+            return 'done'
+        """
+    )
+    project.write("scenarios/m.py", "import time\ndef t(args): time.sleep(0.3)\n")
+    project.scenarios(
+        "defaults: {turns: [hello], checks: none, tools: {t: {python: 'm.py:t'}}}\n"
+        "scenarios: [{id: slow}, {id: hangs}]\n"
+    )
+    assert project.run().code == 1
+    assert project.sample("slow")["verdict"] == "passed"
+    assert project.sample("slow")["latency_ms"] > 8 * 300
+    assert project.sample("hangs")["stop"] == "agent_timeout"
 
 
 def test_no_mock_switches_the_journal_off(mocked: Any) -> None:

@@ -22,6 +22,7 @@ from agenteval.limits import Limiter, Rate
 from agenteval.llm.pool import ModelPool
 from agenteval.retry import Patience, RetryPolicy
 from agenteval.scenario import SampleKey
+from agenteval.shared_loop import Share
 
 KEY = SampleKey(scenario="a", agent="bot")
 
@@ -136,6 +137,40 @@ def test_what_waits_for_limits_and_retries_says_so() -> None:
     run_virtually(main)
 
 
+def test_a_conversation_that_others_hold_up_is_not_at_work() -> None:
+    class HeldUp(Share):
+        """At every second moment."""
+
+        def held_s(self) -> float:
+            return anyio.current_time() / 2
+
+    async def main(_: VirtualTime) -> None:
+        watch = Stopwatch(turn_s=10)
+        watch.share = HeldUp()
+        watch.begin_turn()
+        assert await outlasts(watch, 19) == ""
+        watch.begin_turn()
+        assert "turn_s" in await outlasts(watch, 21)
+        watch.begin_turn()
+        with Deadlines().sample(KEY):
+            assert await outlasts(watch, 12, 0, 6) == ""
+
+    run_virtually(main)
+
+
+def test_what_waits_while_it_is_held_up_has_waited_once() -> None:
+    async def main(_: VirtualTime) -> None:
+        with Deadlines(turn_s=10).sample(KEY) as watch:
+            held = watch.share.held_s
+            watch.share.held_s = lambda: held() + anyio.current_time() / 2  # type: ignore[method-assign]
+            watch.begin_turn()
+            assert await outlasts(watch, 10, 100, 9) == ""
+            watch.begin_turn()
+            assert "turn_s" in await outlasts(watch, 10, 100, 11)
+
+    run_virtually(main)
+
+
 def test_judges_work_apart() -> None:
     async def main(_: VirtualTime) -> None:
         with Deadlines(turn_s=10).sample(KEY) as watch:
@@ -210,7 +245,8 @@ HANGING = {
 }
 
 
-def test_what_hangs_ends_its_sample_and_never_the_run(project: Project) -> None:
+@pytest.mark.parametrize("names", [set(HANGING) - {"blocks_its_loop"}, {"blocks_its_loop"}])
+def test_what_hangs_ends_its_sample_and_never_the_run(project: Project, names: set[str]) -> None:
     project.write("agents.py", AGENTS)
     project.write("tools.py", TOOLS)
     named = "".join(f"  {name}: {{target: 'agents.py:{name}', timeout_s: 900}}\n" for name in HANGING)
@@ -221,14 +257,14 @@ def test_what_hangs_ends_its_sample_and_never_the_run(project: Project) -> None:
     )
     project.scenarios(
         "defaults: {checks: none, tools: {slow: {python: '../tools.py:slow'}}}\nscenarios:\n"
-        + "".join(f"- {{id: {name}, agent: {name}, turns: [hello, again]}}\n" for name in HANGING)
+        + "".join(f"- {{id: {name}, agent: {name}, turns: [hello, again]}}\n" for name in sorted(names))
         + "".join(f"- {{id: quick-{number}, turns: [hello, again]}}\n" for number in range(4))
     )
     done = project.run()
     assert done.code == 1
     samples = {s["id"]: s["samples"][0] for s in project.results()["scenarios"]}
-    for name, at_work in HANGING.items():
-        sample = samples[name]
+    for name in names:
+        at_work, sample = HANGING[name], samples[name]
         assert (sample["verdict"], sample["fault"], sample["stop"]) == ("failed", "agent", "agent_timeout"), (
             name
         )

@@ -267,6 +267,30 @@ def test_pass_hat_k_over_the_suite_is_the_mean(project: Project) -> None:
     assert project.run().code == 1
 
 
+NO_BASELINE = "no_regression: {margin: 0.1}"
+TOO_FEW = "pass_hat_k: {k: 9, at_least: 0.1, over: suite}"
+
+
+@pytest.mark.parametrize(
+    ("rules", "flaky"),
+    [
+        (NO_BASELINE, "inconclusive"),
+        (TOO_FEW, "inconclusive"),
+        (f"{NO_BASELINE}, pass_hat_k: {{k: 1, at_least: 0.1}}", "passed"),  # tolerated by its own gate
+        ("pass_hat_k: {k: 1, at_least: 0.1, over: suite}", "passed"),
+    ],
+)
+def test_what_a_gate_over_all_scenarios_has_not_decided_is_not_tolerated(
+    project: Project, rules: str, flaky: str
+) -> None:
+    suite(project, "sure", "flaky", flaky=[1, 3])
+    gates(project, rules, epochs="5")
+    done = project.run()
+    found = {s["id"]: s["verdict"] for s in project.results()["scenarios"]}
+    assert found == {"sure": "passed", "flaky": flaky}
+    assert done.code == (0 if rules.endswith("suite}") and rules != TOO_FEW else 3)
+
+
 def test_pass_hat_k_of_fewer_epochs_is_not_estimable(project: Project) -> None:
     suite(project, "a")
     gates(project, "pass_hat_k: {k: 3, at_least: 0.5}", epochs="2")

@@ -13,6 +13,7 @@ from agent_zoo import HEAD, Bad, run_all
 from kit import Project
 
 from agenteval import user_code
+from agenteval.shared_loop import shared_loop
 
 GOOD = "def agent(m): return 'hi'"
 
@@ -147,7 +148,7 @@ def test_a_call_that_is_cancelled_before_its_first_step_keeps_nobody_waiting() -
         return "hi"
 
     async def ask() -> None:
-        loop, held = user_code._user_loop(), threading.Event()
+        loop, held = shared_loop().loop, threading.Event()
         loop.call_soon_threadsafe(held.wait)
         call = asyncio.ensure_future(user_code.call(answer))
         await asyncio.sleep(0)  # it is asked for; and then, in the same step of the loop, all are cancelled

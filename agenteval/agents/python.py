@@ -17,6 +17,7 @@ from typing import Any
 
 from agenteval import chat
 from agenteval.agents.client_errors import is_infrastructure, is_timeout
+from agenteval.deadlines import current
 from agenteval.endings import cut_of, last_answer
 from agenteval.errors import (
     AgentError,
@@ -42,6 +43,28 @@ from agenteval.user_code import (
 )
 
 
+class _ToolTime:
+    """How long tools were at work for the agent: that is their time, as for a call that it returns."""
+
+    def __init__(self) -> None:
+        self._now = current().share.now
+        self._running = 0
+        self._since = self._ended_s = 0.0
+
+    def __call__(self) -> float:
+        return self._ended_s + (self._now() - self._since if self._running else 0.0)
+
+    @contextmanager
+    def running(self) -> Iterator[None]:
+        self._ended_s, self._since = self(), self._now()
+        self._running += 1
+        try:
+            yield
+        finally:
+            self._ended_s, self._since = self(), self._now()
+            self._running -= 1
+
+
 class AgentContext:
     """What a Python agent gets as its second argument.
 
@@ -57,6 +80,7 @@ class AgentContext:
         batches: Iterator[int] | None = None,
     ) -> None:
         self._tools = tools
+        self._tool_time = _ToolTime()
         self._batches = batches or count(1)
         self._loop = loop
         self._lock = threading.Lock()
@@ -89,13 +113,17 @@ class AgentContext:
 
     def _ask(self, name: str, args: Any, batch: int) -> Future[ToolResult]:
         read, raw = chat.read_arguments(args)  # here and now: the agent may change them afterwards
-        call: Any = self._tools.call(chat.whole(str(name)), read if raw is None else raw, batch)
+        call = self._resolved(chat.whole(str(name)), read if raw is None else raw, batch)
         try:
             return asyncio.run_coroutine_threadsafe(call, self._loop)
         except RuntimeError:  # the run is over, and its loop closed
             call.close()
             (gone := Future[ToolResult]()).cancel()
             return gone
+
+    async def _resolved(self, name: str, args: Any, batch: int) -> ToolResult:
+        with self._tool_time.running():
+            return await self._tools.call(name, args, batch)
 
     @contextmanager
     def _flying(self) -> Iterator[int]:
@@ -180,7 +208,9 @@ class PythonAgent:
             (await self._rate.book()).sent()
         context = AgentContext(self._sample, tools, asyncio.get_running_loop(), self._batches)
         try:
-            value, elapsed_s = await timed_call(self._entry(), messages, context, timeout_s=self._timeout_s)
+            value, elapsed_s = await timed_call(
+                self._entry(), messages, context, timeout_s=self._timeout_s, excused_s=context._tool_time
+            )
             with contained():
                 reply = read_reply(value)
         except (AgentevalError, asyncio.CancelledError):

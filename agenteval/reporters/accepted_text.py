@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from agenteval.accepted import yaml_of
+from agenteval.accepted import SHOWN_ID, yaml_of
 from agenteval.decision import AcceptedState, AcceptedUse, Decision
 from agenteval.fingerprints import failures_of
 from agenteval.report import Report
@@ -27,6 +27,9 @@ def _said(use: AcceptedUse) -> str:
     owner, met = one_line(entry.owner, 60), _samples(use.samples)
     about = ": ".join(one_line(part, 120) for part in (entry.scenario, entry.what) if part)
     about = f" ({about})" if about else ""
+    if use.elsewhere:
+        met_in = f"its failure is one of '{one_line(use.elsewhere, SHOWN_ID)}'"
+        return f"accepts nothing{about}: {met_in}: correct 'scenario' or leave it out (owner {owner})"
     match use.state:
         case AcceptedState.EXPIRED:
             counts = f"it counts again, in {met}" if use.samples else "it was not met: remove the entry"
@@ -58,6 +61,6 @@ def to_accept(report: Report, decision: Decision) -> str:
             names = {name for violation in decided.violations for name in violation.fingerprints}
             for failure in failures_of(sample, scenario.scenario).all:
                 if failure.fingerprint in names:
-                    about = (one_line(scenario.scenario.id, 120), failure.what)
+                    about = (one_line(scenario.scenario.id, SHOWN_ID), failure.what)
                     found.setdefault(failure.fingerprint, about)
     return yaml_of(found)

@@ -78,7 +78,8 @@ def _annotations(report: Report, decision: Decision) -> Iterator[Annotation]:
 
 
 def _of_accepted(use: AcceptedUse) -> Annotation:
-    level: Level = "warning" if use.state is AcceptedState.EXPIRED else "notice"
+    is_wrong = use.elsewhere or use.state is AcceptedState.EXPIRED
+    level: Level = "warning" if is_wrong else "notice"
     return Annotation(level, "accept list", accepted_line(use), use.entry.where, rank=90)
 
 
