@@ -170,7 +170,7 @@ def _written_again(text: str) -> dict[str, Any] | None:
 _NAMES = ("toolName", "tool_name", "tool", "functionName", "function_name", "recipient_name")
 _ARGUMENTS = (
     "arguments", "args", "input", "parameters", "action_input", "kwargs", "tool_input", "toolInput",
-    "tool_args", "toolArgs", "tool_arguments", "params", "rawInput",
+    "tool_args", "toolArgs", "tool_arguments", "tool_kwargs", "params", "rawInput",
 )  # fmt: skip
 _NO_ARGUMENTS = re.compile(
     "function|custom|result|output|response|error|meta|extra|provider|usage|caller|schema|additional", re.I

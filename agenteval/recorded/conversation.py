@@ -10,8 +10,10 @@ from typing import Any, NamedTuple
 from agenteval.chat import MAX_DEPTH, depth_of
 from agenteval.errors import AuthorError, Problem, did_you_mean
 from agenteval.recorded.calls import Tell
+from agenteval.recorded.events import messages_in
 from agenteval.recorded.exchanges import MESSAGES, Logged, logged_in
-from agenteval.recorded.messages import is_message, kind_of
+from agenteval.recorded.messages import kind_of
+from agenteval.recorded.speakers import is_event, is_message
 from agenteval.recorded.traces import logged_in_trace
 from agenteval.recorded.turns import Talk, talk_of
 from agenteval.scenario import Tool
@@ -84,7 +86,10 @@ def read_conversation(record: Any, tool_sets: ToolSets) -> Conversation:
         tell(note)
     tools = tool_sets.tools_of(_declared(places), tell)
     is_raw = "choices" in logged.response
-    talk = talk_of(logged.messages, tell, tools=tools, is_raw=is_raw, lost=logged.lost)
+    messages = logged.messages
+    if messages and _may_be_event(messages[0]) and any(map(is_event, messages)):
+        messages = messages_in(messages, tell)
+    talk = talk_of(messages, tell, tools=tools, is_raw=is_raw, lost=logged.lost)
     if tools and talk.served - tools.keys():
         tools = {**tools, **{name: Tool() for name in sorted(talk.served - tools.keys())}}
     said = dict.fromkeys(_text(each[key]) for each in places for key in _POLICIES if key in each)
@@ -104,7 +109,7 @@ def read_conversation(record: Any, tool_sets: ToolSets) -> Conversation:
 def _logged(record: Any) -> Logged:
     """The messages of a record, wherever it keeps them. Raises ``AuthorError``."""
     if isinstance(record, list):
-        if record and not any(map(is_message, record)):
+        if record and not any(is_message(each) or is_event(each) for each in record):
             raise AuthorError(Problem("a list without any message", "each message needs a role and content"))
         return Logged(record)
     if not isinstance(record, dict):
@@ -114,6 +119,11 @@ def _logged(record: Any) -> Logged:
     if logged is None:
         raise AuthorError(Problem("no messages", _remedy(record)))
     return logged
+
+
+def _may_be_event(value: Any) -> bool:
+    """Looked at first: nearly all messages name a role, and events do not."""
+    return isinstance(value, dict) and "role" not in value
 
 
 def _declared(places: Iterable[Mapping[str, Any]]) -> Any:
@@ -129,7 +139,7 @@ def _text(value: Any) -> str:
 
 
 def _remedy(record: Mapping[str, Any]) -> str:
-    if is_message(record) and any(key in record for key in ("role", "content", "from", "value")):
+    if is_event(record) or (is_message(record) and not _OF_MESSAGES.isdisjoint(record)):
         return 'it is one message: write all of a conversation in one record, {"messages": […]}'
     if found := next((key for key in MESSAGES if key in record), None):
         return f"expected a list of them in '{found}', there is {kind_of(record[found])}"
@@ -137,6 +147,9 @@ def _remedy(record: Mapping[str, Any]) -> str:
     near = next((near for key in keys if (near := did_you_mean(key, MESSAGES)).startswith("did")), "")
     there = f"there is {', '.join(keys)}" if keys else "the object is empty"
     return f"expected a list of them in 'messages'; {there}" + (f"; {near}" if near else "")
+
+
+_OF_MESSAGES = frozenset(("role", "content", "from", "value"))
 
 
 def _id(fields: Mapping[str, Any]) -> str:

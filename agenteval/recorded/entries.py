@@ -12,6 +12,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from agenteval.chat import whole_json
+from agenteval.recorded.events import whole_sessions
 from agenteval.recorded.exchanges import MESSAGES, is_exchange
 from agenteval.recorded.files import (
     BYTE_ORDER_MARK,
@@ -26,8 +27,8 @@ from agenteval.recorded.files import (
     raw_lines_of,
 )
 from agenteval.recorded.growing import INTERACTIONS, is_cassette, latest_in
-from agenteval.recorded.messages import is_message
 from agenteval.recorded.repeated import repeated_key
+from agenteval.recorded.speakers import is_message
 from agenteval.recorded.traces import whole_traces
 
 _LOOK_AHEAD = 5
@@ -38,10 +39,8 @@ _GOES_ON = (b",", b"[", b"{", b":")
 
 def entries_of(source: Source) -> Iterator[Entry]:
     """The records of a file, in order; those of a document as if each stood in a line of its own."""
-    if not is_document(source):
-        yield from whole_traces(_lines_read(source))
-        return
-    yield from whole_traces(_document_read(source))
+    read = _document_read if is_document(source) else _lines_read
+    yield from whole_sessions(whole_traces(read(source)))
 
 
 def _lines_read(source: Source) -> Iterator[Entry]:

@@ -20,31 +20,11 @@ from agenteval.recorded.calls import (
     unread_calls,
     word,
 )
+from agenteval.recorded.elsewhere import CONTENTS, spoken_beside, text_elsewhere
 from agenteval.recorded.results import FLAGS, bare, outcome_beside, result_value
-from agenteval.recorded.said import RESULT_IDS, Role, Said, plain_said, result_said
+from agenteval.recorded.said import RESULT_IDS, RESULT_LISTS, Role, Said, plain_said, result_said
+from agenteval.recorded.speakers import ROLES, event_opened, unwrapped, written_role
 from agenteval.recorded.texts import is_media, is_silent, joined, passages_in, text_in
-
-_ROLES: dict[str, Role] = {
-    "user": "user",
-    "human": "user",
-    "customer": "user",
-    "assistant": "assistant",
-    "ai": "assistant",
-    "gpt": "assistant",
-    "bot": "assistant",
-    "model": "assistant",
-    "agent": "assistant",
-    "chatgpt": "assistant",
-    "tool": "tool",
-    "function": "tool",
-    "observation": "tool",
-    "tool_response": "tool",
-    "function_response": "tool",
-    "ipython": "tool",
-    "system": "system",
-    "developer": "system",
-}
-_MESSAGE_CLASSES = {"Human": "human", "AI": "ai", "Tool": "tool", "Function": "function", "System": "system"}
 
 
 def said_in(messages: Iterable[Any], tell: Tell) -> Iterator[Said]:
@@ -70,26 +50,11 @@ def said_in(messages: Iterable[Any], tell: Tell) -> Iterator[Said]:
             yield said
 
 
-def is_message(value: Any) -> bool:
-    """Whether a value looks like one message, and not like a whole conversation."""
-    return isinstance(value, dict) and (
-        any(isinstance(value.get(key), str) for key in ("role", "from", "type", "speaker", "sender"))
-        or "kwargs" in value
-    )
-
-
-def is_agents(value: Any) -> bool:
-    """Whether a message is one of the agent's."""
-    if not isinstance(value, dict):
-        return False
-    role = value.get("role") or _written_role(_unwrapped(value))
-    return _ROLES.get(str(role).lower()) == "assistant"
-
-
 def _said(message: dict[str, Any], tell: Tell) -> Iterator[Said]:
+    message = event_opened(message) if "message" in message else message
     role = message.get("role")
     if role is None:
-        message = _unwrapped(message)
+        message = unwrapped(message)
         kind = word(message, "type")
         if kind in CALL_ITEMS:
             yield from _called([message], tell)
@@ -102,9 +67,9 @@ def _said(message: dict[str, Any], tell: Tell) -> Iterator[Said]:
             return
         if is_silent(kind):
             return
-        role = _written_role(message)
+        role = written_role(message)
     name = str(role).lower()
-    known = _ROLES.get(name)
+    known = ROLES.get(name)
     if known is None and name in CALL_ITEMS:
         yield from _called(listed(_content(message)), tell)
     elif known is None:
@@ -123,39 +88,22 @@ def _served(item: Mapping[str, Any]) -> Iterator[Said]:
         yield Said("tool", value=result_value(value), id=call.id, name=call.name, is_error=failed)
 
 
-def _unwrapped(message: dict[str, Any]) -> dict[str, Any]:
-    """LangChain writes the fields of a message below ``data`` or ``kwargs``."""
-    inner = message.get("data")
-    if isinstance(inner, dict) and "content" in inner:
-        return {**inner, "type": message.get("type")}
-    inner = message.get("kwargs")
-    if isinstance(inner, dict) and "content" in inner:
-        path = message.get("id")
-        name = str(path[-1] if isinstance(path, list) and path else path or "")
-        kind = next((k for start, k in _MESSAGE_CLASSES.items() if name.startswith(start)), name)
-        return {**inner, "type": kind}
-    return message
-
-
-def _written_role(message: Mapping[str, Any]) -> Any:
-    for key in ("from", "speaker", "sender", "author", "type"):
-        value = message.get(key)
-        if isinstance(value, dict):
-            value = value.get("role")
-        if value is not None:
-            return value
-    return None
-
-
 def _content(message: Mapping[str, Any]) -> Any:
-    parts = message.get("parts")
-    # Vercel's AI SDK writes the text of its parts once more, without the calls between them.
-    if isinstance(parts, list) and (not message.get("content") or any(map(_call_part, parts))):
-        return parts
-    for key in ("content", "value", "parts", "text", "message"):
-        if key in message:
-            return message[key]
-    return None
+    for key in ("parts", "blocks"):
+        parts = message.get(key)
+        # Vercel's AI SDK writes the text of its parts once more, without the calls between them.
+        if isinstance(parts, list) and (not message.get("content") or any(map(_call_part, parts))):
+            return list(map(_typed, parts)) if key == "blocks" else parts
+    found = [message[key] for key in CONTENTS if key in message]
+    first = found[0] if found else None
+    return next(filter(None, found), first) if first is None or first in ("", []) else first
+
+
+def _typed(block: Any) -> Any:
+    """LlamaIndex has a name of its own for the kind of a block."""
+    return (
+        {"type": block["block_type"], **block} if isinstance(block, dict) and "block_type" in block else block
+    )
 
 
 # ── text, calls and results of a message ─────────────────────────────────────────────────────────
@@ -167,13 +115,18 @@ def _spoken(role: Role, message: dict[str, Any], tell: Tell) -> Iterator[Said]:
     if role == "assistant":
         for key in unread_calls(message):
             tell(f"what stands in '{key}' of a message looks like tool calls, and was not read")
-    if content is None or isinstance(content, str):
-        text = content
-        refusal = message.get("refusal")
-        if not text and isinstance(refusal, str):
-            text = refusal
+    if not content and role == "assistant" and not called:
+        content = message.get("output") or content
+    if content is None or content == [] or isinstance(content, str):
+        text = None if content == [] else content
+        if not text:
+            text = spoken_beside(message) or text
+        key = "" if called or role == "system" or (text and text.strip()) else text_elsewhere(message)
+        if key:
+            tell(f"what stands in '{key[:40]}' of a message looks like its text, and was not read")
+            text = f"[{key[:40]}]"
         usage = message.get("usage") or message.get("usage_metadata")
-        yield from _with_calls([Said(role, text, usage=usage)], called)
+        yield from _with_calls([Said(role, text, usage=usage, is_unread=bool(key))], called)
         return
     parts = content if isinstance(content, list) else [content]
     said = _with_citations(list(_parts(role, parts, tell)), parts)
@@ -329,7 +282,16 @@ _GIVEN_BACK = ("content", "output", "result", "tool_result", "response")
 
 
 def _tool_message(message: dict[str, Any]) -> Iterator[Said]:
+    for key in RESULT_LISTS:
+        inside = message.get(key)
+        if isinstance(inside, list) and inside and all(map(_is_result, inside)):
+            for each in inside:
+                yield from _tool_message(each)
+            return
+    message = _with_ids(message)
     content = _content(message)
+    if content is None:
+        content = next((message[key] for key in _GIVEN_BACK if message.get(key) is not None), None)
     if isinstance(content, list):
         named = {key: message[key] for key in (*RESULT_IDS, *FLAGS) if key in message}
         parts = ({**named, **part} for part in content if isinstance(part, dict))
@@ -338,6 +300,19 @@ def _tool_message(message: dict[str, Any]) -> Iterator[Said]:
             yield from results
             return
     yield result_said(message, content)
+
+
+def _with_ids(message: dict[str, Any]) -> dict[str, Any]:
+    """LlamaIndex keeps the id of the call, and the name of the tool, apart."""
+    more = message.get("additional_kwargs")
+    if not isinstance(more, dict) or any(message.get(key) for key in RESULT_IDS):
+        return message
+    known = {key: more[key] for key in (*RESULT_IDS, "name") if more.get(key)}
+    return {**message, **known}
+
+
+def _is_result(value: Any) -> bool:
+    return isinstance(value, dict) and any(value.get(key) is not None for key in (*RESULT_IDS, *_GIVEN_BACK))
 
 
 _KINDS: dict[type, str] = {

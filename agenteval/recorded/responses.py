@@ -13,7 +13,8 @@ from typing import Any, NamedTuple
 
 from agenteval.endings import ENDS, is_at_limit
 from agenteval.errors import AuthorError, Problem
-from agenteval.recorded.messages import is_agents, is_message, said_in
+from agenteval.recorded.messages import said_in
+from agenteval.recorded.speakers import is_agents, is_message
 
 BODIES = ("body", "parsed_body", "request_body", "response_body", "json", "data", "string", "__data__")
 """Where a request or a response may have its content."""

@@ -37,7 +37,7 @@ def plain_said(message: dict[str, Any]) -> Said | None:
         return None
     if role == "user" or role == "system":
         return Said(role, content)
-    return result_said(message, content) if role == "tool" else None
+    return result_said(message, content) if role == "tool" and "tool_responses" not in message else None
 
 
 def _plain_reply(message: dict[str, Any], content: Any) -> Said | None:
@@ -48,7 +48,7 @@ def _plain_reply(message: dict[str, Any], content: Any) -> Said | None:
     if content and (message.keys() <= _TEXT_ALONE or not _is_more(message)):
         return Said("assistant", content, usage=message.get("usage") or message.get("usage_metadata"))
     if message.keys() <= _WITH_CALLS and not message.get("function_call") and message.get("refusal") is None:
-        calls = plain_calls(message.get("tool_calls"))
+        calls = plain_calls(message.get("tool_calls")) if message.get("audio") is None else ()
         return Said("assistant", content, calls, usage=message.get("usage")) if calls else None
     return None
 
@@ -59,7 +59,7 @@ _WITH_CALLS = _TEXT_ALONE | {"tool_calls", "function_call", "annotations", "audi
 
 def _is_more(message: Mapping[str, Any]) -> bool:
     """Whether something stands beside the text of an agent's message that belongs to the conversation."""
-    return any((key == "parts" or may_hold_calls(key)) and message[key] for key in message)
+    return any((key in _LISTS_OF_PARTS or may_hold_calls(key)) and message[key] for key in message)
 
 
 def result_said(message: Mapping[str, Any], content: Any) -> Said:
@@ -73,4 +73,15 @@ def result_said(message: Mapping[str, Any], content: Any) -> Said:
     return Said("tool", value=value, id=str(identity), name=str(name), is_error=failed)
 
 
+_LISTS_OF_PARTS = ("parts", "blocks")
+RESULT_LISTS = (
+    "tool_responses",
+    "toolResponses",
+    "tool_results",
+    "toolResults",
+    "tool_outputs",
+    "toolOutputs",
+)
+"""Where one message of a tool has the results of several calls, each with its own id: AutoGen writes all of
+them once more as its text."""
 RESULT_IDS = ("tool_call_id", "tool_use_id", "call_id", "callId", "toolCallId", "toolUseId")

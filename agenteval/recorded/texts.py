@@ -16,6 +16,7 @@ _TEXTS = frozenset(("text", "input_text", "output_text", "summary_text"))
 _MEDIA = ("image", "audio", "video", "file", "document", "media", "blob", "uri")
 """How a word in the names of parts begins that no text is expected of."""
 _PLACES = ("text", "refusal", "content", "value")
+_OF_MEDIA = ("text", "refusal", "transcript")
 
 
 def is_silent(kind: str) -> bool:
@@ -32,7 +33,7 @@ def text_in(part: Any) -> str | None:
     kind = word(part, "type")
     if not part or is_silent(kind) or part.get("thought") is True:  # Google's marks a thought so
         return ""
-    for key in _PLACES[:2] if not kind or is_media(kind) else _PLACES:
+    for key in _PLACES[:2] if not kind else _OF_MEDIA if is_media(kind) else _PLACES:
         text = _text_at(part.get(key))
         if text is not None:
             return text

@@ -15,8 +15,8 @@ from agenteval.errors import AuthorError, Problem
 from agenteval.recorded.exchanges import Logged
 from agenteval.recorded.files import Entry, Record, Unreadable
 from agenteval.recorded.growing import Words, goes_on, words_of
-from agenteval.recorded.messages import is_agents
 from agenteval.recorded.spans import Span, is_span, read_span, start_of, trace_of
+from agenteval.recorded.speakers import is_agents
 
 _SPANS = "spans"
 

@@ -48,7 +48,7 @@ def talk_of(
     last request was not answered, where that is known. Raises ``AuthorError`` (without a place) where nothing
     of an agent is recorded."""
     draft = _Draft()
-    for said in with_written_calls(said_in(messages, tell), tools, is_raw=is_raw):
+    for said in with_written_calls(said_in(messages, tell), tools, tell, is_raw=is_raw):
         draft.add(said)
     if draft.orphans:
         tell("a tool result without its call is kept as a fact")

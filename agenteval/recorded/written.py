@@ -13,9 +13,10 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import pairwise
 from typing import NamedTuple
 
-from agenteval.recorded.calls import Call
+from agenteval.recorded.calls import Call, Tell
 from agenteval.recorded.inputs import Given, blob_in, given_in, unfenced, without_open_fence
 from agenteval.recorded.said import Said
+from agenteval.recorded.tagged import may_hold_tags, with_tagged_calls
 from agenteval.scenario import Tool
 
 _LABEL = re.compile(
@@ -59,19 +60,28 @@ class _Piece(NamedTuple):
 
 
 def with_written_calls(
-    said: Iterable[Said], tools: Mapping[str, Tool], *, is_raw: bool = False
+    said: Iterable[Said], tools: Mapping[str, Tool], tell: Tell, *, is_raw: bool = False
 ) -> Iterable[Said]:
     """What was said, with the calls, the results and the answers that texts of the agent hold as such.
     ``is_raw``: the last of it is what a model replied, before anybody ran its tools."""
     every = list(said)
-    if any(each.calls for each in every) or not any(map(_may_hold_labels, every)):
+    if any(each.calls for each in every):
         return every  # who can call tools does not write calls
+    if not any(map(_may_hold_calls, every)):
+        return every
+    every = list(with_tagged_calls(every, tools, tell))
+    if not any(map(_may_hold_labels, every)) or any(each.calls for each in every):
+        return every
     joined = list(_joined(every))
     protocol = _protocol_of(joined)
     if protocol.calls:
         joined = list(_without_copies(joined))
         joined[-1] = _without_inventions(joined[-1]) if is_raw else joined[-1]
     return _read(joined, protocol, tools) if any(protocol) else every
+
+
+def _may_hold_calls(said: Said) -> bool:
+    return _may_hold_labels(said) or may_hold_tags(said)
 
 
 def _may_hold_labels(said: Said) -> bool:
