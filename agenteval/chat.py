@@ -18,8 +18,7 @@ from pydantic_core import from_json
 from agenteval.errors import AgentError
 from agenteval.trajectory import Message, Step, ToolCall, ToolResult, Turn
 
-_ROLES = {"ai": "assistant", "human": "user", "function": "tool", "model": "assistant"}
-_PARTS = {"text", "output_text", "input_text", "refusal", "image", "image_url", "input_image", "audio",
+PARTS = {"text", "output_text", "input_text", "refusal", "image", "image_url", "input_image", "audio",
           "input_audio", "file", "input_file", "document"}  # fmt: skip
 _KNOWN_FIELDS = {"role", "content", "tool_calls", "function_call", "refusal", "usage", "type", "name"}
 
@@ -62,23 +61,6 @@ def _unique_ids(calls: Sequence[ToolCall], position: int) -> list[str]:
         fresh = call.id and call.id not in ids
         ids.append(call.id if fresh else f"call_{position}_{index}")
     return ids
-
-
-def as_message(value: Any) -> Message:
-    """A chat message from a mapping or from another library's message object (pydantic's
-    ``model_dump``, or attributes). Raises ``AgentError`` for anything else."""
-    if isinstance(value, Mapping):
-        message = dict(value)
-    elif hasattr(value, "model_dump"):
-        message = value.model_dump(exclude_none=True)
-    elif hasattr(value, "content"):
-        names = ("role", "type", "content", "tool_calls", "tool_call_id", "name")
-        message = {name: getattr(value, name) for name in names if getattr(value, name, None) is not None}
-    else:
-        raise AgentError(f"not a chat message: {type(value).__name__}", kind="protocol")
-    role = message.get("role") or message.get("type") or "assistant"
-    message["role"] = _ROLES.get(str(role), str(role))
-    return message
 
 
 _HALF = re.compile("[\ud800-\udfff]")
@@ -126,7 +108,7 @@ def _are_parts(content: Any) -> bool:
 
 
 def _is_part(part: Mapping[str, Any]) -> bool:
-    return part.get("type") in _PARTS if "type" in part else set(part) == {"text"}
+    return part.get("type") in PARTS if "type" in part else set(part) == {"text"}
 
 
 def read_arguments(raw: Any, *, lenient: bool = False) -> tuple[dict[str, Any] | None, str | None]:
@@ -289,13 +271,12 @@ def calls_of(raw: Any) -> tuple[Any, ...]:
     return tuple(raw)
 
 
-def steps_of(messages: Sequence[Any], *, lenient: bool = False, observed: bool = True) -> tuple[Step, ...]:
-    """The steps in the messages of one turn. What comes before the last user message is history that
-    some agents return as well; it is left out. Unknown roles are skipped."""
-    read = [as_message(message) for message in messages]
-    start = max((i + 1 for i, m in enumerate(read) if m["role"] == "user"), default=0)
+def steps_of(
+    messages: Sequence[Message], *, lenient: bool = False, observed: bool = True
+) -> tuple[Step, ...]:
+    """The steps in the messages of one turn: one for each of the assistant's. Other roles are skipped."""
     steps: list[Step] = []
-    for message in read[start:]:
+    for message in messages:
         if message["role"] == "assistant":
             steps.append(step_of(message, lenient=lenient, observed=observed))
         elif message["role"] == "tool" and steps:
@@ -320,18 +301,21 @@ def step_of(message: Mapping[str, Any], *, lenient: bool = False, observed: bool
 
 def _pair(steps: list[Step], message: Mapping[str, Any], *, observed: bool) -> None:
     """Give a tool message to its call: the first without a result that has its id, in the latest step
-    that has one, else simply the first without a result. Ids are reused in real logs, so a map from
-    ids to calls would mix results up."""
-    call_id = str(message.get("tool_call_id") or "")
+    that has one, else the first without a result, rather one of its name. Ids are reused in real logs, so a
+    map from ids to calls would mix results up."""
+    call_id, name = str(message.get("tool_call_id") or ""), message.get("name")
     for by_id in (True, False):
         for position in range(len(steps) - 1, -1, -1):
             calls = steps[position].tool_calls
-            for index, call in enumerate(calls):
-                if call.result is None and (not by_id or (call_id and call.id == call_id)):
-                    value = result_of(message.get("content"))
-                    result = ToolResult(value=value, is_error=message.get("status") == "error")
-                    changed = call.model_copy(update={"result": result, "observed": observed})
-                    steps[position] = steps[position].model_copy(
-                        update={"tool_calls": (*calls[:index], changed, *calls[index + 1 :])}
-                    )
-                    return
+            waiting = [index for index, call in enumerate(calls) if call.result is None]
+            if by_id:
+                waiting = [index for index in waiting if call_id and calls[index].id == call_id]
+            if waiting:
+                index = next((index for index in waiting if calls[index].name == name), waiting[0])
+                value = result_of(message.get("content"))
+                result = ToolResult(value=value, is_error=message.get("status") == "error")
+                changed = calls[index].model_copy(update={"result": result, "observed": observed})
+                steps[position] = steps[position].model_copy(
+                    update={"tool_calls": (*calls[:index], changed, *calls[index + 1 :])}
+                )
+                return

@@ -25,7 +25,7 @@ Outcome: TypeAlias = Literal["complete", "interrupted", "fail_fast", "budget", "
 class Plan:
     """All that a run needs. ``checks`` are code and run in passing; ``judges`` ask models and run beside
     the conversation: both by agent. ``fail_fast``: nothing is started before it is known how the samples
-    before it ended."""
+    before it ended. ``warned``: warnings that a run gives once."""
 
     queue: SampleQueue
     agents: Mapping[str, AgentFactory]
@@ -37,6 +37,7 @@ class Plan:
     unmocked: str = "error"
     fail_fast: bool = False
     deadlines: Deadlines = field(default_factory=Deadlines)
+    warned: set[str] = field(default_factory=set)
 
 
 class Control:
@@ -198,6 +199,11 @@ class _RunningSample:
         text = f"the agent called '{name}' after its conversation was over, which is not judged"
         self._emit(Notice(level="warning", text=text, key=self.sample.key))
 
+    def _tell_unread(self, text: str) -> None:
+        if text not in self._plan.warned:
+            self._plan.warned.add(text)
+            self._emit(Notice(level="warning", text=text, key=self.sample.key))
+
     def free_slot(self) -> None:
         """A conversation's slot is free when its simulation ends; its scores drain afterwards."""
         slots, self._slots = self._slots, None
@@ -213,6 +219,7 @@ class _RunningSample:
     async def _converse(self, scoring: TaskGroup) -> None:
         plan, sample = self._plan, self.sample
         world = self._world = ToolWorld(sample, plan.call_function, unmocked=plan.unmocked)
+        world.tell_unread = self._tell_unread
         trajectories = converse(
             sample,
             user=plan.make_user(sample),

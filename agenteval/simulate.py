@@ -9,7 +9,7 @@ from typing import Any, NamedTuple, TypeAlias
 
 import anyio
 
-from agenteval import chat
+from agenteval import chat, foreign, observed
 from agenteval.deadlines import current
 from agenteval.errors import (
     AgentError,
@@ -48,6 +48,7 @@ class ToolWorld:
         self.open_turn: _OpenTurn | None = None
         self.rounds: _Rounds | None = _Rounds(self, 0)
         self.tell_late: Callable[[str], None] = lambda name: None
+        self.tell_unread: Callable[[str], None] = lambda text: None
 
     def leaves_to_agent(self, name: str) -> bool:
         """Whether a call is the agent's own business (``unmocked_tools: passthrough``)."""
@@ -192,7 +193,8 @@ class _OpenTurn:
         if self._rounds.fault:  # of a call that came before this turn
             raise self._rounds.fault
         for _ in range(MAX_TOOL_REPLIES + 1):
-            messages = chat.messages_of((*before, Turn(user=self._user, steps=tuple(self._steps))))
+            sent = (*before, Turn(user=self._user, steps=tuple(self._steps)))
+            messages = chat.messages_of(sent)
             tools = TurnTools(self._index, self._world.schemas, self._world.call)
             self._asked = time.perf_counter()
             reply = await self._rounds.while_thinking(agent.reply(messages, tools))
@@ -201,16 +203,17 @@ class _OpenTurn:
                 latency_ms = (time.perf_counter() - self._asked) * 1000
             self._spent_ms += latency_ms
             self._asked = None
-            self._take(reply, latency_ms)
+            self._take(reply, sent, latency_ms)
             if not await self._answer_calls():
                 return self.close()
         raise AgentError(
             f"tool loop: more than {MAX_TOOL_REPLIES} replies with tool calls in one turn", kind="tool_loop"
         )
 
-    def _take(self, reply: AgentReply, latency_ms: float) -> None:
-        """Add the steps of a reply; its usage and latency stand with the last of them."""
-        steps = _steps_of(reply, self._rounds.take(answered=True))
+    def _take(self, reply: AgentReply, sent: Sequence[Turn], latency_ms: float) -> None:
+        """Add the steps of a reply to what was ``sent``; its usage and latency stand with the last."""
+        listed = observed.steps_of(reply.messages, sent, self._world.tell_unread)
+        steps = _steps_of(reply, listed, self._rounds.take(answered=True))
         usage, unread = read_usage(reply.usage), unread_usage(reply.usage)
         for position, step in enumerate(steps):
             is_last = position == len(steps) - 1
@@ -308,16 +311,16 @@ def _given_up(call: ToolCall) -> ToolCall:
     return call if call.result else call.model_copy(update={"given_up": True})
 
 
-def _steps_of(reply: AgentReply, recorded: Sequence[Step]) -> list[Step]:
-    """The steps of one reply: what went through ``ctx``, what its message list tells, its own text and
+def _steps_of(reply: AgentReply, told: Sequence[Step], recorded: Sequence[Step]) -> list[Step]:
+    """The steps of one reply: what went through ``ctx``, what its message list has ``told``, its own text and
     calls. A call or text that is told twice counts once."""
-    listed, rest = _without_doubles(chat.steps_of(reply.messages), recorded)
+    listed, rest = _without_doubles(told, recorded)
     steps = [*rest, *listed]
-    calls = tuple(chat.read_tool_call(call) for call in reply.tool_calls)
+    calls = tuple(chat.read_tool_call(foreign.as_call(call)) for call in reply.tool_calls)
     told_ids = {call.id for step in listed for call in step.tool_calls if call.result is not None}
     calls = tuple(call for call in calls if not call.id or call.id not in told_ids)
-    told = bool(listed) and not calls and reply.text in (None, "", listed[-1].text)
-    if not told:
+    is_told = bool(listed) and not calls and reply.text in (None, "", listed[-1].text)
+    if not is_told:
         text = None if reply.text is None else chat.whole(reply.text)
         steps.append(Step(text=text, tool_calls=calls, extra=chat.storable(reply.extra)))
     return steps

@@ -45,6 +45,8 @@ LAYERS = [
     ["endings", "reported_usage"],
     ["redact", "gates", "chat", "tools", "selection", "user_code", "transcript", "sse", "completion"],
     ["recorded", "retention"],
+    ["foreign"],
+    ["observed"],
     ["repeats", "sequential", "gate_chances"],
     ["user_faults", "user", "simulated_user", "scorers", "mocks", "issues"],
     ["simulate"],

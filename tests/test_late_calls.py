@@ -278,6 +278,6 @@ ENDLESS.append(ENDLESS)
     ],
 )
 def test_a_tool_message_may_hold_any_value(content: Any, value: Any) -> None:
-    asks = {"tool_calls": [{"id": "1", "function": {"name": "t", "arguments": "{}"}}]}
+    asks = {"role": "assistant", "tool_calls": [{"id": "1", "function": {"name": "t", "arguments": "{}"}}]}
     (step,) = steps_of([asks, {"role": "tool", "tool_call_id": "1", "content": content}])
     assert step.tool_calls[0].result == ToolResult(value=value)

@@ -5,9 +5,10 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any, TypeAlias
 
-from agenteval import chat
+from agenteval import chat, foreign
 from agenteval.agents.quirks import REFUSED, Form, lesson, shaped
 from agenteval.completion import Unreadable, assemble, parse_object
 from agenteval.config import AgentConfig
@@ -127,7 +128,7 @@ class HttpAgent:
         config = self._known.config
         reply = await self._send(request_body(config, messages, tools))
         try:
-            return read_reply(reply, observed=config.observed_messages)
+            return _without_given(read_reply(reply, observed=config.observed_messages), config)
         except Unreadable as unreadable:
             raise AgentError(self._describe(unreadable), kind="protocol") from unreadable
 
@@ -197,14 +198,25 @@ def read_reply(reply: HttpReply, *, observed: str | None = None) -> AgentReply:
         _check_whole(last_answer(told), document)
         return AgentReply(messages=told, usage=usage, latency_ms=reply.latency_ms)
     message = _message(document)
+    single, is_plain = foreign.answer_in(_without_observed(message, observed))
+    if not is_plain:
+        told = [*told, *([] if told and told[-1].get("content") == single.get("content") else [single])]
+        return AgentReply(messages=told, usage=usage, latency_ms=reply.latency_ms)
     return AgentReply(
         text=_text(message),
         tool_calls=_tool_calls(message),
         messages=told,
         usage=usage,
         latency_ms=reply.latency_ms,
-        extra=_extra(message, observed),
+        extra=_extra(_without_observed(message, observed)),
     )
+
+
+def _without_given(reply: AgentReply, config: AgentConfig) -> AgentReply:
+    """A reply whose messages begin with those of the configured body has its history in them."""
+    given = [(each.get("role"), each.get("content")) for each in config.body.get("messages") or ()]
+    told = [(each.get("role"), each.get("content")) for each in reply.messages[: len(given)]]
+    return replace(reply, messages=reply.messages[len(given) :]) if given and given == told else reply
 
 
 def _document(reply: HttpReply) -> dict[str, Any]:
@@ -256,12 +268,16 @@ def _tool_calls(message: Mapping[str, Any]) -> list[Any]:
     return calls or []
 
 
-def _extra(message: Mapping[str, Any], observed: str | None) -> dict[str, Any]:
-    """Fields that we do not know, for the way back to the same endpoint; not the observed messages,
-    which go back as messages."""
-    path = (observed or "").split(".")
-    left_out = {*_KNOWN_FIELDS, path[3]} if path[:3] == ["choices", "0", "message"] else _KNOWN_FIELDS
-    return {name: value for name, value in message.items() if value is not None and name not in left_out}
+def _without_observed(message: Mapping[str, Any], path: str | None) -> dict[str, Any]:
+    """A message without the observed ones, which go back as messages."""
+    steps = (path or "").split(".")
+    inner = steps[3] if steps[:3] == ["choices", "0", "message"] and len(steps) > 3 else None
+    return {name: value for name, value in message.items() if name != inner}
+
+
+def _extra(message: Mapping[str, Any]) -> dict[str, Any]:
+    """Fields that we do not know, for the way back to the same endpoint."""
+    return {name: value for name, value in message.items() if value is not None and name not in _KNOWN_FIELDS}
 
 
 def _observed(document: Mapping[str, Any], path: str) -> list[Message]:

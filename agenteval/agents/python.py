@@ -15,7 +15,7 @@ from math import inf
 from types import MethodType
 from typing import Any
 
-from agenteval import chat
+from agenteval import chat, foreign
 from agenteval.agents.client_errors import is_infrastructure, is_timeout
 from agenteval.deadlines import current
 from agenteval.endings import cut_of, last_answer
@@ -303,8 +303,11 @@ def _read_agent_reply(reply: AgentReply) -> AgentReply:
         raise AgentError(f"AgentReply.messages is {type(listed).__name__}, expected a list", kind="protocol")
     return AgentReply(
         inner.text,
-        inner.tool_calls or chat.calls_of(reply.tool_calls),
-        inner.messages or _read_messages(listed),
+        [
+            *inner.tool_calls,
+            *(call for call in chat.calls_of(reply.tool_calls) if call not in inner.tool_calls),
+        ],
+        _both(_read_messages(listed), inner.messages),
         reply.usage if reply.usage is not None else inner.usage,
         latency_ms=_time(reply.latency_ms),
         extra=reply.extra,
@@ -313,7 +316,7 @@ def _read_agent_reply(reply: AgentReply) -> AgentReply:
 
 def _read_messages(listed: Sequence[Any], around: Any = None) -> list[Message]:
     """Messages of a turn, of which the last is the answer; ``around``: what they came in."""
-    messages = [chat.as_message(message) for message in listed]
+    messages = [foreign.as_message(message) for message in listed]
     _check_whole(last_answer(listed), around)
     return messages
 
@@ -323,6 +326,11 @@ def _check_whole(answer: Any, around: Any = None) -> None:
     if cut := cut_of(answer, around):
         remedy = " — raise the agent's token limit?" if cut.at_limit else ""
         raise AgentError(f"the agent's reply {cut.what}{remedy}", kind="protocol")
+
+
+def _both(listed: Sequence[Message], more: Sequence[Message]) -> Sequence[Message]:
+    """Two lists of messages as one. Who gives a list twice, or its last message once more, means it once."""
+    return listed if not more or list(more) == list(listed[-len(more) :]) else [*listed, *more]
 
 
 def _time(value: Any) -> float | None:
@@ -339,16 +347,27 @@ def _read_mapping(value: Mapping[str, Any]) -> AgentReply:
             " expected an assistant message with content or tool_calls",
             kind="protocol",
         )
-    if isinstance(value.get("messages"), Sequence) and "content" not in value:
-        return AgentReply(messages=_read_messages(value["messages"], value), usage=value.get("usage"))
+    if isinstance(listed := value.get("messages"), Sequence) and not isinstance(listed, str):
+        return _read_listed(listed, {key: told for key, told in value.items() if key != "messages"})
     _check_whole(value)
-    message = chat.as_message(value)
+    message, is_plain = foreign.answer_in(value)
+    if not is_plain:
+        return AgentReply(messages=[message], usage=value.get("usage") or value.get("usage_metadata"))
     calls = list(chat.calls_of(message.get("tool_calls")))
     if legacy := message.get("function_call"):
         calls.append(legacy)
     step = chat.step_of({**message, "tool_calls": None, "function_call": None})
     usage = value.get("usage") or value.get("usage_metadata")
     return AgentReply(step.text, calls, usage=usage, extra=step.extra)
+
+
+def _read_listed(listed: Sequence[Any], beside: Mapping[str, Any]) -> AgentReply:
+    """Messages, as graphs return them in their state; with ``content``, a message that has its turn's."""
+    reply = AgentReply(messages=_read_messages(listed, beside), usage=beside.get("usage"))
+    if "content" not in beside:
+        return reply
+    inner = _read_mapping(beside)
+    return replace(inner, messages=_both(reply.messages, inner.messages))
 
 
 def _read_completion(value: Mapping[str, Any]) -> AgentReply:

@@ -17,7 +17,7 @@ from typing import Any, NamedTuple, get_args
 import anyio
 from pydantic import BaseModel
 
-from agenteval import __version__, chat, config_file, prompts, selection, tokens, wiring
+from agenteval import __version__, chat, config_file, observed, prompts, selection, tokens, wiring
 from agenteval.config import AgentConfig, Config, ModelConfig
 from agenteval.errors import AgentError, AgentevalError, AuthorError, InfrastructureError
 from agenteval.protocols import AgentFactory, AgentReply, ModelRequest, TurnTools
@@ -26,7 +26,7 @@ from agenteval.reported_usage import read_usage, unread_usage
 from agenteval.safe_text import one_line
 from agenteval.scenario import Sample, SampleKey, Scenario
 from agenteval.selection import Filters
-from agenteval.trajectory import ToolResult
+from agenteval.trajectory import ToolResult, Turn
 
 _WAIT_S = 2.0  # for retries: a diagnosis should not take minutes
 _GREETING = "Hello"
@@ -229,7 +229,7 @@ class _Probe:
         return ToolResult(value={"error": "this is agenteval doctor: there are no tools"}, is_error=True)
 
     def _told(self, what: str, reply: AgentReply, offers_tools: bool) -> Row:
-        steps = chat.steps_of(reply.messages)
+        steps = observed.steps_of(reply.messages, (Turn(user=_GREETING),), lambda _: None)
         calls = [*self._called, *(call.name for step in steps for call in step.tool_calls)]
         calls += [chat.read_tool_call(call).name for call in reply.tool_calls]
         parts = [f"answered in {reply.latency_ms or 0:.0f} ms"]
