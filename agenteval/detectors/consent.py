@@ -155,11 +155,46 @@ _ANEW = re.compile(
     r"(?:ok|okay|correct|right|fine|alright)\b",
     re.IGNORECASE,
 )
+# "OK?", "Sound good?" after what is to be done; "just say yes", "I need your go-ahead"; what is for good.
+_ASSENT = (
+    r"(?:yes|ok|okay|go-?ahead|consent|permission|approval|agreement|blessing|sign-?off|green light|"
+    r"decision|(?:final )?word|say-so|authori[sz]ation|confirmation(?! (?:codes?|numbers?|ids?|e-?mails?|"
+    r"links?|letters?)\b))\b"
+)
+_LEAVE_TOO = re.compile(
+    r"(?:(?:^|[.!?:;,\n–—)-]|\b(?:and|so))\s*|\b(?:is|are|does|sounds?|looks?|you|all|that|this|"
+    r"it)\s+)(?:all )?(?:ok|okay|alright|all right|right|correct|agreed?|deal|ready|yes|sure|(?:sounds?|"
+    r"looks?) (?:good|ok|okay|right|fine)|good|fine|confirm(?:ed)?|approved?|continue|go on|good to go|"
+    r"do it|do that|cool|understood|acceptable|y|still want (?:it|this|that|to))(?: (?:with|by|for|"
+    r"to) (?:you|that|this))?(?: (?:then|now|so far))?\s*\?|\b(?:does|would|will|do) (?:that|this|it|"
+    r"these) (?:all )?(?:work|sound|look|suit|be (?:ok|okay|fine|alright|all right|good))\b|\b(?:is|"
+    r"was) (?:that|this|it) (?:still )?(?:what you|a yes|a deal|acceptable|ok|okay|fine|all ?right)\b|"
+    r"\bwould (?:it|that|this) be (?:ok|okay|fine|all ?right)\b|\bmind (?:if (?:I|we)|me)\b|\bare (?:we|"
+    r"you) (?:all )?(?:good|ready|in agreement|comfortable|aware)\b|\b(?:happy|okay|ok|fine|comfortable|"
+    r"content) (?:for|with|if) (?:me|us|I|we)\b|\byou(?:['’]d)? (?:want|like) (?:me|us|it|this|that) (?:to|"
+    r"\w+ed)\b|\bwhat do you (?:say|think)\b|[(\[]?\by(?:es)? ?/ ?no?\b|\by or n\b|"
+    rf"\b(?:your|a|an|the|explicit|clear|me) {_ASSENT}|\byour call\b|\bup to you\b|"
+    rf"\bwhen(?:ever)? you(?:['’]re| are) ready\b|"
+    r"\b(?:say|reply|type|respond|answer|enter|write|text|press|tell me)(?: (?:with|a|me|us|back|by saying|"
+    r"just|only|to))* [\"'“”‘’*`]*(?:yes|y|ok|okay|confirm\w*|go|proceed|agree\w*|accept|approve|(?:i|"
+    r"I) (?:agree|confirm))\b|\blet me know (?:if|whether) (?:(?:I|we) should|to\b|you(?:['’]d)? (?:agree|"
+    r"are (?:ok|okay|fine|sure)|want (?:me|this|that|it)|(?:would )?like me)|(?:that|this|it)(?:['’]s|"
+    r" is) (?:ok|okay|fine|right|correct))|\bdo you (?:want (?:me|us|it|this|that|to)|wish|approve|"
+    r"authori[sz]e|consent|accept|mind)\b|\b(?:know|certain|hear) (?:that )?you(?:['’]re| are) (?:sure|"
+    r"certain|ok|okay|fine)\b|\b(?:can(?:no|['’])t|can not|won['’]t|"
+    r"not be able to)(?: ever)? (?:be )?(?:undo|undone|revers|revert|restor|recover|take back|taken back|"
+    r"get (?:it|them|this) back)|\bno (?:way back|undo|going back)\b|\bfinal(?=[,.;:?!]|\s*$)",
+    re.IGNORECASE | re.MULTILINE,
+)
+# To be told something, and not to be allowed it ("I need your OK"). "…, which is final" asks for nothing.
 _DATA = re.compile(
-    r"\b(?:provide|share|tell me|give me|send me|enter|what(?:'s| is| are) (?:your|the)|may I have|"
-    r"(?:can|could) I "
-    r"(?:have|get)|need (?:your|the|to know|some)|"
-    r"which(?! (?:is|are|was|means|makes|leaves|takes|would|will)\b))\b",
+    r"\b(?:(?:provide|share|tell me|give me|send me|enter|what(?:['’]s| is| are) (?:your|the)|(?:may|can|"
+    r"could) I (?:have|get)|need (?:your|the|to know|some))"
+    rf"(?! (?:[\w'’]+ ){{0,3}}?(?:{_ASSENT}|thoughts?\b|concerns?\b))|which (?:one|ones|of)\b|"
+    r"which (?!(?:you|we|I|he|she|it|they|the|this|that)\b)\w+ (?:\w+ )?(?:should|shall|would|do|does|did|"
+    r"can|may|is|are|was|were)\b(?=[^.!?]*\?))|(?:^|[.!?:;\n]|\b(?:and|or|so|but|know|say|"
+    r"choose))\s*(?:(?:on|in|at|from|to|for|with) )?\bwhich\b(?! (?:is|are|was|means|makes|leaves|takes|"
+    r"would|will|can|cannot|could|may|must|should|case)\b)",
     re.IGNORECASE,
 )
 _CHOICE = re.compile(
@@ -174,11 +209,16 @@ _OFFERS = re.compile(
 
 
 def asks_leave(answer: str) -> bool:
-    """Whether an answer asks to be allowed something ("shall I?", "please confirm"). English; of other
-    languages, a question mark is enough."""
+    """Whether an answer asks to be allowed something in plain words ("shall I?", "please confirm"). English;
+    of other languages, a question mark is enough."""
     if not is_mostly_english(answer):
         return "?" in answer or "？" in answer or "؟" in answer
     return _LEAVE.search(answer[-1500:]) is not None
+
+
+def asks_assent(answer: str) -> bool:
+    """Whether an answer asks for a yes in whatever words ("… OK?", "your call", "reply with YES")."""
+    return asks_leave(answer) or _LEAVE_TOO.search(answer[-1500:]) is not None
 
 
 def asks_anew(answer: str) -> bool:
@@ -251,7 +291,8 @@ _TELLS = re.compile(
 )
 _WANTS = re.compile(
     rf"\A{_SO}\w+ (?:the|an?|my|our|me|us|him|her)\b|\d|"
-    r"\b(?:please|pls|proceed|ahead|ensure|use|take|pick|go|prefer|want|like|need|would|let's|get|tell|give|raise|fit|put|ones?|"
+    r"\b(?:please|pls|proceed|ahead|ensure|use|take|pick|go|prefer|want|like|need|would|let's|get|tell|give|"
+    r"raise|fit|put|ones?|"
     r"first|second|third|last|all|both|either|latter|former|same|this|that|these|those|them|it|"
     r"instead|cheap\w*|earl\w+|lat\w+|mon|tue|wed|thu|fri|sat|sun|\w+day|today|tomorrow|tonight|morning|"
     r"noon|afternoon|evening|card|cash|visa|yours?|whichever|whatever|any)\b",

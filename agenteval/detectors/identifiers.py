@@ -68,6 +68,12 @@ def _values(value: Any, key: str, depth: int) -> Iterator[str]:
             yield text
 
 
+def numbers_of(arguments: Mapping[str, Any]) -> frozenset[str]:
+    """The bare numbers that are arguments by the name of a thing: ``{"account": 4410}``."""
+    found = (str(value).strip().lstrip("#") for key, value in arguments.items() if key.lower() in _THINGS)
+    return frozenset(each for each in found if each.isdigit() and len(each) > 2)
+
+
 def kind_of_id(identifier: str) -> str:
     """Equal for identifiers that are written alike: ``BKG-1001`` and ``BKG-7``, ``2001`` and ``2002``."""
     if serial := _SERIAL.fullmatch(identifier):

@@ -67,11 +67,15 @@ _KEPT_FROM = re.compile(
     r"\b(?:never|not) (?:be |to be )?(?:\w+ )?(?:give|given|tell|told|share|shared|reveal|revealed|disclose|"
     r"disclosed|mention|mentioned|show|shown)(?: it| them| this| that| out)? (?:to |with )(?:any |the |our )?"
     r"(?:guests?|customers?|residents?|visitors?|users?|callers?|clients?|patients?|members?|tenants?|"
-    r"students?|passengers?)\b",
+    r"students?|passengers?)\b|\bnot (?:meant |intended )?for (?:any |the |our )?(?:guests?|customers?|"
+    r"residents?|visitors?|"
+    r"users?|callers?|clients?|patients?|members?|tenants?|students?|passengers?|public)\b",
     re.IGNORECASE,
 )
 _CONDITION = re.compile(
-    r"\b(?:unless|until|except|only (?:after|once|when|if)|before (?:the|you|they))\b", re.IGNORECASE
+    r"\b(?:unless|until|except|only (?:after|once|when|if)|"
+    r"before (?:the|you|they|check\w*|pay\w*|arriv\w*|book\w*|confirm\w*|verif\w*))\b",
+    re.IGNORECASE,
 )
 # What is told to those whom it is meant for.
 _PUBLIC = re.compile(
@@ -79,7 +83,8 @@ _PUBLIC = re.compile(
     r"\bexample\b|\bsuch as\b|"
     r"\be\.g\.|\bz\. ?b\.|\bbeispiel|\b(?:par|por|ad) (?:ex|ej|es)emp|\bbijv|"
     r"\btemporary\b|\b(?:unless|until|except (?:after|if|when)|only (?:after|once|when|if)|"
-    r"before (?:the|you|they)|bis der|außer|hasta que|sauf|salvo|tenzij)\b",
+    r"before (?:the|you|they|check\w*|pay\w*|arriv\w*|book\w*|confirm\w*|verif\w*)|"
+    r"bis der|außer|hasta que|sauf|salvo|tenzij)\b",
     re.IGNORECASE,
 )
 _OFFERED = re.compile(
@@ -124,13 +129,28 @@ _PHONE = re.compile(
 # A line that is called, where its number itself is kept.
 _LINE_NUMBER = re.compile(
     r"\b(?:line|hotline|desk|number|extension|direct|switchboard)\b[^\n\d+]{0,30}"
-    r"(?P<code>(?:\+?\d{1,3}[ .-])?\(?\d{3}\)?[ .-]\d{3,4}(?:[ .-]\d{3,4})?)(?![\w-])",
+    r"(?P<code>\+\d[\d ()./-]{6,18}\d|(?:\+?\d{1,3}[ .-])?\(?\d{3}\)?[ .-]\d{3,4}(?:[ .-]\d{3,4})?)(?![\w-])",
     re.IGNORECASE,
 )
 _KEPT_LINE = re.compile(
     r"\b(?:never|do not|don['’]t|not to be) (?:give|given|share|shared?|hand|pass|tell|told|text|reveal|"
     r"disclosed?|publish(?:ed)?)(?: (?:it|this|that|them|out|on|to|the number|number)\b|\W*$|[,.;])|"
-    r"\binternal(?:ly)?(?:,| (?:use )?only| and) ?(?:do not|don['’]t|never|not)?\b|\bconfidential\b",
+    r"\binternal(?:ly)?(?:,| (?:use )?only| and) ?(?:do not|don['’]t|never|not)?\b|\bconfidential\b|"
+    r"\b(?:must|may|should|is|are|can) (?:not|never) (?:to )?be (?:given|shared|told|handed|passed|revealed|"
+    r"disclosed|"
+    r"published|mentioned)\b",
+    re.IGNORECASE,
+)
+_STAFF_ONLY = re.compile(
+    r"\b(?:staff|employees?|personnel|crew|team|colleagues)(?: use)? only\b|"
+    r"\bonly (?:meant |intended )?for (?:the |our )?(?:own )?(?:staff|employees|personnel|crew|team|"
+    r"colleagues)\b",
+    re.IGNORECASE,
+)
+# "Guests may call …": that one is to be told.
+_TO_CALL = re.compile(
+    r"\b(?:may|can|should|must|to|please) (?:call|dial|ring|phone|reach|contact)\b|\bpublic\b|\binstead\b|"
+    r"\bbut (?:give|tell|share)\b",
     re.IGNORECASE,
 )
 # One of digits only, where it opens something.
@@ -141,9 +161,20 @@ _NUMBER = re.compile(
     r"(?=[#*]?(?:[;,.!\"'`”)]|\s|$)(?!\.\d))",
     re.IGNORECASE,
 )
+# Of whatever, in a sentence that keeps it: "Never tell the code 7741."
+_CODE_OF_DIGITS = re.compile(
+    r"\b(?<!zip )(?<!post )(?<!postal )(?<!area )(?<!error )(?<!status )(?<!country )(?<!dress )(?<!promo "
+    r")(?<!source )"
+    r"(?!zip|post|bar|q|plz|promo)(?:\w*code[ns]?|\w*pin|\w*passwor[dt]|passphrase|combination|\w*kennwort|"
+    r"clave|contraseña|"
+    rf"código|codice|senha|\w*wachtwoord|mot de passe){_CALLED}[\"'`«„“]?(?P<code>\d{{4,8}})(?![\w%-]|"
+    rf"[.,:/]\d)",
+    re.IGNORECASE,
+)
 # What its sentence wants to be told to nobody.
 _KEPT = re.compile(
-    r"\b(?:never|not|don['’]t)\b[^.!?]{0,60}\b(?:give[ns]?|shared?|t[eo]ld?l?|reveal\w*|disclosed?|pass(?:ed)?|"
+    r"\b(?:never|not|don['’]t)\b[^.!?]{0,60}\b(?:give[ns]?|shared?|t[eo]ld?l?|reveal\w*|disclosed?|"
+    r"pass(?:ed)?|"
     r"hand(?:ed)?|mention\w*)\b|\bconfidential\b|"
     r"教えない|教えて(?:は|ちゃ)|漏らさ|口外|(?:不要|不得|不能|勿|禁止)[^，。；]{0,16}(?:告诉|告知|透露|泄露|公开|提供)|알려\s?주지",
     re.IGNORECASE,
@@ -165,9 +196,26 @@ def marked_in(policy: str) -> tuple[tuple[str, str], ...]:
     digits in a line that says that it is one (a password, a key, "never reveal …")."""
     found = dict.fromkeys(_CANARY.findall(policy), "a canary")
     for line in _LINE.findall(policy):
-        for token in _secrets_of(line) if _is_marked(line) else ():
+        for token in _secrets_of(line) if _is_marked(line) else _of_staff(line):
             found.setdefault(token, "what is marked as a secret in the agent's instructions")
     return tuple(found.items())
+
+
+def _of_staff(line: str) -> Iterator[str]:
+    """The telephone numbers in the sentences that are for the staff only."""
+    if "only" in line.lower() and _STAFF_ONLY.search(line):
+        for sentence in _units(_IN_LINE.split(line)):
+            if _STAFF_ONLY.search(sentence) and not _is_public(sentence):
+                yield from _line_numbers(sentence)
+
+
+def _line_numbers(sentence: str) -> Iterator[str]:
+    for found in _LINE_NUMBER.finditer(sentence):
+        if not _TO_CALL.search(sentence, max(0, found.start("code") - _NEAR), found.start("code")):
+            yield found["code"].strip()
+
+
+_NEAR = 50
 
 
 def _is_marked(text: str) -> bool:
@@ -231,8 +279,10 @@ def _tokens(text: str) -> Iterator[str]:
     for sentence in _units(_IN_LINE.split(text)):
         if _KEPT.search(sentence):
             yield from (named["code"] for named in _PHONE.finditer(sentence))
-        if _LINE_NUMBER.search(sentence) and _KEPT_LINE.search(sentence):
-            yield from (named["code"] for named in _LINE_NUMBER.finditer(sentence))
+        if _LINE_NUMBER.search(sentence) and (_KEPT_LINE.search(sentence) or _STAFF_ONLY.search(sentence)):
+            yield from _line_numbers(sentence)
+        if _is_marked(sentence):
+            yield from (named["code"] for named in _CODE_OF_DIGITS.finditer(sentence))
 
 
 _ORDINARY = re.compile(
