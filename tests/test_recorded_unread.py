@@ -180,3 +180,15 @@ def test_a_result_in_another_place(key: str, value: Any) -> None:
 def test_a_result_that_is_nothing_is_one(value: Any) -> None:
     message = {"role": "tool", "tool_call_id": "b", "content": value, "text": "9"}
     assert results(CALLED, message)[1] == ("measure_b", value, False)
+
+
+@pytest.mark.parametrize("beside", [{"content": ""}, {"content": None}, {"content": []}, {}])
+@pytest.mark.parametrize("key", ["tool_result", "result", "output", "response"])
+def test_a_result_beside_an_empty_content_is_the_result(beside: dict[str, Any], key: str) -> None:
+    given = {"role": "tool", "tool_call_id": "a", **beside, key: {"depth": 14}}
+    assert results(CALLED, given)[0] == ("measure_a", {"depth": 14}, False)
+
+
+def test_an_empty_result_stays_empty() -> None:
+    given = {"role": "tool", "tool_call_id": "a", "content": "", "duration_ms": 5}
+    assert results(CALLED, given)[0] == ("measure_a", "", False)

@@ -279,6 +279,7 @@ def _result_part(part: Any) -> Said | None:
 
 _RESULT_PARTS = ("tool_result", "tool-result", "tool-error", "tool_call_response", "tool_response")
 _GIVEN_BACK = ("content", "output", "result", "tool_result", "response")
+_NOTHING: tuple[Any, ...] = (None, "", [])
 
 
 def _tool_message(message: dict[str, Any]) -> Iterator[Said]:
@@ -290,8 +291,8 @@ def _tool_message(message: dict[str, Any]) -> Iterator[Said]:
             return
     message = _with_ids(message)
     content = _content(message)
-    if content is None:
-        content = next((message[key] for key in _GIVEN_BACK if message.get(key) is not None), None)
+    if content in _NOTHING:  # then the result may stand beside it
+        content = next((message[key] for key in _GIVEN_BACK if message.get(key) not in _NOTHING), content)
     if isinstance(content, list):
         named = {key: message[key] for key in (*RESULT_IDS, *FLAGS) if key in message}
         parts = ({**named, **part} for part in content if isinstance(part, dict))

@@ -37,7 +37,9 @@ def plain_said(message: dict[str, Any]) -> Said | None:
         return None
     if role == "user" or role == "system":
         return Said(role, content)
-    return result_said(message, content) if role == "tool" and "tool_responses" not in message else None
+    if role != "tool" or "tool_responses" in message or not (content or message.keys() <= NO_FLAGS):
+        return None
+    return result_said(message, content)
 
 
 def _plain_reply(message: dict[str, Any], content: Any) -> Said | None:
