@@ -246,6 +246,34 @@ def test_days_that_a_calendar_resolves_are_let_be() -> None:
     assert found(("Book it for next Tuesday.", FLIGHTS, "I booked HAT069 for May 28, 2024.")) == []
 
 
+ETA: list[Call] = [("track", {"order": "NL-7"}, {"carrier": "UPS", "eta": "2026-08-22"})]  # a Saturday
+
+
+@pytest.mark.parametrize(
+    ("user", "calls", "answer", "is_wrong"),
+    [
+        ("When does it come?", ETA, "It comes on Friday, August 22.", True),
+        ("When does it come?", ETA, "ETA: Fri Aug 22, 2026.", True),
+        ("Does it come on 2026-08-22?", ETA, "Yes, on Tuesday, 22 August 2026.", True),
+        ("When does it come?", ETA, "It comes on Saturday, August 22.", False),
+        ("When does it come?", ETA, "It comes on August 22, not on Friday.", False),
+        ("Is it Friday, August 22?", ETA, "Yes, it comes on Friday, August 22.", False),  # the user's words
+        ("When?", [("track", {}, "It comes on Friday 22 August 2026.")], "On Friday, August 22.", False),
+        (
+            "When?",
+            [("track", {}, {"eta": "08-22"})],
+            "It comes on Friday, 22 August.",
+            False,
+        ),  # of which year?
+    ],
+)
+def test_a_date_that_was_told_is_not_called_by_another_day_of_the_week(
+    user: str, calls: list[Call], answer: str, is_wrong: bool
+) -> None:
+    told = [proof.explanation for proof in contradictions((user, calls, answer))]
+    assert ["another day of the week" in each for each in told] == ([True] if is_wrong else [])
+
+
 def test_what_the_user_repeats_later_was_still_wrong() -> None:
     [proof] = contradictions(
         ("Price?", FLIGHTS, "Flight HAT069 has the economy price $134."),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection
+from collections.abc import Collection, Iterator
 from typing import NamedTuple, TypeAlias
 
 Day: TypeAlias = tuple[int, int, int]
@@ -225,6 +225,27 @@ def weekdays_in(text: str) -> set[int]:
 _LONG_WORD = re.compile(r"[^\W\d_]{4,}(?:-feira)?")
 _WEEKDAY_BEFORE = re.compile(r"([^\W\d_]+(?:-feira)?)[^\w\n]{1,4}(?:the |den |dem |le |el |il |dia |día )?\Z")
 _WEEKDAY_BEHIND = re.compile(r"[*_]{0,2}\s?[(（]([^\W\d_]+(?:-feira)?)[)）]")
+
+
+def is_called_so(text: str, weekday: int, days: Collection[Day]) -> bool:
+    """Whether a text in lower case has the name of the day of the week near the number of one of ``days``."""
+    numbers = re.compile(rf"\b0?(?:{'|'.join(str(day[2]) for day in days)})(?!\d)")
+    return any(
+        numbers.search(text, max(0, at - _NEAR), at + len(name) + _NEAR)
+        for name, number in _WEEKDAYS.items()
+        if number == weekday
+        for at in _places(name, text)
+    )
+
+
+_NEAR = 24
+
+
+def _places(word: str, text: str) -> Iterator[int]:
+    at = text.find(word)
+    while at >= 0:
+        yield at
+        at = text.find(word, at + 1)
 
 
 def weekday_beside(text: str, start: int, end: int) -> int | None:

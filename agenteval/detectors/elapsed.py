@@ -9,7 +9,7 @@ from datetime import date
 from functools import lru_cache
 from statistics import fmean
 
-from agenteval.detectors.dates import Day, is_day_told, weekday_beside, weekdays_in
+from agenteval.detectors.dates import Day, is_called_so, is_day_told, weekday_beside, weekdays_in
 from agenteval.detectors.evidence import Evidence
 from agenteval.detectors.mentions import Mention, mentions_in
 from agenteval.detectors.number_words import day_words
@@ -271,10 +271,11 @@ _AS_OF = re.compile(
 
 
 def is_other_weekday(phrase: Phrase, evidence: Evidence) -> bool:
-    """Whether the date is called by a day of the week that it is not, in any year that was spoken of."""
+    """Whether the date is called by a day of the week that it is not, in any year that was spoken of, and
+    that no source calls it."""
     mention = phrase.mention
     called = weekday_beside(phrase.clause, mention.start - phrase.at, mention.end - phrase.at)
-    if called is None:
+    if called is None or any(is_called_so(text, called, mention.days) for text in evidence.lower):
         return False
     years = {day[0] for day in (*evidence.days, *evidence.prose_days) if day[0]}
     days = {(day[0] or year, *day[1:]) for day in mention.days for year in ({day[0]} if day[0] else years)}

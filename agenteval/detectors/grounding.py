@@ -20,6 +20,7 @@ from agenteval.detectors.arithmetic import operands_of
 from agenteval.detectors.clocks import told_as_local
 from agenteval.detectors.coherence import counted, off_column, off_sentence, off_share
 from agenteval.detectors.conversation import Conversation, PlacedCall, Proof
+from agenteval.detectors.dates import weekday_beside
 from agenteval.detectors.elapsed import is_other_weekday
 from agenteval.detectors.entries import Leaf
 from agenteval.detectors.evidence import Evidence
@@ -147,6 +148,8 @@ def _judge(
     most values are told."""
     mention = answer.mentions[index]
     is_told = told(mention, evidence)
+    if is_told and mention.kind == "date" and _is_miscalled(answer, index, evidence):
+        return Suspect(turn, answer.phrase(index), _OTHER_DAY, sure=False)
     if (is_told or mention.kind == "number") and (off := _off_though_told(answer, index, evidence)):
         return Suspect(turn, answer.phrase(index), off, sure=False)
     if is_told and mention.kind == "identifier":
@@ -172,6 +175,18 @@ def _judge(
         return None
     evidence.compared += _pairs(answer, evidence)
     return _unsupported(turn, phrase, answer, named, evidence, _beside(answer, mention, said))
+
+
+_OTHER_DAY = "that is another day of the week"
+
+
+def _is_miscalled(answer: Answer, index: int, evidence: Evidence) -> bool:
+    """Whether a date that was told is called by a day of the week that it is not; the quick look first."""
+    mention = answer.mentions[index]
+    if weekday_beside(answer.text, mention.start, mention.end) is None:
+        return False
+    phrase = answer.phrase(index)
+    return phrase.claimed and is_other_weekday(phrase, evidence)
 
 
 def _off_though_told(answer: Answer, index: int, evidence: Evidence) -> str:
@@ -240,7 +255,7 @@ def _unsupported(
     """The value, which nobody told as it is, if it does not follow either and is news or stands against
     something. The search for how it follows takes most time: it comes where it can decide."""
     if phrase.mention.kind == "date" and is_other_weekday(phrase, evidence):
-        return Suspect(turn, phrase, "that is another day of the week", sure=False)
+        return Suspect(turn, phrase, _OTHER_DAY, sure=False)
     is_news = reportable(phrase, evidence)
     if is_derived(phrase, evidence, beside):
         evidence.supported.add(_key(phrase.mention))
