@@ -567,16 +567,19 @@ PAGED = "INC-30418 is with Olu from the database team. The alert is silenced unt
         ((failing("send_mail", "quota"),), "Your table is held under B-7."),
         (((failing("page", "rate_limited", team="dba"), call("silence_alert", "ok", id=7)),), PAGED),
         ((failing("set_cell", "cell D7 is locked", cell="D7"),), "June is in: 511 bags, your best month."),
-        (
-            (call("pay", {"status": "error", "code": "E7", "message": "not accepted"}, bill=7),),
-            "It is paid now.",
-        ),
     ],
 )
 def test_a_failed_change_that_nothing_is_said_of(parts: tuple[Any, ...], answer: str) -> None:
     (proof,) = ignored_tool_error(conversation(turn("yes", *parts, answer)))
     assert (proof.call, proof.severity) == (0, Severity.MEDIUM)
     assert "does not say that" in proof.explanation
+
+
+def test_a_failed_change_that_is_told_as_a_state_in_the_words_of_its_tool() -> None:
+    refused = call("pay", {"status": "error", "code": "E7", "message": "not accepted"}, bill=7)
+    (proof,) = ignored_tool_error(conversation(turn("yes", refused, "It is paid now.")))
+    assert (proof.call, proof.severity) == (0, Severity.MEDIUM)
+    assert "told as a success, although 'pay' had failed" in proof.explanation
 
 
 @pytest.mark.parametrize(

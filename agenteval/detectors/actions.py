@@ -328,9 +328,12 @@ def _never_done(conversation: Conversation, world: World, number: int) -> Iterat
     unlikely = None
     for claim in claims_in(answer, states=world.is_quiet(number)):
         tools = world.tools_for(claim)
+        # By the verb alone, only what was left out of several is sure.
+        of_verb = world.tools_of_verb(claim) if tools is None else ()
+        tools = of_verb or tools
         if tools is None:
             continue
-        done = world.was_done(claim, number)
+        done = bool(of_verb) or world.was_done(claim, number)
         left_out = world.left_out(claim, number) if done and claim.listed else ""
         if not done or left_out:
             named = _named(tools) + (f" for {left_out}" if left_out else "")

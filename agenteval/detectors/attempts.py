@@ -17,7 +17,16 @@ _TRYING = (
 _OUR = r"(?:the|our|your|that|this|my)"
 _SYSTEM = r"(?:system|database|tool|server|records?|api|platform|service)"
 _KIND = r"(?:(?:technical|system|temporary|unexpected|slight|small|little|minor|persistent|internal|bit of) )"
-_TROUBLE = rf"(?:an?|some) {_KIND}{{0,2}}(?:issues?|errors?|problems?|difficult(?:y|ies)|glitch|trouble|snag)"
+_TROUBLES = "(?:issues?|errors?|problems?|difficult(?:y|ies)|glitch|trouble|snag)"
+_TROUBLE = rf"(?:an?|some) {_KIND}{{0,2}}{_TROUBLES}"
+_TECHNICAL = rf"(?:(?:an?|some) {_KIND}{{1,2}}{_TROUBLES}|(?:an|some) errors?)"
+# Whatever it was, but for what is done by the head and by words alone.
+_ANY_OTHER = (
+    r"(?!(?:understand|interpret|follow|explain|think|guess|answer|recall|remember|imagin|translat|writ|draft|"
+    r"solv|calculat|comput|pars|read|help|be|keep|giv|tell|say|figur|work|cover|includ|generat|creat|respond|"
+    r"repl|process|mak|do|us|hav)(?:e|ing|y|ying)?\b)[a-z]{3,}"
+)
+_ITS = r"(?:your?|the|that|this|it|an?|[A-Z\d])"
 _TOLD = re.compile(
     rf"\b(?:I|we)(?:['’]ve| have)?(?: just)? (?:encountered|ran into|run into|hit|experienced|got|received) "
     rf"{_TROUBLE} (?:(?:while|when|as|in|with) )?(?:(?:I|we) )?(?:(?:was|were) )?{_TRYING}"
@@ -30,6 +39,15 @@ _TOLD = re.compile(
     rf"(?:me )?(?:(?:an?|some) (?:\w+ )?error )?(?:while|when) (?:I|we) (?:was |were )?(?:tried|{_TRYING})",
     re.IGNORECASE,
 )
+_TOLD_OF_ANY = re.compile(
+    rf"\b(?:I|we)(?:['’]ve| have)?(?: just)? (?:encountered|ran into|run into|hit|experienced|got) "
+    rf"{_TECHNICAL} (?:while|when|as) (?:(?:I|we) (?:was |were )?)?"
+    rf"(?:(?:trying|attempting) to {_ANY_OTHER}|{_ANY_OTHER}(?<=ing)) {_ITS}"
+    rf"|\b(?:I|we)(?:['’]ve| have)? (?:just )?(?:tried|attempted) to {_ANY_OTHER} {_ITS}[^.?!\n]{{0,80}} but "
+    rf"(?:I |we )?(?:encountered|ran into|hit|got|received|experienced|there was) {_TECHNICAL}",
+    re.IGNORECASE,
+)
+_OF_ANY = ("tried to ", "attempted to ", " while ", " when ", " as i ", " as we ")
 _LEADS = ("issue", "error", "problem", "difficult", "glitch", "trouble", "snag", " but ", "timed out")
 # It may be told of what is known to all, of what was not said, or written for somebody else.
 _KNOWN = re.compile(
@@ -65,7 +83,8 @@ def told_failure(conversation: Conversation, number: int) -> Iterator[tuple[int,
     small = turn.answer.lower()
     if not any(map(small.__contains__, _LEADS)):
         return
-    for found in _TOLD.finditer(turn.answer):
+    ways = (_TOLD, _TOLD_OF_ANY) if any(map(small.__contains__, _OF_ANY)) else (_TOLD,)
+    for found in (each for way in ways for each in way.finditer(turn.answer)):
         start, end = sentence_around(turn.answer, found.start(), found.end())
         beside = turn.answer[start : found.start()] + turn.answer[found.end() : end]
         if (

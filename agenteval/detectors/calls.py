@@ -8,8 +8,8 @@ from collections.abc import Iterable, Mapping
 from functools import lru_cache
 from typing import Any
 
-from agenteval.detectors.error_texts import begins_as_error
-from agenteval.detectors.json_text import text_of
+from agenteval.detectors.error_texts import begins_as_error, begins_as_refusal
+from agenteval.detectors.json_text import object_of, text_of
 from agenteval.trajectory import ToolCall, ToolResult
 
 
@@ -66,23 +66,68 @@ _NO_ERROR = frozenset(("", "none", "null", "no", "false", "0", "ok", "no error")
 
 def error_of(result: ToolResult | None) -> str | None:
     """What a failed call was told; ``None`` if it did not fail. A result is an error if it is marked as
-    one, is an object that says so (``error``, ``success: false``), or a text that begins with it."""
+    one, is an object that says so (``error``, ``success: false``) or wraps one that does, or a text that
+    begins with it."""
     if result is None:
         return None
     if result.is_error:
         return _message(result.value) or "an error"
     value = result.value
     if not isinstance(value, str):
-        return _error_in(value) if isinstance(value, Mapping) else None
+        return _error_or_inner(value) if isinstance(value, Mapping) else None
     text = value.lstrip()
     if text[:1] == "{":
-        return _error_in(_read(text)) if _may_be_error(text) else None
+        return _error_or_inner(_read(text)) if _may_be_error(text) else None
     return text.strip() if begins_as_error(text) else None
+
+
+def _error_or_inner(value: Mapping[str, Any]) -> str | None:
+    told = _error_in(value)
+    if told is not None or _WRAPPERS.isdisjoint(value):
+        return told
+    return _inner_error(_inside(value))
+
+
+def _inner_error(inner: Any) -> str | None:
+    """What the result proper of a wrapped one says of an error. Its status may be what was looked up."""
+    if isinstance(inner, str):
+        text = inner.lstrip()
+        inner = _read(text) if text[:1] == "{" and _may_be_error(text) else inner
+        if isinstance(inner, str):
+            return text.strip() if begins_as_error(text) else None
+    if not isinstance(inner, Mapping):
+        return None
+    told = [inner.get(name) for name in _ERRORS] if len(inner) <= _FEW else []
+    is_told = any(each and str(each).strip().lower() not in _NO_ERROR for each in told)
+    return _message(inner) if is_told or any(inner.get(name) is False for name in _SUCCESS) else None
+
+
+def _inside(value: Mapping[str, Any]) -> Any:
+    """The result proper, where an object holds little else and does not say that all went well; a text only
+    where it cannot be that of a document."""
+    if len(value) > _LARGEST_WRAPPER or any(value.get(name) is True for name in _SUCCESS):
+        return None
+    if str(value.get("status", "")).lower() in _WENT_WELL:
+        return None
+    name = next((name for name in value if name in _WRAPPERS and value[name]), "")
+    inner = value.get(name)
+    is_told = isinstance(inner, str) and name not in _OF_DOCUMENTS
+    return inner if is_told or isinstance(inner, Mapping) else None
+
+
+_WRAPPERS = frozenset(
+    ("result", "response", "output", "data", "body", "tool_result", "tool_response", "return_value")
+)
+_OF_DOCUMENTS = ("data", "body")
+_LARGEST_WRAPPER = 3
+_WENT_WELL = frozenset(("success", "ok", "successful", "completed"))
 
 
 def _may_be_error(text: str) -> bool:
     """Whether an object is worth reading: most results are long, and none of these."""
     head = text[:4000].lower()
+    if text[1:2] == "'":
+        head = head.replace("'", '"')
     if any(map(head.__contains__, _ERROR_FIELDS)):
         return True
     return len(text) < 400 and ('"status' in head or '"http_status' in head or '"code"' in head)
@@ -91,11 +136,7 @@ def _may_be_error(text: str) -> bool:
 @lru_cache(maxsize=16)
 def _read(text: str) -> Mapping[str, Any]:
     """An object; an empty one, if it is none. It may be asked for an error and then for a refusal."""
-    try:
-        value = json.loads(text)
-    except (ValueError, RecursionError):
-        return {}
-    return value if isinstance(value, dict) else {}
+    return object_of(text)
 
 
 def _error_in(value: Mapping[str, Any]) -> str | None:
@@ -139,23 +180,44 @@ _FEW = 4
 
 def refusal_of(call: ToolCall) -> str | None:
     """Why a call that was to change something was refused: its result has a status that says so, or a mark
-    (``accepted: false``), and a reason. ``None`` if it was not, or if that is what the call itself asked for.
-    Of a look-up, that would be what it found."""
+    (``accepted: false``), and a reason, or is a text that begins so. ``None`` if it was not, or if that is
+    what the call itself asked for. Of a look-up, that would be what it found."""
     value = call.result.value if call.result else None
     if isinstance(value, str):
         text = value.lstrip()
-        value = _read(text) if text[:1] == "{" and len(text) < _LONGEST_REFUSAL else None
+        if text[:1] != "{":
+            return _refused_in_words(text, call)
+        value = _read(text) if len(text) < _LONGEST_REFUSAL else None
     if not isinstance(value, Mapping):
         return None
+    told = _refused_by(value, call)
+    inner = None if told is not None or _WRAPPERS.isdisjoint(value) else _inside(value)
+    return _refused_by(inner, call, alone=True) if isinstance(inner, Mapping) else told
+
+
+def _refused_in_words(text: str, call: ToolCall) -> str | None:
+    word = begins_as_refusal(text, call.name)
+    return text.strip() if word and not _is_asked_for(word, call) else None
+
+
+def _refused_by(value: Mapping[str, Any], call: ToolCall, *, alone: bool = False) -> str | None:
+    """``alone``: the status needs no reason beside it, since it is said of nothing but the call."""
     status = next((each for each in map(value.get, _STATUS) if isinstance(each, str)), "").lower()
     marks = [name for name, mark in value.items() if mark is False and name.lower() in _DONE_MARKS]
     if not marks and status not in _REFUSED:
         return None
     reason = next((each for each in map(value.get, _REASONS) if each and isinstance(each, str)), "")
-    asked = {str(each).lower() for each in (call.args or {}).values()}
-    if status in _REFUSED and reason and status not in asked:
-        return str(reason)
+    if status in _REFUSED and (reason or (alone and len(value) == 1)) and not _is_asked_for(status, call):
+        return str(reason) or status
     return _not_done(value, marks, f"{status} {reason}", call)
+
+
+def _is_asked_for(status: str, call: ToolCall) -> bool:
+    """Whether a call was to bring about what is "rejected": ``reject_request``, ``answer="rejected"``."""
+    name = call.name.lower()
+    if status[:5] in name or (status == "denied" and "deny" in name):
+        return True
+    return any(str(each).lower()[:5] == status[:5] for each in (call.args or {}).values())
 
 
 def _not_done(value: Mapping[str, Any], marks: Iterable[str], told: str, call: ToolCall) -> str | None:

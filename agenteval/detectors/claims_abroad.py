@@ -84,7 +84,12 @@ _ENDINGS = {
     "n": ("",),
 }
 _WORDS = Words(done + end for done in _DEED_OF for end in _ENDINGS[done[-1]])
-_NEAR = r"[^.!?\n,;:]{0,80}?"
+_MONTHS = "Jan|Feb|Mär|Apr|Mai|Jun|Jul|Aug|Sep|Okt|Nov|Dez"
+_NEAR = (
+    rf"(?:[^.!?\n,;:]|[.,:](?=\d)|(?<=\d)\.(?= (?:{_MONTHS}))|(?<=[ (]Dr)\.|(?<=[ (]Nr)\.|(?<=[ (]Fr)\.|"
+    r"(?<=[ (]Hr)\.|(?<=[ (]St)\.|(?<=[ (]med)\.|(?<=[ (]Prof)\.){0,120}?"
+)
+"""What may stand between, of one sentence: points in dates, times, amounts and titles end none."""
 _SAID = re.compile(
     rf"\b(?:ich habe|habe ich)\b{_NEAR} (?P<de>{_ANY})\b(?! (?:bekommen|lassen|zu)\b)"
     rf"|(?<!\bno )(?:\b(?:te|le|les|os|lo|la|los|las|se) ){{0,2}}\bhe (?P<es>{_ANY})[oa]s?\b"

@@ -13,9 +13,10 @@ from agenteval.detectors.conversation import Conversation, PlacedCall
 from agenteval.detectors.doers import could_do, is_deed, is_told_to, says_nothing_of, speaks_of, would_do
 from agenteval.detectors.doers import nouns_of as nouns_of
 from agenteval.detectors.identifiers import ids_of, others_of_its_kind
+from agenteval.detectors.own_verbs import OF_WORDS, participles_of
 from agenteval.detectors.states import ASKS, ORDERS, begins_with, is_news, is_of_before, orders_kind
 from agenteval.detectors.things import THINGS, families, like_things
-from agenteval.detectors.verbs import is_marked, may_change, nature_of, words_of
+from agenteval.detectors.verbs import is_marked, may_change, nature_of, verb_of, words_of
 
 _NAMES = re.compile(r"(?<=\w )[A-Z]\w{2,}")
 
@@ -49,6 +50,17 @@ class World:
             return tools
         # What is done to a thing of the world, the agent cannot have done by words.
         return () if is_deed(claim) and (not claim.state or claim.verb == "send") else None
+
+    def tools_of_verb(self, claim: Claim) -> tuple[str, ...]:
+        """The tools that have the verb of what is claimed of several identifiers in their names."""
+        if not claim.listed:
+            return ()
+        verbs = {name: verb_of(name) for name in self.names}
+        return tuple(
+            name
+            for name, verb in verbs.items()
+            if verb not in OF_WORDS and claim.done in participles_of(verb)
+        )
 
     def was_done(self, claim: Claim, turn: int, *, surely: bool = False) -> bool:
         """Whether a call could have done it. One that failed in this very turn counts, too: that is

@@ -94,6 +94,11 @@ def says_nothing_of(claim: Claim, placed: PlacedCall) -> bool:
     return ids_in(told) <= ids_of(call.args or {})
 
 
+def tells_success(text: str) -> bool:
+    """Whether a result has a word of success."""
+    return _WAS_DONE.search(text) is not None
+
+
 _WAS_DONE = re.compile(
     r"\b(?:ok|okay|success\w*|done|confirm\w*|complete[ds]?|accepted|created|saved|sent|true|processed|"
     r"submitted|scheduled|reference|executed|finished|thank)\b",

@@ -32,6 +32,8 @@ _BEGINS = _any_of(
     r"processing|from|message|retrieving|accessing|connecting|performing|updating|creating|loading|getting|"
     r"(?:on )?parsing|validating|decoding|reading|writing|sending|opening|saving|searching|querying)\b)",
     r"</?(?:tool_?(?:use_?)?)?error>",
+    r"(?:[a-z_]\w{0,40}\()?(?:(?:is_)?success|ok|succeeded|successful)\s?[:=]\s?false\b",
+    r"(?:[a-z_]\w{0,40}\()?(?:error|error_message)=[\"'][^\"']",
     r"traceback \(most recent",
     r"failed to\b",
     r"failed (?:executing|calling|invoking|running|parsing|with error)\b",
@@ -130,3 +132,57 @@ def _is_error(head: str, whole: str | None) -> bool:
 
 
 _WHATEVER_FOLLOWS = (_BEGINS, _OF_TOOLS, _OF_CALLS, _OF_ARGUMENTS, _OF_TROUBLE)
+
+
+_REFUSED = (
+    r"rejected|declined|denied|refused|failed|failure|unsuccessful|forbidden|"
+    r"not (?:allowed|permitted|possible|eligible|authori[sz]ed|accepted|approved)"
+)
+_BY_A_WORD = re.compile(
+    rf"\W{{0,3}}(?P<word>{_REFUSED}|blocked|err|nok|not ok)(?:\s?[:!(\[–—-]|\.?\s*$)", re.IGNORECASE
+)
+_NO_LINK = r"(?!(?:to|as|set|marked|no|none|not|never|was|is|were|are)\b)"
+_OF_A_THING = re.compile(
+    rf"\W{{0,3}}(?P<thing>(?:{_NO_LINK}[\w#-]+ ){{1,4}})(?:(?:was|is|has been|were|are) )?"
+    rf"(?P<word>{_REFUSED})(?:{_FOR}|(?:(?<=eligible)|(?<=allowed)|(?<=possible)) (?:for|to)\b)",
+    re.IGNORECASE,
+)
+_CANNOT = re.compile(
+    r"\W{0,3}(?:(?:I|we|the system) )?(?P<word>cannot|can not|can['’]t|could not|couldn['’]t|unable to|"
+    r"not able to|not allowed to|impossible to|refusing to)(?P<thing>[^.:;\n]{2,80})"
+    r"|\W{0,3}(?P<before>(?:[\w#-]+ ){1,5})(?:cannot|can not|can['’]t|could not|couldn['’]t|can no longer)"
+    r" be (?P<done>[a-z]+ed)\b",
+    re.IGNORECASE,
+)
+_OF_ANY_CALL = ("request", "operation", "transaction", "action", "command", "submission", "call")
+
+
+def begins_as_refusal(text: str, tool: str) -> str:
+    """The word by which a short result says that what ``tool`` was to do was refused; empty if it does not.
+    What is no error by itself ("Declined: 3 guests" may have been looked up) is one of a change."""
+    if len(text) > _SHORT:
+        return ""
+    text = text.strip()
+    if found := _BY_A_WORD.match(text):
+        return found["word"].lower()
+    return _refusal_of_thing(text, tool) if any(map(text.lower().__contains__, _REFUSING)) else ""
+
+
+def _refusal_of_thing(text: str, tool: str) -> str:
+    """As ``begins_as_refusal``, where the thing is named: "Refund rejected", "Cannot cancel A-7"."""
+    found = _OF_A_THING.match(text) or _CANNOT.match(text)
+    if found is None:
+        return ""
+    groups = found.groupdict()
+    thing = " ".join(groups.get(name) or "" for name in ("thing", "before", "done")).lower()
+    words = re.findall(r"[^\W_]+", thing)
+    own = tuple(word[:6] for word in re.findall(r"[a-z]{3,}", _CAMEL.sub(" ", tool).lower()))
+    is_of_call = any(word.startswith(own) or word in _OF_ANY_CALL for word in words)
+    return (groups.get("word") or "cannot").lower() if is_of_call else ""
+
+
+_REFUSING = (
+    "reject", "declin", "denied", "refus", "fail", "unsuccess", "forbid", "not ", "can", "could", "unable",
+    "impossible",
+)  # fmt: skip
+_CAMEL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|[^A-Za-z]+")

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import ast
 import json
+import re
 from collections.abc import Mapping
 from typing import Any
 
@@ -43,3 +45,27 @@ def json_of(text: str) -> Any:
         return [json.loads(line) for line in stripped.splitlines() if line.strip()]
     except (ValueError, RecursionError):
         return None
+
+
+def object_of(text: str) -> Mapping[str, Any]:
+    """The object that ``text`` is as JSON, or as Python shows one (``{'error': None}``); else an empty
+    one."""
+    try:
+        value = json.loads(text)
+    except (ValueError, RecursionError):
+        value = _of_python(text)
+    return value if isinstance(value, dict) else {}
+
+
+def _of_python(text: str) -> Any:
+    if not text.startswith(("{'", '{"')) or len(text) > _LONGEST_OF_PYTHON or _ODD_ESCAPE.search(text):
+        return None
+    try:
+        return ast.literal_eval(text.rstrip())
+    except (ValueError, SyntaxError, RecursionError, MemoryError):
+        return None
+
+
+_LONGEST_OF_PYTHON = 20_000
+# Python warns of these.
+_ODD_ESCAPE = re.compile(r"(?<!\\)(?:\\\\)*\\(?![\\'\"\nnrtbfavxuUN0-7])")

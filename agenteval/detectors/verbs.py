@@ -157,6 +157,18 @@ def nature_of(name: str) -> Nature:
     return Nature(nouns, False, bool(nouns), *again)
 
 
+@lru_cache(maxsize=4096)
+def verb_of(name: str) -> str:
+    """The verb of a tool's name: the one that is known to change something, else the first word of its last
+    part (``mcp__ops__scale_deployment``)."""
+    words = words_of(_LAST_PART.split(name)[-1]) or words_of(name)
+    verbs = (word for at, word in enumerate(words) if not (at and word in _ALSO_NOUNS))
+    return next((word for word in verbs if word in _MUTATES), words[0] if words else "")
+
+
+_LAST_PART = re.compile(r"__|[./:]")
+
+
 def _is_at_will(words: tuple[str, ...], verb: str) -> bool:
     """Whether a name says so by its verb (``press_key``, ``get_next_page``), and not by a thing that
     something is done to (``order_press``)."""
