@@ -14,11 +14,11 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from agenteval.detectors.arithmetic import digits_changed, near
-from agenteval.detectors.entries import PERCENT, Entries, Leaf, values_of
+from agenteval.detectors.entries import PERCENT, Entries, Leaf, may_be_amount, values_of
 from agenteval.detectors.evidence import Evidence
 from agenteval.detectors.fields import text_stems
 from agenteval.detectors.mentions import Mention, mentions_in
-from agenteval.detectors.opposition import GENERIC, bare, is_slip, may_be_one
+from agenteval.detectors.opposition import GENERIC, bare, is_share, is_slip, may_be_one, units_in
 from agenteval.detectors.phrases import Answer, Phrase
 from agenteval.detectors.sources import NOW
 from agenteval.detectors.values import stands_in
@@ -87,6 +87,30 @@ def missing(phrase: Phrase, answer: Answer, evidence: Evidence, *, sure: bool) -
     if len({this.leaf.mention[4:9] for this in best}) != 1 or (sure and not best[-1].sure):
         return None
     return best[-1]
+
+
+def of_spoken_row(leaf: Leaf, phrase: Phrase, answer: Answer, evidence: Evidence) -> list[Leaf]:
+    """The leaf in the place of this one in the row that the phrase speaks of; where it speaks of none, the
+    different ones of all rows, if they are few."""
+    rows = [one for one in _candidates(phrase, evidence) if one[1:] == leaf[1:]]
+    is_slip_of_it = _is_any_slip(phrase.mention, leaf.mention)
+    if is_slip_of_it:
+        rows = [one for one in rows if _is_any_slip(phrase.mention, one.mention)]
+    if not 1 < len(rows) <= _MOST_ROWS or " " in leaf.label:
+        return [leaf]
+    entries = evidence.leaves.entries()
+    told = _told(phrase, _others(phrase, answer), entries)
+    most = max(told.get(entries.place(one), 0) for one in rows)
+    rows = [one for one in rows if told.get(entries.place(one), 0) == most]
+    different = list({one.mention.text: one for one in rows}.values())
+    return [leaf] if len(different) > _FEW or (is_slip_of_it and leaf in rows) else different
+
+
+def _is_any_slip(mention: Mention, other: Mention) -> bool:
+    return is_slip(bare(mention.text), bare(other.text)) or bool(slip_of(mention, other, sure=True))
+
+
+_MOST_ROWS = 60
 
 
 def off_sum(phrase: Phrase, evidence: Evidence) -> str:
@@ -227,6 +251,10 @@ def _others(phrase: Phrase, answer: Answer) -> list[Mention]:
 def _may_stand_for(phrase: Phrase, leaf: Leaf, others: Iterable[Mention], evidence: Evidence) -> bool:
     """Whether the leaf may be meant: the answer gives it nowhere else, and it is of the same order."""
     kind = phrase.mention.kind
+    if kind == "percent" and is_share(phrase.mention, leaf):
+        return False
+    if kind == "money" and not (may_be_amount(leaf) and (leaf.is_amount or not units_in(leaf.label))):
+        return False
     if any(_gives(kind, other, leaf) for other in others) or evidence.sources[leaf.source].name == NOW:
         return False
     return kind not in {"number", "money"} or may_be_one(phrase.mention, leaf)

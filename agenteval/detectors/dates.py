@@ -127,8 +127,8 @@ def day_in_words(text: str, start: int, end: int) -> DayInText | None:
     if before := _WORD_BEFORE.fullmatch(window):
         word, gap = before[1], before[2]
         if len(gap) <= 4 and word not in _ALSO_WORDS and (month := MONTHS.get(word.lower(), 0)):
-            if _APART.search(gap):
-                month = 0  # 2 November, 18 days ago; 15 September, 15 October
+            if _APART.search(gap) or (gap.strip(" .") and _is_before_month(text, end)):
+                month = 0  # 2 November, 18 days ago; 15 September, 15 October; 28 May - 3 June
             else:
                 first = start - len(gap) - len(word)
         elif word in _JOINERS or "," in gap or "-" in gap or "&" in gap:
@@ -142,6 +142,12 @@ def day_in_words(text: str, start: int, end: int) -> DayInText | None:
     year = _YEAR_AFTER.match(text, finish)
     days = _day(int(year[1]) if year else 0, month, int(found[1]))
     return DayInText(first, year.end(1) if year else finish, days) if days else None
+
+
+def _is_before_month(text: str, end: int) -> bool:
+    """Whether the name of a month stands behind the day that ends there."""
+    after = _MONTH_AFTER.match(text, end)
+    return after is not None and after[1] not in _AFTER_A_DAY and after[1].lower() in MONTHS
 
 
 def _first_of_list(text: str, day: int, start: int, end: int) -> DayInText | None:

@@ -7,6 +7,7 @@ from collections import defaultdict
 from functools import lru_cache
 from typing import NamedTuple
 
+from agenteval.detectors.fields import text_stems
 from agenteval.detectors.mentions import Mention
 
 AMOUNT = frozenset({
@@ -36,6 +37,20 @@ class Leaf(NamedTuple):
             return True
         # {"prices": {"economy": 51}}, but not {"credit": {"last_four": "7447"}}
         return not self.mention.end and not self.above.isdisjoint(AMOUNT)
+
+
+_COUNTED = text_stems(
+    "quantity stars nights days persons age bags duration distance weight humidity temperature height width "
+    "floor floors rooms bedrooms bathrooms beds level stock page pages hours minutes length size area "
+    "capacity speed zip phone reviews stops seats position rank version step steps calories lap year month "
+    "week tables attempts points copies entries"
+)
+"""Stems of keys whose numbers are no money."""
+
+
+def may_be_amount(leaf: Leaf) -> bool:
+    """Whether a number may be money: its key says so, or at least not that it counts or measures."""
+    return leaf.is_amount or (leaf.own.isdisjoint(_COUNTED) and leaf.mention.numbers[:1] != (0.0,))
 
 
 _ZONED = re.compile(r"(?i)offset|zone|\butc")
@@ -77,10 +92,10 @@ def _kinds_of_moment(has_days: bool, has_clocks: bool, label: str) -> tuple[str,
 
 
 class Entry(NamedTuple):
-    """An object of a result, with the objects in it, or a sentence of a text. ``names``: its short texts, in
-    lower case; ``leaves``: its values; ``sentence``: the sentence."""
+    """An object of a result, with the objects in it, or a sentence of a text. ``titles``: its short texts, in
+    lower case, behind their keys; ``leaves``: its values; ``sentence``: the sentence."""
 
-    names: tuple[str, ...]
+    titles: tuple[tuple[str, str], ...]
     leaves: tuple[Leaf, ...]
     sentence: str = ""
 
@@ -103,7 +118,7 @@ class Entries:
         self.named_in.clear()
         place, places, by_value = len(self.all), self._places, self.by_value
         self.all.append(entry)
-        for name in dict.fromkeys(entry.names):
+        for name in dict.fromkeys(title for _, title in entry.titles):
             self.by_name[name].append(place)
         for leaf in entry.leaves:
             places[id(leaf)] = place

@@ -14,7 +14,7 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import NamedTuple
 from weakref import ReferenceType, ref
 
-from agenteval.detectors.alignment import elsewhere, missing, off_sum, other_rate, slipped
+from agenteval.detectors.alignment import elsewhere, missing, of_spoken_row, off_sum, other_rate, slipped
 from agenteval.detectors.amounts import Beside
 from agenteval.detectors.arithmetic import operands_of
 from agenteval.detectors.clocks import told_as_local
@@ -30,6 +30,7 @@ from agenteval.detectors.mentions import Mention
 from agenteval.detectors.noteworthy import reportable
 from agenteval.detectors.opposition import PLACED, is_sure, misplaced, opposing
 from agenteval.detectors.phrases import Answer, Phrase
+from agenteval.detectors.rows import of_other_row
 from agenteval.detectors.sources import NOW
 from agenteval.detectors.support import follows, is_derived, told
 from agenteval.detectors.values import plain, stands_in
@@ -157,7 +158,10 @@ def _judge(
     if is_told and mention.kind == "time" and evidence.has_utc:
         phrase = answer.phrase(index)
         if phrase.claimed and (stamp := told_as_local(phrase, evidence)):
-            return Suspect(turn, phrase, f"{_in_words(stamp, evidence)}, which is UTC", sure=False)
+            return Suspect(turn, phrase, f"{_in_words(stamp, evidence=evidence)}, which is UTC", sure=False)
+    if is_told and mention.kind == "percent":
+        phrase = answer.phrase(index)
+        return _told_of_another(turn, phrase, answer, (), evidence) if phrase.claimed else None
     if is_told and (
         mention.kind not in PLACED
         or evidence.given(mention)
@@ -222,7 +226,7 @@ def _id_of_another(turn: int, answer: Answer, index: int, evidence: Evidence) ->
         return None
     evidence.compared += _pairs(answer, evidence) // 10  # of which less is asked
     against = elsewhere(phrase, answer, evidence)
-    return Suspect(turn, phrase, _in_words(against, evidence), sure=False) if against else None
+    return Suspect(turn, phrase, _in_words(against, evidence=evidence), sure=False) if against else None
 
 
 def _was_said(mention: Mention, said: Sequence[Answer]) -> bool:
@@ -237,16 +241,37 @@ def _pairs(answer: Answer, evidence: Evidence) -> int:
     return len(evidence.numbers) + len(answer.mentions)
 
 
+def _identifiers(answer: Answer, phrase: Phrase) -> Iterator[str]:
+    """Those in the sentence of the phrase."""
+    end = phrase.at + len(phrase.clause)
+    return (
+        other.text
+        for other in answer.mentions
+        if other.kind == "identifier" and phrase.at <= other.start < end
+    )
+
+
 def _told_of_another(
     turn: int, phrase: Phrase, answer: Answer, named: Collection[str], evidence: Evidence
 ) -> Suspect | None:
-    if named and (against := misplaced(phrase, named, evidence)):
-        return Suspect(turn, phrase, _in_words(against, evidence), sure=not phrase.inherited)
-    if not evidence.may_be_of(phrase.mention, phrase.clause):
+    against, sure = misplaced(phrase, named, evidence) if named else None, not phrase.inherited
+    if not against and evidence.may_be_of(phrase.mention, phrase.clause):
+        evidence.compared += _pairs(answer, evidence) // 10  # of which less is asked
+        against, sure = elsewhere(phrase, answer, evidence), False
+    if not against:
+        against, sure = _of_other_row(phrase, answer, evidence), False
+    if not against or not all(map(evidence.has_word, _identifiers(answer, phrase))):
+        return None  # what is spoken of may be none that anybody told of
+    return Suspect(turn, phrase, _in_words(against, evidence=evidence), sure)
+
+
+def _of_other_row(phrase: Phrase, answer: Answer, evidence: Evidence) -> Leaf | None:
+    """The value that the row named by the phrase has; the quick look first."""
+    named_in = f"{phrase.clause} {head}" if (head := phrase.head) else phrase.clause
+    if not evidence.stands_apart(phrase.mention, named_in):
         return None
-    evidence.compared += _pairs(answer, evidence) // 10  # of which less is asked
-    against = elsewhere(phrase, answer, evidence)
-    return Suspect(turn, phrase, _in_words(against, evidence), sure=False) if against else None
+    evidence.compared += _pairs(answer, evidence) // 10
+    return of_other_row(phrase, answer, evidence)
 
 
 def _unsupported(
@@ -273,16 +298,23 @@ def _unsupported(
         return _slip(turn, phrase, answer, evidence, is_news=False)
     if against and not sure and _WOULD.search(phrase.left):
         return None
-    off = off_sum(phrase, evidence) if against and not sure else ""
-    return Suspect(turn, phrase, off or (_in_words(against, evidence) if against else ""), sure)
+    if not against:
+        return Suspect(turn, phrase, "", sure)
+    off = "" if sure else off_sum(phrase, evidence)
+    return Suspect(
+        turn,
+        phrase,
+        off or _in_words(*of_spoken_row(against, phrase, answer, evidence), evidence=evidence),
+        sure,
+    )
 
 
 def _slip(turn: int, phrase: Phrase, answer: Answer, evidence: Evidence, *, is_news: bool) -> Suspect | None:
     """The value that follows (or is no news), if it rather is a slip of one that was told."""
     if meant := slipped(phrase, answer, evidence, sure=not is_news):
-        return Suspect(turn, phrase, _in_words(meant, evidence), sure=False)
+        return Suspect(turn, phrase, _in_words(meant, evidence=evidence), sure=False)
     if rate := other_rate(phrase, evidence):
-        return Suspect(turn, phrase, _in_words(rate, evidence), sure=False)
+        return Suspect(turn, phrase, _in_words(rate, evidence=evidence), sure=False)
     if off := (
         off_sum(phrase, evidence)
         or off_column(answer, phrase.mention)
@@ -335,11 +367,14 @@ def _amounts(answers: Sequence[Answer]) -> list[float]:
     )
 
 
-def _in_words(leaf: Leaf, evidence: Evidence) -> str:
+def _in_words(leaf: Leaf, *others: Leaf, evidence: Evidence) -> str:
+    """What a source gave; with ``others``: in one of several rows."""
     source = evidence.sources[leaf.source]
     verb = "was called with" if source.role == "args" else "gave"
     label = leaf.label if len(leaf.label) <= 40 else ""
-    return f"{source.name} {verb} {label} {leaf.mention.text}".replace("  ", " ")
+    texts = [one.mention.text for one in (leaf, *others)]
+    values = " or ".join(filter(None, (", ".join(texts[:-1]), texts[-1])))
+    return f"{source.name} {verb} {label} {values}".replace("  ", " ")
 
 
 def _told_at_first(conversation: Conversation) -> Evidence:

@@ -231,7 +231,7 @@ class Leaves:
         return self._entries
 
     def _entry(self, indexes: list[int]) -> Entry:
-        names: list[str] = []
+        titles: list[tuple[str, str]] = []
         leaves: list[Leaf] = []
         for index in indexes:
             raw = self._raw[index]
@@ -241,12 +241,12 @@ class Leaves:
             value = raw[2]
             if type(value) is str:
                 if 2 < len(value) < _LONGEST_NAME:
-                    names.append(value.lower())
+                    titles.append((raw[0], value.lower()))
                 if value.isalpha():
                     continue  # most
             leaves += self._at(index)
         first = self._raw[indexes[0]]
-        return Entry(tuple(names), tuple(leaves), first.label if isinstance(first, Leaf) else "")
+        return Entry(tuple(titles), tuple(leaves), first.label if isinstance(first, Leaf) else "")
 
     def wholes(self) -> list[list[float]]:
         """All the numbers of each small object that has nothing else, and the fractions of any."""

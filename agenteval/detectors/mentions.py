@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from agenteval.detectors.dates import Day, clock_of, day_in_cjk, day_in_words, days_of, shift_of
+from agenteval.detectors.grouped import end_of_account, octets_around
 from agenteval.detectors.values import CURRENCIES, INDIAN, RANGE, SCALES, TOKEN, Reading, reading
 
 
@@ -105,8 +106,8 @@ def _mention(text: str, start: int, end: int, floor: int) -> Mention | None:
         )
     ) and (phone := _PHONE.match(text, start - (before in "(+"))):
         return Mention("identifier", phone.start(), phone.end(), phone[0])
-    if (before == ":" or text[end : end + 1] == ":") and (octets := _octets(text, start, floor)):
-        return octets
+    if (before == ":" or text[end : end + 1] == ":") and (octets := octets_around(text, start, floor)):
+        return Mention("identifier", *octets, text[slice(*octets)])
     if before.isalnum() or before in "_@#/.:=-":
         word = _word_around(text, start, end, floor)
         if word is not None:
@@ -145,21 +146,6 @@ def _is_bare(text: str, start: int, end: int) -> bool:
 
 _LONGEST = 10
 """Digits that nobody counts to without setting them in groups."""
-
-
-def _octets(text: str, start: int, floor: int) -> Mention | None:
-    """The address or serial number in pairs of hexadecimal digits (5F:09:BB:E2) that ``start`` lies in."""
-    left = start
-    while left > floor and start - left < _LONG and text[left - 1] in _HEX:
-        left -= 1
-    found = _OCTETS.match(text, left)
-    if not found or found.end() <= start or found[0].replace(":", "").isdecimal():
-        return None
-    return Mention("identifier", left, found.end(), found[0])
-
-
-_HEX = frozenset("0123456789abcdefABCDEF:")
-_OCTETS = re.compile(r"[0-9A-Fa-f]{2}(?::[0-9A-Fa-f]{2}){3,31}(?![0-9A-Za-z:])")
 
 
 def _is_called(text: str, start: int) -> bool:
@@ -389,6 +375,8 @@ def _word_around(text: str, start: int, end: int, floor: int) -> Mention | None:
     head = text[left:start].lstrip(".-")
     left = start - len(head)
     letters = head.rstrip("-.")
+    if end - start == 2 and len(letters) == 2 and (last := end_of_account(text, left)):
+        return Mention("identifier", left, last, text[left:last].replace(" ", ""))
     if not _LETTER.search(letters) or letters.lower() in CURRENCIES or letters in {"No", "Nr", "x", "X"}:
         return None
     if head.endswith(".") and "." not in letters and not _DIGIT.search(letters):

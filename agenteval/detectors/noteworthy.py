@@ -7,12 +7,14 @@ import re
 from agenteval.detectors.clocks import relative_times
 from agenteval.detectors.elapsed import has_lengths, relative_days
 from agenteval.detectors.evidence import Evidence
+from agenteval.detectors.mentions import Mention
 from agenteval.detectors.names import is_part_of_name
 from agenteval.detectors.opposition import shape_of
 from agenteval.detectors.phrases import Phrase
+from agenteval.detectors.verbs import word_set
 
 _NAMED = re.compile(
-    r"(?i)\b(?:id|ids|number|no|code|reference|ref|order|booking|reservation|confirmation|tracking|ticket|"
+    r"(?i)\b(?:id|ids|iban|number|no|code|reference|ref|order|booking|reservation|confirmation|tracking|ticket|"
     r"case|flight|invoice|account|pnr|email|phone|"
     r"código|codigo|número|numero|localizador|referencia|reserva|pedido|factura|"
     r"numéro|référence|réservation|commande|facture|dossier|codice|prenotazione|ordine|referência|fatura|"
@@ -94,11 +96,24 @@ def reportable(phrase: Phrase, evidence: Evidence) -> bool:
                 return False
             return (
                 mention.unit[:4] not in _AGES
-                and number >= 10
+                and (number >= 10 or _is_measured(mention))
                 and number not in _ROUND
                 and (phrase.stated or mention.unit[:1].isalpha())
                 and not is_part_of_name(phrase, evidence)
             )
+
+
+def _is_measured(mention: Mention) -> bool:
+    """Whether it is a small measure to the hundredth, which nobody makes up to be about right."""
+    number = mention.numbers[0]
+    return mention.decimals >= 2 and number > 1 and mention.unit in _MEASURES and number not in _FACTORS
+
+
+_FACTORS = frozenset(
+    (2.54, 1.61, 1.609, 3.79, 3.785, 2.205, 3.28, 3.281, 1.09, 4.55, 4.546, 1.76, 4.18, 4.184)
+)
+"""What units are of others: an inch is 2.54 cm."""
+_MEASURES = word_set("kg g lb lbs t km cm m l ml mmol °c °f kwh ha v")
 
 
 def _is_hidden(phrase: Phrase, evidence: Evidence) -> bool:

@@ -18,6 +18,7 @@ from agenteval.detectors.mentioned import mentions_of
 from agenteval.detectors.mentions import Mention
 from agenteval.detectors.phrases import Phrase
 from agenteval.detectors.sources import NOW
+from agenteval.detectors.units import are_other_units
 
 
 def opposing(phrase: Phrase, named: Collection[str], evidence: Evidence) -> Leaf | None:
@@ -46,6 +47,8 @@ def opposing(phrase: Phrase, named: Collection[str], evidence: Evidence) -> Leaf
         score = _score(phrase, leaf, id(leaf) in about)
         if not score or (phrase.asked and score < 3):
             continue  # a question may propose any amount
+        if kind == "percent" and is_share(phrase.mention, leaf):
+            return None
         if evidence.sources[leaf.source].name == NOW or any(is_given(leaf, other) for other in others):
             continue  # no fact that answers are about, or one that the sentence gives rightly
         if relative and id(leaf) not in about and phrase.label.isdisjoint(leaf.own - GENERIC):
@@ -58,6 +61,15 @@ def opposing(phrase: Phrase, named: Collection[str], evidence: Evidence) -> Leaf
     if best is None or id(best) in about or best_score[1]:
         return best
     return best if _is_alone(phrase, best, evidence) else None
+
+
+def is_share(mention: Mention, leaf: Leaf) -> bool:
+    """Whether a percentage is the leaf, which is a fraction: 21 % are 0.21."""
+    return leaf.mention.kind == "number" and any(
+        near(mention.numbers[0], 100 * number, mention.decimals)
+        for number in leaf.mention.numbers[:1]
+        if number <= 1
+    )
 
 
 def _is_alone(phrase: Phrase, leaf: Leaf, evidence: Evidence) -> bool:
@@ -75,9 +87,26 @@ def _is_alone(phrase: Phrase, leaf: Leaf, evidence: Evidence) -> bool:
     ):
         return False
     named = shared - GENERIC
-    return bool(named) and not any(
-        named <= other.own | other.above and not _equal_leaves(leaf, other)
+    rivals = [
+        other
         for other in comparable(phrase.mention, evidence.leaves)
+        if named <= other.own | other.above and other.mention[4:9] != leaf.mention[4:9]
+    ]
+    return bool(named) and (not rivals or (_is_plain(phrase) and _are_few(rivals, leaf)))
+
+
+_FEW = 6
+
+
+def _is_plain(phrase: Phrase) -> bool:
+    """Whether nothing in the words says that the value is more than looked up."""
+    return not (phrase.hedged or phrase.compared or phrase.hypothetical or phrase.calculated)
+
+
+def _are_few(rivals: Collection[Leaf], leaf: Leaf) -> bool:
+    """Whether it is only a few values, written as the leaf is, that may be meant in its place."""
+    return len({other.mention.numbers for other in rivals}) <= _FEW and all(
+        other.mention[5:9] == leaf.mention[5:9] for other in rivals
     )
 
 
@@ -86,6 +115,8 @@ def is_sure(phrase: Phrase, leaf: Leaf, named: Collection[str], evidence: Eviden
     that was given, or it is stated, without a word of calculation, for a field that one thing has."""
     if is_slip(bare(phrase.mention.text), bare(leaf.mention.text)):
         return True
+    if are_other_units(phrase.mention.unit, phrase.right, leaf.mention.unit, leaf.label):
+        return False
     shared = (phrase.label & (leaf.own | leaf.above)) - GENERIC
     if not shared or phrase.inherited or phrase.compared or phrase.hypothetical:
         return False
@@ -105,10 +136,6 @@ def is_sure(phrase: Phrase, leaf: Leaf, named: Collection[str], evidence: Eviden
 
 
 _WILL_BE = re.compile(r"\b(?:will|['’]ll|going to)\b", re.IGNORECASE)
-
-
-def _equal_leaves(one: Leaf, other: Leaf) -> bool:
-    return one.mention[5:9] == other.mention[5:9]
 
 
 def is_given(leaf: Leaf, other: Mention) -> bool:
@@ -183,7 +210,7 @@ _UNITS = frozenset(_UNIT_WORDS.split())
 
 def may_be_one(mention: Mention, leaf: Leaf) -> bool:
     """Whether the two may be values of one field: in the same unit, of the same order, and no factor."""
-    units = _units_of(leaf.label)
+    units = units_in(leaf.label)
     if is_rate(leaf.label) or (units and mention.unit in _UNITS and mention.unit not in units):
         return False
     if not mention.numbers:
@@ -196,7 +223,7 @@ _OTHER_ORDER = 20
 
 
 @lru_cache(maxsize=1 << 12)
-def _units_of(label: str) -> frozenset[str]:
+def units_in(label: str) -> frozenset[str]:
     """The units in the name of a field."""
     return _UNITS.intersection(re.split(r"[^a-z]+", label.lower())) if len(label) <= 40 else frozenset()
 
@@ -307,11 +334,14 @@ def _equal(mention: Mention, leaf: Leaf) -> bool:
 def _misspelt(phrase: Phrase, evidence: Evidence) -> Leaf | None:
     """The identifier of the evidence that the value is a slip of, or that is in the field it names."""
     low = bare(phrase.mention.text)
+    beside = {bare(other.text) for other in mentions_of(phrase.clause) if other.kind == "identifier"}
     slips, called = [], None
     for leaf in reversed(evidence.leaves.all()):
         other = leaf.mention
         if other.kind in {"identifier", "number"}:
             text = bare(other.text)
+            if text in beside:
+                continue  # which the sentence gives rightly
             if is_slip(low, text):
                 slips.append(leaf)
             if called is None and shape_of(low) == shape_of(text) and (phrase.label & leaf.own) - GENERIC:

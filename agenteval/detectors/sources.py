@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Iterator
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 from agenteval.detectors.mentions import Mention
 from agenteval.detectors.opaque import hidden_in, shows_file
 from agenteval.detectors.values import stands_in
+from agenteval.detectors.verbs import word_set
 from agenteval.detectors.writings import object_around, offsets_in, written_forms
 
 NOW = "the date"
@@ -41,6 +43,7 @@ class Sources:
         self._is_opaque = False
         self._hidden: set[str] = set()
         self._offsets: set[str] = set()
+        self._latest_with: tuple[Mention | None, int, list[str]] = (None, 0, [])
 
     def add(self, source: Source) -> None:
         """One more."""
@@ -130,9 +133,31 @@ class Sources:
         if mention.kind == "date":
             return False
         forms = written_forms(mention)
-        texts = [text for text in self._results if any(map(text.__contains__, forms))]
+        texts = [text for text in self._with_value(mention) if any(map(text.__contains__, forms))]
         words = dict.fromkeys(_QUICK_WORD.findall(clause.lower())) if texts else ()
         return any(_has_two(words, text) for text in texts)
+
+    def stands_apart(self, mention: Mention, clause: str) -> bool:
+        """Whether a result has the value under one key only, and an object with a text that begins with a
+        name in the clause has that key without it. The quick look, as in ``stands_beside``."""
+        names = _names_in(clause)
+        forms = _bare_forms(mention) if names else ()
+        for text in self._with_value(mention) if names else ():
+            if any(map(text.__contains__, names)):
+                parts = [part for name in names if name in text for part in _without(forms, name, text)]
+                keys = set(_keys_of(forms, text)) if parts else set()
+                if len(keys) == 1 and any(key in part for key in keys for part in parts):
+                    return True
+        return False
+
+    def _with_value(self, mention: Mention) -> list[str]:
+        """The results in which the value may stand; asked for the same one several times in a row."""
+        latest, size, found = self._latest_with
+        if latest is not mention or size != len(self._results):
+            forms = _bare_forms(mention)
+            found = [text for text in self._results if any(map(text.__contains__, forms))]
+            self._latest_with = (mention, len(self._results), found)
+        return found
 
     def offsets(self) -> set[str]:
         """The time zones of timestamps, and those that somebody speaks of."""
@@ -141,12 +166,12 @@ class Sources:
         return self._offsets
 
     def ends_in(self, digits: str) -> bool:
-        """Whether a longer number ends in ``digits``."""
+        """Whether a longer number, or a code, ends in ``digits``."""
         for text in self.lower:
             at = text.find(digits, 1)
             while at > 0:
                 end = at + len(digits)
-                if text[at - 1].isdigit() and not text[end : end + 1].isdigit():
+                if text[at - 1].isalnum() and not text[end : end + 1].isdigit():
                     return True
                 at = text.find(digits, at + 1)
         return False
@@ -154,6 +179,70 @@ class Sources:
     def texts(self, *roles: str) -> list[str]:
         """What the sources of these ``roles`` say."""
         return [source.text for source in self.sources if source.role in roles]
+
+
+def _bare_forms(mention: Mention) -> list[str]:
+    """How JSON commonly writes the value, without what stands beside it."""
+    if mention.numbers and mention.kind not in {"time", "date"}:
+        number = mention.numbers[0]
+        in_cents = [f"{number * 100:.10g}"] if mention.kind == "money" and number % 1 else []
+        return [f"{number:.10g}", *in_cents]
+    return written_forms(mention)
+
+
+def _has_value(forms: Iterable[str], text: str) -> bool:
+    """Whether a text has the value that is written in one of the ``forms``."""
+    for form in forms:
+        if form in text:
+            return any(_keys_of(forms, text))
+    return False
+
+
+def _keys_of(forms: Iterable[str], text: str) -> Iterator[str]:
+    """Under which keys a value stands that is written in one of the ``forms``."""
+    for form in forms:
+        at = text.find(form)
+        while at >= 0:
+            end = at + len(form)
+            if not text[at - 1 : at].isalnum() and text[at - 1 : at] != "." and _ENDS.match(text, end):
+                close = text.rfind('":', 0, at)
+                yield text[text.rfind('"', 0, max(0, close)) : close + 2]
+            at = text.find(form, end)
+
+
+_ENDS = re.compile(r"(?:\.0+)?(?![0-9.])")
+_NAME = re.compile(r"\b[^\W_a-z][^\W_]{2,}")
+_NO_NAMES = word_set(
+    "the your you here this there and for yes its all our are for with from after total price status date "
+    "time day order monday tuesday wednesday thursday friday saturday sunday january february march april "
+    "may june july august september october november december der die das ihr ihre sie"
+)
+
+
+@lru_cache(maxsize=64)
+def _names_in(clause: str) -> tuple[str, ...]:
+    """What may be names in the clause, in lower case, as texts in JSON begin with them."""
+    words = dict.fromkeys(map(str.lower, _NAME.findall(clause)))
+    return tuple(f'"{word}' for word in words if word not in _NO_NAMES and not word.isdigit())
+
+
+def _without(forms: Iterable[str], name: str, text: str) -> list[str]:
+    """The objects with a text that begins with the name, if none of them has the value."""
+    parts = _objects_with(name, text)
+    return [] if any(_has_value(forms, part) for part in parts) else parts
+
+
+def _objects_with(name: str, text: str) -> list[str]:
+    """The objects that have a text, no key, that begins with the name (in quotation)."""
+    found = []
+    at = text.find(name)
+    while at >= 0:
+        end = text.find('"', at + 1)
+        if text[end + 1 : end + 2] != ":":
+            first, last = object_around(text, at + 1)
+            found.append(text[first:last])
+        at = text.find(name, at + 1)
+    return found
 
 
 def _has_two(words: Iterable[str], text: str) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from statistics import fmean
 
 from agenteval.detectors.amounts import FEW, SMALL, Beside, amount_follows
@@ -32,12 +32,14 @@ from agenteval.detectors.mentions import Mention
 from agenteval.detectors.number_words import number_words
 from agenteval.detectors.periods import is_of_other_period
 from agenteval.detectors.phrases import Phrase
+from agenteval.detectors.told_codes import identifier_told, is_after_letters, is_block, is_masked
+from agenteval.detectors.units import is_body_mass_index, is_in_other_unit, is_wind_force
 
 
 def told(mention: Mention, evidence: Evidence) -> bool:
     """Whether the value, however it is written, is in the evidence as it is."""
     if mention.kind == "identifier":
-        return _identifier_told(mention.text, evidence)
+        return identifier_told(mention.text, evidence)
     if mention.days and is_day_told(mention.days, evidence.days):
         return True
     if mention.clocks and not evidence.clocks.isdisjoint(mention.clocks):
@@ -53,27 +55,12 @@ def _hours(clock: int) -> tuple[float, float]:
     return (float(clock // 60), float(clock // 60 % 12 or 12))
 
 
-_APART = re.compile(r"[\s()./+-]")
-
-
-def _identifier_told(text: str, evidence: Evidence) -> bool:
-    if evidence.has_word(text):
-        return True
-    bare = _APART.sub("", text)
-    if bare.isdigit() and len(bare) >= 7:
-        if any(bare[-8:] in _APART.sub("", source.text) for source in evidence.sources):
-            return True
-        return all(map(evidence.has_word, _APART.split(text.lstrip("+("))))
-    parts = [part for part in re.split(r"[/+,@:]", text) if part]
-    return len(parts) > 1 and all(evidence.has_word(part) for part in parts)
-
-
 def follows(phrase: Phrase, evidence: Evidence, beside: Beside) -> bool:
     """Whether the value comes from the evidence by rounding, counting, another unit, arithmetic or the
     calendar. ``beside``: the numbers that the agent has said before, in this answer first."""
     mention = phrase.mention
     if mention.kind == "identifier":
-        return _masked(phrase, evidence)
+        return is_masked(phrase, evidence)
     if mention.kind == "date":
         return does_day_follow(phrase, evidence, beside.days)
     if mention.kind == "time":
@@ -128,12 +115,6 @@ def _is_derived_amount(number: float, phrase: Phrase, evidence: Evidence, beside
 _TIMES_OF = re.compile(r"\b([2-9]|[1-9][0-9])\s?[×x](?=\s)")
 
 
-def _masked(phrase: Phrase, evidence: Evidence) -> bool:
-    """Part of a longer identifier that was told: its last digits, its first block."""
-    text = phrase.mention.text.lower()
-    return len(text) >= 4 and evidence.has_text(text)
-
-
 def _number_follows(number: float, phrase: Phrase, evidence: Evidence, beside: Beside) -> bool:
     mention, known = phrase.mention, evidence.numbers
     decimals = mention.decimals
@@ -150,17 +131,23 @@ def _number_follows(number: float, phrase: Phrase, evidence: Evidence, beside: B
     if number % 1 == 0 and mention.kind == "number":
         if number in evidence.leaves.counts:
             return True
+        if mention.unit in _ORDINALS and number <= 31 and _is_day_of_month(int(number), evidence):
+            return True
+        if is_after_letters(phrase, evidence):
+            return True
         if (number >= 100 or _OF_DIGITS.search(phrase.clause)) and evidence.ends_in(mention.text):
             return True
-        if phrase.left.endswith(_CUT_OFF) and _masked(phrase, evidence):
+        if phrase.left.endswith(_CUT_OFF) and is_masked(phrase, evidence):
             return True
-        if _is_block(phrase, evidence):
+        if is_block(phrase, evidence):
             return True
     if _is_product_of_clause(number, phrase):
         return True
     if any(near(number, value, decimals) for value in formulas(phrase.clause)):
         return True
     if any(converted(number, unit, known, decimals) for unit in _units(number, phrase)):
+        return True
+    if mention.kind == "number" and _is_converted(number, phrase, known):
         return True
     if _calculated(number, phrase, evidence, beside):
         return True
@@ -177,24 +164,12 @@ def _number_follows(number: float, phrase: Phrase, evidence: Evidence, beside: B
     return rarely_reached(number, ones, evidence.numbers | {*beside_it}, decimals)
 
 
-def _is_block(phrase: Phrase, evidence: Evidence) -> bool:
-    """Whether it is one of the blocks in which the clause writes a long number or code that was told."""
-    at = phrase.mention.start - phrase.at
-    for run in _BLOCKS.finditer(phrase.clause):
-        if not run.start() <= at < run.end():
-            continue
-        blocks = _APART.split(run[0].lower())
-        here = len(_APART.split(phrase.clause[run.start() : at])) - 1
-        return any(
-            len(code := "".join(blocks[first:last])) >= _LONG_CODE and evidence.has_text(code)
-            for first in range(here + 1)
-            for last in range(here + 1, len(blocks) + 1)
-        )
-    return False
+_ORDINALS = frozenset(("st", "nd", "rd", "th"))
 
 
-_BLOCKS = re.compile(r"\b[A-Z]{0,4}[0-9]{2,6}(?:[ -][0-9A-Z]{2,6}){1,7}\b")
-_LONG_CODE = 8
+def _is_day_of_month(number: int, evidence: Evidence) -> bool:
+    """Whether a date that was told is on that day of its month: "the end of January (the 31st)"."""
+    return any(day == number for days in (evidence.days, evidence.prose_days) for _, _, day in days)
 
 
 def _adds_up(number: float, phrase: Phrase, evidence: Evidence) -> bool:
@@ -229,6 +204,16 @@ def _units(number: float, phrase: Phrase) -> Iterator[str]:
     if mention.decimals and mention.kind == "number":
         rounded = (other for other in mentions_of(phrase.clause) if other.numbers and other.unit)
         yield from (other.unit for other in rounded if other.numbers[0] != number and _rounds(number, other))
+
+
+def _is_converted(number: float, phrase: Phrase, known: Collection[float]) -> bool:
+    mention = phrase.mention
+    decimals = mention.decimals if number == mention.numbers[0] else 3  # 2,662 as 2.662
+    if is_in_other_unit(number, mention.unit, phrase.right, known, decimals):
+        return True
+    return is_wind_force(number, phrase.clause, known) or is_body_mass_index(
+        number, phrase.clause, known, mention.decimals
+    )
 
 
 def _rounds(number: float, other: Mention) -> bool:
