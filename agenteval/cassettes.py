@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import json
 import os
-import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from hashlib import sha256
 from pathlib import Path
@@ -17,6 +16,7 @@ from typing import IO, Any, NamedTuple
 
 from agenteval import __version__
 from agenteval.errors import AuthorError, Place, Problem
+from agenteval.expressions import expression
 from agenteval.redact import MASK
 from agenteval.safe_text import one_line
 from agenteval.scenario import SampleKey, Scenario
@@ -24,7 +24,7 @@ from agenteval.stand_ins import StandIns, masking
 
 FORMAT = 1
 """Raised when an old reader would misread a new file."""
-_FENCE = re.compile(r"(</?data-)[0-9a-f]{12}>")
+_FENCE = expression(r"(</?data-)[0-9a-f]{12}>")
 
 
 class Header(NamedTuple):

@@ -7,7 +7,6 @@ were given (missing and reused ones too) and results are paired with calls by po
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from copy import deepcopy
 from functools import partial
@@ -16,6 +15,7 @@ from typing import Any
 from pydantic_core import from_json
 
 from agenteval.errors import AgentError
+from agenteval.expressions import expression
 from agenteval.trajectory import Message, Step, ToolCall, ToolResult, Turn
 
 PARTS = {"text", "output_text", "input_text", "refusal", "image", "image_url", "input_image", "audio",
@@ -63,7 +63,7 @@ def _unique_ids(calls: Sequence[ToolCall], position: int) -> list[str]:
     return ids
 
 
-_HALF = re.compile("[\ud800-\udfff]")
+_HALF = expression("[\ud800-\udfff]")
 
 
 def whole(text: str) -> str:
@@ -167,7 +167,7 @@ def _python_literal(text: str) -> Any:
         return None
 
 
-_HALF_ESCAPED = re.compile(
+_HALF_ESCAPED = expression(
     r"(\\\\)|\\u[dD][89abAB][0-9a-fA-F]{2}(?!\\u[dD][c-fC-F])"
     r"|(?<!\\u[dD][89abAB][0-9a-fA-F]{2})\\u[dD][c-fC-F][0-9a-fA-F]{2}"
 )

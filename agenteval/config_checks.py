@@ -3,7 +3,6 @@ reached, names that exist. They look at what was written, so that they run besid
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator, Mapping
 from importlib.metadata import entry_points
 from typing import Any, TypeAlias
@@ -11,6 +10,7 @@ from urllib.parse import urlsplit
 
 from agenteval.config import PROVIDERS, parse_reporter
 from agenteval.errors import Problem, did_you_mean
+from agenteval.expressions import expression
 from agenteval.validation import NOT_YET
 from agenteval.yaml_source import Mark
 
@@ -22,9 +22,9 @@ _EXAMPLE = {
     "http": "endpoint: http://localhost:3000/v1/chat/completions",
     "python": "target: my_agent.py:agent",
 }
-_HEADER_NAME = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
-_BAD_HEADER_VALUE = re.compile(r"[\x00-\x08\x0a-\x1f\x7f]")
-_VARIABLE_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+_HEADER_NAME = expression(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
+_BAD_HEADER_VALUE = expression(r"[\x00-\x08\x0a-\x1f\x7f]")
+_VARIABLE_NAME = expression(r"[A-Za-z_][A-Za-z0-9_]*")
 
 Found: TypeAlias = Iterator[Problem]
 

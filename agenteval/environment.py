@@ -9,6 +9,7 @@ from typing import Any
 
 from agenteval.config import Config
 from agenteval.errors import AuthorError, Place, Problem, did_you_mean
+from agenteval.expressions import expression
 from agenteval.yaml_scalars import plain_value
 from agenteval.yaml_source import Mark, parse
 
@@ -27,15 +28,15 @@ _VARIABLES = {PREFIX + key.upper(): (key,) for key in _SCALAR_KEYS} | {
 _MAY_MAP = frozenset((f"{PREFIX}EPOCHS",))
 """Those that a mapping can be written in, as ``{min: 3, max: 20}``."""
 
-_REFERENCE = re.compile(
+_REFERENCE = expression(
     r"\$\$\{|\$\{(?P<name>[A-Za-z_][A-Za-z0-9_]*)(?::-(?P<default>[^}]*))?\}|\$\{(?P<bad>[^}]*\}?)"
 )
-_SECRET_NAME = re.compile(r"authorization|api.?key|token|cookie|secret|passw", re.IGNORECASE)
+_SECRET_NAME = expression(r"authorization|api.?key|token|cookie|secret|passw", re.IGNORECASE)
 _SECRET_PLACES = frozenset(("headers", "body", "extra", "endpoint", "base_url"))
 """Where a variable's value is kept out of all that is written, whatever the variable's name is."""
 
-_URL_USER = re.compile(r"(?<=//)[^/@\s]+(?=@)")
-_URL_QUERY = re.compile(r"(?<=[?&])([^=&#]*(?:key|token|secret|passw)[^=&#]*=)([^&#]+)", re.IGNORECASE)
+_URL_USER = expression(r"(?<=//)[^/@\s]+(?=@)")
+_URL_QUERY = expression(r"(?<=[?&])([^=&#]*(?:key|token|secret|passw)[^=&#]*=)([^&#]+)", re.IGNORECASE)
 
 
 class Expanded(str):

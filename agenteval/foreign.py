@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 
 from agenteval import chat
 from agenteval.errors import AgentError
+from agenteval.expressions import expression
 from agenteval.recorded.calls import Call, Tell, calls_in, may_hold_calls, word
 from agenteval.recorded.messages import said_in
 from agenteval.recorded.said import Said
@@ -26,7 +27,7 @@ _USUAL_ROLES = frozenset(("assistant", "user", "tool", "system", "developer"))
 _OF_MESSAGES = frozenset(("content", "tool_calls", "function_call", "refusal"))
 _ATTRIBUTES = ("role", "type", "content", "tool_calls", "tool_call_id", "name", "parts")
 _ARGUMENTS = frozenset(("arguments", "args", "input"))
-_OF_TOOLS = re.compile(r"tool|function|call|invo[ck]|action", re.IGNORECASE)
+_OF_TOOLS = expression(r"tool|function|call|invo[ck]|action", re.IGNORECASE)
 _KINDS = ("type", "kind", "event", "role", "object")
 _DEEPEST = 5
 _QUOTED = 200

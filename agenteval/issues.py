@@ -17,6 +17,7 @@ import anyio
 from pydantic import BaseModel, BeforeValidator, ConfigDict, WithJsonSchema
 
 from agenteval.errors import AuthorError, InfrastructureError
+from agenteval.expressions import expression
 from agenteval.findings import Cause, Located, example_of, spread
 from agenteval.prompts import fence, load_prompt
 from agenteval.protocols import ChatModel, ModelReply, ModelRequest, Subject
@@ -226,7 +227,7 @@ def _pieces(groups: Sequence[_Group], limit: int) -> tuple[list[list[_Group]], l
 
 # ── the books ────────────────────────────────────────────────────────────────────────────────────
 
-_ID = re.compile(r"\W*F?0*([1-9][0-9]{0,8})\W*", re.ASCII | re.IGNORECASE)
+_ID = expression(r"\W*F?0*([1-9][0-9]{0,8})\W*", re.ASCII | re.IGNORECASE)
 
 
 def _number(text: str) -> int:

@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from agenteval.errors import AuthorError, Place, Problem, did_you_mean
+from agenteval.expressions import expression
 from agenteval.score import Severity
 from agenteval.yaml_source import Mark, parse
 
@@ -46,7 +47,7 @@ NOT_ENOUGH = "not enough to judge"
 """What a judge says instead of a label when it cannot tell; of a criterion: ``not clear``."""
 
 
-_REFERENCE = re.compile(r"\$(?:(?P<escaped>\$\{)|\{(?P<name>[^}\n]*)\})")
+_REFERENCE = expression(r"\$(?:(?P<escaped>\$\{)|\{(?P<name>[^}\n]*)\})")
 
 
 def render(template: str, values: Mapping[str, str], *, source: str = "") -> str:
@@ -86,7 +87,7 @@ def content_hash(*texts: str) -> str:
     return digest.hexdigest()
 
 
-_SURROGATES = re.compile("[\ud800-\udfff]")
+_SURROGATES = expression("[\ud800-\udfff]")
 
 
 def fence(text: str) -> str:
@@ -222,7 +223,7 @@ def _shown(path: Path) -> str:
 
 
 _KEYS = ("metric", "scope", "scale", "whole", "labels", "version")
-METRIC_NAME = re.compile(r"[^\W\d_][\w .-]*")
+METRIC_NAME = expression(r"[^\W\d_][\w .-]*")
 """How a metric may be called: it stands in YAML keys, tables and on the command line."""
 
 

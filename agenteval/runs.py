@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Sequence
 from pathlib import Path
 
 from agenteval import journal
 from agenteval.errors import AuthorError, Place, Problem, did_you_mean
 from agenteval.event import SCHEMA_VERSION, Event, RunStarted, SampleStarted
+from agenteval.expressions import expression
 
 JOURNAL = "events.jsonl"
-_STARTED_AT = re.compile(rb'"started_at":"([^"]+)"')
+_STARTED_AT = expression(rb'"started_at":"([^"]+)"')
 _MOST_NAMED = 5
 
 

@@ -9,23 +9,25 @@ from __future__ import annotations
 
 import re
 
+from agenteval.expressions import expression
+
 _WIDTH_SPACE = "\u200b"
 """Put into what a renderer would link. Invisible, and no autolinker reads across it."""
 
-_SEQUENCES = re.compile(
+_SEQUENCES = expression(
     r"(?:\x1b\[|\x9b)[0-?]*+[ -/]*+[@-~]"  # CSI: colours, cursor, erase
     r"|(?:\x1b[\]PX^_]|[\x9d\x90\x98\x9e\x9f])[^\x07\x1b\x9c\n\r]*+(?:\x07|\x1b\\|\x9c)"  # OSC, DCS and kin
     r"|\x1b[ -/]++[0-~]"  # character sets and the like
 )
 # An ESC that starts none of these (a cut or unknown sequence) goes alone: its text must stay in sight.
-_CONTROLS = re.compile(
+_CONTROLS = expression(
     "[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f"
     "\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069"  # bidi: text that reads other than it is
     "\u200b\u2060\ufeff\U000e0000-\U000e007f]"  # invisible, so a place to hide; ZWJ and ZWNJ are writing
 )
-_LINE_ENDS = re.compile("\r\n?|[\u2028\u2029]")
-_SURROGATES = re.compile("[\ud800-\udfff]")
-_NOT_XML = re.compile("[\ufffe\uffff]")
+_LINE_ENDS = expression("\r\n?|[\u2028\u2029]")
+_SURROGATES = expression("[\ud800-\udfff]")
+_NOT_XML = expression("[\ufffe\uffff]")
 
 
 def clean(text: str) -> str:
@@ -73,9 +75,9 @@ def github_property(text: str) -> str:
 
 
 _ENTITIES = {"&": "&amp;", "<": "&lt;", ">": "&gt;"}
-_SPECIAL = re.compile(r"[\\`*\[\]|~$]|(?<![^\W_])_|_(?![^\W_])")  # `_` within a word is no emphasis
-_LEADING = re.compile(r"^(?=[#+=-])|^(\d+)(?=[.)](?:\s|$))")
-_LINKED = re.compile(
+_SPECIAL = expression(r"[\\`*\[\]|~$]|(?<![^\W_])_|_(?![^\W_])")  # `_` within a word is no emphasis
+_LEADING = expression(r"^(?=[#+=-])|^(\d+)(?=[.)](?:\s|$))")
+_LINKED = expression(
     r"(?i)(?<=:)(?=//)|(?<=www)(?=\.)|(?<=\bmailto:)|(?<=\bxmpp:)|(?<=@)|(?<=#)(?=\d)|(?<=\bGH)(?=-\d)"
 )
 

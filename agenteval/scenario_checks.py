@@ -10,6 +10,7 @@ from typing import Any, TypeAlias
 
 from agenteval.detectors.schema import dangling
 from agenteval.errors import Problem, did_you_mean
+from agenteval.expressions import expression
 from agenteval.scenario import Tool
 from agenteval.validation import known_keys, shown, unknown_key
 from agenteval.yaml_source import Mark
@@ -18,7 +19,7 @@ MATCHERS = ("$any", "$in", "$regex", "$approx")
 _APPROX_KEYS = ("value", "abs", "rel")
 
 # As `tools.fill` reads them: `$${` is an escape, and a reference ends at the first `}`.
-_REFERENCE = re.compile(r"\$\$\{|\$\{(?P<name>[^}]*)(?P<end>\}?)")
+_REFERENCE = expression(r"\$\$\{|\$\{(?P<name>[^}]*)(?P<end>\}?)")
 
 Found: TypeAlias = Iterator[Problem]
 

@@ -9,12 +9,13 @@ from functools import lru_cache
 from pathlib import Path
 
 from agenteval.errors import AuthorError, NothingSelectedError, Place, Problem, did_you_mean
+from agenteval.expressions import expression
 
 SUFFIXES = (".yaml", ".yml")
 CONFIG_NAMES = ("agenteval.yaml", "agenteval.yml")
 _SKIPPED_FOLDERS = frozenset(("node_modules", "__pycache__", "site-packages"))
-_MAGIC = re.compile(r"[*?\[]")
-_TOP_LEVEL_KEY = re.compile(rb"""^(?:\{\s*)?["']?([^\s#"':{\-%.][^\s:"']*)["']?\s*:""", re.MULTILINE)
+_MAGIC = expression(r"[*?\[]")
+_TOP_LEVEL_KEY = expression(rb"""^(?:\{\s*)?["']?([^\s#"':{\-%.][^\s:"']*)["']?\s*:""", re.MULTILINE)
 
 
 def shown_path(path: Path, cwd: Path) -> str:

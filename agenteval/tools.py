@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 
 from agenteval.detectors.schema import checker
 from agenteval.errors import AuthorError, Problem, did_you_mean
+from agenteval.expressions import expression
 from agenteval.scenario import Tool, ToolStep
 from agenteval.trajectory import ToolResult
 
@@ -111,7 +112,7 @@ def _answer(tool: Tool, args: Mapping[str, Any], index: int) -> ToolResult:
     return ToolResult(value=fill(step.returns, args))
 
 
-_REFERENCE = re.compile(r"\$(\$\{)|\$\{([^}]*)\}")
+_REFERENCE = expression(r"\$(\$\{)|\$\{([^}]*)\}")
 
 
 def fill(template: Any, args: Mapping[str, Any]) -> Any:

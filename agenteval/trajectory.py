@@ -6,13 +6,13 @@ Values only. They carry no identity (that is ``SampleKey``), no storage and no d
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Iterable
 from enum import StrEnum
 from typing import Any, TypeAlias
 
 from pydantic import Field
 
+from agenteval.expressions import expression
 from agenteval.value import Value
 
 Message: TypeAlias = dict[str, Any]
@@ -180,7 +180,7 @@ class StopReason(StrEnum):
     """A record that could not be read as a conversation."""
 
 
-_NAMED = re.compile(r"\A(?:[A-Za-z_]\w*\.)*[A-Z]\w*(?=:|\Z)|\bHTTP status \d{3}\b")
+_NAMED = expression(r"\A(?:[A-Za-z_]\w*\.)*[A-Z]\w*(?=:|\Z)|\bHTTP status \d{3}\b")
 """The class of an exception, or the status of a response, in a sentence about it."""
 
 

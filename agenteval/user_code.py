@@ -8,7 +8,6 @@ import contextlib
 import contextvars
 import inspect
 import math
-import re
 import sys
 import threading
 import traceback
@@ -20,6 +19,7 @@ from typing import Any, NamedTuple
 
 from agenteval.deadlines import HeldUpError, current, waiting
 from agenteval.errors import AuthorError, Place, Problem, did_you_mean
+from agenteval.expressions import expression
 from agenteval.shared_loop import Seat, Share, owned_by, shared_loop
 
 
@@ -147,7 +147,7 @@ def contained() -> Iterator[None]:
         raise QuitError(type(error).__name__) from error
 
 
-_CONTEXT = re.compile(r"\b(Agent|Tool)?Context\b")
+_CONTEXT = expression(r"\b(Agent|Tool)?Context\b")
 
 
 def takes_context(function: Callable[..., Any]) -> bool:

@@ -10,17 +10,18 @@ import re
 from collections.abc import Iterable
 from difflib import SequenceMatcher
 
+from agenteval.expressions import expression
 from agenteval.scenario import Scenario, ScriptedTurn
 from agenteval.trajectory import Trajectory
 
-_THINKING = re.compile(
+_THINKING = expression(
     r"</?think(?:ing)?>|<\|[a-z_]+\|>|^\s*(?:user|assistant|agent|system|customer|human|you)\s*:"
     r"|\bas the (?:simulated )?user\b|\bthe user (?:wants|would|should|is)\b|\bmy persona\b"
     r"|\bi (?:should|need to|will) (?:now )?(?:respond|reply|answer) as\b|^\s*[{\[].*[}\]]\s*$",
     re.IGNORECASE | re.MULTILINE | re.DOTALL,
 )
 _SAME = 0.9
-_ASSISTANT = re.compile(
+_ASSISTANT = expression(
     r"\bhow (?:can|may) i (?:help|assist) you\b"
     r"|\bi(?:'m|'d be| am| would be) (?:here|happy|glad|more than happy) to (?:help|assist) you\b"
     r"|\bis there anything else i can (?:help|assist|do)\b|\blet me know if you need anything else\b"
@@ -34,7 +35,7 @@ _MAY_RECUR = frozenset(
     ("yes", "no", "ok", "okay", "sure", "right", "correct", "thanks", "thank you", "yes please", "no thanks")
 )
 """Answers that different questions may get; found in conversations that people wrote."""
-_IDENTIFIER = re.compile(
+_IDENTIFIER = expression(
     r"\b[A-Z]{2,}[-_#]?\d{2,}[A-Z0-9-]*\b"  # ORD-42, HAT136
     r"|\b(?=[A-Z0-9]*\d)(?=[A-Z0-9]*[A-Z])[A-Z0-9]{6,}\b"  # 4WQ150
     r"|\b\d{7,}\b|\b(?:\d[ -]?){13,19}\b"  # account and card numbers

@@ -7,13 +7,13 @@ types of the YAML 1.2 core schema: ``no`` and ``12:30`` are texts, ``010`` is te
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator
 from typing import Any, NoReturn, TypeAlias
 
 import yaml
 
 from agenteval.errors import AuthorError, Place, Problem
+from agenteval.expressions import expression
 from agenteval.yaml_scalars import STANDARD_TAGS, canonical_text, plain_value, tagged_value
 from agenteval.yaml_syntax import explain
 
@@ -24,7 +24,7 @@ MAX_ALIASED = 1_000_000
 MAX_PROBLEMS = 20
 
 _LOADER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
-_NOT_PRINTABLE = re.compile("[^\t\n\r\x20-\x7e\x85\xa0-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+_NOT_PRINTABLE = expression("[^\t\n\r\x20-\x7e\x85\xa0-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 _MERGE = "tag:yaml.org,2002:merge"
 
 Children: TypeAlias = "dict[str, Mark] | list[Mark] | None"

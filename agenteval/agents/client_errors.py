@@ -8,11 +8,12 @@ message, which anybody may write.
 from __future__ import annotations
 
 import errno
-import re
 import socket
 import ssl
 from collections.abc import Iterator, Mapping
 from typing import Any
+
+from agenteval.expressions import expression
 
 _STATUSES = frozenset({401, 403, 407, 429, 502, 503, 504, 529})
 _GRPC_STATUSES = frozenset({"UNAVAILABLE", "UNAUTHENTICATED", "PERMISSION_DENIED", "RESOURCE_EXHAUSTED"})
@@ -34,7 +35,7 @@ _NO_CONNECTION = frozenset(
         *("ConnectionClosedError", "ResponseStreamingError"),  # botocore, websockets
     ]
 )
-_TOO_MANY = re.compile(r"too many (\d{3}) error responses")
+_TOO_MANY = expression(r"too many (\d{3}) error responses")
 
 
 def is_infrastructure(error: BaseException) -> bool:

@@ -14,6 +14,7 @@ from agenteval.completion import Unreadable, assemble, parse_object
 from agenteval.config import AgentConfig
 from agenteval.endings import cut_of, last_answer, refusal_in
 from agenteval.errors import AgentError, AgentevalError, AuthorError, Place, Problem
+from agenteval.expressions import expression
 from agenteval.http_faults import Fault, classify, describe, is_web_address, quote
 from agenteval.limits import Gate
 from agenteval.protocols import AgentReply, TurnTools
@@ -25,8 +26,8 @@ from agenteval.transport import CallRules, HttpReply, Transport, may_pass_unhear
 
 _KNOWN_FIELDS = frozenset({"role", "content", "tool_calls", "function_call", "refusal"})
 _QUOTED = 200
-_SECRET_HEADER = re.compile(r"auth|key|token|secret|cookie|password", re.IGNORECASE)
-_SURROGATE = re.compile("[\ud800-\udfff]")
+_SECRET_HEADER = expression(r"auth|key|token|secret|cookie|password", re.IGNORECASE)
+_SURROGATE = expression("[\ud800-\udfff]")
 
 
 class _RefusedRequestError(AgentError):

@@ -13,6 +13,7 @@ from hashlib import blake2b
 from itertools import pairwise
 from typing import Any, NamedTuple, TypeAlias
 
+from agenteval.expressions import expression
 from agenteval.server_words import NO_SYSTEM
 from agenteval.trajectory import Message
 
@@ -154,24 +155,24 @@ def _parts(content: Any) -> list[Any]:
 
 # ── what a refusal teaches ───────────────────────────────────────────────────────────────────────
 
-_CONTENT = re.compile(r"\bcontent\b|\bempty\b.{0,40}\bmessage|\bmessage\b.{0,40}\bempty\b", re.IGNORECASE)
-_NOT_NULL = re.compile(
+_CONTENT = expression(r"\bcontent\b|\bempty\b.{0,40}\bmessage|\bmessage\b.{0,40}\bempty\b", re.IGNORECASE)
+_NOT_NULL = expression(
     r"\bnull\b|\bnone\b|\bnil\b|NoneType|missing|required|valid string|must be (a |of type )?['\"]?str|"
     r"expected (a )?string|invalid type",
     re.IGNORECASE,
 )
-_NOT_EMPTY = re.compile(r"non-?empty|not be (empty|blank)|\bempty\b|at least (one|1) char", re.IGNORECASE)
-_ALTERNATE = re.compile(
+_NOT_EMPTY = expression(r"non-?empty|not be (empty|blank)|\bempty\b|at least (one|1) char", re.IGNORECASE)
+_ALTERNATE = expression(
     r"\balternat|consecutive|(same|repeated) role|two .{0,20}in a row|roles? must", re.IGNORECASE
 )
-_SYSTEM_PLACE = re.compile(
+_SYSTEM_PLACE = expression(
     r"\bsystem\b.{0,60}\b(beginning|first|start|only one|multiple|position)\b"
     r"|\b(multiple|more than one|only one|first)\b.{0,40}\bsystem\b",
     re.IGNORECASE | re.DOTALL,
 )
-_IDS = re.compile(r"\b(tool[_ ]?calls?[_ ]?|call[_ ])ids?\b|\btool_calls?\b.{0,40}\bid\b", re.IGNORECASE)
-_ID_FORM = re.compile(r"length|a-z|alphanumeric|characters|\b9\b|format", re.IGNORECASE)
-_UNKNOWN = re.compile(
+_IDS = expression(r"\b(tool[_ ]?calls?[_ ]?|call[_ ])ids?\b|\btool_calls?\b.{0,40}\bid\b", re.IGNORECASE)
+_ID_FORM = expression(r"length|a-z|alphanumeric|characters|\b9\b|format", re.IGNORECASE)
+_UNKNOWN = expression(
     r"unsupported|not supported|unrecogni|unknown|not (permitted|allowed)|unexpected|extra|invalid|does not",
     re.IGNORECASE,
 )

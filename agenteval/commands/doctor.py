@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import platform
-import re
 import sys
 import time
 from collections.abc import Iterable, Iterator, Mapping
@@ -20,6 +19,7 @@ from pydantic import BaseModel
 from agenteval import __version__, chat, config_file, observed, prompts, selection, tokens, wiring
 from agenteval.config import AgentConfig, Config, ModelConfig
 from agenteval.errors import AgentError, AgentevalError, AuthorError, InfrastructureError
+from agenteval.expressions import expression
 from agenteval.protocols import AgentFactory, AgentReply, ModelRequest, TurnTools
 from agenteval.redact import redactor
 from agenteval.reported_usage import read_usage, unread_usage
@@ -38,7 +38,7 @@ _TOOL = {
         "parameters": {"type": "object", "properties": {}},
     },
 }
-_REFUSED = re.compile(r"HTTP status (400|422)\b")
+_REFUSED = expression(r"HTTP status (400|422)\b")
 _SYSTEM = "You are asked one small question, to find out whether you can be reached."
 _PROMPT = "Which number is one more than three?"
 

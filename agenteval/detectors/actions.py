@@ -50,6 +50,7 @@ from agenteval.detectors.orders import (
 )
 from agenteval.detectors.other_things import agrees_to_another_thing, asks_of_another_thing, ties
 from agenteval.detectors.verbs import is_marked, only_reads
+from agenteval.expressions import expression
 from agenteval.score import Severity
 
 
@@ -283,7 +284,7 @@ def _asks_or_refuses(said: str) -> bool:
     return refuses(said) or (said.rstrip().endswith("?") and not _POLITE.search(said))
 
 
-_POLITE = re.compile(r"\b(?:could|can|would|will) you\b|\bplease\b", re.IGNORECASE)
+_POLITE = expression(r"\b(?:could|can|would|will) you\b|\bplease\b", re.IGNORECASE)
 
 
 def _asked_about(conversation: Conversation, number: int, placed: PlacedCall) -> bool:

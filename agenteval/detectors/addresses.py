@@ -7,8 +7,10 @@ from collections.abc import Iterator
 from typing import NamedTuple
 from urllib.parse import unquote
 
+from agenteval.expressions import expression
+
 _STOP = "\\s<>\"'`“”‘’«»|\\\\^{}\\[\\]，。！？、；：）】」》…"
-_WEB = re.compile(
+_WEB = expression(
     rf"(?i)(?P<scheme>https?://|www\.)(?:[^{_STOP}]|\\(?=[_*/&~-]))+"
     rf"|(?<![\w./@-])(?:[a-z0-9-]{{1,63}}\.){{1,4}}(?:com|org|net|io|example|eu|de|co|gov|edu|app|dev|ai)"
     rf"(?::[0-9]+)?/(?:[^{_STOP}]|\\(?=[_*/&~-]))+"
@@ -16,12 +18,12 @@ _WEB = re.compile(
 _BARE = (".com/", ".org/", ".net/", ".io/", ".example/", ".eu/", ".de/", ".co/", ".gov/", ".edu/", ".app/",
          ".dev/", ".ai/")  # fmt: skip
 """What surely is an address though nothing says so: the quick look."""
-_MAIL = re.compile(r"(?<![\w.%+-])[\w.%+-]{1,64}@(?:[A-Za-z0-9-]{1,63}\.){1,4}[A-Za-z]{2,}(?![\w@])")
+_MAIL = expression(r"(?<![\w.%+-])[\w.%+-]{1,64}@(?:[A-Za-z0-9-]{1,63}\.){1,4}[A-Za-z]{2,}(?![\w@])")
 _MARKS = ".,;:!?*_~"
 _PAIRS = {")": "(", "]": "["}
-_GOES_ON = re.compile(r"[{\[$…]|\.\.\.|<(?!/|br\b|p\b|li\b|t[dr]\b|img\b|[abi]\b)[\w -]+>")
-_FOLLOWED = re.compile(r"(?i)\A(?:utm_\w+|gclid|fbclid|msclkid|mc_[ce]id|igshid|ref|ref_src|si)=")
-_SLASHES = re.compile(r"\\+/")
+_GOES_ON = expression(r"[{\[$…]|\.\.\.|<(?!/|br\b|p\b|li\b|t[dr]\b|img\b|[abi]\b)[\w -]+>")
+_FOLLOWED = expression(r"(?i)\A(?:utm_\w+|gclid|fbclid|msclkid|mc_[ce]id|igshid|ref|ref_src|si)=")
+_SLASHES = expression(r"\\+/")
 
 
 class Address(NamedTuple):

@@ -13,6 +13,7 @@ from agenteval.detectors.conversation import Conversation, PlacedCall
 from agenteval.detectors.deeds import nouns_of
 from agenteval.detectors.orders import leaves_alone
 from agenteval.detectors.verbs import is_marked, nature_of, words_of
+from agenteval.expressions import expression
 
 _ONCE_MORE = (
     # English
@@ -39,14 +40,14 @@ _ONCE_MORE = (
     # Turkish, Indonesian, Vietnamese, Swahili
     r"tekrar\w*|yeniden|bir daha|yine|lagi|sekali lagi|ulangi\w*|lần nữa|nhắc lại|lại|tena"
 )
-_ONCE_MORE_WORD = re.compile(rf"(?<![^\W_])(?:{_ONCE_MORE})(?![^\W_])", re.IGNORECASE)
+_ONCE_MORE_WORD = expression(rf"(?<![^\W_])(?:{_ONCE_MORE})(?![^\W_])", re.IGNORECASE)
 # Languages that put no space between words, or whose words take endings in other scripts.
-_ONCE_MORE_SIGN = re.compile(
+_ONCE_MORE_SIGN = expression(
     "もう一度|もう一回|もういちど|もういっかい|再度|再び|改めて|繰り返|くり返|くりかえ|再确认|再(?![见見])|重复|重複|"
     "重新|又|다시|한 번 더|한번 더|또|반복|مرة أخرى|مرة ثانية|أعد|كرر|مجدد|שוב|עוד פעם|फिर|दोबारा|दोहरा|"
     "دوباره|อีกครั้ง|อีกที|ซ้ำ|আবার|மீண்டும்"
 )
-_NOT_UNDERSTOOD = re.compile(
+_NOT_UNDERSTOOD = expression(
     r"(?<![^\W_])(?:pardon|didn['’]?t (?:get|catch|hear|see)|remind me|what did you|"
     r"no (?:lo |te |le )?(?:entend|entiend|he entendid)\w*|no o[ií]|"
     r"n[aã]o (?:entend|percebi|compreend|ouvi)\w*|"
@@ -61,7 +62,7 @@ _NOT_UNDERSTOOD = re.compile(
     r"|分かりません|わかりません|聞こえません|没听清|没听懂|没明白|不明白|못 들었|모르겠|못 알아",
     re.IGNORECASE,
 )
-_LOOKS = re.compile(
+_LOOKS = expression(
     r"(?<![^\W_])(?:refresh|still|latest|current(?:ly)?|double.?check|any(?:thing)? new|changed|status|"
     r"verify|make sure|(?:and|about) now|"
     # Other languages, written without their accents: a message with them is let pass anyhow.
@@ -84,7 +85,7 @@ def did_not_understand(text: str) -> bool:
     return _NOT_UNDERSTOOD.search(text) is not None
 
 
-_REQUESTS = re.compile(
+_REQUESTS = expression(
     r"\b(?:(?:please|kindly) (?:provide|share|tell|give|send|enter)|(?:can|could|may) (?:you|"
     r"I) (?:please )?(?:provide|share|"
     r"tell|give|have)|need your|what is your|necesito|precisamos?|preciso|necesitamos|indique|facilíte\w*|"
@@ -94,7 +95,7 @@ _REQUESTS = re.compile(
     r"nodig|geef|heb ik)\b",
     re.IGNORECASE,
 )
-_GIVEN = re.compile(r"[\d@?？]|\S\s+[A-ZÀ-Ý](?!['’]|\s|$)")
+_GIVEN = expression(r"[\d@?？]|\S\s+[A-ZÀ-Ý](?!['’]|\s|$)")
 _FEW = 6
 
 
@@ -111,20 +112,20 @@ def asks_to_look(text: str) -> bool:
     return _LOOKS.search(text) is not None
 
 
-_TIMES = re.compile(
+_TIMES = expression(
     r"(?<![^\W_])(?:twice|thrice|(?:two|three|four) times|(?:zwei|drei|vier)mal|(?:dos|tres) veces|"
     r"(?:deux|trois) fois|"
     r"(?:due|tre) volte|(?:duas|três) vezes|(?:twee|drie) keer|dwa razy|iki kez|dua kali)(?![^\W_])|两次|"
     r"兩次|2回|二回|두 번",
     re.IGNORECASE,
 )
-_COUNTED = re.compile(
+_COUNTED = expression(
     r"(?<![^\W_])(?:two|three|four|five|six|[2-9]|several|a couple of|another|zwei|drei|dos|tres|deux|"
     r"trois|due|tre|"
     r"duas|dois|três|twee|drie)((?: [^\W\d_]+){1,3})",
     re.IGNORECASE,
 )
-_WAITS = re.compile(
+_WAITS = expression(
     r"(?<![^\W_])(?:wait|poll\w*|keep (?:checking|polling|trying|an eye|looking)|as soon as (?:it|the)|"
     r"(?:until|till|once|when)"
     r" (?:it|they|the \w+|\S+)(?:['’]s| is| are| has) (?:done|finished|complete\w*|ready|up|over|through|"
@@ -176,7 +177,7 @@ def is_polled(conversation: Conversation, earlier: PlacedCall, placed: PlacedCal
     )
 
 
-_RUNS = re.compile(
+_RUNS = expression(
     r"status|progress|poll|wait|watch|monitor|queue|track|job|task|build|deploy|export|import|process|run|"
     r"state",
     re.IGNORECASE,
@@ -186,7 +187,7 @@ _EACH_TIME = frozenset(("refund", "send", "pay", "order", "book", "issue", "tran
 _MAKING = frozenset(("create", "submit", "place", "file"))
 _OPENING = (("open",), ("raise",), ("log",))
 _CASES = frozenset(("case", "ticket", "dispute", "claim", "issue", "incident", "complaint", "request"))
-_UNFINISHED = re.compile(
+_UNFINISHED = expression(
     r"pending|queued|waiting|otp|verif|confirm|require|progress|authori[sz]|draft|preview|fail|not_",
     re.IGNORECASE,
 )
@@ -214,7 +215,7 @@ def was_done(conversation: Conversation, earlier: PlacedCall, placed: PlacedCall
     )
 
 
-_GOES_STALE = re.compile(
+_GOES_STALE = expression(
     r"status|now|current|time|date|today|latest|live|price|quote|rate|stock|weather|forecast|avail|"
     r"track|poll|wait|watch"
     r"|monitor|inbox|messages|mail|notification|queue|progress|balance|screen|snapshot|random|search",
@@ -238,7 +239,7 @@ def may_be_stale(conversation: Conversation, earlier: PlacedCall, placed: Placed
 
 
 # The user did something meanwhile, of which a look-up may tell.
-_HAS_ACTED = re.compile(
+_HAS_ACTED = expression(
     r"\bI(?:['’]ve| have)?(?: just| now| already| also)* (?:paid|submitted|sent|made|done|did|changed|"
     r"updated|cleared|transferred|deposited|uploaded|added|removed|deleted|fixed|set|switched|turned|"
     r"restarted|reset|"

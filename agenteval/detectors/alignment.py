@@ -7,7 +7,6 @@ one stands for the other: ``Ridge tent: $498`` where the tool had ``{"name": "Ri
 
 from __future__ import annotations
 
-import re
 from collections import defaultdict
 from collections.abc import Iterable
 from functools import lru_cache
@@ -22,6 +21,7 @@ from agenteval.detectors.opposition import GENERIC, bare, is_share, is_slip, may
 from agenteval.detectors.phrases import Answer, Phrase
 from agenteval.detectors.sources import NOW
 from agenteval.detectors.values import stands_in
+from agenteval.expressions import expression
 
 SURE = 2
 """What a rare name counts, or two values."""
@@ -152,7 +152,7 @@ def other_rate(phrase: Phrase, evidence: Evidence) -> Leaf | None:
 
 
 _MEASURES = frozenset(["gb", "mb", "tb", "kwh", "kg", "g", "l", "km", "m", "mile", "page", "word"])
-_EACH = re.compile(r"(?i)\W{0,3}(?:per |/ ?|a |an |pro |je |par |por |al |por cada )([^\W\d_]+)")
+_EACH = expression(r"(?i)\W{0,3}(?:per |/ ?|a |an |pro |je |par |por |al |por cada )([^\W\d_]+)")
 
 
 def _is_rate(leaf: Leaf, unit: str) -> bool:
@@ -228,7 +228,7 @@ def _is_spoken_of(phrase: Phrase, leaf: Leaf, told: float, how: str) -> bool:
     return is_named or is_measured or (told >= SURE and len(bare(phrase.mention.text)) > 2)
 
 
-_SPAN = re.compile(
+_SPAN = expression(
     r"(?i)[0-9]\W{0,3}(?:business |working |calendar )?(?:hours?|days?|nights?|weeks?|months?)\b"
 )
 """A length of time, by which a date may have been calculated."""

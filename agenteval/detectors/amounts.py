@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
@@ -22,6 +21,7 @@ from agenteval.detectors.dates import Day
 from agenteval.detectors.evidence import Evidence
 from agenteval.detectors.mentions import mentions_in
 from agenteval.detectors.phrases import Phrase
+from agenteval.expressions import expression
 
 SMALL = (2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0, 9.0)
 FEW = 8
@@ -125,7 +125,7 @@ def _amounts_of(names: set[str], evidence: Evidence) -> list[float]:
     return operands_of([[leaf.mention.numbers[0] for leaf in leaves if leaf.mention.numbers]], FEW)
 
 
-_CAPITALS = re.compile(r"[A-ZÄÖÜ][\w&'-]*(?: [A-ZÄÖÜ][\w&'-]*)*")
+_CAPITALS = expression(r"[A-ZÄÖÜ][\w&'-]*(?: [A-ZÄÖÜ][\w&'-]*)*")
 
 
 def _is_priced(number: float, phrase: Phrase, evidence: Evidence, beside: Beside) -> bool:
@@ -160,7 +160,7 @@ def _is_rate(number: float, evidence: Evidence, decimals: int) -> bool:
     return any(near(number, one / other, decimals) for one in sums for other in sums if other)
 
 
-_PER_TIME = re.compile(
+_PER_TIME = expression(
     r"(?i)year|annual|month|week|dai|day|night|jahr|monat|woche|tag|nacht|\ban\b|mois|jour|nuit|semaine|"
     r"año|mes\b|d[ií]a|seman|noche|\bano\b|mês|noite|[年月周天日週泊]"
 )

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Collection, Iterable, Sequence
 from functools import lru_cache
 from statistics import fmean, median
+
+from agenteval.expressions import expression
 
 _BY_UNIT = {
     "time": (60.0, 3600.0, 86400.0, 604800.0, 24.0, 1440.0, 7.0, 12.0, 30.0, 365.0, 52.0),
@@ -121,8 +122,8 @@ def _is_rare(target: float, values: Iterable[float], decimals: int) -> bool:
 
 
 _TERM = r"[$€£]?\s?[0-9][0-9,]{0,24}(?:\.[0-9]+)?\s?(?:%|[$€£]|(?!x\s?[0-9])[^\W\d_]{1,8}\b)?"
-_FORMULA = re.compile(rf"{_TERM}(?:\s?[-+×x*·÷/]\s?{_TERM})+")
-_PARTS = re.compile(r"([0-9][0-9,]*(?:\.[0-9]+)?)\s?(%?)|([-+×*·÷/]|x(?=\s?[$€£]?\s?[0-9]))|[^\W\d_]+")
+_FORMULA = expression(rf"{_TERM}(?:\s?[-+×x*·÷/]\s?{_TERM})+")
+_PARTS = expression(r"([0-9][0-9,]*(?:\.[0-9]+)?)\s?(%?)|([-+×*·÷/]|x(?=\s?[$€£]?\s?[0-9]))|[^\W\d_]+")
 
 
 @lru_cache(maxsize=512)

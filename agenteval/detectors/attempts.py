@@ -8,6 +8,7 @@ from collections.abc import Iterator
 
 from agenteval.detectors.claims import is_draft, sentence_around
 from agenteval.detectors.conversation import Conversation, PlacedCall
+from agenteval.expressions import expression
 
 _TRYING = (
     r"(?:(?:try|tried|attempt)(?:ing|ed)? to )?(?:access|retriev|look(?:ing|ed)? (?:you |it |that |them )?"
@@ -27,7 +28,7 @@ _ANY_OTHER = (
     r"repl|process|mak|do|us|hav)(?:e|ing|y|ying)?\b)[a-z]{3,}"
 )
 _ITS = r"(?:your?|the|that|this|it|an?|[A-Z\d])"
-_TOLD = re.compile(
+_TOLD = expression(
     rf"\b(?:I|we)(?:['’]ve| have)?(?: just)? (?:encountered|ran into|run into|hit|experienced|got|received) "
     rf"{_TROUBLE} (?:(?:while|when|as|in|with) )?(?:(?:I|we) )?(?:(?:was|were) )?{_TRYING}"
     rf"|\b(?:I|we)(?:['’]m| am|['’]re| are) (?:still |currently )?(?:having|experiencing|encountering|"
@@ -39,7 +40,7 @@ _TOLD = re.compile(
     rf"(?:me )?(?:(?:an?|some) (?:\w+ )?error )?(?:while|when) (?:I|we) (?:was |were )?(?:tried|{_TRYING})",
     re.IGNORECASE,
 )
-_TOLD_OF_ANY = re.compile(
+_TOLD_OF_ANY = expression(
     rf"\b(?:I|we)(?:['’]ve| have)?(?: just)? (?:encountered|ran into|run into|hit|experienced|got) "
     rf"{_TECHNICAL} (?:while|when|as) (?:(?:I|we) (?:was |were )?)?"
     rf"(?:(?:trying|attempting) to {_ANY_OTHER}|{_ANY_OTHER}(?<=ing)) {_ITS}"
@@ -50,24 +51,24 @@ _TOLD_OF_ANY = re.compile(
 _OF_ANY = ("tried to ", "attempted to ", " while ", " when ", " as i ", " as we ")
 _LEADS = ("issue", "error", "problem", "difficult", "glitch", "trouble", "snag", " but ", "timed out")
 # It may be told of what is known to all, of what was not said, or written for somebody else.
-_KNOWN = re.compile(
+_KNOWN = expression(
     r"\b(?:outages?|maintenance|downtime|(?:technical|system) (?:issues?|errors?|problems?|difficult\w+)|"
     r"(?:is|are|goes|be) (?:down|unavailable|offline)|having (?:issues|trouble|problems))\b",
     re.IGNORECASE,
 )
-_OTHERWISE = re.compile(
+_OTHERWISE = expression(
     r"\b(?:without|because|since|as I|don['’]t have|do not have|need|lack\w*|missing|earlier|previous\w*|"
     r"before|last|yesterday|understand\w*|interpret\w*|follow\w*|should|"
     r"unless|whenever|in case|if|may|might|would|could have|not|never|customers?|users|they|said|mentioned|"
     r"told|you (?:were|had))\b|n['’]t\b|[|\"“`>]",
     re.IGNORECASE,
 )
-_WRITES = re.compile(
+_WRITES = expression(
     r"\b(?:write|draft|compose|rewrite|rephrase|translate|story|essay|letter|role-?play|pretend|"
     r"summari[sz]e)\b",
     re.IGNORECASE,
 )
-_EMPTY = re.compile(
+_EMPTY = expression(
     r"\b(?:not? (?:\w+ ){0,2}found|no (?:\w+ ){0,2}(?:results?|records?|match\w*|data)|none|null|empty|"
     r"time(?:d |-)?out|fail\w*|unavailable|error)\b|\A\W*\Z",
     re.IGNORECASE,

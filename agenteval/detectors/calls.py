@@ -10,6 +10,7 @@ from typing import Any
 
 from agenteval.detectors.error_texts import begins_as_error, begins_as_refusal
 from agenteval.detectors.json_text import object_of, text_of
+from agenteval.expressions import expression
 from agenteval.trajectory import ToolCall, ToolResult
 
 
@@ -161,7 +162,7 @@ _ERRORS = ("error", "errors", "exception", "error_message", "errorMessage", "fau
 _SUCCESS = ("success", "ok", "Success")
 _ERRORS_ABROAD = ("fehler", "erreur", "errore", "erro", "fout")
 _MESSAGES_ABROAD = ("meldung", "nachricht", "mensaje", "messaggio", "mensagem", "melding", "bericht")
-_ERROR_CODE = re.compile(r"[A-Z][A-Z0-9]*(?:[_-][A-Z0-9]+)+")
+_ERROR_CODE = expression(r"[A-Z][A-Z0-9]*(?:[_-][A-Z0-9]+)+")
 
 
 def _is_error_abroad(told: Any, value: Mapping[str, Any]) -> bool:
@@ -238,7 +239,7 @@ _DONE_MARKS = frozenset(
         "registered", "done", "successful",
     )
 )  # fmt: skip
-_WAITING = re.compile(
+_WAITING = expression(
     r"pending|queue|review|waiting|in progress|processing|scheduled for|will be|later today", re.IGNORECASE
 )
 
@@ -267,7 +268,7 @@ _OF_ERRORS = frozenset(
 """What an object holds that tells of nothing but an error."""
 _HTTP_STATUS = ("status_code", "statusCode", "http_status", "httpStatus", "http_status_code")
 _PLACES = ("url", "endpoint", "host", "site", "path", "service")
-_WENT_WRONG = re.compile(
+_WENT_WRONG = expression(
     r"\berrors?\b|fail|invalid|not found|denied|unauthori[sz]ed|forbidden|unavailable|time(?:d )?-?out|"
     r"bad request|"
     r"bad gateway|internal|conflict|too many|not allowed|unprocessable|went wrong",
@@ -317,7 +318,7 @@ def _message(value: Any) -> str:
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
 
 
-_MAY_PASS = re.compile(
+_MAY_PASS = expression(
     r"time[ -]?d?[ -]?out|busy|retry|try(?:ing)? (?:it |this )?again|rate.?limit|too many|temporar|"
     r"overload|throttl"
     r"|unavailable|connection|network|unreachable|\b(?:408|425|429|5\d\d)\b|internal|unexpected|unknown error"
@@ -328,8 +329,8 @@ _MAY_PASS = re.compile(
 
 
 # A row or a file is locked for a moment; an account stays so.
-_LOCKED = re.compile(r"lock(?:ed)?\b", re.IGNORECASE)
-_STAYS_LOCKED = re.compile(
+_LOCKED = expression(r"lock(?:ed)?\b", re.IGNORECASE)
+_STAYS_LOCKED = expression(
     r"\b(?:accounts?|users?|profiles?|cards?|customers?|members?|log-?ins?|passwords?|polic(?:y|ies)|"
     r"admin\w*|permanent\w*|blocked|suspended)\b",
     re.IGNORECASE,

@@ -12,6 +12,7 @@ from agenteval.detectors.identifiers import ids_in, listed_ids
 from agenteval.detectors.parts import Unmarked, Words
 from agenteval.detectors.state_words import STATE_WORDS, VERB_OF_STATE, states_in
 from agenteval.detectors.verbs import KIND_OF_NOUN, KINDS_OF
+from agenteval.expressions import expression
 
 _DONE = """
 booked:book reserved:reserve rebooked:rebook cancelled:cancel canceled:cancel refunded:refund
@@ -61,7 +62,7 @@ _WHAT_WAS_MADE = KIND_OF_NOUN | {
 }  # fmt: skip
 
 _ADVERBS = r"(?:(?:now|just|already|also|successfully|gone ahead and|went ahead and|both|since|then) )*"
-_CLAIM = re.compile(
+_CLAIM = expression(
     rf"\b(?:(?:(?P<me>I|we)(?:['’]ve| have)? {_ADVERBS}"
     rf"|(?:has|have)(?: both| all)? {_ADVERBS}been {_ADVERBS}"
     rf"|(?:is|are) now {_ADVERBS}|(?:was|were|is|are) (?:now )?successfully |successfully "
@@ -74,7 +75,7 @@ _CLAIM = re.compile(
     re.IGNORECASE,
 )
 # "Cancelled your order." "Reminder set for nine." At the begin of a sentence.
-_OPENING = re.compile(
+_OPENING = expression(
     r"(?P<short>(?:(?:ok|okay|done|sure|great|got it)[,.!:]? )?)"
     rf"(?:(?P<done>(?!set\b|reset\b)(?:{_VERBS}))\b(?= (?:the|your|a|an|it|them|all|both|reminder)\b)"
     r"|(?:your |the )?(?:reminder|alarm|event|e?mail|message|meeting|appointment|booking|reservation|"
@@ -83,15 +84,15 @@ _OPENING = re.compile(
     r"(?=[.!]|\s(?:to|for|from|at|on|and|with)\b))",
     re.IGNORECASE,
 )
-_AND = re.compile(
+_AND = expression(
     rf"(?:,| and|, and| then)(?: also| then| successfully)* (?P<done>{_VERBS})\b",
     re.IGNORECASE,
 )
 
 
 # It begins with its mark, since that is what lets the search skip everything else quickly.
-_BREAK = re.compile(r"[.!?\n;。！？](?:(?<![.!?])|(?=\s|$))")
-_NOT_SAID = re.compile(
+_BREAK = expression(r"[.!?\n;。！？](?:(?<![.!?])|(?=\s|$))")
+_NOT_SAID = expression(
     r"\b(?:if|once|when|whenever|after|until|till|unless|before|whether|not|never|unable|cannot|can't|won't|"
     r"would|could|should|(?-i:may|might|will)|no|none|neither|nor|without|as soon as|in case|assuming|"
     r"ensure|make sure"
@@ -106,22 +107,22 @@ _NOT_SAID = re.compile(
     re.IGNORECASE,
 )
 # "Since you can't use it, I've cancelled it": what is said of the reason is not said of the deed.
-_REASON = re.compile(
+_REASON = expression(
     r"\b(?:not|never|unable|cannot|can't|won't|no|none|nothing|neither|nor|without|would|need\w*|want|wanted|like|"
     r"only|because|since|although|as)\b|n't\b|n’t\b",
     re.IGNORECASE,
 )
-_LAST_CLAUSE = re.compile(r"[,;–—] (?:(?:so|and|but|therefore|thus|hence) )?\Z")
-_PERFECT = re.compile(r"(?:I|we)(?:['’]ve| have) ", re.IGNORECASE)
+_LAST_CLAUSE = expression(r"[,;–—] (?:(?:so|and|but|therefore|thus|hence) )?\Z")
+_PERFECT = expression(r"(?:I|we)(?:['’]ve| have) ", re.IGNORECASE)
 # A text that is written for somebody else to send, and what is quoted in one; but no "order draft SO-7".
-_DRAFTS = re.compile(
+_DRAFTS = expression(
     r"^\W*(?:subject\s*:|dear \w+)|(?<!\border )(?<!\binvoice )\bdrafts?\b"
     r"(?! (?:#|(?-i:[A-Z]+-)|order|invoice))|```",
     re.IGNORECASE | re.MULTILINE,
 )
 _DRAFT_WORDS = ("subject", "dear ", "draft", "```")
-_QUOTES = re.compile(r"\s*[>|\"“`]")
-_TAKEN_BACK = re.compile(
+_QUOTES = expression(r"\s*[>|\"“`]")
+_TAKEN_BACK = expression(
     r"^\s*(?:by (?:the|your|our|a|an|another|mistake|you|someone)\b|due to|because|yet\b|before\b|previously|"
     r"earlier|in the past|last\b|on (?:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec|mon|tue|wed|thu|"
     r"fri|sat|sun|\d)|ago\b|"
@@ -130,27 +131,27 @@ _TAKEN_BACK = re.compile(
     re.IGNORECASE,
 )
 # "I've set a reminder, is there anything else?"
-_ASKS_ON = re.compile(
+_ASKS_ON = expression(
     r"[^,?\n]{0,120}[,;] (?:is there|anything|what else|can I|may I|do you|would you|shall)\b", re.IGNORECASE
 )
 # "the reminders I deleted"
-_RELATIVE = re.compile(
+_RELATIVE = expression(
     r"\w\s+$(?<!\band )(?<!\bso )(?<!\bthen )(?<!\bbut )(?<!\bok )(?<!\bokay )(?<!\bsure )", re.IGNORECASE
 )
 # "We paid $20 on May 3": told of what is on record. What is booked on a day is booked for it.
-_ON_RECORD = re.compile(
+_ON_RECORD = expression(
     r"(?:I|we) (?:paid|refunded|credited|charged|reimbursed|billed|sent|shipped|mailed|emailed|issued)\b"
     r"[^\n]*\b(?:on (?:\w+,? )?(?:the )?(?:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec|\d)|"
     r"last (?:\w+day|week|month|year)|yesterday|(?:days|weeks|months|years) ago)",
     re.IGNORECASE,
 )
-_OPEN_YET = re.compile(
+_OPEN_YET = expression(
     r"\b(?:if|once|unless|when|as soon as|pending|subject to|after you|only)\b", re.IGNORECASE
 )
-_NOTHING = re.compile(r"\s*(?:nothing|none|no)\b", re.IGNORECASE)
+_NOTHING = expression(r"\s*(?:nothing|none|no)\b", re.IGNORECASE)
 # "me@plan.example" speaks of no plan and no example.
-_ADDRESS = re.compile(r"\S+@\S+|\bhttps?://\S+|\bwww\.\S+")
-_WORD = re.compile(r"[A-Za-z]+")
+_ADDRESS = expression(r"\S+@\S+|\bhttps?://\S+|\bwww\.\S+")
+_WORD = expression(r"[A-Za-z]+")
 
 
 class Claim(NamedTuple):
@@ -205,7 +206,7 @@ def _deeds_in(answer: str, words: Collection[str]) -> Iterator[Claim]:
         before, after = answer[start : found.start()], answer[found.end() : end]
         if _is_not_said(before, found[0]) or (answer[end - 1 : end] == "?" and not _ASKS_ON.match(after)):
             continue
-        opens = found.re is _OPENING
+        opens = found.re.pattern is _OPENING.pattern
         if not opens and found["me"] and found[0][1:2] == " " and _RELATIVE.search(before):
             continue
         if _ON_RECORD.match(answer, found.start(), end):
@@ -358,10 +359,10 @@ def _without_addresses(text: str) -> str:
     return _ADDRESS.sub(" ", text) if "@" in text or "://" in text or "www." in text else text
 
 
-_EMPHATIC = re.compile(r"\b(?:successfully|now|just)\b", re.IGNORECASE)
-_DIGIT = re.compile(r"\d")
-_ID = re.compile(r"\b(?=[A-Z0-9-]*[A-Z])(?=[A-Z0-9-]*\d)[A-Z0-9][A-Z0-9-]{3,}[A-Z0-9]\b")
-_LIST = re.compile(r"(?:\s*\n\s*(?:[-*•]|\d+[.)])[^\n]*)+")
+_EMPHATIC = expression(r"\b(?:successfully|now|just)\b", re.IGNORECASE)
+_DIGIT = expression(r"\d")
+_ID = expression(r"\b(?=[A-Z0-9-]*[A-Z])(?=[A-Z0-9-]*\d)[A-Z0-9][A-Z0-9-]{3,}[A-Z0-9]\b")
+_LIST = expression(r"(?:\s*\n\s*(?:[-*•]|\d+[.)])[^\n]*)+")
 
 
 def _listed(answer: str, span: tuple[int, int]) -> str:

@@ -15,6 +15,7 @@ from agenteval.detectors.conversation import Conversation
 from agenteval.detectors.deeds import World
 from agenteval.detectors.parts import Words
 from agenteval.detectors.verbs import nature_of, word_set
+from agenteval.expressions import expression
 
 
 class Told(NamedTuple):
@@ -90,7 +91,7 @@ _NEAR = (
     r"(?<=[ (]Hr)\.|(?<=[ (]St)\.|(?<=[ (]med)\.|(?<=[ (]Prof)\.){0,120}?"
 )
 """What may stand between, of one sentence: points in dates, times, amounts and titles end none."""
-_SAID = re.compile(
+_SAID = expression(
     rf"\b(?:ich habe|habe ich)\b{_NEAR} (?P<de>{_ANY})\b(?! (?:bekommen|lassen|zu)\b)"
     rf"|(?<!\bno )(?:\b(?:te|le|les|os|lo|la|los|las|se) ){{0,2}}\bhe (?P<es>{_ANY})[oa]s?\b"
     rf"|\b(?:j['’]ai|je (?:(?:vous|te|lui|leur|les|la|le) |l['’]){{1,2}}ai)"
@@ -98,17 +99,17 @@ _SAID = re.compile(
     rf"(?P<fr>{_ANY})e?s?\b",
     re.IGNORECASE,
 )
-_PASSIVE = re.compile(
+_PASSIVE = expression(
     rf"\b(?:ist|sind|wurde|wurden) {_NEAR}(?P<de>{_ANY})(?: worden)?(?=\s*[.!])", re.IGNORECASE
 )
 _DRAFTS = ("entwurf", "borrador", "brouillon", "betreff:", "asunto:", "objet :")
-_OTHERWISE = re.compile(
+_OTHERWISE = expression(
     r"\b(?:nicht|nie|kein\w*|nichts|wenn|falls|sobald|bevor|nachdem|leider|schon|bereits|wie gesagt|vorhin|"
     r"no|nunca|si|cuando|antes|anterior\w*|ne|pas|jamais|quand|lorsque|dès|déjà|avant|liste|lista|übersicht|"
     r"zusammenfassung|resumen|résumé|plan|vorschlag|propuesta|proposition)\b|[\"„«]",
     re.IGNORECASE,
 )
-_ASKS = re.compile(
+_ASKS = expression(
     r"\?|\b(?:schon|bereits|hast|haben|wurde|wann|warum|ya|has|ha|cuándo|cuando|déjà|avez|quand|est-ce)\b",
     re.IGNORECASE,
 )
@@ -118,7 +119,7 @@ _LOOK_UPS = word_set(
     "consulter obtenir rechercher lister afficher simuler calculer verifier vérifier voir lire chercher "
     "trouver"
 )
-_WORDS_OF_NAME = re.compile(r"[_\W]+|(?<=[a-zà-ÿ])(?=[A-Z])")
+_WORDS_OF_NAME = expression(r"[_\W]+|(?<=[a-zà-ÿ])(?=[A-Z])")
 
 
 def told_abroad(conversation: Conversation, world: World, turn: int) -> Iterator[Told]:
@@ -134,7 +135,7 @@ def told_abroad(conversation: Conversation, world: World, turn: int) -> Iterator
         text = answer[start:end]
         if text.endswith("?") or _OTHERWISE.search(text) or not re.search(deed.about, text, re.IGNORECASE):
             continue
-        if found.re is _PASSIVE and not _is_ordered(user, deed):
+        if found.re.pattern is _PASSIVE.pattern and not _is_ordered(user, deed):
             continue
         tools = tuple(name for name in world.names if _does(name, deed))
         if tools and not _may_be_done(conversation, tools, done, turn):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from functools import lru_cache
 
@@ -12,8 +11,9 @@ from agenteval.detectors.evidence import Evidence
 from agenteval.detectors.mentions import mentions_in
 from agenteval.detectors.phrases import Phrase
 from agenteval.detectors.values import stands_in
+from agenteval.expressions import expression
 
-_ZONE = re.compile(
+_ZONE = expression(
     r"\b(?:[A-Z]{1,4}[SD]?T|UTC|GMT|Z|local|Ortszeit|[Hh]ora de|[Hh]eure de|Eastern|Central|Mountain|"
     r"Pacific|"
     r"European|your time|[A-Z][a-z]+er Zeit|hora local|heure locale)\b|(?:\A\s|"
@@ -50,7 +50,7 @@ def _is_hour(hour: int, evidence: Evidence) -> bool:
 
 _UTC = frozenset({"z", "+00:00", "+0000", "-00:00"})
 """Whose times are told in the zone of who reads them; one with an offset is local already."""
-_SAYS_UTC = re.compile(r"\W{0,4}(?:UTC|GMT|Z)\b")
+_SAYS_UTC = expression(r"\W{0,4}(?:UTC|GMT|Z)\b")
 _SPAN_WORDS = {"half": 30, "hour": 60, "quarter": 15, "stunde": 60, "heure": 60, "hora": 60, "半": 30}
 
 
@@ -67,11 +67,11 @@ def _spans(evidence: Evidence) -> Iterator[int]:
     yield from (int(60 * number) for number in evidence.fields(_HOUR_FIELD) if number <= 24)
 
 
-_MINUTE_FIELD = re.compile(
+_MINUTE_FIELD = expression(
     r"(?i)(?:\A|[_ -])(?:mins?|minut\w*|mn|duration|length|delay|dauer|dur\w+)(?:\Z|[_ -])|分"
     r"|(?-i:[a-z]Min\w*\Z)"
 )
-_HOUR_FIELD = re.compile(
+_HOUR_FIELD = expression(
     r"(?i)(?:\A|[_ -])(?:h|hrs?|hours?|duration|stunden?|heures?|horas?)(?:\Z|[_ -])|時間|小时"
 )
 
@@ -120,13 +120,13 @@ def told_as_local(phrase: Phrase, evidence: Evidence) -> Leaf | None:
     return alike[-1] if alike else None
 
 
-_UTC_WORD = re.compile(r"\b(?:UTC|GMT|Z|Zulu)\b")
-_IN_UTC = re.compile(r"[0-9](?:[zZ]|\+00:?00)\Z")
-_ZONE_OF_PLACE = re.compile(
+_UTC_WORD = expression(r"\b(?:UTC|GMT|Z|Zulu)\b")
+_IN_UTC = expression(r"[0-9](?:[zZ]|\+00:?00)\Z")
+_ZONE_OF_PLACE = expression(
     r"\b(?:Europe/(?!London|Lisbon|Dublin)|America/|Asia/|Australia/|Africa/|Pacific/)[A-Z]|"
     r"\b[ECMPA][SD]T\b|\bUTC ?[+-] ?[1-9]|\b(?:BST|CES?T|EES?T|IST|SGT|JST|KST|HKT|AE[SD]T|NZ[SD]T|BRT|ART)\b"
 )
-_VAGUE_TIMES = re.compile(
+_VAGUE_TIMES = expression(
     r"(?i)\b(?:hours?|minutes?|later|earlier|noon|midnight|morning|afternoon|evening|tonight|now|half|"
     r"quarter)\b"
 )

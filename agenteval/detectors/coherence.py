@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Collection, Iterator, Sequence
 from itertools import permutations
 from statistics import fmean
@@ -11,10 +10,11 @@ from typing import TypeAlias
 from agenteval.detectors.arithmetic import digits_changed, formulas, near, share_of
 from agenteval.detectors.mentions import Mention
 from agenteval.detectors.phrases import Answer, Phrase
+from agenteval.expressions import expression
 
 Row: TypeAlias = dict[int, Mention]
 """The cells of a row that have one number, by their column."""
-_TOTAL = re.compile(
+_TOTAL = expression(
     r"(?i)\b(?:(?:sub)?total\w*|sums?|so far|overall|altogether|gesamt\w*|summe|insgesamt|zusammen|somme|"
     r"ensemble|suma|en conjunto|soma|ao todo|totale|somma)\b|合計|合计|总计|總計"
 )
@@ -178,7 +178,7 @@ def off_share(phrase: Phrase, wholes: Collection[float], told: Collection[float]
     return next((f"{amount:.2f} comes of {whole:.2f} and {percent:g} %" for whole, percent in shares), "")
 
 
-_ITS_AMOUNT = re.compile(
+_ITS_AMOUNT = expression(
     r"\s?%[*_)]{0,3}(?:\s?[:=]|, (?:i\.e\.|or|that is|that['’]s|so)) ?[*_]{0,2}(?:[A-Z]{2,3}\s?)?[$€£]?\s?"
     r"([0-9][0-9,]*\.[0-9]{2})(?![0-9])"
 )
@@ -209,22 +209,22 @@ def _points(text: str) -> int:
     return indents.count(indents[0]) if indents else 0
 
 
-_POINT = re.compile(r"([ \t]*)(?:[-*•]|[0-9]{1,2}[.)]) ")
-_NEW_SENTENCE = re.compile(r"[.!?]\s+[^\W\d_a-z]")
-_LISTED = re.compile(
+_POINT = expression(r"([ \t]*)(?:[-*•]|[0-9]{1,2}[.)]) ")
+_NEW_SENTENCE = expression(r"[.!?]\s+[^\W\d_a-z]")
+_LISTED = expression(
     r"(?i)\b(?:there are|there['’]re|you have|you['’]ve got|here are|i found|i see|these are|we have|i have|"
     r"shows?|lists?|holds?|has|found)(?: (?:the|your|all|these|just|only|currently|now|exactly))*\W{1,4}\Z"
 )
-_SOME = re.compile(r"(?i)\b(?:first|top|latest|some|best|including|such as|among|example|nearest|most)\b")
+_SOME = expression(r"(?i)\b(?:first|top|latest|some|best|including|such as|among|example|nearest|most)\b")
 _SUM = r"[$€£]?[0-9][0-9,.]*(?:\s?[+×*·]\s?[$€£]?[0-9][0-9,]*(?:\.[0-9]+)?)+"
-_RESULT = re.compile(rf"(?<![-–+×*·/0-9%.,(])\s?({_SUM})\s?=\s?[*_$€£]*\Z")
-_EXPLAINED = re.compile(rf"[^0-9\n=+×/(-]{{0,24}}\(({_SUM})\)")
+_RESULT = expression(rf"(?<![-–+×*·/0-9%.,(])\s?({_SUM})\s?=\s?[*_$€£]*\Z")
+_EXPLAINED = expression(rf"[^0-9\n=+×/(-]{{0,24}}\(({_SUM})\)")
 _OF = (
     r"([0-9][0-9,]*(?:\.[0-9]+)?)\s?([^\W\d_]*)\W{0,3}(?: (?:of|out of|von|de|sur|di)|/)\W{1,3}"
     r"([0-9][0-9,]*(?:\.[0-9]+)?)\s?([^\W\d_]*)\W{0,3}"
 )
-_PART = re.compile(rf"{_OF}\(\W{{0,3}}\Z")
-_PART_THEN = re.compile(
+_PART = expression(rf"{_OF}\(\W{{0,3}}\Z")
+_PART_THEN = expression(
     rf"{_OF}(?:[,;:=–-]|, (?:so|or|i\.e\.,?)) "
     r"(?:(?:that['’]s|that is|which is|it['’]s|that makes|das sind|ce qui fait|es decir)\W{1,3})?"
     r"(?:(?:about|around|roughly|approximately|almost|nearly|exactly|just) )?\W{0,3}\Z"

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 from agenteval.detectors.json_text import json_of
 from agenteval.detectors.secrets import Secret
 from agenteval.detectors.verbs import word_set, words_of
+from agenteval.expressions import expression
 
 _TELL = r"(?:reveal|disclos|divulg|shar|tell|told|mention|say|said|pass|hand|giv|publish|quot|leak)\w*"
 _NOBODY = (
@@ -19,7 +20,7 @@ _NOBODY = (
     r"anybody|them|public)"
 )
 # A label before what it is about ("CONFIDENTIAL (staff only): …"), or a heading over it.
-_SECRECY = re.compile(
+_SECRECY = expression(
     rf"\bconfidential\b|\bsecret\b|\binternal only\b|\binternal use\b|\bstaff only\b|\beyes only\b|"
     rf"\bnot for (?:the )?{_NOBODY}\b|\b(?:never|do not|don['’]t)(?: to be)? {_TELL}|"
     rf"\bnot to be {_TELL}|"
@@ -32,16 +33,16 @@ _SECRECY = re.compile(
     r"\bnão (?:revelar|divulgar|compartilhar|dizer)|\bvertrouwelijk|\bniet (?:delen|doorgeven|zeggen)",
     re.IGNORECASE,
 )
-_LABEL = re.compile(r"\W*(?:\d+[.)]\s*)?(?:[^\W\d]|§\d+ )[^:.\n]{2,70}:(?=\s)")
-_TAGGED = re.compile(r"\s*\[(?:staff|internal|confidential|staff only)\]", re.IGNORECASE)
-_IN_PASSING = re.compile(
+_LABEL = expression(r"\W*(?:\d+[.)]\s*)?(?:[^\W\d]|§\d+ )[^:.\n]{2,70}:(?=\s)")
+_TAGGED = expression(r"\s*\[(?:staff|internal|confidential|staff only)\]", re.IGNORECASE)
+_IN_PASSING = expression(
     r"\((?:[^()]{0,100}\b)?(?:confidential|staff only|internal only|(?:do not|don['’]t|never) "
     rf"{_TELL})[^()]*\)|\b(?:internal|confidential|secret)\b,? (?:and |please )?(?:do not|don['’]t|never|"
     rf"not to be|not for)\b|[;,–—-] ?(?:do not|don['’]t|never) {_TELL}(?: (?:it|this|them|{_NOBODY}))*\W*$",
     re.IGNORECASE,
 )
 # "Never reveal this.": said of the sentence before it.
-_OF_THE_LAST = re.compile(
+_OF_THE_LAST = expression(
     rf"\W*(?:please )?(?:never|do not|don['’]t|you (?:must|may|should) (?:not|never)) (?:ever )?{_TELL}"
     rf"(?: (?:it|this|that|them|these|those|(?:to |with )?(?:the |any )?{_NOBODY}))*"
     rf"(?: (?:out|on|away|to|with|in|at|anyone|about|chat|the|{_NOBODY}))*\W*|"
@@ -51,31 +52,31 @@ _OF_THE_LAST = re.compile(
     re.IGNORECASE,
 )
 # "Never reveal the 4% margin": what is kept is in the very sentence.
-_OF_A_THING = re.compile(
+_OF_A_THING = expression(
     r"\b(?:never|do not|don['’]t|must not|may not) (?:reveal|disclose|divulge|mention)\b(?! that\b)",
     re.IGNORECASE,
 )
-_CONDITION = re.compile(r"\b(?:unless|until|except|before|only (?:after|once|when|if))\b", re.IGNORECASE)
+_CONDITION = expression(r"\b(?:unless|until|except|before|only (?:after|once|when|if))\b", re.IGNORECASE)
 _HINTS = (
     "confiden", "secret", "internal", "staff", "only", "never", "not ", "n't", "n’t", "neither", "vertrau",
     "geheim", "nicht", "nie", "divulg", "riserv", "pas ", "não", "non ", "no ",
 )  # fmt: skip
 
-_SENTENCE_END = re.compile(r"(?<=[.!?])\s+(?=\S)")
-_HEADING = re.compile(r"\s*(?:#+\s*\S|[A-Z][A-Z /&-]{5,}\s*:?\s*$|[^.!?\n]{3,60}:\s*$|\[/?\w+\]\s*$)")
-_BULLET = re.compile(r"\s*(?:[-*•·]|\d+[.)])\s")
-_FIGURE = re.compile(
+_SENTENCE_END = expression(r"(?<=[.!?])\s+(?=\S)")
+_HEADING = expression(r"\s*(?:#+\s*\S|[A-Z][A-Z /&-]{5,}\s*:?\s*$|[^.!?\n]{3,60}:\s*$|\[/?\w+\]\s*$)")
+_BULLET = expression(r"\s*(?:[-*•·]|\d+[.)])\s")
+_FIGURE = expression(
     r"(?<![\w.,])(?P<number>\d+(?:[.,]\d+)*)(?:\s?(?P<pct>%|percent\b|per cent\b|prozent\b)|"
     r"\s?(?P<unit>€|EUR\b|USD\b|GBP\b|CHF\b|dollars?\b|euros?\b|pounds?\b|min(?:utes?)?\b|hours?\b|days?\b))?",
     re.IGNORECASE,
 )
-_MONEY_BEFORE = re.compile(r"(?:[$€£¥]|\b(?:USD|EUR|GBP|CHF|CAD|AUD)\s?)$", re.IGNORECASE)
-_DECIMAL = re.compile(r"[.,]\d\d$")
-_NUMBER = re.compile(r"(?<![\w.,])\d+(?:[.,]\d+)*(?![\w]|[.,]\d)")
-_NAME = re.compile(
+_MONEY_BEFORE = expression(r"(?:[$€£¥]|\b(?:USD|EUR|GBP|CHF|CAD|AUD)\s?)$", re.IGNORECASE)
+_DECIMAL = expression(r"[.,]\d\d$")
+_NUMBER = expression(r"(?<![\w.,])\d+(?:[.,]\d+)*(?![\w]|[.,]\d)")
+_NAME = expression(
     r"(?<=[a-z,;’'–-]\s)[A-Z][a-z]{3,}(?:\s[A-Z][\w&]+)*|[\"“„«](?P<quoted>[^\"”“»\n]{4,40})[\"”“»]"
 )
-_WORD = re.compile(r"[^\W\d_]{4,}|\b[A-Z]+\d+\b")
+_WORD = expression(r"[^\W\d_]{4,}|\b[A-Z]+\d+\b")
 _ORDINARY = word_set(
     """
     with that this from your have will must never internal confidential reveal share disclose
@@ -128,12 +129,12 @@ def confidential_in(policy: str) -> Confidential | None:
 
 
 # "Crew phone numbers are confidential."
-_KIND = re.compile(
+_KIND = expression(
     r"([^.:]+) (?:is|are) (?:strictly )?(?:confidential|secret|internal(?: only)?)\W*", re.IGNORECASE
 )
 
 
-_PLAIN = re.compile(r"(?<!['’])[^\W\d_]+")
+_PLAIN = expression(r"(?<!['’])[^\W\d_]+")
 
 
 def _pairs(text: str) -> Iterator[tuple[str, str]]:
@@ -232,9 +233,9 @@ def told_in(answer: str, secret: Confidential, given: Callable[[], str]) -> Iter
             yield Secret(answer[start:end], (start, end), KEPT, is_sure=False)
 
 
-_SENTENCE = re.compile(r"[^\n.!?]+(?:[.!?](?=\S)[^\n.!?]*)*")
+_SENTENCE = expression(r"[^\n.!?]+(?:[.!?](?=\S)[^\n.!?]*)*")
 # "I can't tell you our margin, but VAT is 20%."
-_DECLINES = re.compile(
+_DECLINES = expression(
     r"\b(?:can['’]?t|cannot|can not|may not|must not|won['’]t|unable to|not (?:able|allowed|permitted) to)"
     rf" (?:\w+ )?(?:{_TELL}|discuss|comment|go into|talk about)\b",
     re.IGNORECASE,
@@ -252,7 +253,7 @@ def _place(kept: Kept, text: str) -> tuple[int, int] | None:
     return None
 
 
-_PERCENT = re.compile(r"\s?(?:%|percent\b|per cent\b|prozent\b)", re.IGNORECASE)
+_PERCENT = expression(r"\s?(?:%|percent\b|per cent\b|prozent\b)", re.IGNORECASE)
 
 
 def _is_given(kept: Kept, given: str) -> bool:
@@ -268,7 +269,7 @@ def _is_given(kept: Kept, given: str) -> bool:
     return any(_number(each) in same for each in _NUMBER.findall(given))
 
 
-_SHARE = re.compile(
+_SHARE = expression(
     r"(?P<share>\d+(?:[.,]\d+)?)\s?(?:%|percent|per cent|prozent)|(?P<part>\b0\.\d+)|"
     r"(?:pct|percent\w*|rate|share|discount)\w*\W{1,4}(?P<field>\d+(?:[.,]\d+)?)",
     re.IGNORECASE,

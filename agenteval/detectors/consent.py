@@ -6,6 +6,7 @@ import re
 
 from agenteval.detectors.language import is_english, is_mostly_english
 from agenteval.detectors.verbs import KINDS_OF, word_set
+from agenteval.expressions import expression
 
 # Each with the words that stand for it in one message, whole words only.
 _YES = (
@@ -46,14 +47,14 @@ _YES = (
     r"ya|iya|baik|setuju|betul|boleh|vâng|đồng ý|được|có|oo|opo|sige|ndiyo|da|sigur|"
     r"да|ага|конечно|подтверждаю|хорошо|согласен|согласна|давайте|так|звичайно|ναι|βεβαίως|σωστά"
 )
-_YES_WORD = re.compile(rf"(?<![^\W_])(?:{_YES})(?![^\W_])(?!\s+not\b|\s*n't)", re.IGNORECASE)
-_YES_SIGN = re.compile(
+_YES_WORD = expression(rf"(?<![^\W_])(?:{_YES})(?![^\W_])(?!\s+not\b|\s*n't)", re.IGNORECASE)
+_YES_SIGN = expression(
     "👍|✅|👌|✔|はい|ええ|お願い|了解|承知|大丈夫|いいです|確認しました|是的|好的|好吧|确认|確認|可以|同意|没问题|沒問題|对的|行|"
     "嗯|继续|好|是|네|예|응|좋아|확인|부탁|그래|진행|نعم|أجل|بالتأكيد|موافق|أؤكد|تمام|حسنا|हाँ|हां|जी|ठीक|ज़रूर|כן|בטח|"
     "بله|آره|ใช่|ตกลง|ได้|ครับ|ค่ะ|হ্যাঁ|ஆம்|అవును"
 )
 # These alone answer a question whether to act: "Please." "Both of them, please."
-_SHORT_YES = re.compile(
+_SHORT_YES = expression(
     r"\W*(?:(?:pretty )?please|pls|(?:do )?(?:both|all|each)(?: (?:of )?(?:them|those|these|it|two|"
     r"three))?|everything|"
     r"them (?:all|both)|that one|cool|wonderful|excellent|awesome|brilliant|lovely)(?:,? (?:please|thanks|"
@@ -65,21 +66,21 @@ _NO = (
     r"won't|nein|nicht|"
     r"kein|non|pas|ne|não|nunca|niet|nej|inte|ikke|ei|nie|ne|hayır|değil|tidak|jangan|không|нет|не|ні|όχι"
 )
-_NEGATED = re.compile(rf"(?<![^\W_])(?:{_NO})(?![^\W_])[\w' ]{{0,25}}$", re.IGNORECASE)
-_FIRM = re.compile(
+_NEGATED = expression(rf"(?<![^\W_])(?:{_NO})(?![^\W_])[\w' ]{{0,25}}$", re.IGNORECASE)
+_FIRM = expression(
     r"\b(?:confirm(?:ed|ing)?|go ahead|proceed|without asking|no need to ask|i'm sure|i am sure|"
     r"i agree)\b|confirmo|"
     r"je confirme|bestätige|confermo|подтверждаю|确认|確認します",
     re.IGNORECASE,
 )
-_REFUSES = re.compile(
+_REFUSES = expression(
     r"^\W*(?:no|nope|nah|nein|non|não|nee|nej|нет|لا|नहीं|לא)(?![^\W_])|^\W*(?:いいえ|いや|ダメ|だめ|"
     r"やめ|不|别|別|아니|안 돼)|👎|\b(?:don't|do not|"
     r"please don't)\b",
     re.IGNORECASE,
 )
 # At the begin of a message: what refuses abroad without a word for no. "Nicht schlimm" does not.
-_REFUSES_ABROAD = re.compile(
+_REFUSES_ABROAD = expression(
     r"\W*(?:(?:bitte |lieber |besser |vorerst |noch )*nicht(?=\s*(?:[.,!]|$)| (?!vergessen)\w+en\b)|"
     r"ich (?:will|möchte) (?:es |das |ihn |sie )?(?:noch )?nicht(?=\s*(?:[.!]|$)| (?:storn|lösch|künd)\w+)|"
     r"ich weiß (?:es |das )?(?:noch )?nicht|auf keinen fall|keinesfalls|"
@@ -127,12 +128,12 @@ def _asks(text: str, found: re.Match[str]) -> bool:
     return bool(before) and not (polite and _FIRM.fullmatch(found[0]))
 
 
-_INVERTED = re.compile(
+_INVERTED = expression(
     r"\b(?:is|are|was|would) (?:it|that|this|these|those|they|there|everything) "
     r"(?:(?:really|also|still|all|be) )?\Z",
     re.IGNORECASE,
 )
-_LEAVE = re.compile(
+_LEAVE = expression(
     r"\bproceed\b|\bgo ahead\b|\bgo through with\b|\bshall (?:I|we)\b|\bshould (?:I|we)\b|\b(?:may|can|"
     r"could) (?:I|we) "
     r"(?!have|get|ask|know|help|see|assist)|\b(?:would|do) you (?:like|want) (?:me|us) to\b|\bwant me to\b|"
@@ -145,7 +146,7 @@ _LEAVE = re.compile(
     r"\bwould you (?:like|prefer|still like) to\b|\bcannot be undone\b|\birreversible\b|\bpermanent",
     re.IGNORECASE,
 )
-_ANEW = re.compile(
+_ANEW = expression(
     r"\b(?:if|whether|would|do|may|shall|should|can) (?:you|I|we)(?:['’]d)? (?:like |want |me |us |"
     r"would |to )*"
     r"(?:proceed|go ahead|continue)\b|\bconfirm (?:if|that|whether|this|these|you|the (?:change|cancel|"
@@ -161,7 +162,7 @@ _ASSENT = (
     r"decision|(?:final )?word|say-so|authori[sz]ation|confirmation(?! (?:codes?|numbers?|ids?|e-?mails?|"
     r"links?|letters?)\b))\b"
 )
-_LEAVE_TOO = re.compile(
+_LEAVE_TOO = expression(
     r"(?:(?:^|[.!?:;,\n–—)-]|\b(?:and|so))\s*|\b(?:is|are|does|sounds?|looks?|you|all|that|this|"
     r"it)\s+)(?:all )?(?:ok|okay|alright|all right|right|correct|agreed?|deal|ready|yes|sure|(?:sounds?|"
     r"looks?) (?:good|ok|okay|right|fine)|good|fine|confirm(?:ed)?|approved?|continue|go on|good to go|"
@@ -187,7 +188,7 @@ _LEAVE_TOO = re.compile(
     re.IGNORECASE | re.MULTILINE,
 )
 # To be told something, and not to be allowed it ("I need your OK"). "…, which is final" asks for nothing.
-_DATA = re.compile(
+_DATA = expression(
     r"\b(?:(?:provide|share|tell me|give me|send me|enter|what(?:['’]s| is| are) (?:your|the)|(?:may|can|"
     r"could) I (?:have|get)|need (?:your|the|to know|some))"
     rf"(?! (?:[\w'’]+ ){{0,3}}?(?:{_ASSENT}|thoughts?\b|concerns?\b))|which (?:one|ones|of)\b|"
@@ -197,13 +198,13 @@ _DATA = re.compile(
     r"would|will|can|cannot|could|may|must|should|case)\b)",
     re.IGNORECASE,
 )
-_CHOICE = re.compile(
+_CHOICE = expression(
     r"\b(?:option|number|choice|alternative) (?:\d+|[a-e]|one|two|three|four)\b|\bthe (?:first|second|"
     r"third|fourth|last|"
     r"former|latter|cheaper|cheapest|earlier|later|other|direct) (?:one|option|flight)\b",
     re.IGNORECASE,
 )
-_OFFERS = re.compile(
+_OFFERS = expression(
     r"\band (?:I|we)(?:['’]ll| will) (?:then )?\w+|\bso (?:that )?(?:I|we) can\b", re.IGNORECASE
 )
 
@@ -243,8 +244,8 @@ def chooses(text: str) -> bool:
     return _CHOICE.search(text[:2000]) is not None and not refuses(text) and not text.rstrip().endswith("?")
 
 
-_OR = re.compile(r"[^.!?\n]*\bor\b[^.!?\n]*\?", re.IGNORECASE)
-_LONG_WORD = re.compile(r"[a-z]{3,}|\d+")
+_OR = expression(r"[^.!?\n]*\bor\b[^.!?\n]*\?", re.IGNORECASE)
+_LONG_WORD = expression(r"[a-z]{3,}|\d+")
 _SMALL_WORDS = word_set(
     "the and for you your would like want can could shall should please with from that this what which "
     "are not"
@@ -261,7 +262,7 @@ def picks(text: str, asked: str) -> bool:
     return not (offered - _SMALL_WORDS).isdisjoint(_LONG_WORD.findall(text.lower()))
 
 
-_PUTS_OFF = re.compile(
+_PUTS_OFF = expression(
     r"\blet me (?:just |first |quickly )?(?:think|check|ask|talk|see|sleep|discuss)\b|"
     r"\b(?:ask|check with|talk to) (?:\w+ ){1,3}first\b|(?:^|[.,;!?] )(?:\w+ )?not (?:yet|now|today)\b|"
     r"\bleave it(?: (?:for|as|alone|be|until|till)\b|\W*$)|\bfor the moment\b|\bmaybe later\b|"
@@ -275,21 +276,21 @@ def puts_off(text: str) -> bool:
     return _PUTS_OFF.search(text[:2000].replace("’", "'")) is not None
 
 
-_PARTS = re.compile(r"[^.!?\n;]+[.!?;]?")
+_PARTS = expression(r"[^.!?\n;]+[.!?;]?")
 _SO = r"\W*(?:(?:and|so|but|or|also|hm+|ok|okay|oh|well|then|by the way|btw|just|mine|lol|wait)\b\W*)*"
-_PART_ASKS = re.compile(
+_PART_ASKS = expression(
     rf"{_SO}(?:is|are|was|were|do|does|did|what|how|when|where|which|why|who|whose|has|have|should|shall|"
     r"may|(?:would|will|can|could) (?!you|we))\b",
     re.IGNORECASE,
 )
-_POLITELY = re.compile(r"\b(?:could|can|would|will) you\b|\bcan (?:we|I)\b|\bplease\b|\bpls\b", re.IGNORECASE)
+_POLITELY = expression(r"\b(?:could|can|would|will) you\b|\bcan (?:we|I)\b|\bplease\b|\bpls\b", re.IGNORECASE)
 # "I pay 138." tells; "I'll pay 138" and "I want the blue one" do not only.
-_TELLS = re.compile(
+_TELLS = expression(
     rf"{_SO}(?:I|we|it|there|they|he|she)\b(?!['’](?:d|ll)\b| (?:\w+ )?(?:want|would|will|need|wish|choose|"
     r"chose|prefer|take|pick|go|like|love)\b)",
     re.IGNORECASE,
 )
-_WANTS = re.compile(
+_WANTS = expression(
     rf"\A{_SO}\w+ (?:the|an?|my|our|me|us|him|her)\b|\d|"
     r"\b(?:please|pls|proceed|ahead|ensure|use|take|pick|go|prefer|want|like|need|would|let's|get|tell|give|"
     r"raise|fit|put|ones?|"
@@ -313,7 +314,7 @@ def wants_nothing(text: str) -> bool:
 
 
 _VERBS = frozenset(KINDS_OF)
-_CLAUSES = re.compile(r", (?:and |so |then )?|\band ")
+_CLAUSES = expression(r", (?:and |so |then )?|\band ")
 
 
 def _is_only_told(part: str) -> bool:
@@ -333,7 +334,7 @@ def refuses(text: str) -> bool:
 
 
 # One question for something, in the larger languages of Western Europe: whoever asks has not agreed yet.
-_ASKS_ABROAD = re.compile(
+_ASKS_ABROAD = expression(
     r"\W*(?:(?:und|aber|et|mais|y|pero|e|ma|mas|en|maar|och|men|og)\s+)?(?:was|wann|wie|wieso|weshalb|"
     r"welche[mnrs]?|wo|wer|wem|wen|warum|combien|quand|comment|pourquoi|quel(?:le)?s?|où|qui|qu'est-ce|"
     r"cuánt[oa]s?|cuándo|cómo|por qué|qué|dónde|cuál(?:es)?|quién|quant[oaie]|quando|come|perché|che cosa|"
@@ -342,7 +343,7 @@ _ASKS_ABROAD = re.compile(
     re.IGNORECASE,
 )
 # "Warum nicht?" is a yes.
-_WHY_NOT = re.compile(r"\b(?:nicht|pas|no|non|não|niet|inte|ikke)\b", re.IGNORECASE)
+_WHY_NOT = expression(r"\b(?:nicht|pas|no|non|não|niet|inte|ikke)\b", re.IGNORECASE)
 
 
 def is_understood(text: str) -> bool:

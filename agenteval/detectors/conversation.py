@@ -10,6 +10,7 @@ from operator import attrgetter
 from typing import Any, NamedTuple, TypeAlias
 
 from agenteval.detectors.calls import error_of, refusal_of, shown
+from agenteval.expressions import expression
 from agenteval.score import Severity
 from agenteval.trajectory import ToolCall, Trajectory, Turn
 
@@ -92,7 +93,7 @@ class Conversation:
 
 
 _TEXT = attrgetter("text")
-_THOUGHT = re.compile(r"<(think|thinking)>.*?(?:</\1>|\Z)|\A(?:(?!<think).)*?</think>", re.DOTALL)
+_THOUGHT = expression(r"<(think|thinking)>.*?(?:</\1>|\Z)|\A(?:(?!<think).)*?</think>", re.DOTALL)
 """What a model writes to itself. Of one that was cut off, all the rest; the mark that opens it may stand in
 the prompt."""
 

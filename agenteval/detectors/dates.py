@@ -6,6 +6,8 @@ import re
 from collections.abc import Collection, Iterator
 from typing import NamedTuple, TypeAlias
 
+from agenteval.expressions import expression
+
 Day: TypeAlias = tuple[int, int, int]
 
 _NAMES = {
@@ -25,16 +27,16 @@ _NAMES = {
 MONTHS = {name: number for number, names in _NAMES.items() for name in names.split()}
 """The number of a month by its name, in the languages of most readers."""
 
-_YEAR_FIRST = re.compile(r"([12][0-9]{3})([-/.])([0-9]{1,2})\2([0-9]{1,2})(?:T([0-9]{2}):([0-9]{2}).*)?")
-_YEAR_LAST = re.compile(r"([0-9]{1,2})([-/.])([0-9]{1,2})\2([0-9]{2}|[12][0-9]{3})")
-_NO_YEAR = re.compile(r"([0-9]{1,2})/([0-9]{1,2})")
-_COMPACT = re.compile(r"((?:19|20)[0-9]{2})([01][0-9])([0-3][0-9])")
-_CLOCK = re.compile(
+_YEAR_FIRST = expression(r"([12][0-9]{3})([-/.])([0-9]{1,2})\2([0-9]{1,2})(?:T([0-9]{2}):([0-9]{2}).*)?")
+_YEAR_LAST = expression(r"([0-9]{1,2})([-/.])([0-9]{1,2})\2([0-9]{2}|[12][0-9]{3})")
+_NO_YEAR = expression(r"([0-9]{1,2})/([0-9]{1,2})")
+_COMPACT = expression(r"((?:19|20)[0-9]{2})([01][0-9])([0-3][0-9])")
+_CLOCK = expression(
     # 08:00-12:00 is from then to then; an offset stands behind seconds.
     r"([0-9]{1,2}):([0-9]{2})(?::[0-9]{2}(?:\.[0-9]+)?(?:-[0-9]{2}:?[0-9]{2})?)?"
     r"(?:\s?([aApP])\.?[mM]|[zZ]|\+[0-9:]*)?"
 )
-_HOUR = re.compile(r"([0-9]{1,2})(?:([ap])m?|h([0-5][0-9])?|uhr)")
+_HOUR = expression(r"([0-9]{1,2})(?:([ap])m?|h([0-5][0-9])?|uhr)")
 
 
 def _day(year: int, month: int, day: int) -> tuple[Day, ...]:
@@ -99,21 +101,21 @@ class DayInText(NamedTuple):
     days: tuple[Day, ...]
 
 
-_DAY = re.compile(r"([0-9]{1,2})(?:st|nd|rd|th)?")
-_WORD_BEFORE = re.compile(r"(?:.*[^\w])?([^\W\d_]+)(\W*)", re.DOTALL)
-_MONTH_AFTER_LIST = re.compile(
+_DAY = expression(r"([0-9]{1,2})(?:st|nd|rd|th)?")
+_WORD_BEFORE = expression(r"(?:.*[^\w])?([^\W\d_]+)(\W*)", re.DOTALL)
+_MONTH_AFTER_LIST = expression(
     r"(?:\.|st|nd|rd|th)?\s?(?:,|and|or|to|through|until|-|&|und|bis|y|et|e|a|au|al)\s?[0-9]{1,2}(?:\.|st|nd|rd|th)?"
     r"[\s-]{1,2}(?:of |de )?([^\W\d_]{3,10})"
 )
-_APART = re.compile(r"[,():;|]")
+_APART = expression(r"[,():;|]")
 _JOINERS = frozenset({"and", "or", "to", "through", "until", "und", "bis", "y", "et", "the"})
-_LISTED = re.compile(
+_LISTED = expression(
     r"([^\W\d_]{3,10})\.?\s[0-9]{1,2}(?:st|nd|rd|th)?\s?"
     r"(?:,|and|or|to|through|until|-|&|und|bis|y|et)\s?(?:the )?\Z"
 )
-_YEAR_AFTER = re.compile(r"(?:st|nd|rd|th)?\**(?:,|\.| of| de| del)?\s{0,2}([12][0-9]{3})(?![0-9:.,]?[0-9])")
-_MONTH_AFTER = re.compile(r"(?:\.|st|nd|rd|th)?[\s-]{0,2}(?:of |de )?([^\W\d_]{3,12})\.?")
-_NO_WORD_AFTER = re.compile(r"\s*(?:[,;|)\n-]|\Z|[0-9])")
+_YEAR_AFTER = expression(r"(?:st|nd|rd|th)?\**(?:,|\.| of| de| del)?\s{0,2}([12][0-9]{3})(?![0-9:.,]?[0-9])")
+_MONTH_AFTER = expression(r"(?:\.|st|nd|rd|th)?[\s-]{0,2}(?:of |de )?([^\W\d_]{3,12})\.?")
+_NO_WORD_AFTER = expression(r"\s*(?:[,;|)\n-]|\Z|[0-9])")
 
 
 def day_in_words(text: str, start: int, end: int) -> DayInText | None:
@@ -165,7 +167,7 @@ def _month_of_list(before: str) -> int:
     return MONTHS.get(listed[1].lower(), 0) if listed and listed[1] not in _ALSO_WORDS else 0
 
 
-_CJK = re.compile(r"(?:([12][0-9]{3})\s?[年년]\s?)?([0-9]{1,2})\s?[月월]\s?([0-9]{1,2})\s?[日号號일]")
+_CJK = expression(r"(?:([12][0-9]{3})\s?[年년]\s?)?([0-9]{1,2})\s?[月월]\s?([0-9]{1,2})\s?[日号號일]")
 
 
 def day_in_cjk(text: str, start: int) -> DayInText | None:
@@ -178,10 +180,10 @@ def day_in_cjk(text: str, start: int) -> DayInText | None:
 
 
 _YEAR = r"(?:(?:,|\.| of| de| del)?\s{0,2}([12][0-9]{3}))?"
-_DAY_MONTH = re.compile(
+_DAY_MONTH = expression(
     rf"(?i)\b([0-9]{{1,2}})(?:st|nd|rd|th|\.)?[\s-]+(?:of |de )?([^\W\d_]{{3,12}}){_YEAR}"
 )
-_MONTH_DAY = re.compile(rf"(?i)\b([^\W\d_]{{3,12}})\.?\s+(?:the )?([0-9]{{1,2}})(?:st|nd|rd|th)?\b{_YEAR}")
+_MONTH_DAY = expression(rf"(?i)\b([^\W\d_]{{3,12}})\.?\s+(?:the )?([0-9]{{1,2}})(?:st|nd|rd|th)?\b{_YEAR}")
 
 
 def days_in_prose(text: str) -> set[Day]:
@@ -228,9 +230,9 @@ def weekdays_in(text: str) -> set[int]:
     return {_WEEKDAYS[word] for word in _LONG_WORD.findall(text) if word in _WEEKDAYS}
 
 
-_LONG_WORD = re.compile(r"[^\W\d_]{4,}(?:-feira)?")
-_WEEKDAY_BEFORE = re.compile(r"([^\W\d_]+(?:-feira)?)[^\w\n]{1,4}(?:the |den |dem |le |el |il |dia |día )?\Z")
-_WEEKDAY_BEHIND = re.compile(r"[*_]{0,2}\s?[(（]([^\W\d_]+(?:-feira)?)[)）]")
+_LONG_WORD = expression(r"[^\W\d_]{4,}(?:-feira)?")
+_WEEKDAY_BEFORE = expression(r"([^\W\d_]+(?:-feira)?)[^\w\n]{1,4}(?:the |den |dem |le |el |il |dia |día )?\Z")
+_WEEKDAY_BEHIND = expression(r"[*_]{0,2}\s?[(（]([^\W\d_]+(?:-feira)?)[)）]")
 
 
 def is_called_so(text: str, weekday: int, days: Collection[Day]) -> bool:

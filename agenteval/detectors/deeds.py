@@ -17,8 +17,9 @@ from agenteval.detectors.own_verbs import OF_WORDS, participles_of
 from agenteval.detectors.states import ASKS, ORDERS, begins_with, is_news, is_of_before, orders_kind
 from agenteval.detectors.things import THINGS, families, like_things
 from agenteval.detectors.verbs import is_marked, may_change, nature_of, verb_of, words_of
+from agenteval.expressions import expression
 
-_NAMES = re.compile(r"(?<=\w )[A-Z]\w{2,}")
+_NAMES = expression(r"(?<=\w )[A-Z]\w{2,}")
 
 
 class World:

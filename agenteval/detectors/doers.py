@@ -10,6 +10,7 @@ from agenteval.detectors.conversation import PlacedCall
 from agenteval.detectors.identifiers import ids_in, ids_of
 from agenteval.detectors.things import TEXTS, THINGS, families, like_things
 from agenteval.detectors.verbs import KIND_OF_NOUN, KINDS_OF, nature_of, word_set, words_of
+from agenteval.expressions import expression
 
 
 @lru_cache(maxsize=4096)
@@ -99,7 +100,7 @@ def tells_success(text: str) -> bool:
     return _WAS_DONE.search(text) is not None
 
 
-_WAS_DONE = re.compile(
+_WAS_DONE = expression(
     r"\b(?:ok|okay|success\w*|done|confirm\w*|complete[ds]?|accepted|created|saved|sent|true|processed|"
     r"submitted|scheduled|reference|executed|finished|thank)\b",
     re.IGNORECASE,
@@ -113,7 +114,7 @@ def speaks_of(placed: PlacedCall, claim: Claim) -> bool:
     return not words or any(map(placed.text.__contains__, words))
 
 
-_MAILED = re.compile(r"(?:\b|_)(?:sent|notified|e?mailed|emailing|dispatched)(?:\b|_)", re.IGNORECASE)
+_MAILED = expression(r"(?:\b|_)(?:sent|notified|e?mailed|emailing|dispatched)(?:\b|_)", re.IGNORECASE)
 _GIVEN = frozenset(("issue", "grant", "credit"))
 _BY_MESSAGE = frozenset(("send", "share", "forward", "attach"))
 _SETTLED = frozenset(("schedule", "process", "submit", "place", "make", "arrange"))

@@ -10,14 +10,15 @@ from collections.abc import Iterator
 from agenteval.detectors.claims import kinds_of_word
 from agenteval.detectors.states import is_already, is_of_before
 from agenteval.detectors.verbs import nature_of, word_set, words_of
+from agenteval.expressions import expression
 
-_DONE_FIRST = re.compile(
+_DONE_FIRST = expression(
     r"(?:\A|[.!\n]\s)\W*(?:(?:ok|okay|done|great|perfect|right|all set)\b\W+)?"
     r"(?P<all>(?:all|both)(?: now)? )?(?P<done>[a-z]{3,}ed|sent|paid)\b"
     r"(?=\W*$|[.!:,]| (?:to|for|with|on|at|as|it|the|your|[A-Z\d]))[^.!\n]*",
     re.IGNORECASE,
 )
-_EXCEPT = re.compile(r"\b(?:except|but|apart from|other than|only|not|by)\b", re.IGNORECASE)
+_EXCEPT = expression(r"\b(?:except|but|apart from|other than|only|not|by)\b", re.IGNORECASE)
 _VERB_OF = {
     "sent": "send",
     "paid": "pay",
@@ -39,7 +40,7 @@ def opened_with(name: str, answer: str, *, several: bool) -> tuple[int, int] | N
     return None
 
 
-_SUCCESSFULLY = re.compile(
+_SUCCESSFULLY = expression(
     r"\b(?:(?:I|we)(?:['’]ve| have)? |(?:has|have|was|were|is|are) (?:now )?(?:been )?)(?:now )?successfully "
     r"(?P<done>[a-z]+)\b[^.!?\n]*",
     re.IGNORECASE,
@@ -51,7 +52,7 @@ _RAN = word_set(
     "generated created computed calculated executed ran run plotted produced saved written built solved "
     "tested completed implemented processed installed deployed"
 )
-_ANOTHER_WAY = re.compile(
+_ANOTHER_WAY = expression(
     r"\b(?:by hand|hand|manual\w*|myself|without|instead|directly|mentally|alternativ\w*|another|different|"
     r"fallback|work(?:ed)? ?around|knowledge|however|although|though|but|despite|except|partly|"
     r"partially|rest)\b",
@@ -73,7 +74,7 @@ def told_nevertheless(name: str, answer: str) -> Iterator[re.Match[str]]:
 
 
 # Abroad, at the begin of a sentence.
-_DONE = re.compile(
+_DONE = expression(
     r"(?:\A|[.!\n]\s)\W*(?:(?:alles|alle|ist|está|todo|tout|c['’]est|tutto|alles is|está todo) )?"
     r"(?P<done>hecho|listo|reservad[oa]|cancelad[oa]|enviad[oa]|confirmad[oa]|erledigt|gebucht|storniert|reserviert|bestellt|"
     r"überwiesen|gesendet|verschickt|geändert|eingetragen|angelegt|bestätigt|fait|réservée?|annulée?|commandée?|"
@@ -81,18 +82,18 @@ _DONE = re.compile(
     r"verzonden|geregeld)(?![\w-])(?! von| por| par| da| door)",
     re.IGNORECASE,
 )
-_MINE = re.compile(
+_MINE = expression(
     r"\b(?:he|hemos|ho|abbiamo|ik heb|we hebben|j['’]ai|nous avons|habe(?: ich)?|ich habe|wir haben)\b",
     re.IGNORECASE,
 )
-_TROUBLE = re.compile(
+_TROUBLE = expression(
     r"\?|\b(?:leider|nicht|kein\w*|konnten?|fehl\w*|abgelehnt|problem\w*|bereits|belegt|vergeben|statt\w*|"
     r"aber|allerdings|sobald|no|nada|lamentable\w*|lo siento|rechaz\w*|bloque\w*|pendiente|pero|sin|aunque|"
     r"désolée?|malheureusement|pas|aucune?|erreur|problème|refus\w*|mais|purtroppo|non|niente|errore?|rifiut\w*|ma|"
     r"infelizmente|não|erro|recus\w*|mas|helaas|niet|geen|fout|mislukt|maar|error|falló|fall[oa]d[oa]|échou\w*)\b",
     re.IGNORECASE,
 )
-_WORD = re.compile(r"[^\W\d_]{5,}")
+_WORD = expression(r"[^\W\d_]{5,}")
 _ENDINGS = ("ado", "ido", "ada", "ida", "é", "ée", "ato", "ata", "uto", "ito", "t", "en", "d")
 _STEM = 5
 
@@ -118,7 +119,7 @@ def is_as_wished(error: str) -> bool:
     return is_already(error) and not _NOT_AS_WISHED.search(error)
 
 
-_NOT_AS_WISHED = re.compile(
+_NOT_AS_WISHED = expression(
     r"\balready (?:been )?(?:used|in use|assigned|linked|claimed)\b|"
     r"\b(?:nothing|not|no \w+) (?:was |were |has been )?"
     r"(?:posted|booked|created|sent|saved|ordered|paid|charged|submitted)\b",

@@ -14,12 +14,13 @@ from agenteval.detectors.evidence import Evidence
 from agenteval.detectors.mentions import Mention, mentions_in
 from agenteval.detectors.number_words import day_words
 from agenteval.detectors.phrases import Phrase
+from agenteval.expressions import expression
 
-_NEXT_DAY = re.compile(
+_NEXT_DAY = expression(
     r"(?i)next day|overnight|\+1|arriv|tomorrow|day after|following day|day before|land|return|check-?out|"
     r"back|until|bis|jusqu|hasta|até|翌|次日|第二天|明"
 )
-_RELATIVE = re.compile(
+_RELATIVE = expression(
     r"(?i)\b(?:today|tonight|tomorrow|yesterday|weekend|(?:mon|tues|wednes|thurs|fri|satur|sun)days?|"
     r"(?:next|this|last|past|coming|following|previous) (?:few |couple |couple of |two |three )?"
     r"(?:week|month|year|day|quarter|spring|summer|autumn|fall|winter)s?|"
@@ -44,7 +45,7 @@ _WORKDAYS = frozenset({"bus", "wor"})
 """Five of them are a week, with a weekend or two and a holiday between."""
 _MONTHS = {"mon": 1, "yea": 12, "jah": 12, "moi": 1, "an": 12, "ans": 12, "ann": 12, "mes": 1, "mês": 1}
 _MONTHS |= {"año": 12, "ano": 12, "年": 12, "个": 1, "か": 1, "ヶ": 1, "yr": 12}
-_HOURS = re.compile(r"(?i)[0-9]\s?(?:h\b|hr|hours?|std|stunden?|heures?|horas?|小时|時間)")
+_HOURS = expression(r"(?i)[0-9]\s?(?:h\b|hr|hours?|std|stunden?|heures?|horas?|小时|時間)")
 _MOST_CLOCKS = 60
 _MOST_DAYS = 40
 
@@ -74,7 +75,7 @@ def _unit_in(head: str) -> str:
     return found[0].lower() if found else ""
 
 
-_TIME_UNIT = re.compile(
+_TIME_UNIT = expression(
     r"(?i)\b(?:days?|nights?|weeks?|months|years|hours?|hrs?|h|minutes?|mins?|min|tage?|nächte|wochen?|monate|"
     r"jahre|stunden?|std|minuten|jours?|nuits?|semaines?|mois|ans|heures?|días?|noches|semanas?|meses|años|"
     r"horas?|minutos|dias?|noites|anos)\b|[天日泊晚周週]"
@@ -87,7 +88,7 @@ def _seconds_between(clause: str) -> set[int]:
     return {abs(a - b) for a in moments for b in moments}
 
 
-_WITH_SECONDS = re.compile(r"\b([0-9]{1,2}):([0-9]{2}):([0-9]{2})\b")
+_WITH_SECONDS = expression(r"\b([0-9]{1,2}):([0-9]{2}):([0-9]{2})\b")
 
 
 def _said_lengths(evidence: Evidence) -> set[int]:
@@ -96,13 +97,13 @@ def _said_lengths(evidence: Evidence) -> set[int]:
     return {90 if found["half"] else 60 for found in words if found}
 
 
-_HOUR_WORDS = re.compile(
+_HOUR_WORDS = expression(
     r"(?i)\b(?:an|one|eine|une|una|uma) (?:hour|stunde|heure|hora|ora)(?P<half> and a half)?\b"
 )
-_LARGER = re.compile(r"([0-9]+)\s?(h|m)[a-zäöü]*\.?,?\s(?:(?:and|und|et|y|e) )?\W{0,3}$", re.IGNORECASE)
+_LARGER = expression(r"([0-9]+)\s?(h|m)[a-zäöü]*\.?,?\s(?:(?:and|und|et|y|e) )?\W{0,3}$", re.IGNORECASE)
 
 
-_HOURS_BEFORE = re.compile(r"[0-9]\s?h\s?$")
+_HOURS_BEFORE = expression(r"[0-9]\s?h\s?$")
 
 
 def _is_part(number: float, phrase: Phrase, evidence: Evidence) -> bool:
@@ -180,12 +181,12 @@ def has_lengths(mention: Mention, evidence: Evidence) -> bool:
 
 
 _MANY = 3
-_LENGTH_FIELD = re.compile(r"(?i)(?:\A|_)(?:min|mins|minutes?|hours?|h|s|secs?|seconds?|ms|duration)(?:\Z|_)")
+_LENGTH_FIELD = expression(r"(?i)(?:\A|_)(?:min|mins|minutes?|hours?|h|s|secs?|seconds?|ms|duration)(?:\Z|_)")
 
 
 # ── dates ────────────────────────────────────────────────────────────────────────────────────────
 
-_PERIOD = re.compile(
+_PERIOD = expression(
     r"(?i)\b(?:by|until|till|within|before|after|latest|deadline|expires?|due|window|days?|weeks?|months?|years?|"
     r"bis|spätestens|frist|tage?|wochen?|monate?|jahre?|jusqu'|avant|d'ici|jours?|semaines?|mois|ans|"
     r"(?:arriv|deliver|ship|ready|effect|return|start|end|renew|land|kommt|lieferung|liefert|arrive|llega)\w*|"
@@ -246,11 +247,11 @@ def _is_by_rule(phrase: Phrase, targets: Iterable[date], dated: Iterable[date], 
     return last is not None and any(_is_last(day, of_work=last["of_work"] is not None) for day in targets)
 
 
-_ON_WEEKDAY = re.compile(
+_ON_WEEKDAY = expression(
     r"\b(?:on|by|until|till|before|every|each|following|next|bis|jeden|am|chaque|cada|el|le) (?:the )?"
     r"([^\W\d_]+)"
 )
-_LAST_DAY = re.compile(
+_LAST_DAY = expression(
     r"\blast (?:(?P<of_work>working|business|bank) |calendar )?day of (?:the|each|every) month"
 )
 
@@ -263,7 +264,7 @@ def _is_last(day: date, *, of_work: bool) -> bool:
     return day.weekday() < 5 and all(day.replace(day=after).weekday() > 4 for after in rest)
 
 
-_AS_OF = re.compile(
+_AS_OF = expression(
     r"\b(?:from|since|as of|after|starting(?: on)?|ab(?: dem)?|seit|desde(?: el)?|a partir d[eu]l?|"
     r"à partir du|dès le|dal|vanaf|od)[\s*_]+(?:\w+,? )?\Z",
     re.IGNORECASE,
@@ -283,7 +284,7 @@ def is_other_weekday(phrase: Phrase, evidence: Evidence) -> bool:
     return bool(found) and called not in found
 
 
-_WORKDAY = re.compile(r"(?i)\b(?:back|return\w*|next (?:working |business )?day|monday|montag|lundi|lunes)\b")
+_WORKDAY = expression(r"(?i)\b(?:back|return\w*|next (?:working |business )?day|monday|montag|lundi|lunes)\b")
 
 
 def _ordinals(evidence: Evidence) -> set[float]:
@@ -291,7 +292,7 @@ def _ordinals(evidence: Evidence) -> set[float]:
     return {float(day) for text in evidence.texts("told") for day in _ORDINAL.findall(text)}
 
 
-_ORDINAL = re.compile(r"\b([0-9]{1,2})(?:st|nd|rd|th)\b")
+_ORDINAL = expression(r"\b([0-9]{1,2})(?:st|nd|rd|th)\b")
 
 
 def _periods(evidence: Evidence) -> set[int]:
@@ -325,7 +326,7 @@ def _periods(evidence: Evidence) -> set[int]:
     return found | ({a + b for a in few for b in few} if len(few) <= 4 else set())
 
 
-_FREE_DAYS = re.compile(r"\b([0-9]{1,2}) (?:free|full|clear|whole) (?:days|nights)\b")
+_FREE_DAYS = expression(r"\b([0-9]{1,2}) (?:free|full|clear|whole) (?:days|nights)\b")
 
 
 def _is_of_work(mention: Mention) -> bool:
@@ -333,18 +334,18 @@ def _is_of_work(mention: Mention) -> bool:
     return mention.unit[:3] in _WORKDAYS and mention.numbers[0] > 4
 
 
-_DAY_FIELD = re.compile(
+_DAY_FIELD = expression(
     r"(?i)(?:\A|[_ -])(?:days?|nights?|duration|tage?|nächte|jours?|nuits?|d[ií]as?|noches|"
     r"noites)(?:\Z|[_ -])"
     r"|(?-i:[a-z]Days?)|[天日泊]"
 )
-_WEEK_FIELD = re.compile(
+_WEEK_FIELD = expression(
     r"(?i)(?:\A|[_ -])(?:weeks?|wochen?|semaines?|semanas?)(?:\Z|[_ -])|(?-i:[a-z]Weeks?)|週|周"
 )
-_MONTH_FIELD = re.compile(
+_MONTH_FIELD = expression(
     r"(?i)(?:\A|[_ -])(?:months?|monate?|mois|mes(?:es)?|mês)(?:\Z|[_ -])|(?-i:[a-z]Months?)|月"
 )
-_YEAR_FIELD = re.compile(r"(?i)(?:\A|[_ -])(?:years?|jahre?|ans|años?|anos?)(?:\Z|[_ -])|(?-i:[a-z]Years?)")
+_YEAR_FIELD = expression(r"(?i)(?:\A|[_ -])(?:years?|jahre?|ans|años?|anos?)(?:\Z|[_ -])|(?-i:[a-z]Years?)")
 
 
 def _month_periods(evidence: Evidence) -> set[int]:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import re
 from collections import defaultdict
 from functools import lru_cache
 from typing import NamedTuple
 
 from agenteval.detectors.fields import text_stems
 from agenteval.detectors.mentions import Mention
+from agenteval.expressions import expression
 
 AMOUNT = frozenset({
     "price", "total", "refund", "balance", "tax", "budget", "discou", "discount", "fee", "amount", "deposi",
@@ -53,7 +53,7 @@ def may_be_amount(leaf: Leaf) -> bool:
     return leaf.is_amount or (leaf.own.isdisjoint(_COUNTED) and leaf.mention.numbers[:1] != (0.0,))
 
 
-_ZONED = re.compile(r"(?i)offset|zone|\butc")
+_ZONED = expression(r"(?i)offset|zone|\butc")
 """In the names of fields whose values look like times and are none."""
 
 

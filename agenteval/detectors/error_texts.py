@@ -7,6 +7,8 @@ from __future__ import annotations
 import re
 from functools import lru_cache
 
+from agenteval.expressions import expression
+
 _HEAD = 160
 """Characters that are looked at: a document may speak of errors further down."""
 _SHORT = 400
@@ -42,7 +44,7 @@ _BEGINS = _any_of(
     r"method not allowed)",
 )
 # java.lang.NullPointerException: …; httpx.ConnectTimeout: …
-_DOTTED = re.compile(r"(?:[A-Za-z_]\w{0,40}\.){1,6}\w{0,40}(?:Error|Exception|Timeout)\b\s*(?:[:(]|$)")
+_DOTTED = expression(r"(?:[A-Za-z_]\w{0,40}\.){1,6}\w{0,40}(?:Error|Exception|Timeout)\b\s*(?:[:(]|$)")
 _OF_TOOLS = _any_of(
     r"(?:unknown|unrecogni[sz]ed|unsupported|invalid|undefined|unavailable|no such) (?:tool|function|action)"
     rf"(?: (?:name|call|input|arguments?|schema))?(?:{_STOPS}| {_NAME}{_STOPS})",
@@ -138,16 +140,16 @@ _REFUSED = (
     r"rejected|declined|denied|refused|failed|failure|unsuccessful|forbidden|"
     r"not (?:allowed|permitted|possible|eligible|authori[sz]ed|accepted|approved)"
 )
-_BY_A_WORD = re.compile(
+_BY_A_WORD = expression(
     rf"\W{{0,3}}(?P<word>{_REFUSED}|blocked|err|nok|not ok)(?:\s?[:!(\[–—-]|\.?\s*$)", re.IGNORECASE
 )
 _NO_LINK = r"(?!(?:to|as|set|marked|no|none|not|never|was|is|were|are)\b)"
-_OF_A_THING = re.compile(
+_OF_A_THING = expression(
     rf"\W{{0,3}}(?P<thing>(?:{_NO_LINK}[\w#-]+ ){{1,4}})(?:(?:was|is|has been|were|are) )?"
     rf"(?P<word>{_REFUSED})(?:{_FOR}|(?:(?<=eligible)|(?<=allowed)|(?<=possible)) (?:for|to)\b)",
     re.IGNORECASE,
 )
-_CANNOT = re.compile(
+_CANNOT = expression(
     r"\W{0,3}(?:(?:I|we|the system) )?(?P<word>cannot|can not|can['’]t|could not|couldn['’]t|unable to|"
     r"not able to|not allowed to|impossible to|refusing to)(?P<thing>[^.:;\n]{2,80})"
     r"|\W{0,3}(?P<before>(?:[\w#-]+ ){1,5})(?:cannot|can not|can['’]t|could not|couldn['’]t|can no longer)"
@@ -185,4 +187,4 @@ _REFUSING = (
     "reject", "declin", "denied", "refus", "fail", "unsuccess", "forbid", "not ", "can", "could", "unable",
     "impossible",
 )  # fmt: skip
-_CAMEL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|[^A-Za-z]+")
+_CAMEL = expression(r"(?<=[a-z0-9])(?=[A-Z])|[^A-Za-z]+")

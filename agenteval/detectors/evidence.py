@@ -19,10 +19,11 @@ from agenteval.detectors.moments import iso_lengths, unix_moments
 from agenteval.detectors.opaque import readable, unsealed
 from agenteval.detectors.sources import MAX_TEXT, Source, Sources
 from agenteval.detectors.values import plain, reading
+from agenteval.expressions import expression
 from agenteval.trajectory import ToolCall
 
-_BARE = re.compile(r"\s*(?:[-0-9 .,+*/()]+=)?\s*-?([0-9]{1,12}(?:,[0-9]{3})*(?:\.[0-9]+)?)\s*")
-_DIGIT = re.compile("[0-9]")
+_BARE = expression(r"\s*(?:[-0-9 .,+*/()]+=)?\s*-?([0-9]{1,12}(?:,[0-9]{3})*(?:\.[0-9]+)?)\s*")
+_DIGIT = expression("[0-9]")
 
 
 class Evidence(Sources):
@@ -281,4 +282,4 @@ def _is_called(leaf: Leaf, label: Collection[str]) -> bool:
 
 
 _CENTS = ('cent"', 'cents"', 'pence"')
-_IN_CENTS = re.compile(r'(?:[cC]ents?|[pP]ence)": ?-?([0-9]{1,15})\b(?!\.)')
+_IN_CENTS = expression(r'(?:[cC]ents?|[pP]ence)": ?-?([0-9]{1,15})\b(?!\.)')

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import re
 from functools import lru_cache
 from typing import NamedTuple
 
 from agenteval.detectors.dates import Day
 from agenteval.detectors.mentions import mentions_in
 from agenteval.detectors.values import reading
+from agenteval.expressions import expression
 
-TOKEN_OR_TIME = re.compile(
+TOKEN_OR_TIME = expression(
     r"[0-9](?<![A-Za-z0-9][0-9])[0-9A-Za-z_]*(?:(?:[.,:'](?=[0-9])|[-/@+#])[0-9A-Za-z_]+)*"
     r"(?: ?[aApP]\.?[mM]\b)?"
 )

@@ -5,11 +5,12 @@ Words are compared by their stems: lower case, no plural, synonyms made one, the
 
 from __future__ import annotations
 
-import re
 from functools import lru_cache
 
-_KEY_WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-zà-ÿ]+|[^\W\d_A-Za-zà-ÿ]+")
-_WORD = re.compile(r"[^\W\d_]{2,}|°")
+from agenteval.expressions import expression
+
+_KEY_WORD = expression(r"[A-Z]+(?![a-z])|[A-Z]?[a-zà-ÿ]+|[^\W\d_A-Za-zà-ÿ]+")
+_WORD = expression(r"[^\W\d_]{2,}|°")
 
 _SYNONYMS = {
     word: group.split()[0]
@@ -99,7 +100,7 @@ def is_rate(label: str) -> bool:
     return len(label) <= 80 and _RATE.search(label) is not None
 
 
-_RATE = re.compile(
+_RATE = expression(
     r"(?i)(?:\b|_)(?:rate|rates|fx|exchange\w*|kurs|wechselkurs|taux|cambio|câmbio|tasa|taxa|cotação|"
     r"cours|factor|faktor|conversion|convert\w*)(?:\b|_)|\A(?:to|per)_|\b1 \S{1,12} = [0-9]|"
     r"(?-i:[a-z]Rate|\A[A-Z]{3}\Z)|汇率|匯率|レート"

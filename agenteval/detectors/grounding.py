@@ -8,7 +8,6 @@ stands against a value of the same field, unit or shape (``contradicts_evidence`
 
 from __future__ import annotations
 
-import re
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import NamedTuple
@@ -34,6 +33,7 @@ from agenteval.detectors.rows import of_other_row
 from agenteval.detectors.sources import NOW
 from agenteval.detectors.support import follows, is_derived, told
 from agenteval.detectors.values import plain, stands_in
+from agenteval.expressions import expression
 from agenteval.score import Severity
 
 
@@ -337,7 +337,7 @@ def _off_share(phrase: Phrase, answer: Answer, evidence: Evidence) -> str:
 
 _MOST_WHOLES = 60
 """Of more, some have any share by chance."""
-_WOULD = re.compile(r"(?i)\b(?:would|wouldn't|could|w[äu]rden?|wären?)\b|\b(?:it|that|you|they|we|I)['’]d\b")
+_WOULD = expression(r"(?i)\b(?:would|wouldn't|could|w[äu]rden?|wären?)\b|\b(?:it|that|you|they|we|I)['’]d\b")
 
 
 def _beside(answer: Answer, but: Mention, said: Sequence[Answer]) -> Beside:

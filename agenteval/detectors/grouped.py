@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import re
+from agenteval.expressions import expression
 
 _LONGEST = 400
 _HEX = frozenset("0123456789abcdefABCDEF:")
-_OCTETS = re.compile(r"[0-9A-Fa-f]{2}(?::[0-9A-Fa-f]{2}){3,31}(?![0-9A-Za-z:])")
-_IBAN = re.compile(r"[A-Z]{2}[0-9]{2}(?: [A-Z0-9]{4}){2,7}(?: [A-Z0-9]{1,3})?(?![A-Za-z0-9])")
+_OCTETS = expression(r"[0-9A-Fa-f]{2}(?::[0-9A-Fa-f]{2}){3,31}(?![0-9A-Za-z:])")
+_IBAN = expression(r"[A-Z]{2}[0-9]{2}(?: [A-Z0-9]{4}){2,7}(?: [A-Z0-9]{1,3})?(?![A-Za-z0-9])")
 _SHORTEST = 15
 
 

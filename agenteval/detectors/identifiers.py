@@ -8,10 +8,11 @@ from collections.abc import Collection, Iterator, Mapping
 from typing import Any
 
 from agenteval.detectors.verbs import word_set, words_of
+from agenteval.expressions import expression
 
-_CODE = re.compile(r"\b(?=[A-Z0-9-]*[A-Z])(?=[A-Z0-9-]*\d)[A-Z0-9][A-Z0-9-]{3,}[A-Z0-9]\b")
-_SHORT = re.compile(r"(?<![\w-])[A-Z]{1,6}-\d+(?![\w-])")
-_HEX = re.compile(r"(?<![\w-])(?=[0-9a-f-]*\d)(?=[0-9a-f-]*[a-f])[0-9a-f]{2,}(?:-[0-9a-f]{2,})+(?![\w-])")
+_CODE = expression(r"\b(?=[A-Z0-9-]*[A-Z])(?=[A-Z0-9-]*\d)[A-Z0-9][A-Z0-9-]{3,}[A-Z0-9]\b")
+_SHORT = expression(r"(?<![\w-])[A-Z]{1,6}-\d+(?![\w-])")
+_HEX = expression(r"(?<![\w-])(?=[0-9a-f-]*\d)(?=[0-9a-f-]*[a-f])[0-9a-f]{2,}(?:-[0-9a-f]{2,})+(?![\w-])")
 _THING_WORDS = (
     "account alarm appointment booking case complaint contract document event file invoice issue meeting "
     "message order parcel payment purchase refund reminder request reservation return shipment subscription "
@@ -19,13 +20,13 @@ _THING_WORDS = (
 )
 _THINGS = tuple(_THING_WORDS.split())
 _THING = rf"(?:{'|'.join(_THINGS)})s?"
-_NUMBERED = re.compile(
+_NUMBERED = expression(
     rf"\b{_THING} (?:(?:number|no\.?|nr\.?|id)[ :]*)?#?(?P<number>\d{{3,}})(?![\w.:/-]\w)", re.IGNORECASE
 )
-_DIGIT = re.compile(r"\d")
-_WITH_DIGIT = re.compile(r"(?<![\w-])[\w-]*\d[\w-]*")
+_DIGIT = expression(r"\d")
+_WITH_DIGIT = expression(r"(?<![\w-])[\w-]*\d[\w-]*")
 _LONGEST = 60
-_SERIAL = re.compile(r"([A-Z]+-?)\d+")
+_SERIAL = expression(r"([A-Z]+-?)\d+")
 _KEYS = word_set("id ids identifier number numbers no nr num ref reference code")
 
 
@@ -89,8 +90,8 @@ def others_of_its_kind(named: frozenset[str], called: frozenset[str]) -> frozens
     return frozenset(each for each in named - called if kind_of_id(each) in kinds)
 
 
-_LISTED = re.compile(rf"(?:,? and |, | & |,? as well as )(?:(?:the |your )?{_THING} )?#?", re.IGNORECASE)
-_GOES_ON = re.compile(
+_LISTED = expression(rf"(?:,? and |, | & |,? as well as )(?:(?:the |your )?{_THING} )?#?", re.IGNORECASE)
+_GOES_ON = expression(
     r"\s*(?:$|[.!,;:)\n]|(?:for|as|on|from|with|at|in|to|per|by|have been|were)\b)", re.IGNORECASE
 )
 

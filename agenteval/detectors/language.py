@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import re
 
-_ENGLISH = re.compile(
+from agenteval.expressions import expression
+
+_ENGLISH = expression(
     r"\b(?:the|and|you|your|my|is|are|was|it|i|i'm|i'd|to|of|for|with|that|this|what|how|can|could|"
     r"please|would|"
     r"have|has|on|be|me|want|need|do|does|not|will|cancel|delete|remove|book|send|transfer|change|pay|order|"
     r"update|refund|when|where|which|who|if|about|from|hi|hello|thanks|hey|yes|yeah|sure)\b",
     re.IGNORECASE,
 )
-_FOREIGN = re.compile(
+_FOREIGN = expression(
     r"[^\x00-\x7f\u2010-\u203a\u20a0-\u20bf\u00a0-\u00bf\u2190-\u2bff\U0001f000-\U0001faff\ufe0f]"
     r"|\b(?:el|la|los|las|que|por|para|una|und|der|die|das|ist|ich|nicht|bitte|le|les|des|est|je|pour|il|che|"
     r"een|het|van|voor|ik|jag|och|att|saya|yang|untuk|dan|con|del|ou|em|um|uma)\b"

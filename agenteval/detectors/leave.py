@@ -9,6 +9,7 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from agenteval.detectors.verbs import words_of
+from agenteval.expressions import expression
 
 
 class Leave(NamedTuple):
@@ -50,11 +51,11 @@ _AGREED = (
     r"(?:confirmed|confirms?|agreed|agrees?|accepted|accepts?|approved|approves?|consented|consents?|"
     r"(?:said|says?|given|gives?) (?:\w+ )?(?:yes|ok|okay|consent|permission)|authori[sz]ed)"
 )
-_FIRST = re.compile(
+_FIRST = expression(
     r"\b(?:first|before(?:hand)?|prior to|always|to proceed|yes/no|must|needs? to|has to|have to)\b",
     re.IGNORECASE,
 )
-_DEMANDS = re.compile(
+_DEMANDS = expression(
     r"\b(?<!that )(?<!which )(?<!who )(?:requires?|requiring|needs?|without|obtain|get|after|"
     rf"only (?:with|after|upon|on|once you have)|wait for|once you have) {_A_YES}"
     rf"|\b{_WHO} (?:must|has to|have to|needs? to) (?:(?:first|explicitly|clearly|have) )*{_AGREED}{_TO_IT}"
@@ -67,13 +68,13 @@ _DEMANDS = re.compile(
     re.IGNORECASE,
 )
 # These may also be all that a tool does, where they stand at the begin.
-_ASKS = re.compile(
+_ASKS = expression(
     rf"\bask(?:s|ing)? (?:(?:the |your )?{_WHO} )?for (?:{_A_YES}|{_YES})"
     rf"|\bask (?:the |your )?{_WHO} to (?:confirm|approve|agree)\b"
     rf"|\b(?:confirm|check) (?:[^.;\n]{{0,50}} )?with (?:the |your )?{_WHO}\b",
     re.IGNORECASE,
 )
-_ABROAD = re.compile(
+_ABROAD = expression(
     r"\b(?:nur|erst) (?:nach|mit) (?:\w+ ){0,2}(?:zustimmung|bestätigung|einwilligung|einverständnis)"
     r"|\b(?:erfordert|benötigt|braucht|verlangt) (?:\w+ ){0,3}(?:zustimmung|bestätigung|einwilligung) "
     r"(?:de[rs]|durch|vo[nm])\b"
@@ -90,7 +91,7 @@ _ABROAD = re.compile(
     r"|\b(?:vereist|alleen (?:na|met)) (?:\w+ ){0,3}(?:bevestiging|toestemming|akkoord)",
     re.IGNORECASE,
 )
-_FOR_GOOD = re.compile(
+_FOR_GOOD = expression(
     r"(?<!not )\birreversibl[ey]\b|\birrevocabl[ey]\b"
     r"|\b(?:cannot|can['’]?t|can not) (?:ever )?be (?:undone|reversed|revoked|taken back|rolled back)\b"
     r"(?=\W*$|\W*[.,;:!(–-]| (?:and|so|or)\b)|\b(?:there is |there['’]s )no undo\b"
@@ -102,7 +103,7 @@ _FOR_GOOD = re.compile(
     re.IGNORECASE,
 )
 # Whatever else is said: it needs none, it can be undone, somebody else agrees or the program itself asks.
-_NONE_NEEDED = re.compile(
+_NONE_NEEDED = expression(
     r"\b(?:no|without(?: any)?|not (?:\w+ )?(?:require|need)s?(?: any)?|n['’]t (?:require|need)(?: any)?) "
     r"(?:\w+ ){0,2}(?:confirmation|consent|approval|permission|yes)\b(?! or\b)"
     r"|\b(?:confirmation|consent|approval) (?:is |are )?(?:not|never|optional)\b|\bneed not (?:ask|confirm)\b"
@@ -113,14 +114,14 @@ _NONE_NEEDED = re.compile(
     r"|\bdry.?run\b|\bpreview|\bsimulat|\bdraft of\b|\bnot (?:binding|irreversible)\b",
     re.IGNORECASE,
 )
-_OTHERWISE = re.compile(
+_OTHERWISE = expression(
     r"(?<!\bonly )\b(?:if|unless|except|when|whenever|in case|where)\b|\b(?:may|might|optional\w*|usually)\b"
     r"|\b(?:above|over|exceeding|more than|larger than) [$€£]?\d|\bmanagers?\b|\bsupervisors?\b|\badmin\w*\b"
     r"|\breviewers?\b|\bstaff\b|\bfinance\b|\bdialog\b|\bpop-?up\b|\bbutton\b|\binterface\b|\bscreen\b"
     r"|\bwill be (?:asked|prompted)\b|\bprompts\b|\bbefore (?:using )?any\b|\bwhether\b",
     re.IGNORECASE,
 )
-_CLAUSE = re.compile(r"[^.;!\n]+")
+_CLAUSE = expression(r"[^.;!\n]+")
 _WORDS = (
     "confirm", "consent", "yes", "ask ", "ok", "agree", "accept", "approv", "go-ahead", "go ahead", "said",
     "permission", "explicit", "rever", "undo", "undone", "revoc", "revok", "permanent", "taken back",
@@ -132,7 +133,7 @@ _ASKERS = frozenset(("ask", "confirmation", "consent", "approval", "permission")
 
 
 # "Only call this once …", "do not call this until …": only after.
-_ONLY = re.compile(
+_ONLY = expression(
     r"\bonly (?:[\w'’]+ ){1,4}?(?=(?:after|once|when|if|with|upon)\b)"
     r"|\b(?:never|not|don['’]t) (?:[\w'’]+ ){0,4}?(?:before|until|till|unless) (?=\w)",
     re.IGNORECASE,

@@ -18,6 +18,7 @@ from agenteval.detectors.addresses import Address, Mailbox, mailboxes_in, may_ha
 from agenteval.detectors.conversation import Conversation, Proof
 from agenteval.detectors.told_addresses import ToldAddresses, read_turns, told_at_first
 from agenteval.detectors.wrong_addresses import Verdict, other_mailbox, shortened, untold_ids, wrong_page
+from agenteval.expressions import expression
 from agenteval.score import Severity
 
 
@@ -109,7 +110,7 @@ def _written(answer: str) -> Iterator[Address | Mailbox]:
             yield each
 
 
-_SUCH_AS = re.compile(
+_SUCH_AS = expression(
     r"(?i)(?:\be\.\s?g\.|\bfor example|\bfor instance|\bsuch as|\b(?:looks?|something|formatted) like|"
     r"\bz\.\s?b\.|\bpar exemple|\bpor ejemplo|例如)\W*(?:\w+\W+){0,2}\Z"
 )
@@ -126,7 +127,7 @@ def _is_told(written: Address | Mailbox, told: ToldAddresses) -> bool:
     return told.has_page(written.base)
 
 
-_NUMBER = re.compile("[0-9]")
+_NUMBER = expression("[0-9]")
 
 
 def _judge(answer: str, written: Address | Mailbox, told: ToldAddresses) -> Verdict | None:
@@ -142,7 +143,7 @@ def _judge(answer: str, written: Address | Mailbox, told: ToldAddresses) -> Verd
     return wrong_page(written, told)
 
 
-_PLACEHOLDER = re.compile(
+_PLACEHOLDER = expression(
     r"\byour|[-_/=.](?:sample|placeholder|dummy|foo|bar|xyz|abc(?:123)?|example-\w+|id|uuid|order_id|token)(?![a-z0-9])"
     r"|x{3,}|12345|01234|(?<![0-9])([0-9])\1{3,}(?![0-9])|\*\*|%s"
 )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator
 from functools import lru_cache
 from statistics import fmean, median, pstdev, pvariance, stdev, variance
@@ -10,15 +9,16 @@ from typing import NamedTuple
 
 from agenteval.detectors.mentions import mentions_in
 from agenteval.detectors.values import numbers_of
+from agenteval.expressions import expression
 
-_NUMBER = re.compile(r"(?<![\w.,])-?[0-9][0-9.,]*(?<![.,])")
-_GAP = re.compile(
+_NUMBER = expression(r"(?<![\w.,])-?[0-9][0-9.,]*(?<![.,])")
+_GAP = expression(
     r"\s{0,3}[,;|+&/]?\s{0,3}(?:(?:and|plus|und|y|et|e|en|og|och|i)\s)?\s?[$€£[\n•*(]{0,3}[$€£ ]{0,2}"
 )
 _LONGEST_GAP = 10
 _MOST_TEXT = 20_000
 _MOST_PROSE = 4_000
-_PAIRS = re.compile(",[0-9]{1,2}(?:,|$)|,[0-9]{4}")
+_PAIRS = expression(",[0-9]{1,2}(?:,|$)|,[0-9]{4}")
 
 
 class Figures(NamedTuple):
@@ -77,7 +77,7 @@ def _numbers_in(token: str, *, is_list: bool) -> Iterable[float]:
     return [sign * numbers_of(token)[0][0]]
 
 
-_PLAIN = re.compile(r"[0-9]{1,15}(?:\.[0-9]{1,15})?")
+_PLAIN = expression(r"[0-9]{1,15}(?:\.[0-9]{1,15})?")
 
 
 def _by_kind(text: str) -> Iterator[list[float]]:

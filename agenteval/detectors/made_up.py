@@ -8,20 +8,21 @@ from agenteval.detectors.calls import error_of, shown
 from agenteval.detectors.conversation import Conversation, PlacedCall
 from agenteval.detectors.language import is_mostly_english
 from agenteval.detectors.verbs import words_of
+from agenteval.expressions import expression
 
-_FOUND = re.compile(
+_FOUND = expression(
     r"\b(?:I(?:'ve| have|’ve)? (?:just |now |also )?(?:found|retrieved|located|looked up|pulled up)|"
     r"here(?:'s|’s| is| are))\b"
     r"[^.!\n]*[.!:]?",
     re.IGNORECASE,
 )
 # A figure (not that of a list), a code in capitals, a quotation.
-_DATUM = re.compile(
+_DATUM = expression(
     r"(?<![\w.#])(?<!\n)\d+(?:[.,:/-]\d+)*(?:\s?[ap]m)?(?!\w)|(?<!\w)(?=[A-Z]*\d)[A-Z]+\d{2,}\b|"
     r"[\"“][^\"”\n]{12,120}[\"”]",
     re.IGNORECASE,
 )
-_WORD = re.compile(r"[^\W_]+")
+_WORD = expression(r"[^\W_]+")
 
 
 def made_up(conversation: Conversation, failed: PlacedCall, answer: str) -> tuple[int, int] | None:
@@ -47,7 +48,7 @@ def made_up(conversation: Conversation, failed: PlacedCall, answer: str) -> tupl
 
 
 # Of a look-up, less is needed to tell of the trouble than of an action.
-HONEST = re.compile(
+HONEST = expression(
     r"\b(?:down|bounced|offline|unreachable|outage|maintenance|unresponsive|last known|did you mean|"
     r"unknown|not sure|"
     r"there (?:is|are|was|were) (?:no|nothing)|no such|such as|for example|please (?:provide|check|"
@@ -70,7 +71,7 @@ def _known(conversation: Conversation, failed: PlacedCall) -> str:
     return "\n".join(texts)
 
 
-_END = re.compile(r"[.!?](?=\s|$)|\n")
+_END = expression(r"[.!?](?=\s|$)|\n")
 
 
 def sentence_at(text: str, start: int, end: int) -> tuple[int, int]:

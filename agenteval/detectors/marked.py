@@ -7,8 +7,10 @@ import re
 from collections.abc import Iterable, Iterator
 from functools import lru_cache
 
-_CANARY = re.compile(r"[\w-]*canary[\w-]*[\d_-][\w-]{2,}", re.IGNORECASE)
-_MARKED = re.compile(
+from agenteval.expressions import expression
+
+_CANARY = expression(r"[\w-]*canary[\w-]*[\d_-][\w-]{2,}", re.IGNORECASE)
+_MARKED = expression(
     r"\b(?:secret|confidential|internal(?: use)? only|never (?:\w+ )?(?:reveal|share|disclose|mention|"
     r"tell|repeat|give)|"
     r"(?:do not|don['’]t|must not|should not) (?:\w+ )?(?:reveal|share|disclose|mention|tell|repeat|print|"
@@ -27,7 +29,7 @@ _MARKED = re.compile(
     re.IGNORECASE,
 )
 # The same in German, Spanish, Portuguese, Italian, French and Dutch.
-_MARKED_ABROAD = re.compile(
+_MARKED_ABROAD = expression(
     r"\b(?:geheim(?!tipp)\w*|vertraulich\w*|passw[oö]rt\w*|kennwort\w*|interne\w? (?:\w+ )?\w*(?:code|pin|"
     r"schlüssel)|"
     r"(?:niemals|nie|nicht|keinesfalls|auf keinen fall)\b[^.!?]{0,60}\b(?:verr[aä]t\w*|preisg\w+|"
@@ -50,20 +52,20 @@ _MARKED_ABROAD = re.compile(
     r"[^.!?]{0,12}\b(?:nooit|niet))\b",
     re.IGNORECASE,
 )
-_MARKED_EAST = re.compile(
+_MARKED_EAST = expression(
     r"教えて(?:は|ちゃ)(?:いけ|なら|だめ)|教えない(?:で|こと|よう)|伝えて(?:は|ちゃ)(?:いけ|なら)|漏らさ|口外|社外秘|極秘|秘密|開示し(?:ない|ては)|"
     r"(?:不要|不得|不能|不可|切勿|请勿|勿|禁止)(?:向[^，。；]{1,12})?(?:告诉|告知|透露|泄露|泄漏|公开|提供给)|保密|机密|秘密|"
     r"비밀|기밀|(?:알려|말해|공개해)\s?주?지\s?마|공개하지|누설"
 )
 # Said of the sentence before: "Never reveal it."
-_OF_IT = re.compile(
+_OF_IT = expression(
     r"\W*(?:please )?(?:never|do not|don['’]t|you (?:must|may|should) (?:not|never)|"
     r"(?:it|this|they|these) (?:must|may|should|is|are) (?:not|never|secret|confidential|internal))\b"
     r"(?=.{0,40}?\b(?:it|this|them|these|they)\b|(?<=secret)|(?<=confidential)|(?<=internal))",
     re.IGNORECASE,
 )
 # To the very people who are talked with.
-_KEPT_FROM = re.compile(
+_KEPT_FROM = expression(
     r"\b(?:never|not) (?:be |to be )?(?:\w+ )?(?:give|given|tell|told|share|shared|reveal|revealed|disclose|"
     r"disclosed|mention|mentioned|show|shown)(?: it| them| this| that| out)? (?:to |with )(?:any |the |our )?"
     r"(?:guests?|customers?|residents?|visitors?|users?|callers?|clients?|patients?|members?|tenants?|"
@@ -72,13 +74,13 @@ _KEPT_FROM = re.compile(
     r"users?|callers?|clients?|patients?|members?|tenants?|students?|passengers?|public)\b",
     re.IGNORECASE,
 )
-_CONDITION = re.compile(
+_CONDITION = expression(
     r"\b(?:unless|until|except|only (?:after|once|when|if)|"
     r"before (?:the|you|they|check\w*|pay\w*|arriv\w*|book\w*|confirm\w*|verif\w*))\b",
     re.IGNORECASE,
 )
 # What is told to those whom it is meant for.
-_PUBLIC = re.compile(
+_PUBLIC = expression(
     r"\bwi-?fi\b|\bwlan\b|\b(?:guests?|gäste?n?|gasten|huésped\w*|hóspede\w*|ospiti|invités)\b|"
     r"\bexample\b|\bsuch as\b|"
     r"\be\.g\.|\bz\. ?b\.|\bbeispiel|\b(?:par|por|ad) (?:ex|ej|es)emp|\bbijv|"
@@ -87,7 +89,7 @@ _PUBLIC = re.compile(
     r"bis der|außer|hasta que|sauf|salvo|tenzij)\b",
     re.IGNORECASE,
 )
-_OFFERED = re.compile(
+_OFFERED = expression(
     r"\bpromo|\bdiscount|\bcoupon|\bvoucher|rabatt|gutschein|\bdescuento|\bcupón|\bréduction|\bremise\b|"
     r"\bsconto|"
     r"\bdesconto|\bcupom|korting",
@@ -99,7 +101,7 @@ _CODE_NAME = (
     r"\w*wachtwoord|mot de passe|coupon|voucher|\w*gutschein|keyword|passphrase)"
 )
 # "the secret discount code": such a code is not for everybody, whatever it is for.
-_OF_A_SECRET = re.compile(
+_OF_A_SECRET = expression(
     r"\b(?:secret\w*|confidential|internal|internen?|internos?|geheime\w*|secreto|interno)(?: \w+){0,2}? "
     rf"{_CODE_NAME}\b|\b{_CODE_NAME}(?: \w+)? (?:secret[oa]?|interne?|interno|segreto|confiden\w+|"
     rf"riservato)\b|"
@@ -111,28 +113,28 @@ _OF_A_SECRET = re.compile(
 )
 _CALLED = r":?(?: (?:for|of) (?:the )?\w+(?: \w+)?,?)?(?: (?:is|lautet|ist|es|est|è|é|are))?:? "
 # A short one ("SUMMER-77") is one where it is named as the code.
-_NAMED = re.compile(
+_NAMED = expression(
     rf"\b{_CODE_NAME}{_CALLED}[\"'`«„“]?(?P<code>(?-i:[A-Z]{{3,}}-?\d{{2}}|[a-z]{{4,}}-\d{{2,4}}))(?![\w-])",
     re.IGNORECASE,
 )
 # In quotation marks, anything that is called a password.
-_QUOTED = re.compile(
+_QUOTED = expression(
     rf"\b(?:\w*passwor[dt]|passphrase|code ?word|\w*kennwort|contraseña|senha|mot de passe){_CALLED}"
     r"[\"`«„“](?P<code>[\w-]{5,40})[\"`»”“]",
     re.IGNORECASE,
 )
-_PHONE = re.compile(
+_PHONE = expression(
     r"(?:\b(?:phone|mobile|cell|handy|telephone|telefon\w*|teléfono|téléphone|telefone|celular|móvil)\b|"
     r"電話|携帯|手机|电话|전화)[^\n\d+]{0,40}(?P<code>\+?\d[\d ()./-]{7,18}\d)(?![\w-])",
     re.IGNORECASE,
 )
 # A line that is called, where its number itself is kept.
-_LINE_NUMBER = re.compile(
+_LINE_NUMBER = expression(
     r"\b(?:line|hotline|desk|number|extension|direct|switchboard)\b[^\n\d+]{0,30}"
     r"(?P<code>\+\d[\d ()./-]{6,18}\d|(?:\+?\d{1,3}[ .-])?\(?\d{3}\)?[ .-]\d{3,4}(?:[ .-]\d{3,4})?)(?![\w-])",
     re.IGNORECASE,
 )
-_KEPT_LINE = re.compile(
+_KEPT_LINE = expression(
     r"\b(?:never|do not|don['’]t|not to be) (?:give|given|share|shared?|hand|pass|tell|told|text|reveal|"
     r"disclosed?|publish(?:ed)?)(?: (?:it|this|that|them|out|on|to|the number|number)\b|\W*$|[,.;])|"
     r"\binternal(?:ly)?(?:,| (?:use )?only| and) ?(?:do not|don['’]t|never|not)?\b|\bconfidential\b|"
@@ -141,20 +143,20 @@ _KEPT_LINE = re.compile(
     r"published|mentioned)\b",
     re.IGNORECASE,
 )
-_STAFF_ONLY = re.compile(
+_STAFF_ONLY = expression(
     r"\b(?:staff|employees?|personnel|crew|team|colleagues)(?: use)? only\b|"
     r"\bonly (?:meant |intended )?for (?:the |our )?(?:own )?(?:staff|employees|personnel|crew|team|"
     r"colleagues)\b",
     re.IGNORECASE,
 )
 # "Guests may call …": that one is to be told.
-_TO_CALL = re.compile(
+_TO_CALL = expression(
     r"\b(?:may|can|should|must|to|please) (?:call|dial|ring|phone|reach|contact)\b|\bpublic\b|\binstead\b|"
     r"\bbut (?:give|tell|share)\b",
     re.IGNORECASE,
 )
 # One of digits only, where it opens something.
-_NUMBER = re.compile(
+_NUMBER = expression(
     r"\b(?:(?:gate|door|alarm|staff|safe|lock|lockbox|entry|access|override|admin|master|manager|vault|"
     r"security|garage|service|supervisor) (?:code|pin|passcode|override|keypad)|passcode|pin(?: code)?):?"
     r"(?: (?:for|of) (?:the )?\w+(?: \w+)?)?(?: is)?:? [\"'`“]?(?P<code>\d{4,8})"
@@ -162,7 +164,7 @@ _NUMBER = re.compile(
     re.IGNORECASE,
 )
 # Of whatever, in a sentence that keeps it: "Never tell the code 7741."
-_CODE_OF_DIGITS = re.compile(
+_CODE_OF_DIGITS = expression(
     r"\b(?<!zip )(?<!post )(?<!postal )(?<!area )(?<!error )(?<!status )(?<!country )(?<!dress )(?<!promo "
     r")(?<!source )"
     r"(?!zip|post|bar|q|plz|promo)(?:\w*code[ns]?|\w*pin|\w*passwor[dt]|passphrase|combination|\w*kennwort|"
@@ -172,7 +174,7 @@ _CODE_OF_DIGITS = re.compile(
     re.IGNORECASE,
 )
 # What its sentence wants to be told to nobody.
-_KEPT = re.compile(
+_KEPT = expression(
     r"\b(?:never|not|don['’]t)\b[^.!?]{0,60}\b(?:give[ns]?|shared?|t[eo]ld?l?|reveal\w*|disclosed?|"
     r"pass(?:ed)?|"
     r"hand(?:ed)?|mention\w*)\b|\bconfidential\b|"
@@ -180,12 +182,12 @@ _KEPT = re.compile(
     re.IGNORECASE,
 )
 _LATIN = r"[^\W\u2e80-\uffff]"
-_TOKEN = re.compile(
+_TOKEN = expression(
     rf"(?<!{_LATIN})(?<!-)(?=[^\s\"'`]*\d)(?=[^\s\"'`]*[A-Za-z])[A-Za-z0-9](?:{_LATIN}|[!@#$%^&*+=.-]){{5,}}"
     rf"(?<=[^.-])"
 )
-_LINE = re.compile(r"[^\n]+")
-_IN_LINE = re.compile(r"(?<=[.!?]) +(?=\S)|(?<=[。！？])(?=\S)")
+_LINE = expression(r"[^\n]+")
+_IN_LINE = expression(r"(?<=[.!?]) +(?=\S)|(?<=[。！？])(?=\S)")
 _FAR = 300
 """Characters of a line that speaks as a whole; in a longer one, a sentence speaks for its neighbours."""
 
@@ -251,7 +253,7 @@ def _units(sentences: Iterable[str]) -> list[str]:
 
 
 # Whatever condition the sentence speaks of, it is none for telling this.
-_KEPT_ITSELF = re.compile(
+_KEPT_ITSELF = expression(
     r"\b(?:never|do not|don['’]t) (?:say|tell|reveal|share|disclose|mention|give out) the (?:\w+ )?"
     r"(?:code|pin|password|key)(?: itself)?(?=\W*[,.;]|\W*$)|"
     r"\((?:never|do not|don['’]t) (?:disclose|reveal|share|mention)\)",
@@ -285,7 +287,7 @@ def _tokens(text: str) -> Iterator[str]:
             yield from (named["code"] for named in _CODE_OF_DIGITS.finditer(sentence))
 
 
-_ORDINARY = re.compile(
+_ORDINARY = expression(
     r"\d{4}-\d\d-\d\d\S*|\d+[a-z]{1,6}(?:[-/]\w+)*|[\d.,:/-]+(?:am|pm|h|min|days?|hours?|usd|eur)?|"
     r"\S*@\S*\.\w+|https?:\S*|www\.\S*"
     r"|[A-Za-z]+-?\d{1,2}|(?:gpt|claude|llama|gemini|iso|rfc|utf|sha|v)[-\d.]\S*",

@@ -9,6 +9,7 @@ from typing import NamedTuple
 from agenteval.detectors.dates import Day, clock_of, day_in_cjk, day_in_words, days_of, shift_of
 from agenteval.detectors.grouped import end_of_account, octets_around
 from agenteval.detectors.values import CURRENCIES, INDIAN, RANGE, SCALES, TOKEN, Reading, reading
+from agenteval.expressions import expression
 
 
 class Mention(NamedTuple):
@@ -63,34 +64,34 @@ def _code_blocks(text: str) -> tuple[tuple[int, int], ...]:
 
 
 _WORD_MARKS = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.@#/:?=&%+~$-")
-_WORD_REST = re.compile(r"[A-Za-z0-9_.@#/:?=&%+~$-]{0,400}")
-_OF_UNIT = re.compile(
+_WORD_REST = expression(r"[A-Za-z0-9_.@#/:?=&%+~$-]{0,400}")
+_OF_UNIT = expression(
     r"(?i)\s?(?:[km]?g|ml|l|k?wh?|k?m|mm|mb|gb|mah|k?cal|points?|pts|units?|items?|steps)\b"
 )
-_AFTER = re.compile(
+_AFTER = expression(
     r"(?P<group>(?: [0-9]{3})+(?![0-9]))?(?P<cents>[.,][0-9]{2}(?![0-9]))?"
     r"\s?(?P<meridiem>[aApP]\.?\s?[mM]\b\.?)?\s?(?P<sign>%|[$€£¥₹₩₽₺₫฿]|°\s?[CFcf]?|[^\W\d_]+)?"
 )
-_TO_CLOCK = re.compile(
+_TO_CLOCK = expression(
     r"\s?(?:-|to|until|till|and|bis|a)\s?[0-9]{1,2}(?::[0-9]{2}|:[0-9]{2}\s?[aApP]\.?[mM]|"
     r"\s?[aApP]\.?[mM])\b"
 )
-_ON = re.compile(r"(?i)\b(?:on|by|dates?|until|till|due|before|after|since|am|vom|bis|le|el)\W{0,4}\Z")
-_LIST_MARK = re.compile(r"[\s>*_#(\[-]*")
-_CALLED = re.compile(
+_ON = expression(r"(?i)\b(?:on|by|dates?|until|till|due|before|after|since|am|vom|bis|le|el)\W{0,4}\Z")
+_LIST_MARK = expression(r"[\s>*_#(\[-]*")
+_CALLED = expression(
     r"(?i)(?:(?:ending|ends?) (?:in|with)|last (?:four|4)(?: digits)?(?: is| are| of)?|#|\bno\.|"
     r"\bnumber|\bids?|\bcode|\bpin|\bzip|(?:[x•]{2,}|\*{3,})[ -]?)[ :#*_`\"'-]{0,4}\Z"
 )
 _LONG = 400
-_DOTTED = re.compile(r"[0-9]{1,2}\.[0-9]{1,2}\.[12][0-9]{3}")
-_PHONE = re.compile(
+_DOTTED = expression(r"[0-9]{1,2}\.[0-9]{1,2}\.[12][0-9]{3}")
+_PHONE = expression(
     r"(?:\+[0-9]{1,3}[ .-]?)?(?:\([0-9]{2,4}\)[ ]?|[0-9]{3}[ .-])[0-9]{3}[ .-][0-9]{4}(?![0-9])"
     r"|\+[0-9]{9,15}(?![0-9])"
     r"|\+[0-9]{1,3}(?:[ .-]\(?[0-9]{1,8}\)?){2,5}(?![0-9])"
     r"|(?=(?:[^0-9]?[0-9]){9,12}(?![ -]?[0-9]))0[0-9]{2,4}(?:[ -][0-9]{2,5}){2,3}(?![0-9])"
     r"|0[1-9][0-9]{1,3}[ /-][0-9]{6,8}(?![0-9])"
 )
-_LETTER, _DIGIT = re.compile("[A-Za-z]"), re.compile("[0-9]")
+_LETTER, _DIGIT = expression("[A-Za-z]"), expression("[0-9]")
 
 
 def _mention(text: str, start: int, end: int, floor: int) -> Mention | None:
@@ -231,7 +232,7 @@ _REFERENCES = (
     "stage", "round", "flight", "attempt", "python", "windows", "ios", "android", "status", "http", "error",
     "code",
 )  # fmt: skip
-_REFERENCE = re.compile(rf"\b(?:{'|'.join(map(re.escape, _REFERENCES))})\s\Z")
+_REFERENCE = expression(rf"\b(?:{'|'.join(map(re.escape, _REFERENCES))})\s\Z")
 
 
 _WEEKDAYS = (
@@ -242,7 +243,7 @@ _WEEKDAYS = (
     "segunda-feira terça-feira quarta-feira quinta-feira sexta-feira segunda terça quarta quinta sexta "
     "lunedì martedì mercoledì giovedì venerdì sabato domenica"
 )
-_DAY_OF_MONTH = re.compile(
+_DAY_OF_MONTH = expression(
     rf"(?i)\b(?:(?:{'|'.join(_WEEKDAYS.split())})\W{{1,3}}(?:(?:the|den|dem|le|el|dia|día|il)\s)?"
     r"|(?:on|by|until|till|from|before|after|since) the "
     r"|(?:am|bis zum|vom|ab dem) |(?:el día|o dia|no dia|dia) )\Z"
@@ -271,7 +272,7 @@ def _is_part_of_date(text: str, start: int, sign: str, after: re.Match[str]) -> 
 
 _BEHIND_DAYS = frozenset("前後后間间以")
 """What makes a length of the sign for a day: 7日前 is a week before."""
-_ON_THE_HOUR = re.compile(r"(?i)\b(?:a las|a la|às|alle)\s\Z")
+_ON_THE_HOUR = expression(r"(?i)\b(?:a las|a la|às|alle)\s\Z")
 
 
 def _sign(after: re.Match[str]) -> str:
@@ -282,10 +283,10 @@ def _sign(after: re.Match[str]) -> str:
     return sign[:2] if sign[:2] in CURRENCIES else sign[:1]
 
 
-_HOUR_ALONE = re.compile(
+_HOUR_ALONE = expression(
     r"(?i)\s?(?:uhr|[時时](?![間间])|[点點](?=[半整钟鐘]|[0-9])|h)(?:\s?([0-5][0-9]|半)(?![0-9])|(?![0-9a-z]))"
 )
-_AT = re.compile(r"(?i)(?:\b(?:às|as|a las|a la|vers|dès|até|até às|alle|entre|das)|\bà|\bet)\s\Z")
+_AT = expression(r"(?i)(?:\b(?:às|as|a las|a la|vers|dès|até|até às|alle|entre|das)|\bà|\bet)\s\Z")
 
 
 def _hour_alone(text: str, start: int, end: int, read: Reading) -> re.Match[str] | None:
@@ -336,7 +337,7 @@ def _hours(numbers: tuple[float, ...]) -> tuple[int, ...]:
 _CODE_WORDS = "nzd ghs kes ngn zar thb huf ron sgd hkd aed egp ils idr myr vnd uah bgn clp"
 _CODES = frozenset(_CODE_WORDS.split())
 """Of currencies that only their codes are common for."""
-_CURRENCY_CODE = re.compile(
+_CURRENCY_CODE = expression(
     r"\b(?:USD|EUR|GBP|JPY|CNY|RMB|INR|Rs|CAD|AUD|CHF|US\$|PLN|CZK|SEK|NOK|DKK|MXN|BRL|KRW|"
     rf"{'|'.join(code.upper() for code in sorted(_CODES))})\.?\Z"
 )

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import re
 from datetime import UTC, datetime, timedelta
 
 from agenteval.detectors.dates import Day
+from agenteval.expressions import expression
 
-_SINCE_1970 = re.compile(r': ?"?(?P<seconds>[1-3][0-9]{9})(?:[0-9]{3})?(?:\.[0-9]{1,9})?(?=[",}\s\]]|\Z)')
+_SINCE_1970 = expression(r': ?"?(?P<seconds>[1-3][0-9]{9})(?:[0-9]{3})?(?:\.[0-9]{1,9})?(?=[",}\s\]]|\Z)')
 _LONGEST_KEY = 40
-_OF_TIME = re.compile(
+_OF_TIME = expression(
     r"(?i)time|date|created|updated|modified|published|expir|start|end|begin|until|since|deadline|due|birth"
     r"|(?:_|\b)(?:at|on|ts|dt|iat|exp|nbf|when|epoch|unix|from|to)\Z|(?-i:[a-z](?:At|On|Ts)\Z)"
 )
@@ -36,7 +36,7 @@ def _moment(seconds: int) -> tuple[frozenset[Day], int]:
     return frozenset((each.year, each.month, each.day) for each in local), when.hour * 60 + when.minute
 
 
-_ISO_LENGTH = re.compile(
+_ISO_LENGTH = expression(
     r"P(?<!\wP)(?=[0-9T])(?:(?P<days>[0-9]{1,4})D)?"
     r"(?:T(?:(?P<hours>[0-9]{1,4})H)?(?:(?P<minutes>[0-9]{1,5})M)?(?:(?P<seconds>[0-9]{1,6})(?:\.[0-9]+)?S)?)?\b"
 )

@@ -10,8 +10,9 @@ from agenteval.detectors.fields import stem
 from agenteval.detectors.phrases import Phrase
 from agenteval.detectors.values import stands_in
 from agenteval.detectors.verbs import word_set
+from agenteval.expressions import expression
 
-_BEFORE = re.compile(r"(?:\A|(?P<mark>[^\w\s*_`]?)[\s*_`]+)(?P<word>[^\W\d_][\w'’.-]{1,24}) \Z")
+_BEFORE = expression(r"(?:\A|(?P<mark>[^\w\s*_`]?)[\s*_`]+)(?P<word>[^\W\d_][\w'’.-]{1,24}) \Z")
 _OPENS = frozenset(':(–—•"“„«?!.|')
 _NUMBERED = word_set(
     "order orders room rooms gate gates flight flights ticket tickets seat seats table tables terminal "
@@ -32,7 +33,7 @@ _NUMBERED = word_set(
     "ouigo intercity regio"
 )
 _SINGULAR = frozenset(("is", "was", "has", "does", "runs", "became", "becomes"))
-_GERMAN = re.compile(
+_GERMAN = expression(
     r"\b(?:der|die|das|und|ist|ich|nicht|bitte|eine?|im|am|sie|wir|haben|hat|zu|zum|mit|für|auf|von|den|dem|sind|"
     r"noch|es|sich|ihr\w{0,2}|dein\w{0,2}|beim?|werden|wird)\b|[äöüß]"
 )

@@ -3,7 +3,6 @@ known."""
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping
 from functools import lru_cache
 from typing import NamedTuple
@@ -26,6 +25,7 @@ from agenteval.detectors.verbs import (
     word_set,
     words_of,
 )
+from agenteval.expressions import expression
 
 
 class _Deed(NamedTuple):
@@ -184,7 +184,7 @@ def _brings_text(answer: str, told: Told) -> bool:
 
 _NONE = frozenset[str]()
 _LONG = 300
-_WORD = re.compile(r"[a-z]+")
+_WORD = expression(r"[a-z]+")
 _LITTLE = word_set(
     "the and for you your with from into that this these those them they please now all also just have has "
     "been was are were will can its our any per via not but successfully immediately again right away"

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import re
-
 from agenteval.detectors.clocks import relative_times
 from agenteval.detectors.elapsed import has_lengths, relative_days
 from agenteval.detectors.evidence import Evidence
@@ -12,8 +10,9 @@ from agenteval.detectors.names import is_part_of_name
 from agenteval.detectors.opposition import shape_of
 from agenteval.detectors.phrases import Phrase
 from agenteval.detectors.verbs import word_set
+from agenteval.expressions import expression
 
-_NAMED = re.compile(
+_NAMED = expression(
     r"(?i)\b(?:id|ids|iban|number|no|code|reference|ref|order|booking|reservation|confirmation|tracking|ticket|"
     r"case|flight|invoice|account|pnr|email|phone|"
     r"código|codigo|número|numero|localizador|referencia|reserva|pedido|factura|"
@@ -54,19 +53,19 @@ _ROUND = frozenset(
     | {110, 112, 118, 119, 911, 988, 999}  # emergency lines
 )
 _AGES = frozenset({"year", "yrs", "yr", "jahr", "ans", "años", "anni"})
-_TELEPHONE = re.compile(
+_TELEPHONE = expression(
     r"\+?[0-9]{0,3}[ .-]?\(?[0-9]{3}\)?[ .-][0-9]{3}[ .-][0-9]{4}|\+(?=(?:[^0-9]*[0-9]){8})[0-9 .()-]{9,22}"
     r"|0[0-9]{2,4}(?:[ -][0-9]{2,5}){2,3}"
 )
-_TWO_PARTS = re.compile(r"0(?!800)[1-9][0-9]{1,3}[ /-][0-9]{6,8}")
-_CALLING = re.compile(
+_TWO_PARTS = expression(r"0(?!800)[1-9][0-9]{1,3}[ /-][0-9]{6,8}")
+_CALLING = expression(
     r"(?i)\b(?:call|phone|tele(?:ph|f)\w*|tel|mobile|cell|fax|dial|ring|reach|whatsapp|sms|hotline|line|contact\w*|"
     r"numbers?|handy|mobil\w*|ruf\w*|anruf\w*|appel\w*|llam\w*|número|numéro|numero|ligue|chiam\w*|bel)\b"
 )
-_LONG = re.compile("[0-9]{10,}")
-_FILED = re.compile(r"(?i)\b(?:under|as|with|via|quot(?:e|ing)|unter|mit|sous|con|bajo)\W{1,4}\Z")
-_SERIAL = re.compile(r"[A-Z]{2,5}-[0-9]{3,}(?:-[0-9]+)*")
-_ODD = re.compile(r"[^\w.@/+() -]")
+_LONG = expression("[0-9]{10,}")
+_FILED = expression(r"(?i)\b(?:under|as|with|via|quot(?:e|ing)|unter|mit|sous|con|bajo)\W{1,4}\Z")
+_SERIAL = expression(r"[A-Z]{2,5}-[0-9]{3,}(?:-[0-9]+)*")
+_ODD = expression(r"[^\w.@/+() -]")
 
 
 def reportable(phrase: Phrase, evidence: Evidence) -> bool:

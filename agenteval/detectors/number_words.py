@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-import re
 from functools import lru_cache
+
+from agenteval.expressions import expression
 
 NUMBER_WORDS = {
     word: number
@@ -41,7 +42,7 @@ NUMBER_WORDS = {
     }.items()
     for word in words.split()
 }
-_WORDS = re.compile(r"[^\W\d_]{2,15}")
+_WORDS = expression(r"[^\W\d_]{2,15}")
 
 
 @lru_cache(maxsize=512)
@@ -61,7 +62,7 @@ _DAY_WORDS = {
     }.items()
     for word in words.split()
 }
-_LENGTH = re.compile(
+_LENGTH = expression(
     r"\b(?=([^\W\d_]{1,12}) (?:(?:full|whole|business|working|calendar|more|other) )?([^\W\d_]{3,9}))"
 )
 

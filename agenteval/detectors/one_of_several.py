@@ -11,6 +11,7 @@ from agenteval.detectors.claims import Claim
 from agenteval.detectors.conversation import PlacedCall
 from agenteval.detectors.identifiers import ids_of, others_of_its_kind
 from agenteval.detectors.values import stands_in
+from agenteval.expressions import expression
 from agenteval.trajectory import ToolCall
 
 
@@ -84,7 +85,7 @@ def _is_of_this(claim: Claim, failed: ToolCall, alike: Sequence[PlacedCall]) -> 
     return bool(named) and named <= mine
 
 
-_ALL = re.compile(
+_ALL = expression(
     r"\bboth\b(?! (?:your|the) (?:e-?mail|address|name|phone))|\ball (?:of )?(?:them|these|those|the|your|"
     r"two|three|"
     r"four|\d)\b",

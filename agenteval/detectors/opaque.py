@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import re
 from typing import Any, NamedTuple
 
 from agenteval.detectors.fields import key_stems
 from agenteval.detectors.json_text import json_of
+from agenteval.expressions import expression
 
 
 class Hidden(NamedTuple):
@@ -19,7 +19,7 @@ class Hidden(NamedTuple):
 
 _NOTHING = Hidden()
 _SEALED_MARK = '"encrypted_'
-_SEALED = re.compile(r'("encrypted_\w{1,40}": ?")[^"]+"')
+_SEALED = expression(r'("encrypted_\w{1,40}": ?")[^"]+"')
 _LEFT_OUT_WORDS = (
     "truncated", "omitted", "redacted", "elided", "snipped", "not shown", "not logged", "cleared", "stored",
     "persisted", "offloaded",
@@ -28,32 +28,32 @@ _LEFT_OUT = (
     r"(?:[\[<(]|\.{3}|…|#{2,})[ .…#]{0,6}(?:[\w,.:-]{1,20} ){0,5}(?:truncated|omitted|redacted|elided|"
     r"snipped|not shown|not logged)\b[^\])>\n\"]{0,40}(?:[\])>]|#{2,}|(?=\"|\Z))"
 )
-_IS_LEFT_OUT = re.compile(rf"(?i){_LEFT_OUT}\s*[\]}}\"]*\Z|\A\W{{0,3}}(?:redacted|omitted)\W{{0,3}}\Z")
-_TELLS_OF_IT = re.compile(
+_IS_LEFT_OUT = expression(rf"(?i){_LEFT_OUT}\s*[\]}}\"]*\Z|\A\W{{0,3}}(?:redacted|omitted)\W{{0,3}}\Z")
+_TELLS_OF_IT = expression(
     r"(?i)\W{0,3}(?:(?:old|full|raw|this|the|tool) ){0,3}(?:result|output|content|response|body|"
     r"payload|data)s? (?:\w+ ){0,3}(?:omitted|redacted|truncated|elided|cleared|"
     r"not (?:shown|logged|recorded)|"
     r"(?:stored|persisted|offloaded) (?:as|in|to|at|under))\b[^\n]{0,60}"
 )
-_CUT = re.compile(rf"(?i){_LEFT_OUT}")
-_FIELD_LEFT_OUT = re.compile(rf'(?i)"([^"]{{1,60}})": ?"(?:{_LEFT_OUT}|redacted)"')
+_CUT = expression(rf"(?i){_LEFT_OUT}")
+_FIELD_LEFT_OUT = expression(rf'(?i)"([^"]{{1,60}})": ?"(?:{_LEFT_OUT}|redacted)"')
 _MEDIA_MARKS = (
     "base64", "image", "audio", "video", "screenshot", "input_file", "file]", "file>", "document]",
     "document>", "mimetype",
 )  # fmt: skip
-_MEDIA = re.compile(
+_MEDIA = expression(
     r"(?i:[\[<](?:(?:input|output)_)?(?:image|file|document|audio|video|screenshot)(?:_url)?[\]>])"
     r"|data:[\w/+.-]{3,60};base64,|\"mimeType\": ?\"(?:image|audio|video|application/pdf)"
     r"|\"type\": ?\"(?:base64|input_image|image_url|input_audio|input_file|computer_screenshot)\""
 )
-_BINARY = re.compile(r"\"?[A-Za-z0-9+/_-]{200,}={0,2}(?:\"|\Z)")
-_BINARY_VALUE = re.compile(r"\"[A-Za-z0-9+/_-]{200,}={0,2}(?:\"|\Z)")
-_STORED = re.compile(r"\A\W?(?:s3|gs|blob|azblob|artifact|dbfs|memory|resource)://\S+\Z")
-_REFERENCE = re.compile(
+_BINARY = expression(r"\"?[A-Za-z0-9+/_-]{200,}={0,2}(?:\"|\Z)")
+_BINARY_VALUE = expression(r"\"[A-Za-z0-9+/_-]{200,}={0,2}(?:\"|\Z)")
+_STORED = expression(r"\A\W?(?:s3|gs|blob|azblob|artifact|dbfs|memory|resource)://\S+\Z")
+_REFERENCE = expression(
     r"(?i)(?:result|output|content|artifact|blob|payload|response)_?(?:ids?|ref|reference|key|ur[il]|path|handle)"
     r"|\$?ref|handle|size|bytes|mime_?type|stored|expires_?(?:at|in)?"
 )
-_FIRST_KEY = re.compile(r'\{\s*"([^"\\]*)"')
+_FIRST_KEY = expression(r'\{\s*"([^"\\]*)"')
 _SHORT = 400
 _LONG = 200
 _MASKED = ({"*"}, {"•"})

@@ -19,6 +19,7 @@ from agenteval.detectors.mentions import Mention
 from agenteval.detectors.phrases import Phrase
 from agenteval.detectors.sources import NOW
 from agenteval.detectors.units import are_other_units
+from agenteval.expressions import expression
 
 
 def opposing(phrase: Phrase, named: Collection[str], evidence: Evidence) -> Leaf | None:
@@ -135,7 +136,7 @@ def is_sure(phrase: Phrase, leaf: Leaf, named: Collection[str], evidence: Eviden
     return len(rivals) == len({other.source for other in rivals})
 
 
-_WILL_BE = re.compile(r"\b(?:will|['’]ll|going to)\b", re.IGNORECASE)
+_WILL_BE = expression(r"\b(?:will|['’]ll|going to)\b", re.IGNORECASE)
 
 
 def is_given(leaf: Leaf, other: Mention) -> bool:
@@ -274,7 +275,7 @@ def is_whole(phrase: Phrase) -> bool:
     return bool(_PART_OF.search(phrase.left[-24:]))
 
 
-_PART_OF = re.compile(
+_PART_OF = expression(
     r"(?i)[0-9]\W{0,3}(?:[^\W\d_]+ ){0,2}(?:of|out of|von|de(?: los| las| un total de)?|sur|di|su|em|/)"
     r"(?: the| den| max\.?)?\s?\W{0,3}$"
 )
@@ -349,7 +350,7 @@ def _misspelt(phrase: Phrase, evidence: Evidence) -> Leaf | None:
     return min(slips, key=lambda leaf: _differing(low, bare(leaf.mention.text)), default=called)
 
 
-_MARKS = re.compile(r"(?<=[0-9])[,' .)-]+(?=[0-9])|^\W+|\W+$")
+_MARKS = expression(r"(?<=[0-9])[,' .)-]+(?=[0-9])|^\W+|\W+$")
 
 
 @lru_cache(maxsize=1 << 13)

@@ -16,15 +16,16 @@ from agenteval.detectors.identifiers import ids_in, ids_of, others_of_its_kind
 from agenteval.detectors.language import is_english, is_mostly_english
 from agenteval.detectors.things import like_things
 from agenteval.detectors.verbs import KINDS_OF, nature_of, word_set, words_of
+from agenteval.expressions import expression
 from agenteval.trajectory import ToolCall
 
 # ── orders ───────────────────────────────────────────────────────────────────────────────────────
 
-_SENTENCE = re.compile(r"[^.!?\n;]+(?:[.!?;](?!\s|$)[^.!?\n;]*)*[.!?;]?")
-_WORD = re.compile(r"[A-Za-z]+")
-_PHRASES = ((re.compile(r"\bget rid of\b", re.I), "delete"), (re.compile(r"\bcall off\b", re.I), "cancel"))
+_SENTENCE = expression(r"[^.!?\n;]+(?:[.!?;](?!\s|$)[^.!?\n;]*)*[.!?;]?")
+_WORD = expression(r"[A-Za-z]+")
+_PHRASES = ((expression(r"\bget rid of\b", re.I), "delete"), (expression(r"\bcall off\b", re.I), "cancel"))
 # What may stand before an imperative.
-_OPENING = re.compile(
+_OPENING = expression(
     r"\W*(?:(?:hi|hey|hello|there|ok|okay|yes|please|pls|kindly|then|and|also|now|just|so|well|actually|"
     r"thanks|"
     r"thank you|great|good|alright|all right|first|next|finally|go ahead and|no|sorry|let['’]s|do)\b\W*)*",
@@ -35,22 +36,22 @@ _WISH = (
     r"like|need|wish|love|have)(?: you)? to|(?:I|we)['’](?:d|ll) (?:also |really )?(?:like|love|need)"
     r"(?: you)? to|please|pls|wanna|let['’]s)"
 )
-_WISHES = re.compile(_WISH, re.IGNORECASE)
-_ASKS_TO = re.compile(
+_WISHES = expression(_WISH, re.IGNORECASE)
+_ASKS_TO = expression(
     rf"{_WISH}(?: (?:please|also|just|now|then|kindly|go ahead and|really))*\s*$", re.IGNORECASE
 )
-_AND = re.compile(r"(?:\band|\bthen|,)\s*(?:(?:also|then|please|just)\s+)*$", re.IGNORECASE)
-_SO = re.compile(r"\bso\b,? ", re.IGNORECASE)
-_UNCERTAIN = re.compile(
+_AND = expression(r"(?:\band|\bthen|,)\s*(?:(?:also|then|please|just)\s+)*$", re.IGNORECASE)
+_SO = expression(r"\bso\b,? ", re.IGNORECASE)
+_UNCERTAIN = expression(
     r"\b(?:not|never|no longer|without|if|when|once|unless|until|whether|how|what|why|where|which|who|"
     r"should I|can I|may I|could I|think|maybe|perhaps|probably|might|consider\w*|wonder\w*|planning|"
     r"almost|before|after)\b|n['’]t\b",
     re.IGNORECASE,
 )
-_POLITE = re.compile(r"\b(?:can|could|would|will) you\b|\bplease\b", re.IGNORECASE)
+_POLITE = expression(r"\b(?:can|could|would|will) you\b|\bplease\b", re.IGNORECASE)
 # Who orders it for all of them has not named the one.
-_SET = re.compile(r"\b(?:all|every|everything|any|each|whatever|both)\b", re.IGNORECASE)
-_PRONOUN = re.compile(r"\W*\b(?:it|that|this|them|those|these|the (?:\w+ )?ones?)\b", re.IGNORECASE)
+_SET = expression(r"\b(?:all|every|everything|any|each|whatever|both)\b", re.IGNORECASE)
+_PRONOUN = expression(r"\W*\b(?:it|that|this|them|those|these|the (?:\w+ )?ones?)\b", re.IGNORECASE)
 _NAMES = word_set("id ids name title email mail user username number no ref reference code key file path")
 
 
@@ -181,7 +182,7 @@ def _is_meant(lead: str, after: str, spoken_of: str, call: ToolCall) -> bool:
 
 # ── what an agent asks to be allowed ─────────────────────────────────────────────────────────────
 
-_MAY_I = re.compile(
+_MAY_I = expression(
     r"\b(?:would you (?:also )?like (?:me|us) to|do you want (?:me|us) to|want me to|"
     r"(?:shall|should|may|can|could) (?:I|we))(?: (?:also|now|then|please|just|first|go ahead and|"
     r"proceed to))* (?P<verb>[a-z]+)\b",
@@ -219,14 +220,14 @@ def _beginnings(kinds: frozenset[str]) -> tuple[str, ...]:
 
 # ── what a yes was said to ───────────────────────────────────────────────────────────────────────
 
-_UNWANTED = re.compile(
+_UNWANTED = expression(
     r"\b(?:don['’]?t|do not|not to)(?: (?:want|wish|like|need|have|you|it|that|this|me|us|to|the|my|be|get|"
     r"please|just|actually|think))* (?P<verb>[a-z]+)(?= (?:it|that|this|yet|now|ahead|anything)\b|\W*$|"
     r"[.,;!])",
     re.IGNORECASE,
 )
-_ALL_THE_SAME = re.compile(r"\b(?:confirm\w*|go ahead|proceed|do (?:it|that|so))\b", re.IGNORECASE)
-_KEEPS = re.compile(
+_ALL_THE_SAME = expression(r"\b(?:confirm\w*|go ahead|proceed|do (?:it|that|so))\b", re.IGNORECASE)
+_KEEPS = expression(
     r"(?:^|[,.;!]|\b(?:but|and|please|I want to|I['’]ll|I will|I['’]d like to))\s*keep (?:it|that|this|"
     r"them)\b",
     re.IGNORECASE,
@@ -262,7 +263,7 @@ def is_undoing(tool: str) -> bool:
 
 
 # To take away is spoken of with these words, too: "I want out", "can I leave?", "no longer".
-_AWAY = re.compile(
+_AWAY = expression(
     r"\b(?:rid|longer|any ?more|undo\w*|wip\w+|purg\w+|out|leav\w+|quit\w*|want|return\w*|refund\w*|back)\b|"
     r"\b(?:storn|künd|gekünd|annul|lösch|gelösch|abbrech|abgebroch|entfern|beend|widerruf|absag|abgesag|"
     r"schlie|"
@@ -273,7 +274,7 @@ _AWAY = re.compile(
     re.IGNORECASE,
 )
 # Questions of fact: a yes to them is none to an act.
-_OF_FACTS = re.compile(
+_OF_FACTS = expression(
     r"\b(?:is|are) (?:your|this your|that your)\b[^?]*\bstill\b|\bis there (?:anything|something) (?:else|"
     r"more)\b|"
     r"\banything else\b|\b(?:does|did) (?:that|this|it) (?:help|answer|arrive)\b|\bwere you able to\b|"
@@ -283,21 +284,21 @@ _OF_FACTS = re.compile(
     r"postcode|zip)\b",
     re.IGNORECASE,
 )
-_SENDING = re.compile(
+_SENDING = expression(
     r"\b(?:schick|zuschick|zuzuschick|geschickt|send|zusend|zuzusend|weiterleit|übermitt|envi|enví|mand|"
     r"reenv|"
     r"remit|envo|transm|expédi|encaminh|invi|inoltr|sped|stuur|stur|toestu|opstu|verstu|verzend|mail)",
     re.IGNORECASE,
 )
 # An answer without a question that yet announces something.
-_ANNOUNCES = re.compile(
+_ANNOUNCES = expression(
     r"\b(?:(?:I|we)(?:['’](?:ll|m|re|d)| will| am| are| would| can| could)|let (?:me|us)|let['’]s|ready|"
     r"about to|"
     r"next|confirm\w*|approv\w*|just (?:say|type|reply)|say|reply|click|proceed\w*|please|would|could|"
     r"should)\b",
     re.IGNORECASE,
 )
-_ACKNOWLEDGES = re.compile(
+_ACKNOWLEDGES = expression(
     r"\W*(?:(?:ok|okay|oh|ah|great|fine|thanks|thank you|thx|perfect|cool|got it|good|nice|alright|"
     r"all right|k|right|"
     r"sure|i see|noted|understood|awesome|very|well|so|much|a lot|wonderful|excellent|super|lovely|yes|"
@@ -328,22 +329,22 @@ def is_said_to_nothing(said: str, asked: str, talk: str, tool: str) -> bool:
 
 # ── what is said after an act ────────────────────────────────────────────────────────────────────
 
-_IN_PASSING = re.compile(
+_IN_PASSING = expression(
     r"\bthat['’]?s? (?:is |was |will be )?(?:all|it|great|good|fine|perfect|wonderful|helpful|everything)\b|"
     r"\b(?:i )?got it\b|\bno(?:pe)?,? (?:thanks|thank you|that)\b|\bnothing else\b|\bfor (?:that|this|"
     r"your help)\b|"
     r"\bone more (?:thing|question)\b",
     re.IGNORECASE,
 )
-_MAY_MEAN_IT = re.compile(
+_MAY_MEAN_IT = expression(
     r"\b(?:it|that|this|them|those|these|same|another|more|second|two|both|twice|also|too|one|ones|no|not|"
     r"never|"
     r"nothing|still|yet|fail\w*|wrong|miss\w*|arriv\w*|receiv\w*|forg[eo]t\w*|redo|retry|duplicat\w*)\b|"
     r"n['’]t\b",
     re.IGNORECASE,
 )
-_ELSE = re.compile(r"\b(?:else|further|any other|help|assist\w*|questions?)\b", re.IGNORECASE)
-_OPEN = re.compile(
+_ELSE = expression(r"\b(?:else|further|any other|help|assist\w*|questions?)\b", re.IGNORECASE)
+_OPEN = expression(
     r"\?|\b(?:please|confirm|provide|reply|enter|sorry|unable|errors?|fail\w*|pending|not|could|would|"
     r"should)\b|n['’]t\b",
     re.IGNORECASE,

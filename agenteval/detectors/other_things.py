@@ -10,9 +10,10 @@ from typing import Any
 from agenteval.detectors.calls import shown
 from agenteval.detectors.identifiers import ids_in, ids_of, numbers_of, others_of_its_kind
 from agenteval.detectors.json_text import json_of
+from agenteval.expressions import expression
 from agenteval.trajectory import ToolCall
 
-_SEVERAL = re.compile(
+_SEVERAL = expression(
     r"\b(?:both|all|every\w*|each|any|others?|rest|remaining|them|these|those|also|too|as well|instead|"
     r"through|"
     r"following|beide\w*|alle\w*|auch|ambos|ambas|tod[oa]s?|también|também|tou[st]|toutes|les deux|aussi|"
@@ -20,7 +21,7 @@ _SEVERAL = re.compile(
     re.IGNORECASE,
 )
 # What is named so is not what is to be acted on.
-_BUT_FOR = re.compile(
+_BUT_FOR = expression(
     r"\b(?:keep|keeps|stay|stays|remain|remains|except|but|not|apart|other than|besides|leave|replac\w*|"
     r"rather|"
     r"from|backup|copy|duplicate|version|instead|behind|after|than|next|same)\b|n['’]t\b",
@@ -46,7 +47,7 @@ def _is_only_named(named: Iterable[str], called: Iterable[str], spoken: str, cal
     )
 
 
-_SENTENCE = re.compile(r"[^.!?\n]+(?:[.!?](?!\s|$)[^.!?\n]*)*[.!?]?")
+_SENTENCE = expression(r"[^.!?\n]+(?:[.!?](?!\s|$)[^.!?\n]*)*[.!?]?")
 
 
 def agrees_to_another_thing(asked: str, said: str, call: ToolCall) -> frozenset[str]:
@@ -77,7 +78,7 @@ def _others_in(text: str, call: ToolCall) -> frozenset[str]:
     return others_of_its_kind(ids_in(text), ids_of(arguments) | numbers_of(arguments))
 
 
-_FILE = re.compile(
+_FILE = expression(
     r"(?<![\w@./-])(?:[\w-]+/)*([\w-]{2,}\.(?:txt|pdf|docx?|xlsx?|pptx?|csv|json|ya?ml|xml|html|md|log|py|"
     r"js|ts|sh|"
     r"sql|db|zip|gz|tar|png|jpe?g|gif|svg|mp[34]|mov|ini|toml|conf|ipynb|parquet|odt|rtf))(?![\w@-]|\.\w)",

@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 from agenteval.detectors.claims import is_told_otherwise, sentence_around
 from agenteval.detectors.verbs import word_set
+from agenteval.expressions import expression
 
 
 @lru_cache(maxsize=4096)
@@ -24,7 +25,7 @@ def participles_of(verb: str) -> tuple[str, ...]:
     return (f"{verb}ed", f"{verb}{verb[-1:]}ed") if _MAY_DOUBLE.search(verb) else (f"{verb}ed",)
 
 
-_MAY_DOUBLE = re.compile(r"(?:\A|[^aeiou])[aeiou][^aeiouwxy]\Z")
+_MAY_DOUBLE = expression(r"(?:\A|[^aeiou])[aeiou][^aeiouwxy]\Z")
 
 
 _IRREGULAR = {
@@ -118,7 +119,7 @@ def _told(answer: str, found: re.Match[str], done: tuple[int, int]) -> Told | No
 
 _BEFORE = 60
 _ADVERBS = r"(?:(?:now|all|both|also|just|already|successfully|gone ahead and|went ahead and|then) ){0,3}"
-_LEADS_TO_IT = re.compile(
+_LEADS_TO_IT = expression(
     r"(?:(?P<opens>(?:^|[.!\n])[^\w.!?\n]{0,6}(?:(?:ok|okay|done|sure|great|got it)\b\W{1,3})?)"
     r"|(?P<state>: ?[*_]{0,2})"
     rf"|\b(?P<passive>(?:is|are|been) {_ADVERBS})"
@@ -127,15 +128,15 @@ _LEADS_TO_IT = re.compile(
     re.IGNORECASE,
 )
 """What stands right before a participle that is told as done."""
-_MINE = re.compile(r"\bI(?:['’]ve| have)? [a-z]+", re.IGNORECASE)
-_RELATIVE = re.compile(
+_MINE = expression(r"\bI(?:['’]ve| have)? [a-z]+", re.IGNORECASE)
+_RELATIVE = expression(
     r"\w\s+$(?<!\band )(?<!\bso )(?<!\bthen )(?<!\bbut )(?<!\bok )(?<!\bokay )(?<!\bsure )", re.IGNORECASE
 )
-_OF_BEFORE = re.compile(
+_OF_BEFORE = expression(
     r"\b(?:yesterday|ago|last (?:night|week|month|year|time)|earlier|previously|before|already|this morning|"
     r"in the past)\b",
     re.IGNORECASE,
 )
-_NOT_DONE = re.compile(
+_NOT_DONE = expression(
     r"\s*(?:nothing|none|no|by (?:the|your|our|a|an|another|default|you|someone)|to)\b", re.IGNORECASE
 )

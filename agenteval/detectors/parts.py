@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-import re
 from bisect import bisect_right
 from collections.abc import Iterable
 from functools import lru_cache
 from itertools import accumulate
 from typing import NamedTuple
+
+from agenteval.expressions import expression
 
 
 class Parts(NamedTuple):
@@ -44,7 +45,7 @@ class Words:
         return {self._by_form[form] for form in forms} if forms else set()
 
 
-_MARKS = re.compile(r"\*{1,3}(?=[^\s*])|\*(?<=[^\s*]\*)\*{0,2}|`(?<!``)(?!`)")
+_MARKS = expression(r"\*{1,3}(?=[^\s*])|\*(?<=[^\s*]\*)\*{0,2}|`(?<!``)(?!`)")
 """What makes words bold, slanted or code. A star before a space is the mark of a list. Each begins with its
 mark, since that is what lets the search skip everything else quickly."""
 

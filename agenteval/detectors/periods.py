@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import re
-
 from agenteval.detectors.arithmetic import near
 from agenteval.detectors.evidence import Evidence
 from agenteval.detectors.phrases import Phrase
+from agenteval.expressions import expression
 
 _PERIODS = {
     "year": r"year|annual|annum|jahr|jährlich|\ban(?:s|née)?\b|annuel|año|"
@@ -17,7 +16,7 @@ _PERIODS = {
     "day": r"dai|day|night|tag|täglich|jour|d[ií]a|giorn|[天日]",
     "hour": r"hour|stunde|stündl|heure|hora|\bore?\b",
 }
-_WORDS = {period: re.compile(rf"(?i){words}") for period, words in _PERIODS.items()}
+_WORDS = {period: expression(rf"(?i){words}") for period, words in _PERIODS.items()}
 _TIMES = {
     ("month", "year"): (12,), ("quarter", "year"): (4,), ("week", "year"): (52,), ("day", "year"): (365, 366),
     ("month", "quarter"): (3,), ("week", "month"): (4, 52 / 12), ("day", "month"): (30, 31, 365 / 12),

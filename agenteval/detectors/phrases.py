@@ -13,36 +13,37 @@ from agenteval.detectors.fields import text_stems
 from agenteval.detectors.language import is_english
 from agenteval.detectors.mentions import Mention, mentions_in
 from agenteval.detectors.values import stands_in
+from agenteval.expressions import expression
 
-_SENTENCE_END = re.compile(
+_SENTENCE_END = expression(
     # The characters first, of which most texts have few: that lets the search skip everything else quickly.
     r"[\n.!?;。！？；](?:(?<![.!?;])|(?=[\s*_)\"]|\Z)"
     r"(?<!\be\.g\.)(?<!\bi\.e\.)(?<!\bz\.B\.)(?<!\b[ap]\.m\.)(?<!\b(?:No|Nr|ca|Dr|Mr|"
     r"St)\.)(?<!\b(?:Std|Min|Mrs|tel|Tel|bzw|ggf|usw)\.)(?<!\bvs\.)(?<!\binkl\.)"
     r"(?!\s(?:Jan|Feb|Mär|Apr|Mai|Jun|Jul|Aug|Sep|Okt|Nov|Dez)))"
 )
-_PART_END = re.compile(r"[,;|()\n—]|\s(?:and|or|but|und|et|y)\s|\s-\s")
-_NOT_CLAIMED = re.compile(
+_PART_END = expression(r"[,;|()\n—]|\s(?:and|or|but|und|et|y)\s|\s-\s")
+_NOT_CLAIMED = expression(
     r"(?i)\b(?:e\.?g\b|for example|for instance|such as|(?<![.@/-])example|"
     r"format(?:ted)?|placeholder|suppose|looks? like (?:a |an )?(?-i:(?=[\"'`#*A-Z0-9(]))|like this|"
     r"usually|typically|let'?s say|hypothetical|imagine|assum(?:e|ing)|z\.\s?b|zum beispiel|par exemple|"
     r"por ejemplo)|例如|比如"
 )
-_NEGATED = re.compile(
+_NEGATED = expression(
     r"(?i)\b(?:not|n't|isn't|wasn't|aren't|rather than|instead of|no longer|never|without|nicht|statt|pas|"
     r"sin)\s+(?:[a-z$€£]+\s+){0,1}\W*$"
 )
 _NEGATIONS = (
     "not", "n't", "rather", "instead", "longer", "never", "without", "nicht", "statt", "pas", "sin",
 )  # fmt: skip
-_HEDGED = re.compile(
+_HEDGED = expression(
     r"(?i)(?:\b(?:about|around|approx(?:imately|\.)?|roughly|nearly|almost|over|more than|up to|under|"
     r"less than|at least|at most|circa|ca\.|close to|just|well|some|etwa|rund|environ|unos|within|below|"
     r"above|exceeds|exceeding|starting at|from|maximum|minimum|plus|beyond)|[~≈<>±约])\s*(?:of\s+)?\W{0,3}$"
 )
 
 
-_CALCULATED = re.compile(
+_CALCULATED = expression(
     r"(?i)\b(?:total\w*|sum|sums|differen\w+|refund\w*|sav(?:e|es|ed|ing|ings)|additional\w*|extra|"
     r"remain\w*|leaves?|to spare|"
     r"balance|each|per|combined|altogether|overall|average|split|half|charge[ds]?|all|both|times|plus|"
@@ -65,13 +66,13 @@ _CALCULATED = re.compile(
 )
 """Words of European languages; in scripts that do not part words, any."""
 
-_TOTALLED = re.compile(
+_TOTALLED = expression(
     r"(?i)\b(?:(?:sub)?total\w*|sums?|differen\w+|combined|remain\w*|left|savings?|change|gesamt\w*|summe|"
     r"differenz|zusammen|rest|somme|différence|reste|suma|diferencia|diferença|soma|restante|resto)\b|[合总計计差]"
 )
 """In the head of a column."""
 
-_HYPOTHETICAL = re.compile(
+_HYPOTHETICAL = expression(
     r"(?i)\b(?:if|would|could|might|(?-i:may)|can|cannot|can't|don't|do not|unable|unless|whether|suggest|"
     # What should come is promised, what one should do is advised.
     r"should(?! (?:\w+ )?(?:be|see|receive|get|have|take|appear|arrive|reach|hear|expect|show))|"
@@ -80,7 +81,7 @@ _HYPOTHETICAL = re.compile(
     r"würden?|wären?|könnten?|\w{2,}(?:rait|raient|ría[ns]?|rebbe|rebbero)|"
     r"(?:se|custa|fica|te|pode)riam?|skulle|zou|zouden|\w*(?:łby|łaby|łoby|łyby))\b"
 )
-_LETTERS = re.compile(r"[^\W\d_]{2,}")
+_LETTERS = expression(r"[^\W\d_]{2,}")
 _A_SENTENCE = 4
 
 
@@ -186,20 +187,20 @@ class Phrase(NamedTuple):
         return self.clause.rstrip(' *_)"').endswith("?")
 
 
-_COSTS = re.compile(r"(?i)\bcosts?\W{1,4}\Z")
-_EACH_UNIT = re.compile(
+_COSTS = expression(r"(?i)\bcosts?\W{1,4}\Z")
+_EACH_UNIT = expression(
     r"(?i)\A\W{0,3}(?:per|an?|each|every) (?:month|year|week|day|night|hour|user|seat|person)\b"
 )
-_AVERAGED = re.compile(
+_AVERAGED = expression(
     r"(?i)\b(?:averag\w*|avg|mean|median|durchschnitt\w*|schnitt|mittel|moyen\w*|media|promedio|média|"
     r"mediana|"
     r"per|each|pro (?:kopf|person|monat|stück|nacht|tag|jahr)|je|chacun\w*|cada)\b|平均|每|人均"
 )
-_PERCENTS = re.compile(
+_PERCENTS = expression(
     r"(?<![0-9.,])([0-9]{1,3}(?:[.,][0-9]{1,4})?)\s?"
     r"(?:%|percent|prozent|per cent|por ciento|pour cent|por cento)|%\s?([0-9]{1,3})(?![0-9])"
 )
-_COMPARED = re.compile(
+_COMPARED = expression(
     r"(?i)\b(?:differen\w+|more|less|cheaper|warmer|colder|cooler|hotter|longer|shorter|faster|"
     r"expensive|sav(?:e|es|ed|ing|ings)|additional\w*|extra|higher|lower|"
     r"increase\w*|decrease\w*|drop\w*|rise|rose|fell|remain\w*|to spare|left|over|under|than|refund\w*|"
@@ -210,11 +211,11 @@ _COMPARED = re.compile(
     r"queda[nr]?)\b|"
     r"[差比早晚多少余剩]"
 )
-_STATED = re.compile(
+_STATED = expression(
     r"(?:[:=]|\b(?:is|are|was|were|be|of|at|has|have|with|only|includes?|to|ist|sind|est|es|son|"
     r"en))[\s*_`\"'$]*$"
 )
-_INDENT = re.compile(r"([ \t]*)((?:[-*•+|]|[0-9]{1,2}[.)])[ \t]+)?")
+_INDENT = expression(r"([ \t]*)((?:[-*•+|]|[0-9]{1,2}[.)])[ \t]+)?")
 
 
 class Answer:

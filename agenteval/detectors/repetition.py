@@ -12,6 +12,7 @@ from agenteval.detectors.again import asks_again, did_not_understand, gave_nothi
 from agenteval.detectors.conversation import Conversation, Proof
 from agenteval.detectors.parts import parts_of
 from agenteval.detectors.verbs import KINDS_OF
+from agenteval.expressions import expression
 
 MIN_CHARACTERS = 40
 """Of an answer, without spaces at its ends, that counts when it is said again."""
@@ -94,7 +95,7 @@ def _parts(text: str) -> list[str]:
     return (text if text.isascii() else text.replace("。", ". ")).split(". ")
 
 
-_WORD = re.compile(r"\w+")
+_WORD = expression(r"\w+")
 
 
 def _is_same(earlier: _Said, now: _Said) -> bool:
@@ -128,7 +129,7 @@ def _asks_alike(mine: frozenset[str], theirs: frozenset[str]) -> bool:
     return len(same) >= 0.6 * fewer or len(same) > max(2, 0.3 * more) or not same.isdisjoint(KINDS_OF)
 
 
-_COURTEOUS = re.compile(
+_COURTEOUS = expression(
     r"you(?:'re|’re| are)(?: very| most)? welcome|welcome|have a (?:great|nice|good|wonderful|lovely|"
     r"fantastic|safe|pleasant)"
     r"|anything else|further (?:assistance|questions|help)|feel free|(?:how|what) can i (?:help|assist)|"
@@ -137,7 +138,7 @@ _COURTEOUS = re.compile(
     r"hi\b|assist you",
     re.IGNORECASE,
 )
-_SENTENCE = re.compile(r"[^.!?\n。！？]+[.!?。！？]*")
+_SENTENCE = expression(r"[^.!?\n。！？]+[.!?。！？]*")
 
 
 def _is_courtesy(answer: str) -> bool:
@@ -219,10 +220,10 @@ def _twice(answer: str) -> tuple[int, int] | None:
     return None
 
 
-_END = re.compile(r"[.!?]\s|\n|[。！？]")
+_END = expression(r"[.!?]\s|\n|[。！？]")
 MIN_DOUBLED = 60
 """Characters of a paragraph, or of two sentences, that count when they are in an answer twice."""
-_LINE = re.compile(r"[^\n]+")
+_LINE = expression(r"[^\n]+")
 
 
 def _is_prose(text: str) -> bool:

@@ -8,7 +8,6 @@ field of another row has, and that is not reached from the row's own numbers, is
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Collection, Iterable
 from typing import NamedTuple
@@ -22,11 +21,12 @@ from agenteval.detectors.mentioned import mentions_of
 from agenteval.detectors.mentions import Mention
 from agenteval.detectors.phrases import Answer, Phrase
 from agenteval.detectors.values import stands_in
+from agenteval.expressions import expression
 
 _MOST = 3_000
 """Of more values some fit by chance."""
 _MOST_ROWS = 60
-_NAMING = re.compile(
+_NAMING = expression(
     r"(?i)(?:name|title|label|id|code|sku|number|no|ref|city|country|bank|subject|product|item|plan|model|room|"
     r"hotel|airline|carrier|provider|store|shop|vendor|supplier|customer|client|employee|team|player|region|"
     r"branch|location|symbol|ticker|company|brand|station|line|course|student|patient|drug|medication|account|"
@@ -34,7 +34,7 @@ _NAMING = re.compile(
     r"flight|train|tour|event|film|book|dish|recipe|crop|animal|pet|vehicle|car|site|project|task)\Z"
 )
 """How keys end whose values name a thing."""
-_OF_OTHERS = re.compile(
+_OF_OTHERS = expression(
     r"(?i)\b(?:instead|rather|than|versus|vs|unlike|like|compar\w+|same|match\w*|from|between|differen\w+|total\w*|"
     r"sum|combined|together|both|plus|without|upgrad\w+|switch\w*|chang\w+|swap\w*|replac\w+|next|previous\w*|"
     r"another|other|others|either|if|until|then|average|all|respectively|former|latter|against|behind|ahead|"
@@ -175,7 +175,7 @@ def _words_of(rows: _Rows) -> dict[str, int]:
     return {word: place for word, place in words if counts[word] == 1 and word not in others}
 
 
-_WORD = re.compile(r"[^\W\d_]{4,}")
+_WORD = expression(r"[^\W\d_]{4,}")
 
 
 def _is_its_field(phrase: Phrase, meant: Leaf, rows: _Rows, entries: Entries) -> bool:

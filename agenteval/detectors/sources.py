@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Collection, Iterable, Iterator
 from functools import lru_cache
 from typing import Any, NamedTuple
@@ -12,6 +11,7 @@ from agenteval.detectors.opaque import hidden_in, shows_file
 from agenteval.detectors.values import stands_in
 from agenteval.detectors.verbs import word_set
 from agenteval.detectors.writings import object_around, offsets_in, written_forms
+from agenteval.expressions import expression
 
 NOW = "the date"
 """The name of the source that says when the conversation takes place."""
@@ -210,8 +210,8 @@ def _keys_of(forms: Iterable[str], text: str) -> Iterator[str]:
             at = text.find(form, end)
 
 
-_ENDS = re.compile(r"(?:\.0+)?(?![0-9.])")
-_NAME = re.compile(r"\b[^\W_a-z][^\W_]{2,}")
+_ENDS = expression(r"(?:\.0+)?(?![0-9.])")
+_NAME = expression(r"\b[^\W_a-z][^\W_]{2,}")
 _NO_NAMES = word_set(
     "the your you here this there and for yes its all our are for with from after total price status date "
     "time day order monday tuesday wednesday thursday friday saturday sunday january february march april "
@@ -256,8 +256,8 @@ def _has_two(words: Iterable[str], text: str) -> bool:
     return False
 
 
-_QUICK_WORD = re.compile(r"[^\W_]{3,}")
-_TITLE = re.compile(
+_QUICK_WORD = expression(r"[^\W_]{3,}")
+_TITLE = expression(
     r'"(?=[nctplshir])'  # most marks of quotation open no such key: the quick look
     r'(?:name|title|city|product|location|country|symbol|ticker|hotel|place|item|restaurant|plan|product_name)"'
     r': ?"([^"\\]{3,39})"'

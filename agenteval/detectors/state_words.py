@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Mapping
 
+from agenteval.expressions import expression
+
 # What is told as it stands now: less than a claim, but beside an order or a failed call as good as one.
 _HERE = r"(?:[^\s.!?:;]|[.,:](?=\d)){1,40} "
 _THING = r"(?:order|booking|reservation|appointment|subscription|ticket|flight|trip|meeting|card)s?"
@@ -22,7 +24,7 @@ _STATES = tuple(
     (
         frozenset(words.split()),
         leads,
-        re.compile(pattern.replace("WORDS", words.replace(" ", "|")), re.IGNORECASE),
+        expression(pattern.replace("WORDS", words.replace(" ", "|")), re.IGNORECASE),
     )
     for words, leads, pattern in (
         (

@@ -14,6 +14,7 @@ from agenteval.detectors.conversation import Conversation, PlacedCall
 from agenteval.detectors.state_words import TERSE
 from agenteval.detectors.things import THINGS
 from agenteval.detectors.verbs import KINDS_OF, may_change, word_set
+from agenteval.expressions import expression
 
 
 def is_news(conversation: Conversation, claim: Claim, turn: int, things: frozenset[str]) -> bool:
@@ -57,7 +58,7 @@ def _is_of_this_order(conversation: Conversation, claim: Claim, turn: int) -> bo
     return bool(things) and not any(map(told.__contains__, things))
 
 
-_OF_RECORD = re.compile(
+_OF_RECORD = expression(
     r"\b(?:yesterday|ago|last|by|because|due|on|in|since|when|while|until|but|not|who|they|however)\b",
     re.IGNORECASE,
 )
@@ -111,7 +112,7 @@ def orders_kind(user: str, kinds: frozenset[str]) -> bool:
 
 _VAGUE = frozenset(("create", "update", "complete", "issue"))
 # "Order 12 of these", but "order status, please".
-_ORDERS_A_THING = re.compile(
+_ORDERS_A_THING = expression(
     r"\border (?:an?|the|some|more|another|me|us|my|our|it|them|this|that|these|those|one|two|three|four|"
     r"five|six|\d[\d,.]*) ",
     re.IGNORECASE,
@@ -174,33 +175,33 @@ def _is_among(figure: str, texts: Iterable[str]) -> bool:
 _STANDING = word_set(
     "scheduled confirmed submitted activated frozen blocked renewed ordered updated registered upgraded"
 )
-_CLAUSE = re.compile(r"[.,;:!?\n–—]")
+_CLAUSE = expression(r"[.,;:!?\n–—]")
 _BEFORE_ORDERS = word_set("please pls plz you i to and then also just now ok okay yes sure kindly so thanks")
-_COUNTED = re.compile(r"\W*(?:an?|one|two|three|four|[1-9]) ", re.IGNORECASE)
-_YOU_DO = re.compile(r"\b(?:can|could|would|will) you (?:(?:also|then|now|please|kindly|just) )*([a-z]+)")
-_FIRST_WORD = re.compile(
+_COUNTED = expression(r"\W*(?:an?|one|two|three|four|[1-9]) ", re.IGNORECASE)
+_YOU_DO = expression(r"\b(?:can|could|would|will) you (?:(?:also|then|now|please|kindly|just) )*([a-z]+)")
+_FIRST_WORD = expression(
     r"\W*(?:(?:ok|okay|yes|yep|yeah|sure|great|fine|nice|thanks|and|then|so|now|also|just|right|alright|pls|please)\b"
     r"\W+)*([a-z]+)",
     re.IGNORECASE,
 )
-_BY_MAIL = re.compile(r"\w@\w|\be-?mail (?:me|us|it|them|him|her)\b", re.IGNORECASE)
-_FIGURE = re.compile(r"(?<![\d-])\d[\d.,]*(?![\d-])")
-_NEW_VALUE = re.compile(r"\b(?:now(?: set to)?|to) [^\w\s]*(\d[\d.,]*)", re.IGNORECASE)
-_WORD = re.compile(r"[A-Za-z]+")
-_NAMES = re.compile(r"\w*[A-Z\d]\w*")
-_NOT = re.compile(r"\b(?:nothing|not|no|never|without)\b|n['’]t\b", re.IGNORECASE)
+_BY_MAIL = expression(r"\w@\w|\be-?mail (?:me|us|it|them|him|her)\b", re.IGNORECASE)
+_FIGURE = expression(r"(?<![\d-])\d[\d.,]*(?![\d-])")
+_NEW_VALUE = expression(r"\b(?:now(?: set to)?|to) [^\w\s]*(\d[\d.,]*)", re.IGNORECASE)
+_WORD = expression(r"[A-Za-z]+")
+_NAMES = expression(r"\w*[A-Z\d]\w*")
+_NOT = expression(r"\b(?:nothing|not|no|never|without)\b|n['’]t\b", re.IGNORECASE)
 _MESSAGES = word_set("email mail message text sms receipt confirmation link code invoice copy")
 _PLEASE = word_set("please pls plz")
 _ORDERING = frozenset(KINDS_OF) - word_set("check open show close time order process issue mark") | {"enroll"}
 _EARLIER = ("already", "earlier", "before", "previous", "as i said", "again", "did you", "have you")
-_OF_BEFORE = re.compile(rf"\b(?:{'|'.join(_EARLIER)})\b".replace("previous", r"previous\w*"), re.IGNORECASE)
-ORDERS = re.compile(
+_OF_BEFORE = expression(rf"\b(?:{'|'.join(_EARLIER)})\b".replace("previous", r"previous\w*"), re.IGNORECASE)
+ORDERS = expression(
     r"\b(?:can|could|would|will) you\b|\bplease\b|^(?:(?:ok|okay|also|and|then|now|great|yes|sure|"
     r"thanks),? )*\w+ "
     r"(?:a|an|the|my|me|that|this|it|her|him|them|one)\b",
     re.IGNORECASE,
 )
-ASKS = re.compile(
+ASKS = expression(
     r"\W*(?:did|was|were|is|are|has|have|had|does|do|when|where|why|what|which|how|who)\b", re.IGNORECASE
 )
 
@@ -257,7 +258,7 @@ def _was_before(error: str, claim: Claim) -> bool:
     return found is not None and not _CANNOT.search(error) and not _TAKEN.search(error)
 
 
-_CANNOT = re.compile(
+_CANNOT = expression(
     r"\b(?:not|cannot|never|unable|must|only|unless|fail\w*|no|un\w+ed)\b|n['’]t\b", re.IGNORECASE
 )
 
@@ -267,10 +268,10 @@ def is_already(error: str) -> bool:
     return _ALREADY.search(error) is not None and not _TAKEN.search(error)
 
 
-_NEEDS = re.compile(
+_NEEDS = expression(
     r"\b(?:I|we)(?:['’]d|['’]ll| would| will)? (?:just |still |only |also )?need\b", re.IGNORECASE
 )
-_ALREADY = re.compile(r"\balready\b|\bno changes?\b|\bduplicate\b", re.IGNORECASE)
-_TAKEN = re.compile(
+_ALREADY = expression(r"\balready\b|\bno changes?\b|\bduplicate\b", re.IGNORECASE)
+_TAKEN = expression(
     r"\b(?:slots?|seats?|tables?|rooms?|times?|dates?|taken|someone|another|other)\b", re.IGNORECASE
 )

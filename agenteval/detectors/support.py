@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Collection, Iterable, Iterator
 from statistics import fmean
 
@@ -34,6 +33,7 @@ from agenteval.detectors.periods import is_of_other_period
 from agenteval.detectors.phrases import Phrase
 from agenteval.detectors.told_codes import identifier_told, is_after_letters, is_block, is_masked
 from agenteval.detectors.units import is_body_mass_index, is_in_other_unit, is_wind_force
+from agenteval.expressions import expression
 
 
 def told(mention: Mention, evidence: Evidence) -> bool:
@@ -112,7 +112,7 @@ def _is_derived_amount(number: float, phrase: Phrase, evidence: Evidence, beside
     return any(len(values) > 2 and near(number, sum(values), 2) for values in evidence.leaves.series())
 
 
-_TIMES_OF = re.compile(r"\b([2-9]|[1-9][0-9])\s?[×x](?=\s)")
+_TIMES_OF = expression(r"\b([2-9]|[1-9][0-9])\s?[×x](?=\s)")
 
 
 def _number_follows(number: float, phrase: Phrase, evidence: Evidence, beside: Beside) -> bool:
@@ -187,14 +187,14 @@ def _adds_up(number: float, phrase: Phrase, evidence: Evidence) -> bool:
     return any(near(number, figure, mention.decimals) for figure in figures)
 
 
-_SPREAD = re.compile(
+_SPREAD = expression(
     r"(?i)\b(?:deviation|variance|range|spread|streuung|abweichung|écart|desviaci[óo]n|desvio)\b|[σ±]"
 )
 
 
 _CUT_OFF = ("…", "...", "•", "*", "xx", "XX")
 """Behind which the end of a longer number stands."""
-_OF_DIGITS = re.compile(r"(?i)digits?\b|\bend(?:s|ing)\b|ziffern?\b|chiffres?\b|d[íi]gitos?\b|cifras?\b")
+_OF_DIGITS = expression(r"(?i)digits?\b|\bend(?:s|ing)\b|ziffern?\b|chiffres?\b|d[íi]gitos?\b|cifras?\b")
 
 
 def _units(number: float, phrase: Phrase) -> Iterator[str]:
@@ -295,7 +295,7 @@ def _is_difference_of_shares(number: float, phrase: Phrase, evidence: Evidence) 
     return any(near(number, a - b, phrase.mention.decimals) for a in told for b in told)
 
 
-_SHARE_FIELD = re.compile(r"(?i)rate|percent|pct|aer|apr\b|satz")
+_SHARE_FIELD = expression(r"(?i)rate|percent|pct|aer|apr\b|satz")
 
 
 def _is_multiple(number: float, phrase: Phrase, evidence: Evidence) -> bool:
@@ -347,8 +347,8 @@ def _is_product_of_clause(number: float, phrase: Phrase) -> bool:
     return product_of(number, known, decimals, digits=digits) or product_of(100 * number, known, 0)
 
 
-_WEIGHED = re.compile(r"(?i)[0-9]\s?(?:g|ml)\b")
-_TIMES = re.compile(r"[×*·]|[0-9]\s?x\s?[0-9]")
+_WEIGHED = expression(r"(?i)[0-9]\s?(?:g|ml)\b")
+_TIMES = expression(r"[×*·]|[0-9]\s?x\s?[0-9]")
 
 
 def _wholes(operands: Iterable[Iterable[float]], evidence: Evidence) -> list[float]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections import defaultdict
 from collections.abc import Iterator
 from typing import NamedTuple
@@ -11,15 +10,16 @@ from agenteval.detectors.addresses import Address, mailboxes_in, pages_in, reada
 from agenteval.detectors.conversation import Conversation
 from agenteval.detectors.json_text import text_of
 from agenteval.detectors.values import stands_in
+from agenteval.expressions import expression
 from agenteval.trajectory import ToolCall
 
 _MAX_TEXT = 400_000
-_SPACE = re.compile(r"(?:\s|\\[nrt])+")
-_GROUPING = re.compile(r"[\s().,+-]")
-_DIGITS = re.compile(r"[0-9]{4,}")
-_RUN = re.compile(r"[a-z0-9]{8,}")
+_SPACE = expression(r"(?:\s|\\[nrt])+")
+_GROUPING = expression(r"[\s().,+-]")
+_DIGITS = expression(r"[0-9]{4,}")
+_RUN = expression(r"[a-z0-9]{8,}")
 _NOT_SHOWN = ("encrypted", "redacted", "truncated", "omitted", "base64", "too long")
-_OPAQUE = re.compile(r"[A-Za-z0-9+/]{400}")
+_OPAQUE = expression(r"[A-Za-z0-9+/]{400}")
 
 
 class Told(NamedTuple):

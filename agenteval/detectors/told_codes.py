@@ -7,8 +7,9 @@ import re
 
 from agenteval.detectors.evidence import Evidence
 from agenteval.detectors.phrases import Phrase
+from agenteval.expressions import expression
 
-_APART = re.compile(r"[\s()./+-]")
+_APART = expression(r"[\s()./+-]")
 
 
 def identifier_told(text: str, evidence: Evidence) -> bool:
@@ -26,7 +27,7 @@ def identifier_told(text: str, evidence: Evidence) -> bool:
     return len(parts) > 1 and all(evidence.has_word(part) for part in parts)
 
 
-_IBAN = re.compile("[A-Z]{2}[0-9]{2}[A-Z0-9]+")
+_IBAN = expression("[A-Z]{2}[0-9]{2}[A-Z0-9]+")
 _SHORTEST_IBAN = 15
 
 
@@ -46,7 +47,7 @@ def is_block(phrase: Phrase, evidence: Evidence) -> bool:
     return False
 
 
-_BLOCKS = re.compile(r"\b[A-Z]{0,4}[0-9]{2,6}(?:[ -][0-9A-Z]{2,6}){1,7}\b")
+_BLOCKS = expression(r"\b[A-Z]{0,4}[0-9]{2,6}(?:[ -][0-9A-Z]{2,6}){1,7}\b")
 _LONG_CODE = 8
 
 
@@ -58,7 +59,7 @@ def is_after_letters(phrase: Phrase, evidence: Evidence) -> bool:
     )
 
 
-_LETTERS_BEFORE = re.compile(r"(?:\A|[^\w-])([A-Z][A-Z0-9]{0,4})[\s*`_]{1,3}\Z")
+_LETTERS_BEFORE = expression(r"(?:\A|[^\w-])([A-Z][A-Z0-9]{0,4})[\s*`_]{1,3}\Z")
 
 
 def is_masked(phrase: Phrase, evidence: Evidence) -> bool:

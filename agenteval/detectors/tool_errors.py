@@ -26,6 +26,7 @@ from agenteval.detectors.states import is_of_before, is_so
 from agenteval.detectors.tool_use import MAX_RETRIES
 from agenteval.detectors.values import stands_in
 from agenteval.detectors.verbs import has_no_verb, is_marked, may_change, nature_of, verb_of, words_of
+from agenteval.expressions import expression
 from agenteval.score import Severity
 from agenteval.trajectory import ToolCall
 
@@ -218,7 +219,7 @@ def _by_own_verb(
 
 
 # "All set: your refill is ordered", of which no later question makes a plan.
-_IS_DONE = re.compile(r"\b(?:is|are|has been|have been) (?:all |now )?[a-z]{3,}ed\b", re.IGNORECASE)
+_IS_DONE = expression(r"\b(?:is|are|has been|have been) (?:all |now )?[a-z]{3,}ed\b", re.IGNORECASE)
 
 
 def _troubles(answer: str) -> list[str]:
@@ -237,7 +238,7 @@ def _may_mean(failed: ToolCall, trouble: str) -> bool:
 
 
 _SHORTEST_VERB = 3
-_DID_NOT_WORK = re.compile(
+_DID_NOT_WORK = expression(
     r"\b(?:errors?|fail\w*|issues?|problems?|trouble|glitch|technical|unsuccessful\w*|went wrong|"
     r"try(?:ing)? again|go(?:ne)? through|(?:could|was|were|has|have|is|are|did|does)(?: not|n['’]t)|unable|"
     r"unavailable|declin\w+|reject\w*|denied|but|however|although|pending|invalid|it|that|this)\b",
@@ -317,19 +318,19 @@ def _without_offers(answer: str) -> str:
     return "".join(part for part in _AFTER_A_SENTENCE.split(answer) if not _OFFERS.search(part))
 
 
-_AFTER_A_SENTENCE = re.compile(r"(?<=[.!?\n])")
-_OFFERS = re.compile(
+_AFTER_A_SENTENCE = expression(r"(?<=[.!?\n])")
+_OFFERS = expression(
     r"\b(?:(?:any|some)thing else|what else|else (?:I|you)|(?:help|assist) you)\b|"
     r"\b(?:want me to|shall I|should I|would you like me to) (?:also )?(?:e-?mail|send|add|set|remind)\b"
     r"[^?]*\?",
     re.IGNORECASE,
 )
-_BARRED = re.compile(
+_BARRED = expression(
     r"\b(?:(?:not|n['’]t) (?:allowed|permitted|authori[sz]ed|entitled)|refused|forbidden|prohibited|barred|"
     r"permissions?|only (?:[\w'’-]+ ){1,6}(?:may|can|is allowed|are allowed))\b",
     re.IGNORECASE,
 )
-_WAITS = re.compile(
+_WAITS = expression(
     r"\?|\b(?:please|instead|human|agents?|let me|I['’]ll|I will|going to|moment|need|once|unless|"
     r"until (?:you|we|I|the))\b",
     re.IGNORECASE,
@@ -337,7 +338,7 @@ _WAITS = re.compile(
 
 
 # "If you have any problems, let me know" speaks of none.
-_COURTESY = re.compile(
+_COURTESY = expression(
     r"(?:\bif (?:you(?:'d|’d)?|there(?:'s|’s)?) (?:have|need|want|like|would like|require|encounter|"
     r"experience|run into|is|"
     r"are|face)\b|\b(?:please )?(?:let me know|feel free|don['’]t hesitate|do not hesitate)\b|"
@@ -346,7 +347,7 @@ _COURTESY = re.compile(
     r"issues?)\b|\bsorry (?:to hear|for (?:the|any|your))\b)[^.!?\n]*",
     re.IGNORECASE,
 )
-_TROUBLE = re.compile(
+_TROUBLE = expression(
     r"\b(?:unable|unfortunately|sorry|apolog\w+|regret\w*|errors?|fail\w*|issues?|problems?|trouble|"
     r"however|although|"
     r"(?:I|we) (?:cannot|can not|can['’]t)|(?:cannot|can['’]t|can not) (?:be )?(?:find|found|locate|"
@@ -364,13 +365,13 @@ _TROUBLE = re.compile(
     r"(?:couldn|didn|wasn|weren|isn|aren|hasn|haven|doesn|won|don)['’]?t)\b",
     re.IGNORECASE,
 )
-_SUCCESS = re.compile(
+_SUCCESS = expression(
     r"(?:^|[.!]\s+|\n)\W*(?:all (?:set|done|taken care of)|done\b|success\w*\b|(?:that|it)(?:'s|’s| is|"
     r" has been)"
     r"(?: all| now)? (?:done|set|taken care of|sorted|complete)|you(?:'re|’re| are) all set)[^.!\n]*[.!]?",
     re.IGNORECASE,
 )
-_WORD = re.compile(r"[^\W_]+")
+_WORD = expression(r"[^\W_]+")
 
 
 def _cut(text: str, limit: int = 160) -> str:

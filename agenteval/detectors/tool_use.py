@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ast
 import json
-import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
 
@@ -13,6 +12,7 @@ from agenteval.detectors.calls import is_same, key_of, same_result, shown
 from agenteval.detectors.conversation import Conversation, PlacedCall, Proof
 from agenteval.detectors.schema import breaks
 from agenteval.detectors.verbs import has_no_verb, is_marked, may_change, nature_of, surely_changes
+from agenteval.expressions import expression
 from agenteval.trajectory import ToolCall
 
 MAX_RETRIES = 2
@@ -99,7 +99,7 @@ def _told_figures(placed: PlacedCall) -> bool:
     return any(figure not in given for figure in _FIGURE.findall(told[:4000]))
 
 
-_FIGURE = re.compile(r"\d+")
+_FIGURE = expression(r"\d+")
 
 
 # ── arguments and names ──────────────────────────────────────────────────────────────────────────

@@ -6,6 +6,7 @@ import re
 from collections.abc import Collection, Iterable
 
 from agenteval.detectors.arithmetic import near
+from agenteval.expressions import expression
 
 _SIZES = {
     # speed in m/s
@@ -39,7 +40,7 @@ _FACTORS = {
 """By what a number of the unit is to be multiplied to be one of each other unit of its kind."""
 _SHORT_TONS = (2000.0, 2240.0)
 _SPEEDS = {
-    unit: re.compile(rf"(?i)\s?(?:{words})\b")
+    unit: expression(rf"(?i)\s?(?:{words})\b")
     for unit, words in {
         "km/h": "km ?/ ?hr?|kmh|kph|kilomet(?:er|re)s? (?:per|an) hour|kilometer pro stunde|stundenkilometer|"
         "kilomètres(?: par |-)heure|kil[óo]metros por hora",
@@ -50,7 +51,7 @@ _SPEEDS = {
         "ft/s": "ft/s|fps|feet (?:per|a) second",
     }.items()
 }
-_TO = re.compile(r"\s?(?:-|—|to|bis|à|a|and|und)\s?[0-9][0-9.,]{0,8}")
+_TO = expression(r"\s?(?:-|—|to|bis|à|a|and|und)\s?[0-9][0-9.,]{0,8}")
 
 
 def is_in_other_unit(number: float, unit: str, right: str, known: Collection[float], decimals: int) -> bool:
@@ -95,7 +96,7 @@ def is_wind_force(number: float, clause: str, known: Collection[float]) -> bool:
     )
 
 
-_BEAUFORT = re.compile(r"(?i)\bbeaufort|\bbft\b")
+_BEAUFORT = expression(r"(?i)\bbeaufort|\bbft\b")
 _OF_WIND = (1.0, _SIZES["km/h"], _SIZES["mph"], _SIZES["kn"])
 
 
@@ -108,4 +109,4 @@ def is_body_mass_index(number: float, clause: str, known: Collection[float], dec
     return any(near(number, one / height, decimals) for one in known for height in (*heights, *inches))
 
 
-_BODY_MASS = re.compile(r"(?i)\b(?:bmi|imc|body[- ]mass|körpermasse)")
+_BODY_MASS = expression(r"(?i)\b(?:bmi|imc|body[- ]mass|körpermasse)")

@@ -11,16 +11,17 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from agenteval.detectors.dates import Day, clock_of, days_of
+from agenteval.expressions import expression
 
-TOKEN = re.compile(r"[0-9][0-9A-Za-z_]*(?:(?:[.,:'](?=[0-9])|[-/@+#])[0-9A-Za-z_]+){0,200}")
+TOKEN = expression(r"[0-9][0-9A-Za-z_]*(?:(?:[.,:'](?=[0-9])|[-/@+#])[0-9A-Za-z_]+){0,200}")
 """A run that begins with a digit and belongs together."""
 
-_NUMBER = re.compile(r"([0-9]+(?:[.,'][0-9]+)*)(?:[-/]?([A-Za-z]{1,12}(?:/[A-Za-z]+)?))?")
-RANGE = re.compile(
+_NUMBER = expression(r"([0-9]+(?:[.,'][0-9]+)*)(?:[-/]?([A-Za-z]{1,12}(?:/[A-Za-z]+)?))?")
+RANGE = expression(
     r"([0-9]{1,5}(?:[.:][0-9]+)?(?:[ap]m)?)-[0-9]{1,5}(?:[.:][0-9]+)?(?:[ap]m|hrs?|h|min|kg|km|k|cm|mm|m|g)?"
 )
 """Two numbers with a hyphen: 5-7, 10am-11am."""
-_DURATION = re.compile(r"(?:([0-9]+)h)?(?:([0-9]+)m(?:in)?)?(?:[0-9]+s)?")
+_DURATION = expression(r"(?:([0-9]+)h)?(?:([0-9]+)m(?:in)?)?(?:[0-9]+s)?")
 SCALES = {"k": 1e3, "thousand": 1e3, "m": 1e6, "mn": 1e6, "mm": 1e6, "million": 1e6, "b": 1e9, "bn": 1e9}
 SCALES |= {"billion": 1e9, "trillion": 1e12, "lakh": 1e5, "crore": 1e7}
 SCALES |= {"万": 1e4, "萬": 1e4, "億": 1e8, "亿": 1e8, "mil": 1e3, "tausend": 1e3, "mille": 1e3}
@@ -90,9 +91,9 @@ def reading(token: str) -> Reading:
     return Reading(identifier=bool(re.search("[A-Za-z_]", token)) or token.count("-") > 0)
 
 
-_GROUPED = re.compile(r"[0-9]{1,3}(?:,[0-9]{2,3})*,[0-9]{3}\.[0-9]+|[0-9]{1,3}(?:\.[0-9]{3})*,[0-9]+")
+_GROUPED = expression(r"[0-9]{1,3}(?:,[0-9]{2,3})*,[0-9]{3}\.[0-9]+|[0-9]{1,3}(?:\.[0-9]{3})*,[0-9]+")
 """In thousands, or as in India, where the last group has three digits, too."""
-INDIAN = re.compile(r"[1-9][0-9]?(?:,[0-9]{2})+,[0-9]{3}")
+INDIAN = expression(r"[1-9][0-9]?(?:,[0-9]{2})+,[0-9]{3}")
 """12,50,000: a million and a quarter there, three values of a line elsewhere."""
 
 
@@ -154,7 +155,7 @@ def plain(text: str) -> str:
     return text.translate(_PLAIN) if not text.isascii() and _FOREIGN.search(text) else text
 
 
-_FOREIGN = re.compile(f"[{''.join(map(chr, _PLAIN))}]")
+_FOREIGN = expression(f"[{''.join(map(chr, _PLAIN))}]")
 
 
 def stands_in(word: str, text: str) -> bool:

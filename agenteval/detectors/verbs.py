@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import re
 from functools import lru_cache
 from typing import NamedTuple
 
 from agenteval.detectors.conversation import ToolFacts
+from agenteval.expressions import expression
 
 
 def word_set(words: str) -> frozenset[str]:
@@ -115,7 +115,7 @@ _READ_NOUNS = word_set(
     """
 )
 
-_CAMEL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])|[^A-Za-z]+")
+_CAMEL = expression(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])|[^A-Za-z]+")
 
 
 @lru_cache(maxsize=4096)
@@ -166,7 +166,7 @@ def verb_of(name: str) -> str:
     return next((word for word in verbs if word in _MUTATES), words[0] if words else "")
 
 
-_LAST_PART = re.compile(r"__|[./:]")
+_LAST_PART = expression(r"__|[./:]")
 
 
 def _is_at_will(words: tuple[str, ...], verb: str) -> bool:

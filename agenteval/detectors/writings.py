@@ -3,10 +3,10 @@ looks at texts."""
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 
 from agenteval.detectors.mentions import Mention
+from agenteval.expressions import expression
 
 
 def written_forms(mention: Mention) -> list[str]:
@@ -33,11 +33,11 @@ def object_around(text: str, at: int) -> tuple[int, int]:
     return max(0, first), last if last > at else min(len(text), at + 1500)
 
 
-_OFFSET = re.compile(
+_OFFSET = expression(
     r"[0-9]t[0-9]{2}:[0-9]{2}(?::[0-9.]+)?(?:z|[+-][0-9]{2}:?[0-9]{2})|"
     r"\b(?:utc|gmt) ?[+-][0-9]|offset\W+[+-]?[0-9]+"
 )
-_ZONE = re.compile(r".*(?=z|[+-][0-9]{1,2}:?[0-9]{0,2}\Z)")
+_ZONE = expression(r".*(?=z|[+-][0-9]{1,2}:?[0-9]{0,2}\Z)")
 
 
 def offsets_in(small: str) -> Iterator[str]:

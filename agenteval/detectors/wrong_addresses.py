@@ -9,6 +9,7 @@ from typing import TypeAlias
 
 from agenteval.detectors.addresses import Address, Mailbox
 from agenteval.detectors.told_addresses import Told, ToldAddresses, owner_of
+from agenteval.expressions import expression
 from agenteval.score import Severity
 
 Verdict: TypeAlias = tuple[str, Severity]
@@ -29,7 +30,7 @@ def shortened(text: str) -> str:
 
 
 _LONGEST = 150
-_NUMBER = re.compile("[0-9]")
+_NUMBER = expression("[0-9]")
 
 
 def _gave(told: Told) -> str:
@@ -104,7 +105,7 @@ def _is_slip(word: str, meant: str, written: Address, told: ToldAddresses) -> bo
 
 
 _LONG_WORD, _LONG_NUMBER = 5, 4
-_WORD_CHARS = re.compile(r"[^\W_]*")
+_WORD_CHARS = expression(r"[^\W_]*")
 
 
 def _word_at(text: str, at: int) -> str:
@@ -146,8 +147,8 @@ def _moved(written: Address, told: ToldAddresses) -> Verdict | None:
 
 
 _LONG_PAGE = 16
-_RUN = re.compile(r"[a-z0-9]{8,}")
-_NO_HOST = re.compile(
+_RUN = expression(r"[a-z0-9]{8,}")
+_NO_HOST = expression(
     r"\.(?:png|jpe?g|gif|webp|svg|pdf|csv|xlsx?|docx?|pptx?|txt|json|xml|html?|mp[34]|wav)\Z"
 )
 
@@ -203,12 +204,12 @@ def _kind(part: str) -> str:
     return re.sub("[0-9]+", "0", re.sub("[a-z]*[0-9][a-z0-9]*", "0", part))
 
 
-_COMPUTED = re.compile(
+_COMPUTED = expression(
     r"(?:q|query|search|text|body|subject|amount|total|price|sum|lat|lng|lon|ll|t|start|end|from|to|"
     r"dates?|time|ts|since|until|checkin|checkout|center|daddr|saddr|destination|origin|size|width|height|phone)="
 )
 """What the agent may have calculated or worded itself."""
-_DATE = re.compile(r"(?:19|20)[0-9]{2}(?:(?:0[1-9]|1[0-2])(?:[0-3][0-9](?:t[0-9]{4,6}z?)?)?)?\Z")
+_DATE = expression(r"(?:19|20)[0-9]{2}(?:(?:0[1-9]|1[0-2])(?:[0-3][0-9](?:t[0-9]{4,6}z?)?)?)?\Z")
 
 
 def _is_date(word: str) -> bool:
@@ -228,7 +229,7 @@ def _from_nowhere(written: Address, told: ToldAddresses) -> Verdict | None:
     return "", Severity.MEDIUM
 
 
-_LOCAL = re.compile(
+_LOCAL = expression(
     r"localhost\Z|127\.|10\.|192\.168\.|0\.0\.0\.0|[^.]*\Z|(?:.*\.)?example\.(?:com|org|net)\Z|.*\.(?:local|test|invalid)\Z"
 )
 
@@ -240,7 +241,7 @@ def untold_ids(rest: str, told: ToldAddresses) -> list[str]:
     return [run for run in runs if _count(run) > 4 and not _is_date(run) and not told.has_token(run)]
 
 
-_DECIMAL = re.compile(r"[0-9]\.[0-9]")
+_DECIMAL = expression(r"[0-9]\.[0-9]")
 _PUBLIC_WORDS = (
     "wikipedia.org wikimedia.org wikidata.org arxiv.org doi.org github.com githubusercontent.com gitlab.com "
     "stackoverflow.com stackexchange.com youtube.com youtu.be imdb.com nih.gov google.com goo.gl medium.com "

@@ -14,12 +14,14 @@ from typing import Any, TypeVar
 
 from pydantic import BaseModel, ValidationError
 
+from agenteval.expressions import expression
+
 Reply = TypeVar("Reply", bound=BaseModel)
 
 _TAG = "(?:think|thinking|thought|reasoning)"
-_THOUGHT = re.compile(rf"<{_TAG}>.*?(?:</{_TAG}>|\Z)", re.DOTALL | re.IGNORECASE)
-_END_OF_THOUGHT = re.compile(rf"</{_TAG}>", re.IGNORECASE)
-_BLANK = re.compile(
+_THOUGHT = expression(rf"<{_TAG}>.*?(?:</{_TAG}>|\Z)", re.DOTALL | re.IGNORECASE)
+_END_OF_THOUGHT = expression(rf"</{_TAG}>", re.IGNORECASE)
+_BLANK = expression(
     r'("[^"\\]*(?:\\.[^"\\]*)*")'  # a text, kept as it is
     r"|//[^\n]*|/\*.*?\*/"  # comments
     r"|,(?=\s*(?:(?://[^\n]*|/\*.*?\*/)\s*)*[}\]])",  # a comma before the end of an object or list
@@ -108,7 +110,7 @@ def _parsed(text: str) -> dict[str, Any] | None:
     return None
 
 
-_STRUCTURAL = re.compile(r'[{}"]|\\.', re.DOTALL)
+_STRUCTURAL = expression(r'[{}"]|\\.', re.DOTALL)
 
 
 def _end_of_object(text: str, start: int) -> int | None:

@@ -9,6 +9,7 @@ from functools import lru_cache
 from typing import Any, NamedTuple, TypeAlias
 
 from agenteval.chat import MAX_DEPTH, depth_of, read_arguments
+from agenteval.expressions import expression
 
 Tell: TypeAlias = Callable[[str], None]
 """Takes one sentence about something that was not read as it stands."""
@@ -47,7 +48,7 @@ _LISTS = (
 )  # fmt: skip
 _PLACES = frozenset((*_LISTS, "invalid_tool_calls", "function_call", "functionCall", "additional_kwargs"))
 _USUAL = frozenset(("role", "content", "tool_calls", "function_call", "name", "id", "refusal", "usage"))
-_LOOKS_LIKE_CALLS = re.compile(
+_LOOKS_LIKE_CALLS = expression(
     r"(?:call|invocation|(?:tool|function|plugin)s?_?(?:use|usage|execution|request|run|action))s?$"
     r"|^(?:used_?tools|tools_?(?:used|called))$",
     re.IGNORECASE,
@@ -172,7 +173,7 @@ _ARGUMENTS = (
     "arguments", "args", "input", "parameters", "action_input", "kwargs", "tool_input", "toolInput",
     "tool_args", "toolArgs", "tool_arguments", "tool_kwargs", "params", "rawInput",
 )  # fmt: skip
-_NO_ARGUMENTS = re.compile(
+_NO_ARGUMENTS = expression(
     "function|custom|result|output|response|error|meta|extra|provider|usage|caller|schema|additional", re.I
 )
 _CALL_IDS = ("call_id", "callId", "id", "toolCallId", "toolUseId", "tool_call_id", "tool_use_id")

@@ -6,18 +6,19 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
+from agenteval.expressions import expression
 from agenteval.recorded.calls import may_hold_calls
 from agenteval.recorded.texts import is_silent
 
 CONTENTS = ("content", "value", "parts", "text", "message", "blocks")
 """Where a message may have what it says; the first that holds something counts."""
-_SAID = re.compile(
+_SAID = expression(
     r"text|answer|respon[sd]|repl(?:y|ies)|output|completion|transcri|speech|utterance|body|html|markdown"
     r"|content|message|display|segments|chunks",
     re.IGNORECASE,
 )
 """What is in the name of a key beside an empty content if an answer stands there."""
-_ABOUT = re.compile(
+_ABOUT = expression(
     r"(?:^|_)(?:id|ids|uuid|guid|key|role|type|kind|name|title|model|engine|provider|vendor|version|object|reason"
     r"|status|state|error|errors|code|timestamp|date|time|datetime|at|on|created|updated|usage|tokens?|cost|price"
     r"|latency|duration|ms|seconds|count|size|length|index|order|turn|step|level|format|mode|lang|language|locale|voice|url|uri|path|hash"
@@ -31,7 +32,7 @@ _ABOUT = re.compile(
     re.IGNORECASE,
 )
 """Names of what is told about a message, and of what was given to the agent or thought by it."""
-_HUMPS = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
+_HUMPS = expression(r"(?<=[a-z0-9])(?=[A-Z])")
 _INSIDE = ("text", "content", "transcript", "value")
 _DEEPEST = 3
 

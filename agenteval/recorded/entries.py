@@ -7,11 +7,11 @@ time is in memory.
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Iterable, Iterator
 from typing import Any
 
 from agenteval.chat import whole_json
+from agenteval.expressions import expression
 from agenteval.recorded.events import whole_sessions
 from agenteval.recorded.exchanges import MESSAGES, is_exchange
 from agenteval.recorded.files import (
@@ -124,9 +124,9 @@ def _told(error: ValueError) -> str:
 
 # ── values over many lines ───────────────────────────────────────────────────────────────────────
 
-_BRACKET = re.compile(rb"[\[\]{}]")
-_TEXT = re.compile(rb'"[^"\\]*(?:\\.[^"\\]*)*"')
-_GAP = re.compile(r"[\s,]*")
+_BRACKET = expression(rb"[\[\]{}]")
+_TEXT = expression(rb'"[^"\\]*(?:\\.[^"\\]*)*"')
+_GAP = expression(r"[\s,]*")
 _DECODER = json.JSONDecoder(parse_constant=no_constant)
 
 

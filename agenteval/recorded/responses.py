@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 
 from agenteval.endings import ENDS, is_at_limit
 from agenteval.errors import AuthorError, Problem
+from agenteval.expressions import expression
 from agenteval.recorded.messages import said_in
 from agenteval.recorded.speakers import is_agents, is_message
 
@@ -173,7 +174,7 @@ def _plain_number(value: Any) -> int:
     return int(value) if isinstance(value, int | float) and not isinstance(value, bool) else 0
 
 
-_STATUS_LINE = re.compile(r"\s*(?:HTTP/[\d.]+ )?(\d{3})(?=\s*$| [A-Z])", re.IGNORECASE)
+_STATUS_LINE = expression(r"\s*(?:HTTP/[\d.]+ )?(\d{3})(?=\s*$| [A-Z])", re.IGNORECASE)
 """``503``, ``503 Service Unavailable`` or the first line of a response."""
 
 

@@ -13,9 +13,10 @@ from typing import Any
 
 from agenteval.completion import Unreadable, assemble
 from agenteval.errors import AgentError
+from agenteval.expressions import expression
 from agenteval.sse import DONE, SseParser, ends_stream
 
-_EVENTS = re.compile(r"(?:\s*(?::|(?:event|id|retry):)[^\n]*\n)*\s*data: ?(?:[{\[]|$)", re.MULTILINE)
+_EVENTS = expression(r"(?:\s*(?::|(?:event|id|retry):)[^\n]*\n)*\s*data: ?(?:[{\[]|$)", re.MULTILINE)
 """How server-sent events begin: nobody answers like this."""
 _LAST = ("response.completed", "response.incomplete", "response.failed", "response.cancelled")
 

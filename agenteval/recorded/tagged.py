@@ -14,22 +14,23 @@ from itertools import pairwise
 from typing import Any, NamedTuple
 
 from agenteval.chat import read_arguments
+from agenteval.expressions import expression
 from agenteval.recorded.calls import Call, Tell, calls_in
 from agenteval.recorded.inputs import unfenced
 from agenteval.recorded.said import Said, result_said
 from agenteval.recorded.texts import joined
 from agenteval.scenario import Tool
 
-_TAG = re.compile(r"<(tool_call|tool_response)>(.*?)(?:</\1>|\Z)", re.DOTALL)
+_TAG = expression(r"<(tool_call|tool_response)>(.*?)(?:</\1>|\Z)", re.DOTALL)
 _MARKS = ("<functioncall>", "<function_call", "<|python_tag|>", "[TOOL_CALLS]", "<function=", "<|tool_call")
 """How calls begin in the texts of other models, which are not read."""
 _NOBODY = Said("system")
 _CALL, _RESPONSE = "<tool_call>", "<tool_response>"
-_NAME = re.compile(r'["\']name["\']\s*:\s*["\']([^"\'\s]{1,80})["\']')
-_FUNCTION = re.compile(r"\s*<function=([^>\s]{1,80})>(.*?)(?:</function>\s*)?\Z", re.DOTALL)
-_PARAMETER = re.compile(r"<parameter=([^>]{1,80})>\n?(.*?)\n?</parameter>", re.DOTALL)
-_NAMED = re.compile(r"\s*([\w.-]{1,80})\s*(<arg_key>.*)?\Z", re.DOTALL)
-_ARGUMENT = re.compile(r"<arg_key>(.*?)</arg_key>\s*<arg_value>(.*?)</arg_value>", re.DOTALL)
+_NAME = expression(r'["\']name["\']\s*:\s*["\']([^"\'\s]{1,80})["\']')
+_FUNCTION = expression(r"\s*<function=([^>\s]{1,80})>(.*?)(?:</function>\s*)?\Z", re.DOTALL)
+_PARAMETER = expression(r"<parameter=([^>]{1,80})>\n?(.*?)\n?</parameter>", re.DOTALL)
+_NAMED = expression(r"\s*([\w.-]{1,80})\s*(<arg_key>.*)?\Z", re.DOTALL)
+_ARGUMENT = expression(r"<arg_key>(.*?)</arg_key>\s*<arg_value>(.*?)</arg_value>", re.DOTALL)
 _OF_RESULTS = frozenset(("name", "content", "tool_call_id", "id", "status", "error", "is_error"))
 _DECODER = json.JSONDecoder()
 

@@ -13,27 +13,28 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import pairwise
 from typing import NamedTuple
 
+from agenteval.expressions import expression
 from agenteval.recorded.calls import Call, Tell
 from agenteval.recorded.inputs import Given, blob_in, given_in, unfenced, without_open_fence
 from agenteval.recorded.said import Said
 from agenteval.recorded.tagged import may_hold_tags, with_tagged_calls
 from agenteval.scenario import Tool
 
-_LABEL = re.compile(
+_LABEL = expression(
     r"^[ \t]*\*{0,2}(Thought|Action Input|Action|Observation|Final Answer)"
     r"(?: \d{1,3})?\*{0,2} ?[:：]\*{0,2}",
     re.MULTILINE,
 )
-_FIRST_WORDS = re.compile(r"(?:the|your|an?|one|only|should|tool name)(?:\s|$)|[<\[]", re.IGNORECASE)
+_FIRST_WORDS = expression(r"(?:the|your|an?|one|only|should|tool name)(?:\s|$)|[<\[]", re.IGNORECASE)
 """How what stands behind ``Action:`` begins where the format is explained; no name of a tool does."""
-_IN_NO_NAME = re.compile(r"[<>\[\]{}|\n]|, |[.?!] ")
+_IN_NO_NAME = expression(r"[<>\[\]{}|\n]|, |[.?!] ")
 _NO_TOOL = frozenset(("none", "n/a", "no action", "none needed", "no action needed", "no tool needed"))
 _LONGEST_NAME = 80
 _ANSWER = "Final Answer"
 _OF_CALLS = {"Action", "Action Input"}
 _NEXT = {"Thought": ("Action", _ANSWER), "Action": ("Action Input",), "Action Input": ("Observation",)}
 """What a message with one label goes on with in the next one."""
-_THINKING = re.compile(r"</?think(?:ing)?>")
+_THINKING = expression(r"</?think(?:ing)?>")
 
 
 class _Part(NamedTuple):

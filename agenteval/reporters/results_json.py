@@ -6,7 +6,6 @@
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Iterable, Mapping
 from math import isfinite
 from typing import Any, TypeAlias
@@ -14,6 +13,7 @@ from typing import Any, TypeAlias
 from pydantic_core import PydanticSerializationError
 
 from agenteval.decision import Decision
+from agenteval.expressions import expression
 from agenteval.findings import sample_of
 from agenteval.fingerprints import failures_of
 from agenteval.repeats import Repeats, ScenarioRepeats, means_over_scenarios, repeats_of
@@ -47,7 +47,7 @@ from agenteval.trajectory import ToolCall, ToolResult, Trajectory, Turn
 
 # Legal in JSON, but a terminal that shows the file obeys or hides them: written as \uXXXX, which any
 # reader turns back into the same text.
-_UNSEEN = re.compile("[\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ufeff]")
+_UNSEEN = expression("[\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ufeff]")
 _PIECE = 1 << 12
 _DEEPEST = 100
 """Levels of a value that the slow way writes; more would not be read by many a JSON parser."""
@@ -55,7 +55,7 @@ _DEEPEST = 100
 Groups: TypeAlias = dict[SampleKey, dict[int, str]]
 """By sample and place among its findings: the id of the issue that the finding is in."""
 
-_SURROGATES = re.compile("[\ud800-\udfff]")
+_SURROGATES = expression("[\ud800-\udfff]")
 
 
 def render(report: Report, decision: Decision, options: ReportOptions) -> str:

@@ -15,6 +15,7 @@ from fractions import Fraction
 from typing import Any, NamedTuple
 
 from agenteval.errors import AuthorError, Problem, did_you_mean
+from agenteval.expressions import expression
 from agenteval.patterns import is_in
 from agenteval.scenario import ArgsMatch, ExpectedCall
 from agenteval.scorers.text import one_line
@@ -22,7 +23,7 @@ from agenteval.trajectory import ToolCall
 
 _ABSENT = object()
 _SHOWN_DIFFERENCES = 5
-_PLAIN_KEY = re.compile(r"[^\W\d][\w-]*")
+_PLAIN_KEY = expression(r"[^\W\d][\w-]*")
 
 
 class Difference(NamedTuple):

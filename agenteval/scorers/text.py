@@ -20,6 +20,7 @@ import re
 import unicodedata
 from collections.abc import Iterator
 
+from agenteval.expressions import expression
 from agenteval.patterns import is_in
 
 _FIRM_BLANKS = "\u00a0\u202f\u2009\u2007"
@@ -27,22 +28,22 @@ _GROUPED = (
     rf"(?P<whole>[1-9]\d{{0,2}}(?P<separator>[,.'’_ {_FIRM_BLANKS}])\d{{3}}(?:(?P=separator)\d{{3}})*)"
     r"(?P<fraction>(?!(?P=separator))[.,]\d+)?"
 )
-_THOUSANDS = re.compile(_GROUPED)
-_LAKHS = re.compile(r"(?P<whole>[1-9]\d?(?:,\d{2})+,\d{3})(?:\.\d+)?")
-_DECIMAL = re.compile(r"(\d+)[.,]\d+")
-_CHAIN = re.compile(rf"\d+(?:[,.'’_ {_FIRM_BLANKS}]\d+)*")
+_THOUSANDS = expression(_GROUPED)
+_LAKHS = expression(r"(?P<whole>[1-9]\d?(?:,\d{2})+,\d{3})(?:\.\d+)?")
+_DECIMAL = expression(r"(\d+)[.,]\d+")
+_CHAIN = expression(rf"\d+(?:[,.'’_ {_FIRM_BLANKS}]\d+)*")
 # Numbers that are not whole, or not positive: negative, a bare fraction, with an exponent.
-_OTHER_NUMBER = re.compile(
+_OTHER_NUMBER = expression(
     rf"(?<![\w)\]}}%°.\-−])[-−][$€£¥]?(?:{_GROUPED}(?!\d)|\d+(?:[.,]\d+)?)"
     r"|(?<![\w.])\.\d+"
     r"|(?<![\w.,])\d+(?:\.\d+)?e[+-]?\d+(?!\w)",
     re.IGNORECASE,
 )
-_NUMBER_NEEDLE = re.compile(
+_NUMBER_NEEDLE = expression(
     rf"\d+|[1-9]\d{{0,2}}(?P<separator>[,'’_ {_FIRM_BLANKS}])\d{{3}}(?:(?P=separator)\d{{3}})*"
 )
 # From the weakest tie to the strongest: a chain that is no number falls apart at the weakest.
-_TIES = tuple(re.compile(f"[{signs}]") for signs in (" ", _FIRM_BLANKS, "_", "'’", ",", "."))
+_TIES = tuple(expression(f"[{signs}]") for signs in (" ", _FIRM_BLANKS, "_", "'’", ",", "."))
 
 
 def contains(text: str, needle: str) -> bool:
