@@ -242,7 +242,7 @@ class _Outcome:
         self._done = asyncio.Event()
         self._value: Any = None
         self._error: BaseException | None = None
-        self._began = self._ended = 0.0
+        self._began = self._ended = share.now()  # a thread may begin later than it is asked for its result
 
     def begin(self) -> None:
         self._began = self._share.now()

@@ -6,12 +6,14 @@ The clock is the tests': it moves on while an agent blocks, and at no other time
 from __future__ import annotations
 
 import asyncio
+import threading
 from collections.abc import Awaitable, Callable
 from typing import Any
 
 import pytest
 from kit import Project
 
+from agenteval import user_code
 from agenteval.deadlines import Deadlines
 from agenteval.scenario import SampleKey
 from agenteval.shared_loop import shared_loop
@@ -258,3 +260,16 @@ def test_code_that_blocks_the_loop_for_ever_is_nobody_elses_fault(
     assert (stranded["verdict"], stranded["fault"]) == ("inconclusive", "infrastructure")
     assert "the event loop of Python agents is blocked" in stranded["turns"][0]["error"]
     assert project.sample("next")["verdict"] == "passed"
+
+
+def test_a_call_whose_thread_begins_late_has_all_its_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    start = threading.Thread.start
+
+    def late(thread: threading.Thread) -> None:
+        if thread.name == "agenteval-user-code":
+            threading.Timer(0.05, start, [thread]).start()
+        else:
+            start(thread)
+
+    monkeypatch.setattr(threading.Thread, "start", late)
+    assert asyncio.run(user_code.call(lambda: "hi", timeout_s=60)) == "hi"
