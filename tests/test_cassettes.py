@@ -160,8 +160,8 @@ async def agent(messages, ctx):
                 pass
             return "went on"
         case "slow":
-            await asyncio.sleep(0.1)
-            return await ctx.call_tool("sleep", {})
+            await ctx.call_tool("count", {})
+            await asyncio.sleep(30)
         case "loops":
             return {"role": "assistant", "tool_calls": [
                 {"id": "x", "function": {"name": "count", "arguments": "{}"}}]}
@@ -169,13 +169,6 @@ async def agent(messages, ctx):
             return str([m["content"] for m in messages])
 """
 MOCKS = """
-import asyncio
-
-
-async def sleep(args, ctx):
-    await asyncio.sleep(30)  # its own deadline is that of the agent, which began earlier
-
-
 def count(args, ctx):
     return {"index": ctx.call_index, "turn": ctx.turn}
 """
@@ -187,7 +180,7 @@ def test_calls_are_made_again_in_the_same_rounds_and_faults_end_the_same_way(pro
         scenario("batch", "One.", "Two.", tools=COUNT, epochs=2),
         scenario("odd", "One.", tools=COUNT),
         scenario("raises", "One.", tools=COUNT),
-        scenario("slow", "One.", tools={"sleep": {"python": "../mocks.py:sleep"}}),
+        scenario("slow", "One.", tools=COUNT),
         scenario("loops", "One.", tools=COUNT),
         scenario("state", "One.", "Two.", "Three."),
     ]

@@ -256,6 +256,12 @@ ETA: list[Call] = [("track", {"order": "NL-7"}, {"carrier": "UPS", "eta": "2026-
         ("When does it come?", ETA, "ETA: Fri Aug 22, 2026.", True),
         ("Does it come on 2026-08-22?", ETA, "Yes, on Tuesday, 22 August 2026.", True),
         ("When does it come?", ETA, "It comes on Saturday, August 22.", False),
+        (
+            "いつですか。",
+            [("get", {}, {"from": "2026-08-20", "to": "2026-08-22"})],
+            "8月20日〜8月22日です。",
+            False,
+        ),
         ("When does it come?", ETA, "It comes on August 22, not on Friday.", False),
         ("Is it Friday, August 22?", ETA, "Yes, it comes on Friday, August 22.", False),  # the user's words
         ("When?", [("track", {}, "It comes on Friday 22 August 2026.")], "On Friday, August 22.", False),

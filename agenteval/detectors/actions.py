@@ -359,7 +359,7 @@ def _told_otherwise(
     """What an answer tells as done in a verb of the user's own or in another language, or as tried in vain;
     medium, since less is known of what could have done it."""
     answer = conversation.turns[number].answer
-    for name, span in neglect.found_in(number):
+    for name, span in neglect.found_in(number, answer):
         why = f"tells as done what the user ordered; '{name}', which would do it, was never called"
         yield Proof(number, None, answer[slice(*span)], why, span, severity=Severity.MEDIUM)
     for told in told_abroad(conversation, world, number):

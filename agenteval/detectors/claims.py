@@ -9,7 +9,7 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from agenteval.detectors.identifiers import ids_in, listed_ids
-from agenteval.detectors.parts import Unmarked, Words
+from agenteval.detectors.parts import Words, unmarked_of
 from agenteval.detectors.state_words import STATE_WORDS, VERB_OF_STATE, states_in
 from agenteval.detectors.verbs import KIND_OF_NOUN, KINDS_OF
 from agenteval.expressions import expression
@@ -190,7 +190,7 @@ def claims_in(answer: str, *, states: bool = True) -> Iterator[Claim]:
     words = _WORDS.found_in(answer)
     if not words:
         return
-    unmarked = Unmarked(answer)
+    unmarked = unmarked_of(answer)
     stands = words & STATE_WORDS if states else frozenset()
     for claim in (*_deeds_in(unmarked.text, words & _DONE_WORDS), *_states_in(unmarked.text, stands)):
         span = unmarked.span(claim.span)
@@ -263,6 +263,7 @@ def _is_not_said(before: str, claim: str) -> bool:
     return _NOT_SAID.search(before) is not None
 
 
+@lru_cache(maxsize=64)
 def is_draft(answer: str) -> bool:
     small = answer.lower()
     return any(map(small.__contains__, _DRAFT_WORDS)) and _DRAFTS.search(answer) is not None

@@ -231,7 +231,9 @@ def weekdays_in(text: str) -> set[int]:
 
 
 _LONG_WORD = expression(r"[^\W\d_]{4,}(?:-feira)?")
-_WEEKDAY_BEFORE = expression(r"([^\W\d_]+(?:-feira)?)[^\w\n]{1,4}(?:the |den |dem |le |el |il |dia |día )?\Z")
+_WEEKDAY_BEFORE = expression(
+    r"([^\W\d_]{2,}(?:-feira)?)[^\w\n]{1,4}(?:the |den |dem |le |el |il |dia |día )?\Z"
+)
 _WEEKDAY_BEHIND = expression(r"[*_]{0,2}\s?[(（]([^\W\d_]+(?:-feira)?)[)）]")
 
 

@@ -13,7 +13,7 @@ from agenteval.detectors.conversation import Conversation, PlacedCall
 from agenteval.detectors.deeds import World, nouns_of
 from agenteval.detectors.identifiers import ids_in
 from agenteval.detectors.own_verbs import OF_WORDS, Told, participles_of, told_as_done
-from agenteval.detectors.parts import Unmarked, parts_of
+from agenteval.detectors.parts import parts_of, unmarked_of
 from agenteval.detectors.states import ASKS, ORDERS, is_of_before, is_wanted, orders_it
 from agenteval.detectors.things import TEXTS
 from agenteval.detectors.verbs import (
@@ -53,19 +53,17 @@ class Neglect:
         self._deeds = _deeds_of(tuple(world.names)) if conversation.tools else {}
         self._forms = _forms_of(tuple(world.names)) if self._deeds else _NONE
 
-    def found_in(self, turn: int) -> Iterator[tuple[str, tuple[int, int]]]:
+    def found_in(self, turn: int, answer: str) -> Iterator[tuple[str, tuple[int, int]]]:
         """Tools that were never called, although the user ordered what they are for ("skip that box"); and
-        where the answer of that turn tells it as done by their very verb."""
-        answer = self._conversation.turns[turn].answer
-        forms = self._forms & parts_of(answer).different if self._forms else _NONE
-        if not forms:
+        where the ``answer`` of that turn tells it as done by their very verb."""
+        if not self._forms or not (forms := self._forms & parts_of(answer).different):
             return
         now = {each.call.name for each in self._conversation.calls if each.turn == turn}
         told_of = dict.fromkeys(self._deeds[form] for form in sorted(forms))
         deeds = [deed for deed in told_of if now.isdisjoint(deed.tools)]
         if not deeds or is_draft(answer):
             return
-        unmarked = Unmarked(answer)
+        unmarked = unmarked_of(answer)
         for deed in deeds:
             tales = list(told_as_done(unmarked.text, deed.done))
             order = self._order_of(deed, turn) if tales else None

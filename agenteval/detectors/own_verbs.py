@@ -117,7 +117,7 @@ def _told(answer: str, found: re.Match[str], done: tuple[int, int]) -> Told | No
     return Told((start, end), mine, bool(found["state"]), after if mine else f"{before}{after}")
 
 
-_BEFORE = 60
+_BEFORE = 45
 _ADVERBS = r"(?:(?:now|all|both|also|just|already|successfully|gone ahead and|went ahead and|then) ){0,3}"
 _LEADS_TO_IT = expression(
     r"(?:(?P<opens>(?:^|[.!\n])[^\w.!?\n]{0,6}(?:(?:ok|okay|done|sure|great|got it)\b\W{1,3})?)"

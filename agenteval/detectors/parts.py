@@ -45,6 +45,12 @@ class Words:
         return {self._by_form[form] for form in forms} if forms else set()
 
 
+@lru_cache(maxsize=64)
+def unmarked_of(text: str) -> Unmarked:
+    """A text without its marks. Several detectors read the same answers."""
+    return Unmarked(text)
+
+
 _MARKS = expression(r"\*{1,3}(?=[^\s*])|\*(?<=[^\s*]\*)\*{0,2}|`(?<!``)(?!`)")
 """What makes words bold, slanted or code. A star before a space is the mark of a list. Each begins with its
 mark, since that is what lets the search skip everything else quickly."""
