@@ -130,13 +130,15 @@ class Expectation(Value):
 
     @property
     def is_vacuous(self) -> bool:
-        output, limits = self.output, self.limits
-        return not (
-            self.tool_calls
-            or self.criteria
-            or (output and (output.contains or output.not_contains or output.matches))
-            or (limits and any(value is not None for value in dict(limits).values()))
-        )
+        """Whether nothing is checked: each of the fields is a check, but what ``allow_empty`` waives."""
+        return not any(says_something(value) for name, value in self if name != "allow_empty")
+
+
+def says_something(asked: Any) -> bool:
+    """Whether a field of ``expect`` asks for anything, or one of those within it."""
+    if isinstance(asked, Value):
+        return any(says_something(value) for _, value in asked)
+    return asked is not None and asked not in ((), {})
 
 
 class ScriptedTurn(Value):

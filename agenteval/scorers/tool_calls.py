@@ -106,7 +106,7 @@ def faults(result: ToolCallsResult) -> tuple[str, ...]:
         return ()
     found = [f"missing {expected_text(expected)}" for expected in result.missing]
     groups = {"out of order": result.out_of_order, "forbidden": result.forbidden}
-    if result.expectation.calls is not None and _forbids_extra(result.expectation.match):
+    if result.expectation.calls is not None and forbids_extra(result.expectation.match):
         groups["extra"] = result.extra
     found += [f"{what} {_shape(call)}" for what, calls in groups.items() for call in calls]
     told = list(dict.fromkeys(found))
@@ -164,7 +164,7 @@ def _assigned(
     astray = sorted(assignment[index] for index in assignment if ordered and index not in in_order)
     out_of_order = tuple(calls[index] for index in astray)
     # `strict` needs no rule of its own: a full assignment in order without extras is the identity.
-    fails = missing or out_of_order or forbidden or (extra and _forbids_extra(mode))
+    fails = missing or out_of_order or forbidden or (extra and forbids_extra(mode))
     near = (_nearest_call(item, calls, taken) for item in islice(missing, _SHOWN_NEAR))
     return ToolCallsResult(
         passed=not fails,
@@ -178,7 +178,7 @@ def _assigned(
     )
 
 
-def _forbids_extra(mode: MatchMode) -> bool:
+def forbids_extra(mode: MatchMode) -> bool:
     return mode in (MatchMode.STRICT, MatchMode.UNORDERED, MatchMode.WITHIN)
 
 
@@ -319,7 +319,7 @@ def _faults(result: ToolCallsResult) -> Iterator[str]:
         yield f"missing: {len(result.missing) - _SHOWN_NEAR} more"
     if result.out_of_order:
         yield f"out of order: {_listed(map(call_text, result.out_of_order))}"
-    if result.extra and result.expectation.calls is not None and _forbids_extra(result.expectation.match):
+    if result.extra and result.expectation.calls is not None and forbids_extra(result.expectation.match):
         yield f"extra: {_listed(map(call_text, result.extra))}"
         if result.expectation.match is MatchMode.WITHIN:
             for call in result.extra[:_SHOWN_NEAR]:

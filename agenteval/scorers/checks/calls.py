@@ -1,0 +1,35 @@
+"""``expect.tool_calls``; the comparison itself is in ``agenteval.scorers.tool_calls``."""
+
+from __future__ import annotations
+
+from agenteval.scenario import MatchMode, ToolCallsExpectation
+from agenteval.scorers.checks.rule import Outcome, Rule, Seen
+from agenteval.scorers.tool_calls import ToolCallsResult, compare, describe, faults, forbids_extra
+
+
+def tool_calls(expected: ToolCallsExpectation, seen: Seen) -> Outcome:
+    result = compare(expected, seen.tool_calls)
+    return Outcome(
+        result.passed,
+        describe(result),
+        parts=faults(result),
+        is_lasting=result.passed is False and _is_too_much(result),
+        is_by_absence=_is_by_absence(result),
+    )
+
+
+def _is_too_much(result: ToolCallsResult) -> bool:
+    """Whether a call was made that was not to be."""
+    limits = result.expectation.calls is not None and forbids_extra(result.expectation.match)
+    return bool(result.forbidden or (limits and result.extra))
+
+
+def _is_by_absence(result: ToolCallsResult) -> bool:
+    if result.passed is False:
+        return not _is_too_much(result) and not result.out_of_order
+    expected = result.expectation
+    bounds = expected.calls is not None and expected.match not in (MatchMode.CONTAINS, MatchMode.IN_ORDER)
+    return bool(expected.forbidden) or bounds
+
+
+TOOL_CALLS = (Rule("tool_calls", tool_calls),)

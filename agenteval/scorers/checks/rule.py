@@ -1,0 +1,98 @@
+"""What a check of ``expect`` is made of: each is one ``Rule`` that says all there is to be known of it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, NamedTuple
+
+from agenteval.detectors.conversation import spoken
+from agenteval.scenario import Expectation, says_something
+from agenteval.scorers.text import excerpt
+from agenteval.trajectory import ToolCall, Turn
+
+_ANSWERS_SHOWN = 3
+
+
+class Outcome(NamedTuple):
+    """What a rule says of a conversation, or of a turn of it."""
+
+    passed: bool | None
+    """``None``: it could not be decided."""
+    detail: str
+    """Expected beside actual."""
+    parts: Sequence[str] = ()
+    """What did not hold, in the author's words and in names alone; see ``Check.parts``."""
+    is_lasting: bool = False
+    """Whether no later turn could undo this failure: something was done or said that was not to be, or a
+    limit was exceeded. Such a failure stands also where the rest of the conversation was lost."""
+    is_by_absence: bool = False
+    """Whether it holds or fails only because no (further) tool call was seen. Where the agent's calls cannot
+    be seen, it says nothing."""
+
+
+@dataclass(frozen=True)
+class Seen:
+    """What a rule looks at: one turn, or a whole conversation. ``turns`` are finished, ``unfinished`` is the
+    one that broke; ``before``: of a turn, those that came ahead of it."""
+
+    turns: Sequence[Turn]
+    unfinished: Turn | None = None
+    before: Sequence[Turn] = ()
+
+    @property
+    def all_turns(self) -> Sequence[Turn]:
+        return (*self.turns, self.unfinished) if self.unfinished else self.turns
+
+    @property
+    def tool_calls(self) -> list[ToolCall]:
+        return [call for turn in self.all_turns for call in turn.tool_calls]
+
+    @cached_property
+    def answers(self) -> list[str]:
+        """The final text of each finished turn, without what the model thought."""
+        return [said(turn) for turn in self.turns]
+
+    @property
+    def shown(self) -> str:
+        """The latest answers, quoted."""
+        if not self.answers:
+            return "no answer at all"
+        shown = " / ".join(map(excerpt, self.answers[-_ANSWERS_SHOWN:]))
+        if len(self.answers) == 1:
+            return f"the answer {shown}"
+        more = f"; the last {_ANSWERS_SHOWN}" if len(self.answers) > _ANSWERS_SHOWN else ""
+        return f"any of {len(self.answers)} answers{more}: {shown}"
+
+
+@dataclass(frozen=True)
+class Rule:
+    """One check that an author can ask for. It is registered in ``agenteval.scorers.checks.RULES`` and
+    nowhere else; its field is that of ``Expectation`` which its name is the path of."""
+
+    name: str
+    """In results (``output.contains``); the path under ``expect`` where it is asked for."""
+    decide: Callable[[Any, Seen], Outcome]
+    """A pure function of what is asked and what was seen. It may raise ``EndlessSearchError``."""
+    needs_answers: bool = False
+    """Whether it is about answers: of a conversation in which the agent broke it is not decided."""
+
+    def asked(self, expect: Expectation) -> Any:
+        """What ``expect`` asks of it; ``None`` if nothing."""
+        found: Any = expect
+        for key in self.name.split("."):
+            found = getattr(found, key)
+            if not says_something(found):
+                return None
+        return found
+
+
+def said(turn: Turn) -> str:
+    """The answer without what the model thought."""
+    spoken_text = spoken(turn.answer)
+    return spoken_text if spoken_text == turn.answer else spoken_text.strip()
+
+
+def quoted(texts: Iterable[str]) -> str:
+    return ", ".join(excerpt(text, 80) for text in texts)
