@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 from agenteval.endings import is_at_limit, is_filtered
 from agenteval.errors import InfrastructureError, UnreadableReplyError
-from agenteval.llm.reading import without_thoughts
+from agenteval.llm.reading import without_thought
 from agenteval.tokens import count_tokens
 from agenteval.trajectory import Usage
 
@@ -30,7 +30,7 @@ class Answer(NamedTuple):
         if is_at_limit(self.finish_reason):
             return True
         thought = self.reasoned or bool(self.text.strip())
-        return thought and not without_thoughts(self.text)
+        return thought and not without_thought(self.text)
 
     def larger_budget(self, budget: int | None) -> int:
         return max(ENOUGH, 2 * (budget or self.usage.output_tokens))

@@ -18,7 +18,7 @@ from agenteval.current_sample import current
 from agenteval.protocols import ChatModel, ModelReply, ModelRequest
 from agenteval.trajectory import Usage
 
-FORMAT = 1
+FORMAT = 2
 """Of keys and entries: raised, it makes all earlier entries misses."""
 _NOT_ASKED = frozenset(("api_key_env", "timeout_s"))
 """What of a model's configuration does not reach the model."""

@@ -33,14 +33,12 @@ class Memory:
     """What is known of one endpoint and model, shared by all who call it.
 
     ``lock`` is held while one call finds out what is accepted, so that the others wait for the answer
-    instead of being refused the same way. ``told``: what was told already. ``fitted``: whether one answer
-    had the asked shape.
+    instead of being refused the same way. ``told``: what was told already.
     """
 
     learned: Learned = Learned()
     told: set[str] = field(default_factory=set)
     lock: anyio.Lock = field(default_factory=anyio.Lock)
-    fitted: bool = False
 
     async def settled(self) -> None:
         """Waits while another call is finding out."""

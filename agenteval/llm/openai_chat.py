@@ -65,16 +65,12 @@ class _Question:
 class _Spent:
     """What one request may still be asked again for, and what it has cost."""
 
-    def __init__(self, question: _Question) -> None:
-        self.first = question
+    def __init__(self) -> None:
         self.usage = Usage()
         self.cut: Answer | None = None
         self.has_repaired = False
-        self.has_begun_anew = False
 
-    def next(
-        self, question: _Question, answer: Answer, why: str, *, may_begin_anew: bool
-    ) -> _Question | None:
+    def next(self, question: _Question, answer: Answer, why: str) -> _Question | None:
         """What to ask after an answer that is no use; ``None``: no more."""
         if answer.is_cut and self.cut is None:
             self.cut = answer
@@ -82,9 +78,6 @@ class _Spent:
         if not answer.is_cut and not self.has_repaired:
             self.has_repaired = True
             return question.repaired(answer, why)
-        if may_begin_anew and not self.has_begun_anew:
-            self.has_begun_anew, self.has_repaired, self.cut = True, False, None
-            return self.first
         return None
 
 
@@ -123,10 +116,9 @@ class OpenAiChat:
 
     async def complete(self, request: ModelRequest) -> ModelReply:
         """An answer of the asked shape; a cut one is asked for once more with a larger budget, and one
-        that does not fit once more with what was wrong; all of it once more by a model that has answered well
-        before. ``usage`` is that of all these calls."""
+        that does not fit once more with what was wrong. ``usage`` is that of all these calls."""
         question = _Question(request, _messages(request), self._config.max_tokens)
-        spent = _Spent(question)
+        spent = _Spent()
         while True:
             try:
                 answer = await self._ask(question)
@@ -134,13 +126,12 @@ class OpenAiChat:
                 raise self._given_up(error, spent.cut, spent.usage) from error
             spent.usage += answer.usage
             try:
-                value = read(answer.text, request.reply)
+                value = read(answer.text, request.reply, is_cut=answer.is_cut)
             except Unfit as unfit:
                 why = str(unfit)
             else:
-                self._memory.fitted = True
                 return ModelReply(value, spent.usage, self._config.model)
-            following = spent.next(question, answer, why, may_begin_anew=self._memory.fitted)
+            following = spent.next(question, answer, why)
             if following is None:
                 raise self._unreadable(answer, why, spent.usage)
             question = following

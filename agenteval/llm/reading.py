@@ -1,7 +1,9 @@
 """Reading what a model said: tolerant of wrapping, strict about the value.
 
-Models wrap JSON in fences, thoughts, comments and apologies. Those are cut away. What is inside must
-fit the type that was asked for: nothing is guessed, clamped or filled in.
+Models wrap JSON in fences, comments and apologies, and think before it. That is cut away, and what is left
+must hold one answer: a text may quote an answer that somebody would like to see given, before the model's own
+or after it, and nothing tells the two apart. What is inside must fit the type that was asked for: nothing is
+guessed, clamped or filled in.
 """
 
 from __future__ import annotations
@@ -9,8 +11,9 @@ from __future__ import annotations
 import json
 import math
 import re
+from collections import Counter
 from collections.abc import Iterator
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 from pydantic import BaseModel, ValidationError
 
@@ -18,9 +21,8 @@ from agenteval.expressions import expression
 
 Reply = TypeVar("Reply", bound=BaseModel)
 
-_TAG = "(?:think|thinking|thought|reasoning)"
-_THOUGHT = expression(rf"<{_TAG}>.*?(?:</{_TAG}>|\Z)", re.DOTALL | re.IGNORECASE)
-_END_OF_THOUGHT = expression(rf"</{_TAG}>", re.IGNORECASE)
+_TAG = expression(r"<(/?)(?:think|thinking|thought|reasoning)>", re.IGNORECASE)
+_FENCE = expression(r"```(?:json)?", re.IGNORECASE)
 _BLANK = expression(
     r'("[^"\\]*(?:\\.[^"\\]*)*")'  # a text, kept as it is
     r"|//[^\n]*|/\*.*?\*/"  # comments
@@ -28,28 +30,28 @@ _BLANK = expression(
     re.DOTALL,
 )
 _MAX_ERRORS = 5
+_WORDS = frozenset(("evidence", "reason"))
+"""What stands beside a verdict and is none."""
 
 
 class Unfit(ValueError):  # noqa: N818  # an outcome of reading, told to the model and not to people
     """The text holds no answer of the asked type; the message says why, in words for the model."""
 
 
-def read(text: str, reply: type[Reply]) -> Reply:
-    """The last JSON object in ``text`` that has keys of ``reply``; it must fit, and unknown keys are
-    ignored.
+def read(text: str, reply: type[Reply], *, is_cut: bool = False) -> Reply:
+    """The one answer in ``text``: of its JSON objects those that hold a key of the verdict. It must fit, and
+    unknown keys are ignored. The very same object twice is one answer; two that differ are none, in either
+    order, and neither is one with a key twice. Nothing *inside* an object is looked at.
 
-    Nothing *inside* an object is looked at, nothing before one that is cut off, and no earlier one in
-    place of one that does not fit: a text may quote an answer that somebody would like to see given.
-    Raises ``Unfit``.
+    ``is_cut``: the model had more to say. Then what it quoted may be all that is there, and only an object
+    with nothing around it is the answer. Raises ``Unfit``.
     """
-    last: dict[str, Any] | None = None
-    for found in _objects(without_thoughts(text)):
-        if found.keys() & reply.model_fields.keys():
-            last = found
-    if last is None:
-        raise Unfit(f"it holds no valid JSON object with the keys {', '.join(reply.model_fields)}")
+    said = without_thought(text)
+    found = _answer(said, _verdict_keys(reply), alone=is_cut)
+    if is_cut and said != text.strip():
+        raise Unfit("it is cut off")
     try:
-        value = reply.model_validate(last, extra="ignore")
+        value = reply.model_validate(found, extra="ignore")
     except ValidationError as error:
         raise Unfit(_explained(error)) from None
     if not _is_finite(value.model_dump()):
@@ -57,16 +59,51 @@ def read(text: str, reply: type[Reply]) -> Reply:
     return value
 
 
-def without_thoughts(text: str) -> str:
-    """``text`` without what a reasoning model thought aloud before its answer, be it ended or not."""
-    while (found := _THOUGHT.search(text)) and "{" not in text[: found.start()]:
-        text = text[: found.start()] + text[found.end() :]
+def without_thought(text: str) -> str:
+    """``text`` without the one balanced thought that it may begin with; nothing of a thought that does not
+    end. Any further tag may be a quotation, and cuts nothing."""
     text = text.strip()
-    # Some servers put the opening tag into the prompt, so that only the end of the thought is seen. In
-    # a text that begins with the answer, a tag is a quotation.
-    if not text.startswith(("{", "[", "```")) and (end := _END_OF_THOUGHT.search(text)):
-        return text[end.end() :].strip()
-    return text
+    tags = list(_TAG.finditer(text))
+    if not tags or tags[0].start() or tags[0][1]:
+        return text
+    depth = 0
+    for tag in tags:
+        depth += -1 if tag[1] else 1
+        if depth == 0:
+            return text[tag.end() :].strip()
+    # It quotes a tag, or does not end. What it holds counts beside the answer, which comes after its end.
+    return text if tags[-1][1] and "{" in text[tags[-1].end() :] else ""
+
+
+def _verdict_keys(reply: type[BaseModel]) -> frozenset[str]:
+    """The keys by which an answer is known: those that must be there, beside the words for them."""
+    fields = reply.model_fields
+    needed = frozenset(name for name, field in fields.items() if field.is_required())
+    return (needed - _WORDS) or frozenset(fields)
+
+
+def _answer(text: str, keys: frozenset[str], *, alone: bool) -> dict[str, Any]:
+    """The only object of a text that has one of ``keys``. ``alone``: it must be all of the text."""
+    shown = " and ".join(sorted(keys))
+    spelled = re.compile(rf"\b(?:{'|'.join(map(re.escape, sorted(keys)))})[\"'\\]*\s*[:=]")
+    answers: dict[str, dict[str, Any]] = {}
+    for part in _parts(text):
+        if part.value is None:
+            # A broken answer, perhaps the model's own: a whole one beside it may be what it quotes.
+            if "}" in part.text and spelled.search(part.text):
+                raise Unfit("the JSON is not valid; escape what a text of it quotes")
+            if alone and _FENCE.sub("", part.text).strip():
+                raise Unfit("it is cut off")
+        elif keys & part.value.keys():
+            if part.doubled:
+                raise Unfit(f"the key {part.doubled!r} stands twice in one object")
+            answers[json.dumps(part.value, sort_keys=True)] = part.value
+    if not answers:
+        raise Unfit(f"it holds no valid JSON object with the keys {shown}")
+    if len(answers) > 1:
+        raise Unfit(f"it holds {len(answers)} different JSON objects with the keys {shown}; give one alone")
+    [answer] = answers.values()
+    return answer
 
 
 def _is_finite(value: Any) -> bool:
@@ -84,31 +121,53 @@ def _explained(error: ValidationError) -> str:
     return "; ".join(lines[:_MAX_ERRORS])
 
 
-def _objects(text: str) -> Iterator[dict[str, Any]]:
-    """The objects of a text that are not inside another. Raises ``Unfit`` if the last is cut off."""
-    whole = _parsed(text)
-    if whole is not None:
+class _Part(NamedTuple):
+    """A piece of a text: an object that is not inside another, or what is none. ``doubled``: a key that it,
+    or an object within it, has twice."""
+
+    text: str
+    value: dict[str, Any] | None = None
+    doubled: str = ""
+
+
+def _parts(text: str) -> Iterator[_Part]:
+    """The objects of a text, and last all that stands around them. Raises ``Unfit`` if one is cut off."""
+    whole = _loaded(text, text)
+    if whole:
         yield whole
         return
-    at = text.find("{")
-    while at >= 0:
+    around, begin = [], 0
+    while (at := text.find("{", begin)) >= 0:
+        around.append(text[begin:at])
         end = _end_of_object(text, at)
         if end is None:
             raise Unfit("the JSON is not complete")
-        if (found := _parsed(text[at:end])) is not None:
-            yield found
-        at = text.find("{", end)
+        yield _parsed(text[at:end])
+        begin = end
+    yield _Part("\n".join((*around, text[begin:])))
 
 
-def _parsed(text: str) -> dict[str, Any] | None:
-    # Control characters within texts are common and harmless; hence not strict.
-    for candidate in (text, _BLANK.sub(lambda found: found[1] or "", text)):
-        try:
-            value = json.loads(candidate, strict=False)
-        except (ValueError, RecursionError):
-            continue
-        return value if isinstance(value, dict) else None
-    return None
+def _parsed(text: str) -> _Part:
+    """An object, with comments and commas at the end that JSON does not know; or a text that is none."""
+    return _loaded(text, text) or _loaded(text, _BLANK.sub(lambda found: found[1] or "", text)) or _Part(text)
+
+
+def _loaded(text: str, written: str) -> _Part | None:
+    doubled: list[str] = []
+
+    def once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+        made = dict(pairs)
+        if len(made) < len(pairs):
+            [(name, _)] = Counter(name for name, _ in pairs).most_common(1)
+            doubled.append(name)
+        return made
+
+    try:
+        # Control characters within texts are common and harmless; hence not strict.
+        value = json.loads(written, strict=False, object_pairs_hook=once)
+    except (ValueError, RecursionError):
+        return None
+    return _Part(text, value, doubled[0] if doubled else "") if isinstance(value, dict) else None
 
 
 _STRUCTURAL = expression(r'[{}"]|\\.', re.DOTALL)
