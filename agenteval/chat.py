@@ -7,10 +7,11 @@ were given (missing and reused ones too) and results are paired with calls by po
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from copy import deepcopy
 from functools import partial
-from typing import Any
+from typing import Any, TypeVar
 
 from pydantic_core import from_json
 
@@ -56,11 +57,13 @@ def _step_messages(step: Step, position: int) -> Iterable[Message]:
 
 def _unique_ids(calls: Sequence[ToolCall], position: int) -> list[str]:
     """The ids as given; made up, deterministically, where missing or used twice in one message."""
-    ids: list[str] = []
+    ids: dict[str, None] = {}
     for index, call in enumerate(calls):
-        fresh = call.id and call.id not in ids
-        ids.append(call.id if fresh else f"call_{position}_{index}")
-    return ids
+        own = call.id if call.id and call.id not in ids else f"call_{position}_{index}"
+        while own in ids:
+            own += "_"
+        ids[own] = None
+    return list(ids)
 
 
 _HALF = expression("[\ud800-\udfff]")
@@ -114,12 +117,16 @@ def _is_part(part: Mapping[str, Any]) -> bool:
 def read_arguments(raw: Any, *, lenient: bool = False) -> tuple[dict[str, Any] | None, str | None]:
     """``(args, raw_args)``: the arguments of a call, or ``None`` and the text that could not be read.
 
-    No arguments at all are an empty object. ``lenient`` (recorded conversations) also reads the
-    Python notation of a dict, which no tool runner would accept live; the text is kept beside it.
+    No arguments at all are an empty object: a schema that requires some is broken by it. A key that is
+    there twice, at any depth, makes them unreadable: nobody knows which of its values is meant. ``lenient``
+    (recorded conversations) also reads the Python notation of a dict, which no tool runner would accept
+    live; the text is kept beside it.
     """
     if isinstance(raw, str):
         return _read_text(raw, lenient=lenient) if raw else ({}, None)
     if isinstance(raw, Mapping):
+        if text := _text_of_twice(raw):
+            return None, text
         try:
             return jsonable(dict(raw)), None
         except ValueError as error:
@@ -130,6 +137,8 @@ def read_arguments(raw: Any, *, lenient: bool = False) -> tuple[dict[str, Any] |
 def _read_text(raw: str, *, lenient: bool) -> tuple[dict[str, Any] | None, str | None]:
     try:
         value = _decoded(raw)
+    except KeyTwiceError:
+        return None, raw
     except (ValueError, RecursionError):
         value = _python_literal(raw) if lenient else None
         return (value, raw) if isinstance(value, dict) else (None, raw)
@@ -142,16 +151,100 @@ def _read_text(raw: str, *, lenient: bool) -> tuple[dict[str, Any] | None, str |
 
 def _decoded(text: str) -> Any:
     try:
-        return from_json(text, allow_inf_nan=False)  # a third of the time; what is not strict, it refuses
+        value = from_json(text, allow_inf_nan=False)  # a third of the time; what is not strict, it refuses
     except (ValueError, TypeError):
         return _STRICT.decode(whole_json(text))
+    # Each key has a colon of its own: with no more colons than keys, none was there twice.
+    return value if text.count(":") == _keys_in(value) else _STRICT.decode(whole_json(text))
+
+
+def _keys_in(value: Any) -> int:
+    count, level = 0, [value]
+    while level:
+        item = level.pop()
+        if isinstance(item, dict):
+            count += len(item)
+            level += item.values()
+        elif isinstance(item, list):
+            level += item
+    return count
 
 
 def _refuse_constant(name: str) -> Any:
     raise ValueError(f"{name} is no JSON")
 
 
-_STRICT = json.JSONDecoder(parse_constant=_refuse_constant)
+class KeyTwiceError(ValueError):
+    """An object of JSON in which a key is there twice."""
+
+    def __init__(self, key: str) -> None:
+        super().__init__(f"the key {json.dumps(key, ensure_ascii=False)} is there twice")
+
+
+def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    made = dict(pairs)
+    if len(made) != len(pairs):
+        raise KeyTwiceError(_first_twice(pairs))
+    return made
+
+
+def _first_twice(pairs: Iterable[tuple[str, Any]]) -> str:
+    counts = Counter(key for key, _ in pairs)
+    return next(key for key, count in counts.items() if count > 1)
+
+
+_STRICT = json.JSONDecoder(parse_constant=_refuse_constant, object_pairs_hook=_once)
+
+
+class Twice(dict[str, Any]):
+    """An object in which a key was there twice; ``pairs`` are all of them."""
+
+    def __init__(self, pairs: list[tuple[str, Any]]) -> None:
+        super().__init__(pairs)
+        self.pairs = pairs
+
+
+def noting_twice(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """The ``object_pairs_hook`` of a reader that leaves it to others what a key twice means."""
+    made = dict(pairs)
+    return made if len(made) == len(pairs) else Twice(pairs)
+
+
+def _text_of_twice(value: Any) -> str:
+    """The JSON of a value in which some object has a key twice, as it was sent; empty if none has."""
+    return _with_pairs(value) if _holds_twice(value) else ""
+
+
+def _holds_twice(value: Any) -> bool:
+    level, seen = [value], set()
+    while level:
+        item = level.pop()
+        if isinstance(item, Twice):
+            return True
+        if isinstance(item, dict | list) and id(item) not in seen:
+            seen.add(id(item))  # a Python agent's may hold itself
+            level += item.values() if isinstance(item, dict) else item
+    return False
+
+
+def _with_pairs(value: Any) -> str:
+    if isinstance(value, Mapping):
+        pairs = value.pairs if isinstance(value, Twice) else value.items()
+        return "{" + ", ".join(f"{json.dumps(key)}: {_with_pairs(item)}" for key, item in pairs) + "}"
+    if isinstance(value, list):
+        return "[" + ", ".join(map(_with_pairs, value)) + "]"
+    return json.dumps(value, ensure_ascii=False, default=str)
+
+
+def key_twice(raw_args: str) -> str:
+    """What is wrong with arguments in which a key is there twice; empty for all others."""
+    try:
+        _STRICT.decode(whole_json(raw_args))
+    except KeyTwiceError as twice:
+        return str(twice)
+    except (ValueError, RecursionError):
+        pass
+    return ""
 
 
 def _python_literal(text: str) -> Any:
@@ -162,9 +255,16 @@ def _python_literal(text: str) -> Any:
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # of odd literals, which are a log's and no code of ours
-            return jsonable(ast.literal_eval(text))
+            tree = ast.parse(text.strip(), mode="eval")
+            is_clear = all(_has_each_once(node) for node in ast.walk(tree) if isinstance(node, ast.Dict))
+            return jsonable(ast.literal_eval(tree)) if is_clear else None
     except (ValueError, TypeError, SyntaxError, MemoryError, RecursionError):
         return None
+
+
+def _has_each_once(node: Any) -> bool:
+    keys = [getattr(key, "value", None) for key in node.keys]
+    return len(set(keys)) == len(keys)
 
 
 _HALF_ESCAPED = expression(
@@ -236,6 +336,13 @@ def _json_default(value: Any, text_of: Callable[[Any], str]) -> Any:
     return text_of(value)
 
 
+def tool_name(name: Any, call: Callable[[], str]) -> str:
+    """The name of the tool that is called. Raises ``AgentError`` for a ``call`` that names none."""
+    if not isinstance(name, str) or not name.strip():
+        raise AgentError(f"a tool call without a name: {call()[:200]}", kind="protocol")
+    return name
+
+
 def read_tool_call(raw: Any, *, observed: bool = False, lenient: bool = False) -> ToolCall:
     """A tool call in OpenAI's format, or flat (``{name, args | arguments | input, id}``)."""
     if isinstance(raw, ToolCall):
@@ -247,8 +354,7 @@ def read_tool_call(raw: Any, *, observed: bool = False, lenient: bool = False) -
     function = raw.get("function")
     inner: Mapping[str, Any] = function if isinstance(function, Mapping) else raw
     name = inner.get("name")
-    if not isinstance(name, str) or not name:
-        raise AgentError(f"a tool call without a name: {json.dumps(raw, default=str)[:200]}", kind="protocol")
+    name = tool_name(name, lambda: json.dumps(raw, default=str))
     given = next((inner[key] for key in ("arguments", "args", "input") if key in inner), None)
     args, raw_args = read_arguments(given, lenient=lenient)
     known = {"id", "type", "function", "name", "arguments", "args", "input", "index"}
@@ -268,20 +374,35 @@ def calls_of(raw: Any) -> tuple[Any, ...]:
         return ()
     if not isinstance(raw, Sequence) or isinstance(raw, str | bytes):
         raise AgentError(f"tool_calls is {type(raw).__name__}, expected a list", kind="protocol")
-    return tuple(raw)
+    return in_order(raw)
+
+
+_Item = TypeVar("_Item")
+
+
+def in_order(calls: Sequence[_Item], index_of: Callable[[_Item], Any] | None = None) -> tuple[_Item, ...]:
+    """The calls of one reply by their ``index``. One without a number stays behind the call before it, and
+    those of one index in the order in which they came: some servers give each call the index 0."""
+    index_of = index_of or (lambda call: call.get("index") if isinstance(call, Mapping) else None)
+    keys, last = [], 0
+    for call in calls:
+        index = index_of(call)
+        last = index if isinstance(index, int) and not isinstance(index, bool) else last
+        keys.append(last)
+    return tuple(calls[at] for at in sorted(range(len(calls)), key=keys.__getitem__))
 
 
 def steps_of(
     messages: Sequence[Message], *, lenient: bool = False, observed: bool = True
 ) -> tuple[Step, ...]:
     """The steps in the messages of one turn: one for each of the assistant's. Other roles are skipped."""
-    steps: list[Step] = []
+    steps: list[_Answering] = []
     for message in messages:
         if message["role"] == "assistant":
-            steps.append(step_of(message, lenient=lenient, observed=observed))
+            steps.append(_Answering(step_of(message, lenient=lenient, observed=observed)))
         elif message["role"] == "tool" and steps:
             _pair(steps, message, observed=observed)
-    return tuple(steps)
+    return tuple(step.done() for step in steps)
 
 
 def step_of(message: Mapping[str, Any], *, lenient: bool = False, observed: bool = False) -> Step:
@@ -299,23 +420,49 @@ def step_of(message: Mapping[str, Any], *, lenient: bool = False, observed: bool
     )
 
 
-def _pair(steps: list[Step], message: Mapping[str, Any], *, observed: bool) -> None:
+class _Answering:
+    """A step while tool messages are given to its calls."""
+
+    def __init__(self, step: Step) -> None:
+        self._step = step
+        self._calls = list(step.tool_calls)
+        self._waiting = {index: None for index, call in enumerate(self._calls) if call.result is None}
+        self._by_id: dict[str, list[int]] = {}
+        for index in self._waiting:
+            self._by_id.setdefault(self._calls[index].id, []).append(index)
+
+    def waiting(self, call_id: str, name: Any, *, by_id: bool) -> int | None:
+        """The call that a tool message is for: the first that waits, rather one of its ``name``."""
+        known = self._by_id.get(call_id, ()) if by_id else self._waiting
+        first = None
+        for index in known:
+            if self._calls[index].name == name:
+                return index
+            first = index if first is None else first
+        return first
+
+    def give(self, index: int, result: ToolResult, *, observed: bool) -> None:
+        call = self._calls[index]
+        self._calls[index] = call.model_copy(update={"result": result, "observed": observed})
+        del self._waiting[index]
+        self._by_id[call.id].remove(index)
+
+    def done(self) -> Step:
+        if not self._calls:
+            return self._step
+        return self._step.model_copy(update={"tool_calls": tuple(self._calls)})
+
+
+def _pair(steps: Sequence[_Answering], message: Mapping[str, Any], *, observed: bool) -> None:
     """Give a tool message to its call: the first without a result that has its id, in the latest step
     that has one, else the first without a result, rather one of its name. Ids are reused in real logs, so a
     map from ids to calls would mix results up."""
     call_id, name = str(message.get("tool_call_id") or ""), message.get("name")
-    for by_id in (True, False):
-        for position in range(len(steps) - 1, -1, -1):
-            calls = steps[position].tool_calls
-            waiting = [index for index, call in enumerate(calls) if call.result is None]
-            if by_id:
-                waiting = [index for index in waiting if call_id and calls[index].id == call_id]
-            if waiting:
-                index = next((index for index in waiting if calls[index].name == name), waiting[0])
+    for by_id in (True, False) if call_id else (False,):
+        for step in reversed(steps):
+            index = step.waiting(call_id, name, by_id=by_id)
+            if index is not None:
                 value = result_of(message.get("content"))
                 result = ToolResult(value=value, is_error=message.get("status") == "error")
-                changed = calls[index].model_copy(update={"result": result, "observed": observed})
-                steps[position] = steps[position].model_copy(
-                    update={"tool_calls": (*calls[:index], changed, *calls[index + 1 :])}
-                )
+                step.give(index, result, observed=observed)
                 return

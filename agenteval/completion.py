@@ -24,7 +24,7 @@ class Unreadable(Exception):  # noqa: N818  # it becomes an AgentError where the
 def parse_object(text: str) -> dict[str, Any]:
     """The JSON object in ``text``; raises ``Unreadable`` if it is none."""
     try:
-        value = json.loads(text)
+        value = json.loads(text, object_pairs_hook=chat.noting_twice)
     except (ValueError, RecursionError):
         raise Unreadable(_not_json(text), text) from None
     if not isinstance(value, dict):
@@ -211,43 +211,46 @@ def _function_of(piece: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 class _Calls:
-    """The tool calls of a message, in the order in which they began."""
+    """The tool calls of a message: in the order of their index, which need not be that of their arrival."""
 
     def __init__(self) -> None:
-        self._calls: list[_Call] = []
+        self._calls: list[tuple[Any, _Call]] = []
         self._by_index: dict[int, _Call] = {}
+        self._by_id: dict[tuple[Any, str], _Call] = {}
 
     def add(self, piece: Any) -> None:
         if not isinstance(piece, dict):
             raise Unreadable("has a tool call that is no object", json.dumps(piece))
         index = piece.get("index")
+        index = index if isinstance(index, int) and not isinstance(index, bool) else None
         call = self._continued(piece, index)
         if call is None:
             call = _Call()
-            self._calls.append(call)
-        if isinstance(index, int):
+            self._calls.append((index, call))
+        if index is not None:
             self._by_index[index] = call
         call.add(piece)
+        for place in (index, None) if call.id else ():
+            self._by_id.setdefault((place, call.id), call)
 
-    def _continued(self, piece: Mapping[str, Any], index: Any) -> _Call | None:
+    def _continued(self, piece: Mapping[str, Any], index: int | None) -> _Call | None:
         """The call that the piece belongs to; ``None`` if it begins one.
 
-        Without an index it is the call with the same id, else the last. Servers that give each call
-        the index 0 are known by a new id that comes with a name; those that give neither index nor id,
-        by a name that comes after whole arguments.
+        It is the call with the same index and id, else the last one of that index; without an index the
+        last of all. Servers that give each call the index 0 are known by a new id that comes with a name;
+        those that give neither index nor id, by a name that comes after whole arguments.
         """
         call_id, name = str(piece.get("id") or ""), _function_of(piece).get("name")
-        if isinstance(index, int):
-            call = self._by_index.get(index)
-        else:
-            same_id = (call for call in self._calls if call_id and call.id == call_id)
-            call = next(same_id, self._calls[-1] if self._calls else None)
+        if call_id and (known := self._by_id.get((index, call_id))):
+            return known
+        last = self._calls[-1][1] if self._calls else None
+        call = last if index is None else self._by_index.get(index)
         if call is None or not name:
             return call
         if call_id and call.id and call_id != call.id:
             return None
-        is_next = not isinstance(index, int) and not call_id and call.is_whole
+        is_next = index is None and not call_id and call.is_whole
         return None if is_next else call
 
     def done(self) -> list[dict[str, Any]]:
-        return [call.done() for call in self._calls]
+        return [call.done() for _, call in chat.in_order(self._calls, lambda each: each[0])]

@@ -74,6 +74,14 @@ class ToolCallsExpectation(Value):
     calls: tuple[ExpectedCall, ...] | None = None
     forbidden: tuple[ExpectedCall, ...] = ()
 
+    @field_validator("forbidden")
+    @classmethod
+    def _by_what_they_name(cls, value: tuple[ExpectedCall, ...]) -> tuple[ExpectedCall, ...]:
+        """What must not be called is called with further arguments, too, unless the author says otherwise."""
+        partial = {"args_match": ArgsMatch.PARTIAL}
+        unsaid = (each.args is not None and each.args_match is None for each in value)
+        return tuple(e.model_copy(update=partial) if u else e for e, u in zip(value, unsaid, strict=True))
+
     @model_validator(mode="after")
     def _says_something(self) -> ToolCallsExpectation:
         open_modes = (MatchMode.CONTAINS, MatchMode.IN_ORDER)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
+from collections import deque
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from typing import Any, NamedTuple, TypeAlias
 
@@ -11,6 +12,7 @@ import anyio
 
 from agenteval import chat, foreign, observed
 from agenteval.deadlines import current
+from agenteval.detectors.calls import key_of
 from agenteval.errors import (
     AgentError,
     AgentevalError,
@@ -23,13 +25,15 @@ from agenteval.protocols import Agent, AgentReply, TurnTools, User, UserMove
 from agenteval.reported_usage import read_usage, unread_usage
 from agenteval.scenario import Sample
 from agenteval.tokens import count_tokens
-from agenteval.tools import FunctionCall, ToolState, is_unknown, resolve, schemas_of
+from agenteval.tools import FunctionCall, ToolState, is_unknown, refusal, resolve, schemas_of
 from agenteval.trajectory import Step, Stop, StopReason, ToolCall, ToolResult, Trajectory, Turn, Usage
 
 MAX_TOOL_REPLIES = 50
 """Replies with tool calls in one turn; one more is a tool loop."""
 MAX_CONTEXT_CALLS = 1000
 """Calls through ``ctx`` in one turn; one more is a tool loop."""
+MAX_CALLS = 1000
+"""Calls in one reply; with more of them it is unreadable, and none is carried out."""
 
 CallFunction: TypeAlias = Callable[[FunctionCall, Sample, int], Awaitable[ToolResult]]
 """Runs a mock that is written in Python, for a sample, in a turn (from 0)."""
@@ -172,8 +176,10 @@ class _OpenTurn:
         self._rounds = world.rounds = world.rounds or _Rounds(world, index)
         self._spent_ms = 0.0
         self._asked: float | None = None  # since when the agent thinks
+        self._answering: list[ToolCall] = []
 
     def close(self, error: str | None = None) -> Turn:
+        self._keep_answers()
         self._steps += self._rounds.take()
         self._world.rounds = None if error else _Rounds(self._world, self._index + 1)
         if self._asked is not None:
@@ -213,7 +219,10 @@ class _OpenTurn:
     def _take(self, reply: AgentReply, sent: Sequence[Turn], latency_ms: float) -> None:
         """Add the steps of a reply to what was ``sent``; its usage and latency stand with the last."""
         listed = observed.steps_of(reply.messages, sent, self._world.tell_unread)
-        steps = _steps_of(reply, listed, self._rounds.take(answered=True))
+        told = _steps_of(reply, listed, self._rounds.take(answered=True))
+        fault, steps = _unreadable(told), told
+        if fault:
+            steps = [_refused_step(step) for step in told]
         usage, unread = read_usage(reply.usage), unread_usage(reply.usage)
         for position, step in enumerate(steps):
             is_last = position == len(steps) - 1
@@ -230,6 +239,8 @@ class _OpenTurn:
                     }
                 )
             )
+        if fault:
+            raise fault
 
     async def _answer_calls(self) -> bool:
         """Resolve what the last step asks for. False: nothing was asked, the turn is over."""
@@ -237,7 +248,8 @@ class _OpenTurn:
         asked = [i for i, call in enumerate(step.tool_calls) if call.result is None and not call.given_up]
         if not asked:
             return False
-        calls = list(step.tool_calls)
+        # What is answered by then counts, if the turn is closed meanwhile.
+        calls = self._answering = list(step.tool_calls)
         answered = False
         for index in asked:
             if self._world.leaves_to_agent(calls[index].name):
@@ -248,9 +260,14 @@ class _OpenTurn:
             result = await self._world.resolve(calls[index], self._index)
             self._spent_ms += (time.perf_counter() - began) * 1000
             calls[index] = calls[index].model_copy(update={"result": result, "observed": False})
-            self._steps[-1] = step.model_copy(update={"tool_calls": tuple(calls)})
-        self._steps[-1] = step.model_copy(update={"tool_calls": tuple(calls)})
+        self._keep_answers()
         return answered
+
+    def _keep_answers(self) -> None:
+        """What was answered of the last step's calls becomes part of it."""
+        if self._answering:
+            self._steps[-1] = self._steps[-1].model_copy(update={"tool_calls": tuple(self._answering)})
+            self._answering = []
 
 
 class _Rounds:
@@ -275,12 +292,15 @@ class _Rounds:
 
     async def call(self, name: str, args: Any, batch: int) -> ToolResult:
         read, raw = chat.read_arguments(args)
-        call = ToolCall(name=chat.whole(str(name)), args=read, raw_args=raw)
-        calls = self._rounds.setdefault(batch, [])
-        position = len(calls)
-        calls.append(call)
         try:
+            called = chat.tool_name(name, lambda: f"ctx.call_tool({name!r}, …)")
+            call = ToolCall(name=called, args=read, raw_args=raw)
+            calls = self._rounds.setdefault(batch, [])
+            position = len(calls)
+            calls.append(call)
             self._count_call()
+            if fault := _unreadable([Step(tool_calls=(call,))]):
+                raise fault
             result = await self._world.resolve(call, self._turn)
         except AgentevalError as error:
             self.fault = self.fault or error
@@ -326,6 +346,29 @@ def _steps_of(reply: AgentReply, told: Sequence[Step], recorded: Sequence[Step])
     return steps
 
 
+def _unreadable(steps: Sequence[Step]) -> AgentError | None:
+    """What of the calls in a reply nobody can carry out as they were meant."""
+    for step in steps:
+        if len(step.tool_calls) > MAX_CALLS:
+            what = f"{len(step.tool_calls):,} tool calls in one reply, at most {MAX_CALLS:,} are read"
+            return AgentError(f"unreadable reply: {what}", kind="protocol")
+        for call in step.tool_calls:
+            if call.raw_args is not None and (why := chat.key_twice(call.raw_args)):
+                what = f"unreadable arguments of a call of '{call.name}': {why}"
+                return AgentError(what, kind="protocol")
+    return None
+
+
+def _refused_step(step: Step) -> Step:
+    """The step of a reply that was not carried out; of very many calls the first are kept."""
+    refused = refusal("not carried out: the reply is unreadable")
+    calls = (
+        call if call.result or call.given_up else call.model_copy(update={"result": refused})
+        for call in step.tool_calls[:MAX_CALLS]
+    )
+    return step.model_copy(update={"tool_calls": tuple(calls)})
+
+
 class _Split(NamedTuple):
     listed: list[Step]
     rest: list[Step]
@@ -337,12 +380,16 @@ def _without_doubles(listed: Sequence[Step], recorded: Sequence[Step]) -> _Split
     waiting = [call for step in recorded for call in step.tool_calls]
     used: set[int] = set()
 
+    alike: dict[Any, deque[int]] = {}
+    for position, call in enumerate(waiting):
+        alike.setdefault((call.name, key_of(call.args)), deque()).append(position)
+
     def recorded_for(call: ToolCall) -> ToolCall:
-        for position, candidate in enumerate(waiting):
-            if position not in used and (candidate.name, candidate.args) == (call.name, call.args):
-                used.add(position)
-                return candidate.model_copy(update={"id": call.id})
-        return call
+        positions = alike.get((call.name, key_of(call.args))) if waiting else None
+        if not positions:
+            return call
+        used.add(position := positions.popleft())
+        return waiting[position].model_copy(update={"id": call.id})
 
     merged = [
         step.model_copy(update={"tool_calls": tuple(map(recorded_for, step.tool_calls))})

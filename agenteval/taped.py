@@ -191,7 +191,8 @@ class _RecordedAgent:
 
         async def call(name: str, args: Any, batch: int) -> ToolResult:
             read, raw = chat.read_arguments(args)
-            made = {"batch": batch, "name": chat.whole(str(name)), "args": read, "raw": raw, "done": False}
+            called = chat.whole(name) if isinstance(name, str) else None
+            made = {"batch": batch, "name": called, "args": read, "raw": raw, "done": False}
             self._calls.append(made)
             result = await tools.call(name, args, batch)
             made["done"] = True

@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
-from agenteval.detectors.schema import checker
+from agenteval.detectors.schema import checker, fits
 from agenteval.errors import AuthorError, Problem, did_you_mean
 from agenteval.expressions import expression
 from agenteval.scenario import Tool, ToolStep
@@ -37,6 +37,11 @@ class FunctionCall(NamedTuple):
 
 def error_result(message: str) -> ToolResult:
     return ToolResult(value={"error": message}, is_error=True)
+
+
+def refusal(message: str) -> ToolResult:
+    """The result of a call that was not carried out."""
+    return ToolResult(value={"error": message}, is_error=True, refused=True)
 
 
 def schemas_of(tools: Mapping[str, Tool]) -> tuple[dict[str, Any], ...]:
@@ -70,20 +75,20 @@ def resolve(
 ) -> tuple[ToolState, ToolResult | FunctionCall]:
     """Answer one call. ``args`` is ``None`` when they could not be read.
 
-    A call with broken or wrong arguments gets an error and uses up no step of a sequence. Raises
-    ``AuthorError`` for an undeclared tool in a scenario that declares none.
+    A call with broken or wrong arguments is refused: it gets an error and uses up no step of a sequence.
+    Raises ``AuthorError`` for an undeclared tool in a scenario that declares none.
     """
     if is_unknown(tools, name, unmocked):
         return state, error_result(f"unknown tool '{name}'; {did_you_mean(name, tools)}")
     tool = tools.get(name)
-    if tool is None or not tool.is_mocked:
-        if unmocked == "error":
-            raise _unmocked(name, declared=tool is not None)
-        return state, ToolResult(value={})
+    if (tool is None or not tool.is_mocked) and unmocked == "error":
+        raise _unmocked(name, declared=tool is not None)
     if args is None:
-        return state, error_result("the arguments are not a JSON object")
-    if tool.parameters is not None and (broken := _schema_error(tool.parameters, args)):
-        return state, error_result(f"wrong arguments: {broken}")
+        return state, refusal("the arguments are not a JSON object")
+    if tool and tool.parameters is not None and (broken := _schema_error(tool.parameters, args)):
+        return state, refusal(f"wrong arguments: {broken}")
+    if tool is None or not tool.is_mocked:
+        return state, ToolResult(value={})
     index = state.calls.get(name, 0)
     after = ToolState({**state.calls, name: index + 1})
     if tool.python is not None:
@@ -91,7 +96,7 @@ def resolve(
     try:
         return after, _answer(tool, args, index)
     except KeyError as missing:
-        return state, error_result(f"wrong arguments: '{missing.args[0]}' is missing")
+        return state, refusal(f"wrong arguments: '{missing.args[0]}' is missing")
 
 
 def _unmocked(name: str, *, declared: bool) -> AuthorError:
@@ -161,4 +166,7 @@ def _look_up(reference: str, args: Mapping[str, Any]) -> Any:
 
 def _schema_error(parameters: Mapping[str, Any], args: Mapping[str, Any]) -> str:
     """The first things in ``args`` that the schema forbids; empty if nothing."""
-    return checker(json.dumps(parameters, sort_keys=True), nullable=False)(args)
+    text = json.dumps(parameters, sort_keys=True)
+    if "nullable" not in text and fits(parameters, args, 0):
+        return ""
+    return checker(text, nullable=False)(args)

@@ -72,10 +72,12 @@ _NOTHING = Usage()
 
 
 class ToolResult(Value):
-    """What a tool gave back. ``value`` is any JSON value; an error is ``{"error": message}``."""
+    """What a tool gave back. ``value`` is any JSON value; an error is ``{"error": message}``. ``refused``:
+    the call was not carried out, since its arguments could not be read or break the tool's schema."""
 
     value: Any = None
     is_error: bool = False
+    refused: bool = False
 
     @property
     def text(self) -> str:
@@ -102,6 +104,11 @@ class ToolCall(Value):
     given_up: bool = False
     result: ToolResult | None = None
     extra: dict[str, Any] = Field(default_factory=dict)  # made faster than a default is copied
+
+    @property
+    def is_refused(self) -> bool:
+        """Whether the call was attempted, and not made."""
+        return self.result is not None and self.result.refused
 
 
 class Step(Value):

@@ -266,7 +266,7 @@ def _tool_calls(message: Mapping[str, Any]) -> list[Any]:
         return [{"type": "function", "function": legacy}]
     if calls is not None and not isinstance(calls, list):
         raise Unreadable("has tool_calls that are no list", _json(calls))
-    return calls or []
+    return list(chat.in_order(calls or []))
 
 
 def _without_observed(message: Mapping[str, Any], path: str | None) -> dict[str, Any]:

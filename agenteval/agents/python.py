@@ -113,7 +113,8 @@ class AgentContext:
 
     def _ask(self, name: str, args: Any, batch: int) -> Future[ToolResult]:
         read, raw = chat.read_arguments(args)  # here and now: the agent may change them afterwards
-        call = self._resolved(chat.whole(str(name)), read if raw is None else raw, batch)
+        called = chat.whole(name) if isinstance(name, str) else name
+        call = self._resolved(called, read if raw is None else raw, batch)
         try:
             return asyncio.run_coroutine_threadsafe(call, self._loop)
         except RuntimeError:  # the run is over, and its loop closed

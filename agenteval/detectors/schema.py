@@ -49,10 +49,10 @@ _TYPES: Mapping[str, Callable[[Any], bool]] = {
 def breaks(parameters: Mapping[str, Any], args: Mapping[str, Any]) -> str:
     """What in ``args`` the schema forbids; empty if nothing, or if the schema is no JSON Schema. ``null``
     is allowed where the schema says ``nullable`` (OpenAPI)."""
-    return "" if _fits(parameters, args, 0) else _asked(parameters, args)
+    return "" if fits(parameters, args, 0) else _asked(parameters, args)
 
 
-def _fits(schema: Any, value: Any, depth: int) -> bool:
+def fits(schema: Any, value: Any, depth: int) -> bool:
     """Whether ``value`` surely fits. ``False`` also means: who knows."""
     if not isinstance(schema, (dict, Mapping)) or depth > 30:
         return schema is True
@@ -94,7 +94,7 @@ def _properties(wanted: Any, value: Any, _schema: Mapping[str, Any], depth: int)
     if not isinstance(wanted, (dict, Mapping)):
         return False
     for name, item in value.items():
-        if name in wanted and not _fits(wanted[name], item, depth + 1):
+        if name in wanted and not fits(wanted[name], item, depth + 1):
             return False
     return True
 
@@ -105,15 +105,15 @@ def _further(wanted: Any, value: Any, schema: Mapping[str, Any], depth: int) -> 
     known = schema.get("properties", {})
     if not isinstance(known, Mapping) or "patternProperties" in schema:
         return False
-    return all(name in known or _fits(wanted, item, depth + 1) for name, item in value.items())
+    return all(name in known or fits(wanted, item, depth + 1) for name, item in value.items())
 
 
 def _items(wanted: Any, value: Any, _schema: Mapping[str, Any], depth: int) -> bool:
-    return not isinstance(value, list) or all(_fits(wanted, item, depth + 1) for item in value)
+    return not isinstance(value, list) or all(fits(wanted, item, depth + 1) for item in value)
 
 
 def _any_of(wanted: Any, value: Any, _schema: Mapping[str, Any], depth: int) -> bool:
-    return isinstance(wanted, list) and any(_fits(option, value, depth + 1) for option in wanted)
+    return isinstance(wanted, list) and any(fits(option, value, depth + 1) for option in wanted)
 
 
 def _bound(holds: Callable[[Any, Any], bool]) -> Callable[[Any, Any, Mapping[str, Any], int], bool]:

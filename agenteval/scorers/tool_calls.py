@@ -5,6 +5,9 @@
 extras allowed. ``within``: nothing but the expected names, any number of times, each call as one of
 that name's entries says.
 
+A call that was refused, since its arguments broke the tool's schema or could not be read, was not made: it
+is none of the expected ones. It is still one too many for ``strict`` and ``unordered``, and a forbidden one.
+
 Each expected call takes one actual call. The assignment leaves as few expected calls without one as
 any assignment can (a maximum bipartite matching), so a loose expectation never takes the call that a
 strict one needs. Where order counts, it starts from a longest assignment that keeps the order.
@@ -14,9 +17,9 @@ from __future__ import annotations
 
 import json
 from bisect import bisect_left
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import chain, groupby, islice
+from itertools import groupby, islice
 from typing import Any, TypeAlias
 
 from agenteval.scenario import ArgsMatch, ExpectedCall, MatchMode, ToolCallsExpectation
@@ -68,19 +71,26 @@ def compare(expectation: ToolCallsExpectation, calls: Sequence[ToolCall]) -> Too
     Without ``calls`` in the expectation, only ``forbidden`` is checked. Raises ``AuthorError`` for
     an argument matcher that is none.
     """
-    result = _compared(expectation, calls)
-    unread = tuple(call for call in calls if _may_be_one_of(expectation.forbidden, call))
+    alike = _Alike(calls)
+    forbidden = alike.of(expectation.forbidden, call_matches)
+    unread = alike.of(expectation.forbidden, may_match) - forbidden
+    result = _compared(expectation, alike, _picked(calls, forbidden))
     passed = None if result.passed and unread else result.passed
-    return replace(result, passed=passed, unread=unread)
+    return replace(result, passed=passed, unread=_picked(calls, unread))
 
 
-def _compared(expectation: ToolCallsExpectation, calls: Sequence[ToolCall]) -> ToolCallsResult:
-    forbidden = tuple(call for call in calls if _is_one_of(expectation.forbidden, call))
+def _compared(
+    expectation: ToolCallsExpectation, alike: _Alike, forbidden: tuple[ToolCall, ...]
+) -> ToolCallsResult:
     if expectation.calls is None:
-        return ToolCallsResult(not forbidden, expectation, tuple(calls), forbidden=forbidden)
+        return ToolCallsResult(not forbidden, expectation, alike.calls, forbidden=forbidden)
     if expectation.match is MatchMode.WITHIN:
-        return _within(expectation, calls, forbidden=forbidden)
-    return _assigned(expectation, calls, forbidden=forbidden)
+        return _within(expectation, alike, forbidden=forbidden)
+    return _assigned(expectation, alike, forbidden=forbidden)
+
+
+def _picked(calls: Sequence[ToolCall], places: Iterable[int]) -> tuple[ToolCall, ...]:
+    return tuple(calls[place] for place in sorted(places))
 
 
 def describe(result: ToolCallsResult) -> str:
@@ -135,15 +145,15 @@ def expected_text(expected: ExpectedCall) -> str:
 
 
 def _within(
-    expectation: ToolCallsExpectation, calls: Sequence[ToolCall], *, forbidden: tuple[ToolCall, ...]
+    expectation: ToolCallsExpectation, alike: _Alike, *, forbidden: tuple[ToolCall, ...]
 ) -> ToolCallsResult:
-    expected = expectation.calls or ()
-    extra = tuple(call for call in calls if not _is_one_of(expected, call))
+    expected, calls = expectation.calls or (), alike.calls
+    extra = _picked(calls, set(range(len(calls))) - alike.of(expected, call_matches))
     near = (_nearest_expected(call, expected) for call in islice(extra, _SHOWN_NEAR))
     return ToolCallsResult(
         passed=not extra and not forbidden,
         expectation=expectation,
-        calls=tuple(calls),
+        calls=calls,
         extra=extra,
         forbidden=forbidden,
         near=tuple(found for found in near if found),
@@ -151,11 +161,11 @@ def _within(
 
 
 def _assigned(
-    expectation: ToolCallsExpectation, calls: Sequence[ToolCall], *, forbidden: tuple[ToolCall, ...]
+    expectation: ToolCallsExpectation, alike: _Alike, *, forbidden: tuple[ToolCall, ...]
 ) -> ToolCallsResult:
-    expected = expectation.calls or ()
+    expected, calls = expectation.calls or (), alike.calls
     mode, ordered = expectation.match, expectation.match in (MatchMode.STRICT, MatchMode.IN_ORDER)
-    edges = _edges(expected, calls)
+    edges = _edges(expected, alike)
     in_order = _longest_in_order(edges) if ordered else {}
     assignment = _augmented(edges, in_order)
     taken = set(assignment.values())
@@ -169,7 +179,7 @@ def _assigned(
     return ToolCallsResult(
         passed=not fails,
         expectation=expectation,
-        calls=tuple(calls),
+        calls=calls,
         missing=missing,
         extra=extra,
         out_of_order=out_of_order,
@@ -182,31 +192,36 @@ def forbids_extra(mode: MatchMode) -> bool:
     return mode in (MatchMode.STRICT, MatchMode.UNORDERED, MatchMode.WITHIN)
 
 
-def _is_one_of(entries: Sequence[ExpectedCall], call: ToolCall) -> bool:
-    return any(call_matches(entry, call) for entry in entries)
+class _Alike:
+    """The actual calls, those that are written alike together: they are compared once, since a looping agent
+    makes the same call again and again."""
+
+    def __init__(self, calls: Sequence[ToolCall]) -> None:
+        self.calls = tuple(calls)
+        self._by_name: dict[str, dict[str, list[int]]] = {}
+        for place, call in enumerate(self.calls):
+            groups = self._by_name.setdefault(call.name, {})
+            groups.setdefault(_fingerprint(call.args, place), []).append(place)
+
+    def of(self, entries: Iterable[ExpectedCall], fits: Callable[[ExpectedCall, ToolCall], bool]) -> set[int]:
+        """The places of the calls that fit any of the entries."""
+        return {place for entry in entries for place in self.of_one(entry, fits)}
+
+    def of_one(self, entry: ExpectedCall, fits: Callable[[ExpectedCall, ToolCall], bool]) -> Iterator[int]:
+        for places in self._by_name.get(entry.name, {}).values():
+            if fits(entry, self.calls[places[0]]):
+                yield from places
 
 
-def _may_be_one_of(entries: Sequence[ExpectedCall], call: ToolCall) -> bool:
-    return not _is_one_of(entries, call) and any(may_match(entry, call) for entry in entries)
-
-
-def _edges(expected: Sequence[ExpectedCall], calls: Sequence[ToolCall]) -> list[list[int]]:
-    """For each expected call the indices of the actual ones that match it, ascending.
-
-    What is written alike is compared once: a looping agent makes the same call again and again.
-    """
-    by_name: dict[str, dict[str, list[int]]] = {}
-    for index, call in enumerate(calls):
-        alike = by_name.setdefault(call.name, {})
-        alike.setdefault(_fingerprint(call.args, index), []).append(index)
+def _edges(expected: Sequence[ExpectedCall], alike: _Alike) -> list[list[int]]:
+    """For each expected call the places of the actual ones that were made and match it, ascending."""
     known: dict[tuple[str, ArgsMatch, str], list[int]] = {}
     edges = []
     for index, item in enumerate(expected):
         key = (item.name, item.mode, _fingerprint(item.args, index))
         if key not in known:
-            groups = by_name.get(item.name, {}).values()
-            fitting = (group for group in groups if call_matches(item, calls[group[0]]))
-            known[key] = sorted(chain.from_iterable(fitting))
+            fitting = alike.of_one(item, call_matches)
+            known[key] = sorted(place for place in fitting if not alike.calls[place].is_refused)
         edges.append(known[key])
     return edges
 
@@ -297,7 +312,8 @@ def _nearest_call(expected: ExpectedCall, calls: Sequence[ToolCall], taken: set[
         return NearCall(expected, calls[named[0]], "another expected call takes it")
     near = [calls[index] for index in free[:_COMPARED]]
     best = min(near, key=lambda call: sum(1 for _ in call_differences(expected, call)))
-    return NearCall(expected, best, explain(expected, best))
+    refused = f"refused: {one_line(best.result.text, 160)}" if best.result and best.is_refused else ""
+    return NearCall(expected, best, refused or explain(expected, best))
 
 
 def _nearest_expected(call: ToolCall, expected: Sequence[ExpectedCall]) -> NearCall | None:
