@@ -274,7 +274,79 @@ _PUTS_OFF = expression(
 
 def puts_off(text: str) -> bool:
     """Whether a message says that nothing is to be done yet."""
-    return _PUTS_OFF.search(text[:2000].replace("’", "'")) is not None
+    return _PUTS_OFF.search(text[:2000].replace("’", "'")) is not None or tells_to_wait(text)
+
+
+# What the user is still to say or do, and not what was ("after I talked to my wife").
+_STILL_TO_COME = (
+    r"(?:confirm|say|tell|give|approve|check(?! ?out)|decide|agree|sign|ask|think|speak|talk|hear(?! from you)|let you know|"
+    r"(?:get|come) back|(?:have|'ve) (?:\w+ )?(?:confirmed|checked(?! out)|decided|agreed|spoken|talked|heard|signed|"
+    r"approved|asked|seen|thought|said))\b"
+)
+# Each to the end of its clause, at the begin of one: "not yet", "wait until I confirm", "only once I say so".
+_WAIT = expression(
+    r"(?:^|[.,;:!?\n(–—-]|\b(?:but|and|yes|ok|okay|sure)\b)\s*"
+    r"(?:(?:but|and|so|please|just|only|maybe|definitely|do|it|that|go|ahead|cancel|aber|bitte|mais|pero|ma|mas|"
+    r"maar|men|но|ale)\s+)*"
+    r"(?:not (?:(?:right|just|quite) )?(?:yet|now|today)\b(?!['’]s)(?!,? (?:but|at|on|from|as|by|in|next|effective)\b)|"
+    r"(?:not|(?:do not|don't|nothing)\b[^.;!?\n]{0,60}?) (?:until|till|before) (?:I|we|my|our)\b|"
+    r"(?:wait|hold on|hold off|hang on|stand by)\b(?! (?:to|on|times?|lists?)\b)|"
+    rf"(?:once|when|until|till|after|as soon as) (?:I|we) ?{_STILL_TO_COME}|"
+    r"(?:let me|(?:I|we) (?:need|have|want|would like) to|(?:I|we) (?:must|should)|(?:I|we)'(?:ll|d like to)) "
+    r"(?:\w+ )?(?:think|check|ask|talk|speak|see|sleep|discuss|confirm|decide)\b[^.,;!?\n]*\bfirst\b|"
+    r"(?:I|we)(?:'ll| will) (?:confirm|decide)\b[^.,;!?\n]*\b(?:later|tomorrow|soon|when|once|after)\b|"
+    rf"(?:I|we) still (?:have|need|want) to {_STILL_TO_COME}|"
+    r"give me (?:a|an|some|one) (?:\w+ )?(?:minute|moment|second|sec|hour|day|time)s?\b|"
+    r"(?<=but )(?:later|tomorrow)(?=\W*$|\s*[.,;!])|"
+    # German, French, Spanish, Italian, Portuguese, Dutch, Nordic, Polish, Russian
+    r"noch nicht\b|nicht (?:jetzt|sofort|gleich|bevor ich)\b|erst(?:,)? (?:wenn|nachdem|sobald) ich\b|"
+    r"warten? (?:sie )?(?:bis|noch|bitte|mal|kurz|auf)\b|warte\b(?! nicht)|"
+    r"pas (?:encore|maintenant|tout de suite|avant que)\b|attend(?:s|ez)\b|"
+    r"(?:quand|dès que|une fois que) (?:je|j')|(?:todavía|aún|ahora) no\b|no (?:todavía|ahora|aún)\b|"
+    r"(?:espera|espere|espérame|aguarda|aguarde)\b|(?:cuando|hasta que) (?:yo )?(?:lo )?(?:confirme|diga|avise)|"
+    r"non (?:ancora|adesso|ora|subito)\b|aspett[ai]\b|(?:ainda|agora) não\b|não (?:ainda|agora)\b|"
+    r"nog niet\b|niet nu\b|wacht\b(?! niet)|inte (?:än|nu)\b|vänta\b(?! inte)|"
+    r"ikke (?:ennå|endnu|enda|nu|nå)\b|vent\b(?! ikke)|jeszcze nie\b|poczekaj|"
+    r"(?:ещё|еще|пока) не|не сейчас|подожди)[^.,;!?\n]*"
+    r"|まだ(?:です|しないで|やめ|だめ|待)|待って|待ってください|先(?:不要|别|別)|等我|等一下|稍等",
+    re.IGNORECASE,
+)
+_RENEWED = expression(
+    r"(?:(?:ok|okay|alright|fine|right|well|actually|now|never ?mind|no|please|so|and|then)\W+)*"
+    r"(?:yes|yeah|yep|go ahead|go for it|proceed|do it|(?:I )?confirm(?:ed)?|[a-z]+ it)\b",
+    re.IGNORECASE,
+)
+_ON_CONDITION = expression(r"\b(?:when|once|if|until|till|after|as soon as|unless)\b", re.IGNORECASE)
+_SENTENCE_END = expression(r"[.!?\n]")
+_CLAUSE_ENDS = expression(r"[.,;:!?\n–—]+")
+
+
+def tells_to_wait(text: str) -> bool:
+    """Whether a message says that the act is to wait for the user, whatever it agreed to just before that
+    ("yes, but not yet, wait until I confirm"), and does not go on to let it be done ("wait … ok, go ahead")."""
+    text = text[:2000].replace("’", "'")
+    return any(_holds(text, found) for found in _WAIT.finditer(text))
+
+
+def _holds(text: str, wait: re.Match[str]) -> bool:
+    before, rest = text[: wait.start()].rpartition("\n")[2][-_NEAR:], text[wait.end() :]
+    if _ON_CONDITION.search(wait[0]):
+        if len(text) > _SHORT and not says_yes(before, asked=True):
+            return False
+        rest = "".join(_SENTENCE_END.split(rest, maxsplit=1)[1:])  # "when I confirm, go ahead"
+    elif not text[: wait.start()].strip():
+        return not says_yes(rest, asked=True)  # "Wait, is it that much? Fine, do it."
+    elif not says_yes(before, asked=True):
+        return len(text) <= _SHORT and not says_yes(text, asked=True)  # else another thing is to wait
+    if _ON_CONDITION.search(rest):
+        return True
+    return not any(_RENEWED.match(clause.strip()) for clause in _CLAUSE_ENDS.split(rest))
+
+
+_NEAR = 120
+"""Characters between a yes and what takes it back."""
+_SHORT = 300
+"""A longer message speaks of several things, each in a line of its own."""
 
 
 _PARTS = expression(r"[^.!?\n;]+[.!?;]?")
