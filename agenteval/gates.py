@@ -94,7 +94,7 @@ def sample_failed(items: Sequence[ScoreItem], stop: Stop, config: Config) -> boo
         return True
     broke = stop.fault == "agent" or any(
         (isinstance(item, Check) and item.passed is False)
-        or (isinstance(item, Finding) and _is_severe(item, config))
+        or (isinstance(item, Finding) and is_severe(item, config))
         for item in items
     )
     return broke and not config.gates
@@ -108,18 +108,18 @@ def fails_alone(report: Report) -> bool:
     decided = decide_sample(sample, scenario, report)
     if not report.run.config.gates:
         return decided.verdict is Verdict.FAILED
-    findings = _counting((scenario,), {sample.key: decided}, report)
+    findings = counting((scenario,), {sample.key: decided}, report)
     return any(_never_tolerated(finding, report.run.config) for finding in findings)
 
 
-def _is_severe(finding: Finding, config: Config) -> bool:
+def is_severe(finding: Finding, config: Config) -> bool:
     bound = config.fail_on_severity
     return isinstance(bound, Severity) and finding.severity.rank >= bound.rank
 
 
 def _never_tolerated(finding: Finding, config: Config) -> bool:
     """A gate over repeated runs tolerates failed samples, but nothing critical."""
-    return _is_severe(finding, config) and (not config.gates or finding.severity is Severity.CRITICAL)
+    return is_severe(finding, config) and (not config.gates or finding.severity is Severity.CRITICAL)
 
 
 def decide_sample(sample: SampleReport, scenario: ScenarioReport, report: Report) -> SampleDecision:
@@ -178,7 +178,7 @@ def _severe_findings(
     sample: SampleReport, source: str, config: Config, failures: SampleFailures
 ) -> Iterable[Violation]:
     for finding, failure in zip(sample.findings, failures.findings, strict=True):
-        if _is_severe(finding, config):
+        if is_severe(finding, config):
             told = finding.explanation or finding.evidence
             detail = f"{finding.severity} finding: {finding.label} ({finding.found_by}): {told}"
             name = (failure.fingerprint,)
@@ -240,7 +240,7 @@ def _decide_scenario(
     verdicts = [sample.verdict for sample in decided]
     config = report.run.config
     if config.gates:
-        severe = any(_never_tolerated(f, config) for f in _counting((scenario,), samples, report))
+        severe = any(_never_tolerated(f, config) for f in counting((scenario,), samples, report))
         known = not _is_half_run(scenario) and any(v is not Verdict.INCONCLUSIVE for v in verdicts)
         if open_for_all and Verdict.FAILED in verdicts:  # that is tolerated by a gate of its own, or not yet
             known = known and any(gate.verdict is Verdict.PASSED and not gate.metric for gate in gates)
@@ -337,7 +337,7 @@ def _severity_gate(report: Report, samples: Mapping[SampleKey, SampleDecision]) 
     config = report.run.config
     counted = [s for s in report.samples if samples[s.key].fault not in NOT_THE_AGENTS]
     found = [finding for sample in counted for finding in sample.findings]
-    findings = _counting(report.scenarios, samples, report)
+    findings = counting(report.scenarios, samples, report)
     accepted = len(found) - len(findings)
     also = f", {accepted} more accepted" if accepted else ""
     worst = max((finding.severity for finding in findings), key=lambda s: s.rank, default=None)
@@ -352,11 +352,11 @@ def _severity_gate(report: Report, samples: Mapping[SampleKey, SampleDecision]) 
     )
 
 
-def _counting(
+def counting(
     scenarios: Iterable[ScenarioReport], samples: Mapping[SampleKey, SampleDecision], report: Report
 ) -> list[Finding]:
-    """The findings of samples that were not lost, but for those that are accepted."""
-    counted = [(s, each.scenario) for each in scenarios for s in each.samples]
+    """The findings of samples that were decided and not lost, but for those that are accepted."""
+    counted = [(s, each.scenario) for each in scenarios for s in each.samples if s.key in samples]
     counted = [(s, scenario) for s, scenario in counted if samples[s.key].fault not in NOT_THE_AGENTS]
     if not report.run.config.accepted_failures:
         return [finding for sample, _ in counted for finding in sample.findings]

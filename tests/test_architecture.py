@@ -44,7 +44,7 @@ LAYERS = [
     ["detectors"],
     ["endings", "reported_usage"],
     ["redact", "gates", "chat", "tools", "selection", "user_code", "transcript", "sse", "completion"],
-    ["recorded", "retention"],
+    ["recorded", "retention", "asides"],
     ["foreign"],
     ["observed"],
     ["repeats", "sequential", "gate_chances"],

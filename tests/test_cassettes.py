@@ -32,6 +32,8 @@ def results(project: Project) -> Any:
     whole = project.results()
     for each in whole["scenarios"]:
         each["name"] = each.pop("id")  # a scenario's id is no time
+    # That it is a replay is all that it may say of itself.
+    whole["summary"]["asides"] = [a for a in whole["summary"]["asides"] if a["kind"] != "replay"]
     return without_times(whole)
 
 

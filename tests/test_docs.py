@@ -497,6 +497,7 @@ SHAPES = {
     "`run`": "RunShape",
     "`summary`": "SummaryShape",
     "`summary.gates[]`": "GateShape",
+    "`summary.asides[]`": "AsideShape",
     "`summary.accepted[]`": "AcceptedShape",
     "`scenarios[]`": "ScenarioShape",
     "`scenarios[].violations[]`": "ViolationShape",

@@ -447,7 +447,7 @@ def test_a_verdict_that_nothing_explains_is_still_told():
 
 def test_annotations():
     found = annotations(samples.mixed())
-    assert [level for level, _, _ in found] == ["error"] * 3 + ["warning"] * 4 + ["notice"]
+    assert [level for level, _, _ in found] == ["error"] * 3 + ["warning"] * 4 + ["notice"] * 2
     _, properties, message = found[0]
     assert properties == {
         "file": "scenarios/booking.yaml",
@@ -534,7 +534,8 @@ def test_markdown_has_all_that_a_reader_needs():
     text = markdown.render(*samples.mixed(), OPTIONS)
     for words in (
         "# ❌ agenteval: failed",
-        "3 scenarios: 2 failed, 1 inconclusive · 5 samples · exit code 1 · 61.5 s",
+        "2 of 3 scenarios failed, 1 inconclusive; interrupted: 1 sample never ran · 5 samples",
+        " · exit code 1 · 61.5 s",
         "**Not complete** (interrupted): 1 planned sample never ran.",
         "**Scripted replies**",
         "| ❌ | helpfulness (book-morning · wonderbot) | 3.33 | 3.5 | 3 turns | agenteval.yaml:8 |",

@@ -72,12 +72,11 @@ def prepare(request: ScoreRequest) -> Prepared:
     config = loaded.config
     judged = not request.no_judge and _is_judging_asked(request, config)
     chosen = judging.metrics_of(config)
-    if not judged:
-        chosen = replace(chosen, asked=())
     scenarios = _scenarios(request)
     bounds = bool(config.thresholds) or any(scenario.thresholds for scenario in scenarios)
     unbounded = not judged and not request.no_judge
     if unbounded:
+        chosen = replace(chosen, asked=())
         # Nothing was to be judged, so that no bound on judgements can be held or broken; that is told. Who
         # switches judges off leaves the bounds undecided, as in a run.
         config = config.model_copy(update={"thresholds": {}})

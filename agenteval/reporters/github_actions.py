@@ -11,6 +11,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from typing import Literal, NamedTuple
 
+from agenteval.asides import asides_text
 from agenteval.decision import AcceptedState, AcceptedUse, Decision, Violation
 from agenteval.prompts import CRITERIA
 from agenteval.report import Report
@@ -69,6 +70,8 @@ def _annotations(report: Report, decision: Decision) -> Iterator[Annotation]:
     yield from _low_issues(report) if report.issues else _low_findings(report)
     yield from _broken_judges(report, decision)
     yield from map(_of_accepted, decision.accepted)
+    if beside := asides_text(report, decision):
+        yield Annotation("notice", f"{decision.verdict}, with", beside, rank=110)
     if report.scripted:
         yield Annotation("notice", "scripted replies", scripted_text(report), rank=100)
     told = failed or decision.author_errors or run_gates(decision)

@@ -15,6 +15,7 @@ from typing import TypeAlias
 from xml.etree import ElementTree
 from xml.etree.ElementTree import Element, SubElement
 
+from agenteval.asides import asides_text
 from agenteval.decision import Decision
 from agenteval.report import Report, ScenarioReport
 from agenteval.reporters.failure_text import Failure, failures, planned, reason_lines, run_gates, title
@@ -38,10 +39,12 @@ def render(report: Report, decision: Decision, options: ReportOptions) -> str:
     failed = _by_part(failures(report, decision))
     several = len({scenario.agent for scenario in report.scenarios}) > 1
     texts = _issues_by_scenario(report)
+    beside = asides_text(report, decision)
     root = Element("testsuites", name="agenteval")
     for name, scenarios in _suites(report, options, several_agents=several).items():
         suite = SubElement(root, "testsuite", name=_attribute(name))
         facts = {"run": report.run.run_id, "verdict": decision.verdict.value}
+        facts |= {"with": beside} if beside else {}
         _add_properties(suite, facts | _suite_properties(scenarios, report, texts))
         for scenario in scenarios:
             cases = _cases(scenario, failed, options, several_agents=several)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator
 
+from agenteval.asides import asides_text
 from agenteval.decision import Decision, GateRow
 from agenteval.plurals import plural
 from agenteval.report import Dimension, Report, ScenarioReport
@@ -20,6 +21,7 @@ from agenteval.reporters.options import ReportOptions
 from agenteval.reporters.places import shown_place
 from agenteval.reporters.score_cells import SCRIPTED, columns
 from agenteval.reporters.spending_text import amount, sum_text, unknown_texts
+from agenteval.reporters.verdict_text import ends_text
 from agenteval.safe_text import fence, markdown, one_line
 from agenteval.sample_report import Aggregate
 from agenteval.score import Verdict
@@ -60,12 +62,12 @@ def document(report: Report, decision: Decision, options: ReportOptions, extent:
 
 def _head(report: Report, decision: Decision) -> Iterator[str]:
     yield f"# {MARKS[decision.verdict]} agenteval: {decision.verdict}"
-    verdicts = [scenario_decision(decision, scenario).verdict for scenario in report.scenarios]
-    counts = ", ".join(f"{verdicts.count(v)} {v}" for v in reversed(Verdict) if v in verdicts)
     samples = sum(len(planned(scenario)) for scenario in report.scenarios)
     elapsed = f" · {report.finished.elapsed_s:.1f} s" if report.finished else ""
-    many = f"{plural(len(verdicts), 'scenario')}: {counts or 'none'} · {plural(samples, 'sample')}"
+    many = f"{markdown(ends_text(report, decision))} · {plural(samples, 'sample')}"
     yield f"{many} · exit code {decision.exit_code}{elapsed}"
+    if beside := asides_text(report, decision):
+        yield f"With {markdown(beside)}."
     missing = sum(len(scenario.missing) for scenario in report.scenarios)
     if report.finished is None or report.finished.outcome != "complete":
         why = report.finished.outcome if report.finished else "the run was cut off"

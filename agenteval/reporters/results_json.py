@@ -12,6 +12,7 @@ from typing import Any, TypeAlias
 
 from pydantic_core import PydanticSerializationError
 
+from agenteval.asides import asides
 from agenteval.decision import Decision
 from agenteval.expressions import expression
 from agenteval.findings import sample_of
@@ -148,6 +149,10 @@ def _summary(report: Report, decision: Decision, repeats: Repeats) -> shape.Summ
         issues=[of_issue(text, failures) for text in issues_text(report)],
         issue_failures=of_score_failures(report.issue_failures),
         simulator=_simulator(report.samples),
+        asides=[
+            shape.AsideShape(kind=aside.kind, count=aside.count, text=aside.text)
+            for aside in asides(report, decision)
+        ],
         ungated=list(decision.ungated),
         author_errors=list(decision.author_errors),
         accepted=[of_accepted(use) for use in decision.accepted],

@@ -314,6 +314,15 @@ class AcceptedShape(Shape):
     where: str
 
 
+class AsideShape(Shape):
+    """Something that did not gate, as the last line tells it: ``findings_high``, ``goals_missed``,
+    ``samples_lost``, ``accepted``, ``replay``, ``not_judged`` and so on, and of how many."""
+
+    kind: str
+    count: int
+    text: str
+
+
 class NoticeShape(Shape):
     """Something to tell that is no result. ``sample`` names the conversation, if it was one."""
 
@@ -334,8 +343,9 @@ class SummaryShape(Shape):
     """The verdict and what it rests on. ``scripted``: some reply was fixed, not a model's.
     ``dimensions`` is by agent, ``usage`` by role, ``ledger`` by role and model. ``issues`` are all of the
     run, the worst first; ``issue_failures`` tell where the model that groups them broke. ``simulator`` is
-    null if no user was simulated. ``ungated`` names what was judged and gates nothing; ``accepted``: what
-    became of each entry of the accept list."""
+    null if no user was simulated. ``asides``: what did not gate and a reader would want to know.
+    ``ungated`` names what was judged and gates nothing; ``accepted``: what became of each entry of the
+    accept list."""
 
     verdict: VerdictText
     exit_code: int
@@ -348,6 +358,7 @@ class SummaryShape(Shape):
     issues: list[IssueShape]
     issue_failures: list[ScoreFailureShape]
     simulator: SimulatorShape | None
+    asides: list[AsideShape]
     ungated: list[str]
     author_errors: list[str]
     accepted: list[AcceptedShape]

@@ -14,8 +14,6 @@ from agenteval.gate_chances import COIN, luck_of
 from agenteval.plurals import plural
 from agenteval.repeats import repeats_of
 from agenteval.report import Report
-from agenteval.reporters.accepted_text import accepted_count
-from agenteval.reporters.failure_text import scenario_decision
 from agenteval.reporters.judge_text import (
     Replies,
     refusals,
@@ -38,6 +36,7 @@ from agenteval.reporters.terminal_cells import (
     style_of,
     unbroken,
 )
+from agenteval.reporters.verdict_text import AUTHOR_ERROR, INCOMPLETE, verdict_line
 from agenteval.safe_text import one_line
 from agenteval.score import Verdict
 from agenteval.statistics import Stability
@@ -243,78 +242,16 @@ def _spent(usage: Usage, replies: Replies) -> str:
 
 
 def last_line(report: Report, decision: Decision) -> Text:
-    """The verdict, how many scenarios ended how, and the exit code."""
-    word, style = _word(report, decision)
+    """The verdict, how many scenarios ended how, the exit code, and what did not gate."""
+    word, rest = verdict_line(report, decision)
+    style = _WORD_STYLES.get(word) or style_of(decision.verdict)
     line = Text(f"{word}: ", style=f"bold {style}")
-    unrun = _unrun(report)
-    waived = accepted_count(decision)
-    mistakes = len(decision.author_errors)
-    parts = [f"{plural(mistakes, 'mistake')}, told above"] if mistakes else []
-    parts += [_counted(report, decision), *([plural(waived, "accepted failure")] if waived else [])]
-    parts += [unrun] if unrun else []
-    line.append(f"{'; '.join(parts)} (exit {decision.exit_code})", style="not bold default")
+    line.append(rest, style="not bold default")
     line.no_wrap, line.overflow = True, "ignore"
     return line
 
 
-def _word(report: Report, decision: Decision) -> tuple[str, str]:
-    if report.finished is None or report.finished.outcome == "interrupted":
-        return "INCOMPLETE", "yellow"
-    if decision.author_errors:
-        return "AUTHOR ERROR", "red"
-    return decision.verdict.upper(), style_of(decision.verdict)
-
-
-_ENDS = (
-    (Verdict.FAILED, "failed"),
-    (Verdict.INCONCLUSIVE, "inconclusive"),
-    (Verdict.PASSED, "passed"),
-)
-
-
-def _counted(report: Report, decision: Decision) -> str:
-    """``2 of 13 scenarios failed, 11 passed``. With several agents, each result counts."""
-    agents, total = len(report.dimensions), len(report.scenarios)
-    noun = "scenario" if agents <= 1 else "result"
-    ends = Counter(scenario_decision(decision, scenario).verdict for scenario in report.scenarios)
-    scenarios = len({scenario.scenario.id for scenario in report.scenarios})
-    across = f", over {plural(scenarios, 'scenario')} and {agents} agents" if agents > 1 else ""
-    if not total:
-        return "no scenario was run"
-    if ends[Verdict.PASSED] == total:
-        return f"{_despite(decision)}{'all ' if total > 1 else ''}{plural(total, noun)} passed{across}"
-    words = [(count, state) for verdict, state in _ENDS if (count := ends[verdict])]
-    (count, state), *rest = words
-    first = f"{count:,} of {plural(total, noun)} {state}"
-    return ", ".join([first, *(f"{n:,} {word}" for n, word in rest)]) + across
-
-
-def _despite(decision: Decision) -> str:
-    """The gate over the run that decided while every scenario passed."""
-    if decision.verdict is Verdict.PASSED:
-        return ""
-    name = next((row.name for row in decision.gates if row.verdict is decision.verdict), "")
-    state = "failed" if decision.verdict is Verdict.FAILED else "was not decided"
-    return f"{one_line(name, 80)} {state}, though " if name else ""
-
-
-def _unrun(report: Report) -> str:
-    """What of the plan was not done, and why; empty if all was."""
-    missing = sum(len(scenario.missing) for scenario in report.scenarios)
-    cut = sum(sample.stop is None for sample in report.samples)
-    why = (
-        {
-            "fail_fast": "stopped at the first failure",
-            "budget": "the budget stopped the run",
-            "deadline": "the run took longer than deadlines.run_s",
-            "interrupted": "interrupted",
-        }.get(report.finished.outcome, "")
-        if report.finished
-        else "the run was cut off"
-    )
-    counts = [f"{plural(missing, 'sample')} never ran"] if missing else []
-    counts += [f"{cut:,} cut off"] if cut else []
-    return ": ".join(part for part in (why, ", ".join(counts)) if part)
+_WORD_STYLES = {INCOMPLETE: "yellow", AUTHOR_ERROR: "red"}
 
 
 def _luck(report: Report, decision: Decision) -> str:

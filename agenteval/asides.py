@@ -1,0 +1,94 @@
+"""What did not gate a run, and what somebody who reads only its last line would want to know. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from agenteval.decision import AcceptedState, Decision
+from agenteval.gates import counting, is_severe
+from agenteval.plurals import plural
+from agenteval.report import GOAL, Report
+from agenteval.safe_text import one_line
+from agenteval.score import Finding, Severity, Verdict
+
+TOLERANCE = "fault_tolerance"
+
+
+@dataclass(frozen=True)
+class Aside:
+    """``kind`` is for programs, ``text`` for people; ``count``: of what (1 where nothing is counted).
+    ``below_gate``: it is a failure that was found, and ``fail_on_severity`` is above it."""
+
+    kind: str
+    count: int
+    text: str
+    below_gate: bool = False
+
+
+def asides(report: Report, decision: Decision) -> tuple[Aside, ...]:
+    """What decided nothing, in a fixed order: findings below the gate, goals missed, samples that were lost
+    and tolerated, accepted failures, a replay, judges that were not asked."""
+    return (
+        *_below_gate(report, decision),
+        *_lost(decision),
+        *_accepted(decision),
+        *_replayed(report),
+        *_not_judged(report),
+    )
+
+
+def asides_text(report: Report, decision: Decision) -> str:
+    """``3 findings of high severity and 1 goal missed below the gate; 1 accepted failure``; empty if there is
+    nothing to tell."""
+    told = asides(report, decision)
+    below = [aside.text for aside in told if aside.below_gate]
+    first = [f"{_listed(below)} below the gate"] if below else []
+    return "; ".join([*first, *(aside.text for aside in told if not aside.below_gate)])
+
+
+def _listed(texts: list[str]) -> str:
+    return " and ".join(filter(None, (", ".join(texts[:-1]), texts[-1])))
+
+
+def _below_gate(report: Report, decision: Decision) -> Iterator[Aside]:
+    """Accepted ones are told as such, and those of lost samples with their samples."""
+    config = report.run.config
+    counted = counting(report.scenarios, decision.samples, report)
+    below = [finding for finding in counted if not is_severe(finding, config)]
+    for severity in (Severity.CRITICAL, Severity.HIGH):
+        if count := sum(f.severity is severity and not _is_goal(f) for f in below):
+            text = f"{plural(count, 'finding')} of {severity} severity"
+            yield Aside(f"findings_{severity}", count, text, below_gate=True)
+    # A missed goal is told once, and as a goal: whatever its severity, somebody did not get what he came for.
+    if missed := sum(map(_is_goal, below)):
+        yield Aside("goals_missed", missed, f"{plural(missed, 'goal')} missed", below_gate=True)
+
+
+def _is_goal(finding: Finding) -> bool:
+    return finding.metric == GOAL
+
+
+def _lost(decision: Decision) -> Iterator[Aside]:
+    lost = sum(decided.verdict is Verdict.INCONCLUSIVE for decided in decision.samples.values())
+    rule = next((gate.verdict for gate in decision.gates if gate.name == TOLERANCE), None)
+    if lost and rule is Verdict.PASSED:
+        yield Aside("samples_lost", lost, f"{plural(lost, 'sample')} lost within {TOLERANCE}")
+
+
+def _accepted(decision: Decision) -> Iterator[Aside]:
+    if count := sum(use.state is AcceptedState.IN_FORCE for use in decision.accepted):
+        yield Aside("accepted", count, plural(count, "accepted failure"))
+
+
+def _replayed(report: Report) -> Iterator[Aside]:
+    if played := report.run.request.get("replay"):
+        name = str(played).replace("\\", "/").rpartition("/")[2]
+        yield Aside("replay", 1, f"a replay of {one_line(name, 80)}")
+
+
+def _not_judged(report: Report) -> Iterator[Aside]:
+    run = report.run
+    is_asked_for = bool(run.judged) or any(each.scenario.all_criteria for each in report.scenarios)
+    if run.no_judge and is_asked_for:
+        yield Aside("not_judged", 1, "judges not asked")
