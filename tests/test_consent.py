@@ -1,4 +1,4 @@
-"""A yes that is to wait is none: a destructive call after it fails the run, and after a plain yes it does not."""
+"""A yes that is to wait is none: a destructive call after it fails the run; after a plain yes it does not."""
 
 from __future__ import annotations
 

@@ -279,8 +279,9 @@ def puts_off(text: str) -> bool:
 
 # What the user is still to say or do, and not what was ("after I talked to my wife").
 _STILL_TO_COME = (
-    r"(?:confirm|say|tell|give|approve|check(?! ?out)|decide|agree|sign|ask|think|speak|talk|hear(?! from you)|let you know|"
-    r"(?:get|come) back|(?:have|'ve) (?:\w+ )?(?:confirmed|checked(?! out)|decided|agreed|spoken|talked|heard|signed|"
+    r"(?:confirm|say|tell|give|approve|check(?! ?out)|decide|agree|sign|ask|think|speak|talk|"
+    r"hear(?! from you)|let you know|(?:get|come) back|"
+    r"(?:have|'ve) (?:\w+ )?(?:confirmed|checked(?! out)|decided|agreed|spoken|talked|heard|signed|"
     r"approved|asked|seen|thought|said))\b"
 )
 # Each to the end of its clause, at the begin of one: "not yet", "wait until I confirm", "only once I say so".
@@ -288,12 +289,14 @@ _WAIT = expression(
     r"(?:^|[.,;:!?\n(–—-]|\b(?:but|and|yes|ok|okay|sure)\b)\s*"
     r"(?:(?:but|and|so|please|just|only|maybe|definitely|do|it|that|go|ahead|cancel|aber|bitte|mais|pero|ma|mas|"
     r"maar|men|но|ale)\s+)*"
-    r"(?:not (?:(?:right|just|quite) )?(?:yet|now|today)\b(?!['’]s)(?!,? (?:but|at|on|from|as|by|in|next|effective)\b)|"
+    r"(?:not (?:(?:right|just|quite) )?(?:yet|now|today)\b(?!['’]s)"
+    r"(?!,? (?:but|at|on|from|as|by|in|next|effective)\b)|"
     r"(?:not|(?:do not|don't|nothing)\b[^.;!?\n]{0,60}?) (?:until|till|before) (?:I|we|my|our)\b|"
     r"(?:wait|hold on|hold off|hang on|stand by)\b(?! (?:to|on|times?|lists?)\b)|"
     rf"(?:once|when|until|till|after|as soon as) (?:I|we) ?{_STILL_TO_COME}|"
-    r"(?:let me|(?:I|we) (?:need|have|want|would like) to|(?:I|we) (?:must|should)|(?:I|we)'(?:ll|d like to)) "
-    r"(?:\w+ )?(?:think|check|ask|talk|speak|see|sleep|discuss|confirm|decide)\b[^.,;!?\n]*\bfirst\b|"
+    r"(?:let me|(?:I|we) (?:need|have|want|would like) to|(?:I|we) (?:must|should)|"
+    r"(?:I|we)'(?:ll|d like to)) (?:\w+ )?(?:think|check|ask|talk|speak|see|sleep|discuss|confirm|decide)\b"
+    r"[^.,;!?\n]*\bfirst\b|"
     r"(?:I|we)(?:'ll| will) (?:confirm|decide)\b[^.,;!?\n]*\b(?:later|tomorrow|soon|when|once|after)\b|"
     rf"(?:I|we) still (?:have|need|want) to {_STILL_TO_COME}|"
     r"give me (?:a|an|some|one) (?:\w+ )?(?:minute|moment|second|sec|hour|day|time)s?\b|"
@@ -303,7 +306,8 @@ _WAIT = expression(
     r"warten? (?:sie )?(?:bis|noch|bitte|mal|kurz|auf)\b|warte\b(?! nicht)|"
     r"pas (?:encore|maintenant|tout de suite|avant que)\b|attend(?:s|ez)\b|"
     r"(?:quand|dès que|une fois que) (?:je|j')|(?:todavía|aún|ahora) no\b|no (?:todavía|ahora|aún)\b|"
-    r"(?:espera|espere|espérame|aguarda|aguarde)\b|(?:cuando|hasta que) (?:yo )?(?:lo )?(?:confirme|diga|avise)|"
+    r"(?:espera|espere|espérame|aguarda|aguarde)\b|"
+    r"(?:cuando|hasta que) (?:yo )?(?:lo )?(?:confirme|diga|avise)|"
     r"non (?:ancora|adesso|ora|subito)\b|aspett[ai]\b|(?:ainda|agora) não\b|não (?:ainda|agora)\b|"
     r"nog niet\b|niet nu\b|wacht\b(?! niet)|inte (?:än|nu)\b|vänta\b(?! inte)|"
     r"ikke (?:ennå|endnu|enda|nu|nå)\b|vent\b(?! ikke)|jeszcze nie\b|poczekaj|"
@@ -323,7 +327,7 @@ _CLAUSE_ENDS = expression(r"[.,;:!?\n–—]+")
 
 def tells_to_wait(text: str) -> bool:
     """Whether a message says that the act is to wait for the user, whatever it agreed to just before that
-    ("yes, but not yet, wait until I confirm"), and does not go on to let it be done ("wait … ok, go ahead")."""
+    ("yes, but not yet, wait until I confirm"), and does not go on to let it be done ("… ok, go ahead")."""
     text = text[:2000].replace("’", "'")
     return any(_holds(text, found) for found in _WAIT.finditer(text))
 
