@@ -8,6 +8,7 @@ from typing import Any
 
 from agenteval.config import AcceptedFailure
 from agenteval.errors import AuthorError, Place, Problem
+from agenteval.plain_files import read_file
 from agenteval.scenario_files import shown_path
 from agenteval.validation import as_written, known_keys, shown, unknown_key, validate
 from agenteval.yaml_source import MAX_BYTES, Mark, parse
@@ -51,8 +52,7 @@ def _is_empty(data: bytes) -> bool:
 
 def _read(path: Path, name: str, named_at: Place | None) -> bytes:
     try:
-        with path.open("rb") as file:
-            return file.read(MAX_BYTES + 1)
+        return read_file(path, MAX_BYTES + 1)
     except OSError as error:
         reason = error.strerror or type(error).__name__
         what = f"the accept list {name} cannot be read: {reason}"

@@ -17,6 +17,7 @@ from typing import IO, Any, NamedTuple
 from agenteval import __version__
 from agenteval.errors import AuthorError, Place, Problem
 from agenteval.expressions import expression
+from agenteval.plain_files import read_file
 from agenteval.redact import MASK
 from agenteval.safe_text import one_line
 from agenteval.scenario import SampleKey, Scenario
@@ -260,7 +261,7 @@ def _quoted(text: str) -> str:
 
 def _read(path: Path) -> tuple[Header, list[dict[str, Any]]]:
     try:
-        text = path.read_text(encoding="utf-8")
+        text = read_file(path).decode("utf-8")
     except OSError as error:
         raise AuthorError(Problem(f"--replay: {path} cannot be read: {error.strerror}")) from None
     except UnicodeDecodeError:

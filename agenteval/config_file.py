@@ -14,6 +14,7 @@ from agenteval.config import Config, deep_merge
 from agenteval.config_checks import config_problems, is_whole_agent
 from agenteval.environment import expand, from_variables, plain, secrets_in, variables_in, written
 from agenteval.errors import AuthorError, Place, Problem
+from agenteval.plain_files import read_file
 from agenteval.scenario_files import CONFIG_NAMES, shown_path
 from agenteval.toml_source import parse_toml
 from agenteval.validation import as_written, merge_marks, shown, validate
@@ -55,7 +56,7 @@ def find_config(start: Path) -> Path | None:
 def _has_section(path: Path) -> bool:
     """Whether a ``pyproject.toml`` is ours to read. One that is broken is, if it names the section."""
     try:
-        data = path.read_bytes()
+        data = read_file(path)
         return b"agenteval" in data and parse_toml(data, path.name) is not None
     except OSError:
         return False
@@ -119,8 +120,7 @@ def _at_file(merged: Mark, file: Mark) -> Mark:
 def _read(path: Path, cwd: Path) -> tuple[dict[str, Any], Mark]:
     shown_as = shown_path(path, cwd)
     try:
-        with path.open("rb") as file:
-            data = file.read(MAX_BYTES + 1)
+        data = read_file(path, MAX_BYTES + 1)
     except OSError as error:
         reason = error.strerror or type(error).__name__
         what = f"the configuration cannot be read: {reason}"

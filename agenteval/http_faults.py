@@ -16,13 +16,11 @@ from urllib.parse import urlsplit
 
 import httpx2
 
+from agenteval.bodies import MAX_BODY
 from agenteval.errors import AgentError, AgentevalError, AuthorError, InfrastructureError
 from agenteval.redact import redactor
 from agenteval.safe_text import clean, one_line
 from agenteval.server_words import is_used_up
-
-MAX_BODY = 10 * 2**20
-"""Bytes of a reply, decompressed. A longer one is refused as soon as that is seen."""
 
 _NOT_THE_AGENT = frozenset({401, 403, 407, 429, 502, 503, 504, 529})
 

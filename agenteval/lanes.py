@@ -15,6 +15,7 @@ from urllib.request import getproxies
 import httpcore2
 import httpx2
 
+from agenteval.bodies import begin_of_body, encoding_of, whole_body
 from agenteval.errors import AuthorError, Problem
 
 
@@ -97,7 +98,7 @@ class Line:
         self._connection = self._new()
 
     async def post(self, body: bytes) -> Reply:
-        """The reply to ``body``."""
+        """The reply to ``body``. Raises ``TooLargeError`` for one that is too large."""
         request = httpcore2.Request(
             "POST",
             self._url,
@@ -108,13 +109,12 @@ class Line:
         try:
             reply = await (await self._connected()).handle_async_request(request)
             try:
-                data = await reply.aread()
+                read = whole_body if 200 <= reply.status < 300 else begin_of_body
+                data = await read(reply.aiter_stream(), encoding_of(reply.headers))
             finally:
                 await reply.aclose()
         except _CORE as exc:
             raise _of_the_client(exc) from exc
-        if any(name.lower() == b"content-encoding" for name, _ in reply.headers):
-            data = httpx2.Response(reply.status, headers=reply.headers, content=data).content
         return Reply(reply.status, reply.headers, data)
 
     async def aclose(self) -> None:

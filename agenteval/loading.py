@@ -14,6 +14,7 @@ from pydantic import ValidationError
 
 from agenteval.config import deep_merge
 from agenteval.errors import AuthorError, Place, Problem, did_you_mean
+from agenteval.plain_files import read_file
 from agenteval.scenario import TOOL_ANSWERS, CaseSpec, Scenario, ScriptedTurn, SimulatedTurns, Tool
 from agenteval.scenario_checks import blank_problems, expectation_problems, tool_problems
 from agenteval.scenario_files import find_files, find_under, shown_path, unmatched
@@ -115,8 +116,7 @@ def _by_place(problem: Problem) -> tuple[int, int]:
 
 def _read(path: Path, shown_as: str) -> bytes:
     try:
-        with path.open("rb") as file:
-            return file.read(MAX_BYTES + 1)
+        return read_file(path, MAX_BYTES + 1)
     except OSError as error:
         reason = error.strerror or type(error).__name__
         raise AuthorError(Problem(f"cannot be read: {reason}", "", Place(shown_as))) from error

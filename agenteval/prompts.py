@@ -19,6 +19,7 @@ from typing import Any, NamedTuple
 
 from agenteval.errors import AuthorError, Place, Problem, did_you_mean
 from agenteval.expressions import expression
+from agenteval.plain_files import read_file
 from agenteval.score import Severity
 from agenteval.yaml_source import Mark, parse
 
@@ -199,7 +200,7 @@ def load_rubric(name: str, *, base: str | Path = ".", place: Place | None = None
         raise AuthorError(Problem(f"no rubric is named '{name}'", did_you_mean(name, known), place))
     path = Path(base) / name
     try:
-        text = path.read_bytes().decode("utf-8-sig")
+        text = read_file(path).decode("utf-8-sig")
     except UnicodeDecodeError:
         raise AuthorError(Problem("the rubric is not UTF-8", "save it as UTF-8", Place(str(path)))) from None
     except OSError as error:

@@ -10,6 +10,7 @@ from agenteval import journal
 from agenteval.errors import AuthorError, Place, Problem, did_you_mean
 from agenteval.event import SCHEMA_VERSION, Event, RunStarted, SampleStarted
 from agenteval.expressions import expression
+from agenteval.plain_files import open_file
 
 JOURNAL = "events.jsonl"
 _STARTED_AT = expression(rb'"started_at":"([^"]+)"')
@@ -51,7 +52,7 @@ def started_at(folder: Path) -> str:
     """When a run began, ISO 8601 in UTC; empty if that cannot be read. From the first line of its journal,
     since the name of its folder tells the second alone."""
     try:
-        with (folder / JOURNAL).open("rb") as file:
+        with open_file(folder / JOURNAL) as file:
             found = _STARTED_AT.search(file.read(1000))
     except OSError:
         return ""
@@ -100,7 +101,7 @@ def load_run(path: Path) -> tuple[Event, ...]:
 
 def _check_version(file: Path) -> None:
     """Before anything else is read: what a newer version wrote would only look broken."""
-    with file.open("rb") as opened:
+    with open_file(file) as opened:
         first = opened.readline()
     try:
         said = json.loads(first)

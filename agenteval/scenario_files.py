@@ -10,6 +10,7 @@ from pathlib import Path
 
 from agenteval.errors import AuthorError, NothingSelectedError, Place, Problem, did_you_mean
 from agenteval.expressions import expression
+from agenteval.plain_files import read_file
 
 SUFFIXES = (".yaml", ".yml")
 CONFIG_NAMES = ("agenteval.yaml", "agenteval.yml")
@@ -45,7 +46,7 @@ def _matching(root: Path, pattern: str) -> Iterator[Path]:
     if fixed == len(parts):
         if base.is_dir():
             yield from _below(base)
-        elif base.is_file():
+        elif base.exists():
             yield base
         return
     matches = _glob("/".join(parts[fixed:]))
@@ -130,8 +131,9 @@ def _below(folder: Path) -> list[Path]:
 
 
 def _walk(folder: Path) -> Iterator[Path]:
-    """All regular files below ``folder``, and links that lead nowhere: the loader says so, for a suite
-    must not shrink unnoticed. A folder reached twice, as by a looping link, counts once."""
+    """All that is below ``folder`` and no folder. Links that lead nowhere and pipes are among it: the loader
+    says so, for a suite must not shrink unnoticed. A folder reached
+    twice, as by a looping link, counts once."""
     seen: set[str] = set()
     for here, folders, files in os.walk(folder, followlinks=True):
         real = os.path.realpath(here)
@@ -140,8 +142,7 @@ def _walk(folder: Path) -> Iterator[Path]:
             continue
         seen.add(real)
         folders[:] = sorted(name for name in folders if not _is_skipped(Path(here, name)))
-        paths = (Path(here, name) for name in files if not name.startswith("."))
-        yield from (path for path in paths if path.is_file() or not path.exists())
+        yield from (Path(here, name) for name in files if not name.startswith("."))
 
 
 def _is_skipped(folder: Path) -> bool:
@@ -162,7 +163,7 @@ def _is_scripted_model(path: Path) -> bool:
     """Whether the only top-level key is ``replies``. A file that cannot be read is left to the loader,
     which says so."""
     try:
-        data = path.read_bytes()
+        data = read_file(path)
     except OSError:
         return False
     return b"replies" in data and set(_TOP_LEVEL_KEY.findall(data)) == {b"replies"}

@@ -17,8 +17,8 @@ from typing import Any
 import anyio
 import httpx2
 
+from agenteval.bodies import ENCODINGS, Body, TooLargeError, begin_of_body
 from agenteval.http_faults import (
-    MAX_BODY,
     Classify,
     Fault,
     FaultKind,
@@ -233,8 +233,8 @@ class Transport:
         ) as response:
             if not response.is_success:
                 raise await self._refusal(request, response)
-            chunks = response.aiter_bytes()
-            body = await _read(chunks, request)
+            chunks = response.aiter_raw()
+            body = await _read(chunks, request, response.headers.get("content-encoding"))
             progress.scope.deadline = math.inf  # the reply is whole: what follows is tidying up
             await _drain(chunks)
         text = body.data.decode("utf-8-sig", "replace")
@@ -249,13 +249,9 @@ class Transport:
 
     async def _refusal(self, request: _Request, response: httpx2.Response) -> _FailedAttempt:
         """A status that is no success; its body, whole or not, is only quoted."""
-        body = bytearray()
-        with contextlib.suppress(httpx2.HTTPError):  # the status says more than a body cut short
-            async for chunk in response.aiter_bytes():
-                body += chunk
-                if len(body) > _ERROR_BODY:
-                    break
-        detail = body[:_ERROR_BODY].decode("utf-8", "replace")
+        encoding = response.headers.get("content-encoding")
+        body = await begin_of_body(response.aiter_raw(), encoding, _ERROR_BODY)
+        detail = body.decode("utf-8", "replace")
         if response.has_redirect_location:
             detail = f"to {response.headers['location'].partition('?')[0]}"
         asked_s = asked_wait_s(response.headers, now_s=self._retry.now(), text=detail)
@@ -277,14 +273,16 @@ def _tell(on_retry: Callable[[Retry], None] | None, fault: Fault, attempt: int, 
         on_retry(Retry(fault.where, _reason(fault), attempt, wait_s))
 
 
-async def _read(chunks: AsyncIterator[bytes], request: _Request) -> _Body:
+async def _read(chunks: AsyncIterator[bytes], request: _Request, encoding: str | None) -> _Body:
     """The body, up to its end or to the event that ends a stream."""
-    body, parser = _Body(), SseParser()
+    body, parser, unpacked = _Body(), SseParser(), Body(encoding)
     async for chunk in chunks:
-        body.data += chunk
-        if len(body.data) > MAX_BODY:
-            raise _FailedAttempt(request.fault(FaultKind.TOO_LARGE))
-        new = parser.feed(chunk)
+        try:
+            data = unpacked.feed(chunk)
+        except TooLargeError:
+            raise _FailedAttempt(request.fault(FaultKind.TOO_LARGE)) from None
+        body.data += data
+        new = parser.feed(data)
         body.events += new
         if any(map(ends_stream, new)):
             break
@@ -323,7 +321,7 @@ def _clients() -> Callable[[], httpx2.AsyncClient]:
                 ),
                 mounts={f"all://{host}": None for host in this_machine},
                 cookies=CookieJar(DefaultCookiePolicy(allowed_domains=[])),
-                headers={"user-agent": "agenteval"},
+                headers={"user-agent": "agenteval", "accept-encoding": ENCODINGS},
             )
         except (OSError, ValueError, ImportError, httpx2.InvalidURL) as exc:
             raise not_set_up(exc) from exc

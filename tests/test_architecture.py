@@ -18,7 +18,7 @@ PACKAGE = Path(agenteval.__file__).parent
 # Bottom to top. A module imports only from lines above its own, or from its own line (a sub-package,
 # or modules that belong together). `adapters` are blind to each other: each has a line of its own.
 LAYERS = [
-    ["value", "errors", "exits", "expressions", "module_files"],
+    ["value", "errors", "exits", "expressions", "module_files", "plain_files"],
     ["trajectory"],
     ["score"],
     ["scenario"],
@@ -52,7 +52,7 @@ LAYERS = [
     ["simulate"],
     ["pipeline"],
     ["rescoring", "fail_fast"],
-    ["server_words", "retry_after", "retry", "limits", "lanes", "http_faults", "transport"],
+    ["bodies", "server_words", "retry_after", "retry", "limits", "lanes", "http_faults", "transport"],
     ["agents.http", "agents.quirks"],
     ["agents.client_errors", "agents.python"],
     ["llm"],

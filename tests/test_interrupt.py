@@ -16,7 +16,7 @@ from kit import Project, environment
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="signals to a process group")
 
-INT, TERM, KILL = signal.SIGINT, signal.SIGTERM, signal.SIGKILL
+INT, TERM, HUP, KILL = signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGKILL
 
 # Each appends to a file when it is asked, so that a test knows how far the run is.
 AGENTS = """
@@ -158,7 +158,7 @@ QUICK = ["quick-1", "quick-2"]
 SLOW = [*QUICK, "slow-1", "slow-2"]
 
 
-@pytest.mark.parametrize("number", [INT, TERM])
+@pytest.mark.parametrize("number", [INT, TERM, HUP])
 def test_once_lets_what_runs_finish(project: Project, number: signal.Signals) -> None:
     run = Run(project, "waits")
     run.wait_for("slow", 2)

@@ -269,14 +269,14 @@ FOREIGN |= {ssl.SSLError, anyio.EndOfStream}  # these two pass through the libra
 def test_every_exception_of_the_library_is_translated(
     cls: type[Exception], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    async def post(*_: Any, **__: Any) -> None:
+    def fail(*_: Any, **__: Any) -> None:
         is_httpx = cls.__module__.startswith("httpx2")
         needed = inspect.signature(cls).parameters if is_httpx else {}
         more = {name: None for name in ("request", "response") if name in needed}
         raise cls("broken", **more)
 
-    monkeypatch.setattr(httpx2.AsyncClient, "post", post)
-    monkeypatch.setattr(Line, "post", post)
+    monkeypatch.setattr(httpx2.AsyncClient, "stream", fail)
+    monkeypatch.setattr(Line, "post", fail)
     for url in ("http://127.0.0.1:1/v1", "http://me:word@127.0.0.1:1/v1"):
         message = str(Bench(url).fail())
         assert "a/model:7b" in message

@@ -20,7 +20,7 @@ GRACE_S = 5.0
 
 @contextmanager
 def interruptible(control: Control) -> Iterator[None]:
-    """SIGINT and SIGTERM end the run early: the first lets what runs finish, for ``GRACE_S`` at most,
+    """SIGINT, SIGTERM and SIGHUP end the run early: the first lets what runs finish, for ``GRACE_S`` at most,
     the second cancels it, the third ends the process there and then (the journal has all that was done).
     Outside the main thread nothing is changed."""
     if threading.current_thread() is not threading.main_thread():
@@ -46,6 +46,8 @@ def interruptible(control: Control) -> Iterator[None]:
         loop.call_soon_threadsafe(stop if times == 1 else cancel)
 
     names = [signal.SIGINT, signal.SIGTERM]
+    if hasattr(signal, "SIGHUP") and signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN:
+        names.append(signal.SIGHUP)  # the terminal was closed; under nohup it is ignored
     before = {name: signal.signal(name, handle) for name in names}
     try:
         yield

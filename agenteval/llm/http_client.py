@@ -17,6 +17,7 @@ from typing import Any, Protocol
 import anyio
 import httpx2
 
+from agenteval.bodies import ENCODINGS, TooLargeError, begin_of_body, encoding_of, whole_body
 from agenteval.errors import AuthorError, Problem
 from agenteval.http_faults import Fault, FaultKind, fault_kind, quote
 from agenteval.lanes import Lanes, Line, Reply, certificates, is_direct, no_certificates, not_set_up
@@ -74,6 +75,8 @@ class HttpClient:
                 reply = await lane.post(body)
         except TimeoutError as exc:
             raise FailedCall(self._fault(FaultKind.DEADLINE, f"{self._timeout_s:g} s")) from exc
+        except TooLargeError as exc:
+            raise FailedCall(self._fault(FaultKind.TOO_LARGE, "")) from exc
         except _FOREIGN as exc:
             raise FailedCall(self._fault(_kind(exc), str(exc))) from exc
         finally:
@@ -173,8 +176,11 @@ class _ThroughClient:
         self._url = url
 
     async def post(self, body: bytes) -> Reply:
-        response = await self._client.post(self._url, content=body)
-        return Reply(response.status_code, response.headers.raw, response.content)
+        async with self._client.stream("POST", self._url, content=body) as response:
+            headers = response.headers.raw
+            read = whole_body if response.is_success else begin_of_body
+            content = await read(response.aiter_raw(), encoding_of(headers))
+            return Reply(response.status_code, headers, content)
 
     async def aclose(self) -> None:
         await self._client.aclose()
@@ -202,6 +208,7 @@ def _client(endpoint: Endpoint, *, verify: ssl.SSLContext, trust_env: bool) -> h
         "accept": "application/json",
         "content-type": "application/json",
         "user-agent": "agenteval",
+        "accept-encoding": ENCODINGS,
     }
     if endpoint.key:
         headers["authorization"] = f"Bearer {endpoint.key}"

@@ -17,6 +17,8 @@ from agenteval.llm.structured import Rung
 from agenteval.server_words import A_RATE, NO_SYSTEM, is_used_up
 
 BUDGETS = ("max_tokens", "max_completion_tokens")
+_MOST = 64 * 2**10
+"""Characters of an error that are looked at."""
 _OWN = frozenset(("model", "messages", "response_format", *BUDGETS))
 
 
@@ -38,6 +40,7 @@ def refusal_of(status: int, body: Any, *, retry_after_s: float | None = None) ->
         param, code = str(error.get("param") or ""), str(error.get("code"))
     else:
         text, param, code = error if isinstance(error, str) else json.dumps(error), "", ""
+    text = text[:_MOST]
     if status < 400:
         status = _status_within(code, text)
     return Refusal(status, text, param, retry_after_s)

@@ -13,6 +13,7 @@ from pydantic import BaseModel
 from agenteval.errors import AuthorError, Place, Problem, UnreadableReplyError, did_you_mean
 from agenteval.llm.reading import Unfit, read
 from agenteval.patterns import EndlessSearchError, is_in
+from agenteval.plain_files import read_file
 from agenteval.protocols import ModelReply, ModelRequest, Subject
 from agenteval.safe_text import one_line
 from agenteval.trajectory import Usage
@@ -128,7 +129,7 @@ def plays(path: str, root: Path, role: str) -> bool:
 def load(path: Path, *, shown: str) -> tuple[Rule, ...]:
     """The rules of a file. Raises ``AuthorError`` with everything that is wrong, each at its place."""
     try:
-        data = path.read_bytes()
+        data = read_file(path)
     except OSError as exc:
         remedy = "scripted/FILE.yaml starts at the configuration's folder"
         raise AuthorError(

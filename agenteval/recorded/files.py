@@ -20,6 +20,7 @@ from pydantic_core import from_json
 
 from agenteval.chat import whole_json
 from agenteval.errors import AuthorError, Place, Problem
+from agenteval.plain_files import is_device
 
 SUFFIXES = (".jsonl", ".jsonl.gz", ".ndjson", ".ndjson.gz", ".json", ".json.gz")
 JOURNAL = "events.jsonl"
@@ -239,6 +240,8 @@ def spooled(stream: IO[bytes], folder: Path, shown: str = STDIN) -> Source:
 def spooled_from(path: Path, folder: Path, shown: str) -> Source:
     """As ``spooled``, of a stream that has a name: it is opened once. Raises ``AuthorError``."""
     try:
+        if is_device(path):
+            raise AuthorError(Problem("it is a device, not a file", "", Place(shown)))
         with path.open("rb", buffering=0) as stream:
             return spooled(stream, folder, shown)
     except OSError as error:

@@ -1,0 +1,39 @@
+"""Reading what should be a file, and is one: a named pipe would be waited for without end, a device may never
+end, and to open it may be to do something."""
+
+from __future__ import annotations
+
+import errno
+import os
+import stat
+from pathlib import Path
+from typing import IO
+
+_KINDS = {
+    stat.S_IFIFO: "a named pipe",
+    stat.S_IFCHR: "a device",
+    stat.S_IFBLK: "a device",
+    stat.S_IFSOCK: "a socket",
+}
+
+
+def open_file(path: Path) -> IO[bytes]:
+    """The file, opened to be read. Raises ``OSError``, as ``open`` does, also for what is no file: that is
+    told without opening it."""
+    if kind := _KINDS.get(stat.S_IFMT(os.stat(path).st_mode)):
+        raise OSError(errno.EINVAL, f"it is {kind}, not a file", str(path))
+    return path.open("rb")
+
+
+def read_file(path: Path, most: int = -1) -> bytes:
+    """What it holds, at most so many bytes of it. Raises ``OSError``, as ``open_file``."""
+    with open_file(path) as file:
+        return file.read(most)
+
+
+def is_device(path: Path) -> bool:
+    """Whether it is one that was named, and not what a shell put in place of a stream."""
+    if path.parent == Path("/dev/fd") or path == Path("/dev/stdin"):
+        return False
+    mode = os.stat(path).st_mode
+    return stat.S_ISCHR(mode) or stat.S_ISBLK(mode)
