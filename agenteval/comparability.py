@@ -14,14 +14,33 @@ _MOST_NAMED = 8
 _AGAIN = "run the baseline again as the current run was made"
 
 
+class LeftOut(NamedTuple):
+    """A scenario that cannot be compared. ``only_in``: the run that alone has it, ``first`` or ``second``;
+    else the two differ in ``parts``."""
+
+    scenario: str
+    only_in: str = ""
+    parts: tuple[str, ...] = ()
+
+    @property
+    def told(self) -> str:
+        name = one_line(self.scenario, 80)
+        if self.only_in:
+            return f"scenario '{name}' is only in the {self.only_in} run"
+        return f"scenario '{name}' is not the same: {self.differing}"
+
+    @property
+    def differing(self) -> str:
+        return f"{', '.join(self.parts)} differ"
+
+
 class Matched(NamedTuple):
-    """One agent of each run and their scenarios that are in both and equal. ``left_out`` says of each other
-    one why."""
+    """One agent of each run and their scenarios that are in both and equal; ``left_out``: the others."""
 
     before: str
     after: str
     pairs: tuple[tuple[ScenarioSummary, ScenarioSummary], ...]
-    left_out: tuple[str, ...]
+    left_out: tuple[LeftOut, ...]
 
 
 def matched(before: RunSummary, after: RunSummary) -> tuple[tuple[Matched, ...], tuple[str, ...]]:
@@ -47,10 +66,9 @@ def _matched(before: RunSummary, after: RunSummary, old: str, new: str) -> Match
     pairs, left_out = [], []
     for name in sorted(first.keys() | second.keys()):
         if name not in second or name not in first:
-            which = "first" if name in first else "second"
-            left_out.append(f"scenario '{one_line(name, 80)}' is only in the {which} run")
+            left_out.append(LeftOut(name, only_in="first" if name in first else "second"))
         elif parts := _differing(first[name].content, second[name].content):
-            left_out.append(f"scenario '{one_line(name, 80)}' is not the same: {', '.join(parts)} differ")
+            left_out.append(LeftOut(name, parts=tuple(parts)))
         else:
             pairs.append((first[name], second[name]))
     return Matched(old, new, tuple(pairs), tuple(left_out))
@@ -62,18 +80,21 @@ def _differing(before: dict[str, str], after: dict[str, str]) -> list[str]:
 
 def why_not_comparable(before: RunSummary, after: RunSummary, *, common: bool = False) -> tuple[Problem, ...]:
     """All that forbids it. With ``common``, scenarios and agents that are in one run alone, or not the same
-    in both, are no reason, as long as something is left."""
+    in both, are no reason, as long as something is left: so a run is compared with its baseline."""
     agents, lost = matched(before, after)
     scenarios = [scenario for agent in agents for pair in agent.pairs for scenario in pair]
     problems = [Problem(text, _AGAIN) for text in _instruments(before, after, scenarios)]
-    left_out = [*lost, *dict.fromkeys(text for agent in agents for text in agent.left_out)]
-    remedy = f"{_AGAIN}, or compare what is in both and equal: agenteval diff … --common"
-    if not common:
-        problems += [Problem(text, remedy) for text in left_out[:_MOST_NAMED]]
-        if len(left_out) > _MOST_NAMED:
-            problems.append(Problem(f"and {len(left_out) - _MOST_NAMED} more differ", remedy))
-    elif not scenarios:
-        problems.append(Problem("no scenario is in both runs and the same", _AGAIN))
+    left_out = [*lost, *dict.fromkeys(each.told for agent in agents for each in agent.left_out)]
+    remedy = _AGAIN
+    if common and scenarios:
+        return tuple(problems)
+    if common:
+        problems.append(Problem("no scenario is in both runs and the same", remedy))
+    else:
+        remedy += ", or compare what is in both and equal: agenteval diff … --common"
+    problems += [Problem(text, remedy) for text in left_out[:_MOST_NAMED]]
+    if len(left_out) > _MOST_NAMED:
+        problems.append(Problem(f"and {len(left_out) - _MOST_NAMED} more differ", remedy))
     return tuple(problems)
 
 

@@ -8,12 +8,14 @@ from math import fsum, sqrt
 from typing import Literal
 
 from agenteval.comparability import Matched, matched, why_not_comparable
+from agenteval.config import SCENARIO_MARGIN
 from agenteval.errors import AuthorError
 from agenteval.run_summary import FailureSummary, RunSummary, ScenarioSummary
 from agenteval.score import Severity, Verdict
 from agenteval.statistics import (
     Change,
     Comparison,
+    Margins,
     NonInferiority,
     Outcome,
     Pair,
@@ -102,8 +104,9 @@ class FailureChange(Value):
 class AgentComparison(Value):
     """``before`` and ``after`` name the agent. ``change`` is that of the mean success rate over scenarios,
     ``low`` and ``high`` bound it. ``drop_above`` and ``drop_below``: what the fall surely exceeds, and surely
-    stays below. ``further_low`` and ``further_high``: for scenarios like these, by the cluster bootstrap.
-    ``p_changed``: sign-flip test over scenarios; ``p_mcnemar`` where each has one epoch in each run."""
+    stays below. ``perhaps_dropped``: scenarios whose drop was large and is not sure. ``further_low`` and
+    ``further_high``: for scenarios like these, by the cluster bootstrap. ``p_changed``: sign-flip test over
+    scenarios; ``p_mcnemar`` where each has one epoch in each run."""
 
     before: str
     after: str
@@ -118,6 +121,7 @@ class AgentComparison(Value):
     p_changed: float | None
     p_mcnemar: float | None
     dropped: tuple[str, ...]
+    perhaps_dropped: tuple[str, ...]
     epochs_to_decide: int | None
     scenarios: tuple[ScenarioChange, ...]
     scores: tuple[MeanChange, ...]
@@ -162,7 +166,7 @@ def compare_runs(
     agents, lost = matched(before, after)
     compared = tuple(_agent(agent, margin, earlier or {}) for agent in agents if agent.pairs)
     verdict = Verdict.worst(agent.verdict for agent in compared)
-    left_out = dict.fromkeys([*lost, *(text for agent in agents for text in agent.left_out)])
+    left_out = dict.fromkeys([*lost, *(each.told for agent in agents for each in agent.left_out)])
     return RunComparison(
         before=before.run_id,
         after=after.run_id,
@@ -177,7 +181,8 @@ def compare_runs(
 
 def _agent(both: Matched, margin: float, earlier: Mapping[str, str]) -> AgentComparison:
     pairs = [Pair(old.id, _tally(old), _tally(new)) for old, new in both.pairs]
-    said, gate = compare(pairs, CONFIDENCE), non_inferiority(pairs, margin, CONFIDENCE)
+    margins = Margins(margin, SCENARIO_MARGIN)
+    said, gate = compare(pairs, CONFIDENCE), non_inferiority(pairs, margins, CONFIDENCE)
     return AgentComparison(
         before=both.before,
         after=both.after,
@@ -203,6 +208,7 @@ def _figures(said: Comparison, gate: NonInferiority) -> dict[str, float | int | 
         "p_changed": said.sign_flip.value if said.sign_flip else None,
         "p_mcnemar": said.mcnemar,
         "dropped": tuple(sorted(gate.dropped)),
+        "perhaps_dropped": tuple(sorted(gate.perhaps)),
         "epochs_to_decide": gate.epochs_to_decide,
     }
 

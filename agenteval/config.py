@@ -192,12 +192,18 @@ class PassHatKGate(Value):
     over: Literal["scenario", "suite"] = "scenario"
 
 
+SCENARIO_MARGIN = 0.3
+"""A drop of one scenario, not surely one, that is still no regression, unless the author says otherwise."""
+
+
 class NoRegressionGate(Value):
-    """Against ``--baseline``: the mean success rate has surely fallen by less than ``margin``."""
+    """Against ``--baseline``: the mean success rate has surely fallen by less than ``margin``, no scenario's
+    has surely fallen, and none was seen to fall by more than ``scenario_margin``."""
 
     EXAMPLE: ClassVar[str] = "{margin: 0.05}"
 
     margin: Annotated[Number, Field(gt=0, lt=1)]
+    scenario_margin: Annotated[Number, Field(gt=0, le=1)] = SCENARIO_MARGIN
 
 
 class GatesConfig(Value):

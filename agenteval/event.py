@@ -18,10 +18,13 @@ SCHEMA_VERSION = 1
 
 class Baseline(Value):
     """The run that this one is compared with: by agent and scenario, whether each epoch succeeded (``None``:
-    not known)."""
+    not known), of the scenarios that are the same in both runs. ``changed``: by agent and scenario, what is
+    not the same; what is in neither is new. ``gone``: scenarios that this run no longer has."""
 
     run_id: str
     outcomes: dict[str, dict[str, tuple[bool | None, ...]]]
+    changed: dict[str, dict[str, str]] = {}
+    gone: tuple[str, ...] = ()
 
 
 class RunStarted(Value):

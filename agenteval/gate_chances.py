@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from agenteval import metrics
-from agenteval.config import Config, PassHatKGate
+from agenteval.config import Config, NoRegressionGate, PassHatKGate
 from agenteval.decision import EVERY_SAMPLE
 from agenteval.report import GOAL
 from agenteval.run_gates import rule_of
@@ -14,6 +14,7 @@ from agenteval.scenario import EpochRange, Sample, Scenario
 from agenteval.statistics import (
     CountRule,
     Design,
+    Margins,
     epochs_for_green,
     error_rates,
     least_epochs,
@@ -88,7 +89,7 @@ def _rows(
     if gates.pass_hat_k:
         yield _pass_hat_k(gates.pass_hat_k, [planned.min for planned in epochs], config)
     if gates.no_regression:
-        yield _no_regression(gates.no_regression.margin, epochs, config)
+        yield _no_regression(gates.no_regression, epochs, config)
     yield from _goal_thresholds(config, scenarios)
 
 
@@ -140,14 +141,14 @@ def _pass_hat_k(gate: PassHatKGate, epochs: Sequence[int], config: Config) -> Ga
     return _row(name, [d for d in designs if d is not None], where, "more epochs narrow both")
 
 
-def _no_regression(margin: float, epochs: Sequence[EpochRange], config: Config) -> GateChances:
+def _no_regression(gate: NoRegressionGate, epochs: Sequence[EpochRange], config: Config) -> GateChances:
     n, where = min(planned.min for planned in epochs), config.where("gates.no_regression")
-    rate = max(GOOD, 2 * margin)
-    same, worse = (
-        no_regression_chances(epochs=n, scenarios=len(epochs), rate=rate, drop=drop, margin=margin)
-        for drop in (0.0, 2 * margin)
-    )
-    row = GateChances("no_regression", rate, rate - 2 * margin, same.reject, worse.accept, same.accept, where)
+    rate = max(GOOD, 2 * gate.margin)
+    margins = Margins(gate.margin, gate.scenario_margin)
+    before, worse = [rate] * len(epochs), rate - 2 * gate.margin
+    same = no_regression_chances(before, before, n, margins)
+    fallen = no_regression_chances(before, [worse] * len(epochs), n, margins)
+    row = GateChances("no_regression", rate, worse, same.reject, fallen.accept, same.accept, where)
     return row._replace(advice="more epochs, in both runs, decide more often") if row.coin else row
 
 

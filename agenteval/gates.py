@@ -41,7 +41,7 @@ def decide(report: Report) -> Decision:
         samples.update({key: _never_run(key) for key in scenario.missing})
     thresholds = tuple(threshold_gates(report))
     epochs = {(s.scenario.id, s.agent): _epochs(s, samples, report) for s in report.scenarios}
-    over_runs = tuple(gates_over_runs(report, epochs))
+    over_runs = tuple(gates_over_runs(report, epochs, samples))
     own: dict[tuple[str, str], list[GateRow]] = {}
     for gate in (*over_runs, *thresholds):
         own.setdefault((gate.scenario, gate.agent), []).append(gate)

@@ -7,14 +7,17 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TypeAlias
 
-from agenteval.config import PassHatKGate, PassRateGate
-from agenteval.decision import GateRow
+from agenteval.config import NoRegressionGate, PassHatKGate, PassRateGate
+from agenteval.decision import GateRow, SampleDecision
 from agenteval.event import Baseline, RunStarted
+from agenteval.plurals import plural
 from agenteval.report import GOAL, Report, ScenarioReport
 from agenteval.sample_report import SampleReport
+from agenteval.scenario import SampleKey
 from agenteval.score import OUTCOME, Verdict
 from agenteval.statistics import (
     Bounds,
+    Margins,
     NonInferiority,
     Outcome,
     Pair,
@@ -22,6 +25,7 @@ from agenteval.statistics import (
     RateTest,
     SequentialDecision,
     Tally,
+    drop_interval,
     epochs_to_decide,
     in_epoch_order,
     least_epochs,
@@ -33,6 +37,8 @@ from agenteval.statistics import (
 
 Pairing: TypeAlias = tuple[str, str]
 """A scenario's id and an agent's name."""
+
+_MOST_NAMED = 8
 
 VERDICT_OF = {
     Outcome.ACCEPT: Verdict.PASSED,
@@ -110,16 +116,19 @@ def planned_test(gate: PassRateGate, epochs: Epochs, scenarios: int) -> RateTest
     return rate_test(rule_of(gate, scenarios), max(1, epochs.wanted), max(1, epochs.most))
 
 
-def gates_over_runs(report: Report, epochs: Mapping[Pairing, Epochs]) -> Iterable[GateRow]:
-    """A row for each gate, and for each scenario × agent that it looks at by itself."""
+_Samples: TypeAlias = Mapping[SampleKey, SampleDecision]
+
+
+def gates_over_runs(report: Report, epochs: Mapping[Pairing, Epochs], samples: _Samples) -> Iterable[GateRow]:
+    """A row for each gate, and for each scenario × agent that it looks at by itself. ``samples``: what was
+    decided of each."""
     gates = report.run.config.gates
     if gates.pass_rate:
         yield from _pass_rate(gates.pass_rate, report, epochs)
     if gates.pass_hat_k:
         yield from _pass_hat_k(gates.pass_hat_k, report, epochs)
     if gates.no_regression:
-        margin, where = gates.no_regression.margin, report.run.config.where("gates.no_regression")
-        yield from _no_regression(margin, where, report.run.baseline, epochs)
+        yield from _no_regression(gates.no_regression, report, epochs, samples)
 
 
 # ── pass_rate ────────────────────────────────────────────────────────────────────────────────────
@@ -232,43 +241,95 @@ def pairs_of(baseline: Baseline, epochs: Mapping[Pairing, Epochs]) -> dict[str, 
 
 
 def _no_regression(
-    margin: float, where: str, baseline: Baseline | None, epochs: Mapping[Pairing, Epochs]
+    gate: NoRegressionGate, report: Report, epochs: Mapping[Pairing, Epochs], samples: _Samples
 ) -> Iterable[GateRow]:
+    baseline, where = report.run.baseline, report.run.config.where("gates.no_regression")
+    bound = f"below {gate.margin:g}"
     pairs = pairs_of(baseline, epochs) if baseline else {}
-    if not pairs:
+    if baseline is None or not pairs:
         told = "nothing to compare with: run with --baseline RUN"
-        yield GateRow("no_regression", None, f"below {margin:g}", told, where, Verdict.INCONCLUSIVE)
+        yield GateRow("no_regression", None, bound, told, where, Verdict.INCONCLUSIVE)
         return
-    assert baseline is not None
-    result = non_inferiority([pair for _, pair in pairs.values()], margin)
-    yield GateRow(
-        name="no_regression",
-        value=result.drop,
-        bound=f"below {margin:g}",
-        rests_on=f"{len(pairs)} scenarios, against {baseline.run_id}: {_drop_words(result)}",
-        where=where,
-        verdict=VERDICT_OF[result.outcome],
-    )
+    result = non_inferiority([pair for _, pair in pairs.values()], Margins(gate.margin, gate.scenario_margin))
+    compared = {pairing for pairing, _ in pairs.values()}
+    apart = [s for s in report.scenarios if (s.scenario.id, s.agent) not in compared]
+    told = f"{plural(len(pairs), 'scenario')}, against {baseline.run_id}:"
+    told += f" {_drop_words(result, [pair for _, pair in pairs.values()])}"
+    told += _listed("not compared", [scenario.scenario.id for scenario in apart])
+    told += _listed("no longer there", baseline.gone)
+    yield GateRow("no_regression", result.drop, bound, told, where, VERDICT_OF[result.outcome])
     for name in result.dropped:
-        (scenario, agent), pair = pairs[name]
-        before, after = pair.before, pair.after
-        yield GateRow(
-            name="no_regression",
-            value=float((before.rate or 0) - (after.rate or 0)),
-            bound="no drop",
-            rests_on=f"{after.successes} of {after.decided} epochs succeeded,"
-            f" {before.successes} of {before.decided} in the baseline: surely dropped",
-            where=where,
-            verdict=Verdict.FAILED,
-            scenario=scenario,
-            agent=agent,
-        )
+        yield _dropped(*pairs[name], "no drop", "surely dropped", where, Verdict.FAILED)
+    for name in result.perhaps:
+        low, high = drop_interval(pairs[name][1])
+        told = f"perhaps dropped: 90 % interval from {low:.2g} to {high:.2g}"
+        bound = f"no drop above {gate.scenario_margin:g}"
+        yield _dropped(*pairs[name], bound, told, where, Verdict.INCONCLUSIVE)
+    for scenario in apart:
+        yield _on_its_own(scenario, baseline, report, samples)
 
 
-def _drop_words(result: NonInferiority) -> str:
-    told = f"the fall of the mean rate is from {result.surely_above:.3g} to {result.surely_below:.3g}"
+def _dropped(pairing: Pairing, pair: Pair, bound: str, told: str, where: str, verdict: Verdict) -> GateRow:
+    before, after = pair.before, pair.after
+    lost = f", {after.missing} lost" if after.missing else ""
+    return GateRow(
+        name="no_regression",
+        value=None if pair.difference is None else -float(pair.difference),
+        bound=bound,
+        rests_on=f"{after.successes} of {after.decided} epochs succeeded{lost},"
+        f" {before.successes} of {before.decided} in the baseline: {told}",
+        where=where,
+        verdict=verdict,
+        scenario=pairing[0],
+        agent=pairing[1],
+    )
+
+
+def _on_its_own(scenario: ScenarioReport, baseline: Baseline, report: Report, samples: _Samples) -> GateRow:
+    """A scenario that the baseline does not have, or not so: it passes as it would without a gate over
+    repeated runs, unless another one of these looks at it by itself."""
+    id, agent = scenario.scenario.id, scenario.agent
+    changed = baseline.changed.get(agent, {}).get(id)
+    why = f"changed since the baseline: {changed}" if changed else "new: not in the baseline"
+    gates = report.run.config.gates
+    verdicts = [samples[key].verdict for key in (*(s.key for s in scenario.samples), *scenario.missing)]
+    passed = verdicts.count(Verdict.PASSED)
+    told = ""
+    if gates.pass_rate or (gates.pass_hat_k and gates.pass_hat_k.over == "scenario"):
+        verdict, told = Verdict.PASSED, "; another gate decides"
+    else:
+        # What is lost is the matter of ``fault_tolerance``, unless nothing else is known.
+        known = [verdict for verdict in verdicts if verdict is not Verdict.INCONCLUSIVE]
+        verdict = Verdict.worst(known or [Verdict.INCONCLUSIVE])
+    return GateRow(
+        name="no_regression",
+        value=f"{passed} of {len(verdicts)}",
+        bound="its own checks",
+        rests_on=f"{why}{told}",
+        where=report.run.config.where("gates.no_regression"),
+        verdict=verdict,
+        scenario=id,
+        agent=agent,
+    )
+
+
+def _drop_words(result: NonInferiority, pairs: Sequence[Pair]) -> str:
+    """A run that is no worse than another may be as bad: that is told first."""
+    told = f"fall of the mean: {result.surely_above:.2g} to {result.surely_below:.2g}"
+    never = [pair for pair in pairs if pair.after.decided and not pair.after.successes]
+    if never:
+        before = ", as before" if not any(pair.before.successes for pair in never) else ""
+        told = f"{len(never)} of {len(pairs)} failed in every epoch{before}; {told}"
+    if all((pair.difference or 0) >= 0 for pair in pairs) and result.outcome is Outcome.ACCEPT:
+        told = f"nothing got worse; {told}"
     if result.outcome is not Outcome.UNDECIDED:
         return told
+    told += f", {len(result.perhaps)} perhaps dropped" if result.perhaps else ""
     if result.epochs_to_decide is None:
-        return f"{told}: not decided, and no number of epochs would decide at these rates"
-    return f"{told}: not decided; about {result.epochs_to_decide} epochs a scenario in each run would decide"
+        return f"{told}: no number of epochs would decide at these rates"
+    return f"{told}: about epochs: {result.epochs_to_decide} in each run would decide"
+
+
+def _listed(what: str, names: Sequence[str]) -> str:
+    more = f" and {len(names) - _MOST_NAMED} more" if len(names) > _MOST_NAMED else ""
+    return f"; {what}: {', '.join(names[:_MOST_NAMED])}{more}" if names else ""

@@ -260,7 +260,10 @@ def test_common_compares_the_rest_and_says_what_is_left_out() -> None:
         "scenario 'c' is only in the second run",
     )
     assert reasons(run(scenario("x", 1, 1)), BASE, common=True) == [
-        "no scenario is in both runs and the same"
+        "no scenario is in both runs and the same",
+        "scenario 'a' is only in the second run",
+        "scenario 'b' is only in the second run",
+        "scenario 'x' is only in the first run",
     ]
 
 

@@ -187,6 +187,6 @@ def test_everything_fails_as_the_baseline_did(project: Project) -> None:
     project.config("gates: {no_regression: {margin: 0.2}}\n")
     project.run()
     done = project.run("--baseline", "latest", "--report", "markdown=report.md")
-    told = "20 of 20 scenarios did not pass every conversation"
+    told = "20 of 20 scenarios passed no conversation"
     assert last(done).endswith(f"{told} (exit {done.code})"), last(done)
     assert told in (project.root / "report.md").read_text(encoding="utf-8")

@@ -11,10 +11,12 @@ from hypothesis import strategies as st
 
 from agenteval.statistics import (
     Change,
+    Margins,
     Outcome,
     Pair,
     Tally,
     compare,
+    drop_interval,
     fisher_exact,
     holm,
     mcnemar,
@@ -33,6 +35,11 @@ eighths = st.integers(-8, 8).map(lambda value: value / 8)
 
 def pairs_of(counts: list[tuple[Tally, Tally]]) -> list[Pair]:
     return [Pair(f"s{index}", before, after) for index, (before, after) in enumerate(counts)]
+
+
+def only(margin: float) -> Margins:
+    """Nothing is asked of a single scenario but that it did not surely drop."""
+    return Margins(margin, 1.0)
 
 
 def same(successes: int, n: int, scenarios: int) -> list[Pair]:
@@ -114,17 +121,17 @@ def test_holm_does_not_care_for_names_or_order(p_values: list[float], random: Ra
 
 
 def test_unchanged_reliable_runs_are_green_and_say_from_when_on() -> None:
-    assert non_inferiority(same(3, 3, 20), 0.05).outcome is Outcome.ACCEPT
-    few = non_inferiority(same(1, 1, 2), 0.05)
+    assert non_inferiority(same(3, 3, 20), only(0.05)).outcome is Outcome.ACCEPT
+    few = non_inferiority(same(1, 1, 2), only(0.05))
     assert few.outcome is Outcome.UNDECIDED
     assert few.epochs_to_decide is not None
     n = few.epochs_to_decide
-    assert non_inferiority(same(n, n, 2), 0.05).outcome is Outcome.ACCEPT
+    assert non_inferiority(same(n, n, 2), only(0.05)).outcome is Outcome.ACCEPT
 
 
 def test_a_drop_of_all_scenarios_is_red() -> None:
     dropped = pairs_of([(Tally(9, 10, 10), Tally(6, 10, 10))] * 20)
-    verdict = non_inferiority(dropped, 0.05)
+    verdict = non_inferiority(dropped, only(0.05))
     assert verdict.outcome is Outcome.REJECT
     assert verdict.dropped == ()
     assert verdict.surely_above > 0.05
@@ -132,28 +139,28 @@ def test_a_drop_of_all_scenarios_is_red() -> None:
 
 def test_one_scenario_that_surely_dropped_is_red_and_named() -> None:
     pairs = [*same(10, 10, 19), Pair("booking", Tally(10, 10, 10), Tally(0, 10, 10))]
-    verdict = non_inferiority(pairs, 0.2)
+    verdict = non_inferiority(pairs, only(0.2))
     assert verdict.surely_below < 0.2
     assert (verdict.outcome, verdict.dropped) == (Outcome.REJECT, ("booking",))
 
 
 def test_lost_epochs_may_leave_a_green_undecided() -> None:
     whole = same(5, 5, 20)
-    assert non_inferiority(whole, 0.05).outcome is Outcome.ACCEPT
+    assert non_inferiority(whole, only(0.05)).outcome is Outcome.ACCEPT
     lost = [*whole[1:], Pair("s0", Tally(5, 5, 5), Tally(0, 0, 5))]
-    assert non_inferiority(lost, 0.05).outcome is Outcome.UNDECIDED
-    assert non_inferiority(lost, 0.05).drop is None
+    assert non_inferiority(lost, only(0.05)).outcome is Outcome.UNDECIDED
+    assert non_inferiority(lost, only(0.05)).drop is None
 
 
 def test_lost_epochs_may_hide_that_one_scenario_dropped() -> None:
     lost = [*same(10, 10, 19), Pair("booking", Tally(10, 10, 10), Tally(0, 0, 10))]
-    verdict = non_inferiority(lost, 0.5)
+    verdict = non_inferiority(lost, only(0.5))
     assert verdict.surely_below < 0.5
     assert (verdict.outcome, verdict.dropped) == (Outcome.UNDECIDED, ())
 
 
 def test_a_scenario_is_paired_once() -> None:
-    for judge in (lambda pairs: non_inferiority(pairs, 0.1), compare):
+    for judge in (lambda pairs: non_inferiority(pairs, only(0.1)), compare):
         with pytest.raises(ValueError):
             judge([*same(1, 1, 1), *same(1, 1, 1)])
         with pytest.raises(ValueError):
@@ -166,11 +173,13 @@ def test_order_and_names_change_no_verdict(
     counts: list[tuple[Tally, Tally]], margin: float, random: Random
 ) -> None:
     pairs = pairs_of(counts)
-    verdict = non_inferiority(pairs, margin)
+    margins = Margins(margin, 0.3)
+    verdict = non_inferiority(pairs, margins)
     mixed = random.sample(pairs, len(pairs))
-    again = non_inferiority([Pair(f"new {p.scenario}", p.before, p.after) for p in mixed], margin)
-    assert again._replace(dropped=()) == verdict._replace(dropped=())
+    again = non_inferiority([Pair(f"new {p.scenario}", p.before, p.after) for p in mixed], margins)
+    assert again._replace(dropped=(), perhaps=()) == verdict._replace(dropped=(), perhaps=())
     assert {f"new {name}" for name in verdict.dropped} == set(again.dropped)
+    assert {f"new {name}" for name in verdict.perhaps} == set(again.perhaps)
     assert compare(mixed)[:-1] == compare(pairs)[:-1]
 
 
@@ -179,11 +188,11 @@ def test_order_and_names_change_no_verdict(
 def test_a_verdict_with_lost_epochs_is_that_of_the_worst_and_the_best_case(
     counts: list[tuple[Tally, Tally]], margin: float
 ) -> None:
-    pairs = pairs_of(counts)
-    verdict = non_inferiority(pairs, margin).outcome
+    pairs, margins = pairs_of(counts), Margins(margin, 0.3)
+    verdict = non_inferiority(pairs, margins).outcome
     if verdict is not Outcome.UNDECIDED:
         for filled in ([p.kindest() for p in pairs], [p.harshest() for p in pairs]):
-            assert non_inferiority(filled, margin).outcome is verdict
+            assert non_inferiority(filled, margins).outcome is verdict
 
 
 @settings(deadline=None)
@@ -194,9 +203,76 @@ def test_more_epochs_at_the_same_rates_never_widen_the_change(
     few = pairs_of([(Tally(b, 6, 6), Tally(a, 6, 6)) for b, a in counts])
     n = 6 * times
     many = pairs_of([(Tally(b * times, n, n), Tally(a * times, n, n)) for b, a in counts])
-    before, after = non_inferiority(few, 0.1), non_inferiority(many, 0.1)
+    before, after = non_inferiority(few, only(0.1)), non_inferiority(many, only(0.1))
     assert before.surely_above - 1e-12 <= after.surely_above
     assert after.surely_below <= before.surely_below + 1e-12
+
+
+LARGE = [
+    # before, after: whether the drop is large at a margin of 0.3
+    ((5, 5), (0, 5), True),
+    ((5, 5), (3, 5), True),
+    ((5, 5), (4, 5), False),  # one failure
+    ((10, 10), (7, 10), False),  # exactly the margin
+    ((10, 10), (6, 10), True),
+    ((1, 1), (0, 1), False),  # one failure, at any number of epochs
+    ((2, 2), (1, 2), False),
+    ((2, 2), (0, 2), True),
+    ((3, 3), (2, 3), False),
+    ((3, 3), (1, 3), True),
+    ((50, 50), (0, 1), False),
+    ((50, 50), (0, 2), True),
+    ((15, 20), (0, 5), True),  # no failure more than there were, but at a quarter of the epochs
+    ((3, 4), (0, 2), True),
+    ((1, 2), (0, 2), False),
+    ((2, 5), (0, 5), True),
+    ((0, 5), (5, 5), False),
+    ((0, 5), (0, 5), False),
+]
+
+
+@pytest.mark.parametrize(("before", "after", "large"), LARGE)
+def test_a_large_drop_of_one_scenario_leaves_a_run_undecided(
+    before: tuple[int, int], after: tuple[int, int], large: bool
+) -> None:
+    one = Pair("one", Tally(*before, before[1]), Tally(*after, after[1]))
+    said = non_inferiority([*same(5, 5, 200), one], Margins(0.2, 0.3))
+    assert said.outcome is (Outcome.UNDECIDED if large else Outcome.ACCEPT)
+    assert said.perhaps == (("one",) if large else ())
+    assert (said.epochs_to_decide is not None) is large
+    if large:
+        low, high = drop_interval(one)
+        assert low < before[0] / before[1] - after[0] / after[1] <= high
+        assert high > 0.3
+
+
+def test_what_would_decide_of_a_large_drop_makes_it_sure() -> None:
+    for before, after in (((5, 5), (0, 5)), ((3, 3), (1, 3))):
+        one = Pair("one", Tally(*before, before[1]), Tally(*after, after[1]))
+        n = non_inferiority([*same(5, 5, 19), one], Margins(0.2, 0.3)).epochs_to_decide
+        assert n is not None
+        more = Pair("one", Tally(n, n, n), Tally(round(n * after[0] / after[1]), n, n))
+        assert non_inferiority([*same(5, 5, 19), more], Margins(0.2, 0.3)).dropped == ("one",)
+        fewer = Pair(
+            "one", Tally(n - 2, n - 2, n - 2), Tally(round((n - 2) * after[0] / after[1]), n - 2, n - 2)
+        )
+        assert non_inferiority([*same(5, 5, 19), fewer], Margins(0.2, 0.3)).dropped == ()
+
+
+def test_a_sure_drop_is_corrected_over_scenarios() -> None:
+    """Fisher's p of 7 of 7 and 0 of 7 is 1 / 3432, of 5 and 0 of 5 1 / 252; the level of all is 2.5 %."""
+    for n, most in ((5, 6), (7, 85)):
+        one = Pair("one", Tally(n, n, n), Tally(0, n, n))
+        for others, sure in ((most - 1, True), (most, False)):
+            said = non_inferiority([*same(n, n, others), one], Margins(0.9, 1.0))
+            assert bool(said.dropped) is sure, (n, others)
+
+
+def test_one_epoch_is_no_sure_drop_however_long_the_baseline_was() -> None:
+    one = Pair("one", Tally(500, 500, 500), Tally(0, 1, 1))
+    assert non_inferiority([one], Margins(0.9, 0.3)).dropped == ()
+    two = Pair("one", one.before, Tally(0, 2, 2))
+    assert non_inferiority([two], Margins(0.9, 0.3)).dropped == ("one",)
 
 
 @pytest.mark.parametrize(("n", "margin"), [(4, 0.45), (7, 0.3)])
@@ -207,7 +283,7 @@ def test_the_error_rates_of_the_gate_by_enumeration(n: int, margin: float) -> No
     for b1, b2, a1, a2 in product(range(n + 1), repeat=4):
         if (b1, a1) <= (b2, a2):
             pairs = pairs_of([(Tally(b1, n, n), Tally(a1, n, n)), (Tally(b2, n, n), Tally(a2, n, n))])
-            said[b1, b2, a1, a2] = said[b2, b1, a2, a1] = non_inferiority(pairs, margin).outcome
+            said[b1, b2, a1, a2] = said[b2, b1, a2, a1] = non_inferiority(pairs, only(margin)).outcome
     greens = [counts for counts, outcome in said.items() if outcome is Outcome.ACCEPT]
     reds = [counts for counts, outcome in said.items() if outcome is Outcome.REJECT]
     assert greens

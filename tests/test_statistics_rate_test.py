@@ -12,6 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from agenteval.statistics import (
+    Margins,
     Outcome,
     PassRateRule,
     RateTest,
@@ -298,8 +299,8 @@ def test_the_epochs_that_would_decide_do(successes: int, n: int) -> None:
 
 
 def test_the_chances_of_a_comparison_are_drawn_with_a_seed() -> None:
-    asked = {"epochs": 5, "scenarios": 6, "rate": 1.0, "margin": 0.2}
-    first = no_regression_chances(drop=0.5, **asked)  # type: ignore[arg-type]
-    assert first == no_regression_chances(drop=0.5, **asked)  # type: ignore[arg-type]
+    before, margins = [1.0] * 6, Margins(0.2, 0.3)
+    first = no_regression_chances(before, [0.5] * 6, 5, margins)
+    assert first == no_regression_chances(before, [0.5] * 6, 5, margins)
     assert first.accept <= 0.01
-    assert no_regression_chances(drop=0.0, **asked).accept == 1  # type: ignore[arg-type]
+    assert no_regression_chances(before, before, 5, margins).accept == 1

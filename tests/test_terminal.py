@@ -313,7 +313,7 @@ def test_what_is_tolerated_comes_last_and_says_so() -> None:
     scenarios = {(s.scenario.id, s.agent): ScenarioDecision(Verdict.PASSED) for s in told.scenarios}
     text = shown((told, Decision(Verdict.PASSED, 0, (), samples, scenarios)))
     assert "✗ F-0  scenarios/all.yaml:3  (tolerated)" in text
-    ends = "1 of 2 scenarios did not pass every conversation, 1 passed"
+    ends = "1 of 2 scenarios passed no conversation, 1 passed"
     assert text.splitlines()[-1] == f"PASSED: {ends} (exit 0)"
 
 

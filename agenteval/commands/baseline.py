@@ -7,10 +7,10 @@ from pathlib import Path
 
 from agenteval import gates, report
 from agenteval.accepted import as_accepted_by
-from agenteval.comparability import why_not_comparable
+from agenteval.comparability import matched, why_not_comparable
 from agenteval.decision import Decision
 from agenteval.digest import summary_of
-from agenteval.errors import AuthorError
+from agenteval.errors import AuthorError, Problem
 from agenteval.event import Baseline, RunStarted
 from agenteval.repeats import outcomes_of
 from agenteval.report import Report
@@ -22,26 +22,35 @@ from agenteval.runs import find_run, load_run
 def with_baseline(started: RunStarted, name: str, root: Path, *, selected: bool) -> RunStarted:
     """``started`` with what is known of the run ``name``. ``selected``: the command line chose some of the
     scenarios or agents, so that further ones in the baseline are no surprise. Raises ``AuthorError`` if there
-    is no such run, or if it measured something else."""
+    is no such run, or if nothing in it can be compared."""
+    if name == "merge-base":
+        remedy = "name a run: its id, latest, previous or its folder"
+        raise AuthorError(Problem("--baseline merge-base is not supported yet", remedy))
     before = report.fold(load_run(find_run(name, root)))
     decision = gates.decide(as_accepted_by(before, started))
     old = summary_of(before, decision.samples)
     new = summary_of(report.fold([started]), {})
-    if selected:
-        old = _selected(old, new)
-    if problems := why_not_comparable(old, new):
+    if problems := why_not_comparable(old, new, common=True):
         raise AuthorError(*(problem._replace(what=f"--baseline: {problem.what}") for problem in problems))
-    baseline = Baseline(run_id=before.run.run_id, outcomes=_outcomes(before, decision))
+    agents, _ = matched(old, new)
+    known = _outcomes(before, decision)
+    baseline = Baseline(
+        run_id=before.run.run_id,
+        outcomes={
+            both.after: {now.id: known[both.before][then.id] for then, now in both.pairs} for both in agents
+        },
+        changed={
+            both.after: {each.scenario: each.differing for each in both.left_out if each.parts}
+            for both in agents
+        },
+        gone=() if selected else _gone(old, new),
+    )
     return started.model_copy(update={"baseline": baseline})
 
 
-def _selected(old: RunSummary, new: RunSummary) -> RunSummary:
-    """What of the baseline was chosen for the new run, too: an agent by its name, if both runs have it."""
-    kept = {(scenario.id, scenario.agent) for scenario in new.scenarios}
-    ids, agents = {name for name, _ in kept}, {agent for _, agent in kept}
-    is_named = agents <= set(old.agents)
-    chosen = (s for s in old.scenarios if ((s.id, s.agent) in kept if is_named else s.id in ids))
-    return old.model_copy(update={"scenarios": tuple(chosen)})
+def _gone(old: RunSummary, new: RunSummary) -> tuple[str, ...]:
+    kept = {scenario.id for scenario in new.scenarios}
+    return tuple(dict.fromkeys(scenario.id for scenario in old.scenarios if scenario.id not in kept))
 
 
 def _outcomes(before: Report, decision: Decision) -> Mapping[str, dict[str, tuple[bool | None, ...]]]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Sequence
 
 from agenteval.comparison import (
     AgentComparison,
@@ -124,11 +125,17 @@ def verdict_line(comparison: RunComparison) -> str:
     if comparison.verdict is Verdict.PASSED:
         return f"{prefix}a drop is surely below {margin:g} points, and no scenario surely dropped"
     if comparison.verdict is Verdict.FAILED and worst.dropped:
-        named = ", ".join(one_line(name, 60) for name in worst.dropped[:_MOST_NAMED])
-        more = len(worst.dropped) - _MOST_NAMED
-        return f"{prefix}surely dropped: {named}" + (f" and {more} more" if more > 0 else "")
+        return f"{prefix}surely dropped: {_named(worst.dropped)}"
     if comparison.verdict is Verdict.FAILED:
         return f"{prefix}the mean success rate surely fell by more than {margin:g} points"
+    if worst.perhaps_dropped:
+        prefix += f"perhaps dropped: {_named(worst.perhaps_dropped)}; "
     if worst.epochs_to_decide is None:
         return f"{prefix}no number of epochs would decide at these rates, or too many were lost"
     return f"{prefix}about {worst.epochs_to_decide:,} epochs per scenario in each run would decide"
+
+
+def _named(scenarios: Sequence[str]) -> str:
+    more = len(scenarios) - _MOST_NAMED
+    named = ", ".join(one_line(name, 60) for name in scenarios[:_MOST_NAMED])
+    return named + (f" and {more} more" if more > 0 else "")

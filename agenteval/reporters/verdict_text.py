@@ -37,7 +37,8 @@ def _word(report: Report, decision: Decision) -> str:
 
 
 _TOLERATED = "did not pass every conversation"
-_ENDS = ("failed", "inconclusive", _TOLERATED, "passed")
+_NEVER = "passed no conversation"
+_ENDS = ("failed", "inconclusive", _NEVER, _TOLERATED, "passed")
 
 
 def _counted(report: Report, decision: Decision) -> str:
@@ -61,12 +62,12 @@ def _counted(report: Report, decision: Decision) -> str:
 
 
 def _end(scenario: ScenarioReport, decision: Decision) -> str:
-    """A gate over repeated runs lets a scenario pass in which a conversation failed: that is not the same as
-    one in which all passed."""
+    """A gate over repeated runs lets a scenario pass in which a conversation failed, or each: what fails as
+    ever has got no worse. That is not the same as one in which all passed."""
     verdict = scenario_decision(decision, scenario).verdict
-    decided = (decision.samples.get(sample.key) for sample in scenario.samples)
-    if verdict is Verdict.PASSED and any(one and one.verdict is Verdict.FAILED for one in decided):
-        return _TOLERATED
+    decided = {one.verdict for sample in scenario.samples if (one := decision.samples.get(sample.key))}
+    if verdict is Verdict.PASSED and Verdict.FAILED in decided:
+        return _TOLERATED if Verdict.PASSED in decided else _NEVER
     return verdict.value
 
 

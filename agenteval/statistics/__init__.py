@@ -52,9 +52,11 @@ from agenteval.statistics.rate_test import (
 from agenteval.statistics.regression import (
     Change,
     Comparison,
+    Margins,
     NonInferiority,
     ScenarioComparison,
     compare,
+    drop_interval,
     non_inferiority,
 )
 from agenteval.statistics.suite import (
@@ -75,6 +77,7 @@ __all__ = [
     "ErrorRates",
     "Estimate",
     "Interval",
+    "Margins",
     "NonInferiority",
     "Outcome",
     "PValue",
@@ -89,6 +92,7 @@ __all__ = [
     "clopper_pearson",
     "cluster_bootstrap",
     "compare",
+    "drop_interval",
     "epochs_for_green",
     "epochs_to_decide",
     "epochs_to_start",
