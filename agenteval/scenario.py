@@ -2,24 +2,26 @@
 
 from __future__ import annotations
 
-import re
+from collections.abc import Callable
 from enum import StrEnum
+from functools import partial
 from hashlib import blake2b
 from typing import Annotated, Any, ClassVar, Literal, TypeAlias
 
 from pydantic import (
+    AfterValidator,
     BeforeValidator,
     Discriminator,
     Field,
     SerializerFunctionWrapHandler,
     Tag,
-    field_validator,
     model_serializer,
     model_validator,
 )
 
+from agenteval import needles, patterns
 from agenteval.trajectory import Turn
-from agenteval.value import Count, Number, Text, Texts, Value, numbers_once
+from agenteval.value import Count, ListOf, Number, Text, Texts, Value, numbers_once
 
 MAX_EPOCHS = 10_000
 """Conversations per scenario: more is a slip of the finger."""
@@ -93,31 +95,24 @@ class ToolCallsExpectation(Value):
         return self
 
 
-def _no_empty_needle(value: tuple[str, ...]) -> tuple[str, ...]:
-    if any(not needle.strip() for needle in value):
-        raise ValueError("an empty text is in every answer; write the text that is meant")
-    return value
+def _checked(misuse: Callable[[str], str]) -> AfterValidator:
+    def check(text: str) -> str:
+        if wrong := misuse(text):
+            raise ValueError(wrong)
+        return text
+
+    return AfterValidator(check)
+
+
+Needles: TypeAlias = ListOf[Annotated[str, _checked(partial(needles.misuse, takes_stars=True))]]
+PlainNeedles: TypeAlias = ListOf[Annotated[str, _checked(partial(needles.misuse, takes_stars=False))]]
+Patterns: TypeAlias = ListOf[Annotated[str, _checked(patterns.misuse)]]
 
 
 class OutputExpectation(Value):
-    contains: Texts = ()
-    not_contains: Texts = ()
-    matches: Texts | None = None
-
-    @field_validator("contains", "not_contains")
-    @classmethod
-    def _no_empty_needle(cls, value: tuple[str, ...]) -> tuple[str, ...]:
-        return _no_empty_needle(value)
-
-    @field_validator("matches")
-    @classmethod
-    def _compiles(cls, value: tuple[str, ...] | None) -> tuple[str, ...] | None:
-        for pattern in value or ():
-            try:
-                re.compile(pattern)
-            except re.error as error:
-                raise ValueError(f"not a regular expression: {error}") from None
-        return value
+    contains: Needles = ()
+    not_contains: PlainNeedles = ()
+    matches: Patterns | None = None
 
 
 class Limits(Value):
@@ -305,12 +300,7 @@ class CaseSpec(Value):
     of the three dimensions read it here."""
 
     expected_tools: Texts = ()
-    expected_output_contains: Texts = ()
-
-    @field_validator("expected_output_contains")
-    @classmethod
-    def _no_empty_needle(cls, value: tuple[str, ...]) -> tuple[str, ...]:
-        return _no_empty_needle(value)
+    expected_output_contains: Needles = ()
 
 
 class ScenarioFields(Value):

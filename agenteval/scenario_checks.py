@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Iterator, Mapping
 from functools import lru_cache
 from typing import Any, TypeAlias
@@ -11,7 +10,8 @@ from typing import Any, TypeAlias
 from agenteval.detectors.schema import dangling
 from agenteval.errors import Problem, did_you_mean
 from agenteval.expressions import expression
-from agenteval.scenario import Tool
+from agenteval.patterns import misuse
+from agenteval.scenario import MatchMode, Tool
 from agenteval.validation import known_keys, shown, unknown_key
 from agenteval.yaml_source import Mark
 
@@ -127,13 +127,13 @@ def _schema_mistakes(text: str) -> tuple[tuple[str, tuple[str | int, ...]], ...]
 
 
 def expectation_problems(expect: Any, mark: Mark) -> Found:
-    """What is wrong with the criteria, and with the names and matchers of expected and forbidden calls."""
+    """What is wrong with the criteria, and with the names and matchers of expected and forbidden calls; and
+    lists that hold nothing."""
     if not isinstance(expect, Mapping):
         return
+    yield from _empty_lists(expect, mark)
     criteria = mark.find(("criteria",))
     yield from blank_problems(expect.get("criteria"), criteria, "criteria: an empty criterion asks nothing")
-    if isinstance(output := expect.get("output"), Mapping):
-        yield from _pattern_problems(output.get("matches"), mark.find(("output", "matches")))
     if isinstance(calls := expect.get("tool_calls"), Mapping):
         for group in ("calls", "forbidden"):
             yield from _call_problems(calls.get(group), mark.find(("tool_calls", group)))
@@ -147,11 +147,21 @@ def blank_problems(value: Any, mark: Mark, what: str) -> Found:
             yield Problem(what, "write the text that is meant, or drop it", where.place)
 
 
-def _pattern_problems(value: Any, mark: Mark) -> Found:
-    for index, pattern in enumerate(value if isinstance(value, list) else [value]):
-        if pattern == "":
-            where = mark.find((index,)) if isinstance(value, list) else mark
-            yield Problem("output.matches: an empty pattern matches every answer", "", where.place)
+def _empty_lists(expect: Mapping[str, Any], mark: Mark, within: str = "") -> Found:
+    """A list in which nothing is asked for checks nothing. No call at all (``calls: []``) is something to ask
+    for, but not where further calls are allowed."""
+    for key, value in expect.items():
+        if key in ("output", "tool_calls") and isinstance(value, Mapping) and not within:
+            yield from _empty_lists(value, mark.find((key,)), f"{key}.")
+        elif value == [] and not (key == "calls" and _calls_may_be_empty(expect)):
+            remedy = "write what is to be checked, or drop the key; null takes away what defaults say"
+            yield Problem(f"{within}{key}: an empty list checks nothing", remedy, mark.find((key,)).place)
+
+
+def _calls_may_be_empty(tool_calls: Mapping[str, Any]) -> bool:
+    """Where they say that there is to be none; and where the whole is refused for saying nothing."""
+    closed = (MatchMode.STRICT, MatchMode.UNORDERED, MatchMode.WITHIN)
+    return tool_calls.get("match") in closed or not tool_calls.get("forbidden")
 
 
 def _call_problems(entries: Any, mark: Mark) -> Found:
@@ -196,19 +206,12 @@ def _operand_fault(matcher: str, operand: Any) -> tuple[str, str] | None:
         got = "an empty list" if operand == [] else shown(operand)
         return f"expected a list of values, got {got}", "write {$in: [one, two]}"
     if matcher == "$regex":
-        return _regex_fault(operand)
+        if not isinstance(operand, str):
+            return f"expected a text, got {shown(operand)}", "put it in quotes"
+        what, _, remedy = misuse(operand).partition("; ")
+        return (what, remedy) if what else None
     if matcher == "$approx":
         return _approx_fault(operand)
-    return None
-
-
-def _regex_fault(operand: Any) -> tuple[str, str] | None:
-    if not isinstance(operand, str):
-        return f"expected a text, got {shown(operand)}", "put it in quotes"
-    try:
-        re.compile(operand)
-    except (re.error, OverflowError, RecursionError) as error:
-        return f"not a regular expression: {error}", ""
     return None
 
 

@@ -14,6 +14,7 @@ class Value(BaseModel):
 
 
 ValueT = TypeVar("ValueT", bound=Value)
+Item = TypeVar("Item")
 _set = object.__setattr__
 
 
@@ -71,5 +72,7 @@ def _number(value: Any) -> Any:
 
 Text: TypeAlias = Annotated[str, BeforeValidator(_text)]
 Texts: TypeAlias = Annotated[tuple[str, ...], BeforeValidator(_texts)]
+ListOf: TypeAlias = Annotated[tuple[Item, ...], BeforeValidator(_texts)]
+"""Of texts of a kind; one stands for a list of one."""
 Count: TypeAlias = Annotated[int, BeforeValidator(_number)]
 Number: TypeAlias = Annotated[float, BeforeValidator(_number), Field(allow_inf_nan=False)]

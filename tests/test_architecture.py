@@ -18,8 +18,8 @@ PACKAGE = Path(agenteval.__file__).parent
 # Bottom to top. A module imports only from lines above its own, or from its own line (a sub-package,
 # or modules that belong together). `adapters` are blind to each other: each has a line of its own.
 LAYERS = [
-    ["value", "errors", "exits", "expressions", "module_files", "plain_files"],
-    ["trajectory"],
+    ["value", "errors", "exits", "expressions", "module_files", "plain_files", "needles", "patterns"],
+    ["trajectory", "speech"],
     ["score"],
     ["scenario"],
     ["config"],
@@ -30,7 +30,7 @@ LAYERS = [
     ["statistics"],
     ["shared_loop"],
     ["current_sample", "deadlines"],
-    ["patterns", "protocols", "tokens", "safe_text", "plurals", "yaml_source", "yaml_scalars", "yaml_syntax"],
+    ["protocols", "tokens", "safe_text", "plurals", "yaml_source", "yaml_scalars", "yaml_syntax"],
     ["journal", "prompts", "decision"],
     ["runs", "resume"],
     ["metrics"],

@@ -104,7 +104,7 @@ def test_in_takes_json_typing_and_matchers():
         ("^ORD", "my ORD", False),
         ("x", "X", False),
         ("1", 1, False),
-        ("", None, False),
+        ("N", None, False),
         ("None", None, False),
         ("a", ["a"], False),
     ],

@@ -163,7 +163,7 @@ def test_the_toml_block_is_the_configuration_above_it(project: Project) -> None:
     assert (config.agent.name, config.metrics) == ("shop-bot", ())
 
 
-SAID = "Booked for 20:00, in all 1,250.50 EUR, reference BK-7."
+SAID = "Booked for **20:00**, in all 1,250.50 EUR, reference BK-7."
 CALLED = [("search", {"city": "Rome"}), ("book", {"time": "20:00", "seats": 2}), ("confirm", {})]
 
 

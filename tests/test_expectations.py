@@ -85,7 +85,9 @@ def test_a_scripted_turn_is_held_to_its_own_entry():
     bad = turn("Sorry, it is 125", call("b"), call("b"), script=1, tokens=11, latency_ms=100.5)
     failed = by_name(turn_checks(s, bad))
     assert [name for name, check in failed.items() if check.passed] == ["answer"]
-    assert failed["output.contains"].detail == 'missing "25", "sunny" in the answer "Sorry, it is 125"'
+    assert failed["output.contains"].detail == (
+        'missing "25", "sunny" in the answer "Sorry, it is 125"; "*25" would be found'
+    )
     assert failed["output.not_contains"].detail == 'found "sorry" in "Sorry, it is 125"'
     assert failed["output.matches"].detail == 'no match for /^it/ in the answer "Sorry, it is 125"'
     assert "missing: a(…) — never called" in failed["tool_calls"].detail
@@ -298,9 +300,8 @@ def test_the_scorers_judge_the_last_turn_and_the_whole():
     "answer",
     [
         "<think>Was it refunded? No.</think>I am sorry.",
-        "<thinking>\nrefunded?\n</thinking>\n\nI am sorry.",
-        "refunded? No.</think>I am sorry.",
-        "I am sorry.<think>Or was it refunded",
+        "\n<think>\nrefunded?\n</think>\n\nI am sorry.",
+        "<think>A <think>second</think> one: refunded?</think>I am sorry.",
     ],
 )
 def test_what_a_model_thinks_is_no_part_of_the_answer(answer):
@@ -311,6 +312,24 @@ def test_what_a_model_thinks_is_no_part_of_the_answer(answer):
         assert found["output.contains"].passed is False
         assert found["output.not_contains"].passed is True
         assert found["output.matches"].parts == ("refunded",)
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        "I have refunded it.</think>I am sorry.",
+        "I am sorry.<think>Or was it refunded",
+        "<think>refunded",
+        "<think>A <think>second one</think>: refunded",
+        "<think>Hm.</think><think>refunded</think>I am sorry.",
+        "I am sorry. <think>refunded</think>",
+        "<thinking>refunded</thinking>I am sorry.",
+    ],
+)
+def test_only_one_leading_balanced_block_is_a_thought(answer):
+    s = scenario({"output": {"contains": ["refunded"], "not_contains": ["refunded"]}})
+    found = outcomes(conversation_checks(s, whole(turn(answer))))
+    assert (found["output.contains"], found["output.not_contains"]) == (True, False)
 
 
 def test_what_a_model_thinks_holds_no_keyword_of_a_case():

@@ -307,7 +307,7 @@ QUOTE = "put the text in quotes if ': ' is part of it"
         ("expect: {output: {contains: [a: b]}}",
          f"4:30: expect.output.contains: expected a text, got a mapping — {QUOTE}"),
         ("expect: {output: {contains: ['']}}",
-         "4:19: expect.output.contains: an empty text is in every answer — write the text that is meant"),
+         "4:30: expect.output.contains: an empty text is in every answer — write the text that is meant"),
         ("expect: {output: {matches: '('}}",
          "4:19: expect.output.matches: not a regular expression: missing ),"
          " unterminated subpattern at position 0"),
@@ -364,7 +364,7 @@ def test_a_mistake_in_the_turns(suite: Suite, turns: str, message: str) -> None:
         ("id: a, input: x, expected_tools: {a: 1}",
          "1:27: expected_tools: expected a list of texts, got a mapping"),
         ("id: a, input: x, expected_output_contains: [' ']",
-         "1:27: expected_output_contains: an empty text is in every answer — write the text that is meant"),
+         "1:54: expected_output_contains: an empty text is in every answer — write the text that is meant"),
         ("id: a, input: x, turns: [y]",
          "1:27: unknown key 'turns' — a case has one input; write a scenario for several turns"),
         ("input: x", "1:9: a scenario needs a name or an id — add name:"),

@@ -12,8 +12,9 @@ from kit import Project
 from agenteval import patterns
 from agenteval.detectors.schema import breaks
 from agenteval.errors import AuthorError
-from agenteval.patterns import EndlessSearchError, is_in, may_be_endless, without_waiting
+from agenteval.patterns import EndlessSearchError, is_in, misuse, steps, without_waiting
 
+FEW = patterns._FEW_STEPS
 ENDLESS, TEXT = "^(a+)+$", "a" * 40 + "!"
 
 
@@ -36,10 +37,12 @@ def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
         r"(a*)\1b",
         ".*.*.*=",
         "(?i:(a+)+)$",
+        "a.*b.*c",
+        "a.*b",
     ],
 )
-def test_what_may_never_end(pattern: str) -> None:
-    assert may_be_endless(pattern)
+def test_what_may_never_end_in_a_long_text(pattern: str) -> None:
+    assert steps(pattern, 80_000) > FEW
 
 
 @pytest.mark.parametrize(
@@ -58,7 +61,26 @@ def test_what_may_never_end(pattern: str) -> None:
     ],
 )
 def test_what_ends_is_searched_in_this_process(pattern: str) -> None:
-    assert not may_be_endless(pattern)
+    assert steps(pattern, 100) <= FEW
+
+
+@pytest.mark.parametrize("pattern", [r"reference BK-\d", r"\b20:00\b", "(yes|no)", r"a{2,30}b", "(?=ab|c)a"])
+def test_what_repeats_little_is_searched_here_at_every_length(pattern: str) -> None:
+    assert steps(pattern, 80_000) <= FEW
+
+
+def test_steps_grow_with_the_text_and_with_each_repetition() -> None:
+    for one, other in [("x", ".*x"), ("a.*b", "a.*b.*c"), ("(ab)+", "(a|b|cd)+"), ("a*b", r"(a*)\1b")]:
+        assert steps(one, 1000) < steps(other, 1000)
+    assert steps("a.*b.*c", 1000) < steps("a.*b.*c", 4000)
+
+
+@pytest.mark.usefixtures("impatient")
+@pytest.mark.parametrize("length", [4_000, 40_000])
+def test_a_long_text_takes_no_longer_than_the_limit(length: int) -> None:
+    with pytest.raises(EndlessSearchError, match="took longer than"):
+        is_in("a.*b.*c", "ab" * (length // 2))
+    assert is_in("a.*b.*c", "ab" * (length // 2) + "c")
 
 
 @pytest.mark.parametrize(
@@ -73,8 +95,9 @@ def test_what_ends_is_searched_in_this_process(pattern: str) -> None:
     ],
 )
 def test_another_process_finds_the_same(pattern: str, text: str, flags: int, found: bool) -> None:
-    assert may_be_endless(pattern)
-    assert is_in(pattern, text, flags) is found
+    with pytest.MonkeyPatch.context() as never_here:
+        never_here.setattr(patterns, "_FEW_STEPS", 0)
+        assert is_in(pattern, text, flags) is found
 
 
 @pytest.mark.usefixtures("impatient")
@@ -87,6 +110,28 @@ def test_a_search_that_never_ends_is_ended_and_the_next_one_goes_on() -> None:
         assert is_in(ENDLESS, "aaa")
 
 
+@pytest.mark.parametrize(
+    "pattern",
+    ["", ".*", "rain|", "x*", "(?:)", "^", "$", r"\Z", "(a|)b*", "(?!x)", "(?<!x)", "(?=x*)", "(?i)"],
+)
+def test_what_matches_every_text_is_misused(pattern: str) -> None:
+    assert "matches every text" in misuse(pattern)
+
+
+@pytest.mark.parametrize(
+    "pattern",
+    ["x", "^$", "(?!x)y", "^(?!.*x)", "(?<!x)$", r"\b", "^x*$", "(a|b*)c", "(?=x)", r"(a)?\1x", "(?!)"],
+)
+def test_what_may_be_missing_is_not(pattern: str) -> None:
+    assert not misuse(pattern)
+
+
+def test_texts_and_expressions_are_composed() -> None:
+    assert is_in("Zu\u0308r.ch", "Z\u00fcrich")
+    assert is_in("Z\u00fcr.ch", "Zu\u0308rich")
+    assert not is_in("Z.rich", "Z\u200b\u00fcrich")  # and not folded
+
+
 def test_where_no_process_can_be_had_it_is_searched_here(monkeypatch: pytest.MonkeyPatch) -> None:
     patterns._process.cache_clear()
     monkeypatch.setattr(patterns.sys, "executable", "/no/such/python")
@@ -95,7 +140,7 @@ def test_where_no_process_can_be_had_it_is_searched_here(monkeypatch: pytest.Mon
 
 def test_only_what_may_be_endless_is_done_in_a_thread() -> None:
     def where(pattern: str) -> bool:
-        is_in(pattern, "aaa")
+        is_in(pattern, "a" * 40)
         return threading.current_thread() is threading.main_thread()
 
     assert asyncio.run(without_waiting(where, "a+"))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -10,8 +9,8 @@ from operator import attrgetter
 from typing import Any, NamedTuple, TypeAlias
 
 from agenteval.detectors.calls import error_of, refusal_of, shown
-from agenteval.expressions import expression
 from agenteval.score import Severity
+from agenteval.speech import spoken, thought_ends
 from agenteval.trajectory import ToolCall, Trajectory, Turn
 
 
@@ -85,7 +84,7 @@ class Conversation:
             if not turn.steps:
                 continue
             *before, last = turn.steps
-            if any(map(_TEXT, before)) or _is_thought(last.text or ""):
+            if any(map(_TEXT, before)) or thought_ends(last.text or ""):
                 whole = _with_all_texts(turn)
                 turns = (*turns[:number], whole, *turns[number + 1 :])
                 answers_at[number] = len(whole.answer) - len(turn.answer)
@@ -93,19 +92,6 @@ class Conversation:
 
 
 _TEXT = attrgetter("text")
-_THOUGHT = expression(r"<(think|thinking)>.*?(?:</\1>|\Z)|\A(?:(?!<think).)*?</think>", re.DOTALL)
-"""What a model writes to itself. Of one that was cut off, all the rest; the mark that opens it may stand in
-the prompt."""
-
-
-def spoken(text: str) -> str:
-    """The text with spaces where the agent only thought: all else keeps its place."""
-    return _THOUGHT.sub(lambda found: " " * len(found[0]), text) if _is_thought(text) else text
-
-
-def _is_thought(text: str) -> bool:
-    """Whether some of it may be; the quick look."""
-    return "<" in text and ("<think" in text or "</think>" in text)
 
 
 def _with_all_texts(turn: Turn) -> Turn:

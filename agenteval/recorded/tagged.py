@@ -20,6 +20,7 @@ from agenteval.recorded.inputs import unfenced
 from agenteval.recorded.said import Said, result_said
 from agenteval.recorded.texts import joined
 from agenteval.scenario import Tool
+from agenteval.speech import thought_ends
 
 _TAG = expression(r"<(tool_call|tool_response)>(.*?)(?:</\1>|\Z)", re.DOTALL)
 _MARKS = ("<functioncall>", "<function_call", "<|python_tag|>", "[TOOL_CALLS]", "<function=", "<|tool_call")
@@ -117,7 +118,7 @@ def _tagged_in(said: Said, tools: Mapping[str, Tool]) -> list[_Tagged]:
     if said.role != "assistant" or _CALL not in text:
         return []
     found: list[_Tagged] = []
-    for each in _TAG.finditer(text, max(text.rfind("</think>"), 0)):
+    for each in _TAG.finditer(text, thought_ends(text)):
         if text.count("```", 0, each.start()) % 2 or text[: each.start()].endswith(("`", '"', "'")):
             continue
         if each[1] == "tool_call":

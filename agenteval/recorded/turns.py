@@ -7,7 +7,6 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-from agenteval.detectors.conversation import spoken
 from agenteval.errors import AuthorError, Problem
 from agenteval.recorded.calls import Call, Tell, handed_over
 from agenteval.recorded.messages import said_in
@@ -16,6 +15,7 @@ from agenteval.recorded.texts import joined
 from agenteval.recorded.written import with_written_calls
 from agenteval.reported_usage import read_usage
 from agenteval.scenario import Tool
+from agenteval.speech import spoken
 from agenteval.trajectory import Step, ToolCall, ToolResult, Trajectory, Turn
 from agenteval.value import changed
 

@@ -19,6 +19,7 @@ from agenteval.recorded.inputs import Given, blob_in, given_in, unfenced, withou
 from agenteval.recorded.said import Said
 from agenteval.recorded.tagged import may_hold_tags, with_tagged_calls
 from agenteval.scenario import Tool
+from agenteval.speech import thought_ends
 
 _LABEL = expression(
     r"^[ \t]*\*{0,2}(Thought|Action Input|Action|Observation|Final Answer)"
@@ -154,7 +155,7 @@ def _observed(said: Said) -> tuple[str, str] | None:
 def _parts(text: str) -> list[_Part]:
     """The parts of a text, in order. An explanation of the format, which frameworks put in there as well,
     belongs with all that follows it to the part that it stands in; so does what follows an answer."""
-    after = _end_of_thinking(text)
+    after = thought_ends(text)
     found = [each for each in _LABEL.finditer(text) if each.start() >= after]
     ends = [*(each.start() for each in found[1:]), *([len(text)] if found else ())]
     lead = text[: found[0].start()] if found else text
@@ -169,11 +170,6 @@ def _parts(text: str) -> list[_Part]:
         else:
             parts.append(_Part(each[1], text[each.end() : end], text[each.start() : end]))
     return parts
-
-
-def _end_of_thinking(text: str) -> int:
-    """Where what a model thought in marks of its own ends: it may hold drafts of calls."""
-    return max(text.rfind(mark) + len(mark) if mark in text else 0 for mark in ("</think>", "</thinking>"))
 
 
 def _with_rest(parts: Sequence[_Part], rest: str) -> list[_Part]:

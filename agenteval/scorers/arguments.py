@@ -1,22 +1,22 @@
 """Do the arguments of a tool call match the expected ones? Deep equality of JSON, with matchers.
 
 ``1`` equals ``1.0`` and is not ``true``; ``null`` is only ``null``; the order of lists counts; NaN
-equals NaN. A mapping with the one key ``$any``, ``$in``, ``$regex`` or ``$approx`` is a matcher,
-wherever it stands. All ``$``-keys are reserved: another one is the author's mistake.
+equals NaN; texts are compared after NFC. A mapping with the one key ``$any``, ``$in``, ``$regex`` or
+``$approx`` is a matcher, wherever it stands. All ``$``-keys are reserved: another one is a mistake.
 """
 
 from __future__ import annotations
 
 import json
 import math
-import re
 from collections.abc import Callable, Iterator, Mapping
 from fractions import Fraction
 from typing import Any, NamedTuple
 
 from agenteval.errors import AuthorError, Problem, did_you_mean
 from agenteval.expressions import expression
-from agenteval.patterns import is_in
+from agenteval.needles import nfc
+from agenteval.patterns import is_in, misuse
 from agenteval.scenario import ArgsMatch, ExpectedCall
 from agenteval.scorers.text import one_line
 from agenteval.trajectory import ToolCall
@@ -141,6 +141,7 @@ class _Matcher(NamedTuple):
 def _keys(
     expected: Mapping[Any, Any], actual: Mapping[Any, Any], path: str, *, partial: bool
 ) -> Iterator[Difference]:
+    expected, actual = _composed(expected), _composed(actual)
     for key, value in expected.items():
         if key in actual:
             yield from differences(value, actual[key], path=_join(path, key))
@@ -150,6 +151,14 @@ def _keys(
         for key in actual:
             if key not in expected:
                 yield Difference(_join(path, key), _ABSENT, actual[key])
+
+
+def _composed(value: Mapping[Any, Any]) -> Mapping[Any, Any]:
+    """With its keys in NFC, unless two would become one."""
+    if all(not isinstance(key, str) or key.isascii() for key in value):
+        return value
+    made = {nfc(key) if isinstance(key, str) else key: item for key, item in value.items()}
+    return made if len(made) == len(value) else value
 
 
 def _items(expected: Any, actual: Any, path: str) -> Iterator[Difference]:
@@ -170,6 +179,8 @@ def _is_number(value: Any) -> bool:
 def _same(expected: Any, actual: Any) -> bool:
     if _is_number(expected) and _is_number(actual):
         return bool(expected == actual or (expected != expected and actual != actual))  # NaN is not itself
+    if isinstance(expected, str) and isinstance(actual, str):
+        return expected == actual or nfc(expected) == nfc(actual)
     return type(expected) is type(actual) and bool(expected == actual)
 
 
@@ -215,11 +226,8 @@ def _regex(pattern: str, actual: Any) -> bool:
 def _regex_misuse(pattern: Any) -> str:
     if not isinstance(pattern, str):
         return "needs a regular expression as text"
-    try:
-        re.compile(pattern)
-    except (re.error, OverflowError, RecursionError) as error:
-        return f"is not a regular expression: {error}"
-    return ""
+    wrong = misuse(pattern).partition("; ")[0]
+    return f"is misused: {wrong}" if wrong else ""
 
 
 def _approx(operand: Any, actual: Any) -> bool:

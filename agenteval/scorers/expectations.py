@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
-from agenteval.detectors.conversation import spoken
 from agenteval.patterns import EndlessSearchError, without_waiting
 from agenteval.scenario import Expectation, ExpectedCall, Scenario, ToolCallsExpectation
 from agenteval.score import Check
@@ -18,6 +17,7 @@ from agenteval.scorers.checks.calls import tool_calls
 from agenteval.scorers.checks.output import contains
 from agenteval.scorers.checks.rule import Outcome, Seen, quoted
 from agenteval.scorers.text import excerpt, is_blank
+from agenteval.speech import spoken
 from agenteval.trajectory import Trajectory, Turn
 from agenteval.value import changed
 

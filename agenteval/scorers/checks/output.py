@@ -1,33 +1,40 @@
-"""``expect.output``: what is, and is not, in the agent's answers."""
+"""``expect.output``: what is in the agent's answers, and what is in nothing that it said."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 
-from agenteval.patterns import EndlessSearchError
+from agenteval import needles as texts
+from agenteval.patterns import EndlessSearchError, is_in
 from agenteval.scorers.checks.rule import Outcome, Rule, Seen, quoted
-from agenteval.scorers.text import contains as is_in
 from agenteval.scorers.text import excerpt
-from agenteval.scorers.text import matches as is_found
 
 
 def contains(needles: Sequence[str], seen: Seen) -> Outcome:
     """Each text is in some answer."""
-    missing = [needle for needle in needles if not any(is_in(answer, needle) for answer in seen.answers)]
-    detail = f"missing {quoted(missing)} in {seen.shown}" if missing else f"found {quoted(needles)}"
-    return Outcome(not missing, detail, parts=missing)
+    missing = [n for n in needles if not any(texts.contains(answer, n) for answer in seen.answers)]
+    if not missing:
+        return Outcome(True, f"found {quoted(needles)}")
+    near = [found for needle in missing if (found := _starred(needle, seen.answers))]
+    told = f"; {quoted(near)} would be found" if near else ""
+    return Outcome(False, f"missing {quoted(missing)} in {seen.shown}{told}", parts=missing)
+
+
+def _starred(needle: str, answers: Sequence[str]) -> str:
+    return next(filter(None, (texts.starred(answer, needle) for answer in answers)), "")
 
 
 def not_contains(needles: Sequence[str], seen: Seen) -> Outcome:
-    """None of the texts is in any answer."""
+    """None of the texts is in anything that the agent said."""
     found = []
     everywhere: dict[str, None] = {}
-    for number, answer in enumerate(seen.answers, 1):
-        present = [needle for needle in needles if is_in(answer, needle)]
+    for number, said in enumerate(seen.said, 1):
+        present = [needle for needle in needles if texts.mentions(said, needle)]
         everywhere |= dict.fromkeys(present)
         if present:
-            turn = f" (answer {number})" if len(seen.answers) > 1 else ""
-            found.append(f"found {quoted(present)} in {excerpt(answer)}{turn}")
+            turn = f" (answer {number})" if len(seen.said) > 1 else ""
+            found.append(f"found {quoted(present)} in {excerpt(said)}{turn}")
     detail = "; ".join(found) or f"none of {quoted(needles)} found"
     return Outcome(not found, detail, parts=tuple(everywhere), is_lasting=bool(found))
 
@@ -35,7 +42,7 @@ def not_contains(needles: Sequence[str], seen: Seen) -> Outcome:
 def matches(patterns: Sequence[str], seen: Seen) -> Outcome:
     """Each expression is found in some answer."""
     try:
-        missing = [p for p in patterns if not any(is_found(answer, p) for answer in seen.answers)]
+        missing = [p for p in patterns if not any(is_in(p, answer, re.IGNORECASE) for answer in seen.answers)]
     except EndlessSearchError as endless:
         return Outcome(None, f"{endless} in {seen.shown}")
     listed = ", ".join(f"/{pattern}/" for pattern in missing or patterns)

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, NamedTuple
 
-from agenteval.detectors.conversation import spoken
 from agenteval.scenario import Expectation, says_something
 from agenteval.scorers.text import excerpt
+from agenteval.speech import answer_of, said_in
 from agenteval.trajectory import ToolCall, Turn
 
 _ANSWERS_SHOWN = 3
@@ -52,7 +52,12 @@ class Seen:
     @cached_property
     def answers(self) -> list[str]:
         """The final text of each finished turn, without what the model thought."""
-        return [said(turn) for turn in self.turns]
+        return [answer_of(turn) for turn in self.turns]
+
+    @cached_property
+    def said(self) -> list[str]:
+        """All that the agent said in each finished turn, beside its calls too."""
+        return [said_in(turn) for turn in self.turns]
 
     @property
     def shown(self) -> str:
@@ -86,12 +91,6 @@ class Rule:
             if not says_something(found):
                 return None
         return found
-
-
-def said(turn: Turn) -> str:
-    """The answer without what the model thought."""
-    spoken_text = spoken(turn.answer)
-    return spoken_text if spoken_text == turn.answer else spoken_text.strip()
 
 
 def quoted(texts: Iterable[str]) -> str:
