@@ -15,6 +15,7 @@ from pydantic import (
     Field,
     SerializerFunctionWrapHandler,
     Tag,
+    field_validator,
     model_serializer,
     model_validator,
 )
