@@ -11,6 +11,7 @@ from agenteval.plurals import plural
 from agenteval.report import GOAL, Report
 from agenteval.safe_text import one_line
 from agenteval.score import Finding, Severity, Verdict
+from agenteval.sight import never_seen
 
 TOLERANCE = "fault_tolerance"
 
@@ -28,13 +29,15 @@ class Aside:
 
 def asides(report: Report, decision: Decision) -> tuple[Aside, ...]:
     """What decided nothing, in a fixed order: findings below the gate, goals missed, samples that were lost
-    and tolerated, accepted failures, a replay, judges that were not asked."""
+    and tolerated, accepted failures, a replay, judges that were not asked, agents of which no call was seen.
+    """
     return (
         *_below_gate(report, decision),
         *_lost(decision),
         *_accepted(decision),
         *_replayed(report),
         *_not_judged(report),
+        *_calls_never_seen(report),
     )
 
 
@@ -92,3 +95,14 @@ def _not_judged(report: Report) -> Iterator[Aside]:
     is_asked_for = bool(run.judged) or any(each.scenario.all_criteria for each in report.scenarios)
     if run.no_judge and is_asked_for:
         yield Aside("not_judged", 1, "judges not asked")
+
+
+def _calls_never_seen(report: Report) -> Iterator[Aside]:
+    """Such an agent may have a way of its own to its tools: then nothing is known of its calls."""
+    told = (
+        (each.agent, each.scenario, sample.trajectory) for each in report.scenarios for sample in each.samples
+    )
+    if agents := never_seen(told):
+        who = f"agent{'s' * (len(agents) > 1)} {', '.join(map(repr, agents))}"
+        text = f"no call of {one_line(who, 120)} seen, though tools are declared"
+        yield Aside("calls_never_seen", len(agents), text)

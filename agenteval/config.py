@@ -31,6 +31,7 @@ class AgentConfig(Value):
     timeout_s: Annotated[Number, Field(gt=0)] = 60.0
     max_wait_s: Annotated[Number, Field(ge=0)] = 180.0
     requests_per_minute: Annotated[Count, Field(ge=1)] | None = None
+    tools: Literal["visible", "none"] | None = None
     policy: str | None = None
 
     @property

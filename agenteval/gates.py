@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from typing import TypeAlias
 
 from agenteval.accepted import in_force, uses_of, waive
 from agenteval.config import Config
@@ -21,9 +22,10 @@ from agenteval.prompts import CRITERIA
 from agenteval.report import GOAL, Report, ScenarioReport
 from agenteval.run_gates import Epochs, epochs_of, gates_over_runs, succeeded
 from agenteval.sample_report import SampleReport
-from agenteval.scenario import SampleKey
+from agenteval.scenario import SampleKey, Scenario
 from agenteval.score import OUTCOME, Check, Finding, ScoreFailure, ScoreItem, Severity, Verdict
 from agenteval.severity import LABEL_OF_DETECTOR, of_label
+from agenteval.sight import is_observed
 from agenteval.thresholds import NOT_THE_AGENTS, is_lost, threshold_gates
 from agenteval.trajectory import Stop
 
@@ -134,10 +136,11 @@ def decide_sample(sample: SampleReport, scenario: ScenarioReport, report: Report
         violation = Violation(str(fault), detail, source, Verdict.INCONCLUSIVE, sample.key.epoch, at)
         return SampleDecision(Verdict.INCONCLUSIVE, fault, (violation,))
     failures = failures_of(sample, scenario.scenario)
+    unclear = _is_unclear_for_want_of_calls(sample, scenario.scenario)
     violations = [
-        *_broken_checks(sample, source, failures),
+        *_broken_checks(sample, source, failures, unclear),
         *_severe_findings(sample, source, report.run.config, failures),
-        *_broken_judges(sample, scenario, report),
+        *_broken_judges(sample, scenario, report, unclear),
     ]
     if fault == "agent" and not any(v.name == "no_error" for v in violations):
         detail = sample.stop.detail if sample.stop else ""
@@ -152,7 +155,37 @@ def decide_sample(sample: SampleReport, scenario: ScenarioReport, report: Report
     return SampleDecision(verdict, None if verdict is Verdict.PASSED else fault, kept, accepted)
 
 
-def _broken_checks(sample: SampleReport, source: str, failures: SampleFailures) -> Iterable[Violation]:
+Item: TypeAlias = Check | ScoreFailure
+
+
+def _is_unclear_for_want_of_calls(sample: SampleReport, scenario: Scenario) -> Callable[[Item], bool]:
+    """Which judgements gate nothing: criteria and goals that are not clear where no call could be seen, if
+    anything else of the sample was decided. Of what nothing is known, nothing is green."""
+
+    def is_unclear(item: Item) -> bool:
+        if isinstance(item, Check):
+            return item.name == CRITERIA and item.passed is None and bool(item.by)
+        return item.metric == GOAL and item.unclear
+
+    if is_observed(scenario, sample.trajectory) or not _is_any_decided(sample):
+        return lambda item: False
+    return is_unclear
+
+
+def _is_any_decided(sample: SampleReport) -> bool:
+    """Whether a rule of the author's, a label or a goal was; that the agent answered is none."""
+    return any(check.passed is not None and check.name not in _ALWAYS for check in sample.all_checks) or any(
+        score.ok is not None or score.metric == GOAL for score in sample.all_scores
+    )
+
+
+_ALWAYS = ("no_error", "answer")
+"""Checks that nobody asks for."""
+
+
+def _broken_checks(
+    sample: SampleReport, source: str, failures: SampleFailures, gates_nothing: Callable[[Item], bool]
+) -> Iterable[Violation]:
     places: list[tuple[int | None, int, Check]] = [(None, i, check) for i, check in enumerate(sample.checks)]
     places += [(i, place, c) for i, turn in enumerate(sample.turns) for place, c in enumerate(turn.checks)]
     told_whole = {check.name for check in sample.checks if check.passed is False}
@@ -162,6 +195,8 @@ def _broken_checks(sample: SampleReport, source: str, failures: SampleFailures) 
             continue
         if check.name == OUTCOME and check.passed is None:
             continue  # an outcome that nobody recorded is told, and is no fault of this run
+        if gates_nothing(check):
+            continue
         verdict = Verdict.FAILED if check.passed is False else Verdict.INCONCLUSIVE
         yield Violation(
             check.name,
@@ -187,7 +222,12 @@ def _severe_findings(
             )
 
 
-def _broken_judges(sample: SampleReport, scenario: ScenarioReport, report: Report) -> Iterable[Violation]:
+def _broken_judges(
+    sample: SampleReport,
+    scenario: ScenarioReport,
+    report: Report,
+    gates_nothing: Callable[[Item], bool],
+) -> Iterable[Violation]:
     """A judge that broke hides what it would have found, and so does a detector. Labels gate through their
     severity, a missed goal where it is severe, or would be the last of all epochs; one that the author
     broke, and a check in code, always."""
@@ -202,6 +242,8 @@ def _broken_judges(sample: SampleReport, scenario: ScenarioReport, report: Repor
     places += [(index, f) for index, turn in enumerate(sample.turns) for f in turn.score_failures]
     for turn, failure in places:
         in_code = failure.metric not in judged
+        if gates_nothing(failure):
+            continue
         if failure.author or failure.metric in gating or in_code:
             who = "detector" if failure.metric in LABEL_OF_DETECTOR else "check" if in_code else "judge of"
             detail = f"the {who} {failure.metric} broke: {failure.message}"

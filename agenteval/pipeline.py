@@ -16,7 +16,7 @@ from agenteval.protocols import AgentFactory, Emit, SampleQueue, Scorer, User
 from agenteval.scenario import Sample, Scenario
 from agenteval.score import ScoreFailure, ScoreItem
 from agenteval.simulate import CallFunction, ToolWorld, converse, with_late_calls
-from agenteval.trajectory import Stop, StopReason, Trajectory, Turn
+from agenteval.trajectory import Sight, Stop, StopReason, Trajectory, Turn
 
 Outcome: TypeAlias = Literal["complete", "interrupted", "fail_fast", "budget", "deadline"]
 
@@ -25,7 +25,8 @@ Outcome: TypeAlias = Literal["complete", "interrupted", "fail_fast", "budget", "
 class Plan:
     """All that a run needs. ``checks`` are code and run in passing; ``judges`` ask models and run beside
     the conversation: both by agent. ``fail_fast``: nothing is started before it is known how the samples
-    before it ended. ``warned``: warnings that a run gives once."""
+    before it ended. ``sights``: by agent, what is declared of how its calls are seen. ``warned``: warnings
+    that a run gives once."""
 
     queue: SampleQueue
     agents: Mapping[str, AgentFactory]
@@ -35,6 +36,7 @@ class Plan:
     judges: Mapping[str, Sequence[Scorer]] = field(default_factory=dict)
     agent_concurrency: int = 20
     unmocked: str = "error"
+    sights: Mapping[str, Sight] = field(default_factory=dict)
     fail_fast: bool = False
     deadlines: Deadlines = field(default_factory=Deadlines)
     warned: set[str] = field(default_factory=set)
@@ -220,7 +222,12 @@ class _RunningSample:
 
     async def _converse(self, scoring: TaskGroup) -> None:
         plan, sample = self._plan, self.sample
-        world = self._world = ToolWorld(sample, plan.call_function, unmocked=plan.unmocked)
+        world = self._world = ToolWorld(
+            sample,
+            plan.call_function,
+            unmocked=plan.unmocked,
+            sight=plan.sights.get(sample.key.agent),
+        )
         world.tell_unread = self._tell_unread
         trajectories = converse(
             sample,

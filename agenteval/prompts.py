@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache, cached_property
 from hashlib import blake2b
 from importlib.resources import files
@@ -188,6 +188,13 @@ class Rubric:
     def unsure(self) -> str:
         """What a judge answers instead of a label when it cannot tell."""
         return "not clear" if self.metric == CRITERIA else NOT_ENOUGH
+
+    def without(self, label: str) -> Rubric:
+        """The same, and one label is not offered: neither as an answer nor in the list of what they mean."""
+        if label not in self.labels:
+            return self
+        text = "\n".join(line for line in self.text.split("\n") if not line.startswith(f"- {label}:"))
+        return replace(self, text=text, labels=tuple(each for each in self.labels if each != label))
 
 
 def load_rubric(name: str, *, base: str | Path = ".", place: Place | None = None) -> Rubric:

@@ -24,7 +24,8 @@ class AgentReply:
     ``text``: the final text. ``tool_calls``: calls for agenteval to resolve, in OpenAI's format.
     ``messages``: the messages of this turn of an agent that ran its tools itself. ``usage``: a
     ``Usage``, or a mapping or an object in the words of a provider. ``extra``: unknown fields of the message,
-    echoed back to the same endpoint.
+    echoed back to the same endpoint. ``alone``: ``messages`` is one message in the shape of another library,
+    and no list of all that the agent did in the turn.
     """
 
     text: str | None = None
@@ -33,6 +34,7 @@ class AgentReply:
     usage: Usage | Mapping[str, Any] | None = None
     latency_ms: float | None = None
     extra: Mapping[str, Any] = field(default_factory=dict)
+    alone: bool = False
 
 
 @dataclass(frozen=True)

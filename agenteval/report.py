@@ -32,6 +32,7 @@ from agenteval.sample_report import (
 from agenteval.scenario import Category, SampleKey, Scenario
 from agenteval.score import Check, Finding, Issue, Score, ScoreFailure, ScoreItem
 from agenteval.severity import of_label
+from agenteval.sight import is_observed, settled
 from agenteval.spending import by_role, dedup_line, lines_of_sample
 from agenteval.trajectory import Stop, Trajectory, Turn, Usage
 
@@ -164,10 +165,10 @@ def _sample(key: SampleKey, scenario: Scenario, told: _SampleEvents) -> SampleRe
     trajectory = Trajectory(turns=turns, stop=told.stop, unfinished=told.unfinished)
     turn_reports = []
     for index, turn in enumerate(trajectory.all_turns):
-        items = told.items.get(index)
+        items = settled(told.items.get(index, ()), scenario, trajectory)
         of_kinds = [_of_kind(items, kind) for kind in (Check, Score, ScoreFailure)] if items else ()
         turn_reports.append(TurnReport(turn, *of_kinds))
-    whole = told.items.get(None, [])
+    whole = settled(told.items.get(None, ()), scenario, trajectory)
     findings = sorted(
         (item for items in told.items.values() for item in items if isinstance(item, Finding)),
         key=lambda f: (f.turn is None, f.turn or 0, f.call or 0, f.metric, f.detector),
@@ -190,7 +191,7 @@ def _with_case_values(sample: SampleReport, scenario: Scenario) -> SampleReport:
     if scenario.case is None or fault not in (None, "agent"):
         return sample
     called = {call.name for call in sample.trajectory.tool_calls}
-    expected = scenario.case.expected_tools
+    expected = scenario.case.expected_tools if is_observed(scenario, sample.trajectory) else ()
     answered = fault is None and bool(sample.trajectory.turns and sample.trajectory.turns[-1].answer.strip())
     outputs = [check.passed for check in sample.all_checks if check.name == "output.contains"]
     return replace(

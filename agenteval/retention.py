@@ -14,7 +14,8 @@ from agenteval.event import Event, RunStarted, SampleFinished, SampleStarted, Sc
 from agenteval.gates import sample_failed
 from agenteval.scenario import SampleKey, Scenario
 from agenteval.score import Check, Finding, ScoreItem
-from agenteval.trajectory import Step, Stop, ToolCall, Turn
+from agenteval.sight import settled
+from agenteval.trajectory import Step, Stop, ToolCall, Trajectory, Turn
 
 KEPT_IN_FULL = 100
 """Far more than a person reads; a report to be read names the rest with their reasons."""
@@ -105,17 +106,18 @@ class Retained:
 
     def _close(self, opened: _Open, event: SampleFinished) -> None:
         turns, items, unfinished = tuple(opened.turns), tuple(opened.items), event.unfinished
-        if not self._is_kept(items, event.stop):
+        told = Trajectory(turns=turns, unfinished=unfinished)
+        if not self._is_kept(items, event.stop, opened.scenario or _BLANK, told):
             turns = tuple(map(self._slim.turn, turns))
             items = tuple(self._slim.said(place, said) for place, said in items)
             unfinished = self._slim.turn(unfinished) if unfinished else None
         scenario = self._scenario(opened.scenario)
         self._done.append(_Sample(event.key, scenario, turns, items, event.stop, unfinished, opened.number))
 
-    def _is_kept(self, items: _Items, stop: Stop) -> bool:
+    def _is_kept(self, items: _Items, stop: Stop, scenario: Scenario, told: Trajectory) -> bool:
         if self._everything:
             return True
-        said = [item for _, each in items for item in each]
+        said = settled([item for _, each in items for item in each], scenario, told)
         if all(isinstance(item, Check) and item.passed for item in said) and stop.fault is None:
             return False
         failed = sample_failed(said, stop, self._config)
@@ -166,7 +168,7 @@ class _Slim:
         update: dict[str, Any] = {"user": LEFT_OUT, "steps": steps}
         if turn.latency_ms or turn.user_model or turn.error or any(map(_has_figures, turn.steps)):
             return turn.model_copy(update=update)
-        key = (turn.script, *map(id, steps))
+        key = (turn.script, turn.sight, *map(id, steps))
         if key not in self._turns:
             self._turns[key] = turn.model_copy(update=update)
         return self._turns[key]

@@ -28,7 +28,8 @@ class SampleReport:
     ``tool_accuracy`` (share of the expected tools that were called at least once),
     ``output_correct`` (all keywords in the final answer; none expected: not empty) and
     ``robustness_pass`` (no crash, an answer, every check in code held) are ``None`` where they do
-    not apply: not a test case, nothing expected, or a fault that is not the agent's.
+    not apply: not a test case, nothing expected (of tools: or no call could be seen), or a fault that is not
+    the agent's.
     """
 
     key: SampleKey

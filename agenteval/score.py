@@ -52,6 +52,8 @@ class Check(Value):
     ``name`` is the place of the rule under ``expect`` (``tool_calls``, ``output.contains``,
     ``limits.steps``), or ``no_error`` or ``answer``. ``where`` is the line that wrote it. ``parts``: what
     of it did not hold, in the author's words and in names alone, so that the next run says the same.
+    ``if_observed``: of a check that rests on calls which were not seen, what it is (and ``detail`` and
+    ``parts`` say) once a later turn shows that they would have been; see ``agenteval.sight``.
     ``by``, ``scripted`` and ``usage`` tell of the model that judged it, if one did (``criteria``).
     """
 
@@ -61,6 +63,7 @@ class Check(Value):
     detail: str = ""
     where: str = ""
     parts: tuple[str, ...] = ()
+    if_observed: bool | None = None
     by: str = ""
     scripted: bool = False
     usage: Usage | None = None
@@ -93,7 +96,8 @@ class Score(Value):
 class ScoreFailure(Value):
     """A judge that broke. Never a score, never the agent's fault. ``raw`` is what it said. ``author``: it
     broke by the author's mistake (a scripted model without a rule), which ends the run with exit 2.
-    ``refused``: the judge was not asked, since the budget was used up."""
+    ``refused``: the judge was not asked, since the budget was used up. ``unclear``: it did not break, but
+    answered that the record does not tell."""
 
     kind: Literal["failure"] = "failure"
     metric: str
@@ -102,6 +106,7 @@ class ScoreFailure(Value):
     usage: Usage | None = None
     author: bool = False
     refused: bool = False
+    unclear: bool = False
 
 
 class Finding(Value):

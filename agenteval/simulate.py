@@ -26,7 +26,17 @@ from agenteval.reported_usage import read_usage, unread_usage
 from agenteval.scenario import Sample
 from agenteval.tokens import count_tokens
 from agenteval.tools import FunctionCall, ToolState, is_unknown, refusal, resolve, schemas_of
-from agenteval.trajectory import Step, Stop, StopReason, ToolCall, ToolResult, Trajectory, Turn, Usage
+from agenteval.trajectory import (
+    Sight,
+    Step,
+    Stop,
+    StopReason,
+    ToolCall,
+    ToolResult,
+    Trajectory,
+    Turn,
+    Usage,
+)
 
 MAX_TOOL_REPLIES = 50
 """Replies with tool calls in one turn; one more is a tool loop."""
@@ -42,8 +52,17 @@ CallFunction: TypeAlias = Callable[[FunctionCall, Sample, int], Awaitable[ToolRe
 class ToolWorld:
     """The tools of one sample, and what they remember. One conversation has it to itself."""
 
-    def __init__(self, sample: Sample, call_function: CallFunction, *, unmocked: str = "error") -> None:
+    def __init__(
+        self,
+        sample: Sample,
+        call_function: CallFunction,
+        *,
+        unmocked: str = "error",
+        sight: Sight | None = None,
+    ) -> None:
+        """``sight``: what is declared of the agent, whatever it returns."""
         self._sample = sample
+        self.sight = sight or _sight_of_world(sample, unmocked)
         self._call_function = call_function
         self._unmocked = unmocked
         self._state = ToolState()
@@ -76,6 +95,13 @@ class ToolWorld:
             with self.watch.doing(f"the tool '{call.name}'"):
                 return await self._call_function(answer, self._sample, turn)
         return answer
+
+
+def _sight_of_world(sample: Sample, unmocked: str) -> Sight | None:
+    """How calls are seen in every turn; ``None``: what the agent does in a turn decides."""
+    if sample.scenario.tools:
+        return Sight.TOOLS
+    return Sight.EMPTY if unmocked == "empty" else None
 
 
 async def converse(
@@ -126,7 +152,7 @@ def with_late_calls(ended: Trajectory, world: ToolWorld) -> Trajectory:
     what = f"the agent called {names} after its last answer; await the calls before you answer"
     fault = world.rounds.fault or AgentError(what)
     world.rounds = None
-    late = Turn(user="", steps=tuple(steps), error=str(fault))
+    late = Turn(user="", steps=tuple(steps), error=str(fault), sight=world.sight or Sight.CALLS)
     return ended.model_copy(update={"stop": _stop_of(fault), "unfinished": late})
 
 
@@ -173,6 +199,7 @@ class _OpenTurn:
         self._user = move.text or ""
         self._world = world
         self._steps: list[Step] = []
+        self._lists_messages = False
         self._rounds = world.rounds = world.rounds or _Rounds(world, index)
         self._spent_ms = 0.0
         self._asked: float | None = None  # since when the agent thinks
@@ -193,7 +220,13 @@ class _OpenTurn:
             user_model=self._move.model,
             user_usage=self._move.usage,
             user_fault=self._move.fault,
+            sight=self._world.sight or self._sight(),
         )
+
+    def _sight(self) -> Sight:
+        if self._lists_messages:
+            return Sight.MESSAGES
+        return Sight.CALLS if any(step.tool_calls for step in self._steps) else Sight.UNSEEN
 
     async def run(self, agent: Agent, before: Sequence[Turn]) -> Turn:
         if self._rounds.fault:  # of a call that came before this turn
@@ -218,6 +251,7 @@ class _OpenTurn:
 
     def _take(self, reply: AgentReply, sent: Sequence[Turn], latency_ms: float) -> None:
         """Add the steps of a reply to what was ``sent``; its usage and latency stand with the last."""
+        self._lists_messages |= bool(reply.messages) and not reply.alone
         listed = observed.steps_of(reply.messages, sent, self._world.tell_unread)
         told = _steps_of(reply, listed, self._rounds.take(answered=True))
         fault, steps = _unreadable(told), told

@@ -228,6 +228,7 @@ def _told(reply: AgentReply) -> dict[str, Any]:
                 "usage": usage.model_dump() if usage else unread_usage(reply.usage) or None,
                 "latency_ms": reply.latency_ms,
                 "extra": chat.storable(reply.extra),
+                **({"alone": True} if reply.alone else {}),
             }
         }
     except ValueError as error:

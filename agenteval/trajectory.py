@@ -123,6 +123,27 @@ class Step(Value):
     extra: dict[str, Any] = Field(default_factory=dict)
 
 
+class Sight(StrEnum):
+    """How the agent's tool calls could be seen in a turn; see ``agenteval.sight``."""
+
+    TOOLS = "tools"
+    """The scenario, or the record of a log, declares tools: they are the agent's way to them."""
+    EMPTY = "empty"
+    """``unmocked_tools: empty``: the tool world answers every call."""
+    MESSAGES = "messages"
+    """The agent returned the list of the turn's messages, or has ``observed_messages``."""
+    CALLS = "calls"
+    """It called through ``ctx``, asked for a tool, or a log holds its calls."""
+    VISIBLE = "visible"
+    """Declared: ``agent: {tools: visible}``."""
+    HIDDEN = "none"
+    """Declared: ``agent: {tools: none}``."""
+    UNSEEN = "unseen"
+    """Not at all."""
+    UNKNOWN = "unknown"
+    """Nobody said: what the scenario declares decides."""
+
+
 class Turn(Value):
     """One user message and all that the agent did until its final text.
 
@@ -130,7 +151,8 @@ class Turn(Value):
     free slot, for a retry or for the agent's own turn on its thread is not. ``error`` is set on a turn
     that the agent or the network broke off. ``script`` is the entry of the scenario's ``turns`` that the
     message comes from; ``None``: the simulated user said it. Then ``user_model`` and ``user_usage`` tell
-    of that model, and ``user_fault`` what was wrong with its first attempt (empty: nothing).
+    of that model, and ``user_fault`` what was wrong with its first attempt (empty: nothing). ``sight``: how
+    its calls could be seen.
     """
 
     user: str
@@ -141,6 +163,7 @@ class Turn(Value):
     user_model: str = ""
     user_usage: Usage = Usage()
     user_fault: str = ""
+    sight: Sight = Sight.UNKNOWN
 
     @property
     def answer(self) -> str:

@@ -14,6 +14,7 @@ from typing import Any, TypeAlias
 
 from agenteval.prompts import fence
 from agenteval.scenario import Scenario
+from agenteval.sight import is_observed
 from agenteval.trajectory import Step, Stop, StopReason, ToolCall, Trajectory, Turn
 
 MAX_CHARACTERS = 300_000
@@ -67,7 +68,8 @@ def _written(
 ) -> str:
     def write(early: _Cut, late: _Cut) -> str:
         head = _head(scenario, policy, tools, now, late)
-        return "\n\n".join((*head, *_conversation(trajectory, upto, early, late)))
+        told = (*_conversation(trajectory, upto, early, late), *_what_to_judge(scenario, trajectory, upto))
+        return "\n\n".join((*head, *told))
 
     text = write(_whole, _whole)
     if len(text) <= limit:
@@ -146,11 +148,29 @@ def _conversation(trajectory: Trajectory, upto: int | None, early: _Cut, late: _
         cut = late if index == len(turns) - 1 else early
         yield from _turn(turn, index, calls, cut)
         calls += len(turn.tool_calls)
+
+
+NOT_OBSERVED = (
+    "The agent's tool calls cannot be seen in this conversation: it may have made calls that the record does"
+    " not show. That no call is shown is no evidence that none was made, and a value, a fact or an action is"
+    " not made up because no call in the record gave it or carried it out. Hold no missing call against the"
+    " agent, and do not take one for made. Where only such a call could decide, the record does not let you"
+    " decide: say so in the way that the form of the answer offers."
+)
+"""Told to every judge of a conversation that is not observed, over what the rules say of records that are."""
+
+
+def _what_to_judge(scenario: Scenario, trajectory: Trajectory, upto: int | None) -> Iterator[str]:
+    """The closing section: the only one that differs from the record of the next turn."""
     yield "# What to judge"
     if upto is None:
         yield f"The conversation as a whole. {_ending(trajectory.stop)}"
+        prefix = trajectory
     else:
         yield f"The turn to judge is turn {upto + 1}, the last one above."
+        prefix = Trajectory(turns=trajectory.turns[: upto + 1])
+    if not is_observed(scenario, prefix):
+        yield NOT_OBSERVED
 
 
 def _turn(turn: Turn, index: int, calls: int, cut: _Cut) -> Iterator[str]:

@@ -22,6 +22,7 @@ from agenteval.pipeline import Control, Plan
 from agenteval.protocols import AgentFactory, ChatModel, Emit, Scorer, User
 from agenteval.scenario import EpochRange, Sample, SampleKey, Scenario
 from agenteval.sequential import InOrder, UntilDecided
+from agenteval.sight import declared_sight
 from agenteval.traffic import Tape, Traffic
 from agenteval.user import ScenarioUser
 from agenteval.user_code import load
@@ -240,6 +241,7 @@ def plan(
         judges={name: _judges(agent, scenarios, chosen, resources) for name, agent in used.items()},
         agent_concurrency=config.agent_concurrency or config.concurrency,
         unmocked=config.unmocked_tools,
+        sights={name: sight for name, agent in used.items() if (sight := declared_sight(agent))},
         deadlines=Deadlines(config.deadlines.turn_s, config.deadlines.sample_s),
         fail_fast=fail_fast,
     )

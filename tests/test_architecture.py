@@ -23,6 +23,7 @@ LAYERS = [
     ["score"],
     ["scenario"],
     ["config"],
+    ["sight"],
     ["ledger", "spending"],
     ["run_summary"],
     ["event"],

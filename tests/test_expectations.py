@@ -11,7 +11,7 @@ from agenteval.scorers.expectations import (
     conversation_checks,
     turn_checks,
 )
-from agenteval.trajectory import Step, Stop, StopReason, ToolCall, Trajectory, Turn, Usage
+from agenteval.trajectory import Sight, Step, Stop, StopReason, ToolCall, Trajectory, Turn, Usage
 
 DONE = Stop(reason=StopReason.SCRIPT_DONE)
 BROKE = Stop(reason=StopReason.AGENT_TIMEOUT, detail="no reply within 60 s")
@@ -236,7 +236,8 @@ def case(spec, expect=None):
     ],
 )
 def test_a_case(answer, calls, tools, output):
-    checks = by_name(conversation_checks(case(WEATHER), whole(turn(answer, *map(call, calls), script=0))))
+    made = turn(answer, *map(call, calls), script=0).model_copy(update={"sight": Sight.VISIBLE})
+    checks = by_name(conversation_checks(case(WEATHER), whole(made)))
     assert (checks["tool_calls"].passed, checks["output.contains"].passed) == (tools, output)
     assert checks["tool_calls"].where == "suite.yaml:7"
     assert checks["output.contains"].where == "suite.yaml:8"

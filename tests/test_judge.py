@@ -185,7 +185,9 @@ def test_a_wrong_label_is_a_failure_to_score(value: Any) -> None:
 def test_not_enough_to_judge_is_a_failure_to_score(metric: str, reply: dict[str, Any]) -> None:
     scenario = TALK.model_copy(update={"tools": {"book": Tool()}})
     (failure,) = judged(metric, FakeModel(reply), scenario=scenario)
-    assert failure == ScoreFailure(metric=metric, message="not enough to judge: because", usage=USAGE)
+    assert failure == ScoreFailure(
+        metric=metric, message="not enough to judge: because", usage=USAGE, unclear=True
+    )
 
 
 def test_a_model_that_fails_is_a_failure_to_score() -> None:

@@ -199,11 +199,11 @@ VACUOUS_CALLS = [
 ]
 SOUND = [
     "checks: none",
-    "expect: {tool_calls: {match: strict, calls: []}}",
-    "expect: {tool_calls: {match: within, calls: []}}",
-    "expect: {tool_calls: {match: unordered, calls: []}}",
-    "expect: {tool_calls: {forbidden: [{name: a}]}}",
-    "expect: {limits: {steps: 9}}",
+    "tools: {a: {returns: 1}}, expect: {tool_calls: {match: strict, calls: []}}",
+    "tools: {a: {returns: 1}}, expect: {tool_calls: {match: within, calls: []}}",
+    "tools: {a: {returns: 1}}, expect: {tool_calls: {match: unordered, calls: []}}",
+    "tools: {a: {returns: 1}}, expect: {tool_calls: {forbidden: [{name: a}]}}",
+    "tools: {a: {returns: 1}}, expect: {limits: {steps: 9}}",
     "turns: [hi, {user: hi, expect: {output: {contains: [fine]}}}]",
 ]
 

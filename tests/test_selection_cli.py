@@ -301,6 +301,7 @@ FORMS = {
     "defaults.yaml": """
 defaults:
   tags: [a, b]
+  tools: {look: {returns: 1}}
   expect: {output: {contains: [agent], not_contains: [x]}, limits: {steps: 5}}
 scenarios:
   - id: merged

@@ -202,7 +202,7 @@ def read_reply(reply: HttpReply, *, observed: str | None = None) -> AgentReply:
     single, is_plain = foreign.answer_in(_without_observed(message, observed))
     if not is_plain:
         told = [*told, *([] if told and told[-1].get("content") == single.get("content") else [single])]
-        return AgentReply(messages=told, usage=usage, latency_ms=reply.latency_ms)
+        return AgentReply(messages=told, usage=usage, latency_ms=reply.latency_ms, alone=observed is None)
     return AgentReply(
         text=_text(message),
         tool_calls=_tool_calls(message),

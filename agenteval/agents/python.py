@@ -312,6 +312,7 @@ def _read_agent_reply(reply: AgentReply) -> AgentReply:
         reply.usage if reply.usage is not None else inner.usage,
         latency_ms=_time(reply.latency_ms),
         extra=reply.extra,
+        alone=reply.alone or (inner.alone and not listed),
     )
 
 
@@ -353,7 +354,8 @@ def _read_mapping(value: Mapping[str, Any]) -> AgentReply:
     _check_whole(value)
     message, is_plain = foreign.answer_in(value)
     if not is_plain:
-        return AgentReply(messages=[message], usage=value.get("usage") or value.get("usage_metadata"))
+        usage = value.get("usage") or value.get("usage_metadata")
+        return AgentReply(messages=[message], usage=usage, alone=True)
     calls = list(chat.calls_of(message.get("tool_calls")))
     if legacy := message.get("function_call"):
         calls.append(legacy)
@@ -368,7 +370,7 @@ def _read_listed(listed: Sequence[Any], beside: Mapping[str, Any]) -> AgentReply
     if "content" not in beside:
         return reply
     inner = _read_mapping(beside)
-    return replace(inner, messages=_both(reply.messages, inner.messages))
+    return replace(inner, messages=_both(reply.messages, inner.messages), alone=False)
 
 
 def _read_completion(value: Mapping[str, Any]) -> AgentReply:

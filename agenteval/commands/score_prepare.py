@@ -8,6 +8,7 @@ import tempfile
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
+from functools import partial
 from itertools import chain
 from pathlib import Path
 from typing import Any
@@ -31,7 +32,9 @@ from agenteval.recorded.identity import Naming, Paths, Recorded
 from agenteval.recorded.reader import Reader, Remarks, require_paths
 from agenteval.recorded.suite import Suite
 from agenteval.scenario import Scenario
+from agenteval.sight import declared_sight, seen_as
 from agenteval.sources import files_read
+from agenteval.trajectory import Sight
 
 _MOST_PROBLEMS = 5
 
@@ -206,8 +209,18 @@ def _policy_in_journal(config: Config, name: str) -> str:
 def conversations_of(reader: Reader, request: ScoreRequest, prepared: Prepared) -> Iterator[Recorded]:
     """All of them, if there is one that can be read. Raises ``AuthorError`` as ``_from_first_readable``."""
     conversations = _from_first_readable(reader, request)
+    agent = prepared.config.agent
+    if agent and agent.tools and (sight := declared_sight(agent)):
+        conversations = map(partial(_declared, sight), conversations)
     bounded = prepared.judges or request.no_judge
     return conversations if bounded else map(_without_bounds, conversations)
+
+
+def _declared(sight: Sight, recorded: Recorded) -> Recorded:
+    """With what the configuration says of the agent's calls; a journal of ours has it already."""
+    if recorded.replayed is not None:
+        return recorded
+    return replace(recorded, trajectory=seen_as(recorded.trajectory, sight))
 
 
 def _from_first_readable(reader: Reader, request: ScoreRequest) -> Iterator[Recorded]:

@@ -64,6 +64,7 @@ class Conversation:
     none is declared. ``undeclared_exist``: the agent may have further tools of its own. ``policy``: the
     agent's instructions. ``truths``: sentences that hold (profile, goal, knowledge, facts). ``beliefs``:
     what the user thinks. ``now``: the date and time of the conversation, as it was written.
+    ``observed``: a call that is not here was not made.
     """
 
     turns: tuple[Turn, ...]
@@ -73,6 +74,7 @@ class Conversation:
     truths: tuple[str, ...] = ()
     beliefs: tuple[str, ...] = ()
     now: str = ""
+    observed: bool = True
     calls: tuple[PlacedCall, ...] = ()
     answers_at: Mapping[int, int] = field(default_factory=dict)
 

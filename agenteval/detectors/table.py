@@ -27,6 +27,14 @@ DETECTORS: Mapping[str, str] = {
 """Each name, which is also that of a function, and the module of it."""
 
 
+NEED_ALL_CALLS = frozenset(
+    ("claimed_action_not_called", "ungrounded_value", "ignored_tool_error", "repeated_tool_call")
+)
+"""Those that argue from a call which was not made: none that gave the value or did what is claimed, none that
+made up for an error or came between two that are alike. They do not run where calls may have been made that
+nobody saw; nor do those of ``wrong_arguments`` that look for who gave an identifier."""
+
+
 @cache
 def detector(name: str) -> Detector:
     """The detector of a name in ``DETECTORS``."""

@@ -118,7 +118,7 @@ def wrong_arguments(conversation: Conversation) -> Iterator[Proof]:
             why = f"the arguments break the schema of '{placed.call.name}': {broken}"
         elif nothing := says_nothing(conversation, placed):
             why = f"the arguments of '{placed.call.name}' say nothing: {nothing}"
-        elif made_up := invented(conversation, placed):
+        elif conversation.observed and (made_up := invented(conversation, placed)):
             why = f"an argument of '{placed.call.name}' is made up: {made_up}"
         else:
             continue

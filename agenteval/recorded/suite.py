@@ -8,7 +8,8 @@ from dataclasses import replace
 from agenteval.recorded.identity import Recorded
 from agenteval.scenario import Scenario, ScriptedTurn, Tool
 from agenteval.score import UNSAID, Check
-from agenteval.trajectory import Trajectory, Turn
+from agenteval.sight import seen_as
+from agenteval.trajectory import Sight, Trajectory, Turn
 
 _MOST_NAMED = 5
 
@@ -48,6 +49,8 @@ class Suite:
             }
         )
         trajectory, unsaid = _with_script(recorded.trajectory, expected)
+        if recorded.replayed is None and expected.tools:
+            trajectory = seen_as(trajectory, Sight.TOOLS)
         checks = recorded.checks + tuple(_unsaid(expected, index) for index in unsaid)
         return replace(recorded, scenario=scenario, trajectory=trajectory, checks=checks)
 

@@ -16,7 +16,7 @@ from agenteval.recorded.written import with_written_calls
 from agenteval.reported_usage import read_usage
 from agenteval.scenario import Tool
 from agenteval.speech import spoken
-from agenteval.trajectory import Step, ToolCall, ToolResult, Trajectory, Turn
+from agenteval.trajectory import Sight, Step, ToolCall, ToolResult, Trajectory, Turn
 from agenteval.value import changed
 
 _NO_TOOLS: Mapping[str, Tool] = {}
@@ -64,8 +64,9 @@ def talk_of(
     # One turn that was cut off at a tool is all there is to look at: it is taken as it stands.
     if done[-1].is_open and (len(done) > 1 or lost):
         *done, last = done
-        unfinished = last.frozen(error=lost or CUT_OFF)
-    trajectory = Trajectory(turns=tuple(turn.frozen() for turn in done), unfinished=unfinished)
+        unfinished = last.frozen(sees_all=bool(tools), error=lost or CUT_OFF)
+    turns = tuple(turn.frozen(sees_all=bool(tools)) for turn in done)
+    trajectory = Trajectory(turns=turns, unfinished=unfinished)
     is_partial = any(turn.ends_in_calls for turn in done)
     return Talk(
         trajectory, "\n\n".join(draft.policy), tuple(draft.orphans), is_partial, frozenset(draft.served)
@@ -96,7 +97,7 @@ def _tool_call(call: Call, result: ToolResult | None) -> ToolCall:
     return changed(_CALL, own)
 
 
-_TURN = Turn(user="", steps=(), error=None)
+_TURN = Turn(user="", steps=(), error=None, sight=Sight.UNSEEN)
 _STEP = Step(text=None, tool_calls=())
 _CALL = ToolCall(name="", args=None, raw_args=None, id="", observed=True, result=None)
 
@@ -128,9 +129,14 @@ class _Turn:
                 is_unread = True
         return is_unread
 
-    def frozen(self, *, error: str | None = None) -> Turn:
+    def frozen(self, *, sees_all: bool, error: str | None = None) -> Turn:
+        """``sees_all``: the record declares tools, so that it would hold their calls."""
         steps = tuple([step.frozen() for step in self.steps])
-        return changed(_TURN, {"user": "\n".join(self.user), "steps": steps, "error": error})
+        sight = Sight.TOOLS if sees_all else Sight.UNSEEN
+        if sight is Sight.UNSEEN and any(step.tool_calls for step in steps):
+            sight = Sight.CALLS
+        own = {"user": "\n".join(self.user), "steps": steps, "error": error, "sight": sight}
+        return changed(_TURN, own)
 
 
 class _Draft:

@@ -7,10 +7,11 @@ from typing import Final
 
 from agenteval.config import Config
 from agenteval.detectors.conversation import Conversation, Proof, ToolFacts
-from agenteval.detectors.table import DETECTORS, detector, metric_of
+from agenteval.detectors.table import DETECTORS, NEED_ALL_CALLS, detector, metric_of
 from agenteval.scenario import Scenario, Tool
 from agenteval.score import Check, Finding, ScoreFailure
 from agenteval.severity import LABEL_OF_DETECTOR, of_detector
+from agenteval.sight import is_observed
 from agenteval.trajectory import Trajectory
 
 UNKNOWN_TOOL = "unknown_tool"
@@ -45,6 +46,8 @@ class Detectors:
         unknown = tuple(self._unknown(conversation))
         items: list[Check | Finding | ScoreFailure] = list(_check(scenario, unknown))
         for name in self._names:
+            if name in NEED_ALL_CALLS and not conversation.observed:
+                continue
             try:
                 proofs = unknown if name == UNKNOWN_TOOL else tuple(detector(name)(conversation))
             except (
@@ -68,6 +71,7 @@ class Detectors:
             ),
             beliefs=scenario.beliefs,
             now=self._now,
+            observed=is_observed(scenario, trajectory),
         )
 
     def _facts_of(self, tools: Mapping[str, Tool]) -> Mapping[str, ToolFacts]:

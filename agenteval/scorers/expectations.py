@@ -17,6 +17,7 @@ from agenteval.scorers.checks.calls import tool_calls
 from agenteval.scorers.checks.output import contains
 from agenteval.scorers.checks.rule import Outcome, Seen, quoted
 from agenteval.scorers.text import excerpt, is_blank
+from agenteval.sight import is_observed, resting_on_unseen
 from agenteval.speech import spoken
 from agenteval.trajectory import Trajectory, Turn
 from agenteval.value import changed
@@ -33,7 +34,9 @@ class TurnExpectations:
         if not trajectory.turns:
             return ()
         *before, turn = trajectory.turns
-        return await without_waiting(turn_checks, scenario, turn, before)
+        # Of most turns nothing is expected: all that came before need not be looked at then.
+        observed = scenario.turn_expectation(turn) is None or is_observed(scenario, trajectory)
+        return await without_waiting(turn_checks, scenario, turn, before, observed)
 
 
 class ConversationExpectations:
@@ -45,10 +48,14 @@ class ConversationExpectations:
         return await without_waiting(conversation_checks, scenario, trajectory)
 
 
-def turn_checks(scenario: Scenario, turn: Turn, before: Sequence[Turn] = ()) -> tuple[Check, ...]:
-    """The checks of one finished turn: ``answer`` always, the rest as its entry in ``turns`` says."""
+def turn_checks(
+    scenario: Scenario, turn: Turn, before: Sequence[Turn] = (), observed: bool = True
+) -> tuple[Check, ...]:
+    """The checks of one finished turn: ``answer`` always, the rest as its entry in ``turns`` says.
+    ``observed``: whether the conversation is, by then."""
     expect = scenario.turn_expectation(turn)
-    at = _Places(scenario, "expect" if turn.script is None else f"turns.{turn.script}.expect")
+    place = "expect" if turn.script is None else f"turns.{turn.script}.expect"
+    at = _Places(scenario, place, observed=observed)
     answer = _turn_answer(scenario, turn, at)
     if expect is None:
         return (answer,)
@@ -64,13 +71,14 @@ def conversation_checks(scenario: Scenario, trajectory: Trajectory) -> tuple[Che
     fault = trajectory.stop.fault if trajectory.stop else None
     if fault not in (None, "agent"):
         return ()
-    broke, at = fault == "agent", _Places(scenario, "expect")
+    observed = is_observed(scenario, trajectory)
+    broke, at = fault == "agent", _Places(scenario, "expect", observed=observed)
     seen = Seen(trajectory.turns, trajectory.unfinished)
     return (
         _no_error(trajectory, at, broke=broke),
         *(() if broke else (_answers(scenario, trajectory, at),)),
         *_asked(scenario.expect, seen, at, broke=broke),
-        *_case(scenario, seen, broke=broke),
+        *_case(scenario, seen, broke=broke, observed=observed),
     )
 
 
@@ -87,14 +95,15 @@ def _asked(expect: Expectation, seen: Seen, at: _Places, *, broke: bool = False)
 
 
 class _Places:
-    """Makes checks that know the line of their rule."""
+    """Makes checks that know the line of their rule. ``observed``: whether the agent's calls were."""
 
-    def __init__(self, scenario: Scenario, prefix: str) -> None:
-        self._scenario, self._prefix = scenario, prefix
+    def __init__(self, scenario: Scenario, prefix: str, *, observed: bool) -> None:
+        self._scenario, self._prefix, self._observed = scenario, prefix, observed
 
     def made(self, name: str, outcome: Outcome, *, path: str | None = None) -> Check:
         passed, detail, parts, *_ = outcome
-        return self.check(name, passed, detail, path=path, parts=parts)
+        check = self.check(name, passed, detail, path=path, parts=parts)
+        return resting_on_unseen(check) if outcome.is_by_absence and not self._observed else check
 
     def check(
         self,
@@ -148,11 +157,11 @@ def _answers(scenario: Scenario, trajectory: Trajectory, at: _Places) -> Check:
     return at.check("answer", True, f"{len(turns) - len(empty)} of {len(turns)} turns answered{permitted}")
 
 
-def _case(scenario: Scenario, seen: Seen, *, broke: bool) -> Iterator[Check]:
+def _case(scenario: Scenario, seen: Seen, *, broke: bool, observed: bool) -> Iterator[Check]:
     """The two rules of the short form: each tool called at least once, each keyword in the final answer."""
     if scenario.case is None:
         return
-    at = _Places(scenario, "")
+    at = _Places(scenario, "", observed=observed)
     # A name that is written twice asks for nothing more: "called at least once".
     names = tuple(dict.fromkeys(scenario.case.expected_tools))
     if names:

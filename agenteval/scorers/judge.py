@@ -15,8 +15,12 @@ from agenteval.protocols import ChatModel, ModelReply, ModelRequest, Subject
 from agenteval.scenario import Scenario
 from agenteval.score import Finding, Score, ScoreFailure, Severity
 from agenteval.severity import of_label
+from agenteval.sight import is_observed
 from agenteval.trajectory import Trajectory
 from agenteval.transcript import context_of, latest_answer, tools_of
+
+MISSING_CALL = "missing tool call"
+"""The label that says nothing where calls could not be seen."""
 
 PolicyOf: TypeAlias = Callable[[Scenario], str]
 ToolsOf: TypeAlias = Callable[[Scenario], Sequence[dict[str, Any]]]
@@ -66,14 +70,15 @@ class Judge:
         turn = len(trajectory.turns) - 1 if self.scope == "turn" else None
         subject = subject_of(scenario, trajectory, metric=self.metric, turn=turn)
         context = self._record.text(scenario, trajectory, turn)
-        reply = await ask(self._model, request_of(self._rubric, context, subject=subject))
+        rubric = self._rubric if is_observed(scenario, trajectory) else self._rubric.without(MISSING_CALL)
+        reply = await ask(self._model, request_of(rubric, context, subject=subject))
         return (reply,) if isinstance(reply, ScoreFailure) else self._items(reply, turn)
 
     def _items(self, reply: ModelReply, turn: int | None) -> Sequence[Score | ScoreFailure | Finding]:
         said: Any = reply.value
         if verdict_of(self._rubric, said) is None:
             message = f"not enough to judge: {said.reason}"
-            return (ScoreFailure(metric=self.metric, message=message, usage=reply.usage),)
+            return (ScoreFailure(metric=self.metric, message=message, usage=reply.usage, unclear=True),)
         label = said.label if self._rubric.labels else None
         score = Score(
             metric=self.metric,

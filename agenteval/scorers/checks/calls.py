@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from agenteval.scenario import MatchMode, ToolCallsExpectation
+from agenteval.scenario import ToolCallsExpectation
 from agenteval.scorers.checks.rule import Outcome, Rule, Seen
 from agenteval.scorers.tool_calls import ToolCallsResult, compare, describe, faults, forbids_extra
 
@@ -20,16 +20,19 @@ def tool_calls(expected: ToolCallsExpectation, seen: Seen) -> Outcome:
 
 def _is_too_much(result: ToolCallsResult) -> bool:
     """Whether a call was made that was not to be."""
-    limits = result.expectation.calls is not None and forbids_extra(result.expectation.match)
-    return bool(result.forbidden or (limits and result.extra))
+    return bool(result.forbidden or (_bounds(result) and result.extra))
+
+
+def _bounds(result: ToolCallsResult) -> bool:
+    """Whether no other calls are allowed."""
+    return result.expectation.calls is not None and forbids_extra(result.expectation.match)
 
 
 def _is_by_absence(result: ToolCallsResult) -> bool:
     if result.passed is False:
-        return not _is_too_much(result) and not result.out_of_order
-    expected = result.expectation
-    bounds = expected.calls is not None and expected.match not in (MatchMode.CONTAINS, MatchMode.IN_ORDER)
-    return bool(expected.forbidden) or bounds
+        # Where others are allowed, the call that came too early may have been made again.
+        return not _is_too_much(result) and not (_bounds(result) and result.out_of_order)
+    return bool(result.expectation.forbidden) or _bounds(result)
 
 
 TOOL_CALLS = (Rule("tool_calls", tool_calls),)
