@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from agenteval.detectors.conversation import Conversation, Proof, ToolFacts
 from agenteval.detectors.grounding import contradicts_evidence, ungrounded_value
+from agenteval.detectors.phrases import MOST_VALUES
 from agenteval.score import Severity
 from agenteval.trajectory import Step, ToolCall, ToolResult, Trajectory, Turn
 
@@ -870,9 +871,10 @@ def test_the_day_after_the_last_one() -> None:
 
 
 def test_a_line_of_very_many_sentences() -> None:
-    answer = "It costs $12.50 now. " * 1500 + "It costs $13.70 now."
     calls: list[Call] = [("get_price", {"id": 7}, {"price": 12.5})]
-    assert len(found(("?", calls, answer))) == 1
+    for values, findings in ((MOST_VALUES, 1), (MOST_VALUES + 1, 0)):
+        answer = "It costs $12.50 now. " * (values - 1) + "It costs $13.70 now."
+        assert len(found(("?", calls, answer))) == findings
 
 
 # ── what the agent saw and code cannot read ──────────────────────────────────────────────────────

@@ -6,7 +6,7 @@ import re
 from bisect import bisect_left, bisect_right
 from collections.abc import Collection
 from functools import cached_property, lru_cache
-from itertools import accumulate, takewhile
+from itertools import accumulate, islice, takewhile
 
 from agenteval.detectors.claimed import is_claimed
 from agenteval.detectors.fields import text_stems
@@ -208,12 +208,16 @@ _STATED = expression(
 _INDENT = expression(r"([ \t]*)((?:[-*•+|]|[0-9]{1,2}[.)])[ \t]+)?")
 
 
+MOST_VALUES = 500
+"""Of an answer: values are held against each other, and no answer for people has more of them."""
+
+
 class Answer:
-    """An answer of the agent and its values; what stands around them is looked at on demand."""
+    """An answer of the agent and its first values; what stands around them is looked at on demand."""
 
     def __init__(self, text: str) -> None:
         self.text = text
-        self.mentions = tuple(mentions_in(text)) if text else ()
+        self.mentions = tuple(islice(mentions_in(text), MOST_VALUES)) if text else ()
         self._ends: list[int] = []
         self._named: dict[int, set[str]] = {}
         self._labels: dict[int, tuple[frozenset[str], bool]] = {}
