@@ -17,7 +17,7 @@ from typing import IO, Any, NamedTuple
 from agenteval import __version__
 from agenteval.errors import AuthorError, Place, Problem
 from agenteval.expressions import expression
-from agenteval.plain_files import read_file
+from agenteval.plain_files import for_me_alone, read_file
 from agenteval.redact import MASK
 from agenteval.safe_text import one_line
 from agenteval.scenario import SampleKey, Scenario
@@ -104,7 +104,9 @@ class Recorder:
         try:
             self.path.parent.mkdir(parents=True, exist_ok=True)
             # A half of a surrogate pair becomes its escape, which is JSON.
-            self._file = self.path.open("x", encoding="utf-8", newline="\n", errors="backslashreplace")
+            self._file = open(  # noqa: SIM115
+                self.path, "x", encoding="utf-8", newline="\n", errors="backslashreplace", opener=for_me_alone
+            )
         except FileExistsError:
             raise self._exists() from None
         except OSError as error:
@@ -125,10 +127,9 @@ class Recorder:
 
     def without_secrets(self, answer: Mapping[str, Any]) -> Mapping[str, Any]:
         """``answer`` itself, if no secret is in it: what is recorded is what the run is told."""
-        text = json.dumps(answer, ensure_ascii=False)
-        hidden = self.stand_ins.put_in(text)
-        made: Mapping[str, Any] = answer if hidden == text else json.loads(hidden)
-        return made
+        value = json.loads(json.dumps(answer, ensure_ascii=False))
+        hidden: Mapping[str, Any] = self.stand_ins.put_in(value)
+        return answer if hidden == value else hidden
 
     def write(self, spot: Spot, request: Any, *, digest: str, number: int, answer: Mapping[str, Any]) -> None:
         place = {name: value for name, value in spot._asdict().items() if value not in ("", None)}
@@ -138,7 +139,7 @@ class Recorder:
         if self._file is None:
             return
         try:
-            self._file.write(self.stand_ins.put_in(json.dumps(entry, ensure_ascii=False)) + "\n")
+            self._file.write(json.dumps(self.stand_ins.put_in(entry), ensure_ascii=False) + "\n")
             self._file.flush()
         except OSError as error:
             self.close()

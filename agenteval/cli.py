@@ -389,12 +389,13 @@ def _tell(error: BaseException) -> int:
 
     _say(f"agenteval: a defect of agenteval's own: {type(error).__name__}: {error}")
     if {"-v", "--verbose"} & set(sys.argv):
-        traceback.print_exception(error)
+        _say("".join(traceback.format_exception(error)).rstrip())
     else:
         _say("  (-v shows where; please report it)")
     return 3
 
 
 def _say(text: str) -> None:
+    redact = sys.modules.get("agenteval.redact")  # without it, nothing was loaded that holds a secret
     with suppress(OSError, ValueError):
-        sys.stderr.write(f"{text}\n")
+        sys.stderr.write(f"{redact.hide(text) if redact else text}\n")

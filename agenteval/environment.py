@@ -10,13 +10,11 @@ from typing import Any
 from agenteval.config import Config
 from agenteval.errors import AuthorError, Place, Problem, did_you_mean
 from agenteval.expressions import expression
-from agenteval.redact import MASK
+from agenteval.redact import MASK, SECRET_HEADER, SHORTEST_SECRET
 from agenteval.yaml_scalars import plain_value
 from agenteval.yaml_source import Mark, parse
 
 PREFIX = "AGENTEVAL_"
-SHORTEST_SECRET = 6
-"""A shorter text is too common to be blotted out wherever it stands."""
 
 _SCALAR_KEYS = (
     *("epochs", "max_turns", "concurrency", "agent_concurrency", "fail_on_severity", "severity_from"),
@@ -172,7 +170,9 @@ def _mask(value: Any, place: str) -> Any:
 
 
 def _is_secret_key(key: str, place: str) -> bool:
-    return place in ("headers", "body", "extra") and bool(_SECRET_NAME.search(key))
+    if place == "headers":
+        return bool(SECRET_HEADER.search(key))
+    return place in ("body", "extra") and bool(_SECRET_NAME.search(key))
 
 
 def _is_only_reference(value: Any) -> bool:

@@ -20,6 +20,7 @@ from pydantic import TypeAdapter, ValidationError
 
 from agenteval.errors import AuthorError, Place, Problem
 from agenteval.event import Event, RunStarted, SampleFinished
+from agenteval.plain_files import for_me_alone
 
 LOCK = "lock"
 """A file beside the journal. Its text, the number of a process, is for people."""
@@ -89,7 +90,7 @@ class Journal:
     """
 
     def __init__(self, path: Path) -> None:
-        self._begin(path, path.open("xb", buffering=0))
+        self._begin(path, open(path, "xb", buffering=0, opener=for_me_alone))  # noqa: SIM115
 
     def _begin(self, path: Path, file: FileIO) -> None:
         self.path = path

@@ -37,3 +37,8 @@ def is_device(path: Path) -> bool:
         return False
     mode = os.stat(path).st_mode
     return stat.S_ISCHR(mode) or stat.S_ISBLK(mode)
+
+
+def for_me_alone(path: str, flags: int) -> int:
+    """The ``opener`` of files that hold conversations: nobody else may read them."""
+    return os.open(path, flags, 0o600)

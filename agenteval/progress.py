@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, Protocol, Self, TextIO
 
 from agenteval.event import Event, Notice, RunStarted, SampleFinished
 from agenteval.plurals import plural
+from agenteval.redact import hide
 from agenteval.safe_text import one_line
 from agenteval.scenario import SampleKey
 from agenteval.tally import (
@@ -102,7 +103,7 @@ class _Guarded:
     def write(self, text: str) -> int:
         if not self._shut:
             try:
-                self._stream.write(text.encode(self.encoding, "replace").decode(self.encoding))
+                self._stream.write(hide(text).encode(self.encoding, "replace").decode(self.encoding))
             except (OSError, ValueError):  # a closed pipe or file; nobody is there to be told
                 self._shut = True
         return len(text)

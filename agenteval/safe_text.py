@@ -41,6 +41,22 @@ def clean(text: str) -> str:
     return _SURROGATES.sub("\ufffd", _CONTROLS.sub("", text))
 
 
+_UNSEEN = expression("[\u00ad\u200c\u200d\u180e\ufe00-\ufe0f]")
+"""What stays in a text, as part of its writing, and is not seen either."""
+
+
+def unseen(text: str) -> list[tuple[int, int]]:
+    """Begin and end of all that ``clean`` takes away and of what nobody sees, in order."""
+    if text.isascii() and text.isprintable():
+        return []
+    found = [match.span() for each in (_SEQUENCES, _CONTROLS, _UNSEEN) for match in each.finditer(text)]
+    apart: list[tuple[int, int]] = []
+    for begin, end in sorted(found, key=lambda span: (span[0], -span[1])):
+        if not apart or begin >= apart[-1][1]:
+            apart.append((begin, end))
+    return apart
+
+
 def one_line(text: str, limit: int) -> str:
     """``text`` cleaned, its white space collapsed, and cut to ``limit`` characters (``…`` included)."""
     # White space may be most of the text, so what is looked at is generous, but bounded.

@@ -10,9 +10,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from secrets import SystemRandom
 from string import ascii_lowercase, ascii_uppercase, digits
+from typing import Any
 
 from agenteval.expressions import expression
-from agenteval.redact import MASK, forms_of, masker
+from agenteval.redact import MASK, forms_of, masker, replacer, within
 
 _PREFIX = expression(r"(?:.{0,11}[-_])?")
 _LONG = 20
@@ -26,12 +27,11 @@ class StandIns:
         random = SystemRandom()
         self._by_form = {form: _stand_in(form, random.choice) for form in _least(secrets)}
         self.values = tuple(value for value in self._by_form.values() if value != MASK)
+        self._replaced = replacer(self._by_form)
 
-    def put_in(self, text: str) -> str:
-        """``text`` (JSON) without a secret in it."""
-        for form, value in self._by_form.items():
-            text = text.replace(form, value)
-        return text
+    def put_in(self, value: Any) -> Any:
+        """A JSON value without a secret in it."""
+        return within(value, self._replaced)
 
 
 def _least(secrets: Iterable[str]) -> list[str]:

@@ -72,7 +72,7 @@ class Traffic:
     ) -> None:
         self._config = config
         self._tape = tape or Tape()
-        self._secrets = (*secrets, *_model_keys(config))
+        self._secrets = tuple(secrets)
         self._tell = tell
         self.ledger = Ledger(config.budget) if config.budget and not self._tape.replay else None
         self.recorder: Recorder | None = None
@@ -161,16 +161,6 @@ class Traffic:
     def close(self) -> None:
         if self.recorder:
             self.recorder.close()
-
-
-def _model_keys(config: Config) -> Iterable[str]:
-    """Keys are sent in headers, which nothing keeps; but a server may say one back."""
-    from agenteval.llm.endpoints import PROVIDERS
-
-    for model in config.models.all:
-        known = PROVIDERS.get(model.provider)
-        names = (model.api_key_env,) if model.api_key_env else known.keys if known else ()
-        yield from filter(None, (os.environ.get(name, "").strip() for name in names))
 
 
 class _Unasked:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from importlib import import_module
 from pathlib import Path
@@ -20,6 +20,7 @@ from agenteval.ledger import how_to_price
 from agenteval.mocks import MockFunctions
 from agenteval.pipeline import Control, Plan
 from agenteval.protocols import AgentFactory, ChatModel, Emit, Scorer, User
+from agenteval.redact import know
 from agenteval.scenario import EpochRange, Sample, SampleKey, Scenario
 from agenteval.sequential import InOrder, UntilDecided
 from agenteval.sight import declared_sight
@@ -67,6 +68,13 @@ def reporter(name: str) -> Callable[..., str]:
     return found
 
 
+def all_secrets(config: Config, found: Iterable[str]) -> tuple[str, ...]:
+    """Every text that nothing may show: ``found`` in the configuration, and the models' keys."""
+    from agenteval.llm.endpoints import keys_of
+
+    return tuple(dict.fromkeys((*found, *keys_of(config.models.all, os.environ))))
+
+
 class Resources:
     """What the parts of one run share: connections and models (made when first asked for), the secrets
     that no text may show, and where notices go."""
@@ -80,7 +88,8 @@ class Resources:
         tape: Tape | None = None,
     ) -> None:
         self.config = config
-        self.secrets = tuple(secrets)
+        self.secrets = all_secrets(config, secrets)
+        know(self.secrets)
         self.no_judge = no_judge
         self.emit: Emit | None = None
         self.unpriced_agents: tuple[str, ...] = ()

@@ -18,7 +18,7 @@ from agenteval.expressions import expression
 from agenteval.http_faults import Fault, classify, describe, is_web_address, quote
 from agenteval.limits import Gate
 from agenteval.protocols import AgentReply, TurnTools
-from agenteval.redact import without_query
+from agenteval.redact import SECRET_HEADER, without_query
 from agenteval.retry import Retry
 from agenteval.scenario import Sample, SampleKey
 from agenteval.trajectory import Message
@@ -26,7 +26,6 @@ from agenteval.transport import CallRules, HttpReply, Transport, may_pass_unhear
 
 _KNOWN_FIELDS = frozenset({"role", "content", "tool_calls", "function_call", "refusal"})
 _QUOTED = 200
-_SECRET_HEADER = expression(r"auth|key|token|secret|cookie|password", re.IGNORECASE)
 _SURROGATE = expression("[\ud800-\udfff]")
 
 
@@ -353,11 +352,11 @@ def _sendable(headers: Mapping[str, str]) -> dict[str, str]:
 
 def _key(headers: Mapping[str, str]) -> str:
     """What a server tells its callers apart by."""
-    return "\n".join(value for name, value in headers.items() if _SECRET_HEADER.search(name))
+    return "\n".join(value for name, value in headers.items() if SECRET_HEADER.search(name))
 
 
 def _header_secrets(headers: Mapping[str, str]) -> Iterator[str]:
     for name, value in headers.items():
-        if value and _SECRET_HEADER.search(name):
+        if value and SECRET_HEADER.search(name):
             yield value
             yield value.split()[-1]

@@ -82,19 +82,10 @@ def doctor(request: Request) -> int:
         path = Path(request.config) if request.config else config_file.find_config(Path.cwd())
         loaded = config_file.load_config(path, environ=os.environ, flags=request.flags or {})
         rows = [*_surroundings(loaded.config), *anyio.run(_calls, loaded.config, loaded.secrets, request)]
-    redact = redactor((*loaded.secrets, *_keys(loaded.config)))
+    redact = redactor(wiring.all_secrets(loaded.config, loaded.secrets))
     sys.stdout.write("".join(f"{redact(line)}\n" for line in _table(rows)))
     states = {row.state for row in rows}
     return 2 if State.MISTAKE in states else 3 if State.FAULT in states else 0
-
-
-def _keys(config: Config) -> Iterator[str]:
-    from agenteval.llm.endpoints import PROVIDERS
-
-    for model in filter(None, map(config.models.of, get_args(wiring.Role))):
-        provider = PROVIDERS.get(model.provider)
-        names = (model.api_key_env,) if model.api_key_env else provider.keys if provider else ()
-        yield from filter(None, (os.environ.get(name, "").strip() for name in names))
 
 
 def _table(rows: Iterable[Row]) -> Iterator[str]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import stat
 import sys
 import tempfile
 from collections.abc import Iterable, Iterator, Sequence
@@ -16,6 +17,7 @@ from agenteval import wiring
 from agenteval.config import Config, ReporterChoice, parse_reporter
 from agenteval.decision import Decision
 from agenteval.errors import AuthorError, Problem
+from agenteval.redact import hide, hide_in_json
 from agenteval.report import Report
 from agenteval.reporters.options import ReportOptions
 
@@ -133,6 +135,7 @@ def _write(target: Target, report: Report, decision: Decision, *, folder: Path, 
 
 def deliver(name: str, text: str, path: Path | None) -> None:
     """Write a report to its file, which is told, or (``None``) to stdout. Raises ``OSError``."""
+    text = hide_in_json(text) if name == "json" else hide(text)
     if path is None:
         _print(text)
         return
@@ -143,7 +146,7 @@ def deliver(name: str, text: str, path: Path | None) -> None:
 def say(text: str) -> None:
     """A line on stderr, if there is one: it may be closed, by the shell or by an agent."""
     with suppress(OSError, ValueError, AttributeError):
-        sys.stderr.write(f"{text}\n")
+        sys.stderr.write(f"{hide(text)}\n")
         sys.stderr.flush()
 
 
@@ -183,7 +186,8 @@ def _print(text: str) -> None:
 
 
 def _replace(path: Path, text: str) -> None:
-    """Write to a file beside and move it there: a reader never meets half a report. What is no file (a
+    """Write to a file beside and move it there: a reader never meets half a report. Nobody else may read it
+    (it may hold conversations), unless the file that it replaces was open to others. What is no file (a
     device, a pipe) is written into."""
     path.parent.mkdir(parents=True, exist_ok=True)
     if path.exists() and not path.is_file():
@@ -194,7 +198,8 @@ def _replace(path: Path, text: str) -> None:
     try:
         with os.fdopen(handle, "w", encoding="utf-8", newline="\n", errors="replace") as file:
             file.write(text)
-        os.chmod(temporary, 0o644)
+        if path.exists():
+            os.chmod(temporary, stat.S_IMODE(path.stat().st_mode))
         os.replace(temporary, path)
     except BaseException:
         Path(temporary).unlink(missing_ok=True)
@@ -207,7 +212,7 @@ def _append_step_summary(report: Report, decision: Decision, options: ReportOpti
         from agenteval.reporters.github_actions import step_summary
 
         with open(target, "a", encoding="utf-8", newline="\n", errors="replace") as file:
-            file.write(step_summary(report, decision, options))
+            file.write(hide(step_summary(report, decision, options)))
 
 
 def _shown(path: Path) -> str:

@@ -34,6 +34,7 @@ from agenteval.errors import AuthorError
 from agenteval.event import Event, IssuesFound, Notice, RunFinished, RunStarted, SampleFinished
 from agenteval.findings import located
 from agenteval.pipeline import Control
+from agenteval.plain_files import for_me_alone
 from agenteval.protocols import Emit, Scorer
 from agenteval.recorded.files import JOURNAL
 from agenteval.recorded.identity import Recorded
@@ -108,7 +109,7 @@ def _run(
     control = Control()
     began = time.monotonic()
     # Unless judges are paid, a score is soon made again, and lines are written faster in large pieces.
-    with (folder / JOURNAL).open("xb", buffering=_PIECE) as file:
+    with open(folder / JOURNAL, "xb", buffering=_PIECE, opener=for_me_alone) as file:
         journal = JournalFile(file, at_once=bool(prepared.judges))
         emit = redacting(Fan([retained, journal, _Heartbeat()]), prepared.resources.secrets)
         emit(_started(prepared, folder.name))

@@ -9,6 +9,7 @@ from agenteval.commands.output import say
 from agenteval.commands.prepare import Request, prepare
 from agenteval.gate_chances import chances_of, sentences
 from agenteval.plurals import plural
+from agenteval.redact import hide
 
 
 def validate(request: Request) -> int:
@@ -23,5 +24,5 @@ def validate(request: Request) -> int:
     )
     rows = chances_of(prepared.config, prepared.samples, prepared.ranges)
     for sentence in sentences(rows):
-        sys.stdout.write(f"  {sentence}\n")
+        sys.stdout.write(hide(f"  {sentence}\n"))
     return 0

@@ -16,6 +16,7 @@ from pydantic import BaseModel, ValidationError
 from agenteval.config import ModelConfig
 from agenteval.current_sample import current
 from agenteval.protocols import ChatModel, ModelReply, ModelRequest
+from agenteval.redact import within
 from agenteval.trajectory import Usage
 
 FORMAT = 2
@@ -46,7 +47,7 @@ class ReplyCache:
         return entry if isinstance(entry, dict) and entry.get("key") == key else None
 
     def put(self, key: str, entry: dict[str, Any]) -> None:
-        text = self._redact(json.dumps({"key": key, **entry}))
+        text = json.dumps({"key": key, **within(entry, self._redact)})
         try:
             _replace(self._path(key), f"{_hash(text)}\n{text}")
         except OSError as error:

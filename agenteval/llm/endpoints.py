@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import NamedTuple
-from urllib.parse import urlsplit, urlunsplit
+from urllib.parse import parse_qsl, urlsplit, urlunsplit
 
 from agenteval.config import ModelConfig
 from agenteval.errors import AuthorError, Problem
-from agenteval.redact import without_query
+from agenteval.redact import keys_in, without_query
 
 
 class Provider(NamedTuple):
@@ -71,6 +71,16 @@ def _key(config: ModelConfig, provider: Provider, environ: Mapping[str, str]) ->
         f"set {names[0]} in the environment; without a model, run with --no-judge",
     )
     raise AuthorError(missing)
+
+
+def keys_of(models: Iterable[ModelConfig], environ: Mapping[str, str]) -> tuple[str, ...]:
+    """Every text that opens a door: the models' keys, and those of all known providers. They are sent in
+    headers, which nothing keeps; but a server or an agent may say one back."""
+    names = [model.api_key_env for model in models if model.api_key_env]
+    found = [environ.get(name, "").strip() for name in names]
+    parts = urlsplit(environ.get("OPENAI_BASE_URL", ""))
+    found += [parts.password or "", *(value for _, value in parse_qsl(parts.query))]
+    return tuple(dict.fromkeys(filter(None, (*found, *keys_in(environ)))))
 
 
 def _chat_url(base_url: str, config: ModelConfig) -> str:

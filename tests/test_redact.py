@@ -1,0 +1,241 @@
+"""Secrets stay out of all that is written, in whatever form they come; and what is written may be read by its
+owner alone."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import stat
+import sys
+from base64 import b64encode, urlsafe_b64encode
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote, quote_plus
+
+import pytest
+from kit import Done, Project
+from local_servers import LocalServer, respond_json
+
+from agenteval import safe_text
+from agenteval.llm.endpoints import PROVIDERS
+from agenteval.redact import KEY_VARIABLES, MASK, forms_of, hide_in_json, know, redactor, within
+
+KEY = "sk-proj/4f1d+9e77b2=Qx"
+PLAIN = "sk-canary4f1d9e77b2Qx"
+
+
+def in_base64(key: str, before: int, after: int, *, padded: bool, url: bool) -> str:
+    text = b"x" * before + key.encode() + b"y" * after
+    packed = (urlsafe_b64encode if url else b64encode)(text).decode()
+    return packed if padded else packed.rstrip("=")
+
+
+# ── the forms ────────────────────────────────────────────────────────────────────────────────────
+
+
+@pytest.mark.parametrize("key", [KEY, PLAIN, "sixsix", "seven77", "eight888", "schlüssel-ß", 'quo"ted\\key'])
+@pytest.mark.parametrize("url", [True, False])
+@pytest.mark.parametrize("padded", [True, False])
+@pytest.mark.parametrize("after", [0, 1, 2, 3])
+@pytest.mark.parametrize("before", [0, 1, 2, 3, 4, 5])
+def test_base64_at_every_offset(key: str, before: int, after: int, padded: bool, url: bool) -> None:
+    """What is left of it says nothing: less than a character at either end."""
+    text = in_base64(key, before, after, padded=padded, url=url)
+    masked = redactor([key])(f"token={text}.")
+    assert MASK in masked
+    left = masked.removeprefix("token=").removesuffix(".").split(MASK)
+    at_ends = len(in_base64("", before, 0, padded=False, url=url)) + 2, after * 8 // 6 + 4
+    assert [len(each) <= most for each, most in zip(left, at_ends, strict=True)] == [True, True], masked
+
+
+@pytest.mark.parametrize("key", [KEY, PLAIN, 'quo"ted\\key', "schlüssel/ß"])
+def test_urls_and_json(key: str) -> None:
+    mask = redactor([key])
+    for form in (
+        key,
+        quote(key),
+        quote(key, safe=""),
+        quote_plus(key),
+        re.sub("%..", lambda found: found[0].lower(), quote(key, safe="")),
+    ):
+        for text in (form, json.dumps(form), json.dumps(json.dumps(form)), form.replace("/", "\\/")):
+            assert mask(f"<{text}>").strip('<>"\\') == MASK, text
+
+
+def test_the_longest_form_goes_first() -> None:
+    """Of two keys the one is the beginning of the other: nothing of the longer one is left."""
+    assert redactor(["secret-key", "secret-key-and-more"])("secret-key-and-more") == MASK
+    padded = in_base64("secret-key", 0, 0, padded=True, url=False)
+    assert redactor(["secret-key"])(padded) == MASK  # and not MASK with the padding
+
+
+def test_a_padded_text_is_masked_without_its_padding_too() -> None:
+    padded = in_base64("secret-key", 0, 0, padded=True, url=False)
+    assert padded.endswith("=")
+    assert redactor(["secret-key"])(padded.rstrip("=")) == MASK
+
+
+def test_six_characters_are_a_secret_and_five_are_none() -> None:
+    assert redactor(["abcdef"])("(abcdef)") == f"({MASK})"
+    assert forms_of(["abcde"]) == ()
+    assert redactor(["abcde"])("(abcde)") == "(abcde)"
+
+
+UNSEEN = ["\u200b", "\u200d", "\u00ad", "\x1b[31m", "\x00", "\u202e", "\ufeff", "\x1b]8;;x\x07"]
+
+
+@pytest.mark.parametrize("sign", UNSEEN)
+def test_signs_that_nobody_sees_hide_no_key(sign: str) -> None:
+    mask = redactor([PLAIN])
+    for at in range(1, len(PLAIN)):
+        text = f"the key: {PLAIN[:at]}{sign}{PLAIN[at:]}."
+        assert mask(text) == f"the key: {MASK}."
+    assert mask(f"{sign}a{sign}.".join([*PLAIN])) != MASK  # other signs between: it is no key
+    assert mask(sign.join(PLAIN) + sign) == MASK + sign
+    twice = mask(f"{PLAIN[:3]}{sign}{PLAIN[3:]} and {sign}{PLAIN[:5]}{sign}{PLAIN[5:]}")
+    assert twice == f"{MASK} and {sign}{MASK}"
+
+
+def test_unseen_is_all_that_cleaning_takes_away() -> None:
+    for code in range(sys.maxunicode + 1):
+        if 0xD800 <= code <= 0xDFFF or chr(code) in "\r\u2028\u2029":
+            continue
+        if not safe_text.clean(chr(code)):
+            assert safe_text.unseen(f"a{chr(code)}é") == [(1, 2)], hex(code)
+
+
+def test_json_stays_json() -> None:
+    know(["123456", "12.5e3a", '"},{"a'])
+    text = json.dumps(
+        {"pin": 123456, "text": "pin 123456", "rate": 0.123456789, "12.5e3a": 'x"},{"a'}, indent=2
+    )
+    hidden = json.loads(hide_in_json(text))
+    assert hidden == {"pin": 123456, "text": "pin ***", "rate": 0.123456789, "***": "x***"}
+    assert within(["123456", {"123456": 1}], redactor(["123456"])) == ["***", {"***": 1}]
+    know([])
+
+
+def test_the_variables_of_all_providers_are_known() -> None:
+    assert {name for provider in PROVIDERS.values() for name in provider.keys} == set(KEY_VARIABLES)
+
+
+# ── through the command line ─────────────────────────────────────────────────────────────────────
+
+MODEL_KEY = "mk-canary-81c0aa5d/x9"
+PROVIDERS_KEY = "sk-provider-55d2bbe0c1"
+ENV = {"JUDGES_KEY": MODEL_KEY, "ANTHROPIC_API_KEY": PROVIDERS_KEY}
+AGENT = f"""
+import base64
+KEYS = ({MODEL_KEY!r}, {PROVIDERS_KEY!r})
+def agent(message):
+    forms = []
+    for key in KEYS:
+        forms += [key, key[:5] + "\\u200b" + key[5:], key[:7] + "\\x1b[31m" + key[7:]]
+        forms += [base64.b64encode(b"x" * n + key.encode() + b"yz").decode() for n in range(3)]
+    print(" ".join(forms[:1]))
+    return " ".join(forms)
+"""
+FILES = ("results.json", "junit.xml", "report.md")
+REPORTS = ("json=results.json", "junit=junit.xml", "markdown=report.md", "github", "terminal")
+
+
+@pytest.fixture(scope="module")
+def told(tmp_path_factory: pytest.TempPathFactory) -> tuple[Project, Done]:
+    project = Project(tmp_path_factory.mktemp("redacted"))
+    project.agent(AGENT)
+    project.scenarios(
+        """
+        scenarios:
+          - {id: a, turns: [hi], expect: {output: {contains: [nothing of this]}, criteria: [Answers.]}}
+        """
+    )
+    reports = [part for report in REPORTS for part in ("--report", report)]
+    refused = respond_json(
+        {"error": {"message": f"bad key {MODEL_KEY[:4]}\u200b{MODEL_KEY[4:]}"}}, status=401
+    )
+    with LocalServer(refused) as server:
+        model = f"{{model: openai-compatible/m, base_url: '{server.address}/v1', api_key_env: JUDGES_KEY}}"
+        project.config(f"models: {{default: {model}}}\nmetrics: []\n")
+        env = {**ENV, "GITHUB_STEP_SUMMARY": str(project.root / "summary.md")}
+        done = project.call("run", "-v", "--record", "tape.jsonl", *reports, env=env)
+    assert done.code == 1, done.all
+    return project, done
+
+
+def written(project: Project) -> dict[str, str]:
+    paths = [path for path in project.root.rglob("*") if path.is_file()]
+    own = {"agent.py", "agenteval.yaml", "suite.yaml"}
+    return {
+        path.name: path.read_text("utf-8") for path in paths if path.name not in own and path.suffix != ".pyc"
+    }
+
+
+def shown(text: str) -> str:
+    """As a reader sees it: without what is cleaned away, and with the escapes of JSON read."""
+    text = re.sub(r"\\\\u00([01][0-9a-f])", lambda found: chr(int(found[1], 16)), text)
+    return safe_text.clean(text)
+
+
+@pytest.mark.parametrize("key", [MODEL_KEY, PROVIDERS_KEY])
+def test_no_key_of_a_model_is_in_anything_that_is_written(told: tuple[Project, Done], key: str) -> None:
+    project, done = told
+    texts = {**written(project), "stdout": done.out}
+    assert {
+        "events.jsonl",
+        "tape.jsonl",
+        "results.json",
+        "junit.xml",
+        "report.md",
+        "summary.md",
+    } <= texts.keys()
+    # What the author's own code prints is not agenteval's.
+    texts["stderr"] = done.err.replace(f"{MODEL_KEY}\n", "\n")
+    forms = [key, *(in_base64(key, n, 2, padded=False, url=False)[4:-4] for n in range(3))]
+    for name, text in texts.items():
+        assert not [form for form in forms if form in text or form in shown(text)], name
+    assert MASK in texts["events.jsonl"]
+    assert MASK in texts["results.json"]
+    assert MASK in texts["stdout"]
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="modes of files")
+def test_what_may_hold_conversations_is_for_its_owner(told: tuple[Project, Done]) -> None:
+    project, _ = told
+    (journal,) = project.root.glob(".agenteval/runs/*/events.jsonl")
+    paths = [
+        journal,
+        *(project.root / name for name in ("tape.jsonl", "results.json", "junit.xml", "report.md")),
+    ]
+    assert {path.name: mode(path) for path in paths} == {path.name: 0o600 for path in paths}
+    assert mode(journal.parent) == 0o700
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="modes of files")
+def test_a_report_keeps_the_mode_of_the_file_that_it_replaces(told: tuple[Project, Done]) -> None:
+    project, _ = told
+    report = project.root / "shared.xml"
+    report.write_text("")
+    os.chmod(report, 0o644)
+    project.call("report", "latest", "--report", "junit=shared.xml", "--report", "json=own.json")
+    assert (mode(report), mode(project.root / "own.json")) == (0o644, 0o600)
+    assert "<testsuite" in report.read_text()
+
+
+def mode(path: Path) -> int:
+    return stat.S_IMODE(path.stat().st_mode)
+
+
+def test_a_secret_of_digits_breaks_no_number(project: Project) -> None:
+    project.agent("def agent(message):\n    return 'Your code is 100000.'\n")
+    project.config("budget: {max_tokens: 100000}\n")
+    project.write(
+        "agenteval.yaml",
+        "agent: {target: 'agent.py:agent'}\nmetrics: []\nmodels: {default: {model: openai-compatible/m,"
+        " base_url: 'http://localhost:1/v1', api_key_env: PIN}}\n",
+    )
+    project.scenarios("scenarios: [{id: a, turns: [hi], expect: {limits: {tokens: 100000}}}]")
+    done = project.run(env={"PIN": "100000"})
+    assert done.code == 0, done.all
+    sample: dict[str, Any] = project.sample()
+    assert sample["turns"][0]["agent"] == f"Your code is {MASK}."
