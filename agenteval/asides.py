@@ -95,6 +95,8 @@ def _not_judged(report: Report) -> Iterator[Aside]:
     is_asked_for = bool(run.judged) or any(each.scenario.all_criteria for each in report.scenarios)
     if run.no_judge and is_asked_for:
         yield Aside("not_judged", 1, "judges not asked")
+    elif count := sum(failure.refused for sample in report.samples for failure in sample.all_failures):
+        yield Aside("not_judged", count, f"judges not asked {plural(count, 'time')}")
 
 
 def _calls_never_seen(report: Report) -> Iterator[Aside]:

@@ -8,7 +8,8 @@
     ├─ AgentError              a result  the agent under test broke; the sample fails
     └─ InfrastructureError     exit 3    us, the network or a provider; the sample is inconclusive
        ├─ SimulatorError                 the simulated user was no user; the sample is inconclusive
-       ├─ BudgetError                    the budget is used up, so the call was not made
+       ├─ NotAskedError                  a judge that had failed on every call was not asked
+       │  └─ BudgetError                 the budget is used up, so the call was not made
        └─ UnreadableReplyError           a model's answer had not the asked shape; carries the raw text
 
 ``ToolError`` stands apart: a mock raises it to hand the agent an error result.
@@ -114,7 +115,11 @@ class SimulatorError(InfrastructureError):
         super().__init__(message)
 
 
-class BudgetError(InfrastructureError):
+class NotAskedError(InfrastructureError):
+    """A judge had failed on every call before this one, which was not made."""
+
+
+class BudgetError(NotAskedError):
     """The budget is used up: the call was not made, and its sample is inconclusive."""
 
 

@@ -95,8 +95,8 @@ class Scored(Value):
 
 
 class SampleFinished(Value):
-    """After this nothing more is said of the sample. ``unfinished`` is the turn that broke. ``refused``: the
-    budget had no room for a judge of it."""
+    """After this nothing more is said of the sample. ``unfinished`` is the turn that broke. ``refused``: a
+    judge of it was not asked: the budget had no room, or it had failed on every call."""
 
     type: Literal["sample_finished"] = "sample_finished"
     key: SampleKey

@@ -8,7 +8,7 @@ from contextvars import ContextVar
 from dataclasses import replace
 
 from agenteval.config import Price
-from agenteval.errors import AgentevalError
+from agenteval.errors import AgentevalError, BudgetError, NotAskedError
 from agenteval.ledger import Ledger, OpenCall, priced
 from agenteval.llm.pool import ModelPool
 from agenteval.protocols import (
@@ -63,6 +63,8 @@ class MeteredModel:
             return reply
         except AgentevalError as error:
             usage = getattr(error, "usage", None) or usage
+            # A judge that was not asked after all cost nothing; the budget may also stop a call midway.
+            failed = isinstance(error, BudgetError) or not isinstance(error, NotAskedError)
             raise
         finally:
             _CALL.reset(token)

@@ -171,7 +171,7 @@ class _RunningSample:
         self.sample = sample
         self.last = Trajectory()
         self.watch = Stopwatch()
-        self.is_refused = False  # a judge of it, by the budget
+        self.is_refused = False  # a judge of it was not asked
         self._plan = plan
         self._emit = emit
         self._slots: anyio.Semaphore | None = slots

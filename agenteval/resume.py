@@ -48,9 +48,11 @@ def ended(events: Iterable[Event]) -> RunFinished | None:
 
 
 def is_complete(events: Sequence[Event]) -> bool:
-    """Whether nothing is left to do. What ``--fail-fast`` left out was to be left out."""
+    """Whether nothing is left to do. What ``--fail-fast`` left out was to be left out; a judge that was not
+    asked is to be."""
     end = ended(events)
-    return end is not None and end.outcome in ("complete", "fail_fast")
+    last = {event.key: event.is_over for event in events if isinstance(event, SampleFinished)}
+    return end is not None and end.outcome in ("complete", "fail_fast") and all(last.values())
 
 
 def changes(then: RunStarted, now: RunStarted) -> tuple[str, ...]:

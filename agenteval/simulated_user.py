@@ -46,7 +46,7 @@ class SimulatedUser:
             move = UserReply.model_validate(reply.value.model_dump())
             said = move.message.strip()
             before = fault
-            fault = fault_in(said, self._sample.scenario, trajectory, done=move.done)
+            fault = fault_in(said, self._sample.scenario, trajectory, done=move.done, now=self._now or "")
             if not fault:
                 stop = StopReason.USER_DONE if move.done else None
                 return UserMove(said or None, stop=stop, usage=usage, model=reply.model, fault=before)

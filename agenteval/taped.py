@@ -18,6 +18,7 @@ from agenteval.errors import (
     AuthorError,
     BudgetError,
     InfrastructureError,
+    NotAskedError,
     Place,
     Problem,
     UnreadableReplyError,
@@ -65,6 +66,8 @@ def error_of(fault: Mapping[str, Any]) -> Exception:
             return UnreadableReplyError(message, raw=str(fault.get("raw", "")), usage=usage)
         case "BudgetError":
             return BudgetError(message)
+        case "NotAskedError":
+            return NotAskedError(message)
         case "AuthorError":
             problems = fault.get("problems") or [[message, "", None]]
             return AuthorError(*(Problem(w, r, Place(*place) if place else None) for w, r, place in problems))

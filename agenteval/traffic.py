@@ -2,7 +2,9 @@
 
 ::
 
-    scorer, user ──▶ recording ──▶ cache ──▶ meter ──▶ model        a cached reply is no call, and is recorded
+    scorer, user ──▶ recording ──▶ cache ──▶ circuit ──▶ meter ──▶ model
+                                                    a cached reply is no call, and is recorded; the circuit is
+                                                    of judges, and stops asking one that fails on every call
     conversation ──▶ recording ───────────▶ meter ──▶ agent
     with --replay:   recording                                      nothing behind it is made
 """
@@ -57,7 +59,8 @@ def tape_of(record: str | None, replay: str | None) -> Tape:
 
 
 class Traffic:
-    """All doors to models and agents of one run. ``tell`` is given notices.
+    """All doors to models and agents of one run. ``tell`` is given notices, ``warn`` those
+    that concern the verdict.
 
     Raises ``AuthorError`` when made, for a recording that cannot be played.
     """
@@ -69,11 +72,13 @@ class Traffic:
         *,
         secrets: Iterable[str] = (),
         tell: Callable[[str], None] = lambda _: None,
+        warn: Callable[[str], None] = lambda _: None,
     ) -> None:
         self._config = config
         self._tape = tape or Tape()
         self._secrets = tuple(secrets)
         self._tell = tell
+        self._warn = warn
         self.ledger = Ledger(config.budget) if config.budget and not self._tape.replay else None
         self.recorder: Recorder | None = None
         self.player: Player | None = None
@@ -95,8 +100,8 @@ class Traffic:
 
         return MeteredPool(limit)
 
-    def model(self, chosen: ModelConfig, make: Callable[[], ChatModel]) -> ChatModel:
-        """The door to a model; ``make`` makes what is behind it, if anything is."""
+    def model(self, chosen: ModelConfig, make: Callable[[], ChatModel], *, role: str) -> ChatModel:
+        """The door to a model in its ``role``; ``make`` makes what is behind it, if anything is."""
         if self.player:
             from agenteval.taped import PlayedModel
 
@@ -107,6 +112,10 @@ class Traffic:
 
         price = price_of(chosen.model, self._config.prices)
         model: ChatModel = MeteredModel(make(), chosen.model, price=price, ledger=self.ledger)
+        if role == "judge":
+            from agenteval.llm.circuit import CircuitModel
+
+            model = CircuitModel(model, chosen.model, tell=self._warn)
         model = self._cached(model, chosen)
         if self.recorder:
             from agenteval.taped import RecordedModel

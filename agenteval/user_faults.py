@@ -1,17 +1,20 @@
 """Is this what a user would write? Checked in code, before the agent sees it and blind to the outcome.
 
 A simulated user that speaks as the assistant, thinks aloud or invents an order number would be booked
-as the agent's failure. Each rule is narrow: a fault found twice makes the sample inconclusive.
+as the agent's failure; one that says what the agent is to find out, as its success. Each rule is narrow: a
+fault found twice makes the sample inconclusive.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Mapping
 from difflib import SequenceMatcher
+from typing import Any
 
 from agenteval.expressions import expression
 from agenteval.scenario import Scenario, ScriptedTurn
+from agenteval.scorers.text import contains
 from agenteval.trajectory import Trajectory
 
 _THINKING = expression(
@@ -43,10 +46,12 @@ _IDENTIFIER = expression(
 )
 
 
-def fault_in(message: str, scenario: Scenario, trajectory: Trajectory, *, done: bool = False) -> str:
+def fault_in(
+    message: str, scenario: Scenario, trajectory: Trajectory, *, done: bool = False, now: str = ""
+) -> str:
     """What makes ``message`` no user's message, as the rest of a sentence that begins "the simulated
     user …"; empty if nothing does. An empty message is fine for a user that is done, unless there is no
-    conversation without it."""
+    conversation without it. ``now``: the date that it was told."""
     text = message.strip()
     if not text:
         return "" if done and (trajectory.turns or _has_script(scenario)) else "said nothing"
@@ -61,7 +66,70 @@ def fault_in(message: str, scenario: Scenario, trajectory: Trajectory, *, done: 
     known = _compact(" ".join(_known(scenario, trajectory)))
     unknown = [found[0].rstrip(".") for found in _IDENTIFIER.finditer(text)]
     unknown = [found for found in unknown if _compact(found) not in known]
-    return f"used an identifier that it could not know ({unknown[0]})" if unknown else ""
+    if unknown:
+        return f"used an identifier that it could not know ({unknown[0]})"
+    leaked = leaked_needle(text, scenario, trajectory, now=now)
+    return f"gave away what the checks look for, before anyone had told it ({leaked!r})" if leaked else ""
+
+
+# ── what the agent is to find out ────────────────────────────────────────────────────────────────
+
+_CODE = expression(r"[^\W\d_][\w-]*\d[\w-]*")  # bk-001, room2; not 9am, 10:30, 2026-03-04
+_TEXTS_SOUGHT = ("contains", "any_of", "json")
+
+
+def leaked_needle(message: str, scenario: Scenario, trajectory: Trajectory, *, now: str = "") -> str:
+    """The first text with a digit that ``message`` has, that the scenario's checks look for, and that nobody
+    had told the user: neither the scenario, nor anyone in the conversation so far. Empty if there is none.
+
+    Texts in words are left alone: a user may well come upon them by itself.
+    """
+    sought = [needle for needle in dict.fromkeys(_needles(scenario)) if contains(message, needle)]
+    if not sought:
+        return ""
+    told = "\n".join((*_told(scenario, trajectory), now))
+    return next((needle for needle in sought if not _is_told(needle, told)), "")
+
+
+def _is_told(needle: str, told: str) -> bool:
+    # "ORD-42" was told as "order ORD 42", too.
+    return contains(told, needle) or (
+        _CODE.fullmatch(needle) is not None and _compact(needle) in _compact(told)
+    )
+
+
+def _needles(scenario: Scenario) -> Iterator[str]:
+    """What is looked for, with a digit: in answers all texts; in the arguments of calls codes alone, since
+    times and amounts the user has to say in its own words ("at nine" for 09:00)."""
+    scripted = [entry.expect for entry in scenario.turns or () if isinstance(entry, ScriptedTurn)]
+    texts: list[str] = list(scenario.case.expected_output_contains) if scenario.case else []
+    for expect in filter(None, (scenario.expect, *scripted)):
+        if expect.output:
+            texts += _strings([getattr(expect.output, name, None) for name in _TEXTS_SOUGHT])
+        calls = expect.tool_calls.calls if expect.tool_calls else None
+        texts += filter(_CODE.fullmatch, _strings([call.args for call in calls or ()]))
+    yield from (text for text in texts if any(map(str.isdigit, text)))
+
+
+def _strings(value: Any) -> Iterator[str]:
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, Mapping):
+        for name, item in value.items():
+            yield from () if name == "$regex" else _strings(item)
+    elif isinstance(value, list | tuple):
+        for item in value:
+            yield from _strings(item)
+
+
+def _told(scenario: Scenario, trajectory: Trajectory) -> Iterator[str]:
+    """All that a simulated user is shown."""
+    yield from (scenario.profile, scenario.goal, *scenario.knowledge, *scenario.beliefs)
+    for turn in trajectory.turns:
+        yield from (turn.user, *(step.text or "" for step in turn.steps))
+
+
+# ── small parts ──────────────────────────────────────────────────────────────────────────────────
 
 
 def _has_script(scenario: Scenario) -> bool:
@@ -92,10 +160,9 @@ def _compact(text: str) -> str:
 
 
 def _known(scenario: Scenario, trajectory: Trajectory) -> Iterable[str]:
-    """All that the user may have an identifier from."""
-    yield from (scenario.name, scenario.profile, scenario.goal, *scenario.knowledge, *scenario.beliefs)
+    """All that the user may have an identifier from: what the author wrote elsewhere, too."""
+    yield scenario.name
     for entry in scenario.turns or ():
         if isinstance(entry, ScriptedTurn):
             yield entry.user
-    for turn in trajectory.turns:
-        yield from (turn.user, *(step.text or "" for step in turn.steps))
+    yield from _told(scenario, trajectory)

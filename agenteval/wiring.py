@@ -97,7 +97,7 @@ class Resources:
         self._models: dict[str, ChatModel] = {}
         self._llm: Shared | None = None
         self._limits: Limits | None = None
-        self.traffic = Traffic(config, tape, secrets=self.secrets, tell=self.tell)
+        self.traffic = Traffic(config, tape, secrets=self.secrets, tell=self.tell, warn=self.warn)
 
     def attach(self, emit: Emit, control: Control) -> None:
         """The run begins: where notices go, and how a budget stops it."""
@@ -118,6 +118,10 @@ class Resources:
     def tell(self, text: str, key: SampleKey | None = None) -> None:
         if self.emit:
             self.emit(Notice(text=text, key=key))
+
+    def warn(self, text: str) -> None:
+        if self.emit:
+            self.emit(Notice(level="warning", text=text))
 
     def limits(self) -> Limits:
         """How fast servers are asked: models and agents at one address heed the same."""
@@ -156,7 +160,7 @@ class Resources:
                 return None
         key = f"{role}\0{chosen.model_dump_json()}"
         if key not in self._models:
-            self._models[key] = self.traffic.model(chosen, lambda: self._make_model(chosen, role))
+            self._models[key] = self.traffic.model(chosen, lambda: self._make_model(chosen, role), role=role)
         return self._models[key]
 
     def _make_model(self, chosen: ModelConfig, role: Role) -> ChatModel:

@@ -120,7 +120,8 @@ def test_what_is_no_answer_is_never_a_score_and_what_is_wrapped_is_read(project:
             f"models: {{judge: {{model: openai-compatible/m, base_url: '{server.base_url}'}}}}\n"
             "metrics: [helpfulness]\nthresholds: {helpfulness: 1}\n",
         )
-        all_of_them = [*GARBAGE, *WRAPPED, *BROKEN_HTTP, *PASSING_HTTP]
+        # Those that answer come first: a judge that never does is soon asked no more.
+        all_of_them = [*WRAPPED, *PASSING_HTTP, *GARBAGE, *BROKEN_HTTP]
         scenarios(project, *({"id": q.replace(" ", "-"), "turns": [q]} for q in all_of_them))
         done = project.run()
     assert done.code == 3, done.all

@@ -250,7 +250,7 @@ def test_scenarios_and_samples():
     assert (refund["samples"][0]["fault"], refund["samples"][0]["stop"]) == ("infrastructure",) * 2
     assert refund["samples"][0]["turns"][0]["error"] == "connection refused"
     assert refund["samples"][0]["score_failures"] == [
-        {"metric": "goal_completion", "message": "the judge was not reached", "raw": "{"}
+        {"metric": "goal_completion", "message": "the judge was not reached", "raw": "{", "not_asked": False}
     ]
     assert {k: case["samples"][0][k] for k in ("tool_accuracy", "output_correct", "robustness_pass")} == {
         "tool_accuracy": 1.0,

@@ -18,6 +18,7 @@ from agenteval.limits import Gate, Limits, Passage, PauseTooLong
 from agenteval.llm import Shared
 from agenteval.llm.answers import ENOUGH, Answer, answer_of
 from agenteval.llm.capabilities import Learned
+from agenteval.llm.circuit import ASKED
 from agenteval.llm.endpoints import endpoint_of
 from agenteval.llm.http_client import FailedCall, HttpClient
 from agenteval.llm.pool import ModelPool
@@ -267,6 +268,8 @@ class OpenAiChat:
         address in a server that has not answered yet is a hiccup in one that has. Hiccups are counted by
         their kind: a server that fails in many ways is no worse than one that fails in one."""
         is_proven = self._gate.limiter.has_answered
+        if (asked := ASKED.get()) and not asked.rubric.has_answered and cause.status != _TOO_FAST:
+            is_proven = False  # the server is there, but whether it answers this judge is not known
         retries = self._retry.proven_retries if is_proven else self._retry.retries
         if isinstance(cause, Refusal):
             return retries if may_pass(cause) else 0
@@ -340,6 +343,7 @@ class OpenAiChat:
 
 
 _HICCUPS = 3
+_TOO_FAST = 429
 _HINTS = {
     401: "is the key in {key} right?",
     402: "the account has no credit",

@@ -8,6 +8,7 @@ from contextlib import asynccontextmanager, contextmanager
 import anyio
 
 from agenteval.deadlines import waiting
+from agenteval.llm.circuit import ASKED
 
 
 class ModelPool:
@@ -44,6 +45,8 @@ class ModelPool:
             with waiting():
                 await self._limiter.acquire()
         try:
+            if asked := ASKED.get():
+                asked.send()
             if self._wider:
                 async with self._wider.slot():
                     with self._counted():

@@ -60,7 +60,9 @@ def of_scores(scores: Iterable[Score]) -> dict[str, shape.ScoreShape]:
 
 def of_score_failures(failures: Iterable[ScoreFailure]) -> list[shape.ScoreFailureShape]:
     return [
-        shape.ScoreFailureShape(metric=failure.metric, message=failure.message, raw=failure.raw)
+        shape.ScoreFailureShape(
+            metric=failure.metric, message=failure.message, raw=failure.raw, not_asked=failure.refused
+        )
         for failure in failures
     ]
 

@@ -73,11 +73,13 @@ class ScoreShape(Shape):
 
 
 class ScoreFailureShape(Shape):
-    """A judge that broke: no score, and not the agent's fault. ``raw`` is what it said."""
+    """A judge that broke: no score, and not the agent's fault. ``raw`` is what it said. ``not_asked``: the
+    budget was used up, or it had failed on every call before."""
 
     metric: str
     message: str
     raw: str
+    not_asked: bool
 
 
 class FindingShape(Shape):

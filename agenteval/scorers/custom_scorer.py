@@ -9,7 +9,7 @@ from typing import Any
 
 import anyio
 
-from agenteval.errors import AuthorError, BudgetError, InfrastructureError, UnreadableReplyError
+from agenteval.errors import AuthorError, InfrastructureError, NotAskedError, UnreadableReplyError
 from agenteval.metrics import applies
 from agenteval.protocols import ChatModel
 from agenteval.scenario import Scenario
@@ -87,7 +87,7 @@ class CustomScorer:
         except UnreadableReplyError as error:
             return (self._failure(str(error), asking, raw=error.raw),)
         except (InfrastructureError, _NoScoreError) as error:
-            return (self._failure(str(error), asking, refused=isinstance(error, BudgetError)),)
+            return (self._failure(str(error), asking, refused=isinstance(error, NotAskedError)),)
         except Exception as error:
             return (self._failure(describe(error), asking),)
         finally:

@@ -8,7 +8,7 @@ from typing import Annotated, Any, TypeAlias
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, WithJsonSchema, create_model
 
-from agenteval.errors import BudgetError, InfrastructureError, UnreadableReplyError
+from agenteval.errors import InfrastructureError, NotAskedError, UnreadableReplyError
 from agenteval.metrics import GOAL_COMPLETION, applies, spec_of
 from agenteval.prompts import Rubric, load_prompt, render, same_label
 from agenteval.protocols import ChatModel, ModelReply, ModelRequest, Subject
@@ -153,7 +153,7 @@ async def ask(model: ChatModel, request: ModelRequest) -> ModelReply | ScoreFail
             message=str(error),
             raw=raw,
             usage=usage,
-            refused=isinstance(error, BudgetError),
+            refused=isinstance(error, NotAskedError),
         )
 
 
