@@ -12,9 +12,11 @@ from collections.abc import Iterable, Iterator, Mapping
 from difflib import SequenceMatcher
 from typing import Any
 
+from pydantic import BaseModel
+
 from agenteval.expressions import expression
+from agenteval.needles import contains
 from agenteval.scenario import Scenario, ScriptedTurn
-from agenteval.scorers.text import contains
 from agenteval.trajectory import Trajectory
 
 _THINKING = expression(
@@ -112,6 +114,8 @@ def _needles(scenario: Scenario) -> Iterator[str]:
 
 
 def _strings(value: Any) -> Iterator[str]:
+    if isinstance(value, BaseModel):
+        value = value.model_dump()
     if isinstance(value, str):
         yield value
     elif isinstance(value, Mapping):
