@@ -11,6 +11,8 @@ __version__ = "0.1.0"
 _EXPORTS = {
     "AgentContext": "agenteval.agents.python",
     "AgentReply": "agenteval.protocols",
+    "Check": "agenteval.score",
+    "Conversation": "agenteval.scorers.checks.conversation",
     "ConversationMetric": "agenteval.scorers.custom",
     "QualResult": "agenteval.scorers.custom",
     "QualitativeMetric": "agenteval.scorers.custom",
@@ -24,6 +26,8 @@ _EXPORTS = {
 __all__ = [
     "AgentContext",
     "AgentReply",
+    "Check",
+    "Conversation",
     "ConversationMetric",
     "QualResult",
     "QualitativeMetric",
@@ -39,6 +43,8 @@ if TYPE_CHECKING:
     from agenteval.agents.python import AgentContext
     from agenteval.errors import ToolError
     from agenteval.protocols import AgentReply
+    from agenteval.score import Check
+    from agenteval.scorers.checks.conversation import Conversation
     from agenteval.scorers.custom import (
         ConversationMetric,
         QualitativeMetric,

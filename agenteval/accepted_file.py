@@ -10,7 +10,8 @@ from agenteval.config import AcceptedFailure
 from agenteval.errors import AuthorError, Place, Problem
 from agenteval.plain_files import read_file
 from agenteval.scenario_files import shown_path
-from agenteval.validation import as_written, known_keys, shown, unknown_key, validate
+from agenteval.validation import as_written, known_keys, unknown_key, validate
+from agenteval.yaml_scalars import shown
 from agenteval.yaml_source import MAX_BYTES, Mark, parse
 
 _KEY = "accepted"

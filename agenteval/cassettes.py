@@ -44,7 +44,7 @@ def header_of(scenarios: Iterable[Scenario], prompts: Mapping[str, str]) -> Head
 
 def _scenario_hash(scenario: Scenario) -> str:
     """Of what a scenario says, wherever it is written."""
-    said = scenario.model_dump(mode="json", exclude={"source", "lines"})
+    said = scenario.model_dump(mode="json", exclude={"source", "lines", "base"})
     for tool in said["tools"].values():
         tool.pop("base", None)
     return _hash(json.dumps(said, sort_keys=True))

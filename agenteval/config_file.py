@@ -17,7 +17,8 @@ from agenteval.errors import AuthorError, Place, Problem
 from agenteval.plain_files import read_file
 from agenteval.scenario_files import CONFIG_NAMES, shown_path
 from agenteval.toml_source import parse_toml
-from agenteval.validation import as_written, merge_marks, shown, validate
+from agenteval.validation import as_written, merge_marks, validate
+from agenteval.yaml_scalars import shown
 from agenteval.yaml_source import MAX_BYTES, Document, Mark, parse
 
 PYPROJECT = "pyproject.toml"

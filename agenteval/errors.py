@@ -56,6 +56,14 @@ class Problem(NamedTuple):
         return f"{text} — {self.remedy}" if self.remedy else text
 
 
+class Mistake(NamedTuple):
+    """A ``Problem`` whose place is not known yet: ``path`` leads to it within what was looked at."""
+
+    what: str
+    remedy: str = ""
+    path: tuple[str | int, ...] = ()
+
+
 class AgentevalError(Exception):
     """Base of all errors that agenteval raises on purpose."""
 

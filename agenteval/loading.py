@@ -18,8 +18,9 @@ from agenteval.plain_files import read_file
 from agenteval.scenario import TOOL_ANSWERS, CaseSpec, Scenario, ScriptedTurn, SimulatedTurns, Tool
 from agenteval.scenario_checks import blank_problems, expectation_problems, tool_problems
 from agenteval.scenario_files import find_files, find_under, shown_path, unmatched
-from agenteval.validation import as_written, known_keys, merge_marks, shown, validate
+from agenteval.validation import as_written, known_keys, merge_marks, validate
 from agenteval.value import Text
+from agenteval.yaml_scalars import shown
 from agenteval.yaml_source import MAX_BYTES, Document, Mark, parse
 
 __all__ = ["find_files", "find_under", "load", "slug", "unmatched", "vacuous", "vacuous_problem"]
@@ -30,10 +31,13 @@ _SCENARIO_KEYS = frozenset(known_keys(Scenario))
 
 _TEXT_KEYS = frozenset((
     *("id", "name", "tags", "agent", "profile", "goal", "knowledge", "facts", "beliefs", "criteria"),
-    *("contains", "not_contains", "matches", "turns", "user", "error", "description", *_CASE_KEYS),
+    *("contains", "any_of", "not_contains", "matches", "cites"),
+    *("turns", "user", "error", "description", *_CASE_KEYS),
 ))  # fmt: skip
-_OPAQUE_KEYS = frozenset(("returns", "args", "parameters"))
-_LINED_BELOW = frozenset(("expect", "tool_calls", "output", "limits", "turns", "thresholds", "tools"))
+_OPAQUE_KEYS = frozenset(("returns", "args", "parameters", "json_schema", "json"))
+_LINED_BELOW = frozenset(
+    ("expect", "tool_calls", "output", "limits", "python", "turns", "thresholds", "tools")
+)
 
 
 class _Case(CaseSpec):
@@ -256,6 +260,7 @@ class _FileLoader:
             "name": made.name or made.id,
             "source": f"{mark.path}:{mark.line}",
             "lines": _lines(mark),
+            "base": self._base,
         }
         if case:
             more["turns"] = (ScriptedTurn(user=case.input),)
@@ -369,8 +374,7 @@ def vacuous(scenario: Scenario, *, thresholds_apply: bool, label_metrics: bool) 
     """
     if thresholds_apply or label_metrics or scenario.case or scenario.checks == "none":
         return False
-    turns = [turn.expect for turn in scenario.turns or () if isinstance(turn, ScriptedTurn)]
-    return all(expect.is_vacuous for expect in (scenario.expect, *turns))
+    return all(expect.is_vacuous for _, expect in scenario.expectations)
 
 
 def vacuous_problem(scenario: Scenario) -> Problem:

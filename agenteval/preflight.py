@@ -11,7 +11,8 @@ from agenteval.errors import AuthorError, Problem, did_you_mean, place_of
 from agenteval.ledger import how_to_price, price_of
 from agenteval.loading import vacuous, vacuous_problem
 from agenteval.mocks import MockFunctions
-from agenteval.scenario import Scenario, ScriptedTurn
+from agenteval.scenario import Scenario
+from agenteval.scorers.checks.python import target_problems
 from agenteval.severity import LABEL_OF_DETECTOR
 
 _REMEDY = "set models: {default: PROVIDER/MODEL} (for example openai/gpt-5-mini), or AGENTEVAL_MODEL"
@@ -35,6 +36,12 @@ def mock_problems(scenarios: Sequence[Scenario], mocks: MockFunctions) -> Iterab
             yield from error.problems
 
 
+def check_problems(scenarios: Sequence[Scenario]) -> Iterable[Problem]:
+    """Checks in Python that cannot be loaded or called."""
+    for scenario in scenarios:
+        yield from target_problems(scenario)
+
+
 def _tool_problems(scenario: Scenario, config: Config) -> Iterable[Problem]:
     for name, tool in scenario.tools.items():
         if not tool.is_mocked and config.unmocked_tools == "error":
@@ -48,16 +55,11 @@ def misspelt_tools(scenario: Scenario) -> Iterable[str]:
     hold whatever the agent does. A warning: tools that it does not answer may be forbidden."""
     from difflib import get_close_matches
 
-    written = [
-        (f"turns.{at}.", turn.expect)
-        for at, turn in enumerate(scenario.turns or ())
-        if isinstance(turn, ScriptedTurn)
-    ]
-    for path, expect in [("", scenario.expect), *written]:
+    for path, expect in scenario.expectations:
         for call in expect.tool_calls.forbidden if expect.tool_calls else ():
             near = get_close_matches(call.name, scenario.tools, n=1, cutoff=_NEARLY_THE_SAME)
             if near and call.name not in scenario.tools:
-                where = scenario.where(f"{path}expect.tool_calls.forbidden")
+                where = scenario.where(f"{path}.tool_calls.forbidden")
                 what = f"scenario '{scenario.id}' forbids '{call.name}', which is none of its tools"
                 yield f"{what} ({where}): did you mean '{near[0]}'?"
 

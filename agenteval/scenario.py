@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable
 from enum import StrEnum
 from functools import partial
@@ -110,10 +111,17 @@ PlainNeedles: TypeAlias = ListOf[Annotated[str, _checked(partial(needles.misuse,
 Patterns: TypeAlias = ListOf[Annotated[str, _checked(patterns.misuse)]]
 
 
-class OutputExpectation(Value):
-    contains: Needles = ()
-    not_contains: PlainNeedles = ()
-    matches: Patterns | None = None
+with warnings.catch_warnings():
+    warnings.simplefilter("ignore")  # `json` was a method of models once
+
+    class OutputExpectation(Value):
+        contains: Needles = ()
+        any_of: Needles = ()
+        not_contains: PlainNeedles = ()
+        matches: Patterns | None = None
+        json_schema: dict[str, Any] = {}
+        json: dict[str, Any] = {}  # type: ignore[assignment]
+        cites: Needles = ()
 
 
 class Limits(Value):
@@ -130,6 +138,7 @@ class Expectation(Value):
     output: OutputExpectation | None = None
     criteria: Texts = ()
     limits: Limits | None = None
+    python: Texts = ()
     allow_empty: bool | None = None
 
     @property
@@ -331,6 +340,7 @@ class Scenario(ScenarioFields):
 
     ``source`` is its place (``path:line``) and ``lines`` maps the dotted path of what it says
     (``expect.output.contains``, ``turns.1.expect.tool_calls``, ``thresholds.helpfulness``) to a line.
+    ``base``: the folder of its file, where ``python`` of its expectations starts.
     """
 
     turns: tuple[TurnEntry, ...] | None = None
@@ -338,8 +348,9 @@ class Scenario(ScenarioFields):
     policy: str = ""
     source: str = ""
     lines: dict[str, int] = {}
+    base: str = ""
 
-    INTERNAL: ClassVar[frozenset[str]] = frozenset({"case", "policy", "source", "lines"})
+    INTERNAL: ClassVar[frozenset[str]] = frozenset({"case", "policy", "source", "lines", "base"})
 
     @property
     def is_scripted(self) -> bool:
@@ -347,10 +358,18 @@ class Scenario(ScenarioFields):
         return self.turns is not None and all(isinstance(turn, ScriptedTurn) for turn in self.turns)
 
     @property
+    def expectations(self) -> tuple[tuple[str, Expectation], ...]:
+        """Every ``expect`` with its path, those of the turns first."""
+        turns = enumerate(self.turns or ())
+        written = (
+            (f"turns.{at}.expect", turn.expect) for at, turn in turns if isinstance(turn, ScriptedTurn)
+        )
+        return (*written, ("expect", self.expect))
+
+    @property
     def all_criteria(self) -> tuple[str, ...]:
         """Every criterion, those of the turns first."""
-        turns = [turn for turn in self.turns or () if isinstance(turn, ScriptedTurn)]
-        return tuple(c for turn in turns for c in turn.expect.criteria) + self.expect.criteria
+        return tuple(criterion for _, expect in self.expectations for criterion in expect.criteria)
 
     def where(self, path: str = "") -> str:
         """``file:line`` of what ``path`` (or its nearest parent) was written as."""

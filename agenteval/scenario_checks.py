@@ -1,22 +1,19 @@
-"""Checks of a scenario that its models cannot make: templates, matchers and schemas, each at its place."""
+"""Checks of a scenario that its models cannot make: templates, schemas and what rules are asked for, each at
+its place."""
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Mapping
-from functools import lru_cache
 from typing import Any, TypeAlias
 
-from agenteval.detectors.schema import dangling
+from agenteval.detectors.schema import schema_mistakes
 from agenteval.errors import Problem, did_you_mean
 from agenteval.expressions import expression
-from agenteval.patterns import misuse
 from agenteval.scenario import MatchMode, Tool
-from agenteval.validation import known_keys, shown, unknown_key
+from agenteval.scorers.checks import RULES
+from agenteval.validation import known_keys, unknown_key
+from agenteval.yaml_scalars import shown
 from agenteval.yaml_source import Mark
-
-MATCHERS = ("$any", "$in", "$regex", "$approx")
-_APPROX_KEYS = ("value", "abs", "rel")
 
 # As `tools.fill` reads them: `$${` is an escape, and a reference ends at the first `}`.
 _REFERENCE = expression(r"\$\$\{|\$\{(?P<name>[^}]*)(?P<end>\}?)")
@@ -100,43 +97,34 @@ def _template_remedy(root: str, path: list[str]) -> str:
 
 
 def _schema_problems(schema: Mapping[str, Any], mark: Mark) -> Found:
-    for what, path in _schema_mistakes(json.dumps(schema, sort_keys=True)):
-        where = mark.find(path)
-        yield Problem(f"parameters: {what}", "write a JSON Schema of type object", where.place)
-
-
-@lru_cache(maxsize=4096)
-def _schema_mistakes(text: str) -> tuple[tuple[str, tuple[str | int, ...]], ...]:
-    """By content: thousands of scenarios may share one schema, and checking takes milliseconds."""
-    from jsonschema.exceptions import SchemaError
-    from jsonschema.validators import Draft202012Validator
-
-    schema = json.loads(text)
+    remedy = "write a JSON Schema of type object"
     if schema.get("type") != "object":
         kind = shown(schema.get("type")) if "type" in schema else "missing"
-        return ((f"its type must be object, and is {kind}", ("type",)),)
-    try:
-        Draft202012Validator.check_schema(schema)
-    except SchemaError as error:
-        return ((f"not a JSON Schema: {error.message[:200]}", tuple(error.absolute_path)),)
-    nowhere = "leads nowhere: only what is in these parameters can be referred to"
-    return tuple((f"the reference '{to}' {nowhere}", path) for to, path in dangling(schema))
+        what = f"parameters: its type must be object, and is {kind}"
+        yield Problem(what, remedy, mark.find(("type",)).place)
+        return
+    for what, path in schema_mistakes(schema):
+        yield Problem(f"parameters: {what}", remedy, mark.find(path).place)
 
 
-# ── expected calls ───────────────────────────────────────────────────────────────────────────────
+# ── expectations ─────────────────────────────────────────────────────────────────────────────────
 
 
 def expectation_problems(expect: Any, mark: Mark) -> Found:
-    """What is wrong with the criteria, and with the names and matchers of expected and forbidden calls; and
-    lists that hold nothing."""
+    """What is wrong with the criteria, and with what each rule is asked for; and lists that hold nothing."""
     if not isinstance(expect, Mapping):
         return
     yield from _empty_lists(expect, mark)
     criteria = mark.find(("criteria",))
     yield from blank_problems(expect.get("criteria"), criteria, "criteria: an empty criterion asks nothing")
-    if isinstance(calls := expect.get("tool_calls"), Mapping):
-        for group in ("calls", "forbidden"):
-            yield from _call_problems(calls.get(group), mark.find(("tool_calls", group)))
+    for rule in RULES:
+        written: Any = expect
+        path = rule.name.split(".")
+        for key in path:
+            written = written.get(key) if isinstance(written, Mapping) else None
+        for mistake in rule.mistakes(written) if written is not None else ():
+            where = mark.find((*path, *mistake.path))
+            yield Problem(mistake.what, mistake.remedy, where.place)
 
 
 def blank_problems(value: Any, mark: Mark, what: str) -> Found:
@@ -162,72 +150,3 @@ def _calls_may_be_empty(tool_calls: Mapping[str, Any]) -> bool:
     """Where they say that there is to be none; and where the whole is refused for saying nothing."""
     closed = (MatchMode.STRICT, MatchMode.UNORDERED, MatchMode.WITHIN)
     return tool_calls.get("match") in closed or not tool_calls.get("forbidden")
-
-
-def _call_problems(entries: Any, mark: Mark) -> Found:
-    for index, entry in enumerate(entries if isinstance(entries, list) else ()):
-        if not isinstance(entry, Mapping):
-            continue
-        where = mark.find((index,))
-        yield from blank_problems(entry.get("name"), where.find(("name",)), "no tool has an empty name")
-        if "args" in entry:
-            yield from _matcher_problems(entry["args"], where.find(("args",)))
-
-
-def _matcher_problems(value: Any, mark: Mark) -> Found:
-    if isinstance(value, list):
-        for index, item in enumerate(value):
-            yield from _matcher_problems(item, mark.find((index,)))
-    if not isinstance(value, Mapping):
-        return
-    reserved = [key for key in value if key.startswith("$")]
-    if not reserved:
-        for key, item in value.items():
-            yield from _matcher_problems(item, mark.find((key,)))
-        return
-    for key in reserved:
-        where = mark.find((key,))
-        if key not in MATCHERS:
-            yield Problem(f"unknown matcher '{key}'", did_you_mean(key, MATCHERS), where.place)
-        elif fault := _operand_fault(key, value[key]):
-            yield Problem(f"{key}: {fault[0]}", fault[1], where.place)
-        elif key == "$in":
-            yield from _matcher_problems(value[key], where)
-    if len(value) > 1:
-        what = f"a matcher stands alone in its mapping, and '{reserved[0]}' does not"
-        yield Problem(what, "keys that begin with '$' are reserved for matchers", mark.place)
-
-
-def _operand_fault(matcher: str, operand: Any) -> tuple[str, str] | None:
-    """What is wrong with what a matcher was given, and a remedy."""
-    if matcher == "$any" and operand is not True:
-        return f"expected true, got {shown(operand)}", "write {$any: true}"
-    if matcher == "$in" and not (isinstance(operand, list) and operand):
-        got = "an empty list" if operand == [] else shown(operand)
-        return f"expected a list of values, got {got}", "write {$in: [one, two]}"
-    if matcher == "$regex":
-        if not isinstance(operand, str):
-            return f"expected a text, got {shown(operand)}", "put it in quotes"
-        what, _, remedy = misuse(operand).partition("; ")
-        return (what, remedy) if what else None
-    if matcher == "$approx":
-        return _approx_fault(operand)
-    return None
-
-
-def _approx_fault(operand: Any) -> tuple[str, str] | None:
-    example = "write {$approx: 3.5} or {$approx: {value: 3.5, abs: 0.1}}"
-    if _is_number(operand):
-        return None
-    if not isinstance(operand, Mapping):
-        return f"expected a number or a mapping, got {shown(operand)}", example
-    for key, value in operand.items():
-        if key not in _APPROX_KEYS:
-            return f"unknown key '{key}'", did_you_mean(key, _APPROX_KEYS)
-        if not _is_number(value) or (key != "value" and value < 0):
-            return f"{key}: expected a number, got {shown(value)}", example
-    return None if "value" in operand else ("'value' is missing", example)
-
-
-def _is_number(value: Any) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool)

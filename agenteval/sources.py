@@ -35,14 +35,14 @@ def sources_of(
 def files_read(config: Config, scenarios: Iterable[Scenario]) -> Iterator[Path]:
     """The configuration, the scenarios, and all else that lies in files and is known of. Modules count where
     they were imported."""
-    root = Path(config.root)
+    root, scenarios = Path(config.root), tuple(scenarios)
     if config.source:
         yield root / Path(config.source).name
     yield from {root / scenario.source.rpartition(":")[0] for scenario in scenarios}
     yield from _files(config, scenarios, root)
 
 
-def _files(config: Config, scenarios: Iterable[Scenario], root: Path) -> Iterator[Path]:
+def _files(config: Config, scenarios: Sequence[Scenario], root: Path) -> Iterator[Path]:
     named = [agent.policy for agent in config.all_agents] + list(config.custom_metrics)
     named += [config.accepted, *_models(config, "scripted")]
     targets = [*(agent.target or "" for agent in config.all_agents), *config.custom_metrics]
@@ -50,6 +50,8 @@ def _files(config: Config, scenarios: Iterable[Scenario], root: Path) -> Iterato
     yield from _existing(root / name for name in named if name and "\n" not in name and len(name) < 500)
     mocks = [tool for scenario in scenarios for tool in scenario.tools.values() if tool.python]
     yield from _existing(Path(tool.base) / (tool.python or "").rpartition(":")[0] for tool in mocks)
+    checks = [(s.base, target) for s in scenarios for _, expect in s.expectations for target in expect.python]
+    yield from _existing(Path(base) / target.rpartition(":")[0] for base, target in checks)
     yield from _modules(root.resolve())
 
 

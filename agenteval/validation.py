@@ -10,7 +10,7 @@ from typing import Annotated, Any, Literal, TypeAlias, TypeVar, Union, get_args,
 from pydantic import BaseModel, Tag, ValidationError
 
 from agenteval.errors import Problem, did_you_mean
-from agenteval.yaml_scalars import canonical_text
+from agenteval.yaml_scalars import shown
 from agenteval.yaml_source import Document, Mark
 
 Loc: TypeAlias = tuple[str | int, ...]
@@ -24,6 +24,11 @@ NOT_YET: Mapping[str, Mapping[str, str]] = {
         "state": "use returns, sequence or python for the tools",
         "expect.state": "expect the tool calls instead",
         "turns.*.expect.state": "expect the tool calls instead",
+        **{
+            f"{at}expect.{key}": "drop it"
+            for at in ("", "turns.*.")
+            for key in ("agents", "tool_calls.calls.*.agent", "tool_calls.forbidden.*.agent")
+        },
         "thresholds.*.votes": "write at_least alone",
     },
     "config": {
@@ -254,20 +259,6 @@ def _key_for(text: str, model: type[BaseModel]) -> str:
     """Which key of a mapping a text was meant for that stands in its place."""
     meant = getattr(model, "MEANT", {"": "name"} if "name" in model.model_fields else {})
     return next((key for part, key in meant.items() if part in text), "")
-
-
-def shown(value: Any) -> str:
-    """A value in a message: texts in quotes and cut, mappings and lists by their kind."""
-    if value is None:
-        return "null"
-    if isinstance(value, Mapping):
-        return "a mapping"
-    if isinstance(value, list | tuple):
-        return "a list"
-    if isinstance(value, str):
-        return f"'{value}'" if len(value) <= 60 else f"'{value[:59]}…'"
-    text = canonical_text(value) or type(value).__name__
-    return text if len(text) <= 60 else f"{text[:59]}…"
 
 
 _PLAIN_TYPES = {str: "a text", bool: "true or false", int: "a whole number", float: "a number"}

@@ -235,8 +235,10 @@ def plan(
     the first call."""
     scenarios = tuple({sample.scenario.id: sample.scenario for sample in samples}.values())
     used = {name: agents[name] for name in dict.fromkeys(sample.key.agent for sample in samples)}
-    mocks = MockFunctions(timeout_s=max((agent.timeout_s for agent in used.values()), default=60.0))
-    problems = [*preflight.mock_problems(scenarios, mocks), *preflight.detector_problems(config)]
+    timeout_s = max((agent.timeout_s for agent in used.values()), default=60.0)
+    mocks = MockFunctions(timeout_s=timeout_s)
+    problems = [*preflight.mock_problems(scenarios, mocks), *preflight.check_problems(scenarios)]
+    problems += preflight.detector_problems(config)
     problems += preflight.model_problems(scenarios, config, chosen, no_judge=resources.no_judge)
     if resources.traffic.ledger:
         problems += preflight.price_problems(scenarios, config, chosen, no_judge=resources.no_judge)
@@ -250,7 +252,7 @@ def plan(
         agents=factories,
         make_user=lambda sample: _make_user(sample, resources),
         call_function=mocks,
-        checks={name: _checks(agent, resources) for name, agent in used.items()},
+        checks={name: _checks(agent, resources, timeout_s) for name, agent in used.items()},
         judges={name: _judges(agent, scenarios, chosen, resources) for name, agent in used.items()},
         agent_concurrency=config.agent_concurrency or config.concurrency,
         unmocked=config.unmocked_tools,
@@ -291,14 +293,14 @@ def _agents_of(agent: AgentConfig, resources: Resources) -> AgentFactory:
     return made
 
 
-def _checks(agent: AgentConfig, resources: Resources) -> tuple[Scorer, ...]:
-    """One agent's checks in code: they know its policy."""
+def _checks(agent: AgentConfig, resources: Resources, timeout_s: float) -> tuple[Scorer, ...]:
+    """One agent's checks in code: they know its policy. ``timeout_s``: for those that the author wrote."""
     from agenteval.scorers.detectors import Detectors
     from agenteval.scorers.expectations import ConversationExpectations, TurnExpectations
     from agenteval.scorers.not_judged import NotJudged
 
     found = Detectors(resources.config, policy_of(agent, resources.config.root))
-    scorers: list[Scorer] = [TurnExpectations(), ConversationExpectations(), found]
+    scorers: list[Scorer] = [TurnExpectations(timeout_s), ConversationExpectations(timeout_s), found]
     if resources.no_judge:
         scorers.append(
             NotJudged(lambda scenario: loading.vacuous(scenario, thresholds_apply=False, label_metrics=False))

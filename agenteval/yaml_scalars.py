@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from agenteval.expressions import expression
@@ -74,3 +75,17 @@ def canonical_text(value: Any) -> str | None:
     if value is None:
         return None
     return ("false", "true")[value] if isinstance(value, bool) else str(value)
+
+
+def shown(value: Any) -> str:
+    """A value in a message: texts in quotes and cut, mappings and lists by their kind."""
+    if value is None:
+        return "null"
+    if isinstance(value, Mapping):
+        return "a mapping"
+    if isinstance(value, list | tuple):
+        return "a list"
+    if isinstance(value, str):
+        return f"'{value}'" if len(value) <= 60 else f"'{value[:59]}…'"
+    text = canonical_text(value) or type(value).__name__
+    return text if len(text) <= 60 else f"{text[:59]}…"

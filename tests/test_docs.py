@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import pytest
 import typer.main
 import yaml
-from kit import Done, Project
+from kit import Done, Project, failed_checks
 from local_servers import LocalServer, chat
 from test_architecture import LAYERS
 
@@ -226,6 +226,50 @@ def test_every_agent_of_the_page_runs_side_by_side(project: Project) -> None:
     shown = [b.file for b in blocks("docs/agents.md") if b.kind == "python"]
     assert len(agents) == len(shown) == 5
     assert set(agents.values()) == {"passed"}
+
+
+def test_the_checks_of_the_page_in_python_json_and_citations_hold_and_fail(project: Project) -> None:
+    for block in blocks("docs/scenarios.md"):
+        if block.file in (
+            "scenarios/json.yaml",
+            "scenarios/cites.yaml",
+            "scenarios/polite.yaml",
+            "scenarios/checks.py",
+        ):
+            project.write(block.file, block.text)
+    project.config("metrics: []")
+    said = {
+        "Give": '```json\n{"id": "ORD-42", "items": [{"price": 9.5}, {}]}\n```',
+        "Book": "Booked for 1250.50 EUR: BK-7",
+        "Hello!": "Please come in.",
+        "Bye!": "Please come again.",
+    }
+    agent = """
+        async def agent(messages, ctx):
+            word = messages[-1]["content"].split()[0]
+            if word == "Book" and {calls}:
+                await ctx.call_tool("book", {{}})
+            return {said!r}[word]
+        """
+    project.agent(agent.format(calls=True, said=said))
+    finished(project.run(), 0)
+    worse = {
+        "Give": '{"id": "ORD-42", "items": []}',
+        "Hello!": "Come in.",
+        "Book": said["Book"],
+        "Bye!": "Bye.",
+    }
+    project.agent(agent.format(calls=False, said=worse))
+    finished(project.run(), 1)
+    failed = {
+        s["id"]: {n for _, n in failed_checks(project.sample(s["id"]))}
+        for s in project.results()["scenarios"]
+    }
+    assert failed == {
+        "order-as-json": {"output.json_schema", "output.json"},
+        "cites-the-reference": {"output.cites"},
+        "polite": {"python"},
+    }
 
 
 def test_the_tool_world_of_the_page_answers_as_it_says(project: Project) -> None:

@@ -516,6 +516,16 @@ def test_a_mark_is_true_or_false(suite: Suite, mark: str) -> None:
          "3:28: 'state' is not supported yet — expect the tool calls instead"),
         ("thresholds: {h: {at_least: 1, votes: 2}}",
          "3:31: 'votes' is not supported yet — write at_least alone"),
+        ("expect: {agents: [a]}", "3:10: 'agents' is not supported yet — drop it"),
+        ("expect: {tool_calls: {calls: [{name: a, agent: b}]}}",
+         "3:41: 'agent' is not supported yet — drop it"),
+        ("expect: {tool_calls: {forbidden: [{name: a, agent: b}]}}",
+         "3:45: 'agent' is not supported yet — drop it"),
+        ("turns: [{user: a, expect: {agents: [a]}}]", "3:28: 'agents' is not supported yet — drop it"),
+        ("turns: [{user: a, expect: {tool_calls: {calls: [{name: a, agent: b}]}}}]",
+         "3:59: 'agent' is not supported yet — drop it"),
+        ("turns: [{user: a, expect: {tool_calls: {forbidden: [{name: a, agent: b}]}}}]",
+         "3:63: 'agent' is not supported yet — drop it"),
     ],
 )  # fmt: skip
 def test_a_key_that_is_not_built_yet(suite: Suite, line: str, message: str) -> None:

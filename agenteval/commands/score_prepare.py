@@ -86,7 +86,8 @@ def prepare(request: ScoreRequest) -> Prepared:
     resources = wiring.Resources(config, loaded.secrets, no_judge=not judged)
     has_criteria = any(scenario.all_criteria for scenario in scenarios)
     priced = preflight.price_problems((), config, chosen, no_judge=not judged)
-    if problems := (*preflight.detector_problems(config), *priced):
+    checks = preflight.check_problems(scenarios)
+    if problems := (*preflight.detector_problems(config), *priced, *checks):
         raise AuthorError(*problems)
     judges = _judges(chosen, resources, config, has_criteria=has_criteria) if judged else ()
     if judges:

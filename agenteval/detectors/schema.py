@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Iterator, Mapping
-from functools import lru_cache
+from functools import lru_cache, partial
 from threading import local
 from typing import Any
 
@@ -183,6 +183,48 @@ def checker(schema_text: str, *, nullable: bool) -> Callable[[Mapping[str, Any]]
         return "; ".join(list(dict.fromkeys(map(_say, found)))[:3])
 
     return check
+
+
+def schema_mistakes(schema: Mapping[str, Any]) -> tuple[tuple[str, tuple[str | int, ...]], ...]:
+    """What is wrong with a JSON Schema that an author wrote, and where in it."""
+    return _mistakes(json.dumps(schema, sort_keys=True))
+
+
+@lru_cache(maxsize=4096)
+def _mistakes(text: str) -> tuple[tuple[str, tuple[str | int, ...]], ...]:
+    """By content: thousands of scenarios may share one schema, and checking takes milliseconds."""
+    from jsonschema.exceptions import SchemaError
+    from jsonschema.validators import Draft202012Validator, validator_for
+
+    schema = json.loads(text)
+    try:
+        validator_for(schema, default=Draft202012Validator).check_schema(schema)
+    except SchemaError as error:
+        return ((f"not a JSON Schema: {error.message[:200]}", tuple(error.absolute_path)),)
+    nowhere = "leads nowhere: only what is in the schema can be referred to"
+    return tuple((f"the reference '{to}' {nowhere}", path) for to, path in dangling(schema))
+
+
+@lru_cache(maxsize=1024)
+def misfit_of(schema_text: str) -> Callable[[Any], str]:
+    """What tells the first things in a value that an author's JSON Schema forbids; empty if nothing. Nothing
+    is let pass that cannot be told: raises ``EndlessSearchError`` or ``RecursionError``."""
+    from jsonschema import Draft202012Validator
+    from jsonschema.validators import extend, validator_for
+    from referencing import Registry
+
+    schema = json.loads(schema_text)
+    registry: Registry[Any] = Registry()  # without one, the library would fetch references
+    draft = validator_for(schema, default=Draft202012Validator)
+    rules = extend(draft, {"pattern": _pattern})  # type: ignore[no-untyped-call]
+    return partial(_first_errors, rules(schema, registry=registry))
+
+
+def _first_errors(validator: Any, value: Any) -> str:
+    found = sorted(
+        validator.iter_errors(value), key=lambda error: (list(map(str, error.absolute_path)), error.message)
+    )
+    return "; ".join(list(dict.fromkeys(map(_say, found)))[:3])
 
 
 # Of these, what is within tells nothing of the whole where something within cannot be told.

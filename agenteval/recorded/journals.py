@@ -63,7 +63,8 @@ class _Run:
         self._known.pop(event.key, None)
         self._cut_short.pop(event.key, None)
         self._never_ran.pop(event.key, None)
-        self._begun[event.key] = (scenario, where)
+        # Whose journal it is nobody knows: no code that it names is run.
+        self._begun[event.key] = (scenario.model_copy(update={"base": ""}), where)
         return True
 
     def add(self, event: TurnFinished) -> None:

@@ -13,15 +13,17 @@ from collections.abc import Callable, Iterator, Mapping
 from fractions import Fraction
 from typing import Any, NamedTuple
 
-from agenteval.errors import AuthorError, Problem, did_you_mean
+from agenteval.errors import AuthorError, Mistake, Problem, did_you_mean
 from agenteval.expressions import expression
 from agenteval.needles import nfc
 from agenteval.patterns import is_in, misuse
 from agenteval.scenario import ArgsMatch, ExpectedCall
 from agenteval.scorers.text import one_line
 from agenteval.trajectory import ToolCall
+from agenteval.yaml_scalars import shown
 
 _ABSENT = object()
+_APPROX_KEYS = ("value", "abs", "rel")
 _SHOWN_DIFFERENCES = 5
 _PLAIN_KEY = expression(r"[^\W\d][\w-]*")
 
@@ -135,8 +137,8 @@ class _Unreadable(NamedTuple):
 class _Matcher(NamedTuple):
     holds: Callable[[Any, Any], bool]
     words: Callable[[Any], str]
-    misuse: Callable[[Any], str]
-    """Says what is wrong with the operand; empty if nothing is."""
+    misuse: Callable[[Any], tuple[str, str] | None]
+    """Says what is wrong with the operand, and a remedy."""
 
 
 def _keys(
@@ -192,43 +194,60 @@ def _join(path: str, key: Any) -> str:
 def _matcher(expected: Any) -> tuple[_Matcher, Any] | None:
     if not isinstance(expected, Mapping) or not any(str(key).startswith("$") for key in expected):
         return None
-    if wrong := _misuse(expected):
-        raise AuthorError(wrong)
+    if wrong := next(matcher_mistakes(expected), None):
+        raise AuthorError(Problem(f"args: {wrong.what}", wrong.remedy))
     ((name, operand),) = expected.items()
     return _MATCHERS[name], operand
 
 
-def _misuse(expected: Mapping[Any, Any]) -> Problem | None:
-    for name in expected:
-        if not str(name).startswith("$"):
-            continue
-        if name not in _MATCHERS:
-            return Problem(f"args: {name} is no matcher", did_you_mean(str(name), _MATCHERS))
-        if len(expected) > 1:
-            return Problem(f"args: {name} does not stand alone", "a matcher is a mapping of one key")
-        if wrong := _MATCHERS[name].misuse(expected[name]):
-            return Problem(f"args: {name} {wrong}")
-    return None
+def matcher_mistakes(value: Any, path: tuple[str | int, ...] = ()) -> Iterator[Mistake]:
+    """What is wrong with the matchers in an expected value that an author wrote."""
+    if isinstance(value, list | tuple):
+        for index, item in enumerate(value):
+            yield from matcher_mistakes(item, (*path, index))
+    if not isinstance(value, Mapping):
+        return
+    reserved = [key for key in value if str(key).startswith("$")]
+    if not reserved:
+        for key, item in value.items():
+            yield from matcher_mistakes(item, (*path, key))
+        return
+    for key in reserved:
+        if key not in _MATCHERS:
+            yield Mistake(f"unknown matcher '{key}'", did_you_mean(str(key), _MATCHERS), (*path, key))
+        elif fault := _MATCHERS[key].misuse(value[key]):
+            yield Mistake(f"{key}: {fault[0]}", fault[1], (*path, key))
+        elif key == "$in":
+            yield from matcher_mistakes(value[key], (*path, key))
+    if len(value) > 1:
+        what = f"a matcher stands alone in its mapping, and '{reserved[0]}' does not"
+        yield Mistake(what, "keys that begin with '$' are reserved for matchers", path)
 
 
 def _in(options: Any, actual: Any) -> bool:
     return any(matches(option, actual) for option in options)
 
 
-def _in_misuse(options: Any) -> str:
-    is_list = isinstance(options, list | tuple)
-    return "" if is_list and options else "needs a list of at least one value: {$in: [a, b]}"
+def _any_misuse(operand: Any) -> tuple[str, str] | None:
+    return None if operand is True else (f"expected true, got {shown(operand)}", "write {$any: true}")
+
+
+def _in_misuse(options: Any) -> tuple[str, str] | None:
+    if isinstance(options, list | tuple) and options:
+        return None
+    got = "an empty list" if options == [] else shown(options)
+    return f"expected a list of values, got {got}", "write {$in: [one, two]}"
 
 
 def _regex(pattern: str, actual: Any) -> bool:
     return isinstance(actual, str) and is_in(pattern, actual)
 
 
-def _regex_misuse(pattern: Any) -> str:
+def _regex_misuse(pattern: Any) -> tuple[str, str] | None:
     if not isinstance(pattern, str):
-        return "needs a regular expression as text"
-    wrong = misuse(pattern).partition("; ")[0]
-    return f"is misused: {wrong}" if wrong else ""
+        return f"expected a text, got {shown(pattern)}", "put it in quotes"
+    what, _, remedy = misuse(pattern).partition("; ")
+    return (what, remedy) if what else None
 
 
 def _approx(operand: Any, actual: Any) -> bool:
@@ -259,17 +278,19 @@ def _exact(number: Any) -> Fraction:
     return Fraction(number) if isinstance(number, int) else Fraction(repr(number))
 
 
-def _approx_misuse(operand: Any) -> str:
+def _approx_misuse(operand: Any) -> tuple[str, str] | None:
+    example = "write {$approx: 3.5} or {$approx: {value: 3.5, abs: 0.1}}"
     if _is_number(operand):
-        return ""
-    if not isinstance(operand, Mapping) or not _is_number(operand.get("value")):
-        return "needs a number, or {value: 3.14, abs: 0.01}"
-    if unknown := set(operand) - {"value", "abs", "rel"}:
-        return f"knows value, abs and rel, not {', '.join(sorted(map(str, unknown)))}"
-    bounds = [operand[name] for name in ("abs", "rel") if name in operand]
-    if not all(_is_number(bound) and _is_finite(bound) and bound >= 0 for bound in bounds):
-        return "needs tolerances that are numbers and not negative"
-    return ""
+        return None
+    if not isinstance(operand, Mapping):
+        return f"expected a number or a mapping, got {shown(operand)}", example
+    for key, value in operand.items():
+        if key not in _APPROX_KEYS:
+            return f"unknown key '{key}'", did_you_mean(str(key), _APPROX_KEYS)
+        is_bound = key != "value"
+        if not _is_number(value) or (is_bound and not (_is_finite(value) and value >= 0)):
+            return f"{key}: expected a number, got {shown(value)}", example
+    return None if "value" in operand else ("'value' is missing", example)
 
 
 def _approx_words(operand: Any) -> str:
@@ -280,7 +301,7 @@ def _approx_words(operand: Any) -> str:
 
 
 _MATCHERS: dict[str, _Matcher] = {
-    "$any": _Matcher(lambda _, actual: actual is not _ABSENT, lambda _: "anything", lambda _: ""),
+    "$any": _Matcher(lambda _, actual: actual is not _ABSENT, lambda _: "anything", _any_misuse),
     "$in": _Matcher(_in, lambda options: f"one of {_words(options)}", _in_misuse),
     "$regex": _Matcher(_regex, lambda pattern: f"text matching /{pattern}/", _regex_misuse),
     "$approx": _Matcher(_approx, _approx_words, _approx_misuse),

@@ -21,6 +21,7 @@ from agenteval.metrics import spec_of
 from agenteval.prompts import METRIC_NAME, Labels, Rubric, as_scale, load_rubric, read_labels
 from agenteval.protocols import ChatModel, ModelReply, ModelRequest, Subject
 from agenteval.score import MetricSpec
+from agenteval.scorers.checks.conversation import ToolCallRecord
 from agenteval.trajectory import Trajectory, Usage
 from agenteval.user_code import contained, describe, load, misfit
 
@@ -28,16 +29,6 @@ T = TypeVar("T", bound=BaseModel)
 
 
 # ── what the author sees ─────────────────────────────────────────────────────────────────────────
-
-
-@dataclass(frozen=True)
-class ToolCallRecord:
-    """A tool call. ``args`` is ``None`` if they were no JSON object; ``result`` is the value that the
-    tool gave (an error: ``{"error": …}``), ``None`` if there is none."""
-
-    name: str
-    args: dict[str, Any] | None
-    result: Any
 
 
 @dataclass(frozen=True)

@@ -14,6 +14,7 @@ from agenteval.metrics import applies
 from agenteval.protocols import ChatModel
 from agenteval.scenario import Scenario
 from agenteval.score import Finding, Score, ScoreFailure, Severity
+from agenteval.scorers.checks.conversation import call_record
 from agenteval.scorers.custom import (
     ASKING,
     Asking,
@@ -22,13 +23,12 @@ from agenteval.scorers.custom import (
     QualResult,
     QuantResult,
     ScoreInput,
-    ToolCallRecord,
     TurnRecord,
     labels_of,
     spec_of_custom,
 )
 from agenteval.scorers.judge import finding_of, subject_of
-from agenteval.trajectory import ToolCall, Trajectory, Turn
+from agenteval.trajectory import Trajectory, Turn
 from agenteval.user_code import call, contained, describe
 
 
@@ -149,16 +149,12 @@ def score_input(scenario: Scenario, trajectory: Trajectory, scope: str) -> Score
         knowledge=scenario.knowledge,
         user_message=last.user,
         agent_message=last.answer,
-        tool_calls=tuple(map(_call_record, calls)),
+        tool_calls=tuple(map(call_record, calls)),
         history=tuple(map(_turn_record, turns[:-1])),
         turn_index=len(turns) - 1,
         trajectory=trajectory,
     )
 
 
-def _call_record(made: ToolCall) -> ToolCallRecord:
-    return ToolCallRecord(made.name, made.args, made.result.value if made.result else None)
-
-
 def _turn_record(turn: Turn) -> TurnRecord:
-    return TurnRecord(turn.user, turn.answer, tuple(map(_call_record, turn.tool_calls)))
+    return TurnRecord(turn.user, turn.answer, tuple(map(call_record, turn.tool_calls)))

@@ -7,7 +7,8 @@ every conversation is asked for ``no_error`` and ``answer``. ``criteria`` are a 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Final
+from dataclasses import replace
+from typing import Any, Final
 
 from agenteval.patterns import EndlessSearchError, without_waiting
 from agenteval.scenario import Expectation, ExpectedCall, Scenario, ToolCallsExpectation
@@ -15,7 +16,7 @@ from agenteval.score import Check
 from agenteval.scorers.checks import RULES
 from agenteval.scorers.checks.calls import tool_calls
 from agenteval.scorers.checks.output import contains
-from agenteval.scorers.checks.rule import Outcome, Seen, quoted
+from agenteval.scorers.checks.rule import Outcome, Rule, Seen, quoted
 from agenteval.scorers.text import excerpt, is_blank
 from agenteval.sight import is_observed, resting_on_unseen
 from agenteval.speech import spoken
@@ -26,26 +27,43 @@ _CHECK = Check(name="", passed=None, detail="", where="", parts=())
 
 
 class TurnExpectations:
-    """The checks of the last turn of a prefix."""
+    """The checks of the last turn of a prefix. ``timeout_s``: of the author's own code, each time."""
 
     scope: Final = "turn"
+
+    def __init__(self, timeout_s: float = 60.0) -> None:
+        self._timeout_s = timeout_s
 
     async def __call__(self, scenario: Scenario, trajectory: Trajectory) -> Sequence[Check]:
         if not trajectory.turns:
             return ()
         *before, turn = trajectory.turns
+        expect = scenario.turn_expectation(turn)
         # Of most turns nothing is expected: all that came before need not be looked at then.
-        observed = scenario.turn_expectation(turn) is None or is_observed(scenario, trajectory)
-        return await without_waiting(turn_checks, scenario, turn, before, observed)
+        observed = expect is None or is_observed(scenario, trajectory)
+        checks = await without_waiting(turn_checks, scenario, turn, before, observed)
+        if expect is None:
+            return checks
+        at = _Places(scenario, f"turns.{turn.script}.expect", observed=observed)
+        seen = Seen((turn,), before=before)
+        return (*checks, *await _asked_of_author(expect, seen, at, self._timeout_s))
 
 
 class ConversationExpectations:
-    """The checks of a whole conversation."""
+    """The checks of a whole conversation. ``timeout_s``: of the author's own code, each time."""
 
     scope: Final = "conversation"
 
+    def __init__(self, timeout_s: float = 60.0) -> None:
+        self._timeout_s = timeout_s
+
     async def __call__(self, scenario: Scenario, trajectory: Trajectory) -> Sequence[Check]:
-        return await without_waiting(conversation_checks, scenario, trajectory)
+        checks = await without_waiting(conversation_checks, scenario, trajectory)
+        if (trajectory.stop and trajectory.stop.fault) or not any(_author_rules(scenario.expect)):
+            return checks
+        at = _Places(scenario, "expect", observed=is_observed(scenario, trajectory))
+        seen = Seen(trajectory.turns)
+        return (*checks, *await _asked_of_author(scenario.expect, seen, at, self._timeout_s))
 
 
 def turn_checks(
@@ -85,7 +103,7 @@ def conversation_checks(scenario: Scenario, trajectory: Trajectory) -> tuple[Che
 def _asked(expect: Expectation, seen: Seen, at: _Places, *, broke: bool = False) -> Iterator[Check]:
     for rule in RULES:
         asked = rule.asked(expect)
-        if asked is None or (broke and rule.needs_answers):
+        if asked is None or rule.decide is None or (broke and rule.needs_answers):
             continue
         try:
             outcome = rule.decide(asked, seen)
@@ -94,16 +112,35 @@ def _asked(expect: Expectation, seen: Seen, at: _Places, *, broke: bool = False)
         yield at.made(rule.name, outcome)
 
 
+async def _asked_of_author(expect: Expectation, seen: Seen, at: _Places, timeout_s: float) -> Sequence[Check]:
+    """What the author's own code says."""
+    scenario, checks = at.scenario, []
+    seen = replace(seen, scenario=scenario.id, base=scenario.base, observed=at.observed, timeout_s=timeout_s)
+    for rule, asked in _author_rules(expect):
+        assert rule.ask
+        outcomes = enumerate(await rule.ask(asked, seen))
+        checks += [at.made(rule.name, outcome, below=f".{index}") for index, outcome in outcomes]
+    return checks
+
+
+def _author_rules(expect: Expectation) -> Iterator[tuple[Rule, Any]]:
+    return ((rule, asked) for rule in RULES if rule.ask and (asked := rule.asked(expect)) is not None)
+
+
 class _Places:
     """Makes checks that know the line of their rule. ``observed``: whether the agent's calls were."""
 
     def __init__(self, scenario: Scenario, prefix: str, *, observed: bool) -> None:
-        self._scenario, self._prefix, self._observed = scenario, prefix, observed
+        self.scenario, self.observed = scenario, observed
+        self._prefix = prefix
 
-    def made(self, name: str, outcome: Outcome, *, path: str | None = None) -> Check:
+    def made(self, name: str, outcome: Outcome, *, path: str | None = None, below: str = "") -> Check:
+        """``path``: where the rule is written, if not where its name says, ``below``: or under that."""
         passed, detail, parts, *_ = outcome
-        check = self.check(name, passed, detail, path=path, parts=parts)
-        return resting_on_unseen(check) if outcome.is_by_absence and not self._observed else check
+        path = f"{self._prefix}.{name}{below}" if below else path
+        full = f"{name}.{outcome.of}" if outcome.of else name
+        check = self.check(full, passed, detail, path=path, parts=parts)
+        return resting_on_unseen(check) if outcome.is_by_absence and not self.observed else check
 
     def check(
         self,
@@ -114,7 +151,7 @@ class _Places:
         path: str | None = None,
         parts: Iterable[str] = (),
     ) -> Check:
-        where = self._scenario.where(f"{self._prefix}.{name}" if path is None else path)
+        where = self.scenario.where(f"{self._prefix}.{name}" if path is None else path)
         own = {"name": name, "passed": passed, "detail": detail, "where": where, "parts": tuple(parts)}
         return changed(_CHECK, own)
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from typing import Final
 
-from agenteval.scenario import Scenario, ScriptedTurn
+from agenteval.scenario import Scenario
 from agenteval.score import Check
 from agenteval.trajectory import Trajectory
 
@@ -28,19 +28,12 @@ class NotJudged:
                 name="criteria",
                 passed=None,
                 detail=f"{self._told}: {criterion}",
-                where=scenario.where(path),
+                where=scenario.where(f"{path}.criteria"),
             )
-            for path, criteria in _places(scenario)
-            for criterion in criteria
+            for path, expect in scenario.expectations
+            for criterion in expect.criteria
         ]
         if not checks and self._is_vacuous(scenario):
             detail = f"{self._told}, and nothing else checks this scenario"
             checks = [Check(name="judges", passed=None, detail=detail, where=scenario.source)]
         return checks
-
-
-def _places(scenario: Scenario) -> Iterator[tuple[str, tuple[str, ...]]]:
-    for index, turn in enumerate(scenario.turns or ()):
-        if isinstance(turn, ScriptedTurn):
-            yield f"turns.{index}.expect.criteria", turn.expect.criteria
-    yield "expect.criteria", scenario.expect.criteria

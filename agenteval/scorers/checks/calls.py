@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from agenteval.errors import Mistake
 from agenteval.scenario import ToolCallsExpectation
+from agenteval.scorers.arguments import matcher_mistakes
 from agenteval.scorers.checks.rule import Outcome, Rule, Seen
 from agenteval.scorers.tool_calls import ToolCallsResult, compare, describe, faults, forbids_extra
 
@@ -35,4 +40,22 @@ def _is_by_absence(result: ToolCallsResult) -> bool:
     return bool(result.expectation.forbidden) or _bounds(result)
 
 
-TOOL_CALLS = (Rule("tool_calls", tool_calls),)
+def mistakes(written: Any) -> Iterator[Mistake]:
+    """Of names and matchers. Whether nothing at all is checked its own model says."""
+    for group in ("calls", "forbidden") if isinstance(written, Mapping) else ():
+        entries = written.get(group)
+        for index, entry in enumerate(entries if isinstance(entries, list) else ()):
+            if isinstance(entry, Mapping):
+                yield from _of_call(entry, (group, index))
+
+
+def _of_call(entry: Mapping[str, Any], path: tuple[str | int, ...]) -> Iterator[Mistake]:
+    name = entry.get("name")
+    if isinstance(name, str) and not name.strip():
+        remedy = "write the text that is meant, or drop it"
+        yield Mistake("no tool has an empty name", remedy, (*path, "name"))
+    if "args" in entry:
+        yield from matcher_mistakes(entry["args"], (*path, "args"))
+
+
+TOOL_CALLS = (Rule("tool_calls", tool_calls, mistakes=mistakes),)

@@ -16,13 +16,26 @@ def contains(needles: Sequence[str], seen: Seen) -> Outcome:
     missing = [n for n in needles if not any(texts.contains(answer, n) for answer in seen.answers)]
     if not missing:
         return Outcome(True, f"found {quoted(needles)}")
-    near = [found for needle in missing if (found := _starred(needle, seen.answers))]
-    told = f"; {quoted(near)} would be found" if near else ""
-    return Outcome(False, f"missing {quoted(missing)} in {seen.shown}{told}", parts=missing)
+    return Outcome(False, f"missing {quoted(missing)} in {seen.shown}{_near(missing, seen)}", parts=missing)
 
 
-def _starred(needle: str, answers: Sequence[str]) -> str:
-    return next(filter(None, (texts.starred(answer, needle) for answer in answers)), "")
+def _near(missing: Sequence[str], seen: Seen) -> str:
+    """What a star would have found."""
+    found = (
+        next(filter(None, (texts.starred(answer, needle) for answer in seen.answers)), "")
+        for needle in missing
+    )
+    near = [starred for starred in found if starred]
+    return f"; {quoted(near)} would be found" if near else ""
+
+
+def any_of(needles: Sequence[str], seen: Seen) -> Outcome:
+    """At least one of the texts is in some answer."""
+    found = [needle for needle in needles if any(texts.contains(answer, needle) for answer in seen.answers)]
+    if found:
+        return Outcome(True, f"found {quoted(found)}")
+    detail = f"none of {quoted(needles)} in {seen.shown}{_near(needles, seen)}"
+    return Outcome(False, detail, parts=(" or ".join(needles),))
 
 
 def not_contains(needles: Sequence[str], seen: Seen) -> Outcome:
@@ -52,6 +65,7 @@ def matches(patterns: Sequence[str], seen: Seen) -> Outcome:
 
 OUTPUT = (
     Rule("output.contains", contains, needs_answers=True),
+    Rule("output.any_of", any_of, needs_answers=True),
     Rule("output.not_contains", not_contains, needs_answers=True),
     Rule("output.matches", matches, needs_answers=True),
 )

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, NamedTuple
 
+from agenteval.errors import Mistake
 from agenteval.scenario import Expectation, says_something
 from agenteval.scorers.text import excerpt
 from agenteval.speech import answer_of, said_in
@@ -30,16 +31,25 @@ class Outcome(NamedTuple):
     is_by_absence: bool = False
     """Whether it holds or fails only because no (further) tool call was seen. Where the agent's calls cannot
     be seen, it says nothing."""
+    of: str = ""
+    """Of several things that one rule is asked for, which this is about; it becomes part of the name."""
 
 
 @dataclass(frozen=True)
 class Seen:
     """What a rule looks at: one turn, or a whole conversation. ``turns`` are finished, ``unfinished`` is the
-    one that broke; ``before``: of a turn, those that came ahead of it."""
+    one that broke; ``before``: of a turn, those that came ahead of it. For the author's code: the id of the
+    ``scenario``, the folder where its paths start (``base``; empty: none is to be run), whether the agent's
+    calls are ``observed``, how long it may take.
+    """
 
     turns: Sequence[Turn]
     unfinished: Turn | None = None
     before: Sequence[Turn] = ()
+    scenario: str = ""
+    base: str = ""
+    observed: bool = True
+    timeout_s: float = 60.0
 
     @property
     def all_turns(self) -> Sequence[Turn]:
@@ -71,6 +81,10 @@ class Seen:
         return f"any of {len(self.answers)} answers{more}: {shown}"
 
 
+def _none(_written: Any) -> Iterator[Mistake]:
+    yield from ()
+
+
 @dataclass(frozen=True)
 class Rule:
     """One check that an author can ask for. It is registered in ``agenteval.scorers.checks.RULES`` and
@@ -78,10 +92,16 @@ class Rule:
 
     name: str
     """In results (``output.contains``); the path under ``expect`` where it is asked for."""
-    decide: Callable[[Any, Seen], Outcome]
+    decide: Callable[[Any, Seen], Outcome] | None = None
     """A pure function of what is asked and what was seen. It may raise ``EndlessSearchError``."""
+    ask: Callable[[Any, Seen], Awaitable[Sequence[Outcome]]] | None = None
+    """In place of ``decide``, for what calls the author's code: an outcome for each thing that is asked."""
     needs_answers: bool = False
     """Whether it is about answers: of a conversation in which the agent broke it is not decided."""
+
+    mistakes: Callable[[Any], Iterator[Mistake]] = _none
+    """What is wrong with what an author wrote there, above all that it checks nothing. Empty lists are
+    refused for all rules alike."""
 
     def asked(self, expect: Expectation) -> Any:
         """What ``expect`` asks of it; ``None`` if nothing."""
