@@ -352,8 +352,9 @@ def test_a_broken_judge_that_gates_nothing_fails_no_ci() -> None:
     root = etree.fromstring(junit_xml.render(*told, ReportOptions()).encode())
     assert (root.get("failures"), root.get("errors")) == ("0", "0")
     assert root.find(".//property[@name='judge_broke.coherence']").get("value") == "the reply is no JSON"
-    (line,) = github_actions.render(*told, ReportOptions()).splitlines()
+    line, beside = github_actions.render(*told, ReportOptions()).splitlines()
     assert line.startswith("::warning file=scenarios/booking.yaml,line=2,title=the judge broke%3A coherence")
+    assert beside.startswith("::notice") and "no call of agent 'wonderbot' seen" in beside
 
 
 def test_the_rate_of_refused_messages_is_told() -> None:
