@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from agenteval.config import AgentConfig, Config
@@ -21,8 +21,8 @@ write to agenteval.yaml
 
 @dataclass(frozen=True)
 class Filters:
-    """What the command line selects: any of the texts (part of an id or name, whatever its case), any
-    of the tags, any of the categories; all three kinds at once. ``agent`` runs everything with it."""
+    """What the command line selects: any of the texts (an id, else part of an id or name, whatever its case),
+    any of the tags, any of the categories; all three kinds at once. ``agent`` runs everything with it."""
 
     scenarios: tuple[str, ...] = ()
     tags: tuple[str, ...] = ()
@@ -37,10 +37,13 @@ def select(scenarios: Sequence[Scenario], filters: Filters) -> tuple[Scenario, .
         raise NothingSelectedError(
             Problem("no scenario was found", "name files or folders, or set include: in the configuration")
         )
-    single = [alone for alone in _each_alone(filters) if not any(_is_selected(s, alone) for s in scenarios)]
+    exact = frozenset(filters.scenarios) & {scenario.id for scenario in scenarios}
+    single = [
+        alone for alone in _each_alone(filters) if not any(_is_selected(s, alone, exact) for s in scenarios)
+    ]
     if single:
         raise NothingSelectedError(*(_nothing(scenarios, alone) for alone in single))
-    chosen = tuple(scenario for scenario in scenarios if _is_selected(scenario, filters))
+    chosen = tuple(scenario for scenario in scenarios if _is_selected(scenario, filters, exact))
     if not chosen:
         raise NothingSelectedError(_nothing(scenarios, filters))
     return chosen
@@ -52,14 +55,22 @@ def _each_alone(filters: Filters) -> Iterator[Filters]:
     yield from (Filters(categories=(category,)) for category in filters.categories)
 
 
-def _is_selected(scenario: Scenario, filters: Filters) -> bool:
-    texts = [text.casefold() for text in filters.scenarios]
-    names = (scenario.id.casefold(), scenario.name.casefold())
+def _is_selected(scenario: Scenario, filters: Filters, exact: Collection[str]) -> bool:
+    names = (scenario.id, scenario.name)
     return (
-        (not texts or any(text in name for text in texts for name in names))
+        (
+            not filters.scenarios
+            or scenario.id in filters.scenarios
+            or any(is_part(text, names) for text in filters.scenarios if text not in exact)
+        )
         and (not filters.tags or bool(set(filters.tags) & set(scenario.tags)))
         and (not filters.categories or scenario.category in filters.categories)
     )
+
+
+def is_part(text: str, names: Iterable[str]) -> bool:
+    """Whether ``text`` is in one of the names, whatever its case."""
+    return any(text.casefold() in name.casefold() for name in names)
 
 
 def _nothing(scenarios: Sequence[Scenario], filters: Filters) -> Problem:

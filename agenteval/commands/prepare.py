@@ -46,6 +46,7 @@ class Request:
             "cwd": self.cwd,
             "paths": [os.path.abspath(Path(self.cwd, path)) for path in self.paths],
             "config": os.path.abspath(Path(self.cwd, config.source)) if config.source else None,
+            "named_config": self.config,
             "filters": asdict(self.filters),
             "flags": dict(self.flags),
             "epochs": self.epochs,

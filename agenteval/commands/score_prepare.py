@@ -192,7 +192,7 @@ def reader_of(
     require_paths(sources, request.paths.options)
     agent = prepared.config.agent
     policy = wiring.policy_of(agent, prepared.config.root) if agent else ""
-    return Reader(
+    reader = Reader(
         sources,
         naming=Naming(request.paths, policy, prepared.suite.ids),
         policy_of=_policy_in_journal,
@@ -200,6 +200,8 @@ def reader_of(
         texts=request.texts,
         remarks=remarks,
     )
+    again = Naming(request.paths, policy, prepared.suite.ids)
+    return reader.with_exact(again) if request.texts else reader
 
 
 def _policy_in_journal(config: Config, name: str) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from agenteval.errors import AuthorError, Place, Problem
@@ -14,6 +14,7 @@ from agenteval.recorded.files import Record, Source, Unreadable, is_journal
 from agenteval.recorded.identity import Naming, Recorded
 from agenteval.recorded.journals import PolicyOf, replay
 from agenteval.recorded.suite import Suite
+from agenteval.selection import is_part
 
 
 @dataclass
@@ -35,13 +36,15 @@ class Remarks:
 @dataclass
 class Reader:
     """Conversations of ``sources`` in their order; the same again each time it is iterated, if its naming
-    is new. ``texts``: only those whose id or scenario has one of them as a part."""
+    is new. ``texts``: only those whose id or scenario is one of them; of a text that is neither of any (one
+    that is, is in ``exact``), those that have it as a part."""
 
     sources: Sequence[Source]
     naming: Naming
     policy_of: PolicyOf
     suite: Suite = field(default_factory=Suite)
     texts: tuple[str, ...] = ()
+    exact: frozenset[str] = frozenset()
     remarks: Remarks = field(default_factory=Remarks)
     _met: set[str] = field(default_factory=set)
 
@@ -84,10 +87,20 @@ class Reader:
             yield self.naming.unreadable(entry)
 
     def _is_wanted(self, recorded: Recorded) -> bool:
-        names = (recorded.key.scenario.casefold(), recorded.key.variant.casefold())
-        found = {text for text in self.texts for name in names if text.casefold() in name}
+        names = (recorded.key.scenario, recorded.key.variant)
+        found = {t for t in self.texts if (t in names if t in self.exact else is_part(t, names))}
         self._met |= found
         return bool(found)
+
+    def with_exact(self, naming: Naming) -> Reader:
+        """It knows which of its texts are ids: that is known when all is read. ``naming``: a new one."""
+        first = replace(self, naming=naming, remarks=Remarks())
+        found: set[str] = set()
+        for recorded in first._all():
+            found |= {recorded.key.scenario, recorded.key.variant} & set(self.texts)
+            if len(found) == len(set(self.texts)):
+                break
+        return replace(self, exact=frozenset(found))
 
     @property
     def unmet(self) -> tuple[str, ...]:

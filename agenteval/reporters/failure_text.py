@@ -6,6 +6,7 @@ from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from agenteval.decision import Decision, GateRow, SampleDecision, ScenarioDecision, Violation
+from agenteval.event import RunStarted
 from agenteval.report import Report, ScenarioReport
 from agenteval.reporters.places import shown_place, split_place
 from agenteval.reporters.repeat_command import all_scored_again, repro, score_options, scored_again
@@ -79,12 +80,12 @@ def failures(report: Report, decision: Decision) -> tuple[Failure, ...]:
     return tuple(
         failure
         for scenario in report.scenarios
-        for failure in _of_scenario(scenario, decision, several_agents=several, command=report.run.command)
+        for failure in _of_scenario(scenario, decision, report.run, several_agents=several)
     )
 
 
 def _of_scenario(
-    scenario: ScenarioReport, decision: Decision, *, several_agents: bool, command: Sequence[str]
+    scenario: ScenarioReport, decision: Decision, run: RunStarted, *, several_agents: bool
 ) -> Iterator[Failure]:
     verdict = scenario_decision(decision, scenario).verdict
     whole = Failure(
@@ -96,9 +97,9 @@ def _of_scenario(
         tolerated=Verdict.PASSED in (verdict, decision.verdict),
         where=scenario.scenario.where(),
         violations=scenario_violations(scenario, decision),
-        repro=all_scored_again(scenario, command) or repro(scenario, several_agents=several_agents),
+        repro=all_scored_again(scenario, run.command) or repro(scenario, run, several_agents=several_agents),
     )
-    options = score_options(command)
+    options = score_options(run.command)
     for key, sample in planned(scenario):
         decided = decision.samples.get(key, NEVER_RAN)
         if decided.verdict is not Verdict.PASSED:

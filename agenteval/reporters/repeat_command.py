@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import shlex
-from collections.abc import Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 
+from agenteval.event import RunStarted
 from agenteval.report import ScenarioReport
 from agenteval.reporters.places import split_place
 from agenteval.safe_text import one_line
@@ -13,35 +15,92 @@ from agenteval.scenario import SampleKey
 from agenteval.trajectory import StopReason
 
 
-def repro(scenario: ScenarioReport, *, several_agents: bool) -> str:
-    """The command that runs the scenario again, quoted for a shell."""
+def repro(scenario: ScenarioReport, run: RunStarted, *, several_agents: bool) -> str:
+    """The command that runs the scenario again as it was run, quoted for a shell."""
     words = ["agenteval", "run"]
     path = split_place(scenario.scenario.where())[0]
     words += [path] if path else []
     words += ["-s", scenario.scenario.id]
-    words += ["--agent", scenario.agent] if several_agents else []
-    return " ".join(shlex.quote(one_line(word, 400)) for word in words)
+    asks_for_one = bool((run.request.get("filters") or {}).get("agent"))
+    words += ["--agent", scenario.agent] if several_agents or asks_for_one else []
+    return command_of([*words, *_run_options(run)])
 
 
-_SCORE_OPTIONS = ("-c", "--config", "--scenarios", "--scenario-from", "--epoch-from", "--outcome-from")
+def _run_options(run: RunStarted) -> Iterator[str]:
+    """What else the command line said of how conversations are held and judged."""
+    asked = run.request
+    flags = asked.get("flags") or {}
+    named = {
+        "-c": asked.get("named_config"),
+        "-m": (flags.get("models") or {}).get("default"),
+        "--seed": flags.get("seed"),
+        "--epochs": asked.get("epochs"),
+        "--baseline": _baseline(run),
+        "--replay": _from(asked.get("cwd"), asked.get("replay")),
+    }
+    for name, value in named.items():
+        yield from (name, str(value)) if value is not None else ()
+    for metric in flags.get("metrics") or ():
+        yield from ("--metric", metric)
+    yield from ("--no-judge",) if asked.get("no_judge") else ()
+    if "cache" in flags:
+        yield "--cache" if flags["cache"] else "--no-cache"
+
+
+def _baseline(run: RunStarted) -> str | None:
+    """By its id where the name was a relative one: the latest run is now this one."""
+    name = run.request.get("baseline")
+    return run.baseline.run_id if run.baseline and name in ("latest", "previous") else name
+
+
+def _from(folder: str | None, path: str | None) -> str | None:
+    return path.removeprefix(f"{folder}{os.sep}") if folder and path else path
+
+
+def command_of(words: Iterable[str]) -> str:
+    """``words`` as a shell takes them back: blanks and all, but nothing that a terminal would obey."""
+    return " ".join(shlex.quote(shell_word(word)) for word in words)
+
+
+def shell_word(word: str) -> str:
+    return word if word.isprintable() else one_line(word, 400)
+
+
+_SCORE_OPTIONS = (
+    "-c", "--config", "--scenarios", "--scenario-from", "--epoch-from", "--outcome-from", "-m", "--model",
+    "--metric",
+)  # fmt: skip
+_SELECTION = ("-s", "--scenario")
 
 
 def score_options(command: Sequence[str]) -> tuple[str, ...]:
-    """What the command line said of the conversations, beside the files: without it they are others."""
-    kept: list[str] = []
+    """What the command line said of the conversations and their judges, beside the files: without it they are
+    others."""
+    judged = ("--no-judge",) if "--no-judge" in command else ()
+    return (*(word for words in _options(command, _SCORE_OPTIONS) for word in words), *judged)
+
+
+def _options(command: Sequence[str], names: Collection[str]) -> Iterator[Sequence[str]]:
+    """The options of these names, each with its value."""
     for index, word in enumerate(command):
         name, is_joined, _ = word.partition("=")
-        if name in _SCORE_OPTIONS:
-            kept += [word] if is_joined else command[index : index + 2]
-    return tuple(kept)
+        if name in names:
+            yield [word] if is_joined else command[index : index + 2]
 
 
 def all_scored_again(scenario: ScenarioReport, command: Sequence[str]) -> str:
     """The same score, of this scenario alone; empty for conversations that were held here."""
     if command[:1] != ("score",) or not any(sample.record for sample in scenario.samples):
         return ""
-    words = ["agenteval", *command, "-s", scenario.scenario.id]
-    return " ".join(shlex.quote(one_line(word, 400)) for word in words)
+    return command_of(["agenteval", *_without_selection(command), "-s", scenario.scenario.id])
+
+
+def _without_selection(command: Sequence[str]) -> Iterator[str]:
+    is_value = False
+    for word in command:
+        if not is_value and word.partition("=")[0] not in _SELECTION:
+            yield word
+        is_value = not is_value and word in _SELECTION
 
 
 _OF_RECORDS = (StopReason.RECORDED, StopReason.UNREADABLE, StopReason.INFRASTRUCTURE)
@@ -57,4 +116,4 @@ def scored_again(key: SampleKey, sample: SampleReport | None, options: Sequence[
         return ""  # of a run: its detail begins with a URL or a sentence, that of a record with its place
     words = ["agenteval", "score", path if path and not path.startswith("<") else "-"]
     words += [*options, "-s", key.variant or key.scenario]
-    return " ".join(shlex.quote(one_line(word, 400)) for word in words)
+    return command_of(words)

@@ -115,7 +115,7 @@ def _in_full(
         yield from [_below(said)] if said else []
     else:
         yield from (_below(free(line, "dim")) for line in failure.evidence)
-    yield unbroken(f"    repeat: {one_line(failure.repro, 1000)}", "bold")
+    yield unbroken(f"    repeat: {failure.repro}", "bold")
 
 
 def _reasons(failure: Failure, options: ReportOptions) -> Iterator[Text]:
