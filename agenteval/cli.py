@@ -33,7 +33,8 @@ ConfigFile = Annotated[
     typer.Option("--config", "-c", metavar="FILE", help="Default: agenteval.yaml, searched upward."),
 ]
 Scenario = Annotated[
-    list[str] | None, typer.Option("--scenario", "-s", metavar="TEXT", help="An id, else part of an id or name.")
+    list[str] | None,
+    typer.Option("--scenario", "-s", metavar="TEXT", help="An id, else part of an id or name."),
 ]
 Tag = Annotated[list[str] | None, typer.Option("--tag", metavar="TAG", help="Scenarios with this tag.")]
 Category = Annotated[
@@ -256,7 +257,8 @@ def _score(
         typer.Option("--scenarios", metavar="FILE", help="Expectations by scenario id; repeatable."),
     ] = None,
     scenario: Annotated[
-        list[str] | None, typer.Option("--scenario", "-s", metavar="TEXT", help="An id, else part of one; repeatable.")
+        list[str] | None,
+        typer.Option("--scenario", "-s", metavar="TEXT", help="An id, else part of one; repeatable."),
     ] = None,
     model: Annotated[
         str | None, typer.Option("--model", "-m", metavar="PROVIDER/MODEL", help="Judge with this model.")

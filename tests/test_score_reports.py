@@ -198,7 +198,7 @@ def test_nothing_is_wider_than_the_terminal_but_lines_to_copy(told: Told, verbos
 
     long = [line for line in shown(told, width=width, verbose=verbose).splitlines() if cell_len(line) > width]
     assert all(
-        re.match(r"\s*(- )?(repeat|journal|INCOMPLETE|FAILED|fingerprint|what): ", line) for line in long
+        re.match(r"\s*(- )?(repeat|journal|INCOMPLETE|FAILED|fingerprint|what): |[✗?] ", line) for line in long
     ), long
 
 

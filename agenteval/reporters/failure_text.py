@@ -44,6 +44,7 @@ class Failure:
     violations: tuple[Violation, ...]
     repro: str
     sample: SampleReport | None = None
+    several_agents: bool = False
 
     @property
     def scenario(self) -> str:
@@ -98,6 +99,7 @@ def _of_scenario(
         where=scenario.scenario.where(),
         violations=scenario_violations(scenario, decision),
         repro=all_scored_again(scenario, run.command) or repro(scenario, run, several_agents=several_agents),
+        several_agents=several_agents,
     )
     options = score_options(run.command)
     for key, sample in planned(scenario):
@@ -118,6 +120,21 @@ def _of_scenario(
             )
     if whole.violations:
         yield replace(whole, verdict=Verdict.worst(v.verdict for v in whole.violations))
+
+
+def decisive(report: Report, decision: Decision) -> list[tuple[Failure, ...]]:
+    """The failures that nothing tolerates, together for each scenario × agent: failed ones before those that
+    were not decided, in the report's order else; in each, what decided it comes first."""
+    groups: dict[tuple[str, str], list[Failure]] = {}
+    for failure in failures(report, decision):
+        if not failure.tolerated:
+            groups.setdefault((failure.scenario, failure.agent), []).append(failure)
+    ordered = [tuple(sorted(group, key=_is_undecided)) for group in groups.values()]
+    return sorted(ordered, key=lambda group: _is_undecided(group[0]))
+
+
+def _is_undecided(failure: Failure) -> bool:
+    return failure.verdict is not Verdict.FAILED
 
 
 _OF_SAMPLES = frozenset(("every sample passes", "fault_tolerance", "fail_on_severity"))

@@ -59,7 +59,12 @@ def _from(folder: str | None, path: str | None) -> str | None:
 
 def command_of(words: Iterable[str]) -> str:
     """``words`` as a shell takes them back: blanks and all, but nothing that a terminal would obey."""
-    return " ".join(shlex.quote(shell_word(word)) for word in words)
+    return " ".join(map(quoted, words))
+
+
+def quoted(word: str) -> str:
+    """A word as a shell takes it back: ``order``, ``'two words'``."""
+    return shlex.quote(shell_word(word))
 
 
 def shell_word(word: str) -> str:

@@ -13,6 +13,7 @@ from agenteval.decision import Decision
 from agenteval.report import Report
 from agenteval.reporters.options import ReportOptions
 from agenteval.reporters.terminal_accepted import accepted
+from agenteval.reporters.terminal_ends import failure_list
 from agenteval.reporters.terminal_failures import failure_section, transcripts
 from agenteval.reporters.terminal_gates import gates, last_line, notes
 from agenteval.reporters.terminal_issues import broken, issues
@@ -25,16 +26,18 @@ Section: TypeAlias = Callable[[Report, Decision, ReportOptions], Iterator[Render
 """A part of the report; it yields nothing where it has nothing to say."""
 
 SECTIONS: tuple[Section, ...] = (
+    # What is wrong is read first, and at the end of a long report again, in short.
+    failure_section,
     dimension_tables,
     score_table,
     summary_table,
     transcripts,
-    failure_section,
     issues,
     broken,
     accepted,
     gates,
     notes,
+    failure_list,
 )
 
 _MIN_WIDTH = 20
