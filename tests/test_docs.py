@@ -323,7 +323,7 @@ def test_the_example_suite_ends_as_the_readme_shows(project: Project) -> None:
         "run", "--report", f"json={project.root / 'results.json'}", env={"COLUMNS": "110"}
     )
     out = finished(done, 1)
-    for part in texts("README.md", "Scores").split("\n\n"):
+    for part in texts("README.md", "criteria: ").split("\n\n"):
         assert_shown(part, out)
     results = project.results()
     failed = {s["id"] for s in results["scenarios"] if s["verdict"] != "passed"}
