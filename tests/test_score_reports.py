@@ -353,7 +353,8 @@ def test_a_broken_judge_that_gates_nothing_fails_no_ci() -> None:
     assert root.find(".//property[@name='judge_broke.coherence']").get("value") == "the reply is no JSON"
     line, beside = github_actions.render(*told, ReportOptions()).splitlines()
     assert line.startswith("::warning file=scenarios/booking.yaml,line=2,title=the judge broke%3A coherence")
-    assert beside.startswith("::notice") and "no call of agent 'wonderbot' seen" in beside
+    assert beside.startswith("::notice")
+    assert "no call of agent 'wonderbot' seen" in beside
 
 
 def test_the_rate_of_refused_messages_is_told() -> None:
