@@ -9,6 +9,7 @@ from detector_samples import conversation, turn
 
 from agenteval.detectors import grounding, mentioned
 from agenteval.detectors.grounding import contradicts_evidence, ungrounded_value
+from agenteval.detectors.phrases import MOST_VALUES
 
 
 def counted(monkeypatch: pytest.MonkeyPatch, module: Any, name: str) -> list[Any]:
@@ -32,6 +33,5 @@ def test_a_sentence_is_read_once_for_all_its_values(monkeypatch: pytest.MonkeyPa
 
 def test_only_so_many_pairs_of_values_are_compared(monkeypatch: pytest.MonkeyPatch) -> None:
     judged = counted(monkeypatch, grounding, "_unsupported")
-    several = 1_500
-    list(contradicts_evidence(conversation(turn("hello", "word 12,3456 " * several + "end"))))
-    assert 0 < len(judged) <= grounding._MOST_COMPARED / several + 2
+    list(contradicts_evidence(conversation(turn("hello", "word 12,3456 " * 1_500 + "end"))))
+    assert 0 < len(judged) <= grounding._MOST_COMPARED / MOST_VALUES + 2
