@@ -1,7 +1,12 @@
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
 from kit import Project
+
+# Two cores and many workers: how long an example takes says nothing of it.
+settings.register_profile("suite", deadline=None)
+settings.load_profile("suite")
 
 
 @pytest.fixture

@@ -510,6 +510,10 @@ def test_what_compare_inherits_wrong_is_told_once(folder: Folder) -> None:
 
 # ── everything else that can be wrong ────────────────────────────────────────────────────────────
 
+LATER_GATES = [
+    "tool_accuracy", "output_accuracy", "robustness", "latency_ms", "tokens", "steps", "tool_calls", "cost",
+    "require_calibrated",
+]  # fmt: skip
 PROVIDERS = "known: anthropic, google, local, ollama, openai, openai-compatible, scripted"
 
 
@@ -529,6 +533,8 @@ PROVIDERS = "known: anthropic, google, local, ollama, openai, openai-compatible,
         ("gates: {pass_rate: {at_least: 1}}", "9: gates.pass_rate: 'reject_below' is missing"),
         ("gates: {no_regression: }",
          "9: gates.no_regression: nothing is written there — write a value, or drop the key"),
+        *((f"gates: {{{name}: {{p95: 4000}}}}",
+           f"9: '{name}' is not supported yet — use thresholds, or pass_rate") for name in LATER_GATES),
         ("judge: openai/x", "1: 'judge' is not supported yet — drop it"),
         ("thresholds: {a: {share_below: 1}}", "18: thresholds.a.share_below: expected a mapping, got 1"),
         ("thresholds: {a: {at_least: 1, votes: 1}}",
@@ -697,7 +703,7 @@ VALUE = st.recursive(
 )
 
 
-@settings(max_examples=80, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=80, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.dictionaries(KEYS, VALUE, min_size=1, max_size=5))
 def test_no_configuration_crashes_it(folder: Folder, value: dict[str, Any]) -> None:
     import json

@@ -356,7 +356,7 @@ VALUES = st.sampled_from(
 TEXTS = st.lists(st.text(max_size=15) | VALUES, max_size=8).map(" ".join)
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(TEXTS, JSON | TEXTS, st.dictionaries(st.text(max_size=6), JSON, max_size=3), TEXTS, TEXTS)
 def test_never_raises_and_quotes_truly(
     user: str, result: Any, args: dict[str, Any], answer: str, policy: str

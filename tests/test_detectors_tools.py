@@ -41,7 +41,7 @@ def test_every_detector_has_a_label_a_metric_and_a_function() -> None:
 
 @pytest.mark.parametrize("name", [name for name, home in DETECTORS.items() if home != "grounding"])
 @given(talk=CONVERSATIONS)
-@settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=60, suppress_health_check=list(HealthCheck))
 def test_no_conversation_breaks_a_detector(name: str, talk: Any) -> None:
     for proof in detector(name)(talk):
         assert 0 <= proof.turn < len(talk.turns)

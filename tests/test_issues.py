@@ -497,7 +497,7 @@ _SAMPLES = st.dictionaries(_KEYS, st.lists(_FINDINGS, max_size=4), max_size=8).m
 )
 
 
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=80)
 @given(_SAMPLES, _ANSWERS, st.randoms(use_true_random=False))
 def test_each_finding_is_in_exactly_one_issue_whatever_a_model_answers(
     samples: list[Told], answer: Any, shuffled: random.Random
@@ -517,7 +517,7 @@ def test_each_finding_is_in_exactly_one_issue_whatever_a_model_answers(
     assert run(samples, Fake(answer)) == result
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(_SAMPLES, _ANSWERS)
 def test_the_worst_of_its_findings_is_the_severity_of_an_issue(samples: list[Told], answer: Any) -> None:
     issues = run(samples, Fake(answer)).issues

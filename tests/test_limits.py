@@ -372,7 +372,7 @@ def most_in_a_minute(sent: list[tuple[float, int]]) -> tuple[int, int]:
     return max(map(len, windows)), max(sum(n for _, n in window) for window in windows)
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 @given(
     st.integers(1, 6),
     st.integers(50, 300),

@@ -809,7 +809,7 @@ ENTRY = st.recursive(
 )
 
 
-@settings(max_examples=80, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=80, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(entry=st.dictionaries(KEYS, ENTRY, max_size=6), defaults=st.dictionaries(KEYS, ENTRY, max_size=2))
 def test_no_entry_crashes_it(suite: Suite, entry: dict[str, Any], defaults: dict[str, Any]) -> None:
     whole = {"defaults": defaults, "scenarios": [entry], "cases": [entry]}

@@ -596,7 +596,7 @@ messages = st.lists(
 
 
 @given(messages, json_values)
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 def test_no_json_breaks_the_reading(found: list[Any], tools: Any) -> None:
     try:
         read_ = read({"messages": found, "tools": tools})

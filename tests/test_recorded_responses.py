@@ -273,7 +273,7 @@ ODD = st.recursive(
 LISTS = st.lists(st.dictionaries(st.sampled_from(KEYS), ODD, max_size=4), max_size=4)
 
 
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=400)
 @given(response=ODD | LISTS, streamed=st.booleans())
 def test_whatever_came_back_is_read_or_refused(response: Any, streamed: bool) -> None:
     given_ = events(*response) if streamed and isinstance(response, list) else response

@@ -168,7 +168,7 @@ def test_a_file_of_many_objects_is_read_in_little_memory(tmp_path: Path) -> None
 
 
 @given(JSON)
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 def test_json_is_what_the_standard_library_reads(value: Any) -> None:
     text = json.dumps(value)
     assert json.dumps(parse(text.encode())) == json.dumps(json.loads(text))

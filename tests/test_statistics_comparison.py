@@ -46,7 +46,6 @@ def same(successes: int, n: int, scenarios: int) -> list[Pair]:
     return pairs_of([(Tally(successes, n, n), Tally(successes, n, n))] * scenarios)
 
 
-@settings(deadline=None)
 @given(st.lists(eighths, min_size=1, max_size=8))
 def test_sign_flips_agree_with_all_flips(differences: list[float]) -> None:
     sums = [
@@ -109,7 +108,6 @@ def test_holm() -> None:
     assert holm({}) == {}
 
 
-@settings(deadline=None)
 @given(st.lists(st.floats(0, 1), min_size=1, max_size=8), st.randoms())
 def test_holm_does_not_care_for_names_or_order(p_values: list[float], random: Random) -> None:
     names = [f"s{index}" for index in range(len(p_values))]
@@ -167,7 +165,7 @@ def test_a_scenario_is_paired_once() -> None:
             judge([])
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(sides, st.sampled_from([0.0, 0.05, 0.2]), st.randoms())
 def test_order_and_names_change_no_verdict(
     counts: list[tuple[Tally, Tally]], margin: float, random: Random
@@ -183,7 +181,6 @@ def test_order_and_names_change_no_verdict(
     assert compare(mixed)[:-1] == compare(pairs)[:-1]
 
 
-@settings(deadline=None)
 @given(sides, st.sampled_from([0.05, 0.2]))
 def test_a_verdict_with_lost_epochs_is_that_of_the_worst_and_the_best_case(
     counts: list[tuple[Tally, Tally]], margin: float
@@ -195,7 +192,6 @@ def test_a_verdict_with_lost_epochs_is_that_of_the_worst_and_the_best_case(
             assert non_inferiority(filled, margins).outcome is verdict
 
 
-@settings(deadline=None)
 @given(st.lists(st.tuples(st.integers(0, 6), st.integers(0, 6)), min_size=1, max_size=6), st.integers(2, 4))
 def test_more_epochs_at_the_same_rates_never_widen_the_change(
     counts: list[tuple[int, int]], times: int
@@ -301,7 +297,7 @@ def _chance(outcomes: list[tuple[int, ...]], n: int, rates: tuple[float, ...]) -
     return sum(w[a] * x[b] * y[c] * z[d] for a, b, c, d in outcomes)
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 @given(sides)
 def test_a_swap_of_the_runs_turns_the_comparison_round(counts: list[tuple[Tally, Tally]]) -> None:
     there = compare(pairs_of(counts))

@@ -86,7 +86,6 @@ def test_wilson_of_twenty_of_twenty_is_no_proof_of_nine_tenths() -> None:
     assert wilson(8, 10) == (pytest.approx(0.4902, abs=1e-4), pytest.approx(0.9433, abs=1e-4))
 
 
-@settings(deadline=None)
 @given(st.integers(1, 200), st.data())
 def test_wilson_holds_its_estimate_and_narrows_with_more_of_the_same(n: int, data: st.DataObject) -> None:
     successes = data.draw(st.integers(0, n))
@@ -115,7 +114,6 @@ def test_clopper_pearson_covers_every_rate_for_every_n() -> None:
             assert max(too_low, too_high) <= 0.025 + 1e-9
 
 
-@settings(deadline=None)
 @given(st.lists(st.booleans(), min_size=1, max_size=9), st.integers(1, 4))
 def test_pass_k_are_shares_of_subsets(epochs: list[bool], k: int) -> None:
     n, c = len(epochs), sum(epochs)
@@ -146,7 +144,6 @@ def test_nonsense_counts_are_refused() -> None:
         Tally(2, 1, 3)
 
 
-@settings(deadline=None)
 @given(outcomes, st.integers(1, 6))
 def test_missing_epochs_enter_by_worst_and_best_case(epochs: list[bool | None], k: int) -> None:
     bounds = pass_hat_k_bounds(Tally.of(epochs), k)
@@ -163,7 +160,6 @@ def test_missing_epochs_enter_by_worst_and_best_case(epochs: list[bool | None], 
         assert bounds.low - 1e-12 <= bounds.estimate <= bounds.high + 1e-12
 
 
-@settings(deadline=None)
 @given(outcomes, st.integers(1, 4), st.booleans())
 def test_a_missing_epoch_that_arrives_never_widens_the_bounds(
     epochs: list[bool | None], k: int, arrived: bool
@@ -228,7 +224,7 @@ def test_stability(epochs: list[bool | None], expected: Stability) -> None:
     assert stability(Tally.of(epochs)) is expected
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(st.lists(decided, min_size=1, max_size=8), st.randoms())
 def test_the_order_of_scenarios_changes_nothing(scenarios: list[Tally], random: Random) -> None:
     shuffled = random.sample(scenarios, len(scenarios))
@@ -240,7 +236,6 @@ def test_the_order_of_scenarios_changes_nothing(scenarios: list[Tally], random: 
     assert betting_interval(mixed) == betting_interval(rates)
 
 
-@settings(deadline=None)
 @given(st.lists(decided.filter(lambda tally: tally.decided > 1), min_size=1, max_size=8), st.integers(2, 4))
 def test_more_epochs_at_the_same_rates_never_widen_the_interval(scenarios: list[Tally], times: int) -> None:
     more = [Tally(t.successes * times, t.decided * times, t.planned * times) for t in scenarios]
@@ -309,7 +304,7 @@ def test_coverage_of_a_fixed_set_by_enumeration(n: int) -> None:
             assert sum(_missed(intervals, n, rates)) <= 0.05, rates
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(st.integers(2, 12), st.integers(0, 10))
 def test_the_betting_interval_holds_for_few_scenarios(m: int, tenths: int) -> None:
     """Of all distributions on [0, 1] with a given mean, single outcomes spread most: by enumeration."""

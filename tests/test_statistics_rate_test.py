@@ -8,7 +8,7 @@ from math import comb
 from random import Random
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from agenteval.statistics import (
@@ -103,7 +103,6 @@ def test_sequential_designs_hold_both_error_rates(rule: PassRateRule, least: int
         assert least <= mean <= most
 
 
-@settings(deadline=None)
 @given(tests)
 def test_the_error_rates_hold_beyond_the_bounds_too(test: RateTest) -> None:
     """The chance to accept rises with the true rate, the chance to reject falls."""
@@ -113,7 +112,6 @@ def test_the_error_rates_hold_beyond_the_bounds_too(test: RateTest) -> None:
         assert better.reject <= worse.reject + 1e-12
 
 
-@settings(deadline=None)
 @given(rules, st.integers(1, 4), st.integers(0, 6))
 def test_the_chances_are_those_of_deciding_every_path(rule: PassRateRule, least: int, more: int) -> None:
     test = rate_test(rule, least, least + more)
@@ -132,7 +130,6 @@ def test_the_chances_are_those_of_deciding_every_path(rule: PassRateRule, least:
 RANK = {Outcome.REJECT: 0, Outcome.UNDECIDED: 1, Outcome.CONTINUE: 1, Outcome.ACCEPT: 2}
 
 
-@settings(deadline=None)
 @given(tests, epochs, st.data())
 def test_one_more_success_never_harms(
     test: RateTest, outcomes: list[bool | None], data: st.DataObject
@@ -144,7 +141,6 @@ def test_one_more_success_never_harms(
     assert RANK[test.decide(better).outcome] >= RANK[test.decide(outcomes).outcome]
 
 
-@settings(deadline=None)
 @given(tests, epochs, epochs)
 def test_a_decision_stands_whatever_comes_later(
     test: RateTest, first: list[bool | None], later: list[bool | None]
@@ -157,7 +153,6 @@ def test_a_decision_stands_whatever_comes_later(
         pytest.fail("no epoch is left, and it would go on")
 
 
-@settings(deadline=None)
 @given(tests, epochs, st.booleans())
 def test_a_decision_with_lost_epochs_is_that_of_any_fill(
     test: RateTest, outcomes: list[bool | None], fill: bool
@@ -167,7 +162,6 @@ def test_a_decision_with_lost_epochs_is_that_of_any_fill(
         assert test.decide([fill if o is None else o for o in outcomes]).outcome is decision.outcome
 
 
-@settings(deadline=None)
 @given(tests, st.lists(st.booleans(), max_size=18), st.randoms())
 def test_a_fixed_number_does_not_care_for_the_order(
     test: RateTest, outcomes: list[bool], random: Random
@@ -229,7 +223,6 @@ def test_epochs_are_taken_in_their_order_and_replaced_once() -> None:
     assert in_epoch_order({}, 3) == ()
 
 
-@settings(deadline=None)
 @given(st.lists(st.sampled_from([True, False, None]), min_size=12, max_size=12), st.randoms())
 def test_a_later_arrival_never_changes_what_was_read(outcomes: list[bool | None], random: Random) -> None:
     finished: dict[int, bool | None] = {}

@@ -133,7 +133,7 @@ def test_calculator_cannot_be_made_to_hang(expression: str) -> None:
 
 
 @pytest.mark.filterwarnings("ignore::SyntaxWarning")  # Python's own, about "1(2)"
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(st.text("0123456789 +-*/.()", max_size=12).filter(lambda text: "**" not in text))
 def test_calculator_agrees_with_python(expression: str) -> None:
     result = calculator({"expression": expression}, None)

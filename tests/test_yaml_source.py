@@ -339,19 +339,19 @@ def parses_or_complains(data: bytes) -> None:
     assert all(problem.place and problem.place.path == "f.yaml" for problem in problems)
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 @given(st.binary(max_size=200))
 def test_no_bytes_crash_it(data: bytes) -> None:
     parses_or_complains(data)
 
 
-@settings(max_examples=600, deadline=None)
+@settings(max_examples=600)
 @given(YAML_LIKE)
 def test_no_text_crashes_it(text: str) -> None:
     parses_or_complains(text.encode())
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 @given(YAML_LIKE)
 def test_the_parser_in_python_does_not_crash_either(text: str) -> None:
     fast = yaml_source._LOADER
@@ -369,7 +369,7 @@ JSON = st.recursive(
 )
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(st.dictionaries(st.text(), JSON, min_size=1, max_size=4))
 def test_json_is_read_as_json_reads_it(value: Any) -> None:
     import json

@@ -3,6 +3,7 @@ says that it is not."""
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -17,6 +18,7 @@ from agenteval.statistics.estimates import Tally
 Alternative = Literal["drop", "rise", "either"]
 
 _MOST_SUMS = 50_000
+"""Sums that are added up for one magnitude."""
 _DRAWS = 20_000
 
 
@@ -62,13 +64,15 @@ def sign_flip_test(differences: Sequence[float | Fraction], *, seed: int = 0, dr
     Fisher, R. A. (1935), "The design of experiments", section 21; the count of draws includes the observed
     one (Phipson & Smyth 2010)."""
     sizes = _as_integers(differences)
-    observed = sum(sizes)
-    sums = _sums_of_flips(sorted(map(abs, sizes)))
+    observed, alike = sum(sizes), Counter(abs(size) for size in sizes if size)
+    sums = _sums_of_flips(alike)
     if sums is not None:
         hits = sum(ways for total, ways in sums.items() if abs(total) >= abs(observed))
-        return PValue(float(Fraction(hits, 2 ** len(sizes))), exact=True)
-    random, magnitudes = Random(seed), sorted(map(abs, sizes))
-    totals = (sum(s if random.getrandbits(1) else -s for s in magnitudes) for _ in range(draws))
+        return PValue(float(Fraction(hits, 2 ** alike.total())), exact=True)
+    random, kinds = Random(seed), sorted(alike.items())
+    totals = (
+        sum(size * (2 * random.getrandbits(n).bit_count() - n) for size, n in kinds) for _ in range(draws)
+    )
     hits = sum(abs(total) >= abs(observed) for total in totals)
     return PValue((hits + 1) / (draws + 1), exact=False)
 
@@ -80,17 +84,19 @@ def _as_integers(differences: Sequence[float | Fraction]) -> list[int]:
     return [int(value * scale) for value in exact]
 
 
-def _sums_of_flips(magnitudes: Sequence[int]) -> dict[int, int] | None:
-    """In how many ways each sum comes about; ``None`` if there are too many sums."""
+def _sums_of_flips(alike: Mapping[int, int]) -> dict[int, int] | None:
+    """In how many ways each sum comes about; ``None`` if there are too many. ``alike``: how many have each
+    magnitude. A zero flips to itself and tells nothing."""
     sums = {0: 1}
-    for size in magnitudes:
-        flipped: dict[int, int] = {}
-        for total, ways in sums.items():
-            for after in (total + size, total - size):
-                flipped[after] = flipped.get(after, 0) + ways
-        sums = flipped
-        if len(sums) > _MOST_SUMS:
+    for size, n in sorted(alike.items()):
+        if len(sums) * n > _MOST_SUMS:
             return None
+        flipped: dict[int, int] = {}
+        for ups in range(n + 1):
+            shift, ways_up = size * (2 * ups - n), comb(n, ups)
+            for total, ways in sums.items():
+                flipped[total + shift] = flipped.get(total + shift, 0) + ways * ways_up
+        sums = flipped
     return sums
 
 

@@ -14,6 +14,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from enum import StrEnum
 from fractions import Fraction
+from functools import lru_cache
 from math import ceil, sqrt
 from typing import NamedTuple
 
@@ -283,8 +284,8 @@ class Levels(NamedTuple):
 
 def _compare_scenario(pair: Pair, levels: Levels, p_drop: float, p_rise: float) -> ScenarioComparison:
     half = levels.alpha / 2
-    low = -_drop_interval([pair.harshest()], half, half).high
-    high = -_drop_interval([pair.kindest()], half, half).low
+    low = -_drop_high(pair.harshest().before, pair.harshest().after, half)
+    high = _drop_high(pair.kindest().after, pair.kindest().before, half)
     if p_drop <= half:
         change = Change.REGRESSED
     elif p_rise <= half:
@@ -297,15 +298,25 @@ def _compare_scenario(pair: Pair, levels: Levels, p_drop: float, p_rise: float) 
     return ScenarioComparison(pair, change, low, high, p_drop, p_rise, needed)
 
 
+@lru_cache(maxsize=4096)
+def _drop_high(before: Tally, after: Tally, level: float) -> float:
+    """The upper bound of the drop of one scenario: of thousands, most have the counts of another one."""
+    return _drop_interval([Pair("", before, after)], level, level).high
+
+
 def _epochs_for_scenario(pair: Pair, levels: Levels) -> int | None:
     """With how many epochs in each run the observed rates would be told apart, or be shown to be alike."""
-    before, after = pair.before.rate, pair.after.rate
-    if before is None or after is None:
+    return _epochs_for_counts(pair.before, pair.after, levels)
+
+
+@lru_cache(maxsize=4096)
+def _epochs_for_counts(before: Tally, after: Tally, levels: Levels) -> int | None:
+    if before.rate is None or after.rate is None:
         return None
-    n = max(pair.before.decided, pair.after.decided)
+    n, old, new = max(before.decided, after.decided), float(before.rate), float(after.rate)
     while n <= _MOST_EPOCHS:
         n = ceil(n * _GROWTH + 0.5)
-        then = Pair(pair.scenario, _at_rate(float(before), n), _at_rate(float(after), n))
+        then = Pair("", _at_rate(old, n), _at_rate(new, n))
         interval = _drop_interval([then], levels.alpha / 2, levels.alpha / 2)
         if -levels.within < interval.low and interval.high < levels.within:
             return n
