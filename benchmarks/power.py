@@ -1,11 +1,11 @@
-"""Which drop ``no_regression`` finds how often, and how often ``pass_rate`` decides: the tables of docs/gates.md.
+"""Which drop ``no_regression`` finds how often, how often ``pass_rate`` decides: the tables of docs/gates.md.
 
 ::
 
     python benchmarks/power.py [DRAWS] [--seed N]
 
-``no_regression``: two runs of suites whose scenarios all have one true rate; in the second all of them fall, or
-one alone. DRAWS (default 1,000) pairs of runs each, drawn with a seed: a share is good to about 3 points.
+``no_regression``: two runs of suites whose scenarios all have one true rate; in the second all of them fall,
+or one alone. DRAWS (default 1,000) pairs of runs each, drawn with a seed: a share is good to about 3 points.
 ``pass_rate``: exact, nothing is drawn.
 """
 

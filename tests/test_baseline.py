@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pytest
 from kit import Done, Project
+
+from benchmarks.power import DROPS, chances
 
 AGENT = """
 FAILS = {fails!r}
@@ -207,3 +210,14 @@ def test_where_nothing_can_be_compared_nothing_is_run(project: Project) -> None:
     assert done.code == 2
     assert "--baseline merge-base is not supported yet" in done.err
     assert len(list((project.root / ".agenteval/runs").iterdir())) == 1
+
+
+def test_the_power_that_the_docs_tell_is_that_of_the_gate() -> None:
+    page = (Path(__file__).parents[1] / "docs/gates.md").read_text("utf-8")
+    for drop in (DROPS[0], DROPS[3]):
+        row = next(line for line in page.splitlines() if line.startswith(f"| {drop.name} |"))
+        red, undecided, green = (int(share) for share in row.split("|")[3].split("/"))
+        found = chances(drop, 20, 5, draws=100, seed=1)
+        assert found.reject * 100 == pytest.approx(red, abs=15)
+        assert found.undecided * 100 == pytest.approx(undecided, abs=15)
+        assert found.accept * 100 == pytest.approx(green, abs=15)
