@@ -34,7 +34,7 @@ def user(scenario: str, turn: int, message: str, **more: Any) -> Json:
 def setup(project: Project, *scenarios: Json, config: str = "metrics: []\n") -> None:
     project.agent(AGENT)
     project.config(config if "models:" in config else "models: {default: scripted/replies.yaml}\n" + config)
-    expect = {"expect": {"output": {"contains": ["o"]}}}
+    expect = {"expect": {"output": {"contains": ["*o*"]}}}
     whole = [{"name": s["id"], "goal": "Get a lamp.", "epochs": 1, **expect, **s} for s in scenarios]
     project.scenarios(
         json.dumps({"scenarios": [{k: v for k, v in s.items() if v is not None} for s in whole]})
