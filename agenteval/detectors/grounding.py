@@ -109,7 +109,7 @@ def _find(conversation: Conversation) -> Iterator[Suspect]:
             for call in calls[earlier]:
                 evidence.add_call(call.call, call.index)
         read = number + 1
-        for index, mention in enumerate(answer.mentions[:_MOST_READ]):
+        for index, mention in enumerate(answer.mentions):
             if reported and _key(mention) in reported:
                 continue
             if len(reported) >= _MOST or evidence.compared > _MOST_COMPARED:
@@ -123,8 +123,6 @@ def _find(conversation: Conversation) -> Iterator[Suspect]:
 
 _MOST = 100
 """Values of one conversation that are reported."""
-_MOST_READ = 2_000
-"""Values of one answer that are looked at: each is held against all others."""
 _MOST_COMPARED = 200_000
 """Pairs of a value of an answer and one beside it or of the evidence: by then it is no answer any more that
 anybody reads."""
