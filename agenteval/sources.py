@@ -4,6 +4,7 @@ is not continued with another agent than it began with."""
 from __future__ import annotations
 
 import json
+import os
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from hashlib import sha256
@@ -58,9 +59,20 @@ def _files(config: Config, scenarios: Sequence[Scenario], root: Path) -> Iterato
 def _modules(root: Path) -> Iterator[Path]:
     """The author's own: those below the configuration's folder that are no library."""
     named = (getattr(module, "__file__", None) for module in list(sys.modules.values()))
-    for path in _existing(Path(name) for name in named if name and name.endswith(".py")):
-        inside = path.is_relative_to(root) and not path.is_relative_to(_OWN)
-        if inside and not _LIBRARIES & set(path.relative_to(root).parts):
+    beneath = os.path.join(root, "")
+    folders: dict[str, str] = {}  # there are a thousand modules in some fifty
+    for name in named:
+        if not name or not name.endswith(".py"):
+            continue
+        folder, file = os.path.split(name)
+        if folder not in folders:
+            folders[folder] = os.path.realpath(folder)
+        found = os.path.realpath(name) if os.path.islink(name) else os.path.join(folders[folder], file)
+        if not found.startswith(beneath):
+            continue
+        path = Path(found)
+        is_library = path.is_relative_to(_OWN) or _LIBRARIES & set(path.relative_to(root).parts)
+        if not is_library and path.is_file():
             yield path
 
 

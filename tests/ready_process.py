@@ -9,24 +9,52 @@ id and its exit code.
 from __future__ import annotations
 
 import contextlib
+import gc
 import json
 import os
 import sys
+from collections.abc import Iterator
 from importlib import import_module
+from pkgutil import walk_packages
 from typing import Any, NoReturn
 
-READY = (
-    *("cli", "commands.run", "commands.validate", "commands.show_prompts", "agents.python", "agents.http"),
-    *("reporters.terminal", "reporters.results_json", "reporters.junit_xml", "reporters.github_actions"),
-    *("reporters.markdown", "scorers.custom_scorer", "scorers.criteria", "simulated_user", "issues"),
-    *("llm", "llm.scripted", "llm.openai_chat", "transport"),
-)
+NOT_READY = ("agenteval.__main__",)
+BESIDE = ("anyio._backends._asyncio", "anyio.streams.memory", "jsonschema")
+
+
+def make_ready() -> None:
+    """All that a command would import, build or compile at its first use, done once for all of them: where
+    no bytecode is kept, reading the modules is more than half of what a short command does."""
+    import agenteval
+    from agenteval.expressions import Expression
+    from agenteval.value import Value
+
+    for module in walk_packages(agenteval.__path__, "agenteval."):
+        if module.name not in NOT_READY:
+            with contextlib.suppress(ImportError):  # an extra that is not installed
+                import_module(module.name)
+    for name in BESIDE:
+        import_module(name)
+    import_module("rich.cells").cell_len("宽")  # its table of widths is a module, too
+    import_module("typer.main").get_command(import_module("agenteval.cli").app)
+    for model in _below(Value):
+        model.model_rebuild()
+    for each in gc.get_objects():
+        if type(each) is Expression:
+            _ = each.search  # it is compiled when it is first used
+    gc.collect()
+    gc.freeze()  # a collection in a child would touch, and so copy, all of it
+
+
+def _below(kind: type[Any]) -> Iterator[type[Any]]:
+    for one in kind.__subclasses__():
+        yield one
+        yield from _below(one)
 
 
 def main() -> None:
-    for name in READY:
-        import_module(f"agenteval.{name}")
-    import_module("jsonschema")
+    make_ready()
+    sys.dont_write_bytecode = True  # of agents, which a test may write anew within one second
     for line in sys.stdin:
         request = json.loads(line)
         child = os.fork()
