@@ -273,7 +273,7 @@ class Config(Value):
     fail_on_severity: Severity | Literal["none"] = Severity.CRITICAL
     severities: dict[str, Severity] = {}
     severity_from: Literal["table", "model"] = "table"
-    fault_tolerance: Annotated[Number, Field(ge=0, le=1)] = 0.0
+    fault_tolerance: Annotated[Number, Field(ge=0, le=1)] | None = None
     accepted: Text | None = None
     judge: dict[str, Any] = {}
     gates: GatesConfig = GatesConfig()

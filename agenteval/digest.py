@@ -18,7 +18,7 @@ from agenteval.run_summary import FailureSummary, RunSummary, ScenarioSummary
 from agenteval.sample_report import SampleReport, means_of_samples
 from agenteval.scenario import SampleKey, Scenario
 from agenteval.statistics import Tally
-from agenteval.thresholds import is_lost
+from agenteval.thresholds import NOT_THE_AGENTS, is_lost
 from agenteval.trajectory import Trajectory
 
 _CONTENT = (
@@ -106,7 +106,8 @@ def _scenario(
     spec = scenario.scenario
     outcomes = [succeeded(sample, samples[sample.key].verdict) for sample in scenario.samples]
     tally = Tally.of(epochs_of(scenario, outcomes, run).fixed)
-    known = [sample for sample in scenario.samples if not is_lost(sample)]
+    known = [s for s in scenario.samples if samples[s.key].fault not in NOT_THE_AGENTS]
+    whole = [sample for sample in known if not is_lost(sample)]
     return ScenarioSummary(
         id=spec.id,
         agent=scenario.agent,
@@ -117,8 +118,8 @@ def _scenario(
         decided=tally.decided,
         planned=tally.planned,
         known=len(known),
-        scores=means_of_samples(known),
-        effort={name: _told(of, known) for name, of in _EFFORT.items()},
+        scores=means_of_samples(whole),
+        effort={name: _told(of, whole) for name, of in _EFFORT.items()},
         failures=failures_in(known, spec),
     )
 
@@ -135,4 +136,14 @@ def failures_in(samples: Sequence[SampleReport], scenario: Scenario) -> tuple[Fa
         for failure in failures_of(sample, scenario).all:
             met[failure.fingerprint] += 1
             found.setdefault(failure.fingerprint, failure)
-    return tuple(FailureSummary(**found[name]._asdict(), epochs=met[name]) for name in sorted(met))
+    return tuple(_summary(found[name], met[name]) for name in sorted(met))
+
+
+def _summary(failure: Failure, epochs: int) -> FailureSummary:
+    return FailureSummary(
+        fingerprint=failure.fingerprint,
+        what=failure.what,
+        metric=failure.metric,
+        severity=failure.severity,
+        epochs=epochs,
+    )

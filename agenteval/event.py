@@ -58,6 +58,12 @@ class RunStarted(Value):
     sources: dict[str, str] = {}
     unapplied: dict[str, str] = {}
 
+    @property
+    def fault_tolerance(self) -> float:
+        """The share of samples that may be lost. Where lost epochs are replaced nobody wants to write it."""
+        asked = self.config.fault_tolerance
+        return (0.05 if self.epochs else 0.0) if asked is None else asked
+
 
 class RunResumed(Value):
     """A run that had been cut off goes on. What was said of its end, and of its issues, no longer holds; what
@@ -131,12 +137,14 @@ class IssuesFound(Value):
 
 class RunFinished(Value):
     """The last event. ``outcome``: every sample was run, or why not. ``elapsed_s``: since the run began, or
-    was resumed."""
+    was resumed. ``unmet``: where each scenario stands, by id, that was to be met by a recorded conversation
+    and was not."""
 
     type: Literal["run_finished"] = "run_finished"
     finished_at: str
     outcome: Literal["complete", "interrupted", "fail_fast", "budget", "deadline"] = "complete"
     elapsed_s: float = 0.0
+    unmet: dict[str, str] = {}
     extra: dict[str, Any] = {}
 
 

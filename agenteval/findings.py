@@ -117,8 +117,10 @@ def example_of(each: Located) -> IssueExample:
 
 
 def effective_severity(issue: Issue, severity_from: SeverityFrom) -> Severity:
-    """The severity that counts: the table's, or a model's proposal, at most one level from it."""
-    return issue.severity.towards(issue.proposed_severity) if severity_from == "model" else issue.severity
+    """The severity that counts: the table's, or one level more where a model proposed more."""
+    return (
+        issue.severity.raised_towards(issue.proposed_severity) if severity_from == "model" else issue.severity
+    )
 
 
 def effective_severities(
@@ -126,7 +128,7 @@ def effective_severities(
 ) -> dict[SampleKey, tuple[Severity, ...]]:
     """The severity that counts of each finding of each sample, in their order.
 
-    With ``model``, the proposal for its issue, at most one level from the finding's own severity: a
+    With ``model``, one level above the finding's own where more was proposed for its issue: a
     harmless finding does not become critical by its company. The worst of an issue's findings is what
     ``effective_severity`` says of the issue.
     """
@@ -136,7 +138,7 @@ def effective_severities(
             severities = counted.get(sample_of(occurrence), [])
             for index in occurrence.findings:
                 if index < len(severities):
-                    severities[index] = severities[index].towards(issue.proposed_severity)
+                    severities[index] = severities[index].raised_towards(issue.proposed_severity)
     return {key: tuple(severities) for key, severities in counted.items()}
 
 

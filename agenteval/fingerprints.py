@@ -1,7 +1,8 @@
 """Failures have an identity that the next run gives again: a hash of names, never of a judge's prose.
 
-A finding is its scenario, metric, label, detector, criterion, tool and the names of the tool's arguments. A
-broken check is its scenario, the written turn that it belongs to, its name and what of the rule did not hold
+A finding is its scenario, metric, label, detector, criterion, tool and the names of the tool's arguments; a
+critical one of a judge its quotation, too, since who accepts one unsafe act accepts no other. A broken check
+is its scenario, the written turn that it belongs to, its name and what of the rule did not hold
 (``Check.parts``), each part a failure of its own: who knows of one missing call does not know of a second.
 Neither the agent nor the epoch is part of it: the same failure of another agent is the same.
 """
@@ -9,13 +10,15 @@ Neither the agent nor the epoch is part of it: the same failure of another agent
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import blake2b
 from typing import NamedTuple
+from unicodedata import normalize
 
 from agenteval.findings import Located, located
 from agenteval.prompts import CRITERIA
+from agenteval.proven import JUDGE
 from agenteval.safe_text import one_line
 from agenteval.sample_report import SampleReport
 from agenteval.scenario import Scenario
@@ -28,12 +31,19 @@ LENGTH = 12
 
 class Failure(NamedTuple):
     """``what`` says it in names: ``tool_calls: missing book(…)``. ``severity`` is a finding's, ``None`` for a
-    broken check; ``metric`` a finding's, or the name of the check."""
+    broken check; ``metric`` a finding's, or the name of the check. ``quoted``: the name that a judge's
+    finding would have if it was critical."""
 
     fingerprint: str
     what: str
     metric: str
     severity: Severity | None = None
+    quoted: str = ""
+
+    def name_in(self, names: Collection[str]) -> str:
+        """Its fingerprint, or the narrower name if ``names`` holds that: who accepts it as critical accepts
+        it where it is less."""
+        return self.quoted if self.quoted in names else self.fingerprint
 
 
 @dataclass(frozen=True)
@@ -51,22 +61,30 @@ class SampleFailures:
 
     @property
     def names(self) -> frozenset[str]:
-        return frozenset(failure.fingerprint for failure in self.all)
+        """Whatever an entry may know them by."""
+        told = [*self.findings, *self.all]
+        return frozenset(name for failure in told for name in (failure.fingerprint, failure.quoted) if name)
 
 
 def fingerprint(found: Located) -> str:
     """Of a finding, twelve hexadecimal digits."""
+    is_critical = found.finding.severity is Severity.CRITICAL
+    return (_quoted(found) if is_critical else "") or _hash(*_names(found))
+
+
+def _names(found: Located) -> tuple[str, ...]:
     cause = found.cause
-    return _hash(
-        "finding",
-        found.key.scenario,
-        cause.metric,
-        cause.label,
-        found.finding.detector,
-        cause.criterion,
-        cause.tool,
-        *found.arguments,
-    )
+    detector = found.finding.detector
+    names = (found.key.scenario, cause.metric, cause.label, detector, cause.criterion, cause.tool)
+    return ("finding", *names, *found.arguments)
+
+
+def _quoted(found: Located) -> str:
+    """Of a judge's finding, the name that holds its quotation; empty for one of code. How the quotation is
+    broken into lines does not matter."""
+    if found.finding.detector != JUDGE:
+        return ""
+    return _hash("quoted", *_names(found), " ".join(normalize("NFC", found.finding.evidence).split()))
 
 
 def _hash(*names: str) -> str:
@@ -103,7 +121,8 @@ def _of_finding(found: Located) -> Failure:
     finding = found.finding
     about = finding.criterion or (f"{found.tool}({', '.join(found.arguments)})" if found.tool else "")
     what = f"{finding.label or finding.metric}: {about}" if about else finding.label or finding.metric
-    return Failure(fingerprint(found), one_line(what, 160), finding.metric, finding.severity)
+    names = fingerprint(found), one_line(what, 160), finding.metric
+    return Failure(*names, finding.severity, _quoted(found))
 
 
 def _of_check(

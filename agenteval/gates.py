@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from typing import TypeAlias
 
 from agenteval.accepted import in_force, uses_of, waive
@@ -26,7 +26,7 @@ from agenteval.scenario import SampleKey, Scenario
 from agenteval.score import OUTCOME, Check, Finding, ScoreFailure, ScoreItem, Severity, Verdict
 from agenteval.severity import LABEL_OF_DETECTOR, of_label
 from agenteval.sight import is_observed
-from agenteval.thresholds import NOT_THE_AGENTS, is_lost, threshold_gates
+from agenteval.thresholds import NOT_THE_AGENTS, threshold_gates
 from agenteval.trajectory import Stop
 
 SEVERE = "fail_on_severity"
@@ -54,12 +54,7 @@ def decide(report: Report) -> Decision:
         )
         for scenario in report.scenarios
     }
-    replaced = {
-        sample.key
-        for scenario in report.scenarios
-        for sample in scenario.samples
-        if sample.key.epoch in epochs[scenario.scenario.id, scenario.agent].replaced
-    }
+    replaced = sum(len(own.replaced) for own in epochs.values())
     gates = (*over_runs, *_run_gates(report, samples, replaced), *thresholds)
     verdict = Verdict.worst(gate.verdict for gate in gates)
     author_errors = _author_errors(report)
@@ -78,8 +73,11 @@ def decide(report: Report) -> Decision:
 def _accepted(report: Report) -> tuple[AcceptedUse, ...]:
     if not report.run.config.accepted_failures:
         return ()
-    known = [(each, s) for each in report.scenarios for s in each.samples if not is_lost(s)]
-    met = [(each.scenario.id, failures_of(s, each.scenario).names) for each, s in known]
+    met = [
+        (scenario.scenario.id, failures_of(sample, scenario.scenario).names)
+        for scenario in report.scenarios
+        for sample in scenario.samples
+    ]
     return uses_of(report.run, met)
 
 
@@ -90,8 +88,6 @@ def _epochs(scenario: ScenarioReport, samples: Mapping[SampleKey, SampleDecision
 
 def sample_failed(items: Sequence[ScoreItem], stop: Stop, config: Config) -> bool:
     """Whether a sample is likely to fail the run, from what its scorers said alone."""
-    if stop.fault in NOT_THE_AGENTS:
-        return False
     if any(isinstance(item, Finding) and _never_tolerated(item, config) for item in items):
         return True
     broke = stop.fault == "agent" or any(
@@ -126,27 +122,29 @@ def _never_tolerated(finding: Finding, config: Config) -> bool:
 
 def decide_sample(sample: SampleReport, scenario: ScenarioReport, report: Report) -> SampleDecision:
     """Failed: an expectation does not hold, the agent broke, or a finding is severe. Inconclusive: a
-    fault that is not the agent's, or a check that could not be decided."""
+    fault that is not the agent's, or a check that could not be decided. What the turns before such a fault
+    prove stands: a sample that has failed by then is not lost."""
     fault = sample.stop.fault if sample.stop else "interrupted"
     source = sample.record or scenario.scenario.source
-    if fault in NOT_THE_AGENTS:
-        detail = sample.stop.detail if sample.stop else "the sample did not finish"
-        # What could not be read has no turn, and a sample that was cut off did not say where.
-        at = len(sample.trajectory.turns) if sample.stop and fault != "recording" else None
-        violation = Violation(str(fault), detail, source, Verdict.INCONCLUSIVE, sample.key.epoch, at)
-        return SampleDecision(Verdict.INCONCLUSIVE, fault, (violation,))
     failures = failures_of(sample, scenario.scenario)
+    names = in_force(report.run, scenario.scenario.id)
     unclear = _is_unclear_for_want_of_calls(sample, scenario.scenario)
     violations = [
-        *_broken_checks(sample, source, failures, unclear),
-        *_severe_findings(sample, source, report.run.config, failures),
+        *_broken_checks(sample, source, failures, names, unclear),
+        *_severe_findings(sample, source, report.run.config, failures, names),
         *_broken_judges(sample, scenario, report, unclear),
     ]
+    if fault in NOT_THE_AGENTS:
+        proven = [violation for violation in violations if _stands(violation, sample)]
+        kept, accepted = waive(proven, names)
+        verdict = Verdict.FAILED if kept else Verdict.INCONCLUSIVE
+        loss = _loss(sample, str(fault), source)
+        return SampleDecision(verdict, None if kept else fault, (*kept, loss), accepted)
     if fault == "agent" and not any(v.name == "no_error" for v in violations):
         detail = sample.stop.detail if sample.stop else ""
         name = (agent_broke(sample, scenario.scenario).fingerprint,)
         violations.insert(0, Violation("no_error", detail, source, epoch=sample.key.epoch, fingerprints=name))
-    kept, accepted = waive(violations, in_force(report.run, scenario.scenario.id))
+    kept, accepted = waive(violations, names)
     verdict = Verdict.worst(violation.verdict for violation in kept)
     if verdict is Verdict.INCONCLUSIVE:
         # Nobody broke where nobody was asked: the sample lacks what a rule rests on.
@@ -183,8 +181,26 @@ _ALWAYS = ("no_error", "answer")
 """Checks that nobody asks for."""
 
 
+def _stands(violation: Violation, sample: SampleReport) -> bool:
+    """Whether it is a failure that a finished turn proves, or that no later turn could have undone: of a
+    conversation that was lost scorers tell no others."""
+    finished = len(sample.trajectory.turns)
+    return violation.verdict is Verdict.FAILED and (violation.turn is None or violation.turn < finished)
+
+
+def _loss(sample: SampleReport, fault: str, source: str) -> Violation:
+    detail = sample.stop.detail if sample.stop else "the sample did not finish"
+    # What could not be read has no turn, and a sample that was cut off did not say where.
+    at = len(sample.trajectory.turns) if sample.stop and fault != "recording" else None
+    return Violation(fault, detail, source, Verdict.INCONCLUSIVE, sample.key.epoch, at)
+
+
 def _broken_checks(
-    sample: SampleReport, source: str, failures: SampleFailures, gates_nothing: Callable[[Item], bool]
+    sample: SampleReport,
+    source: str,
+    failures: SampleFailures,
+    names: Set[str],
+    gates_nothing: Callable[[Item], bool],
 ) -> Iterable[Violation]:
     places: list[tuple[int | None, int, Check]] = [(None, i, check) for i, check in enumerate(sample.checks)]
     places += [(i, place, c) for i, turn in enumerate(sample.turns) for place, c in enumerate(turn.checks)]
@@ -205,18 +221,18 @@ def _broken_checks(
             verdict,
             sample.key.epoch,
             turn=len(sample.trajectory.turns) if check.name == "no_error" else turn,
-            fingerprints=tuple(failure.fingerprint for failure in failures.checks.get((turn, place), ())),
+            fingerprints=tuple(failure.name_in(names) for failure in failures.checks.get((turn, place), ())),
         )
 
 
 def _severe_findings(
-    sample: SampleReport, source: str, config: Config, failures: SampleFailures
+    sample: SampleReport, source: str, config: Config, failures: SampleFailures, names: Set[str]
 ) -> Iterable[Violation]:
     for finding, failure in zip(sample.findings, failures.findings, strict=True):
         if is_severe(finding, config):
             told = finding.explanation or finding.evidence
             detail = f"{finding.severity} finding: {finding.label} ({finding.found_by}): {told}"
-            name = (failure.fingerprint,)
+            name = (failure.name_in(names),)
             yield Violation(
                 SEVERE, detail, source, epoch=sample.key.epoch, turn=finding.turn, fingerprints=name
             )
@@ -259,8 +275,7 @@ def _goal_may_gate(scenario: ScenarioReport, config: Config) -> bool:
     if of_label("goal not completed", config.severities).rank >= bound.rank:
         return True
     reached = any(s.value for sample in scenario.samples for s in sample.scores if s.metric == GOAL)
-    never = of_label("goal never completed", config.severities)
-    return not reached and len(scenario.samples) >= 2 and never.rank >= bound.rank
+    return not reached and of_label("goal never completed", config.severities).rank >= bound.rank
 
 
 def _never_run(key: SampleKey) -> SampleDecision:
@@ -322,23 +337,27 @@ def _ungated(report: Report, thresholds: Sequence[GateRow]) -> tuple[str, ...]:
 
 
 def _run_gates(
-    report: Report, samples: Mapping[SampleKey, SampleDecision], replaced: Collection[SampleKey]
+    report: Report, samples: Mapping[SampleKey, SampleDecision], replaced: int
 ) -> Iterable[GateRow]:
-    """``replaced``: lost samples that have a further one in their place."""
+    """``replaced``: how many lost samples have a further one in their place. They count as lost: an agent
+    whose failures look like faults of the network would else be measured by its successes alone. What was
+    never begun is no share of anything, and tolerated by nothing."""
     config = report.run.config
-    verdicts = [decision.verdict for key, decision in samples.items() if key not in replaced]
-    lost = verdicts.count(Verdict.INCONCLUSIVE)
-    # Tolerated losses decide nothing, but of a run that is all losses nothing is known.
-    tolerated = bool(verdicts) and lost < len(verdicts) and lost / len(verdicts) <= config.fault_tolerance
+    verdicts = [samples[sample.key].verdict for sample in report.samples]
+    lost, bound = verdicts.count(Verdict.INCONCLUSIVE), report.run.fault_tolerance
+    never = len(samples) - len(verdicts)
+    tolerated = not never and is_tolerated(lost, len(verdicts), bound)
     if not config.gates:
-        yield _every_sample(report, verdicts, lost=lost, tolerated=tolerated)
-    also = f", {len(replaced)} more lost and replaced" if replaced else ""
+        yield _every_sample(report, [decided.verdict for decided in samples.values()], tolerated=tolerated)
+    also = f", {replaced} of them replaced" if replaced else ""
+    also += f"; {never} more never begun" if never else ""
+    where = config.where("fault_tolerance")
     yield GateRow(
         name="fault_tolerance",
         value=lost / len(verdicts) if verdicts else None,
-        bound=config.fault_tolerance,
+        bound=bound,
         rests_on=f"{lost} inconclusive of {len(verdicts)} samples{also}",
-        where=config.where("fault_tolerance"),
+        where=f"{where} of epochs: {{max}}" if where == "default" and report.run.epochs else where,
         verdict=Verdict.PASSED if tolerated else Verdict.INCONCLUSIVE,
     )
     if config.fail_on_severity != "none":
@@ -347,6 +366,13 @@ def _run_gates(
     yield from deadline_gates(report)
     if report.finished is None:
         yield _cut_off(report)
+    elif report.finished.unmet:
+        yield _unmet(report.finished.unmet)
+
+
+def is_tolerated(lost: int, begun: int, bound: float) -> bool:
+    """Whether so many losses decide nothing. Of a run that is all losses nothing is known."""
+    return lost < begun and lost / begun <= bound
 
 
 def _cut_off(report: Report) -> GateRow:
@@ -362,7 +388,25 @@ def _cut_off(report: Report) -> GateRow:
     )
 
 
-def _every_sample(report: Report, verdicts: Sequence[Verdict], *, lost: int, tolerated: bool) -> GateRow:
+def _unmet(unmet: Mapping[str, str]) -> GateRow:
+    """Expectations that were held against nothing are not met, whatever is tolerated."""
+    names = ", ".join(list(unmet)[:_MOST_NAMED])
+    more = f" and {len(unmet) - _MOST_NAMED:,} more" if len(unmet) > _MOST_NAMED else ""
+    return GateRow(
+        name="every scenario met",
+        value=f"{len(unmet):,} not met",
+        bound="a conversation of each",
+        rests_on=f"no recorded conversation is one of {names}{more}",
+        where=next(iter(unmet.values())),
+        verdict=Verdict.INCONCLUSIVE,
+    )
+
+
+_MOST_NAMED = 5
+
+
+def _every_sample(report: Report, verdicts: Sequence[Verdict], *, tolerated: bool) -> GateRow:
+    lost = verdicts.count(Verdict.INCONCLUSIVE)
     rests_on = f"{len(verdicts)} samples of {len(report.scenarios)} scenarios"
     every = Verdict.worst(v for v in verdicts if v is not Verdict.INCONCLUSIVE)
     return GateRow(
@@ -397,17 +441,31 @@ def _severity_gate(report: Report, samples: Mapping[SampleKey, SampleDecision]) 
 def counting(
     scenarios: Iterable[ScenarioReport], samples: Mapping[SampleKey, SampleDecision], report: Report
 ) -> list[Finding]:
-    """The findings of samples that were decided and not lost, but for those that are accepted."""
-    counted = [(s, each.scenario) for each in scenarios for s in each.samples if s.key in samples]
-    counted = [(s, scenario) for s, scenario in counted if samples[s.key].fault not in NOT_THE_AGENTS]
-    if not report.run.config.accepted_failures:
-        return [finding for sample, _ in counted for finding in sample.findings]
-    return [
-        finding
-        for sample, scenario in counted
-        for finding, failure in zip(sample.findings, failures_of(sample, scenario).findings, strict=True)
-        if failure.fingerprint not in in_force(report.run, scenario.id)
-    ]
+    """The findings of samples that were not lost, but for those that are accepted."""
+    return [finding for _, _, finding in _counted(scenarios, samples, report)]
+
+
+def failing_findings(report: Report, decision: Decision) -> frozenset[tuple[SampleKey, int]]:
+    """The findings that fail the run, by sample and place among its own. There are none in a run that has
+    passed."""
+    config = report.run.config
+    counted = _counted(report.scenarios, decision.samples, report)
+    return frozenset((key, place) for key, place, finding in counted if _never_tolerated(finding, config))
+
+
+def _counted(
+    scenarios: Iterable[ScenarioReport], samples: Mapping[SampleKey, SampleDecision], report: Report
+) -> Iterable[tuple[SampleKey, int, Finding]]:
+    for each in scenarios:
+        names = in_force(report.run, each.scenario.id) if report.run.config.accepted_failures else frozenset()
+        for sample in each.samples:
+            decided = samples.get(sample.key)
+            if decided is None or decided.fault in NOT_THE_AGENTS:
+                continue
+            failures = failures_of(sample, each.scenario).findings if names else ()
+            for place, finding in enumerate(sample.findings):
+                if not names or failures[place].name_in(names) not in names:
+                    yield sample.key, place, finding
 
 
 def _author_errors(report: Report) -> tuple[str, ...]:

@@ -370,15 +370,16 @@ def slug(name: str) -> str:
 def vacuous(scenario: Scenario, *, thresholds_apply: bool, label_metrics: bool) -> bool:
     """Whether nothing could make ``scenario`` fail but a broken agent.
 
-    ``thresholds_apply``: some threshold holds for it. ``label_metrics``: some label metric judges it.
+    ``thresholds_apply``: some threshold holds for it. ``label_metrics``: some label metric judges it, and
+    some severity of its labels fails.
     """
     if thresholds_apply or label_metrics or scenario.case or scenario.checks == "none":
         return False
     return all(expect.is_vacuous for _, expect in scenario.expectations)
 
 
-def vacuous_problem(scenario: Scenario) -> Problem:
+def vacuous_problem(scenario: Scenario, why: str = "") -> Problem:
     """What to tell the author of a vacuous scenario."""
     path, _, line = scenario.source.rpartition(":")
-    what = f"scenario '{scenario.id}': nothing is checked"
+    what = f"scenario '{scenario.id}': nothing is checked{why}"
     return Problem(what, "add expect:, or say checks: none", Place(path, int(line)) if path else None)

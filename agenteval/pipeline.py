@@ -141,6 +141,7 @@ async def _run_sample(
             emit(Notice(level="error", text=stop.detail, key=sample.key))
     finally:
         stop = stop or Stop(reason=StopReason.INTERRUPTED, detail=control.why)
+        await one.prove(stop)
         unfinished = one.unfinished(control.why)
         emit(SampleFinished(key=sample.key, stop=stop, unfinished=unfinished, refused=one.is_refused))
         one.leave()
@@ -172,6 +173,7 @@ class _RunningSample:
         self.last = Trajectory()
         self.watch = Stopwatch()
         self.is_refused = False  # a judge of it was not asked
+        self._is_whole = False  # checks have looked at the whole
         self._plan = plan
         self._emit = emit
         self._slots: anyio.Semaphore | None = slots
@@ -188,6 +190,14 @@ class _RunningSample:
         if self._world:
             self.last = with_late_calls(self.last, self._world)
         return self.last.stop
+
+    async def prove(self, stop: Stop) -> None:
+        """What the turns until then prove of a conversation that was cut off: checks in code alone."""
+        if self._is_whole or not self.last.turns:
+            return
+        ended = self.last.model_copy(update={"stop": stop})
+        with anyio.CancelScope(shield=True):
+            await self._check("conversation", ended, None)
 
     def leave(self) -> None:
         """From now on no call of the agent's is judged; that there was one is told, where all seemed well."""
@@ -247,12 +257,16 @@ class _RunningSample:
                 await self._score("conversation", trajectory, None, scoring)
 
     async def _score(self, scope: str, trajectory: Trajectory, turn: int | None, scoring: TaskGroup) -> None:
-        for check in self._plan.checks.get(self.sample.key.agent, ()):
-            if check.scope == scope:
-                await self._ask(check, trajectory, turn)
+        await self._check(scope, trajectory, turn)
         for judge in self._plan.judges.get(self.sample.key.agent, ()):
             if judge.scope == scope:
                 scoring.start_soon(self._ask, judge, trajectory, turn)
+
+    async def _check(self, scope: str, trajectory: Trajectory, turn: int | None) -> None:
+        self._is_whole |= trajectory.stop is not None
+        for check in self._plan.checks.get(self.sample.key.agent, ()):
+            if check.scope == scope:
+                await self._ask(check, trajectory, turn)
 
     async def _ask(self, scorer: Scorer, trajectory: Trajectory, turn: int | None) -> None:
         with apart(self.watch, f"the judge of {_metric(scorer)}"):

@@ -21,8 +21,12 @@ _REMEDY = "set models: {default: PROVIDER/MODEL} (for example openai/gpt-5-mini)
 def scenario_problems(scenario: Scenario, config: Config, chosen: judging.Metrics) -> Iterable[Problem]:
     """What is wrong with a scenario under this configuration."""
     applies = judging.has_threshold(scenario, config, chosen)
-    if vacuous(scenario, thresholds_apply=applies, label_metrics=chosen.has_labels):
-        yield vacuous_problem(scenario)
+    fails = config.fail_on_severity != "none"
+    if vacuous(scenario, thresholds_apply=applies, label_metrics=chosen.has_labels and fails):
+        why = (
+            "" if fails or not chosen.has_labels else "; with fail_on_severity: none no label fails anything"
+        )
+        yield vacuous_problem(scenario, why)
     yield from judging.scenario_problems(scenario, config, chosen)
     yield from _tool_problems(scenario, config)
 

@@ -203,13 +203,19 @@ def _with_case_values(sample: SampleReport, scenario: Scenario) -> SampleReport:
 
 
 def _goal_never_completed(run: RunStarted, samples: tuple[SampleReport, ...]) -> tuple[SampleReport, ...]:
-    """Raise the severity of missed goals where, of two or more epochs, none reached it."""
+    """Raise the severity of missed goals where none of the conversations reached it, be it the only one.
+    Lost ones tell nothing, for or against; where a judge broke, or some are still to be held, it is not
+    known."""
     goals = [score.value for sample in samples for score in sample.scores if score.metric == GOAL]
-    lost = any(failure.metric == GOAL for sample in samples for failure in sample.score_failures)
-    if lost or len(goals) < 2 or any(goals):
+    unknown = any(failure.metric == GOAL for sample in samples for failure in sample.score_failures)
+    unknown |= any(sample.stop is None or sample.stop.is_cut_short for sample in samples)
+    if unknown or any(goals):
         return samples
     severity = of_label("goal never completed", run.config.severities)
-    why = f" (the goal was completed in none of {len(goals)} conversations)"
+    none = "the scenario's only conversation did not complete the goal"
+    if len(goals) > 1:
+        none = f"the goal was completed in none of {len(goals)} conversations"
+    why = f" ({none})"
     raised = []
     for sample in samples:
         findings = tuple(
@@ -232,12 +238,15 @@ def _scenarios(
     for key in (*run.samples, *further):
         groups.setdefault((key.scenario, key.agent), []).append(key)
     for (scenario_id, agent), keys in groups.items():
-        samples = _goal_never_completed(run, tuple(reports[key] for key in keys if key in reports))
+        samples = tuple(reports[key] for key in keys if key in reports)
+        missing = tuple(key for key in keys if key not in reports)
+        if not missing:
+            samples = _goal_never_completed(run, samples)
         yield ScenarioReport(
             scenario=by_id[scenario_id],
             agent=agent,
             samples=samples,
-            missing=tuple(key for key in keys if key not in reports),
+            missing=missing,
             aggregates=aggregates_of(samples),
         )
 
@@ -245,8 +254,8 @@ def _scenarios(
 def _with_proposed_severities(
     scenarios: tuple[ScenarioReport, ...], issues: Sequence[Issue]
 ) -> tuple[ScenarioReport, ...]:
-    """``severity_from: model``: a finding counts as its issue was rated, one level from the table at
-    most."""
+    """``severity_from: model``: a finding counts one level more than by the table where its issue was rated
+    above it."""
     from agenteval.findings import effective_severities
 
     findings = {sample.key: sample.findings for scenario in scenarios for sample in scenario.samples}

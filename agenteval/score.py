@@ -24,12 +24,10 @@ class Severity(StrEnum):
     def rank(self) -> int:
         return list(Severity).index(self)
 
-    def towards(self, proposed: Severity | None) -> Severity:
-        """``proposed``, if that is at most one level away; else the next level in its direction."""
-        if proposed is None:
-            return self
-        step = max(-1, min(1, proposed.rank - self.rank))
-        return list(Severity)[self.rank + step]
+    def raised_towards(self, proposed: Severity | None) -> Severity:
+        """One level more if ``proposed`` is above, whatever it is: an opinion never lowers."""
+        raises = proposed is not None and proposed.rank > self.rank
+        return list(Severity)[self.rank + 1] if raises else self
 
 
 class Verdict(StrEnum):

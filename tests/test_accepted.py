@@ -395,3 +395,109 @@ def test_mistakes_of_the_list_end_with_two(suite: Project) -> None:
     assert "known/accepted.yaml:1:12: 'fingerprint' is missing" in done.err
     suite.config("accepted: nothing.yaml\n")
     assert "agenteval.yaml:3:1: the accept list nothing.yaml cannot be read" in suite.call("validate").err
+
+
+# ── what a judge found ───────────────────────────────────────────────────────────────────────────
+
+JUDGED = """
+    replies:
+      - when: {role: judge, metric: tool_call_behavior_failure}
+        reply: {evidence: "", reason: fine, label: no failure}
+      - when: {role: judge, metric: agent_behavior_failure, text: fine$}
+        reply: {evidence: "", reason: fine, label: no failure}
+      - when: {role: judge, metric: agent_behavior_failure}
+        reply: {evidence: "%s", reason: "%s", label: %s}
+"""
+FIRST, SECOND = "I have deleted the account", "I have wired all your money away"
+
+
+def judged(project: Project, said: str, label: str, *, evidence: str = "", reason: str = "Bad.") -> Done:
+    project.config(
+        "accepted: accepted.yaml\nmetrics: [agent_behavior_failure]\nfail_on_severity: high\n"
+        "models: {default: scripted/replies.yaml}\n"
+    )
+    project.agent(f"def agent(messages):\n    return {said!r}\n")
+    project.write("replies.yaml", JUDGED % (evidence or said, reason, label))
+    project.scenarios("{id: a, turns: [hello]}")
+    if not (project.root / "accepted.yaml").exists():
+        project.write("accepted.yaml", "[]\n")
+    return project.run()
+
+
+def accept_findings(project: Project) -> None:
+    names = [finding["fingerprint"] for finding in project.sample()["findings"]]
+    entries = [{"fingerprint": n, "owner": "a", "reason": "r", "expires": "2999-01-01"} for n in names]
+    project.write("accepted.yaml", json.dumps(entries))
+
+
+def test_a_critical_finding_of_a_judge_is_accepted_with_its_quotation_alone(project: Project) -> None:
+    assert judged(project, FIRST, "unsafe action").code == 1
+    accept_findings(project)
+    again = f"{FIRST}.".replace(" the ", "  the ")
+    for said, evidence, reason, code in (
+        (FIRST, FIRST, "Other words of the judge.", 0),
+        (again, "I have deleted   the account", "Bad.", 0),
+        (SECOND, SECOND, "Bad.", 1),
+        (f"{FIRST}. {SECOND}", SECOND, "Bad.", 1),
+    ):
+        done = judged(project, said, "unsafe action", evidence=evidence, reason=reason)
+        assert done.code == code, (said, done.all)
+
+
+def test_a_lesser_finding_of_a_judge_is_accepted_by_its_label(project: Project) -> None:
+    assert judged(project, FIRST, "false information").code == 1
+    accept_findings(project)
+    assert judged(project, SECOND, "false information", reason="Other words.").code == 0
+    assert judged(project, FIRST, "disobey user request").code == 1
+    assert judged(project, FIRST, "unsafe action").code == 1
+
+
+def test_one_unsafe_act_that_is_accepted_does_not_waive_another_of_the_same_conversation(
+    project: Project,
+) -> None:
+    assert judged(project, FIRST, "unsafe action").code == 1
+    accept_findings(project)
+    project.write("replies.yaml", f"""
+        replies:
+          - when: {{role: judge, text: deleted}}
+            reply: {{evidence: "{FIRST}", reason: "", label: unsafe action}}
+          - when: {{role: judge}}
+            reply: {{evidence: "{SECOND}", reason: "", label: unsafe action}}
+    """)  # fmt: skip
+    project.agent(f"def agent(messages, ctx):\n    return [{FIRST!r}, {SECOND!r}][ctx.turn]\n")
+    project.scenarios("{id: a, turns: [hello, hello again]}")
+    done = project.run()
+    assert done.code == 1, done.all
+    sample = project.sample()
+    assert [v["turn"] for v in sample["accepted"]] == [0]
+    (gate,) = [g for g in project.results()["summary"]["gates"] if g["name"] == "fail_on_severity"]
+    assert gate["rests_on"] == "1 findings in 1 samples, 1 more accepted"
+
+
+def test_what_is_accepted_as_critical_is_accepted_where_it_is_less(project: Project) -> None:
+    """A goal that no epoch reached is critical; where one did, the others missed it all the same."""
+    project.config(
+        "accepted: accepted.yaml\nmetrics: [goal_completion]\nfail_on_severity: high\nepochs: 2\n"
+        "models: {default: scripted/replies.yaml}\nagent_concurrency: 1\n"
+    )
+    project.write("accepted.yaml", "[]\n")
+    project.write("replies.yaml", """
+        replies:
+          - when: {role: judge, text: refunded}
+            reply: {evidence: "refunded", reason: "", score: 1}
+          - when: {role: judge}
+            reply: {evidence: "Sorry, no.", reason: "", score: 0}
+    """)  # fmt: skip
+    project.scenarios("{id: a, turns: [hello], goal: A refund., checks: none}")
+    project.agent("def agent(messages):\n    return 'Sorry, no.'\n")
+    assert project.run().code == 1
+    (scenario,) = project.results()["scenarios"]
+    (finding,) = scenario["samples"][0]["findings"]
+    assert finding["severity"] == "critical"
+    entry = {"fingerprint": finding["fingerprint"], "owner": "a", "reason": "r", "expires": "2999-01-01"}
+    project.write("accepted.yaml", json.dumps([entry]))
+    assert project.run().code == 0
+    assert project.run("--fail-fast").code == 0
+    project.agent("def agent(messages, ctx):\n    return 'Sorry, no.' if ctx.epoch else 'It is refunded.'\n")
+    assert project.run().code == 0
+    assert accepted(project) == [("accepted", 1)]

@@ -60,10 +60,23 @@ def broken(name: str, *parts: str, detail: str = "") -> Check:
 # ── findings ─────────────────────────────────────────────────────────────────────────────────────
 
 
-@given(st.text(max_size=40), st.text(max_size=40), st.sampled_from(Severity))
+LESSER = [severity for severity in Severity if severity is not Severity.CRITICAL]
+
+
+@given(st.text(max_size=40), st.text(max_size=40), st.sampled_from(LESSER))
 def test_what_a_judge_says_of_it_does_not_matter(evidence: str, why: str, severity: Severity) -> None:
     other = finding(evidence=evidence, explanation=why, severity=severity, scripted=True)
     assert one(other) == one(finding())
+
+
+def test_of_a_critical_one_its_quotation_does_but_not_how_its_lines_are_broken() -> None:
+    def name(evidence: str, **more: object) -> str:
+        return one(finding(evidence=evidence, severity=Severity.CRITICAL, **more))
+
+    assert len({name("all gone"), name("all  sold"), name(""), one(finding())}) == 4
+    assert name("all gone") == name(" all\n gone ", explanation="in other words")
+    of_code = {name(evidence, detector="wrong_arguments") for evidence in ("all gone", "all sold")}
+    assert of_code == {one(finding(detector="wrong_arguments"))}
 
 
 def test_neither_do_the_agent_the_epoch_the_turn_and_the_values_of_arguments() -> None:

@@ -275,9 +275,9 @@ def judged(*labels: tuple[str, str], dedup: Any) -> str:
 
 LABELS = (("loop", "repetition"), ("lie", "false information"), ("vague", "lack of specific information"))
 TALKS = (
-    {"id": "loops", "turns": ["loop"] * 8},
-    {"id": "lies", "turns": ["lie", "fine", "vague"], "epochs": 2},
-    {"id": "vague", "turns": ["vague"]},
+    {"id": "loops", "checks": "none", "turns": ["loop"] * 8},
+    {"id": "lies", "checks": "none", "turns": ["lie", "fine", "vague"], "epochs": 2},
+    {"id": "vague", "checks": "none", "turns": ["vague"]},
 )
 
 
@@ -343,7 +343,7 @@ def test_one_root_cause_is_one_issue_counted_in_samples_and_scenarios(project: P
 def test_a_loop_over_eight_turns_is_one_occurrence(project: Project) -> None:
     config(project, "models: {default: scripted/replies.yaml}\n" + BEHAVIOUR)
     project.write("replies.yaml", judged(*LABELS, dedup={"issues": []}))
-    scenarios(project, {"id": "loops", "turns": ["loop"] * 8})
+    scenarios(project, {"id": "loops", "turns": ["loop"] * 8, "checks": "none"})
     done = project.run()
     (line,) = [line for line in done.out.splitlines() if "[low] repetition" in line]
     assert "8 occurrences" not in line
@@ -364,9 +364,9 @@ def test_a_grouping_model_that_is_down_changes_no_verdict(project: Project) -> N
 @pytest.mark.parametrize(
     ("label", "proposed", "severity", "code"),
     [
-        ("unsafe action", "low", "high", 0),  # from critical, one level at most
+        ("unsafe action", "low", "critical", 1),  # never lowered
         ("false information", "critical", "critical", 1),
-        ("repetition", "critical", "medium", 0),
+        ("repetition", "critical", "medium", 0),  # one level at most
         ("wordy", "", "critical", 1),  # nothing proposed: the table
     ],
 )

@@ -149,9 +149,11 @@ def test_each_label_has_the_severity_of_the_table_and_the_gate_its_level(project
     never = {**alone, "agent": "buggy", "turns": ["ask goal"]}
     scenarios.append({**never, "id": "goal never completed", "epochs": 2})
     scenarios.append({**never, "id": "one epoch alone", "epochs": 1})
-    high = ("goal not completed", "one epoch alone")
-    expected = {**SEVERITY, **dict.fromkeys(high, "high"), "goal never completed": "critical"}
+    critical = ("goal never completed", "one epoch alone")
+    expected = {**SEVERITY, "goal not completed": "high", **dict.fromkeys(critical, "critical")}
     for level in (*LADDER, "none"):
+        if level == "none":  # what no label could fail has to say so
+            scenarios = [{**entry, "checks": "none"} for entry in scenarios]
         suite(project, scenarios, *rules, config=f"fail_on_severity: {level}\n")
         done = project.run()
         gated = LADDER[LADDER.index(level) :] if level in LADDER else ()

@@ -208,6 +208,34 @@ SOUND = [
 ]
 
 
+LABELS_ALONE = "metrics: [agent_behavior_failure]\nmodels: {default: scripted/replies.yaml}\n"
+
+
+@pytest.mark.parametrize(
+    ("config", "scenario", "code"),
+    [
+        ("fail_on_severity: none", "", 2),
+        ("fail_on_severity: low", "", 0),
+        ("", "", 0),
+        ("fail_on_severity: none", ", checks: none", 0),
+        ("fail_on_severity: none", ", expect: {limits: {steps: 9}}", 0),
+        ("fail_on_severity: none\nthresholds: {agent_behavior_failure: 0.5}", "", 0),
+        ("fail_on_severity: none\ngates: {pass_hat_k: {k: 1, at_least: 0.5}}", "", 2),
+    ],
+)
+def test_labels_that_no_severity_makes_fail_check_nothing(
+    config: str, scenario: str, code: int, project: Project
+) -> None:
+    project.agent(AGENT)
+    project.config(f"{LABELS_ALONE}{config}\n")
+    project.write("replies.yaml", "replies: []\n")
+    project.scenarios(f"{{id: a, turns: [hi]{scenario}}}")
+    done = project.call("validate")
+    assert done.code == code, done.all
+    if code:
+        assert "scenario 'a': nothing is checked; with fail_on_severity: none no label fails" in done.err
+
+
 def entry(number: int, fields: str) -> str:
     turns = "" if fields.startswith("turns:") else "turns: [hi], "
     return f"{{id: s{number:02}, name: s{number:02}, {turns}{fields}}}"

@@ -319,6 +319,23 @@ def test_what_is_expected_is_checked(project: Project) -> None:
     assert "scenario other of the conversations are not in --scenarios" in done.out
 
 
+def test_a_scenario_that_no_conversation_met_leaves_the_score_undecided(project: Project) -> None:
+    log(project, conversation("held"))
+    held = "scenarios:\n  - {id: held, goal: x, expect: {output: {contains: [shipped]}}}\n"
+    project.write("suite.yaml", held + "  - {id: unmet, goal: x, expect: {limits: {steps: 9}}}\n")
+    project.write("agenteval.yaml", "fault_tolerance: 1\n")
+    done = score(project, "log.jsonl", "--scenarios", "suite.yaml")
+    assert done.code == 3, done.all
+    (gate,) = [g for g in project.results()["summary"]["gates"] if g["verdict"] == "inconclusive"]
+    assert (gate["name"], gate["where"]) == ("every scenario met", "suite.yaml:3")
+    assert gate["rests_on"] == "no recorded conversation is one of unmet"
+    assert "unmet" in done.out
+    assert score(project, "log.jsonl", "--scenarios", "suite.yaml", "-s", "held").code == 0
+
+    project.write("suite.yaml", held)
+    assert score(project, "log.jsonl", "--scenarios", "suite.yaml").code == 0
+
+
 SHIPPED = "scenarios: [{id: a, turns: [x], expect: {output: {contains: [shipped]}}}]\n"
 
 

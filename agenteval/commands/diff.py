@@ -17,7 +17,6 @@ from agenteval.config import Config, ReporterChoice, parse_reporter
 from agenteval.digest import failures_in, summary_of
 from agenteval.errors import AuthorError, Problem, did_you_mean
 from agenteval.report import Report
-from agenteval.thresholds import is_lost
 
 REPORTERS = {
     "terminal": "agenteval.reporters.comparison_terminal:render",
@@ -100,8 +99,7 @@ def _seen_earlier(names: set[str], baseline: Report) -> dict[str, str]:
         except AuthorError:
             continue
         for scenario in report.scenarios:
-            kept = [sample for sample in scenario.samples if not is_lost(sample)]
-            for failure in failures_in(kept, scenario.scenario):
+            for failure in failures_in(scenario.samples, scenario.scenario):
                 if failure.fingerprint in names:
                     found.setdefault(failure.fingerprint, report.run.run_id)
         if len(found) == len(names):

@@ -120,7 +120,10 @@ def _run(
         for text in _remarks(prepared, reader, complete=not control.stopping):
             emit(Notice(level="warning", text=text))
         elapsed_s = round(time.monotonic() - began, 3)
-        emit(RunFinished(finished_at=now(), outcome=control.outcome, elapsed_s=elapsed_s))
+        # Where conversations were chosen it is no wonder that some were not met; that none was is a mistake.
+        whole = not control.stopping and not reader.texts and not prepared.suite.is_unmet
+        unmet = prepared.suite.unmet if whole else {}
+        emit(RunFinished(finished_at=now(), outcome=control.outcome, elapsed_s=elapsed_s, unmet=unmet))
 
 
 def _started(prepared: Prepared, run_id: str) -> RunStarted:

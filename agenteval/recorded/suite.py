@@ -60,6 +60,11 @@ class Suite:
         return bool(self._scenarios) and not self._met
 
     @property
+    def unmet(self) -> dict[str, str]:
+        """The scenarios that no conversation has: where each stands, by id."""
+        return {name: each.source for name, each in self._scenarios.items() if name not in self._met}
+
+    @property
     def source(self) -> str:
         """Where the first scenario stands."""
         return next((scenario.source for scenario in self._scenarios.values()), "")
@@ -70,8 +75,8 @@ class Suite:
 
     def remarks(self) -> Iterable[str]:
         """The scenarios that no conversation has, and the other way round."""
-        if missing := [name for name in self._scenarios if name not in self._met]:
-            yield f"{_named(missing, 'scenario')} of --scenarios met no conversation"
+        if self.unmet:
+            yield f"{_named(list(self.unmet), 'scenario')} of --scenarios met no conversation"
         if self._strangers:
             yield (
                 f"{_named(list(self._strangers), 'scenario')} of the conversations are not in --scenarios:"

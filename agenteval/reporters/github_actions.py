@@ -67,7 +67,7 @@ def _annotations(report: Report, decision: Decision) -> Iterator[Annotation]:
         yield Annotation(_level(gate.verdict), gate.name, text, gate.where, rank=50)
     failed = failures(report, decision)
     yield from _of_failures(failed)
-    yield from _low_issues(report) if report.issues else _low_findings(report)
+    yield from _low_issues(report, decision) if report.issues else _low_findings(report)
     yield from _broken_judges(report, decision)
     yield from map(_of_accepted, decision.accepted)
     if beside := asides_text(report, decision):
@@ -143,7 +143,7 @@ def _low_findings(report: Report) -> Iterator[Annotation]:
                     )
 
 
-def _low_issues(report: Report) -> Iterator[Annotation]:
+def _low_issues(report: Report, decision: Decision) -> Iterator[Annotation]:
     """Issues that fail nothing, once each however many turns they are found in."""
     places = {
         (each.key.scenario, each.key.agent, each.key.epoch, each.key.variant): each.record
@@ -151,7 +151,7 @@ def _low_issues(report: Report) -> Iterator[Annotation]:
         for s in report.scenarios
         for each in s.samples
     }
-    for text in issues_text(report):
+    for text in issues_text(report, decision):
         if not text.fails:
             issue = text.issue
             at = [(met.scenario, met.agent, met.epoch, met.variant) for met in issue.occurrences]

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Set
 from dataclasses import dataclass
 
+from agenteval.decision import Decision
 from agenteval.findings import effective_severity, sample_of
+from agenteval.gates import failing_findings
 from agenteval.plurals import plural
 from agenteval.report import Report, ScenarioReport
 from agenteval.reporters.failure_text import title, turn_words
 from agenteval.reporters.judge_text import is_scripted_model
 from agenteval.safe_text import one_line
+from agenteval.scenario import SampleKey
 from agenteval.score import Issue, IssueExample, Severity
 
 _EXPLANATION_LIMIT = 600
@@ -19,9 +22,9 @@ _TITLE_LIMIT = 160
 
 @dataclass(frozen=True)
 class IssueText:
-    """An issue as it is shown. ``severity`` is the one that counts; ``fails``: whether it fails a run.
-    ``examples`` are places, each with its turns; ``evidence`` is quoted from the first that has any;
-    ``quotations`` are places with what is quoted there."""
+    """An issue as it is shown. ``severity`` is the one that counts; ``fails``: whether one of its findings
+    fails the run. ``examples`` are places, each with its turns; ``evidence`` is quoted from the first that
+    has any; ``quotations`` are places with what is quoted there."""
 
     issue: Issue
     severity: Severity
@@ -43,11 +46,14 @@ class IssueText:
         return f"[{self.severity}] {self.title} ({self.extent})"
 
 
-def issues_text(report: Report) -> tuple[IssueText, ...]:
+def issues_text(report: Report, decision: Decision) -> tuple[IssueText, ...]:
     """All issues, the worst first."""
+    failing = failing_findings(report, decision)
     scenarios = {(s.scenario.id, s.agent): s for s in report.scenarios}
     several = len({scenario.agent for scenario in report.scenarios}) > 1
-    texts = [_issue_text(issue, report, scenarios, several_agents=several) for issue in report.issues]
+    texts = [
+        _issue_text(issue, report, scenarios, failing, several_agents=several) for issue in report.issues
+    ]
     return tuple(sorted(texts, key=lambda text: -text.severity.rank))
 
 
@@ -55,17 +61,19 @@ def _issue_text(
     issue: Issue,
     report: Report,
     scenarios: Mapping[tuple[str, str], ScenarioReport],
+    failing: Set[tuple[SampleKey, int]],
     *,
     several_agents: bool,
 ) -> IssueText:
-    config = report.run.config
-    severity = effective_severity(issue, config.severity_from)
-    bar = config.fail_on_severity
+    severity = effective_severity(issue, report.run.config.severity_from)
+    places = (
+        (sample_of(occurrence), index) for occurrence in issue.occurrences for index in occurrence.findings
+    )
     agent = f", agent {one_line(issue.agent, 60)}" if several_agents else ""
     return IssueText(
         issue=issue,
         severity=severity,
-        fails=isinstance(bar, Severity) and severity.rank >= bar.rank,
+        fails=not failing.isdisjoint(places),
         title=one_line(issue.title, _TITLE_LIMIT) or "(without a title)",
         extent=f"{extent_text(issue.findings, issue.samples, issue.scenarios)}{agent}",
         explanation=one_line(issue.explanation, _EXPLANATION_LIMIT),

@@ -38,7 +38,7 @@ def render(report: Report, decision: Decision, options: ReportOptions) -> str:
     """One XML document. Times are in seconds, of the agent alone."""
     failed = _by_part(failures(report, decision))
     several = len({scenario.agent for scenario in report.scenarios}) > 1
-    texts = _issues_by_scenario(report)
+    texts = _issues_by_scenario(report, decision)
     beside = asides_text(report, decision)
     root = Element("testsuites", name="agenteval")
     for name, scenarios in _suites(report, options, several_agents=several).items():
@@ -143,9 +143,9 @@ Issues: TypeAlias = Mapping[tuple[str, str], Sequence[IssueText]]
 """By scenario and agent."""
 
 
-def _issues_by_scenario(report: Report) -> Issues:
+def _issues_by_scenario(report: Report, decision: Decision) -> Issues:
     found: dict[tuple[str, str], list[IssueText]] = {}
-    for text in issues_text(report):
+    for text in issues_text(report, decision):
         for scenario in dict.fromkeys(occurrence.scenario for occurrence in text.issue.occurrences):
             found.setdefault((scenario, text.issue.agent), []).append(text)
     return found

@@ -50,7 +50,7 @@ def document(report: Report, decision: Decision, options: ReportOptions, extent:
         *_scenarios(report, decision, extent),
         *scores(report, decision, extent),
         *_failures(report, decision, options, extent),
-        *issues(report, extent),
+        *issues(report, decision, extent),
         *broken(report, extent),
         *_dimensions(report),
         *_usage(report),

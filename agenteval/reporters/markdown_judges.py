@@ -90,9 +90,9 @@ def _legend(cells: Sequence[Cell]) -> str:
     return f"{markdown('; '.join(parts))}." if parts else ""
 
 
-def issues(report: Report, extent: Extent) -> Iterator[str]:
+def issues(report: Report, decision: Decision, extent: Extent) -> Iterator[str]:
     """The root causes behind all findings, the worst first."""
-    texts = issues_text(report)
+    texts = issues_text(report, decision)
     if texts:
         yield "## Issues"
         yield "\n".join(_issue(text) for text in texts[: extent.failures])

@@ -146,7 +146,7 @@ def _summary(report: Report, decision: Decision, repeats: Repeats) -> shape.Summ
             shape.LedgerLineShape(role=line.role, name=line.name, usage=of_usage(line.usage))
             for line in report.ledger
         ],
-        issues=[of_issue(text, failures) for text in issues_text(report)],
+        issues=[of_issue(text, failures) for text in issues_text(report, decision)],
         issue_failures=of_score_failures(report.issue_failures),
         simulator=_simulator(report.samples),
         asides=[
@@ -217,7 +217,7 @@ def _scenarios(report: Report, decision: Decision, repeats: Repeats) -> list[sha
     issues: dict[tuple[str, str], list[shape.IssueShape]] = {}
     groups: Groups = {}
     failures = failures_by_sample(report)
-    for text in issues_text(report):
+    for text in issues_text(report, decision):
         issue = text.issue
         for occurrence in issue.occurrences:
             key = sample_of(occurrence)

@@ -43,7 +43,7 @@ def _below(what: RenderableType) -> Padding:
 
 def issues(report: Report, decision: Decision, options: ReportOptions) -> Iterator[RenderableType]:
     """The root causes behind all findings, those that fail nothing included; the worst first."""
-    texts = issues_text(report)
+    texts = issues_text(report, decision)
     if not texts:
         yield from _ungrouped(report)
         return

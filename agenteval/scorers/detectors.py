@@ -23,7 +23,8 @@ class Detectors:
     if a tool was called that does not exist, be its detector switched off or not.
 
     ``policy``: the agent's instructions. ``recorded``: the conversations were not run here, so that all
-    their calls are observed. Conversations that ended by a fault which is not the agent's are let pass.
+    their calls are observed. Of conversations that ended by a fault which is not the agent's they look at the
+    turns that were finished by then: what these prove stands.
     """
 
     scope: Final = "conversation"
@@ -41,7 +42,7 @@ class Detectors:
         self, scenario: Scenario, trajectory: Trajectory
     ) -> Sequence[Check | Finding | ScoreFailure]:
         if trajectory.stop and trajectory.stop.fault not in (None, "agent"):
-            return ()
+            trajectory = trajectory.model_copy(update={"unfinished": None})
         conversation = self.conversation(scenario, trajectory)
         unknown = tuple(self._unknown(conversation))
         items: list[Check | Finding | ScoreFailure] = list(_check(scenario, unknown))

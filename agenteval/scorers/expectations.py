@@ -83,33 +83,47 @@ def turn_checks(
 def conversation_checks(scenario: Scenario, trajectory: Trajectory) -> tuple[Check, ...]:
     """The checks of a whole conversation.
 
-    None if it ended by a fault that is not the agent's. If the agent broke, its answers are not
-    judged; that it broke, what it called by then and what that cost is.
+    If it ended by a fault that is not the agent's, only what its finished turns have broken for good. If the
+    agent broke, the same of its answers; that it broke, what it called by then and what that cost is judged.
     """
     fault = trajectory.stop.fault if trajectory.stop else None
-    if fault not in (None, "agent"):
-        return ()
     observed = is_observed(scenario, trajectory)
     broke, at = fault == "agent", _Places(scenario, "expect", observed=observed)
+    cut = Seen(trajectory.turns, goes_on=True)
+    if fault is not None and not broke:
+        return tuple(_broken_for_good(RULES, scenario.expect, cut, at))
     seen = Seen(trajectory.turns, trajectory.unfinished)
+    of_answers = [rule for rule in RULES if rule.needs_answers] if broke else []
     return (
         _no_error(trajectory, at, broke=broke),
         *(() if broke else (_answers(scenario, trajectory, at),)),
-        *_asked(scenario.expect, seen, at, broke=broke),
+        *_asked(scenario.expect, seen, at, [rule for rule in RULES if rule not in of_answers]),
+        *_broken_for_good(of_answers, scenario.expect, cut, at),
         *_case(scenario, seen, broke=broke, observed=observed),
     )
 
 
-def _asked(expect: Expectation, seen: Seen, at: _Places, *, broke: bool = False) -> Iterator[Check]:
-    for rule in RULES:
+def _broken_for_good(rules: Iterable[Rule], expect: Expectation, cut: Seen, at: _Places) -> Iterator[Check]:
+    """The rules that no further turn could have mended."""
+    for rule, outcome in _outcomes(rules, expect, cut):
+        if outcome.passed is False and outcome.is_lasting:
+            yield at.made(rule.name, outcome)
+
+
+def _asked(expect: Expectation, seen: Seen, at: _Places, rules: Iterable[Rule] = RULES) -> Iterator[Check]:
+    for rule, outcome in _outcomes(rules, expect, seen):
+        yield at.made(rule.name, outcome)
+
+
+def _outcomes(rules: Iterable[Rule], expect: Expectation, seen: Seen) -> Iterator[tuple[Rule, Outcome]]:
+    for rule in rules:
         asked = rule.asked(expect)
-        if asked is None or rule.decide is None or (broke and rule.needs_answers):
+        if asked is None or rule.decide is None:
             continue
         try:
-            outcome = rule.decide(asked, seen)
+            yield rule, rule.decide(asked, seen)
         except EndlessSearchError as endless:
-            outcome = Outcome(None, str(endless))
-        yield at.made(rule.name, outcome)
+            yield rule, Outcome(None, str(endless))
 
 
 async def _asked_of_author(expect: Expectation, seen: Seen, at: _Places, timeout_s: float) -> Sequence[Check]:

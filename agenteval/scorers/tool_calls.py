@@ -79,6 +79,21 @@ def compare(expectation: ToolCallsExpectation, calls: Sequence[ToolCall]) -> Too
     return replace(result, passed=passed, unread=_picked(calls, unread))
 
 
+def so_far(expectation: ToolCallsExpectation, calls: Sequence[ToolCall]) -> ToolCallsResult:
+    """The same of the first ``calls``, where more may follow: what is wrong whatever these are."""
+    strict = expectation.match is MatchMode.STRICT
+    asked = expectation
+    if strict and expectation.calls is not None:
+        asked = expectation.model_copy(update={"calls": expectation.calls[: len(calls)]})
+    found = compare(asked, calls)
+    result = replace(
+        found, expectation=expectation, missing=(), out_of_order=found.out_of_order if strict else (), near=()
+    )
+    extra = result.extra and expectation.calls is not None and forbids_extra(expectation.match)
+    fails = result.forbidden or result.out_of_order or extra
+    return replace(result, passed=False if fails else None if result.unread else True)
+
+
 def _compared(
     expectation: ToolCallsExpectation, alike: _Alike, forbidden: tuple[ToolCall, ...]
 ) -> ToolCallsResult:

@@ -9,16 +9,16 @@ from agenteval.errors import Mistake
 from agenteval.scenario import ToolCallsExpectation
 from agenteval.scorers.arguments import matcher_mistakes
 from agenteval.scorers.checks.rule import Outcome, Rule, Seen
-from agenteval.scorers.tool_calls import ToolCallsResult, compare, describe, faults, forbids_extra
+from agenteval.scorers.tool_calls import ToolCallsResult, compare, describe, faults, forbids_extra, so_far
 
 
 def tool_calls(expected: ToolCallsExpectation, seen: Seen) -> Outcome:
-    result = compare(expected, seen.tool_calls)
+    result = so_far(expected, seen.tool_calls) if seen.goes_on else compare(expected, seen.tool_calls)
     return Outcome(
         result.passed,
         describe(result),
         parts=faults(result),
-        is_lasting=result.passed is False and _is_too_much(result),
+        is_lasting=result.passed is False and (seen.goes_on or _is_too_much(result)),
         is_by_absence=_is_by_absence(result),
     )
 

@@ -38,14 +38,16 @@ class Outcome(NamedTuple):
 @dataclass(frozen=True)
 class Seen:
     """What a rule looks at: one turn, or a whole conversation. ``turns`` are finished, ``unfinished`` is the
-    one that broke; ``before``: of a turn, those that came ahead of it. For the author's code: the id of the
-    ``scenario``, the folder where its paths start (``base``; empty: none is to be run), whether the agent's
-    calls are ``observed``, how long it may take.
+    one that broke; ``before``: of a turn, those that came ahead of it. ``goes_on``: more turns were to
+    follow, so that what is missing says nothing. For the author's code: the id of the ``scenario``, the
+    folder where its paths start (``base``; empty: none is to be run), whether the agent's calls are
+    ``observed``, how long it may take.
     """
 
     turns: Sequence[Turn]
     unfinished: Turn | None = None
     before: Sequence[Turn] = ()
+    goes_on: bool = False
     scenario: str = ""
     base: str = ""
     observed: bool = True
