@@ -255,6 +255,15 @@ def test_what_would_decide_of_a_large_drop_makes_it_sure() -> None:
         assert non_inferiority([*same(5, 5, 19), fewer], Margins(0.2, 0.3)).dropped == ()
 
 
+def test_the_interval_of_a_comparison_is_at_its_confidence() -> None:
+    pairs = [*same(9, 10, 4), Pair("one", Tally(8, 10, 10), Tally(5, 10, 10))]
+    for confidence, sided in ((0.95, 0.975), (0.8, 0.9)):
+        found = compare(pairs, confidence).these_scenarios
+        said = non_inferiority(pairs, only(0.5), sided)  # its upper bound is one-sided
+        assert -found.low == pytest.approx(said.surely_below)
+        assert found.low < -0.06 < found.high
+
+
 def test_a_sure_drop_is_corrected_over_scenarios() -> None:
     """Fisher's p of 7 of 7 and 0 of 7 is 1 / 3432, of 5 and 0 of 5 1 / 252; the level of all is 2.5 %."""
     for n, most in ((5, 6), (7, 85)):

@@ -96,6 +96,7 @@ def test_what_a_server_asks_for_uses_up_no_retry_from_a_second_on() -> None:
     counted = Patience(POLICY, max_wait_s=100)
     assert [counted.next_wait_s(asked_s=0.9, retries=2) for _ in range(3)] == [1.9, 1.9, None]
     assert Patience(POLICY).next_wait_s(asked_s=None, retries=0) is None
+    assert Patience(POLICY).next_wait_s(asked_s=5.0, retries=0) is None
     assert Patience(POLICY).next_wait_s(asked_s=None, retries=1) == 1
 
 
@@ -106,7 +107,9 @@ def test_what_was_done_is_told_unless_the_first_failure_was_the_last() -> None:
     patience = Patience(RetryPolicy(sleep=nothing, max_wait_s=3.0))
     patience.next_wait_s(asked_s=None, retries=2)
     assert (patience.told, patience.left_s) == ("", 3)
-    anyio.run(patience.wait, 2.0)
+    anyio.run(patience.wait, 0.5)
+    assert patience.told == "tried 1 times, waited 0.5 s"
+    anyio.run(patience.wait, 1.5)
     assert (patience.told, patience.left_s) == ("tried 1 times, waited 2.0 s", 1)
     anyio.run(patience.wait, 2.0)
     assert patience.left_s == 0
