@@ -67,8 +67,11 @@ def quoted(word: str) -> str:
     return shlex.quote(shell_word(word))
 
 
+_LONGEST = 2000
+
+
 def shell_word(word: str) -> str:
-    return word if word.isprintable() else one_line(word, 400)
+    return word if word.isprintable() and len(word) <= _LONGEST else one_line(word, 400)
 
 
 _SCORE_OPTIONS = (
