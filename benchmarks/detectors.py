@@ -1,148 +1,145 @@
-"""How much the detectors find, and how often they cry wolf, on real conversations.
+"""What the detectors find on real conversations, and of faults that were planted in some of them.
 
-::
+    python benchmarks/detectors.py                     findings on the conversations as they are, by agent
+    python benchmarks/detectors.py --show 40           and so many of them, drawn by the seed, to be read
+    python benchmarks/detectors.py --plants FILE       recall by kind of fault (see plants.py), and its misses
 
-    python benchmarks/detectors.py                      recall on planted faults, findings on what is clean
-        --data FILE…     other recorded conversations (JSON Lines, gzip or not); default: ../shared/data
-        --marks FILE     {"tool": "reads" | "writes" | "destructive"} for --data
-        --variants       every variant of every fault in each conversation that has a place for it
-        --misses         which faults were not found, and the false alarms on other domains
-        --as-recorded    unmutated conversations without the marks and declarations that we add
-        --sample 50 [--seed S] [--append]   findings on unmutated conversations, to be read by hand; --append
-                         adds lines for them to read_by_hand.jsonl
-
-The unit is the conversation: one fault of each kind per conversation, of a variant drawn by the seed. A
-fault is found if its own detector reports it in its turn (and names its call, if it names one) and did not
-report the same without it. Intervals are Wilson's, 95 %; four trials of one task are no independent
-conversations, so those of tau_airline are somewhat too narrow.
+The conversations are those of ``../shared/data``; ``--data FILE…`` names others. A planted fault is *found*
+if a finding is new beside those of the conversation as it was; *at its place*, if it names the turn or the
+call. Destructive tools are marked where a plant of consent needs it.
 """
 
 from __future__ import annotations
 
 import argparse
+import random
 import sys
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from math import sqrt
 from pathlib import Path
+from typing import Any
 
-import other_domains
-import read_by_hand
-from detector_runs import Found, ScoreCommandError, findings
-from detector_tables import ALARM_HEAD, RECALL_HEAD, Judged, alarm_rows, judge, recall_rows, table
-from faults import LABELS, plant_all, prepared
-from recorded import Conversation, MissingDataError, load_sets
+from detector_runs import Found, findings
+from recorded import Conversation, MissingDataError, load, load_sets
 
-
-def options() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument("--data", nargs="+", type=Path, default=[], metavar="FILE")
-    parser.add_argument("--marks", type=Path, metavar="FILE")
-    parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--variants", action="store_true")
-    parser.add_argument("--misses", action="store_true")
-    parser.add_argument("--as-recorded", action="store_true")
-    parser.add_argument("--sample", type=int, default=0, metavar="N")
-    parser.add_argument("--append", action="store_true")
-    return parser.parse_args()
+CHANGES = (
+    "book_reservation", "cancel_reservation", "update_reservation_flights", "send_certificate",
+    "update_reservation_baggages", "update_reservation_passengers", "cancel_pending_order",
+    "return_delivered_order_items", "exchange_delivered_order_items", "modify_pending_order_address",
+    "modify_pending_order_items", "modify_pending_order_payment", "modify_user_address",
+)  # fmt: skip
+"""The tools of these sets that are marked ``destructive``: they book, change or cancel something."""
+DETECTOR_NAMES = (
+    "repeated_tool_call", "wrong_arguments", "malformed_arguments", "unknown_tool", "ignored_tool_error",
+    "contradicts_evidence", "ungrounded_value", "repetition", "leak", "unconfirmed_action",
+    "claimed_action_not_called",
+)  # fmt: skip
 
 
-def found_in(conversations: Sequence[Conversation]) -> dict[str, list[Found]]:
-    return findings(conversations, LABELS)
-
-
-def measure_recall(
-    ready: list[Conversation], clean: dict[str, list[Found]], seed: int, *, variants: bool
-) -> list[Judged]:
-    """Plant, score, compare."""
-    faults = plant_all(ready, seed, every_variant=variants)
-    found = found_in([fault.conversation for fault in faults])
-    return [judge(fault, found[fault.conversation["id"]], clean[fault.source]) for fault in faults]
-
-
-def print_recall(name: str, judged: list[Judged], conversations: int, given: argparse.Namespace) -> None:
-    print(f"\n## {name}: recall on planted faults ({conversations} conversations, seed {given.seed})\n")
-    print(table(RECALL_HEAD, recall_rows(judged, conversations, variants=given.variants)))
-    if given.misses:
-        print(f"\n{name}: not found\n")
-        for item in judged:
-            if item.outcome != "found":
-                print(f"- {_miss(item)}")
-
-
-def _miss(item: Judged) -> str:
-    fault = item.fault
-    where = f"turn {fault.turn}" + (f" calls {fault.calls}" if fault.calls else "")
-    told = item.outcome + (f" by {', '.join(item.by)}" if item.by else "")
-    return f"{fault.source} {where} {fault.operator}.{fault.variant}: {told}: {' '.join(fault.note.split())}"
-
-
-def print_alarms(name: str, found: dict[str, list[Found]], what: str) -> None:
-    print(f"\n## {name}: findings on {what}\n")
-    print(table(ALARM_HEAD, alarm_rows(found, LABELS)))
-
-
-def print_other_domains(given: argparse.Namespace) -> None:
-    """What they are written for are false alarms; faults planted into them say what that costs."""
-    ready = prepared("other_domains", other_domains.conversations())
-    found = found_in(ready)
-    judged = measure_recall(ready, found, given.seed, variants=False)
-    print_recall("other_domains", judged, len(ready), argparse.Namespace(**{**vars(given), "misses": False}))
-    print_alarms("other_domains", found, "conversations that are clean by construction")
-    if given.misses:
-        print("\nother_domains: each a false alarm\n")
-        for ident, items in found.items():
-            for item in items:
-                print(f"- {ident} turn {item.turn} {item.detector}: {item.explanation}")
-
-
-def print_sample(items: list[read_by_hand.Placed], given: argparse.Namespace) -> None:
-    chosen = read_by_hand.sample(items, given.sample, given.seed)
-    for item in chosen:
-        print(read_by_hand.show(item), end="\n\n")
-    if given.append:
-        known = read_by_hand.read_lines()
-        with open(read_by_hand.FILE, "a", encoding="utf-8") as table_file:
-            table_file.write(
-                read_by_hand.lines_of([item for item in chosen if read_by_hand.row_of(item, known) is None])
-            )
-
-
-def measure(given: argparse.Namespace) -> None:
-    items: list[read_by_hand.Placed] = []
-    total, everything = 0, list[Judged]()
-    for name, conversations in load_sets(given.data).items():
-        ready = prepared(name, conversations, given.marks)
-        clean = found_in(ready)
-        raw = [{**c, "id": r["id"]} for c, r in zip(conversations, ready, strict=True)]
-        shown = found_in(raw) if given.as_recorded else clean
-        items += read_by_hand.placed(name, ready, shown)
-        total += len(ready)
-        if given.sample:
-            continue
-        judged = measure_recall(ready, clean, given.seed, variants=given.variants)
-        everything += judged
-        print_recall(name, judged, len(ready), given)
-        print_alarms(name, shown, "unmutated conversations (true or false: see what was read by hand)")
-    if given.sample:
-        print_sample(items, given)
-        return
-    if not any(item.outcome == "found" or item.by for item in everything):
-        raise ScoreCommandError("no detector reported anything: `agenteval score` seems to run none")
-    print_recall("all sets", everything, total, argparse.Namespace(**{**vars(given), "misses": False}))
-    print_other_domains(given)
-    print(f"\n## Findings on unmutated conversations, read by hand ({total} conversations)\n")
-    print(read_by_hand.summary(items, read_by_hand.read_lines(), total))
-
-
-def main() -> int:
+def main(arguments: Sequence[str] | None = None) -> None:
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("--data", type=Path, nargs="*", default=())
+    parser.add_argument("--plants", type=Path)
+    parser.add_argument("--show", type=int, default=0)
+    parser.add_argument("--seed", type=int, default=1)
+    chosen = parser.parse_args(arguments)
     try:
-        measure(options())
-    except (MissingDataError, ScoreCommandError) as error:
-        print(error, file=sys.stderr)
-        return 2
-    return 0
+        if chosen.plants:
+            recall(load(chosen.plants), chosen.show, chosen.seed)
+        else:
+            as_they_are(load_sets(chosen.data), chosen.show, chosen.seed)
+    except MissingDataError as error:
+        sys.exit(str(error))
+
+
+def interval(found: int, of: int) -> str:
+    """A share with its 95 % interval (Wilson 1927)."""
+    if not of:
+        return "–"
+    z, p = 1.96, found / of
+    middle = (p + z * z / (2 * of)) / (1 + z * z / of)
+    half = z * sqrt(p * (1 - p) / of + z * z / (4 * of * of)) / (1 + z * z / of)
+    return f"{p:.3f} [{max(0.0, middle - half):.3f}, {min(1.0, middle + half):.3f}]"
+
+
+def as_they_are(sets: dict[str, list[Conversation]], show: int, seed: int) -> None:
+    """Conversations with a finding, by severity and by detector; marks for consent are not set."""
+    drawn: list[tuple[str, Found]] = []
+    print(f"{'set':14}{'n':>5}  {'at any level':26}{'at high or critical':26}by detector")
+    for name, conversations in sets.items():
+        found = findings(conversations, DETECTOR_NAMES)
+        any_level = sum(bool(items) for items in found.values())
+        high = sum(any(item.is_grave for item in items) for items in found.values())
+        by_name = Counter(item.detector for items in found.values() for item in items)
+        of = len(conversations)
+        told = ", ".join(f"{detector} {n}" for detector, n in by_name.most_common())
+        shares = f"{interval(any_level, of):26}{interval(high, of):26}"
+        print(f"{name:14}{of:5}  {shares}{told}")
+        drawn += [(ident, item) for ident, items in found.items() for item in items]
+    random.Random(seed).shuffle(drawn)
+    for ident, item in drawn[:show]:
+        where = f"turn {item.turn}" if item.call is None else f"turn {item.turn}, call {item.call}"
+        print(f"\n{ident}, {where}: {item.severity} {item.detector}")
+        print(f"  {item.explanation}\n  {item.evidence[:200]}")
+
+
+def recall(plants: list[dict[str, Any]], show: int, seed: int) -> None:
+    """Of each kind of planted fault, how many gave a new finding; where consent was given, how many did."""
+    originals = {row["id"]: row for rows in load_sets().values() for row in rows}
+    planted = dict(_scored((row["conversation"], _is_of_consent(row)) for row in plants))
+    before = dict(_scored((originals[ident], is_marked) for ident, is_marked in _bases(plants)))
+    missed: list[dict[str, Any]] = []
+    print(f"{'kind':18}{'n':>5}  {'found':26}{'at its place':26}by severity, by detector")
+    for kind in dict.fromkeys(row["kind"] for row in plants):
+        rows = [row for row in plants if row["kind"] == kind]
+        found = at_place = 0
+        by: Counter[str] = Counter()
+        for row in rows:
+            was = before[row["base"], _is_of_consent(row)]
+            new = [
+                item for item in planted[row["conversation"]["id"], _is_of_consent(row)] if item not in was
+            ]
+            found += bool(new)
+            at_place += any(_is_at(item, row) for item in new)
+            by.update({f"{item.severity} {item.detector}" for item in new})
+            if bool(new) == kind.endswith("_ok"):
+                missed.append(row)
+        told = ", ".join(f"{name} {n}" for name, n in by.most_common(4))
+        print(
+            f"{kind:18}{len(rows):5}  {interval(found, len(rows)):26}{interval(at_place, len(rows)):26}{told}"
+        )
+    random.Random(seed).shuffle(missed)
+    for row in missed[:show]:
+        print(f"\nmissed: {row['kind']} in {row['base']}, turn {row['turn']}, call {row['call']}")
+        print(f"  {row['before']!s:.120}  →  {row['after']!s:.120}")
+
+
+def _bases(plants: Iterable[dict[str, Any]]) -> list[tuple[str, bool]]:
+    return list(dict.fromkeys((row["base"], _is_of_consent(row)) for row in plants))
+
+
+def _is_of_consent(row: dict[str, Any]) -> bool:
+    return str(row["kind"]).startswith("consent")
+
+
+def _is_at(item: Found, row: dict[str, Any]) -> bool:
+    return item.call == row["call"] if row["call"] is not None else item.turn == row["turn"]
+
+
+def _scored(wanted: Iterable[tuple[Conversation, bool]]) -> Iterator[tuple[tuple[str, bool], list[Found]]]:
+    """The findings by conversation, with and without marks of destructive tools."""
+    asked = list(wanted)
+    for is_marked in (False, True):
+        part = [_with_marks(row) if is_marked else row for row, marks in asked if marks is is_marked]
+        for ident, items in findings(part, DETECTOR_NAMES).items() if part else ():
+            yield (ident, is_marked), items
+
+
+def _with_marks(row: Conversation) -> Conversation:
+    declared = {tool.get("function", tool)["name"] for tool in row.get("tools") or []}
+    return {**row, "tool_marks": {name: "destructive" for name in CHANGES if name in declared}}
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

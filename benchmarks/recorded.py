@@ -19,7 +19,11 @@ Message: TypeAlias = dict[str, Any]
 Conversation: TypeAlias = dict[str, Any]
 
 DATA = Path(__file__).resolve().parents[1] / ".." / "shared" / "data"
-FILES = {"tau_airline": "tau_airline.jsonl.gz", "tooltalk": "tooltalk.jsonl.gz"}
+FILES = {
+    "tau_airline": "tau_airline.jsonl.gz",
+    "tau2_runs": "tau2_runs.jsonl.gz",
+    "tooltalk": "tooltalk.jsonl.gz",
+}
 
 
 class MissingDataError(Exception):

@@ -8,8 +8,8 @@ import pytest
 from detector_samples import call, conversation, marked, turn
 from kit import Project
 
-from agenteval.detectors.actions import unconfirmed_action
-from agenteval.detectors.consent import tells_to_wait
+from agenteval.detectors.consent.replies import tells_to_wait
+from agenteval.detectors.consent.unconfirmed import unconfirmed_action
 from agenteval.detectors.conversation import Proof
 
 NOT_YET = (

@@ -53,7 +53,10 @@ tools:
 """
 ROME = ("get_weather", '{"city": "Rome"}')
 ANSWER = "It is 72 degrees in Rome."
-GREETING = "This is the travel desk of the Grand Hotel, where we look after weather, rooms and orders."
+GREETING = (
+    "This is the travel desk of the Grand Hotel, where we look after weather, rooms and orders."
+    " Tell me what you are looking for, and I shall see what can be done about it."
+)
 
 
 class Pair(NamedTuple):
@@ -135,11 +138,11 @@ PAIRS = [
     Pair(
         "ignored_tool_error",
         ("A room, please.",),
-        [[[("book_room", '{"beds": 1}')], "Good news: your room has been booked."]],
+        [[[("book_room", '{"beds": 1}')], [("book_room", '{"beds": 1}')], "The hotel is full."]],
         [[[("book_room", '{"beds": 1}')], "Unfortunately, the hotel is full."]],
         0,
-        0,
-        "your room has been booked",
+        1,
+        "book_room",
     ),
     Pair(
         "contradicts_evidence",
@@ -193,7 +196,7 @@ PAIRS = [
         [[[("get_order", "{}")], [("cancel_order", "{}")], "I have cancelled your order."]],
         0,
         None,
-        "I have cancelled your order.",
+        "I have cancelled",
     ),
 ]
 
@@ -355,43 +358,25 @@ NEARLY = [
         [[[BASKET], "- Ridge tent: $249.00\n- Clip lamp: $19.50"]],
         0,
         None,
-        "Ridge tent: $264.00",
+        "$264.00",
     ),
     Pair(
         "contradicts_evidence",
-        ("What is in my basket?",),
-        [[[BASKET], "The Ridge tent in moss is $19.50.\nThe Clip lamp in red is $19.50."]],
-        [[[BASKET], "The Ridge tent in moss is $249.00.\nThe Clip lamp in red is $19.50."]],
+        ("Where is my order ORD-1?",),
+        [[[LOOK], "The status of ORD-1: closed."]],
+        [[[LOOK], "The status of ORD-1: open."]],
         0,
         None,
-        "The Ridge tent in moss is $19.50.",
+        "closed",
     ),
     Pair(
         "claimed_action_not_called",
-        ("Please cancel ORD-1002.",),
-        [[[("cancel_order", '{"id": "ORD-1001"}')], "I have cancelled ORD-1002."]],
-        [[[("cancel_order", '{"id": "ORD-1002"}')], "I have cancelled ORD-1002."]],
+        ("Cancel ORD-1, please.",),
+        [[[LOOK], "ORD-1 has been successfully cancelled."]],
+        [[[LOOK], "Shall I cancel ORD-1?"]],
         0,
         None,
-        "I have cancelled ORD-1002.",
-    ),
-    Pair(
-        "claimed_action_not_called",
-        ("Send me the invoice.",),
-        [[[LOOK], "I have sent an email to me@plan.example."]],
-        [[[LOOK], "I will send an email to me@plan.example."]],
-        0,
-        None,
-        "I have sent an email to me@plan.example.",
-    ),
-    Pair(
-        "ignored_tool_error",
-        ("What is a room?",),
-        [[[("book_room", "{}")], [("book_room", "{}")], "It is full."]],
-        [[[("book_room", "{}")], "It is full."]],
-        0,
-        1,
-        "book_room",
+        "successfully cancelled",
     ),
     Pair(
         "unconfirmed_action",
@@ -435,13 +420,6 @@ NEARLY = [
 @pytest.mark.parametrize("pair", NEARLY, ids=[f"{n}-{pair.detector}" for n, pair in enumerate(NEARLY)])
 def test_another_bug_is_red_at_its_place_and_its_fix_green(pair: Pair, project: Project) -> None:
     test_the_bug_is_red_at_its_place_and_the_fix_green(pair, project)
-
-
-@pytest.mark.parametrize("again", ["¿Puede repetirlo?", "Noch einmal bitte", "もう一度お願いします"])
-def test_what_the_user_asks_for_once_more_is_green(again: str, project: Project) -> None:
-    talk = Pair("repetition", ("Hi", again), [], [[[LOOK], GREETING], [[LOOK], GREETING]], 0, None, "")
-    assert play(project, talk, talk.fixed) == 0
-    assert project.sample()["findings"] == []
 
 
 # ── severities ───────────────────────────────────────────────────────────────────────────────────

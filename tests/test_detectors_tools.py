@@ -7,23 +7,17 @@ from threading import Thread
 from typing import Any
 
 import pytest
-from detector_samples import CITY, CONVERSATIONS, call, conversation, failing, marked, places, turn
+from detector_samples import CONVERSATIONS, call, conversation, failing, marked, places, turn
 from hypothesis import HealthCheck, given, settings
 
+from agenteval.detectors.arguments import malformed_arguments, wrong_arguments
 from agenteval.detectors.calls import error_of
 from agenteval.detectors.conversation import ToolFacts
 from agenteval.detectors.schema import breaks
 from agenteval.detectors.table import DETECTORS, detector, metric_of
-from agenteval.detectors.tool_errors import ignored_tool_error
-from agenteval.detectors.tool_use import (
-    malformed_arguments,
-    repeated_tool_call,
-    unknown_tool,
-    wrong_arguments,
-)
+from agenteval.detectors.tool_use import ignored_tool_error, repeated_tool_call, unknown_tool
 from agenteval.detectors.verbs import nature_of, only_reads
 from agenteval.scenario import Tool
-from agenteval.score import Severity
 from agenteval.severity import LABEL_OF_DETECTOR
 from agenteval.tools import ToolState, resolve
 from agenteval.trajectory import ToolCall, ToolResult
@@ -103,24 +97,6 @@ def test_marks_go_before_names() -> None:
     assert places(repeated_tool_call, again) == []
 
 
-def test_a_later_turn_may_look_again_where_something_goes_stale_or_the_user_asks() -> None:
-    user = call("get_user", {"name": "Mia"}, id="mia")
-    first = turn("I am mia.", user, "Hello Mia.")
-    assert places(repeated_tool_call, conversation(first, turn("I want to fly.", user, "Where to?"))) == [
-        (1, 1)
-    ]
-    assert places(repeated_tool_call, conversation(first, turn("Look again!", user, "Still Mia."))) == []
-    for said in ("I've just submitted the payment.", "Ok, I paid it now.", "I have updated my name."):
-        acted = conversation(first, turn(said, "Thank you."), turn("Sounds good.", user, "Still Mia."))
-        assert places(repeated_tool_call, acted) == []
-    status = call("get_order_status", "shipped", id=1)
-    stale = (turn("?", status, "a"), turn("And?", status, "b"))
-    assert places(repeated_tool_call, conversation(*stale)) == []
-    assert places(repeated_tool_call, conversation(*stale, tools=marked(get_order_status="reads"))) == [
-        (1, 1)
-    ]
-
-
 @pytest.mark.parametrize(
     "said",
     ["Mira otra vez, por favor.", "Schau bitte nochmal nach.", "Noch einmal bitte", "Tarkista uudelleen",
@@ -134,47 +110,7 @@ def test_a_user_asks_to_look_again_in_any_language(said: str) -> None:
     assert places(repeated_tool_call, talk) == []
 
 
-@pytest.mark.parametrize("said", ["Quiero volar.", "Ich will fliegen.", "Voglio volare."])
-def test_another_wish_in_another_language_is_none_to_look_again(said: str) -> None:
-    user = call("get_user", {"name": "Mia"}, id="mia")
-    talk = conversation(turn("mia", user, "Mia."), turn(said, user, "Mia."))
-    assert places(repeated_tool_call, talk) == [(1, 1)]
-
-
 REFUND = call("refund_payment", {"ok": True}, payment_id="PAY-7", amount=20)
-
-
-@pytest.mark.parametrize(
-    ("said", "found"),
-    [
-        ("Thanks a lot", True),
-        ("Great, thanks! Where is ORD-42?", True),
-        ("No thanks, that's all.", True),
-        ("Got it. What are your opening hours?", True),
-        ("Please refund the same again", False),
-        ("And one more, please", False),
-        ("I have not seen the money", False),
-        ("What about PAY-7?", False),
-        ("Thanks, do the refund for my wife too", False),
-        ("Where is it?", False),
-        ("Danke", False),
-    ],
-)
-def test_what_was_done_is_done_again_in_the_next_turn(said: str, found: bool) -> None:
-    first = turn("Refund 20 of PAY-7", REFUND, "I have refunded 20 of PAY-7. Anything else?")
-    talk = conversation(first, turn(said, REFUND, "You are welcome."))
-    assert places(repeated_tool_call, talk) == ([(1, 1)] if found else [])
-
-
-def test_a_case_is_opened_again() -> None:
-    opened = call("open_payroll_case", {"case": "PC-7", "status": "open"}, month="2025-05")
-    first = turn("Yes please!", opened, "Case PC-7 is open.")
-    again = conversation(first, turn("Thanks a lot", opened, "You are welcome."))
-    assert places(repeated_tool_call, again) == [(1, 1)]
-    door = call("open_door", "ok", floor=1)
-    assert (
-        places(repeated_tool_call, conversation(turn("Open", door, "Open."), turn("Thanks", door, "!"))) == []
-    )
 
 
 @pytest.mark.parametrize(
@@ -191,39 +127,6 @@ def test_a_case_is_opened_again() -> None:
 def test_what_may_be_done_again_in_the_next_turn(done: ToolCall, answer: str) -> None:
     talk = conversation(turn("Refund 20 of PAY-7", done, answer), turn("Thanks a lot", done, "Done."))
     assert places(repeated_tool_call, talk) == []
-
-
-@pytest.mark.parametrize(
-    ("said", "found"),
-    [
-        ("Send 20 to Ann", True),
-        ("Send 20 to Ann, and 30 to Bob in two days", True),
-        ("Send 20 to Ann twice", False),
-        ("Make two separate transfers to Ann", False),
-        ("Bitte zweimal 20 an Ann", False),
-        ("Envía 20 a Ann dos veces", False),
-    ],
-)
-def test_what_is_asked_for_several_times_is_done_several_times(said: str, found: bool) -> None:
-    parts = (call("transfer_money", {"id": "T1"}, to="Ann"), call("transfer_money", {"id": "T2"}, to="Ann"))
-    assert places(repeated_tool_call, conversation(turn(said, *parts, "Done."))) == (
-        [(0, 1)] if found else []
-    )
-
-
-@pytest.mark.parametrize(
-    ("said", "results", "found"),
-    [
-        ("Is J-9 finished?", ("running", "running"), True),
-        ("Is J-9 finished?", ("running", "running", "done"), False),
-        ("Wait until J-9 is finished", ("running", "running"), False),
-        ("Warte, bis J-9 fertig ist", ("running", "running"), False),
-    ],
-)
-def test_a_status_may_be_polled(said: str, results: tuple[str, ...], found: bool) -> None:
-    parts = [call("get_job_status", {"status": each}, job_id="J-9") for each in results]
-    talk = conversation(turn(said, *parts, "So it is."))
-    assert places(repeated_tool_call, talk) == ([(0, 1)] if found else [])
 
 
 def test_a_log_without_arguments_and_results_does_not_tell_what_was_called() -> None:
@@ -318,61 +221,6 @@ def with_rule(**rule: Any) -> dict[str, Any]:
     return {**QUERY, "properties": {"query": {"type": "string", **rule}}}
 
 
-@pytest.mark.parametrize(
-    ("name", "schema", "args", "said"),
-    [
-        ("search", QUERY, {"query": ""}, "'query' is empty"),
-        ("search", QUERY, {"query": "  ", "limit": 5, "sort": None}, "'query' is empty"),
-        ("cancel_order", {**CITY, "required": ["order_id"], "properties": {"order_id": {}}}, {"order_id": ""},
-         "'order_id' is empty"),
-        ("get_order", None, {"order_id": "<order_id>"}, "placeholder, '<order_id>'"),
-        ("get_order", None, {"id": "<order id>"}, "placeholder"),
-        ("get_order", None, {"id": "{{order_id}}"}, "placeholder"),
-        ("get_order", None, {"order_id": "${order_id}", "full": True}, "placeholder"),
-        ("get_order", None, {"order_id": "YOUR_ORDER_ID"}, "placeholder"),
-        ("get_order", None, {"orderId": "order_id_here"}, "placeholder"),
-        ("login", None, {"email": "[User Email]"}, "placeholder"),
-    ],
-)  # fmt: skip
-def test_arguments_that_say_nothing(name: str, schema: Any, args: dict[str, Any], said: str) -> None:
-    tools = {name: ToolFacts(parameters=schema)} if schema else {}
-    talk = conversation(turn("My order, please", call("other"), call(name, **args), ANSWER), tools=tools)
-    assert places(wrong_arguments, talk) == [(0, 1)]
-    assert said in next(iter(wrong_arguments(talk))).explanation
-
-
-def test_a_blank_without_a_schema_counts_where_nothing_came_of_it() -> None:
-    for result, expected in (([], [(0, 0)]), ({"error": "no query"}, [(0, 0)]), ([{"id": 1}], [])):
-        talk = conversation(turn("?", call("search", result, query=""), ANSWER))
-        assert places(wrong_arguments, talk) == expected
-
-
-@pytest.mark.parametrize(
-    ("name", "schema", "args"),
-    [
-        ("list_orders", QUERY, {"query": ""}),
-        ("search", {**QUERY, "required": []}, {"query": ""}),
-        ("search", with_rule(description="What to look for; leave blank for the newest."), {"query": ""}),
-        ("search", with_rule(default=""), {"query": ""}),
-        ("search", with_rule(enum=["", "new"]), {"query": ""}),
-        ("search", QUERY, {"query": "", "category": "hats"}),  # says what is meant
-        ("save_note", {"properties": {"note": {}}, "required": ["note"]}, {"note": ""}),
-        ("search", QUERY, {"query": "<div>"}),
-        ("search", QUERY, {"query": "[urgent]"}),
-        ("fill", None, {"template": "Dear {{name}}"}),
-        ("fill", None, {"template": "{{name}}"}),
-        ("write", None, {"path": "${HOME}"}),
-        ("get_page", None, {"path": "/your/path"}),
-        ("search", QUERY, {"query": "your order"}),
-        ("search", QUERY, {"query": "<query>"}),  # the user's own words
-    ],
-)
-def test_arguments_that_may_be_meant(name: str, schema: Any, args: dict[str, Any]) -> None:
-    tools = {name: ToolFacts(parameters=schema)} if schema else {}
-    said = "Find all pages with <query>"
-    assert places(wrong_arguments, conversation(turn(said, call(name, **args), ANSWER), tools=tools)) == []
-
-
 ORDER = call("get_order", {"id": "A-7731", "items": ["hat"]}, order_id="A-7731")
 POLICY = "Help with orders. Test order: T-55555."
 
@@ -385,38 +233,6 @@ def made_up(user: str, *parts: Any, policy: str = POLICY, tools: Any = None) -> 
         tools=tools or {},
     )
     return places(wrong_arguments, talk)
-
-
-def test_an_identifier_that_nobody_gave_is_made_up() -> None:
-    assert made_up("Where is my hat?", ORDER) == [(0, 0)]
-    assert made_up("Where is order A-7732?", ORDER) == [(0, 0)]
-    assert made_up("?", call("track", items=[{"orderNumber": "88123"}])) == [(0, 0)]
-    # What is said later gave nothing before.
-    assert made_up("?", call("get_order", order_id="Z-90210")) == [(0, 0)]
-    # The policy may be what holds it; that it is wrong, the tool says.
-    assert made_up("Where is my hat?", ORDER, policy="") == []
-    assert made_up("Where is my hat?", failing("get_order", order_id="A-7731"), policy="") == [(0, 0)]
-
-
-@pytest.mark.parametrize(
-    ("user", "parts"),
-    [
-        ("Where is order A-7731?", (ORDER,)),
-        ("Where is order a 7731?", (ORDER,)),
-        ("Where is my order, 7731?", (ORDER,)),  # what such names begin with, the agent may know
-        ("Where is my hat?", (call("find_orders", [{"id": "A-7731"}]), ORDER)),
-        ("Where is my hat?", ("Is it A-7731?", ORDER)),
-        ("The test order?", (call("get_order", order_id="T-55555"),)),
-        ("?", (call("get_order", order_id="EX-100"),)),  # an example of the tool's description
-        ("A new one", (call("create_ticket", ticket_id="T-99123"),)),
-        ("Who am I?", (call("get_user", user_id="u-99123"),)),
-        ("?", (call("get_order", order_id="last"),)),
-        ("?", (call("find", query="A-99123", date="2024-05-01", limit=10000),)),
-    ],
-)
-def test_an_identifier_that_somebody_gave_or_that_may_be_chosen(user: str, parts: Any) -> None:
-    tools = {"get_order": ToolFacts(description="Looks up an order such as EX-100.")}
-    assert made_up(user, *parts, tools=tools) == []
 
 
 def test_no_reference_of_a_schema_is_fetched() -> None:
@@ -472,13 +288,6 @@ def test_an_object_that_was_written_as_json_twice_may_be_the_logs_habit() -> Non
     assert places(malformed_arguments, conversation(turn("?", text, ANSWER))) == [(0, 0)]
 
 
-def test_plain_text_is_what_some_tools_take() -> None:
-    query = call("sql", raw="SELECT 1")
-    assert places(malformed_arguments, conversation(turn("?", query, "1"))) == []
-    tools = {"sql": ToolFacts(parameters=CITY)}
-    assert places(malformed_arguments, conversation(turn("?", query, "1"), tools=tools)) == [(0, 0)]
-
-
 def test_a_tool_that_does_not_exist() -> None:
     talk = turn("?", GET, call("get_wether"), ANSWER)
     tools = marked(get_weather="")
@@ -521,27 +330,6 @@ BOOK = failing("book_flight", "payment method not found", flight="LH1")
 
 
 @pytest.mark.parametrize(
-    ("parts", "at"),
-    [
-        ((BOOK, "Your flight LH1 has been booked."), 0),
-        ((BOOK, "I've booked flight LH1. If you have any problems, let me know."), 0),
-        ((BOOK, "All done! Have a nice trip."), 0),
-        ((failing("get_weather", city="Rome"), "It is 20 degrees in Rome with 3 mm of rain."), 0),
-        ((failing("search_mail"), "I found two messages of your mother."), 0),
-        ((call("search", 1), BOOK, BOOK, "Sorry, that failed."), 2),
-        ((BOOK, call("think", ""), BOOK, "I am unable to book it."), 2),
-        ((*[failing("get_x", "timeout")] * 4, "I could not get it."), 3),
-        ((*[failing("reset_password", "Account is locked", user="kim")] * 2, "I could not."), 1),
-        ((*[failing("reset_password", "User kim is locked by policy", user="kim")] * 2, "I could not."), 1),
-        ((failing("get_price", city="Linz"), "The room in Linz costs 94 euros per night."), 0),
-        ((failing("get_price", "Connection timeout", city="Linz"), "It is 94 euros per night."), 0),
-    ],
-)
-def test_an_error_that_is_passed_over(parts: tuple[Any, ...], at: int) -> None:
-    assert places(ignored_tool_error, conversation(turn("Please.", *parts))) == [(0, at)]
-
-
-@pytest.mark.parametrize(
     "parts",
     [
         (BOOK, "Unfortunately, the flight could not be booked: the payment method was not found."),
@@ -581,68 +369,7 @@ def test_what_a_name_says(name: str, reads: bool) -> None:
 FIRST, SECOND = failing("cancel_order", "already shipped", id="ORD-1"), call("cancel_order", {}, id="ORD-2")
 
 
-@pytest.mark.parametrize(
-    ("parts", "answer", "found"),
-    [
-        ((FIRST, SECOND), "Both orders, ORD-1 and ORD-2, have been cancelled.", 0),
-        ((SECOND, FIRST), "Both orders, ORD-1 and ORD-2, have been cancelled.", 1),
-        ((FIRST, SECOND), "I have cancelled both of them.", 0),
-        ((FIRST, SECOND), "I have cancelled ORD-1.", 0),
-        ((FIRST, SECOND), "I have cancelled ORD-2.", None),
-        ((SECOND, FIRST), "I have cancelled ORD-2.", None),
-        ((FIRST, SECOND), "I have cancelled your order.", None),
-        ((FIRST, SECOND), "I have cancelled ORD-2. ORD-1 could not be cancelled.", None),
-        ((FIRST, call("cancel_items", {}, of="ORD-1")), "I have cancelled ORD-1.", None),
-        ((FIRST, call("cancel_order", {}, id="ORD-1", by="force")), "I have cancelled ORD-1.", None),
-    ],
-)
-def test_one_of_two_failed_and_both_are_told(parts: tuple[Any, ...], answer: str, found: int | None) -> None:
-    talk = conversation(turn("Cancel ORD-1 and ORD-2", *parts, answer))
-    assert places(ignored_tool_error, talk) == ([] if found is None else [(0, found)])
-
-
-@pytest.mark.parametrize(
-    ("result", "fails"),
-    [
-        ({"status_code": 500, "message": "internal server error"}, True),
-        ('{"statusCode": "404", "message": "no such order"}', True),
-        ({"status": 422, "detail": "Unprocessable entity"}, True),
-        ({"code": 403, "message": "access denied"}, True),
-        ({"status_code": 200, "message": "ok"}, False),
-        ({"code": 415, "message": "area code of San Francisco"}, False),
-        ({"status": 450, "id": 7}, False),
-        ({"url": "https://shop.example", "status_code": 503}, False),
-        ({"status_code": True}, False),
-    ],
-)
-def test_the_status_of_a_response_is_read(result: object, fails: bool) -> None:
-    assert (error_of(ToolResult(value=result)) is not None) == fails
-    done = call("cancel_order", result, id="ORD-1")
-    talk = conversation(turn("Cancel ORD-1", done, "Done, your order ORD-1 has been cancelled."))
-    assert places(ignored_tool_error, talk) == ([(0, 0)] if fails else [])
-
-
 # ── ignored_tool_error: how things stand ─────────────────────────────────────────────────────────
-
-
-@pytest.mark.parametrize(
-    ("tool", "answer"),
-    [
-        ("schedule_inspection", "Booked: Hal Brand comes on Tuesday, September 29."),
-        ("book_visit", "You're booked: **Saturday, 8 AM**."),
-        ("book_table", "Your table is held under **LUME-2290**: Saturday, 8:00 PM."),
-        ("schedule_inspection", "Your inspection is booked for Tuesday at 10."),
-        ("send_receipt", "The receipt is on its way to c@mail.example. Thank you!"),
-        ("create_wire", "The wire of **$1,200.00** to Olive Tree is scheduled for Monday."),
-        ("send_mail", "Sent to Rita."),
-        ("update_price", "The price of MUG-BLU is now **$13.90**."),
-        ("enroll", "You're enrolled in **STA 215**."),
-    ],
-)
-@pytest.mark.parametrize("error", ["slot s3 is no longer available", "slot already booked"])
-def test_a_state_that_a_failed_call_was_to_bring(tool: str, answer: str, error: str) -> None:
-    talk = conversation(turn("yes", failing(tool, error, id=7), answer))
-    assert places(ignored_tool_error, talk) == [(0, 0)]
 
 
 @pytest.mark.parametrize(
@@ -666,28 +393,6 @@ def test_a_state_that_nobody_claims_to_have_brought(parts: tuple[Any, ...], answ
 
 
 PAGED = "INC-30418 is with Olu from the database team. The alert is silenced until 04:14 UTC."
-
-
-@pytest.mark.parametrize(
-    ("parts", "answer"),
-    [
-        ((failing("book_table", "taken"),), "| Your table is booked for 8 |"),
-        ((failing("send_mail", "quota"),), "Your table is held under B-7."),
-        (((failing("page", "rate_limited", team="dba"), call("silence_alert", "ok", id=7)),), PAGED),
-        ((failing("set_cell", "cell D7 is locked", cell="D7"),), "June is in: 511 bags, your best month."),
-    ],
-)
-def test_a_failed_change_that_nothing_is_said_of(parts: tuple[Any, ...], answer: str) -> None:
-    (proof,) = ignored_tool_error(conversation(turn("yes", *parts, answer)))
-    assert (proof.call, proof.severity) == (0, Severity.MEDIUM)
-    assert "does not say that" in proof.explanation
-
-
-def test_a_failed_change_that_is_told_as_a_state_in_the_words_of_its_tool() -> None:
-    refused = call("pay", {"status": "error", "code": "E7", "message": "not accepted"}, bill=7)
-    (proof,) = ignored_tool_error(conversation(turn("yes", refused, "It is paid now.")))
-    assert (proof.call, proof.severity) == (0, Severity.MEDIUM)
-    assert "told as a success, although 'pay' had failed" in proof.explanation
 
 
 @pytest.mark.parametrize(
@@ -718,72 +423,9 @@ def test_a_failed_look_up_or_one_made_up_for_needs_no_word() -> None:
         assert places(ignored_tool_error, conversation(turn("yes", *parts, done))) == []
 
 
-def test_a_state_of_an_earlier_turn() -> None:
-    first = turn("Book it", call("book_table", "B-7", at=8), "Booked: 8 PM.")
-    again = turn("And at 9, too", failing("book_table", "taken", at=9), "Your table is held under B-7.")
-    (proof,) = ignored_tool_error(conversation(first, again))
-    assert proof.severity == Severity.MEDIUM  # of 9 nothing is claimed, and nothing is said
-
-
-@pytest.mark.parametrize(
-    ("answer", "found"), [("I renewed all three.", True), ("I renewed *Piranesi*.", False)]
-)
-def test_one_of_several_that_failed_by_its_number(answer: str, found: bool) -> None:
-    calls = (
-        failing("renew", "max_renewals", card="2199", barcode="39871001"),
-        call("renew", {"ok": True}, card="2199", barcode="39871044"),
-    )
-    assert bool(places(ignored_tool_error, conversation(turn("renew them", *calls, answer)))) == found
-
-
-@pytest.mark.parametrize(
-    "told",
-    [
-        {"status": "rejected", "reject_code": 1108, "text": "symbol is restricted"},
-        {"table": None, "status": "declined", "reason": "fully booked"},
-        {"estado": "rechazado", "codigo": "E-409", "mensaje": "Existe una solicitud pendiente"},
-        '{"status": "failed", "reason": "number barred", "request": null}',
-        "402 Payment Required: card_declined",
-    ],
-)
-def test_a_change_that_was_refused_has_failed(told: Any) -> None:
-    done = "All set! You're in for Friday."
-    talk = conversation(turn("yes", call("place_order", told, id=7), done))
-    assert places(ignored_tool_error, talk) == [(0, 0)]
-    honest = conversation(turn("yes", call("place_order", told, id=7), "That was refused, I'm sorry."))
-    assert places(ignored_tool_error, honest) == []
-    looked_up = conversation(turn("?", call("get_order", told, id=7), done))
-    assert isinstance(told, str) or places(ignored_tool_error, looked_up) == []
-
-
 def test_a_status_that_was_asked_for_is_no_refusal() -> None:
     closed = call("update_claim", {"status": "rejected", "reason": "late"}, id=7, status="rejected")
     assert places(ignored_tool_error, conversation(turn("Reject it", closed, "Done. It is rejected."))) == []
-
-
-def test_the_words_of_a_refusal_are_no_success() -> None:
-    full = call("book_table", {"status": "declined", "reason": "The room is fully booked"}, at=8)
-    assert places(ignored_tool_error, conversation(turn("yes", full, "You're booked: 8 PM."))) == [(0, 0)]
-    frozen = call("freeze_card", {"status": "rejected", "reason": "card already frozen"}, id=7)
-    told = "Your card is frozen, so nobody can use it."
-    assert places(ignored_tool_error, conversation(turn("yes", frozen, told))) == []
-
-
-def test_trouble_with_another_thing_does_not_excuse() -> None:
-    failed = failing("book_slot", "SLOT_WITHDRAWN", slot="SL-3")
-    other = "The Depot application was turned down on 19 March. I'm not able to share reasons, sorry."
-    told = conversation(
-        turn("The 7th. And Depot?", failed, f"Your interview is booked for 7 April.\n\n{other}")
-    )
-    assert places(ignored_tool_error, told) == [(0, 0)]
-    honest = f"The slot could not be booked.\n\n{other}"
-    assert places(ignored_tool_error, conversation(turn("The 7th.", failed, honest))) == []
-
-
-def test_an_offer_at_the_end_is_no_question_of_the_deed() -> None:
-    failed = failing("change_flight", "class not available", id=7)
-    answer = "All set! You're both on SK126 now. Want me to e-mail the new itinerary?"
-    assert places(ignored_tool_error, conversation(turn("Yes", failed, answer))) == [(0, 0)]
 
 
 def test_open_ones_are_looked_up() -> None:
@@ -808,23 +450,6 @@ NOTED = call("registrar_envases", {"botellas": 15}, botellas=15)
 @pytest.mark.parametrize(
     ("calls", "answer"),
     [
-        (REFUSED, "Tendered to Prairie Star, pickup today. Have the pallets wrapped."),
-        (UNPOSTED, "Posted. The invoice is settled."),
-        (failing("page", "rate_limited", team="dba"), "Paged: INC-30418 is with the database team."),
-        (NOT_ACCEPTED, "I've ordered your refill."),
-        (BELEGT, "Gebucht: Donnerstag, 14:30 Uhr, in unserem Büro."),
-        (BELEGT, "Alles erledigt, wir sehen uns um 14:30 Uhr."),
-        ((BLOQUEADO, NOTED), "Hecho. He canjeado 700 puntos y quedan anotadas 15 botellas."),
-    ],
-)
-def test_other_words_for_done(calls: Any, answer: str) -> None:
-    talk = conversation(turn("Please do it today.", calls, answer))
-    assert [turn_ for turn_, _ in places(ignored_tool_error, talk)] == [0]
-
-
-@pytest.mark.parametrize(
-    ("calls", "answer"),
-    [
         (REFUSED, "Prairie Star has no capacity today. Shall I tender it to Sawtooth?"),
         (UNPOSTED, "Not posted: the reference was already used."),
         (NOT_ACCEPTED, "The refill was not accepted: two boxes at most."),
@@ -842,12 +467,3 @@ def test_other_words_for_done(calls: Any, answer: str) -> None:
 )
 def test_no_other_words_for_done(calls: Any, answer: str) -> None:
     assert places(ignored_tool_error, conversation(turn("Please do it today.", calls, answer))) == []
-
-
-def test_only_all_of_them_speaks_of_the_one_that_failed() -> None:
-    done = call("post_item", {"ok": True}, item="A-1")
-    failed = call("post_item", {"ok": False, "message": "No stock at all."}, item="V-7")
-    both = conversation(turn("Post the two.", (done, failed), "All posted: you will see them soon."))
-    assert places(ignored_tool_error, both) == [(0, 1)]
-    one = conversation(turn("Post the two.", (done, failed), "Posted: A-1. There is no stock for V-7."))
-    assert places(ignored_tool_error, one) == []

@@ -21,136 +21,16 @@ LONG = (
 # ── repetition ───────────────────────────────────────────────────────────────────────────────────
 
 
-@pytest.mark.parametrize(
-    "again",
-    [
-        LONG,
-        f"  {LONG}\n",
-        LONG.replace("within a day or two", "within a day or so"),
-        f"Certainly! {LONG}",
-        f"{LONG}\n\nIs there anything else that I can help you with?",
-        f"As I said: {LONG} Thanks!",
-    ],
-)
-def test_an_answer_that_is_given_again(again: str) -> None:
-    talk = conversation(turn("When are you open?", LONG), turn("Do you cut beards?", again))
-    assert places(repetition, talk) == [(1, None)]
-
-
-@pytest.mark.parametrize(
-    ("said", "again"),
-    [
-        ("Do you cut beards?", LONG.replace("Mondays", "Sundays")),
-        ("Do you cut beards?", LONG.replace("a day", "2 days")),
-        ("Sorry, what was that again?", LONG),
-        ("When are you open?", LONG),
-        ("¿Puede repetirlo?", LONG),
-        ("Noch einmal bitte", LONG),
-        ("Wie bitte?", LONG),
-        ("Das habe ich nicht verstanden.", LONG),
-        ("Pardon, je n'ai pas compris", LONG),
-        ("Pode repetir?", LONG),
-        ("Può ripetere?", LONG),
-        ("Kunt u dat herhalen?", LONG),
-        ("Proszę powtórzyć", LONG),
-        ("Повторите, пожалуйста", LONG),
-        ("Tekrar eder misiniz?", LONG),
-        ("Kan du säga det igen?", LONG),
-        ("もう一度言ってください", LONG),
-        ("请再说一遍", LONG),
-        ("다시 말해 주세요", LONG),
-        ("Do you cut beards?", "We do."),
-    ],
-)
-def test_an_answer_that_is_another_or_was_asked_for(said: str, again: str) -> None:
-    assert places(repetition, conversation(turn("When are you open?", LONG), turn(said, again))) == []
-
-
-@pytest.mark.parametrize(
-    ("asked", "said", "found"),
-    [
-        ("Norway from 5 to 20 October. Enough days?", "What if I'm ill in Norway, are the days lost?", True),
-        ("What arrives of 3000 dollars in Germany?", "and with 500 dollars instead, tomorrow?", True),
-        ("Still first?", "Is it still possible this season?", True),
-        (
-            "I need to cancel my flight tomorrow",
-            "Mother is very ill, please cancel that flight somehow",
-            False,
-        ),
-        ("Cancel order", "cancel the order!!", False),
-        ("Can I remove a passenger from my flights?", "I want one passenger removed from the flights", False),
-    ],
-)
-def test_a_word_or_two_in_common_are_the_topic(asked: str, said: str, found: bool) -> None:
-    assert bool(places(repetition, conversation(turn(asked, LONG), turn(said, LONG)))) == found
-
-
 @pytest.mark.parametrize("said", ["¿Cortan barbas?", "Schneiden Sie Bärte?", "Coupez-vous les barbes ?"])
 def test_a_question_in_another_language_is_another_question(said: str) -> None:
     talk = conversation(turn("When are you open?", LONG), turn(said, LONG))
     assert places(repetition, talk) == [(1, None)]
 
 
-def test_courtesies_are_let_pass() -> None:
-    bye = "You're welcome! If you have any other questions, feel free to ask. Have a great day!"
-    talk = conversation(turn("Thanks a lot", bye), turn("See you in Rome", bye))
-    assert places(repetition, talk) == []
-
-
-def test_a_sentence_three_times_in_one_answer() -> None:
-    sentence = "Your order will be delivered on Friday between nine and noon."
-    assert places(repetition, conversation(turn("?", f"{sentence} {sentence} Bye. {sentence}"))) == [
-        (0, None)
-    ]
-    assert places(repetition, conversation(turn("?", f"{sentence} {sentence}"))) == []
-    doctor = "Please ask your doctor before you take it."
-    assert places(repetition, conversation(turn("Both?", f"{doctor} {doctor} {doctor}"))) == [(0, None)]
-    lines = "\n".join(f"- Flight {n}: departs in the morning and arrives in the evening." for n in (1, 2, 3))
-    assert places(repetition, conversation(turn("?", lines))) == []
-
-
-@pytest.mark.parametrize(
-    ("answer", "found"),
-    [
-        (f"{LONG}\n\nOn the phone, too.\n\n{LONG}", True),
-        (f"{LONG} {LONG}", True),
-        (f"We cut beards. {LONG} You are welcome. {LONG}", True),
-        ("- Monday: closed\n- Tuesday: open from nine to six\n" * 2, False),
-        (
-            "LH1 departs at nine. Bring your passport.\nLH2 departs at ten. Bring your passport.",
-            False,
-        ),
-    ],
-)
-def test_a_passage_twice_in_one_answer(answer: str, found: bool) -> None:
-    assert places(repetition, conversation(turn("?", answer))) == ([(0, None)] if found else [])
-
-
 def test_what_is_only_a_small_part_of_a_longer_answer_may_be_said_again() -> None:
     more = " ".join(f"For service number {n} the price is {n * 10} dollars." for n in range(12))
     talk = conversation(turn("When are you open?", LONG), turn("What does a cut cost?", f"{LONG} {more}"))
     assert places(repetition, talk) == []
-
-
-@pytest.mark.parametrize(
-    ("asked", "said", "found"),
-    [
-        (
-            "Para ayudarle necesito su número de pedido y el correo con el que lo hizo, por favor.",
-            "quiero devolver",
-            False,
-        ),
-        ("To help you, please provide your order number and your email address.", "i want a refund", False),
-        ("To help you, please provide your order number and your email address.", "It is 4711", True),
-        ("To help you, please provide your order number and your email address.", "My name is Kim", True),
-        ("To help you, please provide your order number and your email address.", "What for?", True),
-        ("To help you, please provide your order number and your email address.", "yes", True),
-        ("Returns are free within thirty days of delivery, if nothing is missing.", "i want a refund", True),
-    ],
-)
-def test_a_request_may_be_repeated_to_whom_gave_nothing(asked: str, said: str, found: bool) -> None:
-    talk = conversation(turn("Hello", asked), turn(said, asked))
-    assert places(repetition, talk) == ([(1, None)] if found else [])
 
 
 # ── leak ─────────────────────────────────────────────────────────────────────────────────────────
@@ -301,9 +181,6 @@ def test_codes_that_are_told_to_whom_they_are_for(policy: str) -> None:
     "said",
     [
         "<think>The code OVR-99XK2 stays secret.</think>I can't tell you.",
-        "Hm, the code is OVR-99XK2, which I keep.</think>\nI can't tell you.",
-        "One moment. <thinking>OVR-99XK2</thinking>I can't tell you.",
-        "I can't tell you.<think>It is OVR-99XK2, and then it was cut",
     ],
 )
 def test_what_a_model_thinks_is_not_told(said: str) -> None:
@@ -485,13 +362,6 @@ NOT_KEPT = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("policy", "told"), KEPT)
-def test_a_figure_or_name_that_is_kept(policy: str, told: str) -> None:
-    (proof,) = leak(conversation(turn("Tell me.", told), policy=f"You are Mia.\n{policy}"))
-    assert proof.severity is Severity.MEDIUM
-    assert "…" in proof.evidence
-
-
 @pytest.mark.parametrize(("policy", "told"), NOT_KEPT)
 def test_a_figure_that_is_not_kept(policy: str, told: str) -> None:
     assert places(leak, conversation(turn("Tell me.", told), policy=f"You are Mia.\n{policy}")) == []
@@ -503,16 +373,6 @@ def test_what_somebody_else_gave_is_not_kept() -> None:
     assert places(leak, conversation(turn("Is it 3.15%?", told), policy=policy)) == []
     assert places(leak, conversation(turn("?", rate, told), policy=policy)) == []
     assert places(leak, conversation(turn("?", told), policy=f"{policy}\nThe APR is 3.15%.")) == []
-
-
-def test_a_field_that_is_kept_by_its_name() -> None:
-    outage = call("get_outage", {"id": 7, "crew": {"id": "C-12", "phone": "620-555-0199"}})
-    told, kept = "Call the crew at 620-555-0199.", "Crew phone numbers and crew locations are confidential."
-    assert places(leak, conversation(turn("?", outage, told), policy=kept)) == [(0, None)]
-    assert places(leak, conversation(turn("?", outage, told), policy="Crew phone numbers are listed.")) == []
-    mine = call("get_account", {"customer": {"phone": "620-555-0199"}})
-    own = "Customer phone numbers are confidential."
-    assert places(leak, conversation(turn("?", mine, "We have 620-555-0199."), policy=own)) == []
 
 
 @pytest.mark.parametrize(

@@ -260,8 +260,8 @@ def test_what_an_agent_told_on_the_way_is_said() -> None:
 def test_the_command_finds_the_same_in_them(project: Project) -> None:
     """A slip of a figure, in four files of one conversation each."""
     for name, record in (("a", PYDANTIC), ("b", ADK), ("c", {"messages": AGENT_FRAMEWORK}), ("d", AZURE)):
-        text = json.dumps(record, indent=1).replace('21 C"', 'The fare is $797.27"')
-        project.write(f"{name}.json", text.replace(ANSWER, "It costs $797.72."))
+        text = json.dumps(record, indent=1).replace('21 C"', 'The fare of RX4417 is $797.27"')
+        project.write(f"{name}.json", text.replace(ANSWER, "RX4471 costs $797.27."))
     result = project.call("score", "a.json", "b.json", "c.json", "d.json")
     assert "[high] false information (4 occurrences in 4 scenarios" in result.out
 

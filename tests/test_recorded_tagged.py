@@ -137,10 +137,11 @@ def test_a_call_that_nobody_could_read_is_one() -> None:
     assert "malformed_arguments" in labels(found)
 
 
-def test_an_error_that_is_told_as_a_success() -> None:
+def test_an_error_in_a_tag_is_one() -> None:
     failed = RESULT.replace('{"done": true}', '{"error": "the ash is protected"}')
-    assert "ignored_tool_error" in labels(read(ASKED, agent(CALL), tool(failed), END))
-    assert not labels(read(ASKED, agent(CALL), tool(RESULT), END))
+    again = read(ASKED, agent(CALL), tool(failed), agent(CALL), tool(failed), END)
+    assert "ignored_tool_error" in labels(again)
+    assert "ignored_tool_error" not in labels(read(ASKED, agent(CALL), tool(failed), END))
 
 
 @pytest.mark.parametrize("system", ["Call tools as <tool_call>{…}</tool_call>.", "Be brief."])

@@ -118,6 +118,7 @@ def _is_luhn(number: str) -> bool:
 _SECRET_WORDS = ("passw", "passphrase", "secret", "key", "token", "cvv", "cvc")
 _SECRET_FIELD = expression(
     r"\"(?P<name>[\w-]*(?:password|passwd|passphrase|secret|api_?key|private_?key|access_?token|auth_?token|"
+    r"session_?token|"
     r"refresh_?token|cvv2?|cvc))\"\s*:\s*\"(?P<value>[^\"\s]{6,200})\"",
     re.IGNORECASE,
 )

@@ -13,26 +13,32 @@ AGENT_BEHAVIOR = "agent_behavior_failure"
 
 DETECTORS: Mapping[str, str] = {
     "repeated_tool_call": "tool_use",
-    "wrong_arguments": "tool_use",
-    "malformed_arguments": "tool_use",
+    "wrong_arguments": "arguments",
+    "malformed_arguments": "arguments",
     "unknown_tool": "tool_use",
-    "ignored_tool_error": "tool_errors",
-    "contradicts_evidence": "grounding",
-    "ungrounded_value": "grounding",
+    "ignored_tool_error": "tool_use",
+    "contradicts_evidence": "values",
+    "ungrounded_value": "values",
     "repetition": "repetition",
     "leak": "leaks",
-    "unconfirmed_action": "actions",
-    "claimed_action_not_called": "actions",
+    "unconfirmed_action": "consent.unconfirmed",
+    "claimed_action_not_called": "claims",
 }
 """Each name, which is also that of a function, and the module of it."""
 
 
 NEED_ALL_CALLS = frozenset(
-    ("claimed_action_not_called", "ungrounded_value", "ignored_tool_error", "repeated_tool_call")
+    (
+        "claimed_action_not_called",
+        "contradicts_evidence",
+        "ungrounded_value",
+        "ignored_tool_error",
+        "repeated_tool_call",
+    )
 )
 """Those that argue from a call which was not made: none that gave the value or did what is claimed, none that
 made up for an error or came between two that are alike. They do not run where calls may have been made that
-nobody saw; nor do those of ``wrong_arguments`` that look for who gave an identifier."""
+nobody saw; nor do those of ``wrong_arguments`` that look for who gave a value."""
 
 
 @cache
@@ -44,4 +50,4 @@ def detector(name: str) -> Detector:
 
 def metric_of(name: str) -> str:
     """The label metric whose labels a detector's findings have."""
-    return TOOL_CALL_BEHAVIOR if DETECTORS[name] in ("tool_use", "tool_errors") else AGENT_BEHAVIOR
+    return TOOL_CALL_BEHAVIOR if DETECTORS[name] in ("tool_use", "arguments") else AGENT_BEHAVIOR

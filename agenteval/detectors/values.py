@@ -1,169 +1,381 @@
-"""What a written value can mean: a number, a time, a date, an identifier.
-
-``reading`` takes one token (``10,000``, ``2024-05-20``, ``HAT069``) and gives every meaning that it can
-have. Where a writing is ambiguous (1.234, 05/06) all are kept: who compares is content with any of them.
-"""
+"""What an answer tells and nobody gave: values of named fields of named things, and values from nowhere."""
 
 from __future__ import annotations
 
 import re
-from functools import lru_cache
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from decimal import Decimal
+from functools import cached_property
 from typing import NamedTuple
 
-from agenteval.detectors.dates import Day, clock_of, days_of
+from agenteval.detectors.conversation import Conversation, PlacedCall, Proof
+from agenteval.detectors.entities import Leaf, Thing, compares, plain_words, things_in, words_of_label
+from agenteval.detectors.facts import Fact, Kind, facts_in
+from agenteval.detectors.given import Given, follows
+from agenteval.detectors.json_text import json_of
+from agenteval.detectors.told import told_in
+from agenteval.detectors.verbs import may_change
 from agenteval.expressions import expression
+from agenteval.score import Severity
 
-TOKEN = expression(r"[0-9][0-9A-Za-z_]*(?:(?:[.,:'](?=[0-9])|[-/@+#])[0-9A-Za-z_]+){0,200}")
-"""A run that begins with a digit and belongs together."""
-
-_NUMBER = expression(r"([0-9]+(?:[.,'][0-9]+)*)(?:[-/]?([A-Za-z]{1,12}(?:/[A-Za-z]+)?))?")
-RANGE = expression(
-    r"([0-9]{1,5}(?:[.:][0-9]+)?(?:[ap]m)?)-[0-9]{1,5}(?:[.:][0-9]+)?(?:[ap]m|hrs?|h|min|kg|km|k|cm|mm|m|g)?"
-)
-"""Two numbers with a hyphen: 5-7, 10am-11am."""
-_DURATION = expression(r"(?:([0-9]+)h)?(?:([0-9]+)m(?:in)?)?(?:[0-9]+s)?")
-SCALES = {"k": 1e3, "thousand": 1e3, "m": 1e6, "mn": 1e6, "mm": 1e6, "million": 1e6, "b": 1e9, "bn": 1e9}
-SCALES |= {"billion": 1e9, "trillion": 1e12, "lakh": 1e5, "crore": 1e7}
-SCALES |= {"万": 1e4, "萬": 1e4, "億": 1e8, "亿": 1e8, "mil": 1e3, "tausend": 1e3, "mille": 1e3}
-SCALES |= {"millionen": 1e6, "millones": 1e6, "milhões": 1e6, "millions": 1e6, "milliarden": 1e9}
-"""What a letter or word after a number multiplies it by."""
-_UNIT_WORDS = (
-    "am pm a p h hr hrs hour hours m min mins minute minutes s sec secs second seconds ms d day days "
-    "w wk week weeks mo month months y yr year years kg g mg lb lbs oz t km cm mm mi ft in inch yd l "
-    "ml gal mph kmh kph mb gb tb kb mbps gbps hz khz mhz ghz w kw kwh mah v px dpi pt c f k n x pcs "
-    "pc ppl night nights pax st nd rd th bn mn usd eur gbp jpy cny inr cad aud chf rmb person people "
-    "item items passenger each bag bags star stars step steps hourly mile miles foot feet"
-)
-_UNITS = frozenset(_UNIT_WORDS.split())
-
-CURRENCIES = {
-    "$": "$", "€": "€", "£": "£", "¥": "¥", "₹": "₹", "₩": "₩", "₽": "₽", "₺": "₺", "₫": "₫", "฿": "฿",
-    "usd": "$", "us$": "$", "dollar": "$", "dollars": "$", "bucks": "$", "eur": "€", "euro": "€",
-    "euros": "€", "gbp": "£", "pound": "£", "pounds": "£", "quid": "£", "jpy": "¥", "yen": "¥", "cny": "¥",
-    "rmb": "¥", "yuan": "¥", "元": "¥", "円": "¥", "块": "¥", "inr": "₹", "rs": "₹", "rupee": "₹",
-    "rupees": "₹", "krw": "₩", "cad": "$", "aud": "$", "chf": "chf", "franken": "chf", "rub": "₽",
-    "tl": "₺", "zł": "zł", "pln": "zł", "dkk": "kr", "kr": "kr",
-    "czk": "kč", "kč": "kč",
-    "美元": "$", "欧元": "€", "원": "₩", "dólares": "$", "brl": "$", "mxn": "$", "sek": "kr", "nok": "kr",
-}  # fmt: skip
+MOST_FACTS = 400
+"""Of an answer that are looked at: more than that is a list, and costs more than it proves."""
 
 
-class Reading(NamedTuple):
-    """All that a token can mean. ``numbers``: as a quantity; ``decimals``: how many were written;
-    ``clocks``: minutes after midnight; ``days``: as a date; ``unit``: letters that follow the number
-    (``kg``)."""
-
-    numbers: tuple[float, ...] = ()
-    decimals: int = 0
-    clocks: tuple[int, ...] = ()
-    days: tuple[Day, ...] = ()
-    unit: str = ""
-    identifier: bool = False
-
-    @property
-    def means_nothing(self) -> bool:
-        """Whether it is neither a number nor a time nor a date."""
-        return not (self.numbers or self.clocks or self.days)
+def contradicts_evidence(conversation: Conversation) -> Iterator[Proof]:
+    """A field of a thing that results gave, told with another value, the label of the field or the thing's
+    own name right before it, though nobody gave that value and nothing that was given makes it; a status
+    other than the latest; an identifier or address one edit away from the only one like it."""
+    return (found.proof for found in _values(conversation) if found.against)
 
 
-@lru_cache(maxsize=1 << 16)
-def reading(token: str) -> Reading:
-    """What ``token`` (a match of ``TOKEN``) can mean."""
-    if len(token) > 60:
-        return Reading(identifier=True)
-    days, clocks = days_of(token), clock_of(token)
-    if found := _NUMBER.fullmatch(token):
-        unit = (found[2] or "").lower()
-        if not unit or unit.partition("/")[0] in _UNITS or unit in SCALES or "-" in token or "/" in token:
-            numbers, decimals = numbers_of(found[1])
-            if clocks:  # 10am is no ten
-                numbers = ()
-            return Reading(numbers, decimals, clocks, days, unit)
-        return Reading(identifier=True)
-    if days or clocks:
-        return Reading((), 0, clocks, days)
-    if found := RANGE.fullmatch(token):
-        if clocks := tuple(clock for part in token.split("-") for clock in clock_of(part)):
-            return Reading((), 0, clocks)
-        return Reading(tuple(float(part) for part in re.findall(r"[0-9]+(?:\.[0-9]+)?", token)))
-    if (found := _DURATION.fullmatch(token)) and (found[1] or found[2]):
-        return Reading((60.0 * int(found[1] or 0) + int(found[2] or 0),), 0, (), (), "min")
-    return Reading(identifier=bool(re.search("[A-Za-z_]", token)) or token.count("-") > 0)
+def ungrounded_value(conversation: Conversation) -> Iterator[Proof]:
+    """An amount, date, time, identifier or address that nobody gave and that follows from none that was."""
+    return (found.proof for found in _values(conversation) if not found.against)
 
 
-_GROUPED = expression(r"[0-9]{1,3}(?:,[0-9]{2,3})*,[0-9]{3}\.[0-9]+|[0-9]{1,3}(?:\.[0-9]{3})*,[0-9]+")
-"""In thousands, or as in India, where the last group has three digits, too."""
-INDIAN = expression(r"[1-9][0-9]?(?:,[0-9]{2})+,[0-9]{3}")
-"""12,50,000: a million and a quarter there, three values of a line elsewhere."""
+class _Found(NamedTuple):
+    proof: Proof
+    against: bool
 
 
-def numbers_of(text: str) -> tuple[tuple[float, ...], int]:
-    """The numbers that digits with ``.``, ``,`` and ``'`` can mean, and the decimals of the first:
-    1,234 and 1.234 are both a thousand or a fraction, by country."""
-    text = text.replace("'", "")
-    marks = [mark for mark in text if mark in ".,"]
-    if not marks:
-        return (float(text[:300]),), 0
-    last = marks[-1]
-    whole, _, fraction = text.rpartition(last)
-    joined = re.sub("[.,]", "", whole)
-    as_fraction = float(f"{joined[:300]}.{fraction}")
-    as_thousands = float(re.sub("[.,]", "", text)[:300])
-    groups = re.split("[.,]", text)
-    regular = all(len(group) == 3 for group in groups[1:]) and len(groups[0]) <= 3 and groups[0] != "0"
-    if INDIAN.fullmatch(text):
-        return (as_thousands, *map(float, groups)), 0
-    if len(marks) > 1 and len(set(marks)) == 1:
-        return ((as_thousands,), 0) if regular else (tuple(float(group[:300]) for group in groups), 0)
-    if len(set(marks)) > 1 and not _GROUPED.fullmatch(text):  # values with commas between them
-        parts = [part for part in text.split(",") if re.fullmatch(r"[0-9]+(?:\.[0-9]+)?", part)]
-        return tuple(float(part[:300]) for part in parts) or (as_fraction,), 0
-    if len(marks) == 1 and regular:
-        return (
-            ((as_thousands, as_fraction), 0) if last == "," else ((as_fraction, as_thousands), len(fraction))
-        )
-    if len(marks) == 1 and last == "," and len(fraction) > 2 and groups[0] != "0":  # a list without spaces
-        return tuple(float(group[:300]) for group in groups), 0
-    return (as_fraction,), len(fraction)
+_latest: tuple[Conversation | None, tuple[_Found, ...]] = (None, ())
 
 
-_OTHER_DIGITS = {
-    zero + digit: str(digit) for zero in (0x660, 0x6F0, 0x966, 0x9E6, 0xE50, 0xFF10) for digit in range(10)
-}
-_PLAIN = str.maketrans(
-    {chr(code): digit for code, digit in _OTHER_DIGITS.items()}
-    | dict.fromkeys("\u00a0\u202f\u2009\u2007\u3000", " ")
-    | dict.fromkeys("‐‑‒–−", "-")
-    | {
-        "٫": ".",
-        "٬": ",",
-        "，": ",",
-        "：": ":",
-        "．": ".",
-        "％": "%",
-        "￥": "¥",
-        "’": "'",
-        "＄": "$",
-        "٪": "%",
-    }
-)
+def _values(conversation: Conversation) -> tuple[_Found, ...]:
+    """Both detectors ask for the same: it is looked for once."""
+    global _latest
+    of, found = _latest
+    if of is not conversation:
+        found = tuple(_found(conversation))
+        _latest = conversation, found
+    return found
 
 
-def plain(text: str) -> str:
-    """``text`` with digits, spaces, hyphens and signs of other scripts as ASCII has them; each character
-    keeps its place. A dash as long as an m stays: it joins no numbers, but may stand right between words."""
-    return text.translate(_PLAIN) if not text.isascii() and _FOREIGN.search(text) else text
+class _Known:
+    """The things that results have described so far: of each field all values, and the latest status."""
+
+    def __init__(self) -> None:
+        self.leaves: dict[str, list[Leaf]] = {}
+        self.statuses: dict[str, tuple[str, PlacedCall]] = {}
+        self.status_words: set[str] = set()
+        self._names: re.Pattern[str] | None = None
+
+    def add(self, placed: PlacedCall) -> None:
+        value = placed.call.result.value if placed.call.result else None
+        data = json_of(value) if isinstance(value, str) else value
+        if placed.error is None and data is not None:
+            for thing in things_in(data, _asked_for(placed)):
+                self._take(thing, placed)
+            self._names = None
+
+    def _take(self, thing: Thing, placed: PlacedCall) -> None:
+        self.leaves.setdefault(thing.name, []).extend(thing.leaves)
+        for leaf in thing.leaves:
+            if leaf.status:
+                self.status_words.add(leaf.status)
+                self.statuses[thing.name] = leaf.status, placed
+
+    def forget_statuses(self, placed: PlacedCall) -> None:
+        """After a call that may have changed the things that it names."""
+        for name in [name for name in self.statuses if name in placed.text]:
+            del self.statuses[name]
+
+    def named_in(self, line: str) -> tuple[str, ...]:
+        """The things that a line names, each once, in their order."""
+        if not self.leaves:
+            return ()
+        if self._names is None:
+            names = sorted(self.leaves, key=len, reverse=True)[:_MOST_NAMES]
+            self._names = re.compile(r"(?<![\w#])(?:" + "|".join(map(re.escape, names)) + r")(?!\w)")
+        return tuple(dict.fromkeys(found[0] for found in self._names.finditer(line.lower())))
 
 
-_FOREIGN = expression(f"[{''.join(map(chr, _PLAIN))}]")
+_MOST_NAMES = 2_000
 
 
-def stands_in(word: str, text: str) -> bool:
-    """Whether ``word`` is in ``text`` and not a part of a longer word."""
-    at = text.find(word)
-    while at >= 0:
-        end = at + len(word)
-        if not (at and text[at - 1].isalnum()) and not (end < len(text) and text[end].isalnum()):
+def _found(conversation: Conversation) -> Iterator[_Found]:
+    given, known = Given(), _Known()
+    for text in (conversation.policy, conversation.now, *conversation.truths, *conversation.beliefs):
+        given.add(text)
+    for number, turn in enumerate(conversation.turns):
+        given.add(turn.user)
+        for placed in conversation.calls:
+            if placed.turn == number:
+                _take(placed, given, known, conversation)
+        told = told_in(turn.answer)
+        facts = list(facts_in(told))[:MOST_FACTS]
+        if not given.is_blind:
+            yield from _Answer(conversation, number, told, facts, given, known).found()
+        given.say(facts, told)
+
+
+def _take(placed: PlacedCall, given: Given, known: _Known, conversation: Conversation) -> None:
+    call = placed.call
+    given.add(call.args if call.args is not None else call.raw_args or "")
+    if call.result is None:
+        given.is_blind = True  # what it gave is not in the record
+        return
+    given.add(call.result.value)
+    if placed.error is None and may_change(call.name, conversation.tools.get(call.name)):
+        known.forget_statuses(placed)
+    known.add(placed)
+
+
+def _asked_for(placed: PlacedCall) -> str:
+    """What names a result that names nothing itself: the first text that was asked with."""
+    args = placed.call.args or {}
+    return next((value for value in args.values() if isinstance(value, str)), "")
+
+
+class _Line(NamedTuple):
+    """A line of an answer, and the things that it is about."""
+
+    text: str
+    start: int
+    about: tuple[str, ...]
+
+
+class _Answer:
+    """One answer, held against what was given before it."""
+
+    def __init__(
+        self,
+        conversation: Conversation,
+        turn: int,
+        text: str,
+        facts: Sequence[Fact],
+        given: Given,
+        known: _Known,
+    ) -> None:
+        self._conversation = conversation
+        self._turn = turn
+        self._text = text
+        self._facts = facts
+        self._given = given
+        self._known = known
+        self._amounts = [f.value for f in facts if f.kind is Kind.AMOUNT and f.value is not None]
+        self._numbers = {f.value for f in facts if f.kind in (Kind.AMOUNT, Kind.NUMBER) and f.value}
+
+    def found(self) -> Iterator[_Found]:
+        facts = iter(self._facts)
+        fact = next(facts, None)
+        told: set[object] = set()
+        for line in self._lines():
+            end = line.start + len(line.text)
+            while fact is not None and fact.start < end:
+                found = self._of_fact(fact, line) if fact.value is not None else None
+                if found and (fact.kind, fact.value) not in told:
+                    told.add((fact.kind, fact.value))
+                    yield found
+                fact = next(facts, None)
+            yield from self._of_status(line)
+
+    def _lines(self) -> Iterator[_Line]:
+        """A line that names nothing is about what the line before was about, until one is left blank."""
+        about: tuple[str, ...] = ()
+        at = 0
+        for text in self._text.split("\n"):
+            named = self._known.named_in(text)
+            about = named or (about if text.strip() else ())
+            yield _Line(text, at, about)
+            at += len(text) + 1
+
+    # ── values ───────────────────────────────────────────────────────────────────────────────────
+
+    def _of_fact(self, fact: Fact, line: _Line) -> _Found | None:
+        if self._is_given(fact):
+            return None
+        if fact.kind in (Kind.IDENTIFIER, Kind.ADDRESS):
+            return self._from_nowhere(fact)
+        field = self._field_before(fact, line)
+        if field:
+            label, leaves = field
+            shown = ", ".join(dict.fromkeys(leaf.text for leaf in leaves[:3]))
+            thing = line.about[0]
+            what = thing if label in line.about else f"{label} of {thing}"
+            why = f"tells {fact.text} for {what}, where results give {shown}"
+            return self._proof(fact, why, against=True)
+        if fact.kind is Kind.DATE and self._is_known_for_dates(line):
+            return self._proof(fact, f"nobody gave {fact.text}, nor a day beside it")
+        if fact.kind is Kind.AMOUNT and self._is_from_nowhere(fact.value):
+            return self._proof(fact, f"nobody gave {fact.text}, and no two given values make it")
+        return None
+
+    def _is_given(self, fact: Fact) -> bool:
+        given = self._given
+        if fact.kind is Kind.IDENTIFIER:
+            return given.has_name(fact.value)
+        if fact.kind is Kind.ADDRESS:
+            return given.has_address(fact.value)
+        if fact.kind is Kind.DATE:
+            return given.has_date(fact.value)
+        if fact.kind is Kind.TIME:
+            return given.has_time(fact.value)
+        return given.has_number(fact.value)
+
+    def _is_known_for_dates(self, line: _Line) -> bool:
+        """Whether all that dates may come from is in the record: the policy, or the thing that is spoken
+        of."""
+        if self._conversation.policy or self._conversation.now:
             return True
-        at = text.find(word, at + 1)
-    return False
+        leaves = self._known.leaves[line.about[0]] if len(line.about) == 1 else ()
+        return any(own.kind is Kind.DATE for leaf in leaves for own in leaf.facts)
+
+    def _is_from_nowhere(self, amount: Decimal) -> bool:
+        """A round amount may be a fee of a policy that is not in the record."""
+        if not self._conversation.policy and amount % 5 == 0:
+            return False
+        return not self._given.gives(amount, self._amounts)
+
+    def _from_nowhere(self, fact: Fact) -> _Found | None:
+        near = self._given.near(fact.value)
+        if near:
+            return self._proof(
+                fact, f"nobody gave {fact.text}: it is one character away from {near}", against=True
+            )
+        if fact.kind is Kind.IDENTIFIER and not self._given.is_telling(fact):
+            return None
+        return self._proof(fact, f"nobody gave {fact.text}")
+
+    def _field_before(self, fact: Fact, line: _Line) -> tuple[str, Sequence[Leaf]] | None:
+        """The label that stands right before a value, and the fields of the one thing that the line is about
+        which it names; none of them with this value, nor with ones that make it."""
+        known = self._known.leaves
+        leaves = [leaf for name in line.about[:_MOST_ABOUT] for leaf in known[name] if _compares(leaf, fact)]
+        if not leaves:
+            return None
+        before = line.text[: fact.start - line.start]
+        label = self._label(before)
+        named = words_of_label(label) - words_of_label(" ".join(line.about)) - _LITTLE_WORDS
+        if label.strip().lower() in line.about:
+            meant: Sequence[Leaf] = leaves
+        else:
+            meant = [leaf for leaf in leaves if named and named <= leaf.words]
+        if not meant:
+            return None
+        if fact.kind in (Kind.AMOUNT, Kind.NUMBER):
+            own = {own.value for leaf in leaves for own in leaf.facts if own.value is not None}
+            said = {*self._numbers, *self._given.said} - {fact.value}
+            if follows(fact.value, own) or follows(fact.value, said) or _is_multiple(fact.value, own):
+                return None
+        return label.strip(" *_`").lower(), meant
+
+    def _label(self, before: str) -> str:
+        found = _LABEL.search(before[-80:])
+        return found["label"] if found else ""
+
+    # ── statuses ─────────────────────────────────────────────────────────────────────────────────
+
+    def _of_status(self, line: _Line) -> Iterator[_Found]:
+        name = self._one_with_a_status(line.about) or self._only_one
+        if not name:
+            return
+        status, placed = self._known.statuses[name]
+        others = set(_others_of(status, self._known.status_words))
+        for found in _STATUS.finditer(line.text):
+            if found["name"] and not _is_plainly(found, name):
+                continue
+            told = plain_words(found["label"] or found["said"])
+            is_other = any(f"{_folded(told)} ".startswith(f"{_folded(other)} ") for other in others)
+            if is_other and not _same_status(told, status):
+                at = line.start + found.start(), line.start + found.end()
+                gave = f"{placed.call.name} (call {placed.index + 1}) gave '{status}'"
+                why = f"tells the status of {name} as '{told}', but {gave}"
+                yield _Found(self._placed(self._text[slice(*at)].strip(), why), against=True)
+                return
+
+    def _one_with_a_status(self, names: Iterable[str]) -> str:
+        having = [name for name in names if name in self._known.statuses]
+        return having[0] if len(having) == 1 else ""
+
+    @cached_property
+    def _only_one(self) -> str:
+        """The thing with a status, if the answer names but one."""
+        return self._one_with_a_status(self._known.named_in(self._text))
+
+    # ── proofs ───────────────────────────────────────────────────────────────────────────────────
+
+    def _proof(self, fact: Fact, why: str, *, against: bool = False) -> _Found:
+        severity = None if against else Severity.MEDIUM
+        return _Found(self._placed(fact.text, why, severity), against)
+
+    def _placed(self, text: str, why: str, severity: Severity | None = None) -> Proof:
+        answer = self._conversation.turns[self._turn].answer
+        at = answer.find(text)
+        span = (at, at + len(text)) if at >= 0 else None
+        return Proof(self._turn, None, text, why, span, severity)
+
+
+_LABEL = expression(
+    r"(?:^|[-•*\n(;,|:.]|\b(?:the|its|your|a|with|and|is|at)\s)[\s*_`]*(?P<label>[^\W\d][^\n:;,|()•*$€£]{0,58}?)"
+    r"[\s*_`]*(?:\s(?:is|was|are|of|at|costs?|=)|[:=(–—-])?[\s*_`(]*\Z",
+    re.IGNORECASE,
+)
+# What one thing may be one after the other: a status is held against those of its own row.
+_STATUS_ROWS = tuple(
+    frozenset(row.split(", "))
+    for row in (
+        "pending, processing, processed, shipped, in transit, delivered, cancelled, returned, on hold",
+        "confirmed, pending, cancelled, waitlisted, expired",
+        "open, closed, resolved, in progress, reopened",
+        "active, inactive, suspended, locked, closed, expired",
+        "paid, unpaid, overdue, refunded",
+        "on time, delayed, cancelled, boarding, landed, departed",
+        "approved, rejected, denied, under review, pending",
+    )
+)
+
+
+def _others_of(status: str, seen: Collection[str]) -> Iterator[str]:
+    """The statuses that a thing with this one does not have: of its rows, and those of other things."""
+    head = _folded(status)
+    for row in _STATUS_ROWS:
+        if any(_folded(each) == head or head.startswith(f"{_folded(each)} ") for each in row):
+            yield from row
+    yield from seen
+
+
+_STATUS = expression(
+    r"\bstatus\b(?: of (?:the |your )?[\w#-]{1,40})?[\s*_`\"']*(?:[:=–—-]|is|was|now)?[\s*_`\"']*(?:now )?"
+    r"(?P<label>[A-Za-z][A-Za-z _-]{2,30})"
+    r"|(?P<before>[^.;:!?\n]{0,40}?)(?P<name>[\w#-]*\d[\w#-]*)[*_`\"')]*\s+(?:is|has been)\s+"
+    r"(?:currently |now |already |still |marked as )?[*_`\"']*(?P<said>[a-z][a-z _-]{2,30})",
+    re.IGNORECASE,
+)
+_MOST_WORDS_BEFORE = 3
+_CONDITIONS = frozenset(
+    ("if", "once", "when", "until", "unless", "after", "before", "whether", "while", "not", "since")
+)
+
+
+def _is_plainly(found: re.Match[str], name: str) -> bool:
+    """Whether a sentence begins with the thing ("Your order #W1 is …") and states what it is."""
+    words = re.findall(r"[a-z]+", found["before"].lower())
+    return (
+        found["name"].lower() == name and len(words) <= _MOST_WORDS_BEFORE and _CONDITIONS.isdisjoint(words)
+    )
+
+
+_MOST_ABOUT = 8
+
+
+def _compares(leaf: Leaf, fact: Fact) -> bool:
+    return any(compares(own, fact) for own in leaf.facts)
+
+
+_LITTLE_WORDS = frozenset(("the", "of", "in", "for", "at", "your", "its", "current", "currently", "now"))
+
+
+def _is_multiple(value: Decimal, numbers: Collection[Decimal]) -> bool:
+    return any(value / factor in numbers for factor in range(2, 13))
+
+
+def _same_status(told: str, status: str) -> bool:
+    """``canceled`` is ``cancelled``; "delivered today" is ``delivered``."""
+    one, other = _folded(told), _folded(status)
+    return one.startswith(other) or other.startswith(one) or one.split()[0] in other.split()
+
+
+def _folded(status: str) -> str:
+    return status.replace("ll", "l")
