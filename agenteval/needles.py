@@ -10,19 +10,22 @@ the exponent are one, and thousands separators are no part of it. Only a needle 
 before a fraction, too: 333 is in 333.33, and ``$25`` is not in "$25.50". Of three or more runs of digits
 between points or commas (``25.12.2026``, ``1,2,3``) each is a number of its own.
 
-Where it is in doubt whether a separator joins (``10.000``; ``144 233 377`` may be a list, and so may what
-follows a letter or one of ``:/#-_``, or stands on two lines) both readings hold. All else is read one way
-alone: a wrong red is looked at, a wrong green is not.
+Of white space, a single blank may separate thousands; a line break, a tab and a run of blanks never do. A
+firm blank (no-break, narrow, thin) joins; an ordinary one may stand between two numbers as well ("Room 12 350
+EUR"), unless a zero comes next: "10 000". Where it is in doubt whether a separator joins (that blank;
+``10.000``; ``_`` behind a letter or one of ``:/#-_``) both readings hold. All else is read one way alone: a
+wrong red is looked at, a wrong green is not.
 
 ``not_contains`` is passed by what is *not* found, so there the doubt is on the other side: letters are found
-inside words, and a minus hides no number. A number is a number there as well: 25 is not said by "2025".
+inside words, a minus hides no number, and a firm blank is as doubtful as an ordinary one. A number is a
+number there as well: 25 is not said by "2025".
 """
 
 from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import lru_cache
 from itertools import groupby
 from typing import NamedTuple
@@ -147,9 +150,12 @@ _GROUPS = expression(
     r"|[1-9][0-9]?(?:,[0-9]{2})+,[0-9]{3})"  # lakhs: 1,00,000
     r"(?P<fraction>(?!(?P=by))[.,][0-9]++)?(?![,.'_]?[0-9])"
 )
-_BLANK_GROUPS = expression(
-    rf"{_START}(?<![0-9][ {_FIRM_BLANK}])(?P<whole>[1-9][0-9]{{0,2}}(?P<by>[ {_FIRM_BLANK}])[0-9]{{3}}"
-    rf"(?:(?P=by)[0-9]{{3}})*)(?P<fraction>[.,][0-9]++)?(?![ {_FIRM_BLANK}]?[0-9])"
+_FIRM_GROUPS, _BLANK_GROUPS = (
+    expression(
+        rf"{_START}(?<![0-9]{blank})(?P<whole>[1-9][0-9]{{0,2}}(?P<by>{blank})[0-9]{{3}}"
+        rf"(?:{blank}[0-9]{{3}})*)(?P<fraction>[.,][0-9]++)?(?!{blank}?[0-9])"
+    )
+    for blank in (_FIRM_BLANK, _BLANK)
 )
 _NUMBER = expression(
     r"(?P<sign>(?<![\w)\]}%°.\-])-[$€£¥]?(?=\.?[0-9]))?"
@@ -169,18 +175,29 @@ class _Reading(NamedTuple):
 
 
 @lru_cache(maxsize=_KEPT)
-def _readings(text: str, *, stars: bool) -> tuple[_Reading, ...]:
+def _readings(text: str, *, stars: bool, is_lax: bool) -> tuple[_Reading, ...]:
     """The ways to read the numbers of a text: what may be a list is one; what may be a number is one."""
     seen = _seen(text, stars=stars)
-    sure = _joined(seen)
-    any_blank = " ".join(_GROUPS.sub(_digits, seen).split())
-    bold = _BLANK_GROUPS.sub(_digits, any_blank)
-    return tuple(_Reading(each, _ends(each)) for each in dict.fromkeys((sure, bold)))
+    bold = _joined(seen, _digits, _digits)
+    return tuple(_Reading(each, _ends(each)) for each in dict.fromkeys((_sure(seen, is_lax=is_lax), bold)))
 
 
-def _joined(seen: str) -> str:
-    joined = _GROUPS.sub(_digits_if_sure, seen)
-    return " ".join(_BLANK_GROUPS.sub(_digits_if_sure, joined).split())
+def _wanted(needle: _Needle, *, stars: bool) -> tuple[str, ...]:
+    """The ways to read a needle. Its point is a decimal one where it may be: 1.250 is not in "1,250"."""
+    seen = _seen(needle.text, stars=stars)
+    bold = _joined(seen, _digits_if_sure, _digits)
+    return tuple(dict.fromkeys((_sure(seen, is_lax=needle.is_lax), bold)))
+
+
+def _sure(seen: str, *, is_lax: bool) -> str:
+    blanks = seen.replace(_FIRM_BLANK, _BLANK) if is_lax else seen
+    return _joined(blanks, _digits_if_sure, _digits_if_sure)
+
+
+def _joined(seen: str, digits: Callable[[re.Match[str]], str], across: Callable[[re.Match[str]], str]) -> str:
+    """``digits`` says what becomes of the groups of a number, ``across`` of those that a blank parts."""
+    joined = _GROUPS.sub(digits, seen)
+    return " ".join(_BLANK_GROUPS.sub(across, _FIRM_GROUPS.sub(across, joined)).split())
 
 
 def _digits(number: re.Match[str]) -> str:
@@ -197,9 +214,9 @@ def _is_doubtful(number: re.Match[str]) -> bool:
     before = number.string[max(number.start() - 1, 0) : number.start()]
     if by == ".":
         return whole.count(".") == 1 and not number["fraction"]
-    if by not in ("_", _BLANK) or (by == _BLANK and f"{by}0" in whole):
-        return False
-    return before.isalpha() or before in tuple(":/#-_") or (by == _BLANK and whole[3] == by)
+    if by == _BLANK:
+        return f"{by}0" not in whole
+    return by == "_" and (before.isalpha() or before in tuple(":/#-_"))
 
 
 def _ends(text: str) -> bytes:
@@ -261,8 +278,10 @@ def _is_in(needle: _Needle, text: str) -> bool:
     if not any(map(str.isdigit, needle.text)):
         folded = fold(text, stars=stars)
         return _is_at_bounds(needle, fold(needle.text, stars=stars), _Reading(folded, bytes(len(folded) + 1)))
-    wanted = _joined(_seen(needle.text, stars=stars))
-    return any(_is_at_bounds(needle, wanted, reading) for reading in _readings(text, stars=stars))
+    said = _readings(text, stars=stars, is_lax=needle.is_lax)
+    return any(
+        _is_at_bounds(needle, each, reading) for each in _wanted(needle, stars=stars) for reading in said
+    )
 
 
 def _is_at_bounds(needle: _Needle, wanted: str, reading: _Reading) -> bool:

@@ -65,6 +65,41 @@ def misuse(pattern: str) -> str:
     return ""
 
 
+def misuse_for_answers(pattern: str) -> str:
+    """``misuse`` of what is searched in answers: an empty one fails anyway, so asking for a letter, whichever
+    it is, checks nothing either."""
+    if told := misuse(pattern):
+        return told
+    try:
+        checks_nothing = _takes_any(import_module("re._parser").parse(pattern))
+    except Exception:  # an inner module of Python's, which may change
+        return ""
+    remedy = "write what must be there"
+    return f"/{pattern}/ matches every answer, so it checks nothing; {remedy}" if checks_nothing else ""
+
+
+def _takes_any(parsed: Any) -> bool:
+    """Whether an expression asks for one character, whichever it is (``.+``, ``(.|x)``), and nothing else."""
+    asking = [part for part in parsed if not _holds(str(part[0]), part[1], type(parsed), "ANYWHERE")]
+    return len(asking) == 1 and _is_any(str(asking[0][0]), asking[0][1], type(parsed))
+
+
+def _is_any(kind: str, operand: Any, parsed: type) -> bool:
+    inner = [_takes_any(part) for part in _inner(operand, parsed)]
+    if kind == "IN":
+        named = {str(each or what) for what, each in operand}
+        return "NEGATE" not in named and any(kinds <= named for kinds in _ALL_KINDS)
+    if kind.endswith("REPEAT"):
+        return operand[0] == 1 and all(inner)
+    return kind == "ANY" or (kind in ("BRANCH", "SUBPATTERN", "ATOMIC_GROUP") and any(inner))
+
+
+_ALL_KINDS = (
+    {"CATEGORY_NOT_SPACE"},  # nothing but white space is no answer
+    *({f"CATEGORY_{kind}", f"CATEGORY_NOT_{kind}"} for kind in ("WORD", "DIGIT")),
+)
+
+
 def _is_in_everything(pattern: str) -> bool:
     """Whether it is found at the beginning of every text, or at the end of each: it asks for no letter."""
     try:
@@ -89,7 +124,7 @@ def _holds(kind: str, operand: Any, parsed: type, at: str) -> bool:
     if kind == "BRANCH":
         return any(inner)
     if kind == "ASSERT_NOT":
-        is_outside = operand[0] == (1 if at == "AT_END" else -1)
+        is_outside = (at, operand[0]) in (("AT_END", 1), ("AT_BEGINNING", -1))
         return is_outside and not any(inner)
     return kind in ("SUBPATTERN", "ATOMIC_GROUP", "ASSERT") and all(inner)
 

@@ -108,7 +108,7 @@ def _checked(misuse: Callable[[str], str]) -> AfterValidator:
 
 Needles: TypeAlias = ListOf[Annotated[str, _checked(partial(needles.misuse, takes_stars=True))]]
 PlainNeedles: TypeAlias = ListOf[Annotated[str, _checked(partial(needles.misuse, takes_stars=False))]]
-Patterns: TypeAlias = ListOf[Annotated[str, _checked(patterns.misuse)]]
+Patterns: TypeAlias = ListOf[Annotated[str, _checked(patterns.misuse_for_answers)]]
 
 
 with warnings.catch_warnings():

@@ -37,7 +37,12 @@ def answer_of(turn: Turn) -> str:
     return answer if answer == turn.answer else answer.strip()
 
 
-def said_in(turn: Turn) -> str:
-    """All that the agent said in the turn: what stood beside its calls, then its answer."""
+def pieces_of(turn: Turn) -> list[str]:
+    """All that the agent said in the turn, piece by piece: what stood beside its calls, then its answer."""
     texts = [spoken(step.text).strip() for step in turn.steps if step.text]
-    return "\n\n".join(text for text in texts if text)
+    return [text for text in texts if text]
+
+
+def said_in(turn: Turn) -> str:
+    """All that the agent said in the turn, as one text."""
+    return "\n\n".join(pieces_of(turn))

@@ -75,11 +75,11 @@ def resolve(
 ) -> tuple[ToolState, ToolResult | FunctionCall]:
     """Answer one call. ``args`` is ``None`` when they could not be read.
 
-    A call with broken or wrong arguments is refused: it gets an error and uses up no step of a sequence.
-    Raises ``AuthorError`` for an undeclared tool in a scenario that declares none.
+    A call with broken or wrong arguments, or of an unknown tool, is refused: it gets an error and uses up no
+    step of a sequence. Raises ``AuthorError`` for an undeclared tool in a scenario that declares none.
     """
     if is_unknown(tools, name, unmocked):
-        return state, error_result(f"unknown tool '{name}'; {did_you_mean(name, tools)}")
+        return state, refusal(f"unknown tool '{name}'; {did_you_mean(name, tools)}")
     tool = tools.get(name)
     if (tool is None or not tool.is_mocked) and unmocked == "error":
         raise _unmocked(name, declared=tool is not None)

@@ -73,7 +73,8 @@ _NOTHING = Usage()
 
 class ToolResult(Value):
     """What a tool gave back. ``value`` is any JSON value; an error is ``{"error": message}``. ``refused``:
-    the call was not carried out, since its arguments could not be read or break the tool's schema."""
+    the call was not carried out, since there is no such tool, or its arguments could not be read or break the
+    tool's schema."""
 
     value: Any = None
     is_error: bool = False

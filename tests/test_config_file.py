@@ -504,7 +504,7 @@ def test_what_compare_inherits_wrong_is_told_once(folder: Folder) -> None:
     assert folder.complaints(text) == [
         "1:24: agent.timeout_s: must be more than 0, got -1",
         "1:39: unknown key 'zz' — known: body, endpoint, headers, max_wait_s, name, observed_messages,"
-        " policy, requests_per_minute, send_tools, streaming, target, timeout_s, type",
+        " policy, requests_per_minute, send_tools, streaming, target, timeout_s, tools, type",
     ]
 
 

@@ -153,6 +153,53 @@ def test_where_calls_cannot_be_seen_nothing_is_known_of_what_tools_gave(project:
     assert failed_checks(project.sample("unsaid")) == {(None, "output.cites")}
 
 
+def test_a_call_that_was_not_made_is_no_source(project: Project) -> None:
+    project.agent(
+        """
+        import json
+
+        def agent(messages, ctx):
+            if messages[-1]["role"] == "tool":
+                return "Your reference is BK-9."
+            name, arguments = json.loads(messages[0]["content"])
+            call = {"id": "1", "type": "function", "function": {"name": name, "arguments": arguments}}
+            return {"role": "assistant", "content": "", "tool_calls": [call]}
+        """
+    )
+    project.config("detectors: []\n")
+    schema = {"type": "object", "properties": {"id": {"type": "string", "pattern": "^ORD-"}}}
+    tools = {
+        "get": {"parameters": schema, "returns": {"ref": "BK-9"}},
+        "fill": {"returns": {"ref": "BK-${args.BK-9}"}},
+        "keys": {"returns": {"BK-9": "open"}},
+        "shut": {"error": "BK-9 is closed"},
+    }
+    calls = {
+        "made": ("get", '{"id": "ORD-1"}'),
+        "by key": ("keys", "{}"),
+        "an error of the tool": ("shut", "{}"),
+        "schema": ("get", '{"id": "BK-9"}'),
+        "missing": ("fill", "{}"),
+        "unknown": ("BK-9", "{}"),
+        "unreadable": ("get", '{"id": BK-9'),
+    }
+    expect = {"output": {"cites": ["BK-9"]}}
+    rows = [
+        {"id": f"s{number}", "turns": [json.dumps(call)], "tools": tools, "expect": expect}
+        for number, call in enumerate(calls.values())
+    ]
+    project.scenarios(json.dumps({"scenarios": rows}))
+    project.run()
+    samples = {name: project.sample(f"s{number}") for number, name in enumerate(calls)}
+    green = ("made", "by key", "an error of the tool")
+    assert {name: sample["verdict"] for name, sample in samples.items()} == {
+        name: "passed" if name in green else "failed" for name in calls
+    }
+    for name in calls.keys() - {*green}:
+        assert (None, "output.cites") in failed_checks(samples[name]), name
+        assert "in no tool result before that" in reason(samples[name], "output.cites"), name
+
+
 def test_a_pattern_that_takes_for_ever_decides_nothing(project: Project) -> None:
     schema = {"type": "string", "pattern": "^(a+)+$"}
     (sample,) = played(project, [({"json_schema": schema}, json.dumps("a" * 40 + "!"))])

@@ -111,6 +111,33 @@ def test_what_must_be_said_is_found_however_it_is_written_and_in_the_answer_alon
     }
 
 
+def test_one_blank_may_separate_thousands_and_may_part_two_numbers(project: Project) -> None:
+    apart = dict.fromkeys(("Rooms: 12\n350 EUR", "Rooms: 12\t350 EUR", "Rooms: 12  350 EUR"), (False, True))
+    either = {"Room 12 350 EUR": (True, True)}
+    firm = dict.fromkeys(("12\u00a0350 EUR", "12\u202f350 EUR", "12\u2009350 EUR"), (True, False))
+    rows = apart | either | firm
+    said = {text: text for text in rows}
+    for needle, at in (("12350", 0), ("350", 1)):
+        found = run(project, said, f'output: {{contains: ["{needle}"]}}')
+        assert verdicts(found) == {text: "passed" if held[at] else "failed" for text, held in rows.items()}
+    # What may be there is there.
+    found = run(project, said, 'output: {not_contains: ["350"]}')
+    assert verdicts(found) == dict.fromkeys(rows, "failed")
+    found = run(project, said, 'output: {not_contains: ["12350"]}')
+    assert verdicts(found) == dict.fromkeys(rows, "failed") | dict.fromkeys(apart, "passed")
+
+
+def test_what_is_said_before_a_call_and_after_it_is_no_one_sentence(project: Project) -> None:
+    fine: dict[str, Any] = {"parted": ["Did it say yes", "Sir, wait."]}
+    rows: dict[str, Any] = {
+        "before": ["Yes sir.", "Wait."],
+        "after": ["Wait.", "Yes sir."],
+        "within one": ["Wait.", "It said yes\nsir."],
+    }
+    found = run(project, fine | rows, "output: {not_contains: [yes sir]}")
+    assert verdicts(found) == dict.fromkeys(fine, "passed") | dict.fromkeys(rows, "failed")
+
+
 def test_a_miss_says_what_a_star_would_have_found(project: Project) -> None:
     expect = "output: {contains: [refund, sorry]}"
     found = run(project, {"star": "It was refunded.", "none": "Hello."}, expect)
@@ -146,6 +173,10 @@ REFUSED = {
             "(?!.*x)",
         )
     },
+    **{
+        f"output: {{matches: ['{pattern}']}}": f"/{pattern}/ matches every answer"
+        for pattern in (".", ".+", "(.)+", ".*.+", r"[\s\S]+", r"\S", "rain|.")
+    },
     "output: {matches: .*}": "/.*/ matches every text",
     "tool_calls: {calls: [{name: a, args: {x: {$regex: 'x*'}}}]}": "/x*/ matches every text",
     'output: {contains: ["\\u200b"]}': "nothing is left to look for",
@@ -166,10 +197,15 @@ SOUND = [
             "(?i)rain|sun",
             "^(?!.*sorry)",
             "x+",
-            ".",
+            "..",
+            "^.+$",
+            "(?=x).",
+            ".(?<!x)",
+            "[^x]",
             r"^\s*$",
         )
     ),
+    "tool_calls: {calls: [{name: a, args: {x: {$regex: .+}}}]}",
     "tool_calls: {match: strict, calls: []}",
     "tool_calls: {forbidden: [{name: a}]}",
     "tool_calls: {calls: [{name: a, args: {ids: []}}]}",

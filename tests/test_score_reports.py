@@ -440,7 +440,7 @@ def test_issues_are_in_the_summary_and_in_the_scenarios_that_they_occur_in() -> 
     )
     assert issue["examples"][0]["turn"] == 0
     assert told["summary"]["issue_failures"] == [
-        {"metric": "error_deduplication", "message": "HTTP 500", "raw": "oops"}
+        {"metric": "error_deduplication", "message": "HTTP 500", "raw": "oops", "not_asked": False}
     ]
 
 

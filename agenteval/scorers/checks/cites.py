@@ -39,11 +39,11 @@ def _called(seen: Seen) -> str:
 
 
 def _results(turns: Iterable[Turn]) -> Iterator[str]:
-    """The text of each result, and each text and number in it. A result that was not waited for is nobody's
-    source."""
+    """The text of each result, and each text (keys, too) and number in it. A result that was not waited for
+    is nobody's source; nor is the refusal of a call that was not made: it repeats what the agent sent."""
     for turn in turns:
         for call in turn.tool_calls:
-            if call.result is not None and not call.given_up:
+            if call.result is not None and not call.given_up and not call.is_refused:
                 yield call.result.text
                 yield from _leaves(_decoded(call.result.value))
 

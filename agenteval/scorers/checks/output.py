@@ -42,12 +42,12 @@ def not_contains(needles: Sequence[str], seen: Seen) -> Outcome:
     """None of the texts is in anything that the agent said."""
     found = []
     everywhere: dict[str, None] = {}
-    for number, said in enumerate(seen.said, 1):
-        present = [needle for needle in needles if texts.mentions(said, needle)]
-        everywhere |= dict.fromkeys(present)
-        if present:
-            turn = f" (answer {number})" if len(seen.said) > 1 else ""
-            found.append(f"found {quoted(present)} in {excerpt(said)}{turn}")
+    for number, pieces in enumerate(seen.said, 1):
+        turn = f" (answer {number})" if len(seen.said) > 1 else ""
+        for said in pieces:
+            if present := [needle for needle in needles if texts.mentions(said, needle)]:
+                everywhere |= dict.fromkeys(present)
+                found.append(f"found {quoted(present)} in {excerpt(said)}{turn}")
     detail = "; ".join(found) or f"none of {quoted(needles)} found"
     return Outcome(not found, detail, parts=tuple(everywhere), is_lasting=bool(found))
 

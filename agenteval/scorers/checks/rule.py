@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 from agenteval.errors import Mistake
 from agenteval.scenario import Expectation, says_something
 from agenteval.scorers.text import excerpt
-from agenteval.speech import answer_of, said_in
+from agenteval.speech import answer_of, pieces_of
 from agenteval.trajectory import ToolCall, Turn
 
 _ANSWERS_SHOWN = 3
@@ -67,9 +67,10 @@ class Seen:
         return [answer_of(turn) for turn in self.turns]
 
     @cached_property
-    def said(self) -> list[str]:
-        """All that the agent said in each finished turn, beside its calls too."""
-        return [said_in(turn) for turn in self.turns]
+    def said(self) -> list[list[str]]:
+        """All that the agent said in each finished turn, beside its calls too, piece by piece: what it said
+        before a call and after it is no one sentence."""
+        return [pieces_of(turn) for turn in self.turns]
 
     @property
     def shown(self) -> str:
