@@ -277,6 +277,20 @@ def puts_off(text: str) -> bool:
     return _PUTS_OFF.search(text[:2000].replace("’", "'")) is not None or tells_to_wait(text)
 
 
+_LATER = expression(
+    r"\W*(?:(?:yes|yeah|yep|sure|ok|okay|fine|alright)\W+)+(?:(?:but|please|maybe|do it)\W+)*"
+    r"(?:not (?:before|until|till) )?(?P<when>later|tomorrow)(?: (?:please|thanks|thank you))?"
+    r"\s*(?:[.,;!]|$)",
+    re.IGNORECASE,
+)
+
+
+def postpones(text: str, asked: str) -> bool:
+    """Whether a yes is one to another time ("yes, tomorrow") that the agent had not asked about."""
+    found = _LATER.match(text)
+    return found is not None and found["when"].lower() not in asked.lower()
+
+
 # What the user is still to say or do, and not what was ("after I talked to my wife").
 _STILL_TO_COME = (
     r"(?:confirm|say|tell|give|approve|check(?! ?out)|decide|agree|sign|ask|think|speak|talk|"

@@ -26,7 +26,12 @@ from agenteval.detectors.consent.orders import (
     speaks_of_act,
     takes_back,
 )
-from agenteval.detectors.consent.other_things import agrees_to_another_thing, asks_of_another_thing, ties
+from agenteval.detectors.consent.other_things import (
+    agrees_to_another_thing,
+    asks_of_another_thing,
+    names_another_thing,
+    ties,
+)
 from agenteval.detectors.consent.replies import (
     asks_anew,
     asks_assent,
@@ -36,6 +41,7 @@ from agenteval.detectors.consent.replies import (
     is_understood,
     offers_to_act,
     picks,
+    postpones,
     puts_off,
     refuses,
     says_yes,
@@ -87,8 +93,12 @@ def _is_understood(conversation: Conversation, placed: PlacedCall) -> bool:
         or puts_off(said)
         or _declines(conversation, placed.turn)
         or is_aside(conversation, placed)
+        or (not _WORD.search(said) and _names_instead(conversation, placed.turn, placed))
         or (says_yes(said, asked=True) and _means_another(conversation, placed.turn, placed))
     )
+
+
+_WORD = expression(r"(?<![\w-])[^\W\d_]{2,}(?![\w-])")
 
 
 def _unconfirmed(placed: PlacedCall, said: str, *, ordered: bool, is_sure: bool) -> Proof:
@@ -105,7 +115,7 @@ def _ordered(conversation: Conversation, placed: PlacedCall) -> bool:
     agent asked only for what it needed for it and was told."""
     turns, number = conversation.turns, placed.turn
     before = [turn.answer for turn in turns[max(0, number - 2) : number]]
-    if tells_to_wait(turns[number].user):
+    if tells_to_wait(turns[number].user) or _names_instead(conversation, number, placed):
         return False
     if is_ordered(turns[number].user, before[-1] if before else "", placed.call):
         return True
@@ -125,6 +135,8 @@ def _agreed(conversation: Conversation, placed: PlacedCall) -> bool:
     all."""
     if _was_approved(conversation, placed) or has_standing_leave(conversation, placed):
         return True
+    if _names_instead(conversation, placed.turn, placed) or _postpones(conversation, placed.turn):
+        return False
     if _says_yes_in(conversation, placed.turn, placed):
         return not _was_yes_to_another(conversation, placed)
     for number in range(placed.turn - 1, max(0, placed.turn - FOLLOW_UPS - 1), -1):
@@ -162,7 +174,7 @@ def _declines(conversation: Conversation, number: int) -> bool:
 
 def _says_yes_in(conversation: Conversation, number: int, placed: PlacedCall) -> bool:
     said = conversation.turns[number].user
-    if tells_to_wait(said):
+    if tells_to_wait(said) or _postpones(conversation, number):
         return False
     if number == 0:
         return says_yes(said, asked=False)
@@ -210,12 +222,26 @@ def _means_another(conversation: Conversation, number: int, placed: PlacedCall) 
 
 def _is_on_another_thing(conversation: Conversation, number: int, placed: PlacedCall) -> bool:
     turns = conversation.turns
+    if _names_instead(conversation, number, placed):
+        return True
     if not _names_another(conversation, number, placed) and not _agrees_to_other(
         conversation, number, placed
     ):
         return False
     before = turns[number - 2].answer if number > 1 else ""
     return not is_ordered(turns[number - 1].user, before, placed.call)
+
+
+def _names_instead(conversation: Conversation, number: int, placed: PlacedCall) -> bool:
+    """Whether the message of a turn names other things than the call's, and no earlier call tied them."""
+    named = names_another_thing(conversation.turns[number].user, placed.call)
+    earlier = conversation.calls[: placed.index] if named else ()
+    return bool(named) and not any(ties(each.call, named, placed.call) for each in earlier)
+
+
+def _postpones(conversation: Conversation, number: int) -> bool:
+    asked = conversation.turns[number - 1].answer if number else ""
+    return postpones(conversation.turns[number].user, asked)
 
 
 def _names_another(conversation: Conversation, number: int, placed: PlacedCall) -> bool:
