@@ -339,10 +339,19 @@ def _make_user(sample: Sample, resources: Resources) -> User:
 
 def policy_of(agent: AgentConfig, root: str) -> str:
     """The text of ``policy``: itself, or what the file of that name (from the configuration's folder)
-    holds."""
+    holds. Raises ``AuthorError`` for what is named like a file and is none: without its policy judges and
+    leak checks would be none either."""
     policy = agent.policy or ""
     if policy and "\n" not in policy and len(policy) < 500:
         path = Path(root) / policy
         if path.is_file():
             return path.read_text(encoding="utf-8")
+        if path.exists() or (Path(policy).suffix in _TEXT_FILES and not any(map(str.isspace, policy))):
+            what = f"the policy of agent '{agent.name}' is no file: {policy}"
+            raise AuthorError(
+                Problem(what, "name a file from the configuration's folder, or write the text itself")
+            )
     return policy
+
+
+_TEXT_FILES = frozenset((".md", ".txt", ".markdown", ".rst", ".prompt", ".j2"))

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from kit import Project
 
 from agenteval.config import Config, ModelConfig, ReporterChoice
 from agenteval.config_file import LoadedConfig, find_config, load_config
@@ -717,3 +718,20 @@ def test_no_configuration_crashes_it(folder: Folder, value: dict[str, Any]) -> N
         return
     assert text
     assert "Input should" not in text
+
+
+@pytest.mark.parametrize("policy", ["policy.md", "rules", "."])
+def test_a_policy_that_is_named_like_a_file_is_one(project: Project, policy: str) -> None:
+    project.agent("def agent(messages):\n    return 'Hello.'\n")
+    project.config(
+        f"agent: {{name: bot, target: 'agent.py:agent', policy: {policy}}}\nmetrics: []\n", target=""
+    )
+    project.scenarios("id: greet\nturns: [Hi]\nexpect: {output: {contains: [hello]}}\n")
+    done = project.run()
+    if policy == "rules":
+        assert done.code == 0  # a text of one word
+    else:
+        assert done.code == 2
+        assert f"the policy of agent 'bot' is no file: {policy}" in done.err
+        assert "Traceback" not in done.all
+        project.write("policy.md", "Be kind.")
