@@ -11,9 +11,14 @@ import json
 import os
 import re
 from base64 import b64encode
+from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from functools import cache
 from typing import Any
 from urllib.parse import quote, quote_plus, urlsplit
+
+from pydantic import TypeAdapter
 
 from agenteval.event import Event
 from agenteval.expressions import expression
@@ -83,44 +88,145 @@ def masker(forms: Sequence[str]) -> Mask:
 
 def replacer(by_form: Mapping[str, str]) -> Mask:
     """Puts something else in the place of each form, in their order, also where it is there between signs
-    that no reader sees."""
+    that no reader sees. A part of a form that a shortened text ends or goes on with is masked."""
+    all_forms = "\0".join(by_form)
+
+    def cut_off(text: str) -> list[_Place]:
+        return [(first, end, MASK) for first, end in _cut_off(text, by_form, all_forms)]
 
     def replaced(text: str) -> str:
         for form, other in by_form.items():
             text = text.replace(form, other)
-        gaps = unseen(text) if by_form else []
-        for form, other in by_form.items() if gaps else ():
-            while place := _place_between(gaps, text, form):
-                text = f"{text[: place[0]]}{other}{text[place[1] :]}"
-                gaps = unseen(text)
+        text = _put(text, [], cut_off(text))
+        # What a terminal reads as a sequence is in a file one unseen sign, and letters.
+        for is_terminal in (True, False) if by_form and unseen(text) else ():
+            for form, other in by_form.items():
+                gaps = unseen(text, sequences=is_terminal)
+                text = _put(text, gaps, _places(_seen(text, gaps), form, other))
+            gaps = unseen(text, sequences=is_terminal)
+            text = _put(text, gaps, cut_off(_seen(text, gaps)))
         return text
 
     return replaced
 
 
-def _place_between(gaps: Sequence[tuple[int, int]], text: str, form: str) -> tuple[int, int] | None:
-    """Where a form begins and ends in a text once its ``gaps`` are taken out of it."""
+_Place = tuple[int, int, str]
+"""Where something begins and ends in a text as it is seen, and what comes there instead."""
+_CUT = expression(r"(?:…|\.{3}|\\u2026)+")
+"""Where a text was shortened."""
+
+
+def _places(text: str, form: str, other: str) -> list[_Place]:
+    found, at = [], text.find(form)
+    while at >= 0:
+        found.append((at, at + len(form), other))
+        at = text.find(form, at + len(form))
+    return found
+
+
+def _cut_off(text: str, forms: Iterable[str], all_forms: str) -> Iterator[tuple[int, int]]:
+    """Where a text holds the beginning of a form right before a cut, or the end of one right after it."""
+    done = 0
+    for cut in _CUT.finditer(text):
+        before = text[max(0, cut.start() - SHORTEST_SECRET) : cut.start()]
+        after = text[cut.end() : cut.end() + SHORTEST_SECRET]
+        if len(before) == SHORTEST_SECRET and before in all_forms:
+            lengths = (
+                length
+                for form in forms
+                for length in _ends(form, before)
+                if text.startswith(form[:length], max(0, cut.start() - length))
+            )
+            first = max(done, cut.start() - max(lengths, default=0))
+            if first < cut.start():
+                yield first, cut.start()
+        if len(after) == SHORTEST_SECRET and after in all_forms:
+            lengths = (
+                len(form) - end + SHORTEST_SECRET
+                for form in forms
+                for end in _ends(form, after)
+                if text.startswith(form[end - SHORTEST_SECRET :], cut.end())
+            )
+            done = cut.end() + max(lengths, default=0)
+            if done > cut.end():
+                yield cut.end(), done
+
+
+def _ends(form: str, part: str) -> Iterator[int]:
+    at = form.find(part)
+    while at >= 0:
+        yield at + len(part)
+        at = form.find(part, at + 1)
+
+
+def _seen(text: str, gaps: Sequence[tuple[int, int]]) -> str:
     seen, at = [], 0
     for begin, end in gaps:
         seen.append(text[at:begin])
         at = end
-    found = "".join([*seen, text[at:]]).find(form)
-    if found < 0:
-        return None
-    first, last = found, found + len(form) - 1
+    return "".join([*seen, text[at:]])
+
+
+def _put(text: str, gaps: Sequence[tuple[int, int]], places: Sequence[_Place]) -> str:
+    """``places`` are of the text once its ``gaps`` are taken out of it."""
+    if not places:
+        return text
+    begins, removed = [], [0]
     for begin, end in gaps:
-        first += end - begin if begin <= first else 0
-        last += end - begin if begin <= last else 0
-    return first, last + 1
+        begins.append(begin - removed[-1])
+        removed.append(removed[-1] + end - begin)
+    pieces, at = [], 0
+    for first, end, other in places:
+        pieces += [text[at : first + removed[bisect_right(begins, first)]], other]
+        at = end + removed[bisect_right(begins, end - 1)]
+    return "".join([*pieces, text[at:]])
 
 
-def within(value: Any, mask: Mask) -> Any:
-    """A JSON value with every text in it masked, keys included. Numbers stay numbers."""
+NO_WORDS: frozenset[str] = frozenset()
+
+
+def within(
+    value: Any, mask: Mask, *, keys: frozenset[str] = NO_WORDS, texts: frozenset[str] = NO_WORDS
+) -> Any:
+    """A JSON value with every text in it masked, keys included. Numbers stay numbers, and so do ``keys``
+    and ``texts``, words of a schema: a secret that is an ordinary word must not destroy it."""
     if isinstance(value, str):
-        return mask(value)
+        return value if value in texts else mask(value)
     if isinstance(value, Mapping):
-        return {mask(key): within(item, mask) for key, item in value.items()}
-    return [within(item, mask) for item in value] if isinstance(value, list | tuple) else value
+        return {
+            key if key in keys else mask(key): within(item, mask, keys=keys, texts=texts)
+            for key, item in value.items()
+        }
+    if isinstance(value, list | tuple):
+        return [within(item, mask, keys=keys, texts=texts) for item in value]
+    return value
+
+
+def words_of(schema: Any) -> tuple[frozenset[str], frozenset[str]]:
+    """The names of fields in a JSON schema, and the texts that it asks for."""
+    names: set[str] = set()
+    texts: set[str] = set()
+
+    def walk(part: Any) -> None:
+        if isinstance(part, Mapping):
+            if isinstance(properties := part.get("properties"), Mapping):
+                names.update(properties)
+            asked = [part.get("const"), part.get("default")]
+            asked += part["enum"] if isinstance(part.get("enum"), list) else []
+            texts.update(each for each in asked if isinstance(each, str))
+            walk(list(part.values()))
+        elif isinstance(part, list):
+            for each in part:
+                walk(each)
+
+    walk(schema)
+    return frozenset(names), frozenset(texts)
+
+
+@cache
+def _words_of_events() -> tuple[frozenset[str], frozenset[str]]:
+    """Made when a secret is first found: it takes a moment."""
+    return words_of(TypeAdapter(Event).json_schema(mode="serialization"))
 
 
 _ESCAPED = expression(r"\\(?:u00|[bf])")
@@ -137,12 +243,32 @@ def redacting(emit: Emit, secrets: Iterable[str]) -> Emit:
     def filtered(event: Event) -> None:
         text = to_json(event)
         if _ESCAPED.search(text) or mask(text) != text:
-            value = json.loads(text)
-            masked = within(value, mask)
-            event = event if masked == value else from_json(json.dumps(masked))
+            event = _masked(event, json.loads(text), mask)
         emit(event)
 
     return filtered
+
+
+def _masked(event: Event, value: Any, mask: Mask) -> Event:
+    """The event without a secret; where that is none, because a secret is a word that events are made of,
+    with such words left."""
+    names, texts = _words_of_events()
+    equal = frozenset(each for each in _texts(value) if mask(each) == MASK)
+    for left in (NO_WORDS, texts, texts | equal):
+        masked = within(value, mask, keys=names, texts=left)
+        if masked == value:
+            return event
+        with suppress(ValueError):
+            return from_json(json.dumps(masked))
+    return event  # a secret that is a part of such a word: the run counts more
+
+
+def _texts(value: Any) -> Iterator[str]:
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, Mapping | list):
+        for item in value.values() if isinstance(value, Mapping) else value:
+            yield from _texts(item)
 
 
 class _Known:
@@ -173,13 +299,24 @@ def hide(text: str) -> str:
     return _known.mask(text)
 
 
-def hide_in_json(text: str) -> str:
-    """The same for JSON, which it stays: a secret of digits alone is no part of its numbers."""
+def hide_in_json(text: str, schema: Callable[[], Any] = dict) -> str:
+    """The same for JSON, which it stays: a secret of digits alone is no part of its numbers, and one that
+    is a word of its ``schema`` is left there."""
     if hide(text) == text and not _ESCAPED.search(text):
         return text
     value = json.loads(text)
-    masked = within(value, hide)
+    names, texts = words_of(schema())
+    masked = within(value, hide, keys=names, texts=texts)
     return text if masked == value else json.dumps(masked, ensure_ascii=False, indent=2)
+
+
+_IN_XML = expression(r'(?<==")[^"<]*+|(?<=>)[^<]++')
+"""The values of attributes, and text between tags."""
+
+
+def hide_in_xml(text: str) -> str:
+    """The same for XML, which it stays: a secret that is a word of its markup is left there."""
+    return text if hide(text) == text else _IN_XML.sub(lambda found: hide(found[0]), text)
 
 
 def without_query(url: str) -> str:

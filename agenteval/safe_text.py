@@ -41,15 +41,22 @@ def clean(text: str) -> str:
     return _SURROGATES.sub("\ufffd", _CONTROLS.sub("", text))
 
 
-_UNSEEN = expression("[\u00ad\u200c\u200d\u180e\ufe00-\ufe0f]")
-"""What stays in a text, as part of its writing, and is not seen either."""
+_UNSEEN = expression(
+    "[\u00ad\u034f\u061c\u070f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u202a-\u202e\u2060-\u206f"
+    "\u3164\ufe00-\ufe0f\ufeff\uffa0\ufff0-\ufffb\U0001bca0-\U0001bca3\U0001d173-\U0001d17a"
+    "\U000e0000-\U000e0fff]"
+)
+"""Unicode's default-ignorable signs and kin. What of it stays in a text, as part of its writing, is not seen
+either."""
 
 
-def unseen(text: str) -> list[tuple[int, int]]:
-    """Begin and end of all that ``clean`` takes away and of what nobody sees, in order."""
+def unseen(text: str, *, sequences: bool = True) -> list[tuple[int, int]]:
+    """Begin and end of all that ``clean`` takes away and of what nobody sees, in order. Without
+    ``sequences``: of single signs only, as in a file, where nothing obeys them."""
     if text.isascii() and text.isprintable():
         return []
-    found = [match.span() for each in (_SEQUENCES, _CONTROLS, _UNSEEN) for match in each.finditer(text)]
+    kinds = (_SEQUENCES, _CONTROLS, _UNSEEN) if sequences else (_CONTROLS, _UNSEEN)
+    found = [match.span() for each in kinds for match in each.finditer(text)]
     apart: list[tuple[int, int]] = []
     for begin, end in sorted(found, key=lambda span: (span[0], -span[1])):
         if not apart or begin >= apart[-1][1]:

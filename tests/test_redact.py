@@ -12,10 +12,11 @@ from base64 import b64encode, urlsafe_b64encode
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote, quote_plus
+from xml.etree import ElementTree
 
 import pytest
 from kit import Done, Project
-from local_servers import LocalServer, respond_json
+from local_servers import LocalServer, chat, respond_json
 
 from agenteval import safe_text
 from agenteval.llm.endpoints import PROVIDERS
@@ -103,6 +104,42 @@ def test_unseen_is_all_that_cleaning_takes_away() -> None:
             continue
         if not safe_text.clean(chr(code)):
             assert safe_text.unseen(f"a{chr(code)}é") == [(1, 2)], hex(code)
+
+
+@pytest.mark.parametrize("mark", ["…", "...", "\\u2026", "… [7 more characters]"])
+def test_a_part_of_a_key_at_a_cut_is_masked(mark: str) -> None:
+    mask = redactor([PLAIN])
+    packed = in_base64(PLAIN, 0, 0, padded=False, url=False)
+    for at in range(6, len(PLAIN)):
+        assert mask(f"p p {PLAIN[:at]}{mark} p") == f"p p {MASK}{mark} p"
+        assert mask(f"p {packed[:at]}{mark}") == f"p {MASK}{mark}"
+    assert mask(f"p p {PLAIN[:5]}{mark}") == f"p p {PLAIN[:5]}{mark}"  # too common to be a part of one
+    assert mask("\u200b".join(PLAIN[:12]) + mark) == MASK + mark
+    for at in range(1, len(PLAIN) - 5) if not mark.endswith("]") else ():
+        assert mask(f"p {mark}{PLAIN[at:]} p") == f"p {mark}{MASK} p"
+        both = f"{PLAIN[:-1]}{mark}{PLAIN[at:]}"
+        assert mask(both) == f"{MASK}{mark}{MASK}"
+    text = f"ordinary {PLAIN[:9]} and {mark} {PLAIN[-7:]}, {PLAIN[3:12]}{mark}"
+    assert mask(text) == text
+
+
+def test_a_text_of_nothing_but_cuts_takes_no_time() -> None:
+    text = f"{PLAIN[:4]}x…" * 50_000 + "." * 100_000
+    assert redactor([PLAIN])(text) == text
+
+
+INVISIBLE = (
+    *(0xAD, 0x34F, 0x61C, 0x70F, 0x115F, 0x1160, 0x17B4, 0x17B5, 0x180B, 0x180E, 0x180F, 0x200B, 0x200E),
+    *(0x202A, 0x202E, 0x2060, 0x2061, 0x2065, 0x206F, 0x3164, 0xFE00, 0xFE0F, 0xFEFF, 0xFFA0, 0xFFF0),
+    *(0xFFF9, 0xFFFB, 0x1BCA0, 0x1D173, 0xE0001, 0xE0100, 0xE0FFF, 0x00, 0x07, 0x7F, *range(0x80, 0xA0)),
+)
+
+
+@pytest.mark.parametrize("code", INVISIBLE, ids=hex)
+def test_no_invisible_sign_hides_a_key(code: int) -> None:
+    key = "sk-live-Zq7xW2mP9vKt4RbY8cNd"
+    text = chr(code).join([key[:9], key[9:18], key[18:]])
+    assert redactor([key])(f"a {text} | {text} b") == f"a {MASK} | {MASK} b"
 
 
 def test_json_stays_json() -> None:
@@ -239,3 +276,46 @@ def test_a_secret_of_digits_breaks_no_number(project: Project) -> None:
     assert done.code == 0, done.all
     sample: dict[str, Any] = project.sample()
     assert sample["turns"][0]["agent"] == f"Your code is {MASK}."
+
+
+WORDS = (
+    *(
+        "default",
+        "scenario",
+        "passed",
+        "message",
+        "failed",
+        "system",
+        "detail",
+        "content",
+        "expect",
+        "metric",
+    ),
+    *("sample", "complete", "started", "finished", "failure", "run_started", "schema_version", "shipped"),
+)
+
+
+@pytest.mark.parametrize("word", WORDS)
+def test_a_secret_that_is_an_ordinary_word_costs_no_run(project: Project, word: str) -> None:
+    project.scenarios(
+        """
+        scenarios:
+          - {id: a, turns: [hi], expect: {output: {contains: [on its way]}}}
+          - {id: b, turns: [hi], expect: {output: {contains: [nowhere]}}}
+        """
+    )
+    with LocalServer(chat(f"It is on its way, {word}.")) as server:
+        project.write(
+            "agenteval.yaml",
+            f"agent: {{endpoint: '{server.address}/v1/chat/completions',"
+            " headers: {X-Tenant: '${TENANT}'}}\nmetrics: []\n",
+        )
+        done = project.run("--report", "terminal", "--report", "junit=ju.xml", env={"TENANT": word})
+    assert done.code == 1, done.all
+    assert ElementTree.parse(project.root / "ju.xml").getroot().find(".//failure") is not None
+    results = project.results()
+    assert results["summary"]["verdict"] == "failed"
+    verdicts = {each["id"]: each["verdict"] for each in results["scenarios"]}
+    assert verdicts == {"a": "passed", "b": "failed"}
+    assert results["scenarios"][0]["samples"][0]["turns"][0]["agent"] == f"It is on its way, {MASK}."
+    assert project.call("report", "latest", env={"TENANT": word}).code == done.code

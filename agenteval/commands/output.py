@@ -11,13 +11,13 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 from agenteval import wiring
 from agenteval.config import Config, ReporterChoice, parse_reporter
 from agenteval.decision import Decision
 from agenteval.errors import AuthorError, Problem
-from agenteval.redact import hide, hide_in_json
+from agenteval.redact import hide, hide_in_json, hide_in_xml
 from agenteval.report import Report
 from agenteval.reporters.options import ReportOptions
 
@@ -135,12 +135,24 @@ def _write(target: Target, report: Report, decision: Decision, *, folder: Path, 
 
 def deliver(name: str, text: str, path: Path | None) -> None:
     """Write a report to its file, which is told, or (``None``) to stdout. Raises ``OSError``."""
-    text = hide_in_json(text) if name == "json" else hide(text)
+    match name:
+        case "json":
+            text = hide_in_json(text, _schema_of_results)
+        case "junit":
+            text = hide_in_xml(text)
+        case _:
+            text = hide(text)
     if path is None:
         _print(text)
         return
     _replace(path, text)
     say(f"{name} report: {_shown(path)}")
+
+
+def _schema_of_results() -> dict[str, Any]:
+    from agenteval.reporters.results_shape import Results  # only where a secret was found
+
+    return Results.model_json_schema(mode="serialization")
 
 
 def say(text: str) -> None:
