@@ -72,6 +72,17 @@ def test_twenty_are_listed_and_the_others_counted(project: Project) -> None:
     assert more == "… and 3 more"
 
 
+def test_of_a_gate_over_repeated_runs_its_row_is_the_reason(project: Project) -> None:
+    suite(project, {"id": "always"})
+    project.config("epochs: 20\ngates: {pass_rate: {at_least: 0.99, reject_below: 0.98}}\n")
+    project.agent("def agent(messages, ctx):\n    return 'bad'\n")
+    done = project.run()
+    assert done.code == 1, done.out
+    (line,) = listed(done)
+    assert line.startswith("✗ always  pass_rate: 0, expected at least 0.99")
+    assert " (20 of 20 conversations)  scenarios/suite.yaml:2" in line
+
+
 def test_a_rule_over_the_whole_run_is_in_the_list(project: Project) -> None:
     suite(project, {"id": "often", "epochs": 6})
     project.config("gates: {pass_hat_k: {k: 2, at_least: 0.99, over: suite}}\n")

@@ -124,13 +124,18 @@ def _of_scenario(
 
 def decisive(report: Report, decision: Decision) -> list[tuple[Failure, ...]]:
     """The failures that nothing tolerates, together for each scenario × agent: failed ones before those that
-    were not decided, in the report's order else; in each, what decided it comes first."""
+    were not decided, in the report's order else; in each, what decided it comes first: of a gate over repeated
+    runs that is its own row, and no single conversation."""
     groups: dict[tuple[str, str], list[Failure]] = {}
     for failure in failures(report, decision):
         if not failure.tolerated:
             groups.setdefault((failure.scenario, failure.agent), []).append(failure)
-    ordered = [tuple(sorted(group, key=_is_undecided)) for group in groups.values()]
+    ordered = [tuple(sorted(group, key=_after_what_decided)) for group in groups.values()]
     return sorted(ordered, key=lambda group: _is_undecided(group[0]))
+
+
+def _after_what_decided(failure: Failure) -> tuple[bool, bool]:
+    return _is_undecided(failure), failure.key is not None
 
 
 def _is_undecided(failure: Failure) -> bool:
