@@ -124,8 +124,8 @@ def _of_scenario(
 
 def decisive(report: Report, decision: Decision) -> list[tuple[Failure, ...]]:
     """The failures that nothing tolerates, together for each scenario × agent: failed ones before those that
-    were not decided, in the report's order else; in each, what decided it comes first: of a gate over repeated
-    runs that is its own row, and no single conversation."""
+    were not decided, in the report's order else; in each, what decided it comes first: of a gate over
+    repeated runs that is its own row, and no single conversation."""
     groups: dict[tuple[str, str], list[Failure]] = {}
     for failure in failures(report, decision):
         if not failure.tolerated:
