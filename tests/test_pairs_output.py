@@ -167,7 +167,7 @@ def test_a_slow_agent_breaks_the_latency_limit(tmp_path: Path) -> None:
     assert failed_checks(outcome.sample("slow", "bad")) == {(None, "limits.latency_ms")}
     assert (1, "limits.latency_ms") in failed_checks(outcome.sample("slow-turn", "bad"))
     assert failed_checks(outcome.sample("quick", "bad")) == set()
-    assert outcome.sample("slow-turn", "bad")["turns"][1]["latency_ms"] >= 100
+    assert outcome.sample("slow-turn", "bad")["turns"][1]["latency_ms"] > 50
 
 
 WORLD = r"""
