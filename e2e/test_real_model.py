@@ -97,7 +97,7 @@ class Done:
 def run(root: Path, model: Mapping[str, Any], *, metrics: Any = "all", suite: str = SUITE) -> Done:
     config = {
         "agent": {"name": "shop", "target": "agent.py:agent", "policy": "You help customers of a shop."},
-        "models": {"default": {"timeout_s": 300, **model}},
+        "models": {"default": {"timeout_s": 120, **model}},  # a model that does not end is given up
         "epochs": 1,
         "concurrency": 4,
         "agent_concurrency": 1,  # prompts of one conversation in a row share what the server has read
