@@ -158,10 +158,9 @@ def _goal_thresholds(
     """A share of conversations is a count, so its chances are known."""
     designs = []
     for scenario, planned in scenarios:
-        entry = {**config.thresholds, **scenario.thresholds}.get(GOAL)
-        rule = metrics.rule_of(entry) if entry is not None and scenario.goal.strip() else None
-        if rule and rule.at_least:
-            designs.append(share_rule(rule.at_least, planned.min))
+        held = metrics.thresholds_of(scenario, config.thresholds).get(GOAL)
+        if held and held.rule.at_least and scenario.goal.strip():
+            designs.append(share_rule(held.rule.at_least, planned.min))
     if designs:
         advice = "more epochs, or a gate with known error rates (gates: {pass_rate: …}) instead"
         yield _row(f"thresholds.{GOAL}", designs, config.where(f"thresholds.{GOAL}"), advice)

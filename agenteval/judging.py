@@ -134,16 +134,16 @@ def unapplied(missed: Iterable[str]) -> dict[str, str]:
 
 
 def _may_hold(spec: MetricSpec, scenario: Scenario) -> bool:
+    """Whether a threshold that the suite has on the metric may hold for a scenario."""
     removed = spec.name in scenario.thresholds and scenario.thresholds[spec.name] is None
     return not removed and metrics.may_apply(spec, scenario)
 
 
 def has_threshold(scenario: Scenario, config: Config, chosen: Metrics) -> bool:
     """Whether some threshold holds for a scenario."""
-    entries = {**config.thresholds, **scenario.thresholds}
     return any(
-        entry is not None and name in chosen.known and metrics.may_apply(chosen.known[name], scenario)
-        for name, entry in entries.items()
+        name in chosen.known and metrics.may_apply(chosen.known[name], scenario)
+        for name in metrics.thresholds_of(scenario, config.thresholds)
     )
 
 

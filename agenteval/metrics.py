@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cache
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from agenteval.errors import AuthorError, Place, Problem, did_you_mean
 from agenteval.prompts import BUILT_IN_METRICS, RESERVED_NAMES, Rubric, load_rubric
-from agenteval.scenario import Scenario, ThresholdEntry, ThresholdRule
+from agenteval.scenario import Scenario, ThresholdEntry, ThresholdRule, Thresholds
 from agenteval.score import MetricSpec
 from agenteval.trajectory import Trajectory
 
@@ -94,6 +94,29 @@ def threshold_problems(
                     remedy = f"write a number from {low:g} to {high:g}"
                     problems.append(Problem(what, remedy, place_of(name)))
     return problems
+
+
+class Threshold(NamedTuple):
+    """A threshold as it holds for one scenario. ``is_own``: the scenario wrote it, not the suite."""
+
+    rule: ThresholdRule
+    is_own: bool
+
+    @property
+    def bar(self) -> float:
+        """The highest number that it names: a score below it may count against the agent."""
+        return max(_bounds(self.rule))
+
+
+def thresholds_of(scenario: Scenario, suite: Thresholds) -> dict[str, Threshold]:
+    """The thresholds that hold for a scenario, by metric: the suite's, over them its own, of which ``null``
+    removes one. Whether the metric can be judged there is another question: ``may_apply``."""
+    entries = {**suite, **scenario.thresholds}
+    return {
+        name: Threshold(rule_of(entry), name in scenario.thresholds)
+        for name, entry in entries.items()
+        if entry is not None
+    }
 
 
 def rule_of(entry: ThresholdEntry) -> ThresholdRule:

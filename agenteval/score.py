@@ -44,6 +44,35 @@ class Verdict(StrEnum):
         return max(verdicts, key=order.index, default=Verdict.PASSED)
 
 
+class References(Value):
+    """Where a judge's verdict can be looked up, as the judge named it; code has checked what is there.
+
+    ``call`` and ``other_call`` (the one that it repeats) count from 0 over all tool calls of the
+    conversation; ``parameter`` is one of ``call``, ``tool`` one that was not called. ``source`` quotes what
+    is not the agent's: what a claim contradicts, or where a withheld value stands. ``rule`` quotes the
+    policy.
+    """
+
+    call: int | None = None
+    other_call: int | None = None
+    parameter: str = ""
+    tool: str = ""
+    source: str = ""
+    rule: str = ""
+
+
+class Vote(Value):
+    """One of several answers to one question, in the order in which they were given. ``against``: whether it
+    would have counted against the agent."""
+
+    verdict: float | str | None
+    against: bool
+    reason: str = ""
+    evidence: str = ""
+    references: References = References()
+    usage: Usage | None = None
+
+
 class Check(Value):
     """A rule of the scenario, held or not. ``passed`` is ``None`` when it could not be decided.
 
@@ -52,7 +81,8 @@ class Check(Value):
     of it did not hold, in the author's words and in names alone, so that the next run says the same.
     ``if_observed``: of a check that rests on calls which were not seen, what it is (and ``detail`` and
     ``parts`` say) once a later turn shows that they would have been; see ``agenteval.sight``.
-    ``by``, ``scripted`` and ``usage`` tell of the model that judged it, if one did (``criteria``).
+    ``by``, ``scripted``, ``usage`` and ``votes`` tell of the model that judged it, if one did (``criteria``);
+    ``arose`` is then false if the criterion's condition never did, and so nothing was decided by it.
     """
 
     kind: Literal["check"] = "check"
@@ -62,9 +92,11 @@ class Check(Value):
     where: str = ""
     parts: tuple[str, ...] = ()
     if_observed: bool | None = None
+    arose: bool = True
     by: str = ""
     scripted: bool = False
     usage: Usage | None = None
+    votes: tuple[Vote, ...] = ()
 
 
 OUTCOME = "outcome"
@@ -74,9 +106,13 @@ UNSAID = "turns"
 
 
 class Score(Value):
-    """A judgement: a number (``value``) or a label. ``by`` names the judge's model.
+    """A judgement: a number (``value``) or a label; of a goal both: the outcome and its value, which is
+    ``None`` where it counts neither way. ``by`` names the judge's model.
 
-    ``ok`` of a label: whether it is no failure (of a number: ``None``). ``usage``: of the judge.
+    ``ok`` of a label: whether it is no failure (of a number, and of a label that decides nothing: ``None``).
+    ``usage``: of the judge, in all. ``votes``: all its answers, where it was asked more than once; then this
+    is the first that the majority agrees with. ``sampled``: it was asked again by lot, not since it would
+    gate.
     """
 
     kind: Literal["score"] = "score"
@@ -85,10 +121,13 @@ class Score(Value):
     label: str | None = None
     reason: str = ""
     evidence: str = ""
+    references: References = References()
     by: str = ""
     scripted: bool = False
     ok: bool | None = None
     usage: Usage | None = None
+    votes: tuple[Vote, ...] = ()
+    sampled: bool = False
 
 
 class ScoreFailure(Value):
@@ -114,7 +153,7 @@ class Finding(Value):
     within the conversation, ``call`` over all its tool calls in order; ``None``: the whole of it.
     ``criterion`` is the sentence that did not hold, where a criterion is what was judged. ``span``:
     where ``evidence`` begins and ends in the answer of that turn, if it is quoted from there. ``also``:
-    who else found it, each with what it said: ``judge: …``.
+    who else found it, each with what it said: ``judge: …``. ``references``: of a judge's.
     """
 
     kind: Literal["finding"] = "finding"
@@ -129,6 +168,7 @@ class Finding(Value):
     criterion: str = ""
     span: tuple[int, int] | None = None
     also: tuple[str, ...] = ()
+    references: References = References()
     scripted: bool = False
 
     @property

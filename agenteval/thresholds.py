@@ -29,11 +29,11 @@ def threshold_gates(report: Report) -> Iterable[GateRow]:
     known = {spec.name: spec for spec in report.run.metrics}
     applied: set[str] = set()
     for scenario in report.scenarios:
-        for name in _names(report, scenario):
+        for name, threshold in metrics.thresholds_of(scenario.scenario, report.run.config.thresholds).items():
             spec = known.get(name)
-            if spec and (name in scenario.scenario.thresholds or _applies(spec, scenario)):
+            if spec and (threshold.is_own or _applies(spec, scenario)):
                 applied.add(name)
-                yield from _gates(spec, scenario, report)
+                yield from _gates(spec, threshold, scenario, report)
     for name, entry in report.run.config.thresholds.items():
         switched_off = all(
             name in s.scenario.thresholds and s.scenario.thresholds[name] is None for s in report.scenarios
@@ -59,12 +59,6 @@ def _left_out(metric: str, report: Report) -> str:
     if report.run.config.is_by_flag("metrics") and metric not in report.run.judged:
         return "not judged (--metric)"
     return ""
-
-
-def _names(report: Report, scenario: ScenarioReport) -> list[str]:
-    """The thresholds in force for a scenario: the suite's under its own, ``null`` removing one."""
-    entries = {**report.run.config.thresholds, **scenario.scenario.thresholds}
-    return [name for name, entry in entries.items() if entry is not None]
 
 
 def _applies(spec: MetricSpec, scenario: ScenarioReport) -> bool:
@@ -119,13 +113,12 @@ def _first_bound(rule: ThresholdRule) -> float | str:
     return next(bound.bound for bound in _bounds(rule))
 
 
-def _gates(spec: MetricSpec, scenario: ScenarioReport, report: Report) -> Iterable[GateRow]:
-    own = scenario.scenario.thresholds.get(spec.name)
-    entry = own if own is not None else report.run.config.thresholds[spec.name]
-    assert entry is not None
+def _gates(
+    spec: MetricSpec, threshold: metrics.Threshold, scenario: ScenarioReport, report: Report
+) -> Iterable[GateRow]:
     path = f"thresholds.{spec.name}"
     values, missing = _values(spec.name, scenario)
-    for bound in _bounds(metrics.rule_of(entry)):
+    for bound in _bounds(threshold.rule):
         verdict, why = _verdict(
             spec, bound, values, missing, lost=_all_lost(scenario), left_out=_left_out(spec.name, report)
         )
@@ -136,7 +129,7 @@ def _gates(spec: MetricSpec, scenario: ScenarioReport, report: Report) -> Iterab
             value=bound.of(values) if values else None,
             bound=bound.bound,
             rests_on=why or _rests_on(spec, scenario, len(values), missing),
-            where=scenario.scenario.where(path) if own is not None else report.run.config.where(path),
+            where=scenario.scenario.where(path) if threshold.is_own else report.run.config.where(path),
             verdict=verdict,
             scenario=scenario.scenario.id,
             agent=scenario.agent,

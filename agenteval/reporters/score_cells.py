@@ -133,9 +133,8 @@ def _cell(scenario: ScenarioReport, column: Column, report: Report, marks: Marks
 
 def bound_in(scenario: ScenarioReport, metric: str, report: Report) -> float | None:
     """The least mean of a metric in a scenario, if one is written."""
-    own = scenario.scenario.thresholds
-    entry = own[metric] if metric in own else report.run.config.thresholds.get(metric)
-    return None if entry is None else metrics.rule_of(entry).at_least
+    held = metrics.thresholds_of(scenario.scenario, report.run.config.thresholds).get(metric)
+    return held.rule.at_least if held else None
 
 
 def _figure(found: Aggregate, column: Column, bound: float | None) -> str:
