@@ -13,13 +13,13 @@ import re
 from base64 import b64encode
 from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import suppress
 from functools import cache
-from typing import Any
+from typing import Any, TypeAlias
 from urllib.parse import quote, quote_plus, urlsplit
 
-from pydantic import TypeAdapter
+from pydantic import TypeAdapter, ValidationError
 
+from agenteval.errors import AuthorError, Problem
 from agenteval.event import Event
 from agenteval.expressions import expression
 from agenteval.journal import from_json, to_json
@@ -234,7 +234,8 @@ _ESCAPED = expression(r"\\(?:u00|[bf])")
 
 
 def redacting(emit: Emit, secrets: Iterable[str]) -> Emit:
-    """``emit`` behind a filter: an event that holds a secret is emitted without it."""
+    """``emit`` behind a filter: an event that holds a secret is emitted without it, or not at all; that
+    raises ``AuthorError``."""
     forms = forms_of(secrets)
     if not forms:
         return emit
@@ -243,32 +244,82 @@ def redacting(emit: Emit, secrets: Iterable[str]) -> Emit:
     def filtered(event: Event) -> None:
         text = to_json(event)
         if _ESCAPED.search(text) or mask(text) != text:
-            event = _masked(event, json.loads(text), mask)
+            event = _masked(event, json.loads(text), mask, forms)
         emit(event)
 
     return filtered
 
 
-def _masked(event: Event, value: Any, mask: Mask) -> Event:
-    """The event without a secret; where that is none, because a secret is a word that events are made of,
-    with such words left."""
+def _masked(event: Event, value: Any, mask: Mask, forms: Iterable[str]) -> Event:
+    """The event without a secret. Where it is none with mere stars in it, the places that take none get the
+    next of ``_others`` in their stead, and only those. Raises ``AuthorError`` where none of them is taken:
+    what cannot be masked is not written."""
     names, texts = _words_of_events()
-    equal = frozenset(each for each in _texts(value) if mask(each) == MASK)
-    for left in (NO_WORDS, texts, texts | equal):
-        masked = within(value, mask, keys=names, texts=left)
+    masks = (mask, *_others(mask, forms))
+    tried: dict[_Path, int] = {}
+
+    def at(path: _Path, value: Any) -> Any:
+        stage = max((tried.get(path[:length], 0) for length in range(len(path) + 1)), default=0)
+        put, left = masks[stage], texts if stage else NO_WORDS
+        if isinstance(value, str):
+            return value if value in left else put(value)
+        if isinstance(value, Mapping):
+            keys = {key: key if key in names else put(key) for key in value}
+            return {keys[key]: at((*path, keys[key]), item) for key, item in value.items()}
+        if isinstance(value, list):
+            return [at((*path, index), item) for index, item in enumerate(value)]
+        return value
+
+    while True:
+        masked = at((), value)
         if masked == value:
             return event
-        with suppress(ValueError):
+        try:
             return from_json(json.dumps(masked))
-    return event  # a secret that is a part of such a word: the run counts more
+        except ValidationError as error:
+            for path in {_path_of(detail["loc"], masked) for detail in error.errors(include_url=False)}:
+                _try_next(path, tried, len(masks) - 1)
 
 
-def _texts(value: Any) -> Iterator[str]:
-    if isinstance(value, str):
-        yield value
-    elif isinstance(value, Mapping | list):
-        for item in value.values() if isinstance(value, Mapping) else value:
-            yield from _texts(item)
+_Path: TypeAlias = tuple[str | int, ...]
+
+
+def _others(mask: Mask, forms: Iterable[str]) -> Iterator[Mask]:
+    """What may stand for a secret where ``MASK`` may not. The first is for words that events are made of,
+    which are left from here on; then what a pattern and a needle take for stars, a number (it stays one), and
+    as many letters and digits as the secret has."""
+    yield mask
+    yield replacer(dict.fromkeys(forms, re.escape(MASK)))
+    yield lambda text: text if _NUMBER.fullmatch(text) else mask(text)
+    yield replacer({form: _DIGIT.sub("0", _LETTER.sub("x", form)) for form in forms})
+
+
+_NUMBER = expression(r"\d+(?:\.\d+)?")
+_DIGIT, _LETTER = expression(r"\d"), expression(r"[^\W\d_]")
+
+
+def _path_of(loc: Sequence[str | int], value: Any) -> _Path:
+    """Where in ``value`` an error is: its ``loc`` without the names of unions' members, as far as there is
+    such a place."""
+    path: list[str | int] = []
+    for part in loc:
+        is_there = isinstance(value, Mapping) and part in value
+        if is_there or (isinstance(value, list) and isinstance(part, int) and part < len(value)):
+            value = value[part]
+            path.append(part)
+    return tuple(path)
+
+
+def _try_next(path: _Path, tried: dict[_Path, int], last: int) -> None:
+    """Of a place where all was tried, what is around it may be what is wrong."""
+    for length in range(len(path), -1, -1):
+        around = path[:length]
+        if tried.get(around, 0) < last:
+            tried[around] = tried.get(around, 0) + 1
+            return
+    name = ".".join(part for part in path if isinstance(part, str))
+    what = f"a secret stands where it cannot be masked: {name or 'in the whole'}"
+    raise AuthorError(Problem(what, "write no secret there, or give the variable another value"))
 
 
 class _Known:

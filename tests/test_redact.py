@@ -19,8 +19,11 @@ from kit import Done, Project
 from local_servers import LocalServer, chat, respond_json
 
 from agenteval import safe_text
+from agenteval.config import AcceptedFailure, Config
+from agenteval.errors import AuthorError
+from agenteval.event import Event, RunStarted
 from agenteval.llm.endpoints import PROVIDERS
-from agenteval.redact import KEY_VARIABLES, MASK, forms_of, hide_in_json, know, redactor, within
+from agenteval.redact import KEY_VARIABLES, MASK, forms_of, hide_in_json, know, redacting, redactor, within
 
 KEY = "sk-proj/4f1d+9e77b2=Qx"
 PLAIN = "sk-canary4f1d9e77b2Qx"
@@ -319,3 +322,67 @@ def test_a_secret_that_is_an_ordinary_word_costs_no_run(project: Project, word: 
     assert verdicts == {"a": "passed", "b": "failed"}
     assert results["scenarios"][0]["samples"][0]["turns"][0]["agent"] == f"It is on its way, {MASK}."
     assert project.call("report", "latest", env={"TENANT": word}).code == done.code
+
+
+# ── where validation takes no mere stars ─────────────────────────────────────────────────────────
+
+CANARY = "tok_9f31c07ab2e4"
+FUSSY = f"""
+scenarios:
+  - id: a
+    turns: [hi]
+    expect:
+      output:
+        not_contains: [{CANARY}, "{CANARY} or 0.123456"]
+        matches: "it(?!{CANARY}+)"
+        any_of: ["{CANARY}", way]
+      tool_calls: {{forbidden: [{{name: x, args: {{key: {{$regex: "{CANARY}(?P<{CANARY}>z)"}}}}}}]}}
+    tools: {{x: {{returns: {{"{CANARY}": 1}}}}}}
+    thresholds: {{helpfulness: {{at_least: 3, share_below: {{2: 0.123456}}}}}}
+"""
+
+
+@pytest.mark.parametrize(
+    ("secret", "why"),
+    [
+        (CANARY, "a needle or a pattern of mere stars would check nothing"),
+        ("contains", "a word that validation knows"),
+        ("capability", "another"),
+        ("output", "a key that validation needs"),
+        ("0.123456", "a number"),
+    ],
+)
+def test_what_validation_would_refuse_is_masked_as_well(project: Project, secret: str, why: str) -> None:
+    """A leak test looks for the very key that is kept from the agent: the event was written with it."""
+    project.agent("def agent(message):\n    return 'It is on its way.'\n")
+    project.scenarios(FUSSY)
+    model = "{model: openai-compatible/m, base_url: 'http://localhost:1/v1', api_key_env: CANARY}"
+    project.config(f"metrics: [helpfulness]\nmodels: {{default: {model}}}\n")
+    done = project.run("--no-judge", env={"CANARY": secret})
+    assert done.code in (0, 3), done.all  # 3: the threshold, which nobody judges
+    (journal,) = project.root.glob(".agenteval/runs/*/events.jsonl")
+    lines = [json.loads(line) for line in journal.read_text("utf-8").splitlines()]
+    assert lines[0]["type"] == "run_started"
+    expect = lines[0]["scenarios"][0]["expect"]
+    if secret == CANARY:
+        assert secret not in journal.read_text("utf-8") + json.dumps(project.results()), why
+        assert expect["output"]["not_contains"] == [r"\*\*\*", r"\*\*\* or 0.123456"]
+        assert expect["output"]["matches"] == [r"it(?!\*\*\*+)"]
+    else:  # what it looks for is what it was, and where a text is free it is masked
+        assert expect["output"]["any_of"] == [CANARY, "way"]
+        assert secret not in json.dumps([each["args"] for each in expect["tool_calls"]["forbidden"]])
+    assert project.call("report", "latest", env={"CANARY": secret}).code == done.code
+
+
+def test_what_cannot_be_masked_is_not_written() -> None:
+    """No form of a day that is none is a day: the event is refused, with its place and without the secret."""
+    accepted = AcceptedFailure(fingerprint="ab12cd34ef56", owner="o", reason="r", expires="2026-09-10")
+    config = Config(accepted_failures=(accepted,))
+    started = RunStarted(run_id="r", started_at="", config=config, scenarios=(), samples=())
+    told: list[Event] = []
+    with pytest.raises(AuthorError, match="expires") as refused:
+        redacting(told.append, ["2026-09-10"])(started)
+    assert told == []
+    assert "2026" not in str(refused.value)
+    redacting(told.append, ["2026-09-11"])(started)
+    assert told == [started]
