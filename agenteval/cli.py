@@ -384,7 +384,9 @@ def _tell(error: BaseException) -> int:
     while isinstance(error, BaseExceptionGroup):
         error = error.exceptions[0]
     if isinstance(error, AgentevalError):
-        for line in str(error).split("\n"):
+        from agenteval.redact import hide_keys
+
+        for line in hide_keys(str(error)).split("\n"):
             _say(line if line.startswith(" ") else f"agenteval: {line}")
         return error.exit_code
     import traceback

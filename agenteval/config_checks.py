@@ -9,6 +9,7 @@ from typing import Any, TypeAlias
 from urllib.parse import urlsplit
 
 from agenteval.config import PROVIDERS, parse_reporter
+from agenteval.detectors.secrets import keys_in
 from agenteval.errors import Problem, did_you_mean
 from agenteval.expressions import expression
 from agenteval.validation import NOT_YET
@@ -147,6 +148,10 @@ def _model_problems(model: Any, mark: Mark) -> Found:
     if provider and provider not in PROVIDERS and not _is_plugin("models", provider):
         where = mark.find(("model",)).place
         yield Problem(f"no provider is named '{provider}'", did_you_mean(provider, PROVIDERS), where)
+    if isinstance(name, str) and any(keys_in(name)):
+        # It would be sent to whoever has the model, and stand in every report.
+        remedy = "write PROVIDER/MODEL, and the key into the environment (OPENAI_API_KEY, api_key_env)"
+        yield Problem("a key stands where a model's name belongs", remedy, mark.find(("model",)).place)
     yield from _endpoint_problems(spec.get("base_url"), mark.find(("base_url",)))
     variable = spec.get("api_key_env")
     if isinstance(variable, str) and not _VARIABLE_NAME.fullmatch(variable):

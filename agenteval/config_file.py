@@ -15,6 +15,7 @@ from agenteval.config_checks import config_problems, is_whole_agent
 from agenteval.environment import expand, from_variables, plain, secrets_in, variables_in, written
 from agenteval.errors import AuthorError, Place, Problem
 from agenteval.plain_files import read_file
+from agenteval.redact import Mask, redactor
 from agenteval.scenario_files import CONFIG_NAMES, shown_path
 from agenteval.toml_source import parse_toml
 from agenteval.validation import as_written, merge_marks, validate
@@ -152,7 +153,8 @@ def _checked(value: dict[str, Any], mark: Mark, problems: list[Problem], secrets
     problems += wrong
     if config is None or problems:
         ordered = sorted(_told_once(problems), key=_by_place)
-        raise AuthorError(*(_without(problem, secrets) for problem in ordered))
+        mask = redactor(secrets)
+        raise AuthorError(*(_without(problem, mask) for problem in ordered))
     return config
 
 
@@ -171,11 +173,8 @@ def _by_place(problem: Problem) -> tuple[int, int]:
     return (problem.place.line, problem.place.column) if problem.place else (0, 0)
 
 
-def _without(problem: Problem, secrets: tuple[str, ...]) -> Problem:
-    what = problem.what
-    for secret in secrets:
-        what = what.replace(secret, "***")
-    return problem._replace(what=what)
+def _without(problem: Problem, mask: Mask) -> Problem:
+    return problem._replace(what=mask(problem.what), remedy=mask(problem.remedy))
 
 
 # ── agents ───────────────────────────────────────────────────────────────────────────────────────

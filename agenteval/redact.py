@@ -19,6 +19,7 @@ from urllib.parse import quote, quote_plus, urlsplit
 
 from pydantic import TypeAdapter, ValidationError
 
+from agenteval.detectors.secrets import without_keys
 from agenteval.errors import AuthorError, Problem
 from agenteval.event import Event
 from agenteval.expressions import expression
@@ -348,6 +349,12 @@ def hide(text: str) -> str:
         know(())
     assert _known.mask
     return _known.mask(text)
+
+
+def hide_keys(text: str) -> str:
+    """The same for what is said of an author's mistake, and without anything that looks like a key: one that
+    stands where a name belongs is no secret that was known."""
+    return without_keys(hide(text), MASK)
 
 
 def hide_in_json(text: str, schema: Callable[[], Any] = dict) -> str:

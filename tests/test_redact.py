@@ -23,7 +23,17 @@ from agenteval.config import AcceptedFailure, Config
 from agenteval.errors import AuthorError
 from agenteval.event import Event, RunStarted
 from agenteval.llm.endpoints import PROVIDERS
-from agenteval.redact import KEY_VARIABLES, MASK, forms_of, hide_in_json, know, redacting, redactor, within
+from agenteval.redact import (
+    KEY_VARIABLES,
+    MASK,
+    forms_of,
+    hide_in_json,
+    hide_keys,
+    know,
+    redacting,
+    redactor,
+    within,
+)
 
 KEY = "sk-proj/4f1d+9e77b2=Qx"
 PLAIN = "sk-canary4f1d9e77b2Qx"
@@ -386,3 +396,74 @@ def test_what_cannot_be_masked_is_not_written() -> None:
     assert "2026" not in str(refused.value)
     redacting(told.append, ["2026-09-11"])(started)
     assert told == [started]
+
+
+# ── keys where names belong ──────────────────────────────────────────────────────────────────────
+
+PASTED = "sk-proj-9fJ3kLm2Qx7RtV5bNw8Zc1"
+
+
+@pytest.mark.parametrize("key", [PASTED, "tok-of-the-environment-55"])
+@pytest.mark.parametrize(
+    "config",
+    [
+        "models: {KEY: openai/gpt-5-mini}",
+        "models: {default: KEY}",
+        "models: {default: {model: openai/m, KEY: 1}}",
+        "models: {default: KEY/m}",
+        "models: {default: 'openai/KEY'}",
+        "models: {default: {model: openai/m, base_url: KEY}}",
+        "metrics: [KEY]",
+        "thresholds: {KEY: 3}",
+        "custom_metrics: [KEY]",
+        "reporters: [KEY]",
+        "fail_on_severity: KEY",
+        "epochs: KEY",
+        "KEY: 1",
+        "gates: {KEY: 1}",
+        "profiles: {KEY: {}}",
+        "agent: {target: 'agent.py:agent', headers: {'Bearer KEY': x}}",
+        "agent: {endpoint: 'http://h', headers: {'Bearer KEY': x}}",
+        "agent: {endpoint: KEY}",
+        "agent: {type: KEY}",
+        "agents: {KEY: {name: other, target: 'agent.py:agent'}}",
+        "agent: {target: KEY}",
+        "agent: {target: '${KEY}'}",
+        "models: {default: {model: openai/m, api_key_env: KEY}}",
+        "detectors: [KEY]",
+        "severities: {label: KEY}",
+        "a: [KEY: KEY",
+    ],
+)
+def test_a_key_as_a_name_is_not_said_back(project: Project, config: str, key: str) -> None:
+    project.agent("def agent(message):\n    return 'ok'\n")
+    project.scenarios("id: a\nturns: [hi]\nexpect: {output: {contains: [ok]}}\n")
+    more = "" if "agent" in config else "agent: {target: 'agent.py:agent'}\n"
+    project.write("agenteval.yaml", f"{config.replace('KEY', key)}\n{more}")
+    is_shaped = key.startswith("sk-")
+    done = project.call("validate", env={} if is_shaped else {"OPENAI_API_KEY": key})
+    assert key not in done.all, done.all
+    is_name_of_a_model = "openai/KEY" in config  # a name that a model may have, and that no message tells
+    assert done.code == 2 or (is_name_of_a_model and key != PASTED), done.all
+    assert done.err.count("\n") <= 4
+
+
+OPTIONS = ("-m", "--metric", "--agent", "-s", "--tag", "--category", "-c", "--report")
+
+
+def test_what_may_be_a_key_is_none_of_our_words() -> None:
+    for key in ("sk-ab12cd34ef", "sk_live_4242424242424242", "Bearer ab12cd34ef", "AKIAIOSFODNN7EXAMPLE"):
+        assert hide_keys(f"models.{key}: '{key}' is not one") == f"models.{MASK}: '{MASK}' is not one"
+    for words in ("task-runner-2 and risk-scorer-1", "a bearer token", "Bearer ${KEY_2}", "sk-learn-agent"):
+        assert hide_keys(words) == words
+
+
+@pytest.mark.parametrize("option", OPTIONS)
+def test_a_key_in_the_place_of_an_option_is_not_said_back(project: Project, option: str) -> None:
+    project.agent("def agent(message):\n    return 'ok'\n")
+    project.config()
+    project.scenarios("id: a\nturns: [hi]\nexpect: {output: {contains: [ok]}}\n")
+    done = project.call("run", option, PASTED)
+    assert done.code in (2, 5), done.all
+    assert PASTED not in done.all
+    assert MASK in done.all or option == "-m"  # which says it without any
