@@ -7,6 +7,7 @@ import json
 import os
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import cache
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
@@ -60,20 +61,29 @@ def _modules(root: Path) -> Iterator[Path]:
     """The author's own: those below the configuration's folder that are no library."""
     named = (getattr(module, "__file__", None) for module in list(sys.modules.values()))
     beneath = os.path.join(root, "")
-    folders: dict[str, str] = {}  # there are a thousand modules in some fifty
     for name in named:
         if not name or not name.endswith(".py"):
             continue
-        folder, file = os.path.split(name)
-        if folder not in folders:
-            folders[folder] = os.path.realpath(folder)
-        found = os.path.realpath(name) if os.path.islink(name) else os.path.join(folders[folder], file)
+        found = _resolved(name)
         if not found.startswith(beneath):
             continue
         path = Path(found)
         is_library = path.is_relative_to(_OWN) or _LIBRARIES & set(path.relative_to(root).parts)
         if not is_library and path.is_file():
             yield path
+
+
+@cache
+def _resolved(name: str) -> str:
+    """Where a module was imported from; there are a thousand, in some fifty folders, and they are asked for
+    more than once."""
+    if os.path.islink(name):
+        return os.path.realpath(name)
+    folder, file = os.path.split(name)
+    return os.path.join(_resolved_folder(folder), file)
+
+
+_resolved_folder = cache(os.path.realpath)
 
 
 def _existing(paths: Iterable[Path]) -> Iterator[Path]:

@@ -15,6 +15,7 @@ import os
 import sys
 from collections.abc import Iterator
 from importlib import import_module
+from pathlib import Path
 from pkgutil import walk_packages
 from typing import Any, NoReturn
 
@@ -36,14 +37,38 @@ def make_ready() -> None:
     for name in BESIDE:
         import_module(name)
     import_module("rich.cells").cell_len("宽")  # its table of widths is a module, too
-    import_module("typer.main").get_command(import_module("agenteval.cli").app)
+    _build_commands()
     for model in _below(Value):
         model.model_rebuild()
+    _use_once()
     for each in gc.get_objects():
         if type(each) is Expression:
             _ = each.search  # it is compiled when it is first used
     gc.collect()
     gc.freeze()  # a collection in a child would touch, and so copy, all of it
+
+
+def _build_commands() -> None:
+    """The tree of commands and what reads their options: a third of what a short command costs."""
+    typer = import_module("typer.main")
+    built = typer.get_command(import_module("agenteval.cli").app)
+    for command in (built, *built.commands.values()):
+        for param in command.params:
+            if hasattr(param, "get_runtime_param"):
+                param.get_runtime_param()
+    typer.get_command = lambda app: built
+
+
+def _use_once() -> None:
+    """What is kept once it was found: the built-in metrics, where each module lies, what a report is painted
+    with."""
+    samples = import_module("report_samples")
+    import_module("agenteval.metrics").built_in()
+    list(import_module("agenteval.sources")._modules(Path("/nowhere")))
+    options = import_module("agenteval.reporters.options").ReportOptions()
+    for told in (samples.passing(), samples.mixed("wonderbot")):
+        for name in import_module("agenteval.wiring").REPORTERS:
+            import_module("agenteval.wiring").reporter(name)(*told, options)
 
 
 def _below(kind: type[Any]) -> Iterator[type[Any]]:
