@@ -133,11 +133,12 @@ class BudgetError(NotAskedError):
 
 class UnreadableReplyError(InfrastructureError):
     """A model answered, and what it said cannot be used. ``raw`` is the beginning of it, ``usage`` what it
-    cost (a ``trajectory.Usage``)."""
+    cost (a ``trajectory.Usage``). ``is_flawed``: it had the asked shape, and was wrong in another way."""
 
-    def __init__(self, message: str, *, raw: str = "", usage: Any = None) -> None:
+    def __init__(self, message: str, *, raw: str = "", usage: Any = None, is_flawed: bool = False) -> None:
         self.raw = raw
         self.usage = usage
+        self.is_flawed = is_flawed
         super().__init__(message)
 
 

@@ -121,16 +121,28 @@ class Subject:
     epoch: int = 0
 
 
+def no_flaw(_value: Any, _scripted: bool) -> str:
+    """Of an answer of which nothing is asked but its shape."""
+    return ""
+
+
 @dataclass(frozen=True)
 class ModelRequest:
     """One question to one of agenteval's own models. ``role``: user, judge or dedup. ``reply`` is the
-    shape of the answer; its JSON Schema is sent along, and the answer is checked against it."""
+    shape of the answer; its JSON Schema is sent along, and the answer is checked against it.
+
+    ``flaw_in(value, scripted)``: what else is wrong with an answer that has the shape, in words for the
+    model ("the quotation stands nowhere in the record"); empty: nothing. Every ``ChatModel`` asks it of
+    each answer, and an answer with a flaw is as one that could not be read. It is no part of the question:
+    hashes and comparisons of requests do not know it.
+    """
 
     role: str
     system: str
     prompt: str
     reply: type[BaseModel]
     subject: Subject = field(default_factory=Subject)
+    flaw_in: Callable[[Any, bool], str] = field(default=no_flaw, compare=False, repr=False)
 
 
 class ModelReply(NamedTuple):
@@ -143,8 +155,8 @@ class ModelReply(NamedTuple):
 
 
 class ChatModel(Protocol):
-    """Raises ``UnreadableReplyError`` (with the raw text) when no answer of the asked shape could be
-    had, and ``InfrastructureError`` when none at all."""
+    """Raises ``UnreadableReplyError`` (with the raw text) when no answer of the asked shape, and without
+    a flaw, could be had, and ``InfrastructureError`` when none at all."""
 
     async def complete(self, request: ModelRequest) -> ModelReply: ...
 

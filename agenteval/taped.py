@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
@@ -140,10 +141,15 @@ class PlayedModel:
         if answer.get("error"):
             raise error_of(answer["error"])
         try:
-            return _reply_of(answer, request)
+            reply = _reply_of(answer, request)
         except (ValidationError, LookupError) as error:
             what = f"{self._player.path.name}: the recorded answer of {spot} cannot be read: {error}"
             raise AuthorError(Problem(what, "record it anew with --record")) from error
+        if flaw := request.flaw_in(reply.value, reply.scripted):
+            what = f"{self._player.path.name}: the recorded answer of {spot} cannot be used: {flaw}"
+            raw = json.dumps(answer["value"], ensure_ascii=False)[:500]
+            raise UnreadableReplyError(what, raw=raw, usage=reply.usage, is_flawed=True)
+        return reply
 
     async def aclose(self) -> None:
         """Nothing is open."""

@@ -31,6 +31,8 @@ class FakeModel:
             value = request.reply.model_validate(reply)
         except ValidationError as error:
             raise UnreadableReplyError(str(error), raw=str(reply)) from error
+        if flaw := request.flaw_in(value, True):
+            raise UnreadableReplyError(flaw, raw=str(reply), is_flawed=True)
         return ModelReply(value, USAGE, "fake/model", scripted=True)
 
     async def aclose(self) -> None:

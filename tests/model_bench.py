@@ -67,19 +67,19 @@ class Bench:
             retry=self._retry,
         )
 
-    def ask(self, *, times: int = 1) -> list[ModelReply]:
+    def ask(self, request: ModelRequest = REQUEST, *, times: int = 1) -> list[ModelReply]:
         """The replies to the same request, one after another."""
-        return anyio.run(self._ask, times)
+        return anyio.run(self._ask, request, times)
 
-    async def _ask(self, times: int) -> list[ModelReply]:
+    async def _ask(self, request: ModelRequest, times: int) -> list[ModelReply]:
         client = self.client()
         try:
-            return [await client.complete(REQUEST) for _ in range(times)]
+            return [await client.complete(request) for _ in range(times)]
         finally:
             await client.aclose()
 
-    def fail(self, *, times: int = 1) -> InfrastructureError:
+    def fail(self, request: ModelRequest = REQUEST, *, times: int = 1) -> InfrastructureError:
         with pytest.raises(InfrastructureError) as caught:
-            self.ask(times=times)
+            self.ask(request, times=times)
         assert KEY not in str(caught.value)
         return caught.value

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -115,6 +116,26 @@ def test_errors_and_replies_that_cannot_be_read_are_not_kept(tmp_path: Path) -> 
             ask(kept(tmp_path, broken))
     assert len(broken.requests) == 2
     assert not list(tmp_path.rglob("*.json"))
+
+
+def test_a_reply_that_is_kept_is_checked_again(tmp_path: Path) -> None:
+    real = FakeModel({"text": "invented"})
+    ask(kept(tmp_path, real))
+    seen: list[tuple[Any, bool]] = []
+
+    def flaw_in(value: Any, scripted: bool) -> str:
+        seen.append((value, scripted))
+        return "it stands nowhere" if value.text == "invented" else ""
+
+    # A miss: the model is asked anew, and what it says is kept in place of the old.
+    mended = FakeModel({"text": "quoted"})
+    checked = replace(REQUEST, flaw_in=flaw_in)
+    assert ask(kept(tmp_path, mended), checked).value == Answer(text="quoted")
+    assert seen == [(Answer(text="invented"), True), (Answer(text="quoted"), True)]
+    # Which check is made is no part of the question.
+    assert checked == REQUEST
+    assert ask(kept(tmp_path, mended), checked).usage.cached_calls == 1
+    assert len(mended.requests) == 1
 
 
 def entry_of(folder: Path) -> Path:

@@ -102,6 +102,7 @@ class Said(BaseModel):
 
 
 DOWN, UNREADABLE = InfrastructureError("the server is down"), UnreadableReplyError("no JSON")
+FLAWED = UnreadableReplyError("the quotation stands nowhere", is_flawed=True)
 
 
 def run(says: list[Any], *, metric: str = "helpfulness") -> tuple[list[str], list[str]]:
@@ -139,6 +140,9 @@ OK = {"score": 1}
         # It answers: what it makes of some records is a matter of theirs.
         ([OK] + [UNREADABLE] * 20, 0),
         ([OK] + [DOWN] * 4 + [UNREADABLE] * 9 + [DOWN, DOWN], 1),
+        # An answer with an invented quotation is an answer.
+        ([FLAWED] * 20, 0),
+        ([DOWN] * 4 + [FLAWED] + [DOWN] * 4, 0),
         # The budget says nothing of the judge.
         ([BudgetError("used up")] * 9 + [DOWN] * 4 + [OK], 0),
     ],

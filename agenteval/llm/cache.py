@@ -126,6 +126,8 @@ def _reply_of(entry: dict[str, Any], request: ModelRequest) -> ModelReply | None
     try:
         value = request.reply.model_validate(entry["value"])
         usage = Usage(cached_calls=1, cost=0.0)
-        return ModelReply(value, usage, str(entry["model"]), scripted=bool(entry["scripted"]))
+        reply = ModelReply(value, usage, str(entry["model"]), scripted=bool(entry["scripted"]))
     except (ValidationError, LookupError):
         return None
+    # What is asked of an answer may have become more since it was kept.
+    return None if request.flaw_in(reply.value, reply.scripted) else reply

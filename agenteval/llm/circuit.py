@@ -22,7 +22,8 @@ class Rubric:
     """How one rubric has fared with one model.
 
     A call fails if the server gives no answer; or, of a rubric that was never answered, if the answer cannot
-    be read. Once one could be, another that cannot be is a matter of its own record.
+    be read. Once one could be, another that cannot be is a matter of its own record. One that could be read
+    and has a flaw is an answer here: what it got wrong, it got wrong of its own record.
     """
 
     def __init__(self) -> None:
@@ -111,7 +112,9 @@ class CircuitModel:
             except (AuthorError, NotAskedError):
                 raise
             except Exception as error:
-                if rubric.failed(error):
+                if isinstance(error, UnreadableReplyError) and error.is_flawed:
+                    rubric.answered()
+                elif rubric.failed(error):
                     self._tell(f"{what}, and is asked no more for it: {rubric.closed_for}")
                 raise
             finally:

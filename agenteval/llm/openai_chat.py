@@ -117,7 +117,8 @@ class OpenAiChat:
 
     async def complete(self, request: ModelRequest) -> ModelReply:
         """An answer of the asked shape; a cut one is asked for once more with a larger budget, and one
-        that does not fit once more with what was wrong. ``usage`` is that of all these calls."""
+        that does not fit, or has a flaw, once more with what was wrong. ``usage`` is that of all these
+        calls."""
         question = _Question(request, _messages(request), self._config.max_tokens)
         spent = _Spent()
         while True:
@@ -126,15 +127,19 @@ class OpenAiChat:
             except (RefusedError, UnreadableReplyError) as error:
                 raise self._given_up(error, spent.cut, spent.usage) from error
             spent.usage += answer.usage
+            is_flawed = False
             try:
                 value = read(answer.text, request.reply, is_cut=answer.is_cut)
             except Unfit as unfit:
                 why = str(unfit)
             else:
-                return ModelReply(value, spent.usage, self._config.model)
+                why = request.flaw_in(value, False)
+                if not why:
+                    return ModelReply(value, spent.usage, self._config.model)
+                is_flawed = True
             following = spent.next(question, answer, why)
             if following is None:
-                raise self._unreadable(answer, why, spent.usage)
+                raise self._unreadable(answer, why, spent.usage, is_flawed=is_flawed)
             question = following
 
     async def aclose(self) -> None:
@@ -318,14 +323,16 @@ class OpenAiChat:
         hint = "raise `max_wait_s`, or lower `concurrency`"
         return f"{where}: {what} {pause.pause_s:.0f} s more: {pause.reason} — {hint}"
 
-    def _unreadable(self, answer: Answer, why: str, usage: Usage) -> UnreadableReplyError:
+    def _unreadable(
+        self, answer: Answer, why: str, usage: Usage, *, is_flawed: bool = False
+    ) -> UnreadableReplyError:
         raw = quote(answer.text, (self._endpoint.key,), _RAW)
         said = f"it said: {raw}" if raw else "it said nothing"
         if not raw and answer.reasoned:
             said = "it thought, and said nothing"
         how = f"finish_reason {answer.finish_reason or 'not given'}; {said}"
         what = f"{self._config.model}: the answer cannot be used: {why} ({how})"
-        return UnreadableReplyError(what, raw=raw, usage=usage)
+        return UnreadableReplyError(what, raw=raw, usage=usage, is_flawed=is_flawed)
 
     def _given_up(
         self, error: RefusedError | UnreadableReplyError, cut: Answer | None, usage: Usage

@@ -57,7 +57,8 @@ class ScriptedModel:
 
     Raises ``AuthorError``: when made, for all that is wrong with the file; when asked, if no rule fits
     or a reply lacks a key. A reply of a wrong value is what a bad model would say: it raises
-    ``UnreadableReplyError``, and so does a reply that is a text without a fitting JSON object.
+    ``UnreadableReplyError``, and so does a reply that is a text without a fitting JSON object, or one in
+    which the request finds a flaw.
     """
 
     def __init__(self, path: str | Path, *, root: Path = Path()) -> None:
@@ -87,10 +88,17 @@ def _value(rule: Rule, request: ModelRequest) -> BaseModel:
             raise AuthorError(Problem(what, asked, rule.place))
         raw = json.dumps(given, ensure_ascii=False)
     try:
-        return read(raw, request.reply)
+        value = read(raw, request.reply)
     except Unfit as unfit:
-        what = f"{rule.place}: the scripted reply cannot be used: {unfit}"
-        raise UnreadableReplyError(what, raw=raw[:500], usage=Usage(calls=1)) from None
+        raise _unusable(rule, str(unfit), raw) from None
+    if flaw := request.flaw_in(value, True):
+        raise _unusable(rule, flaw, raw, is_flawed=True)
+    return value
+
+
+def _unusable(rule: Rule, why: str, raw: str, *, is_flawed: bool = False) -> UnreadableReplyError:
+    what = f"{rule.place}: the scripted reply cannot be used: {why}"
+    return UnreadableReplyError(what, raw=raw[:500], usage=Usage(calls=1), is_flawed=is_flawed)
 
 
 # ── no rule fits ─────────────────────────────────────────────────────────────────────────────────
