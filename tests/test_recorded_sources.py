@@ -6,12 +6,14 @@ import gzip
 import json
 import os
 import threading
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
 import pytest
 from kit import Done, Project
 
+from agenteval.commands import score_prepare
 from agenteval.errors import AuthorError
 from agenteval.recorded.files import spooled_from
 
@@ -73,6 +75,28 @@ def test_a_pipe_is_read_once_and_whole(project: Project, pipe: Path, packed: boo
     ]
     assert len(found) == len(records) + 1
     assert "./pipe is named again: it was read once" in told(done)
+
+
+def test_it_is_told_which_pipe_is_waited_for(
+    project: Project, pipe: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nobody writes before that is told: without it this test has no end."""
+    told: list[str] = []
+
+    def say(text: str) -> None:
+        told.append(text)
+        poured(pipe, lines(conversation("a")))
+
+    monkeypatch.chdir(project.root)
+    monkeypatch.setattr(score_prepare, "_PATIENCE_S", 0)
+    monkeypatch.setattr(score_prepare, "say", say)
+
+    with ExitStack() as stack:
+        request = score_prepare.ScoreRequest(files=("pipe",))
+        (source,) = score_prepare.files_of(request, project.root, stack, tell=told.append)
+        assert source.path.read_bytes() == lines(conversation("a"))
+
+    assert told == ["waiting for pipe: a stream is scored once somebody has written to it and closed it"]
 
 
 def test_what_no_log_is_written_in_is_told_of_a_pipe_too(project: Project, pipe: Path) -> None:

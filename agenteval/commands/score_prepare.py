@@ -5,8 +5,9 @@ from __future__ import annotations
 import os
 import sys
 import tempfile
+import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import chain
@@ -14,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from agenteval import config_file, judging, loading, preflight, runs, wiring
+from agenteval.commands.output import say
 from agenteval.config import Config
 from agenteval.errors import AuthorError, NothingSelectedError, Place, Problem
 from agenteval.protocols import Scorer
@@ -160,7 +162,24 @@ def read_by(request: ScoreRequest, prepared: Prepared, sources: Iterable[Source]
 
 def _spooled(name: str, stack: ExitStack) -> Source:
     folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="agenteval-")))
-    return spooled(sys.stdin.buffer, folder) if name == "-" else spooled_from(Path(name), folder, name)
+    with _telling_of_the_wait("standard input" if name == "-" else name):
+        return spooled(sys.stdin.buffer, folder) if name == "-" else spooled_from(Path(name), folder, name)
+
+
+_PATIENCE_S = 2.0
+
+
+@contextmanager
+def _telling_of_the_wait(stream: str) -> Iterator[None]:
+    """A pipe that nobody writes to is waited for without end, as by every reader of pipes: that is said."""
+    what = f"waiting for {stream}: a stream is scored once somebody has written to it and closed it"
+    timer = threading.Timer(_PATIENCE_S, say, [what])
+    timer.daemon = True
+    timer.start()
+    try:
+        yield
+    finally:
+        timer.cancel()
 
 
 def _run_named(name: str, root: Path) -> Path | None:
