@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Mapping
-from functools import lru_cache
+from collections.abc import Mapping
 from typing import Any
 
-from agenteval.detectors.error_texts import begins_as_error, begins_as_refusal
+from agenteval.detectors.error_texts import begins_as_error
 from agenteval.detectors.json_text import object_of, text_of
 from agenteval.expressions import expression
 from agenteval.trajectory import ToolCall, ToolResult
@@ -41,16 +40,6 @@ def same_result(one: ToolResult | None, other: ToolResult | None) -> bool:
     return one.is_error == other.is_error and key_of(one.value) == key_of(other.value)
 
 
-def numbered_apart(one: ToolCall, other: ToolCall) -> bool:
-    """Whether two calls differ in nothing but a long number: that of a thing (``barcode``)."""
-    mine, theirs = one.args or {}, other.args or {}
-    apart = [key for key in mine if mine[key] != theirs.get(key)]
-    if mine.keys() != theirs.keys() or len(apart) != 1:
-        return False
-    numbers = str(mine[apart[0]]), str(theirs[apart[0]])
-    return all(len(each) >= 5 and each.isdigit() for each in numbers)
-
-
 _ERROR_FIELDS = (
     "error",
     '"exception',
@@ -78,7 +67,7 @@ def error_of(result: ToolResult | None) -> str | None:
         return _error_or_inner(value) if isinstance(value, Mapping) else None
     text = value.lstrip()
     if text[:1] == "{":
-        return _error_or_inner(_read(text)) if _may_be_error(text) else None
+        return _error_or_inner(object_of(text)) if _may_be_error(text) else None
     return text.strip() if begins_as_error(text) else None
 
 
@@ -93,7 +82,7 @@ def _inner_error(inner: Any) -> str | None:
     """What the result proper of a wrapped one says of an error. Its status may be what was looked up."""
     if isinstance(inner, str):
         text = inner.lstrip()
-        inner = _read(text) if text[:1] == "{" and _may_be_error(text) else inner
+        inner = object_of(text) if text[:1] == "{" and _may_be_error(text) else inner
         if isinstance(inner, str):
             return text.strip() if begins_as_error(text) else None
     if not isinstance(inner, Mapping):
@@ -132,12 +121,6 @@ def _may_be_error(text: str) -> bool:
     if any(map(head.__contains__, _ERROR_FIELDS)):
         return True
     return len(text) < 400 and ('"status' in head or '"http_status' in head or '"code"' in head)
-
-
-@lru_cache(maxsize=16)
-def _read(text: str) -> Mapping[str, Any]:
-    """An object; an empty one, if it is none. It may be asked for an error and then for a refusal."""
-    return object_of(text)
 
 
 def _error_in(value: Mapping[str, Any]) -> str | None:
@@ -179,86 +162,6 @@ def _is_error_abroad(told: Any, value: Mapping[str, Any]) -> bool:
 _FEW = 4
 
 
-def refusal_of(call: ToolCall) -> str | None:
-    """Why a call that was to change something was refused: its result has a status that says so, or a mark
-    (``accepted: false``), and a reason, or is a text that begins so. ``None`` if it was not, or if that is
-    what the call itself asked for. Of a look-up, that would be what it found."""
-    value = call.result.value if call.result else None
-    if isinstance(value, str):
-        text = value.lstrip()
-        if text[:1] != "{":
-            return _refused_in_words(text, call)
-        value = _read(text) if len(text) < _LONGEST_REFUSAL else None
-    if not isinstance(value, Mapping):
-        return None
-    told = _refused_by(value, call)
-    inner = None if told is not None or _WRAPPERS.isdisjoint(value) else _inside(value)
-    return _refused_by(inner, call, alone=True) if isinstance(inner, Mapping) else told
-
-
-def _refused_in_words(text: str, call: ToolCall) -> str | None:
-    word = begins_as_refusal(text, call.name)
-    return text.strip() if word and not _is_asked_for(word, call) else None
-
-
-def _refused_by(value: Mapping[str, Any], call: ToolCall, *, alone: bool = False) -> str | None:
-    """``alone``: the status needs no reason beside it, since it is said of nothing but the call."""
-    status = next((each for each in map(value.get, _STATUS) if isinstance(each, str)), "").lower()
-    marks = [name for name, mark in value.items() if mark is False and name.lower() in _DONE_MARKS]
-    if not marks and status not in _REFUSED:
-        return None
-    reason = next((each for each in map(value.get, _REASONS) if each and isinstance(each, str)), "")
-    if status in _REFUSED and (reason or (alone and len(value) == 1)) and not _is_asked_for(status, call):
-        return str(reason) or status
-    return _not_done(value, marks, f"{status} {reason}", call)
-
-
-def _is_asked_for(status: str, call: ToolCall) -> bool:
-    """Whether a call was to bring about what is "rejected": ``reject_request``, ``answer="rejected"``."""
-    name = call.name.lower()
-    if status[:5] in name or (status == "denied" and "deny" in name):
-        return True
-    return any(str(each).lower()[:5] == status[:5] for each in (call.args or {}).values())
-
-
-def _not_done(value: Mapping[str, Any], marks: Iterable[str], told: str, call: ToolCall) -> str | None:
-    """The reason of a result that says by its ``marks`` that nothing was done; not while it is waited for."""
-    if not marks or any(mark is True and name.lower() in _DONE_MARKS for name, mark in value.items()):
-        return None
-    code = next((each for each in map(value.get, _CODES) if isinstance(each, str)), "")
-    if not code or _WAITING.search(told) or any((call.args or {}).get(name) is False for name in marks):
-        return None
-    return told.strip() if told.strip() else str(code)
-
-
-_CODES = ("reason", "code", "error_code", "errorCode", "reason_code", "reasonCode")
-_DONE_MARKS = frozenset(
-    (
-        "accepted", "posted", "booked", "created", "sent", "saved", "submitted", "updated", "applied",
-        "completed", "executed", "processed", "scheduled", "cancelled", "canceled", "refunded", "reserved",
-        "registered", "done", "successful",
-    )
-)  # fmt: skip
-_WAITING = expression(
-    r"pending|queue|review|waiting|in progress|processing|scheduled for|will be|later today", re.IGNORECASE
-)
-
-
-_LONGEST_REFUSAL = 1_000
-_STATUS = ("status", "result", "state", "outcome", "estado", "stato", "statut", "stan")
-_REASONS = (
-    "reason", "message", "text", "detail", "details", "error_code", "mensaje", "motivo", "mensagem",
-    "messaggio", "motif", "grund", "nachricht", "meldung", "reden", "bericht", "powod", "komunikat",
-)  # fmt: skip
-_REFUSED = frozenset(
-    (
-        "rejected", "declined", "denied", "refused", "failed", "failure", "error", "unsuccessful",
-        "forbidden", "not_allowed", "blocked", "rechazado", "rechazada", "denegado", "rifiutato", "rifiutata",
-        "negato", "errore", "refusé", "refusée", "rejeté", "rejetée", "erreur", "recusado", "recusada",
-        "negado", "erro", "abgelehnt", "fehlgeschlagen", "fehler", "geweigerd", "afgewezen", "mislukt",
-        "odrzucono", "odrzucony", "błąd", "거부", "실패", "却下", "失敗", "エラー", "拒绝", "失败",
-    )
-)  # fmt: skip
 _OF_ERRORS = frozenset(
     (
         "status", "message", "code", "error_code", "errorCode", "detail", "details", "reason", "hint", "type",
@@ -316,33 +219,6 @@ def _message(value: Any) -> str:
             return json.dumps(value, ensure_ascii=False, default=str)
         value = inner
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
-
-
-_MAY_PASS = expression(
-    r"time[ -]?d?[ -]?out|busy|retry|try(?:ing)? (?:it |this )?again|rate.?limit|too many|temporar|"
-    r"overload|throttl"
-    r"|unavailable|connection|network|unreachable|\b(?:408|425|429|5\d\d)\b|internal|unexpected|unknown error"
-    r"|something went wrong|offline|not respond|no response|could not connect|aborted|interrupted|"
-    r"conflict|maintenance|hiccup|not ready|pending|in progress|later",
-    re.IGNORECASE,
-)
-
-
-# A row or a file is locked for a moment; an account stays so.
-_LOCKED = expression(r"lock(?:ed)?\b", re.IGNORECASE)
-_STAYS_LOCKED = expression(
-    r"\b(?:accounts?|users?|profiles?|cards?|customers?|members?|log-?ins?|passwords?|polic(?:y|ies)|"
-    r"admin\w*|permanent\w*|blocked|suspended)\b",
-    re.IGNORECASE,
-)
-
-
-def may_pass(error: str) -> bool:
-    """Whether an error is of a kind that another try may not meet."""
-    error = error[:2000]
-    if _MAY_PASS.search(error):
-        return True
-    return _LOCKED.search(error) is not None and _STAYS_LOCKED.search(error) is None
 
 
 def shown(call: ToolCall, limit: int = 300) -> str:

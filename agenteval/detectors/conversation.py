@@ -6,12 +6,14 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from operator import attrgetter
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, NamedTuple, TypeAlias, TypeVar
 
-from agenteval.detectors.calls import error_of, refusal_of, shown
+from agenteval.detectors.calls import error_of, shown
 from agenteval.score import Severity
 from agenteval.speech import spoken, thought_ends
 from agenteval.trajectory import ToolCall, Trajectory, Turn
+
+_T = TypeVar("_T")
 
 
 @dataclass(frozen=True)
@@ -28,11 +30,6 @@ class PlacedCall:
     def error(self) -> str | None:
         """What it was told if it failed."""
         return error_of(self.call.result)
-
-    @cached_property
-    def failure(self) -> str | None:
-        """What it was told, if it was to change something, and failed or was refused."""
-        return refusal_of(self.call) if self.error is None else self.error
 
     @cached_property
     def text(self) -> str:
@@ -77,6 +74,14 @@ class Conversation:
     observed: bool = True
     calls: tuple[PlacedCall, ...] = ()
     answers_at: Mapping[int, int] = field(default_factory=dict)
+    _found: dict[Any, Any] = field(default_factory=dict, init=False, compare=False, repr=False)
+
+    def once(self, look: Callable[[Conversation], _T]) -> _T:
+        """What ``look`` finds in this conversation; where several detectors ask for it, it looks once."""
+        if look not in self._found:
+            self._found[look] = look(self)
+        found: _T = self._found[look]
+        return found
 
     @staticmethod
     def of(trajectory: Trajectory, **known: Any) -> Conversation:

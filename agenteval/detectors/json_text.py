@@ -20,19 +20,6 @@ def text_of(value: Any) -> str:
         return str(value)
 
 
-def text_of_args(args: Mapping[str, Any]) -> str:
-    """As ``text_of``, without the encoder where all values are scalars, as they mostly are."""
-    parts = []
-    for name, value in args.items():
-        if type(value) is str:
-            parts.append(f'"{name}": "{value}"')
-        elif type(value) is int or type(value) is float:
-            parts.append(f'"{name}": {value}')
-        else:
-            return text_of(args)
-    return ", ".join(parts)
-
-
 def json_of(text: str) -> Any:
     """The JSON in ``text`` (one value, or one a line), or ``None``."""
     stripped = text.strip()

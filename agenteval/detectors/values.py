@@ -26,12 +26,12 @@ def contradicts_evidence(conversation: Conversation) -> Iterator[Proof]:
     """A field of a thing that results gave, told with another value, the label of the field or the thing's
     own name right before it, though nobody gave that value and nothing that was given makes it; a status
     other than the latest; an identifier or address one edit away from the only one like it."""
-    return (found.proof for found in _values(conversation) if found.against)
+    return (found.proof for found in conversation.once(_values) if found.against)
 
 
 def ungrounded_value(conversation: Conversation) -> Iterator[Proof]:
     """An amount, date, time, identifier or address that nobody gave and that follows from none that was."""
-    return (found.proof for found in _values(conversation) if not found.against)
+    return (found.proof for found in conversation.once(_values) if not found.against)
 
 
 class _Found(NamedTuple):
@@ -39,17 +39,8 @@ class _Found(NamedTuple):
     against: bool
 
 
-_latest: tuple[Conversation | None, tuple[_Found, ...]] = (None, ())
-
-
 def _values(conversation: Conversation) -> tuple[_Found, ...]:
-    """Both detectors ask for the same: it is looked for once."""
-    global _latest
-    of, found = _latest
-    if of is not conversation:
-        found = tuple(_found(conversation))
-        _latest = conversation, found
-    return found
+    return tuple(_found(conversation))
 
 
 class _Known:

@@ -176,12 +176,6 @@ def _is_at_will(words: tuple[str, ...], verb: str) -> bool:
     return at >= 0 and (verb not in _MUTATES or verb in _AT_WILL or at < words.index(verb))
 
 
-def has_no_verb(name: str) -> bool:
-    """Whether nothing in a name says what its tool does: ``delivery_tool`` may order one, or tell when it
-    comes."""
-    return not nature_of(name).reads and _MUTATES.isdisjoint(words_of(name))
-
-
 def _is_list_of_open_ones(words: tuple[str, ...]) -> bool:
     """``open_slots``, ``open_orders``: which there are, and no opening."""
     return words[:1] == ("open",) and len(words) == 2 and words[1].endswith("s")

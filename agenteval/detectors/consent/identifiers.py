@@ -4,7 +4,7 @@ whether two of them are of one kind."""
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from agenteval.detectors.verbs import word_set, words_of
@@ -88,25 +88,3 @@ def others_of_its_kind(named: frozenset[str], called: frozenset[str]) -> frozens
     """What of ``named`` is written like something in ``called`` and is not in it."""
     kinds = {kind_of_id(each) for each in called}
     return frozenset(each for each in named - called if kind_of_id(each) in kinds)
-
-
-_LISTED = expression(rf"(?:,? and |, | & |,? as well as )(?:(?:the |your )?{_THING} )?#?", re.IGNORECASE)
-_GOES_ON = expression(
-    r"\s*(?:$|[.!,;:)\n]|(?:for|as|on|from|with|at|in|to|per|by|have been|were)\b)", re.IGNORECASE
-)
-
-
-def listed_ids(text: str, ids: Collection[str]) -> tuple[frozenset[str], ...]:
-    """Those of ``ids`` (all in ``text``) that are named in one breath: "BKG-1 and BKG-2", "BKG-1, BKG-2 and
-    BKG-3"."""
-    if len(ids) < 2:
-        return ()
-    places = sorted(found.span() for each in ids for found in re.finditer(re.escape(each), text))
-    groups: list[list[tuple[int, int]]] = []
-    for span in places:
-        if groups and _LISTED.fullmatch(text, groups[-1][-1][1], span[0]):
-            groups[-1].append(span)
-        else:
-            groups.append([span])
-    lists = (group for group in groups if len(group) > 1 and _GOES_ON.match(text, group[-1][1]))
-    return tuple(frozenset(text[start:end] for start, end in group) for group in lists)

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import re
 
-from agenteval.detectors.consent.asking_abroad import asks_one_thing, asks_what_if, only_asks, without_if
+from agenteval.detectors.consent.asking_abroad import asks_what_if, only_asks, without_if
 from agenteval.detectors.consent.language import is_english, is_mostly_english
-from agenteval.detectors.verbs import KINDS_OF, word_set
+from agenteval.detectors.verbs import word_set
 from agenteval.expressions import expression
 
 # Each with the words that stand for it in one message, whole words only.
@@ -365,57 +365,6 @@ _NEAR = 120
 """Characters between a yes and what takes it back."""
 _SHORT = 300
 """A longer message speaks of several things, each in a line of its own."""
-
-
-_PARTS = expression(r"[^.!?\n;]+[.!?;]?")
-_SO = r"\W*(?:(?:and|so|but|or|also|hm+|ok|okay|oh|well|then|by the way|btw|just|mine|lol|wait)\b\W*)*"
-_PART_ASKS = expression(
-    rf"{_SO}(?:is|are|was|were|do|does|did|what|how|when|where|which|why|who|whose|has|have|should|shall|"
-    r"may|(?:would|will|can|could) (?!you|we))\b",
-    re.IGNORECASE,
-)
-_POLITELY = expression(r"\b(?:could|can|would|will) you\b|\bcan (?:we|I)\b|\bplease\b|\bpls\b", re.IGNORECASE)
-# "I pay 138." tells; "I'll pay 138" and "I want the blue one" do not only.
-_TELLS = expression(
-    rf"{_SO}(?:I|we|it|there|they|he|she)\b(?!['’](?:d|ll)\b| (?:\w+ )?(?:want|would|will|need|wish|choose|"
-    r"chose|prefer|take|pick|go|like|love)\b)",
-    re.IGNORECASE,
-)
-_WANTS = expression(
-    rf"\A{_SO}\w+ (?:the|an?|my|our|me|us|him|her)\b|\d|"
-    r"\b(?:please|pls|proceed|ahead|ensure|use|take|pick|go|prefer|want|like|need|would|let's|get|tell|give|"
-    r"raise|fit|put|ones?|"
-    r"first|second|third|last|all|both|either|latter|former|same|this|that|these|those|them|it|"
-    r"instead|cheap\w*|earl\w+|lat\w+|mon|tue|wed|thu|fri|sat|sun|\w+day|today|tomorrow|tonight|morning|"
-    r"noon|afternoon|evening|card|cash|visa|yours?|whichever|whatever|any)\b",
-    re.IGNORECASE,
-)
-
-
-def wants_nothing(text: str) -> bool:
-    """Whether a message surely wishes for no act: all of it asks or tells, and none of it orders or chooses.
-    English."""
-    text = text[:2000].replace("’", "'")
-    if not is_mostly_english(text) and not is_english(text):
-        return refuses(text) or asks_one_thing(text)
-    parts = (part for part in _PARTS.findall(text) if not _is_only_told(part))
-    return not any(
-        _WANTS.search(part) or not _VERBS.isdisjoint(_LONG_WORD.findall(part.lower())) for part in parts
-    )
-
-
-_VERBS = frozenset(KINDS_OF)
-_CLAUSES = expression(r", (?:and |so |then )?|\band ")
-
-
-def _is_only_told(part: str) -> bool:
-    if _POLITELY.search(part):
-        return False
-    if part.rstrip().endswith("?") or _PART_ASKS.match(part):
-        return True
-    # "I gave them 20 off, update that"
-    orders = any(clause.partition(" ")[0].lower() in _VERBS for clause in _CLAUSES.split(part)[1:])
-    return _TELLS.match(part) is not None and not orders
 
 
 def refuses(text: str) -> bool:
