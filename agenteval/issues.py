@@ -206,7 +206,7 @@ def _request(groups: Sequence[_Group]) -> ModelRequest:
     scenarios = {each.key.scenario for group in groups for each in group.members}
     scenario = scenarios.pop() if len(scenarios) == 1 else ""
     subject = Subject(scenario=scenario, metric=METRIC, text=lines)
-    return ModelRequest("dedup", rendered.system, rendered.prompt, DedupReply, subject)
+    return ModelRequest("dedup", rendered.system, rendered.prompt, DedupReply, subject, states_form=True)
 
 
 def _pieces(groups: Sequence[_Group], limit: int) -> tuple[list[list[_Group]], list[_Group]]:

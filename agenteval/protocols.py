@@ -131,6 +131,9 @@ class ModelRequest:
     """One question to one of agenteval's own models. ``role``: user, judge or dedup. ``reply`` is the
     shape of the answer; its JSON Schema is sent along, and the answer is checked against it.
 
+    ``states_form``: the texts say themselves which keys the answer has; then the schema is not written out
+    after them, and a form is told once.
+
     ``flaw_in(value, scripted)``: what else is wrong with an answer that has the shape, in words for the
     model ("the quotation stands nowhere in the record"); empty: nothing. Every ``ChatModel`` asks it of
     each answer, and an answer with a flaw is as one that could not be read. It is no part of the question:
@@ -142,6 +145,7 @@ class ModelRequest:
     prompt: str
     reply: type[BaseModel]
     subject: Subject = field(default_factory=Subject)
+    states_form: bool = False
     flaw_in: Callable[[Any, bool], str] = field(default=no_flaw, compare=False, repr=False)
 
 

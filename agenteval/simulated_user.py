@@ -59,7 +59,7 @@ class SimulatedUser:
         subject = Subject(
             scenario=scenario.id, turn=len(trajectory.turns), text=last, epoch=self._sample.key.epoch
         )
-        return ModelRequest("user", rendered.system, rendered.prompt, UserReply, subject)
+        return ModelRequest("user", rendered.system, rendered.prompt, UserReply, subject, states_form=True)
 
 
 def render(

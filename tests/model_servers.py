@@ -102,9 +102,10 @@ def fitting(schema: Mapping[str, Any]) -> Any:
 
 
 def schema_in(asked: Json) -> Json:
-    """The schema that a request states in its prompt."""
+    """The schema that a request states in its prompt, or else sends along."""
     text = "\n".join(message["content"] for message in asked["messages"])
-    found: Json = json.loads(text[text.rindex("JSON Schema:\n") :].partition("\n")[2])
+    stated = text.rpartition("JSON Schema:\n")[2] if "JSON Schema:\n" in text else ""
+    found: Json = json.loads(stated) if stated else asked["response_format"]["json_schema"]["schema"]
     return found
 
 

@@ -79,6 +79,7 @@ def variants() -> Iterator[tuple[str, ModelRequest, ModelConfig, int]]:
     yield "role", ModelRequest("user", "system", "prompt", Answer), CONFIG, 0
     yield "system", ModelRequest("judge", "other", "prompt", Answer), CONFIG, 0
     yield "prompt", ModelRequest("judge", "system", "other", Answer), CONFIG, 0
+    yield "whose form", replace(REQUEST, states_form=True), CONFIG, 0
     yield "shape", ModelRequest("judge", "system", "prompt", Other), CONFIG, 0
     yield "model", REQUEST, ModelConfig(model="openai/other"), 0
     yield "base_url", REQUEST, ModelConfig(model="openai/gpt-5-mini", base_url="http://localhost"), 0

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -308,6 +308,21 @@ def test_a_server_without_usage_is_estimated_and_marked(counts: Any) -> None:
     assert usage.estimated
     assert usage.input_tokens > 50
     assert 5 < usage.output_tokens < 50
+
+
+@pytest.mark.parametrize("states_form", [False, True])
+def test_a_form_is_told_once(states_form: bool) -> None:
+    """By a prompt that states it, or by the schema after it; the server is sent the schema either way."""
+    request = replace(REQUEST, states_form=states_form)
+    with ModelServer(once(answers("I am sorry!")), answers(json.dumps(GOOD))) as server:
+        Bench(server.base_url).ask(request)
+        first, second = server.asked
+    [_, asked] = first["messages"]
+    assert (asked["content"] == REQUEST.prompt) is states_form
+    again = second["messages"][-1]["content"]
+    assert ("JSON Schema" in again) is not states_form
+    assert "one JSON object" in again or "whole JSON object" in again
+    assert all(form(each) == "json_schema" for each in server.asked)
 
 
 def test_an_answer_that_is_no_use_was_paid_for() -> None:

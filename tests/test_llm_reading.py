@@ -11,8 +11,12 @@ from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 from pydantic import BaseModel, Field
 
+from agenteval.issues import DedupReply
 from agenteval.llm.reading import Unfit, read
 from agenteval.llm.structured import Rung, closing, response_format, schema_of
+from agenteval.prompts import BUILT_IN_METRICS, CRITERIA, load_rubric
+from agenteval.scorers.judge import reply_type
+from agenteval.simulated_user import UserReply
 
 
 class Verdict(BaseModel):
@@ -271,6 +275,28 @@ def test_the_prompt_states_the_schema_with_its_bounds_at_its_end() -> None:
     schema = json.loads(text.rpartition("\n")[2])
     assert schema == schema_of(Verdict)
     assert schema["properties"]["score"]["anyOf"][0] == {"type": "integer", "minimum": 1, "maximum": 5}
+
+
+class _Documented(BaseModel):
+    """What an author says of it."""
+
+    score: Annotated[int, Field(description="of five")]
+    kind: Choice
+
+
+@pytest.mark.parametrize(
+    "reply",
+    [UserReply, DedupReply, *(reply_type(load_rubric(name)) for name in (*BUILT_IN_METRICS, CRITERIA))],
+)
+def test_a_schema_of_ours_holds_no_words_for_who_reads_the_code(reply: type[BaseModel]) -> None:
+    for node in _nodes(schema_of(reply)):
+        assert not isinstance(node.get("description"), str)
+
+
+def test_a_schema_of_an_author_keeps_his_words() -> None:
+    schema = schema_of(_Documented)
+    assert schema["description"] == "What an author says of it."
+    assert schema["properties"]["score"]["description"] == "of five"
 
 
 def test_a_type_within_itself_ends() -> None:

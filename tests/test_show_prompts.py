@@ -71,3 +71,12 @@ def test_an_authors_rubric_is_shown(capsys: pytest.CaptureFixture[str]) -> None:
 def test_a_typo_gets_a_suggestion() -> None:
     with pytest.raises(AuthorError, match="did you mean 'error_deduplication'"):
         show_prompts("error_dedup")
+
+
+def test_the_form_of_the_answer_is_told_once() -> None:
+    """No prompt of ours states the schema as well: what is asked of a judge, a user, a grouping model."""
+    for name in (*BUILT_IN_METRICS, "criteria"):
+        request = template_of(load_rubric(name))
+        assert request.states_form
+        assert request.prompt.count("Answer with one JSON object") == 1, name
+        assert all(f'- "{key}"' in request.prompt for key in request.reply.model_fields), name

@@ -9,6 +9,7 @@ from typing import Any
 
 from agenteval.errors import AuthorError, Problem, did_you_mean
 from agenteval.issues import DedupReply
+from agenteval.llm.structured import schema_of
 from agenteval.prompts import BUILT_IN_METRICS, CRITERIA, Rubric, load_prompt, load_rubric, placeholders
 from agenteval.protocols import ModelRequest, Subject
 from agenteval.scorers.judge import request_of
@@ -57,7 +58,9 @@ def _of_prompt(name: str, role: str, reply: Any) -> Callable[[], str]:
         prompt = load_prompt(name)
         rendered = prompt.render(**{each: _named(each) for each in prompt.placeholders})
         head = {"role": role, "version": prompt.version, "hash": prompt.hash, "file": prompt.source}
-        return _block(name, head, ModelRequest(role, rendered.system, rendered.prompt, reply))
+        return _block(
+            name, head, ModelRequest(role, rendered.system, rendered.prompt, reply, states_form=True)
+        )
 
     return show
 
@@ -72,5 +75,5 @@ def _lines(name: str, head: Mapping[str, object], request: ModelRequest) -> Iter
     yield from (f"{key}: {value}" for key, value in head.items())
     for title, text in (("system", request.system), ("prompt", request.prompt)):
         yield f"\n── {title} ──\n\n{text}"
-    schema = json.dumps(request.reply.model_json_schema(), indent=2, ensure_ascii=False)
+    schema = json.dumps(schema_of(request.reply), indent=2, ensure_ascii=False)
     yield f"\n── reply (JSON Schema) ──\n\n{schema}\n"

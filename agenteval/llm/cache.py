@@ -15,6 +15,7 @@ from pydantic import BaseModel, ValidationError
 
 from agenteval.config import ModelConfig
 from agenteval.current_sample import current
+from agenteval.llm.structured import schema_of
 from agenteval.protocols import ChatModel, ModelReply, ModelRequest
 from agenteval.redact import within
 from agenteval.trajectory import Usage
@@ -109,17 +110,18 @@ class CachedModel:
 
 def request_hash(request: ModelRequest, asked: str) -> str:
     """SHA-256 of all that the reply may depend on: ``asked`` (the model and its parameters), role, texts,
-    the shape of the answer, and the epoch, since epochs are to be independent."""
+    the shape of the answer and who states it, and the epoch, since epochs are to be independent."""
     sample = current()
     epoch = sample.epoch if sample else request.subject.epoch
-    parts = [asked, request.role, request.system, request.prompt, schema_text(request.reply), epoch]
+    shape = (schema_text(request.reply), request.states_form)
+    parts = [asked, request.role, request.system, request.prompt, *shape, epoch]
     return _hash(json.dumps(parts))
 
 
 @lru_cache(maxsize=256)
 def schema_text(reply: type[BaseModel]) -> str:
     """The JSON Schema of a reply, as a text that equal schemas share."""
-    return json.dumps(reply.model_json_schema(), sort_keys=True)
+    return json.dumps(schema_of(reply), sort_keys=True)
 
 
 def _reply_of(entry: dict[str, Any], request: ModelRequest) -> ModelReply | None:

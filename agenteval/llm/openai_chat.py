@@ -53,7 +53,7 @@ class _Question:
 
     def repaired(self, answer: Answer, why: str) -> _Question:
         """The question again, with the answer that was no use and what was wrong with it."""
-        note = f"Your answer cannot be used: {why}.{closing(self.request.reply)}"
+        note = f"Your answer cannot be used: {why}.{_form_again(self.request)}"
         if not answer.text.strip():
             # Some servers refuse an empty message of the assistant, and two of the user in a row.
             system, user = self.messages[:2]
@@ -363,7 +363,19 @@ _HINTS = {
 def _messages(request: ModelRequest) -> tuple[Mapping[str, str], ...]:
     return (
         {"role": "system", "content": request.system},
-        {"role": "user", "content": request.prompt + closing(request.reply)},
+        {"role": "user", "content": request.prompt + _form(request)},
+    )
+
+
+def _form(request: ModelRequest) -> str:
+    """What is appended to a prompt that does not say itself how it is to be answered."""
+    return "" if request.states_form else closing(request.reply)
+
+
+def _form_again(request: ModelRequest) -> str:
+    return (
+        _form(request)
+        or " Give the whole JSON object anew, in the form that was asked for, and nothing else."
     )
 
 

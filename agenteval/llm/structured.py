@@ -1,6 +1,7 @@
 """How the shape of an answer is asked for: a ladder of forms, the strictest first.
 
-The schema is stated in the prompt too, on every rung: some servers accept a schema and ignore it.
+The form is stated in the prompt too, on every rung: some servers accept a schema and ignore it. Our own
+prompts say it in prose; to those of others the schema is appended.
 """
 
 from __future__ import annotations
@@ -11,9 +12,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import cache
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from pydantic import BaseModel
+from pydantic.json_schema import GenerateJsonSchema
+
+if TYPE_CHECKING:
+    from pydantic_core.core_schema import ModelSchema
 
 Schema: TypeAlias = dict[str, Any]
 
@@ -66,11 +71,21 @@ def schema_of(reply: type[BaseModel], *, bounds: bool = True, max_text: int | No
     """The JSON Schema of an answer: objects are closed and all their keys required, as strict servers
     want it; references are written out. ``bounds``: with limits of numbers and texts. ``max_text`` is
     the limit of texts whose type sets none."""
-    whole = reply.model_json_schema()
+    whole = reply.model_json_schema(schema_generator=_WithoutOurWords)
     form = _Form(whole.get("$defs", {}), bounds, max_text if bounds else None)
     schema: Schema = form.of(whole)
     schema.pop("$defs", None)
     return schema
+
+
+class _WithoutOurWords(GenerateJsonSchema):
+    """Docstrings of our own classes are for who reads the code. An author's are for his judge."""
+
+    def model_schema(self, schema: ModelSchema) -> Schema:
+        made = super().model_schema(schema)
+        if schema["cls"].__module__.partition(".")[0] == __name__.partition(".")[0]:
+            made.pop("description", None)
+        return made
 
 
 @cache

@@ -176,6 +176,7 @@ def request_of(
         prompt=rendered.prompt,
         reply=reply_type(rubric),
         subject=subject,
+        states_form=True,
     )
 
 
