@@ -6,10 +6,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from agenteval.decision import AcceptedState, Decision
-from agenteval.gates import counting, is_severe
+from agenteval.gates import NOT_ASKED_FOR, counting, is_severe
 from agenteval.plurals import plural
 from agenteval.report import GOAL, Report
 from agenteval.safe_text import one_line
+from agenteval.sample_report import SampleReport
 from agenteval.score import Finding, Severity, Verdict
 from agenteval.sight import never_seen
 
@@ -29,7 +30,8 @@ class Aside:
 
 def asides(report: Report, decision: Decision) -> tuple[Aside, ...]:
     """What decided nothing, in a fixed order: findings below the gate, goals missed, samples that were lost
-    and tolerated, accepted failures, a replay, judges that were not asked, agents of which no call was seen.
+    and tolerated, accepted failures, a replay, judges that were not asked, agents of which no call was seen,
+    logs in which nothing could have been found.
     """
     return (
         *_below_gate(report, decision),
@@ -38,6 +40,7 @@ def asides(report: Report, decision: Decision) -> tuple[Aside, ...]:
         *_replayed(report),
         *_not_judged(report),
         *_calls_never_seen(report),
+        *_nothing_to_prove(report),
     )
 
 
@@ -108,3 +111,20 @@ def _calls_never_seen(report: Report) -> Iterator[Aside]:
         who = f"agent{'s' * (len(agents) > 1)} {', '.join(map(repr, agents))}"
         text = f"no call of {one_line(who, 120)} seen, though tools are declared"
         yield Aside("calls_never_seen", len(agents), text)
+
+
+def _nothing_to_prove(report: Report) -> Iterator[Aside]:
+    """Recorded conversations without a call, of which nothing was expected or judged, can hardly fail: that
+    they passed says nothing of the agent, or its calls are not where they were looked for."""
+    samples = report.samples
+    if any(scenario.scenario.tools for scenario in report.scenarios):
+        return  # calls could have been made
+    if samples and all(sample.record and _is_bare(sample) for sample in samples):
+        text = f"nothing to prove: no tool call in {plural(len(samples), 'conversation')}"
+        yield Aside("nothing_to_prove", len(samples), text)
+
+
+def _is_bare(sample: SampleReport) -> bool:
+    if sample.trajectory.tool_calls or sample.findings or sample.all_scores:
+        return False
+    return all(check.name in NOT_ASKED_FOR for check in sample.all_checks)

@@ -172,12 +172,12 @@ def _is_unclear_for_want_of_calls(sample: SampleReport, scenario: Scenario) -> C
 
 def _is_any_decided(sample: SampleReport) -> bool:
     """Whether a rule of the author's, a label or a goal was; that the agent answered is none."""
-    return any(check.passed is not None and check.name not in _ALWAYS for check in sample.all_checks) or any(
-        score.ok is not None or score.metric == GOAL for score in sample.all_scores
-    )
+    return any(
+        check.passed is not None and check.name not in NOT_ASKED_FOR for check in sample.all_checks
+    ) or any(score.ok is not None or score.metric == GOAL for score in sample.all_scores)
 
 
-_ALWAYS = ("no_error", "answer")
+NOT_ASKED_FOR = ("no_error", "answer")
 """Checks that nobody asks for."""
 
 

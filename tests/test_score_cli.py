@@ -76,6 +76,29 @@ def test_a_log_without_failures_passes_and_says_that_nothing_was_judged(project:
     assert project.results()["summary"]["usage"]["judge"]["calls"] == 0
 
 
+def test_logs_without_a_tool_call_say_that_there_was_nothing_to_prove(project: Project) -> None:
+    bare = [
+        {
+            "id": name,
+            "messages": [{"role": "user", "content": "Hi"}, {"role": "assistant", "content": "Hello"}],
+        }
+        for name in "ab"
+    ]
+    log(project, *bare)
+    told = "nothing to prove: no tool call in 2 conversations"
+    done = score(project, "log.jsonl", "--no-judge")
+    assert done.code == 0
+    ends = "PASSED: all 2 scenarios passed (exit 0)"
+    assert done.out.splitlines()[-1] == f"{ends} — with judges not asked; {told}"
+    asides = project.results()["summary"]["asides"]
+    assert asides[-1] == {"kind": "nothing_to_prove", "count": 2, "text": told}
+    # One call, or one expectation, is something to prove.
+    project.write("s.yaml", "scenarios: [{id: a, turns: [x], expect: {output: {contains: Hello}}}]")
+    assert "nothing to prove" not in score(project, "log.jsonl", "--scenarios", "s.yaml").out
+    log(project, *bare, conversation("c", calls="find_order"))
+    assert "nothing to prove" not in score(project, "log.jsonl").out
+
+
 def test_the_bug_is_red_at_its_turn_and_its_fix_is_green(project: Project) -> None:
     log(project, conversation("bug", calls="find_order"), conversation("fix"))
     done = score(project, "log.jsonl")
