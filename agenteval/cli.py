@@ -12,9 +12,11 @@ from typing import Annotated, Any
 import typer
 
 from agenteval import exits
+from agenteval.commands.not_yet import Command, Commands, require_plain
 
 app = typer.Typer(
     name="agenteval",
+    cls=Commands,
     help="A test runner for AI agents: YAML scenarios in, an exit code that CI can trust out.",
     no_args_is_help=True,
     add_completion=False,
@@ -67,7 +69,7 @@ def _root(
     pass
 
 
-@app.command("run")
+@app.command("run", cls=Command)
 def _run(
     paths: Paths = None,
     config: ConfigFile = None,
@@ -84,7 +86,7 @@ def _run(
     ] = None,
     epochs: Epochs = None,
     concurrency: Annotated[
-        int | None, typer.Option("--concurrency", min=1, help="Model calls in flight.")
+        int | None, typer.Option("--concurrency", "-n", min=1, help="Model calls in flight.")
     ] = None,
     report: Annotated[
         list[str] | None,
@@ -92,7 +94,7 @@ def _run(
     ] = None,
     verbose: Verbose = False,
     fail_fast: Annotated[
-        bool, typer.Option("--fail-fast", help="Start nothing more after the first failed sample.")
+        bool, typer.Option("--fail-fast", "-x", help="Start nothing more after the first failed sample.")
     ] = False,
     seed: Annotated[int | None, typer.Option("--seed", min=0, help="Of the run; default 0.")] = None,
     baseline: Annotated[
@@ -103,7 +105,7 @@ def _run(
         typer.Option("--resume", metavar="RUN", help="Go on with a run: only what is missing."),
     ] = None,
     last_failed: Annotated[
-        bool, typer.Option("--last-failed", help="Only what did not pass in the latest run.")
+        bool, typer.Option("--last-failed", "--lf", help="Only what did not pass in the latest run.")
     ] = False,
     cache: Annotated[
         bool | None, typer.Option("--cache/--no-cache", help="Keep replies of models, and use those kept.")
@@ -126,7 +128,7 @@ def _run(
     if model:
         flags["models"] = {"default": model}
     request = Request(
-        paths=tuple(paths or ()),
+        paths=_plain(paths),
         config=config,
         filters=_filters(scenario, tag, category, agent),
         flags={key: value for key, value in flags.items() if value is not None},
@@ -141,7 +143,7 @@ def _run(
     raise typer.Exit(run(request, reports=chosen_reporters(report or ()), verbose=verbose))
 
 
-@app.command("validate")
+@app.command("validate", cls=Command)
 def _validate(
     paths: Paths = None,
     config: ConfigFile = None,
@@ -155,10 +157,10 @@ def _validate(
     from agenteval.commands.validate import validate
 
     filters = _filters(scenario, tag, category, agent)
-    raise typer.Exit(validate(Request(paths=tuple(paths or ()), config=config, filters=filters)))
+    raise typer.Exit(validate(Request(paths=_plain(paths), config=config, filters=filters)))
 
 
-@app.command("plan")
+@app.command("plan", cls=Command)
 def _plan(
     paths: Paths = None,
     config: ConfigFile = None,
@@ -187,7 +189,7 @@ def _plan(
     if model:
         flags["models"] = {"default": model}
     request = Request(
-        paths=tuple(paths or ()),
+        paths=_plain(paths),
         config=config,
         filters=_filters(scenario, tag, category, agent),
         flags=flags,
@@ -197,7 +199,7 @@ def _plan(
     raise typer.Exit(plan(request, reports=report or ()))
 
 
-@app.command("report")
+@app.command("report", cls=Command)
 def _report(
     run: Annotated[str, typer.Argument(metavar="RUN", help=_RUN_HELP)],
     report: Annotated[
@@ -321,6 +323,11 @@ def _show_prompts(
     from agenteval.commands.show_prompts import show_prompts
 
     raise typer.Exit(show_prompts(metric))
+
+
+def _plain(paths: list[str] | None) -> tuple[str, ...]:
+    require_plain(paths or ())
+    return tuple(paths or ())
 
 
 def _filters(

@@ -12,6 +12,8 @@ import pytest
 from kit import Done, Project
 from lxml import etree
 
+from agenteval.commands.not_yet import NOT_YET
+
 AGENT = """
 async def agent(messages, ctx):
     said = messages[-1]["content"]
@@ -312,6 +314,45 @@ def test_what_is_documented_but_not_built_is_refused_as_such(entry: str, word: s
     assert done.code == 2
     assert "not supported yet" in done.err
     assert word in done.err
+
+
+def test_what_the_command_line_has_not_yet_is_refused_as_such(project: Project) -> None:
+    """Each in one line, which says what to do instead; and what is no option of ours stays unknown."""
+    project.agent(AGENT)
+    project.config()
+    project.scenarios("scenarios: [{id: a, turns: [hi], checks: none}]")
+    lines = {("PATHS", "::"): "run scenarios/suite.yaml::a", ("run", "-k"): "run -kpart"}
+    lines[("run", "--shard")] = "run --shard=1/2"
+    for command, names in NOT_YET.items():
+        for name, remedy in names.items():
+            line = lines.get((command, name)) or f"{command} {name}"
+            done = project.call(*line.split())
+            assert done.code == 2, line
+            assert done.out == "", line
+            said = "suite.yaml::a" if name == "::" else name
+            assert done.err.endswith(f"{said} is not supported yet — {remedy}\n")
+            assert done.err.count("\n") == 1, done.err
+    for line in ("run --frist 1", "score -k x", "shwo"):
+        done = project.call(*line.split())
+        assert (done.code, "not supported yet" in done.err) == (2, False)
+        assert "No such" in done.err
+
+
+def test_the_short_names_of_options_do_what_the_long_ones_do(project: Project) -> None:
+    project.agent(AGENT)
+    project.config()
+    project.scenarios(
+        """
+        scenarios:
+          - {id: a, turns: [hi], expect: {output: {contains: [nothing of this]}}}
+          - {id: b, turns: [hi], checks: none}
+        """
+    )
+    assert project.run("-n", "1", "-x").code == 1
+    assert "stopped at the first failure" in project.call("report", "latest").out
+    assert project.run("--epochs", "1").code == 1
+    assert project.run("--lf").code == 1
+    assert [each["id"] for each in project.results()["scenarios"]] == ["a"]
 
 
 def test_the_environment_is_expanded_once_and_an_unset_variable_is_an_error(project: Project) -> None:

@@ -7,10 +7,11 @@ from pathlib import Path
 
 from agenteval import gates, report
 from agenteval.accepted import as_accepted_by
+from agenteval.commands.not_yet import not_yet
 from agenteval.comparability import matched, why_not_comparable
 from agenteval.decision import Decision
 from agenteval.digest import summary_of
-from agenteval.errors import AuthorError, Problem
+from agenteval.errors import AuthorError
 from agenteval.event import Baseline, RunStarted
 from agenteval.repeats import outcomes_of
 from agenteval.report import Report
@@ -24,8 +25,7 @@ def with_baseline(started: RunStarted, name: str, root: Path, *, selected: bool)
     scenarios or agents, so that further ones in the baseline are no surprise. Raises ``AuthorError`` if there
     is no such run, or if nothing in it can be compared."""
     if name == "merge-base":
-        remedy = "name a run: its id, latest, previous or its folder"
-        raise AuthorError(Problem("--baseline merge-base is not supported yet", remedy))
+        raise not_yet("run", "--baseline merge-base")
     before = report.fold(load_run(find_run(name, root)))
     decision = gates.decide(as_accepted_by(before, started))
     old = summary_of(before, decision.samples)
