@@ -1,9 +1,9 @@
 """Reading what a model said: tolerant of wrapping, strict about the value.
 
-Models wrap JSON in fences, comments and apologies, and think before it. That is cut away, and what is left
-must hold one answer: a text may quote an answer that somebody would like to see given, before the model's own
-or after it, and nothing tells the two apart. What is inside must fit the type that was asked for: nothing is
-guessed, clamped or filled in.
+Models wrap JSON in fences, comments and apologies, or in an object that holds nothing else, and think before
+it. That is cut away, and what is left must hold one answer: a text may quote an answer that somebody would like
+to see given, before the model's own or after it, and nothing tells the two apart. What is inside must fit the
+type that was asked for: nothing is guessed, clamped or filled in.
 """
 
 from __future__ import annotations
@@ -32,6 +32,8 @@ _BLANK = expression(
 _MAX_ERRORS = 5
 _WORDS = frozenset(("evidence", "reason"))
 """What stands beside a verdict and is none."""
+_WRAPPERS = frozenset(("answer", "verdict", "result", "response", "output", "json"))
+"""Names under which some models put all that they were asked for."""
 
 
 class Unfit(ValueError):  # noqa: N818  # an outcome of reading, told to the model and not to people
@@ -41,7 +43,8 @@ class Unfit(ValueError):  # noqa: N818  # an outcome of reading, told to the mod
 def read(text: str, reply: type[Reply], *, is_cut: bool = False) -> Reply:
     """The one answer in ``text``: of its JSON objects those that hold a key of the verdict. It must fit, and
     unknown keys are ignored. The very same object twice is one answer; two that differ are none, in either
-    order, and neither is one with a key twice. Nothing *inside* an object is looked at.
+    order, and neither is one with a key twice. Nothing *inside* an object is looked at, unless it is the only
+    object of the text and holds nothing but the answer, under a name such as ``answer``.
 
     ``is_cut``: the model had more to say. Then what it quoted may be all that is there, and only an object
     with nothing around it is the answer. Raises ``Unfit``.
@@ -87,23 +90,40 @@ def _answer(text: str, keys: frozenset[str], *, alone: bool) -> dict[str, Any]:
     shown = " and ".join(sorted(keys))
     spelled = re.compile(rf"\b(?:{'|'.join(map(re.escape, sorted(keys)))})[\"'\\]*\s*[:=]")
     answers: dict[str, dict[str, Any]] = {}
-    for part in _parts(text):
+    parts = list(_parts(text))
+    is_wrapped = False
+    for part in parts:
         if part.value is None:
             # A broken answer, perhaps the model's own: a whole one beside it may be what it quotes.
             if "}" in part.text and spelled.search(part.text):
                 raise Unfit("the JSON is not valid; escape what a text of it quotes")
             if alone and _FENCE.sub("", part.text).strip():
                 raise Unfit("it is cut off")
-        elif keys & part.value.keys():
+        elif (answer := _unwrapped(part.value, keys)) is not None:
             if part.doubled:
                 raise Unfit(f"the key {part.doubled!r} stands twice in one object")
-            answers[json.dumps(part.value, sort_keys=True)] = part.value
+            answers[json.dumps(answer, sort_keys=True)] = answer
+            is_wrapped = is_wrapped or answer is not part.value
+    if is_wrapped and sum("{" in part.text for part in parts) > 1:
+        # What is wrapped beside another object may be what the agent or a tool gave.
+        raise Unfit(f"it holds several JSON objects; give one alone, with the keys {shown} at its top")
     if not answers:
         raise Unfit(f"it holds no valid JSON object with the keys {shown}")
     if len(answers) > 1:
         raise Unfit(f"it holds {len(answers)} different JSON objects with the keys {shown}; give one alone")
     [answer] = answers.values()
     return answer
+
+
+def _unwrapped(value: dict[str, Any], keys: frozenset[str]) -> dict[str, Any] | None:
+    """The answer that an object is, or that it only wraps; ``None`` if it is neither."""
+    if keys & value.keys():
+        return value
+    if len(value) != 1:
+        return None
+    [(name, inner)] = value.items()
+    is_answer = name.casefold() in _WRAPPERS and isinstance(inner, dict) and bool(keys & inner.keys())
+    return inner if is_answer else None
 
 
 def _is_finite(value: Any) -> bool:
