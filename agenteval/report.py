@@ -26,6 +26,7 @@ from agenteval.sample_report import (
     Spread,
     TurnReport,
     aggregates_of,
+    all_held,
     mean_of,
     spread_of,
 )
@@ -197,8 +198,8 @@ def _with_case_values(sample: SampleReport, scenario: Scenario) -> SampleReport:
     return replace(
         sample,
         tool_accuracy=sum(name in called for name in expected) / len(expected) if expected else None,
-        output_correct=answered and all(outputs),
-        robustness_pass=fault is None and all(check.passed is not False for check in sample.all_checks),
+        output_correct=all_held([answered, *outputs]),
+        robustness_pass=sample.held,
     )
 
 
@@ -300,16 +301,10 @@ def _dimensions(scenarios: Sequence[ScenarioReport]) -> dict[str, tuple[Dimensio
 
 def _dimension(category: Category, samples: Sequence[SampleReport]) -> Dimension:
     finished = [s for s in samples if s.stop is not None and s.stop.fault in (None, "agent")]
-    held = [
-        s.stop is not None
-        and s.stop.fault is None
-        and all(check.passed is not False for check in s.all_checks)
-        for s in finished
-    ]
     rates = {
         "tool_accuracy": mean_of([s.tool_accuracy for s in finished]),
         "task_completion": mean_of([s.output_correct for s in finished]),
-        "checks_passed": mean_of(held),
+        "checks_passed": mean_of([s.held for s in finished]),
         "robustness_pass": mean_of([s.robustness_pass for s in finished]),
     }
     answered = [s.trajectory for s in finished if s.stop is not None and s.stop.fault is None]

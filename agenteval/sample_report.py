@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from math import ceil, fsum
 
 from agenteval.scenario import SampleKey
-from agenteval.score import Check, Finding, Score, ScoreFailure
+from agenteval.score import OUTCOME, Check, Finding, Score, ScoreFailure
 from agenteval.trajectory import Stop, StopReason, Trajectory, Turn
 
 
@@ -27,9 +27,8 @@ class SampleReport:
 
     ``tool_accuracy`` (share of the expected tools that were called at least once),
     ``output_correct`` (all keywords in the final answer; none expected: not empty) and
-    ``robustness_pass`` (no crash, an answer, every check in code held) are ``None`` where they do
-    not apply: not a test case, nothing expected (of tools: or no call could be seen), or a fault that is not
-    the agent's.
+    ``robustness_pass`` (``held``) are ``None`` where they do not apply: not a test case, nothing expected (of
+    tools: or no call could be seen), or a fault that is not the agent's; and where they could not be decided.
     """
 
     key: SampleKey
@@ -75,9 +74,23 @@ class SampleReport:
         )
 
     @property
+    def held(self) -> bool | None:
+        """Whether the agent did not break and every check held; ``None``: that could not be decided. An
+        outcome that nobody recorded is no check."""
+        told = (c.passed for c in self.all_checks if not (c.name == OUTCOME and c.passed is None))
+        return all_held([self.stop is not None and self.stop.fault is None, *told])
+
+    @property
     def all_checks(self) -> tuple[Check, ...]:
         """Those of each turn, then those of the whole."""
         return tuple(check for turn in self.turns for check in turn.checks) + self.checks
+
+
+def all_held(each: Iterable[bool | None]) -> bool | None:
+    """Of what held, did not, or could not be decided (``None``): one that did not hold decides, else one that
+    is not known leaves all of it open."""
+    known = list(each)
+    return False if False in known else None if None in known else True
 
 
 @dataclass(frozen=True)

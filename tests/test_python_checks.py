@@ -281,3 +281,34 @@ def test_recorded_conversations_meet_it_by_their_scenario_and_no_journal_brings_
     done = suite.call("score", "latest", "--report", "json=results.json")
     assert done.code == 3, done.all
     assert "a journal brings no code" in python_checks(suite.sample())[0]["detail"]
+
+
+def test_an_undecided_check_has_neither_held_nor_failed(project: Project) -> None:
+    """Nor is it counted: of four conversations, one held and two failed."""
+    project.agent(AGENT)
+    project.config("fault_tolerance: 0")
+    checks = "def raises(c):\n    raise KeyError\n\n\ndef fine(c):\n    return len(c.answer) > 3\n"
+    project.write("scenarios/checks.py", checks)
+    cases = {
+        "held": "expect: {python: 'checks.py:fine'}",
+        "failed": "expect: {python: 'checks.py:fine', limits: {tokens: 0}}",
+        "undecided": "expect: {python: 'checks.py:raises'}",
+        "both": "expect: {python: 'checks.py:raises', output: {contains: [nowhere]}}",
+    }
+    entries = [f"  - {{id: {id}, input: hello, category: robustness, {e}}}" for id, e in cases.items()]
+    project.scenarios("\n".join(["cases:", *entries]))
+    assert project.run().code == 1
+    told = {each["id"]: each for each in project.results()["scenarios"]}
+    assert {id: each["verdict"] for id, each in told.items()} == {
+        "held": "passed",
+        "failed": "failed",
+        "undecided": "inconclusive",
+        "both": "failed",
+    }
+    held = {id: each["samples"][0]["robustness_pass"] for id, each in told.items()}
+    assert held == {"held": True, "failed": False, "undecided": None, "both": False}
+    assert "robustness_pass" not in told["undecided"]["aggregates"]
+    (dimension,) = project.results()["summary"]["dimensions"]["bot"]
+    for name in ("robustness_pass", "checks_passed"):
+        assert dimension["rates"][name]["n"] == 3
+        assert dimension["rates"][name]["value"] == pytest.approx(1 / 3)
