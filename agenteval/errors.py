@@ -114,8 +114,9 @@ class InfrastructureError(AgentevalError):
 
 
 class SimulatorError(InfrastructureError):
-    """The simulated user did not behave as a user, twice: its sample is inconclusive. ``said`` is the
-    message that was refused, ``usage`` what it cost (a ``trajectory.Usage``)."""
+    """The simulated user did not behave as a user, twice, or its model gave no message that could be used:
+    its sample is inconclusive. ``said`` is what was refused, ``usage`` what it cost (a
+    ``trajectory.Usage``)."""
 
     def __init__(self, message: str, *, said: str = "", usage: Any = None) -> None:
         self.said = said

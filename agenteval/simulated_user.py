@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 from pydantic import BaseModel
 
-from agenteval.errors import SimulatorError
+from agenteval.errors import SimulatorError, UnreadableReplyError
 from agenteval.prompts import Rendered, fence, load_prompt
 from agenteval.protocols import ChatModel, ModelRequest, Subject, UserMove
 from agenteval.scenario import Sample, Scenario
@@ -30,7 +30,7 @@ class SimulatedUser:
     and a model that finds itself in the role "assistant" speaks as one.
 
     Its message is checked in code before the agent sees it. Raises ``SimulatorError`` when it is no
-    user's twice, and what the model raises.
+    user's twice, or the model's answer holds none, and what else the model raises.
     """
 
     def __init__(self, sample: Sample, model: ChatModel, *, now: str | None = None) -> None:
@@ -41,7 +41,11 @@ class SimulatedUser:
     async def next(self, trajectory: Trajectory) -> UserMove:
         usage, fault, said = Usage(), "", ""
         for _ in range(ATTEMPTS):
-            reply = await self._model.complete(self._request(trajectory, fault))
+            try:
+                reply = await self._model.complete(self._request(trajectory, fault))
+            except UnreadableReplyError as error:
+                spent = usage + (error.usage or Usage())
+                raise SimulatorError(f"the simulated user: {error}", said=error.raw, usage=spent) from error
             usage = usage + reply.usage
             move = UserReply.model_validate(reply.value.model_dump())
             said = move.message.strip()

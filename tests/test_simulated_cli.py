@@ -250,10 +250,23 @@ def test_one_retry_mends_it_and_the_model_is_told_what_was_wrong(project: Projec
     assert "2 of 2 messages refused" in done.out
 
 
-@pytest.mark.parametrize("broken", ["down", "garbage", "locked"])
-def test_a_user_model_that_breaks_is_nobodys_score(project: Project, broken: str) -> None:
+TWO_MESSAGES = '{"message": "A lamp.", "done": false} {"message": "No lamp.", "done": true}'
+
+
+@pytest.mark.parametrize(
+    ("broken", "fault", "words"),
+    [
+        ("down", "infrastructure", "network or provider"),
+        ("locked", "infrastructure", "network or provider"),
+        ("I would like a lamp", "simulator", "the simulated user: openai-compatible/m"),
+        (TWO_MESSAGES, "simulator", "it holds 2 different JSON objects"),
+    ],
+)
+def test_a_user_model_that_breaks_is_nobodys_score(
+    project: Project, broken: str, fault: str, words: str
+) -> None:
     def play(_asked: Json) -> Reply:
-        return Reply("who are you?", 401) if broken == "locked" else Reply(completion("I would like a lamp"))
+        return Reply("who are you?", 401) if broken == "locked" else Reply(completion(broken))
 
     with ModelServer(play) as server:
         url = f"http://127.0.0.1:{closed_port()}/v1" if broken == "down" else server.base_url
@@ -263,8 +276,10 @@ def test_a_user_model_that_breaks_is_nobodys_score(project: Project, broken: str
     assert done.code == 3, done.all
     lost, scripted = (s["samples"][0] for s in project.results()["scenarios"])
     assert (lost["verdict"], scripted["verdict"]) == ("inconclusive", "passed")
-    assert lost["fault"] in ("infrastructure", "simulator")
-    assert lost["turns"] == []
+    assert lost["fault"] == fault
+    assert words in " ".join(done.all.split())
+    assert ("network or provider" in done.all) == (fault == "infrastructure")
+    assert [bool(turn["error"]) for turn in lost["turns"]] == [True] * (fault == "simulator")
     assert heard(project, "lost") == []
     assert [c for c in lost["checks"] if c["name"].startswith("output")] == [], (
         "expectations are not evaluated"
