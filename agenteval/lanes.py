@@ -7,8 +7,10 @@ so there is nothing to look through. The one used last is taken first: it is the
 
 from __future__ import annotations
 
+import os
 import ssl
 from collections.abc import Callable, Sequence
+from functools import cache
 from typing import Any, Generic, NamedTuple, Protocol, TypeAlias, TypeVar
 from urllib.request import getproxies
 
@@ -206,9 +208,15 @@ def certificates() -> ssl.SSLContext:
     """For all other clients, shared by them; ``SSL_CERT_FILE`` and ``SSL_CERT_DIR`` are heeded. Raises
     ``AuthorError``."""
     try:
-        return httpx2.create_ssl_context()
+        return _certificates(os.environ.get("SSL_CERT_FILE"), os.environ.get("SSL_CERT_DIR"))
     except (OSError, ValueError) as exc:
         raise not_set_up(exc) from exc
+
+
+@cache
+def _certificates(file: str | None, folder: str | None) -> ssl.SSLContext:
+    """They are loaded once for what the two variables say."""
+    return httpx2.create_ssl_context()
 
 
 def not_set_up(exc: Exception) -> AuthorError:

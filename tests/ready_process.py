@@ -60,10 +60,11 @@ def _build_commands() -> None:
 
 
 def _use_once() -> None:
-    """What is kept once it was found: the built-in metrics, where each module lies, what a report is painted
-    with."""
+    """What is kept once it was found: the built-in metrics, the certificates of authorities, where each
+    module lies, what a report is painted with."""
     samples = import_module("report_samples")
     import_module("agenteval.metrics").built_in()
+    import_module("agenteval.lanes").certificates()
     list(import_module("agenteval.sources")._modules(Path("/nowhere")))
     options = import_module("agenteval.reporters.options").ReportOptions()
     for told in (samples.passing(), samples.mixed("wonderbot")):
