@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+from collections import Counter
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from threading import Thread
 from typing import Any
@@ -45,6 +47,26 @@ def test_no_conversation_breaks_a_detector(name: str, talk: Any) -> None:
 
 
 # ── repeated_tool_call ───────────────────────────────────────────────────────────────────────────
+
+
+@pytest.mark.parametrize("name", ["get_weather", "weather", "create_booking"])
+@pytest.mark.parametrize("together", [True, False])
+def test_what_a_call_costs_does_not_grow_with_their_number(name: str, together: bool) -> None:
+    def cost(count: int) -> int:
+        """Counted in calls of functions, which no other process slows down."""
+        parts = tuple(call(name, "ok", number=number) for number in range(count // 2)) * 2
+        talk = conversation(turn("Go on.", *([parts] if together else parts), ANSWER))
+        done = Counter[str]()
+        sys.setprofile(lambda frame, event, _: done.update((event,)))
+        try:
+            found = places(repeated_tool_call, talk)
+        finally:
+            sys.setprofile(None)
+        assert (len(found) == count // 2) is (together or name == "get_weather")
+        return done.total()
+
+    cost(20)  # what is known of a name is kept
+    assert cost(800) < 2.5 * cost(400)
 
 
 @pytest.mark.parametrize(

@@ -4,8 +4,9 @@ again."""
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import pairwise
+from typing import NamedTuple
 
 from agenteval.detectors.calls import is_same, key_of, same_result, shown
 from agenteval.detectors.conversation import Conversation, PlacedCall, Proof
@@ -31,6 +32,7 @@ def repeated_tool_call(conversation: Conversation) -> Iterator[Proof]:
     that call had not failed, no other call since may have changed anything, and no later one of the same kind
     got another result (then it was waiting for it). In a later turn only of tools that are marked ``reads``:
     the world may have changed by itself. Not of tools that are for doing again (``next_page``)."""
+    course = _course_of(conversation)
     latest: dict[object, PlacedCall] = {}
     for placed in conversation.calls:
         call = placed.call
@@ -42,12 +44,60 @@ def repeated_tool_call(conversation: Conversation) -> Iterator[Proof]:
         latest[key] = placed
         if earlier is None or (earlier.turn != placed.turn and not (facts and facts.reads)):
             continue
-        if _changed_nothing(conversation, earlier, placed):
+        if _changed_nothing(conversation, course, earlier, placed):
             why = f"call {earlier.index + 1} (turn {earlier.turn + 1}) again, though nothing had changed"
             yield Proof(placed.turn, placed.index, shown(call), why)
 
 
-def _changed_nothing(conversation: Conversation, earlier: PlacedCall, placed: PlacedCall) -> bool:
+class _Course(NamedTuple):
+    """What happened around each call, by its index; found in one walk over the calls, which may be thousands.
+
+    ``changed``, ``perhaps``: the latest call of an earlier step that surely (perhaps) changed something; -1
+    where there is none.
+    ``differs_later``: whether the same call, later in the turn, had another result."""
+
+    changed: Sequence[int]
+    perhaps: Sequence[int]
+    differs_later: Sequence[bool]
+
+
+def _course_of(conversation: Conversation) -> _Course:
+    calls, tools = conversation.calls, conversation.tools
+    return _Course(
+        _latest_before(calls, lambda name: surely_changes(name, tools.get(name))),
+        _latest_before(calls, lambda name: may_change(name, tools.get(name))),
+        _differs_later(calls),
+    )
+
+
+def _latest_before(calls: Iterable[PlacedCall], holds: Callable[[str], bool]) -> list[int]:
+    """Calls of one step are made at the same time: none of them is before another."""
+    found: list[int] = []
+    step, before, latest = None, -1, -1
+    for each in calls:
+        if (each.turn, each.step) != step:
+            step, before = (each.turn, each.step), latest
+        found.append(before)
+        if holds(each.call.name):
+            latest = each.index
+    return found
+
+
+def _differs_later(calls: Sequence[PlacedCall]) -> list[bool]:
+    later: dict[object, set[object]] = {}
+    found: list[bool] = []
+    for each in reversed(calls):
+        call = each.call
+        results = later.setdefault((each.turn, call.name, key_of(call.args)), set())
+        result = call.result and (call.result.is_error, key_of(call.result.value))
+        found.append(bool(results - {result}) if len(results) < 2 else True)
+        results.add(result)
+    return found[::-1]
+
+
+def _changed_nothing(
+    conversation: Conversation, course: _Course, earlier: PlacedCall, placed: PlacedCall
+) -> bool:
     one, other = earlier.call, placed.call
     if earlier.error is not None or (not one.args and one.result is None):
         return False
@@ -55,21 +105,8 @@ def _changed_nothing(conversation: Conversation, earlier: PlacedCall, placed: Pl
     if one.result is not None and other.result is not None and not same_result(one.result, other.result):
         return does and placed.error is None
     # What is done once more is not done because something of unknown nature was called meanwhile.
-    changing = surely_changes if does else may_change
-    calls = conversation.calls
-    between = (
-        each
-        for each in calls[earlier.index + 1 : placed.index]
-        if (each.turn, each.step) != (placed.turn, placed.step)
-    )
-    if any(changing(each.call.name, conversation.tools.get(each.call.name)) for each in between):
-        return False
-    return not any(
-        each.turn == placed.turn
-        and is_same(each.call, other)
-        and not same_result(each.call.result, other.result)
-        for each in calls[placed.index + 1 :]
-    )
+    changed = (course.changed if does else course.perhaps)[placed.index]
+    return changed <= earlier.index and not course.differs_later[placed.index]
 
 
 MAX_RETRIES = 2
