@@ -132,6 +132,10 @@ class Given:
             return False
         return year is None or not self._years.get((month, day), ()) or year in self._years[month, day]
 
+    def has_day(self, date: tuple[int | None, int, int]) -> bool:
+        """The day, of whatever year."""
+        return date[1:] in self._days
+
     def has_time(self, minutes: int) -> bool:
         """In either half of the day: "10:30" may be in the evening."""
         return minutes in self._times or (minutes + 720) % 1440 in self._times
@@ -243,7 +247,8 @@ def _texts_in(data: Any) -> Iterator[str]:
 
 def _families_in(data: Any) -> dict[str, set[Decimal]]:
     """The numbers of a result by what they are: those under one key, and those of one object under its key
-    (``prices: {economy: 90, business: 240}``). Prices are not added to seats."""
+    (``prices: {economy: 90, business: 240}``). Prices are not added to seats. To each belong the sums of a
+    key over the objects of a list: the price of all flights of a booking."""
     found: dict[str, set[Decimal]] = {}
     pending: list[tuple[str, Any]] = [("", data)]
     while pending:
@@ -253,9 +258,23 @@ def _families_in(data: Any) -> dict[str, set[Decimal]]:
             pending.extend((key if is_table else name, item) for name, item in value.items())
         elif isinstance(value, list):
             pending.extend((key, item) for item in value)
-        elif _is_number(value) and abs(value) < _TOO_LARGE:
+            for name, total in _totals_of(value).items():
+                found.setdefault(name, set()).add(abs(total))
+        elif _is_amount(value):
             found.setdefault(key, set()).add(abs(Decimal(repr(value))))
     return found
+
+
+def _totals_of(rows: list[Any]) -> dict[str, Decimal]:
+    """Of each key of the objects in a list that is a number in all of them, the sum."""
+    if len(rows) < 2 or not all(isinstance(row, Mapping) for row in rows):
+        return {}
+    keys = (key for key in rows[0] if all(_is_amount(row.get(key)) for row in rows))
+    return {key: sum((Decimal(repr(row[key])) for row in rows), Decimal()) for key in keys}
+
+
+def _is_amount(value: Any) -> bool:
+    return _is_number(value) and abs(value) < _TOO_LARGE
 
 
 _TOO_LARGE = 1e15

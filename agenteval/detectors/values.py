@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from agenteval.detectors.conversation import Conversation, PlacedCall, Proof
 from agenteval.detectors.entities import Leaf, Thing, compares, plain_words, things_in, words_of_label
-from agenteval.detectors.facts import Fact, Kind, facts_in
+from agenteval.detectors.facts import Fact, Kind, core_of, facts_in
 from agenteval.detectors.given import Given, follows
 from agenteval.detectors.json_text import json_of
 from agenteval.detectors.told import told_in
@@ -120,10 +120,11 @@ def _asked_for(placed: PlacedCall) -> str:
 
 
 class _Line(NamedTuple):
-    """A line of an answer, and the things that it is about."""
+    """A line of an answer, the things that it names, and those that it is about."""
 
     text: str
     start: int
+    named: tuple[str, ...]
     about: tuple[str, ...]
 
 
@@ -145,7 +146,8 @@ class _Answer:
         self._facts = facts
         self._given = given
         self._known = known
-        self._amounts = [f.value for f in facts if f.kind is Kind.AMOUNT and f.value is not None]
+        money = (Kind.AMOUNT,) if text is conversation.turns[turn].answer else (Kind.AMOUNT, Kind.NUMBER)
+        self._amounts = [f.value for f in facts if f.kind in money and f.value is not None]
         self._numbers = {f.value for f in facts if f.kind in (Kind.AMOUNT, Kind.NUMBER) and f.value}
 
     def found(self) -> Iterator[_Found]:
@@ -169,7 +171,7 @@ class _Answer:
         for text in self._text.split("\n"):
             named = self._known.named_in(text)
             about = named or (about if text.strip() else ())
-            yield _Line(text, at, about)
+            yield _Line(text, at, named, about)
             at += len(text) + 1
 
     # ── values ───────────────────────────────────────────────────────────────────────────────────
@@ -187,7 +189,7 @@ class _Answer:
             what = thing if label in line.about else f"{label} of {thing}"
             why = f"tells {fact.text} for {what}, where results give {shown}"
             return self._proof(fact, why, against=True)
-        if fact.kind is Kind.DATE and self._is_known_for_dates(line):
+        if fact.kind is Kind.DATE and self._is_told_as_known(fact.value, line):
             return self._proof(fact, f"nobody gave {fact.text}, nor a day beside it")
         if fact.kind is Kind.AMOUNT and self._is_from_nowhere(fact.value):
             return self._proof(fact, f"nobody gave {fact.text}, and no two given values make it")
@@ -205,12 +207,14 @@ class _Answer:
             return given.has_time(fact.value)
         return given.has_number(fact.value)
 
-    def _is_known_for_dates(self, line: _Line) -> bool:
-        """Whether all that dates may come from is in the record: the policy, or the thing that is spoken
-        of."""
-        if self._conversation.policy or self._conversation.now:
+    def _is_told_as_known(self, date: tuple[int | None, int, int], line: _Line) -> bool:
+        """Whether a date is one that somebody must have given: not one that the agent proposes, and not
+        today's, which stands in a policy that is not in the record. It is a given day of another year, or
+        it is told in the very line that has the identifier of the one thing with dates."""
+        if self._conversation.policy or self._conversation.now or self._given.has_day(date):
             return True
-        leaves = self._known.leaves[line.about[0]] if len(line.about) == 1 else ()
+        named = [name for name in line.named if core_of(name)]
+        leaves = self._known.leaves[named[0]] if len(named) == 1 else ()
         return any(own.kind is Kind.DATE for leaf in leaves for own in leaf.facts)
 
     def _is_from_nowhere(self, amount: Decimal) -> bool:
