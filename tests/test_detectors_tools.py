@@ -49,7 +49,7 @@ def test_no_conversation_breaks_a_detector(name: str, talk: Any) -> None:
 # ── repeated_tool_call ───────────────────────────────────────────────────────────────────────────
 
 
-@pytest.mark.parametrize("name", ["get_weather", "weather", "create_booking"])
+@pytest.mark.parametrize("name", ["get_weather", "create_booking"])
 @pytest.mark.parametrize("together", [True, False])
 def test_what_a_call_costs_does_not_grow_with_their_number(name: str, together: bool) -> None:
     def cost(count: int) -> int:
@@ -62,7 +62,7 @@ def test_what_a_call_costs_does_not_grow_with_their_number(name: str, together: 
             found = places(repeated_tool_call, talk)
         finally:
             sys.setprofile(None)
-        assert (len(found) == count // 2) is (together or name == "get_weather")
+        assert (len(found) == count // 2) is (together or name != "create_booking")
         return done.total()
 
     cost(20)  # what is known of a name is kept
