@@ -77,6 +77,9 @@ def _agent_problems(agent: Mapping[str, Any], mark: Mark) -> Found:
         yield from _no_kind(agent, mark)
     elif kind in _NEEDS:
         yield from _misfits(agent, kind, mark)
+    elif kind in NOT_YET["agent type"]:
+        remedy = NOT_YET["agent type"][kind]
+        yield Problem(f"the agent type '{kind}' is not supported yet", remedy, mark.find(("type",)).place)
     elif not _is_plugin("agents", kind):
         remedy = did_you_mean(kind, _NEEDS)
         yield Problem(f"no agent type is named '{kind}'", remedy, mark.find(("type",)).place)

@@ -18,7 +18,7 @@ from agenteval.plain_files import read_file
 from agenteval.scenario import TOOL_ANSWERS, CaseSpec, Scenario, ScriptedTurn, SimulatedTurns, Tool
 from agenteval.scenario_checks import blank_problems, expectation_problems, tool_problems
 from agenteval.scenario_files import find_files, find_under, shown_path, unmatched
-from agenteval.validation import as_written, known_keys, merge_marks, validate
+from agenteval.validation import NOT_YET, as_written, known_keys, merge_marks, validate
 from agenteval.value import Text
 from agenteval.yaml_scalars import shown
 from agenteval.yaml_source import MAX_BYTES, Document, Mark, parse
@@ -209,6 +209,9 @@ class _FileLoader:
             if key in _FILE_KEYS:
                 continue
             remedy = did_you_mean(key, _FILE_KEYS)
+            if later := NOT_YET["scenario"].get(key):
+                self._note(f"'{key}' is not supported yet", later, mark.find((key,)))
+                continue
             if key in _SCENARIO_KEYS or key in _CASE_KEYS:
                 remedy = "it is a key of an entry; move it into one, or into defaults:"
             self._note(f"unknown key '{key}'", remedy, mark.find((key,)))

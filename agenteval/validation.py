@@ -19,6 +19,12 @@ M = TypeVar("M", bound=BaseModel)
 _LATER_GATES = (
     "tool_accuracy output_accuracy robustness latency_ms tokens steps tool_calls cost require_calibrated"
 )
+_WRAP = "write a Python function that calls the agent, and name it as target"
+_LATER_OF_AGENTS = {
+    **dict.fromkeys(("intercept", "interpreter", "command", "request", "reply"), _WRAP),
+    **dict.fromkeys(("observe", "mcp"), "let the agent report its calls, or call tools through ctx"),
+    "options": "drop it",
+}
 NOT_YET: Mapping[str, Mapping[str, str]] = {
     # `*` stands for any key or item; a pattern that ends in `{}` refuses whatever is written there.
     "scenario": {
@@ -33,13 +39,22 @@ NOT_YET: Mapping[str, Mapping[str, str]] = {
             for key in ("agents", "tool_calls.calls.*.agent", "tool_calls.forbidden.*.agent")
         },
         "thresholds.*.votes": "write at_least alone",
+        **dict.fromkeys(("rows", "matrix", "types"), "write a scenario for each row"),
+        "include": "write it under defaults: of this file",
     },
     "config": {
         "thresholds.*.votes": "write at_least alone",
         "judge.{}": "drop it",
+        "profiles": "write a configuration file for each, and name it with -c",
         **{f"gates.{name}": "use thresholds, or pass_rate" for name in _LATER_GATES.split()},
+        **{
+            f"{at}.{key}": remedy
+            for at in ("agent", "agents.*", "compare.*")
+            for key, remedy in _LATER_OF_AGENTS.items()
+        },
     },
     "reporter": {"html": "use markdown"},
+    "agent type": {"command": "use python or http"},
 }
 """Keys that are documented and not built. Building one removes its line here."""
 

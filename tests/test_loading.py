@@ -526,10 +526,19 @@ def test_a_mark_is_true_or_false(suite: Suite, mark: str) -> None:
          "3:59: 'agent' is not supported yet — drop it"),
         ("turns: [{user: a, expect: {tool_calls: {forbidden: [{name: a, agent: b}]}}}]",
          "3:63: 'agent' is not supported yet — drop it"),
+        *((f"{key}: {value}", f"3:1: '{key}' is not supported yet — write a scenario for each row")
+          for key, value in {"rows": "[{a: 1}]", "matrix": "{a: [1]}", "types": "{a: integer}"}.items()),
+        ("include: x.yaml", "3:1: 'include' is not supported yet — write it under defaults: of this file"),
     ],
 )  # fmt: skip
 def test_a_key_that_is_not_built_yet(suite: Suite, line: str, message: str) -> None:
     assert suite.complaints(f"name: x\ngoal: y\n{line}\n") == [f"s.yaml:{message}"]
+
+
+@pytest.mark.parametrize("key", ["include: x.yaml", "rows: x.csv"])
+def test_nor_beside_the_entries(suite: Suite, key: str) -> None:
+    (complaint,) = suite.complaints(f"{key}\nscenarios: [{{id: a, turns: [hi], checks: none}}]\n")
+    assert f"s.yaml:1:1: '{key.partition(':')[0]}' is not supported yet" in complaint
 
 
 def test_the_table_above_covers_the_whole_list() -> None:
