@@ -2,8 +2,8 @@
 
 Models wrap JSON in fences, comments and apologies, or in an object that holds nothing else, and think before
 it. That is cut away, and what is left must hold one answer: a text may quote an answer that somebody would
-like to see given, before the model's own or after it, and nothing tells the two apart. What is inside must fit
-the type that was asked for: nothing is guessed, clamped or filled in.
+like to see given, before the model's own or after it, and nothing tells the two apart. What is inside must
+fit the type that was asked for: nothing is guessed, clamped or filled in.
 """
 
 from __future__ import annotations
