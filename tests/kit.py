@@ -13,9 +13,8 @@ import textwrap
 import threading
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 
 @dataclass(frozen=True)
@@ -32,7 +31,7 @@ class Done:
 
 
 class ReadyProcess:
-    """Runs commands in forks of a process that is ready; see ``ready_process``."""
+    """Runs commands in forks of a process that is ready, one at a time; see ``ready_process``."""
 
     def __init__(self) -> None:
         self._process = subprocess.Popen(
@@ -42,24 +41,67 @@ class ReadyProcess:
             text=True,
         )
 
-    def call(self, cwd: Path, arguments: Sequence[str], env: Mapping[str, str], *, timeout_s: float) -> Done:
+    def start(self, request: Mapping[str, Any]) -> int:
+        """The id of the process that carries it out."""
         assert self._process.stdin
-        with tempfile.TemporaryDirectory() as folder:
-            out, err = Path(folder, "out"), Path(folder, "err")
-            request = {"arguments": arguments, "cwd": str(cwd), "env": env, "out": str(out), "err": str(err)}
-            self._process.stdin.write(json.dumps(request) + "\n")
-            self._process.stdin.flush()
-            child = self._answer()
-            timer = threading.Timer(timeout_s, os.killpg, (child, signal.SIGKILL))
-            timer.start()
-            code = self._answer()
-            timer.cancel()
-            assert code != -signal.SIGKILL, f"no end within {timeout_s} s: agenteval {arguments}"
-            return Done(code, _text(out), _text(err))
+        self._process.stdin.write(json.dumps(request) + "\n")
+        self._process.stdin.flush()
+        return self.answer()
 
-    def _answer(self) -> int:
+    def answer(self) -> int:
+        """After ``start``: the exit code, once there is one."""
         assert self._process.stdout
         return int(self._process.stdout.readline())
+
+
+_IDLE: list[ReadyProcess] = []
+
+
+class Started:
+    """A command that runs, in a process group of its own. Whoever starts one waits for it, or kills it."""
+
+    def __init__(self, cwd: Path, arguments: Sequence[str], env: Mapping[str, str]) -> None:
+        self._arguments = arguments
+        self._folder = tempfile.TemporaryDirectory()
+        out, err = (Path(self._folder.name, name) for name in ("out", "err"))
+        self._texts = {"out": out, "err": err}
+        ready = _IDLE.pop() if _IDLE else ReadyProcess()
+        self.pid = ready.start({
+            "arguments": arguments, "cwd": str(cwd), "env": env, "out": str(out), "err": str(err)
+        })  # fmt: skip
+        self._code: int | None = None
+        self._reader = threading.Thread(target=self._read, args=(ready,), daemon=True)
+        self._reader.start()
+
+    def _read(self, ready: ReadyProcess) -> None:
+        self._code = ready.answer()
+        _IDLE.append(ready)
+
+    def poll(self) -> int | None:
+        """The exit code, if it has ended; below 0: the signal that ended it."""
+        return None if self._reader.is_alive() else self._code
+
+    def said(self, where: Literal["out", "err"]) -> str:
+        """What it has printed by now."""
+        return _text(self._texts[where])
+
+    def send(self, number: signal.Signals) -> None:
+        os.killpg(self.pid, number)
+
+    def kill(self) -> None:
+        """Nothing, if it has ended."""
+        if self.poll() is None:
+            self.send(signal.SIGKILL)
+        self._reader.join()
+
+    def wait(self, timeout_s: float = 30) -> Done:
+        self._reader.join(timeout_s)
+        code = self.poll()
+        self.kill()
+        out, err = self.said("out"), self.said("err")
+        self._folder.cleanup()
+        assert code is not None, f"no end within {timeout_s} s: agenteval {self._arguments}: {err}"
+        return Done(code, out, err)
 
 
 def _fresh(cwd: Path, arguments: Sequence[str], env: Mapping[str, str], *, timeout_s: float) -> Done:
@@ -72,11 +114,6 @@ def _fresh(cwd: Path, arguments: Sequence[str], env: Mapping[str, str], *, timeo
 
 def _text(path: Path) -> str:
     return path.read_bytes().decode("utf-8") if path.exists() else ""
-
-
-@cache
-def _ready() -> ReadyProcess:
-    return ReadyProcess()
 
 
 class Project:
@@ -107,11 +144,16 @@ class Project:
         self.write(name, text)
 
     def call(self, *arguments: str, env: dict[str, str] | None = None, timeout_s: float = 60) -> Done:
-        changes_python = any(name.startswith("PYTHON") for name in env or {})
-        start = _fresh if changes_python else _ready().call
-        done = start(self.root, arguments, environment(env), timeout_s=timeout_s)
+        if any(name.startswith("PYTHON") for name in env or {}):
+            done = _fresh(self.root, arguments, environment(env), timeout_s=timeout_s)
+        else:
+            done = self.start(*arguments, env=env).wait(timeout_s)
         assert "Traceback (most recent call last)" not in done.all, done.err
         return done
+
+    def start(self, *arguments: str, env: dict[str, str] | None = None) -> Started:
+        """A command to be sent signals, or to be looked at while it runs."""
+        return Started(self.root, arguments, environment(env))
 
     def run(self, *arguments: str, env: dict[str, str] | None = None) -> Done:
         return self.call("run", "--report", "json=results.json", *arguments, env=env)

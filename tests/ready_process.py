@@ -86,6 +86,8 @@ def main() -> None:
         child = os.fork()
         if child == 0:
             _become(request)
+        with contextlib.suppress(OSError):  # it has done so itself; whoever is told of it may send it signals
+            os.setpgid(child, child)
         _say(child)
         _, status = os.waitpid(child, 0)
         _say(os.waitstatus_to_exitcode(status))

@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import json
-import os
 import signal
-import subprocess
 import sys
 import time
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
-from kit import Project, environment
+from kit import Project
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="signals to a process group")
 
@@ -88,19 +86,12 @@ class Run:
         project.write("agents.py", AGENTS)
         project.write("agenteval.yaml", SUITE.format(agent=agent, concurrency=concurrency))
         project.scenarios(SCENARIOS)
-        self.process = subprocess.Popen(
-            [sys.executable, "-m", "agenteval", "run", "--report", "json=results.json"],
-            cwd=self.root,
-            env=environment(),
-            stdout=(self.root / "out.txt").open("wb"),
-            stderr=(self.root / "err.txt").open("wb"),
-            start_new_session=True,
-        )
+        self.process = project.start("run", "--report", "json=results.json")
 
     def wait_for(self, said: str, times: int = 1, *, file: str = "asked") -> None:
         deadline = time.monotonic() + 30
         while self._text(file).count(said) < times:
-            assert self.process.poll() is None, self._text("err.txt")
+            assert self.process.poll() is None, self.process.said("err")
             assert time.monotonic() < deadline, f"'{said}' never came: {self._text(file)}"
             time.sleep(0.01)
 
@@ -108,30 +99,27 @@ class Run:
         """Send signals, each once the one before has been seen."""
         for position, number in enumerate(signals):
             if position == 1:
-                self.wait_for("interrupted", file="err.txt")
+                self.wait_for("interrupted", file="err")
             elif position > 1:
                 time.sleep(0.1)
-            os.killpg(self.process.pid, number)
+            self.process.send(number)
 
     def end(self, timeout_s: float = 30) -> Ended:
-        try:
-            code = self.process.wait(timeout_s)
-        finally:
-            if self.process.poll() is None:
-                os.killpg(self.process.pid, KILL)
-                self.process.wait()
+        done = self.process.wait(timeout_s)
         journals = list((self.root / ".agenteval/runs").glob("*/events.jsonl"))
         lines = journals[0].read_text("utf-8").splitlines() if journals else []
         results = self.root / "results.json"
         return Ended(
-            code,
-            self._text("out.txt"),
-            self._text("err.txt"),
+            done.code,
+            done.out,
+            done.err,
             [json.loads(line) for line in lines],
             json.loads(results.read_text("utf-8")) if results.exists() else None,
         )
 
     def _text(self, name: str) -> str:
+        if name == "err":
+            return self.process.said("err")
         path = self.root / name
         return path.read_text("utf-8") if path.exists() else ""
 
@@ -163,7 +151,7 @@ def test_once_lets_what_runs_finish(project: Project, number: signal.Signals) ->
     run = Run(project, "waits")
     run.wait_for("slow", 2)
     run.send(number)
-    run.wait_for("finishing what runs", file="err.txt")
+    run.wait_for("finishing what runs", file="err")
     project.write("go on", "")
     ended = run.end()
     assert_whole(ended, finished=SLOW)
@@ -245,21 +233,14 @@ def test_while_the_agent_is_imported(project: Project, tmp_path: Path) -> None:
     project.write("agents.py", run_with)
     project.write("agenteval.yaml", SUITE.format(agent="hangs", concurrency=1))
     project.scenarios(SCENARIOS)
-    process = subprocess.Popen(
-        [sys.executable, "-m", "agenteval", "run"],
-        cwd=project.root,
-        env=environment(),
-        stderr=subprocess.PIPE,
-        text=True,
-        start_new_session=True,
-    )
+    process = project.start("run")
     try:
         while not (tmp_path / "asked").exists():
             assert process.poll() is None
             time.sleep(0.01)
-        os.killpg(process.pid, INT)
-        _, err = process.communicate(timeout=30)
+        process.send(INT)
+        done = process.wait()
     finally:
         process.kill()
-    assert process.returncode == 130
-    assert "Traceback" not in err
+    assert done.code == 130
+    assert "Traceback" not in done.err

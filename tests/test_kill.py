@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import subprocess
 import sys
 import time
 from collections import Counter
@@ -12,7 +11,7 @@ from pathlib import Path
 
 import pytest
 from cut_runs import SAMPLES, asked, events, finished, folder, journal, results_of, set_up
-from kit import Project, environment
+from kit import Project
 
 from agenteval import runs
 from agenteval.errors import AuthorError
@@ -37,19 +36,12 @@ def undisturbed(tmp_path_factory: pytest.TempPathFactory) -> Project:
 
 def start_and_kill(project: Project, *arguments: str, lines: int) -> None:
     """Kill the process as soon as the journal has so many lines (or at once where it has them)."""
-    process = subprocess.Popen(
-        [sys.executable, "-m", "agenteval", "run", *arguments],
-        cwd=project.root,
-        env=environment(),
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,
-    )
+    process = project.start("run", *arguments)
     try:
         while process.poll() is None and length(project) < lines:
             time.sleep(0.0005)
     finally:
         process.kill()
-        process.wait()
 
 
 def length(project: Project) -> int:

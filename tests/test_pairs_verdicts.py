@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import os
 import signal
-import subprocess
-import sys
 import time
 from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from kit import Project, environment, failed_checks
+from kit import Project, failed_checks
 from local_servers import LocalServer, closed_port, respond
 
 AGENT = """
@@ -316,20 +314,17 @@ def test_an_interrupt_keeps_what_is_done(project: Project) -> None:
     project.agent(AGENT)
     project.config("agent_concurrency: 1\n")
     project.scenarios(suite(GREEN, "{id: slow, name: slow, turns: [wait], checks: none}"))
-    process = subprocess.Popen(
-        [sys.executable, "-m", "agenteval", "run", "--report", "json=results.json"],
-        cwd=project.root, env=environment(), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-    )  # fmt: skip
+    process = project.start("run", "--report", "json=results.json")
     try:
         deadline = time.monotonic() + 30
         while not (project.root / "waiting").exists() and time.monotonic() < deadline:
             time.sleep(0.02)
-        process.send_signal(signal.SIGINT)
-        out, err = process.communicate(timeout=30)
+        process.send(signal.SIGINT)
+        done = process.wait()
     finally:
         process.kill()
-    assert process.returncode == 130, err
-    assert "Traceback" not in out + err
+    assert done.code == 130, done.err
+    assert "Traceback" not in done.all
     assert project.results()["summary"]["exit_code"] == 130
     found = {s["id"]: [sample["verdict"] for sample in s["samples"]] for s in project.results()["scenarios"]}
     assert found["green"] == ["passed"]

@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 import json
-import os
 import signal
-import subprocess
-import sys
 import time
 from pathlib import Path
 
 import pytest
-from kit import Project, environment
+from kit import Project
 
 AGENT = """
     def agent(messages, ctx):
@@ -126,18 +123,11 @@ def test_a_run_killed_for_real_can_be_reported(project: Project) -> None:
         """
     )
     project.scenarios("cases:\n  - {id: first, input: hello}\n  - {id: hangs, input: hello}\n")
-    process = subprocess.Popen(
-        [sys.executable, "-m", "agenteval", "run"],
-        cwd=project.root,
-        env=environment(),
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,
-    )
+    process = project.start("run")
     try:
         wait_for(project.root / "reached")
     finally:
-        os.kill(process.pid, signal.SIGKILL)
-        process.wait()
+        process.kill()
     assert project.call("report", "latest", "--report", "json=results.json").code == 3
     samples = {s["id"]: s["samples"][0]["verdict"] for s in project.results()["scenarios"]}
     assert samples == {"first": "passed", "hangs": "inconclusive"}
@@ -157,24 +147,17 @@ def test_an_interrupted_run_is_reported_as_it_was(project: Project) -> None:
         """
     )
     project.scenarios("cases:\n  - {id: first, input: hello}\n  - {id: never, input: hello}\n")
-    process = subprocess.Popen(
-        [sys.executable, "-m", "agenteval", "run", "--report", "json=first.json"],
-        cwd=project.root,
-        env=environment(),
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.PIPE,
-    )
+    process = project.start("run", "--report", "json=first.json")
     try:
         wait_for(project.root / "reached")
-        process.send_signal(signal.SIGINT)
-        assert process.stderr
-        while b"interrupted" not in process.stderr.readline():
+        process.send(signal.SIGINT)
+        while "interrupted" not in process.said("err"):
             assert process.poll() is None
+            time.sleep(0.01)
         (project.root / "go").touch()
-        assert process.wait(timeout=30) == 130
+        assert process.wait().code == 130
     finally:
         process.kill()
-        process.communicate()
     assert project.call("report", "latest", "--report", "json=second.json").code == 130
     first, second = ((project.root / f"{name}.json").read_bytes() for name in ("first", "second"))
     assert first == second

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import json
 import shutil
-import subprocess
-import sys
 import time
 from collections import Counter
 from collections.abc import Callable
@@ -13,7 +11,7 @@ from pathlib import Path
 
 import pytest
 from cut_runs import SAMPLES, asked, cut_after, events, finished, folder, journal, results_of, set_up
-from kit import Done, Project, environment
+from kit import Done, Project
 
 from agenteval.config import BudgetConfig, Config
 from agenteval.event import Event, RunFinished, RunResumed, RunStarted, SampleFinished, SampleStarted
@@ -369,13 +367,7 @@ def test_a_run_that_still_goes_on_is_left_alone(project: Project) -> None:
     )
     project.config()
     project.scenarios("{id: x, turns: [hello], checks: none}")
-    process = subprocess.Popen(
-        [sys.executable, "-m", "agenteval", "run"],
-        cwd=project.root,
-        env=environment(),
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,
-    )
+    process = project.start("run")
     try:
         deadline = time.monotonic() + 30
         while not (project.root / "asked").exists():
@@ -385,10 +377,9 @@ def test_a_run_that_still_goes_on_is_left_alone(project: Project) -> None:
         assert done.code == 2
         assert f"is still going on (process {process.pid})" in done.err
         project.write("go on", "")
-        assert process.wait(30) == 0
+        assert process.wait().code == 0
     finally:
         process.kill()
-        process.wait()
     assert events(project)[-1]["type"] == "run_finished"
     assert resumed(project).code == 0
 

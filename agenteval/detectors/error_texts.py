@@ -22,7 +22,7 @@ _FOR = r"(?=\s*(?:[.:,;!(\[\n]|$)| (?:with|at|due|because|after|while|when|durin
 
 
 def _any_of(*patterns: str) -> re.Pattern[str]:
-    return re.compile(rf"\W{{0,3}}(?:{'|'.join(patterns)})", re.IGNORECASE)
+    return expression(rf"\W{{0,3}}(?:{'|'.join(patterns)})", re.IGNORECASE)
 
 
 _BEGINS = _any_of(
