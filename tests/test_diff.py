@@ -207,6 +207,28 @@ def test_means_are_paired_by_scenario_and_each_counts_once() -> None:
     assert mean.high == pytest.approx(1.5 + 12.706 * 0.5, abs=1e-3)
 
 
+def test_a_change_that_is_everywhere_the_same_has_no_interval() -> None:
+    def judged(*scores: float) -> RunSummary:
+        return run(*(scenario(f"s{i}", 1, 2, scores={"clarity": (own,)}) for i, own in enumerate(scores)))
+
+    for before, after in (((1.0, 2.0), (2.0, 3.0)), ((1.0,), (2.0,))):
+        (mean,) = compare_runs(judged(*before), judged(*after)).agents[0].scores
+        assert (mean.change, mean.low, mean.high) == (1.0, None, None)
+
+
+def test_the_worst_agent_decides_and_the_worst_scenario_is_told_first() -> None:
+    def of_two(*successes: int) -> RunSummary:
+        named = [("bot", "a"), ("bot", "b"), ("other", "a"), ("other", "b")]
+        pairs = zip(named, successes, strict=True)
+        return run(*(scenario(name, n, 20, agent=who) for (who, name), n in pairs))
+
+    compared = compare_runs(of_two(20, 20, 20, 20), of_two(20, 20, 16, 0))
+    assert [agent.verdict for agent in compared.agents] == [Verdict.INCONCLUSIVE, Verdict.FAILED]
+    assert (compared.verdict, compared.exit_code) == (Verdict.FAILED, 1)
+    told = [(each.id, each.change) for each in compared.agents[1].scenarios]
+    assert told == [("b", Change.REGRESSED), ("a", Change.UNDECIDED)]
+
+
 def failing(name: str, met: int, epochs: int, fingerprint: str = "aaaaaaaaaaaa") -> ScenarioSummary:
     failure = FailureSummary(fingerprint=fingerprint, what="answer", metric="answer", epochs=met)
     return scenario(name, epochs - met, epochs, failures=(failure,) if met else ())
@@ -308,6 +330,35 @@ def test_the_simulated_user_is_part_of_the_measurement() -> None:
     ]
 
 
+def test_what_played_no_part_does_not_matter() -> None:
+    """No user was simulated, no judge was asked of the same, and nobody answered with a name."""
+    assert reasons(BASE, BASE.model_copy(update={"user": {"model": "x/b"}, "played_by": ("m",)})) == []
+    assert reasons(BASE, BASE.model_copy(update={"judge": {"model": "x/b"}})) == []
+    judged = BASE.model_copy(update={"judged": ("clarity", "stars"), "judged_by": ("m1", "m2")})
+    fewer = judged.model_copy(update={"judged": ("clarity",), "judged_by": ("m1",)})
+    assert reasons(judged, fewer) == []
+    assert reasons(judged, judged.model_copy(update={"judged_by": ()})) == []
+
+
+def test_criteria_have_a_judge_and_simulated_users_a_bound() -> None:
+    asked = run(scenario("a", 1, 1, criteria=True))
+    told = "the model of the judge is not the same: model None and x/b"
+    assert reasons(asked, asked.model_copy(update={"judge": {"model": "x/b"}})) == [told]
+    for is_simulated in (False, True):
+        one = run(scenario("a", 1, 1, simulated=is_simulated), settings={"max_turns": 4})
+        other = one.model_copy(update={"settings": {"max_turns": 8}})
+        told = "the setting 'max_turns' is not the same: 4 and 8"
+        assert reasons(one, other) == [told] * is_simulated
+
+
+@pytest.mark.parametrize("count", [7, 8, 9, 10])
+def test_eight_that_differ_are_named(count: int) -> None:
+    other = run(*BASE.scenarios, *(scenario(f"s{n}", 1, 1) for n in range(count)))
+    told = reasons(BASE, other)
+    assert len([line for line in told if "is only in the second run" in line]) == min(count, 8)
+    assert told[8:] == ([f"and {count - 8} more differ"] if count > 8 else [])
+
+
 def test_what_may_decide_who_passes_must_have_been_judged_in_both() -> None:
     judged = BASE.model_copy(update={"judged": ("goal_completion",), "decisive": ("goal_completion",)})
     assert reasons(BASE, judged) == [
@@ -321,6 +372,9 @@ def test_agents_are_paired_by_name_unless_each_run_has_one() -> None:
     assert reasons(two, run(scenario("a", 1, 1))) == ["the agent 'other' is only in the first run"]
     renamed = compare_runs(run(scenario("a", 1, 1)), run(scenario("a", 1, 1, agent="new")))
     assert renamed.renamed == (("bot", "new"),)
+    turned = run(scenario("a", 1, 1, agent="other"), scenario("a", 1, 1))
+    compared = compare_runs(run(scenario("a", 1, 1)), turned, common=True)
+    assert [(each.before, each.after) for each in compared.agents] == [("bot", "bot")]
 
 
 # ── through the command line ─────────────────────────────────────────────────────────────────────

@@ -17,6 +17,7 @@ from agenteval.report import Report, fold
 from agenteval.run_gates import Epochs, epochs_of, planned_test, succeeded
 from agenteval.scenario import EpochRange, SampleKey, Scenario
 from agenteval.score import OUTCOME, Check, Finding, MetricSpec, Score, ScoreFailure, Severity, Verdict
+from agenteval.thresholds import is_lost
 from agenteval.trajectory import Stop, StopReason, Usage
 
 PASSED, FAILED, OPEN = Verdict.PASSED, Verdict.FAILED, Verdict.INCONCLUSIVE
@@ -566,7 +567,7 @@ def stars(*values: float | None, **threshold: Any) -> Verdict:
         ([3, 4], {"at_least": 3.5}, PASSED),
         ([3, 4], {"at_least": 3.51}, FAILED),
         ([0.1 + 0.2, 0.3], {"at_least": 0.3}, PASSED),
-        ([1.1, 1.1, 1.1], {"at_least": 1.1}, PASSED),
+        ([1.0, 1.1, 1.2], {"at_least": 1.1}, PASSED),  # in binary a little less
         ([3, 4], {"min": 3}, PASSED),
         ([2, 5], {"min": 3}, FAILED),
         ([2, 5], {"share_below": {2: 0.1}}, PASSED),
@@ -598,6 +599,14 @@ def test_a_threshold_and_what_was_judged() -> None:
     assert verdict(lost, scenarios=own) == (OPEN, None)
     off = decided({"a": [PASS]}, thresholds={"stars": 3}, scenarios={"a": {"thresholds": {"stars": None}}})
     assert [gate for gate in off.gates if gate.metric] == []
+
+
+def test_what_is_lost() -> None:
+    for epoch, lost in ((PASS, False), (FAIL, False), (LOST, True), (cut(), True)):
+        (sample,) = report_of({"a": [epoch]}).samples
+        assert is_lost(sample) is lost
+    (sample,) = report_of({"a": [Epoch(stop=StopReason.AGENT_ERROR)]}).samples
+    assert not is_lost(sample)
 
 
 def test_a_threshold_that_applies_nowhere_is_violated() -> None:

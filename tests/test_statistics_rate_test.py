@@ -213,6 +213,10 @@ def test_a_lost_epoch_counts_both_ways() -> None:
     assert test.decide([None] + [True] * 12).outcome is Outcome.CONTINUE
     assert test.decide([None] + [True] * 17) == (Outcome.ACCEPT, 18, 17, 1)
     assert test.decide([None] * 10 + [True] * 10).outcome is Outcome.UNDECIDED
+    # Rejected in the worst case, which the best case may still come to.
+    test = rate_test(PassRateRule(0.9, 0.5), 1, 12)
+    assert test.decide([False, None]).outcome is Outcome.CONTINUE
+    assert test.decide([False, None, False, False]) == (Outcome.REJECT, 4, 0, 1)
 
 
 def test_epochs_are_taken_in_their_order_and_replaced_once() -> None:
