@@ -55,7 +55,7 @@ KIND_OF_NOUN = {
     "invitation": "send", "withdrawal": "pay", "termination": "cancel",
 }  # fmt: skip
 
-_GENERAL = word_set(
+GENERAL = word_set(
     "create make issue process submit send perform do execute initiate request file place record register "
     "open start handle complete grant apply run add trigger schedule"
 )
@@ -150,7 +150,7 @@ def nature_of(name: str) -> Nature:
     if looks_up or (verb in _READS and not checks_in):
         return Nature(frozenset(), True, False, *again)
     nouns = frozenset(KIND_OF_NOUN[word] for word in words if word in KIND_OF_NOUN)
-    if verb in _GENERAL:
+    if verb in GENERAL:
         nouns = nouns.union(*(KINDS_OF.get(word, frozenset()) for word in words))
     if verb:
         return Nature(KINDS_OF.get(verb, frozenset()) | nouns, False, True, *again)

@@ -241,7 +241,7 @@ def takes_back(said: str, tool: str) -> bool:
         return True
     if not any(map(said.lower().__contains__, ("n't", "n’t", "not", "keep"))):
         return False
-    own = tuple(word[:5] for word in words_of(tool) if word in KINDS_OF)
+    own = _beginnings(nature_of(tool).kinds)
     refused = [found["verb"].lower() for found in _UNWANTED.finditer(said)]
     if not any(verb in _ACTING or (own and verb.startswith(own)) for verb in refused):
         return is_undoing(tool) and _KEEPS.search(said) is not None and not _orders_or_agrees(said, own)
