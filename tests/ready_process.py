@@ -12,6 +12,7 @@ import contextlib
 import gc
 import json
 import os
+import signal
 import sys
 from collections.abc import Iterator
 from importlib import import_module
@@ -101,6 +102,8 @@ def _say(number: int) -> None:
 def _become(request: dict[str, Any]) -> NoReturn:
     """The command, as a shell would have started it."""
     os.setpgid(0, 0)
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # ignored where the tests run in the background
+    signal.signal(signal.SIGHUP, signal.SIG_DFL)
     os.chdir(request["cwd"])
     os.environ.clear()
     os.environ.update(request["env"])

@@ -58,9 +58,10 @@ def last(done: Done) -> str:
 # ── one scenario among many ──────────────────────────────────────────────────────────────────────
 
 
-@pytest.fixture
-def twenty(project: Project) -> Project:
+@pytest.fixture(scope="module")
+def twenty(tmp_path_factory: pytest.TempPathFactory) -> Project:
     """20 scenarios of 5 epochs that all succeeded, but for three in which one, two or all failed."""
+    project = Project(tmp_path_factory.mktemp("twenty"))
     suite(project, 20)
     began(project, s17=range(1), s18=range(2), s19=range(5))
     return project
