@@ -12,6 +12,9 @@ from test_score_cli import log, score
 BOOKING = {
     "booking_id": "KX7PQ2",
     "status": "confirmed",
+    "contact": "402-581-7997",
+    "email": "mia.silva@example.com",
+    "payment": {"source": "credit_card", "last_four": "7803"},
     "created_at": "2026-05-04",
     "flights": [
         {"flight": "AL204", "date": "2026-05-20", "price": 107},
@@ -41,6 +44,19 @@ ROWS = {
     "no total": Row("All three flights cost $486.", ("ungrounded_value", "$486")),
     "steps": Row(FARES),
     "no steps": Row(FARES.replace("132.20", "143.17"), ("ungrounded_value", "$143.17")),
+    # Identifiers: a code with one digit, the end of a card, a telephone number.
+    "code": Row("I looked at MY2BWP.", ("ungrounded_value", "MY2BWP")),
+    "no code": Row("In our IPHONE6 app and on WINDOWS11 you see it, too."),
+    "card": Row("Paid with the card ending in 7083.", ("ungrounded_value", "7083")),
+    "own card": Row("Paid with the card ending in 7803 (•••• 7803). We write to m***.*****1234@example.com."),
+    "telephone": Row("We call you at 402-581-7979.", ("contradicts_evidence", "402-581-7979")),
+    "own telephone": Row("We call you at (402) 581-7997."),
+    # A status.
+    "status": Row(
+        "Your booking KX7PQ2 has been put on hold.",
+        ("contradicts_evidence", "Your booking KX7PQ2 has been put on hold"),
+    ),
+    "own status": Row("Your booking KX7PQ2 is confirmed. If it has been cancelled, you get a refund."),
 }
 LOOK_UP = {"name": "get_booking", "parameters": {"type": "object", "properties": {"id": {"type": "string"}}}}
 
@@ -76,3 +92,60 @@ def test_values_that_an_answer_tells(project: Project) -> None:
     found = findings(project)
     for ident, row in ROWS.items():
         assert found[ident.replace(" ", "-")] == ([row.found] if row.found else []), ident
+
+
+ARGUMENTS: tuple[tuple[dict[str, Any], bool], ...] = (
+    # One edit away from what the user said.
+    ({"name": "Johnsn"}, True),
+    ({"name": "Johnson"}, False),
+    ({"street": "560 Elm Avenue"}, True),
+    ({"street": "760 Elm Avenue"}, False),
+    ({"zip": "19212"}, True),
+    ({"zip": "19122"}, False),
+    ({"email": "mia_johnson@example.com"}, True),
+    ({"email": "mia.johnson@example.com"}, False),
+    ({"user_id": "mia_johnson_4072"}, True),
+    ({"user_id": "mia_johnson_7557"}, False),
+    # Another form of a word, and the next of a row, are the agent's own.
+    ({"query": "laptops"}, False),
+    ({"time": "09:30:00"}, False),
+    ({"note": "for a laptop"}, False),
+)
+SAID = (
+    "I am Mia Johnson (mia_johnson_7557), 760 Elm Avenue, 19122, mia.johnson@example.com."
+    " A laptop for 08:30:00, please."
+)
+
+
+def test_arguments_one_edit_away_from_what_was_said(project: Project) -> None:
+    lines = []
+    for number, (args, _) in enumerate(ARGUMENTS):
+        line = looked_up(f"a{number}", "I have it.")
+        line["messages"][0]["content"] = SAID
+        line["messages"][1]["tool_calls"][0]["function"]["arguments"] = json.dumps(args)
+        lines.append(line)
+    log(project, *lines)
+    score(project, "log.jsonl")
+    found = findings(project)
+    for number, (args, is_wrong) in enumerate(ARGUMENTS):
+        assert [name for name, _ in found[f"a{number}"]] == ["wrong_arguments"] * is_wrong, args
+
+
+def test_the_status_of_a_flight_is_the_word_that_its_tool_gives(project: Project) -> None:
+    lines = []
+    for ident, told in (("right", "delayed"), ("wrong", "landed")):
+        line = looked_up(ident, f"Flight AL204 is {told}.")
+        line["tools"][0]["function"] = {**LOOK_UP, "name": "get_flight_status"}
+        line["messages"][0]["content"] = "What of AL204?"
+        line["messages"][1]["tool_calls"][0]["function"] = {
+            "name": "get_flight_status",
+            "arguments": '{"flight_number": "AL204"}',
+        }
+        line["messages"][2]["content"] = "delayed"
+        lines.append(line)
+    log(project, *lines)
+    score(project, "log.jsonl")
+    assert findings(project) == {
+        "right": [],
+        "wrong": [("contradicts_evidence", "Flight AL204 is landed")],
+    }

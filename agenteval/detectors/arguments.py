@@ -62,7 +62,7 @@ def _wrong(conversation: Conversation, placed: PlacedCall, given: Given) -> str:
     reads = only_reads(call.name, facts)
     for path, value in _leaves(call.args):
         if why := _from_nowhere(path, value, given, reads=reads, makes=_is_making(call.name)):
-            return why if placed.error is not None or not _OF_THE_USER.search(path) or ";" in why else ""
+            return why if placed.error is not None or not _is_of_the_user(path, value, given) else ""
     return ""
 
 
@@ -105,6 +105,11 @@ _OF_THE_USER = expression(r"(?:^|[._])(?:user|customer|account|member|client|cal
 """Whose conversation it is, code around the agent often knows."""
 
 
+def _is_of_the_user(path: str, value: str, given: Given) -> bool:
+    """Not where the user, or a result, named one of the kind."""
+    return _OF_THE_USER.search(path) is not None and not given.is_of_a_kind(value)
+
+
 def _leaves(args: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
     pending: list[tuple[str, Any]] = list(reversed(list(args.items())))
     while pending:
@@ -118,6 +123,8 @@ def _leaves(args: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
 
 
 _LONGEST_VALUE = 120
+_OF_A_SCALE = (Kind.DATE, Kind.TIME, Kind.AMOUNT, Kind.PERCENT)
+"""What may well be the next one to what was given."""
 _FILLED_IN = expression(
     r"session|token|auth|secret|api_?key|trace|request_?id|tenant|context|nonce|uuid", re.I
 )
@@ -135,8 +142,9 @@ def _from_nowhere(path: str, value: str, given: Given, *, reads: bool, makes: bo
     if _FILLED_IN.search(path):
         return ""
     facts = list(facts_in(value))
-    if len(facts) != 1 or facts[0].text != value:
-        near = "" if facts or " " in value else given.near_word(value)
+    if len(facts) != 1 or facts[0].text != value or facts[0].kind is Kind.NUMBER:
+        changes = makes and any(map(str.isdigit, value))  # what is made may be the next one: "Room 102"
+        near = "" if changes or any(fact.kind in _OF_A_SCALE for fact in facts) else given.near_text(value)
         return f"'{value}' ({path}) was not given; '{near}' was" if near else ""
     (fact,) = facts
     if fact.value is None:

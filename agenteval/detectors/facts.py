@@ -72,7 +72,7 @@ _NUM = r"\d+(?:[.,'’\u00a0\u202f]\d+)*"
 
 _FACT = expression(
     # Addresses first: what is in one is no value of its own.
-    r"(?P<address>(?<![\w.+-])[\w.+-]{1,64}@[\w-]{1,64}(?:\.[\w-]{1,64})+|\bhttps?://[^\s<>()\"'\]}|*`\\]+)"
+    r"(?P<address>(?<![\w.+*•-])[\w.+-]{1,64}@[\w-]{1,64}(?:\.[\w-]{1,64})+|\bhttps?://[^\s<>()\"'\]}|*`\\]+)"
     # 2026-05-14, 2026-05-14T10:30:00Z
     r"|(?P<iso>(?<![\w-])(?P<iy>\d{4})-(?P<im>\d{2})-(?P<id>\d{2})(?![\d-])"
     r"(?:[T ](?P<ih>\d{2}):(?P<imin>\d{2})(?::\d{2}(?:\.\d+)?)?(?:Z|[+-]\d{2}:?\d{2})?)?)"
@@ -88,6 +88,8 @@ _FACT = expression(
     # $1,250.00; 99.90 EUR; 15 %
     rf"|(?P<money>(?:{_CURRENCY})\s?(?P<n1>{_NUM})(?![\w])|(?<![\w.,$€£-])(?P<n2>{_NUM})\s?(?:{_UNIT_OF_MONEY})(?!\w))"
     rf"|(?P<percent>(?<![\w.,-])(?P<n3>{_NUM})\s?(?:%|percent\b))"
+    # ending in 4242, •••• 4242
+    r"|(?P<ending>(?:\bending (?:in|with):? [*•x.]{0,4}|(?<!\w)[*•x]{2,12}[ -]?)(?P<last>\d{4})(?![\w@-]))"
     # ORD-42, #W123, credit_card_123, 0b-5119, 10293847
     r"|(?P<ident>(?<![\w#/@.-])(?=[A-Za-z#_-]{0,64}\d)#?[A-Za-z0-9]+(?:[_-][A-Za-z0-9]+)*(?![\w@]|[.,]\d))"
     rf"|(?P<num>(?<![\w.,/-])(?P<n4>{_NUM})(?![\w/]))",
@@ -166,13 +168,18 @@ def _ident(found: re.Match[str]) -> Iterator[Fact]:
         yield Fact(Kind.IDENTIFIER, core, text, *found.span())
 
 
+def _ending(found: re.Match[str]) -> Iterator[Fact]:
+    yield Fact(Kind.IDENTIFIER, found["last"], found["last"], *found.span("last"))
+
+
 def _num(found: re.Match[str]) -> Iterator[Fact]:
     yield Fact(Kind.NUMBER, number_of(found["n4"]), found[0], *found.span())
 
 
 _READERS: Mapping[str, Callable[[re.Match[str]], Iterator[Fact]]] = {
     "address": _address, "iso": _iso, "slashed": _slashed, "mdy": _month_first, "dmy": _day_first,
-    "clock": _clock, "hour": _hour, "money": _money, "percent": _percent, "ident": _ident, "num": _num,
+    "clock": _clock, "hour": _hour, "money": _money, "percent": _percent, "ending": _ending, "ident": _ident,
+    "num": _num,
 }  # fmt: skip
 """By the name of the group that was found, which is the outermost."""
 
@@ -184,11 +191,15 @@ SHORTEST_NUMBER = 6
 def core_of(text: str) -> str:
     """What makes a word the name of a thing, without case: its parts that mix letters and digits, or are long
     numbers; empty if it names none (``3rd``, ``24h``, ``10kg``, ``within_24_hours``)."""
+    if _CODE.fullmatch(text):
+        return text.lower()
     if not any(map(str.isdigit, text)) or _MEASURE.fullmatch(text):
         return ""
     parts = [part for part in _PARTS.split(text.lower()) if part]
     if len(parts) == 2 and parts[0].isalpha() and parts[1].isdigit() and text[:1].isupper():
         return "".join(parts) if len(parts[1]) > 1 else ""  # ORD-42
+    if len(parts) > 1 and all(map(str.isdigit, parts)) and sum(map(len, parts)) > SHORTEST_NUMBER:
+        return "".join(parts)  # 402-581-7997
     named = [part for part in parts if _is_name(part, alone=len(parts) == 1, marked=text[0] == "#")]
     return "".join(named)
 
@@ -201,6 +212,7 @@ def _is_name(part: str, *, alone: bool, marked: bool) -> bool:
 
 
 _PARTS = expression(r"[^0-9a-z]+")
+_CODE = expression(r"(?=\d*[A-Z])(?=[A-Z]*\d)[A-Z0-9]{6,}")  # EHGLP3, 3FRNFB
 _MEASURE = expression(r"#?\d+(?:st|nd|rd|th|[a-z]{1,6})|[a-z]+-?\d|\d+x\d+\w*|\d+(?:-[a-z]+)+", re.IGNORECASE)
 
 

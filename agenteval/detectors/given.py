@@ -10,14 +10,15 @@ from functools import lru_cache
 from itertools import combinations
 from typing import Any, NamedTuple
 
-from agenteval.detectors.facts import Fact, Kind, facts_in, plain
+from agenteval.detectors.facts import SHORTEST_NUMBER, Fact, Kind, facts_in, plain
 from agenteval.detectors.json_text import json_of, text_of
 from agenteval.expressions import expression
 
 _NUMBERS = (Kind.AMOUNT, Kind.NUMBER, Kind.PERCENT)
 _SHORTEST_WORD = 5
 _SHORTEST_CODE = 5
-_WORD = expression(r"[^\W\d_]{4,}")
+_WORD = expression(r"\w+")
+_MOST_WORDS = 8
 _WHOLE = Decimal(1)
 _MOST_NUMBERS = 400
 """Numbers of a result among which two are looked for that give a third."""
@@ -32,6 +33,7 @@ class Given:
 
     def __init__(self) -> None:
         self._texts: list[str] = []
+        self._read: list[str] = []
         self._unread: list[str] = []
         self._words: set[str] = set()
         self._numbers: set[Decimal] = set()
@@ -52,6 +54,7 @@ class Given:
         """A message, a result or arguments: text, or any JSON value."""
         reading = _reading_of(value if isinstance(value, str) else text_of(value))
         self._texts.append(reading.plain)
+        self._read.append(reading.text)
         self._unread.append(reading.text)
         self._shapes |= reading.shapes
         numbers: set[Decimal] = set()
@@ -92,7 +95,10 @@ class Given:
     # ── questions ────────────────────────────────────────────────────────────────────────────────
 
     def has_name(self, core: str) -> bool:
-        """Whether an identifier stands anywhere, or a part of it does that is one by itself."""
+        """Whether an identifier stands anywhere, or a part of it does that is one by itself. A short number
+        is one that was given, or the end of one that was: any long text holds it by chance."""
+        if core.isdigit() and len(core) < SHORTEST_NUMBER:
+            return self.has_number(Decimal(core)) or any(other.endswith(core) for other in self._cores)
         return core in self._cores or any(core in text for text in self._texts)
 
     def is_of_a_kind(self, text: str) -> bool:
@@ -100,12 +106,15 @@ class Given:
         return shape_of(text) in self._shapes
 
     def is_telling(self, fact: Fact) -> bool:
-        """Whether an identifier is one for sure: of a shape that was given, or with three digits and letters
-        between or around them; not one that counts up or repeats, as examples do (``#W0000000``)."""
+        """Whether an identifier is one for sure: a long number or the end of one, of a shape that was given,
+        or with three digits and letters between or around them; not one that counts up or repeats, as
+        examples do (``#W0000000``)."""
         digits = re.sub(r"\D", "", fact.text)
-        if len(set(digits)) <= 1 or digits in "0123456789012345":
+        if len(digits) >= 3 and (len(set(digits)) == 1 or digits in "0123456789012345"):
             return False
-        return self.is_of_a_kind(fact.text) or (len(digits) >= 3 and len(fact.value) >= 6)
+        if fact.text.isdigit() or self.is_of_a_kind(fact.text):
+            return True
+        return len(digits) >= 3 and len(fact.value) >= 6
 
     def near(self, core: str) -> str:
         """An identifier that was given and is one edit away (a character put in, left out, exchanged, or two
@@ -113,16 +122,27 @@ class Given:
         found = {other for other in self._cores if is_one_edit(core, other)}
         return found.pop() if len(found) == 1 else ""
 
-    def near_word(self, word: str) -> str:
-        """A word or name that was given and is one edit away from a word that was not; empty if there is
-        none, or more than one."""
-        small = word.lower()
+    def near_text(self, value: str) -> str:
+        """What was given and is one edit away from a word, name or line that was not; empty if nothing is.
+        Another ending is no mistake: ``laptops`` for ``laptop``."""
+        small = value.lower()
         if len(small) < _SHORTEST_WORD or any(plain(small) in text for text in self._texts):
             return ""
-        while self._unread:
-            self._words.update(_WORD.findall(self._unread.pop()))
-        found = [other for other in self._words if is_one_edit(small, other)]
-        return found[0] if len(found) == 1 else ""
+        near = (other for other in self._like(_WORD.findall(small)) if is_one_edit(small, other))
+        return next((other for other in near if not _ends_otherwise(small, other)), "")
+
+    def _like(self, words: Sequence[str]) -> Iterator[str]:
+        """The words that were given; for a line of several, what was given but for one word."""
+        if len(words) == 1:
+            while self._unread:
+                self._words.update(_WORD.findall(self._unread.pop()))
+            yield from self._words
+            return
+        for at in range(len(words)) if len(words) <= _MOST_WORDS else ():
+            line = [*map(re.escape, words)]
+            line[at] = r"\w+"
+            same = re.compile(r"(?<!\w)" + r"\W{1,3}".join(line) + r"(?!\w)")
+            yield from (found[0] for text in self._read for found in same.finditer(text))
 
     def has_date(self, date: tuple[int | None, int, int]) -> bool:
         """Also the day before or after one that was given: flights arrive the next day. A year that is told
@@ -141,7 +161,7 @@ class Given:
         return minutes in self._times or (minutes + 720) % 1440 in self._times
 
     def has_address(self, address: str) -> bool:
-        return address in self._addresses or any(plain(address) in text for text in self._texts)
+        return address in self._addresses or any(address in text for text in self._read)
 
     def has_number(self, value: Decimal) -> bool:
         return value in self._numbers or value in self.said
@@ -296,6 +316,12 @@ def shape_of(text: str) -> str:
     if len(text) >= _SHORTEST_CODE and text.isupper() and text.isalnum():
         return "X" * len(text)
     return re.sub(r"[a-z]", "a", re.sub(r"\d", "9", text.lower()))
+
+
+def _ends_otherwise(one: str, other: str) -> bool:
+    if len(one) == len(other):
+        return one[:-1] == other[:-1]
+    return one.startswith(other) or other.startswith(one)
 
 
 def is_one_edit(one: str, other: str) -> bool:

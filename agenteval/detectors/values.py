@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from decimal import Decimal
 from functools import cached_property
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
+from agenteval.detectors.calls import key_of
 from agenteval.detectors.conversation import Conversation, PlacedCall, Proof
 from agenteval.detectors.entities import Leaf, Thing, compares, plain_words, things_in, words_of_label
 from agenteval.detectors.facts import Fact, Kind, core_of, facts_in
 from agenteval.detectors.given import Given, follows
 from agenteval.detectors.json_text import json_of
 from agenteval.detectors.told import told_in
-from agenteval.detectors.verbs import may_change
+from agenteval.detectors.verbs import may_change, words_of
 from agenteval.expressions import expression
 from agenteval.score import Severity
 
@@ -44,17 +45,18 @@ def _values(conversation: Conversation) -> tuple[_Found, ...]:
 
 
 class _Known:
-    """The things that results have described so far: of each field all values, and the latest status."""
+    """The things that results have described so far: of each field all values, and of each thing the latest
+    status that each look-up gave, and the call (a flight has one for every day)."""
 
     def __init__(self) -> None:
         self.leaves: dict[str, list[Leaf]] = {}
-        self.statuses: dict[str, tuple[str, PlacedCall]] = {}
+        self.statuses: dict[str, dict[object, tuple[str, PlacedCall]]] = {}
         self.status_words: set[str] = set()
         self._names: re.Pattern[str] | None = None
 
     def add(self, placed: PlacedCall) -> None:
         value = placed.call.result.value if placed.call.result else None
-        data = json_of(value) if isinstance(value, str) else value
+        data = (json_of(value) or _of_status_call(value, placed)) if isinstance(value, str) else value
         if placed.error is None and data is not None:
             for thing in things_in(data, _asked_for(placed)):
                 self._take(thing, placed)
@@ -65,7 +67,8 @@ class _Known:
         for leaf in thing.leaves:
             if leaf.status:
                 self.status_words.add(leaf.status)
-                self.statuses[thing.name] = leaf.status, placed
+                looked_up = placed.call.name, key_of(placed.call.args)
+                self.statuses.setdefault(thing.name, {})[looked_up] = leaf.status, placed
 
     def forget_statuses(self, placed: PlacedCall) -> None:
         """After a call that may have changed the things that it names."""
@@ -117,6 +120,14 @@ def _asked_for(placed: PlacedCall) -> str:
     """What names a result that names nothing itself: the first text that was asked with."""
     args = placed.call.args or {}
     return next((value for value in args.values() if isinstance(value, str)), "")
+
+
+def _of_status_call(text: str, placed: PlacedCall) -> Mapping[str, Any] | None:
+    """A word that is the whole result of ``get_flight_status`` is the status of what was asked for."""
+    is_status = words_of(placed.call.name)[-1:] == ("status",)
+    if not is_status or not re.fullmatch(r"[A-Za-z][A-Za-z _-]{3,29}", text):
+        return None
+    return {**(placed.call.args or {}), "status": text}
 
 
 class _Line(NamedTuple):
@@ -266,15 +277,18 @@ class _Answer:
         name = self._one_with_a_status(line.about) or self._only_one
         if not name:
             return
-        status, placed = self._known.statuses[name]
-        others = set(_others_of(status, self._known.status_words))
+        given = self._known.statuses[name].values()
+        others = {
+            _folded(other) for status, _ in given for other in _others_of(status, self._known.status_words)
+        }
         for found in _STATUS.finditer(line.text):
             if found["name"] and not _is_plainly(found, name):
                 continue
             told = plain_words(found["label"] or found["said"])
-            is_other = any(f"{_folded(told)} ".startswith(f"{_folded(other)} ") for other in others)
-            if is_other and not _same_status(told, status):
+            is_other = any(f"{_folded(told)} ".startswith(f"{other} ") for other in others)
+            if is_other and not any(_same_status(told, status) for status, _ in given):
                 at = line.start + found.start(), line.start + found.end()
+                status, placed = list(given)[-1]
                 gave = f"{placed.call.name} (call {placed.index + 1}) gave '{status}'"
                 why = f"tells the status of {name} as '{told}', but {gave}"
                 yield _Found(self._placed(self._text[slice(*at)].strip(), why), against=True)
@@ -311,12 +325,14 @@ _LABEL = expression(
 _STATUS_ROWS = tuple(
     frozenset(row.split(", "))
     for row in (
-        "pending, processing, processed, shipped, in transit, delivered, cancelled, returned, on hold",
-        "confirmed, pending, cancelled, waitlisted, expired",
+        "pending, processing, processed, shipped, in transit, delivered, cancelled, returned, on hold, "
+        "put on hold, reinstated, return requested, exchange requested, refund requested",
+        "confirmed, pending, cancelled, waitlisted, expired, on hold, put on hold, reinstated",
         "open, closed, resolved, in progress, reopened",
         "active, inactive, suspended, locked, closed, expired",
         "paid, unpaid, overdue, refunded",
-        "on time, delayed, cancelled, boarding, landed, departed",
+        "on time, available, delayed, cancelled, boarding, departed, flying, landed, arrived",
+        "open, in progress, complete, completed, done, overdue",
         "approved, rejected, denied, under review, pending",
     )
 )
@@ -335,10 +351,10 @@ _STATUS = expression(
     r"\bstatus\b(?: of (?:the |your )?[\w#-]{1,40})?[\s*_`\"']*(?:[:=–—-]|is|was|now)?[\s*_`\"']*(?:now )?"
     r"(?P<label>[A-Za-z][A-Za-z _-]{2,30})"
     r"|(?P<before>[^.;:!?\n]{0,40}?)(?P<name>[\w#-]*\d[\w#-]*)[*_`\"')]*\s+(?:is|has been)\s+"
-    r"(?:currently |now |already |still |marked as )?[*_`\"']*(?P<said>[a-z][a-z _-]{2,30})",
+    r"(?:(?:currently|now|already|still|successfully|marked as) ){0,2}[*_`\"']*(?P<said>[a-z][a-z _-]{2,30})",
     re.IGNORECASE,
 )
-_MOST_WORDS_BEFORE = 3
+_MOST_WORDS_BEFORE = 5
 _CONDITIONS = frozenset(
     ("if", "once", "when", "until", "unless", "after", "before", "whether", "while", "not", "since")
 )
