@@ -218,6 +218,12 @@ class GatesConfig(Value):
         return any((self.pass_rate, self.pass_hat_k, self.no_regression))
 
 
+class JudgeConfig(Value):
+    """How judges are asked. ``corroborate``: what would gate is asked again, to be refuted."""
+
+    corroborate: bool = True
+
+
 class AcceptedFailure(Value):
     """A failure that is known and accepted for a while: an entry of the accept list. ``expires`` is the last
     day on which it is accepted (``2026-12-31``, UTC); ``where`` is the line that wrote it."""
@@ -275,7 +281,7 @@ class Config(Value):
     severity_from: Literal["table", "model"] = "table"
     fault_tolerance: Annotated[Number, Field(ge=0, le=1)] | None = None
     accepted: Text | None = None
-    judge: dict[str, Any] = {}
+    judge: JudgeConfig = JudgeConfig()
     gates: GatesConfig = GatesConfig()
     budget: BudgetConfig = BudgetConfig()
     deadlines: DeadlinesConfig = DeadlinesConfig()

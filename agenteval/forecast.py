@@ -373,6 +373,10 @@ def _notes(
         yield f"the judge's upper number: {name} is asked where agents call tools that nobody declared"
     if any(row.role == "user" for row in rows):
         yield "a message of the simulated user that is no user's is asked for once more"
+    if config.judge.corroborate and any(
+        r.role == "judge" and not r.name.startswith("scripted/") for r in rows
+    ):
+        yield "a verdict that would fail something is asked again, once or twice; so is a tenth of the clean ones"
     if config.cache is not False:
         yield "what the cache knows is not asked again"
     yield from _budget_notes(rows, config)

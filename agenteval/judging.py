@@ -162,7 +162,9 @@ def scorers_of(
     from agenteval.scorers.criteria import Criteria
     from agenteval.scorers.custom_scorer import CustomScorer
     from agenteval.scorers.judge import Judge
+    from agenteval.scorers.stakes import Stakes
 
+    stakes = Stakes.of(config)
     scorers: list[Scorer] = []
     for spec in chosen.asked:
         custom = chosen.custom.get(spec.name)
@@ -171,13 +173,11 @@ def scorers_of(
             continue
         assert model is not None
         rubric = custom or load_rubric(spec.name)
-        scorers.append(
-            Judge(rubric, model, policy_of=policy_of, now=config.now, severities=config.severities)
-        )
+        scorers.append(Judge(rubric, model, policy_of=policy_of, now=config.now, stakes=stakes))
     if criteria:
         assert model is not None
         scorers += [
-            Criteria(model, scope=scope, policy_of=policy_of, now=config.now, severities=config.severities)
+            Criteria(model, scope=scope, policy_of=policy_of, now=config.now, stakes=stakes)
             for scope in ("turn", "conversation")
         ]
     return tuple(scorers)

@@ -38,6 +38,8 @@ _FILES = {
     "judge_rules": "judges/rules.md",
     "answer_score": "judges/answer_score.md",
     "answer_label": "judges/answer_label.md",
+    "judge_refute": "judges/refute.md",
+    "judge_decide": "judges/decide.md",
     "error_deduplication": "issues/deduplicate.md",
     "simulated_user": "user/simulated_user.md",
     **{name: f"judges/{name}.md" for name in (*BUILT_IN_METRICS, CRITERIA)},
@@ -137,7 +139,8 @@ class Prompt:
 @cache
 def load_prompt(name: str) -> Prompt:
     """A shipped prompt that is no rubric: ``simulated_user``, ``error_deduplication``, or one of the
-    parts that every judge's prompt is made of: ``judge_rules``, ``answer_score``, ``answer_label``."""
+    parts that judges' prompts are made of: ``judge_rules``, ``answer_score``, ``answer_label``, and where
+    one is asked again ``judge_refute`` and ``judge_decide``."""
     source, text = _shipped(name)
     head = _split(text, source)
     problems = [*_unknown_keys(head, ("name", "version"))]
@@ -169,6 +172,7 @@ class Rubric:
 
     ``scope``: ``turn`` or ``conversation``. ``whole``: only whole numbers of the scale count.
     ``ok``: the labels that are no failure; ``severities``: those that the file itself sets.
+    ``references``: what an answer refers to beside its evidence, by key, in words for the judge.
     ``hash`` covers all that a judge is told beside the conversation: rules, criterion, form of answer.
     """
 
@@ -180,6 +184,7 @@ class Rubric:
     labels: tuple[str, ...] = ()
     ok: frozenset[str] = frozenset()
     severities: Mapping[str, Severity] = field(default_factory=dict)
+    references: Mapping[str, str] = field(default_factory=dict)
     version: int = 1
     hash: str = ""
     source: str = ""
@@ -190,11 +195,17 @@ class Rubric:
         return "not clear" if self.metric == CRITERIA else NOT_ENOUGH
 
     def without(self, label: str) -> Rubric:
-        """The same, and one label is not offered: neither as an answer nor in the list of what they mean."""
+        """The same, and one label is not offered: neither as an answer nor in the list of what they mean, nor
+        are references that it alone has."""
         if label not in self.labels:
             return self
         text = "\n".join(line for line in self.text.split("\n") if not line.startswith(f"- {label}:"))
-        return replace(self, text=text, labels=tuple(each for each in self.labels if each != label))
+        return replace(
+            self,
+            text=text,
+            labels=tuple(each for each in self.labels if each != label),
+            references={name: told for name, told in self.references.items() if f'"{label}"' not in told},
+        )
 
 
 def load_rubric(name: str, *, base: str | Path = ".", place: Place | None = None) -> Rubric:
@@ -230,6 +241,7 @@ def _shown(path: Path) -> str:
         return str(path)
 
 
+_AGAIN = ("judge_refute", "judge_decide")
 _KEYS = ("metric", "scope", "scale", "whole", "labels", "version")
 METRIC_NAME = expression(r"[^\W\d_][\w .-]*")
 """How a metric may be called: it stands in YAML keys, tables and on the command line."""
@@ -237,7 +249,7 @@ METRIC_NAME = expression(r"[^\W\d_][\w .-]*")
 
 def _parse_rubric(text: str, source: str, *, shipped: bool) -> Rubric:
     head = _split(text, source)
-    problems = [*_unknown_keys(head, _KEYS)]
+    problems = [*_unknown_keys(head, (*_KEYS, "references") if shipped else _KEYS)]
     metric = _metric_name(head, problems, shipped=shipped)
     scope = head.value.get("scope", "turn")
     if scope not in ("turn", "conversation"):
@@ -263,8 +275,9 @@ def _parse_rubric(text: str, source: str, *, shipped: bool) -> Rubric:
         labels=labels.names,
         ok=labels.ok,
         severities=labels.severities,
+        references=head.value.get("references", {}),
         version=version,
-        hash=content_hash(text, load_prompt("judge_rules").hash, _shipped(answer)[1]),
+        hash=content_hash(text, *(_shipped(name)[1] for name in ("judge_rules", answer, *_AGAIN))),
         source=source,
     )
 

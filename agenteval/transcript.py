@@ -15,6 +15,7 @@ from typing import Any, TypeAlias
 from agenteval.prompts import fence
 from agenteval.scenario import Scenario
 from agenteval.sight import is_observed
+from agenteval.speech import answer_of, spoken
 from agenteval.trajectory import Step, Stop, StopReason, ToolCall, Trajectory, Turn
 
 MAX_CHARACTERS = 300_000
@@ -181,14 +182,15 @@ def _turn(turn: Turn, index: int, calls: int, cut: _Cut) -> Iterator[str]:
         calls += len(step.tool_calls)
     if turn.error:
         yield _quoted("The turn broke off here, without a final answer:", turn.error, cut)
-    elif not turn.answer.strip():
+    elif not answer_of(turn).strip():
         yield "The agent's final answer is empty."
 
 
 def _step(step: Step, calls: int, cut: _Cut, *, says: str) -> Iterator[str]:
-    if step.text and step.text.strip():
-        yield _quoted(says, step.text, cut)
-    for number, call in enumerate(step.tool_calls, calls + 1):
+    # What the agent only thought is no part of the record: it was said to nobody.
+    if (text := spoken(step.text or "")).strip():
+        yield _quoted(says, text if text == step.text else text.strip(), cut)
+    for number, call in enumerate(step.tool_calls, calls):
         yield _call(call, number, cut)
         yield _result(call, number, cut)
 
@@ -265,4 +267,4 @@ def _shortened_to(cap: int) -> _Cut:
 
 def latest_answer(trajectory: Trajectory) -> str:
     """The final text of the last finished turn; empty if there is none."""
-    return trajectory.turns[-1].answer if trajectory.turns else ""
+    return answer_of(trajectory.turns[-1]) if trajectory.turns else ""

@@ -42,7 +42,7 @@ replies:
 - {when: {role: user, turn: 1}, reply: {message: The tall one please., done: false, reason: r}}
 - {when: {role: user}, reply: {message: Thanks so far., done: true, reason: r}}
 - {when: {role: judge, metric: agent_behavior_failure, scenario: simulated},
-   reply: {evidence: "", reason: r, label: repetition}}
+   reply: {evidence: hello simulated, reason: r, label: repetition}}
 - {when: {role: judge, metric: agent_behavior_failure}, reply: {evidence: "", reason: r, label: no failure}}
 - {when: {role: judge}, reply: {evidence: "", reason: r, score: 4}}
 - {when: {role: dedup}, reply: {issues: []}}

@@ -38,7 +38,7 @@ LAYERS = [
     ["findings", "proven"],
     ["sample_report"],
     ["report"],
-    ["thresholds", "run_gates", "limit_gates"],
+    ["thresholds", "run_gates", "limit_gates", "second_opinions"],
     ["fingerprints", "accepted"],
     ["digest"],
     ["comparability", "comparison"],

@@ -13,6 +13,7 @@ from agenteval.protocols import ChatModel, ModelReply, ModelRequest
 from agenteval.scenario import Scenario
 from agenteval.score import Check, Finding, ScoreFailure, Severity
 from agenteval.scorers.criteria import Criteria
+from agenteval.scorers.stakes import Stakes
 from agenteval.trajectory import Step, Stop, StopReason, Trajectory, Turn
 from agenteval.transcript import context_of
 
@@ -63,7 +64,9 @@ def test_a_criterion_that_is_met() -> None:
 
 
 def test_a_criterion_that_is_not_met_is_a_finding() -> None:
-    check, finding, *_ = judged(FakeModel(say("fail")), severities={"criterion not met": Severity.HIGH})
+    check, finding, *_ = judged(
+        FakeModel(say("fail")), stakes=Stakes(severities={"criterion not met": Severity.HIGH})
+    )
     assert check.passed is False
     assert finding == Finding(
         detector="judge",

@@ -134,7 +134,7 @@ Does the answer sound like our shop?
 
 def judge(metric: str, text: str = "", **reply: Any) -> dict[str, Any]:
     when = {"role": "judge", "metric": metric, **({"text": text} if text else {})}
-    return {"when": when, "reply": {"evidence": "", "reason": "r", **reply}}
+    return {"when": when, "reply": {"evidence": "reply to", "reason": "r", **reply}}
 
 
 def setup(project: Project, custom: str, *scenarios: dict[str, Any], config: str = "", **rules: Any) -> None:

@@ -431,7 +431,7 @@ def test_a_model_that_hangs_over_the_issues_keeps_nobody_waiting(project: Projec
     project.agent("def agent(m): return 'hi'\n")
     project.write(
         "judge.yaml",
-        "replies: [{when: {role: judge}, reply: {evidence: '', reason: r, label: repetition}}]\n",
+        "replies: [{when: {role: judge}, reply: {evidence: hi, reason: r, label: repetition}}]\n",
     )
     with LocalServer(hang()) as server:
         project.config(

@@ -264,7 +264,7 @@ fail_on_severity: medium
 
 
 def judge_says(project: Project, label: str) -> None:
-    reply = {"evidence": "twice", "reason": "it asked for Rome twice", "label": label}
+    reply = {"evidence": "How warm is Rome?", "reason": "it asked for Rome twice", "label": label}
     rules = [
         {"when": {"role": "judge"}, "reply": reply},
         {"when": {"role": "dedup"}, "reply": {"issues": []}},

@@ -372,7 +372,7 @@ def test_a_lost_epoch_enters_by_its_worst_and_best_case(project: Project) -> Non
 JUDGE = """
 replies:
   - when: {role: judge, metric: helpfulness, text: sorry}
-    reply: {evidence: "", reason: r, score: 1}
+    reply: {evidence: sorry, reason: r, score: 1}
   - when: {role: judge, metric: helpfulness}
     reply: {evidence: "", reason: r, score: 5}
 """

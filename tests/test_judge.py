@@ -15,6 +15,7 @@ from agenteval.protocols import ChatModel
 from agenteval.scenario import Scenario, ThresholdRule, Tool
 from agenteval.score import Finding, MetricSpec, Score, ScoreFailure, Severity
 from agenteval.scorers.judge import Judge, reply_type
+from agenteval.scorers.stakes import Stakes
 from agenteval.trajectory import Step, Stop, StopReason, ToolCall, Trajectory, Turn
 from agenteval.transcript import context_of
 
@@ -43,11 +44,11 @@ def judged(
 
 
 def score(value: Any, **more: Any) -> dict[str, Any]:
-    return {"evidence": "quoted", "reason": "because", "score": value, **more}
+    return {"evidence": "Booked. Score: 5", "reason": "because", "score": value, **more}
 
 
 def label(value: Any) -> dict[str, Any]:
-    return {"evidence": "quoted", "reason": "because", "label": value}
+    return {"evidence": "Booked. Score: 5", "reason": "because", "label": value}
 
 
 # ── answers that count ───────────────────────────────────────────────────────────────────────────
@@ -61,7 +62,7 @@ def test_a_score(said: Any, value: float) -> None:
             metric="helpfulness",
             value=value,
             reason="because",
-            evidence="quoted",
+            evidence="Booked. Score: 5",
             by="fake/model",
             scripted=True,
             usage=USAGE,
@@ -81,7 +82,7 @@ def test_a_failing_label_is_a_finding_too(said: str) -> None:
         label="false information",
         severity=Severity.HIGH,
         turn=1,
-        evidence="quoted",
+        evidence="Booked. Score: 5",
         explanation="because",
         scripted=True,
     )
@@ -94,9 +95,8 @@ def test_no_failure_is_no_finding() -> None:
 
 def test_the_severities_of_the_author_come_first() -> None:
     severities = {"false information": Severity.LOW}
-    _, finding = judged(
-        "agent_behavior_failure", FakeModel(label("false information")), severities=severities
-    )
+    stakes = Stakes(severities=severities)
+    _, finding = judged("agent_behavior_failure", FakeModel(label("false information")), stakes=stakes)
     assert finding.severity is Severity.LOW
 
 
@@ -235,7 +235,7 @@ def test_the_scores_of_a_scale_share_one_schema_with_the_verdict_last() -> None:
     number = {"type": "number", "minimum": 1, "maximum": 5}
     assert schema["properties"]["score"]["anyOf"] == [number, {"type": "null"}]
     labels = reply_type(load_rubric("agent_behavior_failure")).model_json_schema()
-    assert list(labels["properties"]) == ["evidence", "reason", "label"]
+    assert list(labels["properties"]) == ["evidence", "source", "call", "reason", "label"]
     assert len(labels["properties"]["label"]["enum"]) == 9
 
 

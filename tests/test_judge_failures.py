@@ -12,9 +12,10 @@ from collections import Counter
 from typing import Any
 
 import pytest
+from judged_projects import contented
 from kit import Project
 from local_servers import closed_port, completion
-from model_servers import Json, ModelServer, Reply, answers, error
+from model_servers import Json, ModelServer, Reply, error
 
 ECHO = """
 async def agent(messages, ctx):
@@ -215,11 +216,11 @@ def test_servers_that_are_down_cost_scores_and_no_more(project: Project) -> None
 
 
 def test_a_judge_sees_the_whole_record_and_all_prompts_of_a_turn_begin_alike(project: Project) -> None:
-    with ModelServer(answers()) as server:
+    with ModelServer(contented()) as server:
         config(
             project,
             f"models: {{judge: {{model: openai-compatible/m, base_url: '{server.base_url}'}}}}\n"
-            "fail_on_severity: none\nnow: Monday 3 March 2025\n",
+            "fail_on_severity: none\nnow: Monday 3 March 2025\njudge: {corroborate: false}\n",
         )
         project.write(
             "agenteval.yaml",
@@ -263,7 +264,7 @@ def judged(*labels: tuple[str, str], dedup: Any) -> str:
     entries: list[Json] = [
         {
             "when": {"role": "judge", "text": f"quirk={text}"},
-            "reply": {"evidence": text, "reason": "r", "label": label},
+            "reply": {"evidence": f"quirk={text}", "reason": "r", "label": label},
         }
         for text, label in labels
     ]

@@ -34,15 +34,15 @@ LADDER = ("low", "medium", "high", "critical")
 AGENTS = """
 def buggy(messages, ctx):
     said = messages[-1]["content"]
-    return f"BUG {said}" if said.startswith("ask") else f"well, {said}"
+    return "This is the answer: " + (f"BUG {said}" if said.startswith("ask") else f"well, {said}")
 
 
 def agent(messages, ctx):
-    return "well, " + messages[-1]["content"]
+    return "This is the answer: well, " + messages[-1]["content"]
 
 
 def luck(messages, ctx):
-    return ("BUG " if ctx.epoch else "well, ") + messages[-1]["content"]
+    return "This is the answer: " + ("BUG " if ctx.epoch else "well, ") + messages[-1]["content"]
 """
 GOOD: list[dict[str, Any]] = [
     {"when": {"role": "judge", "metric": "goal_completion"}, "reply": {"score": 1}},
@@ -67,7 +67,7 @@ def bad(metric: str) -> dict[str, Any]:
 def filled(entry: dict[str, Any]) -> dict[str, Any]:
     if isinstance(entry["reply"], str) or entry["when"]["role"] == "dedup":
         return entry
-    return {**entry, "reply": {"evidence": "quoted", "reason": "because", **entry["reply"]}}
+    return {**entry, "reply": {"evidence": "This is the answer", "reason": "because", **entry["reply"]}}
 
 
 def suite(

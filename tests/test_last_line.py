@@ -24,7 +24,7 @@ def fine(messages, ctx):
 
 
 def judged(metric: str, text: str, **reply: Any) -> dict[str, Any]:
-    reply = {"evidence": text, "reason": "because", **reply}
+    reply = {"evidence": "WRONG it is" if text == "WRONG" else text, "reason": "because", **reply}
     return {"when": {"role": "judge", "metric": metric, "text": text}, "reply": reply}
 
 

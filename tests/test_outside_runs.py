@@ -67,7 +67,7 @@ def test_a_plan_of_thousands_of_epochs_is_worked_out_on_open_paths_alone():
 JUDGED = "models: {default: scripted/replies.yaml}\nmetrics: [goal_completion]\nepochs: 3\n"
 REPLIES = """
 replies:
-  - {{when: {{role: judge}}, reply: {{evidence: "", reason: "it did", score: {score}}}}}
+  - {{when: {{role: judge}}, reply: {{evidence: all ok, reason: "it did", score: {score}}}}}
   - {{when: {{role: dedup}}, reply: {{issues: []}}}}
 """
 

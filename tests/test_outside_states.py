@@ -49,7 +49,7 @@ def test_what_the_budget_kept_from_its_judge_is_judged_when_the_run_goes_on(
 ):
     """It counted as done: a run whose budget was raised stayed undecided for ever, or was green with half of
     its scores."""
-    judged(project, metric, f"{{evidence: '', reason: '', {verdict}}}", more=more)
+    judged(project, metric, f"{{evidence: ok, reason: '', {verdict}}}", more=more)
     assert project.run().code == first
     raise_budget(project)
     done = project.call("run", "--resume", "latest", "--report", "json=results.json")

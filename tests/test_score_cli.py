@@ -473,7 +473,7 @@ def test_an_empty_file_beside_others_is_told(project: Project) -> None:
 REPLIES = """
 replies:
   - when: {metric: helpfulness, turn: 0}
-    reply: {evidence: e, reason: r, score: 4}
+    reply: {evidence: order ORD-42, reason: r, score: 4}
 """
 
 
@@ -512,7 +512,7 @@ def test_a_judge_sees_the_policy_of_the_record(project: Project) -> None:
         """
         replies:
           - when: {metric: helpfulness}
-            reply: {evidence: e, reason: r, score: 4}
+            reply: {evidence: order ORD-42, reason: r, score: 4}
         """,
     )
     messages = [{"role": "system", "content": "Speak only of orders."}, *conversation()["messages"]]

@@ -342,6 +342,7 @@ def _by_schema(request: Request) -> Behaviour:
     """The best verdict that the schema allows; as a user, one question and no more."""
     properties = request.json["response_format"]["json_schema"]["schema"]["properties"]
     values: Json = {"message": QUESTION, "done": True, "reason": "Good.", "evidence": ""}
+    values |= {"call": None, "other_call": None, **dict.fromkeys(("parameter", "tool", "source", "rule"), "")}
     if "label" in properties:
         values["label"] = properties["label"]["enum"][0]
     if "score" in properties:

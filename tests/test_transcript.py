@@ -108,12 +108,12 @@ def test_odd_calls_are_told_as_they_are() -> None:
         ToolCall(name='odd\n"name"', args={}, result=ToolResult(value={"error": "gone"}, is_error=True)),
     )
     text = text_of(Turn(user=" ", steps=(Step(tool_calls=calls), Step(text=None))), upto=0)
-    assert "tool call 1, with arguments that are no JSON object:\n" + fence("book {time: 9") in text
-    assert "No result of tool call 1 is known." in text
-    assert "tool call 2 (a tool that it runs itself):\n" + fence("book {}") in text
-    assert "Result of tool call 2: (an empty text)" in text
-    assert "tool call 3:\n" + fence('"odd\\n\\"name\\"" {}') in text
-    assert "Error of tool call 3:\n" + fence('{"error": "gone"}') in text
+    assert "tool call 0, with arguments that are no JSON object:\n" + fence("book {time: 9") in text
+    assert "No result of tool call 0 is known." in text
+    assert "tool call 1 (a tool that it runs itself):\n" + fence("book {}") in text
+    assert "Result of tool call 1: (an empty text)" in text
+    assert "tool call 2:\n" + fence('"odd\\n\\"name\\"" {}') in text
+    assert "Error of tool call 2:\n" + fence('{"error": "gone"}') in text
     assert "The user says: (an empty text)" in text
     assert "The agent's final answer is empty." in text
 
@@ -121,7 +121,7 @@ def test_odd_calls_are_told_as_they_are() -> None:
 def test_calls_are_numbered_over_the_conversation() -> None:
     turn = TURNS[0]
     text = text_of(turn, turn, upto=1)
-    assert [int(n) for n in re.findall(r"makes tool call (\d+):", text)] == [1, 2]
+    assert [int(n) for n in re.findall(r"makes tool call (\d+):", text)] == [0, 1]
 
 
 def test_tools_may_come_from_elsewhere() -> None:

@@ -14,12 +14,41 @@ from agenteval.safe_text import clean, one_line
 from agenteval.sample_report import SampleReport
 from agenteval.scenario import SampleKey
 from agenteval.score import Check, Score, ScoreFailure
+from agenteval.second_opinions import second_opinions
 from agenteval.severity import LABEL_OF_DETECTOR
 from agenteval.trajectory import StopReason, Turn, Usage
 
 RAW_LIMIT = 200
 """Characters of what a broken judge said that are shown."""
 _MESSAGE_LIMIT = 600
+
+
+# ── judges that were asked again ─────────────────────────────────────────────────────────────────
+
+
+def second_opinions_text(report: Report) -> str:
+    """What came of asking judges again, in a sentence; empty where no language model judged."""
+    told = second_opinions(report)
+    if not told.judges.is_spent or _only_scripted(report):
+        return ""
+    if not report.run.config.judge.corroborate:
+        return "judge: {corroborate: false}: each verdict is one judge's word, asked once"
+    parts = []
+    if told.doubted:
+        what = f"{plural(told.doubted, 'verdict')} that would fail something"
+        parts.append(f"{what} asked again, {told.upheld:,} upheld")
+    if told.sampled:
+        what = plural(told.sampled, "clean one")
+        parts.append(f"{what} asked again by lot, {told.differed:,} answered otherwise")
+    if not parts:
+        return ""
+    return f"{'; '.join(parts)} ({plural(told.usage.calls, 'call')}, {told.share:.0%} of the judges' tokens)"
+
+
+def _only_scripted(report: Report) -> bool:
+    scripted = [score.scripted for sample in report.samples for score in sample.all_scores]
+    scripted += [check.scripted for sample in report.samples for check in sample.all_checks if check.by]
+    return all(scripted)
 
 
 # ── judges and detectors that broke ──────────────────────────────────────────────────────────────

@@ -13,6 +13,7 @@ from agenteval.reporters.judge_text import (
     broken_judges,
     refusals,
     scripted_text,
+    second_opinions_text,
     simulation_text,
 )
 from agenteval.reporters.markdown_table import MARKS, Extent, more, table
@@ -65,6 +66,8 @@ def scores(report: Report, decision: Decision, extent: Extent) -> Iterator[str]:
     )
     yield table(head, lines)
     yield from filter(None, [more(len(ranked) - extent.rows, "scenario"), _legend(told)])
+    if again := second_opinions_text(report):
+        yield f"Judges: {markdown(again)}."
 
 
 def _rank(scenario: ScenarioReport, decision: Decision) -> int:

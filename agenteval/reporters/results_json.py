@@ -44,6 +44,7 @@ from agenteval.reporters.results_parts import (
 )
 from agenteval.sample_report import Aggregate, SampleReport, TurnReport
 from agenteval.scenario import SampleKey
+from agenteval.second_opinions import second_opinions
 from agenteval.trajectory import ToolCall, ToolResult, Trajectory, Turn
 
 # Legal in JSON, but a terminal that shows the file obeys or hides them: written as \uXXXX, which any
@@ -146,6 +147,7 @@ def _summary(report: Report, decision: Decision, repeats: Repeats) -> shape.Summ
             shape.LedgerLineShape(role=line.role, name=line.name, usage=of_usage(line.usage))
             for line in report.ledger
         ],
+        second_opinions=_second_opinions(report),
         issues=[of_issue(text, failures) for text in issues_text(report, decision)],
         issue_failures=of_score_failures(report.issue_failures),
         simulator=_simulator(report.samples),
@@ -160,6 +162,21 @@ def _summary(report: Report, decision: Decision, repeats: Repeats) -> shape.Summ
             shape.NoticeShape(level=n.level, text=n.text, sample=str(n.key) if n.key else None)
             for n in report.notices
         ],
+    )
+
+
+def _second_opinions(report: Report) -> shape.SecondOpinionsShape | None:
+    told = second_opinions(report)
+    if not told.judges.is_spent:
+        return None
+    return shape.SecondOpinionsShape(
+        corroborate=report.run.config.judge.corroborate,
+        doubted=told.doubted,
+        upheld=told.upheld,
+        sampled=told.sampled,
+        differed=told.differed,
+        usage=of_usage(told.usage),
+        share=told.share,
     )
 
 

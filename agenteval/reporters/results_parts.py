@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from typing import Any
 
 from agenteval.decision import AcceptedUse, Violation
 from agenteval.findings import sample_of
@@ -11,7 +12,7 @@ from agenteval.report import Report
 from agenteval.reporters import results_shape as shape
 from agenteval.reporters.issue_text import IssueText
 from agenteval.scenario import SampleKey
-from agenteval.score import Check, Finding, Score, ScoreFailure
+from agenteval.score import Check, Finding, References, Score, ScoreFailure, Vote
 from agenteval.trajectory import Usage
 
 
@@ -36,6 +37,8 @@ def of_checks(checks: Iterable[Check], found: SampleFailures, *, turn: int | Non
                 detail=check.detail,
                 where=check.where,
                 **({"by": check.by, "scripted": check.scripted, "calibrated": False} if check.by else {}),
+                **({} if check.arose else {"arose": False}),
+                **({"votes": of_votes(check.votes)} if check.votes else {}),
                 **({"fingerprints": [failure.fingerprint for failure in failures]} if failures else {}),
             )
         )
@@ -53,9 +56,29 @@ def of_scores(scores: Iterable[Score]) -> dict[str, shape.ScoreShape]:
             by=score.by,
             scripted=score.scripted,
             calibrated=False,  # no judge is, until there are people's labels to compare with
+            **({"references": found} if (found := of_references(score.references)) else {}),
+            **({"votes": of_votes(score.votes)} if score.votes else {}),
         )
         for score in scores
     }
+
+
+def of_references(references: References) -> dict[str, Any]:
+    """Those that there are."""
+    return {name: value for name, value in references if value not in (None, "")}
+
+
+def of_votes(votes: Iterable[Vote]) -> list[shape.VoteShape]:
+    return [
+        shape.VoteShape(
+            verdict=vote.verdict,
+            against=vote.against,
+            reason=vote.reason,
+            evidence=vote.evidence,
+            references=of_references(vote.references),
+        )
+        for vote in votes
+    ]
 
 
 def of_score_failures(failures: Iterable[ScoreFailure]) -> list[shape.ScoreFailureShape]:
@@ -83,6 +106,7 @@ def of_finding(finding: Finding, issue: str | None, fingerprint: str) -> shape.F
         **({"criterion": finding.criterion} if finding.criterion else {}),
         **({"span": finding.span} if finding.span else {}),
         **({"also": list(finding.also)} if finding.also else {}),
+        **({"references": found} if (found := of_references(finding.references)) else {}),
     )
 
 

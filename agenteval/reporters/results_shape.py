@@ -42,10 +42,37 @@ class UsageShape(Shape):
     cost: float | None
 
 
+class VoteShape(Shape):
+    """One of several answers of a judge to one question. ``verdict``: a number or a label, null for none;
+    ``against``: whether it would have failed something. ``references`` as in a score."""
+
+    verdict: float | str | None
+    against: bool
+    reason: str
+    evidence: str
+    references: dict[str, int | str]
+
+
+class SecondOpinionsShape(Shape):
+    """How judges were asked again. ``corroborate``: whether they were at all. ``doubted``: verdicts that
+    would have failed something, of which ``upheld`` counted; ``sampled``: clean ones, asked again by lot, in
+    ``differed`` of which the second answer would have failed something. ``usage`` is that of the calls beyond
+    the first, ``share`` its share of the judges' tokens."""
+
+    corroborate: bool
+    doubted: int
+    upheld: int
+    sampled: int
+    differed: int
+    usage: UsageShape
+    share: float
+
+
 class CheckShape(Shape):
     """A rule of the scenario; ``passed`` is null when it could not be decided. ``by``, ``scripted`` and
-    ``calibrated`` are there where a judge decided (``criteria``), as for a score; ``fingerprints`` where it
-    does not hold: the failures by which the next run knows it again."""
+    ``calibrated`` are there where a judge decided (``criteria``), as for a score, and so are ``votes``;
+    ``arose`` where it passed since its condition never did. ``fingerprints`` where it does not hold: the
+    failures by which the next run knows it again."""
 
     name: str
     passed: bool | None
@@ -54,13 +81,17 @@ class CheckShape(Shape):
     by: str | None = None
     scripted: bool | None = None
     calibrated: bool | None = None
+    arose: bool | None = None
+    votes: list[VoteShape] | None = None
     fingerprints: list[str] | None = None
 
 
 class ScoreShape(Shape):
     """A judgement: a number or a label. ``ok``: whether the label is no failure (null for a number).
     ``by`` names the judge's model; ``scripted``: it was no language model; ``calibrated``: whether that
-    judge was compared with people's judgement."""
+    judge was compared with people's judgement. ``references``: what it refers to beside its evidence (call,
+    other_call, parameter, tool, source, rule), checked by code; ``votes``: all answers, where the judge was
+    asked more than once."""
 
     value: float | None
     label: str | None
@@ -70,6 +101,8 @@ class ScoreShape(Shape):
     by: str
     scripted: bool
     calibrated: bool
+    references: dict[str, int | str] | None = None
+    votes: list[VoteShape] | None = None
 
 
 class ScoreFailureShape(Shape):
@@ -104,6 +137,7 @@ class FindingShape(Shape):
     criterion: str | None = None
     span: tuple[int, int] | None = None
     also: list[str] | None = None
+    references: dict[str, int | str] | None = None
 
 
 class IssueExampleShape(Shape):
@@ -342,12 +376,12 @@ class LedgerLineShape(Shape):
 
 
 class SummaryShape(Shape):
-    """The verdict and what it rests on. ``scripted``: some reply was fixed, not a model's.
-    ``dimensions`` is by agent, ``usage`` by role, ``ledger`` by role and model. ``issues`` are all of the
-    run, the worst first; ``issue_failures`` tell where the model that groups them broke. ``simulator`` is
-    null if no user was simulated. ``asides``: what did not gate and a reader would want to know.
-    ``ungated`` names what was judged and gates nothing; ``accepted``: what became of each entry of the
-    accept list."""
+    """The verdict and what it rests on. ``scripted``: some reply was fixed, not a model's. ``dimensions`` is
+    by agent, ``usage`` by role, ``ledger`` by role and model. ``issues`` are all of the run, the worst
+    first; ``issue_failures`` tell where the model that groups them broke. ``simulator`` is null if no user
+    was simulated, ``second_opinions`` if no language model judged. ``asides``: what did not gate and a
+    reader would want to know. ``ungated`` names what was judged and gates nothing; ``accepted``: what became
+    of each entry of the accept list."""
 
     verdict: VerdictText
     exit_code: int
@@ -357,6 +391,7 @@ class SummaryShape(Shape):
     statistics: dict[str, Any]
     usage: dict[str, UsageShape]
     ledger: list[LedgerLineShape]
+    second_opinions: SecondOpinionsShape | None
     issues: list[IssueShape]
     issue_failures: list[ScoreFailureShape]
     simulator: SimulatorShape | None

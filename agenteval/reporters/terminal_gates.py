@@ -19,6 +19,7 @@ from agenteval.reporters.judge_text import (
     refusals,
     replies_by_role,
     scripted_text,
+    second_opinions_text,
     simulation_text,
 )
 from agenteval.reporters.options import ReportOptions
@@ -202,6 +203,8 @@ def _labelled(report: Report, decision: Decision, *, verbose: bool) -> Iterator[
     ]
     if used:
         yield Text("usage:"), Text("\n".join(used))
+    if told := second_opinions_text(report):
+        yield Text("judges:"), Text(told)
     told = "\n".join(filter(None, (sum_text(report), *unknown_texts(report))))
     if told:
         yield Text("cost:"), free(told)

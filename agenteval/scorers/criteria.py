@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any, Final
 
 import anyio
@@ -11,8 +11,11 @@ from agenteval.errors import AuthorError
 from agenteval.prompts import CRITERIA, load_rubric
 from agenteval.protocols import ChatModel, ModelReply, ModelRequest, Subject
 from agenteval.scenario import Scenario
-from agenteval.score import Check, Finding, ScoreFailure, Severity
-from agenteval.scorers.judge import PolicyOf, Record, ToolsOf, ask, no_policy, request_of, subject_of
+from agenteval.score import Check, Finding, ScoreFailure
+from agenteval.scorers.corroboration import Asked, Question, asked
+from agenteval.scorers.judge import PolicyOf, Record, ToolsOf, claim_of, no_policy, request_of, subject_of
+from agenteval.scorers.references import Shown, flaw_of
+from agenteval.scorers.stakes import Stakes
 from agenteval.severity import of_label
 from agenteval.trajectory import Trajectory
 from agenteval.transcript import tools_of
@@ -40,12 +43,13 @@ class Criteria:
         policy_of: PolicyOf = no_policy,
         tools_of: ToolsOf = tools_of,
         now: str | None = None,
-        severities: Mapping[str, Severity] | None = None,
+        stakes: Stakes | None = None,
     ) -> None:
         self._model = model
         self._scope = scope
         self._record = Record(policy_of, tools_of, now)
-        self._severity = of_label(LABEL, severities)
+        self._stakes = stakes or Stakes()
+        self._severity = of_label(LABEL, self._stakes.severities)
 
     @property
     def scope(self) -> str:
@@ -60,12 +64,13 @@ class Criteria:
         turn = len(trajectory.turns) - 1 if self._scope == "turn" else None
         context = self._record.text(scenario, trajectory, turn)
         subject = subject_of(scenario, trajectory, metric=self.metric, turn=turn)
-        replies: list[ModelReply | ScoreFailure | AuthorError | None] = [None] * len(criteria)
+        record = self._record.shown(scenario, trajectory, turn)
+        replies: list[Asked | ScoreFailure | AuthorError | None] = [None] * len(criteria)
 
         async def judge(index: int) -> None:
-            request = criterion_request(criteria[index], self._scope, context, subject=subject)
+            question = question_of(criteria[index], self._scope, context, subject, record)
             try:
-                replies[index] = await ask(self._model, request)
+                replies[index] = await asked(self._model, question, self._stakes, request_of)
             except AuthorError as error:
                 replies[index] = error  # raised below: out of a task group it would be in a group
 
@@ -81,11 +86,12 @@ class Criteria:
         return items
 
     def _items(
-        self, criterion: str, reply: ModelReply | ScoreFailure, where: str, turn: int | None
+        self, criterion: str, answer: Asked | ScoreFailure, where: str, turn: int | None
     ) -> Sequence[Check | ScoreFailure | Finding]:
-        if isinstance(reply, ScoreFailure):
-            detail = f"{criterion} — not judged: {reply.message}"
-            return Check(name=CRITERIA, passed=None, detail=detail, where=where), reply
+        if isinstance(answer, ScoreFailure):
+            detail = f"{criterion} — not judged: {answer.message}"
+            return Check(name=CRITERIA, passed=None, detail=detail, where=where), answer
+        reply = answer.reply
         said: Any = reply.value
         passed = {"pass": True, "fail": False}.get(said.label)
         check = Check(
@@ -95,7 +101,8 @@ class Criteria:
             where=where,
             by=reply.model,
             scripted=reply.scripted,
-            usage=reply.usage,
+            usage=answer.usage,
+            votes=answer.votes,
         )
         if passed is None:
             # The check carries the usage; it must not be counted twice.
@@ -129,10 +136,32 @@ def _criteria(scenario: Scenario, trajectory: Trajectory, scope: str) -> tuple[t
     return (expect.criteria if expect else ()), f"turns.{turn.script}.expect.criteria"
 
 
+def question_of(criterion: str, scope: str, context: str, subject: Subject, record: Shown) -> Question:
+    """What is asked of one criterion. One that is not met quotes words of the record, or its own."""
+    record = record.asking(criterion)
+
+    def flaw_in(said: Any, is_scripted: bool) -> str:
+        return flaw_of(LABEL, claim_of(said, is_scripted=is_scripted), record) if said.label == "fail" else ""
+
+    return Question(
+        rubric=load_rubric(CRITERIA),
+        context=context,
+        subject=subject,
+        criterion=_values(criterion, scope),
+        flaw_in=flaw_in,
+        gates=lambda said: said.label == "fail",
+    )
+
+
 def criterion_request(criterion: str, scope: str, context: str, *, subject: Subject) -> ModelRequest:
-    """The request that asks for one criterion."""
-    values = {"criterion": criterion, "span": SPANS[scope]}
+    """The request that asks for one criterion, as it is sent first."""
+    values = _values(criterion, scope)
     return request_of(load_rubric(CRITERIA), context, subject=subject, criterion=values)
+
+
+def _values(criterion: str, scope: str) -> dict[str, str]:
+    """Of the rubric's placeholders."""
+    return {"criterion": criterion, "span": SPANS[scope]}
 
 
 def _detail(criterion: str, said: Any) -> str:

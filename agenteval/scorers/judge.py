@@ -8,12 +8,14 @@ from typing import Annotated, Any, TypeAlias
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, WithJsonSchema, create_model
 
-from agenteval.errors import InfrastructureError, NotAskedError, UnreadableReplyError
 from agenteval.metrics import GOAL_COMPLETION, applies, spec_of
 from agenteval.prompts import Rubric, load_prompt, render, same_label
-from agenteval.protocols import ChatModel, ModelReply, ModelRequest, Subject
+from agenteval.protocols import ChatModel, ModelRequest, Subject, no_flaw
 from agenteval.scenario import Scenario
-from agenteval.score import Finding, Score, ScoreFailure, Severity
+from agenteval.score import Finding, References, Score, ScoreFailure, Severity
+from agenteval.scorers.corroboration import Asked, Question, asked
+from agenteval.scorers.references import Claim, Shown, flaw_of, shown
+from agenteval.scorers.stakes import Stakes
 from agenteval.severity import of_label
 from agenteval.sight import is_observed
 from agenteval.trajectory import Trajectory
@@ -21,6 +23,7 @@ from agenteval.transcript import context_of, latest_answer, tools_of
 
 MISSING_CALL = "missing tool call"
 """The label that says nothing where calls could not be seen."""
+MISSED = "goal not completed"
 
 PolicyOf: TypeAlias = Callable[[Scenario], str]
 ToolsOf: TypeAlias = Callable[[Scenario], Sequence[dict[str, Any]]]
@@ -34,8 +37,9 @@ def no_policy(_scenario: Scenario) -> str:
 class Judge:
     """Applies one rubric to each turn, or to each conversation, as its scope says.
 
-    ``policy_of`` and ``tools_of`` give what the agent was told and could call. ``severities`` are the
-    author's, by label, over the rubric's and the built-in table's.
+    ``policy_of`` and ``tools_of`` give what the agent was told and could call. ``stakes``: what a verdict may
+    decide. One that counts against the agent brings references, which code checks; one that would gate is
+    asked again.
     """
 
     def __init__(
@@ -46,13 +50,14 @@ class Judge:
         policy_of: PolicyOf = no_policy,
         tools_of: ToolsOf = tools_of,
         now: str | None = None,
-        severities: Mapping[str, Severity] | None = None,
+        stakes: Stakes | None = None,
     ) -> None:
         self._rubric = rubric
         self._spec = spec_of(rubric)
         self._model = model
         self._record = Record(policy_of, tools_of, now)
-        self._severities = {**rubric.severities, **(severities or {})}
+        self._stakes = stakes or Stakes()
+        self._severities = {**rubric.severities, **self._stakes.severities}
 
     @property
     def metric(self) -> str:
@@ -68,17 +73,52 @@ class Judge:
         if not applies(self._spec, scenario, trajectory):
             return ()
         turn = len(trajectory.turns) - 1 if self.scope == "turn" else None
-        subject = subject_of(scenario, trajectory, metric=self.metric, turn=turn)
-        context = self._record.text(scenario, trajectory, turn)
         rubric = self._rubric if is_observed(scenario, trajectory) else self._rubric.without(MISSING_CALL)
-        reply = await ask(self._model, request_of(rubric, context, subject=subject))
-        return (reply,) if isinstance(reply, ScoreFailure) else self._items(reply, turn)
+        record = self._record.shown(scenario, trajectory, turn)
+        answer = await asked(
+            self._model,
+            Question(
+                rubric=rubric,
+                context=self._record.text(scenario, trajectory, turn),
+                subject=subject_of(scenario, trajectory, metric=self.metric, turn=turn),
+                flaw_in=lambda said, is_scripted: self._flaw(said, is_scripted, record, scenario),
+                gates=lambda said: self._gates(said, scenario),
+                is_sampled=not rubric.scale or self.metric == GOAL_COMPLETION,
+            ),
+            self._stakes,
+            request_of,
+        )
+        return (answer,) if isinstance(answer, ScoreFailure) else self._items(answer, turn)
 
-    def _items(self, reply: ModelReply, turn: int | None) -> Sequence[Score | ScoreFailure | Finding]:
+    def _flaw(self, said: Any, is_scripted: bool, record: Shown, scenario: Scenario) -> str:
+        """What is wrong with the references of an answer that counts against the agent."""
+        if not self._counts_against(said, scenario):
+            return ""
+        label = said.label if self._rubric.labels else self.metric
+        return flaw_of(label, claim_of(said, is_scripted=is_scripted), record)
+
+    def _counts_against(self, said: Any, scenario: Scenario) -> bool:
+        verdict = verdict_of(self._rubric, said)
+        if verdict is None or isinstance(verdict, str):
+            return verdict is not None and verdict not in self._rubric.ok
+        if self.metric == GOAL_COMPLETION:
+            return not verdict
+        bar = self._stakes.bar(self.metric, scenario)
+        return bar is not None and verdict < bar
+
+    def _gates(self, said: Any, scenario: Scenario) -> bool:
+        """Whether an answer would fail something by itself."""
+        if not self._counts_against(said, scenario):
+            return False
+        label = said.label if self._rubric.labels else ""
+        return not label or self._stakes.is_severe(label, self.metric, scenario, self._rubric.severities)
+
+    def _items(self, answer: Asked, turn: int | None) -> Sequence[Score | ScoreFailure | Finding]:
+        reply = answer.reply
         said: Any = reply.value
         if verdict_of(self._rubric, said) is None:
             message = f"not enough to judge: {said.reason}"
-            return (ScoreFailure(metric=self.metric, message=message, usage=reply.usage, unclear=True),)
+            return (ScoreFailure(metric=self.metric, message=message, usage=answer.usage, unclear=True),)
         label = said.label if self._rubric.labels else None
         score = Score(
             metric=self.metric,
@@ -86,17 +126,20 @@ class Judge:
             label=label,
             reason=said.reason,
             evidence=said.evidence,
+            references=references_in(said),
             by=reply.model,
             scripted=reply.scripted,
             ok=label in self._rubric.ok if label else None,
-            usage=reply.usage,
+            usage=answer.usage,
+            votes=answer.votes,
+            sampled=answer.is_sampled,
         )
         failing = self._failing_label(score)
         return (score, finding_of(score, failing, turn, self._severities)) if failing else (score,)
 
     def _failing_label(self, score: Score) -> str | None:
         if self.metric == GOAL_COMPLETION:
-            return None if score.value else "goal not completed"
+            return None if score.value else MISSED
         return score.label if score.ok is False else None
 
 
@@ -118,6 +161,22 @@ class Record:
             upto=turn,
         )
 
+    def shown(self, scenario: Scenario, trajectory: Trajectory, turn: int | None) -> Shown:
+        """The same by whose words it is, to look references up in."""
+        tools = self._tools_of(scenario)
+        return shown(scenario, trajectory, turn, policy=self._policy_of(scenario), tools=tools)
+
+
+def claim_of(said: Any, *, is_scripted: bool) -> Claim:
+    """What an answer refers to."""
+    return Claim(said.evidence, references_in(said), is_scripted)
+
+
+def references_in(said: Any) -> References:
+    """Those that the rubric asks for; the others are empty."""
+    given = {name: getattr(said, name, None) for name in References.model_fields}
+    return References(**{name: value for name, value in given.items() if value is not None})
+
 
 def subject_of(scenario: Scenario, trajectory: Trajectory, *, metric: str, turn: int | None) -> Subject:
     """What a judge's call is about."""
@@ -134,41 +193,34 @@ def finding_of(
         label=label,
         severity=of_label(label, severities),
         turn=turn,
+        call=score.references.call,
         evidence=score.evidence,
         explanation=score.reason,
+        references=score.references,
         scripted=score.scripted,
     )
-
-
-async def ask(model: ChatModel, request: ModelRequest) -> ModelReply | ScoreFailure:
-    """The model's answer, or that there is none. The author's mistakes are not caught."""
-    try:
-        return await model.complete(request)
-    except InfrastructureError as error:
-        raw = error.raw if isinstance(error, UnreadableReplyError) else ""
-        # What a broken answer cost is known only to some models; it is spent nevertheless.
-        usage = getattr(error, "usage", None)
-        return ScoreFailure(
-            metric=request.subject.metric,
-            message=str(error),
-            raw=raw,
-            usage=usage,
-            refused=isinstance(error, NotAskedError),
-        )
 
 
 # ── the request ──────────────────────────────────────────────────────────────────────────────────
 
 
 def request_of(
-    rubric: Rubric, context: str, *, subject: Subject, criterion: Mapping[str, str] | None = None
+    rubric: Rubric,
+    context: str,
+    *,
+    subject: Subject,
+    criterion: Mapping[str, str] | None = None,
+    opinion: str = "",
+    flaw_in: Callable[[Any, bool], str] = no_flaw,
 ) -> ModelRequest:
     """The request that applies a rubric to a record. The system text, and the prompt up to the end of
-    ``context``, are the same for every rubric. ``criterion`` fills the placeholders of ``criteria``."""
+    ``context``, are the same for every rubric. ``criterion`` fills the placeholders of ``criteria``;
+    ``opinion``: what was answered before, and what is to be made of it."""
+    text = render(rubric.text, criterion or {}, source=rubric.source)
     rendered = load_prompt("judge_rules").render(
         transcript=context,
-        criterion=render(rubric.text, criterion or {}, source=rubric.source),
-        answer=_answer_form(rubric.scale, rubric.whole, rubric.labels, rubric.unsure),
+        criterion=f"{text}\n\n{opinion}" if opinion else text,
+        answer=_answer_form(rubric),
     )
     return ModelRequest(
         role="judge",
@@ -177,15 +229,21 @@ def request_of(
         reply=reply_type(rubric),
         subject=subject,
         states_form=True,
+        flaw_in=flaw_in,
     )
 
 
-@cache
-def _answer_form(scale: tuple[float, float] | None, whole: bool, labels: tuple[str, ...], unsure: str) -> str:
-    if scale:
-        return load_prompt("answer_score").render(scale=_scale_in_words(*scale, whole=whole)).prompt
-    quoted = ", ".join(f'"{label}"' for label in labels)
-    return load_prompt("answer_label").render(labels=quoted, unsure=unsure).prompt
+def _answer_form(rubric: Rubric) -> str:
+    if rubric.scale:
+        return (
+            load_prompt("answer_score")
+            .render(scale=_scale_in_words(*rubric.scale, whole=rubric.whole))
+            .prompt
+        )
+    labels = ", ".join(f'"{label}"' for label in rubric.labels)
+    references = "".join(f'- "{name}": {text}\n' for name, text in rubric.references.items())
+    form = load_prompt("answer_label")
+    return form.render(labels=labels, unsure=rubric.unsure, references=references).prompt
 
 
 def _scale_in_words(low: float, high: float, *, whole: bool) -> str:
@@ -213,7 +271,7 @@ def reply_type(rubric: Rubric) -> type[BaseModel]:
     """
     if rubric.scale:
         return _score_type(*rubric.scale, rubric.whole)
-    return _label_type((*rubric.labels, rubric.unsure))
+    return _label_type((*rubric.labels, rubric.unsure), tuple(rubric.references))
 
 
 # Further keys are ignored, but a schema that allows them is refused by strict providers.
@@ -263,7 +321,7 @@ def _number(text: str) -> float | str:
 
 
 @cache
-def _label_type(labels: tuple[str, ...]) -> type[BaseModel]:
+def _label_type(labels: tuple[str, ...], references: tuple[str, ...]) -> type[BaseModel]:
     by_spelling = {same_label(label): label for label in labels}
 
     def check(value: Any) -> Any:
@@ -274,4 +332,32 @@ def _label_type(labels: tuple[str, ...]) -> type[BaseModel]:
 
     schema = {"type": "string", "enum": list(labels)}
     field = Annotated[str, BeforeValidator(check), WithJsonSchema(schema)]
-    return create_model("LabelReply", __config__=_CONFIG, evidence=_Evidence, reason=str, label=field)
+    fields: dict[str, Any] = {"evidence": _Evidence, **{name: _REFERENCES[name] for name in references}}
+    return create_model("LabelReply", __config__=_CONFIG, **fields, reason=str, label=field)
+
+
+def _call_number(value: Any) -> Any:
+    """Some models write a number as a text, and nothing as one."""
+    if isinstance(value, str):
+        text = value.strip().removeprefix("call").strip(" #")
+        return int(text) if text.isdigit() else None if same_label(text) in _NOTHING or not text else value
+    return value
+
+
+_Call = Annotated[
+    int | None,
+    BeforeValidator(_call_number),
+    WithJsonSchema({"anyOf": [{"type": "integer", "minimum": 0}, {"type": "null"}]}),
+]
+_Name = Annotated[
+    str, BeforeValidator(lambda value: "" if value is None else value), WithJsonSchema({"type": "string"})
+]
+_REFERENCES: Mapping[str, tuple[Any, Any]] = {
+    "call": (_Call, None),
+    "other_call": (_Call, None),
+    "parameter": (_Name, ""),
+    "tool": (_Name, ""),
+    "source": (_Evidence, ""),
+    "rule": (_Evidence, ""),
+}
+"""Their types, and what stands for none: a scripted reply may leave them out."""
