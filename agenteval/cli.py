@@ -318,11 +318,12 @@ def _doctor(
 @app.command("show-prompts")
 def _show_prompts(
     metric: Annotated[str | None, typer.Option("--metric", metavar="NAME", help="Only this one.")] = None,
+    config: ConfigFile = None,
 ) -> None:
-    """Every prompt as it is sent, placeholders named. Needs no configuration."""
+    """Every prompt as it is sent, placeholders named. Needs no configuration; one adds its own."""
     from agenteval.commands.show_prompts import show_prompts
 
-    raise typer.Exit(show_prompts(metric))
+    raise typer.Exit(show_prompts(metric, config))
 
 
 def _plain(paths: list[str] | None) -> tuple[str, ...]:

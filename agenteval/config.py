@@ -282,6 +282,7 @@ class Config(Value):
     fault_tolerance: Annotated[Number, Field(ge=0, le=1)] | None = None
     accepted: Text | None = None
     judge: JudgeConfig = JudgeConfig()
+    prompts: dict[str, Text] = {}
     gates: GatesConfig = GatesConfig()
     budget: BudgetConfig = BudgetConfig()
     deadlines: DeadlinesConfig = DeadlinesConfig()

@@ -16,10 +16,9 @@ from agenteval import metrics
 from agenteval.config import Config
 from agenteval.judging import Metrics
 from agenteval.ledger import ROLES, cost_of, price_of
-from agenteval.prompts import CRITERIA, Rubric, load_rubric
+from agenteval.prompts import CRITERIA, Rubric
 from agenteval.protocols import Subject
 from agenteval.scenario import EpochRange, Sample, Scenario, ScriptedTurn, SimulatedTurns
-from agenteval.score import MetricSpec
 from agenteval.spending import model_of
 from agenteval.tokens import count_tokens
 from agenteval.trajectory import Step, Trajectory, Turn, Usage
@@ -209,10 +208,11 @@ class _Asking:
         from agenteval.simulated_user import render
 
         tokens = count = 0
+        prompt = self._chosen.prompts.prompt("simulated_user")
         for index, turn in enumerate(trajectory.turns):
             if turn.script is None:
                 before = Trajectory(turns=trajectory.turns[:index])
-                rendered = render(scenario, before, now=self._config.now)
+                rendered = render(scenario, before, prompt, now=self._config.now)
                 tokens += count_tokens(rendered.system) + count_tokens(rendered.prompt)
                 count += 1
         return _Calls(count, tokens)
@@ -235,12 +235,10 @@ class _Asking:
         specs = (
             spec for spec in self._chosen.asked if spec.scope == scope and self._chosen.is_rubric(spec.name)
         )
-        asked = [self._rubric(spec) for spec in specs if metrics.applies(spec, scenario, trajectory)]
-        return asked + [load_rubric(CRITERIA)] * criteria
-
-    def _rubric(self, spec: MetricSpec) -> Rubric:
-        custom = self._chosen.custom.get(spec.name)
-        return custom if isinstance(custom, Rubric) else load_rubric(spec.name)
+        asked = [
+            self._chosen.rubric(spec.name) for spec in specs if metrics.applies(spec, scenario, trajectory)
+        ]
+        return asked + [self._chosen.rubric(CRITERIA)] * criteria
 
     def _tokens(
         self,
@@ -299,7 +297,7 @@ def _counted_beside(rubric: Rubric) -> int:
     from agenteval.scorers.judge import request_of
 
     if rubric.metric == CRITERIA:
-        request = criterion_request("text " * 15, "conversation", "", subject=Subject())
+        request = criterion_request("text " * 15, "conversation", "", rubric=rubric, subject=Subject())
     else:
         request = request_of(rubric, "", subject=Subject())
     return count_tokens(request.system) + count_tokens(request.prompt)

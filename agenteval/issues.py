@@ -19,7 +19,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, WithJsonSchema
 from agenteval.errors import AuthorError, InfrastructureError
 from agenteval.expressions import expression
 from agenteval.findings import Cause, Located, example_of, spread
-from agenteval.prompts import fence, load_prompt
+from agenteval.prompts import SHIPPED, Prompt, fence
 from agenteval.protocols import ChatModel, ModelReply, ModelRequest, Subject
 from agenteval.safe_text import one_line
 from agenteval.score import Issue, Occurrence, ScoreFailure, Severity
@@ -200,9 +200,16 @@ def _line(group: _Group) -> str:
     return json.dumps(_entry(group), ensure_ascii=False)
 
 
-def _request(groups: Sequence[_Group]) -> ModelRequest:
+class _Grouper(NamedTuple):
+    """The model that groups, and in which words it is asked to."""
+
+    model: ChatModel
+    prompt: Prompt
+
+
+def _request(groups: Sequence[_Group], prompt: Prompt) -> ModelRequest:
     lines = "\n".join(_line(group) for group in groups)
-    rendered = load_prompt(METRIC).render(findings=fence(lines))
+    rendered = prompt.render(findings=fence(lines))
     scenarios = {each.key.scenario for group in groups for each in group.members}
     scenario = scenarios.pop() if len(scenarios) == 1 else ""
     subject = Subject(scenario=scenario, metric=METRIC, text=lines)
@@ -277,10 +284,10 @@ class _Answer(NamedTuple):
     mistake: AuthorError | None = None
 
 
-async def _ask(groups: list[_Group], model: ChatModel) -> _Answer:
-    request = _request(groups)
+async def _ask(groups: list[_Group], grouper: _Grouper) -> _Answer:
+    request = _request(groups, grouper.prompt)
     try:
-        reply = await model.complete(request)
+        reply = await grouper.model.complete(request)
     except AuthorError as error:
         return _Answer([], groups, mistake=error)
     except Exception as error:
@@ -296,11 +303,11 @@ async def _ask(groups: list[_Group], model: ChatModel) -> _Answer:
     return _Answer(made, left, reply.usage)
 
 
-async def _ask_each(pieces: Sequence[list[_Group]], model: ChatModel) -> list[_Answer]:
+async def _ask_each(pieces: Sequence[list[_Group]], grouper: _Grouper) -> list[_Answer]:
     answers = [_Answer([], piece) for piece in pieces]
 
     async def ask(place: int) -> None:
-        answers[place] = await _ask(pieces[place], model)
+        answers[place] = await _ask(pieces[place], grouper)
 
     async with anyio.create_task_group() as group:
         for place in range(len(pieces)):
@@ -308,18 +315,18 @@ async def _ask_each(pieces: Sequence[list[_Group]], model: ChatModel) -> list[_A
     return answers
 
 
-async def _group(findings: Sequence[Located], model: ChatModel | None) -> tuple[list[_Group], list[_Answer]]:
+async def _group(findings: Sequence[Located], grouper: _Grouper | None) -> tuple[list[_Group], list[_Answer]]:
     """The findings of one agent in groups, and what was asked for that."""
     candidates = _candidates(findings)
-    if model is None:
+    if grouper is None:
         return _same_cause(candidates), []
     pieces, unsent = _pieces(candidates, MAX_PIECES)
-    answers = await _ask_each(pieces, model)
+    answers = await _ask_each(pieces, grouper)
     left = [group for answer in answers for group in answer.left]
     groups = [*_joined([answer.made for answer in answers]), *_same_cause([*left, *unsent])]
     if len(pieces) > 1 and len(groups) > 1 and any(answer.made for answer in answers):
         [first], others = _pieces(sorted(groups, key=lambda group: group.weight), 1)
-        merged = await _ask(first, model)
+        merged = await _ask(first, grouper)
         answers.append(merged)
         groups = [*merged.made, *merged.left, *others]
     return groups, answers
@@ -334,19 +341,22 @@ class Deduplicated(NamedTuple):
     failures: tuple[ScoreFailure, ...] = ()
 
 
-async def deduplicate(findings: Iterable[Located], model: ChatModel | None = None) -> Deduplicated:
+async def deduplicate(
+    findings: Iterable[Located], model: ChatModel | None = None, *, prompt: Prompt | None = None
+) -> Deduplicated:
     """The findings of a run (see ``located``) as issues, per agent. Each finding is in exactly one.
 
     Without a model, one issue for each cause that code can tell. With one, at most ``MAX_PIECES`` + 1
     requests for each agent, and none where nothing was found. A model that breaks costs the names, never
     a finding. Raises ``AuthorError`` only for a mistake of the author that the model met.
     """
+    grouper = _Grouper(model, prompt or SHIPPED.prompt(METRIC)) if model else None
     ordered = sorted(findings, key=lambda each: each.number)
     agents = dict(sorted(_by(lambda each: each.key.agent, ordered).items()))
     found: dict[str, tuple[list[_Group], list[_Answer]]] = {}
 
     async def group_of(agent: str) -> None:
-        found[agent] = await _group(agents[agent], model)
+        found[agent] = await _group(agents[agent], grouper)
 
     async with anyio.create_task_group() as tasks:
         for agent in agents:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from agenteval import metrics
 from agenteval.config import Config
 from agenteval.errors import AuthorError, Problem, did_you_mean, place_of
-from agenteval.prompts import CRITERIA, Rubric, load_rubric, prompt_hashes
+from agenteval.prompts import CRITERIA, SHIPPED, Prompts, Rubric, load_prompts
 from agenteval.protocols import ChatModel, Scorer
 from agenteval.scenario import Scenario
 from agenteval.score import MetricSpec
@@ -25,11 +25,18 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Metrics:
-    """What can be judged (``known``, built in and custom), and what is to be (``asked``)."""
+    """What can be judged (``known``, built in and custom), and what is to be (``asked``); ``prompts``: in
+    which words."""
 
     known: Mapping[str, MetricSpec]
     asked: tuple[MetricSpec, ...]
     custom: Mapping[str, Custom] = field(default_factory=dict)
+    prompts: Prompts = SHIPPED
+
+    def rubric(self, name: str) -> Rubric:
+        """Of a metric that is judged by one."""
+        custom = self.custom.get(name)
+        return custom if isinstance(custom, Rubric) else self.prompts.rubric(name)
 
     @property
     def has_labels(self) -> bool:
@@ -41,9 +48,11 @@ class Metrics:
 
 
 def metrics_of(config: Config) -> Metrics:
-    """Load the custom metrics and choose. Raises ``AuthorError`` for unknown names and wrong bounds."""
+    """Load prompts and custom metrics, and choose. Raises ``AuthorError`` for what is wrong with either, for
+    unknown names and wrong bounds."""
     place = config.place("custom_metrics")
-    customs = _customs(config)
+    prompts = prompts_of(config)
+    customs = _customs(config, prompts)
     by_name = {spec.name: custom for spec, custom in customs}
     known = metrics.table((spec for spec, _ in customs), place_of=lambda _: place)
     asked = metrics.select(config.metrics, known, place_of=lambda at: config.place(f"metrics.{at}"))
@@ -53,16 +62,24 @@ def metrics_of(config: Config) -> Metrics:
     problems += _unknown_labels(config, known)
     if problems:
         raise AuthorError(*problems)
-    return Metrics(known, asked, by_name)
+    return Metrics(known, asked, by_name, prompts)
 
 
-def _customs(config: Config) -> list[tuple[MetricSpec, Custom]]:
+def prompts_of(config: Config) -> Prompts:
+    """The prompts that are shipped, and the project's own in their place. Raises ``AuthorError``."""
+    return load_prompts(config.prompts, config.root, place_of=lambda path: config.place(f"prompts.{path}"))
+
+
+def _customs(config: Config, prompts: Prompts) -> list[tuple[MetricSpec, Custom]]:
     if not config.custom_metrics:
         return []
     from agenteval.scorers.custom import load_all_custom, spec_of_custom
 
     loaded = load_all_custom(
-        config.custom_metrics, config.root, place_of=lambda at: config.place(f"custom_metrics.{at}")
+        config.custom_metrics,
+        config.root,
+        prompts=prompts,
+        place_of=lambda at: config.place(f"custom_metrics.{at}"),
     )
     return [(spec_of_custom(custom), custom) for custom in loaded]
 
@@ -172,12 +189,13 @@ def scorers_of(
             scorers.append(CustomScorer(custom, model, severities=config.severities))
             continue
         assert model is not None
-        rubric = custom or load_rubric(spec.name)
+        rubric = chosen.rubric(spec.name)
         scorers.append(Judge(rubric, model, policy_of=policy_of, now=config.now, stakes=stakes))
     if criteria:
         assert model is not None
+        rubric = chosen.rubric(CRITERIA)
         scorers += [
-            Criteria(model, scope=scope, policy_of=policy_of, now=config.now, stakes=stakes)
+            Criteria(model, rubric=rubric, scope=scope, policy_of=policy_of, now=config.now, stakes=stakes)
             for scope in ("turn", "conversation")
         ]
     return tuple(scorers)
@@ -186,5 +204,5 @@ def scorers_of(
 def hashes_of(chosen: Metrics) -> dict[str, str]:
     """A hash of each prompt that the run may send."""
     customs = [custom for custom in chosen.custom.values() if isinstance(custom, Rubric)]
-    built_in = [load_rubric(spec.name) for spec in chosen.asked if spec.built_in]
-    return prompt_hashes([*built_in, load_rubric(CRITERIA), *customs])
+    built_in = [chosen.rubric(spec.name) for spec in chosen.asked if spec.built_in]
+    return chosen.prompts.hashes([*built_in, chosen.rubric(CRITERIA), *customs])

@@ -7,7 +7,7 @@ from functools import cache
 from typing import Literal, NamedTuple
 
 from agenteval.errors import AuthorError, Place, Problem, did_you_mean
-from agenteval.prompts import BUILT_IN_METRICS, RESERVED_NAMES, Rubric, load_rubric
+from agenteval.prompts import BUILT_IN_METRICS, RESERVED_NAMES, SHIPPED, Rubric
 from agenteval.scenario import Scenario, ThresholdEntry, ThresholdRule, Thresholds
 from agenteval.score import MetricSpec
 from agenteval.trajectory import Trajectory
@@ -32,8 +32,8 @@ def spec_of(rubric: Rubric) -> MetricSpec:
 
 @cache
 def built_in() -> tuple[MetricSpec, ...]:
-    """The eight built-in metrics."""
-    return tuple(spec_of(load_rubric(name)) for name in BUILT_IN_METRICS)
+    """The eight built-in metrics. A project's own text of one leaves them as they are."""
+    return tuple(spec_of(SHIPPED.rubric(name)) for name in BUILT_IN_METRICS)
 
 
 def table(

@@ -3,14 +3,16 @@
 A file begins with front matter (YAML between two ``---`` lines). What follows is the prompt: of a
 rubric the criterion alone, of other prompts a system part and, after a further ``---`` line, the
 prompt itself (or the latter alone). ``${name}`` is a placeholder, ``$${`` writes ``${``.
+
+A project may put files of its own in place of some: ``Prompts`` is the set that a run goes by.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from functools import cache, cached_property
+from functools import cached_property
 from hashlib import blake2b
 from importlib.resources import files
 from importlib.resources.abc import Traversable
@@ -63,7 +65,7 @@ def render(template: str, values: Mapping[str, str], *, source: str = "") -> str
         if found["escaped"]:
             return "${"
         if found["name"] not in values:
-            place = Place(source, template.count("\n", 0, found.start()) + 1) if source else None
+            place = _place_in(template, found.start(), source, 1) if source else None
             raise AuthorError(_unknown_placeholder(found["name"], values, place))
         return values[found["name"]]
 
@@ -74,6 +76,12 @@ def placeholders(template: str) -> tuple[str, ...]:
     """The names of the placeholders, each once, in order."""
     found = (match["name"] for match in _REFERENCE.finditer(template) if not match["escaped"])
     return tuple(dict.fromkeys(found))
+
+
+def _place_in(text: str, at: int, source: str, first_line: int) -> Place:
+    """Where a position of a text is, whose first line has the number ``first_line``."""
+    column = at - text.rfind("\n", 0, at)
+    return Place(source, first_line + text.count("\n", 0, at), column)
 
 
 def _unknown_placeholder(name: str, known: Iterable[str], place: Place | None) -> Problem:
@@ -111,7 +119,7 @@ class Rendered(NamedTuple):
 
 @dataclass(frozen=True)
 class Prompt:
-    """A prompt that is shipped: its two templates, and where they are from."""
+    """A prompt that is no rubric: its two templates, and where they are from."""
 
     name: str
     version: int
@@ -136,21 +144,53 @@ class Prompt:
         )
 
 
-@cache
-def load_prompt(name: str) -> Prompt:
-    """A shipped prompt that is no rubric: ``simulated_user``, ``error_deduplication``, or one of the
-    parts that judges' prompts are made of: ``judge_rules``, ``answer_score``, ``answer_label``, and where
-    one is asked again ``judge_refute`` and ``judge_decide``."""
-    source, text = _shipped(name)
+def _parse_prompt(name: str, text: str, source: str, shipped: Prompt | None = None) -> Prompt:
+    """``shipped``: the prompt whose place it takes; it must have its parts and its placeholders."""
     head = _split(text, source)
-    problems = [*_unknown_keys(head, ("name", "version"))]
+    problems = [*_unknown_keys(head, _PROMPT_KEYS)]
     version = _version(head, problems)
-    if problems:
-        raise AuthorError(*problems)
     system, separator, prompt = head.body.partition("\n---\n")
     if not separator:
         system, prompt = "", system
-    return Prompt(name, version, system.strip(), prompt.strip(), content_hash(text), source)
+    made = Prompt(name, version, system.strip(), prompt.strip(), content_hash(text), source)
+    if shipped is not None:
+        problems += [*_not_its_name(head, "name", name), *_other_parts(head, made, shipped)]
+        problems += _placeholder_problems(head, shipped.placeholders)
+    if problems:
+        raise AuthorError(*problems)
+    return made
+
+
+_PROMPT_KEYS = ("name", "version")
+
+
+def _not_its_name(head: _Head, key: str, name: str) -> Iterator[Problem]:
+    if (given := head.value.get(key, name)) != name:
+        remedy = f"write {key}: {name}, or leave it out"
+        yield head.problem(key, f"the file stands for '{name}', and says {key}: {given}", remedy)
+
+
+def _other_parts(head: _Head, made: Prompt, shipped: Prompt) -> Iterator[Problem]:
+    """A system text is sent as such; where there is none, what stands for one would be lost."""
+    at = Place(head.source, head.first_line, 1)
+    if shipped.system and not (made.system and made.prompt):
+        remedy = "write the system text, a line '---', and the prompt"
+        yield Problem("the prompt has not its two parts", remedy, at)
+    elif not shipped.system and (made.system or not made.prompt):
+        yield Problem("the prompt is one part alone, and not empty", "write no further line '---'", at)
+
+
+def _placeholder_problems(head: _Head, known: tuple[str, ...]) -> Iterator[Problem]:
+    """Those that nothing fills; and those that are not there, since what they stand for would not be told."""
+    for found in _REFERENCE.finditer(head.body):
+        if not found["escaped"] and found["name"] not in known:
+            place = _place_in(head.body, found.start(), head.source, head.first_line)
+            yield _unknown_placeholder(found["name"], known, place)
+    there = placeholders(head.body)
+    for name in known:
+        if name not in there:
+            what = f"the prompt has no placeholder '${{{name}}}'"
+            yield Problem(what, f"add ${{{name}}} to it", Place(head.source, head.first_line, 1))
 
 
 def _shipped(name: str) -> tuple[str, str]:
@@ -174,6 +214,7 @@ class Rubric:
     ``ok``: the labels that are no failure; ``severities``: those that the file itself sets.
     ``references``: what an answer refers to beside its evidence, by key, in words for the judge.
     ``hash`` covers all that a judge is told beside the conversation: rules, criterion, form of answer.
+    ``prompts``: where the rules and the form are from.
     """
 
     metric: str
@@ -188,6 +229,7 @@ class Rubric:
     version: int = 1
     hash: str = ""
     source: str = ""
+    prompts: Prompts = field(default_factory=lambda: SHIPPED, compare=False, repr=False)
 
     @property
     def unsure(self) -> str:
@@ -208,29 +250,17 @@ class Rubric:
         )
 
 
-def load_rubric(name: str, *, base: str | Path = ".", place: Place | None = None) -> Rubric:
-    """A built-in rubric by its name, or an author's by its path (from ``base``); ``place`` is where the
-    path is written. Raises ``AuthorError``, with path and line, for whatever is wrong with it."""
-    if name in BUILT_IN_METRICS or name == CRITERIA:
-        return _built_in_rubric(name)
-    if not name.endswith(".md"):
-        known = (*BUILT_IN_METRICS, CRITERIA)
-        raise AuthorError(Problem(f"no rubric is named '{name}'", did_you_mean(name, known), place))
+def _read(name: str, base: str | Path, what: str, place: Place | None) -> tuple[str, str]:
+    """The source and the text of an author's file; ``place`` is where its path is written."""
     path = Path(base) / name
     try:
         text = read_file(path).decode("utf-8-sig")
     except UnicodeDecodeError:
-        raise AuthorError(Problem("the rubric is not UTF-8", "save it as UTF-8", Place(str(path)))) from None
+        raise AuthorError(Problem(f"the {what} is not UTF-8", "save it as UTF-8", Place(str(path)))) from None
     except OSError as error:
-        what = f"the rubric '{name}' cannot be read: {error.strerror}"
-        raise AuthorError(Problem(what, f"looked for {path}", place)) from None
-    return _parse_rubric(text.replace("\r\n", "\n"), _shown(path), shipped=False)
-
-
-@cache
-def _built_in_rubric(name: str) -> Rubric:
-    source, text = _shipped(name)
-    return _parse_rubric(text, source, shipped=True)
+        told = f"the {what} '{name}' cannot be read: {error.strerror}"
+        raise AuthorError(Problem(told, f"looked for {path}", place)) from None
+    return _shown(path), text.replace("\r\n", "\n")
 
 
 def _shown(path: Path) -> str:
@@ -247,9 +277,16 @@ METRIC_NAME = expression(r"[^\W\d_][\w .-]*")
 """How a metric may be called: it stands in YAML keys, tables and on the command line."""
 
 
-def _parse_rubric(text: str, source: str, *, shipped: bool) -> Rubric:
+def _parse_rubric(
+    text: str, source: str, prompts: Prompts, *, shipped: bool = False, over: _Head | None = None
+) -> Rubric:
+    """``shipped``: its name is a built-in one. ``over``: the front matter of the shipped rubric whose place
+    it takes."""
     head = _split(text, source)
     problems = [*_unknown_keys(head, (*_KEYS, "references") if shipped else _KEYS)]
+    if over is not None:
+        problems += _other_terms(head, over)
+        head = head._replace(value={**over.value, **head.value})
     metric = _metric_name(head, problems, shipped=shipped)
     scope = head.value.get("scope", "turn")
     if scope not in ("turn", "conversation"):
@@ -262,10 +299,13 @@ def _parse_rubric(text: str, source: str, *, shipped: bool) -> Rubric:
         what = "a rubric needs either scale or labels"
         problems.append(head.problem("labels", what, "write for example scale: [1, 5]"))
     version = _version(head, problems)
-    problems += _body_problems(head, known=("criterion", "span") if shipped and metric == CRITERIA else ())
+    if not head.body.strip():
+        what = "the rubric says nothing after its front matter"
+        problems.append(Problem(what, "write what the judge is to look at", Place(source, head.first_line)))
+    problems += _placeholder_problems(head, ("criterion", "span") if shipped and metric == CRITERIA else ())
     if problems:
         raise AuthorError(*problems)
-    answer = "answer_score" if scale else "answer_label"
+    parts = (prompts.text(name)[1] for name in beside(scale))
     return Rubric(
         metric=metric,
         scope=scope,
@@ -277,9 +317,39 @@ def _parse_rubric(text: str, source: str, *, shipped: bool) -> Rubric:
         severities=labels.severities,
         references=head.value.get("references", {}),
         version=version,
-        hash=content_hash(text, *(_shipped(name)[1] for name in ("judge_rules", answer, *_AGAIN))),
+        hash=content_hash(text, *parts),
         source=source,
+        prompts=prompts,
     )
+
+
+def beside(scale: object) -> tuple[str, ...]:
+    """The prompts that a judge is sent beside a rubric with a scale, or with labels."""
+    return ("judge_rules", "answer_score" if scale else "answer_label", *_AGAIN)
+
+
+def _other_terms(head: _Head, shipped: _Head) -> Iterator[Problem]:
+    """What an own text of a built-in metric says of it and is not so: scores, thresholds, severities and
+    comparisons rest on the metric as it is. What it leaves out is as it is."""
+    for key in head.value:
+        if (
+            key in _KEYS
+            and key != "version"
+            and head.value[key] != shipped.value.get(key, _LEFT_OUT.get(key))
+        ):
+            what = f"{key} is not that of the built-in metric"
+            remedy = "leave it out, or make it a metric of your own (custom_metrics)"
+            yield head.problem(key, what, remedy)
+    asked = shipped.value.get("references", {})
+    if (own := head.value.get("references", asked)) is not asked:
+        texts = own if isinstance(own, dict) and all(isinstance(text, str) for text in own.values()) else {}
+        if texts.keys() != asked.keys():
+            what = "references are not those of the built-in metric"
+            remedy = f"give a text for each of {', '.join(asked)}, or leave it out"
+            yield head.problem("references", what, remedy if asked else "leave it out")
+
+
+_LEFT_OUT: Mapping[str, Any] = {"scope": "turn", "whole": False}
 
 
 def _metric_name(head: _Head, problems: list[Problem], *, shipped: bool) -> str:
@@ -370,16 +440,6 @@ def _version(head: _Head, problems: list[Problem]) -> int:
     return version
 
 
-def _body_problems(head: _Head, *, known: tuple[str, ...]) -> Iterable[Problem]:
-    if not head.body.strip():
-        what = "the rubric says nothing after its front matter"
-        yield Problem(what, "write what the judge is to look at", Place(head.source, head.first_line))
-    for found in _REFERENCE.finditer(head.body):
-        if not found["escaped"] and found["name"] not in known:
-            line = head.first_line + head.body.count("\n", 0, found.start())
-            yield _unknown_placeholder(found["name"], known, Place(head.source, line))
-
-
 # ── front matter ─────────────────────────────────────────────────────────────────────────────────
 
 
@@ -403,7 +463,8 @@ def _split(text: str, source: str) -> _Head:
         remedy = "begin with a line '---', then metric: and scale: or labels:, then a line '---'"
         raise AuthorError(Problem("the file has no front matter", remedy, Place(source, 1)))
     # The first line stays as an empty one, so that the places of the keys are those of the file.
-    document = parse("\n".join(["", *lines[1:end]]).encode(), source)
+    written = "\n".join(["", *lines[1:end]])
+    document = parse((written if written.strip() else "{}").encode(), source)
     if not isinstance(document.value, dict):
         raise AuthorError(Problem("the front matter is no mapping", "write key: value", Place(source, 2)))
     return _Head(document.value, document.mark, "\n".join(lines[end + 1 :]), end + 2, source)
@@ -415,7 +476,111 @@ def _unknown_keys(head: _Head, known: Iterable[str]) -> Iterable[Problem]:
             yield head.problem(key, f"unknown key '{key}'", did_you_mean(key, known))
 
 
-def prompt_hashes(rubrics: Iterable[Rubric] = ()) -> dict[str, str]:
-    """The hash of each prompt that a run may send, by name, for the record of the run."""
-    hashes = {name: load_prompt(name).hash for name in ("simulated_user", "error_deduplication")}
-    return {**hashes, **{rubric.metric: rubric.hash for rubric in rubrics}}
+# ── the set of a run ─────────────────────────────────────────────────────────────────────────────
+
+
+class Prompts:
+    """All prompts that a run goes by: those that are shipped, or a project's own in their place.
+
+    ``own``: by name, its path among the shipped ones, where the project's file is, and its text.
+    """
+
+    def __init__(self, own: Mapping[str, _Own] | None = None) -> None:
+        self._own = own or {}
+        self._prompts: dict[str, Prompt] = {}
+        self._rubrics: dict[str, Rubric] = {}
+
+    @property
+    def overridden(self) -> dict[str, str]:
+        """By path among the shipped ones (``judges/helpfulness.md``), the file that is in its place."""
+        return {_FILES[name]: own.source for name, own in self._own.items()}
+
+    def own_parts(self, names: Iterable[str]) -> dict[str, str]:
+        """The same, of some prompts."""
+        return {_FILES[name]: self._own[name].source for name in names if name in self._own}
+
+    def text(self, name: str) -> tuple[str, str]:
+        """Where a prompt is from, and its file as it is."""
+        own = self._own.get(name)
+        return (own.source, own.text) if own else _shipped(name)
+
+    def prompt(self, name: str) -> Prompt:
+        """A prompt that is no rubric: ``simulated_user``, ``error_deduplication``, or one of the parts that
+        judges' prompts are made of, such as ``judge_rules``."""
+        if name not in self._prompts:
+            source, text = self.text(name)
+            shipped = SHIPPED.prompt(name) if name in self._own else None
+            self._prompts[name] = _parse_prompt(name, text, source, shipped)
+        return self._prompts[name]
+
+    def rubric(self, name: str) -> Rubric:
+        """A built-in rubric. Raises ``AuthorError`` for a name that none has."""
+        if name not in self._rubrics:
+            known = (*BUILT_IN_METRICS, CRITERIA)
+            if name not in known:
+                raise AuthorError(Problem(f"no rubric is named '{name}'", did_you_mean(name, known)))
+            source, text = self.text(name)
+            over = _split(_shipped(name)[1], source) if name in self._own else None
+            self._rubrics[name] = _parse_rubric(text, source, self, shipped=True, over=over)
+        return self._rubrics[name]
+
+    def custom(self, path: str, *, base: str | Path = ".", place: Place | None = None) -> Rubric:
+        """An author's rubric by its path (from ``base``); ``place`` is where the path is written. Raises
+        ``AuthorError``, with path and line, for whatever is wrong with it."""
+        source, text = _read(path, base, "rubric", place)
+        return _parse_rubric(text, source, self)
+
+    def hashes(self, rubrics: Iterable[Rubric] = ()) -> dict[str, str]:
+        """The hash of each prompt that a run may send, by name, for the record of the run."""
+        hashes = {name: self.prompt(name).hash for name in ("simulated_user", "error_deduplication")}
+        return {**hashes, **{rubric.metric: rubric.hash for rubric in rubrics}}
+
+
+class _Own(NamedTuple):
+    source: str
+    text: str
+
+
+SHIPPED: Prompts = Prompts()
+
+
+def load_prompts(
+    files: Mapping[str, str],
+    base: str | Path = ".",
+    *,
+    place_of: Callable[[str], Place | None] = lambda _: None,
+) -> Prompts:
+    """The shipped prompts, those of ``files`` (by path among the shipped ones) read from ``base`` instead.
+    ``place_of`` tells where an entry is written. Raises ``AuthorError`` with all that is wrong."""
+    if not files:
+        return SHIPPED
+    names = {path: name for name, path in _FILES.items()}
+    own: dict[str, _Own] = {}
+    problems: list[Problem] = []
+    for path, file in files.items():
+        if path not in names:
+            problems.append(
+                Problem(f"no prompt is shipped as '{path}'", did_you_mean(path, names), place_of(path))
+            )
+            continue
+        try:
+            own[names[path]] = _Own(*_read(file, base, "prompt", place_of(path)))
+        except AuthorError as error:
+            problems += error.problems
+    made = Prompts(own)
+    for name in own:
+        try:
+            made.rubric(name) if name in (*BUILT_IN_METRICS, CRITERIA) else made.prompt(name)
+        except AuthorError as error:
+            problems += error.problems
+    if problems:
+        raise AuthorError(*problems)
+    return made
+
+
+def load_rubric(name: str, *, base: str | Path = ".", place: Place | None = None) -> Rubric:
+    return SHIPPED.custom(name, base=base, place=place) if name.endswith(".md") else SHIPPED.rubric(name)
+
+
+load_prompt = SHIPPED.prompt
+prompt_hashes = SHIPPED.hashes

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from pydantic import BaseModel
 
 from agenteval.errors import SimulatorError, UnreadableReplyError
-from agenteval.prompts import Rendered, fence, load_prompt
+from agenteval.prompts import SHIPPED, Prompt, Rendered, fence
 from agenteval.protocols import ChatModel, ModelRequest, Subject, UserMove
 from agenteval.scenario import Sample, Scenario
 from agenteval.trajectory import Step, StopReason, Trajectory, Usage
@@ -33,10 +33,13 @@ class SimulatedUser:
     user's twice, or the model's answer holds none, and what else the model raises.
     """
 
-    def __init__(self, sample: Sample, model: ChatModel, *, now: str | None = None) -> None:
+    def __init__(
+        self, sample: Sample, model: ChatModel, *, now: str | None = None, prompt: Prompt | None = None
+    ) -> None:
         self._sample = sample
         self._model = model
         self._now = now
+        self._prompt = prompt or SHIPPED.prompt("simulated_user")
 
     async def next(self, trajectory: Trajectory) -> UserMove:
         usage, fault, said = Usage(), "", ""
@@ -58,7 +61,7 @@ class SimulatedUser:
 
     def _request(self, trajectory: Trajectory, fault: str) -> ModelRequest:
         scenario = self._sample.scenario
-        rendered = render(scenario, trajectory, now=self._now, fault=fault)
+        rendered = render(scenario, trajectory, self._prompt, now=self._now, fault=fault)
         last = trajectory.turns[-1].answer if trajectory.turns else ""
         subject = Subject(
             scenario=scenario.id, turn=len(trajectory.turns), text=last, epoch=self._sample.key.epoch
@@ -67,13 +70,13 @@ class SimulatedUser:
 
 
 def render(
-    scenario: Scenario, trajectory: Trajectory, *, now: str | None = None, fault: str = ""
+    scenario: Scenario, trajectory: Trajectory, prompt: Prompt, *, now: str | None = None, fault: str = ""
 ) -> Rendered:
     """The prompt for the user's next message; ``fault`` is what was wrong with the attempt before."""
     transcript = transcript_of(trajectory)
     if fault:
         transcript += f"\n\nYour last attempt was refused: as the user you {fault}. Try again, as the user."
-    return load_prompt("simulated_user").render(
+    return prompt.render(
         profile=scenario.profile or "Nothing particular.",
         goal=scenario.goal,
         knowledge=_list(scenario.knowledge),

@@ -46,7 +46,7 @@ def files_read(config: Config, scenarios: Iterable[Scenario]) -> Iterator[Path]:
 
 def _files(config: Config, scenarios: Sequence[Scenario], root: Path) -> Iterator[Path]:
     named = [agent.policy for agent in config.all_agents] + list(config.custom_metrics)
-    named += [config.accepted, *_models(config, "scripted")]
+    named += [*config.prompts.values(), config.accepted, *_models(config, "scripted")]
     targets = [*(agent.target or "" for agent in config.all_agents), *config.custom_metrics]
     named += [target.rpartition(":")[0] for target in targets]
     yield from _existing(root / name for name in named if name and "\n" not in name and len(name) < 500)

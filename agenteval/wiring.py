@@ -250,7 +250,7 @@ def plan(
     made = Plan(
         queue=UntilDecided(samples, ranges, config.seed) if ranges else InOrder(samples),
         agents=factories,
-        make_user=lambda sample: _make_user(sample, resources),
+        make_user=lambda sample: _make_user(sample, resources, chosen),
         call_function=mocks,
         checks={name: _checks(agent, resources, timeout_s) for name, agent in used.items()},
         judges={name: _judges(agent, scenarios, chosen, resources) for name, agent in used.items()},
@@ -324,7 +324,7 @@ def _judges(
     )
 
 
-def _make_user(sample: Sample, resources: Resources) -> User:
+def _make_user(sample: Sample, resources: Resources, chosen: judging.Metrics) -> User:
     enter(sample.key)  # the sample begins: this is its own task, and its scorers are started from it
     config = resources.config
     max_turns = sample.scenario.max_turns or config.max_turns
@@ -334,7 +334,8 @@ def _make_user(sample: Sample, resources: Resources) -> User:
 
     model = resources.model("user")
     assert model is not None  # preflight has asked for one
-    return ScenarioUser(sample, SimulatedUser(sample, model, now=config.now), max_turns=max_turns)
+    simulated = SimulatedUser(sample, model, now=config.now, prompt=chosen.prompts.prompt("simulated_user"))
+    return ScenarioUser(sample, simulated, max_turns=max_turns)
 
 
 def policy_of(agent: AgentConfig, root: str) -> str:

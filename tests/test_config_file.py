@@ -525,7 +525,7 @@ PROVIDERS = "known: anthropic, google, local, ollama, openai, openai-compatible,
         ("source: x", "1: unknown key 'source' — known: accepted, agent, agent_concurrency, agents,"
          " budget, cache, compare, concurrency, custom_metrics, deadlines, detectors, epochs, exclude,"
          " fail_on_severity, fault_tolerance, gates, include, judge, max_turns, metrics, models, now, prices,"
-         " reporters, seed, severities, severity_from, thresholds, unmocked_tools"),
+         " prompts, reporters, seed, severities, severity_from, thresholds, unmocked_tools"),
         ("epochs: {min: 3}", "1: epochs: 'max' is missing"),
         ("judge: {votes: 3}", "1: 'judge' is not supported yet — drop it"),
         ("gates: {pass_rate: 1}",

@@ -64,7 +64,7 @@ def test_what_is_put_in_is_not_read_again(template: str, text: str) -> None:
 def test_a_placeholder_without_a_value_is_an_error_at_its_line() -> None:
     with pytest.raises(AuthorError) as caught:
         render("one\ntwo ${gaol}", {"goal": "x"}, source="p.md")
-    assert caught.value.problems[0].place == Place("p.md", 2)
+    assert caught.value.problems[0].place == Place("p.md", 2, 5)
     assert "did you mean 'goal'?" in str(caught.value)
 
 

@@ -8,7 +8,7 @@ import anyio
 import pytest
 from fake_models import FakeModel
 
-from agenteval.commands.show_prompts import show_prompts, template_of
+from agenteval.commands.show_prompts import template_of, text_of
 from agenteval.errors import AuthorError, InfrastructureError
 from agenteval.prompts import BUILT_IN_METRICS, Rubric, load_rubric
 from agenteval.scenario import Scenario
@@ -40,9 +40,8 @@ def test_a_judge_sends_what_is_shown(name: str) -> None:
     assert (sent.system, sent.prompt, sent.reply) == (shown.system, prompt, shown.reply)
 
 
-def test_all_of_them_are_shown(capsys: pytest.CaptureFixture[str]) -> None:
-    assert show_prompts(None) == 0
-    out = capsys.readouterr().out
+def test_all_of_them_are_shown() -> None:
+    out = text_of(None)
     for name in NAMES:
         assert f": {name}\n" in out
     assert out.count("── system ──") == out.count("── reply (JSON Schema) ──") == len(NAMES)
@@ -51,26 +50,24 @@ def test_all_of_them_are_shown(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_one_of_them_is_shown(name: str, capsys: pytest.CaptureFixture[str]) -> None:
-    assert show_prompts(name) == 0
-    out = capsys.readouterr().out
+def test_one_of_them_is_shown(name: str) -> None:
+    out = text_of(name)
     assert f": {name}\n" in out
     assert out.count("── prompt ──") == 1
     assert re.search(r"\nversion: \d\n", out)
     assert "\nhash: " in out
 
 
-def test_an_authors_rubric_is_shown(capsys: pytest.CaptureFixture[str]) -> None:
+def test_an_authors_rubric_is_shown() -> None:
     rubric = Rubric(metric="brand", scope="turn", text="On brand?", scale=(1, 3), source="brand.md")
-    assert show_prompts("brand", custom=[rubric]) == 0
-    out = capsys.readouterr().out
+    out = text_of("brand", custom=[rubric])
     assert "On brand?" in out
     assert "a number from 1 to 3" in out
 
 
 def test_a_typo_gets_a_suggestion() -> None:
     with pytest.raises(AuthorError, match="did you mean 'error_deduplication'"):
-        show_prompts("error_dedup")
+        text_of("error_dedup")
 
 
 def test_the_form_of_the_answer_is_told_once() -> None:

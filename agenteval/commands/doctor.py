@@ -16,7 +16,7 @@ from typing import Any, NamedTuple, get_args
 import anyio
 from pydantic import BaseModel
 
-from agenteval import __version__, chat, config_file, observed, prompts, selection, tokens, wiring
+from agenteval import __version__, chat, config_file, judging, observed, prompts, selection, tokens, wiring
 from agenteval.config import AgentConfig, Config, ModelConfig
 from agenteval.errors import AgentError, AgentevalError, AuthorError, InfrastructureError
 from agenteval.expressions import expression
@@ -107,7 +107,7 @@ def _surroundings(config: Config) -> Iterator[Row]:
         yield Row("configuration", State.OK, config.source)
     else:
         yield Row("configuration", State.NOTE, "no file found; all is by default", "write agenteval.yaml")
-    yield _prompts()
+    yield _prompts(config)
     if tokens.vocabulary_is_here():
         yield Row("tokens", State.OK, "counted with tiktoken where a server does not tell")
     else:
@@ -115,13 +115,18 @@ def _surroundings(config: Config) -> Iterator[Row]:
         yield Row("tokens", State.NOTE, found, "nothing to do, unless estimates are not good enough")
 
 
-def _prompts() -> Row:
+def _prompts(config: Config) -> Row:
     names = (*prompts.BUILT_IN_METRICS, prompts.CRITERIA)
     try:
-        hashes = prompts.prompt_hashes(prompts.load_rubric(name) for name in names)
+        hashes = prompts.SHIPPED.hashes(map(prompts.SHIPPED.rubric, names))
     except AuthorError as error:
         return Row("prompts", State.MISTAKE, str(error), "install agenteval anew")
-    return Row("prompts", State.OK, f"{len(hashes)} are shipped and whole")
+    try:
+        own = judging.prompts_of(config).overridden
+    except AuthorError as error:
+        return Row("prompts", State.MISTAKE, str(error))
+    told = f"{len(hashes)} are shipped and whole"
+    return Row("prompts", State.OK, f"{told}; overridden: {', '.join(own)}" if own else told)
 
 
 # ── calls ────────────────────────────────────────────────────────────────────────────────────────

@@ -30,7 +30,7 @@ from agenteval.event import (
     RunStarted,
 )
 from agenteval.findings import Located, located
-from agenteval.issues import deduplicate
+from agenteval.issues import Deduplicated, deduplicate
 from agenteval.journal import Journal, Told, locked
 from agenteval.pipeline import Control
 from agenteval.progress import progress_for
@@ -42,7 +42,6 @@ from agenteval.runs import JOURNAL
 from agenteval.score import ScoreFailure
 from agenteval.selection import Filters
 from agenteval.sources import files_read, sources_of
-from agenteval.wiring import Resources
 
 
 def run(request: Request, *, reports: Sequence[ReporterChoice] = (), verbose: bool = False) -> int:
@@ -210,18 +209,23 @@ async def _find_issues(prepared: Prepared, emit: Emit, control: Control, events:
     found = located((sample.key, sample.trajectory, sample.findings) for sample in samples)
     if not found:
         return
-    resources = None if control.stopping else prepared.resources
+    prepared_to_ask = None if control.stopping else prepared
     with anyio.CancelScope() as scope:
         control.attach(scope)
-        emit(await _grouped(found, resources))
+        emit(await _grouped(found, prepared_to_ask))
     if scope.cancelled_caught:
         emit(await _grouped(found, None))
 
 
-async def _grouped(found: Sequence[Located], resources: Resources | None) -> IssuesFound:
-    """By the model, if there are resources to have one from."""
+async def _asked(found: Sequence[Located], prepared: Prepared) -> Deduplicated:
+    prompt = prepared.metrics.prompts.prompt("error_deduplication")
+    return await deduplicate(found, prepared.resources.model("dedup"), prompt=prompt)
+
+
+async def _grouped(found: Sequence[Located], prepared: Prepared | None) -> IssuesFound:
+    """By the model, if there is a run to have one from."""
     try:
-        grouped = await deduplicate(found, resources.model("dedup") if resources else None)
+        grouped = await (_asked(found, prepared) if prepared else deduplicate(found))
     except AuthorError as error:
         grouped = await deduplicate(found)
         failure = ScoreFailure(metric="error_deduplication", message=str(error), author=True)

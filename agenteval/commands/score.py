@@ -211,8 +211,10 @@ async def _find_issues(
     from agenteval.issues import deduplicate
 
     asks = bool(prepared.judges) and not control.stopping
+    prompt = prepared.metrics.prompts.prompt("error_deduplication")
     try:
-        grouped = await deduplicate(found, prepared.resources.model("dedup") if asks else None)
+        model = prepared.resources.model("dedup") if asks else None
+        grouped = await deduplicate(found, model, prompt=prompt)
     except AuthorError as error:
         grouped = await deduplicate(found)
         failure = ScoreFailure(metric="error_deduplication", message=str(error), author=True)

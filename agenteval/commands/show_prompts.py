@@ -3,14 +3,24 @@
 from __future__ import annotations
 
 import json
+import os
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from pathlib import Path
 from typing import Any
 
 from agenteval.errors import AuthorError, Problem, did_you_mean
 from agenteval.issues import DedupReply
 from agenteval.llm.structured import schema_of
-from agenteval.prompts import BUILT_IN_METRICS, CRITERIA, Rubric, load_prompt, load_rubric, placeholders
+from agenteval.prompts import (
+    BUILT_IN_METRICS,
+    CRITERIA,
+    SHIPPED,
+    Prompts,
+    Rubric,
+    beside,
+    placeholders,
+)
 from agenteval.protocols import ModelRequest, Subject
 from agenteval.scorers.judge import request_of
 from agenteval.simulated_user import UserReply
@@ -18,18 +28,53 @@ from agenteval.simulated_user import UserReply
 _RULE = "─" * 100
 
 
-def show_prompts(metric: str | None, *, custom: Iterable[Rubric] = ()) -> int:
-    """Print the prompt of ``metric``, or all of them; ``custom`` are an author's own rubrics. Raises
-    ``AuthorError`` for a name that no prompt has."""
-    shown: dict[str, Callable[[], str]] = {name: _of_rubric(name) for name in (*BUILT_IN_METRICS, CRITERIA)}
-    shown["error_deduplication"] = _of_prompt("error_deduplication", "dedup", DedupReply)
-    shown["simulated_user"] = _of_prompt("simulated_user", "user", UserReply)
+def show_prompts(metric: str | None, config: str | None = None) -> int:
+    """Print the prompt of ``metric``, or all of them: with the project's own, where a configuration is found
+    (or named). Raises ``AuthorError`` for a name that no prompt has."""
+    try:
+        prompts, custom = _of_project(config)
+    except AuthorError as error:
+        # To see what is shipped nothing has to be in order; what the project adds is not known then.
+        if config is not None or metric not in (None, *_shipped_names()):
+            raise
+        sys.stderr.write(f"only what is shipped is shown, since the configuration cannot be read:\n{error}\n")
+        prompts, custom = SHIPPED, ()
+    sys.stdout.write(text_of(metric, prompts, custom))
+    return 0
+
+
+def _shipped_names() -> tuple[str, ...]:
+    return (*BUILT_IN_METRICS, CRITERIA, "error_deduplication", "simulated_user")
+
+
+def _of_project(config: str | None) -> tuple[Prompts, tuple[Rubric, ...]]:
+    """The prompts of a configuration and its custom rubrics. Classes have no prompt, and are not imported."""
+    from agenteval import config_file, judging
+
+    path = Path(config) if config else config_file.find_config(Path.cwd())
+    if path is None:
+        return SHIPPED, ()
+    found = config_file.load_config(path, environ=os.environ, flags={}).config
+    prompts = judging.prompts_of(found)
+    rubrics = [
+        prompts.custom(entry, base=found.root, place=found.place(f"custom_metrics.{at}"))
+        for at, entry in enumerate(found.custom_metrics)
+        if entry.endswith(".md")
+    ]
+    return prompts, tuple(rubrics)
+
+
+def text_of(metric: str | None, prompts: Prompts = SHIPPED, custom: Iterable[Rubric] = ()) -> str:
+    """The prompt of ``metric``, or all of them; ``custom`` are an author's own rubrics."""
+    built_in = (*BUILT_IN_METRICS, CRITERIA)
+    shown: dict[str, Callable[[], str]] = {name: _of_rubric(prompts.rubric(name)) for name in built_in}
+    shown["error_deduplication"] = _of_prompt("error_deduplication", "dedup", DedupReply, prompts)
+    shown["simulated_user"] = _of_prompt("simulated_user", "user", UserReply, prompts)
     shown |= {rubric.metric: _of_rubric(rubric) for rubric in custom}
     if metric is not None and metric not in shown:
         raise AuthorError(Problem(f"no prompt is named '{metric}'", did_you_mean(metric, shown)))
     names = list(shown) if metric is None else [metric]
-    sys.stdout.write("\n".join(shown[name]() for name in names))
-    return 0
+    return "\n".join(shown[name]() for name in names)
 
 
 def template_of(rubric: Rubric) -> ModelRequest:
@@ -43,26 +88,30 @@ def _named(name: str) -> str:
     return f"${{{name}}}"
 
 
-def _of_rubric(which: str | Rubric) -> Callable[[], str]:
+def _of_rubric(rubric: Rubric) -> Callable[[], str]:
     def show() -> str:
-        rubric = load_rubric(which) if isinstance(which, str) else which
         scope = "turn or conversation" if rubric.metric == CRITERIA else rubric.scope
         head = {"role": "judge", "scope": scope, "version": rubric.version, "hash": rubric.hash}
-        return _block(rubric.metric, {**head, "file": rubric.source}, template_of(rubric))
+        own = rubric.prompts.own_parts((rubric.metric, *beside(rubric.scale)))
+        return _block(rubric.metric, {**head, "file": rubric.source, **_marked(own)}, template_of(rubric))
 
     return show
 
 
-def _of_prompt(name: str, role: str, reply: Any) -> Callable[[], str]:
+def _of_prompt(name: str, role: str, reply: Any, prompts: Prompts) -> Callable[[], str]:
     def show() -> str:
-        prompt = load_prompt(name)
+        prompt = prompts.prompt(name)
         rendered = prompt.render(**{each: _named(each) for each in prompt.placeholders})
         head = {"role": role, "version": prompt.version, "hash": prompt.hash, "file": prompt.source}
-        return _block(
-            name, head, ModelRequest(role, rendered.system, rendered.prompt, reply, states_form=True)
-        )
+        request = ModelRequest(role, rendered.system, rendered.prompt, reply)
+        return _block(name, {**head, **_marked(prompts.own_parts((name,)))}, request)
 
     return show
+
+
+def _marked(own: Mapping[str, str]) -> dict[str, str]:
+    """The parts that are the project's own in place of shipped ones."""
+    return {"overridden": ", ".join(f"{path} ({file})" for path, file in own.items())} if own else {}
 
 
 def _block(name: str, head: Mapping[str, object], request: ModelRequest) -> str:

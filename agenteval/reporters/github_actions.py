@@ -18,7 +18,7 @@ from agenteval.report import Report
 from agenteval.reporters.accepted_text import accepted_line
 from agenteval.reporters.failure_text import Failure, failures, finding_text, reason, run_gates, title
 from agenteval.reporters.issue_text import issues_text
-from agenteval.reporters.judge_text import broken_judges, scripted_text, who_broke
+from agenteval.reporters.judge_text import broken_judges, overridden_text, scripted_text, who_broke
 from agenteval.reporters.markdown import SUMMARY, document
 from agenteval.reporters.options import ReportOptions
 from agenteval.reporters.places import relative_place, split_place
@@ -72,6 +72,8 @@ def _annotations(report: Report, decision: Decision) -> Iterator[Annotation]:
     yield from map(_of_accepted, decision.accepted)
     if beside := asides_text(report, decision):
         yield Annotation("notice", f"{decision.verdict}, with", beside, rank=110)
+    if own := overridden_text(report):
+        yield Annotation("notice", "prompts", own, rank=100)
     if report.scripted:
         yield Annotation("notice", "scripted replies", scripted_text(report), rank=100)
     told = failed or decision.author_errors or run_gates(decision)

@@ -1,5 +1,5 @@
-"""Judges and detectors that broke, the simulated user, and what no language model said, in words for all
-formats."""
+"""Judges and detectors that broke, the simulated user, prompts of the project's own, and what no language
+model said, in words for all formats."""
 
 from __future__ import annotations
 
@@ -210,6 +210,16 @@ def simulation_text(report: Report) -> str:
         return ""
     lost = f"; {plural(told.lost, 'sample')} lost to it" if told.lost else ""
     return f"{told.refused:,} of {plural(told.messages, 'message')} refused{lost}"
+
+
+# ── what judges and users were told in other words ───────────────────────────────────────────────
+
+
+def overridden_text(report: Report) -> str:
+    """``prompts overridden: judges/helpfulness.md (my/helpfulness.md)``; empty if none is."""
+    own = report.run.config.prompts
+    told = ", ".join(f"{one_line(name, 60)} ({one_line(file, 120)})" for name, file in own.items())
+    return f"prompts overridden: {told}" if told else ""
 
 
 # ── what no language model said ──────────────────────────────────────────────────────────────────

@@ -20,7 +20,7 @@ from agenteval.decision import Decision
 from agenteval.report import Report, ScenarioReport
 from agenteval.reporters.failure_text import Failure, failures, planned, reason_lines, run_gates, title
 from agenteval.reporters.issue_text import IssueText, issues_text
-from agenteval.reporters.judge_text import is_detector, scripted_text
+from agenteval.reporters.judge_text import is_detector, overridden_text, scripted_text
 from agenteval.reporters.options import ReportOptions
 from agenteval.reporters.places import relative_place
 from agenteval.reporters.score_cells import SCRIPTED
@@ -152,12 +152,14 @@ def _issues_by_scenario(report: Report, decision: Decision) -> Issues:
 
 
 def _suite_properties(scenarios: Sequence[ScenarioReport], report: Report, texts: Issues) -> dict[str, str]:
-    """Its issues, the worst first, and whether anything in it was scripted."""
+    """Its issues, the worst first, whether anything in it was scripted, and whose prompts were sent."""
     found = [text for each in scenarios for text in texts.get((each.scenario.id, each.agent), ())]
     found.sort(key=lambda text: -text.severity.rank)
     properties = {f"issue.{text.issue.id}": text.head for text in found[:_MOST_ISSUES]}
     if any(sample.scripted for scenario in scenarios for sample in scenario.samples):
         properties["scripted"] = scripted_text(report)
+    if told := overridden_text(report):
+        properties["prompts"] = told
     return properties
 
 

@@ -15,7 +15,7 @@ from agenteval.report import Dimension, Report, ScenarioReport
 from agenteval.reporters.accepted_text import accepted_count, accepted_lines
 from agenteval.reporters.failure_text import Failure, failures, planned, reason_lines, scenario_decision
 from agenteval.reporters.judge_text import Replies, replies_by_role
-from agenteval.reporters.markdown_judges import broken, issues, scores, scripted_note
+from agenteval.reporters.markdown_judges import broken, issues, judging_notes, scores
 from agenteval.reporters.markdown_table import CELL, MARKS, Extent, more, table
 from agenteval.reporters.options import ReportOptions
 from agenteval.reporters.places import shown_place
@@ -72,7 +72,7 @@ def _head(report: Report, decision: Decision) -> Iterator[str]:
     if report.finished is None or report.finished.outcome != "complete":
         why = report.finished.outcome if report.finished else "the run was cut off"
         yield f"**Not complete** ({markdown(why)}): {plural(missing, 'planned sample')} never ran."
-    yield from scripted_note(report)
+    yield from judging_notes(report)
 
 
 def _author_errors(decision: Decision) -> Iterator[str]:

@@ -11,6 +11,7 @@ from agenteval.reporters.issue_text import IssueText, grouped_by, issues_text
 from agenteval.reporters.judge_text import (
     BrokenJudge,
     broken_judges,
+    overridden_text,
     refusals,
     scripted_text,
     second_opinions_text,
@@ -35,7 +36,10 @@ _THRESHOLD_MARKS = {Verdict.PASSED: "✓", Verdict.FAILED: "✗", Verdict.INCONC
 _QUOTED = 300
 
 
-def scripted_note(report: Report) -> Iterator[str]:
+def judging_notes(report: Report) -> Iterator[str]:
+    """That the project's own prompts were sent, and what no language model said."""
+    if told := overridden_text(report):
+        yield f"**Judging**: {markdown(told)}"
     if report.scripted:
         yield f"**Scripted replies**: {markdown(scripted_text(report))}, which measure nothing."
 

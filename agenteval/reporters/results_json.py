@@ -127,6 +127,7 @@ def _run(report: Report) -> shape.RunShape:
         # The folder is a fact of one machine, and the lines are for messages.
         config=run.config.model_dump(exclude={"root", "lines", "columns"}),
         prompts=run.prompts,
+        prompts_overridden=run.config.prompts,
         judged=list(run.judged),
         no_judge=run.no_judge,
         command=list(run.command),

@@ -404,8 +404,9 @@ class SummaryShape(Shape):
 
 class RunShape(Shape):
     """``complete``: everything planned was run. ``outcome`` and ``elapsed_s`` are null for a run that
-    was cut off. ``prompts`` maps the name of a prompt to the hash of its content. ``judged``: the metrics
-    that were asked for; ``no_judge``: the run was told to ask no judge at all."""
+    was cut off. ``prompts`` maps the name of a prompt to the hash of its content,
+    ``prompts_overridden`` the path of a shipped one to the project's own file that was sent in its place.
+    ``judged``: the metrics that were asked for; ``no_judge``: the run was told to ask no judge at all."""
 
     id: str
     started_at: str
@@ -416,6 +417,7 @@ class RunShape(Shape):
     versions: dict[str, str]
     config: dict[str, Any]
     prompts: dict[str, str]
+    prompts_overridden: dict[str, str]
     judged: list[str]
     no_judge: bool
     command: list[str]

@@ -16,6 +16,7 @@ from agenteval.repeats import repeats_of
 from agenteval.report import Report
 from agenteval.reporters.judge_text import (
     Replies,
+    overridden_text,
     refusals,
     replies_by_role,
     scripted_text,
@@ -208,6 +209,8 @@ def _labelled(report: Report, decision: Decision, *, verbose: bool) -> Iterator[
     told = "\n".join(filter(None, (sum_text(report), *unknown_texts(report))))
     if told:
         yield Text("cost:"), free(told)
+    if told := overridden_text(report):
+        yield Text("note:"), free(told)
     if report.scripted:
         yield Text("note:"), Text(f"{scripted_text(report)}, which measure nothing")
 

@@ -14,7 +14,7 @@ from hashlib import blake2b
 from typing import Any, NamedTuple, Protocol
 
 from agenteval.errors import InfrastructureError, NotAskedError, UnreadableReplyError
-from agenteval.prompts import Rubric, fence, load_prompt
+from agenteval.prompts import Rubric, fence
 from agenteval.protocols import ChatModel, ModelReply, ModelRequest, Subject
 from agenteval.score import References, ScoreFailure, Vote
 from agenteval.scorers.stakes import Stakes
@@ -86,7 +86,7 @@ async def asked(
         return Asked(first, first.usage)
     replies = [first]
     for prompt in ("judge_refute", "judge_decide"):
-        reply = await ask_with(load_prompt(prompt).render(**_answers(replies)).prompt)
+        reply = await ask_with(question.rubric.prompts.prompt(prompt).render(**_answers(replies)).prompt)
         if isinstance(reply, ScoreFailure):
             return _uncorroborated(reply, replies)
         replies.append(reply)

@@ -8,7 +8,7 @@ from typing import Any, Final
 import anyio
 
 from agenteval.errors import AuthorError
-from agenteval.prompts import CRITERIA, load_rubric
+from agenteval.prompts import CRITERIA, SHIPPED, Rubric
 from agenteval.protocols import ChatModel, ModelReply, ModelRequest, Subject
 from agenteval.scenario import Scenario
 from agenteval.score import Check, Finding, ScoreFailure
@@ -40,6 +40,7 @@ class Criteria:
         model: ChatModel,
         *,
         scope: str,
+        rubric: Rubric | None = None,
         policy_of: PolicyOf = no_policy,
         tools_of: ToolsOf = tools_of,
         now: str | None = None,
@@ -47,6 +48,7 @@ class Criteria:
     ) -> None:
         self._model = model
         self._scope = scope
+        self._rubric = rubric or SHIPPED.rubric(CRITERIA)
         self._record = Record(policy_of, tools_of, now)
         self._stakes = stakes or Stakes()
         self._severity = of_label(LABEL, self._stakes.severities)
@@ -68,7 +70,9 @@ class Criteria:
         replies: list[Asked | ScoreFailure | AuthorError | None] = [None] * len(criteria)
 
         async def judge(index: int) -> None:
-            question = question_of(criteria[index], self._scope, context, subject, record)
+            question = question_of(
+                criteria[index], self._scope, context, subject, record, rubric=self._rubric
+            )
             try:
                 replies[index] = await asked(self._model, question, self._stakes, request_of)
             except AuthorError as error:
@@ -136,7 +140,9 @@ def _criteria(scenario: Scenario, trajectory: Trajectory, scope: str) -> tuple[t
     return (expect.criteria if expect else ()), f"turns.{turn.script}.expect.criteria"
 
 
-def question_of(criterion: str, scope: str, context: str, subject: Subject, record: Shown) -> Question:
+def question_of(
+    criterion: str, scope: str, context: str, subject: Subject, record: Shown, *, rubric: Rubric
+) -> Question:
     """What is asked of one criterion. One that is not met quotes words of the record, or its own."""
     record = record.asking(criterion)
 
@@ -144,7 +150,7 @@ def question_of(criterion: str, scope: str, context: str, subject: Subject, reco
         return flaw_of(LABEL, claim_of(said, is_scripted=is_scripted), record) if said.label == "fail" else ""
 
     return Question(
-        rubric=load_rubric(CRITERIA),
+        rubric=rubric,
         context=context,
         subject=subject,
         criterion=_values(criterion, scope),
@@ -153,10 +159,12 @@ def question_of(criterion: str, scope: str, context: str, subject: Subject, reco
     )
 
 
-def criterion_request(criterion: str, scope: str, context: str, *, subject: Subject) -> ModelRequest:
+def criterion_request(
+    criterion: str, scope: str, context: str, *, rubric: Rubric, subject: Subject
+) -> ModelRequest:
     """The request that asks for one criterion, as it is sent first."""
     values = _values(criterion, scope)
-    return request_of(load_rubric(CRITERIA), context, subject=subject, criterion=values)
+    return request_of(rubric, context, subject=subject, criterion=values)
 
 
 def _values(criterion: str, scope: str) -> dict[str, str]:

@@ -18,7 +18,7 @@ from pydantic import BaseModel
 
 from agenteval.errors import AuthorError, Place, Problem
 from agenteval.metrics import spec_of
-from agenteval.prompts import METRIC_NAME, Labels, Rubric, as_scale, load_rubric, read_labels
+from agenteval.prompts import METRIC_NAME, SHIPPED, Labels, Prompts, Rubric, as_scale, read_labels
 from agenteval.protocols import ChatModel, ModelReply, ModelRequest, Subject
 from agenteval.score import MetricSpec
 from agenteval.scorers.checks.conversation import ToolCallRecord
@@ -151,11 +151,11 @@ Custom: TypeAlias = "CustomMetric | Rubric"
 # ── loading ──────────────────────────────────────────────────────────────────────────────────────
 
 
-def load_custom(entry: str, base: str, *, place: Place | None = None) -> Custom:
+def load_custom(entry: str, base: str, *, prompts: Prompts = SHIPPED, place: Place | None = None) -> Custom:
     """What an entry of ``custom_metrics`` names: a rubric file, or a class (or object) as
-    ``module:Class`` or ``file.py:Class``. Raises ``AuthorError``."""
+    ``module:Class`` or ``file.py:Class``. ``prompts``: what a rubric is sent with. Raises ``AuthorError``."""
     if entry.endswith(".md"):
-        return load_rubric(entry, base=base, place=place)
+        return prompts.custom(entry, base=base, place=place)
     found = load(entry, base, what="custom metric", place=place)
     try:
         with contained():
@@ -171,14 +171,18 @@ def load_custom(entry: str, base: str, *, place: Place | None = None) -> Custom:
 
 
 def load_all_custom(
-    entries: Sequence[str], base: str, *, place_of: Callable[[int], Place | None] = lambda _: None
+    entries: Sequence[str],
+    base: str,
+    *,
+    prompts: Prompts = SHIPPED,
+    place_of: Callable[[int], Place | None] = lambda _: None,
 ) -> tuple[Custom, ...]:
     """Every entry of ``custom_metrics``; ``place_of`` tells where an entry is, by its position."""
     loaded: list[Custom] = []
     problems: list[Problem] = []
     for position, entry in enumerate(entries):
         try:
-            loaded.append(load_custom(entry, base, place=place_of(position)))
+            loaded.append(load_custom(entry, base, prompts=prompts, place=place_of(position)))
         except AuthorError as error:
             problems += error.problems
     if problems:

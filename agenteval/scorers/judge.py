@@ -9,7 +9,7 @@ from typing import Annotated, Any, TypeAlias
 from pydantic import BaseModel, BeforeValidator, ConfigDict, WithJsonSchema, create_model
 
 from agenteval.metrics import GOAL_COMPLETION, applies, spec_of
-from agenteval.prompts import Rubric, load_prompt, render, same_label
+from agenteval.prompts import Rubric, render, same_label
 from agenteval.protocols import ChatModel, ModelRequest, Subject, no_flaw
 from agenteval.scenario import Scenario
 from agenteval.score import Finding, References, Score, ScoreFailure, Severity
@@ -217,7 +217,7 @@ def request_of(
     ``context``, are the same for every rubric. ``criterion`` fills the placeholders of ``criteria``;
     ``opinion``: what was answered before, and what is to be made of it."""
     text = render(rubric.text, criterion or {}, source=rubric.source)
-    rendered = load_prompt("judge_rules").render(
+    rendered = rubric.prompts.prompt("judge_rules").render(
         transcript=context,
         criterion=f"{text}\n\n{opinion}" if opinion else text,
         answer=_answer_form(rubric),
@@ -235,14 +235,11 @@ def request_of(
 
 def _answer_form(rubric: Rubric) -> str:
     if rubric.scale:
-        return (
-            load_prompt("answer_score")
-            .render(scale=_scale_in_words(*rubric.scale, whole=rubric.whole))
-            .prompt
-        )
+        scale = _scale_in_words(*rubric.scale, whole=rubric.whole)
+        return rubric.prompts.prompt("answer_score").render(scale=scale).prompt
     labels = ", ".join(f'"{label}"' for label in rubric.labels)
     references = "".join(f'- "{name}": {text}\n' for name, text in rubric.references.items())
-    form = load_prompt("answer_label")
+    form = rubric.prompts.prompt("answer_label")
     return form.render(labels=labels, unsure=rubric.unsure, references=references).prompt
 
 
