@@ -33,6 +33,7 @@ LAYERS = [
     ["current_sample", "deadlines"],
     ["protocols", "tokens", "safe_text", "plurals", "yaml_source", "yaml_scalars", "yaml_syntax"],
     ["journal", "prompts", "decision"],
+    ["verdict_words"],
     ["runs", "resume"],
     ["metrics"],
     ["findings", "proven"],

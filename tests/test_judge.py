@@ -142,7 +142,8 @@ def test_evidence_may_be_a_list_or_null() -> None:
     "reply",
     [
         *map(
-            score, (7, 0, -1, True, False, float("nan"), float("inf"), "NaN", "4/5", "five", [4], {}, 10**400)
+            score,
+            (7, 0, -1, True, False, float("nan"), float("inf"), "NaN", "8/10", "5!", [4], {}, 10**400),
         ),
         {"evidence": "", "reason": "r"},
         {"reason": "r", "score": 4},

@@ -9,7 +9,7 @@ from typing import Annotated, Any, TypeAlias
 from pydantic import BaseModel, BeforeValidator, ConfigDict, WithJsonSchema, create_model
 
 from agenteval.metrics import GOAL_COMPLETION, applies, spec_of
-from agenteval.prompts import Rubric, render, same_label
+from agenteval.prompts import Rubric, render
 from agenteval.protocols import ChatModel, ModelRequest, Subject, no_flaw
 from agenteval.scenario import Scenario
 from agenteval.score import Finding, References, Score, ScoreFailure, Severity
@@ -20,6 +20,7 @@ from agenteval.severity import of_label
 from agenteval.sight import is_observed
 from agenteval.trajectory import Trajectory
 from agenteval.transcript import context_of, latest_answer, tools_of
+from agenteval.verdict_words import is_nothing, label_in, score_in
 
 MISSING_CALL = "missing tool call"
 """The label that says nothing where calls could not be seen."""
@@ -291,7 +292,7 @@ def _score_type(low: float, high: float, whole: bool) -> type[BaseModel]:
 
     def check(value: Any) -> Any:
         if isinstance(value, str):
-            value = None if same_label(value) in _NOTHING else _number(value)
+            value = score_in(value, high)
         if value is None:
             return None
         is_number = isinstance(value, int | float) and not isinstance(value, bool)
@@ -307,22 +308,10 @@ def _score_type(low: float, high: float, whole: bool) -> type[BaseModel]:
     return create_model("ScoreReply", __config__=_CONFIG, evidence=_Evidence, reason=str, score=field)
 
 
-_NOTHING = frozenset(("null", "none", "n/a", "not enough to judge", "not enough"))
-
-
-def _number(text: str) -> float | str:
-    try:
-        return float(text)
-    except ValueError:
-        return text
-
-
 @cache
 def _label_type(labels: tuple[str, ...], references: tuple[str, ...]) -> type[BaseModel]:
-    by_spelling = {same_label(label): label for label in labels}
-
     def check(value: Any) -> Any:
-        label = by_spelling.get(same_label(value.strip(" \n\t\"'`.*"))) if isinstance(value, str) else None
+        label = label_in(value, labels) if isinstance(value, str) else None
         if label is None:
             raise ValueError(f"the label must be one of: {', '.join(labels)}")
         return label
@@ -337,7 +326,7 @@ def _call_number(value: Any) -> Any:
     """Some models write a number as a text, and nothing as one."""
     if isinstance(value, str):
         text = value.strip().removeprefix("call").strip(" #")
-        return int(text) if text.isdigit() else None if same_label(text) in _NOTHING or not text else value
+        return int(text) if text.isdigit() else None if is_nothing(text) else value
     return value
 
 
