@@ -94,7 +94,9 @@ def test_of_a_turn_the_criteria_of_its_script() -> None:
 def test_a_criterion_that_is_not_clear_is_not_decided(label: str) -> None:
     check, failure, *_ = judged(FakeModel(say(label)))
     assert check.passed is None
-    assert failure == ScoreFailure(metric="criteria", message="not clear: Confirms first: it did")
+    assert failure == ScoreFailure(
+        metric="criteria", message="not clear: Confirms first: it did", unclear=True
+    )
 
 
 @pytest.mark.parametrize(

@@ -15,7 +15,7 @@ import pytest
 from judged_projects import contented
 from kit import Project
 from local_servers import closed_port, completion
-from model_servers import Json, ModelServer, Reply, error
+from model_servers import Json, ModelServer, Reply, answers, error
 
 ECHO = """
 async def agent(messages, ctx):
@@ -384,3 +384,38 @@ def test_a_proposed_severity_counts_one_level_at_most(
     assert project.run().code == code
     (found,) = project.results()["summary"]["issues"]
     assert found["severity"] == severity
+
+
+def told_of(project: Project, said: str) -> tuple[Any, str]:
+    """A run whose judge says the same of everything, and all its reports."""
+    reports = {"markdown": "r.md", "github": "g.txt", "junit": "j.xml"}
+    flags = [flag for name, file in reports.items() for flag in ("--report", f"{name}={file}")]
+    with ModelServer(answers(said)) as server:
+        judge = f"{{model: openai-compatible/m, base_url: '{server.base_url}'}}"
+        config(project, f"models: {{judge: {judge}}}\nmetrics: []\n")
+        turn = {"user": "hi", "expect": {"criteria": ["Was it nice?"]}}
+        scenarios(project, {"id": "a", "turns": [turn], "expect": {"criteria": ["Is polite."]}})
+        done = project.run("-v", *flags)
+    return done, done.out + "".join((project.root / file).read_text("utf-8") for file in reports.values())
+
+
+BROKE = re.compile(r"(?i)judges? (?:that )?broke|judge_broke")
+
+
+def test_a_criterion_that_is_not_clear_is_no_judge_that_broke(project: Project) -> None:
+    done, told = told_of(
+        project, json.dumps({"evidence": "", "reason": "The record is silent.", "label": "not clear"})
+    )
+    assert done.code == 3
+    assert not BROKE.search(told)
+    assert "Is polite. — not clear: The record is silent." in done.out
+    assert "not decided: not clear to the judge" in done.out
+    for text in ("Is polite.", "Was it nice?"):
+        assert f"criteria: not clear: {text}" in told or f"criteria: {text} — not clear" in told
+
+
+def test_one_whose_judge_broke_is_told_as_such(project: Project) -> None:
+    done, told = told_of(project, "I am sorry.")
+    assert done.code == 3
+    assert BROKE.search(told)
+    assert "not clear to the judge" not in told

@@ -18,7 +18,7 @@ from agenteval.report import Report
 from agenteval.reporters.accepted_text import accepted_line
 from agenteval.reporters.failure_text import Failure, failures, finding_text, reason, run_gates, title
 from agenteval.reporters.issue_text import issues_text
-from agenteval.reporters.judge_text import broken_judges, overridden_text, scripted_text, who_broke
+from agenteval.reporters.judge_text import broken_judges, lack_in_words, overridden_text, scripted_text
 from agenteval.reporters.markdown import SUMMARY, document
 from agenteval.reporters.options import ReportOptions
 from agenteval.reporters.places import relative_place, split_place
@@ -183,8 +183,8 @@ def _broken_judges(report: Report, decision: Decision) -> Iterator[Annotation]:
             said = f"\nsaid: {one_line(judge.raw, 250)}" if judge.raw.strip() else ""
             yield Annotation(
                 level="warning",
-                title=f"{who_broke(judge.metrics[0])}: {judge.names}",
-                message=f"{judge.message}\n{judge.where}; no score, and not the agent's fault{said}",
+                title=f"{lack_in_words(judge.lack)}: {judge.names}",
+                message=f"{judge.message}\n{judge.where}; {judge.lack.remark}{said}",
                 where=judge.scenario.scenario.source if judge.scenario else "",
             )
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from enum import StrEnum
 from typing import NamedTuple
 
 from agenteval.plurals import plural
@@ -54,10 +55,40 @@ def _only_scripted(report: Report) -> bool:
 # ── judges and detectors that broke ──────────────────────────────────────────────────────────────
 
 
+class Lack(StrEnum):
+    """Why there is no score. A judge that says that the record does not decide has not broken."""
+
+    JUDGE = "Judges that broke"
+    UNCLEAR = "Not clear to the judges"
+    DETECTOR = "Detectors that broke"
+
+    @property
+    def remark(self) -> str:
+        return _REMARKS[self]
+
+
+_REMARKS = {
+    Lack.JUDGE: "no score, and not the agent's fault",
+    Lack.UNCLEAR: "no score: the record does not decide it",
+    Lack.DETECTOR: "a defect of agenteval's own, and not the agent's fault",
+}
+
+
+def lack_of(failure: ScoreFailure) -> Lack:
+    if is_detector(failure.metric):
+        return Lack.DETECTOR
+    return Lack.UNCLEAR if failure.unclear else Lack.JUDGE
+
+
+def lack_in_words(lack: Lack) -> str:
+    """``the judge broke``, ``the detector broke`` or ``not clear``."""
+    return {Lack.UNCLEAR: "not clear", Lack.DETECTOR: "the detector broke"}.get(lack, "the judge broke")
+
+
 @dataclass(frozen=True)
 class BrokenJudge:
-    """A way in which judges broke: the metrics, how often, where first, and what was said there. Where
-    ``by_code``, it was no judge: ``metrics`` are detectors."""
+    """A way in which there were no scores: the metrics, why, how often, where first, and what was said there.
+    Of a detector no judge was asked: ``metrics`` are detectors."""
 
     metrics: tuple[str, ...]
     full_message: str
@@ -66,7 +97,7 @@ class BrokenJudge:
     samples: int
     place: str
     scenario: ScenarioReport | None = None
-    by_code: bool = False
+    lack: Lack = Lack.JUDGE
 
     @property
     def message(self) -> str:
@@ -95,10 +126,11 @@ class _Broken(NamedTuple):
 
 def broken_judges(report: Report, *, together: bool = True) -> tuple[BrokenJudge, ...]:
     """Each message once with all that it was met at, the most frequent first; or, not ``together``,
-    each failure. Detectors that broke are among them. The author's mistakes are told as such elsewhere."""
+    each failure. Detectors that broke are among them, and what was not clear. The author's mistakes are told
+    as such elsewhere."""
     groups: dict[object, list[_Broken]] = {}
     for number, broken in enumerate(_broken(report)):
-        alike = (broken.failure.message, is_detector(broken.failure.metric))
+        alike = (broken.failure.message, lack_of(broken.failure))
         groups.setdefault(alike if together else number, []).append(broken)
     judges = [_broken_judge(group) for group in groups.values()]
     return tuple(sorted(judges, key=lambda judge: -judge.times) if together else judges)
@@ -115,18 +147,13 @@ def _broken_judge(group: list[_Broken]) -> BrokenJudge:
         samples=len({broken.key for broken in group}),
         place=first.place,
         scenario=first.scenario,
-        by_code=is_detector(first.failure.metric),
+        lack=lack_of(first.failure),
     )
 
 
 def is_detector(metric: str) -> bool:
     """Whether what failed to score is a check in code, so that no judge was asked."""
     return metric in LABEL_OF_DETECTOR
-
-
-def who_broke(metric: str) -> str:
-    """``the judge broke`` or ``the detector broke``."""
-    return f"the {'detector' if is_detector(metric) else 'judge'} broke"
 
 
 def _broken(report: Report) -> Iterator[_Broken]:

@@ -20,7 +20,7 @@ from agenteval.decision import Decision
 from agenteval.report import Report, ScenarioReport
 from agenteval.reporters.failure_text import Failure, failures, planned, reason_lines, run_gates, title
 from agenteval.reporters.issue_text import IssueText, issues_text
-from agenteval.reporters.judge_text import is_detector, overridden_text, scripted_text
+from agenteval.reporters.judge_text import Lack, lack_of, overridden_text, scripted_text
 from agenteval.reporters.options import ReportOptions
 from agenteval.reporters.places import relative_place
 from agenteval.reporters.score_cells import SCRIPTED
@@ -173,9 +173,11 @@ def _sample_properties(sample: SampleReport) -> dict[str, str]:
     properties |= {f"score.{metric}": _figure(told) for metric, told in scores.items()}
     properties |= {"scores": _NATURE[sample.scripted]} if scores else {}
     for failure in sample.all_failures:
-        who = "detector" if is_detector(failure.metric) else "judge"
-        properties.setdefault(f"{who}_broke.{failure.metric}", failure.message)
+        properties.setdefault(f"{_LACKS[lack_of(failure)]}.{failure.metric}", failure.message)
     return properties
+
+
+_LACKS = {Lack.JUDGE: "judge_broke", Lack.UNCLEAR: "not_clear", Lack.DETECTOR: "detector_broke"}
 
 
 def _figure(scores: Sequence[Score]) -> str:

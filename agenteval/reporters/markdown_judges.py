@@ -10,6 +10,7 @@ from agenteval.reporters.failure_text import scenario_decision
 from agenteval.reporters.issue_text import IssueText, grouped_by, issues_text
 from agenteval.reporters.judge_text import (
     BrokenJudge,
+    Lack,
     broken_judges,
     overridden_text,
     refusals,
@@ -19,6 +20,7 @@ from agenteval.reporters.judge_text import (
 )
 from agenteval.reporters.markdown_table import MARKS, Extent, more, table
 from agenteval.reporters.score_cells import (
+    NO_SCORE,
     NOT_APPLICABLE,
     SCRIPTED,
     UNCALIBRATED,
@@ -92,7 +94,7 @@ def _legend(cells: Sequence[Cell]) -> str:
     parts = [UNCALIBRATED] if any(map(is_scored, cells)) else []
     parts += ["2/3: turns without a failure, goals reached"] if any("/" in c.text for c in cells) else []
     parts += ["✓ ✗ ?: threshold"] if any(c.verdict and is_scored(c) for c in cells) else []
-    parts += ["!2: the judge broke twice, no score"] if any(c.missing for c in cells) else []
+    parts += [NO_SCORE] if any(c.missing for c in cells) else []
     parts += [f"ˢ {SCRIPTED}"] if any(c.scripted for c in cells) else []
     return f"{markdown('; '.join(parts))}." if parts else ""
 
@@ -118,16 +120,14 @@ def _issue(text: IssueText) -> str:
 
 
 def broken(report: Report, extent: Extent) -> Iterator[str]:
-    """Judges and detectors that broke, and messages that were no user's: none of it is the agent's fault."""
+    """Judges and detectors that broke, what was not clear, and messages that were no user's: nothing of it
+    is the agent's fault."""
     judges = broken_judges(report)
-    if told := [judge for judge in judges if not judge.by_code]:
-        yield "## ⚠️ Judges that broke"
-        yield "No score, and not the agent's fault."
-        yield from _broken(told, extent)
-    if told := [judge for judge in judges if judge.by_code]:
-        yield "## ⚠️ Detectors that broke"
-        yield "A defect of agenteval's own, and not the agent's fault."
-        yield from _broken(told, extent)
+    for lack in Lack:
+        if told := [judge for judge in judges if judge.lack is lack]:
+            yield f"## ⚠️ {lack}"
+            yield f"{lack.remark[0].upper()}{lack.remark[1:]}."
+            yield from _broken(told, extent)
     if simulation := simulation_text(report):
         yield f"**Simulated user**: {markdown(simulation)}."
         refused = [f"- {markdown(f'{place}: {fault}')}" for place, fault in refusals(report)]

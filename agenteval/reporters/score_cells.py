@@ -15,6 +15,7 @@ from agenteval.score import MetricSpec, Score, ScoreFailure, Verdict
 
 UNCALIBRATED = "uncalibrated: never compared with people's judgement"
 SCRIPTED = "scripted: no language model was called"
+NO_SCORE = "!2: twice no score, since the judge broke or could not tell"
 NOT_JUDGED = "not judged"
 NOT_APPLICABLE = "–"
 

@@ -14,7 +14,7 @@ from rich.text import Text
 from agenteval.decision import Decision
 from agenteval.report import Report
 from agenteval.reporters.failure_text import NEVER_RAN, Failure, failures, title
-from agenteval.reporters.judge_text import is_detector
+from agenteval.reporters.judge_text import Lack, lack_of
 from agenteval.reporters.options import ReportOptions
 from agenteval.reporters.places import shown_place
 from agenteval.reporters.score_cells import Column, columns
@@ -144,9 +144,11 @@ def _epochs(group: _Group) -> str:
 
 
 def _fault(fault: str, sample: SampleReport | None) -> str:
-    broken = [failure.metric for failure in sample.all_failures] if sample else []
-    if fault == "judge" and broken and all(map(is_detector, broken)):
+    lacks = {lack_of(failure) for failure in sample.all_failures} if sample else set()
+    if fault == "judge" and lacks == {Lack.DETECTOR}:
         return "not the agent's fault: a detector broke"
+    if fault == "judge" and not lacks - {Lack.UNCLEAR}:
+        return "not decided: not clear to the judge"
     return _FAULTS.get(fault, fault)
 
 

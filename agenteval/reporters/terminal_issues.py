@@ -14,6 +14,7 @@ from agenteval.report import Report
 from agenteval.reporters.issue_text import IssueText, extent_text, grouped_by, issues_text
 from agenteval.reporters.judge_text import (
     BrokenJudge,
+    Lack,
     broken_judges,
     is_scripted_model,
     refusals,
@@ -112,15 +113,13 @@ def _ungrouped(report: Report) -> Iterator[RenderableType]:
 
 
 def broken(report: Report, decision: Decision, options: ReportOptions) -> Iterator[RenderableType]:
-    """Judges and detectors that broke, and messages that were no user's. None of it is the agent's fault."""
+    """Judges and detectors that broke, what was not clear, and messages that were no user's. Nothing of it
+    is the agent's fault."""
     judges = broken_judges(report, together=not options.verbose)
     refused = refusals(report)
-    for title, remark, by_code in (
-        ("Judges that broke", "no score, and not the agent's fault", False),
-        ("Detectors that broke", "a defect of agenteval's own, and not the agent's fault", True),
-    ):
-        if told := [judge for judge in judges if judge.by_code is by_code]:
-            yield heading(title).append(f" ({remark})", style="not bold")
+    for lack in Lack:
+        if told := [judge for judge in judges if judge.lack is lack]:
+            yield heading(str(lack)).append(f" ({lack.remark})", style="not bold")
             yield from _judges(told, len(told) if options.verbose else MANY_BROKEN)
             yield Text()
     if refused:

@@ -14,9 +14,10 @@ from rich.text import Text
 from agenteval.decision import Decision
 from agenteval.report import Report, ScenarioReport
 from agenteval.reporters.failure_text import because
-from agenteval.reporters.judge_text import who_broke
+from agenteval.reporters.judge_text import lack_in_words, lack_of
 from agenteval.reporters.options import ReportOptions
 from agenteval.reporters.score_cells import (
+    NO_SCORE,
     NOT_APPLICABLE,
     NOT_JUDGED,
     SCRIPTED,
@@ -108,7 +109,7 @@ def _legend(table: _Table, report: Report, *, scored: bool) -> Iterator[str]:
     if any(cell.verdict and is_scored(cell) for cell in cells):
         yield "✓ ✗ ?: threshold"
     if any(cell.missing for cell in cells):
-        yield "!2: the judge broke twice, no score"
+        yield NO_SCORE
     if any(cell.scripted for cell in cells):
         yield f"ˢ {SCRIPTED}"
     if report.run.no_judge and any(cell.text == NOT_JUDGED for cell in cells):
@@ -265,8 +266,8 @@ def _place_lines(
     order = list(told)
     scores = sorted(place.scores, key=lambda score: order.index(score.metric))
     parts = [f"{told[score.metric].short} {brief_score(score)}" for score in scores if not verbose]
-    broken = dict.fromkeys(failure.metric for failure in place.failures)
-    parts += [f"{one_line(name, 40)}: {who_broke(name)}" for name in broken]
+    lacking = dict.fromkeys((failure.metric, lack_of(failure)) for failure in place.failures)
+    parts += [f"{one_line(name, 40)}: {lack_in_words(lack)}" for name, lack in lacking]
     yield from [free(" · ".join(parts))] if parts else []
     for score in scores:
         bound = bound_in(scenario, score.metric, report)

@@ -110,7 +110,8 @@ class Criteria:
         )
         if passed is None:
             # The check carries the usage; it must not be counted twice.
-            return check, ScoreFailure(metric=CRITERIA, message=f"not clear: {criterion}: {said.reason}")
+            message = f"not clear: {criterion}: {said.reason}"
+            return check, ScoreFailure(metric=CRITERIA, message=message, unclear=True)
         return (check,) if passed else (check, self._finding(criterion, reply, turn))
 
     def _finding(self, criterion: str, reply: ModelReply, turn: int | None) -> Finding:
