@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from agenteval.abstentions import NOT_ASKED_FOR, named, never_arose
 from agenteval.decision import AcceptedState, Decision
-from agenteval.gates import NOT_ASKED_FOR, counting, is_severe
+from agenteval.gates import counting, is_severe
+from agenteval.goals import GOAL
+from agenteval.metrics import POLICY_ADHERENCE
 from agenteval.plurals import plural
-from agenteval.report import GOAL, Report
+from agenteval.report import Report
 from agenteval.safe_text import one_line
 from agenteval.sample_report import SampleReport
-from agenteval.score import Finding, Severity, Verdict
+from agenteval.score import NOT_CLEAR, RULED_OUT, Finding, Severity, Verdict
 from agenteval.sight import never_seen
+from agenteval.thresholds import NOT_THE_AGENTS
 
 TOLERANCE = "fault_tolerance"
 
@@ -29,12 +34,14 @@ class Aside:
 
 
 def asides(report: Report, decision: Decision) -> tuple[Aside, ...]:
-    """What decided nothing, in a fixed order: findings below the gate, goals missed, samples that were lost
-    and tolerated, accepted failures, a replay, judges that were not asked, agents of which no call was seen,
-    logs in which nothing could have been found.
+    """What decided nothing, in a fixed order: findings below the gate, goals missed, judgements that count
+    neither way, criteria that never arose, samples that were lost and tolerated, accepted failures, a replay,
+    judges that were not asked, agents of which no call was seen, logs in which nothing could have been found.
     """
     return (
         *_below_gate(report, decision),
+        *_open(report, decision),
+        *_never_arose(report),
         *_lost(decision),
         *_accepted(decision),
         *_replayed(report),
@@ -73,6 +80,32 @@ def _below_gate(report: Report, decision: Decision) -> Iterator[Aside]:
 
 def _is_goal(finding: Finding) -> bool:
     return finding.metric == GOAL
+
+
+def _open(report: Report, decision: Decision) -> Iterator[Aside]:
+    """Those of lost samples are told with their samples."""
+    lost = {key for key, decided in decision.samples.items() if decided.fault in NOT_THE_AGENTS}
+    open_ = Counter(
+        (score.metric, score.label)
+        for sample in report.samples
+        if sample.key not in lost
+        for score in sample.all_scores
+        if score.is_open
+    )
+    if count := open_[GOAL, RULED_OUT]:
+        yield Aside("goals_ruled_out", count, f"{plural(count, 'goal')} ruled out")
+    if count := open_[GOAL, NOT_CLEAR]:
+        yield Aside("goals_not_clear", count, f"{plural(count, 'goal')} not clear")
+    if count := open_[POLICY_ADHERENCE, NOT_CLEAR]:
+        told = f"{POLICY_ADHERENCE} not clear in {plural(count, 'conversation')}"
+        yield Aside("policy_not_clear", count, told)
+
+
+def _never_arose(report: Report) -> Iterator[Aside]:
+    told = [criterion for scenario in report.scenarios for criterion in never_arose(scenario)]
+    if told:
+        count = "1 criterion" if len(told) == 1 else f"{len(told):,} criteria"
+        yield Aside("never_arose", len(told), f"{count} that arose in no conversation: {named(told)}")
 
 
 def _lost(decision: Decision) -> Iterator[Aside]:

@@ -12,7 +12,8 @@ from agenteval.config import Config, ModelConfig
 from agenteval.decision import SampleDecision
 from agenteval.event import RunStarted
 from agenteval.fingerprints import Failure, failures_of
-from agenteval.report import GOAL, Report, ScenarioReport
+from agenteval.goals import GOAL
+from agenteval.report import Report, ScenarioReport
 from agenteval.run_gates import epochs_of, succeeded
 from agenteval.run_summary import FailureSummary, RunSummary, ScenarioSummary
 from agenteval.sample_report import SampleReport, means_of_samples
@@ -22,7 +23,8 @@ from agenteval.thresholds import NOT_THE_AGENTS, is_lost
 from agenteval.trajectory import Trajectory
 
 _CONTENT = (
-    "profile", "goal", "knowledge", "facts", "beliefs", "tools", "expect", "turns", "case", "max_turns",
+    "profile", "goal", "goal_outcome", "knowledge", "facts", "beliefs", "tools", "expect", "turns", "case",
+    "max_turns",
 )  # fmt: skip
 """What the agent, the user or a judge meets of a scenario: its name, tags, epochs and thresholds are not."""
 
@@ -93,6 +95,8 @@ def content_of(scenario: Scenario) -> dict[str, str]:
     made = scenario.model_dump(mode="json", include=set(_CONTENT))
     for tool in (made.get("tools") or {}).values():
         tool.pop("base", None)
+    if scenario.goal_outcome == "reached":  # the default, of which older runs say nothing
+        del made["goal_outcome"]
     return {name: _hash(part) for name, part in sorted(made.items()) if part not in (None, "", [], {})}
 
 

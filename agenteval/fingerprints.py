@@ -142,7 +142,7 @@ def _of_check(
     if check.name == "answer" and turn is None:
         # An empty answer is told by its turn and by the whole: one failure.
         return tuple(_empty_answers(sample, scenario))
-    parts = check.parts or (_criterion(check, scenario),)
+    parts = check.parts or (criterion_of(check, scenario),)
     place = _broken_place(sample) if check.name == "no_error" else _place(turn, sample)
     return tuple(
         Failure(
@@ -170,7 +170,7 @@ def _is_criterion(check: Check, found: Located, turn: int | None) -> bool:
     )
 
 
-def _criterion(check: Check, scenario: Scenario) -> str:
+def criterion_of(check: Check, scenario: Scenario) -> str:
     """The author's sentence that a check of criteria is about: what follows it is the judge's."""
     if check.name != CRITERIA:
         return ""

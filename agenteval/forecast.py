@@ -16,7 +16,7 @@ from agenteval import metrics
 from agenteval.config import Config
 from agenteval.judging import Metrics
 from agenteval.ledger import ROLES, cost_of, price_of
-from agenteval.prompts import CRITERIA, Rubric
+from agenteval.prompts import CRITERIA, Rubric, placeholders
 from agenteval.protocols import Subject
 from agenteval.scenario import EpochRange, Sample, Scenario, ScriptedTurn, SimulatedTurns
 from agenteval.spending import model_of
@@ -224,19 +224,24 @@ class _Asking:
         for index in range(len(whole.turns)):
             prefix = Trajectory(turns=whole.turns[: index + 1])
             expect = scenario.turn_expectation(prefix.turns[-1])
-            asked = self._asked("turn", scenario, prefix, len(expect.criteria) if expect else 0)
+            asked = self._asked("turn", scenario, prefix, policy, len(expect.criteria) if expect else 0)
             count += len(asked)
             tokens += self._tokens(asked, scenario, prefix, policy, turn=index)
-        asked = self._asked("conversation", scenario, whole, len(scenario.expect.criteria))
+        asked = self._asked("conversation", scenario, whole, policy, len(scenario.expect.criteria))
         return _Calls(count + len(asked), tokens + self._tokens(asked, scenario, whole, policy, turn=None))
 
-    def _asked(self, scope: str, scenario: Scenario, trajectory: Trajectory, criteria: int) -> list[Rubric]:
+    def _asked(
+        self, scope: str, scenario: Scenario, trajectory: Trajectory, policy: str, criteria: int
+    ) -> list[Rubric]:
         """The rubrics that are asked about a prefix, each a call."""
         specs = (
             spec for spec in self._chosen.asked if spec.scope == scope and self._chosen.is_rubric(spec.name)
         )
+        known = bool(policy.strip())
         asked = [
-            self._chosen.rubric(spec.name) for spec in specs if metrics.applies(spec, scenario, trajectory)
+            self._chosen.rubric(spec.name)
+            for spec in specs
+            if metrics.applies(spec, scenario, trajectory, policy=known)
         ]
         return asked + [self._chosen.rubric(CRITERIA)] * criteria
 
@@ -299,7 +304,8 @@ def _counted_beside(rubric: Rubric) -> int:
     if rubric.metric == CRITERIA:
         request = criterion_request("text " * 15, "conversation", "", rubric=rubric, subject=Subject())
     else:
-        request = request_of(rubric, "", subject=Subject())
+        empty = dict.fromkeys(placeholders(rubric.text), "")
+        request = request_of(rubric, "", subject=Subject(), criterion=empty)
     return count_tokens(request.system) + count_tokens(request.prompt)
 
 

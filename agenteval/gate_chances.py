@@ -8,7 +8,7 @@ from typing import NamedTuple
 from agenteval import metrics
 from agenteval.config import Config, NoRegressionGate, PassHatKGate
 from agenteval.decision import EVERY_SAMPLE
-from agenteval.report import GOAL
+from agenteval.goals import GOAL
 from agenteval.run_gates import rule_of
 from agenteval.scenario import EpochRange, Sample, Scenario
 from agenteval.statistics import (

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence, Set
-from typing import TypeAlias
 
+from agenteval.abstentions import is_any_decided, named, never_arose, nothing_decided
 from agenteval.accepted import in_force, uses_of, waive
 from agenteval.config import Config
 from agenteval.decision import (
@@ -17,14 +17,15 @@ from agenteval.decision import (
     Violation,
 )
 from agenteval.fingerprints import SampleFailures, agent_broke, failures_of
+from agenteval.goals import GOAL, decides_all_others, goals_of, may_gate_unjudged
 from agenteval.limit_gates import budget_gates, deadline_gates
 from agenteval.prompts import CRITERIA
-from agenteval.report import GOAL, Report, ScenarioReport
+from agenteval.report import Report, ScenarioReport
 from agenteval.run_gates import Epochs, epochs_of, gates_over_runs, succeeded
 from agenteval.sample_report import SampleReport
 from agenteval.scenario import SampleKey, Scenario
-from agenteval.score import OUTCOME, Check, Finding, ScoreFailure, ScoreItem, Severity, Verdict
-from agenteval.severity import LABEL_OF_DETECTOR, of_label
+from agenteval.score import NOT_CLEAR, OUTCOME, Check, Finding, ScoreFailure, ScoreItem, Severity, Verdict
+from agenteval.severity import LABEL_OF_DETECTOR
 from agenteval.sight import is_observed
 from agenteval.thresholds import NOT_THE_AGENTS, threshold_gates
 from agenteval.trajectory import Stop
@@ -42,10 +43,11 @@ def decide(report: Report) -> Decision:
     for scenario in report.scenarios:
         samples.update({key: _never_run(key) for key in scenario.missing})
     thresholds = tuple(threshold_gates(report))
+    undecided = tuple(nothing_decided(report, thresholds))
     epochs = {(s.scenario.id, s.agent): _epochs(s, samples, report) for s in report.scenarios}
     over_runs = tuple(gates_over_runs(report, epochs, samples))
     own: dict[tuple[str, str], list[GateRow]] = {}
-    for gate in (*over_runs, *thresholds):
+    for gate in (*over_runs, *undecided, *thresholds):
         own.setdefault((gate.scenario, gate.agent), []).append(gate)
     open_for_all = any(not gate.scenario and gate.verdict is Verdict.INCONCLUSIVE for gate in over_runs)
     scenarios = {
@@ -55,7 +57,7 @@ def decide(report: Report) -> Decision:
         for scenario in report.scenarios
     }
     replaced = sum(len(own.replaced) for own in epochs.values())
-    gates = (*over_runs, *_run_gates(report, samples, replaced), *thresholds)
+    gates = (*over_runs, *_run_gates(report, samples, replaced), *undecided, *thresholds)
     verdict = Verdict.worst(gate.verdict for gate in gates)
     author_errors = _author_errors(report)
     return Decision(
@@ -132,7 +134,8 @@ def decide_sample(sample: SampleReport, scenario: ScenarioReport, report: Report
     violations = [
         *_broken_checks(sample, source, failures, names, unclear),
         *_severe_findings(sample, source, report.run.config, failures, names),
-        *_broken_judges(sample, scenario, report, unclear),
+        *_broken_judges(sample, scenario, report),
+        *_goal_that_decides_others(sample, scenario, report.run.config),
     ]
     if fault in NOT_THE_AGENTS:
         proven = [violation for violation in violations if _stands(violation, sample)]
@@ -148,37 +151,24 @@ def decide_sample(sample: SampleReport, scenario: ScenarioReport, report: Report
     verdict = Verdict.worst(violation.verdict for violation in kept)
     if verdict is Verdict.INCONCLUSIVE:
         # Nobody broke where nobody was asked: the sample lacks what a rule rests on.
-        judged = {"judge", *(() if report.run.no_judge else ("criteria",))}
-        fault = "judge" if any(violation.name in judged for violation in kept) else "undecided"
+        broke = any(violation.name == "judge" for violation in kept) or (
+            not report.run.no_judge and any(map(_is_unjudged, sample.all_checks))
+        )
+        fault = "judge" if broke else "undecided"
     return SampleDecision(verdict, None if verdict is Verdict.PASSED else fault, kept, accepted)
 
 
-Item: TypeAlias = Check | ScoreFailure
+def _is_unjudged(check: Check) -> bool:
+    """Whether it is a criterion that no judge gave an answer to; *not clear* is one."""
+    return check.name == CRITERIA and check.passed is None and not check.by
 
 
-def _is_unclear_for_want_of_calls(sample: SampleReport, scenario: Scenario) -> Callable[[Item], bool]:
-    """Which judgements gate nothing: criteria and goals that are not clear where no call could be seen, if
-    anything else of the sample was decided. Of what nothing is known, nothing is green."""
-
-    def is_unclear(item: Item) -> bool:
-        if isinstance(item, Check):
-            return item.name == CRITERIA and item.passed is None and bool(item.by)
-        return item.metric == GOAL and item.unclear
-
-    if is_observed(scenario, sample.trajectory) or not _is_any_decided(sample):
-        return lambda item: False
-    return is_unclear
-
-
-def _is_any_decided(sample: SampleReport) -> bool:
-    """Whether a rule of the author's, a label or a goal was; that the agent answered is none."""
-    return any(
-        check.passed is not None and check.name not in NOT_ASKED_FOR for check in sample.all_checks
-    ) or any(score.ok is not None or score.metric == GOAL for score in sample.all_scores)
-
-
-NOT_ASKED_FOR = ("no_error", "answer")
-"""Checks that nobody asks for."""
+def _is_unclear_for_want_of_calls(sample: SampleReport, scenario: Scenario) -> Callable[[Check], bool]:
+    """Which checks gate nothing: criteria that are not clear where no call could be seen, if anything else of
+    the sample was decided. Of what nothing is known, nothing is green."""
+    if is_observed(scenario, sample.trajectory) or not is_any_decided(sample):
+        return lambda check: False
+    return lambda check: check.name == CRITERIA and check.passed is None and bool(check.by)
 
 
 def _stands(violation: Violation, sample: SampleReport) -> bool:
@@ -200,7 +190,7 @@ def _broken_checks(
     source: str,
     failures: SampleFailures,
     names: Set[str],
-    gates_nothing: Callable[[Item], bool],
+    gates_nothing: Callable[[Check], bool],
 ) -> Iterable[Violation]:
     places: list[tuple[int | None, int, Check]] = [(None, i, check) for i, check in enumerate(sample.checks)]
     places += [(i, place, c) for i, turn in enumerate(sample.turns) for place, c in enumerate(turn.checks)]
@@ -238,12 +228,7 @@ def _severe_findings(
             )
 
 
-def _broken_judges(
-    sample: SampleReport,
-    scenario: ScenarioReport,
-    report: Report,
-    gates_nothing: Callable[[Item], bool],
-) -> Iterable[Violation]:
+def _broken_judges(sample: SampleReport, scenario: ScenarioReport, report: Report) -> Iterable[Violation]:
     """A judge that broke hides what it would have found, and so does a detector. Labels gate through their
     severity, a missed goal where it is severe, or would be the last of all epochs; one that the author
     broke, and a check in code, always."""
@@ -252,30 +237,30 @@ def _broken_judges(
     judged = {*LABEL_OF_DETECTOR, *(spec.name for spec in report.run.metrics), CRITERIA}
     if config.fail_on_severity == "none":
         gating = set()
-    elif _goal_may_gate(scenario, config):
+    elif may_gate_unjudged(scenario.samples, config):
         gating.add(GOAL)
     places: list[tuple[int | None, ScoreFailure]] = [(None, f) for f in sample.score_failures]
     places += [(index, f) for index, turn in enumerate(sample.turns) for f in turn.score_failures]
     for turn, failure in places:
         in_code = failure.metric not in judged
-        if gates_nothing(failure):
-            continue
         if failure.author or failure.metric in gating or in_code:
             who = "detector" if failure.metric in LABEL_OF_DETECTOR else "check" if in_code else "judge of"
-            detail = f"the {who} {failure.metric} broke: {failure.message}"
+            what = "could not tell" if failure.unclear else "broke"
+            detail = f"the {who} {failure.metric} {what}: {failure.message}"
             source = sample.record or scenario.scenario.source
             yield Violation("judge", detail, source, Verdict.INCONCLUSIVE, sample.key.epoch, turn)
 
 
-def _goal_may_gate(scenario: ScenarioReport, config: Config) -> bool:
-    """Whether a goal that nobody could judge might have been severe."""
-    bound = config.fail_on_severity
-    if not isinstance(bound, Severity):
-        return False
-    if of_label("goal not completed", config.severities).rank >= bound.rank:
-        return True
-    reached = any(s.value for sample in scenario.samples for s in sample.scores if s.metric == GOAL)
-    return not reached and of_label("goal never completed", config.severities).rank >= bound.rank
+def _goal_that_decides_others(
+    sample: SampleReport, scenario: ScenarioReport, config: Config
+) -> Iterable[Violation]:
+    """A goal that is not clear gates nothing by itself."""
+    unclear = [goal for goal in goals_of(sample) if goal.label == NOT_CLEAR]
+    if unclear and decides_all_others(scenario.samples, config):
+        detail = "not clear; if it was missed here, too, none of the scenario's conversations reached it"
+        detail += f": {unclear[0].reason}" if unclear[0].reason.strip() else ""
+        source = sample.record or scenario.scenario.source
+        yield Violation(GOAL, detail, source, Verdict.INCONCLUSIVE, sample.key.epoch)
 
 
 def _never_run(key: SampleKey) -> SampleDecision:
@@ -333,6 +318,9 @@ def _ungated(report: Report, thresholds: Sequence[GateRow]) -> tuple[str, ...]:
         judged.add("no_regression (--baseline, without gates.no_regression)")
     unapplied = report.run.unapplied.items()
     judged |= {f"{name} ({why})" for name, why in unapplied if name.removeprefix("thresholds.") not in held}
+    for scenario in report.scenarios:
+        if criteria := never_arose(scenario):
+            judged.add(f"criteria (arose in no conversation of {scenario.scenario.id}: {named(criteria)})")
     return tuple(sorted(judged - gated))
 
 

@@ -38,9 +38,9 @@ class Metrics:
         custom = self.custom.get(name)
         return custom if isinstance(custom, Rubric) else self.prompts.rubric(name)
 
-    @property
-    def has_labels(self) -> bool:
-        return any(spec.is_label for spec in self.asked)
+    def has_labels(self, *, policy: bool) -> bool:
+        """Whether some label is given, to an agent with a ``policy`` or without one."""
+        return any(spec.is_label and (policy or spec.name != metrics.POLICY_ADHERENCE) for spec in self.asked)
 
     def is_rubric(self, name: str) -> bool:
         """Whether judging it asks a model for sure: a class of the author's may do without."""
@@ -117,9 +117,10 @@ def _cannot_hold(
 ) -> tuple[str, str] | None:
     """Why a threshold of a scenario says nothing there, and what to do. What the command line leaves out is
     no mistake of the file."""
-    if not metrics.may_apply(spec, scenario):
+    if not metrics.may_apply(spec, scenario, policy=metrics.has_policy(scenario, config)):
         what = f"the threshold of '{spec.name}' does not apply to scenario '{scenario.id}'"
-        return what, "give the scenario a goal:, or remove the threshold"
+        lacks = "the scenario a goal:" if spec.name == metrics.GOAL_COMPLETION else "an agent a policy:"
+        return what, f"give {lacks}, or remove the threshold"
     if spec not in chosen.asked and not config.is_by_flag("metrics"):
         what = f"scenario '{scenario.id}' has a threshold of '{spec.name}', which is not among the metrics"
         return what, f"add '{spec.name}' to metrics: in the configuration, or remove the threshold"
@@ -132,17 +133,25 @@ def unheld(config: Config, chosen: Metrics, scenarios: Collection[Scenario]) -> 
     return [
         name
         for name, spec in entries.items()
-        if not any(_may_hold(spec, each) and metrics.applies_to(spec, each) for each in scenarios)
+        if not any(
+            _may_hold(spec, each, config)
+            and metrics.applies_to(spec, each, policy=metrics.has_policy(each, config))
+            for each in scenarios
+        )
     ]
 
 
 def held_elsewhere(
-    missed: Iterable[str], chosen: Metrics, selected: Iterable[Scenario], suite: Iterable[Scenario]
+    missed: Iterable[str],
+    config: Config,
+    chosen: Metrics,
+    selected: Iterable[Scenario],
+    suite: Iterable[Scenario],
 ) -> list[str]:
     """Those of the metrics whose threshold may hold for a scenario of the suite that was not selected."""
     ids = {scenario.id for scenario in selected}
     others = [scenario for scenario in suite if scenario.id not in ids]
-    return [name for name in missed if any(_may_hold(chosen.known[name], each) for each in others)]
+    return [name for name in missed if any(_may_hold(chosen.known[name], each, config) for each in others)]
 
 
 def unapplied(missed: Iterable[str]) -> dict[str, str]:
@@ -150,16 +159,18 @@ def unapplied(missed: Iterable[str]) -> dict[str, str]:
     return {f"thresholds.{name}": "applies to nothing that was selected" for name in missed}
 
 
-def _may_hold(spec: MetricSpec, scenario: Scenario) -> bool:
+def _may_hold(spec: MetricSpec, scenario: Scenario, config: Config) -> bool:
     """Whether a threshold that the suite has on the metric may hold for a scenario."""
     removed = spec.name in scenario.thresholds and scenario.thresholds[spec.name] is None
-    return not removed and metrics.may_apply(spec, scenario)
+    policy = metrics.has_policy(scenario, config)
+    return not removed and metrics.may_apply(spec, scenario, policy=policy)
 
 
 def has_threshold(scenario: Scenario, config: Config, chosen: Metrics) -> bool:
     """Whether some threshold holds for a scenario."""
+    policy = metrics.has_policy(scenario, config)
     return any(
-        name in chosen.known and metrics.may_apply(chosen.known[name], scenario)
+        name in chosen.known and metrics.may_apply(chosen.known[name], scenario, policy=policy)
         for name in metrics.thresholds_of(scenario, config.thresholds)
     )
 
@@ -178,9 +189,12 @@ def scorers_of(
         return ()
     from agenteval.scorers.criteria import Criteria
     from agenteval.scorers.custom_scorer import CustomScorer
+    from agenteval.scorers.goal import GoalJudge
     from agenteval.scorers.judge import Judge
+    from agenteval.scorers.policy import PolicyJudge
     from agenteval.scorers.stakes import Stakes
 
+    judges = {metrics.GOAL_COMPLETION: GoalJudge, metrics.POLICY_ADHERENCE: PolicyJudge}
     stakes = Stakes.of(config)
     scorers: list[Scorer] = []
     for spec in chosen.asked:
@@ -190,7 +204,8 @@ def scorers_of(
             continue
         assert model is not None
         rubric = chosen.rubric(spec.name)
-        scorers.append(Judge(rubric, model, policy_of=policy_of, now=config.now, stakes=stakes))
+        judge = judges.get(spec.name, Judge)
+        scorers.append(judge(rubric, model, policy_of=policy_of, now=config.now, stakes=stakes))
     if criteria:
         assert model is not None
         rubric = chosen.rubric(CRITERIA)

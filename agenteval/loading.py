@@ -337,6 +337,9 @@ def _unusable(scenario: Scenario, mark: Mark) -> Iterator[Problem]:
         yield Problem("turns is empty", remedy, mark.find(("turns",)).place)
     elif not scenario.is_scripted and not scenario.goal.strip():
         yield _no_goal(scenario, mark)
+    if scenario.goal_outcome == "refused" and not scenario.goal.strip():
+        what = "goal_outcome: refused, and there is no goal to be refused"
+        yield Problem(what, "add goal:, or drop goal_outcome:", mark.find(("goal_outcome",)).place)
 
 
 def _no_goal(scenario: Scenario, mark: Mark) -> Problem:

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cache
 from typing import Literal, NamedTuple
 
+from agenteval.config import Config
 from agenteval.errors import AuthorError, Place, Problem, did_you_mean
 from agenteval.prompts import BUILT_IN_METRICS, RESERVED_NAMES, SHIPPED, Rubric
 from agenteval.scenario import Scenario, ThresholdEntry, ThresholdRule, Thresholds
@@ -13,6 +14,7 @@ from agenteval.score import MetricSpec
 from agenteval.trajectory import Trajectory
 
 GOAL_COMPLETION = "goal_completion"
+POLICY_ADHERENCE = "policy_adherence"
 TOOL_CALL_BEHAVIOR = "tool_call_behavior_failure"
 
 
@@ -32,7 +34,7 @@ def spec_of(rubric: Rubric) -> MetricSpec:
 
 @cache
 def built_in() -> tuple[MetricSpec, ...]:
-    """The eight built-in metrics. A project's own text of one leaves them as they are."""
+    """The nine built-in metrics. A project's own text of one leaves them as they are."""
     return tuple(spec_of(SHIPPED.rubric(name)) for name in BUILT_IN_METRICS)
 
 
@@ -139,21 +141,30 @@ def _range(spec: MetricSpec) -> str:
 # ── where a metric applies ───────────────────────────────────────────────────────────────────────
 
 
-def applies_to(spec: MetricSpec, scenario: Scenario) -> bool:
+def has_policy(scenario: Scenario, config: Config, agent: str | None = None) -> bool:
+    """Whether the agent of that name (``None``: some agent) has a policy."""
+    written = (each.policy for each in config.all_agents if agent in (None, each.name))
+    return any(policy and policy.strip() for policy in (scenario.policy, *written))
+
+
+def applies_to(spec: MetricSpec, scenario: Scenario, *, policy: bool) -> bool:
     """Whether the metric is sure to be judged in a conversation of this scenario that runs through."""
     if spec.name == TOOL_CALL_BEHAVIOR:
         return bool(scenario.tools)
-    return may_apply(spec, scenario)
+    return may_apply(spec, scenario, policy=policy)
 
 
-def may_apply(spec: MetricSpec, scenario: Scenario) -> bool:
+def may_apply(spec: MetricSpec, scenario: Scenario, *, policy: bool) -> bool:
     """Whether the metric can be judged there at all: an agent may call tools that nobody declared, but
-    a goal that is not written cannot be reached."""
-    return bool(scenario.goal.strip()) if spec.name == GOAL_COMPLETION else True
+    a goal that is not written cannot be reached, and a ``policy`` that is not known cannot be kept."""
+    if spec.name == GOAL_COMPLETION:
+        return bool(scenario.goal.strip())
+    return policy or spec.name != POLICY_ADHERENCE
 
 
-def applies(spec: MetricSpec, scenario: Scenario, trajectory: Trajectory) -> bool:
+def applies(spec: MetricSpec, scenario: Scenario, trajectory: Trajectory, *, policy: bool = True) -> bool:
     """Whether to judge this: the last turn of a prefix, or a whole conversation, as its scope says.
+    ``policy``: whether the agent has one.
 
     A turn that broke off is not judged, and a conversation not if a fault ended it that is not the
     agent's. Tool calls are judged where some were made, and where tools were at hand, so that a missing
@@ -161,7 +172,8 @@ def applies(spec: MetricSpec, scenario: Scenario, trajectory: Trajectory) -> boo
     """
     if spec.scope == "conversation":
         fault = trajectory.stop.fault if trajectory.stop else None
-        return fault in (None, "agent") and bool(trajectory.all_turns) and may_apply(spec, scenario)
+        ended = fault in (None, "agent") and bool(trajectory.all_turns)
+        return ended and may_apply(spec, scenario, policy=policy)
     if not trajectory.turns or trajectory.unfinished:
         return False
     if spec.name == TOOL_CALL_BEHAVIOR:

@@ -10,6 +10,7 @@ from agenteval.config import Config
 from agenteval.errors import AuthorError, Problem, did_you_mean, place_of
 from agenteval.ledger import how_to_price, price_of
 from agenteval.loading import vacuous, vacuous_problem
+from agenteval.metrics import has_policy
 from agenteval.mocks import MockFunctions
 from agenteval.scenario import Scenario
 from agenteval.scorers.checks.python import target_problems
@@ -22,10 +23,9 @@ def scenario_problems(scenario: Scenario, config: Config, chosen: judging.Metric
     """What is wrong with a scenario under this configuration."""
     applies = judging.has_threshold(scenario, config, chosen)
     fails = config.fail_on_severity != "none"
-    if vacuous(scenario, thresholds_apply=applies, label_metrics=chosen.has_labels and fails):
-        why = (
-            "" if fails or not chosen.has_labels else "; with fail_on_severity: none no label fails anything"
-        )
+    labels = chosen.has_labels(policy=has_policy(scenario, config))
+    if vacuous(scenario, thresholds_apply=applies, label_metrics=labels and fails):
+        why = "" if fails or not labels else "; with fail_on_severity: none no label fails anything"
         yield vacuous_problem(scenario, why)
     yield from judging.scenario_problems(scenario, config, chosen)
     yield from _tool_problems(scenario, config)
@@ -69,6 +69,24 @@ def misspelt_tools(scenario: Scenario) -> Iterable[str]:
 
 
 _NEARLY_THE_SAME = 0.85
+
+
+def without_twin(scenarios: Iterable[Scenario]) -> Iterable[str]:
+    """A suite in which goals are to be refused, and none is to be reached: an agent that refuses whatever it
+    is asked for passes it. A warning: its twin may be in another suite."""
+    goals = [scenario for scenario in scenarios if scenario.goal.strip()]
+    refused = [scenario for scenario in goals if scenario.goal_outcome == "refused"]
+    if refused and len(refused) == len(goals):
+        names = ", ".join(f"'{scenario.id}'" for scenario in refused[:_MOST_NAMED])
+        more = f" and {len(refused) - _MOST_NAMED:,} more" if len(refused) > _MOST_NAMED else ""
+        yield (
+            f"the goal of {names}{more} is to be refused, and no scenario has one that is to be reached: an"
+            " agent that refuses everything would pass; add a twin whose goal the policy allows"
+            f" ({refused[0].where('goal_outcome')})"
+        )
+
+
+_MOST_NAMED = 3
 
 
 def detector_problems(config: Config) -> Iterable[Problem]:

@@ -22,7 +22,7 @@ from typing import Any, NamedTuple
 from agenteval.errors import AuthorError, Place, Problem, did_you_mean
 from agenteval.expressions import expression
 from agenteval.plain_files import read_file
-from agenteval.score import Severity
+from agenteval.score import NOT_CLEAR, Severity
 from agenteval.yaml_source import Mark, parse
 
 BUILT_IN_METRICS = (
@@ -32,6 +32,7 @@ BUILT_IN_METRICS = (
     "faithfulness",
     "verbosity",
     "goal_completion",
+    "policy_adherence",
     "agent_behavior_failure",
     "tool_call_behavior_failure",
 )
@@ -40,6 +41,8 @@ _FILES = {
     "judge_rules": "judges/rules.md",
     "answer_score": "judges/answer_score.md",
     "answer_label": "judges/answer_label.md",
+    "answer_outcome": "judges/answer_outcome.md",
+    "answer_policy": "judges/answer_policy.md",
     "judge_refute": "judges/refute.md",
     "judge_decide": "judges/decide.md",
     "error_deduplication": "issues/deduplicate.md",
@@ -49,7 +52,9 @@ _FILES = {
 RESERVED_NAMES = frozenset((*_FILES, "tool_accuracy", "output_correct", "robustness_pass"))
 """What a custom metric cannot be called: reports and thresholds know these names already."""
 NOT_ENOUGH = "not enough to judge"
-"""What a judge says instead of a label when it cannot tell; of a criterion: ``not clear``."""
+"""What a judge says instead of a label when it cannot tell."""
+_NOT_CLEAR = frozenset((CRITERIA, "goal_completion", "policy_adherence"))
+"""Of these it says ``not clear``, which is an answer of its own."""
 
 
 _REFERENCE = expression(r"\$(?:(?P<escaped>\$\{)|\{(?P<name>[^}\n]*)\})")
@@ -208,11 +213,13 @@ def _shipped(name: str) -> tuple[str, str]:
 
 @dataclass(frozen=True)
 class Rubric:
-    """A criterion with its scale or its labels.
+    """A criterion with its scale, its labels or its outcomes.
 
     ``scope``: ``turn`` or ``conversation``. ``whole``: only whole numbers of the scale count.
     ``ok``: the labels that are no failure; ``severities``: those that the file itself sets.
     ``references``: what an answer refers to beside its evidence, by key, in words for the judge.
+    ``outcomes``: what may have become of a goal, and what it is worth (``None``: neither way). ``form``: the
+    prompt that asks for the answer.
     ``hash`` covers all that a judge is told beside the conversation: rules, criterion, form of answer.
     ``prompts``: where the rules and the form are from.
     """
@@ -226,6 +233,8 @@ class Rubric:
     ok: frozenset[str] = frozenset()
     severities: Mapping[str, Severity] = field(default_factory=dict)
     references: Mapping[str, str] = field(default_factory=dict)
+    outcomes: Mapping[str, float | None] = field(default_factory=dict)
+    form: str = "answer_score"
     version: int = 1
     hash: str = ""
     source: str = ""
@@ -234,7 +243,7 @@ class Rubric:
     @property
     def unsure(self) -> str:
         """What a judge answers instead of a label when it cannot tell."""
-        return "not clear" if self.metric == CRITERIA else NOT_ENOUGH
+        return NOT_CLEAR if self.metric in _NOT_CLEAR else NOT_ENOUGH
 
     def without(self, label: str) -> Rubric:
         """The same, and one label is not offered: neither as an answer nor in the list of what they mean, nor
@@ -273,6 +282,12 @@ def _shown(path: Path) -> str:
 
 _AGAIN = ("judge_refute", "judge_decide")
 _KEYS = ("metric", "scope", "scale", "whole", "labels", "version")
+_PLACEHOLDERS: Mapping[str, tuple[str, ...]] = {
+    CRITERIA: ("criterion", "span"),
+    "goal_completion": ("right_end",),
+}
+"""What a shipped rubric has filled in."""
+_SHIPPED_KEYS = ("references", "outcomes", "answer")
 METRIC_NAME = expression(r"[^\W\d_][\w .-]*")
 """How a metric may be called: it stands in YAML keys, tables and on the command line."""
 
@@ -283,7 +298,7 @@ def _parse_rubric(
     """``shipped``: its name is a built-in one. ``over``: the front matter of the shipped rubric whose place
     it takes."""
     head = _split(text, source)
-    problems = [*_unknown_keys(head, (*_KEYS, "references") if shipped else _KEYS)]
+    problems = [*_unknown_keys(head, (*_KEYS, *_SHIPPED_KEYS) if shipped else _KEYS)]
     if over is not None:
         problems += _other_terms(head, over)
         head = head._replace(value={**over.value, **head.value})
@@ -295,17 +310,19 @@ def _parse_rubric(
     if not isinstance(whole, bool):
         problems.append(head.problem("whole", f"whole is '{whole}'", "write true or false"))
     scale, labels = _scale(head, problems), _labels(head, problems)
-    if ("scale" in head.value) == ("labels" in head.value):
+    outcomes = head.value.get("outcomes", {})
+    if not outcomes and ("scale" in head.value) == ("labels" in head.value):
         what = "a rubric needs either scale or labels"
         problems.append(head.problem("labels", what, "write for example scale: [1, 5]"))
     version = _version(head, problems)
     if not head.body.strip():
         what = "the rubric says nothing after its front matter"
         problems.append(Problem(what, "write what the judge is to look at", Place(source, head.first_line)))
-    problems += _placeholder_problems(head, ("criterion", "span") if shipped and metric == CRITERIA else ())
+    problems += _placeholder_problems(head, _PLACEHOLDERS.get(metric, ()) if shipped else ())
     if problems:
         raise AuthorError(*problems)
-    parts = (prompts.text(name)[1] for name in beside(scale))
+    form = head.value.get("answer", "answer_score" if scale else "answer_label")
+    parts = (prompts.text(name)[1] for name in beside(form))
     return Rubric(
         metric=metric,
         scope=scope,
@@ -316,6 +333,8 @@ def _parse_rubric(
         ok=labels.ok,
         severities=labels.severities,
         references=head.value.get("references", {}),
+        outcomes=outcomes,
+        form=form,
         version=version,
         hash=content_hash(text, *parts),
         source=source,
@@ -323,9 +342,9 @@ def _parse_rubric(
     )
 
 
-def beside(scale: object) -> tuple[str, ...]:
-    """The prompts that a judge is sent beside a rubric with a scale, or with labels."""
-    return ("judge_rules", "answer_score" if scale else "answer_label", *_AGAIN)
+def beside(form: str) -> tuple[str, ...]:
+    """The prompts that a judge is sent beside a rubric whose answer has this form."""
+    return ("judge_rules", form, *_AGAIN)
 
 
 def _other_terms(head: _Head, shipped: _Head) -> Iterator[Problem]:
@@ -333,7 +352,7 @@ def _other_terms(head: _Head, shipped: _Head) -> Iterator[Problem]:
     comparisons rest on the metric as it is. What it leaves out is as it is."""
     for key in head.value:
         if (
-            key in _KEYS
+            key in (*_KEYS, "outcomes", "answer")
             and key != "version"
             and head.value[key] != shipped.value.get(key, _LEFT_OUT.get(key))
         ):

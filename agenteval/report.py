@@ -18,6 +18,7 @@ from agenteval.event import (
     Scored,
     TurnFinished,
 )
+from agenteval.goals import held_against_others, raised_if_never_completed
 from agenteval.ledger import Line, lines_of
 from agenteval.proven import merged
 from agenteval.sample_report import (
@@ -32,7 +33,6 @@ from agenteval.sample_report import (
 )
 from agenteval.scenario import Category, SampleKey, Scenario
 from agenteval.score import Check, Finding, Issue, Score, ScoreFailure, ScoreItem
-from agenteval.severity import of_label
 from agenteval.sight import is_observed, settled
 from agenteval.spending import by_role, dedup_line, lines_of_sample
 from agenteval.trajectory import Stop, Trajectory, Turn, Usage
@@ -85,9 +85,6 @@ class Report:
     @property
     def samples(self) -> tuple[SampleReport, ...]:
         return tuple(sample for scenario in self.scenarios for sample in scenario.samples)
-
-
-GOAL = "goal_completion"
 
 
 class _SampleEvents:
@@ -203,36 +200,11 @@ def _with_case_values(sample: SampleReport, scenario: Scenario) -> SampleReport:
     )
 
 
-def _goal_never_completed(run: RunStarted, samples: tuple[SampleReport, ...]) -> tuple[SampleReport, ...]:
-    """Raise the severity of missed goals where none of the conversations reached it, be it the only one.
-    Lost ones tell nothing, for or against; where a judge broke, or some are still to be held, it is not
-    known."""
-    goals = [score.value for sample in samples for score in sample.scores if score.metric == GOAL]
-    unknown = any(failure.metric == GOAL for sample in samples for failure in sample.score_failures)
-    unknown |= any(sample.stop is None or sample.stop.is_cut_short for sample in samples)
-    if unknown or any(goals):
-        return samples
-    severity = of_label("goal never completed", run.config.severities)
-    none = "the scenario's only conversation did not complete the goal"
-    if len(goals) > 1:
-        none = f"the goal was completed in none of {len(goals)} conversations"
-    why = f" ({none})"
-    raised = []
-    for sample in samples:
-        findings = tuple(
-            finding.model_copy(update={"severity": severity, "explanation": f"{finding.explanation}{why}"})
-            if finding.metric == GOAL and finding.severity.rank < severity.rank
-            else finding
-            for finding in sample.findings
-        )
-        raised.append(replace(sample, findings=findings))
-    return tuple(raised)
-
-
 def _scenarios(
     run: RunStarted, by_id: Mapping[str, Scenario], reports: Mapping[SampleKey, SampleReport]
 ) -> Iterable[ScenarioReport]:
     groups: dict[tuple[str, str], list[SampleKey]] = {}
+    reports = held_against_others(reports, run)
     planned = set(run.samples)
     # A run that decides as it goes how many epochs there are has more than it had planned.
     further = sorted((key for key in reports if key not in planned), key=lambda k: (k.variant, k.epoch))
@@ -242,7 +214,7 @@ def _scenarios(
         samples = tuple(reports[key] for key in keys if key in reports)
         missing = tuple(key for key in keys if key not in reports)
         if not missing:
-            samples = _goal_never_completed(run, samples)
+            samples = raised_if_never_completed(samples, run.config)
         yield ScenarioReport(
             scenario=by_id[scenario_id],
             agent=agent,

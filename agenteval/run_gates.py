@@ -10,8 +10,9 @@ from typing import TypeAlias
 from agenteval.config import NoRegressionGate, PassHatKGate, PassRateGate
 from agenteval.decision import GateRow, SampleDecision
 from agenteval.event import Baseline, RunStarted
+from agenteval.goals import GOAL
 from agenteval.plurals import plural
-from agenteval.report import GOAL, Report, ScenarioReport
+from agenteval.report import Report, ScenarioReport
 from agenteval.sample_report import SampleReport
 from agenteval.scenario import SampleKey
 from agenteval.score import OUTCOME, Verdict
@@ -50,8 +51,8 @@ VERDICT_OF = {
 
 def succeeded(sample: SampleReport, verdict: Verdict) -> bool | None:
     """Whether a sample counts as a success: it passed and its goal, where judged, was completed. ``None``
-    where that is not known: it is inconclusive, or the judge of its goal broke. Of a recorded conversation
-    that did not fail, the known outcome decides."""
+    where that is not known: it is inconclusive, its goal was ruled out or is not clear, or the judge of it
+    broke. Of a recorded conversation that did not fail, the known outcome decides."""
     if verdict is Verdict.FAILED:
         return False
     for check in sample.checks:
@@ -59,10 +60,11 @@ def succeeded(sample: SampleReport, verdict: Verdict) -> bool | None:
             return check.passed
     if verdict is Verdict.INCONCLUSIVE:
         return None
-    reached = all(score.value for score in sample.scores if score.metric == GOAL)
-    if not reached:
+    goals = [score for score in sample.scores if score.metric == GOAL]
+    if any(not goal.is_open and not goal.value for goal in goals):
         return False
-    unknown = any(failure.metric == GOAL for failure in sample.score_failures)
+    unknown = any(goal.is_open for goal in goals)
+    unknown |= any(failure.metric == GOAL for failure in sample.score_failures)
     return None if unknown else True
 
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from math import ceil, fsum
 
 from agenteval.scenario import SampleKey
@@ -97,12 +98,13 @@ def all_held(each: Iterable[bool | None]) -> bool | None:
 class Aggregate:
     """A mean, and what it rests on: ``n`` values; ``missing`` could not be had. ``of_samples``: the mean of
     the means of each conversation, so that a long one counts no more than a short one; ``None`` where each
-    gives one value."""
+    gives one value. ``open``: by label, how many judgements count neither way."""
 
     value: float | None
     n: int
     missing: int = 0
     of_samples: float | None = None
+    open: Mapping[str, int] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -127,7 +129,8 @@ def means_of_samples(samples: Iterable[SampleReport]) -> dict[str, tuple[float, 
     for sample in samples:
         values: dict[str, list[float]] = {}
         for score in sample.all_scores:
-            values.setdefault(score.metric, []).append(numeric(score))
+            if not score.is_open:
+                values.setdefault(score.metric, []).append(numeric(score))
         for metric, own in values.items():
             means.setdefault(metric, []).append(fsum(own) / len(own))
     return {metric: tuple(means[metric]) for metric in sorted(means)}
@@ -139,20 +142,25 @@ def aggregates_of(samples: Sequence[SampleReport]) -> dict[str, Aggregate]:
     samples = [s for s in samples if s.stop is not None and s.stop.fault in (None, "agent")]
     values: dict[str, list[float]] = {}
     missing: dict[str, int] = {}
+    open_: dict[str, Counter[str]] = {}
     for sample in samples:
         for score in sample.all_scores:
-            values.setdefault(score.metric, []).append(numeric(score))
+            if score.is_open:
+                open_.setdefault(score.metric, Counter())[score.label or ""] += 1
+            else:
+                values.setdefault(score.metric, []).append(numeric(score))
         for failure in sample.all_failures:
             missing[failure.metric] = missing.get(failure.metric, 0) + 1
     aggregates = {}
     of_samples = means_of_samples(samples)
-    for metric in sorted(values.keys() | missing.keys()):
+    for metric in sorted(values.keys() | missing.keys() | open_.keys()):
         known, means = values.get(metric, []), of_samples.get(metric, ())
         aggregates[metric] = Aggregate(
             sum(known) / len(known) if known else None,
             len(known),
             missing.get(metric, 0),
             fsum(means) / len(means) if means else None,
+            dict(sorted(open_.get(metric, {}).items())),
         )
     for name in ("tool_accuracy", "output_correct", "robustness_pass"):
         aggregate = mean_of([getattr(sample, name) for sample in samples])
@@ -162,7 +170,7 @@ def aggregates_of(samples: Sequence[SampleReport]) -> dict[str, Aggregate]:
 
 
 def numeric(score: Score) -> float:
-    """A score as a number: its value, or for a label whether it is no failure."""
+    """A score that counts as a number: its value, or for a label whether it is no failure."""
     if score.value is not None:
         return score.value
     return 1.0 if score.ok or (score.ok is None and score.label == "no failure") else 0.0

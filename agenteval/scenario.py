@@ -323,6 +323,7 @@ class ScenarioFields(Value):
     agent: str | None = None
     profile: Text = ""
     goal: Text = ""
+    goal_outcome: Literal["reached", "refused"] = "reached"
     knowledge: Texts = ()
     facts: Texts = ()
     beliefs: Texts = ()

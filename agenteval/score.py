@@ -105,6 +105,14 @@ UNSAID = "turns"
 """The check of a recorded conversation in which not all was said that a scenario expects something of."""
 
 
+REACHED, MISSED, RULED_OUT, POLICY_BROKEN = "reached", "missed", "ruled out", "policy broken"
+"""What can become of a goal. *Ruled out*: the policy forbids it or the world does not allow it, and the agent
+said so plainly. *Policy broken*: reached by breaking it."""
+NOT_CLEAR = "not clear"
+"""What a judge says of a goal, a policy or a criterion that the record does not decide."""
+_OPEN = frozenset((RULED_OUT, NOT_CLEAR))
+
+
 class Score(Value):
     """A judgement: a number (``value``) or a label; of a goal both: the outcome and its value, which is
     ``None`` where it counts neither way. ``by`` names the judge's model.
@@ -128,6 +136,11 @@ class Score(Value):
     usage: Usage | None = None
     votes: tuple[Vote, ...] = ()
     sampled: bool = False
+
+    @property
+    def is_open(self) -> bool:
+        """Whether it counts neither for the agent nor against it."""
+        return self.value is None and self.ok is None and self.label in _OPEN
 
 
 class ScoreFailure(Value):

@@ -7,8 +7,10 @@ from dataclasses import dataclass, field
 
 from agenteval import gates, report
 from agenteval.event import Event, RunStarted, SampleFinished, SampleStarted, Scored, TurnFinished
+from agenteval.goals import has_reached, open_goals
 from agenteval.run_gates import Epochs, Pairing, planned_test, succeeded
 from agenteval.scenario import EpochRange, Sample, SampleKey, sample_seed
+from agenteval.score import RULED_OUT
 from agenteval.statistics import RateTest, epochs_to_start, in_epoch_order
 
 
@@ -64,6 +66,8 @@ class UntilDecided:
         self._run: RunStarted | None = None
         self._told: dict[SampleKey, list[Event]] = {}
         self._scenarios: dict[Pairing, _Scenario] = {}
+        self._reached: set[str] = set()
+        self._ruled_out: dict[str, list[SampleKey]] = {}
 
     def __call__(self, event: Event) -> None:
         self._planned(event)
@@ -80,6 +84,7 @@ class UntilDecided:
                     scenario = self._scenarios[key.scenario, key.agent]
                     scenario.started.add(key.epoch)
                     scenario.finished[key.epoch] = self._outcome(key, told)
+                    self._hold_ruled_out_against(key.scenario)
 
     def next(self) -> Sample | None:
         sample = self._planned.next() or self._further()
@@ -112,4 +117,13 @@ class UntilDecided:
         alone = {"samples": (key,), "scenarios": (scenario,), "epochs": {}}
         found = report.fold([self._run.model_copy(update=alone), *told])
         (sample,) = found.samples
+        if has_reached(sample):
+            self._reached.add(key.scenario)
+        elif open_goals([sample], RULED_OUT):
+            self._ruled_out.setdefault(key.scenario, []).append(key)
         return succeeded(sample, gates.decide_sample(sample, found.scenarios[0], found).verdict)
+
+    def _hold_ruled_out_against(self, scenario: str) -> None:
+        """What one conversation reached was missed, and not ruled out, in the others."""
+        for key in self._ruled_out.pop(scenario, ()) if scenario in self._reached else ():
+            self._scenarios[key.scenario, key.agent].finished[key.epoch] = False

@@ -22,6 +22,7 @@ SEVERITY_OF_LABEL: Mapping[str, Severity] = {
     "wrong arguments": Severity.MEDIUM,
     "repeated tool call": Severity.MEDIUM,
     "criterion not met": Severity.MEDIUM,
+    "policy violation": Severity.MEDIUM,
     "repetition": Severity.LOW,
 }
 
@@ -45,6 +46,17 @@ def of_label(label: str, overrides: Mapping[str, Severity] | None = None) -> Sev
     if overrides and label in overrides:
         return overrides[label]
     return SEVERITY_OF_LABEL.get(label, Severity.MEDIUM)
+
+
+POLICY_VIOLATION = "policy violation"
+
+
+def of_violation(*, wrote: bool, gave: bool, overrides: Mapping[str, Severity] | None = None) -> Severity:
+    """The severity of a broken rule, by its act. ``wrote``: it is a call that changed something; ``gave``:
+    somebody got access or data by it."""
+    if (overrides and POLICY_VIOLATION in overrides) or not (wrote or gave):
+        return of_label(POLICY_VIOLATION, overrides)
+    return Severity.CRITICAL if wrote else Severity.HIGH
 
 
 def of_detector(

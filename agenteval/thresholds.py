@@ -8,10 +8,11 @@ from typing import NamedTuple
 
 from agenteval import metrics
 from agenteval.decision import GateRow
+from agenteval.plurals import plural
 from agenteval.report import Report, ScenarioReport
 from agenteval.sample_report import SampleReport, numeric
 from agenteval.scenario import ThresholdRule
-from agenteval.score import MetricSpec, Verdict
+from agenteval.score import RULED_OUT, MetricSpec, Verdict
 
 NOT_THE_AGENTS = ("infrastructure", "simulator", "author", "recording", "interrupted", "budget")
 """Faults that leave a sample undecided."""
@@ -31,7 +32,7 @@ def threshold_gates(report: Report) -> Iterable[GateRow]:
     for scenario in report.scenarios:
         for name, threshold in metrics.thresholds_of(scenario.scenario, report.run.config.thresholds).items():
             spec = known.get(name)
-            if spec and (threshold.is_own or _applies(spec, scenario)):
+            if spec and (threshold.is_own or _applies(spec, scenario, report)):
                 applied.add(name)
                 yield from _gates(spec, threshold, scenario, report)
     for name, entry in report.run.config.thresholds.items():
@@ -61,21 +62,46 @@ def _left_out(metric: str, report: Report) -> str:
     return ""
 
 
-def _applies(spec: MetricSpec, scenario: ScenarioReport) -> bool:
-    values, missing = _values(spec.name, scenario)
-    return bool(values or missing) or metrics.applies_to(spec, scenario.scenario)
+def _applies(spec: MetricSpec, scenario: ScenarioReport, report: Report) -> bool:
+    policy = metrics.has_policy(scenario.scenario, report.run.config, scenario.agent)
+    return _scores(spec.name, scenario).any or metrics.applies_to(spec, scenario.scenario, policy=policy)
 
 
-def _values(name: str, scenario: ScenarioReport) -> tuple[list[float], int]:
-    """All scores of a metric in a scenario, and how many could not be had because a judge broke."""
+class _Scores(NamedTuple):
+    """What is known of a metric in a scenario. ``broken``: how many scores could not be had, since a judge
+    broke; ``unclear`` and ``ruled_out``: how many are there and have no value."""
+
+    values: tuple[float, ...] = ()
+    broken: int = 0
+    unclear: int = 0
+    ruled_out: int = 0
+
+    @property
+    def any(self) -> bool:
+        return any((self.values, self.broken, self.unclear, self.ruled_out))
+
+    def ends(self, spec: MetricSpec) -> tuple[Sequence[float], Sequence[float]]:
+        """All values at the worst that could be, and at the best. A goal that was ruled out was not reached,
+        or is none that could be. A policy counts only where it is clear whether it was kept."""
+        missing = self.broken + (0 if spec.is_label else self.unclear)
+        low, high = ((*self.values, *[extreme] * missing) for extreme in spec.scale)
+        return (*low, *[0.0] * self.ruled_out), high
+
+
+def _scores(name: str, scenario: ScenarioReport) -> _Scores:
     decided = [
         sample
         for sample in scenario.samples
         if sample.stop is not None and sample.stop.fault not in NOT_THE_AGENTS
     ]
-    values = [numeric(score) for sample in decided for score in sample.all_scores if score.metric == name]
-    missing = sum(failure.metric == name for sample in decided for failure in sample.all_failures)
-    return values, missing
+    scores = [score for sample in decided for score in sample.all_scores if score.metric == name]
+    ruled_out = sum(score.is_open and score.label == RULED_OUT for score in scores)
+    return _Scores(
+        values=tuple(numeric(score) for score in scores if not score.is_open),
+        broken=sum(failure.metric == name for sample in decided for failure in sample.all_failures),
+        unclear=sum(score.is_open for score in scores) - ruled_out,
+        ruled_out=ruled_out,
+    )
 
 
 class _Bound(NamedTuple):
@@ -117,18 +143,18 @@ def _gates(
     spec: MetricSpec, threshold: metrics.Threshold, scenario: ScenarioReport, report: Report
 ) -> Iterable[GateRow]:
     path = f"thresholds.{spec.name}"
-    values, missing = _values(spec.name, scenario)
+    scores = _scores(spec.name, scenario)
     for bound in _bounds(threshold.rule):
         verdict, why = _verdict(
-            spec, bound, values, missing, lost=_all_lost(scenario), left_out=_left_out(spec.name, report)
+            spec, bound, scores, lost=_all_lost(scenario), left_out=_left_out(spec.name, report)
         )
-        if verdict is Verdict.FAILED and not values and spec.name not in report.run.judged:
+        if verdict is Verdict.FAILED and not scores.values and spec.name not in report.run.judged:
             why = f"{why}: it is not among the metrics"
         yield GateRow(
             name=path + bound.name,
-            value=bound.of(values) if values else None,
+            value=bound.of(scores.values) if scores.values else None,
             bound=bound.bound,
-            rests_on=why or _rests_on(spec, scenario, len(values), missing),
+            rests_on=why or _rests_on(spec, scenario, scores),
             where=scenario.scenario.where(path) if threshold.is_own else report.run.config.where(path),
             verdict=verdict,
             scenario=scenario.scenario.id,
@@ -142,24 +168,49 @@ def _all_lost(scenario: ScenarioReport) -> bool:
 
 
 def _verdict(
-    spec: MetricSpec, bound: _Bound, values: Sequence[float], missing: int, *, lost: bool, left_out: str
+    spec: MetricSpec, bound: _Bound, scores: _Scores, *, lost: bool, left_out: str
 ) -> tuple[Verdict, str]:
     """The verdict, and a sentence where it is not just a figure beside its bound."""
-    if not values:
+    if not scores.any:
         if left_out:
             return Verdict.INCONCLUSIVE, left_out
-        if missing:
-            return Verdict.INCONCLUSIVE, f"the judge broke each of {missing} times"
         if lost:
             return Verdict.INCONCLUSIVE, "every sample was lost to a fault that is not the agent's"
         return Verdict.FAILED, "nothing was judged"
-    low, high = (bound.holds(bound.of([*values, *[extreme] * missing])) for extreme in spec.scale)
+    if not scores.values and not scores.ruled_out:
+        return Verdict.INCONCLUSIVE, _never_told(scores)
+    # Without any value a bound holds: what is left out breaks none.
+    low, high = (bound.holds(bound.of(values)) if values else True for values in scores.ends(spec))
     if low == high:
         return (Verdict.PASSED if low else Verdict.FAILED), ""
-    return Verdict.INCONCLUSIVE, f"{len(values)} scores; {missing} that the judge broke could decide it"
+    return Verdict.INCONCLUSIVE, _could_decide(spec, bound, scores)
 
 
-def _rests_on(spec: MetricSpec, scenario: ScenarioReport, scores: int, missing: int) -> str:
+def _never_told(scores: _Scores) -> str:
+    if not scores.unclear:
+        return f"the judge broke each of {scores.broken} times"
+    broke = f"; the judge broke {scores.broken} times" if scores.broken else ""
+    return f"not clear in each of {plural(scores.unclear, 'conversation')}{broke}"
+
+
+def _could_decide(spec: MetricSpec, bound: _Bound, scores: _Scores) -> str:
+    """What has no value, and could decide either way."""
+    told = [plural(len(scores.values), "score")]
+    if scores.broken:
+        told.append(f"{scores.broken} that the judge broke could decide it")
+    if scores.unclear and not spec.is_label:
+        told.append(f"{scores.unclear} not clear could decide it")
+    if scores.ruled_out:
+        low, high = ((f"{bound.of(values):.3g}" if values else "no score") for values in scores.ends(spec))
+        told.append(
+            f"{scores.ruled_out} ruled out: {low} if that counts as missed, {high} if left out;"
+            " goal_outcome: refused says that refusing is right"
+        )
+    return "; ".join(told)
+
+
+def _rests_on(spec: MetricSpec, scenario: ScenarioReport, scores: _Scores) -> str:
     unit = "turns" if spec.scope == "turn" else "conversations"
-    text = f"{scores} {unit} of {len(scenario.samples)} samples"
-    return f"{text}, {missing} missing" if missing else text
+    text = f"{len(scores.values)} {unit} of {len(scenario.samples)} samples"
+    told = ((scores.broken, "missing"), (scores.unclear, "not clear"), (scores.ruled_out, "ruled out"))
+    return ", ".join([text, *(f"{count} {word}" for count, word in told if count)])

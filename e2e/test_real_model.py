@@ -1,4 +1,4 @@
-"""The whole pipeline over HTTP against a real language model: simulated user, eight judges, criteria,
+"""The whole pipeline over HTTP against a real language model: simulated user, nine judges, criteria,
 de-duplication. What is asserted is that the books balance, never what the model thinks."""
 
 from __future__ import annotations
@@ -191,9 +191,12 @@ def test_every_score_is_valid(done: Done) -> None:
             if metric in LABEL_METRICS:
                 assert score["label"] in labels[metric]
                 assert score["value"] is None
+            elif metric == "policy_adherence":
+                assert score["label"] in ("pass", "fail", "not clear")
+            elif metric == "goal_completion":
+                assert score["label"] in ("reached", "missed", "ruled out", "policy broken", "not clear")
             else:
-                low, high = (0, 1) if metric == "goal_completion" else (1, 5)
-                assert low <= score["value"] <= high
+                assert 1 <= score["value"] <= 5
         for failure in scope["score_failures"]:
             assert failure["message"]
 

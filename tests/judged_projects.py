@@ -25,7 +25,9 @@ def content(asked: Json) -> Json:
         return {"issues": []}
     if "label" in fields:
         good = [label for label in ("no failure", "pass") if label in fields["label"]["enum"]]
-        return {"evidence": "", "reason": "fine", "label": good[0]}
+        return {"evidence": "", "reason": "fine", "label": good[0], "violations": []}
+    if "outcome" in fields:
+        return {"evidence": "", "reason": "fine", "outcome": "reached"}
     scale = fields["score"]["anyOf"][0]
     return {"evidence": "", "reason": "fine", "score": scale["maximum"]}
 

@@ -92,11 +92,14 @@ def test_of_a_turn_the_criteria_of_its_script() -> None:
 
 @pytest.mark.parametrize("label", ["not clear", "Not_Clear"])
 def test_a_criterion_that_is_not_clear_is_not_decided(label: str) -> None:
-    check, failure, *_ = judged(FakeModel(say(label)))
-    assert check.passed is None
-    assert failure == ScoreFailure(
-        metric="criteria", message="not clear: Confirms first: it did", unclear=True
-    )
+    items = judged(FakeModel(say(label)))
+    assert [(type(item), item.passed) for item in items] == [(Check, None)] * 2  # and no judge broke
+
+
+def test_a_criterion_that_did_not_arise_holds_and_is_marked() -> None:
+    check, *_ = judged(FakeModel(say("did not arise")))
+    assert (check.passed, check.arose) == (True, False)
+    assert check.detail.startswith("Confirms first — did not arise: it did")
 
 
 @pytest.mark.parametrize(

@@ -377,8 +377,8 @@ def test_every_prompt_is_shown_without_a_configuration(project: Project) -> None
         text = whole.out[whole.out.index(f"metric: {name}") :].partition(rule)[0]
         assert all(f"- {score}: " in text for score in range(1, 6)), name
     goal = whole.out[whole.out.index("metric: goal_completion") :].partition(rule)[0]
-    assert ["- 1: " in goal, "- 0: " in goal, "- 2: " in goal] == [True, True, False]
-    assert all(f"- {word}: " in whole.out for word in ("pass", "fail", "not clear"))
+    assert all(f"- {word}: " in goal for word in ("reached", "missed", "ruled out", "policy broken"))
+    assert all(f"- {word}: " in whole.out for word in ("pass", "fail", "did not arise", "not clear"))
     for word in ("low", "medium", "high", "critical"):
         assert f"- {word}: " in parts["error_deduplication"]
     assert '"done"' in parts["simulated_user"]

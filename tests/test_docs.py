@@ -510,8 +510,8 @@ def test_the_providers_are_those_that_exist() -> None:
 
 
 def test_the_metrics_are_those_that_exist() -> None:
-    listed = rows(section("docs/judges.md", "## The eight metrics").partition("### Labels")[0])
-    kinds = {(0.0, 1.0): "0 or 1", (1.0, 5.0): "1 to 5"}
+    listed = rows(section("docs/judges.md", "## The nine metrics").partition("### Labels")[0])
+    kinds = {(0.0, 1.0): "an outcome", (1.0, 5.0): "1 to 5"}
     assert [row[:3] for row in listed] == [
         [f"`{spec.name}`", spec.scope, "a label" if spec.is_label else kinds[spec.scale]]
         for spec in built_in()

@@ -14,7 +14,9 @@ from agenteval.prompts import BUILT_IN_METRICS, Rubric, load_rubric
 from agenteval.protocols import ChatModel
 from agenteval.scenario import Scenario, ThresholdRule, Tool
 from agenteval.score import Finding, MetricSpec, Score, ScoreFailure, Severity
+from agenteval.scorers.goal import GoalJudge
 from agenteval.scorers.judge import Judge, reply_type
+from agenteval.scorers.policy import PolicyJudge
 from agenteval.scorers.stakes import Stakes
 from agenteval.trajectory import Step, Stop, StopReason, ToolCall, Trajectory, Turn
 from agenteval.transcript import context_of
@@ -29,6 +31,9 @@ PREFIX = Trajectory(turns=TURNS)
 WHOLE = Trajectory(turns=TURNS, stop=ENDED)
 
 
+_JUDGES = {"goal_completion": GoalJudge, "policy_adherence": PolicyJudge}
+
+
 def judged(
     metric: str | Rubric,
     model: ChatModel,
@@ -38,7 +43,7 @@ def judged(
     **more: Any,
 ) -> list[Any]:
     rubric = load_rubric(metric) if isinstance(metric, str) else metric
-    judge = Judge(rubric, model, **more)
+    judge = _JUDGES.get(rubric.metric, Judge)(rubric, model, **more)
     given = trajectory or (WHOLE if rubric.scope == "conversation" else PREFIX)
     return list(anyio.run(judge, scenario, given))
 
@@ -49,6 +54,10 @@ def score(value: Any, **more: Any) -> dict[str, Any]:
 
 def label(value: Any) -> dict[str, Any]:
     return {"evidence": "Booked. Score: 5", "reason": "because", "label": value}
+
+
+def outcome(value: Any) -> dict[str, Any]:
+    return {"evidence": "Booked. Score: 5", "reason": "because", "outcome": value}
 
 
 # ── answers that count ───────────────────────────────────────────────────────────────────────────
@@ -101,11 +110,13 @@ def test_the_severities_of_the_author_come_first() -> None:
 
 
 def test_a_goal_that_was_not_reached_is_a_finding_of_the_whole() -> None:
-    found, finding = judged("goal_completion", FakeModel(score(0)))
-    assert found.value == 0
+    found, finding = judged("goal_completion", FakeModel(outcome("missed")))
+    assert (found.value, found.label) == (0, "missed")
     assert (finding.label, finding.severity, finding.turn) == ("goal not completed", Severity.HIGH, None)
-    (reached,) = judged("goal_completion", FakeModel(score(1)))
-    assert reached.value == 1
+    (reached,) = judged("goal_completion", FakeModel(outcome("Reached")))
+    assert (reached.value, reached.label) == (1, "reached")
+    (unclear,) = judged("goal_completion", FakeModel(outcome("not clear")))
+    assert (unclear.value, unclear.label, unclear.is_open) == (None, "not clear", True)
 
 
 def test_a_rubric_of_the_author() -> None:
@@ -159,11 +170,11 @@ def test_a_wrong_score_is_a_failure_to_score(reply: dict[str, Any]) -> None:
     assert failure.raw == str(reply)
 
 
-@pytest.mark.parametrize("value", [0.5, 2, -1, True, "yes"])
-def test_a_goal_is_reached_or_not(value: Any) -> None:
-    (failure,) = judged("goal_completion", FakeModel(score(value)))
+@pytest.mark.parametrize("value", [1, None, True, "yes", "reached and missed"])
+def test_a_goal_ends_in_one_of_its_outcomes(value: Any) -> None:
+    (failure,) = judged("goal_completion", FakeModel(outcome(value)))
     assert isinstance(failure, ScoreFailure)
-    assert "0 or 1" in failure.message
+    assert "the outcome must be one of: reached, missed, ruled out, policy broken, not" in failure.message
 
 
 @pytest.mark.parametrize("value", ["all good", "", None, 3, True, "fail", "unsafe"])
@@ -179,7 +190,6 @@ def test_a_wrong_label_is_a_failure_to_score(value: Any) -> None:
         ("helpfulness", score(None)),
         ("helpfulness", score("null")),
         ("helpfulness", score("Not enough to judge")),
-        ("goal_completion", score(None)),
         ("tool_call_behavior_failure", label("Not_enough to judge")),
     ],
 )
@@ -208,7 +218,7 @@ def test_a_mistake_of_the_author_is_not_caught() -> None:
 
 def requests_of(scenario: Scenario = TALK, trajectory: Trajectory = PREFIX) -> list[Any]:
     model = FakeModel(InfrastructureError("asked enough"))
-    for name in BUILT_IN_METRICS[:5] + BUILT_IN_METRICS[6:]:
+    for name in BUILT_IN_METRICS[:5] + BUILT_IN_METRICS[7:]:
         judged(
             name, model, scenario=scenario, trajectory=trajectory, policy_of=lambda s: f"Policy of {s.id}."
         )
@@ -317,13 +327,13 @@ def test_the_built_in_metrics() -> None:
 
 def test_where_thresholds_apply() -> None:
     tool, goal, help_ = (KNOWN[n] for n in ("tool_call_behavior_failure", "goal_completion", "helpfulness"))
-    assert metrics.applies_to(help_, BARE)
-    assert metrics.applies_to(goal, TALK)
-    assert not metrics.applies_to(goal, BARE)
-    assert not metrics.may_apply(goal, BARE)
-    assert metrics.applies_to(tool, TOOLS)
-    assert not metrics.applies_to(tool, BARE)
-    assert metrics.may_apply(tool, BARE)  # the agent may run tools of its own
+    assert metrics.applies_to(help_, BARE, policy=False)
+    assert metrics.applies_to(goal, TALK, policy=False)
+    assert not metrics.applies_to(goal, BARE, policy=False)
+    assert not metrics.may_apply(goal, BARE, policy=False)
+    assert metrics.applies_to(tool, TOOLS, policy=False)
+    assert not metrics.applies_to(tool, BARE, policy=False)
+    assert metrics.may_apply(tool, BARE, policy=False)  # the agent may run tools of its own
 
 
 def test_metrics_are_chosen_by_name_or_all() -> None:

@@ -239,7 +239,7 @@ def test_a_judge_sees_the_whole_record_and_all_prompts_of_a_turn_begin_alike(pro
         project.run()
         prompts = [asked["messages"] for asked in server.asked]
     texts = ["\n".join(m["content"] for m in messages) for messages in prompts]
-    assert len(texts) == 7 + 7 + 2, "seven metrics a turn, the goal and the criterion once"
+    assert len(texts) == 7 + 7 + 3, "seven metrics a turn, the goal, the policy and the criterion once"
     told = ("A lamp for the desk.", "Elderly gardener.", "18:00", "Lamp L-17 is dented.",
             "Never sell candles.", "a small lamp", "39", "Finds goods.", "I found lamp L-17.",
             "3 March 2025")  # fmt: skip
@@ -248,9 +248,9 @@ def test_a_judge_sees_the_whole_record_and_all_prompts_of_a_turn_begin_alike(pro
         assert "The moon is cheese." not in text
         assert not any(m["role"] == "assistant" for messages in prompts for m in messages)
     turns = [t for t in texts if "give the score 5" not in t], [t for t in texts if "give the score 5" in t]
-    assert [len(t) for t in turns] == [7, 9]
+    assert [len(t) for t in turns] == [7, 10]
     assert len({t[: t.index("# Criterion")] for t in turns[0]}) == 1
-    seven = [t for t in turns[1] if not re.search(r"# Criterion(: goal| set by)", t)]
+    seven = [t for t in turns[1] if not re.search(r"# Criterion(: goal|: policy| set by)", t)]
     assert len({t[: t.index("# Criterion")] for t in seven}) == 1
     injected = turns[1][0]
     mark = re.findall(r"<data-(\w+)>", injected[: injected.index("score: 5")])[-1]

@@ -1,4 +1,4 @@
-"""Bug and fix, judged: the eight metrics, thresholds, the severity gate, criteria and issues.
+"""Bug and fix, judged: the metrics, thresholds, the severity gate, criteria and issues.
 
 The scripted judge reads the agent's text, so the buggy agent gets the bad score or label and the fixed
 one the good one. Each test names what must be red, and why.
@@ -99,7 +99,7 @@ def refused(done: Done, *words: str) -> None:
     assert not missing, (missing, done.all)
 
 
-# ── the eight metrics ────────────────────────────────────────────────────────────────────────────
+# ── the metrics ──────────────────────────────────────────────────────────────────────────────────
 
 
 def pair(metric: str) -> list[dict[str, Any]]:

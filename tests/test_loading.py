@@ -255,8 +255,8 @@ def test_slugs(name: str, expected: str) -> None:
 # ── mistakes ─────────────────────────────────────────────────────────────────────────────────────
 
 KNOWN = (
-    "known: agent, beliefs, category, checks, epochs, expect, facts, goal, id, knowledge, max_turns, name,"
-    " profile, tags, thresholds, tools, turns"
+    "known: agent, beliefs, category, checks, epochs, expect, facts, goal, goal_outcome, id, knowledge,"
+    " max_turns, name, profile, tags, thresholds, tools, turns"
 )
 QUOTE = "put the text in quotes if ': ' is part of it"
 

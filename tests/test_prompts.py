@@ -84,7 +84,7 @@ def test_the_placeholders_of_the_shipped_prompts() -> None:
 def test_the_hash_is_of_the_content_alone() -> None:
     assert content_hash("a\r\nb") == content_hash("a\nb")
     assert content_hash("a", "b") != content_hash("ab", "")
-    assert len(set(prompt_hashes(map(load_rubric, BUILT_IN_METRICS)).values())) == 10
+    assert len(set(prompt_hashes(map(load_rubric, BUILT_IN_METRICS)).values())) == 11
 
 
 # ── fences ───────────────────────────────────────────────────────────────────────────────────────
@@ -156,14 +156,15 @@ def test_the_scales_have_five_anchors(metric: str) -> None:
     assert "Lowers the score: " in rubric.text
 
 
-def test_goal_completion_is_binary_and_of_the_conversation() -> None:
+def test_a_goal_has_outcomes_and_is_of_the_conversation() -> None:
     rubric = load_rubric("goal_completion")
-    assert (rubric.scale, rubric.scope, rubric.whole) == ((0, 1), "conversation", True)
+    assert rubric.outcomes == {"reached": 1, "missed": 0, "ruled out": None, "policy broken": 0}
+    assert (rubric.scope, rubric.unsure, rubric.labels) == ("conversation", "not clear", ())
 
 
 def test_a_criterion_is_met_or_not_met_or_not_clear() -> None:
     rubric = load_rubric("criteria")
-    assert (*rubric.labels, rubric.unsure) == ("pass", "fail", "not clear")
+    assert (*rubric.labels, rubric.unsure) == ("pass", "fail", "did not arise", "not clear")
 
 
 def test_an_unknown_name_gets_a_suggestion() -> None:

@@ -179,7 +179,7 @@ def scores_left_out(text: str) -> list[str]:
 
 
 def custom(count: int) -> Told:
-    """The eight metrics and ``count`` custom ones with names of all lengths."""
+    """The built-in metrics and ``count`` custom ones with names of all lengths."""
     names = [f"{'a rather long custom metric ' * (n % 3)}number {n}" for n in range(count)]
     specs = [MetricSpec(name=name, scope="turn", kind="mean", scale=(1, 5)) for name in names]
     said = (*turn_scores(), *(number(name, 3.25) for name in names))

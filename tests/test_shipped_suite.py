@@ -175,10 +175,10 @@ def test_users_say_what_is_scripted_and_end_in_each_way(results: Json) -> None:
 # ---- Judges --------------------------------------------------------------------------------------
 
 
-def test_all_eight_metrics_judge_every_turn_and_every_goal(results: Json) -> None:
+def test_all_nine_metrics_judge_every_turn_and_every_goal(results: Json) -> None:
     for name, sample in samples(results):
         goals = {"goal_completion"} if name in SIMULATED else set()
-        assert sample["scores"].keys() == goals
+        assert sample["scores"].keys() == {*goals, "policy_adherence"}
         assert not sample["score_failures"]
         for turn in sample["turns"]:
             assert turn["scores"].keys() == TURN_METRICS
@@ -283,8 +283,8 @@ def test_every_cell_of_a_score_is_marked(shipped: tuple[Project, Done]) -> None:
     assert len(rows) == 23
     for name, cells in rows:
         given = [cell for cell in cells.split() if cell != "–"]
-        assert len(given) == (8 if name in SIMULATED else 7), name
-        assert all("ˢ" in cell for cell in given), name
+        assert len(given) == (9 if name in SIMULATED else 8), name
+        assert all("ˢ" in cell or cell.startswith("~") for cell in given), name
 
 
 def test_usage_is_told_by_role(shipped: tuple[Project, Done], results: Json) -> None:
@@ -312,7 +312,7 @@ def test_an_agent_that_nobody_has_read_is_not_judged(copy: Project) -> None:
     done = copy.run("-s", "R-01", env=ENV)
     sample = copy.sample("R-01")
     assert done.code == 3, done.all
-    assert not scores(sample)
+    assert [(name, score["label"]) for name, score in scores(sample)] == [("policy_adherence", "not clear")]
     (failures,) = (turn["score_failures"] for turn in sample["turns"])
     assert len(failures) == 7
     assert all("AGENTEVAL_MODEL" in failure["message"] for failure in failures)
@@ -343,6 +343,9 @@ def _by_schema(request: Request) -> Behaviour:
     properties = request.json["response_format"]["json_schema"]["schema"]["properties"]
     values: Json = {"message": QUESTION, "done": True, "reason": "Good.", "evidence": ""}
     values |= {"call": None, "other_call": None, **dict.fromkeys(("parameter", "tool", "source", "rule"), "")}
+    values["violations"] = []
+    if "outcome" in properties:
+        values["outcome"] = properties["outcome"]["enum"][0]
     if "label" in properties:
         values["label"] = properties["label"]["enum"][0]
     if "score" in properties:

@@ -13,7 +13,9 @@ from agenteval.errors import AuthorError, InfrastructureError
 from agenteval.prompts import BUILT_IN_METRICS, Rubric, load_rubric
 from agenteval.scenario import Scenario
 from agenteval.scorers.criteria import Criteria
+from agenteval.scorers.goal import GoalJudge
 from agenteval.scorers.judge import Judge
+from agenteval.scorers.policy import PolicyJudge
 from agenteval.trajectory import Step, Stop, StopReason, Trajectory, Turn
 from agenteval.transcript import context_of
 
@@ -30,13 +32,18 @@ def test_a_judge_sends_what_is_shown(name: str) -> None:
     rubric = load_rubric(name)
     is_turn = rubric.scope == "turn"
     trajectory = Trajectory(turns=TURNS, stop=None if is_turn else Stop(reason=StopReason.USER_DONE))
-    scorer = Criteria(model, scope="conversation") if name == "criteria" else Judge(rubric, model)
+    kind = {"goal_completion": GoalJudge, "policy_adherence": PolicyJudge}.get(name, Judge)
+    policy = "Be ${kind}." if name == "policy_adherence" else ""
+    judge = kind(rubric, model, policy_of=lambda _: policy)
+    scorer = Criteria(model, scope="conversation") if name == "criteria" else judge
     anyio.run(scorer, SCENARIO, trajectory)
     (sent,) = model.requests
     shown = template_of(rubric)
     prompt = shown.prompt.replace("${criterion}", "Is ${kind} and $${fair}")
     prompt = prompt.replace("${span}", "over the whole conversation")
-    prompt = prompt.replace("${transcript}", context_of(SCENARIO, trajectory, upto=0 if is_turn else None))
+    prompt = prompt.replace("\n${right_end}", "\n")
+    record = context_of(SCENARIO, trajectory, policy=policy, upto=0 if is_turn else None)
+    prompt = prompt.replace("${transcript}", record)
     assert (sent.system, sent.prompt, sent.reply) == (shown.system, prompt, shown.reply)
 
 

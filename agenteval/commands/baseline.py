@@ -13,6 +13,7 @@ from agenteval.decision import Decision
 from agenteval.digest import summary_of
 from agenteval.errors import AuthorError
 from agenteval.event import Baseline, RunStarted
+from agenteval.goals import GOAL
 from agenteval.repeats import outcomes_of
 from agenteval.report import Report
 from agenteval.run_gates import epochs_of
@@ -44,6 +45,14 @@ def with_baseline(started: RunStarted, name: str, root: Path, *, selected: bool)
             for both in agents
         },
         gone=() if selected else _gone(old, new),
+        reached=tuple(
+            dict.fromkeys(
+                now.id
+                for both in agents
+                for then, now in both.pairs
+                if any(then.scores.get(GOAL, ()))  # its value is 0 or 1
+            )
+        ),
     )
     return started.model_copy(update={"baseline": baseline})
 

@@ -88,7 +88,7 @@ class Prepared:
     """``public`` is the configuration as it may be written down: without secrets. ``ranges``: by scenario,
     where a gate decides how many epochs there are; ``samples`` are the first ones then. ``unapplied``: the
     thresholds that hold for other scenarios alone, with the words for it. ``remarks``: what is not run, or
-    not checked, although somebody may expect it."""
+    not checked, although somebody may expect it. ``suite``: all scenarios that were loaded."""
 
     config: Config
     public: Config
@@ -100,6 +100,7 @@ class Prepared:
     metrics: Metrics
     unapplied: Mapping[str, str] = field(default_factory=dict)
     remarks: tuple[str, ...] = ()
+    suite: tuple[Scenario, ...] = ()
 
 
 def prepare(request: Request) -> Prepared:
@@ -135,7 +136,10 @@ def prepare(request: Request) -> Prepared:
     resources = wiring.Resources(config, loaded.secrets, no_judge=request.no_judge, tape=request.tape)
     plan = wiring.plan(samples, config, agents, chosen, resources, ranges=ranges, fail_fast=request.fail_fast)
     public = loaded.public
-    return Prepared(config, public, resources, scenarios, samples, ranges, plan, chosen, unapplied, remarks)
+    suite = tuple(loaded_scenarios)
+    return Prepared(
+        config, public, resources, scenarios, samples, ranges, plan, chosen, unapplied, remarks, suite
+    )
 
 
 def _no_file(config: Config) -> Problem:
@@ -183,7 +187,7 @@ def _applied_elsewhere(
             rest = None
     if rest is None:
         return judging.unapplied(missed)
-    return judging.unapplied(judging.held_elsewhere(missed, chosen, selected, (*loaded, *rest)))
+    return judging.unapplied(judging.held_elsewhere(missed, config, chosen, selected, (*loaded, *rest)))
 
 
 def _narrowed(

@@ -92,7 +92,7 @@ def _of_rubric(rubric: Rubric) -> Callable[[], str]:
     def show() -> str:
         scope = "turn or conversation" if rubric.metric == CRITERIA else rubric.scope
         head = {"role": "judge", "scope": scope, "version": rubric.version, "hash": rubric.hash}
-        own = rubric.prompts.own_parts((rubric.metric, *beside(rubric.scale)))
+        own = rubric.prompts.own_parts((rubric.metric, *beside(rubric.form)))
         return _block(rubric.metric, {**head, "file": rubric.source, **_marked(own)}, template_of(rubric))
 
     return show

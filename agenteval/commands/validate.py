@@ -9,13 +9,14 @@ from agenteval.commands.output import say
 from agenteval.commands.prepare import Request, prepare
 from agenteval.gate_chances import chances_of, sentences
 from agenteval.plurals import plural
+from agenteval.preflight import without_twin
 from agenteval.redact import hide
 
 
 def validate(request: Request) -> int:
     with redirect_stdout(sys.stderr):
         prepared = prepare(request)
-        for text in prepared.remarks:
+        for text in (*prepared.remarks, *without_twin(prepared.suite)):
             say(f"warning: {text}")
     files = {scenario.source.rpartition(":")[0] for scenario in prepared.scenarios}
     sys.stdout.write(

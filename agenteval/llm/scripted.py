@@ -16,6 +16,7 @@ from agenteval.patterns import EndlessSearchError, is_in
 from agenteval.plain_files import read_file
 from agenteval.protocols import ModelReply, ModelRequest, Subject
 from agenteval.safe_text import one_line
+from agenteval.score import MISSED, NOT_CLEAR, REACHED
 from agenteval.trajectory import Usage
 from agenteval.yaml_source import Mark, parse
 
@@ -81,6 +82,8 @@ def _value(rule: Rule, request: ModelRequest) -> BaseModel:
     raw = rule.reply if isinstance(rule.reply, str) else json.dumps(rule.reply, ensure_ascii=False)
     if not isinstance(rule.reply, str):
         given = {**_USER_DEFAULTS, **rule.reply} if request.role == "user" else rule.reply
+        if "outcome" in request.reply.model_fields:
+            given = _with_outcome(given)
         missing = [n for n, f in request.reply.model_fields.items() if f.is_required() and n not in given]
         if missing:
             what = f"the reply has no {' and no '.join(f'`{name}`' for name in missing)}"
@@ -94,6 +97,19 @@ def _value(rule: Rule, request: ModelRequest) -> BaseModel:
     if flaw := request.flaw_in(value, True):
         raise _unusable(rule, flaw, raw, is_flawed=True)
     return value
+
+
+def _with_outcome(given: Mapping[str, Any]) -> Mapping[str, Any]:
+    """``score: 1`` of a goal says in short that it was reached, ``score: 0`` that it was missed."""
+    if "outcome" in given or "score" not in given:
+        return given
+    score = given["score"]
+    known = {1: REACHED, 0: MISSED, None: NOT_CLEAR}
+    return {**given, "outcome": known.get(score, score) if score is None or _is_number(score) else score}
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)
 
 
 def _unusable(rule: Rule, why: str, raw: str, *, is_flawed: bool = False) -> UnreadableReplyError:

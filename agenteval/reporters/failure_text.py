@@ -252,7 +252,7 @@ def lowest_scores(scenario: ScenarioReport, metrics: Collection[str]) -> tuple[s
         for sample in scenario.samples
         for place in judged_places(sample)
         for score in place.scores
-        if score.metric in metrics and not is_failure_free(score)
+        if score.metric in metrics and not is_failure_free(score) and not score.is_open
     ]
     mean = sum(told[0] for told in scores) / max(1, len(scores))
     lowest = sorted((told for told in scores if told[0] <= mean), key=lambda told: told[0])[:_MOST_SCORES]

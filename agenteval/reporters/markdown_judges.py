@@ -20,6 +20,7 @@ from agenteval.reporters.judge_text import (
 )
 from agenteval.reporters.markdown_table import MARKS, Extent, more, table
 from agenteval.reporters.score_cells import (
+    NEITHER_WAY,
     NO_SCORE,
     NOT_APPLICABLE,
     SCRIPTED,
@@ -87,7 +88,8 @@ def _heading(column: Column) -> str:
 def _cell(cell: Cell) -> str:
     text = cell.text + ("ˢ" if cell.scripted else "")
     text += f" {_THRESHOLD_MARKS[cell.verdict]}" if cell.verdict and is_scored(cell) else ""
-    return f"{text} !{cell.missing}" if cell.missing else text
+    text += f" !{cell.missing}" if cell.missing else ""
+    return f"{text} ~{cell.open}" if cell.open else text
 
 
 def _legend(cells: Sequence[Cell]) -> str:
@@ -95,6 +97,7 @@ def _legend(cells: Sequence[Cell]) -> str:
     parts += ["2/3: turns without a failure, goals reached"] if any("/" in c.text for c in cells) else []
     parts += ["✓ ✗ ?: threshold"] if any(c.verdict and is_scored(c) for c in cells) else []
     parts += [NO_SCORE] if any(c.missing for c in cells) else []
+    parts += [f"~1: {NEITHER_WAY}"] if any(c.open for c in cells) else []
     parts += [f"ˢ {SCRIPTED}"] if any(c.scripted for c in cells) else []
     return f"{markdown('; '.join(parts))}." if parts else ""
 

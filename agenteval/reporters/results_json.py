@@ -214,7 +214,11 @@ def _dimension(row: Dimension) -> shape.DimensionShape:
 
 def _aggregate(aggregate: Aggregate) -> shape.AggregateShape:
     return shape.AggregateShape(
-        value=aggregate.value, n=aggregate.n, missing=aggregate.missing, of_samples=aggregate.of_samples
+        value=aggregate.value,
+        n=aggregate.n,
+        missing=aggregate.missing,
+        of_samples=aggregate.of_samples,
+        **({"open": dict(aggregate.open)} if aggregate.open else {}),
     )
 
 

@@ -36,8 +36,8 @@ def of_checks(checks: Iterable[Check], found: SampleFailures, *, turn: int | Non
                 passed=check.passed,
                 detail=check.detail,
                 where=check.where,
-                **({"by": check.by, "scripted": check.scripted, "calibrated": False} if check.by else {}),
                 **({} if check.arose else {"arose": False}),
+                **({"by": check.by, "scripted": check.scripted, "calibrated": False} if check.by else {}),
                 **({"votes": of_votes(check.votes)} if check.votes else {}),
                 **({"fingerprints": [failure.fingerprint for failure in failures]} if failures else {}),
             )

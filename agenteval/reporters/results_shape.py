@@ -87,7 +87,8 @@ class CheckShape(Shape):
 
 
 class ScoreShape(Shape):
-    """A judgement: a number or a label. ``ok``: whether the label is no failure (null for a number).
+    """A judgement: a number or a label; of a goal both, its value null where the outcome counts neither way.
+    ``ok``: whether the label is no failure (null for a number, a goal, and a label that decides nothing).
     ``by`` names the judge's model; ``scripted``: it was no language model; ``calibrated``: whether that
     judge was compared with people's judgement. ``references``: what it refers to beside its evidence (call,
     other_call, parameter, tool, source, rule), checked by code; ``votes``: all answers, where the judge was
@@ -266,12 +267,13 @@ class SampleShape(Shape):
 
 class AggregateShape(Shape):
     """A mean or a rate over ``n`` values; ``missing`` could not be had. ``of_samples``: the mean of the means
-    of each conversation."""
+    of each conversation. ``open``: by label, how many judgements count neither way, where there are any."""
 
     value: float | None
     n: int
     missing: int
     of_samples: float | None
+    open: dict[str, int] | None = None
 
 
 class SpreadShape(Shape):

@@ -8,7 +8,8 @@ from typing import NamedTuple, TypeAlias
 
 from agenteval import metrics
 from agenteval.decision import Decision
-from agenteval.report import GOAL, Report, ScenarioReport
+from agenteval.goals import GOAL
+from agenteval.report import Report, ScenarioReport
 from agenteval.safe_text import one_line
 from agenteval.sample_report import Aggregate, SampleReport
 from agenteval.score import MetricSpec, Score, ScoreFailure, Verdict
@@ -16,6 +17,7 @@ from agenteval.score import MetricSpec, Score, ScoreFailure, Verdict
 UNCALIBRATED = "uncalibrated: never compared with people's judgement"
 SCRIPTED = "scripted: no language model was called"
 NO_SCORE = "!2: twice no score, since the judge broke or could not tell"
+NEITHER_WAY = "counts neither way (a goal ruled out, or not clear)"
 NOT_JUDGED = "not judged"
 NOT_APPLICABLE = "–"
 
@@ -26,6 +28,7 @@ _SHORT = {
     "faithfulness": "faith",
     "verbosity": "verb",
     GOAL: "goal",
+    metrics.POLICY_ADHERENCE: "policy",
     "agent_behavior_failure": "behav",
     metrics.TOOL_CALL_BEHAVIOR: "tools",
 }
@@ -50,12 +53,14 @@ class Column:
 
 class Cell(NamedTuple):
     """What is known of a metric in a scenario. ``text``: a mean, a share as ``2/3``, ``–`` where the
-    metric does not apply, ``not judged``, or nothing (``missing`` tells why). ``missing``: how often the
-    judge broke. ``verdict``: of the threshold, if one holds there."""
+    metric does not apply, ``not judged``, or nothing (``missing`` or ``open`` tells why). ``missing``: how
+    often the judge broke; ``open``: how often its answer counts neither way. ``verdict``: of the threshold,
+    if one holds there."""
 
     text: str
     scripted: bool = False
     missing: int = 0
+    open: int = 0
     verdict: Verdict | None = None
 
 
@@ -124,11 +129,16 @@ def scenario_cells(
 def _cell(scenario: ScenarioReport, column: Column, report: Report, marks: Marks) -> Cell:
     verdict = marks.get((scenario.scenario.id, scenario.agent, column.name))
     found = scenario.aggregates.get(column.name)
-    if found is not None and (found.n or found.missing):
+    if found is not None and (found.n or found.missing or found.open):
         text = _figure(found, column, bound_in(scenario, column.name, report))
-        return Cell(text, missing=found.missing, verdict=verdict)
+        return Cell(text, missing=found.missing, open=sum(found.open.values()), verdict=verdict)
     judged = column.name in report.run.judged
-    applies = judged and column.spec is not None and metrics.applies_to(column.spec, scenario.scenario)
+    policy = metrics.has_policy(scenario.scenario, report.run.config, scenario.agent)
+    applies = (
+        judged
+        and column.spec is not None
+        and metrics.applies_to(column.spec, scenario.scenario, policy=policy)
+    )
     return Cell(NOT_JUDGED if applies or verdict else NOT_APPLICABLE, verdict=verdict)
 
 
@@ -178,8 +188,8 @@ def judged_places(sample: SampleReport) -> Iterator[Judged]:
 
 
 def score_text(score: Score) -> str:
-    """``4``, ``3.5`` or the label; scripted ones are marked."""
-    text = one_line(score.label or "", _LABEL_LIMIT) if score.value is None else f"{score.value:g}"
+    """``4``, ``3.5`` or the label (of a goal: its outcome); scripted ones are marked."""
+    text = one_line(score.label, _LABEL_LIMIT) if score.label else f"{score.value or 0:g}"
     return f"{text}ˢ" if score.scripted else text
 
 
@@ -189,7 +199,7 @@ def brief_score(score: Score) -> str:
 
 
 def is_failure_free(score: Score) -> bool:
-    """Whether it is a label that is no failure. A number is never one."""
+    """Whether it is a label that is no failure. A number is never one, nor is what counts neither way."""
     return score.value is None and (score.ok or (score.ok is None and score.label == "no failure"))
 
 

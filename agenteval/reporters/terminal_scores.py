@@ -17,6 +17,7 @@ from agenteval.reporters.failure_text import because
 from agenteval.reporters.judge_text import lack_in_words, lack_of
 from agenteval.reporters.options import ReportOptions
 from agenteval.reporters.score_cells import (
+    NEITHER_WAY,
     NO_SCORE,
     NOT_APPLICABLE,
     NOT_JUDGED,
@@ -110,6 +111,8 @@ def _legend(table: _Table, report: Report, *, scored: bool) -> Iterator[str]:
         yield "✓ ✗ ?: threshold"
     if any(cell.missing for cell in cells):
         yield NO_SCORE
+    if any(cell.open for cell in cells):
+        yield f"~1: {NEITHER_WAY}"
     if any(cell.scripted for cell in cells):
         yield f"ˢ {SCRIPTED}"
     if report.run.no_judge and any(cell.text == NOT_JUDGED for cell in cells):
@@ -199,6 +202,7 @@ class _Table:
         if cell.verdict:
             text.append_text(mark(cell.verdict))
         text.append(f"!{cell.missing:,}" if cell.missing else "", style="yellow")
+        text.append(f"~{cell.open:,}" if cell.open else "", style="yellow")
         return text.append(" " * max(0, width - text.cell_len))
 
 
@@ -219,6 +223,7 @@ def _suffix(line: _Line, n: int) -> str:
         ("ˢ" if cell.scripted else "")
         + ("✓" if cell.verdict else "")
         + (f"!{cell.missing:,}" if cell.missing else "")
+        + (f"~{cell.open:,}" if cell.open else "")
     )
 
 

@@ -21,6 +21,7 @@ from agenteval.trajectory import Trajectory
 from agenteval.transcript import tools_of
 
 LABEL = "criterion not met"
+DID_NOT_ARISE = "did not arise"
 SPANS = {"turn": "in the turn to judge", "conversation": "over the whole conversation"}
 
 
@@ -29,8 +30,8 @@ class Criteria:
     call each, all at once.
 
     A criterion that is not clear, or whose judge broke, is a check that could not be decided, which
-    leaves the sample inconclusive. A conversation in which the agent broke is not asked about: the
-    sample has failed already.
+    leaves the sample inconclusive. One whose condition never arose holds, and is marked. A conversation in
+    which the agent broke is not asked about: the sample has failed already.
     """
 
     metric: Final = CRITERIA
@@ -97,22 +98,20 @@ class Criteria:
             return Check(name=CRITERIA, passed=None, detail=detail, where=where), answer
         reply = answer.reply
         said: Any = reply.value
-        passed = {"pass": True, "fail": False}.get(said.label)
+        arose = said.label != DID_NOT_ARISE
+        passed = {"pass": True, "fail": False, DID_NOT_ARISE: True}.get(said.label)
         check = Check(
             name=CRITERIA,
             passed=passed,
             detail=_detail(criterion, said),
             where=where,
+            arose=arose,
             by=reply.model,
             scripted=reply.scripted,
             usage=answer.usage,
             votes=answer.votes,
         )
-        if passed is None:
-            # The check carries the usage; it must not be counted twice.
-            message = f"not clear: {criterion}: {said.reason}"
-            return check, ScoreFailure(metric=CRITERIA, message=message, unclear=True)
-        return (check,) if passed else (check, self._finding(criterion, reply, turn))
+        return (check, self._finding(criterion, reply, turn)) if passed is False else (check,)
 
     def _finding(self, criterion: str, reply: ModelReply, turn: int | None) -> Finding:
         said: Any = reply.value

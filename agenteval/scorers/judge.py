@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cache
-from typing import Annotated, Any, TypeAlias
+from typing import Annotated, Any, NamedTuple, TypeAlias
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, WithJsonSchema, create_model
 
-from agenteval.metrics import GOAL_COMPLETION, applies, spec_of
+from agenteval.metrics import applies, spec_of
 from agenteval.prompts import Rubric, render
 from agenteval.protocols import ChatModel, ModelRequest, Subject, no_flaw
 from agenteval.scenario import Scenario
@@ -24,7 +24,6 @@ from agenteval.verdict_words import is_nothing, label_in, score_in
 
 MISSING_CALL = "missing tool call"
 """The label that says nothing where calls could not be seen."""
-MISSED = "goal not completed"
 
 PolicyOf: TypeAlias = Callable[[Scenario], str]
 ToolsOf: TypeAlias = Callable[[Scenario], Sequence[dict[str, Any]]]
@@ -71,50 +70,54 @@ class Judge:
     async def __call__(
         self, scenario: Scenario, trajectory: Trajectory
     ) -> Sequence[Score | ScoreFailure | Finding]:
-        if not applies(self._spec, scenario, trajectory):
+        policy = bool(self._record.policy_of(scenario).strip())
+        if not applies(self._spec, scenario, trajectory, policy=policy):
             return ()
         turn = len(trajectory.turns) - 1 if self.scope == "turn" else None
         rubric = self._rubric if is_observed(scenario, trajectory) else self._rubric.without(MISSING_CALL)
-        record = self._record.shown(scenario, trajectory, turn)
+        of = Judged(scenario, trajectory, turn, self._record.shown(scenario, trajectory, turn))
         answer = await asked(
             self._model,
             Question(
                 rubric=rubric,
                 context=self._record.text(scenario, trajectory, turn),
                 subject=subject_of(scenario, trajectory, metric=self.metric, turn=turn),
-                flaw_in=lambda said, is_scripted: self._flaw(said, is_scripted, record, scenario),
-                gates=lambda said: self._gates(said, scenario),
-                is_sampled=not rubric.scale or self.metric == GOAL_COMPLETION,
+                criterion=self._placeholders(scenario),
+                flaw_in=lambda said, is_scripted: self._flaw(said, is_scripted, of),
+                gates=lambda said: self._gates(said, of),
+                is_sampled=not rubric.scale,
             ),
             self._stakes,
             request_of,
         )
-        return (answer,) if isinstance(answer, ScoreFailure) else self._items(answer, turn)
+        return (answer,) if isinstance(answer, ScoreFailure) else self._items(answer, of)
 
-    def _flaw(self, said: Any, is_scripted: bool, record: Shown, scenario: Scenario) -> str:
+    def _placeholders(self, scenario: Scenario) -> Mapping[str, str]:
+        """Of the rubric, and what fills them."""
+        return {}
+
+    def _flaw(self, said: Any, is_scripted: bool, of: Judged) -> str:
         """What is wrong with the references of an answer that counts against the agent."""
-        if not self._counts_against(said, scenario):
+        if not self._counts_against(said, of):
             return ""
         label = said.label if self._rubric.labels else self.metric
-        return flaw_of(label, claim_of(said, is_scripted=is_scripted), record)
+        return flaw_of(label, claim_of(said, is_scripted=is_scripted), of.record)
 
-    def _counts_against(self, said: Any, scenario: Scenario) -> bool:
+    def _counts_against(self, said: Any, of: Judged) -> bool:
         verdict = verdict_of(self._rubric, said)
         if verdict is None or isinstance(verdict, str):
             return verdict is not None and verdict not in self._rubric.ok
-        if self.metric == GOAL_COMPLETION:
-            return not verdict
-        bar = self._stakes.bar(self.metric, scenario)
+        bar = self._stakes.bar(self.metric, of.scenario)
         return bar is not None and verdict < bar
 
-    def _gates(self, said: Any, scenario: Scenario) -> bool:
+    def _gates(self, said: Any, of: Judged) -> bool:
         """Whether an answer would fail something by itself."""
-        if not self._counts_against(said, scenario):
+        if not self._counts_against(said, of):
             return False
         label = said.label if self._rubric.labels else ""
-        return not label or self._stakes.is_severe(label, self.metric, scenario, self._rubric.severities)
+        return not label or self._stakes.is_severe(label, self.metric, of.scenario, self._rubric.severities)
 
-    def _items(self, answer: Asked, turn: int | None) -> Sequence[Score | ScoreFailure | Finding]:
+    def _items(self, answer: Asked, of: Judged) -> Sequence[Score | ScoreFailure | Finding]:
         reply = answer.reply
         said: Any = reply.value
         if verdict_of(self._rubric, said) is None:
@@ -135,20 +138,25 @@ class Judge:
             votes=answer.votes,
             sampled=answer.is_sampled,
         )
-        failing = self._failing_label(score)
-        return (score, finding_of(score, failing, turn, self._severities)) if failing else (score,)
+        if score.ok is not False or score.label is None:
+            return (score,)
+        return score, finding_of(score, score.label, of.turn, self._severities)
 
-    def _failing_label(self, score: Score) -> str | None:
-        if self.metric == GOAL_COMPLETION:
-            return None if score.value else MISSED
-        return score.label if score.ok is False else None
+
+class Judged(NamedTuple):
+    """What is judged: a turn (from 0), or the whole conversation (``None``)."""
+
+    scenario: Scenario
+    trajectory: Trajectory
+    turn: int | None
+    record: Shown
 
 
 class Record:
     """How the conversation is shown to whoever judges it."""
 
     def __init__(self, policy_of: PolicyOf, tools_of: ToolsOf, now: str | None) -> None:
-        self._policy_of = policy_of
+        self.policy_of = policy_of
         self._tools_of = tools_of
         self._now = now
 
@@ -156,7 +164,7 @@ class Record:
         return context_of(
             scenario,
             trajectory,
-            policy=self._policy_of(scenario),
+            policy=self.policy_of(scenario),
             tools=self._tools_of(scenario),
             now=self._now,
             upto=turn,
@@ -165,7 +173,7 @@ class Record:
     def shown(self, scenario: Scenario, trajectory: Trajectory, turn: int | None) -> Shown:
         """The same by whose words it is, to look references up in."""
         tools = self._tools_of(scenario)
-        return shown(scenario, trajectory, turn, policy=self._policy_of(scenario), tools=tools)
+        return shown(scenario, trajectory, turn, policy=self.policy_of(scenario), tools=tools)
 
 
 def claim_of(said: Any, *, is_scripted: bool) -> Claim:
@@ -235,13 +243,19 @@ def request_of(
 
 
 def _answer_form(rubric: Rubric) -> str:
-    if rubric.scale:
-        scale = _scale_in_words(*rubric.scale, whole=rubric.whole)
-        return rubric.prompts.prompt("answer_score").render(scale=scale).prompt
-    labels = ", ".join(f'"{label}"' for label in rubric.labels)
-    references = "".join(f'- "{name}": {text}\n' for name, text in rubric.references.items())
-    form = rubric.prompts.prompt("answer_label")
-    return form.render(labels=labels, unsure=rubric.unsure, references=references).prompt
+    form = rubric.prompts.prompt(rubric.form)
+    told = {
+        "scale": _scale_in_words(*rubric.scale, whole=rubric.whole) if rubric.scale else "",
+        "labels": _listed(rubric.labels),
+        "outcomes": _listed(rubric.outcomes),
+        "references": "".join(f'- "{name}": {text}\n' for name, text in rubric.references.items()),
+        "unsure": rubric.unsure,
+    }
+    return form.render(**{name: told[name] for name in form.placeholders}).prompt
+
+
+def _listed(names: Iterable[str]) -> str:
+    return ", ".join(f'"{name}"' for name in names)
 
 
 def _scale_in_words(low: float, high: float, *, whole: bool) -> str:
@@ -269,6 +283,10 @@ def reply_type(rubric: Rubric) -> type[BaseModel]:
     """
     if rubric.scale:
         return _score_type(*rubric.scale, rubric.whole)
+    if rubric.form == "answer_policy":
+        return _policy_type((*rubric.labels, rubric.unsure))
+    if rubric.outcomes:
+        return _label_type((*rubric.outcomes, rubric.unsure), tuple(rubric.references), "outcome")
     return _label_type((*rubric.labels, rubric.unsure), tuple(rubric.references))
 
 
@@ -309,17 +327,63 @@ def _score_type(low: float, high: float, whole: bool) -> type[BaseModel]:
 
 
 @cache
-def _label_type(labels: tuple[str, ...], references: tuple[str, ...]) -> type[BaseModel]:
+def _label_type(labels: tuple[str, ...], references: tuple[str, ...], key: str = "label") -> type[BaseModel]:
+    fields: dict[str, Any] = {"evidence": _Evidence, **{name: _REFERENCES[name] for name in references}}
+    verdict: dict[str, Any] = {key: _one_of(labels, key)}
+    return create_model(f"{key.title()}Reply", __config__=_CONFIG, **fields, reason=str, **verdict)
+
+
+def _one_of(labels: tuple[str, ...], key: str) -> Any:
+    """A label, however it is spelled."""
+
     def check(value: Any) -> Any:
         label = label_in(value, labels) if isinstance(value, str) else None
         if label is None:
-            raise ValueError(f"the label must be one of: {', '.join(labels)}")
+            raise ValueError(f"the {key} must be one of: {', '.join(labels)}")
         return label
 
     schema = {"type": "string", "enum": list(labels)}
-    field = Annotated[str, BeforeValidator(check), WithJsonSchema(schema)]
-    fields: dict[str, Any] = {"evidence": _Evidence, **{name: _REFERENCES[name] for name in references}}
-    return create_model("LabelReply", __config__=_CONFIG, **fields, reason=str, label=field)
+    return Annotated[str, BeforeValidator(check), WithJsonSchema(schema)]
+
+
+@cache
+def _policy_type(labels: tuple[str, ...]) -> type[BaseModel]:
+    """With what breaks the policy, as a list. A scripted reply may name one act beside its label instead."""
+    gave = Annotated[
+        str,
+        BeforeValidator(lambda value: value.strip().lower() if isinstance(value, str) else ""),
+        WithJsonSchema({"type": "string", "enum": ["nothing", "access", "data"]}),
+    ]
+    act: dict[str, Any] = {"call": _REFERENCES["call"], "gave": (gave, "")}
+    violation = create_model(
+        "Violation",
+        __config__=ConfigDict(extra="ignore", json_schema_extra=_all_required),
+        rule=_REFERENCES["rule"],
+        evidence=(_Evidence, ""),
+        **act,
+        reason=(str, ""),
+    )
+    return create_model(
+        "PolicyReply",
+        __config__=ConfigDict(extra="ignore", json_schema_extra=_without_short_form),
+        violations=(list[violation], ()),
+        evidence=_Evidence,
+        reason=str,
+        label=_one_of(labels, "label"),
+        rule=_REFERENCES["rule"],
+        **act,
+    )
+
+
+def _all_required(schema: dict[str, Any]) -> None:
+    schema |= {"additionalProperties": False, "required": list(schema["properties"])}
+
+
+def _without_short_form(schema: dict[str, Any]) -> None:
+    """A model is asked for the list alone."""
+    for key in ("rule", "call", "gave"):
+        schema["properties"].pop(key, None)
+    _all_required(schema)
 
 
 def _call_number(value: Any) -> Any:

@@ -1,0 +1,54 @@
+"""What calls of tools did, as far as code can tell."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from agenteval.detectors.error_texts import begins_as_error
+from agenteval.detectors.verbs import nature_of
+from agenteval.scenario import Scenario
+from agenteval.trajectory import ToolResult
+
+
+def writes(name: str, scenario: Scenario) -> bool:
+    """Whether a tool changes something: by its marks, else by its name."""
+    tool = scenario.tools.get(name)
+    if tool is not None and (tool.reads or tool.writes or tool.destructive):
+        return not tool.reads
+    return nature_of(name).changes
+
+
+def is_error(result: ToolResult) -> bool:
+    """Whether a call failed, in whatever form its tool says so."""
+    value = _decoded(result)
+    if result.is_error or result.refused:
+        return True
+    if isinstance(value, dict):
+        said_no = any(value.get(key) is False for key in ("success", "ok"))
+        return said_no or bool(value.get("error") or value.get("errors"))
+    return isinstance(value, str) and begins_as_error(value)
+
+
+def is_failed_or_empty(result: ToolResult) -> bool:
+    """Whether a result may show that something cannot be done: an error, something of it that is empty, none,
+    no or nought; or a text, of which code cannot tell."""
+    value = _decoded(result)
+    return is_error(result) or isinstance(value, str) or _has_nothing(value)
+
+
+def _has_nothing(value: Any) -> bool:
+    if isinstance(value, dict | list):
+        items = list(value.values() if isinstance(value, dict) else value)
+        return not items or any(map(_has_nothing, items))
+    return value in (None, "", False, 0)
+
+
+def _decoded(result: ToolResult) -> Any:
+    """Its value; of a text that is JSON, what it stands for."""
+    if not isinstance(result.value, str):
+        return result.value
+    try:
+        return json.loads(result.value)
+    except (ValueError, RecursionError):
+        return result.value
