@@ -19,10 +19,14 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, WithJsonSchema
 from agenteval.errors import AuthorError, InfrastructureError
 from agenteval.expressions import expression
 from agenteval.findings import Cause, Located, example_of, spread
-from agenteval.prompts import SHIPPED, Prompt, fence
+from agenteval.goals import GOAL
+from agenteval.metrics import TOOL_CALL_BEHAVIOR
+from agenteval.needles import fold
+from agenteval.prompts import CRITERIA, SHIPPED, Prompt, fence
 from agenteval.protocols import ChatModel, ModelReply, ModelRequest, Subject
 from agenteval.safe_text import one_line
 from agenteval.score import Issue, Occurrence, ScoreFailure, Severity
+from agenteval.severity import POLICY_VIOLATION
 from agenteval.trajectory import Usage
 
 METRIC = "error_deduplication"
@@ -42,7 +46,8 @@ MAX_EXAMPLES = 5
 @dataclass(frozen=True)
 class _Group:
     """Findings of one agent taken to have one cause, in the order of their numbers. ``title`` and what
-    follows is a model's, empty until one has spoken."""
+    follows is a model's, empty until one has spoken. ``named_by``: of several labels for one fault,
+    the cause."""
 
     members: tuple[Located, ...]
     title: str = ""
@@ -50,6 +55,7 @@ class _Group:
     proposed: Severity | None = None
     by: str = ""
     scripted: bool = False
+    named_by: Cause | None = None
 
     @property
     def severity(self) -> Severity:
@@ -106,8 +112,70 @@ def _candidates(findings: Sequence[Located]) -> list[_Group]:
 
 
 def _same_cause(groups: Iterable[_Group]) -> list[_Group]:
-    """What code makes of groups that no model put anywhere: one of each cause, over all scenarios."""
-    return [_union(alike) for alike in _by(lambda group: group.members[0].cause, groups).values()]
+    """What code makes of groups that no model put anywhere: one of each cause, over all scenarios; and one of
+    several labels for the same faults."""
+    made = [_union(alike) for alike in _by(lambda group: group.members[0].cause, groups).values()]
+    kept: list[_Group] = []
+    for group in sorted(made, key=_nearness_to_the_cause):
+        home = next((n for n, other in enumerate(kept) if _are_the_same_faults(group, other)), None)
+        if home is None:
+            kept.append(group)
+        else:
+            cause = kept[home].named_by or kept[home].members[0].cause
+            kept[home] = replace(_union([kept[home], group]), named_by=cause)
+    return kept
+
+
+_FROM_CAUSE_TO_EFFECT = (
+    (TOOL_CALL_BEHAVIOR, ""),
+    ("", "unsafe state"),
+    ("", "unsafe action"),
+    ("", POLICY_VIOLATION),
+    ("", "failure to ask for clarification"),
+    ("", "disobey user request"),
+    ("", "false information"),
+    ("", "lack of specific information"),
+    (CRITERIA, ""),
+    (GOAL, ""),
+)
+"""Metric or label, in the order in which one fault shows: a wrong call comes before what is said of it, and
+both before the goal that was missed."""
+
+
+def _nearness_to_the_cause(group: _Group) -> tuple[int, int]:
+    cause = group.members[0].cause
+    place = next(
+        (
+            n
+            for n, (metric, label) in enumerate(_FROM_CAUSE_TO_EFFECT)
+            if (not metric or metric == cause.metric) and (not label or label == cause.label)
+        ),
+        _FROM_CAUSE_TO_EFFECT.index((CRITERIA, "")),
+    )
+    return place, group.members[0].number
+
+
+def _are_the_same_faults(group: _Group, cause: _Group) -> bool:
+    """Whether each finding of ``group`` is about what one of ``cause`` is about, under another label."""
+    others = _by(lambda each: each.key, cause.members)
+    return all(
+        any(_is_same_fault(each, other) for other in others.get(each.key, ())) for each in group.members
+    )
+
+
+def _is_same_fault(one: Located, other: Located) -> bool:
+    """Of one conversation: about the same call or, in one turn or over all of it, the same words."""
+    first, second = one.finding, other.finding
+    if first.call is not None and second.call is not None:
+        return first.call == second.call
+    if None not in (first.turn, second.turn) and first.turn != second.turn:
+        return False
+    short, long = sorted((fold(first.evidence), fold(second.evidence)), key=len)
+    return len(short) >= _ENOUGH and short in long
+
+
+_ENOUGH = 8
+"""Characters of a quotation by which two findings are about the same."""
 
 
 def _joined(pieces: Sequence[Sequence[_Group]]) -> list[_Group]:
@@ -382,7 +450,7 @@ def _issue(number: int, group: _Group) -> Issue:
     return Issue(
         id=f"I{number}",
         agent=told.key.agent,
-        title=group.title or _title(told.cause, len(group.causes)),
+        title=group.title or _title(group.named_by or told.cause, 1 if group.named_by else len(group.causes)),
         explanation=group.explanation or one_line(told.finding.explanation or told.finding.evidence, 600),
         severity=group.severity,
         proposed_severity=group.proposed,

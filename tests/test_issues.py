@@ -184,6 +184,29 @@ def test_criteria_and_tools_tell_causes_apart_and_prose_does_not() -> None:
     ]
 
 
+def test_several_labels_of_one_fault_are_one_issue_that_is_named_by_its_cause() -> None:
+    ignored = {"metric": "tool_call_behavior_failure", "turn": 0}
+    said = "Your order has been cancelled."
+    sample = told(
+        key(),
+        finding("goal not completed", Severity.CRITICAL, metric="goal_completion", turn=None, evidence=said),
+        finding("false information", evidence=f"“{said}”"),
+        finding("ignored tool result", call=0, evidence="has been cancelled", **ignored),
+        finding("lack of specific information", Severity.MEDIUM, evidence="another thing altogether"),
+        calls=[ToolCall(id="1", name="cancel_order", args={})],
+    )
+    one, other = run([sample]).issues
+    assert one.title == "ignored tool result: cancel_order"
+    assert (one.severity, one.labels) == (
+        Severity.CRITICAL,
+        ("false information", "goal not completed", "ignored tool result"),
+    )
+    assert other.labels == ("lack of specific information",)
+    # Two labels of which only some are about the same stay apart.
+    second = told(key(epoch=1), finding("false information", evidence="It costs nine pounds."))
+    assert len(run([sample, second]).issues) == 3
+
+
 def test_agents_are_never_merged() -> None:
     everything = Fake(lambda request: {"issues": [issue(*[f"F{n}" for n in range(9)])]})
     samples = [told(key(agent="old"), finding()), told(key(agent="new"), finding())]
