@@ -380,7 +380,7 @@ def _notes(
     if config.judge.corroborate and any(
         r.role == "judge" and not r.name.startswith("scripted/") for r in rows
     ):
-        yield "a verdict that would fail something is asked again, once or twice; so is a tenth of the clean ones"
+        yield "what would fail something is asked again, once or twice; so is a tenth of the clean verdicts"
     if config.cache is not False:
         yield "what the cache knows is not asked again"
     yield from _budget_notes(rows, config)

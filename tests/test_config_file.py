@@ -527,7 +527,10 @@ PROVIDERS = "known: anthropic, google, local, ollama, openai, openai-compatible,
          " fail_on_severity, fault_tolerance, gates, include, judge, max_turns, metrics, models, now, prices,"
          " prompts, reporters, seed, severities, severity_from, thresholds, unmocked_tools"),
         ("epochs: {min: 3}", "1: epochs: 'max' is missing"),
-        ("judge: {votes: 3}", "1: 'judge' is not supported yet — drop it"),
+        *(
+            (f"judge: {{{key}: 3}}", f"9: '{key}' is not supported yet — drop it")
+            for key in ("calls", "votes", "votes_near", "models", "cascade")
+        ),
         ("gates: {pass_rate: 1}",
          "9: gates.pass_rate: expected a mapping, got 1 —"
          " write for example {at_least: 0.9, reject_below: 0.7}"),
@@ -536,7 +539,8 @@ PROVIDERS = "known: anthropic, google, local, ollama, openai, openai-compatible,
          "9: gates.no_regression: nothing is written there — write a value, or drop the key"),
         *((f"gates: {{{name}: {{p95: 4000}}}}",
            f"9: '{name}' is not supported yet — use thresholds, or pass_rate") for name in LATER_GATES),
-        ("judge: openai/x", "1: 'judge' is not supported yet — drop it"),
+        ("judge: openai/x", "1: judge: expected a mapping, got 'openai/x'"),
+        ("judge: {corroborate: maybe}", "9: judge.corroborate: expected true or false, got 'maybe'"),
         ("profiles: {pr: {tags: [smoke]}}", "1: 'profiles' is not supported yet —"
          " write a configuration file for each, and name it with -c"),
         ("thresholds: {a: {share_below: 1}}", "18: thresholds.a.share_below: expected a mapping, got 1"),

@@ -110,10 +110,13 @@ ARGUMENTS: tuple[tuple[dict[str, Any], bool], ...] = (
     ({"query": "laptops"}, False),
     ({"time": "09:30:00"}, False),
     ({"note": "for a laptop"}, False),
+    # Put together of what was given, and not.
+    ({"sum": "299 * 12"}, False),
+    ({"sum": "199 * 12"}, True),
 )
 SAID = (
     "I am Mia Johnson (mia_johnson_7557), 760 Elm Avenue, 19122, mia.johnson@example.com."
-    " A laptop for 08:30:00, please."
+    " A laptop for 08:30:00, please. Is 99 * 12 more than 299?"
 )
 
 

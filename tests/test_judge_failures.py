@@ -411,7 +411,7 @@ def test_a_criterion_that_is_not_clear_is_no_judge_that_broke(project: Project) 
     assert "Is polite. — not clear: The record is silent." in done.out
     assert "not decided: not clear to the judge" in done.out
     for text in ("Is polite.", "Was it nice?"):
-        assert f"criteria: not clear: {text}" in told or f"criteria: {text} — not clear" in told
+        assert f"{text} — not clear: The record is silent." in told
 
 
 def test_one_whose_judge_broke_is_told_as_such(project: Project) -> None:

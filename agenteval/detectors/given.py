@@ -133,12 +133,14 @@ class Given:
 
     def _like(self, words: Sequence[str]) -> Iterator[str]:
         """The words that were given; for a line of several, what was given but for one word."""
+        while self._unread:
+            self._words.update(_WORD.findall(self._unread.pop()))
         if len(words) == 1:
-            while self._unread:
-                self._words.update(_WORD.findall(self._unread.pop()))
             yield from self._words
             return
         for at in range(len(words)) if len(words) <= _MOST_WORDS else ():
+            if words[at] in self._words:
+                continue  # put together of what was given: "299 * 12" after "99 * 12" and a price of 299
             line = [*map(re.escape, words)]
             line[at] = r"\w+"
             same = re.compile(r"(?<!\w)" + r"\W{1,3}".join(line) + r"(?!\w)")

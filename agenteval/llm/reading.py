@@ -63,17 +63,14 @@ def read(text: str, reply: type[Reply], *, is_cut: bool = False) -> Reply:
 
 
 def without_thought(text: str) -> str:
-    """``text`` without the one balanced thought that it may begin with; nothing of a thought that does not
-    end. Any further tag may be a quotation, and cuts nothing."""
+    """``text`` without the one thought that it may begin with; nothing of a thought that does not end. Any
+    further tag may be a quotation, and cuts nothing: where the thought holds one, its end is not known."""
     text = text.strip()
     tags = list(_TAG.finditer(text))
     if not tags or tags[0].start() or tags[0][1]:
         return text
-    depth = 0
-    for tag in tags:
-        depth += -1 if tag[1] else 1
-        if depth == 0:
-            return text[tag.end() :].strip()
+    if len(tags) > 1 and tags[1][1]:
+        return text[tags[1].end() :].strip()
     # It quotes a tag, or does not end. What it holds counts beside the answer, which comes after its end.
     return text if tags[-1][1] and "{" in text[tags[-1].end() :] else ""
 

@@ -210,8 +210,9 @@ def simulation(samples: Iterable[SampleReport]) -> Simulation:
     )
 
 
-def refusals(report: Report) -> tuple[tuple[str, str], ...]:
-    """Where a message was refused, and why: ``book-morning · epoch 1, turn 2``, ``spoke as …``."""
+def refusals(report: Report, *, fatal: bool = True) -> tuple[tuple[str, str], ...]:
+    """Where a message was refused, and why: ``book-morning · epoch 1, turn 2``, ``spoke as …``. Not
+    ``fatal``: without those that ended their sample, which stand among the failures."""
     several = len({scenario.agent for scenario in report.scenarios}) > 1
     return tuple(
         (
@@ -221,8 +222,12 @@ def refusals(report: Report) -> tuple[tuple[str, str], ...]:
         for scenario in report.scenarios
         for sample in scenario.samples
         for index, told in enumerate(sample.turns)
-        if told.turn.user_fault
+        if told.turn.user_fault and (fatal or told.turn.user_fault not in _last_words(sample))
     )
+
+
+def _last_words(sample: SampleReport) -> str:
+    return sample.stop.detail if sample.stop else ""
 
 
 def is_simulated(turn: Turn) -> bool:

@@ -12,6 +12,7 @@ from rich.table import Table
 from rich.text import Text
 
 from agenteval.decision import Decision
+from agenteval.prompts import CRITERIA
 from agenteval.report import Report
 from agenteval.reporters.failure_text import NEVER_RAN, Failure, failures, title
 from agenteval.reporters.judge_text import Lack, lack_of
@@ -147,8 +148,10 @@ def _fault(fault: str, sample: SampleReport | None) -> str:
     lacks = {lack_of(failure) for failure in sample.all_failures} if sample else set()
     if fault == "judge" and lacks == {Lack.DETECTOR}:
         return "not the agent's fault: a detector broke"
-    if fault == "judge" and not lacks - {Lack.UNCLEAR}:
-        return "not decided: not clear to the judge"
+    if sample and fault in ("judge", "undecided") and not lacks - {Lack.UNCLEAR}:
+        asked = (check for check in sample.all_checks if check.name == CRITERIA and check.passed is None)
+        if lacks or any(check.by for check in asked):
+            return "not decided: not clear to the judge"
     return _FAULTS.get(fault, fault)
 
 

@@ -124,10 +124,11 @@ def broken(report: Report, decision: Decision, options: ReportOptions) -> Iterat
             yield Text()
     if refused:
         yield heading("Simulated user").append(f": {simulation_text(report)}", style="not bold")
-        limit = len(refused) if options.verbose else MANY_REFUSED
-        yield from (indented(free(f"{place}: {fault}", "dim")) for place, fault in refused[:limit])
-        if len(refused) > limit:
-            yield indented(Text(f"… and {len(refused) - limit:,} more; --verbose lists them", style="dim"))
+        repeated = refusals(report, fatal=False)
+        limit = len(repeated) if options.verbose else MANY_REFUSED
+        yield from (indented(free(f"{place}: {fault}", "dim")) for place, fault in repeated[:limit])
+        if len(repeated) > limit:
+            yield indented(Text(f"… and {len(repeated) - limit:,} more; --verbose lists them", style="dim"))
         yield Text()
 
 
