@@ -181,7 +181,7 @@ def test_a_goal_ends_in_one_of_its_outcomes(value: Any) -> None:
 def test_a_wrong_label_is_a_failure_to_score(value: Any) -> None:
     (failure,) = judged("agent_behavior_failure", FakeModel(label(value)))
     assert isinstance(failure, ScoreFailure)
-    assert "the label must be one of: no failure, repetition" in failure.message
+    assert "the label must be one of: no failure, unsafe action" in failure.message
 
 
 @pytest.mark.parametrize(
