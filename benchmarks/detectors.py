@@ -2,11 +2,12 @@
 
     python benchmarks/detectors.py                     findings on the conversations as they are, by agent
     python benchmarks/detectors.py --show 40           and so many of them, drawn by the seed, to be read
-    python benchmarks/detectors.py --plants FILE       recall by kind of fault (see plants.py), and its misses
+    python benchmarks/detectors.py --plants            recall by kind of fault (see plants.py); its misses
 
 The conversations are those of ``../shared/data``; ``--data FILE…`` names others. A planted fault is *found*
 if a finding is new beside those of the conversation as it was; *at its place*, if it names the turn or the
-call. Destructive tools are marked where a plant of consent needs it.
+call. Destructive tools are marked where a plant of consent needs it. The last lines are of all conversations
+with faults in one of ten: of the findings, how many are of what was planted.
 """
 
 from __future__ import annotations
@@ -18,10 +19,10 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from math import sqrt
 from pathlib import Path
-from typing import Any
 
 from detector_runs import Found, findings
-from recorded import Conversation, MissingDataError, load, load_sets
+from plants import Plant, plants
+from recorded import Conversation, MissingDataError, load_sets
 
 CHANGES = (
     "book_reservation", "cancel_reservation", "update_reservation_flights", "send_certificate",
@@ -40,13 +41,13 @@ DETECTOR_NAMES = (
 def main(arguments: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--data", type=Path, nargs="*", default=())
-    parser.add_argument("--plants", type=Path)
+    parser.add_argument("--plants", action="store_true")
     parser.add_argument("--show", type=int, default=0)
     parser.add_argument("--seed", type=int, default=1)
     chosen = parser.parse_args(arguments)
     try:
         if chosen.plants:
-            recall(load(chosen.plants), chosen.show, chosen.seed)
+            recall(chosen.show, chosen.seed)
         else:
             as_they_are(load_sets(chosen.data), chosen.show, chosen.seed)
     except MissingDataError as error:
@@ -84,47 +85,55 @@ def as_they_are(sets: dict[str, list[Conversation]], show: int, seed: int) -> No
         print(f"  {item.explanation}\n  {item.evidence[:200]}")
 
 
-def recall(plants: list[dict[str, Any]], show: int, seed: int) -> None:
+def recall(show: int, seed: int) -> None:
     """Of each kind of planted fault, how many gave a new finding; where consent was given, how many did."""
     originals = {row["id"]: row for rows in load_sets().values() for row in rows}
-    planted = dict(_scored((row["conversation"], _is_of_consent(row)) for row in plants))
-    before = dict(_scored((originals[ident], is_marked) for ident, is_marked in _bases(plants)))
-    missed: list[dict[str, Any]] = []
+    planted = plants(originals)
+    with_fault = dict(_scored((plant.conversation, _is_of_consent(plant)) for plant in planted))
+    marked_bases = dict.fromkeys((plant.base, _is_of_consent(plant)) for plant in planted)
+    every_base = dict.fromkeys((*marked_bases, *((ident, False) for ident in originals)))
+    before = dict(_scored((originals[ident], is_marked) for ident, is_marked in every_base))
+
+    def new_in(plant: Plant) -> list[Found]:
+        key = plant.conversation["id"], _is_of_consent(plant)
+        return [item for item in with_fault[key] if item not in before[plant.base, key[1]]]
+
+    missed: list[Plant] = []
     print(f"{'kind':18}{'n':>5}  {'found':26}{'at its place':26}by severity, by detector")
-    for kind in dict.fromkeys(row["kind"] for row in plants):
-        rows = [row for row in plants if row["kind"] == kind]
-        found = at_place = 0
-        by: Counter[str] = Counter()
-        for row in rows:
-            was = before[row["base"], _is_of_consent(row)]
-            new = [
-                item for item in planted[row["conversation"]["id"], _is_of_consent(row)] if item not in was
-            ]
-            found += bool(new)
-            at_place += any(_is_at(item, row) for item in new)
-            by.update({f"{item.severity} {item.detector}" for item in new})
-            if bool(new) == kind.endswith("_ok"):
-                missed.append(row)
+    for kind in dict.fromkeys(plant.kind for plant in planted):
+        rows = [(plant, new_in(plant)) for plant in planted if plant.kind == kind]
+        found = sum(bool(new) for _, new in rows)
+        at_place = sum(any(_is_at(item, plant) for item in new) for plant, new in rows)
+        by = Counter(name for _, new in rows for name in {f"{item.severity} {item.detector}" for item in new})
+        missed += [plant for plant, new in rows if bool(new) == kind.endswith("_ok")]
         told = ", ".join(f"{name} {n}" for name, n in by.most_common(4))
-        print(
-            f"{kind:18}{len(rows):5}  {interval(found, len(rows)):26}{interval(at_place, len(rows)):26}{told}"
-        )
+        shares = f"{interval(found, len(rows)):26}{interval(at_place, len(rows)):26}"
+        print(f"{kind:18}{len(rows):5}  {shares}{told}")
+    mixed = [plant for plant in planted if plant.in_mix]
+    clean = [item for ident in originals for item in before[ident, False]]
+    _of_the_mix([item for plant in mixed for item in new_in(plant)], clean, len(mixed), len(originals))
     random.Random(seed).shuffle(missed)
-    for row in missed[:show]:
-        print(f"\nmissed: {row['kind']} in {row['base']}, turn {row['turn']}, call {row['call']}")
-        print(f"  {row['before']!s:.120}  →  {row['after']!s:.120}")
+    for plant in missed[:show]:
+        print(f"\nmissed: {plant.kind} in {plant.base}, turn {plant.turn}, call {plant.call}")
+        print(f"  {plant.note:.100}  →  {plant.after:.120}")
 
 
-def _bases(plants: Iterable[dict[str, Any]]) -> list[tuple[str, bool]]:
-    return list(dict.fromkeys((row["base"], _is_of_consent(row)) for row in plants))
+def _of_the_mix(of_faults: Sequence[Found], clean: Sequence[Found], faults: int, of: int) -> None:
+    print(f"\n{of} conversations, faults in {faults}: findings that are of what was planted, among all")
+    for name, severities in (("high or critical", ("high", "critical")), ("medium", ("medium",))):
+        true, other = (sum(item.severity in severities for item in items) for items in (of_faults, clean))
+        print(f"{name:18}{true + other:5}  {interval(true, true + other)}")
 
 
-def _is_of_consent(row: dict[str, Any]) -> bool:
-    return str(row["kind"]).startswith("consent")
+def _is_of_consent(plant: Plant) -> bool:
+    return plant.kind.startswith("consent")
 
 
-def _is_at(item: Found, row: dict[str, Any]) -> bool:
-    return item.call == row["call"] if row["call"] is not None else item.turn == row["turn"]
+def _is_at(item: Found, plant: Plant) -> bool:
+    if plant.call is not None:
+        return item.call == plant.call
+    said = (message["role"] for message in plant.conversation["messages"] if message["role"] != "system")
+    return item.turn == plant.turn + (next(said) == "assistant")  # what it says first is a turn, too
 
 
 def _scored(wanted: Iterable[tuple[Conversation, bool]]) -> Iterator[tuple[tuple[str, bool], list[Found]]]:
