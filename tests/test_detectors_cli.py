@@ -50,7 +50,9 @@ tools:
   cancel_order: {returns: {ok: true}, writes: true}
   delete_account: {returns: {ok: true}, destructive: true}
   book_room: {error: the hotel is full}
+  find_room: {error: 503 Service Unavailable}
 """
+BUSY = [("find_room", '{"beds": 1}')]
 ROME = ("get_weather", '{"city": "Rome"}')
 ANSWER = "It is 72 degrees in Rome."
 GREETING = (
@@ -143,6 +145,15 @@ PAIRS = [
         0,
         1,
         "book_room",
+    ),
+    Pair(
+        "ignored_tool_error",
+        ("A room, please.", "Please try again."),  # the user wants it once more, which starts the count anew
+        [[*[BUSY] * 2, "It is down."], [*[BUSY] * 4, "It is still down."]],
+        [[*[BUSY] * 3, "It is down."], [*[BUSY] * 3, "It is still down."]],
+        1,
+        5,
+        "find_room",
     ),
     Pair(
         "contradicts_evidence",

@@ -120,8 +120,8 @@ _MAY_PASS = expression(
 
 def ignored_tool_error(conversation: Conversation) -> Iterator[Proof]:
     """The identical call at once after an error, that fails the same way, with nothing done in between;
-    after an error that may pass (busy, a timeout) only from the third time on. High when it is made a
-    third time, as nothing can come of it."""
+    after an error that may pass (busy, a timeout) only from the third time in one turn on. High when it is
+    made a third time, as nothing can come of it."""
     again = 0
     for before, placed in pairwise(conversation.calls):
         error = before.error
@@ -130,8 +130,12 @@ def ignored_tool_error(conversation: Conversation) -> Iterator[Proof]:
         if error is None or placed.error != error or not is_same(before.call, placed.call):
             again = 0
             continue
+        may_pass = bool(_MAY_PASS.search(error[:400]))
+        if may_pass and before.turn != placed.turn:
+            again = 0  # some time went by, and the user may have asked for another try
+            continue
         again += 1
-        if again <= (MAX_RETRIES if _MAY_PASS.search(error[:400]) else 0):
+        if again <= (MAX_RETRIES if may_pass else 0):
             continue
         times = "1 time" if again == 1 else f"{again} times"
         why = f'the identical call again, {times}, after the error "{error[:160]}"'
