@@ -12,6 +12,7 @@ from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, TypeAlias
 
+from agenteval.noted import calls_of, values_from_nowhere
 from agenteval.prompts import fence
 from agenteval.scenario import Scenario
 from agenteval.sight import is_observed
@@ -69,7 +70,11 @@ def _written(
 ) -> str:
     def write(early: _Cut, late: _Cut) -> str:
         head = _head(scenario, policy, tools, now, late)
-        told = (*_conversation(trajectory, upto, early, late), *_what_to_judge(scenario, trajectory, upto))
+        notes = _notes(scenario, trajectory, policy, tools, now)
+        told = (
+            *_conversation(trajectory, upto, early, late, notes),
+            *_what_to_judge(scenario, trajectory, upto),
+        )
         return "\n\n".join((*head, *told))
 
     text = write(_whole, _whole)
@@ -138,7 +143,35 @@ def _tool(schema: dict[str, Any]) -> str:
 # ── what happened ────────────────────────────────────────────────────────────────────────────────
 
 
-def _conversation(trajectory: Trajectory, upto: int | None, early: _Cut, late: _Cut) -> Iterator[str]:
+def _notes(
+    scenario: Scenario,
+    trajectory: Trajectory,
+    policy: str,
+    tools: Sequence[dict[str, Any]],
+    now: str | None,
+) -> list[str]:
+    """What a program notes beside each turn; nothing where calls cannot be seen."""
+    turns = trajectory.all_turns
+    if not is_observed(scenario, trajectory):
+        return [""] * len(turns)
+    named = "\n".join(map(_tool, tools))
+    nowhere = values_from_nowhere(scenario, turns, policy=policy, tools=named, now=now)
+    notes, first = [], 0
+    for turn, values in zip(turns, nowhere, strict=True):
+        note = f"tool calls of this turn: {calls_of(turn.tool_calls, first) or 'none'}"
+        if values:
+            note += f"\nsaid by the agent and found nowhere before: {'; '.join(values)}"
+        notes.append(note)
+        first += len(turn.tool_calls)
+    return notes
+
+
+NOTED = "Noted by a program (what it did not find may be computed, rounded or said in other words):"
+
+
+def _conversation(
+    trajectory: Trajectory, upto: int | None, early: _Cut, late: _Cut, notes: Sequence[str]
+) -> Iterator[str]:
     turns = trajectory.all_turns if upto is None else trajectory.turns[: upto + 1]
     yield "# The conversation"
     if not turns:
@@ -148,6 +181,8 @@ def _conversation(trajectory: Trajectory, upto: int | None, early: _Cut, late: _
         # Of a whole conversation no turn is more current than another, except the last.
         cut = late if index == len(turns) - 1 else early
         yield from _turn(turn, index, calls, cut)
+        if notes[index]:
+            yield _quoted(NOTED, notes[index], _whole)
         calls += len(turn.tool_calls)
 
 

@@ -46,6 +46,7 @@ LAYERS = [
     ["digest"],
     ["comparability", "comparison"],
     ["detectors"],
+    ["noted"],
     ["endings", "reported_usage"],
     ["redact", "gates", "chat", "tools", "selection", "user_code", "transcript", "sse", "completion"],
     ["recorded", "retention", "asides"],
