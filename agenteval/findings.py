@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Literal, NamedTuple, TypeAlias
 
 from agenteval.metrics import TOOL_CALL_BEHAVIOR
+from agenteval.needles import fold
 from agenteval.safe_text import one_line
 from agenteval.scenario import SampleKey
 from agenteval.score import Finding, Issue, IssueExample, Occurrence, Severity
@@ -24,13 +25,14 @@ class Cause(NamedTuple):
     label: str
     tool: str
     criterion: str
+    rule: str = ""
 
 
 @dataclass(frozen=True)
 class Located:
     """A finding and where it is from. ``index`` is its place in the sample's findings; ``number``
     counts over the run from 1. ``tool`` and ``arguments`` (its keys, sorted) are of the call that the
-    finding is about; empty where it is about none."""
+    finding is about, or of one that is missing; empty where it is about none."""
 
     number: int
     key: SampleKey
@@ -47,7 +49,8 @@ class Located:
     @property
     def cause(self) -> Cause:
         finding = self.finding
-        return Cause(finding.metric, finding.label, self.tool, finding.criterion)
+        rule = fold(finding.references.rule).strip(" .,;:!?-\"'")
+        return Cause(finding.metric, finding.label, self.tool, finding.criterion, rule)
 
 
 def located(samples: Iterable[tuple[SampleKey, Trajectory, Sequence[Finding]]]) -> tuple[Located, ...]:
@@ -58,7 +61,8 @@ def located(samples: Iterable[tuple[SampleKey, Trajectory, Sequence[Finding]]]) 
         for index, finding in enumerate(findings):
             call = _call_of(finding, turns)
             arguments = tuple(sorted(call.args or ())) if call else ()
-            placed.append(Located(0, key, index, finding, call.name if call else "", arguments))
+            tool = call.name if call else finding.references.tool
+            placed.append(Located(0, key, index, finding, tool, arguments))
     placed.sort(key=_place)
     return tuple(replace(each, number=number) for number, each in enumerate(placed, 1))
 

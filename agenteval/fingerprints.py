@@ -1,10 +1,11 @@
 """Failures have an identity that the next run gives again: a hash of names, never of a judge's prose.
 
-A finding is its scenario, metric, label, detector, criterion, tool and the names of the tool's arguments; a
-critical one of a judge its quotation, too, since who accepts one unsafe act accepts no other. A broken check
-is its scenario, the written turn that it belongs to, its name and what of the rule did not hold
-(``Check.parts``), each part a failure of its own: who knows of one missing call does not know of a second.
-Neither the agent nor the epoch is part of it: the same failure of another agent is the same.
+A finding is its scenario, metric, label, detector, criterion, tool, the names of the tool's arguments and the
+rule of the policy that a judge quotes; a critical one of a judge its quotation, too, since who accepts one
+unsafe act accepts no other. A broken check is its scenario, the written turn that it belongs to, its name and
+what of the rule did not hold (``Check.parts``), each part a failure of its own: who knows of one missing call
+does not know of a second. Neither the agent nor the epoch is part of it: the same failure of another agent is
+the same.
 """
 
 from __future__ import annotations
@@ -76,7 +77,9 @@ def _names(found: Located) -> tuple[str, ...]:
     cause = found.cause
     detector = found.finding.detector
     names = (found.key.scenario, cause.metric, cause.label, detector, cause.criterion, cause.tool)
-    return ("finding", *names, *found.arguments)
+    # Only where there is one: the names of all other findings stay what they were.
+    rule = ("rule", cause.rule) if cause.rule else ()
+    return ("finding", *names, *found.arguments, *rule)
 
 
 def _quoted(found: Located) -> str:

@@ -469,6 +469,6 @@ def _issue(number: int, group: _Group) -> Issue:
 
 def _title(cause: Cause, causes: int) -> str:
     """``wrong arguments: create_booking``: what code can say of a cause."""
-    about = cause.tool or cause.criterion
+    about = cause.tool or cause.criterion or cause.rule
     name = f"{cause.label or cause.metric}: {about}" if about else cause.label or cause.metric
     return one_line(name, 120) + (f" (and {causes - 1} more)" if causes > 1 else "")

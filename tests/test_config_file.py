@@ -541,6 +541,7 @@ PROVIDERS = "known: anthropic, google, local, ollama, openai, openai-compatible,
            f"9: '{name}' is not supported yet — use thresholds, or pass_rate") for name in LATER_GATES),
         ("judge: openai/x", "1: judge: expected a mapping, got 'openai/x'"),
         ("judge: {corroborate: maybe}", "9: judge.corroborate: expected true or false, got 'maybe'"),
+        ("on_undecided: neutral", "1: 'on_undecided' is not supported yet — an undecided run ends with 3"),
         ("profiles: {pr: {tags: [smoke]}}", "1: 'profiles' is not supported yet —"
          " write a configuration file for each, and name it with -c"),
         ("thresholds: {a: {share_below: 1}}", "18: thresholds.a.share_below: expected a mapping, got 1"),

@@ -111,6 +111,18 @@ def test_each_outcome_has_its_value_its_verdict_and_what_it_refers_to(project: P
         "invented-rule": ({}, {**RULED_OUT, "rule": "No refunds on Sundays."}, "rule", "inconclusive"),
         "no-reference": ({}, {"outcome": "ruled out", "evidence": "I am sorry"}, "policy", "inconclusive"),
         "by-success": ({"turns": ["refund", "no"]}, {**RULED_OUT, "call": 0}, "failed or", "inconclusive"),
+        "by-text-of-a-success": (
+            {"turns": ["refund", "no"], "tools": {"refund": {"returns": "Refunded 39 euros."}}},
+            {**RULED_OUT, "call": 0},
+            "failed or",
+            "inconclusive",
+        ),
+        "by-text-of-a-look-up": (
+            {"turns": ["refund", "no"], "tools": {"refund": {"returns": "No sale found.", "reads": True}}},
+            {**RULED_OUT, "call": 0},
+            ("ruled out", None),
+            "passed",
+        ),
         "no-such-call": ({"turns": ["refund"]}, {"outcome": "reached", "call": 7}, "7", "inconclusive"),
         "call-failed": (DOWN, {"outcome": "reached", "call": 0}, "is an error", "inconclusive"),
     }
@@ -127,7 +139,7 @@ def test_each_outcome_has_its_value_its_verdict_and_what_it_refers_to(project: P
         assert verdicts(project)[name] == verdict, name
         missed = isinstance(expected, tuple) and expected[1] == 0
         assert findings(project, name) == [("goal not completed", "critical")] * missed, name
-    assert "4 goals ruled out; 1 goal not clear" in done.out.splitlines()[-1]
+    assert "5 goals ruled out; 1 goal not clear" in done.out.splitlines()[-1]
     for told in (done.out, (project.root / "report.md").read_text("utf-8")):
         assert "~1: counts neither way" in told
     assert "the judge goal_completion broke: not clear" not in done.all

@@ -200,3 +200,28 @@ def test_recorded_conversations_are_judged_by_the_policy_that_they_hold(project:
     done = project.call("score", "log.jsonl", "-m", "scripted/replies.yaml", "--report", "json=results.json")
     assert done.code == (1 if label == "fail" else 0), done.all
     assert project.sample()["scores"]["policy_adherence"]["label"] == label
+
+
+def test_one_accepted_violation_waives_none_of_another_rule(project: Project) -> None:
+    def judged(rule: str) -> None:
+        suite(
+            project,
+            {"s": {}},
+            {"s": broken({"rule": rule, "evidence": "Whatever."})},
+            "fail_on_severity: medium\naccepted: accepted.yaml\n",
+        )
+
+    def named() -> str:
+        (found,) = project.results()["scenarios"][0]["samples"][0]["findings"]
+        return str(found["fingerprint"])
+
+    project.write("accepted.yaml", "[]")
+    judged(POLITE)
+    assert project.run().code == 1
+    entry = {"fingerprint": named(), "owner": "ann", "reason": "ticket 7", "expires": "2999-01-01"}
+    project.write("accepted.yaml", json.dumps([entry]))
+    assert project.run().code == 0
+    judged("Be  *polite*")  # the same rule, quoted otherwise
+    assert project.run().code == 0
+    judged(VERIFY)
+    assert project.run().code == 1

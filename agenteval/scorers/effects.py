@@ -30,18 +30,24 @@ def is_error(result: ToolResult) -> bool:
     return isinstance(value, str) and begins_as_error(value)
 
 
-def is_failed_or_empty(result: ToolResult) -> bool:
-    """Whether a result may show that something cannot be done: an error, something of it that is empty, none,
-    no or nought; or a text, of which code cannot tell."""
+def may_rule_out(name: str, result: ToolResult, scenario: Scenario) -> bool:
+    """Whether a result may show that something cannot be done: an error; or of a tool that only reads,
+    something of it that is empty, none, no or nought, or a text, of which code cannot tell. What a tool that
+    writes gives is what it has done."""
     value = _decoded(result)
-    return is_error(result) or isinstance(value, str) or _has_nothing(value)
+    if is_error(result) or value in _NOTHING:
+        return True
+    return not writes(name, scenario) and (isinstance(value, str) or _has_nothing(value))
+
+
+_NOTHING: tuple[Any, ...] = (None, "", False, 0, [], {})
 
 
 def _has_nothing(value: Any) -> bool:
     if isinstance(value, dict | list):
         items = list(value.values() if isinstance(value, dict) else value)
         return not items or any(map(_has_nothing, items))
-    return value in (None, "", False, 0)
+    return value in _NOTHING
 
 
 def _decoded(result: ToolResult) -> Any:

@@ -30,14 +30,16 @@ class Shown:
     """What a judge was shown, by whose words it is.
 
     ``said``: the agent's in what is judged (a turn, or the whole), ``acts``: its calls there; ``before``:
-    both of the turns before it. ``sources``: what is not the agent's: the user's messages, results,
-    knowledge, facts and policy; ``asked``: the goal and the criterion. ``calls`` are all so far, those from
-    ``first`` on are judged. ``tools``: the parameters of those that the agent had, by name.
+    both of the turns before it; ``users``: the user's messages. ``sources``: what is not the agent's: those,
+    results, knowledge, facts and what tools are for; ``asked``: the goal, the profile and the criterion.
+    ``calls`` are all so far, those from ``first`` on are judged. ``tools``: the parameters of those that the
+    agent had, by name.
     """
 
     said: tuple[str, ...]
     acts: tuple[str, ...]
     before: tuple[str, ...]
+    users: tuple[str, ...]
     sources: tuple[str, ...]
     policy: str
     asked: tuple[str, ...]
@@ -69,6 +71,7 @@ def shown(
         said=tuple(text for each in judged for text in pieces_of(each)),
         acts=tuple(_acts(judged)),
         before=(*(text for each in before for text in pieces_of(each)), *_acts(before)),
+        users=tuple(each.user for each in turns),
         sources=tuple(filter(None, _sources(scenario, turns, tools))),
         policy=policy,
         asked=tuple(filter(None, (scenario.goal, scenario.profile))),
@@ -216,10 +219,14 @@ def not_there(key: str, quotation: str, where: str) -> str:
 
 
 def _any_words(claim: Claim, record: Shown) -> str:
-    """Of the agent or, for what it left out, of whoever or whatever asked for it."""
-    if is_quoted(claim.evidence, record.everything):
+    """Of the agent or, for what it left out, of whoever or whatever asked for it: a result by itself shows no
+    fault of the agent's."""
+    whose = (*record.said, *record.acts, *record.before, *record.users, record.policy, *record.asked)
+    if is_quoted(claim.evidence, whose):
         return ""
-    return not_there("evidence", claim.evidence, "the record")
+    return not_there(
+        "evidence", claim.evidence, "what the agent says or, if it left something out, what asked for it"
+    )
 
 
 def _own_words(claim: Claim, record: Shown) -> str:
