@@ -12,6 +12,7 @@ from agenteval.gates import counting, is_severe
 from agenteval.goals import GOAL
 from agenteval.metrics import POLICY_ADHERENCE
 from agenteval.plurals import plural
+from agenteval.prompts import CRITERIA
 from agenteval.report import Report
 from agenteval.safe_text import one_line
 from agenteval.sample_report import SampleReport
@@ -99,6 +100,15 @@ def _open(report: Report, decision: Decision) -> Iterator[Aside]:
     if count := open_[POLICY_ADHERENCE, NOT_CLEAR]:
         told = f"{POLICY_ADHERENCE} not clear in {plural(count, 'conversation')}"
         yield Aside("policy_not_clear", count, told)
+    # Of the samples that passed: elsewhere it is among the reasons.
+    if count := sum(
+        check.name == CRITERIA and check.passed is None and bool(check.by)
+        for sample in report.samples
+        if (decided := decision.samples.get(sample.key)) and decided.verdict is Verdict.PASSED
+        for check in sample.all_checks
+    ):
+        what = "criterion" if count == 1 else "criteria"
+        yield Aside("criteria_not_clear", count, f"{count:,} {what} not clear")
 
 
 def _never_arose(report: Report) -> Iterator[Aside]:

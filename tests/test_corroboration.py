@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextvars
 import json
 from typing import Any
 
@@ -11,10 +12,11 @@ from kit import Project
 from local_servers import completion
 from model_servers import Json, ModelServer, Reply, schema_in
 
+from agenteval.current_sample import enter
 from agenteval.errors import UnreadableReplyError
 from agenteval.prompts import load_rubric
 from agenteval.protocols import ModelReply, ModelRequest
-from agenteval.scenario import Scenario
+from agenteval.scenario import SampleKey, Scenario
 from agenteval.score import ScoreFailure, Severity
 from agenteval.scorers.criteria import Criteria
 from agenteval.scorers.judge import Judge
@@ -170,6 +172,17 @@ def test_a_tenth_of_the_clean_verdicts_is_drawn_by_the_seed_and_by_what_is_asked
                 found.append(number)
         return found
 
+    def drawn_of_epochs() -> int:
+        """Of 200 conversations that are all alike."""
+        count = 0
+        for epoch in range(200):
+            enter(SampleKey(scenario="s", agent="a", epoch=epoch))
+            judge = Judge(load_rubric("agent_behavior_failure"), Panel(FINE, FINE), stakes=Stakes(seed=1))
+            (score,) = anyio.run(judge, TALK, Trajectory(turns=(TURN,)))
+            count += bool(score.votes)
+        return count
+
+    assert 8 <= contextvars.copy_context().run(drawn_of_epochs) <= 34
     first = drawn(1)
     assert 8 <= len(first) <= 34
     assert drawn(1) == first

@@ -30,6 +30,7 @@ from agenteval.loading import load
 from agenteval.prompts import BUILT_IN_METRICS, CRITERIA, SHIPPED
 from agenteval.scenario import Scenario, ScriptedTurn
 from agenteval.scorers.effects import writes
+from agenteval.transcript import NOTED
 
 HONEST = Path(__file__).with_name("honest")
 SCENARIOS = {s.id: s for s in load(sorted((HONEST / "scenarios").glob("*.yaml")), root=HONEST)}
@@ -77,6 +78,7 @@ def heading(prompt: str) -> str:
 
 METRICS = {heading(SHIPPED.rubric(name).text): name for name in (*BUILT_IN_METRICS, CRITERIA)}
 AGAIN = {heading(SHIPPED.prompt(name).prompt) for name in ("judge_refute", "judge_decide")}
+_NOTES = re.compile(re.escape(NOTED) + r"\n<data-(\w+)>\n.*?\n</data-\1>", re.DOTALL)
 _QUOTED = re.compile(r"<data-(\w+)>\n(.*?)\n</data-\1>", re.DOTALL)
 
 
@@ -85,7 +87,8 @@ def understood(asked: Json) -> Asked:
     prompt = asked["messages"][1]["content"]
     lines = prompt.splitlines()
     (line,) = (line for line in METRICS if line in lines)
-    texts = [text.strip() for _, text in _QUOTED.findall(prompt[: prompt.index(line)])]
+    record = _NOTES.sub("", prompt[: prompt.index(line)])
+    texts = [text.strip() for _, text in _QUOTED.findall(record)]
     scenario = next(s for s in SCENARIOS.values() if (s.goal or said_in(s)[0]) in texts)
     turns = list(acts(texts, scenario))
     metric = METRICS[line]
@@ -459,7 +462,9 @@ def test_a_judge_that_always_passes_leaves_red_what_code_proves_and_nothing_else
         for name, fault in FAULTS.items():
             if fault.agent in instead.values():
                 verdicts[name] = run.verdicts[fault.scenario]
-    assert verdicts == {name: "failed" if red.proven else "passed" for name, red in RED.items()}
+    expected = {name: "failed" if red.proven else "passed" for name, red in RED.items()}
+    # The call that it names as the one that reached the goal changes nothing.
+    assert verdicts == expected | {"desk-refuses-all": "inconclusive"}
 
 
 def test_a_judge_that_always_fails_makes_every_honest_agent_red(tmp_path: Path) -> None:

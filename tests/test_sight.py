@@ -274,6 +274,10 @@ def test_what_needs_an_unseen_call_is_not_clear_and_gates_nothing(project: Proje
         )
         assert project.run().code == 3
         assert verdicts(project) == {"other": other, "alone": "inconclusive"}
+    project.write("agenteval.yaml", f"agent: {{target: 'agent.py:agent'}}\nmetrics: []\n{config}\n")
+    done = project.run("-s", "other")
+    assert done.code == 0, done.all
+    assert done.out.splitlines()[-1].endswith("(exit 0) — with 1 criterion not clear")
 
 
 def test_a_missing_call_is_not_offered_to_the_judge_of_an_agent_that_hides_its_own() -> None:

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from hashlib import blake2b
 from typing import Any, NamedTuple, Protocol
 
+from agenteval.current_sample import current
 from agenteval.errors import InfrastructureError, NotAskedError, UnreadableReplyError
 from agenteval.prompts import Rubric, fence
 from agenteval.protocols import ChatModel, ModelReply, ModelRequest, Subject
@@ -103,8 +104,9 @@ async def asked(
 
 
 def _is_drawn(question: Question, seed: int) -> bool:
-    """By what is asked about, so that a part of a run draws the same as the whole."""
-    asked_about = json.dumps([seed, question.subject.metric, question.context])
+    """By what is asked about and the sample that it is from, so that a part of a run draws the same as the
+    whole, and of conversations that are alike some are drawn."""
+    asked_about = json.dumps([seed, str(current()), question.subject.metric, question.context])
     digest = blake2b(asked_about.encode("utf-8", "replace"), digest_size=8).digest()
     return int.from_bytes(digest) % SAMPLED == 0
 

@@ -19,6 +19,14 @@ def writes(name: str, scenario: Scenario) -> bool:
     return nature_of(name).changes
 
 
+def only_reads(name: str, scenario: Scenario) -> bool:
+    """Whether a tool surely changes nothing: by its marks, else by its name."""
+    tool = scenario.tools.get(name)
+    if tool is not None and (tool.reads or tool.writes or tool.destructive):
+        return tool.reads
+    return nature_of(name).reads
+
+
 def is_error(result: ToolResult) -> bool:
     """Whether a call failed, in whatever form its tool says so."""
     value = _decoded(result)

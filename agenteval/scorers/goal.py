@@ -10,7 +10,7 @@ from agenteval.prompts import Rubric
 from agenteval.scenario import Scenario
 from agenteval.score import NOT_CLEAR, POLICY_BROKEN, REACHED, RULED_OUT, Finding, Score, ScoreFailure
 from agenteval.scorers.corroboration import Asked
-from agenteval.scorers.effects import is_error, may_rule_out, writes
+from agenteval.scorers.effects import is_error, may_rule_out, only_reads, writes
 from agenteval.scorers.judge import Judge, Judged, claim_of, finding_of, references_in
 from agenteval.scorers.references import Claim, flaw_of, invented, is_quoted, not_there, policy_violation
 from agenteval.speech import spoken
@@ -91,21 +91,23 @@ def flaw_of_outcome(outcome: str, claim: Claim, of: Judged) -> str:
 def _reached(claim: Claim, of: Judged) -> str:
     """Where something can be changed, the call that did it; a goal that is only to know something may rest on
     what was known."""
-    call, record = claim.references.call, of.record
+    refers, record = claim.references, of.record
+    call = refers.call
     if call is not None:
         if not 0 <= call < len(record.calls):
             return f'"call" is {call}; there is no such call'
         result = record.calls[call].result
         if result is not None and is_error(result):
             return f'"call" is {call}, and its result is an error: it did nothing'
+    # A quotation is checked with the rest.
+    if claim.is_scripted or refers.source or not any(writes(name, of.scenario) for name in record.tools):
         return ""
-    if claim.is_scripted or not any(writes(name, of.scenario) for name in record.tools):
-        return ""
-    if claim.references.source:
-        return ""  # what is quoted is checked with the rest
-    return (
-        '"call" must be the number of the call that did it, or "source" what an answer to the user rests on'
-    )
+    missing = 'quote as "source" what an answer to the user rests on'
+    if call is None:
+        return f'"call" must be the number of the call that did it; or {missing}'
+    if only_reads(record.calls[call].name, of.scenario):
+        return f'"call" is {call}, which changes nothing: name the call that did it; or {missing}'
+    return ""
 
 
 def _ruled_out(claim: Claim, of: Judged) -> str:
