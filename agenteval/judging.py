@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -12,12 +12,13 @@ from agenteval.errors import AuthorError, Problem, did_you_mean, place_of
 from agenteval.prompts import CRITERIA, SHIPPED, Prompts, Rubric, load_prompts
 from agenteval.protocols import ChatModel, Scorer
 from agenteval.scenario import Scenario
-from agenteval.score import MetricSpec
+from agenteval.score import Finding, MetricSpec
 from agenteval.severity import SEVERITY_OF_LABEL
 
 if TYPE_CHECKING:
     from agenteval.scorers.custom import Custom
     from agenteval.scorers.judge import PolicyOf
+    from agenteval.trajectory import Trajectory
 
 # The scorers are imported where they are needed: a run of checks in code needs none of them, and they
 # cost as much CPU as the rest of such a run's own modules.
@@ -189,6 +190,7 @@ def scorers_of(
         return ()
     from agenteval.scorers.criteria import Criteria
     from agenteval.scorers.custom_scorer import CustomScorer
+    from agenteval.scorers.detectors import Detectors
     from agenteval.scorers.goal import GoalJudge
     from agenteval.scorers.judge import Judge
     from agenteval.scorers.policy import PolicyJudge
@@ -196,6 +198,11 @@ def scorers_of(
 
     judges = {metrics.GOAL_COMPLETION: GoalJudge, metrics.POLICY_ADHERENCE: PolicyJudge}
     stakes = Stakes.of(config)
+
+    def proofs(scenario: Scenario, trajectory: Trajectory) -> Iterator[Finding]:
+        found = Detectors(config, policy_of(scenario)).look_at(scenario, trajectory)
+        return (item for item in found if isinstance(item, Finding))
+
     scorers: list[Scorer] = []
     for spec in chosen.asked:
         custom = chosen.custom.get(spec.name)
@@ -205,7 +212,9 @@ def scorers_of(
         assert model is not None
         rubric = chosen.rubric(spec.name)
         judge = judges.get(spec.name, Judge)
-        scorers.append(judge(rubric, model, policy_of=policy_of, now=config.now, stakes=stakes))
+        scorers.append(
+            judge(rubric, model, policy_of=policy_of, now=config.now, stakes=stakes, proofs=proofs)
+        )
     if criteria:
         assert model is not None
         rubric = chosen.rubric(CRITERIA)

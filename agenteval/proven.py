@@ -40,12 +40,13 @@ def _proof_of(finding: Finding, told: Iterable[Finding]) -> int | None:
     places = {
         place: proof.label == finding.label
         for place, proof in enumerate(told)
-        if proof.detector != JUDGE and _is_same(proof, finding)
+        if proof.detector != JUDGE and is_same(proof, finding)
     }
     return min(places, key=lambda place: (not places[place], place), default=None)
 
 
-def _is_same(proof: Finding, finding: Finding) -> bool:
+def is_same(proof: Finding, finding: Finding) -> bool:
+    """Whether what a judge found is what code has proven."""
     words = OTHER_WORDS.get(proof.detector, frozenset())
     return (
         proof.turn == finding.turn

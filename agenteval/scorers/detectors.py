@@ -41,6 +41,10 @@ class Detectors:
     async def __call__(
         self, scenario: Scenario, trajectory: Trajectory
     ) -> Sequence[Check | Finding | ScoreFailure]:
+        return self.look_at(scenario, trajectory)
+
+    def look_at(self, scenario: Scenario, trajectory: Trajectory) -> Sequence[Check | Finding | ScoreFailure]:
+        """The same, for who cannot wait."""
         if trajectory.stop and trajectory.stop.fault not in (None, "agent"):
             trajectory = trajectory.model_copy(update={"unfinished": None})
         conversation = self.conversation(scenario, trajectory)

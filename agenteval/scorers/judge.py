@@ -11,6 +11,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, WithJsonSchema, cre
 from agenteval.metrics import applies, spec_of
 from agenteval.prompts import Rubric, render
 from agenteval.protocols import ChatModel, ModelRequest, Subject, no_flaw
+from agenteval.proven import JUDGE, is_same
 from agenteval.scenario import Scenario
 from agenteval.score import Finding, References, Score, ScoreFailure, Severity
 from agenteval.scorers.corroboration import Asked, Question, asked
@@ -27,6 +28,12 @@ MISSING_CALL = "missing tool call"
 
 PolicyOf: TypeAlias = Callable[[Scenario], str]
 ToolsOf: TypeAlias = Callable[[Scenario], Sequence[dict[str, Any]]]
+ProofsOf: TypeAlias = Callable[[Scenario, Trajectory], Iterable[Finding]]
+
+
+def nothing(_scenario: Scenario, _trajectory: Trajectory) -> Iterable[Finding]:
+    """Where no code looks."""
+    return ()
 
 
 def no_policy(_scenario: Scenario) -> str:
@@ -39,7 +46,7 @@ class Judge:
 
     ``policy_of`` and ``tools_of`` give what the agent was told and could call. ``stakes``: what a verdict may
     decide. One that counts against the agent brings references, which code checks; one that would gate is
-    asked again.
+    asked again, unless it is among the ``proofs``: what code finds in a conversation.
     """
 
     def __init__(
@@ -51,8 +58,10 @@ class Judge:
         tools_of: ToolsOf = tools_of,
         now: str | None = None,
         stakes: Stakes | None = None,
+        proofs: ProofsOf = nothing,
     ) -> None:
         self._rubric = rubric
+        self._proofs = proofs
         self._spec = spec_of(rubric)
         self._model = model
         self._record = Record(policy_of, tools_of, now)
@@ -85,6 +94,7 @@ class Judge:
                 criterion=self._placeholders(scenario),
                 flaw_in=lambda said, is_scripted: self._flaw(said, is_scripted, of),
                 gates=lambda said: self._gates(said, of),
+                is_proven=lambda said: self._is_proven(said, of),
                 is_sampled=not rubric.scale,
             ),
             self._stakes,
@@ -116,6 +126,21 @@ class Judge:
             return False
         label = said.label if self._rubric.labels else ""
         return not label or self._stakes.is_severe(label, self.metric, of.scenario, self._rubric.severities)
+
+    def _is_proven(self, said: Any, of: Judged) -> bool:
+        """Whether code has found what an answer says of a turn."""
+        if of.turn is None or not self._rubric.labels:
+            return False
+        refers = references_in(said)
+        told = Finding(
+            detector=JUDGE,
+            metric=self.metric,
+            label=said.label,
+            severity=of_label(said.label, self._severities),
+            turn=of.turn,
+            call=refers.call,
+        )
+        return any(is_same(proof, told) for proof in self._proofs(of.scenario, of.trajectory))
 
     def _items(self, answer: Asked, of: Judged) -> Sequence[Score | ScoreFailure | Finding]:
         reply = answer.reply
