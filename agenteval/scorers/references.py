@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, TypeAlias
 
+from agenteval.detectors.calls import key_of
 from agenteval.expressions import expression
 from agenteval.needles import fold, mentions
 from agenteval.scenario import Scenario
@@ -303,13 +304,11 @@ def _repeated_call(claim: Claim, record: Shown) -> str:
     if not 0 <= other < len(record.calls) or other == call:
         return f'"other_call" is {other}; it must be another call of the record'
     mine, theirs = record.calls[call], record.calls[other]
-    if mine.name != theirs.name or _canonical(mine.args) != _canonical(theirs.args):
+    if mine.name != theirs.name or key_of([mine.args, mine.raw_args]) != key_of(
+        [theirs.args, theirs.raw_args]
+    ):
         return f"the calls {call} and {other} differ in name or arguments: that is no repetition"
     return ""
-
-
-def _canonical(args: Any) -> str:
-    return json.dumps(args, sort_keys=True)
 
 
 def _wrong_arguments(claim: Claim, record: Shown) -> str:
