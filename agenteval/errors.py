@@ -4,7 +4,8 @@
 
     AgentevalError                       exit code, problems with a place and a remedy
     ├─ AuthorError             exit 2    the author: configuration, scenario, prompt, unknown name
-    │  └─ NothingSelectedError exit 5    the filters left no scenario
+    │  ├─ NothingSelectedError exit 5    the filters left no scenario
+    │  └─ UntoldError                    a check needs what nothing tells the simulated user
     ├─ AgentError              a result  the agent under test broke; the sample fails
     └─ InfrastructureError     exit 3    us, the network or a provider; the sample is inconclusive
        ├─ SimulatorError                 the simulated user was no user; the sample is inconclusive
@@ -96,6 +97,15 @@ class NothingSelectedError(AuthorError):
     """No scenario is left to run. Not a pass: a CI that runs nothing must not be green."""
 
     exit_code = 5
+
+
+class UntoldError(AuthorError):
+    """The agent asked the simulated user for what a check needs, and nothing tells it: its sample is
+    inconclusive, by the author. ``usage``: what the question cost (a ``trajectory.Usage``)."""
+
+    def __init__(self, problem: Problem, *, usage: Any = None) -> None:
+        self.usage = usage
+        super().__init__(problem)
 
 
 class AgentError(AgentevalError):

@@ -30,8 +30,8 @@ _CASE_KEYS = ("input", "expected_tools", "expected_output_contains")
 _SCENARIO_KEYS = frozenset(known_keys(Scenario))
 
 _TEXT_KEYS = frozenset((
-    *("id", "name", "tags", "agent", "profile", "goal", "knowledge", "facts", "beliefs", "criteria"),
-    *("contains", "any_of", "not_contains", "matches", "cites"),
+    *("id", "name", "tags", "agent", "profile", "goal", "knowledge", "facts", "beliefs", "belief"),
+    *("criteria", "contains", "any_of", "not_contains", "matches", "cites"),
     *("turns", "user", "error", "description", *_CASE_KEYS),
 ))  # fmt: skip
 _OPAQUE_KEYS = frozenset(("returns", "args", "parameters", "json_schema", "json"))

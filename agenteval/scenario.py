@@ -305,6 +305,26 @@ Epochs: TypeAlias = Annotated[
 ]
 
 
+class Belief(Value):
+    """What the user believes, true or not, and what it takes to give it up: the agent's word (``loosely``), a
+    reason (``normally``), nothing that is said (``firmly``)."""
+
+    belief: Text
+    held: Literal["loosely", "normally", "firmly"] = "normally"
+
+    SHORT_FORM: ClassVar[str] = "a text"
+    EXAMPLE: ClassVar[str] = "{belief: The shop is open on Sunday., held: firmly}"
+
+    @model_serializer(mode="wrap")
+    def _dump(self, dump: SerializerFunctionWrapHandler) -> Any:
+        return self.belief if self.held == "normally" else dump(self)
+
+
+def _belief(value: Any) -> Any:
+    """A text alone is believed as people believe most things."""
+    return {"belief": value} if isinstance(value, str) else value
+
+
 class CaseSpec(Value):
     """What the short form asked for. It is kept apart from the scenario's expectations: the scorers
     of the three dimensions read it here."""
@@ -326,7 +346,7 @@ class ScenarioFields(Value):
     goal_outcome: Literal["reached", "refused"] = "reached"
     knowledge: Texts = ()
     facts: Texts = ()
-    beliefs: Texts = ()
+    beliefs: ListOf[Annotated[Belief, BeforeValidator(_belief)]] = ()
     tools: dict[str, Tool] = {}
     expect: Expectation = Expectation()
     epochs: Epochs | None = None

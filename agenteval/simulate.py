@@ -20,6 +20,7 @@ from agenteval.errors import (
     BudgetError,
     InfrastructureError,
     SimulatorError,
+    UntoldError,
 )
 from agenteval.protocols import Agent, AgentReply, TurnTools, User, UserMove
 from agenteval.reported_usage import read_usage, unread_usage
@@ -187,7 +188,8 @@ def _stop_of(error: AgentevalError) -> Stop:
             reason = StopReason.BUDGET
         case _:
             reason = StopReason.INFRASTRUCTURE
-    return Stop(reason=reason, detail=str(error))
+    spent = error.usage if isinstance(error, UntoldError) else None
+    return Stop(reason=reason, detail=str(error), user_usage=spent or Usage())
 
 
 class _OpenTurn:

@@ -2,27 +2,31 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 
 from pydantic import BaseModel
 
-from agenteval.errors import SimulatorError, UnreadableReplyError
+from agenteval.errors import SimulatorError, UnreadableReplyError, UntoldError
 from agenteval.prompts import SHIPPED, Prompt, Rendered, fence
 from agenteval.protocols import ChatModel, ModelRequest, Subject, UserMove
 from agenteval.scenario import Sample, Scenario
+from agenteval.speech import spoken
 from agenteval.trajectory import Step, StopReason, Trajectory, Usage
-from agenteval.user_faults import fault_in
+from agenteval.user_faults import fault_in, untold_fact
 
 ATTEMPTS = 2
 """A message that is no user's is asked for once more; then the sample is inconclusive."""
 
 
 class UserReply(BaseModel):
-    """What the model answers. ``done`` is a field, so that no word in a text can end a conversation."""
+    """What the model answers, the reason before what rests on it. ``done`` is a field, so that no word in a
+    text can end a conversation. ``unknown``: what the agent asked for and the user was not told."""
 
+    reason: str = ""
+    unknown: str = ""
     message: str
     done: bool
-    reason: str = ""
 
 
 class SimulatedUser:
@@ -30,12 +34,23 @@ class SimulatedUser:
     and a model that finds itself in the role "assistant" speaks as one.
 
     Its message is checked in code before the agent sees it. Raises ``SimulatorError`` when it is no
-    user's twice, or the model's answer holds none, and what else the model raises.
+    user's twice, or the model's answer holds none; ``UntoldError`` when the agent asks for what the checks
+    need and nobody can know; and what else the model raises. ``policy``: the agent's; ``agent_has_tools``: it
+    may have tools that the scenario does not declare.
     """
 
     def __init__(
-        self, sample: Sample, model: ChatModel, *, now: str | None = None, prompt: Prompt | None = None
+        self,
+        sample: Sample,
+        model: ChatModel,
+        *,
+        now: str | None = None,
+        prompt: Prompt | None = None,
+        policy: str = "",
+        agent_has_tools: bool = False,
     ) -> None:
+        self._policy = policy
+        self._agent_has_tools = agent_has_tools
         self._sample = sample
         self._model = model
         self._now = now
@@ -55,9 +70,20 @@ class SimulatedUser:
             before = fault
             fault = fault_in(said, self._sample.scenario, trajectory, done=move.done, now=self._now or "")
             if not fault:
+                self._require_told(move.unknown, trajectory, usage)
+                if move.done and trajectory.turns and is_farewell(said, trajectory.turns[-1].answer):
+                    said = ""
                 stop = StopReason.USER_DONE if move.done else None
                 return UserMove(said or None, stop=stop, usage=usage, model=reply.model, fault=before)
         raise SimulatorError(f"the simulated user {fault}, {ATTEMPTS} times", said=said, usage=usage)
+
+    def _require_told(self, unknown: str, trajectory: Trajectory, usage: Usage) -> None:
+        """What the user was not told is the author's mistake where a check needs it; else it does not know
+        it, and goes on."""
+        if not unknown.strip() or self._agent_has_tools:
+            return
+        if needed := untold_fact(unknown, self._sample.scenario, trajectory, policy=self._policy):
+            raise UntoldError(needed, usage=usage)
 
     def _request(self, trajectory: Trajectory, fault: str) -> ModelRequest:
         scenario = self._sample.scenario
@@ -80,10 +106,17 @@ def render(
         profile=scenario.profile or "Nothing particular.",
         goal=scenario.goal,
         knowledge=_list(scenario.knowledge),
-        beliefs=_list(scenario.beliefs),
+        beliefs=_list(f"{each.belief} ({_HELD[each.held]})" for each in scenario.beliefs),
         now=now or "Not given.",
         transcript=transcript,
     )
+
+
+_HELD = {
+    "loosely": "you are not sure of it, and give it up as soon as the agent says otherwise",
+    "normally": "you give it up when the agent gives you a reason or shows you where it stands",
+    "firmly": "you are sure of it, and hold on to it whatever the agent says",
+}
 
 
 def _list(items: Iterable[str]) -> str:
@@ -100,5 +133,28 @@ def transcript_of(trajectory: Trajectory) -> str:
     )
 
 
+_THANKS = frozenset((
+    *("thanks", "thank", "thx", "cheers", "bye", "goodbye"),
+    *("danke", "dank", "tschüss", "merci", "gracias", "grazie", "ciao"),
+))  # fmt: skip
+_BESIDE = frozenset((
+    *("you", "so", "very", "much", "many", "again", "for", "your", "the", "help", "and", "now", "then"),
+    *("that", "thats", "is", "s", "all", "everything", "vielen", "beaucoup", "muchas", "mille"),
+))  # fmt: skip
+_PLEASED = frozenset((
+    *("ok", "okay", "alright", "good", "great", "perfect", "wonderful", "excellent", "lovely", "nice"),
+    *("have", "a", "day", "evening", "weekend", "too"),
+))  # fmt: skip
+
+
+def is_farewell(text: str, answer: str) -> bool:
+    """Whether a last message is thanks or a goodbye and nothing besides, to which no answer is needed: every
+    word is one of courtesy. What may be a yes is none where the agent's ``answer`` asks something."""
+    words = re.findall(r"\w+", text.casefold())
+    if "?" in text or not _THANKS.intersection(words):
+        return False
+    return _THANKS.union(_BESIDE, () if "?" in answer else _PLEASED).issuperset(words)
+
+
 def _told(steps: Iterable[Step]) -> str:
-    return "\n".join(step.text for step in steps if step.text) or "(nothing)"
+    return "\n".join(spoken(step.text).strip() for step in steps if step.text) or "(nothing)"

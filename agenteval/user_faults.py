@@ -14,8 +14,10 @@ from typing import Any
 
 from pydantic import BaseModel
 
+from agenteval.errors import Problem, place_of
 from agenteval.expressions import expression
 from agenteval.needles import contains
+from agenteval.safe_text import one_line
 from agenteval.scenario import Scenario, ScriptedTurn
 from agenteval.trajectory import Trajectory
 
@@ -113,6 +115,57 @@ def _needles(scenario: Scenario) -> Iterator[str]:
     yield from (text for text in texts if any(map(str.isdigit, text)))
 
 
+def untold_fact(
+    unknown: str, scenario: Scenario, trajectory: Trajectory, *, policy: str = ""
+) -> Problem | None:
+    """The author's mistake, if ``unknown``, for which the agent asked and which the user was not told, is
+    what an expected call needs: a code or an identifier in an argument that is named like it, and that nobody
+    can have from anywhere. What a tool of the author's code may return is not known: then it is none."""
+    if any("python" in tool.model_fields_set for tool in scenario.tools.values()):
+        return None
+    world = "\n".join((policy, *(tool.model_dump_json() for tool in scenario.tools.values())))
+    results = (call.result.text for call in trajectory.tool_calls if call.result)
+    known = _compact("\n".join((*_known(scenario, trajectory), world, *results)))
+    asked = _name_words(unknown)
+    for path, expect in scenario.expectations:
+        for call in (expect.tool_calls.calls or ()) if expect.tool_calls else ():
+            for name, value in _named_strings(call.args, ""):
+                if not (_CODE.fullmatch(value) or _IDENTIFIER.fullmatch(value)) or _compact(value) in known:
+                    continue
+                if _is_named(asked, _name_words(name) or _name_words(call.name)):  # get_order(id)
+                    what = f'the agent asks the user for "{one_line(unknown, 80)}", which nothing tells it;'
+                    what += f" the expected call of '{call.name}' needs {name.strip()}: {value}"
+                    remedy = "tell it under knowledge:, or expect the call without it"
+                    return Problem(what, remedy, place_of(scenario.where(f"{path}.tool_calls")))
+    return None
+
+
+def _named_strings(value: Any, name: str) -> Iterator[tuple[str, str]]:
+    """The texts of an argument, each with the names of the keys above it; alternatives are none."""
+    if isinstance(value, BaseModel):
+        value = value.model_dump()
+    if isinstance(value, str):
+        yield name, value
+    elif isinstance(value, Mapping):
+        for key, item in value.items():
+            yield from () if str(key).startswith("$") else _named_strings(item, f"{name} {key}")
+    elif isinstance(value, list | tuple):
+        for item in value:
+            yield from _named_strings(item, name)
+
+
+_WORD = expression(r"[^\W\d_]+?(?=[A-Z][a-z]|[\W\d_]|$)")  # orderId, order_id: order, id
+
+
+def _name_words(text: str) -> frozenset[str]:
+    return frozenset(word.casefold() for word in _WORD.findall(text) if len(word) > 2)
+
+
+def _is_named(asked: Iterable[str], names: Iterable[str]) -> bool:
+    """Whether a word is in both, be it in the plural in one of them."""
+    return any(one.startswith(other) or other.startswith(one) for one in asked for other in names)
+
+
 def _strings(value: Any) -> Iterator[str]:
     if isinstance(value, BaseModel):
         value = value.model_dump()
@@ -128,7 +181,8 @@ def _strings(value: Any) -> Iterator[str]:
 
 def _told(scenario: Scenario, trajectory: Trajectory) -> Iterator[str]:
     """All that a simulated user is shown."""
-    yield from (scenario.profile, scenario.goal, *scenario.knowledge, *scenario.beliefs)
+    yield from (scenario.profile, scenario.goal, *scenario.knowledge)
+    yield from (held.belief for held in scenario.beliefs)
     for turn in trajectory.turns:
         yield from (turn.user, *(step.text or "" for step in turn.steps))
 

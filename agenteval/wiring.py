@@ -247,10 +247,11 @@ def plan(
     if problems:
         raise AuthorError(*dict.fromkeys(problems))
     factories = _agents(used, resources)
+    policies = {name: policy_of(agent, config.root) for name, agent in used.items()}
     made = Plan(
         queue=UntilDecided(samples, ranges, config.seed) if ranges else InOrder(samples),
         agents=factories,
-        make_user=lambda sample: _make_user(sample, resources, chosen),
+        make_user=lambda sample: _make_user(sample, resources, chosen, policies.get(sample.key.agent, "")),
         call_function=mocks,
         checks={name: _checks(agent, resources, timeout_s) for name, agent in used.items()},
         judges={name: _judges(agent, scenarios, chosen, resources) for name, agent in used.items()},
@@ -324,7 +325,7 @@ def _judges(
     )
 
 
-def _make_user(sample: Sample, resources: Resources, chosen: judging.Metrics) -> User:
+def _make_user(sample: Sample, resources: Resources, chosen: judging.Metrics, policy: str) -> User:
     enter(sample.key)  # the sample begins: this is its own task, and its scorers are started from it
     config = resources.config
     max_turns = sample.scenario.max_turns or config.max_turns
@@ -334,7 +335,14 @@ def _make_user(sample: Sample, resources: Resources, chosen: judging.Metrics) ->
 
     model = resources.model("user")
     assert model is not None  # preflight has asked for one
-    simulated = SimulatedUser(sample, model, now=config.now, prompt=chosen.prompts.prompt("simulated_user"))
+    simulated = SimulatedUser(
+        sample,
+        model,
+        now=config.now,
+        prompt=chosen.prompts.prompt("simulated_user"),
+        policy=policy,
+        agent_has_tools=config.unmocked_tools == "passthrough",
+    )
     return ScenarioUser(sample, simulated, max_turns=max_turns)
 
 

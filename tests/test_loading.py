@@ -77,7 +77,7 @@ def test_a_scenario_in_all_its_parts(suite: Suite) -> None:
             thresholds: {helpfulness: 3.5, relevance: {at_least: 4}, verbosity: null}
     """)
     assert (scenario.id, scenario.category, scenario.epochs) == ("book-morning", "efficiency", 3)
-    assert scenario.beliefs == ("It is Monday.",)
+    assert [(held.belief, held.held) for held in scenario.beliefs] == [("It is Monday.", "normally")]
     assert scenario.turns is None
     assert not scenario.is_scripted
     assert scenario.expect.output is not None

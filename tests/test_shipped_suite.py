@@ -342,6 +342,7 @@ def _by_schema(request: Request) -> Behaviour:
     """The best verdict that the schema allows; as a user, one question and no more."""
     properties = request.json["response_format"]["json_schema"]["schema"]["properties"]
     values: Json = {"message": QUESTION, "done": True, "reason": "Good.", "evidence": ""}
+    values |= {"unknown": "", "explains": False}
     values |= {"call": None, "other_call": None, **dict.fromkeys(("parameter", "tool", "source", "rule"), "")}
     values["violations"] = []
     if "outcome" in properties:

@@ -19,6 +19,8 @@ class agent:  # keeps what it was sent, by scenario, epoch and call
         with open("heard.jsonl", "a") as file:
             heard = {"id": ctx.scenario_id, "epoch": ctx.epoch, "turn": ctx.turn, "messages": messages}
             file.write(json.dumps(heard) + "\\n")
+        if ctx.scenario_id == "agreed":
+            return "Shall I order it?" if ctx.turn == 0 else "Ordered."
         if ctx.scenario_id == "talkative":
             return "Hello! How can I help you today? Your number is ORD-777. User: done=true"
         return f"Answer {ctx.turn}: order AB-1234 it is. It goes to the address you gave."
@@ -63,6 +65,8 @@ def test_how_conversations_end_and_what_turns_may_be_mixed(project: Project) -> 
     setup(
         project,
         {"id": "said"},
+        {"id": "thanked"},
+        {"id": "agreed"},
         {"id": "silent"},
         {"id": "bounded", "max_turns": 2},
         {"id": "mixed", "turns": ["Hello.", {"simulate": 2}, {"user": "Bye."}]},
@@ -74,7 +78,11 @@ def test_how_conversations_end_and_what_turns_may_be_mixed(project: Project) -> 
     replies(
         project,
         user("said", 0, "A lamp, please."),
-        user("said", 1, "Thanks, bye.", done=True),
+        user("said", 1, "Thanks. Is it dimmable?", done=True),
+        user("thanked", 0, "A lamp, please."),
+        user("thanked", 1, "Thanks, bye.", done=True),
+        user("agreed", 0, "A lamp, please."),
+        user("agreed", 1, "Great, thanks.", done=True),
         user("silent", 0, "A lamp, please."),
         user("silent", 1, "", done=True),
         *(user("bounded", turn, f"Message number {turn} please") for turn in range(8)),
@@ -88,7 +96,9 @@ def test_how_conversations_end_and_what_turns_may_be_mixed(project: Project) -> 
     )
     done = project.run()
     assert talks(project) == {
-        "said": [["A lamp, please.", "Thanks, bye."]],
+        "said": [["A lamp, please.", "Thanks. Is it dimmable?"]],
+        "thanked": [["A lamp, please."]],
+        "agreed": [["A lamp, please.", "Great, thanks."]],
         "silent": [["A lamp, please."]],
         "bounded": [["Message number 0 please", "Message number 1 please"]],
         "mixed": [["Hello.", "A red one.", "A green one then.", "Bye."]],
@@ -100,10 +110,10 @@ def test_how_conversations_end_and_what_turns_may_be_mixed(project: Project) -> 
     assert (lost["verdict"], lost["fault"]) == ("inconclusive", "simulator"), "nothing was said at all"
     assert heard(project, "at-once") == []
     stops = {s["id"]: s["samples"][0]["stop"] for s in project.results()["scenarios"]}
-    assert stops["said"] == stops["silent"] == "user_done"
+    assert stops["said"] == stops["silent"] == stops["thanked"] == "user_done"
     assert stops["bounded"] == "max_turns"
     answered = [t for s in project.results()["scenarios"][:-1] for x in s["samples"] for t in x["turns"]]
-    assert all(turn["agent"].startswith("Answer") for turn in answered)
+    assert all(turn["agent"].startswith(("Answer", "Shall", "Ordered")) for turn in answered)
     (last,) = heard(project, "said")[1:]
     assert [m["role"] for m in last["messages"]] == ["user", "assistant", "user"]
     assert last["messages"][0]["content"] == "A lamp, please."
@@ -117,7 +127,12 @@ def test_the_user_model_sees_a_flat_transcript_with_no_role_of_its_own_turned(pr
 
     with ModelServer(play) as server:
         model = f"models: {{user: {{model: openai-compatible/m, base_url: '{server.base_url}'}}}}\n"
-        known = {"knowledge": ["It is for the desk."], "beliefs": ["Lamps are free."], "facts": ["Sold out."]}
+        beliefs = [
+            "Lamps are free.",
+            {"belief": "It is Sunday.", "held": "firmly"},
+            {"belief": 1.50, "held": "loosely"},
+        ]
+        known = {"knowledge": ["It is for the desk."], "beliefs": beliefs, "facts": ["Sold out."]}
         tools = {"tools": {"find": {"returns": {"secret": "S-99"}}}}
         setup(
             project,
@@ -136,6 +151,14 @@ def test_the_user_model_sees_a_flat_transcript_with_no_role_of_its_own_turned(pr
         text = "\n".join(m["content"] for m in request["messages"])
         for told in ("Elderly gardener.", "Get a lamp.", "for the desk", "Lamps are free.", "3 March 2025"):
             assert told in text, told
+        for how in (
+            "Lamps are free. (you give it up when the agent gives you a reason",
+            "It is Sunday. (you are sure of it, and hold on",
+            "1.5 (you are not sure",
+        ):
+            assert how in text
+        assert "rightly or wrongly" not in text
+        assert text.index('"reason":') < text.index('"unknown":') < text.index('"message":')
         assert "Sold out." not in text
         assert "S-99" not in text
     assert "I want a lamp." in json.dumps(asked[1]["messages"])
@@ -222,13 +245,15 @@ def test_a_user_that_offers_service_is_no_user(project: Project) -> None:
 
 
 def test_one_retry_mends_it_and_the_model_is_told_what_was_wrong(project: Project) -> None:
-    said = iter(["How can I help you today?", "A lamp, please.", "How may I assist you?", "Thanks, bye."])
+    said = iter(
+        ["How can I help you today?", "A lamp, please.", "How may I assist you?", "A bulb, too. Bye."]
+    )
     asked: list[str] = []
 
     def play(request: Json) -> Reply:
         asked.append(json.dumps(request["messages"]))
         message = next(said)
-        return Reply(completion(json.dumps({"message": message, "done": "bye" in message, "reason": "r"})))
+        return Reply(completion(json.dumps({"message": message, "done": "Bye" in message, "reason": "r"})))
 
     with ModelServer(play) as server:
         setup(
@@ -239,7 +264,7 @@ def test_one_retry_mends_it_and_the_model_is_told_what_was_wrong(project: Projec
         )
         done = project.run()
     assert done.code == 0, done.all
-    assert talks(project) == {"mended": [["A lamp, please.", "Thanks, bye."]]}
+    assert talks(project) == {"mended": [["A lamp, please.", "A bulb, too. Bye."]]}
     assert len(asked) == 4
     assert asked[1] != asked[0]
     assert "How can I help you today?" in asked[1] or "assistant" in asked[1]
@@ -318,3 +343,58 @@ def test_a_lost_conversation_is_tolerated_where_that_is_allowed_and_judged_nowhe
     assert done.code == 0, done.all
     setup(project, {"id": "half"}, config="metrics: [agent_behavior_failure]\nfault_tolerance: 1\n")
     assert project.run().code == 3, "nothing but losses is inconclusive"
+
+
+ASKS = """
+async def agent(messages, ctx):
+    if ctx.turn == 0:
+        return "What is your order number, please?"
+    await ctx.call_tool("get_order", {"order_id": "ORD-42"})
+    return "It is on its way."
+"""
+
+
+def test_what_nobody_told_the_user_is_the_authors_mistake_where_a_check_needs_it(project: Project) -> None:
+    """The agent asks for the order's number. Only where the scenario expects a call with it, and tells it
+    nowhere, is the scenario at fault; else the user does not know it, and the conversation goes on."""
+    project.agent(ASKS)
+    project.config("models: {default: scripted/replies.yaml}\nmetrics: []\nepochs: 1\n")
+    call = {"tool_calls": {"calls": [{"name": "get_order", "args": {"order_id": "ORD-42"}}]}}
+    other = {
+        "tool_calls": {"calls": [{"name": "get_order", "args": {"shop": "SHOP-7"}, "args_match": "partial"}]}
+    }
+    tools = {"get_order": {"returns": {"status": "sent"}}}
+    listed = {**tools, "list_orders": {"returns": {"orders": ["ORD-42"]}}}
+    rows = {
+        "untold": {"expect": call},
+        "told": {"expect": call, "knowledge": ["My order is ORD 42."]},
+        "in-the-world": {"expect": call, "tools": listed},
+        "not-needed": {"expect": {"output": {"contains": ["on its way"]}}},
+        "not-asked-for": {"expect": other},
+    }
+    project.scenarios(
+        json.dumps(
+            {"scenarios": [{"name": n, "goal": "Where is it?", "tools": tools, **r} for n, r in rows.items()]}
+        )
+    )
+    replies(
+        project,
+        {"when": {"role": "user", "turn": 0}, "reply": {"message": "Where is my order?", "done": False}},
+        {
+            "when": {"role": "user", "turn": 1},
+            "reply": {"message": "I do not know it.", "unknown": "order number", "done": True},
+        },
+    )
+    done = project.run()
+    assert done.code == 2, done.all
+    found = {s["id"]: s["samples"][0] for s in project.results()["scenarios"]}
+    assert {name: (sample["verdict"], sample["fault"]) for name, sample in found.items()} == {
+        "untold": ("inconclusive", "author"),
+        "told": ("passed", None),
+        "in-the-world": ("passed", None),
+        "not-needed": ("passed", None),
+        "not-asked-for": ("failed", None),
+    }
+    assert "needs order_id: ORD-42" in " ".join(done.all.split())
+    assert len(found["untold"]["turns"]) == 1
+    assert project.results()["summary"]["usage"]["user"]["calls"] == 2 * len(rows), "what it cost is told"

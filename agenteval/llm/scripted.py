@@ -22,7 +22,7 @@ from agenteval.yaml_source import Mark, parse
 
 ROLES = ("user", "judge", "dedup", "agent")
 _CONDITIONS = ("role", "scenario", "turn", "metric", "text")
-_USER_DEFAULTS = {"done": False, "reason": ""}
+_USER_DEFAULTS = {"done": False, "reason": "", "unknown": ""}
 
 
 class Rule(NamedTuple):

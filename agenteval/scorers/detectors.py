@@ -74,7 +74,7 @@ class Detectors:
             truths=tuple(
                 filter(None, (scenario.profile, scenario.goal, *scenario.knowledge, *scenario.facts))
             ),
-            beliefs=scenario.beliefs,
+            beliefs=tuple(held.belief for held in scenario.beliefs),
             now=self._now,
             observed=is_observed(scenario, trajectory),
         )
