@@ -9,22 +9,24 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Hashable, Iterable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Annotated, Any, NamedTuple, TypeVar
 
 import anyio
 from pydantic import BaseModel, BeforeValidator, ConfigDict, WithJsonSchema
 
 from agenteval.errors import AuthorError, InfrastructureError
+from agenteval.event import IssuesFound
 from agenteval.expressions import expression
-from agenteval.findings import Cause, Located, example_of, spread
+from agenteval.findings import Cause, Located, example_of, located, spread
 from agenteval.goals import GOAL
 from agenteval.metrics import TOOL_CALL_BEHAVIOR
 from agenteval.needles import fold
 from agenteval.prompts import CRITERIA, SHIPPED, Prompt, fence
 from agenteval.protocols import ChatModel, ModelReply, ModelRequest, Subject
-from agenteval.safe_text import one_line
+from agenteval.report import ScenarioReport
+from agenteval.safe_text import clean, one_line
 from agenteval.score import Issue, Occurrence, ScoreFailure, Severity
 from agenteval.severity import POLICY_VIOLATION
 from agenteval.trajectory import Usage
@@ -33,7 +35,11 @@ METRIC = "error_deduplication"
 MAX_ENTRIES = 40
 """Groups that one request may list."""
 MAX_CHARACTERS = 12_000
-"""Length of the list in one request, about 3,000 tokens: it fits where small local models run."""
+"""Of the list, the policy and the tools in one request, about 3,000 tokens: it fits where small local models
+run."""
+MAX_POLICY, MAX_TOOLS = 3_000, 1_500
+"""Of them, before the list gets the rest."""
+_MAX_POLICIES = 3
 MAX_PIECES = 25
 """Requests for one agent's findings, and one more to merge what they found. What does not fit, the
 least severe, is grouped in code alone."""
@@ -45,21 +51,26 @@ MAX_EXAMPLES = 5
 
 @dataclass(frozen=True)
 class _Group:
-    """Findings of one agent taken to have one cause, in the order of their numbers. ``title`` and what
-    follows is a model's, empty until one has spoken. ``named_by``: of several labels for one fault,
-    the cause."""
+    """Findings of one agent taken to have one cause, in the order of their numbers. ``effects``: what the
+    same faults are besides, under other labels. ``title`` and what follows is a model's, empty until one has
+    spoken."""
 
     members: tuple[Located, ...]
+    effects: tuple[Located, ...] = ()
     title: str = ""
     explanation: str = ""
     proposed: Severity | None = None
+    excuse: str = ""
     by: str = ""
     scripted: bool = False
-    named_by: Cause | None = None
+
+    @property
+    def all(self) -> tuple[Located, ...]:
+        return (*self.members, *self.effects)
 
     @property
     def severity(self) -> Severity:
-        return _worst(each.finding.severity for each in self.members)
+        return _worst(each.finding.severity for each in self.all)
 
     @property
     def causes(self) -> frozenset[Cause]:
@@ -68,8 +79,15 @@ class _Group:
     @property
     def weight(self) -> tuple[int, int, int, int]:
         """The worst and most frequent sort first."""
-        samples = len({each.key for each in self.members})
-        return -self.severity.rank, -samples, -len(self.members), self.members[0].number
+        samples = len({each.key for each in self.all})
+        return -self.severity.rank, -samples, -len(self.all), self.members[0].number
+
+    def with_effects(self, *more: Located) -> _Group:
+        return replace(self, effects=_in_order((*self.effects, *more)))
+
+
+def _in_order(findings: Iterable[Located]) -> tuple[Located, ...]:
+    return tuple(sorted(findings, key=lambda each: each.number))
 
 
 def _worst(severities: Iterable[Severity]) -> Severity:
@@ -77,13 +95,15 @@ def _worst(severities: Iterable[Severity]) -> Severity:
 
 
 def _union(groups: Sequence[_Group]) -> _Group:
-    """One group of all members, with the words of the first and the worst proposal."""
-    members = sorted((each for group in groups for each in group.members), key=lambda each: each.number)
+    """One group of all findings, with the words of the first and the worst proposal. It is excused if each
+    of them is."""
     proposals = [group.proposed for group in groups if group.proposed]
     return replace(
         groups[0],
-        members=tuple(members),
+        members=_in_order(each for group in groups for each in group.members),
+        effects=_in_order(each for group in groups for each in group.effects),
         proposed=_worst(proposals) if proposals else None,
+        excuse=groups[0].excuse if all(group.excuse for group in groups) else "",
         scripted=any(group.scripted for group in groups),
     )
 
@@ -100,10 +120,11 @@ def _by(key: Callable[[_Item], _Key], items: Iterable[_Item]) -> dict[_Key, list
 
 
 def _candidates(findings: Sequence[Located]) -> list[_Group]:
-    """What a model is asked about: the findings of one scenario that code cannot tell apart. Those of
-    one cause stand together, the worst cause first, so that a piece holds what is alike."""
-    alike = _by(lambda each: (each.cause, each.key.scenario, each.finding.detector), findings)
-    groups = [_Group(tuple(members)) for members in alike.values()]
+    """What a model is asked about: the findings of one scenario that code cannot tell apart, and with them
+    what it knows to be the same faults. Those of one cause stand together, the worst cause first, so that a
+    piece holds what is alike."""
+    scenarios = _by(lambda each: each.key.scenario, findings).values()
+    groups = [group for own in scenarios for group in _goals_with_their_causes(_faults(own))]
     rank: dict[Cause, int] = {}
     for group in groups:
         cause = group.members[0].cause
@@ -111,18 +132,28 @@ def _candidates(findings: Sequence[Located]) -> list[_Group]:
     return sorted(groups, key=lambda g: (-rank[g.members[0].cause], g.members[0].cause, g.members[0].number))
 
 
+def _faults(findings: Sequence[Located]) -> list[_Group]:
+    alike = _by(lambda each: (each.cause, each.finding.detector), findings)
+    return _labels_of_one_fault(_Group(tuple(members)) for members in alike.values())
+
+
 def _same_cause(groups: Iterable[_Group]) -> list[_Group]:
     """What code makes of groups that no model put anywhere: one of each cause, over all scenarios; and one of
     several labels for the same faults."""
-    made = [_union(alike) for alike in _by(lambda group: group.members[0].cause, groups).values()]
+    alike = _by(lambda group: group.members[0].cause, groups)
+    return _labels_of_one_fault(_union(each) for each in alike.values())
+
+
+def _labels_of_one_fault(groups: Iterable[_Group]) -> list[_Group]:
+    """The groups, and one of those that are the same faults under several labels: it is the one nearest to
+    the cause."""
     kept: list[_Group] = []
-    for group in sorted(made, key=_nearness_to_the_cause):
+    for group in sorted(groups, key=lambda group: _nearness_to_the_cause(group.members[0])):
         home = next((n for n, other in enumerate(kept) if _are_the_same_faults(group, other)), None)
         if home is None:
             kept.append(group)
         else:
-            cause = kept[home].named_by or kept[home].members[0].cause
-            kept[home] = replace(_union([kept[home], group]), named_by=cause)
+            kept[home] = kept[home].with_effects(*group.all)
     return kept
 
 
@@ -142,8 +173,8 @@ _FROM_CAUSE_TO_EFFECT = (
 both before the goal that was missed."""
 
 
-def _nearness_to_the_cause(group: _Group) -> tuple[int, int]:
-    cause = group.members[0].cause
+def _nearness_to_the_cause(each: Located) -> tuple[int, int]:
+    cause = each.cause
     place = next(
         (
             n
@@ -152,15 +183,17 @@ def _nearness_to_the_cause(group: _Group) -> tuple[int, int]:
         ),
         _FROM_CAUSE_TO_EFFECT.index((CRITERIA, "")),
     )
-    return place, group.members[0].number
+    return place, each.number
 
 
 def _are_the_same_faults(group: _Group, cause: _Group) -> bool:
     """Whether each finding of ``group`` is about what one of ``cause`` is about, under another label."""
-    others = _by(lambda each: each.key, cause.members)
-    return all(
-        any(_is_same_fault(each, other) for other in others.get(each.key, ())) for each in group.members
-    )
+    others = _by(lambda each: each.key, cause.all)
+    return all(any(_is_same_fault(each, other) for other in others.get(each.key, ())) for each in group.all)
+
+
+def _is_of_one_fault(one: Located, other: Located) -> bool:
+    return one.key == other.key and _is_same_fault(one, other)
 
 
 def _is_same_fault(one: Located, other: Located) -> bool:
@@ -168,14 +201,58 @@ def _is_same_fault(one: Located, other: Located) -> bool:
     first, second = one.finding, other.finding
     if first.call is not None and second.call is not None:
         return first.call == second.call
+    if _REPETITION in (first.label, second.label):
+        return False  # what is wrong with words is another fault than that they are said again
     if None not in (first.turn, second.turn) and first.turn != second.turn:
         return False
     short, long = sorted((fold(first.evidence), fold(second.evidence)), key=len)
     return len(short) >= _ENOUGH and short in long
 
 
+_REPETITION = "repetition"
 _ENOUGH = 8
 """Characters of a quotation by which two findings are about the same."""
+
+
+_NO_REASON_TO_MISS = frozenset((_REPETITION, "repeated tool call", "unnecessary tool call"))
+"""Faults that cost time and patience, and keep no goal from being reached."""
+
+
+def _goals_with_their_causes(groups: Sequence[_Group]) -> list[_Group]:
+    """The groups of one scenario, and each missed goal with its cause in the same conversation: the fault
+    that is about the same, or the only one that can have been the reason. Where there are several, code
+    cannot tell."""
+    goals, causes = ([g for g in groups if _is_goal(g) is wanted] for wanted in (True, False))
+    by_conversation: dict[Hashable, list[int]] = {}
+    for place, group in enumerate(causes):
+        for key in {each.key for each in group.all}:
+            by_conversation.setdefault(key, []).append(place)
+    for goal in goals:
+        alone = []
+        for missed in goal.all:
+            near = by_conversation.get(missed.key, [])
+            same = [n for n in near if any(_is_of_one_fault(missed, each) for each in causes[n].all)]
+            reasons = same[:1] or [n for n in near if _may_be_why(causes[n])]
+            if len(reasons) == 1:
+                causes[reasons[0]] = causes[reasons[0]].with_effects(missed)
+            else:
+                alone.append(missed)
+        if alone:
+            causes.append(_Group(tuple(alone)))
+    return causes
+
+
+def _is_goal(group: _Group) -> bool:
+    return group.members[0].cause.metric == GOAL
+
+
+def _may_be_why(group: _Group) -> bool:
+    """Whether a goal can have been missed for it. What was found by criteria and metrics of the author's own
+    may as well be what the miss looks like."""
+    cause = group.members[0].cause
+    known = (TOOL_CALL_BEHAVIOR, ""), *(each for each in _FROM_CAUSE_TO_EFFECT if each[1])
+    is_known = any(cause.metric == metric or cause.label == label for metric, label in known)
+    return is_known and cause.label not in _NO_REASON_TO_MISS
 
 
 def _joined(pieces: Sequence[Sequence[_Group]]) -> list[_Group]:
@@ -211,11 +288,14 @@ class ProposedIssue(BaseModel):
     whole answer."""
 
     model_config = ConfigDict(
-        json_schema_extra={"required": ["title", "explanation", "severity", "findings"]}
+        json_schema_extra={
+            "required": ["title", "explanation", "not_the_agents_fault", "severity", "findings"]
+        }
     )
 
     title: Annotated[str, BeforeValidator(_text)] = ""
     explanation: Annotated[str, BeforeValidator(_text)] = ""
+    not_the_agents_fault: Annotated[str, BeforeValidator(_text)] = ""
     severity: Annotated[str, BeforeValidator(_text), WithJsonSchema(_SEVERITY)] = ""
     findings: Annotated[list[str], BeforeValidator(_texts)] = []
 
@@ -238,12 +318,14 @@ def _entry(group: _Group) -> dict[str, Any]:
         "id": group.members[0].id,
         "title": group.title,
         "explanation": group.explanation,
+        "not the agent's fault": group.excuse,
         "label": _some((cause.label for cause in causes), 160),
+        "shows as": _some(sorted(each.cause.label for each in group.effects), 160),
         "tool": _some((cause.tool for cause in causes), 160),
         "criterion": _some((cause.criterion for cause in causes), 200),
-        "conversation": _some((each.key.scenario for each in group.members), 160),
-        "times": len(group.members),
-        "conversations": len({each.key for each in group.members}),
+        "conversation": _some((each.key.scenario for each in group.all), 160),
+        "times": len(group.all),
+        "conversations": len({each.key for each in group.all}),
         "examples": [_quotation(each) for each in spread(group.members, 2)] if not group.title else [],
     }
     return {name: value for name, value in entry.items() if value}
@@ -268,29 +350,104 @@ def _line(group: _Group) -> str:
     return json.dumps(_entry(group), ensure_ascii=False)
 
 
-class _Grouper(NamedTuple):
-    """The model that groups, and in which words it is asked to."""
+# ── what the agent was told, and had ─────────────────────────────────────────────────────────────
+
+
+@dataclass(frozen=True)
+class Setting:
+    """What one agent was told, and the tools that it had, with their descriptions. Of several policies (of
+    recorded conversations) each is told."""
+
+    policies: tuple[str, ...] = ()
+    tools: Mapping[str, str] = field(default_factory=dict)
+
+
+def settings_of(scenarios: Iterable[ScenarioReport], policies: Mapping[str, str]) -> dict[str, Setting]:
+    """By agent, from the conversations in which something was found. ``policies``: by agent; a recorded
+    conversation has its own."""
+    told: dict[str, dict[str, None]] = {}
+    tools: dict[str, dict[str, str]] = {}
+    for each in scenarios:
+        samples = [sample for sample in each.samples if sample.findings]
+        if not samples:
+            continue
+        own = tools.setdefault(each.agent, {})
+        for name, tool in each.scenario.tools.items():
+            own[name] = own.get(name) or tool.description or ""
+        for call in (call for sample in samples for call in sample.trajectory.tool_calls):
+            own.setdefault(call.name, "")
+        if policy := (each.scenario.policy or policies.get(each.agent, "")).strip():
+            told.setdefault(each.agent, {})[policy] = None
+    return {agent: Setting(tuple(told.get(agent, ())), own) for agent, own in tools.items()}
+
+
+def _policy_text(setting: Setting) -> str:
+    """What of the policies fits, each in a fence."""
+    if not setting.policies:
+        return "None is known."
+    shown = setting.policies[:_MAX_POLICIES]
+    texts = [fence(_without_its_middle(policy, MAX_POLICY // len(shown))) for policy in shown]
+    if more := len(setting.policies) - len(shown):
+        texts.append(f"And {more} more, of other conversations.")
+    return "\n".join(texts)
+
+
+def _tools_text(setting: Setting) -> str:
+    if not setting.tools:
+        return "None is known."
+    lines = [_tool_line(*tool) for tool in setting.tools.items()]
+    text = "\n".join(lines)
+    if len(text) > MAX_TOOLS:  # then the names, as far as they go
+        text = _without_its_middle("\n".join(json.dumps(name[:60]) for name in setting.tools), MAX_TOOLS)
+    return fence(text)
+
+
+def _tool_line(name: str, description: str) -> str:
+    about = {"description": one_line(description, 160)} if description else {}
+    return json.dumps({"name": name[:60], **about}, ensure_ascii=False)
+
+
+def _without_its_middle(text: str, limit: int) -> str:
+    text = clean(text)
+    if len(text) <= limit:
+        return text
+    gone = f"\n[… {len(text) - limit:,} characters or more left out here …]\n"
+    room = limit - len(gone)
+    return f"{text[: room * 2 // 3]}{gone}{text[-(room // 3) :]}"
+
+
+@dataclass(frozen=True)
+class _Grouper:
+    """The model that groups, in which words it is asked to, and of what agent."""
 
     model: ChatModel
     prompt: Prompt
+    policy: str
+    tools: str
+
+    @property
+    def room(self) -> int:
+        """Characters of one request that are left to its list."""
+        return MAX_CHARACTERS - len(self.policy) - len(self.tools)
 
 
-def _request(groups: Sequence[_Group], prompt: Prompt) -> ModelRequest:
+def _request(groups: Sequence[_Group], grouper: _Grouper) -> ModelRequest:
     lines = "\n".join(_line(group) for group in groups)
-    rendered = prompt.render(findings=fence(lines))
-    scenarios = {each.key.scenario for group in groups for each in group.members}
+    rendered = grouper.prompt.render(policy=grouper.policy, tools=grouper.tools, findings=fence(lines))
+    scenarios = {each.key.scenario for group in groups for each in group.all}
     scenario = scenarios.pop() if len(scenarios) == 1 else ""
     subject = Subject(scenario=scenario, metric=METRIC, text=lines)
     return ModelRequest("dedup", rendered.system, rendered.prompt, DedupReply, subject, states_form=True)
 
 
-def _pieces(groups: Sequence[_Group], limit: int) -> tuple[list[list[_Group]], list[_Group]]:
-    """At most ``limit`` requests' worth of groups, in their order, and the groups that are left over."""
+def _pieces(groups: Sequence[_Group], limit: int, room: int) -> tuple[list[list[_Group]], list[_Group]]:
+    """At most ``limit`` requests' worth of groups, in their order, of ``room`` characters each; and the
+    groups that are left over."""
     pieces: list[list[_Group]] = []
     size = 0
     for place, group in enumerate(groups):
         length = len(_line(group)) + 1
-        if not pieces or len(pieces[-1]) == MAX_ENTRIES or size + length > MAX_CHARACTERS:
+        if not pieces or len(pieces[-1]) == MAX_ENTRIES or size + length > room:
             if len(pieces) == limit:
                 return pieces, list(groups[place:])
             pieces.append([])
@@ -315,7 +472,7 @@ def _settle(groups: Sequence[_Group], reply: ModelReply) -> tuple[list[_Group], 
     """The groups as the model put them together, and those that it forgot. An id that was not asked
     about counts for nothing; one named twice stays where it was named first."""
     assert isinstance(reply.value, DedupReply)
-    home = {each.number: place for place, group in enumerate(groups) for each in group.members}
+    home = {each.number: place for place, group in enumerate(groups) for each in group.all}
     free = set(range(len(groups)))
     made = []
     for proposal in reply.value.issues:
@@ -336,6 +493,7 @@ def _named(parts: Sequence[_Group], proposal: ProposedIssue, reply: ModelReply) 
         title=one_line(proposal.title, 120) or union.title,
         explanation=one_line(proposal.explanation, 600) or union.explanation,
         proposed=proposal.proposed or union.proposed,
+        excuse=one_line(proposal.not_the_agents_fault, 300) or union.excuse,
         by=reply.model or "a model",
         scripted=union.scripted or reply.scripted,
     )
@@ -353,7 +511,7 @@ class _Answer(NamedTuple):
 
 
 async def _ask(groups: list[_Group], grouper: _Grouper) -> _Answer:
-    request = _request(groups, grouper.prompt)
+    request = _request(groups, grouper)
     try:
         reply = await grouper.model.complete(request)
     except AuthorError as error:
@@ -386,14 +544,14 @@ async def _ask_each(pieces: Sequence[list[_Group]], grouper: _Grouper) -> list[_
 async def _group(findings: Sequence[Located], grouper: _Grouper | None) -> tuple[list[_Group], list[_Answer]]:
     """The findings of one agent in groups, and what was asked for that."""
     candidates = _candidates(findings)
-    if grouper is None:
+    if grouper is None or len(candidates) == 1:  # of one there is nothing to put together
         return _same_cause(candidates), []
-    pieces, unsent = _pieces(candidates, MAX_PIECES)
+    pieces, unsent = _pieces(candidates, MAX_PIECES, grouper.room)
     answers = await _ask_each(pieces, grouper)
     left = [group for answer in answers for group in answer.left]
     groups = [*_joined([answer.made for answer in answers]), *_same_cause([*left, *unsent])]
     if len(pieces) > 1 and len(groups) > 1 and any(answer.made for answer in answers):
-        [first], others = _pieces(sorted(groups, key=lambda group: group.weight), 1)
+        [first], others = _pieces(sorted(groups, key=lambda group: group.weight), 1, grouper.room)
         merged = await _ask(first, grouper)
         answers.append(merged)
         groups = [*merged.made, *merged.left, *others]
@@ -410,21 +568,32 @@ class Deduplicated(NamedTuple):
 
 
 async def deduplicate(
-    findings: Iterable[Located], model: ChatModel | None = None, *, prompt: Prompt | None = None
+    findings: Iterable[Located],
+    model: ChatModel | None = None,
+    *,
+    prompt: Prompt | None = None,
+    settings: Mapping[str, Setting] | None = None,
 ) -> Deduplicated:
     """The findings of a run (see ``located``) as issues, per agent. Each finding is in exactly one.
 
-    Without a model, one issue for each cause that code can tell. With one, at most ``MAX_PIECES`` + 1
-    requests for each agent, and none where nothing was found. A model that breaks costs the names, never
-    a finding. Raises ``AuthorError`` only for a mistake of the author that the model met.
+    Without a model, one issue for each cause that code can tell. With one, which is told of each agent's
+    setting, at most ``MAX_PIECES`` + 1 requests for each agent, and none where there is nothing to put
+    together. A model that breaks costs the names, never a finding. Raises ``AuthorError`` only for a
+    mistake of the author that the model met.
     """
-    grouper = _Grouper(model, prompt or SHIPPED.prompt(METRIC)) if model else None
     ordered = sorted(findings, key=lambda each: each.number)
     agents = dict(sorted(_by(lambda each: each.key.agent, ordered).items()))
     found: dict[str, tuple[list[_Group], list[_Answer]]] = {}
 
+    def grouper_of(agent: str) -> _Grouper | None:
+        setting = (settings or {}).get(agent, Setting())
+        if model is None:
+            return None
+        asked = prompt or SHIPPED.prompt(METRIC)
+        return _Grouper(model, asked, _policy_text(setting), _tools_text(setting))
+
     async def group_of(agent: str) -> None:
-        found[agent] = await _group(agents[agent], grouper)
+        found[agent] = await _group(agents[agent], grouper_of(agent))
 
     async with anyio.create_task_group() as tasks:
         for agent in agents:
@@ -440,28 +609,52 @@ async def deduplicate(
     )
 
 
+async def find_issues(
+    scenarios: Sequence[ScenarioReport],
+    model: ChatModel | None = None,
+    *,
+    prompt: Prompt | None = None,
+    policies: Mapping[str, str] | None = None,
+) -> IssuesFound | None:
+    """The findings of a run in issues; ``None`` if it has none. An author's mistake that the model met is
+    told as a failure, and code groups."""
+    samples = [sample for each in scenarios for sample in each.samples]
+    found = located((sample.key, sample.trajectory, sample.findings) for sample in samples)
+    if not found:
+        return None
+    try:
+        settings = settings_of(scenarios, policies or {})
+        grouped = await deduplicate(found, model, prompt=prompt, settings=settings)
+    except AuthorError as error:
+        failure = ScoreFailure(metric=METRIC, message=str(error), author=True)
+        grouped = (await deduplicate(found))._replace(failures=(failure,))
+    return IssuesFound(issues=grouped.issues, usage=grouped.usage, failures=grouped.failures)
+
+
 # ── issues ───────────────────────────────────────────────────────────────────────────────────────
 
 
 def _issue(number: int, group: _Group) -> Issue:
-    findings = [each.finding for each in group.members]
+    members = _in_order(group.all)
+    findings = [each.finding for each in members]
     told = min(group.members, key=lambda each: (-each.finding.severity.rank, each.number))
-    samples = _by(lambda each: each.key, group.members)
+    samples = _by(lambda each: each.key, members)
     return Issue(
         id=f"I{number}",
         agent=told.key.agent,
-        title=group.title or _title(group.named_by or told.cause, 1 if group.named_by else len(group.causes)),
+        title=group.title or _title(told.cause, len(group.causes)),
         explanation=group.explanation or one_line(told.finding.explanation or told.finding.evidence, 600),
         severity=group.severity,
         proposed_severity=group.proposed,
+        not_the_agents_fault=group.excuse,
         labels=tuple(sorted({finding.label for finding in findings})),
         metrics=tuple(sorted({finding.metric for finding in findings})),
-        tools=tuple(sorted({each.tool for each in group.members if each.tool})),
+        tools=tuple(sorted({each.tool for each in members if each.tool})),
         occurrences=tuple(
-            Occurrence(**key.model_dump(), findings=tuple(sorted(each.index for each in members)))
-            for key, members in samples.items()
+            Occurrence(**key.model_dump(), findings=tuple(sorted(each.index for each in own)))
+            for key, own in samples.items()
         ),
-        examples=tuple(example_of(each) for each in spread(group.members, MAX_EXAMPLES)),
+        examples=tuple(example_of(each) for each in spread(members, MAX_EXAMPLES)),
         by=group.by,
         scripted=group.scripted or any(finding.scripted for finding in findings),
     )

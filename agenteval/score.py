@@ -220,6 +220,8 @@ class Issue(Value):
     ``severity`` is the highest of its findings; ``proposed_severity`` a model's opinion. ``by`` names
     the model that grouped it, empty where code did. ``scripted``: the model, or a judge behind one of
     the findings, was no language model. ``examples`` are a few, from as many samples as possible.
+    ``not_the_agents_fault``: why that model holds that another change than one of the agent would mend it; an
+    opinion, which changes nothing else.
     """
 
     id: str
@@ -228,6 +230,7 @@ class Issue(Value):
     explanation: str = ""
     severity: Severity
     proposed_severity: Severity | None = None
+    not_the_agents_fault: str = ""
     labels: tuple[str, ...]
     metrics: tuple[str, ...]
     tools: tuple[str, ...] = ()

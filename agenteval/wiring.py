@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from importlib import import_module
 from pathlib import Path
@@ -344,6 +344,12 @@ def _make_user(sample: Sample, resources: Resources, chosen: judging.Metrics, po
         agent_has_tools=config.unmocked_tools == "passthrough",
     )
     return ScenarioUser(sample, simulated, max_turns=max_turns)
+
+
+def policies_of(config: Config, names: Collection[str]) -> dict[str, str]:
+    """By agent of these names, the text of its policy."""
+    used = (agent for agent in config.all_agents if agent.name in names)
+    return {agent.name: policy_of(agent, config.root) for agent in used}
 
 
 def policy_of(agent: AgentConfig, root: str) -> str:

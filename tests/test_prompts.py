@@ -70,12 +70,12 @@ def test_a_placeholder_without_a_value_is_an_error_at_its_line() -> None:
 
 def test_a_value_without_a_placeholder_is_an_error() -> None:
     with pytest.raises(AuthorError, match="no place for 'wish'"):
-        load_prompt("error_deduplication").render(findings="", wish="")
+        load_prompt("error_deduplication").render(policy="", tools="", findings="", wish="")
 
 
 def test_the_placeholders_of_the_shipped_prompts() -> None:
     assert set(load_prompt("judge_rules").placeholders) == {"transcript", "criterion", "answer"}
-    assert set(load_prompt("error_deduplication").placeholders) == {"findings"}
+    assert set(load_prompt("error_deduplication").placeholders) == {"policy", "tools", "findings"}
     user = {"profile", "goal", "knowledge", "beliefs", "now", "transcript"}
     assert set(load_prompt("simulated_user").placeholders) == user
     assert placeholders("${x} $${y} ${x}") == ("x",)

@@ -14,8 +14,7 @@ from agenteval.commands.output import require_apart, targets_of, write_reports
 from agenteval.config import Config, ReporterChoice
 from agenteval.decision import Decision
 from agenteval.event import Event, IssuesFound, RunResumed
-from agenteval.findings import located
-from agenteval.issues import deduplicate
+from agenteval.issues import find_issues
 from agenteval.report import Report
 from agenteval.sources import files_read
 
@@ -61,8 +60,5 @@ def with_issues(events: Sequence[Event]) -> Sequence[Event]:
     told = [event for event in events if isinstance(event, IssuesFound | RunResumed)]
     if told and isinstance(told[-1], IssuesFound):
         return events
-    samples = reporting.fold(events).samples
-    found = located((sample.key, sample.trajectory, sample.findings) for sample in samples)
-    if not found:
-        return events
-    return (*events, IssuesFound(issues=anyio.run(deduplicate, found).issues))
+    found = anyio.run(find_issues, reporting.fold(events).scenarios)
+    return (*events, found) if found else events

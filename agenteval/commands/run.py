@@ -13,7 +13,7 @@ from pathlib import Path
 
 import anyio
 
-from agenteval import __version__, gates, judging, pipeline, report
+from agenteval import __version__, gates, judging, pipeline, report, wiring
 from agenteval.commands.garbage import few_collections
 from agenteval.commands.interrupt import bounded, interruptible
 from agenteval.commands.output import require_apart, targets_of, write_reports
@@ -29,8 +29,7 @@ from agenteval.event import (
     RunResumed,
     RunStarted,
 )
-from agenteval.findings import Located, located
-from agenteval.issues import Deduplicated, deduplicate
+from agenteval.issues import find_issues
 from agenteval.journal import Journal, Told, locked
 from agenteval.pipeline import Control
 from agenteval.progress import progress_for
@@ -39,7 +38,6 @@ from agenteval.redact import redacting
 from agenteval.report import Report
 from agenteval.resume import kept
 from agenteval.runs import JOURNAL
-from agenteval.score import ScoreFailure
 from agenteval.selection import Filters
 from agenteval.sources import files_read, sources_of
 
@@ -205,29 +203,18 @@ async def _run_and_close(prepared: Prepared, emit: Emit, control: Control, event
 
 async def _find_issues(prepared: Prepared, emit: Emit, control: Control, events: Iterable[Event]) -> None:
     """Group the findings of the run; by code alone where it was interrupted."""
-    samples = report.fold(events).samples
-    found = located((sample.key, sample.trajectory, sample.findings) for sample in samples)
-    if not found:
-        return
-    prepared_to_ask = None if control.stopping else prepared
+    scenarios = report.fold(events).scenarios
+    found: IssuesFound | None = None
     with anyio.CancelScope() as scope:
+        asks = not control.stopping
         control.attach(scope)
-        emit(await _grouped(found, prepared_to_ask))
+        found = await find_issues(
+            scenarios,
+            prepared.resources.model("dedup") if asks else None,
+            prompt=prepared.metrics.prompts.prompt("error_deduplication"),
+            policies=wiring.policies_of(prepared.config, prepared.plan.agents),
+        )
     if scope.cancelled_caught:
-        emit(await _grouped(found, None))
-
-
-async def _asked(found: Sequence[Located], prepared: Prepared) -> Deduplicated:
-    prompt = prepared.metrics.prompts.prompt("error_deduplication")
-    return await deduplicate(found, prepared.resources.model("dedup"), prompt=prompt)
-
-
-async def _grouped(found: Sequence[Located], prepared: Prepared | None) -> IssuesFound:
-    """By the model, if there is a run to have one from."""
-    try:
-        grouped = await (_asked(found, prepared) if prepared else deduplicate(found))
-    except AuthorError as error:
-        grouped = await deduplicate(found)
-        failure = ScoreFailure(metric="error_deduplication", message=str(error), author=True)
-        grouped = grouped._replace(failures=(failure,))
-    return IssuesFound(issues=grouped.issues, usage=grouped.usage, failures=grouped.failures)
+        found = await find_issues(scenarios)
+    if found:
+        emit(found)

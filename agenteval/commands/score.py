@@ -30,9 +30,7 @@ from agenteval.commands.score_prepare import (
 )
 from agenteval.config import Config, ReporterChoice
 from agenteval.decision import Decision
-from agenteval.errors import AuthorError
 from agenteval.event import Event, IssuesFound, Notice, RunFinished, RunStarted, SampleFinished
-from agenteval.findings import located
 from agenteval.pipeline import Control
 from agenteval.plain_files import for_me_alone
 from agenteval.protocols import Emit, Scorer
@@ -201,25 +199,18 @@ async def _find_issues(
     prepared: Prepared, reader: Reader, emit: Emit, control: Control, retained: Retained
 ) -> None:
     """Group the findings; by a model only where judges were asked."""
-    samples = fold(retained.events(found=True)).samples
-    found = located((sample.key, sample.trajectory, sample.findings) for sample in samples)
-    unmet = () if control.stopping else tuple(_unmet(prepared.suite, reader))
-    if not found:
-        if unmet:
-            emit(IssuesFound(issues=(), failures=unmet))
-        return
-    from agenteval.issues import deduplicate
+    from agenteval.issues import find_issues
 
     asks = bool(prepared.judges) and not control.stopping
-    prompt = prepared.metrics.prompts.prompt("error_deduplication")
-    try:
-        model = prepared.resources.model("dedup") if asks else None
-        grouped = await deduplicate(found, model, prompt=prompt)
-    except AuthorError as error:
-        grouped = await deduplicate(found)
-        failure = ScoreFailure(metric="error_deduplication", message=str(error), author=True)
-        grouped = grouped._replace(failures=(failure,))
-    emit(IssuesFound(issues=grouped.issues, usage=grouped.usage, failures=(*grouped.failures, *unmet)))
+    unmet = () if control.stopping else tuple(_unmet(prepared.suite, reader))
+    found = await find_issues(
+        fold(retained.events(found=True)).scenarios,
+        prepared.resources.model("dedup") if asks else None,
+        prompt=prepared.metrics.prompts.prompt("error_deduplication"),
+    )
+    if found or unmet:
+        found = found or IssuesFound(issues=())
+        emit(found.model_copy(update={"failures": (*found.failures, *unmet)}))
 
 
 def _unmet(suite: Suite, reader: Reader) -> Iterator[ScoreFailure]:

@@ -97,6 +97,9 @@ def _remarks(issue: Issue, severity: Severity) -> Iterator[str]:
         yield f"{issue.severity} by the table"
     if issue.proposed_severity not in (None, severity):
         yield f"the model proposed {issue.proposed_severity}"
+    if issue.not_the_agents_fault:
+        why = one_line(issue.not_the_agents_fault, 300).rstrip(".")
+        yield f"not the agent's fault, says the model: {why} (its opinion: severity and verdict are code's)"
 
 
 def grouped_by(issue: Issue) -> str:

@@ -126,6 +126,7 @@ def of_issue(text: IssueText, failures: Mapping[SampleKey, SampleFailures]) -> s
         explanation=issue.explanation,
         severity=text.severity.value,
         proposed_severity=issue.proposed_severity.value if issue.proposed_severity else None,
+        not_the_agents_fault=issue.not_the_agents_fault,
         labels=list(issue.labels),
         metrics=list(issue.metrics),
         tools=list(issue.tools),

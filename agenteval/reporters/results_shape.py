@@ -156,7 +156,8 @@ class IssueExampleShape(Shape):
 class IssueShape(Shape):
     """A root cause: findings of one agent that belong together. Each finding of a run is in one issue.
 
-    ``severity`` is the one that counts, ``proposed_severity`` a model's opinion. ``findings``,
+    ``severity`` is the one that counts, ``proposed_severity`` a model's opinion, and so is
+    ``not_the_agents_fault``: why it holds that nothing of the agent need change, or empty. ``findings``,
     ``samples`` and ``scenarios`` count its occurrences over the whole run. ``by`` names the model that
     grouped it, empty where code did. ``scripted``: that model, or a judge behind it, was none."""
 
@@ -166,6 +167,7 @@ class IssueShape(Shape):
     explanation: str
     severity: SeverityText
     proposed_severity: SeverityText | None
+    not_the_agents_fault: str
     labels: list[str]
     metrics: list[str]
     tools: list[str]
