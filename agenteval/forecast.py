@@ -258,8 +258,16 @@ class _Asking:
 
         if not asked:
             return 0
-        record = count_tokens(context_of(scenario, prefix, policy=policy, now=self._config.now, upto=turn))
-        return sum(record + _beside(rubric) for rubric in asked)
+
+        def record(*, parameters: bool) -> int:
+            now = self._config.now
+            text = context_of(scenario, prefix, policy=policy, now=now, upto=turn, parameters=parameters)
+            return count_tokens(text)
+
+        is_of_tools = [rubric.metric == metrics.TOOL_CALL_BEHAVIOR for rubric in asked]
+        of_record = {parameters: record(parameters=parameters) for parameters in set(is_of_tools)}
+        beside = sum(map(_beside, asked))
+        return beside + sum(of_record[parameters] for parameters in is_of_tools)
 
     def _of_own_tools(self, scenario: Scenario, long: Trajectory) -> int:
         """Calls that are made only if the agent tells of tools that no scenario declares."""

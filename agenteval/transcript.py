@@ -1,8 +1,11 @@
 """A conversation as a judge reads it: what was asked for, what was known, and all that happened.
 
 Every text that the author of the check did not write stands in a fence of its own (see
-``prompts.fence``). The text for a turn begins with the text for the turn before it, up to the closing
-section, so that provider prompt caches serve the rest of a conversation too.
+``prompts.fence``). What more requests share stands before what fewer do, so that providers' prompt caches
+serve them: the agent's policy and tools (a whole suite's), what the author wrote of the scenario (its
+epochs'), the turns. The parameters of the tools, longer than all else that is known of them, are for the
+judge of tools alone; they stand behind what the suite shares, so that its own records share them from
+turn to turn. The text for a turn begins with the text for the turn before it, up to the closing section.
 """
 
 from __future__ import annotations
@@ -35,18 +38,20 @@ def context_of(
     tools: Sequence[dict[str, Any]] | None = None,
     now: str | None = None,
     upto: int | None = None,
+    parameters: bool = False,
     limit: int = MAX_CHARACTERS,
 ) -> str:
     """The record of a conversation up to and with turn ``upto`` (from 0), the one to judge; ``None``:
     the whole of it.
 
     ``tools`` are those that the agent had, in OpenAI's format; default: those of the scenario.
-    ``beliefs`` of the user are not in it, since they need not be true. Beyond ``limit`` characters
-    long texts are shortened, first in earlier turns, then everywhere; the goal, every call and what a
-    shortened text begins and ends with stay, whatever the limit.
+    ``parameters``: whether those of the tools are in it. ``beliefs`` of the user are not, since they need
+    not be true. Beyond ``limit`` characters long texts are shortened, first in earlier turns, then
+    everywhere; the goal, every call and what a shortened text begins and ends with stay, whatever the
+    limit.
     """
     known = tuple(tools_of(scenario) if tools is None else tools)
-    asked = (policy, known, now, upto, limit)
+    asked = (policy, known, now, upto, parameters, limit)
     for scenario_then, trajectory_then, asked_then, text in tuple(_recent):
         if trajectory_then is trajectory and scenario_then is scenario and asked_then == asked:
             return text
@@ -66,10 +71,11 @@ def _written(
     tools: Sequence[dict[str, Any]],
     now: str | None,
     upto: int | None,
+    parameters: bool,
     limit: int,
 ) -> str:
     def write(early: _Cut, late: _Cut) -> str:
-        head = _head(scenario, policy, tools, now, late)
+        head = _head(scenario, policy, tools, now, late, parameters=parameters)
         notes = _notes(scenario, trajectory, policy, tools, now)
         told = (
             *_conversation(trajectory, upto, early, late, notes),
@@ -105,19 +111,27 @@ def tools_of(scenario: Scenario) -> tuple[dict[str, Any], ...]:
 
 
 def _head(
-    scenario: Scenario, policy: str, tools: Sequence[dict[str, Any]], now: str | None, cut: _Cut
+    scenario: Scenario,
+    policy: str,
+    tools: Sequence[dict[str, Any]],
+    now: str | None,
+    cut: _Cut,
+    *,
+    parameters: bool,
 ) -> Iterator[str]:
     yield "# The record"
+    yield from _section("## The agent's policy: what it was told to do", policy, cut)
+    yield from _section("## The tools that the agent had", "\n".join(map(_tool, tools)), cut)
+    if not tools:
+        yield "## The tools that the agent had\nNone is known but those that it called."
+    if parameters:
+        yield from _section("## The parameters of these tools", _parameters(tools), cut)
     if now:
         yield f"Date and time of the conversation: {_line(now)}"
     yield from _section("## The user's goal", scenario.goal, _whole)
     yield from _section("## The user", scenario.profile, _whole)
     yield from _section("## Knowledge: what the user knows, and true", _items(scenario.knowledge), cut)
     yield from _section("## Facts: true, known to you alone", _items(scenario.facts), cut)
-    yield from _section("## The agent's policy: what it was told to do", policy, cut)
-    yield from _section("## The tools that the agent had", "\n".join(map(_tool, tools)), cut)
-    if not tools:
-        yield "## The tools that the agent had\nNone is known but those that it called."
 
 
 def _section(title: str, text: str, cut: _Cut) -> Iterator[str]:
@@ -130,14 +144,20 @@ def _items(texts: Sequence[str]) -> str:
 
 
 def _tool(schema: dict[str, Any]) -> str:
-    """One line a tool: name, description and the schema of its arguments."""
+    """One line a tool: name and description."""
     function = schema.get("function", schema)
-    parts = [_name(str(function.get("name", "")))]
-    if description := function.get("description"):
-        parts.append(f": {_line(str(description))}")
-    if "parameters" in function:
-        parts.append(f"; parameters: {_json(function['parameters'])}")
-    return "".join(parts)
+    name, description = _name(str(function.get("name", ""))), function.get("description")
+    return f"{name}: {_line(str(description))}" if description else name
+
+
+def _parameters(tools: Sequence[dict[str, Any]]) -> str:
+    """The schema of its arguments, one line a tool."""
+    functions = (schema.get("function", schema) for schema in tools)
+    return "\n".join(
+        f"{_name(str(function.get('name', '')))}: {_json(function['parameters'])}"
+        for function in functions
+        if "parameters" in function
+    )
 
 
 # ── what happened ────────────────────────────────────────────────────────────────────────────────
@@ -154,7 +174,7 @@ def _notes(
     turns = trajectory.all_turns
     if not is_observed(scenario, trajectory):
         return [""] * len(turns)
-    named = "\n".join(map(_tool, tools))
+    named = "\n".join((*map(_tool, tools), _parameters(tools)))
     nowhere = values_from_nowhere(scenario, turns, policy=policy, tools=named, now=now)
     notes, first = [], 0
     for turn, values in zip(turns, nowhere, strict=True):

@@ -34,11 +34,15 @@ MODEL_PATH = "/model/v1/chat/completions"
 @dataclass(frozen=True)
 class Settings:
     """``failures``: the share of labels and goals that tell of a failure (each becomes a finding, and
-    findings lead to calls of the de-duplication model). ``agent_latency_s``: default ``latency_s``."""
+    findings lead to calls of the de-duplication model). ``agent_latency_s``: default ``latency_s``.
+    ``keep``: a file that gets a line of JSON for each request of a model, with its times. ``unclear_goals``:
+    no goal is said to be reached, since the call that did it is not known here."""
 
     latency_s: float = 0.05
     agent_latency_s: float | None = None
     failures: float = 0.0
+    keep: str = ""
+    unclear_goals: bool = False
 
     def latency_of(self, kind: Kind) -> float:
         is_agent = kind == "agent" and self.agent_latency_s is not None
@@ -84,8 +88,9 @@ _WORDS = _TEXT.split()
 class Author:
     """Writes replies, no two alike. The same requests in the same order get the same replies."""
 
-    def __init__(self, failures: float) -> None:
+    def __init__(self, failures: float, *, unclear_goals: bool = False) -> None:
         self._failures = failures
+        self._unclear_goals = unclear_goals
         self._verdicts = itertools.count()
         self._texts = itertools.count(1)
 
@@ -141,6 +146,8 @@ class Author:
                 return self._words()
 
     def _label(self, labels: list[str]) -> str:
+        if self._unclear_goals and "reached" in labels:
+            return "not clear"
         if "no failure" not in labels:
             return labels[0]
         return next(label for label in labels if (label == "no failure") != self._fails())
@@ -277,10 +284,14 @@ class _Connection(asyncio.Protocol):
         # From the arrival on: what the server itself took for the reply is part of the latency.
         loop = asyncio.get_running_loop()
         left = books.settings.latency_of(kind) - (time.perf_counter() - arrived)
-        loop.call_later(max(0.0, left), self._finish, books, kind, arrived, reply)
+        loop.call_later(max(0.0, left), self._finish, books, kind, arrived, reply, asked)
 
-    def _finish(self, books: _Books, kind: Kind, arrived: float, reply: bytes) -> None:
+    def _finish(self, books: _Books, kind: Kind, arrived: float, reply: bytes, asked: Json) -> None:
         books.closes(kind, arrived)
+        if books.settings.keep and kind == "model":
+            kept = {"arrived": arrived, "finished": books.last, "messages": asked["messages"]}
+            with open(books.settings.keep, "a", encoding="utf-8") as file:
+                file.write(json.dumps(kept) + "\n")
         self._write(reply)
 
     def _write(self, body: bytes, status: bytes = b"200 OK") -> None:
@@ -294,7 +305,7 @@ def _serve(ports: Any) -> None:
     def reset(settings: Json) -> None:
         nonlocal books
         new = Settings(**settings)
-        books = _Books(settings=new, author=Author(new.failures))
+        books = _Books(settings=new, author=Author(new.failures, unclear_goals=new.unclear_goals))
 
     async def main() -> None:
         loop = asyncio.get_running_loop()

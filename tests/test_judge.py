@@ -229,12 +229,24 @@ def test_all_prompts_of_a_turn_begin_alike_and_end_with_the_criterion() -> None:
     scenario = TALK.model_copy(update={"tools": {"book": Tool()}})
     requests = requests_of(scenario)
     context = context_of(scenario, PREFIX, policy="Policy of talk.", upto=1)
-    assert len(requests) == 7
+    assert len(requests) == 7  # no parameters of tools are known, else the judge of tools has them, too
     assert len({request.system for request in requests}) == 1
     rests = [request.prompt.removeprefix(context) for request in requests]
     assert all(rest.startswith("\n\n# Criterion: ") for rest in rests)
     assert len(set(rests)) == 7
     assert context not in rests
+
+
+def test_parameters_of_tools_are_for_the_judge_of_tools_alone_behind_what_a_suite_shares() -> None:
+    schema = {"type": "object", "properties": {"slot": {"type": "string"}}}
+    requests = requests_of(TALK.model_copy(update={"tools": {"book": Tool(parameters=schema)}}))
+    having = [request for request in requests if '"slot"' in request.prompt]
+    assert [request.subject.metric for request in having] == ["tool_call_behavior_failure"]
+    prompt = having[0].prompt
+    places = [
+        prompt.index(each) for each in ("Policy of talk.", "## The parameters of", "## The user's goal")
+    ]
+    assert places == sorted(places)
 
 
 def test_the_scores_of_a_scale_share_one_schema_with_the_verdict_last() -> None:

@@ -92,7 +92,7 @@ def test_a_metric_that_is_asked_where_agents_use_tools_of_their_own(project: Pro
     """
     suite = [scenario("a", "One.", "Two.")]
     with ModelServer(contented()) as server:
-        setup(project, server, suite, "metrics: all\n")
+        setup(project, server, suite, "metrics: all\njudge: {corroborate: false}\n")
         least, most = calls(plan(project))["judge"]
         project.run(env=KEY)
         plain = counted(server)["judge"]

@@ -6,7 +6,7 @@ import gzip
 import json
 import re
 from collections.abc import Iterator
-from itertools import pairwise
+from itertools import pairwise, takewhile
 from pathlib import Path
 from typing import Any
 
@@ -67,7 +67,7 @@ def test_all_that_a_judge_needs_is_there_once() -> None:
     text = text_of(*TURNS, upto=1, policy="Never on Sundays.", now="2026-11-21 10:00")
     for needed in (
         *("Book a haircut", "In a hurry", "Open till six", "The stylist is ill", "Never on Sundays."),
-        *("2026-11-21 10:00", "book: Books a slot", '"time": {"type": "string"}', "Nine?", "One moment."),
+        *("2026-11-21 10:00", "book: Books a slot", "Nine?", "One moment."),
         *('book {"time": "9:00"}', '{"id": "BK-1"}', "Booked BK-1.", "Thanks", "Bye."),
     ):
         assert text.count(needed) == 1, needed
@@ -78,6 +78,7 @@ def test_all_that_a_judge_needs_is_there_once() -> None:
 def test_what_is_not_to_be_there_is_not() -> None:
     text = text_of(*TURNS, upto=0)
     assert "Thinks that it is free" not in text
+    assert '"time"' not in text.replace('book {"time": "9:00"}', "")
     assert "secret_mock" not in text
     assert "Thanks" not in text
     bare = context_of(Scenario(id="x"), Trajectory(turns=TURNS))
@@ -126,7 +127,11 @@ def test_calls_are_numbered_over_the_conversation() -> None:
 
 def test_tools_may_come_from_elsewhere() -> None:
     flat = {"name": "fly", "parameters": {"type": "object"}}
-    assert 'fly; parameters: {"type": "object"}' in text_of(*TURNS, tools=[flat])
+    assert fence("fly") in text_of(*TURNS, tools=[flat])
+    assert '{"type": "object"}' not in text_of(*TURNS, tools=[flat])
+    more = text_of(*TURNS, tools=[flat, {"name": "land"}], parameters=True)
+    assert "## The parameters of these tools\n" + fence('fly: {"type": "object"}') in more
+    assert "parameters" not in text_of(*TURNS, tools=[{"name": "land"}], parameters=True)
     assert [tool["function"]["name"] for tool in tools_of(SCENARIO)] == ["book", "plain"]
 
 
@@ -138,6 +143,23 @@ def test_a_turn_begins_as_the_turn_before_it() -> None:
     common = first[: first.index("# What to judge")]
     assert second.startswith(common)
     assert text_of(TURNS[0], upto=0) == first
+
+
+def test_what_a_suite_shares_comes_first() -> None:
+    """Policy and tools; then what is the scenario's; then the turns."""
+    texts = [text_of(*TURNS, upto=1, policy="Never on Sundays.", now="2026-11-21 10:00")]
+    other = SCENARIO.model_copy(update={"goal": "Something else", "profile": "", "facts": ()})
+    texts.append(context_of(other, Trajectory(turns=TURNS[1:]), policy="Never on Sundays.", upto=0))
+    pairs = takewhile(lambda pair: pair[0] == pair[1], zip(*texts, strict=False))
+    shared = "".join(one for one, _ in pairs)
+    assert "Never on Sundays." in shared
+    assert "book: Books a slot" in shared
+    places = [
+        texts[0].index(each)
+        for each in ("2026-11-21", "Book a hair", "In a hurry", "Open till", "ill", "Nine?")
+    ]
+    assert places == sorted(places)
+    assert len(shared) <= places[0]
 
 
 def test_the_same_conversation_has_the_same_text() -> None:

@@ -8,7 +8,7 @@ from typing import Annotated, Any, NamedTuple, TypeAlias
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, WithJsonSchema, create_model
 
-from agenteval.metrics import applies, spec_of
+from agenteval.metrics import TOOL_CALL_BEHAVIOR, applies, spec_of
 from agenteval.prompts import Rubric, render
 from agenteval.protocols import ChatModel, ModelRequest, Subject, no_flaw
 from agenteval.proven import JUDGE, is_same
@@ -64,7 +64,7 @@ class Judge:
         self._proofs = proofs
         self._spec = spec_of(rubric)
         self._model = model
-        self._record = Record(policy_of, tools_of, now)
+        self._record = Record(policy_of, tools_of, now, parameters=rubric.metric == TOOL_CALL_BEHAVIOR)
         self._stakes = stakes or Stakes()
         self._severities = {**rubric.severities, **self._stakes.severities}
 
@@ -178,10 +178,13 @@ class Judged(NamedTuple):
 
 
 class Record:
-    """How the conversation is shown to whoever judges it."""
+    """How the conversation is shown to whoever judges it; ``parameters``: with those of the tools."""
 
-    def __init__(self, policy_of: PolicyOf, tools_of: ToolsOf, now: str | None) -> None:
+    def __init__(
+        self, policy_of: PolicyOf, tools_of: ToolsOf, now: str | None, *, parameters: bool = False
+    ) -> None:
         self.policy_of = policy_of
+        self._parameters = parameters
         self._tools_of = tools_of
         self._now = now
 
@@ -193,6 +196,7 @@ class Record:
             tools=self._tools_of(scenario),
             now=self._now,
             upto=turn,
+            parameters=self._parameters,
         )
 
     def shown(self, scenario: Scenario, trajectory: Trajectory, turn: int | None) -> Shown:
