@@ -220,10 +220,11 @@ def not_there(key: str, quotation: str, where: str) -> str:
 
 
 def _any_words(claim: Claim, record: Shown) -> str:
-    """Of the agent or, for what it left out, of whoever or whatever asked for it: a result by itself shows no
-    fault of the agent's."""
+    """Of the agent or, for what it left out, of whoever or whatever asked for it, be it beside other words of
+    the record: a result by itself shows no fault of the agent's."""
     whose = (*record.said, *record.acts, *record.before, *record.users, record.policy, *record.asked)
-    if is_quoted(claim.evidence, whose):
+    parts = _ELLIPSIS.split(claim.evidence)
+    if is_quoted(claim.evidence, record.everything) and any(is_quoted(part, whose) for part in parts):
         return ""
     return not_there(
         "evidence", claim.evidence, "what the agent says or, if it left something out, what asked for it"

@@ -218,9 +218,16 @@ class _Alike:
             groups = self._by_name.setdefault(call.name, {})
             groups.setdefault(_fingerprint(call.args, place), []).append(place)
 
-    def of(self, entries: Iterable[ExpectedCall], fits: Callable[[ExpectedCall, ToolCall], bool]) -> set[int]:
-        """The places of the calls that fit any of the entries."""
-        return {place for entry in entries for place in self.of_one(entry, fits)}
+    def of(self, entries: Sequence[ExpectedCall], fits: Callable[[ExpectedCall, ToolCall], bool]) -> set[int]:
+        """The places of the calls that fit any of the entries. Entries that are alike are compared once, and
+        a call that has fitted one with no other."""
+        keys = ((item.name, item.mode, _fingerprint(item.args, at)) for at, item in enumerate(entries))
+        found: set[int] = set()
+        for entry in dict(zip(keys, entries, strict=True)).values():
+            for places in self._by_name.get(entry.name, {}).values():
+                if places[0] not in found and fits(entry, self.calls[places[0]]):
+                    found.update(places)
+        return found
 
     def of_one(self, entry: ExpectedCall, fits: Callable[[ExpectedCall, ToolCall], bool]) -> Iterator[int]:
         for places in self._by_name.get(entry.name, {}).values():
