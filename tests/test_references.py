@@ -36,7 +36,7 @@ def call(name: str, result: str, **args: Any) -> ToolCall:
     return ToolCall(name=name, args=args, result=ToolResult(value=result))
 
 
-FOUND = json.dumps({"id": "BK-4471", "total": 217.5, "note": 'says "späti"\nand more'})
+FOUND = json.dumps({"id": "BK-4471", "total": 217.5, "fee": 250, "note": 'says "späti"\nand more'})
 TURNS = (
     Turn(
         user="My booking is BK-4471.",
@@ -129,6 +129,7 @@ GOOD: list[tuple[str, str, dict[str, Any]]] = [
     ("repetition", "It is cancelled.", {}),
     ("criterion not met", "Cancel booking BK-4471", {}),
     ("helpfulness", "It is cancelled. You get back", {}),
+    ("criterion not met", "already cancelled … It is cancelled.", {}),  # a result beside the agent's words
 ]
 FORGED: list[tuple[str, str, dict[str, Any]]] = [
     ("false information", "The agent deleted all accounts", {"source": '"total": 217.5'}),
@@ -141,6 +142,8 @@ FORGED: list[tuple[str, str, dict[str, Any]]] = [
     ("lack of specific information", "It is cancelled.", {}),
     ("lack of specific information", "It is cancelled.", {"source": "The refund number is 88"}),
     ("lack of specific information", "It is cancelled.", {"source": "It is cancelled. You get"}),
+    # A key before the value makes it no other: the turn says that number.
+    ("lack of specific information", "It is cancelled.", {"source": '"fee": 250'}),
     ("missing tool call", "It is cancelled.", {}),
     ("missing tool call", "It is cancelled.", {"tool": "erase"}),  # nobody declared it
     ("missing tool call", "It is cancelled.", {"tool": "cancel"}),  # it was called
@@ -168,6 +171,9 @@ FORGED: list[tuple[str, str, dict[str, Any]]] = [
     ("disobey user request", "Do not cancel it!", {}),
     ("disobey user request", "", {}),
     ("repetition", "yes", {}),
+    ("repetition", "I found your booking", {}),  # of an earlier turn
+    ("disobey user request", "already cancelled", {}),  # a result by itself
+    ("criterion not met", "Seat 14A is taken.", {}),  # a fact, too
     ("criterion not met", "", {}),
     ("helpfulness", "It told me nothing at all", {}),
 ]  # fmt: skip

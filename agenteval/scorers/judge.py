@@ -417,6 +417,8 @@ def _without_short_form(schema: dict[str, Any]) -> None:
 
 def _call_number(value: Any) -> Any:
     """Some models write a number as a text, and nothing as one."""
+    if isinstance(value, bool):
+        raise ValueError("a call is named by its number")
     if isinstance(value, str):
         text = value.strip().removeprefix("call").strip(" #")
         return int(text) if text.isdigit() else None if is_nothing(text) else value

@@ -15,6 +15,7 @@ from dataclasses import dataclass, replace
 from typing import Any, TypeAlias
 
 from agenteval.detectors.calls import key_of
+from agenteval.detectors.facts import facts_in
 from agenteval.expressions import expression
 from agenteval.needles import fold, mentions
 from agenteval.scenario import Scenario
@@ -222,7 +223,7 @@ def not_there(key: str, quotation: str, where: str) -> str:
 def _any_words(claim: Claim, record: Shown) -> str:
     """Of the agent or, for what it left out, of whoever or whatever asked for it, be it beside other words of
     the record: a result by itself shows no fault of the agent's."""
-    whose = (*record.said, *record.acts, *record.before, *record.users, record.policy, *record.asked)
+    whose = (*record.said, *record.acts, *record.users, record.policy, *record.asked)
     parts = _ELLIPSIS.split(claim.evidence)
     if is_quoted(claim.evidence, record.everything) and any(is_quoted(part, whose) for part in parts):
         return ""
@@ -256,9 +257,16 @@ def _withheld(claim: Claim, record: Shown) -> str:
         return _any_words(claim, record)
     if not is_quoted(source, (*record.sources, record.policy, *record.before)):
         return not_there("source", source, "the place where the withheld value stands")
-    if is_quoted(source, record.said):
+    if is_quoted(source, record.said) or _is_told(source, record.said):
         return f'"source" quotes what was kept back, but the turn says it: {source}'
     return ""
+
+
+def _is_told(source: str, said: Iterable[str]) -> bool:
+    """Whether all values that a quotation holds are said: a key of JSON beside one was not kept back."""
+    told = {fact.value for text in said for fact in facts_in(text)}
+    wanted = {fact.value for fact in facts_in(source)} - {None}
+    return bool(wanted) and wanted <= told
 
 
 def _missing_call(claim: Claim, record: Shown) -> str:
