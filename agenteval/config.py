@@ -129,15 +129,49 @@ class Price(Value):
     cached_input: Annotated[Number, Field(ge=0)] | None = None
 
 
-class BudgetConfig(Value):
-    """Where a run stops: model and agent calls, tokens in and out, US dollars. ``None``: no limit."""
+class Allowance(Value):
+    """How much may be spent: calls, tokens in and out, US dollars. ``None``: no limit."""
 
     max_calls: Annotated[Count, Field(ge=1)] | None = None
     max_tokens: Annotated[Count, Field(ge=1)] | None = None
     max_cost: Annotated[Number, Field(gt=0)] | None = None
 
+    @property
+    def limits(self) -> dict[str, int | float]:
+        """Those that are set, by name."""
+        named = {"max_calls": self.max_calls, "max_tokens": self.max_tokens, "max_cost": self.max_cost}
+        return {name: limit for name, limit in named.items() if limit is not None}
+
     def __bool__(self) -> bool:
-        return any(limit is not None for limit in (self.max_calls, self.max_tokens, self.max_cost))
+        return bool(self.limits)
+
+
+class RolesBudgetConfig(Value):
+    """What each role may spend by itself."""
+
+    agent: Allowance = Allowance()
+    user: Allowance = Allowance()
+    judge: Allowance = Allowance()
+    dedup: Allowance = Allowance()
+
+
+class BudgetConfig(Allowance):
+    """Where a run stops, and where the calls of one role do."""
+
+    by_role: RolesBudgetConfig = RolesBudgetConfig()
+
+    def of(self, role: str) -> Allowance:
+        """What a role may spend by itself."""
+        own = getattr(self.by_role, role, None)
+        return own if isinstance(own, Allowance) else Allowance()
+
+    @property
+    def roles(self) -> dict[str, Allowance]:
+        """The roles that have limits of their own."""
+        return {role: own for role in RolesBudgetConfig.model_fields if (own := self.of(role))}
+
+    def __bool__(self) -> bool:
+        return bool(self.limits or self.roles)
 
 
 class DeadlinesConfig(Value):

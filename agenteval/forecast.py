@@ -10,10 +10,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from math import ceil
-from typing import Literal, NamedTuple
+from typing import NamedTuple
 
 from agenteval import metrics
-from agenteval.config import Config
+from agenteval.config import Allowance, Config
 from agenteval.judging import Metrics
 from agenteval.ledger import ROLES, cost_of, price_of
 from agenteval.prompts import CRITERIA, Rubric, placeholders
@@ -395,13 +395,19 @@ def _notes(
 
 
 def _budget_notes(rows: Sequence[Row], config: Config) -> Iterator[str]:
-    least: dict[Literal["max_calls", "max_tokens", "max_cost"], float] = {
+    yield from _beyond(rows, config.budget, "budget", "this run takes", "it would be stopped")
+    for role, own in config.budget.roles.items():
+        asked = [row for row in rows if row.role == role]
+        yield from _beyond(asked, own, f"budget.by_role.{role}", "this role takes", "its calls would end")
+
+
+def _beyond(rows: Sequence[Row], allowed: Allowance, key: str, who: str, then: str) -> Iterator[str]:
+    least = {
         "max_calls": sum(row.calls.least for row in rows),
         "max_tokens": sum(row.input_tokens.least + row.output_tokens.least for row in rows),
         "max_cost": sum(row.cost[0] for row in rows if row.cost),
     }
-    for name, needed in least.items():
-        limit = getattr(config.budget, name)
-        if limit is not None and needed > limit:
+    for name, limit in allowed.limits.items():
+        if (needed := least[name]) > limit:
             about = f"{needed:,.4f}" if name == "max_cost" else f"{needed:,}"
-            yield f"budget.{name} is {limit:,}, and this run takes {about} or more: it would be stopped"
+            yield f"{key}.{name} is {limit:,}, and {who} {about} or more: {then}"

@@ -16,7 +16,7 @@ from typing import Annotated, Any, NamedTuple, TypeVar
 import anyio
 from pydantic import BaseModel, BeforeValidator, ConfigDict, WithJsonSchema
 
-from agenteval.errors import AuthorError, InfrastructureError
+from agenteval.errors import AuthorError, InfrastructureError, NotAskedError
 from agenteval.event import IssuesFound
 from agenteval.expressions import expression
 from agenteval.findings import Cause, Located, example_of, located, spread
@@ -520,7 +520,12 @@ async def _ask(groups: list[_Group], grouper: _Grouper) -> _Answer:
         # Whatever broke, a model or a plugin of one: the run is paid for and its findings are known.
         usage, raw = getattr(error, "usage", None), getattr(error, "raw", "")
         message = str(error) if isinstance(error, InfrastructureError) else f"the model broke: {error!r}"
-        failure = ScoreFailure(metric=METRIC, message=message, raw=raw if isinstance(raw, str) else "")
+        failure = ScoreFailure(
+            metric=METRIC,
+            message=message,
+            raw=raw if isinstance(raw, str) else "",
+            refused=isinstance(error, NotAskedError),
+        )
         return _Answer([], groups, usage if isinstance(usage, Usage) else Usage(), failure)
     if not isinstance(reply.value, DedupReply):
         message = f"the model answered with {type(reply.value).__name__}, not with issues"

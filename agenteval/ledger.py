@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from agenteval.config import BudgetConfig, Price
+from agenteval.config import Allowance, BudgetConfig, Price
 from agenteval.errors import BudgetError
 from agenteval.trajectory import Usage
 
@@ -102,39 +102,87 @@ class _Sum:
         self.cost += cost
 
 
+class _Account:
+    """What was spent, and what calls in flight may spend, against one allowance. ``whose``: in words."""
+
+    def __init__(self, allowance: Allowance, whose: str) -> None:
+        self.allowance = allowance
+        self.whose = whose
+        self.spent = _Sum()
+        self.held = _Sum()
+        self.is_used_up = False
+
+    def lacks(self, calls: int, tokens: int, cost: float) -> str:
+        """Why there is no room for that much more; empty if there is."""
+        asked = {"max_calls": calls, "max_tokens": tokens, "max_cost": cost}
+        for name, limit in self.allowance.limits.items():
+            kind = name.removeprefix("max_")
+            spent, held, more = getattr(self.spent, kind), getattr(self.held, kind), asked[name]
+            if spent + held >= limit - _ROUNDING or spent + held + more > limit + _ROUNDING:
+                return self._sentence(name, limit, spent, held, more)
+        return ""
+
+    def _sentence(self, name: str, limit: float, spent: float, held: float, more: float) -> str:
+        def form(amount: float) -> str:
+            return f"{amount:,.4f} USD" if name == "max_cost" else f"{amount:,}"
+
+        text = f"{self.whose} is used up: {name} is {form(limit)}, {form(spent)} are spent"
+        if held:
+            text += f" and {form(held)} are kept for calls in flight"
+        if name != "max_calls":
+            text += f"; the next call needs about {form(more)}"
+        return text
+
+
 class Ledger:
     """What a run has spent and what its calls in flight may spend, against its budget.
 
     ``begin`` before each call and ``settle`` after it keep ``max_calls`` exact, whatever is in flight.
     For tokens and cost a call in flight stands in with an estimate, so that the limit is passed by no
-    more than estimates are wrong. ``on_stop`` is told once, with a sentence.
+    more than estimates are wrong. A role may have limits of its own, which end the calls of that role alone.
+    ``on_stop`` is told once, with a sentence, when the whole budget is used up; ``on_spent`` once for each
+    role.
     """
 
-    def __init__(self, budget: BudgetConfig, on_stop: Callable[[str], None] = lambda _: None) -> None:
+    def __init__(
+        self,
+        budget: BudgetConfig,
+        on_stop: Callable[[str], None] = lambda _: None,
+        on_spent: Callable[[str], None] = lambda _: None,
+    ) -> None:
         self.budget = budget
         self.on_stop = on_stop
-        self.stopped = ""
-        self._spent = _Sum()
-        self._held = _Sum()
+        self.on_spent = on_spent
+        self._whole = _Account(budget, "the budget")
+        roles = budget.roles.items()
+        self._roles = {role: _Account(own, f"the budget of role {role}") for role, own in roles}
         self._seen: dict[str, Usage] = {}  # of each model's settled calls
 
-    def carry_over(self, usage: Usage) -> None:
+    def carry_over(self, usage: Usage, role: str = "") -> None:
         """What the run had spent before it was resumed."""
-        self._spent.add(usage.calls, usage.tokens, usage.cost or 0.0)
+        for account in self._accounts(role):
+            account.spent.add(usage.calls, usage.tokens, usage.cost or 0.0)
 
-    @property
-    def weighs(self) -> bool:
+    def _accounts(self, role: str) -> tuple[_Account, ...]:
+        """A role's own comes first: what it ends is less."""
+        own = self._roles.get(role)
+        return (own, self._whole) if own else (self._whole,)
+
+    def weighs(self, role: str = "") -> bool:
         """Whether the size of a call matters before it is made."""
-        return self.budget.max_tokens is not None or self.budget.max_cost is not None
+        return self.counts_tokens(role) or any(a.allowance.max_cost is not None for a in self._accounts(role))
 
-    def begin(self, name: str, price: Price | None, prompt_tokens: int) -> OpenCall:
+    def counts_tokens(self, role: str = "") -> bool:
+        return any(account.allowance.max_tokens is not None for account in self._accounts(role))
+
+    def begin(self, name: str, price: Price | None, prompt_tokens: int, role: str = "") -> OpenCall:
         """Room for one call to ``name``. Raises ``BudgetError`` if there is none: the call must not be
         made."""
-        usage = self._expected(name, prompt_tokens) if self.weighs else Usage()
+        usage = self._expected(name, prompt_tokens) if self.weighs(role) else Usage()
         held = (1, usage.tokens, cost_of(usage, price) if price else 0.0)
-        self._demand(*held)
-        self._held.add(*held)
-        return OpenCall(self, name, held)
+        self._demand(role, *held)
+        self._hold(role, *held)
+        return OpenCall(self, name, role, held)
 
     def _expected(self, name: str, prompt_tokens: int) -> Usage:
         """By the prompt, where it is known, and by what the calls before took."""
@@ -144,41 +192,28 @@ class Ledger:
         asked = prompt_tokens or seen.input_tokens // seen.calls
         return Usage(input_tokens=asked, output_tokens=seen.output_tokens // seen.calls)
 
-    def _demand(self, calls: int, tokens: int, cost: float) -> None:
-        asked = {"max_calls": calls, "max_tokens": tokens, "max_cost": cost}
-        for name, more in asked.items():
-            limit = getattr(self.budget, name)
-            if limit is None:
-                continue
-            kind = name.removeprefix("max_")
-            spent, held = getattr(self._spent, kind), getattr(self._held, kind)
-            if spent + held >= limit - _ROUNDING or spent + held + more > limit + _ROUNDING:
-                self._stop(name, limit, spent, held, more)
+    def _demand(self, role: str, calls: int, tokens: int, cost: float) -> None:
+        for account in self._accounts(role):
+            if why := account.lacks(calls, tokens, cost):
+                if not account.is_used_up:
+                    account.is_used_up = True
+                    (self.on_stop if account is self._whole else self.on_spent)(why)
+                raise BudgetError(why)
 
-    def _stop(self, name: str, limit: float, spent: float, held: float, more: float) -> None:
-        def form(amount: float) -> str:
-            return f"{amount:,.4f} USD" if name == "max_cost" else f"{amount:,}"
-
-        text = f"the budget is used up: {name} is {form(limit)}, {form(spent)} are spent"
-        if held:
-            text += f" and {form(held)} are kept for calls in flight"
-        if name != "max_calls":
-            text += f"; the next call needs about {form(more)}"
-        if not self.stopped:
-            self.stopped = text
-            self.on_stop(text)
-        raise BudgetError(text)
+    def _hold(self, role: str, calls: int, tokens: int, cost: float) -> None:
+        for account in self._accounts(role):
+            account.held.add(calls, tokens, cost)
 
     def _settle(self, call: OpenCall, calls: int, usage: Usage) -> None:
         held, tokens, cost = call.held
-        self._held.add(-held, -tokens, -cost)
-        self._spent.add(calls, usage.tokens, usage.cost or 0.0)
-        if self.weighs and usage.calls:
+        self._hold(call.role, -held, -tokens, -cost)
+        self.carry_over(usage.model_copy(update={"calls": calls}), call.role)
+        if self.weighs(call.role) and usage.calls:
             self._seen[call.name] = self._seen.get(call.name, Usage()) + usage
 
     def _more(self, call: OpenCall) -> None:
-        self._demand(1, 0, 0.0)
-        self._held.add(1, 0, 0.0)
+        self._demand(call.role, 1, 0, 0.0)
+        self._hold(call.role, 1, 0, 0.0)
         held, tokens, cost = call.held
         call.held = (held + 1, tokens, cost)
 
@@ -187,8 +222,9 @@ class OpenCall:
     """A call in flight: what is held for it. ``request`` is said before each HTTP request that it makes:
     the first is paid with the call, each further one (a repair, a retry) needs room of its own."""
 
-    def __init__(self, ledger: Ledger, name: str, held: tuple[int, int, float]) -> None:
+    def __init__(self, ledger: Ledger, name: str, role: str, held: tuple[int, int, float]) -> None:
         self.name = name
+        self.role = role
         self.held = held
         self._ledger = ledger
         self._requests = 0

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 
 from agenteval.decision import GateRow
-from agenteval.ledger import total_cost
+from agenteval.ledger import Line, total_cost
 from agenteval.report import Report
 from agenteval.score import Verdict
 from agenteval.trajectory import Usage
@@ -13,32 +13,38 @@ from agenteval.trajectory import Usage
 
 def budget_gates(report: Report) -> Iterable[GateRow]:
     """What the run used of each limit. The one that is used up the most is what stopped it; one that calls in
-    flight overran before they could be stopped is not held either."""
-    config = report.run.config
-    limits = {name: limit for name, limit in config.budget.model_dump().items() if limit is not None}
-    spent = _spent(report)
+    flight overran before they could be stopped is not held either. A role's own limit stops no run: what it
+    left unasked is told where it lacks."""
+    budget = report.run.config.budget
+    spent = _spent(sum(report.usage.values(), Usage()), report.ledger)
     stopped = report.finished is not None and report.finished.outcome == "budget"
-    cause = max(limits, key=lambda name: spent[name] / limits[name], default="")
-    for name, limit in limits.items():
-        broken = stopped and name == cause
-        overrun = spent[name] > limit
-        what = "the budget stopped the run" if broken else "overrun by calls that were in flight"
-        yield GateRow(
-            name=f"budget.{name}",
-            value=spent[name],
-            bound=limit,
-            rests_on=what if broken or overrun else "all roles",
-            where=config.where(f"budget.{name}"),
-            verdict=Verdict.INCONCLUSIVE if broken or overrun else Verdict.PASSED,
-        )
+    cause = max(budget.limits, key=lambda name: spent[name] / budget.limits[name], default="")
+    for name in budget.limits:
+        by = "the budget stopped the run" if stopped and name == cause else ""
+        yield _row(report, f"budget.{name}", spent[name], budget.limits[name], by, "all roles")
+    for role, own in budget.roles.items():
+        spent = _spent(report.usage[role], [line for line in report.ledger if line.role == role])
+        for name, limit in own.limits.items():
+            yield _row(report, f"budget.by_role.{role}.{name}", spent[name], limit, "", f"role {role}")
 
 
-def _spent(report: Report) -> Mapping[str, float]:
-    usage = sum(report.usage.values(), Usage())
+def _row(report: Report, name: str, spent: float, limit: float, stopped_by: str, whose: str) -> GateRow:
+    broken = stopped_by or ("overrun by calls that were in flight" if spent > limit else "")
+    return GateRow(
+        name=name,
+        value=spent,
+        bound=limit,
+        rests_on=broken or whose,
+        where=report.run.config.where(name),
+        verdict=Verdict.INCONCLUSIVE if broken else Verdict.PASSED,
+    )
+
+
+def _spent(usage: Usage, lines: Iterable[Line]) -> Mapping[str, float]:
     return {
         "max_calls": usage.calls,
         "max_tokens": usage.tokens,
-        "max_cost": total_cost(report.ledger).known,
+        "max_cost": total_cost(lines).known,
     }
 
 

@@ -45,16 +45,20 @@ class MeteredModel:
     """A ``ChatModel`` whose replies tell their cost. Raises ``BudgetError`` in place of a call for which
     ``ledger`` has no room."""
 
-    def __init__(self, model: ChatModel, name: str, *, price: Price | None, ledger: Ledger | None) -> None:
+    def __init__(
+        self, model: ChatModel, name: str, *, price: Price | None, ledger: Ledger | None, role: str = ""
+    ) -> None:
         self._model = model
         self._name = name
+        self._role = role
         self._price = price
         self._ledger = ledger
 
     async def complete(self, request: ModelRequest) -> ModelReply:
         if self._ledger is None:
             return await self._answer(request)
-        call = self._ledger.begin(self._name, self._price, self._tokens(request, self._ledger))
+        tokens = self._tokens(request, self._ledger)
+        call = self._ledger.begin(self._name, self._price, tokens, self._role)
         usage, failed = Usage(), True
         token = _CALL.set(call)
         try:
@@ -82,7 +86,7 @@ class MeteredModel:
 
     def _tokens(self, request: ModelRequest, ledger: Ledger) -> int:
         is_free = self._price is not None and not (self._price.input or self._price.output)
-        if not ledger.weighs or (is_free and ledger.budget.max_tokens is None):
+        if not ledger.weighs(self._role) or (is_free and not ledger.counts_tokens(self._role)):
             return 0
         return count_tokens(request.system) + count_tokens(request.prompt)
 
@@ -119,7 +123,7 @@ class _MeteredAgent:
     async def reply(self, messages: list[Message], tools: TurnTools) -> AgentReply:
         if self._ledger is None:
             return self._told(await self._agent.reply(messages, tools))
-        call = self._ledger.begin(self._name, self._price, 0)
+        call = self._ledger.begin(self._name, self._price, 0, "agent")
         usage, failed = Usage(), True
         try:
             reply = self._told(await self._agent.reply(messages, tools))
@@ -135,7 +139,7 @@ class _MeteredAgent:
     def _weighed(self, reply: AgentReply, messages: list[Message]) -> Usage:
         """What the reply used; by the texts that are new where it does not tell."""
         usage = read_usage(reply.usage)
-        if usage is not None or self._ledger is None or not self._ledger.weighs:
+        if usage is not None or self._ledger is None or not self._ledger.weighs("agent"):
             return usage or Usage(calls=1)
         asked = str(messages[-1].get("content") or "") if messages else ""
         tokens_in, tokens_out = count_tokens(asked), count_tokens(reply.text or "")

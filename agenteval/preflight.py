@@ -125,25 +125,33 @@ def price_problems(
     scenarios: Sequence[Scenario], config: Config, chosen: judging.Metrics, *, no_judge: bool
 ) -> Iterable[Problem]:
     """Models whose price is not known, where the budget is in money."""
-    if config.budget.max_cost is None:
-        return
     roles: list[Literal["user", "judge", "dedup"]] = []
     if any(not scenario.is_scripted for scenario in scenarios):
         roles.append("user")
     if not no_judge:
         roles += ["judge", "dedup"] if chosen.asked or any(s.all_criteria for s in scenarios) else ["dedup"]
-    models = dict.fromkeys(model.model for role in roles if (model := config.models.of(role)))
-    for name in models:
+    told: dict[str, str] = {}  # by model, the key that needs its price
+    for role in roles:
+        if (model := config.models.of(role)) and (key := bounded_in_money(config, role)):
+            told.setdefault(model.model, key)
+    for name, key in told.items():
         if price_of(name, config.prices) is None:
-            what = f"budget.max_cost needs the price of {name}, which is not known"
-            yield Problem(what, how_to_price(name), config.place("budget.max_cost"))
+            what = f"{key} needs the price of {name}, which is not known"
+            yield Problem(what, how_to_price(name), config.place(key))
 
 
 def unpriced_agents(names: Iterable[str], config: Config) -> tuple[str, ...]:
     """Agents whose calls a budget in money does not bound, unless they tell what they cost."""
-    if config.budget.max_cost is None:
+    if not bounded_in_money(config, "agent"):
         return ()
     return tuple(name for name in names if price_of(name, config.prices) is None)
+
+
+def bounded_in_money(config: Config, role: str) -> str:
+    """The key of the budget in money that bounds a role; empty if none does."""
+    if config.budget.max_cost is not None:
+        return "budget.max_cost"
+    return f"budget.by_role.{role}.max_cost" if config.budget.of(role).max_cost is not None else ""
 
 
 def _scenarios(number: int) -> str:

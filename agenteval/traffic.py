@@ -79,7 +79,8 @@ class Traffic:
         self._secrets = tuple(secrets)
         self._tell = tell
         self._warn = warn
-        self.ledger = Ledger(config.budget) if config.budget and not self._tape.replay else None
+        bounded = config.budget and not self._tape.replay
+        self.ledger = Ledger(config.budget, on_spent=self._tell_of_role) if bounded else None
         self.recorder: Recorder | None = None
         self.player: Player | None = None
         if self._tape.record:
@@ -91,6 +92,9 @@ class Traffic:
             from agenteval.cassettes import Player
 
             self.player = Player(self._tape.replay, secrets=self._secrets)
+
+    def _tell_of_role(self, why: str) -> None:
+        self._warn(f"{why}; no further call of this role is made, and all others go on")
 
     def pool(self, limit: int) -> ModelPool:
         """The bound on model calls in flight."""
@@ -111,7 +115,7 @@ class Traffic:
         from agenteval.metering import MeteredModel
 
         price = price_of(chosen.model, self._config.prices)
-        model: ChatModel = MeteredModel(make(), chosen.model, price=price, ledger=self.ledger)
+        model: ChatModel = MeteredModel(make(), chosen.model, price=price, ledger=self.ledger, role=role)
         if role == "judge":
             from agenteval.llm.circuit import CircuitModel
 

@@ -112,7 +112,8 @@ class Resources:
 
         self.traffic.ledger.on_stop = stop
         for name in self.unpriced_agents:
-            why = f"budget.max_cost does not bound agent '{name}', whose price is unknown"
+            key = preflight.bounded_in_money(self.config, "agent")
+            why = f"{key} does not bound agent '{name}', whose price is unknown"
             emit(Notice(level="warning", text=f"{why}; {how_to_price(name)}"))
 
     def tell(self, text: str, key: SampleKey | None = None) -> None:

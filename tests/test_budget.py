@@ -231,7 +231,12 @@ def test_a_budget_in_money_needs_prices(project: Project) -> None:
     with ModelServer(contented()) as server:
         done = run(project, server, "budget: {max_cost: 1.5}\n")
         assert not server.asked
-    assert done.code == 2
+        assert (
+            run(project, server, "budget: {by_role: {user: {max_cost: 1.5}}}\n").code == 0
+        )  # none is simulated
+        by_role = run(project, server, "budget: {by_role: {judge: {max_cost: 1.5}}}\n")
+    assert by_role.code == done.code == 2
+    assert f"budget.by_role.judge.max_cost needs the price of {MODEL}, which is not known" in by_role.err
     assert f"budget.max_cost needs the price of {MODEL}, which is not known" in done.err
     assert f"add prices: {{{MODEL}: {{input: …, output: …}}}}" in done.err
 
@@ -246,11 +251,80 @@ def test_an_agent_that_a_budget_in_money_cannot_bound_is_told(project: Project) 
     assert "does not bound" not in done.out
 
 
+# ── a budget by role ─────────────────────────────────────────────────────────────────────────────
+
+
+def budget_rows(project: Project) -> dict[str, tuple[Any, Any, str]]:
+    gates = project.results()["summary"]["gates"]
+    return {
+        gate["name"]: (gate["value"], gate["bound"], gate["verdict"])
+        for gate in gates
+        if gate["name"].startswith("budget.")
+    }
+
+
+def test_a_roles_limit_ends_the_calls_of_that_role_alone(project: Project) -> None:
+    """Judges over their budget are not asked: told once, counted in the last line, and the rest goes on."""
+    sim = scenario("sim", goal="A lamp.", epochs=1)
+    config = "budget: {max_calls: 100, by_role: {judge: {max_calls: 5}, user: {max_calls: 50}}}\n"
+    with ModelServer(contented()) as server:
+        done = run(project, server, config, scenarios=[*TALKS, sim])
+    assert done.code == 0, done.all  # no gate rests on the scores that are missing
+    results, usage = project.results(), usage_of(project)
+    assert (usage["judge"]["calls"], usage["user"]["calls"], usage["agent"]["calls"]) == (5, 2, 14)
+    assert (results["run"]["outcome"], results["run"]["complete"]) == ("complete", True)
+    assert budget_rows(project) == {
+        "budget.max_calls": (21, 100, "passed"),
+        "budget.by_role.user.max_calls": (2, 50, "passed"),
+        "budget.by_role.judge.max_calls": (5, 5, "passed"),
+    }
+    told = [n["text"] for n in results["summary"]["notices"] if "used up" in n["text"]]
+    assert len(told) == 1
+    assert told[0].startswith("the budget of role judge is used up: max_calls is 5")
+    assert done.out.rstrip().splitlines()[-1].endswith("judges not asked 9 times")
+
+
+@pytest.mark.parametrize(("limit", "code"), [(5, 3), (12, 0)])
+def test_what_rests_on_judges_that_nobody_could_pay_is_undecided(
+    project: Project, limit: int, code: int
+) -> None:
+    config = f"thresholds: {{helpfulness: 3.5}}\nbudget: {{by_role: {{judge: {{max_calls: {limit}}}}}}}\n"
+    with ModelServer(contented()) as server:
+        done = run(project, server, config)
+    assert done.code == code, done.all
+    assert usage_of(project)["judge"]["calls"] == limit
+    assert ("judges not asked" in done.out) is (code == 3)
+    assert project.results()["run"]["outcome"] == "complete"
+
+
+def test_users_that_nobody_could_pay_lose_their_conversations_and_no_other(project: Project) -> None:
+    sims = [scenario(f"sim-{n}", goal="A lamp.", epochs=1) for n in range(3)]
+    config = "budget: {by_role: {user: {max_calls: 2}}}\nagent_concurrency: 1\n"
+    with ModelServer(contented()) as server:
+        done = run(project, server, config, scenarios=[*sims, *TALKS])
+    assert done.code == 3, done.all
+    found = {each["id"]: each["samples"][0]["fault"] for each in project.results()["scenarios"]}
+    assert [name for name, fault in found.items() if fault == "budget"] == ["sim-1", "sim-2"]
+    assert usage_of(project)["judge"]["calls"] == 14
+    assert usage_of(project)["user"]["calls"] == 2
+
+
+def test_the_plan_tells_which_roles_limit_is_too_low(project: Project) -> None:
+    with ModelServer(contented()) as server:
+        config = "metrics: [helpfulness]\nbudget: {by_role: {judge: {max_calls: 5}, user: {max_calls: 5}}}\n"
+        judged_project(project, TALKS, model_config(server, config))
+        done = project.call("plan", env=KEY)
+    assert "budget.by_role.judge.max_calls is 5, and this role takes 12 or more" in " ".join(done.all.split())
+    assert "by_role.user" not in done.all
+
+
 @pytest.mark.parametrize(
     ("written", "message"),
     [
         ("budget: {max_call: 3}", "unknown key 'max_call' — did you mean 'max_calls'?"),
         ("budget: {max_calls: 0}", "budget.max_calls: must be at least 1, got 0"),
+        ("budget: {by_role: {judges: {max_calls: 3}}}", "unknown key 'judges' — did you mean 'judge'?"),
+        ("budget: {by_role: {judge: {max_calls: 0}}}", "budget.by_role.judge.max_calls: must be at least 1"),
         ("budget: {max_cost: 0}", "budget.max_cost: must be more than 0, got 0"),
         ("prices: {openai/x: {input: -1, output: 0}}", "must be at least 0, got -1"),
         ("prices: {openai/x: {input: 1}}", "'output' is missing"),

@@ -149,4 +149,4 @@ def _tell(prepared: Prepared, events: Sequence[Event]) -> None:
         say(f"agenteval: the recording ends where the run was cut off: {run.request['record']}")
     if ledger := prepared.resources.traffic.ledger:
         for line in reporting.fold(events).ledger:
-            ledger.carry_over(line.usage)
+            ledger.carry_over(line.usage, line.role)

@@ -41,6 +41,7 @@ def unknown_texts(report: Report) -> Iterator[str]:
     things cost: most are programs that cost nothing, or tell no usage."""
     config = report.run.config
     asked = bool(config.prices) or config.budget.max_cost is not None
+    asked |= any(own.max_cost is not None for own in config.budget.roles.values())
     for line in total_cost(report.ledger).unknown:
         if line.role != "agent" or asked:
             calls = plural(line.usage.calls, "call")
