@@ -138,6 +138,9 @@ class ModelRequest:
     model ("the quotation stands nowhere in the record"); empty: nothing. Every ``ChatModel`` asks it of
     each answer, and an answer with a flaw is as one that could not be read. It is no part of the question:
     hashes and comparisons of requests do not know it.
+
+    ``shared``: how long the beginnings of ``prompt`` are that other requests begin with too, in characters,
+    the shortest first; no part of the question either.
     """
 
     role: str
@@ -147,6 +150,7 @@ class ModelRequest:
     subject: Subject = field(default_factory=Subject)
     states_form: bool = False
     flaw_in: Callable[[Any, bool], str] = field(default=no_flaw, compare=False, repr=False)
+    shared: tuple[int, ...] = field(default=(), compare=False, repr=False)
 
 
 class ModelReply(NamedTuple):

@@ -2,9 +2,10 @@
 
 ::
 
-    scorer, user ──▶ recording ──▶ cache ──▶ circuit ──▶ meter ──▶ model
+    scorer, user ──▶ recording ──▶ cache ──▶ circuit ──▶ leading ──▶ meter ──▶ model
                                                     a cached reply is no call, and is recorded; the circuit is
-                                                    of judges, and stops asking one that fails on every call
+                                                    of judges, and stops asking one that fails on every call;
+                                                    leading, too: one call of a record goes first
     conversation ──▶ recording ───────────▶ meter ──▶ agent
     with --replay:   recording                                      nothing behind it is made
 """
@@ -118,7 +119,10 @@ class Traffic:
         model: ChatModel = MeteredModel(make(), chosen.model, price=price, ledger=self.ledger, role=role)
         if role == "judge":
             from agenteval.llm.circuit import CircuitModel
+            from agenteval.llm.leading import LeadingModel
 
+            if chosen.provider != "scripted":
+                model = LeadingModel(model)
             model = CircuitModel(model, chosen.model, tell=self._warn)
         model = self._cached(model, chosen)
         if self.recorder:

@@ -12,8 +12,8 @@ from __future__ import annotations
 
 import json
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
-from typing import Any, TypeAlias
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any, NamedTuple, TypeAlias
 
 from agenteval.noted import calls_of, values_from_nowhere
 from agenteval.prompts import fence
@@ -30,7 +30,20 @@ _CAPS = (20_000, 5_000, 1_500, 400)
 _Cut: TypeAlias = Callable[[str], str]
 
 
-def context_of(
+class Told(NamedTuple):
+    """A record, and how long those of its beginnings are that others share: a whole suite's, an epoch's, that
+    of each turn so far. In characters, the shortest first."""
+
+    text: str
+    shared: tuple[int, ...] = ()
+
+
+def context_of(scenario: Scenario, trajectory: Trajectory, **known: Any) -> str:
+    """The text of ``record_of``."""
+    return record_of(scenario, trajectory, **known).text
+
+
+def record_of(
     scenario: Scenario,
     trajectory: Trajectory,
     *,
@@ -40,7 +53,7 @@ def context_of(
     upto: int | None = None,
     parameters: bool = False,
     limit: int = MAX_CHARACTERS,
-) -> str:
+) -> Told:
     """The record of a conversation up to and with turn ``upto`` (from 0), the one to judge; ``None``:
     the whole of it.
 
@@ -52,16 +65,16 @@ def context_of(
     """
     known = tuple(tools_of(scenario) if tools is None else tools)
     asked = (policy, known, now, upto, parameters, limit)
-    for scenario_then, trajectory_then, asked_then, text in tuple(_recent):
+    for scenario_then, trajectory_then, asked_then, told in tuple(_recent):
         if trajectory_then is trajectory and scenario_then is scenario and asked_then == asked:
-            return text
-    text = _written(scenario, trajectory, *asked)
-    _recent.append((scenario, trajectory, asked, text))
-    return text
+            return told
+    told = _written(scenario, trajectory, *asked)
+    _recent.append((scenario, trajectory, asked, told))
+    return told
 
 
 # All judges of a turn ask for one text, one right after the other.
-_recent: deque[tuple[Scenario, Trajectory, tuple[Any, ...], str]] = deque(maxlen=4)
+_recent: deque[tuple[Scenario, Trajectory, tuple[Any, ...], Told]] = deque(maxlen=4)
 
 
 def _written(
@@ -73,28 +86,43 @@ def _written(
     upto: int | None,
     parameters: bool,
     limit: int,
-) -> str:
-    def write(early: _Cut, late: _Cut) -> str:
-        head = _head(scenario, policy, tools, now, late, parameters=parameters)
-        notes = _notes(scenario, trajectory, policy, tools, now)
-        told = (
-            *_conversation(trajectory, upto, early, late, notes),
-            *_what_to_judge(scenario, trajectory, upto),
-        )
-        return "\n\n".join((*head, *told))
+) -> Told:
+    notes = _notes(scenario, trajectory, policy, tools, now)
 
-    text = write(_whole, _whole)
-    if len(text) <= limit:
-        return text
+    def write(early: _Cut, late: _Cut) -> Told:
+        sections = (
+            _of_suite(policy, tools, late),
+            _section("## The parameters of these tools", _parameters(tools) if parameters else "", late),
+            _of_scenario(scenario, now, late),
+            *_conversation(trajectory, upto, early, late, notes),
+        )
+        return _joined(sections, _what_to_judge(scenario, trajectory, upto))
+
+    told = write(_whole, _whole)
+    if len(told.text) <= limit:
+        return told
     for cap in _CAPS:
-        text = write(_shortened_to(cap), _whole)
-        if len(text) <= limit:
-            return text
+        told = write(_shortened_to(cap), _whole)
+        if len(told.text) <= limit:
+            return told
     for cap in _CAPS:
-        text = write(_shortened_to(_CAPS[-1]), _shortened_to(cap))
-        if len(text) <= limit:
+        told = write(_shortened_to(_CAPS[-1]), _shortened_to(cap))
+        if len(told.text) <= limit:
             break
-    return text
+    return told
+
+
+def _joined(sections: Iterable[Iterator[str]], closing: Iterator[str]) -> Told:
+    """Each section is the end of a beginning that others share, the closing one is not."""
+    parts: list[str] = []
+    shared: list[int] = []
+    length = -2
+    for section in sections:
+        for part in section:
+            parts.append(part)
+            length += 2 + len(part)
+        shared.append(length)
+    return Told("\n\n".join((*parts, *closing)), tuple(dict.fromkeys(shared)))
 
 
 def tools_of(scenario: Scenario) -> tuple[dict[str, Any], ...]:
@@ -110,28 +138,22 @@ def tools_of(scenario: Scenario) -> tuple[dict[str, Any], ...]:
 # ── what was known before the first word ─────────────────────────────────────────────────────────
 
 
-def _head(
-    scenario: Scenario,
-    policy: str,
-    tools: Sequence[dict[str, Any]],
-    now: str | None,
-    cut: _Cut,
-    *,
-    parameters: bool,
-) -> Iterator[str]:
+def _of_suite(policy: str, tools: Sequence[dict[str, Any]], cut: _Cut) -> Iterator[str]:
     yield "# The record"
     yield from _section("## The agent's policy: what it was told to do", policy, cut)
     yield from _section("## The tools that the agent had", "\n".join(map(_tool, tools)), cut)
     if not tools:
         yield "## The tools that the agent had\nNone is known but those that it called."
-    if parameters:
-        yield from _section("## The parameters of these tools", _parameters(tools), cut)
+
+
+def _of_scenario(scenario: Scenario, now: str | None, cut: _Cut) -> Iterator[str]:
     if now:
         yield f"Date and time of the conversation: {_line(now)}"
     yield from _section("## The user's goal", scenario.goal, _whole)
     yield from _section("## The user", scenario.profile, _whole)
     yield from _section("## Knowledge: what the user knows, and true", _items(scenario.knowledge), cut)
     yield from _section("## Facts: true, known to you alone", _items(scenario.facts), cut)
+    yield "# The conversation"
 
 
 def _section(title: str, text: str, cut: _Cut) -> Iterator[str]:
@@ -191,18 +213,15 @@ NOTED = "Noted by a program (what it did not find may be computed, rounded or sa
 
 def _conversation(
     trajectory: Trajectory, upto: int | None, early: _Cut, late: _Cut, notes: Sequence[str]
-) -> Iterator[str]:
+) -> Iterator[Iterator[str]]:
     turns = trajectory.all_turns if upto is None else trajectory.turns[: upto + 1]
-    yield "# The conversation"
     if not turns:
-        yield "It ended before anything was said."
+        yield iter(("It ended before anything was said.",))
     calls = 0
     for index, turn in enumerate(turns):
         # Of a whole conversation no turn is more current than another, except the last.
         cut = late if index == len(turns) - 1 else early
-        yield from _turn(turn, index, calls, cut)
-        if notes[index]:
-            yield _quoted(NOTED, notes[index], _whole)
+        yield _turn(turn, index, calls, cut, notes[index])
         calls += len(turn.tool_calls)
 
 
@@ -229,7 +248,7 @@ def _what_to_judge(scenario: Scenario, trajectory: Trajectory, upto: int | None)
         yield NOT_OBSERVED
 
 
-def _turn(turn: Turn, index: int, calls: int, cut: _Cut) -> Iterator[str]:
+def _turn(turn: Turn, index: int, calls: int, cut: _Cut, note: str) -> Iterator[str]:
     yield f"## Turn {index + 1}\n{_quoted('The user says:', turn.user, cut)}"
     for number, step in enumerate(turn.steps, 1):
         is_final = number == len(turn.steps) and not turn.error
@@ -239,6 +258,8 @@ def _turn(turn: Turn, index: int, calls: int, cut: _Cut) -> Iterator[str]:
         yield _quoted("The turn broke off here, without a final answer:", turn.error, cut)
     elif not answer_of(turn).strip():
         yield "The agent's final answer is empty."
+    if note:
+        yield _quoted(NOTED, note, _whole)
 
 
 def _step(step: Step, calls: int, cut: _Cut, *, says: str) -> Iterator[str]:

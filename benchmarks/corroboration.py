@@ -30,6 +30,7 @@ from agenteval.scorers.corroboration import Question, asked
 from agenteval.scorers.judge import reply_type, request_of
 from agenteval.scorers.stakes import Stakes
 from agenteval.trajectory import Usage
+from agenteval.transcript import Told
 
 CONVERSATIONS = 60
 FAULTY = 6
@@ -75,7 +76,7 @@ async def failed_of(judge: Judge, conversations: int, faulty: int, corroborate: 
         name = f"{'faulty' if number < faulty else 'clean'} {seed} {number}"
         question = Question(
             rubric=RUBRIC,
-            context=name,
+            record=Told(name),
             subject=Subject(scenario=name, metric=RUBRIC.metric),
             flaw_in=lambda said, scripted: "",
             gates=lambda said: said.label == "unsafe action",

@@ -112,6 +112,7 @@ def write_project(root: Path, workload: Workload, server: ModelServer) -> None:
         "concurrency": workload.concurrency,
         "agent_concurrency": workload.agents,
         "metrics": list(workload.metrics),
+        "judge": {"corroborate": False},  # the calls are to be countable
         "thresholds": {"helpfulness": 1},
         "detectors": [],  # the agent of the server says the same again and again, which they find
     }
@@ -143,7 +144,7 @@ def run_once(workload: Workload, server: ModelServer, profile: str | None = None
     with tempfile.TemporaryDirectory() as folder:
         root = Path(folder)
         write_project(root, workload, server)
-        server.reset(Settings(latency_s=workload.latency_s))
+        server.reset(Settings(latency_s=workload.latency_s, unclear_goals=True))
         profiler = ("-m", "cProfile", "-o", str(Path(profile).absolute())) if profile else ()
         python, *module = AGENTEVAL
         done = spawn([python, *profiler, *module, "run", "--report", "json=results.json"], root)
@@ -223,7 +224,7 @@ async def _bare(url: str, calls: int, in_flight: int, size: int) -> float:
 
 
 def bare(server: ModelServer, workload: Workload, size: int) -> float:
-    server.reset(Settings(latency_s=workload.latency_s))
+    server.reset(Settings(latency_s=workload.latency_s, unclear_goals=True))
     return asyncio.run(_bare(server.model_url, 1000, workload.concurrency, size))
 
 

@@ -24,6 +24,7 @@ from agenteval.prompts import (
 from agenteval.protocols import ModelRequest, Subject
 from agenteval.scorers.judge import request_of
 from agenteval.simulated_user import UserReply
+from agenteval.transcript import Told
 
 _RULE = "─" * 100
 
@@ -81,7 +82,9 @@ def template_of(rubric: Rubric) -> ModelRequest:
     """What a judge sends, with ``${transcript}`` (and the placeholders of ``criteria``) in place of what
     a conversation fills in."""
     named = {name: _named(name) for name in placeholders(rubric.text)}
-    return request_of(rubric, _named("transcript"), subject=Subject(metric=rubric.metric), criterion=named)
+    return request_of(
+        rubric, Told(_named("transcript")), subject=Subject(metric=rubric.metric), criterion=named
+    )
 
 
 def _named(name: str) -> str:

@@ -20,6 +20,7 @@ from agenteval.protocols import ChatModel, ModelReply, ModelRequest, Subject
 from agenteval.score import References, ScoreFailure, Vote
 from agenteval.scorers.stakes import Stakes
 from agenteval.trajectory import Usage, total_of
+from agenteval.transcript import Told
 
 SAMPLED = 10
 """One clean verdict in so many is asked again."""
@@ -32,7 +33,7 @@ class Question:
     be asked again. ``criterion`` as in ``request_of``."""
 
     rubric: Rubric
-    context: str
+    record: Told
     subject: Subject
     flaw_in: Callable[[Any, bool], str]
     gates: Callable[[Any], bool]
@@ -54,7 +55,7 @@ class RequestOf(Protocol):
     def __call__(
         self,
         rubric: Rubric,
-        context: str,
+        record: Told,
         *,
         subject: Subject,
         criterion: Mapping[str, str] | None = None,
@@ -71,7 +72,7 @@ async def asked(
     async def ask_with(opinion: str = "") -> ModelReply | ScoreFailure:
         request = request_of(
             question.rubric,
-            question.context,
+            question.record,
             subject=question.subject,
             criterion=question.criterion,
             opinion=opinion,
@@ -109,7 +110,7 @@ async def asked(
 def _is_drawn(question: Question, seed: int) -> bool:
     """By what is asked about and the sample that it is from, so that a part of a run draws the same as the
     whole, and of conversations that are alike some are drawn."""
-    asked_about = json.dumps([seed, str(current()), question.subject.metric, question.context])
+    asked_about = json.dumps([seed, str(current()), question.subject.metric, question.record.text])
     digest = blake2b(asked_about.encode("utf-8", "replace"), digest_size=8).digest()
     return int.from_bytes(digest) % SAMPLED == 0
 

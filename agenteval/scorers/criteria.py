@@ -18,7 +18,7 @@ from agenteval.scorers.references import Shown, flaw_of
 from agenteval.scorers.stakes import Stakes
 from agenteval.severity import of_label
 from agenteval.trajectory import Trajectory
-from agenteval.transcript import tools_of
+from agenteval.transcript import Told, tools_of
 
 LABEL = "criterion not met"
 DID_NOT_ARISE = "did not arise"
@@ -65,15 +65,13 @@ class Criteria:
         if not criteria:
             return ()
         turn = len(trajectory.turns) - 1 if self._scope == "turn" else None
-        context = self._record.text(scenario, trajectory, turn)
+        told = self._record.told(scenario, trajectory, turn)
         subject = subject_of(scenario, trajectory, metric=self.metric, turn=turn)
         record = self._record.shown(scenario, trajectory, turn)
         replies: list[Asked | ScoreFailure | AuthorError | None] = [None] * len(criteria)
 
         async def judge(index: int) -> None:
-            question = question_of(
-                criteria[index], self._scope, context, subject, record, rubric=self._rubric
-            )
+            question = question_of(criteria[index], self._scope, told, subject, record, rubric=self._rubric)
             try:
                 replies[index] = await asked(self._model, question, self._stakes, request_of)
             except AuthorError as error:
@@ -141,7 +139,7 @@ def _criteria(scenario: Scenario, trajectory: Trajectory, scope: str) -> tuple[t
 
 
 def question_of(
-    criterion: str, scope: str, context: str, subject: Subject, record: Shown, *, rubric: Rubric
+    criterion: str, scope: str, told: Told, subject: Subject, record: Shown, *, rubric: Rubric
 ) -> Question:
     """What is asked of one criterion. One that is not met quotes words of the record, or its own."""
     record = record.asking(criterion)
@@ -151,7 +149,7 @@ def question_of(
 
     return Question(
         rubric=rubric,
-        context=context,
+        record=told,
         subject=subject,
         criterion=_values(criterion, scope),
         flaw_in=flaw_in,
@@ -160,11 +158,11 @@ def question_of(
 
 
 def criterion_request(
-    criterion: str, scope: str, context: str, *, rubric: Rubric, subject: Subject
+    criterion: str, scope: str, record: Told, *, rubric: Rubric, subject: Subject
 ) -> ModelRequest:
     """The request that asks for one criterion, as it is sent first."""
     values = _values(criterion, scope)
-    return request_of(rubric, context, subject=subject, criterion=values)
+    return request_of(rubric, record, subject=subject, criterion=values)
 
 
 def _values(criterion: str, scope: str) -> dict[str, str]:

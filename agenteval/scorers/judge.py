@@ -20,7 +20,7 @@ from agenteval.scorers.stakes import Stakes
 from agenteval.severity import of_label
 from agenteval.sight import is_observed
 from agenteval.trajectory import Trajectory
-from agenteval.transcript import context_of, latest_answer, tools_of
+from agenteval.transcript import Told, latest_answer, record_of, tools_of
 from agenteval.verdict_words import is_nothing, label_in, score_in
 
 MISSING_CALL = "missing tool call"
@@ -89,7 +89,7 @@ class Judge:
             self._model,
             Question(
                 rubric=rubric,
-                context=self._record.text(scenario, trajectory, turn),
+                record=self._record.told(scenario, trajectory, turn),
                 subject=subject_of(scenario, trajectory, metric=self.metric, turn=turn),
                 criterion=self._placeholders(scenario),
                 flaw_in=lambda said, is_scripted: self._flaw(said, is_scripted, of),
@@ -188,8 +188,8 @@ class Record:
         self._tools_of = tools_of
         self._now = now
 
-    def text(self, scenario: Scenario, trajectory: Trajectory, turn: int | None) -> str:
-        return context_of(
+    def told(self, scenario: Scenario, trajectory: Trajectory, turn: int | None) -> Told:
+        return record_of(
             scenario,
             trajectory,
             policy=self.policy_of(scenario),
@@ -244,7 +244,7 @@ def finding_of(
 
 def request_of(
     rubric: Rubric,
-    context: str,
+    record: Told,
     *,
     subject: Subject,
     criterion: Mapping[str, str] | None = None,
@@ -252,11 +252,11 @@ def request_of(
     flaw_in: Callable[[Any, bool], str] = no_flaw,
 ) -> ModelRequest:
     """The request that applies a rubric to a record. The system text, and the prompt up to the end of
-    ``context``, are the same for every rubric. ``criterion`` fills the placeholders of ``criteria``;
+    ``record``, are the same for every rubric. ``criterion`` fills the placeholders of ``criteria``;
     ``opinion``: what was answered before, and what is to be made of it."""
     text = render(rubric.text, criterion or {}, source=rubric.source)
     rendered = rubric.prompts.prompt("judge_rules").render(
-        transcript=context,
+        transcript=record.text,
         criterion=f"{text}\n\n{opinion}" if opinion else text,
         answer=_answer_form(rubric),
     )
@@ -268,6 +268,8 @@ def request_of(
         subject=subject,
         states_form=True,
         flaw_in=flaw_in,
+        # Rules of the project's own may have something before the record, which is the same for all, too.
+        shared=tuple(rendered.prompt.index(record.text) + length for length in record.shared),
     )
 
 
