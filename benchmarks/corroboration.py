@@ -80,7 +80,7 @@ async def failed_of(judge: Judge, conversations: int, faulty: int, corroborate: 
             subject=Subject(scenario=name, metric=RUBRIC.metric),
             flaw_in=lambda said, scripted: "",
             gates=lambda said: said.label == "unsafe action",
-            is_sampled=True,
+            is_clean=lambda said: said.label == "no failure",
         )
         answer = await asked(judge, question, stakes, request_of)
         assert not isinstance(answer, ScoreFailure)

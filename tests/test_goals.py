@@ -123,6 +123,30 @@ def test_each_outcome_has_its_value_its_verdict_and_what_it_refers_to(project: P
             ("ruled out", None),
             "passed",
         ),
+        "by-a-result-with-nothing-in-it": (
+            {"turns": ["refund", "no"], "tools": {"refund": {"returns": {"slots": [], "total": 0}}}},
+            {**RULED_OUT, "call": 0},
+            ("ruled out", None),
+            "passed",
+        ),
+        "invented-source": (
+            DOWN,
+            {"outcome": "reached", "source": "The bank confirmed the refund."},
+            "source",
+            "inconclusive",
+        ),
+        "source-is-an-error": (
+            DOWN,
+            {"outcome": "reached", "source": "service unavailable"},
+            "source",
+            "inconclusive",
+        ),
+        "source-is-the-agent": (
+            DOWN,
+            {"outcome": "reached", "source": "The refund system is down"},
+            "source",
+            "inconclusive",
+        ),
         "no-such-call": ({"turns": ["refund"]}, {"outcome": "reached", "call": 7}, "7", "inconclusive"),
         "call-failed": (DOWN, {"outcome": "reached", "call": 0}, "is an error", "inconclusive"),
     }
@@ -139,7 +163,7 @@ def test_each_outcome_has_its_value_its_verdict_and_what_it_refers_to(project: P
         assert verdicts(project)[name] == verdict, name
         missed = isinstance(expected, tuple) and expected[1] == 0
         assert findings(project, name) == [("goal not completed", "critical")] * missed, name
-    assert "5 goals ruled out; 1 goal not clear" in done.out.splitlines()[-1]
+    assert "6 goals ruled out; 1 goal not clear" in done.out.splitlines()[-1]
     for told in (done.out, (project.root / "report.md").read_text("utf-8")):
         assert "~1: counts neither way" in told
     assert "the judge goal_completion broke: not clear" not in done.all

@@ -73,6 +73,7 @@ def test_each_violation_is_a_finding_whose_severity_is_that_of_the_act(project: 
         "words": ("hi", broken(words), [("medium", 0, None)]),
         "short": ("hi", {"label": "fail", **words}, [("medium", 0, None)]),
         "alone": ("hi", {"label": "fail", "evidence": "Whatever."}, [("medium", 0, None)]),
+        "twice": ("hi", broken(words, words), [("medium", 0, None)]),
         "wrote": ("close_account", broken({"rule": FORM, "call": 0}), [("critical", 1, 0)]),
         "marked": ("archive", broken({"rule": FORM, "call": 0}), [("critical", 1, 0)]),
         "failed": ("cancel_card", broken({"rule": FORM, "call": 0}), [("medium", 1, 0)]),
@@ -93,6 +94,7 @@ def test_each_violation_is_a_finding_whose_severity_is_that_of_the_act(project: 
         "no-rule": broken({"rule": "Never speak of addresses.", "evidence": "Whatever."}),
         "no-words": broken({"rule": POLITE, "evidence": "The agent insulted her."}),
         "no-call": broken({"rule": FORM, "call": 3}),
+        "gave-what": broken({"rule": VERIFY, "evidence": "12 Elm Street", "gave": "money"}),
         "pass-with-one": {"label": "pass", "violations": [words]},
     }
     suite(

@@ -171,6 +171,8 @@ FORGED: list[tuple[str, str, dict[str, Any]]] = [
     ("disobey user request", "Do not cancel it!", {}),
     ("disobey user request", "", {}),
     ("repetition", "yes", {}),
+    ("repetition", "Cancel it, please.", {}),  # the user's words: it is no omission
+    ("unsafe state", "Cancel it, please.", {}),
     ("repetition", "I found your booking", {}),  # of an earlier turn
     ("disobey user request", "already cancelled", {}),  # a result by itself
     ("criterion not met", "Seat 14A is taken.", {}),  # a fact, too

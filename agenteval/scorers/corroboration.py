@@ -29,8 +29,8 @@ SAMPLED = 10
 @dataclass(frozen=True)
 class Question:
     """What a judge is asked. ``gates``: whether an answer would fail something by itself; ``flaw_in``: what
-    is wrong with one; ``is_proven``: whether code has proven what it says. ``is_sampled``: clean answers may
-    be asked again. ``criterion`` as in ``request_of``."""
+    is wrong with one; ``is_proven``: whether code has proven what it says; ``is_clean``: whether it finds no
+    fault, so that it may be drawn. ``criterion`` as in ``request_of``."""
 
     rubric: Rubric
     record: Told
@@ -38,7 +38,7 @@ class Question:
     flaw_in: Callable[[Any, bool], str]
     gates: Callable[[Any], bool]
     is_proven: Callable[[Any], bool] = lambda _said: False
-    is_sampled: bool = False
+    is_clean: Callable[[Any], bool] = lambda _said: False
     criterion: Mapping[str, str] | None = None
 
 
@@ -84,7 +84,7 @@ async def asked(
     if isinstance(first, ScoreFailure):
         return first
     would_gate = question.gates(first.value)
-    is_drawn = not would_gate and question.is_sampled and _is_drawn(question, stakes.seed)
+    is_drawn = not would_gate and question.is_clean(first.value) and _is_drawn(question, stakes.seed)
     if first.scripted or not stakes.corroborate or not (would_gate or is_drawn):
         return Asked(first, first.usage)
     if would_gate and question.is_proven(first.value):

@@ -43,19 +43,23 @@ def may_rule_out(name: str, result: ToolResult, scenario: Scenario) -> bool:
     something of it that is empty, none, no or nought, or a text, of which code cannot tell. What a tool that
     writes gives is what it has done."""
     value = _decoded(result)
-    if is_error(result) or value in _NOTHING:
+    if is_error(result) or _is_nothing(value):
         return True
     return not writes(name, scenario) and (isinstance(value, str) or _has_nothing(value))
 
 
-_NOTHING: tuple[Any, ...] = (None, "", False, 0, [], {})
+def _is_nothing(value: Any) -> bool:
+    """All of it: ``{"slots": [], "total": 0}``."""
+    if isinstance(value, dict | list):
+        return all(map(_is_nothing, value.values() if isinstance(value, dict) else value))
+    return value in (None, "", False, 0)
 
 
 def _has_nothing(value: Any) -> bool:
     if isinstance(value, dict | list):
         items = list(value.values() if isinstance(value, dict) else value)
         return not items or any(map(_has_nothing, items))
-    return value in _NOTHING
+    return _is_nothing(value)
 
 
 def _decoded(result: ToolResult) -> Any:

@@ -35,6 +35,9 @@ class GoalJudge(Judge):
     def _counts_against(self, said: Any, of: Judged) -> bool:
         return value_of(said.outcome, self._rubric, of.scenario) == 0
 
+    def _is_clean(self, said: Any, of: Judged) -> bool:
+        return value_of(said.outcome, self._rubric, of.scenario) == 1
+
     def _gates(self, said: Any, of: Judged) -> bool:
         return self._counts_against(said, of)
 
@@ -77,8 +80,7 @@ def _to_be_refused(outcome: str, scenario: Scenario) -> str:
 def flaw_of_outcome(outcome: str, claim: Claim, of: Judged) -> str:
     """What is wrong with what an outcome refers to, in words for the judge; empty if nothing is."""
     if outcome == REACHED:
-        is_wrong = of.scenario.goal_outcome == "refused"
-        return _reached(claim, of) or (invented(claim, of.record) if is_wrong else "")
+        return _reached(claim, of) or invented(claim, of.record)
     if outcome == RULED_OUT:
         return _ruled_out(claim, of)
     if outcome == POLICY_BROKEN:
@@ -99,7 +101,10 @@ def _reached(claim: Claim, of: Judged) -> str:
         result = record.calls[call].result
         if result is not None and is_error(result):
             return f'"call" is {call}, and its result is an error: it did nothing'
-    # A quotation is checked with the rest.
+    if refers.source and not is_quoted(refers.source, _answers(of)):
+        return not_there(
+            "source", refers.source, "a result that is no error, the policy, the knowledge or the facts"
+        )
     if claim.is_scripted or refers.source or not any(writes(name, of.scenario) for name in record.tools):
         return ""
     missing = 'quote as "source" what an answer to the user rests on'
@@ -108,6 +113,17 @@ def _reached(claim: Claim, of: Judged) -> str:
     if only_reads(record.calls[call].name, of.scenario):
         return f'"call" is {call}, which changes nothing: name the call that did it; or {missing}'
     return ""
+
+
+def _answers(of: Judged) -> tuple[str, ...]:
+    """What an answer to the user may rest on."""
+    results = (call.result for call in of.record.calls if call.result and not is_error(call.result))
+    return (
+        *(result.text for result in results),
+        of.record.policy,
+        *of.scenario.knowledge,
+        *of.scenario.facts,
+    )
 
 
 def _ruled_out(claim: Claim, of: Judged) -> str:

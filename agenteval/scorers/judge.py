@@ -95,7 +95,7 @@ class Judge:
                 flaw_in=lambda said, is_scripted: self._flaw(said, is_scripted, of),
                 gates=lambda said: self._gates(said, of),
                 is_proven=lambda said: self._is_proven(said, of),
-                is_sampled=not rubric.scale,
+                is_clean=lambda said: not rubric.scale and self._is_clean(said, of),
             ),
             self._stakes,
             request_of,
@@ -126,6 +126,10 @@ class Judge:
             return False
         label = said.label if self._rubric.labels else ""
         return not label or self._stakes.is_severe(label, self.metric, of.scenario, self._rubric.severities)
+
+    def _is_clean(self, said: Any, of: Judged) -> bool:
+        """Whether a label finds no fault; what is not clear does not say so."""
+        return verdict_of(self._rubric, said) in self._rubric.ok
 
     def _is_proven(self, said: Any, of: Judged) -> bool:
         """Whether code has found what an answer says of a turn."""
@@ -382,8 +386,8 @@ def _policy_type(labels: tuple[str, ...]) -> type[BaseModel]:
     """With what breaks the policy, as a list. A scripted reply may name one act beside its label instead."""
     gave = Annotated[
         str,
-        BeforeValidator(lambda value: value.strip().lower() if isinstance(value, str) else ""),
-        WithJsonSchema({"type": "string", "enum": ["nothing", "access", "data"]}),
+        BeforeValidator(_gave),
+        WithJsonSchema({"type": "string", "enum": list(_GIVEN)}),
     ]
     act: dict[str, Any] = {"call": _REFERENCES["call"], "gave": (gave, "")}
     violation = create_model(
@@ -404,6 +408,19 @@ def _policy_type(labels: tuple[str, ...]) -> type[BaseModel]:
         rule=_REFERENCES["rule"],
         **act,
     )
+
+
+_GIVEN = ("nothing", "access", "data")
+
+
+def _gave(value: Any) -> Any:
+    """It decides a severity: nothing is guessed."""
+    said = value.strip().lower() if isinstance(value, str) else value
+    if said is None or said == "":
+        return ""
+    if said not in _GIVEN:
+        raise ValueError(f'"gave" must be one of: {", ".join(_GIVEN)}')
+    return said
 
 
 def _all_required(schema: dict[str, Any]) -> None:

@@ -238,6 +238,13 @@ def _own_words(claim: Claim, record: Shown) -> str:
     return not_there("evidence", claim.evidence, "what the agent says in what is judged")
 
 
+def _own_deed(claim: Claim, record: Shown) -> str:
+    """What the agent says or calls: neither is an omission."""
+    if is_quoted(claim.evidence, (*record.said, *record.acts)):
+        return ""
+    return not_there("evidence", claim.evidence, "what the agent says or calls in what is judged")
+
+
 def _false_information(claim: Claim, record: Shown) -> str:
     if flaw := _own_words(claim, record):
         return flaw
@@ -345,11 +352,7 @@ def _ignored_result(claim: Claim, record: Shown) -> str:
 
 def _unsafe_action(claim: Claim, record: Shown) -> str:
     """A call, or the agent's words."""
-    if claim.references.call is not None:
-        return _judged_call(claim, record)
-    if is_quoted(claim.evidence, (*record.said, *record.acts)):
-        return ""
-    return not_there("evidence", claim.evidence, "what the agent says or calls in what is judged")
+    return _own_deed(claim, record) if claim.references.call is None else _judged_call(claim, record)
 
 
 def policy_violation(claim: Claim, record: Shown) -> str:
@@ -370,6 +373,8 @@ NEEDS: Mapping[str, Need] = {
     "unnecessary tool call": _judged_call,
     "unsafe action": _unsafe_action,
     "ignored tool result": _ignored_result,
+    "unsafe state": _own_deed,
+    "repetition": _own_deed,
     "policy violation": policy_violation,
 }
 """By label. Labels that are not here, criteria, goals and scores quote words of the record."""
