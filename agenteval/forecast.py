@@ -193,7 +193,9 @@ class _Asking:
         least = self._judge(scenario, short, policy)
         if self._judged and (judge or least.count):
             most = least if short == long else self._judge(scenario, long, policy)
-            own = self._of_own_tools(scenario, long)
+            own = self._of_own_tools(scenario, long) + (
+                not scenario.is_scripted
+            )  # and the review of the user
             spent["judge", judge] = _both(least, _Calls(most.count + own, most.tokens), "judge")
         return _Conversation(Range(len(short.turns), len(long.turns)), spent)
 

@@ -19,7 +19,7 @@ from agenteval.decision import (
 from agenteval.fingerprints import SampleFailures, agent_broke, failures_of
 from agenteval.goals import GOAL, decides_all_others, goals_of, may_gate_unjudged
 from agenteval.limit_gates import budget_gates, deadline_gates
-from agenteval.prompts import CRITERIA
+from agenteval.prompts import CRITERIA, USER_REVIEW
 from agenteval.report import Report, ScenarioReport
 from agenteval.run_gates import Epochs, epochs_of, gates_over_runs, succeeded
 from agenteval.sample_report import SampleReport
@@ -182,6 +182,8 @@ def _loss(sample: SampleReport, fault: str, source: str) -> Violation:
     detail = sample.stop.detail if sample.stop else "the sample did not finish"
     # What could not be read has no turn, and a sample that was cut off did not say where.
     at = len(sample.trajectory.turns) if sample.stop and fault != "recording" else None
+    if sample.review and sample.review.decides:
+        at = sample.review.turn
     return Violation(fault, detail, source, Verdict.INCONCLUSIVE, sample.key.epoch, at)
 
 
@@ -234,7 +236,7 @@ def _broken_judges(sample: SampleReport, scenario: ScenarioReport, report: Repor
     broke, and a check in code, always."""
     config = report.run.config
     gating = {*LABEL_OF_DETECTOR, *(spec.name for spec in report.run.metrics if spec.is_label)}
-    judged = {*LABEL_OF_DETECTOR, *(spec.name for spec in report.run.metrics), CRITERIA}
+    judged = {*LABEL_OF_DETECTOR, *(spec.name for spec in report.run.metrics), CRITERIA, USER_REVIEW}
     if config.fail_on_severity == "none":
         gating = set()
     elif may_gate_unjudged(scenario.samples, config):

@@ -12,9 +12,9 @@ from anyio.abc import TaskGroup
 from agenteval.deadlines import Deadlines, Stopwatch, apart
 from agenteval.errors import AuthorError
 from agenteval.event import Event, Notice, SampleFinished, SampleStarted, Scored, TurnFinished
-from agenteval.protocols import AgentFactory, Emit, SampleQueue, Scorer, User
+from agenteval.protocols import AgentFactory, Emit, Reviewer, SampleQueue, Scorer, User
 from agenteval.scenario import Sample, Scenario
-from agenteval.score import ScoreFailure, ScoreItem
+from agenteval.score import ScoreFailure, ScoreItem, UserReview
 from agenteval.simulate import CallFunction, ToolWorld, converse, with_late_calls
 from agenteval.trajectory import Sight, Stop, StopReason, Trajectory, Turn
 
@@ -24,9 +24,9 @@ Outcome: TypeAlias = Literal["complete", "interrupted", "fail_fast", "budget", "
 @dataclass(frozen=True)
 class Plan:
     """All that a run needs. ``checks`` are code and run in passing; ``judges`` ask models and run beside
-    the conversation: both by agent. ``fail_fast``: nothing is started before it is known how the samples
-    before it ended. ``sights``: by agent, what is declared of how its calls are seen. ``warned``: warnings
-    that a run gives once."""
+    the conversation: both by agent. ``review``: who looks at conversations that are over. ``fail_fast``:
+    nothing is started before it is known how the samples before it ended. ``sights``: by agent, what is
+    declared of how its calls are seen. ``warned``: warnings that a run gives once."""
 
     queue: SampleQueue
     agents: Mapping[str, AgentFactory]
@@ -34,6 +34,7 @@ class Plan:
     call_function: CallFunction
     checks: Mapping[str, Sequence[Scorer]] = field(default_factory=dict)
     judges: Mapping[str, Sequence[Scorer]] = field(default_factory=dict)
+    review: Reviewer | None = None
     agent_concurrency: int = 20
     unmocked: str = "error"
     sights: Mapping[str, Sight] = field(default_factory=dict)
@@ -128,13 +129,13 @@ async def _run_sample(
     sample: Sample, plan: Plan, emit: Emit, control: Control, slots: anyio.Semaphore, running: _Running
 ) -> None:
     one = _RunningSample(sample, plan, emit, slots)
-    emit(SampleStarted(key=sample.key))
+    one.emit(SampleStarted(key=sample.key))
     stop: Stop | None = None
     try:
         with plan.deadlines.sample(sample.key) as one.watch:
             async with anyio.create_task_group() as scoring:
                 await one.converse(scoring)
-        stop = one.end()
+            stop = await one.review(one.end())
     except Exception as error:
         stop = _lost_to(error)
         if stop.fault != "author":  # whose mistakes the report tells by themselves
@@ -175,9 +176,15 @@ class _RunningSample:
         self.is_refused = False  # a judge of it was not asked
         self._is_whole = False  # checks have looked at the whole
         self._plan = plan
-        self._emit = emit
+        self._emit_all = emit
+        self._told: list[Event] = []  # for who looks at it when it is over
         self._slots: anyio.Semaphore | None = slots
         self._world: ToolWorld | None = None
+
+    def emit(self, event: Event) -> None:
+        if self._plan.review:
+            self._told.append(event)
+        self._emit_all(event)
 
     def unfinished(self, why: str) -> Turn | None:
         """The turn that broke, or that an interruption cut off: what was done by then is kept."""
@@ -190,6 +197,27 @@ class _RunningSample:
         if self._world:
             self.last = with_late_calls(self.last, self._world)
         return self.last.stop
+
+    async def review(self, stop: Stop | None) -> Stop | None:
+        """Why it ended, once the simulated user was looked at: where its fault explains the outcome, the
+        outcome is the simulator's, and of the conversation only what was proven before the fault stands."""
+        if self._plan.review is None or stop is None or stop.fault is not None:
+            return stop
+        told = [*self._told, SampleFinished(key=self.sample.key, stop=stop)]
+        reviewer = self._plan.review(self.sample, told)
+        if reviewer is None:
+            return stop
+        with apart(self.watch, "the review of the simulated user"):
+            items = await said_by(reviewer, self.sample.scenario, self.last)
+        self.is_refused |= any(isinstance(item, ScoreFailure) and item.refused for item in items)
+        self.emit(Scored(key=self.sample.key, turn=None, items=tuple(items)))
+        fault = next((item for item in items if isinstance(item, UserReview) and item.decides), None)
+        if fault is None:
+            return stop
+        stop = Stop(reason=StopReason.SIMULATOR, detail=fault.told, user_usage=stop.user_usage)
+        await self._check("conversation", Trajectory(turns=self.last.turns[: fault.turn], stop=stop), None)
+        self.last = self.last.model_copy(update={"stop": stop})
+        return stop
 
     async def prove(self, stop: Stop) -> None:
         """What the turns until then prove of a conversation that was cut off: checks in code alone."""
@@ -211,12 +239,12 @@ class _RunningSample:
         assert self._world
         self._world.tell_late = lambda name: None
         text = f"the agent called '{name}' after its conversation was over, which is not judged"
-        self._emit(Notice(level="warning", text=text, key=self.sample.key))
+        self.emit(Notice(level="warning", text=text, key=self.sample.key))
 
     def _tell_unread(self, text: str) -> None:
         if text not in self._plan.warned:
             self._plan.warned.add(text)
-            self._emit(Notice(level="warning", text=text, key=self.sample.key))
+            self.emit(Notice(level="warning", text=text, key=self.sample.key))
 
     def free_slot(self) -> None:
         """A conversation's slot is free when its simulation ends; its scores drain afterwards."""
@@ -249,7 +277,7 @@ class _RunningSample:
             self.last = trajectory
             if trajectory.stop is None:
                 index = len(trajectory.turns) - 1
-                self._emit(TurnFinished(key=sample.key, index=index, turn=trajectory.turns[-1]))
+                self.emit(TurnFinished(key=sample.key, index=index, turn=trajectory.turns[-1]))
                 await self._score("turn", trajectory, index, scoring)
             else:
                 if not plan.fail_fast:
@@ -273,7 +301,7 @@ class _RunningSample:
             items = await said_by(scorer, self.sample.scenario, trajectory)
         self.is_refused |= any(isinstance(item, ScoreFailure) and item.refused for item in items)
         if items:
-            self._emit(Scored(key=self.sample.key, turn=turn, items=tuple(items)))
+            self.emit(Scored(key=self.sample.key, turn=turn, items=tuple(items)))
 
 
 async def said_by(scorer: Scorer, scenario: Scenario, trajectory: Trajectory) -> Sequence[ScoreItem]:

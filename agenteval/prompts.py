@@ -37,6 +37,7 @@ BUILT_IN_METRICS = (
     "tool_call_behavior_failure",
 )
 CRITERIA = "criteria"
+USER_REVIEW = "user_review"
 _FILES = {
     "judge_rules": "judges/rules.md",
     "answer_score": "judges/answer_score.md",
@@ -47,6 +48,7 @@ _FILES = {
     "judge_decide": "judges/decide.md",
     "error_deduplication": "issues/deduplicate.md",
     "simulated_user": "user/simulated_user.md",
+    USER_REVIEW: "user/review.md",
     **{name: f"judges/{name}.md" for name in (*BUILT_IN_METRICS, CRITERIA)},
 }
 RESERVED_NAMES = frozenset((*_FILES, "tool_accuracy", "output_correct", "robustness_pass"))
@@ -551,7 +553,9 @@ class Prompts:
 
     def hashes(self, rubrics: Iterable[Rubric] = ()) -> dict[str, str]:
         """The hash of each prompt that a run may send, by name, for the record of the run."""
-        hashes = {name: self.prompt(name).hash for name in ("simulated_user", "error_deduplication")}
+        hashes = {
+            name: self.prompt(name).hash for name in ("simulated_user", USER_REVIEW, "error_deduplication")
+        }
         return {**hashes, **{rubric.metric: rubric.hash for rubric in rubrics}}
 
 

@@ -10,7 +10,7 @@ from pydantic import BaseModel
 
 from agenteval.event import Event
 from agenteval.scenario import Sample, Scenario
-from agenteval.score import Check, Finding, Score, ScoreFailure
+from agenteval.score import ScoreItem
 from agenteval.trajectory import Message, StopReason, ToolResult, Trajectory, Usage
 
 Emit: TypeAlias = Callable[[Event], None]
@@ -104,9 +104,14 @@ class Scorer(Protocol):
     @property
     def scope(self) -> str: ...
 
-    async def __call__(
-        self, scenario: Scenario, trajectory: Trajectory
-    ) -> Sequence[Check | Score | ScoreFailure | Finding]: ...
+    async def __call__(self, scenario: Scenario, trajectory: Trajectory) -> Sequence[ScoreItem]: ...
+
+
+class Reviewer(Protocol):
+    """Chooses which conversations are looked at once more when all else was said of them, and by whom.
+    ``told``: every event of the sample, its end included."""
+
+    def __call__(self, sample: Sample, told: Sequence[Event]) -> Scorer | None: ...
 
 
 @dataclass(frozen=True)

@@ -32,7 +32,7 @@ from agenteval.sample_report import (
     spread_of,
 )
 from agenteval.scenario import Category, SampleKey, Scenario
-from agenteval.score import Check, Finding, Issue, Score, ScoreFailure, ScoreItem
+from agenteval.score import Check, Finding, Issue, Score, ScoreFailure, ScoreItem, UserReview
 from agenteval.sight import is_observed, settled
 from agenteval.spending import by_role, dedup_line, lines_of_sample
 from agenteval.trajectory import Stop, Trajectory, Turn, Usage
@@ -93,9 +93,18 @@ class _SampleEvents:
     def __init__(self) -> None:
         self.turns: dict[int, Turn] = {}
         self.items: dict[int | None, list[ScoreItem]] = {}
+        self.aside: list[ScoreItem] = []
         self.stop: Stop | None = None
         self.is_over = False
         self.unfinished: Turn | None = None
+
+    def score(self, turn: int | None, items: Sequence[ScoreItem]) -> None:
+        """What a scorer said. A review that makes the outcome the simulator's sets aside what was said before
+        of the whole, and of the turns from the user's fault on."""
+        for review in (item for item in items if isinstance(item, UserReview) and item.decides):
+            for place in [each for each in self.items if each is None or each >= (review.turn or 0)]:
+                self.aside += self.items.pop(place)
+        self.items.setdefault(turn, []).extend(items)
 
 
 def fold(events: Iterable[Event]) -> Report:
@@ -128,7 +137,7 @@ def fold(events: Iterable[Event]) -> Report:
             case TurnFinished(key=key, index=index, turn=turn):
                 samples[key].turns[index] = turn
             case Scored(key=key, turn=turn_index, items=items):
-                samples[key].items.setdefault(turn_index, []).extend(items)
+                samples[key].score(turn_index, items)
             case SampleFinished(key=key):
                 samples[key].stop, samples[key].is_over = event.stop, event.is_over
                 samples[key].unfinished = event.unfinished
@@ -180,6 +189,8 @@ def _sample(key: SampleKey, scenario: Scenario, told: _SampleEvents) -> SampleRe
         score_failures=_of_kind(whole, ScoreFailure),
         findings=merged(findings),
         trajectory=trajectory,
+        review=next((item for item in whole if isinstance(item, UserReview)), None),
+        set_aside=tuple(item for item in told.aside if isinstance(item, Score | ScoreFailure | Check)),
     )
     return _with_case_values(sample, scenario)
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from math import ceil, fsum
 
 from agenteval.scenario import SampleKey
-from agenteval.score import OUTCOME, Check, Finding, Score, ScoreFailure
+from agenteval.score import OUTCOME, Check, Finding, Score, ScoreFailure, UserReview
 from agenteval.trajectory import Stop, StopReason, Trajectory, Turn
 
 
@@ -30,6 +30,9 @@ class SampleReport:
     ``output_correct`` (all keywords in the final answer; none expected: not empty) and
     ``robustness_pass`` (``held``) are ``None`` where they do not apply: not a test case, nothing expected (of
     tools: or no call could be seen), or a fault that is not the agent's; and where they could not be decided.
+
+    ``review``: of its simulated user. Where that decides, ``set_aside`` is what had been said of the whole
+    and of the turns from the fault on: it holds no longer, and was paid for.
     """
 
     key: SampleKey
@@ -43,6 +46,8 @@ class SampleReport:
     tool_accuracy: float | None = None
     output_correct: bool | None = None
     robustness_pass: bool | None = None
+    review: UserReview | None = None
+    set_aside: tuple[Score | ScoreFailure | Check, ...] = ()
 
     @property
     def record(self) -> str:
@@ -60,9 +65,10 @@ class SampleReport:
         return tuple(f for turn in self.turns for f in turn.score_failures) + self.score_failures
 
     @property
-    def judgements(self) -> tuple[Score | ScoreFailure | Check, ...]:
+    def judgements(self) -> tuple[Score | ScoreFailure | Check | UserReview, ...]:
         """All that a judge may have been paid for."""
-        return (*self.all_scores, *self.all_failures, *self.all_checks)
+        review = (self.review,) if self.review else ()
+        return (*self.all_scores, *self.all_failures, *self.all_checks, *self.set_aside, *review)
 
     @property
     def scripted(self) -> bool:
@@ -72,6 +78,7 @@ class SampleReport:
             or any(score.scripted for score in self.all_scores)
             or any(check.scripted for check in self.all_checks)
             or any(finding.scripted for finding in self.findings)
+            or (self.review is not None and self.review.scripted)
         )
 
     @property

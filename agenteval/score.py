@@ -159,6 +159,43 @@ class ScoreFailure(Value):
     unclear: bool = False
 
 
+AS_IT_SHOULD, HELPED, HINDERED = "as it should", "helped", "hindered"
+"""How a simulated user acted."""
+
+
+class UserReview(Value):
+    """What a judge said of the simulated user of a conversation. ``failed``: the conversation had, else it
+    was drawn by lot. ``turn`` (from 0): where the fault lies; if it is the end, one more than there are.
+    ``source``: what the ``evidence`` is at odds with. ``explains``: the conversation would have ended
+    otherwise without it."""
+
+    kind: Literal["user_review"] = "user_review"
+    label: str
+    explains: bool = False
+    turn: int | None = None
+    failed: bool = True
+    evidence: str = ""
+    source: str = ""
+    reason: str = ""
+    by: str = ""
+    scripted: bool = False
+    usage: Usage | None = None
+
+    @property
+    def is_fault(self) -> bool:
+        return self.label in (HELPED, HINDERED)
+
+    @property
+    def decides(self) -> bool:
+        """Whether the outcome is the simulator's. A conversation that passed although it was hindered has."""
+        return self.is_fault and self.explains and (self.failed or self.label == HELPED)
+
+    @property
+    def told(self) -> str:
+        """Of a fault, in a sentence."""
+        return f"the simulated user {self.label} the agent: {self.reason} (evidence: “{self.evidence}”)"
+
+
 class Finding(Value):
     """One failing label on one turn.
 
@@ -276,5 +313,7 @@ class MetricSpec(Value):
         return bool(self.ok)
 
 
-ScoreItem: TypeAlias = Annotated[Check | Score | ScoreFailure | Finding, Field(discriminator="kind")]
+ScoreItem: TypeAlias = Annotated[
+    Check | Score | ScoreFailure | Finding | UserReview, Field(discriminator="kind")
+]
 """Anything a scorer may return."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from agenteval.report import Report
-from agenteval.score import Check, Score, ScoreFailure
+from agenteval.score import Check, Score, ScoreFailure, UserReview
 from agenteval.trajectory import Usage, total_of
 
 
@@ -45,7 +45,7 @@ def second_opinions(report: Report) -> SecondOpinions:
     )
 
 
-def _spent(item: Score | ScoreFailure | Check) -> Usage:
+def _spent(item: Score | ScoreFailure | Check | UserReview) -> Usage:
     return item.usage or Usage()
 
 

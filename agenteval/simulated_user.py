@@ -105,8 +105,8 @@ def render(
     return prompt.render(
         profile=scenario.profile or "Nothing particular.",
         goal=scenario.goal,
-        knowledge=_list(scenario.knowledge),
-        beliefs=_list(f"{each.belief} ({_HELD[each.held]})" for each in scenario.beliefs),
+        knowledge=listed(scenario.knowledge),
+        beliefs=listed(beliefs_of(scenario)),
         now=now or "Not given.",
         transcript=transcript,
     )
@@ -119,7 +119,12 @@ _HELD = {
 }
 
 
-def _list(items: Iterable[str]) -> str:
+def beliefs_of(scenario: Scenario) -> Iterable[str]:
+    """Each with what it takes to give it up."""
+    return (f"{each.belief} ({_HELD[each.held]})" for each in scenario.beliefs)
+
+
+def listed(items: Iterable[str]) -> str:
     return "\n".join(f"- {item}" for item in items) or "Nothing beyond this."
 
 

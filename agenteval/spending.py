@@ -7,14 +7,14 @@ from typing import Literal
 
 from agenteval.config import Config
 from agenteval.ledger import ROLES, Line, price_of, priced
-from agenteval.score import Check, Score, ScoreFailure
+from agenteval.score import Check, Score, ScoreFailure, UserReview
 from agenteval.trajectory import Trajectory, Usage
 
 
 def lines_of_sample(
     agent: str,
     trajectory: Trajectory,
-    judgements: Iterable[Check | Score | ScoreFailure],
+    judgements: Iterable[Check | Score | ScoreFailure | UserReview],
     config: Config,
 ) -> Iterator[Line]:
     """What one sample cost. Tokens of an agent that does not tell its cost are priced here, estimated ones

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from datetime import UTC, datetime
 from functools import partial
 from importlib import import_module
 from pathlib import Path
@@ -15,11 +16,12 @@ from agenteval.config import AgentConfig, Config, ModelConfig
 from agenteval.current_sample import enter
 from agenteval.deadlines import Deadlines
 from agenteval.errors import AuthorError, Problem, did_you_mean, placed_at
-from agenteval.event import Notice
+from agenteval.event import Notice, RunStarted
 from agenteval.ledger import how_to_price
 from agenteval.mocks import MockFunctions
 from agenteval.pipeline import Control, Plan
-from agenteval.protocols import AgentFactory, ChatModel, Emit, Scorer, User
+from agenteval.prompts import USER_REVIEW
+from agenteval.protocols import AgentFactory, ChatModel, Emit, Reviewer, Scorer, Subject, User
 from agenteval.redact import know
 from agenteval.scenario import EpochRange, Sample, SampleKey, Scenario
 from agenteval.sequential import InOrder, UntilDecided
@@ -256,6 +258,7 @@ def plan(
         call_function=mocks,
         checks={name: _checks(agent, resources, timeout_s) for name, agent in used.items()},
         judges={name: _judges(agent, scenarios, chosen, resources) for name, agent in used.items()},
+        review=_review(scenarios, chosen, resources),
         agent_concurrency=config.agent_concurrency or config.concurrency,
         unmocked=config.unmocked_tools,
         sights={name: sight for name, agent in used.items() if (sight := declared_sight(agent))},
@@ -324,6 +327,33 @@ def _judges(
         policy_of=lambda _: policy,
         criteria=any(scenario.all_criteria for scenario in scenarios),
     )
+
+
+def _review(scenarios: Sequence[Scenario], chosen: judging.Metrics, resources: Resources) -> Reviewer | None:
+    """Who looks at the simulated users; nobody without a judge. A scripted one has an answer where its file
+    says so."""
+    config = resources.config
+    model = None if all(scenario.is_scripted for scenario in scenarios) else resources.model("judge")
+    judge = config.models.of("judge")
+    if model is None or judge is None:
+        return None
+    from agenteval.llm.scripted import answering
+    from agenteval.scorers.user_review import UserReviews
+
+    is_asked: Callable[[Subject], bool] = lambda _subject: True  # noqa: E731
+    if judge.provider == "scripted":
+        is_asked = answering(judge.name, Path(config.root), "judge")
+    run = RunStarted(
+        run_id="",
+        started_at=datetime.now(UTC).isoformat(),
+        config=config,
+        scenarios=(),
+        samples=(),
+        seed=config.seed,
+        metrics=tuple(chosen.known.values()),
+        judged=tuple(spec.name for spec in chosen.asked),
+    )
+    return UserReviews(model, run, chosen.prompts.prompt(USER_REVIEW), config.now or "", is_asked)
 
 
 def _make_user(sample: Sample, resources: Resources, chosen: judging.Metrics, policy: str) -> User:

@@ -24,8 +24,8 @@ def content(asked: Json) -> Json:
     if "issues" in fields:
         return {"issues": []}
     if "label" in fields:
-        good = [label for label in ("no failure", "pass") if label in fields["label"]["enum"]]
-        return {"evidence": "", "reason": "fine", "label": good[0], "violations": []}
+        good = [label for label in ("no failure", "pass", "as it should") if label in fields["label"]["enum"]]
+        return {"evidence": "", "reason": "fine", "label": good[0], "violations": [], "explains": False}
     if "outcome" in fields:
         return {"evidence": "", "reason": "fine", "outcome": "reached"}
     scale = fields["score"]["anyOf"][0]

@@ -84,7 +84,7 @@ def test_the_placeholders_of_the_shipped_prompts() -> None:
 def test_the_hash_is_of_the_content_alone() -> None:
     assert content_hash("a\r\nb") == content_hash("a\nb")
     assert content_hash("a", "b") != content_hash("ab", "")
-    assert len(set(prompt_hashes(map(load_rubric, BUILT_IN_METRICS)).values())) == 11
+    assert len(set(prompt_hashes(map(load_rubric, BUILT_IN_METRICS)).values())) == 12
 
 
 # ── fences ───────────────────────────────────────────────────────────────────────────────────────

@@ -19,7 +19,7 @@ from agenteval.scorers.policy import PolicyJudge
 from agenteval.trajectory import Step, Stop, StopReason, Trajectory, Turn
 from agenteval.transcript import context_of
 
-NAMES = (*BUILT_IN_METRICS, "criteria", "error_deduplication", "simulated_user")
+NAMES = (*BUILT_IN_METRICS, "criteria", "error_deduplication", "simulated_user", "user_review")
 SCENARIO = Scenario.model_validate(
     {"id": "x", "goal": "g", "tools": {"t": {}}, "expect": {"criteria": ["Is ${kind} and $${fair}"]}}
 )

@@ -16,6 +16,7 @@ from agenteval.prompts import (
     BUILT_IN_METRICS,
     CRITERIA,
     SHIPPED,
+    USER_REVIEW,
     Prompts,
     Rubric,
     beside,
@@ -23,6 +24,7 @@ from agenteval.prompts import (
 )
 from agenteval.protocols import ModelRequest, Subject
 from agenteval.scorers.judge import request_of
+from agenteval.scorers.user_review import ReviewReply
 from agenteval.simulated_user import UserReply
 from agenteval.transcript import Told
 
@@ -45,7 +47,7 @@ def show_prompts(metric: str | None, config: str | None = None) -> int:
 
 
 def _shipped_names() -> tuple[str, ...]:
-    return (*BUILT_IN_METRICS, CRITERIA, "error_deduplication", "simulated_user")
+    return (*BUILT_IN_METRICS, CRITERIA, "error_deduplication", "simulated_user", USER_REVIEW)
 
 
 def _of_project(config: str | None) -> tuple[Prompts, tuple[Rubric, ...]]:
@@ -71,6 +73,7 @@ def text_of(metric: str | None, prompts: Prompts = SHIPPED, custom: Iterable[Rub
     shown: dict[str, Callable[[], str]] = {name: _of_rubric(prompts.rubric(name)) for name in built_in}
     shown["error_deduplication"] = _of_prompt("error_deduplication", "dedup", DedupReply, prompts)
     shown["simulated_user"] = _of_prompt("simulated_user", "user", UserReply, prompts)
+    shown[USER_REVIEW] = _of_prompt(USER_REVIEW, "judge", ReviewReply, prompts)
     shown |= {rubric.metric: _of_rubric(rubric) for rubric in custom}
     if metric is not None and metric not in shown:
         raise AuthorError(Problem(f"no prompt is named '{metric}'", did_you_mean(metric, shown)))

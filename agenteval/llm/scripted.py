@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -145,6 +145,18 @@ def plays(path: str, root: Path, role: str) -> bool:
     """Whether a scripted model has any rule for a role. Raises ``AuthorError``, as ``load``."""
     rules = load(root / path, shown=path)
     return any(rule.role in (None, role) for rule in rules)
+
+
+def answering(path: str, root: Path, role: str) -> Callable[[Subject], bool]:
+    """Whether the first rule that fits is written for the very metric: a rule for all judges is not meant for
+    a question that it does not know. Raises ``AuthorError``, as ``load``."""
+    rules = load(root / path, shown=path)
+
+    def answers(subject: Subject) -> bool:
+        first = next((rule for rule in rules if rule.fits(role, subject)), None)
+        return first is not None and first.metric == subject.metric
+
+    return answers
 
 
 # ── the file ─────────────────────────────────────────────────────────────────────────────────────

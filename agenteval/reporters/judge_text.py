@@ -17,6 +17,7 @@ from agenteval.scenario import SampleKey
 from agenteval.score import Check, Score, ScoreFailure
 from agenteval.second_opinions import second_opinions
 from agenteval.severity import LABEL_OF_DETECTOR
+from agenteval.statistics import Interval, wilson
 from agenteval.trajectory import StopReason, Turn, Usage
 
 RAW_LIMIT = 200
@@ -178,15 +179,39 @@ def _failures(sample: SampleReport) -> Iterator[tuple[int | None, ScoreFailure]]
 # ── the simulated user ───────────────────────────────────────────────────────────────────────────
 
 
+class Reviews(NamedTuple):
+    """How many conversations of simulated users were reviewed, by what became of them, and in how many the
+    user was at fault; those that passed are a tenth, drawn by lot."""
+
+    failed: int = 0
+    failed_at_fault: int = 0
+    passed: int = 0
+    passed_at_fault: int = 0
+
+    @property
+    def all(self) -> int:
+        return self.failed + self.passed
+
+    @property
+    def at_fault(self) -> int:
+        return self.failed_at_fault + self.passed_at_fault
+
+    @property
+    def interval(self) -> Interval:
+        """Of the rate, at 95 %."""
+        return wilson(self.at_fault, self.all)
+
+
 class Simulation(NamedTuple):
     """How often a simulated user wrote, and how often what it wrote was refused, once or for good;
-    ``lost``: samples in which it was no user at all. ``models``: who played it; ``scripted`` and
-    ``real``: how many of the messages no language model wrote, and one did (of one that was refused for
-    good, neither is known)."""
+    ``lost``: samples in which it was no user at all; ``reviews``: what judges said of it. ``models``: who
+    played it; ``scripted`` and ``real``: how many of the messages no language model wrote, and one did (of
+    one that was refused for good, neither is known)."""
 
     messages: int
     refused: int
     lost: int
+    reviews: Reviews
     scripted: int
     real: int
     models: tuple[str, ...]
@@ -197,12 +222,19 @@ def simulation(samples: Iterable[SampleReport]) -> Simulation:
     """Over some samples; of none that a model played the user of, all is zero."""
     samples = tuple(samples)
     turns = [told.turn for sample in samples for told in sample.turns if is_simulated(told.turn)]
-    stops = [sample.stop.reason for sample in samples if sample.stop]
+    reviews = [sample.review for sample in samples if sample.review]
+    lost = sum(s.stop is not None and s.stop.reason is StopReason.SIMULATOR for s in samples)
     scripted = sum(is_scripted_model(turn.user_model) for turn in turns)
     return Simulation(
         messages=len(turns),
         refused=sum(bool(turn.user_fault) for turn in turns),
-        lost=stops.count(StopReason.SIMULATOR),
+        lost=lost - sum(review.decides for review in reviews),
+        reviews=Reviews(
+            failed=sum(review.failed for review in reviews),
+            failed_at_fault=sum(review.failed and review.is_fault for review in reviews),
+            passed=sum(not review.failed for review in reviews),
+            passed_at_fault=sum(not review.failed and review.is_fault for review in reviews),
+        ),
         scripted=scripted,
         real=sum(bool(turn.user_model) for turn in turns) - scripted,
         models=tuple(dict.fromkeys(turn.user_model for turn in turns if turn.user_model)),
@@ -211,19 +243,23 @@ def simulation(samples: Iterable[SampleReport]) -> Simulation:
 
 
 def refusals(report: Report, *, fatal: bool = True) -> tuple[tuple[str, str], ...]:
-    """Where a message was refused, and why: ``book-morning · epoch 1, turn 2``, ``spoke as …``. Not
-    ``fatal``: without those that ended their sample, which stand among the failures."""
+    """Where a message was refused, or a user was at fault, and why: ``book-morning · epoch 1, turn 2``,
+    ``spoke as …``. Not ``fatal``: without those that ended their sample, or decide it, which stand among the
+    failures."""
     several = len({scenario.agent for scenario in report.scenarios}) > 1
     return tuple(
-        (
-            title(scenario, sample.key, several_agents=several) + turn_words(index),
-            one_line(told.turn.user_fault, 300),
-        )
+        (title(scenario, sample.key, several_agents=several) + turn_words(index), one_line(fault, 300))
         for scenario in report.scenarios
         for sample in scenario.samples
-        for index, told in enumerate(sample.turns)
-        if told.turn.user_fault and (fatal or told.turn.user_fault not in _last_words(sample))
+        for index, fault in _faults(sample)
+        if fatal or fault not in _last_words(sample)
     )
+
+
+def _faults(sample: SampleReport) -> Iterator[tuple[int | None, str]]:
+    yield from ((i, told.turn.user_fault) for i, told in enumerate(sample.turns) if told.turn.user_fault)
+    if sample.review and sample.review.is_fault:
+        yield sample.review.turn, sample.review.told
 
 
 def _last_words(sample: SampleReport) -> str:
@@ -236,12 +272,27 @@ def is_simulated(turn: Turn) -> bool:
 
 
 def simulation_text(report: Report) -> str:
-    """``2 of 14 messages refused; 1 sample lost to it``; empty if no user was simulated."""
+    """``2 of 14 messages refused; 1 sample lost to it; at fault in 3 of 12 reviewed conversations: …``; empty
+    if no user was simulated."""
     told = simulation(report.samples)
     if not told.messages and not told.lost:
         return ""
     lost = f"; {plural(told.lost, 'sample')} lost to it" if told.lost else ""
-    return f"{told.refused:,} of {plural(told.messages, 'message')} refused{lost}"
+    return (
+        f"{told.refused:,} of {plural(told.messages, 'message')} refused{lost}{_reviews_text(told.reviews)}"
+    )
+
+
+def _reviews_text(told: Reviews) -> str:
+    """``; at fault in 3 of 12 reviewed conversations: 25 % [9, 53] (3 of 8 that failed, …)``"""
+    if not told.all:
+        return ""
+    low, high = (round(100 * bound) for bound in told.interval)
+    parts = [f"{told.failed_at_fault:,} of {told.failed:,} that failed"] if told.failed else []
+    parts += [f"{told.passed_at_fault:,} of {told.passed:,} that passed, drawn by lot"] if told.passed else []
+    rate = f"{100 * told.at_fault / told.all:.0f} % [{low}, {high}]"
+    what = f"{told.at_fault:,} of {plural(told.all, 'reviewed conversation')}"
+    return f"; at fault in {what}: {rate} ({', '.join(parts)})"
 
 
 # ── what judges and users were told in other words ───────────────────────────────────────────────
@@ -274,6 +325,10 @@ def replies_by_role(report: Report) -> Mapping[str, Replies]:
     for sample in report.samples:
         said: list[Score | Check] = [*sample.all_scores, *sample.all_checks]
         real = sum(bool(item.by) and not item.scripted for item in said)
+        if sample.review:
+            judge = Replies(
+                judge.scripted + sample.review.scripted, judge.real + (not sample.review.scripted)
+            )
         judge = Replies(judge.scripted + sum(item.scripted for item in said), judge.real + real)
     grouped = [is_scripted_model(issue.by) for issue in report.issues if issue.by]
     return {

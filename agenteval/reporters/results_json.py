@@ -29,7 +29,7 @@ from agenteval.reporters.failure_text import (
     scenario_violations,
 )
 from agenteval.reporters.issue_text import issues_text
-from agenteval.reporters.judge_text import is_simulated, simulation
+from agenteval.reporters.judge_text import Reviews, is_simulated, simulation
 from agenteval.reporters.options import ReportOptions
 from agenteval.reporters.results_parts import (
     failures_by_sample,
@@ -44,6 +44,7 @@ from agenteval.reporters.results_parts import (
 )
 from agenteval.sample_report import Aggregate, SampleReport, TurnReport
 from agenteval.scenario import SampleKey
+from agenteval.score import UserReview
 from agenteval.second_opinions import second_opinions
 from agenteval.trajectory import ToolCall, ToolResult, Trajectory, Turn
 
@@ -232,7 +233,23 @@ def _simulator(samples: Iterable[SampleReport]) -> shape.SimulatorShape | None:
         lost=told.lost,
         models=list(told.models),
         usage=of_usage(told.usage),
+        **({"reviews": _reviews(told.reviews)} if told.reviews.all else {}),
     )
+
+
+def _reviews(told: Reviews) -> shape.UserReviewsShape:
+    return shape.UserReviewsShape(
+        reviewed=told.all,
+        at_fault=told.at_fault,
+        rate=told.at_fault / told.all,
+        low=told.interval.low,
+        high=told.interval.high,
+        **told._asdict(),
+    )
+
+
+def _user_review(told: UserReview) -> shape.UserReviewShape:
+    return shape.UserReviewShape(**told.model_dump(exclude={"kind", "usage"}))
 
 
 def _scenarios(report: Report, decision: Decision, repeats: Repeats) -> list[shape.ScenarioShape]:
@@ -331,6 +348,7 @@ def _sample(
         scripted=told.scripted,
         **({"accepted": [of_violation(v, key.epoch) for v in decided.accepted]} if decided.accepted else {}),
         **({"simulator": simulator} if (simulator := _simulator([told])) else {}),
+        **({"user_review": _user_review(told.review)} if told.review else {}),
         **(of_case if scenario.scenario.case is not None else {}),
     )
 

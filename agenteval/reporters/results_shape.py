@@ -213,15 +213,50 @@ class TurnShape(Shape):
     user_fault: str | None = None
 
 
+class UserReviewsShape(Shape):
+    """How many conversations of simulated users were reviewed and in how many the user was at fault
+    (``rate``, with its 95 % interval by Wilson): of those that failed, and of a tenth of the others, drawn by
+    lot."""
+
+    reviewed: int
+    at_fault: int
+    rate: float
+    low: float
+    high: float
+    failed: int
+    failed_at_fault: int
+    passed: int
+    passed_at_fault: int
+
+
 class SimulatorShape(Shape):
     """The simulated user: how many messages it wrote, how many were refused as no user's (once or for
-    good), in how many samples it was no user at all, and which models played it."""
+    good), in how many samples it was no user at all, and which models played it. ``reviews`` is there where
+    a judge looked at it."""
 
     messages: int
     refused: int
     lost: int
     models: list[str]
     usage: UsageShape
+    reviews: UserReviewsShape | None = None
+
+
+class UserReviewShape(Shape):
+    """What a judge said of the simulated user of one conversation: ``as it should``, ``hindered``, ``helped``
+    or ``not clear``. ``turn`` (from 0): where its fault lies; ``source``: what the evidence is at odds with;
+    ``explains``: the conversation would have ended otherwise without it. ``failed``: it was reviewed since it
+    had failed, else by lot."""
+
+    label: str
+    explains: bool
+    turn: int | None
+    failed: bool
+    reason: str
+    evidence: str
+    source: str
+    by: str
+    scripted: bool
 
 
 class ViolationShape(Shape):
@@ -243,7 +278,7 @@ class SampleShape(Shape):
     pass (empty if it did). ``checks``, ``scores`` and ``score_failures`` are those of the whole
     conversation; ``scripted``: whether a model's part in it was scripted. ``accepted`` is there where broken
     rules do not count, since the accept list knows their failures; ``simulator`` where a model played the
-    user, the last three fields for test cases only."""
+    user, ``user_review`` where a judge looked at it, the last three fields for test cases only."""
 
     epoch: int
     variant: str
@@ -262,6 +297,7 @@ class SampleShape(Shape):
     scripted: bool
     accepted: list[ViolationShape] | None = None
     simulator: SimulatorShape | None = None
+    user_review: UserReviewShape | None = None
     tool_accuracy: float | None = None
     output_correct: bool | None = None
     robustness_pass: bool | None = None

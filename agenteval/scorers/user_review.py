@@ -1,0 +1,197 @@
+"""Was the simulated user one? A model looks at each conversation that failed, and at a tenth of the others.
+
+A fault of the user that explains how the conversation ended makes the outcome the simulator's: neither red
+nor green. What the turns before the fault prove stands. Whom the model quotes is checked in code.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from hashlib import blake2b
+from typing import Annotated, Any
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, WithJsonSchema
+
+from agenteval.decision import SampleDecision
+from agenteval.event import Event, RunStarted
+from agenteval.gates import decide_sample
+from agenteval.goals import goals_of
+from agenteval.prompts import USER_REVIEW, Prompt, fence
+from agenteval.protocols import ChatModel, ModelRequest, Scorer, Subject
+from agenteval.report import fold
+from agenteval.run_gates import succeeded
+from agenteval.sample_report import SampleReport
+from agenteval.scenario import Sample, Scenario
+from agenteval.score import AS_IT_SHOULD, HELPED, HINDERED, NOT_CLEAR, ScoreFailure, UserReview, Verdict
+from agenteval.scorers.corroboration import SAMPLED, ask
+from agenteval.scorers.references import is_quoted, not_there
+from agenteval.simulated_user import beliefs_of, listed
+from agenteval.speech import pieces_of
+from agenteval.trajectory import Trajectory
+from agenteval.transcript import latest_answer
+from agenteval.verdict_words import label_in
+
+LABELS = (AS_IT_SHOULD, HINDERED, HELPED, NOT_CLEAR)
+
+
+def _label(value: Any) -> Any:
+    """However it is spelled."""
+    label = label_in(value, LABELS) if isinstance(value, str) else None
+    if label is None:
+        raise ValueError(f"the label must be one of: {', '.join(LABELS)}")
+    return label
+
+
+class ReviewReply(BaseModel):
+    """Evidence and reason come before the verdict. A scripted reply may leave out the source and what the
+    fault explains."""
+
+    model_config = ConfigDict(extra="ignore")
+
+    evidence: str
+    source: str = ""
+    reason: str
+    label: Annotated[str, BeforeValidator(_label), WithJsonSchema({"type": "string", "enum": list(LABELS)})]
+    explains: bool = True
+
+
+@dataclass(frozen=True)
+class UserReviews:
+    """Which conversations are reviewed, by whom. ``run``: what the samples are decided under, as the report
+    will decide them. ``is_asked``: whether the model has an answer at all (a scripted one may have none)."""
+
+    model: ChatModel
+    run: RunStarted
+    prompt: Prompt
+    now: str = ""
+    is_asked: Callable[[Subject], bool] = lambda _subject: True
+
+    def __call__(self, sample: Sample, told: Sequence[Event]) -> Scorer | None:
+        """The review of a conversation of which all this was told; ``None`` if there is none."""
+        if sample.scenario.is_scripted:
+            return None
+        alone = {"scenarios": (sample.scenario,), "samples": (sample.key,)}
+        report = fold([self.run.model_copy(update=alone), *told])
+        (found,) = report.samples
+        decided = decide_sample(found, report.scenarios[0], report)
+        failed = decided.verdict is Verdict.FAILED or succeeded(found, decided.verdict) is False
+        passed = decided.verdict is Verdict.PASSED and not failed
+        if not failed and not (passed and _is_drawn(sample, self.run.seed)):
+            return None
+        subject = Subject(
+            scenario=sample.scenario.id,
+            metric=USER_REVIEW,
+            text=latest_answer(found.trajectory),
+            epoch=sample.key.epoch,
+        )
+        if not any(turn.script is None for turn in found.trajectory.turns) or not self.is_asked(subject):
+            return None
+        outcome = "\n".join(_failures(found, decided)) if failed else "Nothing failed."
+        return _Review(self, subject, outcome, failed=failed)
+
+
+def _is_drawn(sample: Sample, seed: int) -> bool:
+    """By the sample, so that a part of a run draws the same as the whole."""
+    digest = blake2b(json.dumps([seed, USER_REVIEW, str(sample.key)]).encode(), digest_size=8).digest()
+    return int.from_bytes(digest) % SAMPLED == 0
+
+
+def _failures(sample: SampleReport, decided: SampleDecision) -> Iterator[str]:
+    for violation in decided.violations:
+        if violation.verdict is Verdict.FAILED:
+            at = "" if violation.turn is None else f" (turn {violation.turn + 1})"
+            yield f"- {violation.name}{at}: {violation.detail}"
+    yield from (f"- the goal: {goal.label}: {goal.reason}" for goal in goals_of(sample) if goal.value == 0)
+
+
+@dataclass(frozen=True)
+class _Review:
+    """Of one conversation: a scorer, asked once it is over."""
+
+    reviews: UserReviews
+    subject: Subject
+    outcome: str
+    failed: bool
+    scope: str = "conversation"
+    metric: str = USER_REVIEW
+
+    async def __call__(
+        self, scenario: Scenario, trajectory: Trajectory
+    ) -> Sequence[UserReview | ScoreFailure]:
+        reply = await ask(self.reviews.model, self._request(scenario, trajectory))
+        if isinstance(reply, ScoreFailure):
+            return (reply,)
+        said: Any = reply.value
+        is_fault = said.label in (HELPED, HINDERED)
+        return (
+            UserReview(
+                label=said.label,
+                explains=is_fault and said.explains,
+                turn=_turn_of(said.evidence, trajectory) if is_fault else None,
+                failed=self.failed,
+                evidence=said.evidence,
+                source=said.source,
+                reason=said.reason,
+                by=reply.model,
+                scripted=reply.scripted,
+                usage=reply.usage,
+            ),
+        )
+
+    def _request(self, scenario: Scenario, trajectory: Trajectory) -> ModelRequest:
+        rendered = self.reviews.prompt.render(
+            profile=scenario.profile or "Nothing particular.",
+            goal=scenario.goal,
+            knowledge=listed(scenario.knowledge),
+            beliefs=listed(beliefs_of(scenario)),
+            now=self.reviews.now or "Not given.",
+            transcript="\n\n".join(_talk(trajectory)),
+            outcome=fence(self.outcome),
+            labels=", ".join(f'"{label}"' for label in LABELS),
+        )
+        return ModelRequest(
+            role="judge",
+            system=rendered.system,
+            prompt=rendered.prompt,
+            reply=ReviewReply,
+            subject=self.subject,
+            states_form=True,
+            flaw_in=lambda said, is_scripted: _flaw(said, is_scripted, scenario, trajectory),
+        )
+
+
+def _talk(trajectory: Trajectory) -> Iterator[str]:
+    for number, turn in enumerate(trajectory.turns, 1):
+        who = "The user said" if turn.script is None else "The user said, as its author had written"
+        agent = "\n\n".join(pieces_of(turn)) or "(nothing)"
+        yield f"Turn {number}\n{who}:\n{fence(turn.user)}\nThe agent said:\n{fence(agent)}"
+    stop = trajectory.stop
+    yield f"Then the conversation ended ({stop.reason if stop else 'broken off'})."
+
+
+def _flaw(said: Any, is_scripted: bool, scenario: Scenario, trajectory: Trajectory) -> str:
+    """What is wrong with the quotations of an answer that finds a fault, in words for the model."""
+    if said.label not in (HELPED, HINDERED):
+        return ""
+    agent = [text for turn in trajectory.turns for text in pieces_of(turn)]
+    own = [turn.user for turn in trajectory.turns if turn.script is None]
+    if not is_quoted(said.evidence, (*own, *agent)):
+        return not_there(
+            "evidence", said.evidence, "what the user said, or the agent's that it left unanswered"
+        )
+    needs_source = said.label == HINDERED and not is_scripted
+    told = (scenario.profile, scenario.goal, *scenario.knowledge, *(each.belief for each in scenario.beliefs))
+    if (said.source.strip() or needs_source) and not is_quoted(said.source, (*filter(None, told), *agent)):
+        return not_there("source", said.source, "what the user was told, or what the agent said")
+    return ""
+
+
+def _turn_of(evidence: str, trajectory: Trajectory) -> int:
+    """Where the fault lies, from 0: at the user's words, or after the agent's that it did not answer."""
+    turns = trajectory.turns
+    for index, turn in enumerate(turns):
+        if turn.script is None and is_quoted(evidence, (turn.user,)):
+            return index
+    return next((i + 1 for i, turn in enumerate(turns) if is_quoted(evidence, pieces_of(turn))), 0)
