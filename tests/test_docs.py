@@ -557,6 +557,8 @@ SHAPES = {
     "`examples[]`": "IssueExampleShape",
     "`second_opinions`": "SecondOpinionsShape",
     "`simulator`": "SimulatorShape",
+    "`simulator.reviews`": "UserReviewsShape",
+    "`user_review`": "UserReviewShape",
     "`scenarios[].statistics`": "RepeatsShape",
     "`aggregates.METRIC`": "AggregateShape",
     "`usage`": "UsageShape",

@@ -159,9 +159,10 @@ def test_how_often_the_user_was_at_fault_is_told_with_its_interval(project: Proj
     assert simulator["lost"] == 0, "no message was refused"
     text = " ".join(reviewed.out.split())
     assert "at fault in 8 of 11 reviewed conversations: 73 % [43, 90] (8 of 11 that failed)" in text
-    assert "sloppy-besides · epoch 1, turn 2: the simulated user hindered the agent" in text
+    assert "sloppy-besides, turn 2: the simulated user hindered the agent" in text
     assert "user_review: " in text
-    assert text.count("the simulated user hindered the agent: why ends-early") == 1
+    ends_early = "ends-early, turn 2: the simulated user hindered"
+    assert ends_early not in text, "what decides a sample stands among the failures"
     assert project.results()["summary"]["usage"]["judge"]["calls"] == 13
     markdown = project.call("report", "latest", "--report", "markdown=-")
     assert "at fault in 8 of 11 reviewed conversations" in markdown.out
