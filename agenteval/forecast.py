@@ -1,14 +1,15 @@
 """How much a run will ask, of whom, before it does: pure arithmetic over scenarios, metrics and prices.
 
 Calls are exact where a conversation is written down, and a range where a user is simulated. They take it
-that every conversation runs through, and that no call must be made twice. Tokens are estimates: of the
+that every conversation runs through, and that no call must be made twice. How many verdicts are asked about
+again is an estimate of its own. Tokens are estimates: of the
 prompts as they will be sent, with texts of a fixed length where an answer is not known yet.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from math import ceil
 from typing import NamedTuple
 
@@ -19,6 +20,8 @@ from agenteval.ledger import ROLES, cost_of, price_of
 from agenteval.prompts import CRITERIA, Rubric, placeholders
 from agenteval.protocols import Subject
 from agenteval.scenario import EpochRange, Sample, Scenario, ScriptedTurn, SimulatedTurns
+from agenteval.scorers.corroboration import SAMPLED
+from agenteval.scorers.stakes import Stakes
 from agenteval.spending import model_of
 from agenteval.tokens import count_tokens
 from agenteval.trajectory import Step, Trajectory, Turn, Usage
@@ -27,6 +30,10 @@ ANSWER_TOKENS = 100
 """Taken for an answer of the agent."""
 REPLY_TOKENS: Mapping[str, int] = {"user": 60, "judge": 120, "dedup": 600, "agent": ANSWER_TOKENS}
 """Taken for a reply, by role."""
+GATING = 20
+"""One verdict in so many of those that may fail something is taken to do so, and is asked again."""
+OPINION_TOKENS = 200
+"""Taken for what somebody has answered before, and what is to be made of it."""
 _ANSWER = Step(text="text " * ANSWER_TOKENS)
 _SIMULATED = "text " * 30
 
@@ -53,7 +60,8 @@ class Range:
 @dataclass(frozen=True)
 class Row:
     """What one role will ask of one model (or agent). ``cost`` is in US dollars, from and to, ``None`` while
-    the price is unknown; where ``most`` is open, so is the upper end of the cost."""
+    the price is unknown; where ``most`` is open, so is the upper end of the cost. ``estimated``: the calls
+    are, too."""
 
     role: str
     name: str
@@ -61,6 +69,7 @@ class Row:
     input_tokens: Range
     output_tokens: Range
     cost: tuple[float, float] | None = None
+    estimated: bool = False
 
 
 @dataclass(frozen=True)
@@ -95,7 +104,7 @@ def forecast(
     scenarios = tuple({each.scenario.id: each.scenario for each in planned}.values())
     if asking.may_group:
         total.put("dedup", model_of("dedup", config), _dedup(total, agents))
-    rows = tuple(_row(role, name, spent, config) for (role, name), spent in total.by_model())
+    rows = tuple(_rows(total, config))
     return Forecast(
         scenarios=len(scenarios),
         agents=len(agents),
@@ -143,19 +152,25 @@ class _Spent:
 
 
 class _Conversation(NamedTuple):
+    """``doubtful``: the judges' calls of which a share is made again, by that share (one in so many)."""
+
     turns: Range
     spent: Mapping[tuple[str, str], _Spent]
+    doubtful: Mapping[int, _Spent]
 
 
 class _Tally:
     def __init__(self) -> None:
         self.turns = Range(0, 0)
         self._spent: dict[tuple[str, str], _Spent] = {}
+        self.doubtful: dict[int, _Spent] = {}
 
     def add(self, conversation: _Conversation, epochs: EpochRange) -> None:
         self.turns += conversation.turns.times(epochs)
         for key, spent in conversation.spent.items():
             self._spent.setdefault(key, _Spent()).add(spent, epochs)
+        for one_in, spent in conversation.doubtful.items():
+            self.doubtful.setdefault(one_in, _Spent()).add(spent, epochs)
 
     def put(self, role: str, name: str, spent: _Spent) -> None:
         self._spent[role, name] = spent
@@ -171,8 +186,19 @@ class _Tally:
 class _Calls:
     """How many calls of one kind there are in a conversation, and the tokens that go into them."""
 
-    count: int
-    tokens: int
+    count: int = 0
+    tokens: int = 0
+
+    def __add__(self, other: _Calls) -> _Calls:
+        return _Calls(self.count + other.count, self.tokens + other.tokens)
+
+
+class _Judged(NamedTuple):
+    """The calls of judges of a conversation, and those of them of which a share is made again, by that
+    share."""
+
+    calls: _Calls
+    doubtful: Mapping[int, _Calls]
 
 
 class _Asking:
@@ -182,6 +208,9 @@ class _Asking:
         self._config = config
         self._chosen = chosen
         self._judged = not no_judge
+        judge = model_of("judge", config)
+        self._stakes = Stakes.of(config)
+        self._is_doubted = config.judge.corroborate and not judge.startswith("scripted/")
         self.may_group = self._judged and config.models.of("dedup") is not None
 
     def conversation(self, scenario: Scenario, agent: str, policy: str) -> _Conversation:
@@ -191,13 +220,16 @@ class _Asking:
         if not scenario.is_scripted:
             spent["user", user] = _both(self._user(scenario, short), self._user(scenario, long), "user")
         least = self._judge(scenario, short, policy)
-        if self._judged and (judge or least.count):
+        doubtful: Mapping[int, _Spent] = {}
+        if self._judged and (judge or least.calls.count):
             most = least if short == long else self._judge(scenario, long, policy)
-            own = self._of_own_tools(scenario, long) + (
-                not scenario.is_scripted
-            )  # and the review of the user
-            spent["judge", judge] = _both(least, _Calls(most.count + own, most.tokens), "judge")
-        return _Conversation(Range(len(short.turns), len(long.turns)), spent)
+            review = not scenario.is_scripted  # of the simulated user
+            own = _Calls(self._of_own_tools(scenario, long) + review)
+            spent["judge", judge] = _both(least.calls, most.calls + own, "judge")
+            doubtful = {
+                one_in: _both(few, most.doubtful[one_in], "judge") for one_in, few in least.doubtful.items()
+            }
+        return _Conversation(Range(len(short.turns), len(long.turns)), spent, doubtful)
 
     def _agent(self, scenario: Scenario, short: Trajectory, long: Trajectory) -> _Spent:
         spent = _both(_agent_calls(short), _agent_calls(long), "agent")
@@ -219,18 +251,24 @@ class _Asking:
                 count += 1
         return _Calls(count, tokens)
 
-    def _judge(self, scenario: Scenario, whole: Trajectory, policy: str) -> _Calls:
-        if not self._judged:
-            return _Calls(0, 0)
-        count = tokens = 0
-        for index in range(len(whole.turns)):
-            prefix = Trajectory(turns=whole.turns[: index + 1])
-            expect = scenario.turn_expectation(prefix.turns[-1])
-            asked = self._asked("turn", scenario, prefix, policy, len(expect.criteria) if expect else 0)
-            count += len(asked)
-            tokens += self._tokens(asked, scenario, prefix, policy, turn=index)
-        asked = self._asked("conversation", scenario, whole, policy, len(scenario.expect.criteria))
-        return _Calls(count + len(asked), tokens + self._tokens(asked, scenario, whole, policy, turn=None))
+    def _judge(self, scenario: Scenario, whole: Trajectory, policy: str) -> _Judged:
+        asked: list[tuple[Rubric, int]] = []
+        if self._judged:
+            for index in range(len(whole.turns)):
+                prefix = Trajectory(turns=whole.turns[: index + 1])
+                expect = scenario.turn_expectation(prefix.turns[-1])
+                criteria = len(expect.criteria) if expect else 0
+                rubrics = self._asked("turn", scenario, prefix, policy, criteria)
+                asked += self._tokens(rubrics, scenario, prefix, policy, turn=index)
+            rubrics = self._asked("conversation", scenario, whole, policy, len(scenario.expect.criteria))
+            asked += self._tokens(rubrics, scenario, whole, policy, turn=None)
+        doubted = asked if self._is_doubted else []
+        drawn = [tokens for rubric, tokens in doubted if is_drawn(rubric)]
+        gating = [tokens for rubric, tokens in doubted if may_gate(rubric, scenario, self._stakes)]
+        return _Judged(
+            _Calls(len(asked), sum(tokens for _, tokens in asked)),
+            {SAMPLED: _Calls(len(drawn), sum(drawn)), GATING: _Calls(len(gating), sum(gating))},
+        )
 
     def _asked(
         self, scope: str, scenario: Scenario, trajectory: Trajectory, policy: str, criteria: int
@@ -255,21 +293,18 @@ class _Asking:
         policy: str,
         *,
         turn: int | None,
-    ) -> int:
+    ) -> Iterator[tuple[Rubric, int]]:
+        """Each with the tokens of its request."""
         from agenteval.transcript import context_of
 
-        if not asked:
-            return 0
-
-        def record(*, parameters: bool) -> int:
-            now = self._config.now
-            text = context_of(scenario, prefix, policy=policy, now=now, upto=turn, parameters=parameters)
-            return count_tokens(text)
-
-        is_of_tools = [rubric.metric == metrics.TOOL_CALL_BEHAVIOR for rubric in asked]
-        of_record = {parameters: record(parameters=parameters) for parameters in set(is_of_tools)}
-        beside = sum(map(_beside, asked))
-        return beside + sum(of_record[parameters] for parameters in is_of_tools)
+        records: dict[bool, int] = {}
+        for rubric in asked:
+            parameters = rubric.metric == metrics.TOOL_CALL_BEHAVIOR
+            if parameters not in records:
+                now = self._config.now
+                text = context_of(scenario, prefix, policy=policy, now=now, upto=turn, parameters=parameters)
+                records[parameters] = count_tokens(text)
+            yield rubric, records[parameters] + _beside(rubric)
 
     def _of_own_tools(self, scenario: Scenario, long: Trajectory) -> int:
         """Calls that are made only if the agent tells of tools that no scenario declares."""
@@ -351,6 +386,47 @@ def _dedup(total: _Tally, agents: Sequence[str]) -> _Spent:
     return _Spent(Range(0, calls), Range(0, tokens), Range(0, calls * REPLY_TOKENS["dedup"]))
 
 
+def _rows(total: _Tally, config: Config) -> Iterator[Row]:
+    for (role, name), spent in total.by_model():
+        yield _row(role, name, spent, config)
+        if role == "judge" and (again := _asked_again(total.doubtful)).calls.most:
+            yield replace(_row(AGAIN, name, again, config), estimated=True)
+
+
+AGAIN = "judge again"
+"""The role of a row for verdicts that are asked about again."""
+
+
+def _asked_again(doubtful: Mapping[int, _Spent]) -> _Spent:
+    """What asking again is taken to come to, a second call each."""
+
+    def share(of: Callable[[_Spent], Range]) -> Range:
+        ranges = [(one_in, of(spent)) for one_in, spent in doubtful.items()]
+        least = sum(each.least / one_in for one_in, each in ranges)
+        most = sum((each.most or 0) / one_in for one_in, each in ranges)
+        return Range(ceil(least), ceil(most))
+
+    calls = share(lambda spent: spent.calls)
+    opinions = Range(calls.least * OPINION_TOKENS, (calls.most or 0) * OPINION_TOKENS)
+    tokens_in = share(lambda spent: spent.input_tokens) + opinions
+    return _Spent(calls, tokens_in, share(lambda spent: spent.output_tokens))
+
+
+def is_drawn(rubric: Rubric) -> bool:
+    """Whether clean verdicts of it are asked about again by lot."""
+    return not rubric.scale and rubric.metric != CRITERIA
+
+
+def may_gate(rubric: Rubric, scenario: Scenario, stakes: Stakes) -> bool:
+    """Whether some verdict of it would fail something by itself."""
+    if rubric.outcomes or rubric.metric == CRITERIA or stakes.bar(rubric.metric, scenario) is not None:
+        return True
+    if rubric.metric == metrics.POLICY_ADHERENCE:
+        return stakes.fail_on is not None
+    failing = (label for label in rubric.labels if label not in rubric.ok)
+    return any(stakes.is_severe(label, rubric.metric, scenario, rubric.severities) for label in failing)
+
+
 def _row(role: str, name: str, spent: _Spent, config: Config) -> Row:
     price = price_of(name, config.prices)
     cost = None
@@ -388,10 +464,11 @@ def _notes(
         yield f"the judge's upper number: {name} is asked where agents call tools that nobody declared"
     if any(row.role == "user" for row in rows):
         yield "a message of the simulated user that is no user's is asked for once more"
-    if config.judge.corroborate and any(
-        r.role == "judge" and not r.name.startswith("scripted/") for r in rows
-    ):
-        yield "what would fail something is asked again, once or twice; so is a tenth of the clean verdicts"
+    if any(row.role == AGAIN for row in rows):
+        yield (
+            f"{AGAIN} is an estimate: one in {SAMPLED} verdicts of labels and goals, asked again by lot,"
+            f" and one in {GATING} of those that may fail something, taken to do so"
+        )
     if config.cache is not False:
         yield "what the cache knows is not asked again"
     yield from _budget_notes(rows, config)
@@ -405,6 +482,7 @@ def _budget_notes(rows: Sequence[Row], config: Config) -> Iterator[str]:
 
 
 def _beyond(rows: Sequence[Row], allowed: Allowance, key: str, who: str, then: str) -> Iterator[str]:
+    rows = [row for row in rows if not row.estimated]
     least = {
         "max_calls": sum(row.calls.least for row in rows),
         "max_tokens": sum(row.input_tokens.least + row.output_tokens.least for row in rows),

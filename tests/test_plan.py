@@ -136,6 +136,61 @@ def test_simulated_conversations_are_a_range_and_runs_are_within(project: Projec
         assert least <= asked[role] <= most
 
 
+# ── what is asked again ──────────────────────────────────────────────────────────────────────────
+
+
+def rows(made: Json) -> dict[str, Json]:
+    return {row["role"]: row for row in made["rows"]}
+
+
+@pytest.mark.parametrize(
+    ("more", "again"),
+    [
+        # A tenth of 16 labels and 3 goals; a twentieth of 8 labels that may be critical, 3 goals, 3 criteria.
+        ("metrics: [agent_behavior_failure, tool_call_behavior_failure, goal_completion]\n", (3, 3)),
+        ("metrics: [helpfulness]\n", (1, 1)),  # three criteria alone
+        ("metrics: [helpfulness]\nthresholds: {helpfulness: 3}\n", (1, 1)),
+        ("metrics: [helpfulness]\njudge: {corroborate: false}\n", None),
+    ],
+)
+def test_what_is_asked_again_is_estimated_in_a_row_of_its_own(
+    project: Project, more: str, again: tuple[int, int] | None
+) -> None:
+    judged_project(project, SCRIPTED, f"models: {{default: openai/m}}\n{more}")
+    made = plan(project)
+    told = rows(made)
+    note = [each for each in made["notes"] if each.startswith("judge again is an estimate: one in 10")]
+    assert calls(made).get("judge again") == again
+    assert len(note) == (again is not None)
+    assert not told["judge"]["estimated"]
+    if again:
+        row = told["judge again"]
+        assert row["estimated"]
+        assert row["input_tokens"]["least"] > 200 * again[0]
+        assert f"judge again  openai/m     ≈{again[0]}" in project.call("plan").out
+
+
+def test_scripted_judges_are_not_asked_again(project: Project) -> None:
+    judged_project(project, SCRIPTED, "models: {default: scripted/replies.yaml}\nmetrics: all\n")
+    project.write(
+        "replies.yaml", "replies: [{when: {role: judge}, reply: {evidence: '', reason: r, label: pass}}]"
+    )
+    assert "judge again" not in rows(plan(project))
+
+
+def test_the_estimate_is_about_what_a_run_of_many_asks(project: Project) -> None:
+    suite = [scenario("many", "One.", "Two.", goal="A lamp.", epochs=12)]
+    with ModelServer(contented()) as server:
+        more = "metrics: [agent_behavior_failure, goal_completion]\nfail_on_severity: none\n"
+        setup(project, server, suite, f"{more}thresholds: {{goal_completion: 0.5}}\n")
+        told = rows(plan(project))
+        project.run(env=KEY)
+        asked = counted(server)["judge"]
+    least = told["judge"]["calls"]["least"]
+    assert least == 36
+    assert 1 <= asked - least <= 2 * told["judge again"]["calls"]["most"]
+
+
 # ── tokens and money ─────────────────────────────────────────────────────────────────────────────
 
 

@@ -85,7 +85,13 @@ def plan_parts(made: Forecast) -> Iterator[RenderableType]:
         table.add_column(title, justify="right", no_wrap=True)
     for row in made.rows:
         tokens = (_range(row.input_tokens, about="≈"), _range(row.output_tokens, about="≈"))
-        table.add_row(row.role, free(row.name or NOTHING), _range(row.calls), *tokens, _cost(row.cost))
+        table.add_row(
+            row.role,
+            free(row.name or NOTHING),
+            _range(row.calls, about="≈" if row.estimated else ""),
+            *tokens,
+            _cost(row.cost),
+        )
     yield table
     yield free(f"\n{_sum(made.rows)}")
     for note in made.notes:
@@ -139,7 +145,7 @@ def _asks(row: Row) -> bool:
 
 
 def as_json(made: Forecast, chances: Sequence[str]) -> dict[str, Any]:
-    """``most`` is null where nobody can say; tokens and costs are estimates."""
+    """``most`` is null where nobody can say; tokens and costs are estimates; calls where it is said."""
     return {
         "schema_version": SCHEMA_VERSION,
         "scenarios": made.scenarios,
@@ -158,6 +164,7 @@ def _rows(rows: Sequence[Row]) -> Iterator[dict[str, Any]]:
             "role": row.role,
             "name": row.name,
             "calls": _pair(row.calls),
+            "estimated": row.estimated,
             "input_tokens": _pair(row.input_tokens),
             "output_tokens": _pair(row.output_tokens),
             "cost": None if row.cost is None else {"least": row.cost[0], "most": row.cost[1]},
