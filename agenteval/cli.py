@@ -207,12 +207,45 @@ def _report(
         typer.Option("--report", metavar="NAME[=PATH]", help="This report, not the terminal's; repeatable."),
     ] = None,
     verbose: Verbose = False,
+    rejudge: Annotated[
+        bool, typer.Option("--rejudge", help="Judge it anew, as a new run: only what changed is asked.")
+    ] = False,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="With --rejudge: say what it would ask; call nothing.")
+    ] = False,
+    config: ConfigFile = None,
+    model: Annotated[
+        str | None, typer.Option("--model", "-m", metavar="PROVIDER/MODEL", help="With --rejudge.")
+    ] = None,
+    metric: Annotated[
+        list[str] | None, typer.Option("--metric", metavar="NAME", help="With --rejudge; repeatable.")
+    ] = None,
 ) -> None:
     """Make the reports of a run again, whole or broken; the exit code is the run's."""
     from agenteval.commands.output import chosen_reporters
+
+    reports = chosen_reporters(report or ())
+    if rejudge:
+        from agenteval.commands.rejudge import Anew
+        from agenteval.commands.rejudge import rejudge as judge_anew
+
+        flags: dict[str, Any] = {"metrics": metric} if metric else {}
+        if model:
+            flags["models"] = {"default": model}
+        raise typer.Exit(judge_anew(Anew(run, config, flags, dry_run), reports=reports, verbose=verbose))
     from agenteval.commands.report import report as again
 
-    raise typer.Exit(again(run, reports=chosen_reporters(report or ()), verbose=verbose))
+    _refuse_without("--rejudge", {"--dry-run": dry_run, "-c": config, "-m": model, "--metric": metric})
+    raise typer.Exit(again(run, reports=reports, verbose=verbose))
+
+
+def _refuse_without(option: str, given: dict[str, Any]) -> None:
+    """What says nothing without ``option`` is no option without it."""
+    from agenteval.errors import AuthorError, Problem
+
+    if names := [name for name, value in given.items() if value]:
+        what = f"{', '.join(names)}: a report is made of what was judged"
+        raise AuthorError(Problem(what, f"add {option} to judge the run anew"))
 
 
 @app.command("diff")

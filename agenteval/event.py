@@ -102,6 +102,17 @@ class Scored(Value):
     items: tuple[ScoreItem, ...]
 
 
+class Answered(Value):
+    """A language model answered a judge, or the grouping. ``asked``: the hash of all that the answer may
+    depend on (model, prompts, record, the answer's shape, epoch); ``answer``: what it said, and who. For who
+    judges the run anew; reports are made without it. ``key`` is ``None`` for the grouping."""
+
+    type: Literal["answered"] = "answered"
+    key: SampleKey | None = None
+    asked: str
+    answer: dict[str, Any]
+
+
 class SampleFinished(Value):
     """After this nothing more is said of the sample. ``unfinished`` is the turn that broke. ``refused``: a
     judge of it was not asked: the budget had no room, or it had failed on every call."""
@@ -156,6 +167,7 @@ Event: TypeAlias = Annotated[
     | SampleStarted
     | TurnFinished
     | Scored
+    | Answered
     | SampleFinished
     | Notice
     | IssuesFound

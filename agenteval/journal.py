@@ -19,7 +19,7 @@ from typing import Any, Self
 from pydantic import TypeAdapter, ValidationError
 
 from agenteval.errors import AuthorError, Place, Problem
-from agenteval.event import Event, RunStarted, SampleFinished
+from agenteval.event import Answered, Event, RunStarted, SampleFinished
 from agenteval.plain_files import for_me_alone
 
 LOCK = "lock"
@@ -67,6 +67,8 @@ class Told:
             self(event)
 
     def __call__(self, event: Event) -> None:
+        if isinstance(event, Answered):
+            return  # no report is made of it
         self._kept.append(event if isinstance(event, RunStarted) else to_json(event).encode())
 
     def __iter__(self) -> Iterator[Event]:

@@ -10,7 +10,7 @@ from operator import attrgetter
 from typing import Any, NamedTuple
 
 from agenteval.config import Config
-from agenteval.event import Event, RunStarted, SampleFinished, SampleStarted, Scored, TurnFinished
+from agenteval.event import Answered, Event, RunStarted, SampleFinished, SampleStarted, Scored, TurnFinished
 from agenteval.gates import sample_failed
 from agenteval.scenario import SampleKey, Scenario
 from agenteval.score import Check, Finding, ScoreItem
@@ -82,6 +82,8 @@ class Retained:
                 del self._open[event.key]
                 self._latest = (None, None)
                 self._close(opened, event)
+            case Answered():
+                """No report is made of it."""
             case _:
                 self._rest.append(event)
 

@@ -2,7 +2,9 @@
 
 ::
 
-    scorer, user ──▶ recording ──▶ cache ──▶ circuit ──▶ leading ──▶ meter ──▶ model
+    scorer, user ──▶ recording ──▶ journal ──▶ cache ──▶ circuit ──▶ leading ──▶ meter ──▶ model
+                                                    the journal keeps what judges were answered, and knows
+                                                    what they were in a run that is judged anew;
                                                     a cached reply is no call, and is recorded; the circuit is
                                                     of judges, and stops asking one that fails on every call;
                                                     leading, too: one call of a record goes first
@@ -20,6 +22,7 @@ from typing import TYPE_CHECKING
 
 from agenteval.config import AgentConfig, Config, ModelConfig
 from agenteval.errors import AuthorError, InfrastructureError, Problem
+from agenteval.event import Event
 from agenteval.ledger import Ledger, price_of
 from agenteval.llm.pool import ModelPool
 from agenteval.protocols import AgentFactory, ChatModel, ModelReply, ModelRequest
@@ -28,6 +31,7 @@ from agenteval.scenario import Scenario
 
 if TYPE_CHECKING:
     from agenteval.cassettes import Player, Recorder
+    from agenteval.llm.kept import Kept
 
 CACHE = ".agenteval/cache"
 """Where replies are kept, from the configuration's folder."""
@@ -36,11 +40,12 @@ CACHE = ".agenteval/cache"
 @dataclass(frozen=True)
 class Tape:
     """What the command line asks for: ``record`` to a file, ``replay`` from one, or ``asks`` nothing at
-    all, of anyone (a forecast)."""
+    all, of anyone (a forecast). ``kept``: answers of the run that is judged anew."""
 
     record: Path | None = None
     replay: Path | None = None
     asks: bool = True
+    kept: Kept | None = None
 
     def environ(self, environ: Mapping[str, str]) -> Mapping[str, str]:
         """What the configuration is expanded from: a replay needs no keys."""
@@ -61,7 +66,7 @@ def tape_of(record: str | None, replay: str | None) -> Tape:
 
 class Traffic:
     """All doors to models and agents of one run. ``tell`` is given notices, ``warn`` those
-    that concern the verdict.
+    that concern the verdict; ``note`` emits what is for the journal alone.
 
     Raises ``AuthorError`` when made, for a recording that cannot be played.
     """
@@ -74,7 +79,9 @@ class Traffic:
         secrets: Iterable[str] = (),
         tell: Callable[[str], None] = lambda _: None,
         warn: Callable[[str], None] = lambda _: None,
+        note: Callable[[Event], None] = lambda _: None,
     ) -> None:
+        self._note = note
         self._config = config
         self._tape = tape or Tape()
         self._secrets = tuple(secrets)
@@ -111,6 +118,10 @@ class Traffic:
             from agenteval.taped import PlayedModel
 
             return PlayedModel(self.player)
+        if not self._tape.asks and self._tape.kept:
+            from agenteval.llm.kept import CountedModel
+
+            return self._noted(CountedModel(self._tape.kept.tally), chosen, role)
         if not self._tape.asks and chosen.provider != "scripted":
             return _Unasked()
         from agenteval.metering import MeteredModel
@@ -124,7 +135,7 @@ class Traffic:
             if chosen.provider != "scripted":
                 model = LeadingModel(model)
             model = CircuitModel(model, chosen.model, tell=self._warn)
-        model = self._cached(model, chosen)
+        model = self._noted(self._cached(model, chosen), chosen, role)
         if self.recorder:
             from agenteval.taped import RecordedModel
 
@@ -138,10 +149,18 @@ class Traffic:
         from agenteval.llm.cache import CachedModel, ReplyCache
 
         folder = Path(self._config.root) / (CACHE if where is True else where)
-        is_openai = chosen.provider == "openai" and not chosen.base_url
-        elsewhere = os.environ.get("OPENAI_BASE_URL", "") if is_openai else ""
         cache = ReplyCache(folder, notice=self._tell, redact=redactor(self._secrets))
-        return CachedModel(model, chosen, cache, endpoint=elsewhere)
+        return CachedModel(model, chosen, cache, endpoint=_elsewhere(chosen))
+
+    def _noted(self, model: ChatModel, chosen: ModelConfig, role: str) -> ChatModel:
+        """Fixed replies cost nothing, and no hash tells whether they have changed; no user is asked anew."""
+        if role == "user" or chosen.provider == "scripted":
+            return model
+        from agenteval.llm.cache import CachedModel
+        from agenteval.llm.kept import JournalReplies
+
+        replies = JournalReplies(self._tape.kept, self._note)
+        return CachedModel(model, chosen, replies, endpoint=_elsewhere(chosen))
 
     def agents(self, agent: AgentConfig, make: Callable[[], AgentFactory]) -> AgentFactory:
         """The door to an agent."""
@@ -178,6 +197,12 @@ class Traffic:
     def close(self) -> None:
         if self.recorder:
             self.recorder.close()
+
+
+def _elsewhere(chosen: ModelConfig) -> str:
+    """Where a model is, if not by its configuration alone."""
+    is_openai = chosen.provider == "openai" and not chosen.base_url
+    return os.environ.get("OPENAI_BASE_URL", "") if is_openai else ""
 
 
 class _Unasked:

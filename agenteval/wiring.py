@@ -16,7 +16,7 @@ from agenteval.config import AgentConfig, Config, ModelConfig
 from agenteval.current_sample import enter
 from agenteval.deadlines import Deadlines
 from agenteval.errors import AuthorError, Problem, did_you_mean, placed_at
-from agenteval.event import Notice, RunStarted
+from agenteval.event import Event, Notice, RunStarted
 from agenteval.ledger import how_to_price
 from agenteval.mocks import MockFunctions
 from agenteval.pipeline import Control, Plan
@@ -99,7 +99,9 @@ class Resources:
         self._models: dict[str, ChatModel] = {}
         self._llm: Shared | None = None
         self._limits: Limits | None = None
-        self.traffic = Traffic(config, tape, secrets=self.secrets, tell=self.tell, warn=self.warn)
+        self.traffic = Traffic(
+            config, tape, secrets=self.secrets, tell=self.tell, warn=self.warn, note=self.note
+        )
 
     def attach(self, emit: Emit, control: Control) -> None:
         """The run begins: where notices go, and how a budget stops it."""
@@ -121,6 +123,10 @@ class Resources:
     def tell(self, text: str, key: SampleKey | None = None) -> None:
         if self.emit:
             self.emit(Notice(text=text, key=key))
+
+    def note(self, event: Event) -> None:
+        if self.emit:
+            self.emit(event)
 
     def warn(self, text: str) -> None:
         if self.emit:

@@ -322,7 +322,7 @@ def test_models_are_named_as_configured(project: Project) -> None:
         run(project, server)
     assert [line["name"] for line in project.results()["summary"]["ledger"]] == ["bot", MODEL, MODEL]
     body = json.loads(entry_of_any(project.root / ".agenteval/cache").partition("\n")[2])
-    assert sorted(body) == ["key", "model", "scripted", "value"]
+    assert sorted(body) == ["key", "metric", "model", "scripted", "value"]
 
 
 def entry_of_any(folder: Path) -> str:

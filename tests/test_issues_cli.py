@@ -93,6 +93,11 @@ def test_the_grouping_model_knows_the_agent_and_may_excuse_it_and_nothing_else_c
     with ModelServer(grouping) as server:
         done = run(project, server, "two")
         [asked] = server.asked
+        # Judged anew (the judges are fixed replies), the same question is not asked again.
+        anew = project.call("report", "latest", "--rejudge", "--report", "json=anew.json", env=KEY)
+        assert (anew.code, len(server.asked)) == (1, 1), anew.all
+    (kept,) = json.loads((project.root / "anew.json").read_text("utf-8"))["summary"]["issues"]
+    assert kept["not_the_agents_fault"] == WHY
     text = "\n".join(message["content"] for message in asked["messages"])
     assert "Lamps from the sale are not refunded." in text
     assert '{"name": "refund", "description": "Pays an order back."}' in text

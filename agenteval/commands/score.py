@@ -31,8 +31,10 @@ from agenteval.commands.score_prepare import (
 from agenteval.config import Config, ReporterChoice
 from agenteval.decision import Decision
 from agenteval.event import Event, IssuesFound, Notice, RunFinished, RunStarted, SampleFinished
+from agenteval.llm.kept import Kept
 from agenteval.pipeline import Control
 from agenteval.plain_files import for_me_alone
+from agenteval.plurals import plural
 from agenteval.protocols import Emit, Scorer
 from agenteval.recorded.files import JOURNAL
 from agenteval.recorded.identity import Recorded
@@ -81,7 +83,7 @@ def _scored(request: ScoreRequest, reports: Sequence[ReporterChoice], *, verbose
         conversations = conversations_of(reader, request, prepared)
         retained = _retained(prepared, targets, verbose=verbose)
         folder = new_folder(Path(prepared.config.root), new_id())
-        _run(prepared, reader, conversations, retained, folder)
+        _run(prepared, reader, conversations, retained, folder, request.tape.kept)
     told = fold(retained.events())
     return _Scored(told, gates.decide(told), targets, folder)
 
@@ -103,6 +105,7 @@ def _run(
     conversations: Iterator[Recorded],
     retained: Retained,
     folder: Path,
+    kept: Kept | None,
 ) -> None:
     control = Control()
     began = time.monotonic()
@@ -115,7 +118,7 @@ def _run(
             anyio.run(_score_and_close, prepared, reader, conversations, emit, control, retained)
         except KeyboardInterrupt:
             control.stop("interrupted")
-        for text in _remarks(prepared, reader, complete=not control.stopping):
+        for text in (*_anew(kept), *_remarks(prepared, reader, complete=not control.stopping)):
             emit(Notice(level="warning", text=text))
         elapsed_s = round(time.monotonic() - began, 3)
         # Where conversations were chosen it is no wonder that some were not met; that none was is a mistake.
@@ -224,6 +227,18 @@ def _unmet(suite: Suite, reader: Reader) -> Iterator[ScoreFailure]:
         what = f"{suite.source}: {what}"
         remedy = "give the ids of the conversations, or name where records have them with --scenario-from"
         yield ScoreFailure(metric="scenarios", message=f"{what} — {remedy}", author=True)
+
+
+def _anew(kept: Kept | None) -> Iterator[str]:
+    """Of a run that was judged anew: what of it was asked."""
+    if kept is None:
+        return
+    taken, asked = kept.tally.taken.total(), kept.tally.calls
+    named = ", ".join(f"{name} {count:,}" for name, count in sorted(asked.items()))
+    answers = plural(taken, "answer")
+    yield f"judged anew: {answers} from the journal of the run, {asked.total():,} asked" + (
+        f" ({named})" if named else ""
+    )
 
 
 def _remarks(prepared: Prepared, reader: Reader, *, complete: bool) -> Iterator[str]:

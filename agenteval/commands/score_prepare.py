@@ -36,6 +36,7 @@ from agenteval.recorded.suite import Suite
 from agenteval.scenario import Scenario
 from agenteval.sight import declared_sight, seen_as
 from agenteval.sources import files_read
+from agenteval.traffic import Tape
 from agenteval.trajectory import Sight
 
 _MOST_PROBLEMS = 5
@@ -44,7 +45,7 @@ _MOST_PROBLEMS = 5
 @dataclass(frozen=True)
 class ScoreRequest:
     """What the command line asked for. ``flags`` are configuration keys that it sets; ``asks_judges``:
-    whether it named a model or a metric."""
+    whether it named a model or a metric. ``tape``: with what is known of a run that is judged anew."""
 
     files: tuple[str, ...]
     config: str | None = None
@@ -54,6 +55,7 @@ class ScoreRequest:
     texts: tuple[str, ...] = ()
     no_judge: bool = False
     asks_judges: bool = False
+    tape: Tape = field(default_factory=Tape)
 
 
 @dataclass(frozen=True)
@@ -85,7 +87,7 @@ def prepare(request: ScoreRequest) -> Prepared:
         # Nothing was to be judged, so that no bound on judgements can be held or broken; that is told. Who
         # switches judges off leaves the bounds undecided, as in a run.
         config = config.model_copy(update={"thresholds": {}})
-    resources = wiring.Resources(config, loaded.secrets, no_judge=not judged)
+    resources = wiring.Resources(config, loaded.secrets, no_judge=not judged, tape=request.tape)
     has_criteria = any(scenario.all_criteria for scenario in scenarios)
     priced = preflight.price_problems((), config, chosen, no_judge=not judged)
     checks = preflight.check_problems(scenarios)

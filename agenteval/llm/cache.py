@@ -5,11 +5,11 @@ from __future__ import annotations
 import json
 import os
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import lru_cache
 from hashlib import sha256
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 from pydantic import BaseModel, ValidationError
 
@@ -24,6 +24,14 @@ FORMAT = 2
 """Of keys and entries: raised, it makes all earlier entries misses."""
 _NOT_ASKED = frozenset(("api_key_env", "timeout_s"))
 """What of a model's configuration does not reach the model."""
+
+
+class Replies(Protocol):
+    """Where replies are kept, by the hash of all that was asked."""
+
+    def get(self, key: str, /) -> Mapping[str, Any] | None: ...
+
+    def put(self, key: str, entry: Mapping[str, Any], /) -> None: ...
 
 
 class ReplyCache:
@@ -47,7 +55,7 @@ class ReplyCache:
             return None
         return entry if isinstance(entry, dict) and entry.get("key") == key else None
 
-    def put(self, key: str, entry: dict[str, Any]) -> None:
+    def put(self, key: str, entry: Mapping[str, Any]) -> None:
         text = json.dumps({"key": key, **within(entry, self._redact)})
         try:
             _replace(self._path(key), f"{_hash(text)}\n{text}")
@@ -85,9 +93,7 @@ class CachedModel:
     ``endpoint``: where the model is, if not by its configuration alone.
     """
 
-    def __init__(
-        self, model: ChatModel, config: ModelConfig, cache: ReplyCache, *, endpoint: str = ""
-    ) -> None:
+    def __init__(self, model: ChatModel, config: ModelConfig, cache: Replies, *, endpoint: str = "") -> None:
         self._model = model
         self._cache = cache
         asked = config.model_dump(mode="json", exclude=set(_NOT_ASKED))
@@ -101,7 +107,8 @@ class CachedModel:
             return reply
         reply = await self._model.complete(request)
         value = reply.value.model_dump(mode="json")
-        self._cache.put(key, {"value": value, "model": reply.model, "scripted": reply.scripted})
+        entry = {"value": value, "model": reply.model, "scripted": reply.scripted}
+        self._cache.put(key, {**entry, "metric": request.subject.metric})
         return reply
 
     async def aclose(self) -> None:
@@ -124,7 +131,7 @@ def schema_text(reply: type[BaseModel]) -> str:
     return json.dumps(schema_of(reply), sort_keys=True)
 
 
-def _reply_of(entry: dict[str, Any], request: ModelRequest) -> ModelReply | None:
+def _reply_of(entry: Mapping[str, Any], request: ModelRequest) -> ModelReply | None:
     try:
         value = request.reply.model_validate(entry["value"])
         usage = Usage(cached_calls=1, cost=0.0)
