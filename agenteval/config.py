@@ -253,9 +253,11 @@ class GatesConfig(Value):
 
 
 class JudgeConfig(Value):
-    """How judges are asked. ``corroborate``: what would gate is asked again, to be refuted."""
+    """How judges are asked. ``corroborate``: what would gate is asked again, to be refuted. ``calls``:
+    ``shared`` asks for the scores of a turn in one call, and for all criteria of a conversation in one."""
 
     corroborate: bool = True
+    calls: Literal["separate", "shared"] = "separate"
 
 
 class AcceptedFailure(Value):

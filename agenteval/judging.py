@@ -194,6 +194,7 @@ def scorers_of(
     from agenteval.scorers.goal import GoalJudge
     from agenteval.scorers.judge import Judge
     from agenteval.scorers.policy import PolicyJudge
+    from agenteval.scorers.shared_scores import SharedScores
     from agenteval.scorers.stakes import Stakes
 
     judges = {metrics.GOAL_COMPLETION: GoalJudge, metrics.POLICY_ADHERENCE: PolicyJudge}
@@ -203,6 +204,8 @@ def scorers_of(
         found = Detectors(config, policy_of(scenario)).look_at(scenario, trajectory)
         return (item for item in found if isinstance(item, Finding))
 
+    is_shared = calls_are_shared(config)
+    together: list[Judge] = []
     scorers: list[Scorer] = []
     for spec in chosen.asked:
         custom = chosen.custom.get(spec.name)
@@ -212,21 +215,44 @@ def scorers_of(
         assert model is not None
         rubric = chosen.rubric(spec.name)
         judge = judges.get(spec.name, Judge)
-        scorers.append(
-            judge(rubric, model, policy_of=policy_of, now=config.now, stakes=stakes, proofs=proofs)
-        )
+        made = judge(rubric, model, policy_of=policy_of, now=config.now, stakes=stakes, proofs=proofs)
+        (together if is_shared and spec.name in SHARED_SCORES else scorers).append(made)
+    if together:
+        assert model is not None
+        scorers.append(SharedScores(together, model, stakes))
     if criteria:
         assert model is not None
         rubric = chosen.rubric(CRITERIA)
         scorers += [
-            Criteria(model, rubric=rubric, scope=scope, policy_of=policy_of, now=config.now, stakes=stakes)
+            Criteria(
+                model,
+                rubric=rubric,
+                scope=scope,
+                policy_of=policy_of,
+                now=config.now,
+                stakes=stakes,
+                is_shared=is_shared,
+            )
             for scope in ("turn", "conversation")
         ]
     return tuple(scorers)
 
 
-def hashes_of(chosen: Metrics) -> dict[str, str]:
+SHARED_SCORES = ("helpfulness", "coherence", "relevance", "verbosity")
+"""What may be asked in one call. Whether something is true, what a fault is called, the goal and the policy
+decide more, and are always asked alone."""
+
+
+def calls_are_shared(config: Config) -> bool:
+    """Scripted judges answer by metric, one at a time."""
+    judge = config.models.of("judge")
+    return config.judge.calls == "shared" and (judge is None or judge.provider != "scripted")
+
+
+def hashes_of(chosen: Metrics, config: Config) -> dict[str, str]:
     """A hash of each prompt that the run may send."""
     customs = [custom for custom in chosen.custom.values() if isinstance(custom, Rubric)]
     built_in = [chosen.rubric(spec.name) for spec in chosen.asked if spec.built_in]
-    return chosen.prompts.hashes([*built_in, chosen.rubric(CRITERIA), *customs])
+    shared = "answer_shared"
+    more = {shared: chosen.prompts.prompt(shared).hash} if calls_are_shared(config) else {}
+    return chosen.prompts.hashes([*built_in, chosen.rubric(CRITERIA), *customs]) | more

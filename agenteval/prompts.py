@@ -44,6 +44,7 @@ _FILES = {
     "answer_label": "judges/answer_label.md",
     "answer_outcome": "judges/answer_outcome.md",
     "answer_policy": "judges/answer_policy.md",
+    "answer_shared": "judges/answer_shared.md",
     "judge_refute": "judges/refute.md",
     "judge_decide": "judges/decide.md",
     "error_deduplication": "issues/deduplicate.md",

@@ -271,7 +271,7 @@ def plan(
         deadlines=Deadlines(config.deadlines.turn_s, config.deadlines.sample_s),
         fail_fast=fail_fast,
     )
-    resources.traffic.start(scenarios, judging.hashes_of(chosen))
+    resources.traffic.start(scenarios, judging.hashes_of(chosen, resources.config))
     return made
 
 

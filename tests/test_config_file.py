@@ -529,7 +529,7 @@ PROVIDERS = "known: anthropic, google, local, ollama, openai, openai-compatible,
         ("epochs: {min: 3}", "1: epochs: 'max' is missing"),
         *(
             (f"judge: {{{key}: 3}}", f"9: '{key}' is not supported yet — drop it")
-            for key in ("calls", "votes", "votes_near", "models", "cascade")
+            for key in ("votes", "votes_near", "models", "cascade")
         ),
         ("gates: {pass_rate: 1}",
          "9: gates.pass_rate: expected a mapping, got 1 —"

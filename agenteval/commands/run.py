@@ -66,7 +66,7 @@ def started_of(prepared: Prepared, request: Request) -> RunStarted:
         samples=tuple(sample.key for sample in prepared.samples),
         seed=prepared.config.seed,
         versions={"agenteval": __version__, "python": platform.python_version()},
-        prompts=judging.hashes_of(prepared.metrics),
+        prompts=judging.hashes_of(prepared.metrics, prepared.config),
         metrics=tuple(prepared.metrics.known.values()),
         judged=tuple(spec.name for spec in prepared.metrics.asked),
         no_judge=prepared.resources.no_judge,

@@ -137,7 +137,7 @@ def _started(prepared: Prepared, run_id: str) -> RunStarted:
         samples=(),
         seed=prepared.config.seed,
         versions={"agenteval": __version__, "python": platform.python_version()},
-        prompts=judging.hashes_of(prepared.metrics) if prepared.judges else {},
+        prompts=judging.hashes_of(prepared.metrics, prepared.config) if prepared.judges else {},
         metrics=tuple(prepared.metrics.known.values()),
         judged=tuple(spec.name for spec in prepared.metrics.asked),
         no_judge=prepared.resources.no_judge,

@@ -65,9 +65,13 @@ class RequestOf(Protocol):
 
 
 async def asked(
-    model: ChatModel, question: Question, stakes: Stakes, request_of: RequestOf
+    model: ChatModel,
+    question: Question,
+    stakes: Stakes,
+    request_of: RequestOf,
+    first: ModelReply | None = None,
 ) -> Asked | ScoreFailure:
-    """The answer to a question, asked as often as it takes."""
+    """The answer to a question, asked as often as it takes. ``first``: the answer that is there already."""
 
     async def ask_with(opinion: str = "") -> ModelReply | ScoreFailure:
         request = request_of(
@@ -80,9 +84,10 @@ async def asked(
         )
         return await ask(model, request)
 
-    first = await ask_with()
-    if isinstance(first, ScoreFailure):
-        return first
+    reply = first or await ask_with()
+    if isinstance(reply, ScoreFailure):
+        return reply
+    first = reply
     would_gate = question.gates(first.value)
     is_drawn = not would_gate and question.is_clean(first.value) and _is_drawn(question, stakes.seed)
     if first.scripted or not stakes.corroborate or not (would_gate or is_drawn):

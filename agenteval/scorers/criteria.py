@@ -5,17 +5,24 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Final
 
-import anyio
-
-from agenteval.errors import AuthorError
 from agenteval.prompts import CRITERIA, SHIPPED, Rubric
 from agenteval.protocols import ChatModel, ModelReply, ModelRequest, Subject
 from agenteval.scenario import Scenario
 from agenteval.score import Check, Finding, ScoreFailure
-from agenteval.scorers.corroboration import Asked, Question, asked
-from agenteval.scorers.judge import PolicyOf, Record, ToolsOf, claim_of, no_policy, request_of, subject_of
+from agenteval.scorers.corroboration import Asked, Question
+from agenteval.scorers.judge import (
+    PolicyOf,
+    Record,
+    ToolsOf,
+    claim_of,
+    no_policy,
+    request_of,
+    request_of_all,
+    subject_of,
+)
 from agenteval.scorers.references import Shown, flaw_of
 from agenteval.scorers.stakes import Stakes
+from agenteval.scorers.together import asked_together
 from agenteval.severity import of_label
 from agenteval.trajectory import Trajectory
 from agenteval.transcript import Told, tools_of
@@ -27,7 +34,7 @@ SPANS = {"turn": "in the turn to judge", "conversation": "over the whole convers
 
 class Criteria:
     """The criteria of a scenario (scope ``conversation``) or of its scripted turns (scope ``turn``), one
-    call each, all at once.
+    call each, all at once; or, ``is_shared``, one for all of them.
 
     A criterion that is not clear, or whose judge broke, is a check that could not be decided, which
     leaves the sample inconclusive. One whose condition never arose holds, and is marked. A conversation in
@@ -46,8 +53,10 @@ class Criteria:
         tools_of: ToolsOf = tools_of,
         now: str | None = None,
         stakes: Stakes | None = None,
+        is_shared: bool = False,
     ) -> None:
         self._model = model
+        self._is_shared = is_shared
         self._scope = scope
         self._rubric = rubric or SHIPPED.rubric(CRITERIA)
         self._record = Record(policy_of, tools_of, now)
@@ -68,25 +77,19 @@ class Criteria:
         told = self._record.told(scenario, trajectory, turn)
         subject = subject_of(scenario, trajectory, metric=self.metric, turn=turn)
         record = self._record.shown(scenario, trajectory, turn)
-        replies: list[Asked | ScoreFailure | AuthorError | None] = [None] * len(criteria)
-
-        async def judge(index: int) -> None:
-            question = question_of(criteria[index], self._scope, told, subject, record, rubric=self._rubric)
-            try:
-                replies[index] = await asked(self._model, question, self._stakes, request_of)
-            except AuthorError as error:
-                replies[index] = error  # raised below: out of a task group it would be in a group
-
-        async with anyio.create_task_group() as group:
-            for index in range(len(criteria)):
-                group.start_soon(judge, index)
-        items: list[Check | ScoreFailure | Finding] = []
-        for criterion, reply in zip(criteria, replies, strict=True):
-            if isinstance(reply, AuthorError):
-                raise reply
-            assert reply is not None
-            items += self._items(criterion, reply, scenario.where(path), turn)
-        return items
+        questions = {
+            f"criterion_{number}": question_of(
+                criterion, self._scope, told, subject, record, rubric=self._rubric
+            )
+            for number, criterion in enumerate(criteria, 1)
+        }
+        for_all = request_of_all if self._is_shared else None
+        answers = await asked_together(self._model, questions, self._stakes, request_of, for_all)
+        return [
+            item
+            for criterion, answer in zip(criteria, answers.values(), strict=True)
+            for item in self._items(criterion, answer, scenario.where(path), turn)
+        ]
 
     def _items(
         self, criterion: str, answer: Asked | ScoreFailure, where: str, turn: int | None

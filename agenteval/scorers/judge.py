@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
 from functools import cache
 from typing import Annotated, Any, NamedTuple, TypeAlias
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, WithJsonSchema, create_model
 
 from agenteval.metrics import TOOL_CALL_BEHAVIOR, applies, spec_of
-from agenteval.prompts import Rubric, render
+from agenteval.prompts import Rendered, Rubric, render
 from agenteval.protocols import ChatModel, ModelRequest, Subject, no_flaw
 from agenteval.proven import JUDGE, is_same
 from agenteval.scenario import Scenario
@@ -17,6 +18,7 @@ from agenteval.score import Finding, References, Score, ScoreFailure, Severity
 from agenteval.scorers.corroboration import Asked, Question, asked
 from agenteval.scorers.references import Claim, Shown, flaw_of, shown
 from agenteval.scorers.stakes import Stakes
+from agenteval.scorers.together import reply_of_all
 from agenteval.severity import of_label
 from agenteval.sight import is_observed
 from agenteval.trajectory import Trajectory
@@ -79,27 +81,34 @@ class Judge:
     async def __call__(
         self, scenario: Scenario, trajectory: Trajectory
     ) -> Sequence[Score | ScoreFailure | Finding]:
+        asking = self.asking(scenario, trajectory)
+        if asking is None:
+            return ()
+        question, of = asking
+        return self.items(await asked(self._model, question, self._stakes, request_of), of)
+
+    def asking(self, scenario: Scenario, trajectory: Trajectory) -> tuple[Question, Judged] | None:
+        """What is asked, and about what; ``None`` where the metric does not apply."""
         policy = bool(self._record.policy_of(scenario).strip())
         if not applies(self._spec, scenario, trajectory, policy=policy):
-            return ()
+            return None
         turn = len(trajectory.turns) - 1 if self.scope == "turn" else None
         rubric = self._rubric if is_observed(scenario, trajectory) else self._rubric.without(MISSING_CALL)
         of = Judged(scenario, trajectory, turn, self._record.shown(scenario, trajectory, turn))
-        answer = await asked(
-            self._model,
-            Question(
-                rubric=rubric,
-                record=self._record.told(scenario, trajectory, turn),
-                subject=subject_of(scenario, trajectory, metric=self.metric, turn=turn),
-                criterion=self._placeholders(scenario),
-                flaw_in=lambda said, is_scripted: self._flaw(said, is_scripted, of),
-                gates=lambda said: self._gates(said, of),
-                is_proven=lambda said: self._is_proven(said, of),
-                is_clean=lambda said: not rubric.scale and self._is_clean(said, of),
-            ),
-            self._stakes,
-            request_of,
+        question = Question(
+            rubric=rubric,
+            record=self._record.told(scenario, trajectory, turn),
+            subject=subject_of(scenario, trajectory, metric=self.metric, turn=turn),
+            criterion=self._placeholders(scenario),
+            flaw_in=lambda said, is_scripted: self._flaw(said, is_scripted, of),
+            gates=lambda said: self._gates(said, of),
+            is_proven=lambda said: self._is_proven(said, of),
+            is_clean=lambda said: not rubric.scale and self._is_clean(said, of),
         )
+        return question, of
+
+    def items(self, answer: Asked | ScoreFailure, of: Judged) -> Sequence[Score | ScoreFailure | Finding]:
+        """What an answer says of what was judged."""
         return (answer,) if isinstance(answer, ScoreFailure) else self._items(answer, of)
 
     def _placeholders(self, scenario: Scenario) -> Mapping[str, str]:
@@ -259,16 +268,55 @@ def request_of(
     ``record``, are the same for every rubric. ``criterion`` fills the placeholders of ``criteria``;
     ``opinion``: what was answered before, and what is to be made of it."""
     text = render(rubric.text, criterion or {}, source=rubric.source)
-    rendered = rubric.prompts.prompt("judge_rules").render(
-        transcript=record.text,
-        criterion=f"{text}\n\n{opinion}" if opinion else text,
-        answer=_answer_form(rubric),
+    return _request(
+        rubric.prompts.prompt("judge_rules").render(
+            transcript=record.text,
+            criterion=f"{text}\n\n{opinion}" if opinion else text,
+            answer=answer_form(rubric),
+        ),
+        record,
+        reply_type(rubric),
+        subject,
+        flaw_in,
     )
+
+
+def request_of_all(questions: Mapping[str, Question], metric: str) -> ModelRequest:
+    """The request for several questions on one record, whose answers have one form, by the names that they
+    have in the answer. ``metric``: what it goes by with whoever counts calls."""
+    first = next(iter(questions.values()))
+    prompts = first.rubric.prompts
+    texts = (
+        f'Criterion "{name}":\n\n{render(each.rubric.text, each.criterion or {}, source=each.rubric.source)}'
+        for name, each in questions.items()
+    )
+    form = prompts.prompt("answer_shared").render(
+        count=str(len(questions)), names=_listed(questions), form=answer_form(first.rubric)
+    )
+    types = tuple(reply_type(each.rubric) for each in questions.values())
+    return _request(
+        prompts.prompt("judge_rules").render(
+            transcript=first.record.text, criterion="\n\n".join(texts), answer=form.prompt
+        ),
+        first.record,
+        reply_of_all(tuple(questions), types),
+        replace(first.subject, metric=metric),
+        no_flaw,
+    )
+
+
+def _request(
+    rendered: Rendered,
+    record: Told,
+    reply: type[BaseModel],
+    subject: Subject,
+    flaw_in: Callable[[Any, bool], str],
+) -> ModelRequest:
     return ModelRequest(
         role="judge",
         system=rendered.system,
         prompt=rendered.prompt,
-        reply=reply_type(rubric),
+        reply=reply,
         subject=subject,
         states_form=True,
         flaw_in=flaw_in,
@@ -277,7 +325,7 @@ def request_of(
     )
 
 
-def _answer_form(rubric: Rubric) -> str:
+def answer_form(rubric: Rubric) -> str:
     form = rubric.prompts.prompt(rubric.form)
     told = {
         "scale": _scale_in_words(*rubric.scale, whole=rubric.whole) if rubric.scale else "",
