@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 from agenteval import metrics
 from agenteval.config import Allowance, Config
-from agenteval.judging import Metrics
+from agenteval.judging import SHARED_SCORES, Metrics, calls_are_shared
 from agenteval.ledger import ROLES, cost_of, price_of
 from agenteval.prompts import CRITERIA, Rubric, placeholders
 from agenteval.protocols import Subject
@@ -253,22 +253,37 @@ class _Asking:
 
     def _judge(self, scenario: Scenario, whole: Trajectory, policy: str) -> _Judged:
         asked: list[tuple[Rubric, int]] = []
+        calls = _Calls()
         if self._judged:
             for index in range(len(whole.turns)):
                 prefix = Trajectory(turns=whole.turns[: index + 1])
                 expect = scenario.turn_expectation(prefix.turns[-1])
                 criteria = len(expect.criteria) if expect else 0
                 rubrics = self._asked("turn", scenario, prefix, policy, criteria)
-                asked += self._tokens(rubrics, scenario, prefix, policy, turn=index)
+                of_turn = list(self._tokens(rubrics, scenario, prefix, policy, turn=index))
+                calls += self._first_calls(of_turn)
+                asked += of_turn
             rubrics = self._asked("conversation", scenario, whole, policy, len(scenario.expect.criteria))
-            asked += self._tokens(rubrics, scenario, whole, policy, turn=None)
+            of_whole = list(self._tokens(rubrics, scenario, whole, policy, turn=None))
+            calls += self._first_calls(of_whole)
+            asked += of_whole
         doubted = asked if self._is_doubted else []
         drawn = [tokens for rubric, tokens in doubted if is_drawn(rubric)]
         gating = [tokens for rubric, tokens in doubted if may_gate(rubric, scenario, self._stakes)]
         return _Judged(
-            _Calls(len(asked), sum(tokens for _, tokens in asked)),
+            calls,
             {SAMPLED: _Calls(len(drawn), sum(drawn)), GATING: _Calls(len(gating), sum(gating))},
         )
+
+    def _first_calls(self, asked: Sequence[tuple[Rubric, int]]) -> _Calls:
+        """Of the questions on one record, the calls that ask them. A shared one has the record once."""
+        together: dict[str, list[tuple[Rubric, int]]] = {}
+        for number, (rubric, tokens) in enumerate(asked):
+            shared = {CRITERIA: CRITERIA, **dict.fromkeys(SHARED_SCORES, "scores")}.get(rubric.metric)
+            name = shared if shared and calls_are_shared(self._config) else str(number)
+            together.setdefault(name, []).append((rubric, tokens))
+        sums = (each[0][1] + sum(_beside(rubric) for rubric, _ in each[1:]) for each in together.values())
+        return _Calls(len(together), sum(sums))
 
     def _asked(
         self, scope: str, scenario: Scenario, trajectory: Trajectory, policy: str, criteria: int

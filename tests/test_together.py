@@ -170,3 +170,13 @@ def test_scripted_judges_answer_one_by_one(project: Project) -> None:
         "helpfulness": 4,
         "coherence": 4,
     }
+
+
+def test_the_plan_counts_the_calls_that_are_made(project: Project) -> None:
+    judge = Judge()
+    assert run(project, judge) == 0
+    made = sum(judge.asked.values()) - (judge.asked["goal completion"] - 1)  # drawn by lot
+    done = project.call("plan", "--report", "json=plan.json", env={"MODEL_KEY": "key-of-the-model-123456"})
+    assert done.code == 0, done.all
+    rows = json.loads((project.root / "plan.json").read_text("utf-8"))["rows"]
+    assert [row["calls"]["least"] for row in rows if row["role"] == "judge"] == [made] == [4]
