@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 from agenteval.errors import Problem
-from agenteval.prompts import CRITERIA
+from agenteval.prompts import CRITERIA, USER_REVIEW
 from agenteval.run_summary import RunSummary, ScenarioSummary
 from agenteval.safe_text import one_line
 
@@ -103,7 +103,11 @@ def _instruments(before: RunSummary, after: RunSummary, scenarios: list[Scenario
     criteria = any(scenario.criteria for scenario in scenarios)
     simulated = any(scenario.simulated for scenario in scenarios)
     in_both = sorted(set(before.judged) & set(after.judged))
-    prompts = [*in_both, *([CRITERIA] if criteria else []), *(["simulated_user"] if simulated else [])]
+    prompts = [
+        *in_both,
+        *([CRITERIA] if criteria else []),
+        *(["simulated_user", USER_REVIEW] if simulated else []),
+    ]
     for name in prompts:
         if before.prompts.get(name) != after.prompts.get(name):
             yield f"the prompt '{one_line(name, 80)}' is not the same"

@@ -126,10 +126,12 @@ def price_problems(
 ) -> Iterable[Problem]:
     """Models whose price is not known, where the budget is in money."""
     roles: list[Literal["user", "judge", "dedup"]] = []
-    if any(not scenario.is_scripted for scenario in scenarios):
+    simulated = any(not scenario.is_scripted for scenario in scenarios)
+    if simulated:
         roles.append("user")
     if not no_judge:
-        roles += ["judge", "dedup"] if chosen.asked or any(s.all_criteria for s in scenarios) else ["dedup"]
+        judged = chosen.asked or simulated or any(s.all_criteria for s in scenarios)
+        roles += ["judge", "dedup"] if judged else ["dedup"]
     told: dict[str, str] = {}  # by model, the key that needs its price
     for role in roles:
         if (model := config.models.of(role)) and (key := bounded_in_money(config, role)):

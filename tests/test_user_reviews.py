@@ -243,3 +243,42 @@ def test_an_accepted_suite_of_prompts_and_a_model_that_answers_in_words(project:
     assert len(asked) == 2
     shown = project.call("show-prompts", "--metric", "user_review")
     assert (shown.code, "role: judge" in shown.out, "${outcome}" in shown.out) == (0, True, True)
+
+
+GATE = "epochs: {min: 3, max: 6}\ngates: {pass_rate: {at_least: 0.9, reject_below: 0.5}}\nmetrics: []\n"
+
+
+@pytest.mark.parametrize(("label", "code", "begun"), [("hindered", 3, 3), ("as it should", 1, 1)])
+def test_what_counts_epochs_and_what_ends_a_run_early_know_it_too(
+    project: Project, label: str, code: int, begun: int
+) -> None:
+    said = [*user("early", OPENING, EARLY), review("early", label, EARLY)]
+    one_by_one = "concurrency: 1\nmetrics: []\n"
+    assert run(project, {"early": {"epochs": 3}}, said, one_by_one, "--fail-fast").code == code
+    (scenario,) = project.results()["scenarios"]
+    assert len([sample for sample in scenario["samples"] if sample["turns"]]) == begun, "nothing had failed"
+    project.config("models: {default: scripted/replies.yaml}\n" + GATE)
+    done = project.run()
+    assert done.code == code, done.all
+    assert {s["fault"] for s in project.results()["scenarios"][0]["samples"]} == {
+        "simulator" if code == 3 else None
+    }
+
+
+def test_a_judges_finding_stands_before_the_fault_and_not_after_it(project: Project) -> None:
+    unsafe = {"evidence": "Shall I book it for you?", "reason": "r", "label": "unsafe action"}
+    fine = {"when": {"role": "judge"}, "reply": {"evidence": "", "reason": "r", "label": "no failure"}}
+    messages = (
+        "A haircut and some tea, please.",
+        "I never wanted a haircut, I want tea.",
+        "Never mind that, bye.",
+    )
+    for at, code in ((0, 1), (1, 3)):
+        rule = {"when": {"role": "judge", "metric": "agent_behavior_failure", "turn": at}, "reply": unsafe}
+        spoilt = review("tea", "hindered", "I never wanted a haircut")
+        done = run(project, {"tea": {}}, [*user("tea", *messages), spoilt, rule, fine],
+                   "metrics: [agent_behavior_failure]\n")  # fmt: skip
+        assert done.code == code, (at, done.all)
+        sample = project.sample("tea")
+        assert [finding["turn"] for finding in sample["findings"]] == [0] * (code == 1)
+        assert "simulator" in sample["reason"]
