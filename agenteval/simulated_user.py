@@ -162,4 +162,5 @@ def is_farewell(text: str, answer: str) -> bool:
 
 
 def _told(steps: Iterable[Step]) -> str:
-    return "\n".join(spoken(step.text).strip() for step in steps if step.text) or "(nothing)"
+    texts = (spoken(step.text or "").strip() for step in steps)
+    return "\n".join(filter(None, texts)) or "(nothing)"
