@@ -78,7 +78,13 @@ async def _score(
     for index, turn in enumerate(turns):
         emit(TurnFinished(key=recorded.key, index=index, turn=turn))
         await ask.all("turn", Trajectory(turns=turns[: index + 1]), index)
-    await ask.all("conversation", recorded.trajectory, None)
+    whole = recorded.trajectory
+    review = recorded.replayed.review if recorded.replayed else None
+    if review:  # of the user that was then: none is asked anew
+        emit(Scored(key=recorded.key, turn=None, items=(review,)))
+        if review.decides:
+            whole = Trajectory(turns=turns[: review.turn], stop=whole.stop)
+    await ask.all("conversation", whole, None)
     if recorded.checks:
         emit(Scored(key=recorded.key, turn=None, items=recorded.checks))
     if finish:

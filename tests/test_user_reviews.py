@@ -282,3 +282,12 @@ def test_a_judges_finding_stands_before_the_fault_and_not_after_it(project: Proj
         sample = project.sample("tea")
         assert [finding["turn"] for finding in sample["findings"]] == [0] * (code == 1)
         assert "simulator" in sample["reason"]
+
+
+def test_what_a_review_said_holds_when_the_run_is_scored_again(project: Project, reviewed: Done) -> None:
+    """No user is asked anew, so none is reviewed anew: the kept review decides as it did then."""
+    before = project.results()["summary"]["simulator"]
+    again = project.call("score", "latest", "--no-judge", "--report", "json=results.json")
+    assert again.code == 1, again.all
+    assert verdicts(project) == {name: expected for name, (*_, expected) in ROWS.items()}
+    assert project.results()["summary"]["simulator"] == before

@@ -20,7 +20,7 @@ from agenteval.event import (
 )
 from agenteval.recorded.files import Source, Unreadable, lines_of, parse
 from agenteval.scenario import SampleKey, Scenario
-from agenteval.score import OUTCOME, UNSAID, Check
+from agenteval.score import OUTCOME, UNSAID, Check, UserReview
 from agenteval.trajectory import Stop, StopReason, Trajectory, Turn
 
 PolicyOf: TypeAlias = Callable[[Config, str], str]
@@ -29,7 +29,8 @@ PolicyOf: TypeAlias = Callable[[Config, str], str]
 
 class Replayed(NamedTuple):
     """A sample of a run. ``run``: the id of that run; ``config``: what it was made with; ``checks``: what was
-    known of a recorded conversation then, and cannot be found out anew."""
+    known of a recorded conversation then, and cannot be found out anew; ``review``: what was said of its
+    simulated user."""
 
     key: SampleKey
     scenario: Scenario
@@ -38,6 +39,7 @@ class Replayed(NamedTuple):
     config: Config
     where: str
     checks: tuple[Check, ...] = ()
+    review: UserReview | None = None
 
 
 class _Run:
@@ -51,6 +53,7 @@ class _Run:
         self._turns: dict[SampleKey, dict[int, Turn]] = {}
         self._begun: dict[SampleKey, tuple[Scenario, str]] = {}
         self._known: dict[SampleKey, tuple[Check, ...]] = {}
+        self._reviews: dict[SampleKey, UserReview] = {}
         self._cut_short: dict[SampleKey, Replayed] = {}
         self._never_ran = dict.fromkeys(started.samples)
         self.has_ended = False
@@ -61,6 +64,7 @@ class _Run:
             return False
         self._turns[event.key] = {}
         self._known.pop(event.key, None)
+        self._reviews.pop(event.key, None)
         self._cut_short.pop(event.key, None)
         self._never_ran.pop(event.key, None)
         # Whose journal it is nobody knows: no code that it names is run.
@@ -74,6 +78,8 @@ class _Run:
         known = [item for item in event.items if isinstance(item, Check) and item.name in (OUTCOME, UNSAID)]
         if known:
             self._known[event.key] = (*self._known.get(event.key, ()), *known)
+        for review in (item for item in event.items if isinstance(item, UserReview)):
+            self._reviews[event.key] = review.model_copy(update={"usage": None})  # paid for then
 
     def finish(self, event: SampleFinished) -> Iterator[Replayed]:
         if event.key in self._begun:
@@ -112,7 +118,9 @@ class _Run:
         if not scenario.policy and self._policies[key.agent]:
             scenario = scenario.model_copy(update={"policy": self._policies[key.agent]})
         known = self._known.pop(key, ())
-        return Replayed(key, scenario, trajectory, self.started.run_id, self.started.config, where, known)
+        review = self._reviews.pop(key, None)
+        run, config = self.started.run_id, self.started.config
+        return Replayed(key, scenario, trajectory, run, config, where, known, review)
 
 
 def _is_cut_short(replayed: Replayed) -> bool:
