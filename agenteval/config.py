@@ -45,6 +45,15 @@ class AgentConfig(Value):
 PROVIDERS = ("openai", "anthropic", "google", "ollama", "openai-compatible", "local", "scripted")
 
 
+CONTEXT = 80_000
+"""Tokens that a model is taken to read, unless ``context`` says otherwise."""
+LOCAL_CONTEXT = 8192
+"""Of a model in this process, unless ``extra: {n_ctx: …}`` does; its own maximum may need more memory
+than the machine has."""
+BESIDE_RECORD = 5_000
+"""Tokens kept free for the rules, a criterion, what others answered, and the answer."""
+
+
 class ModelConfig(Value):
     """One of agenteval's own models. ``PROVIDER/MODEL`` alone stands for a mapping with ``model``.
 
@@ -61,6 +70,7 @@ class ModelConfig(Value):
     tokens_per_minute: Annotated[Count, Field(ge=1)] | None = None
     temperature: Annotated[Number, Field(ge=0)] | None = None
     max_tokens: Annotated[Count, Field(ge=1)] | None = None
+    context: Annotated[Count, Field(ge=2000)] | None = None
     extra: dict[str, Any] = {}
 
     SHORT_FORM: ClassVar[str] = "PROVIDER/MODEL"
@@ -68,6 +78,13 @@ class ModelConfig(Value):
     @property
     def provider(self) -> str:
         return self.model.partition("/")[0]
+
+    @property
+    def record_tokens(self) -> int:
+        """How long the record of a conversation may be that it judges: what its context leaves."""
+        n_ctx = self.extra.get("n_ctx", LOCAL_CONTEXT) if self.provider == "local" else CONTEXT
+        context = self.context or (n_ctx if isinstance(n_ctx, int) else LOCAL_CONTEXT)
+        return max(context - BESIDE_RECORD, context // 2)
 
     @property
     def name(self) -> str:

@@ -196,7 +196,10 @@ def scorers_of(
     from agenteval.scorers.policy import PolicyJudge
     from agenteval.scorers.shared_scores import SharedScores
     from agenteval.scorers.stakes import Stakes
+    from agenteval.transcript import BYTES_PER_TOKEN, LIMIT
 
+    judging_model = config.models.of("judge")
+    limit = BYTES_PER_TOKEN * judging_model.record_tokens if judging_model else LIMIT
     judges = {metrics.GOAL_COMPLETION: GoalJudge, metrics.POLICY_ADHERENCE: PolicyJudge}
     stakes = Stakes.of(config)
 
@@ -215,7 +218,9 @@ def scorers_of(
         assert model is not None
         rubric = chosen.rubric(spec.name)
         judge = judges.get(spec.name, Judge)
-        made = judge(rubric, model, policy_of=policy_of, now=config.now, stakes=stakes, proofs=proofs)
+        made = judge(
+            rubric, model, policy_of=policy_of, now=config.now, stakes=stakes, proofs=proofs, limit=limit
+        )
         (together if is_shared and spec.name in SHARED_SCORES else scorers).append(made)
     if together:
         assert model is not None
@@ -232,6 +237,7 @@ def scorers_of(
                 now=config.now,
                 stakes=stakes,
                 is_shared=is_shared,
+                limit=limit,
             )
             for scope in ("turn", "conversation")
         ]

@@ -18,7 +18,7 @@ from agenteval.chat import steps_of
 from agenteval.prompts import fence
 from agenteval.scenario import Scenario
 from agenteval.trajectory import Step, Stop, StopReason, ToolCall, ToolResult, Trajectory, Turn
-from agenteval.transcript import context_of, tools_of
+from agenteval.transcript import context_of, record_of, tools_of
 
 DATA = Path(__file__).parents[2] / "shared" / "data"
 SCENARIO = Scenario.model_validate(
@@ -284,3 +284,56 @@ def test_a_long_conversation_is_shortened_early_turns_first_and_says_so() -> Non
     assert short.count('book {"time": "9:00"}') == 2
     assert short.count(" end\n") == 2  # what a text ends with stays
     assert outside_fences(short) == outside_fences(text)
+
+
+def with_result(number: int, size: int = 12_000) -> Turn:
+    result = ToolResult(value=f"<{number}>{'x' * size}</{number}>")
+    call = ToolCall(name="book", args={"n": number}, result=result)
+    return Turn(user=f"Number {number}?", steps=(Step(tool_calls=(call,)), Step(text=f"That is {number}.")))
+
+
+def test_the_oldest_results_are_cut_first_and_a_cut_stays() -> None:
+    turns = tuple(with_result(number) for number in range(40))
+    trajectory = Trajectory(turns=turns, stop=Stop(reason=StopReason.SCRIPT_DONE))
+    limit = 100_000
+    records = [context_of(SCENARIO, trajectory, upto=k, limit=limit) for k in range(len(turns))]
+    bodies = [text[: text.rindex("# What to judge")] for text in records]
+    first_whole = []
+    for k, text in enumerate(records):
+        there = [number for number in range(40) if "x" * 12_000 + f"</{number}>" in text]
+        assert len(text) <= limit
+        assert there == list(range(there[0], k + 1)), "the oldest are cut first, the turn to judge is whole"
+        assert ("each is marked at the place" in text) == (there[0] > 0)
+        assert text.count("left out here to shorten") == there[0]
+        first_whole.append(there[0])
+    assert first_whole == sorted(first_whole), "a cut stays"
+    anew = sum(not after.startswith(before) for before, after in pairwise(bodies))
+    assert anew < 20, "only where there is no room left"
+    last = context_of(SCENARIO, trajectory, limit=limit)
+    assert last.startswith(bodies[-1])
+    assert "It ended when every message" in last
+
+
+def test_what_does_not_fit_names_the_key() -> None:
+    told = record_of(SCENARIO, Trajectory(turns=TURNS), policy="p" * 9_000, limit=8_000)
+    assert "raise `context` of the judge's model" in told.misfit
+    assert record_of(SCENARIO, Trajectory(turns=TURNS), policy="p" * 9_000).misfit == ""
+
+
+OPEN = "the log ends here"
+NOT_KNOWN = BOOKED.model_copy(update={"result": None})
+
+
+@pytest.mark.parametrize(
+    ("unfinished", "end"),
+    [
+        (None, "the agent's answer"),
+        (Turn(user="And?", error=OPEN), "the user's message"),
+        (Turn(user="And?", steps=(Step(tool_calls=(BOOKED,)),), error=OPEN), "the result of a tool call"),
+        (Turn(user="And?", steps=(Step(tool_calls=(NOT_KNOWN,)),), error=OPEN), "a tool call"),
+    ],
+)
+def test_a_recording_says_what_it_ends_with(unfinished: Turn | None, end: str) -> None:
+    stop = Stop(reason=StopReason.RECORDED, detail="log.jsonl:1")
+    trajectory = Trajectory(turns=TURNS, unfinished=unfinished, stop=stop)
+    assert context_of(SCENARIO, trajectory).endswith(f"The recording ends with {end}.")

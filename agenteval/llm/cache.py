@@ -22,7 +22,7 @@ from agenteval.trajectory import Usage
 
 FORMAT = 2
 """Of keys and entries: raised, it makes all earlier entries misses."""
-_NOT_ASKED = frozenset(("api_key_env", "timeout_s"))
+_NOT_ASKED = frozenset(("api_key_env", "timeout_s", "context"))
 """What of a model's configuration does not reach the model."""
 
 

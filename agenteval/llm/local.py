@@ -12,18 +12,15 @@ from typing import Any
 
 import anyio
 
-from agenteval.config import ModelConfig
+from agenteval.config import LOCAL_CONTEXT, ModelConfig
 from agenteval.errors import AuthorError, InfrastructureError, Place, Problem
 from agenteval.llm import Shared
 from agenteval.llm.openai_chat import OpenAiChat
 from agenteval.protocols import ModelReply, ModelRequest
 
-CONTEXT = 8192
-"""Tokens of context, unless ``extra: {n_ctx: …}`` says otherwise. A model's own maximum may need more
-memory than the machine has."""
 MAX_TEXT = 300
 """Characters of a text in an answer: small models fill whatever they are given, a token at a time."""
-_OPTIONS: Mapping[str, int] = {"n_ctx": CONTEXT, "threads": 1}
+_OPTIONS: Mapping[str, int] = {"n_ctx": LOCAL_CONTEXT, "threads": 1}
 
 
 class LocalModel:

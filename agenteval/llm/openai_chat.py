@@ -186,7 +186,8 @@ class OpenAiChat:
             raise InfrastructureError(f"{self._config.model}: {describe(cause)}") from failed
         if is_overflow(cause):
             what = f"{self._config.model}: the request is over the context length: {self._quote(cause.text)}"
-            raise UnreadableReplyError(what) from failed
+            hint = "set `context` of this model to what it reads: longer records are shortened for it"
+            raise UnreadableReplyError(f"{what} — {hint}") from failed
         if adaption(cause, sent.fields, learned) is None and self._memory.learned == learned:
             raise RefusedError(self._told(cause, failed.tried)) from failed
         return cause

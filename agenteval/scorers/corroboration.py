@@ -84,6 +84,8 @@ async def asked(
         )
         return await ask(model, request)
 
+    if why := question.record.misfit:
+        return ScoreFailure(metric=question.subject.metric, message=why)
     reply = first or await ask_with()
     if isinstance(reply, ScoreFailure):
         return reply

@@ -25,7 +25,7 @@ from agenteval.scorers.stakes import Stakes
 from agenteval.scorers.together import asked_together
 from agenteval.severity import of_label
 from agenteval.trajectory import Trajectory
-from agenteval.transcript import Told, tools_of
+from agenteval.transcript import LIMIT, Told, tools_of
 
 LABEL = "criterion not met"
 DID_NOT_ARISE = "did not arise"
@@ -54,12 +54,13 @@ class Criteria:
         now: str | None = None,
         stakes: Stakes | None = None,
         is_shared: bool = False,
+        limit: int = LIMIT,
     ) -> None:
         self._model = model
         self._is_shared = is_shared
         self._scope = scope
         self._rubric = rubric or SHIPPED.rubric(CRITERIA)
-        self._record = Record(policy_of, tools_of, now)
+        self._record = Record(policy_of, tools_of, now, limit=limit)
         self._stakes = stakes or Stakes()
         self._severity = of_label(LABEL, self._stakes.severities)
 

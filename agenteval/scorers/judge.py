@@ -22,7 +22,7 @@ from agenteval.scorers.together import reply_of_all
 from agenteval.severity import of_label
 from agenteval.sight import is_observed
 from agenteval.trajectory import Trajectory
-from agenteval.transcript import Told, latest_answer, record_of, tools_of
+from agenteval.transcript import LIMIT, Told, latest_answer, record_of, tools_of
 from agenteval.verdict_words import is_nothing, label_in, score_in
 
 MISSING_CALL = "missing tool call"
@@ -61,12 +61,14 @@ class Judge:
         now: str | None = None,
         stakes: Stakes | None = None,
         proofs: ProofsOf = nothing,
+        limit: int = LIMIT,
     ) -> None:
         self._rubric = rubric
         self._proofs = proofs
         self._spec = spec_of(rubric)
         self._model = model
-        self._record = Record(policy_of, tools_of, now, parameters=rubric.metric == TOOL_CALL_BEHAVIOR)
+        parameters = rubric.metric == TOOL_CALL_BEHAVIOR
+        self._record = Record(policy_of, tools_of, now, parameters=parameters, limit=limit)
         self._stakes = stakes or Stakes()
         self._severities = {**rubric.severities, **self._stakes.severities}
 
@@ -191,13 +193,21 @@ class Judged(NamedTuple):
 
 
 class Record:
-    """How the conversation is shown to whoever judges it; ``parameters``: with those of the tools."""
+    """How the conversation is shown to whoever judges it; ``parameters``: with those of the tools.
+    ``limit``: in bytes."""
 
     def __init__(
-        self, policy_of: PolicyOf, tools_of: ToolsOf, now: str | None, *, parameters: bool = False
+        self,
+        policy_of: PolicyOf,
+        tools_of: ToolsOf,
+        now: str | None,
+        *,
+        parameters: bool = False,
+        limit: int = LIMIT,
     ) -> None:
         self.policy_of = policy_of
         self._parameters = parameters
+        self._limit = limit
         self._tools_of = tools_of
         self._now = now
 
@@ -210,6 +220,7 @@ class Record:
             now=self._now,
             upto=turn,
             parameters=self._parameters,
+            limit=self._limit,
         )
 
     def shown(self, scenario: Scenario, trajectory: Trajectory, turn: int | None) -> Shown:

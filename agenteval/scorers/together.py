@@ -39,7 +39,8 @@ async def asked_together(
     Without ``request_of_all``, and of one question, there is no call for all. The usage of that call is
     beside that of the first answer."""
     shared = None
-    if request_of_all is not None and len(questions) > 1:
+    fits = not any(question.record.misfit for question in questions.values())
+    if request_of_all is not None and len(questions) > 1 and fits:
         shared = await ask(model, request_of_all(questions, SHARED))
     given = dict(_given(shared, questions)) if isinstance(shared, ModelReply) else {}
     answers: dict[str, Asked | ScoreFailure] = {}
