@@ -11,7 +11,7 @@ import pytest
 from judged_projects import KEY, content, judged_project, model_config, scenario
 from kit import Done, Project
 from local_servers import completion
-from model_servers import Json, ModelServer, Reply
+from model_servers import Json, ModelServer, Reply, schema_in
 
 GOAL = {"goal": "To know."}
 TALKS = [scenario(f"talk-{n}", "One.", "Two.", **GOAL) for n in range(2)]
@@ -29,8 +29,10 @@ Was it of any use?
 
 def play(asked: Json) -> Reply:
     """Nothing is wrong, and nothing is perfect: each number is 4."""
-    said = content(asked)
-    if "score" in said:
+    fields = schema_in(asked)["properties"]
+    if "helpfulness" in fields:  # several in one call
+        said = {name: {"evidence": "Answer number", "reason": "fine", "score": 4} for name in fields}
+    elif "score" in (said := content(asked)):
         said = {**said, "score": 4, "evidence": "Answer number"}
     body = completion(json.dumps(said))
     return Reply({**body, "usage": {"prompt_tokens": 100, "completion_tokens": 10}})
@@ -163,3 +165,14 @@ def test_what_makes_no_sense_is_refused(project: Project, flags: list[str], says
     done = project.call("report", "latest", *flags)
     assert done.code == 2, done.all
     assert says in done.err
+
+
+def test_a_dry_run_counts_shared_calls_as_they_are_made(project: Project) -> None:
+    with ModelServer(play) as server:
+        bench = Bench(project, server)
+        scales = METRICS.replace("helpfulness", "helpfulness, relevance, coherence")
+        bench.configure("judge: {calls: shared}\n", metrics=scales)
+        would = sum(asked for _, asked in bench.told().values())
+        done, calls = bench.rejudge()
+        assert done.code == 0, done.all
+        assert would == calls == TURNS

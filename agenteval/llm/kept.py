@@ -10,7 +10,10 @@ from typing import Any
 from agenteval.current_sample import current
 from agenteval.errors import NotAskedError
 from agenteval.event import Answered, Event
+from agenteval.prompts import BUILT_IN_METRICS, CRITERIA
 from agenteval.protocols import ModelReply, ModelRequest
+from agenteval.scenario import SampleKey
+from agenteval.scorers.together import SHARED
 from agenteval.tokens import count_tokens
 
 
@@ -61,13 +64,21 @@ class JournalReplies:
 
 
 class CountedModel:
-    """A ``ChatModel`` that is asked nothing: what it would be asked is counted."""
+    """A ``ChatModel`` that is asked nothing: what it would be asked is counted. What a call for several asks
+    is asked alone when that is refused, as it is here: it counts once, as part of the call for all."""
 
     def __init__(self, tally: Tally) -> None:
         self._tally = tally
+        self._shared: set[tuple[SampleKey | None, int | None, str]] = set()
 
     async def complete(self, request: ModelRequest) -> ModelReply:
-        metric = request.subject.metric
+        sample, turn, metric = current(), request.subject.turn, request.subject.metric
+        if metric == SHARED:
+            parts = request.reply.model_fields
+            names = parts if any(part in BUILT_IN_METRICS for part in parts) else (CRITERIA,)
+            self._shared |= {(sample, turn, name) for name in names}
+        elif (sample, turn, metric) in self._shared:
+            raise NotAskedError("nothing is asked here")
         self._tally.calls[metric] += 1
         self._tally.tokens[metric] += count_tokens(request.system) + count_tokens(request.prompt)
         raise NotAskedError("nothing is asked here")
