@@ -206,3 +206,42 @@ def test_scripted_and_cached_judges_do_not_wait() -> None:
     assert asked.index("CachedModel") < asked.index("CircuitModel") < asked.index("LeadingModel")
     assert "LeadingModel" not in doors("scripted/x.yaml", "judge")
     assert "LeadingModel" not in doors("openai/x", "user")
+
+
+def test_a_run_takes_hardly_longer() -> None:
+    """Twelve conversations of four turns with seven judges each, 20 calls in flight: the pool stays full."""
+
+    class Pool(Slow):
+        def __init__(self) -> None:
+            super().__init__()
+            self.places = anyio.CapacityLimiter(20)
+
+        async def complete(self, request: ModelRequest) -> ModelReply:
+            async with self.places:
+                return await super().complete(request)
+
+    def takes_s(door: Callable[[Any], Any]) -> float:
+        took: list[float] = []
+
+        async def main(time: VirtualTime) -> None:
+            model = door(Pool())
+            async with anyio.create_task_group() as group:
+                for talk in range(12):
+                    group.start_soon(converse, model, talk)
+            took.append(time.now_s)
+
+        async def converse(model: Any, talk: int) -> None:
+            parts = [SUITE]
+            async with anyio.create_task_group() as judging:
+                for turn in range(4):
+                    await anyio.sleep(1)
+                    parts.append(f"{talk}.{turn}" * len(MORE))
+                    for judge in range(7):
+                        judging.start_soon(model.complete, request(f"{talk}.{turn}.{judge}", *parts))
+
+        run_virtually(main)
+        return took[0]
+
+    at_once = takes_s(lambda model: model)
+    assert at_once == 1 + 17  # 336 calls, 20 at a time
+    assert takes_s(LeadingModel) <= at_once + 2

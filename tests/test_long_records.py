@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import pytest
@@ -87,3 +88,24 @@ def test_a_server_that_says_too_long_names_the_key(project: Project) -> None:
 )
 def test_what_a_context_leaves_for_the_record(known: Json, tokens: int) -> None:
     assert ModelConfig.model_validate(known).record_tokens == tokens
+
+
+@pytest.mark.parametrize(
+    ("more", "end"),
+    [
+        ([], "the agent's answer"),
+        ([{"role": "user", "content": "And my lamp?"}], "the user's message"),
+    ],
+)
+def test_judges_of_a_recording_know_what_it_ends_with(project: Project, more: list[Json], end: str) -> None:
+    said = [{"role": "user", "content": "Hi"}, {"role": "assistant", "content": "Hello!"}, *more]
+    project.write("log.jsonl", json.dumps({"id": "a", "messages": said}) + "\n")
+    project.write("suite.yaml", "id: a\ngoal: Find the lamp.\nturns: [Hi]\n")
+    with ModelServer(contented()) as server:
+        project.write("agenteval.yaml", config(server).replace("default", "judge"))
+        options = ("--scenarios", "suite.yaml", "--scenario-from", "id")
+        done = project.call("score", "log.jsonl", *options, env=KEY)
+        texts: list[Any] = [asked["messages"][1]["content"] for asked in server.asked]
+    assert done.code in (0, 3), done.all
+    (whole,) = [text for text in texts if "The conversation as a whole" in text]
+    assert f"The conversation as a whole. The recording ends with {end}." in whole
