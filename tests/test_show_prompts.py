@@ -20,6 +20,7 @@ from agenteval.trajectory import Step, Stop, StopReason, Trajectory, Turn
 from agenteval.transcript import context_of
 
 NAMES = (*BUILT_IN_METRICS, "criteria", "error_deduplication", "simulated_user", "user_review")
+PARTS = ("judge_refute", "judge_decide", "answer_shared")
 SCENARIO = Scenario.model_validate(
     {"id": "x", "goal": "g", "tools": {"t": {}}, "expect": {"criteria": ["Is ${kind} and $${fair}"]}}
 )
@@ -49,7 +50,7 @@ def test_a_judge_sends_what_is_shown(name: str) -> None:
 
 def test_all_of_them_are_shown() -> None:
     out = text_of(None)
-    for name in NAMES:
+    for name in (*NAMES, *PARTS):
         assert f": {name}\n" in out
     assert out.count("── system ──") == out.count("── reply (JSON Schema) ──") == len(NAMES)
     for placeholder in ("transcript", "criterion", "findings", "profile", "goal", "knowledge", "beliefs"):
@@ -63,6 +64,13 @@ def test_one_of_them_is_shown(name: str) -> None:
     assert out.count("── prompt ──") == 1
     assert re.search(r"\nversion: \d\n", out)
     assert "\nhash: " in out
+
+
+@pytest.mark.parametrize("name", PARTS)
+def test_a_part_says_where_it_stands(name: str) -> None:
+    out = text_of(name)
+    assert f"prompt: {name}\nstands: behind " in out
+    assert out.count("── part of a prompt ──") == 1
 
 
 def test_an_authors_rubric_is_shown() -> None:

@@ -47,7 +47,15 @@ def show_prompts(metric: str | None, config: str | None = None) -> int:
 
 
 def _shipped_names() -> tuple[str, ...]:
-    return (*BUILT_IN_METRICS, CRITERIA, "error_deduplication", "simulated_user", USER_REVIEW)
+    return (*BUILT_IN_METRICS, CRITERIA, "error_deduplication", "simulated_user", USER_REVIEW, *_PARTS)
+
+
+_PARTS = {
+    "judge_refute": "behind a criterion, where an answer to it is to be refuted",
+    "judge_decide": "behind a criterion, where two answers to it differ",
+    "answer_shared": "behind several criteria that are asked in one call (judge: {calls: shared})",
+}
+"""Prompts that are a part of others, and where they stand."""
 
 
 def _of_project(config: str | None) -> tuple[Prompts, tuple[Rubric, ...]]:
@@ -74,6 +82,7 @@ def text_of(metric: str | None, prompts: Prompts = SHIPPED, custom: Iterable[Rub
     shown["error_deduplication"] = _of_prompt("error_deduplication", "dedup", DedupReply, prompts)
     shown["simulated_user"] = _of_prompt("simulated_user", "user", UserReply, prompts)
     shown[USER_REVIEW] = _of_prompt(USER_REVIEW, "judge", ReviewReply, prompts)
+    shown |= {name: _of_part(name, prompts) for name in _PARTS}
     shown |= {rubric.metric: _of_rubric(rubric) for rubric in custom}
     if metric is not None and metric not in shown:
         raise AuthorError(Problem(f"no prompt is named '{metric}'", did_you_mean(metric, shown)))
@@ -111,6 +120,17 @@ def _of_prompt(name: str, role: str, reply: Any, prompts: Prompts) -> Callable[[
         head = {"role": role, "version": prompt.version, "hash": prompt.hash, "file": prompt.source}
         request = ModelRequest(role, rendered.system, rendered.prompt, reply)
         return _block(name, {**head, **_marked(prompts.own_parts((name,)))}, request)
+
+    return show
+
+
+def _of_part(name: str, prompts: Prompts) -> Callable[[], str]:
+    def show() -> str:
+        prompt = prompts.prompt(name)
+        text = prompt.render(**{each: _named(each) for each in prompt.placeholders}).prompt
+        head = {"stands": _PARTS[name], "version": prompt.version, "hash": prompt.hash, "file": prompt.source}
+        lines = (f"{key}: {value}" for key, value in {**head, **_marked(prompts.own_parts((name,)))}.items())
+        return "\n".join((_RULE, f"prompt: {name}", *lines, f"\n── part of a prompt ──\n\n{text}\n"))
 
     return show
 
