@@ -418,12 +418,14 @@ def _without_its_middle(text: str, limit: int) -> str:
 
 @dataclass(frozen=True)
 class _Grouper:
-    """The model that groups, in which words it is asked to, and of what agent."""
+    """The model that groups, in which words it is asked to, and of what agent. ``weighs``: its severity
+    counts, so that it is asked even where there is nothing to put together."""
 
     model: ChatModel
     prompt: Prompt
     policy: str
     tools: str
+    weighs: bool = False
 
     @property
     def room(self) -> int:
@@ -549,7 +551,8 @@ async def _ask_each(pieces: Sequence[list[_Group]], grouper: _Grouper) -> list[_
 async def _group(findings: Sequence[Located], grouper: _Grouper | None) -> tuple[list[_Group], list[_Answer]]:
     """The findings of one agent in groups, and what was asked for that."""
     candidates = _candidates(findings)
-    if grouper is None or len(candidates) == 1:  # of one there is nothing to put together
+    # Of one there is nothing to put together.
+    if grouper is None or (len(candidates) == 1 and not grouper.weighs):
         return _same_cause(candidates), []
     pieces, unsent = _pieces(candidates, MAX_PIECES, grouper.room)
     answers = await _ask_each(pieces, grouper)
@@ -578,13 +581,14 @@ async def deduplicate(
     *,
     prompt: Prompt | None = None,
     settings: Mapping[str, Setting] | None = None,
+    weighs: bool = False,
 ) -> Deduplicated:
     """The findings of a run (see ``located``) as issues, per agent. Each finding is in exactly one.
 
     Without a model, one issue for each cause that code can tell. With one, which is told of each agent's
     setting, at most ``MAX_PIECES`` + 1 requests for each agent, and none where there is nothing to put
-    together. A model that breaks costs the names, never a finding. Raises ``AuthorError`` only for a
-    mistake of the author that the model met.
+    together, unless the severity that it proposes counts (``weighs``). A model that breaks costs the names,
+    never a finding. Raises ``AuthorError`` only for a mistake of the author that the model met.
     """
     ordered = sorted(findings, key=lambda each: each.number)
     agents = dict(sorted(_by(lambda each: each.key.agent, ordered).items()))
@@ -595,7 +599,7 @@ async def deduplicate(
         if model is None:
             return None
         asked = prompt or SHIPPED.prompt(METRIC)
-        return _Grouper(model, asked, _policy_text(setting), _tools_text(setting))
+        return _Grouper(model, asked, _policy_text(setting), _tools_text(setting), weighs)
 
     async def group_of(agent: str) -> None:
         found[agent] = await _group(agents[agent], grouper_of(agent))
@@ -620,16 +624,17 @@ async def find_issues(
     *,
     prompt: Prompt | None = None,
     policies: Mapping[str, str] | None = None,
+    weighs: bool = False,
 ) -> IssuesFound | None:
-    """The findings of a run in issues; ``None`` if it has none. An author's mistake that the model met is
-    told as a failure, and code groups."""
+    """The findings of a run in issues (see ``deduplicate``); ``None`` if it has none. An author's mistake
+    that the model met is told as a failure, and code groups."""
     samples = [sample for each in scenarios for sample in each.samples]
     found = located((sample.key, sample.trajectory, sample.findings) for sample in samples)
     if not found:
         return None
     try:
         settings = settings_of(scenarios, policies or {})
-        grouped = await deduplicate(found, model, prompt=prompt, settings=settings)
+        grouped = await deduplicate(found, model, prompt=prompt, settings=settings, weighs=weighs)
     except AuthorError as error:
         failure = ScoreFailure(metric=METRIC, message=str(error), author=True)
         grouped = (await deduplicate(found))._replace(failures=(failure,))

@@ -435,7 +435,7 @@ def test_a_model_that_hangs_over_the_issues_keeps_nobody_waiting(project: Projec
     )
     with LocalServer(hang()) as server:
         project.config(
-            "metrics: [agent_behavior_failure]\ndeadlines: {run_s: 3.0}\n"
+            "metrics: [agent_behavior_failure]\ndeadlines: {run_s: 3.0}\nseverity_from: model\n"
             f"models: {{default: scripted/judge.yaml, dedup: {model(server)}}}"
         )
         project.scenarios("{id: x, turns: [hello], checks: none, epochs: 2}")

@@ -213,6 +213,7 @@ async def _find_issues(prepared: Prepared, emit: Emit, control: Control, events:
             prepared.resources.model("dedup") if asks else None,
             prompt=prepared.metrics.prompts.prompt("error_deduplication"),
             policies=wiring.policies_of(prepared.config, prepared.plan.agents),
+            weighs=prepared.config.severity_from == "model",
         )
     if scope.cancelled_caught:
         found = await find_issues(scenarios)

@@ -210,6 +210,7 @@ async def _find_issues(
         fold(retained.events(found=True)).scenarios,
         prepared.resources.model("dedup") if asks else None,
         prompt=prepared.metrics.prompts.prompt("error_deduplication"),
+        weighs=prepared.config.severity_from == "model",
     )
     if found or unmet:
         found = found or IssuesFound(issues=())
