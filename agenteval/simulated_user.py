@@ -143,12 +143,13 @@ _THANKS = frozenset((
     *("danke", "dank", "tschüss", "merci", "gracias", "grazie", "ciao"),
 ))  # fmt: skip
 _BESIDE = frozenset((
-    *("you", "so", "very", "much", "many", "again", "for", "your", "the", "help", "and", "now", "then"),
+    *("you", "so", "very", "much", "many", "a", "lot", "again", "for", "your", "the", "help", "and", "now"),
+    "then",
     *("that", "thats", "is", "s", "all", "everything", "vielen", "beaucoup", "muchas", "mille"),
 ))  # fmt: skip
 _PLEASED = frozenset((
     *("ok", "okay", "alright", "good", "great", "perfect", "wonderful", "excellent", "lovely", "nice"),
-    *("have", "a", "day", "evening", "weekend", "too"),
+    *("have", "day", "evening", "weekend", "too"),
 ))  # fmt: skip
 
 

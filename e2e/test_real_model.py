@@ -94,7 +94,10 @@ class Done:
             yield from (sample, *sample["turns"])
 
 
-def run(root: Path, model: Mapping[str, Any], *, metrics: Any = "all", suite: str = SUITE) -> Done:
+def run(
+    root: Path, model: Mapping[str, Any], *, metrics: Any = "all", suite: str = SUITE, again: bool = False
+) -> Done:
+    """``again``: whether what would fail something is asked again. This model would fail much by chance."""
     config = {
         "agent": {"name": "shop", "target": "agent.py:agent", "policy": "You help customers of a shop."},
         "models": {"default": {"timeout_s": 120, **model}},  # a model that does not end is given up
@@ -103,6 +106,8 @@ def run(root: Path, model: Mapping[str, Any], *, metrics: Any = "all", suite: st
         "agent_concurrency": 1,  # prompts of one conversation in a row share what the server has read
         "metrics": metrics,
         "thresholds": {"helpfulness": 1},
+        "judge": {"corroborate": again},
+        "severity_from": "model",  # one finding is asked about, too
     }
     (root / "scenarios").mkdir()
     (root / "scenarios" / "suite.yaml").write_text(suite, encoding="utf-8")
@@ -135,7 +140,7 @@ def over_http(tmp_path_factory: pytest.TempPathFactory, llama_server: str) -> Do
 def in_process(tmp_path_factory: pytest.TempPathFactory, model_file: Path) -> Done:
     root = tmp_path_factory.mktemp("local")
     model = {"model": f"local/{model_file}", "extra": BRIEF}
-    return run(root, model, metrics=["helpfulness"], suite=SMALL_SUITE)
+    return run(root, model, metrics=["helpfulness"], suite=SMALL_SUITE, again=True)
 
 
 @pytest.fixture(params=["over_http", "in_process"])
@@ -205,7 +210,8 @@ def test_every_criterion_is_decided_or_known_not_to_be(done: Done) -> None:
     checks = [c for scope in done.scopes for c in scope["checks"] if c["name"] == "criteria"]
     lost = [f for scope in done.scopes for f in scope["score_failures"] if f["metric"] == "criteria"]
     assert checks
-    assert sum(check["passed"] is None for check in checks) == len(lost)
+    # *Not clear* is an answer.
+    assert sum(check["passed"] is None and not check.get("by") for check in checks) == len(lost)
 
 
 def test_every_finding_is_in_exactly_one_issue(done: Done) -> None:

@@ -80,7 +80,7 @@ def test_how_conversations_end_and_what_turns_may_be_mixed(project: Project) -> 
         user("said", 0, "A lamp, please."),
         user("said", 1, "Thanks. Is it dimmable?", done=True),
         user("thanked", 0, "A lamp, please."),
-        user("thanked", 1, "Thanks, bye.", done=True),
+        user("thanked", 1, "Thanks a lot for your help. Bye.", done=True),
         user("agreed", 0, "A lamp, please."),
         user("agreed", 1, "Great, thanks.", done=True),
         user("silent", 0, "A lamp, please."),

@@ -84,6 +84,7 @@ ROWS: dict[str, tuple[Json, tuple[str, ...], Json | None, tuple[str, str | None]
     ),
     "silent": ({}, (OPENING, ""), {"label": "hindered", "evidence": "Shall I book it for you?"}, LOST),
     "helped": ({}, (OPENING, EARLY), {"label": "helped", "evidence": EARLY}, LOST),
+    "given-by-whom": ({}, (OPENING, EARLY), {"label": "helped", "evidence": "Shall I book it for you"}, RED),
     # A fault that explains nothing, one that nobody can look up, and no review at all.
     "sloppy-besides": (
         {},
@@ -163,7 +164,7 @@ def test_how_often_the_user_was_at_fault_is_told_with_its_interval(project: Proj
     assert "user_review: " in text
     ends_early = "ends-early, turn 2: the simulated user hindered"
     assert ends_early not in text, "what decides a sample stands among the failures"
-    assert project.results()["summary"]["usage"]["judge"]["calls"] == 13
+    assert project.results()["summary"]["usage"]["judge"]["calls"] == 14
     markdown = project.call("report", "latest", "--report", "markdown=-")
     assert "at fault in 8 of 11 reviewed conversations" in markdown.out
 
@@ -211,8 +212,12 @@ def test_a_tenth_of_the_passed_is_reviewed_and_a_pass_that_was_given_away_is_non
     assert done.code == 0, "an agent that got there nevertheless has passed"
 
 
-def test_an_accepted_suite_of_prompts_and_a_model_that_answers_in_words(project: Project) -> None:
-    """Over real HTTP: what is asked, and that a quotation that is not there is asked for once more."""
+@pytest.mark.parametrize("left_out", [False, True])
+def test_an_accepted_suite_of_prompts_and_a_model_that_answers_in_words(
+    project: Project, left_out: bool
+) -> None:
+    """Over real HTTP: what is asked, and that a quotation that is not there, or what is left out, is asked
+    for once more."""
     asked: list[Json] = []
 
     def play(request: Json) -> Reply:
@@ -225,9 +230,11 @@ def test_an_accepted_suite_of_prompts_and_a_model_that_answers_in_words(project:
                 )
             )
         asked.append(request)
-        evidence = EARLY if len(asked) > 1 else "I loathe all barbers"
+        evidence = EARLY if left_out or len(asked) > 1 else "I loathe all barbers"
         said = {"evidence": evidence, "source": "Book a haircut.", "reason": "r", "label": "Hindered."}
-        return Reply(completion(json.dumps({**said, "explains": True})))
+        return Reply(
+            completion(json.dumps({**said, "explains": True} if not left_out or len(asked) > 1 else said))
+        )
 
     with ModelServer(play) as server:
         project.agent(AGENT)

@@ -177,13 +177,20 @@ def _flaw(said: Any, is_scripted: bool, scenario: Scenario, trajectory: Trajecto
         return ""
     agent = [text for turn in trajectory.turns for text in pieces_of(turn)]
     own = [turn.user for turn in trajectory.turns if turn.script is None]
+    if "explains" not in said.model_fields_set and not is_scripted:
+        return '"explains" must be true or false'
+    if said.label == HELPED:  # what is given away is said
+        return (
+            ""
+            if is_quoted(said.evidence, own)
+            else not_there("evidence", said.evidence, "what the user said")
+        )
     if not is_quoted(said.evidence, (*own, *agent)):
         return not_there(
             "evidence", said.evidence, "what the user said, or the agent's that it left unanswered"
         )
-    needs_source = said.label == HINDERED and not is_scripted
     told = (scenario.profile, scenario.goal, *scenario.knowledge, *(each.belief for each in scenario.beliefs))
-    if (said.source.strip() or needs_source) and not is_quoted(said.source, (*filter(None, told), *agent)):
+    if (said.source.strip() or not is_scripted) and not is_quoted(said.source, (*filter(None, told), *agent)):
         return not_there("source", said.source, "what the user was told, or what the agent said")
     return ""
 
