@@ -133,7 +133,9 @@ def run(
 @pytest.fixture(scope="module")
 def over_http(tmp_path_factory: pytest.TempPathFactory, llama_server: str) -> Done:
     model = {"model": "openai-compatible/smollm2", "base_url": f"{llama_server}/v1", "extra": BRIEF}
-    return run(tmp_path_factory.mktemp("http"), model)
+    # One of each form: half a minute each on one thread.
+    metrics = ["helpfulness", "tool_call_behavior_failure", "goal_completion", "policy_adherence"]
+    return run(tmp_path_factory.mktemp("http"), model, metrics=metrics)
 
 
 @pytest.fixture(scope="module")
