@@ -9,18 +9,18 @@ from typing import TYPE_CHECKING, Any
 __version__ = "0.1.0"
 
 _EXPORTS = {
-    "AgentContext": "agenteval.agents.python",
-    "AgentReply": "agenteval.protocols",
-    "Check": "agenteval.score",
-    "Conversation": "agenteval.scorers.checks.conversation",
-    "ConversationMetric": "agenteval.scorers.custom",
-    "QualResult": "agenteval.scorers.custom",
-    "QualitativeMetric": "agenteval.scorers.custom",
-    "QuantResult": "agenteval.scorers.custom",
-    "QuantitativeMetric": "agenteval.scorers.custom",
-    "ScoreInput": "agenteval.scorers.custom",
-    "ToolError": "agenteval.errors",
-    "Usage": "agenteval.trajectory",
+    "AgentContext": "agenteval.adapters.agents.python",
+    "AgentReply": "agenteval.core.protocols",
+    "Check": "agenteval.core.score",
+    "Conversation": "agenteval.scoring.checks.conversation",
+    "ConversationMetric": "agenteval.scoring.judges.custom",
+    "QualResult": "agenteval.scoring.judges.custom",
+    "QualitativeMetric": "agenteval.scoring.judges.custom",
+    "QuantResult": "agenteval.scoring.judges.custom",
+    "QuantitativeMetric": "agenteval.scoring.judges.custom",
+    "ScoreInput": "agenteval.scoring.judges.custom",
+    "ToolError": "agenteval.core.errors",
+    "Usage": "agenteval.core.trajectory",
 }
 
 __all__ = [
@@ -40,12 +40,13 @@ __all__ = [
 ]
 
 if TYPE_CHECKING:
-    from agenteval.agents.python import AgentContext
-    from agenteval.errors import ToolError
-    from agenteval.protocols import AgentReply
-    from agenteval.score import Check
-    from agenteval.scorers.checks.conversation import Conversation
-    from agenteval.scorers.custom import (
+    from agenteval.adapters.agents.python import AgentContext
+    from agenteval.core.errors import ToolError
+    from agenteval.core.protocols import AgentReply
+    from agenteval.core.score import Check
+    from agenteval.core.trajectory import Usage
+    from agenteval.scoring.checks.conversation import Conversation
+    from agenteval.scoring.judges.custom import (
         ConversationMetric,
         QualitativeMetric,
         QualResult,
@@ -53,7 +54,6 @@ if TYPE_CHECKING:
         QuantResult,
         ScoreInput,
     )
-    from agenteval.trajectory import Usage
 
 
 def __getattr__(name: str) -> Any:

@@ -1,6 +1,6 @@
 """``python -m agenteval``."""
 
-from agenteval.cli import main
+from agenteval.cli.main import main
 
 if __name__ == "__main__":
     main()

@@ -14,13 +14,20 @@ from typing import Any
 
 import anyio
 
-from agenteval.protocols import AgentReply, TurnTools
-from agenteval.scenario import ExpectedCall, MatchMode, Sample, SampleKey, Scenario, ToolCallsExpectation
-from agenteval.scorers.expectations import conversation_checks
-from agenteval.scorers.tool_calls import compare, describe
-from agenteval.simulate import ToolWorld, converse
-from agenteval.trajectory import Message, ToolCall, ToolResult
-from agenteval.user import ScenarioUser
+from agenteval.conversation.simulate import ToolWorld, converse
+from agenteval.conversation.user import ScenarioUser
+from agenteval.core.protocols import AgentReply, TurnTools
+from agenteval.core.scenario import (
+    ExpectedCall,
+    MatchMode,
+    Sample,
+    SampleKey,
+    Scenario,
+    ToolCallsExpectation,
+)
+from agenteval.core.trajectory import Message, ToolCall, ToolResult
+from agenteval.scoring.checks.call_matching import compare, describe
+from agenteval.scoring.checks.expectations import conversation_checks
 
 SCENARIO = {
     "id": "calls",

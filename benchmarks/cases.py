@@ -93,9 +93,9 @@ def trace_memory(*, keeps_events: bool) -> None:
     the events, which are the results, nothing should be left of a case that is done."""
     import anyio
 
-    from agenteval import pipeline
-    from agenteval.commands.prepare import Request, prepare
-    from agenteval.event import Event, SampleFinished
+    from agenteval.cli.commands.prepare import Request, prepare
+    from agenteval.conversation import pipeline
+    from agenteval.core.event import Event, SampleFinished
 
     plan = prepare(Request()).plan
     kept: list[Event] = []

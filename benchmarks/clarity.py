@@ -28,13 +28,13 @@ from typing import Any, NamedTuple
 import anyio
 from pydantic import ValidationError
 
-from agenteval import judging
-from agenteval.config import AgentConfig, Config
-from agenteval.errors import UnreadableReplyError
-from agenteval.protocols import ModelReply, ModelRequest
-from agenteval.recorded.conversation import ToolSets, read_conversation
-from agenteval.scenario import Scenario
-from agenteval.trajectory import Sight, Stop, StopReason, Trajectory
+from agenteval.core.config import AgentConfig, Config
+from agenteval.core.errors import UnreadableReplyError
+from agenteval.core.protocols import ModelReply, ModelRequest
+from agenteval.core.scenario import Scenario
+from agenteval.core.trajectory import Sight, Stop, StopReason, Trajectory
+from agenteval.messages.records import ToolSets, read_conversation
+from agenteval.scoring import judging
 
 LABELS = ("agent_behavior_failure", "tool_call_behavior_failure")
 WHOLE = ("goal_completion", "policy_adherence", "criteria")

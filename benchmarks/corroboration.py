@@ -2,8 +2,8 @@
 
     python benchmarks/corroboration.py [--runs 4000] [--seed 1]
 
-The real code (``agenteval.scorers.corroboration.asked``) asks a judge that errs by dice: it calls a clean
-conversation failed with chance ``false alarm``, and a faulty one failed with chance ``sensitivity``.
+The real code (``agenteval.scoring.judges.corroboration.asked``) asks a judge that errs by dice:
+it calls a clean conversation failed with chance ``false alarm``, and a faulty one with ``sensitivity``.
 ``shared`` is the share of errors that are the question's and not the call's: with 0 each call errs by
 itself, with 1 every call about a conversation says the same, and asking again is of no use. A run has 60
 conversations; a *clean* run has no fault in it, a *bad* one a fault in six. Beside the simulation stands the
@@ -23,14 +23,14 @@ from typing import Any, NamedTuple
 
 import anyio
 
-from agenteval.prompts import load_rubric
-from agenteval.protocols import ModelReply, ModelRequest, Subject
-from agenteval.score import ScoreFailure
-from agenteval.scorers.corroboration import Question, asked
-from agenteval.scorers.judge import reply_type, request_of
-from agenteval.scorers.stakes import Stakes
-from agenteval.trajectory import Usage
-from agenteval.transcript import Told
+from agenteval.core.protocols import ModelReply, ModelRequest, Subject
+from agenteval.core.score import ScoreFailure
+from agenteval.core.trajectory import Usage
+from agenteval.files.prompts import load_rubric
+from agenteval.scoring.judges.corroboration import Question, asked
+from agenteval.scoring.judges.judge import reply_type, request_of
+from agenteval.scoring.judges.stakes import Stakes
+from agenteval.scoring.transcript import Told
 
 CONVERSATIONS = 60
 FAULTY = 6

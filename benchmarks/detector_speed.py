@@ -62,12 +62,12 @@ def detectors_alone(path: Path) -> Callable[[], None]:
     """What is to be timed: the scorer over conversations that are read already."""
     import anyio
 
-    from agenteval.commands.garbage import few_collections
-    from agenteval.config import Config
-    from agenteval.recorded.files import sources_of
-    from agenteval.recorded.identity import Naming
-    from agenteval.recorded.reader import Reader
-    from agenteval.scorers.detectors import Detectors
+    from agenteval.cli.commands.garbage import few_collections
+    from agenteval.core.config import Config
+    from agenteval.files.recorded.files import sources_of
+    from agenteval.files.recorded.identity import Naming
+    from agenteval.files.recorded.reader import Reader
+    from agenteval.scoring.detectors.scorer import Detectors
 
     reader = Reader(sources_of([str(path)], path.parent), naming=Naming(), policy_of=lambda config, name: "")
     read = list(reader)

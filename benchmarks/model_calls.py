@@ -145,7 +145,7 @@ async def _sdk(base_url: str, *, aiohttp: bool, models: bool) -> AsyncIterator[C
 
 @asynccontextmanager
 async def transport(base_url: str) -> AsyncIterator[Call]:
-    from agenteval.transport import Transport
+    from agenteval.adapters.transport.client import Transport
 
     http = Transport()
 
@@ -163,12 +163,12 @@ async def openai_chat(base_url: str) -> AsyncIterator[Call]:
     """All that agenteval does for a call: schema, adaptions, retries, pool, reading, checking."""
     from pydantic import BaseModel
 
-    from agenteval.config import ModelConfig
-    from agenteval.llm import Shared
-    from agenteval.llm.capabilities import Capabilities
-    from agenteval.llm.openai_chat import OpenAiChat
-    from agenteval.llm.pool import ModelPool
-    from agenteval.protocols import ModelRequest
+    from agenteval.adapters.models import Shared
+    from agenteval.adapters.models.capabilities import Capabilities
+    from agenteval.adapters.models.openai_chat import OpenAiChat
+    from agenteval.adapters.models.pool import ModelPool
+    from agenteval.core.config import ModelConfig
+    from agenteval.core.protocols import ModelRequest
 
     class Verdict(BaseModel):
         evidence: str

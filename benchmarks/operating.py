@@ -33,7 +33,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from agenteval.statistics import wilson
+from agenteval.verdict.statistics import wilson
 
 SCENARIOS = 20
 GOOD, BAD, GOOD_ALWAYS = 0.9, 0.7, 0.95
@@ -207,7 +207,7 @@ def _run(root: Path, *arguments: str) -> int:
             os.dup2(nowhere.fileno(), 1)
             os.dup2(nowhere.fileno(), 2)
         sys.argv, sys.path[0] = ["agenteval", "run", "--report", "json=results.json", *arguments], str(root)
-        from agenteval.cli import main
+        from agenteval.cli.main import main
 
         main()
         code = 0

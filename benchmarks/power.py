@@ -14,8 +14,8 @@ from __future__ import annotations
 import argparse
 from typing import NamedTuple
 
-from agenteval.config import SCENARIO_MARGIN
-from agenteval.statistics import Chances, Margins, PassRateRule, no_regression_chances, rate_test
+from agenteval.core.config import SCENARIO_MARGIN
+from agenteval.verdict.statistics import Chances, Margins, PassRateRule, no_regression_chances, rate_test
 
 RATE, MARGIN = 0.95, 0.05
 SUITES = ((20, 3), (20, 5), (20, 10), (20, 20), (100, 3), (100, 5))

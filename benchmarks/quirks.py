@@ -5,7 +5,7 @@
     python benchmarks/quirks.py [NUMBER…]
 
 Each row runs against a real local server that has the oddity. The rows are those of
-``tests/quirk_rows.py``, which ``tests/test_quirks.py`` checks.
+``tests/support/quirk_rows.py``, which ``tests/adapters/test_quirks.py`` checks.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parent.parent))
 
-from tests.quirk_rows import ROWS  # the tests are no package that is installed
+from tests.support.quirk_rows import ROWS  # the tests are no package that is installed
 
 _SEEN = 150
 

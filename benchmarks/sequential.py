@@ -21,7 +21,7 @@ from dataclasses import dataclass
 from random import Random
 from typing import NamedTuple
 
-from agenteval.statistics import (
+from agenteval.verdict.statistics import (
     Outcome,
     PassRateRule,
     RateTest,

@@ -37,10 +37,10 @@ def _peak_mib() -> float:
 
 
 def main() -> None:
-    from agenteval.cli import main as agenteval
-    from agenteval.lanes import Lanes
-    from agenteval.limits import Limiter
-    from agenteval.llm.pool import ModelPool
+    from agenteval.adapters.models.pool import ModelPool
+    from agenteval.adapters.transport.connections import Lanes
+    from agenteval.adapters.transport.limits import Limiter
+    from agenteval.cli.main import main as agenteval
 
     limiters, pools, lanes = kept(Limiter), kept(ModelPool), kept(Lanes)
 

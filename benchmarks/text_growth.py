@@ -10,11 +10,11 @@ import sys
 import time
 from collections.abc import Callable
 
-from agenteval.detectors.conversation import Conversation
-from agenteval.detectors.table import DETECTORS, detector
-from agenteval.needles import contains, fold, found, mentions, starred
-from agenteval.speech import spoken
-from agenteval.trajectory import Step, ToolCall, ToolResult, Trajectory, Turn
+from agenteval.core.needles import contains, fold, found, mentions, starred
+from agenteval.core.speech import spoken
+from agenteval.core.trajectory import Step, ToolCall, ToolResult, Trajectory, Turn
+from agenteval.scoring.detectors.conversation import Conversation
+from agenteval.scoring.detectors.table import DETECTORS, detector
 
 SHORT, LONG = 10_000, 80_000
 MOST = 20.0

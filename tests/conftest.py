@@ -3,7 +3,8 @@ from pathlib import Path
 
 import pytest
 from hypothesis import settings
-from kit import Project
+
+from tests.support.kit import Project
 
 # Two cores and many workers: how long an example takes says nothing of it.
 settings.register_profile("suite", deadline=None)

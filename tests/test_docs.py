@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 import sys
+import tomllib
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
@@ -13,28 +14,31 @@ from typing import Any, NamedTuple
 import pytest
 import typer.main
 import yaml
-from kit import Done, Project, failed_checks
-from local_servers import LocalServer, chat
-from test_architecture import LAYERS
 
-from agenteval import config as configuration
-from agenteval import errors, judging, preflight, prompts
-from agenteval.chat import jsonable
-from agenteval.cli import app
-from agenteval.config import AgentConfig, Config, ModelConfig
-from agenteval.config_file import load_config
-from agenteval.environment import _VARIABLES
-from agenteval.event import Event
-from agenteval.llm import endpoints
-from agenteval.llm.scripted import ROLES
-from agenteval.loading import load
-from agenteval.metrics import built_in
-from agenteval.reporters import results_shape
-from agenteval.scenario import CaseSpec, Scenario
-from agenteval.scorers.custom import ScoreInput
-from agenteval.severity import SEVERITY_OF_LABEL
-from agenteval.validation import NOT_YET, known_keys
-from agenteval.wiring import REPORTERS
+from agenteval.adapters.models import endpoints
+from agenteval.adapters.models.scripted import ROLES
+from agenteval.cli import preflight
+from agenteval.cli.main import app
+from agenteval.cli.wiring import REPORTERS
+from agenteval.core import config as configuration
+from agenteval.core import errors
+from agenteval.core.config import AgentConfig, Config, ModelConfig
+from agenteval.core.event import Event
+from agenteval.core.scenario import CaseSpec, Scenario
+from agenteval.core.severity import SEVERITY_OF_LABEL
+from agenteval.files import prompts
+from agenteval.files.config_file import load_config
+from agenteval.files.environment import _VARIABLES
+from agenteval.files.loading import load
+from agenteval.files.validation import NOT_YET, known_keys
+from agenteval.messages.chat import jsonable
+from agenteval.reporters.results import shape as results_shape
+from agenteval.scoring import judging
+from agenteval.scoring.checks import RULES
+from agenteval.scoring.judges.custom import ScoreInput
+from agenteval.scoring.metrics import built_in
+from tests.support.kit import Done, Project, failed_checks
+from tests.support.local_servers import LocalServer, chat
 
 ROOT = Path(__file__).parent.parent
 PAGES = ["README.md", "CHANGELOG.md", "CONTRIBUTING.md"]
@@ -143,10 +147,10 @@ def test_a_configuration_loads(page: str, block: Block, project: Project) -> Non
 def test_a_scenario_file_loads_or_is_refused_as_shown(page: str, block: Block, project: Project) -> None:
     path = project.write(block.file, block.text)
     if "wrong" not in path.name:
-        assert load([path], root=project.root)
+        assert load([path], rules=RULES, root=project.root)
         return
     with pytest.raises(errors.AuthorError) as refused:
-        load([path], root=project.root, cwd=project.root)
+        load([path], rules=RULES, root=project.root, cwd=project.root)
     shown = next(after for after in blocks(page) if after.line > block.line)
     assert str(refused.value) == shown.text.strip()
 
@@ -389,7 +393,9 @@ def test_the_users_of_the_page_are_played_by_the_replies_of_the_models_page(proj
 
 def test_what_is_told_without_a_model_is_what_the_page_shows(project: Project) -> None:
     write_page(project, "docs/users.md")
-    scenarios = load([project.root / "scenarios/haircut.yaml"], root=project.root, cwd=project.root)
+    scenarios = load(
+        [project.root / "scenarios/haircut.yaml"], rules=RULES, root=project.root, cwd=project.root
+    )
     config = Config(metrics=("helpfulness",), source="agenteval.yaml")
     chosen = judging.metrics_of(config)
     told = preflight.model_problems(scenarios[:1], config, chosen, no_judge=False)
@@ -403,7 +409,7 @@ def test_what_is_told_without_a_model_is_what_the_page_shows(project: Project) -
 
 def test_the_test_of_contributing_is_one(project: Project) -> None:
     (block,) = (b for b in blocks("CONTRIBUTING.md") if b.kind == "python")
-    project.write("test_it.py", f"from kit import failed_checks\n\n\n{block.text}")
+    project.write("test_it.py", f"from tests.support.kit import failed_checks\n\n\n{block.text}")
     names: dict[str, Any] = {}
     sys.path.insert(0, str(project.root))
     try:
@@ -583,14 +589,18 @@ def test_the_events_are_those_of_the_journal() -> None:
     assert set(first_code(section("docs/reports.md", "## The journal"))) == names
 
 
-def test_the_layers_are_those_that_are_checked() -> None:
-    documented = first_code(section("docs/architecture.md", "## Layers"))
-    assert set(documented) == {name for names in LAYERS for name in names} | {"agents"}
+def test_the_rooms_are_those_that_are_checked() -> None:
+    drawing = section("docs/architecture.md", "## Nine rooms").split("```")[1]
+    drawn = [line.split()[0] for line in drawing.splitlines()[1:] if line.strip()]
+    (contract,) = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["tool"]["importlinter"][
+        "contracts"
+    ]
+    assert drawn == contract["layers"]
 
 
 def test_the_modules_of_the_models_are_those_that_exist() -> None:
     documented = first_code(section("docs/architecture.md", "## Models of our own"))
-    found = {f"llm.{path.stem}" for path in (ROOT / "agenteval/llm").glob("[!_]*.py")}
+    found = {path.stem for path in (ROOT / "agenteval/adapters/models").glob("[!_]*.py")}
     assert set(documented) == found
 
 
@@ -652,7 +662,7 @@ def test_relative_links_resolve(page: str) -> None:
 
 
 def test_the_schema_is_where_the_page_says() -> None:
-    path = ROOT / re.findall(r"`(agenteval/schemas/[\w.]+)`", text_of("docs/reports.md"))[0]
+    path = ROOT / re.findall(r"`(agenteval/reporters/results/[\w.]+)`", text_of("docs/reports.md"))[0]
     assert json.loads(path.read_text("utf-8"))["title"] == "agenteval results"
 
 

@@ -2,7 +2,7 @@
 
 Each module is one format and has ``render(report, decision, options) -> str``, which is pure: the
 caller owns paths, files, the console and the exit code. Text that an agent, a tool or a model wrote
-goes through ``agenteval.safe_text`` on its way out.
+goes through ``agenteval.core.safe_text`` on its way out.
 
 ``options``           what may be asked of any reporter
 ``failure_text``      what went wrong, where and how to see it again: shared by all formats

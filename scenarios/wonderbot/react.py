@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
 
 from agenteval import AgentReply, Usage
-from agenteval.errors import AuthorError, Problem
+from agenteval.core.errors import AuthorError, Problem
 
 if TYPE_CHECKING:
     from openai import AsyncOpenAI

@@ -1,0 +1,1 @@
+"""The outside: agents, models, the network, recordings."""

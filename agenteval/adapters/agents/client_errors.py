@@ -1,0 +1,125 @@
+"""What an exception of somebody's client library tells of: a network, a refusal, a deadline.
+
+There are many such libraries, and importing them all to ask is no option. So it goes by what their
+exceptions are called, by the status that they carry and by the exceptions that they hold; not by words in a
+message, which anybody may write.
+"""
+
+from __future__ import annotations
+
+import errno
+import socket
+import ssl
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from agenteval.core.expressions import expression
+
+_STATUSES = frozenset({401, 403, 407, 429, 502, 503, 504, 529})
+_GRPC_STATUSES = frozenset({"UNAVAILABLE", "UNAUTHENTICATED", "PERMISSION_DENIED", "RESOURCE_EXHAUSTED"})
+_NO_NETWORK = frozenset(
+    getattr(errno, name, None)
+    for name in (
+        *("ENETDOWN", "ENETUNREACH", "ENETRESET", "EHOSTDOWN", "EHOSTUNREACH"),
+        *("ECONNREFUSED", "ECONNRESET", "ECONNABORTED", "ETIMEDOUT"),
+    )
+) - {None}
+_NO_CONNECTION_IN_TIME = frozenset({"ConnectTimeout", "ConnectTimeoutError", "ConnectionTimeoutError"})
+_NO_CONNECTION = frozenset(
+    [
+        *("APIConnectionError",),  # openai, anthropic, litellm
+        *("ConnectionError", "SSLError", "ChunkedEncodingError"),  # requests, urllib3, botocore, redis
+        *("NewConnectionError", "ProxyError", "IncompleteRead"),  # urllib3, http.client
+        *("ConnectError", "NetworkError", "RemoteProtocolError"),  # httpx
+        *("ClientConnectionError", "ClientPayloadError"),  # aiohttp
+        *("ConnectionClosedError", "ResponseStreamingError"),  # botocore, websockets
+    ]
+)
+_TOO_MANY = expression(r"too many (\d{3}) error responses")
+
+
+def is_infrastructure(error: BaseException) -> bool:
+    """Whether it tells of a network, of access, or of a server that is down or busy: what would hit any
+    agent. No connection in time is such a thing; no answer in time is none."""
+    told = list(_told(error))
+    if any(map(_is_refused, told)) or any(map(_is_no_network, told)):
+        return True
+    return not any(map(_is_late, told)) and any(map(_is_no_connection, told))
+
+
+def is_timeout(error: BaseException) -> bool:
+    """Whether it tells of an answer that did not come in time."""
+    return any(map(_is_late, _told(error)))
+
+
+def _told(error: BaseException) -> Iterator[BaseException]:
+    """The exception, and those that it was made of: many libraries raise theirs around another, and say so
+    in ``reason`` or in their first arguments, not by ``from``."""
+    pending, seen = [error], set[int]()
+    while pending:
+        each = pending.pop()
+        if id(each) in seen:
+            continue
+        seen.add(id(each))
+        yield each
+        args = _read(each, "args")
+        inner = (_read(each, "reason"), *(args if isinstance(args, tuple) else ()))
+        pending.extend(part for part in inner if isinstance(part, BaseException))
+
+
+def _names(error: BaseException) -> set[str]:
+    return {cls.__name__ for cls in type(error).__mro__}
+
+
+def _is_late(error: BaseException) -> bool:
+    return any("Timeout" in name for name in _names(error))
+
+
+def _is_no_connection(error: BaseException) -> bool:
+    is_known = isinstance(error, ConnectionError | socket.gaierror | ssl.SSLError)
+    return is_known or bool(_names(error) & _NO_CONNECTION)
+
+
+def _is_no_network(error: BaseException) -> bool:
+    """No way to the server, or no connection to it in time: a ``URLError`` is raised before the server could
+    answer."""
+    if isinstance(error, OSError) and error.errno in _NO_NETWORK:
+        return True
+    is_early = "URLError" in _names(error) and isinstance(_read(error, "reason"), TimeoutError)
+    return is_early or bool(_names(error) & _NO_CONNECTION_IN_TIME)
+
+
+def _is_refused(error: BaseException) -> bool:
+    """Whether the server has answered: with a status that is no word on what it was asked."""
+    if not isinstance(error, Exception):
+        return False  # `sys.exit(401)` has a code, too
+    if any(isinstance(status, int) and status in _STATUSES for status in _statuses(error)):
+        return True
+    return "RpcError" in _names(error) and _grpc_status(error) in _GRPC_STATUSES
+
+
+def _statuses(error: Exception) -> Iterator[Any]:
+    """What the exception or its response carries where libraries put the status."""
+    response = _read(error, "response")
+    yield from (_read(error, name) for name in ("status_code", "status", "code"))
+    yield from (_read(response, name) for name in ("status_code", "status"))
+    if isinstance(response, Mapping) and isinstance(of_aws := response.get("ResponseMetadata"), Mapping):
+        yield of_aws.get("HTTPStatusCode")
+    # urllib3, when it has tried often enough, tells the status in its own words alone.
+    if type(error).__name__ == "ResponseError" and (found := _TOO_MANY.fullmatch(str(error))):
+        yield int(found[1])
+
+
+def _grpc_status(error: Exception) -> Any:
+    try:
+        return error.code().name  # type: ignore[attr-defined]
+    except Exception:
+        return None
+
+
+def _read(owner: Any, name: str) -> Any:
+    """An attribute that may be missing, or break when it is read."""
+    try:
+        return getattr(owner, name, None)
+    except Exception:
+        return None

@@ -1,0 +1,363 @@
+"""An agent behind a URL that speaks OpenAI's chat completions, streamed or not."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import Any, TypeAlias
+
+from agenteval.adapters.agents.quirks import REFUSED, Form, lesson, shaped
+from agenteval.adapters.transport.client import CallRules, HttpReply, Transport, may_pass_unheard
+from agenteval.adapters.transport.http_faults import Fault, classify, describe, is_web_address, quote
+from agenteval.adapters.transport.limits import Gate
+from agenteval.adapters.transport.retry import Retry
+from agenteval.core.config import AgentConfig
+from agenteval.core.errors import AgentError, AgentevalError, AuthorError, Place, Problem
+from agenteval.core.expressions import expression
+from agenteval.core.protocols import AgentReply, TurnTools
+from agenteval.core.scenario import Sample, SampleKey
+from agenteval.core.trajectory import Message
+from agenteval.files.redact import SECRET_HEADER, without_query
+from agenteval.messages import chat
+from agenteval.messages import message_adapters as foreign
+from agenteval.messages.completion import Unreadable, assemble, parse_object
+from agenteval.messages.endings import cut_of, last_answer, refusal_in
+
+_KNOWN_FIELDS = frozenset({"role", "content", "tool_calls", "function_call", "refusal"})
+_QUOTED = 200
+_SURROGATE = expression("[\ud800-\udfff]")
+
+
+class _RefusedRequestError(AgentError):
+    """The server would not take the request: another form of it may do."""
+
+    def __init__(self, fault: Fault) -> None:
+        super().__init__(describe(fault), kind="http_status")
+        self.fault = fault
+
+
+def _classify(fault: Fault) -> AgentevalError:
+    return _RefusedRequestError(fault) if fault.status in REFUSED else classify(fault)
+
+
+Tell: TypeAlias = Callable[[str, SampleKey | None], None]
+
+
+def _tell_nobody(text: str, key: SampleKey | None) -> None:
+    pass
+
+
+class Known:
+    """What all conversations with one agent share: where it is, its gate, and the form of a conversation
+    that it was found to take."""
+
+    def __init__(
+        self,
+        config: AgentConfig,
+        *,
+        transport: Transport,
+        secrets: Sequence[str],
+        concurrency: int,
+        tell: Tell,
+    ) -> None:
+        self.config = config
+        self.endpoint = config.endpoint or ""
+        self.transport = transport
+        self.headers = _sendable(config.headers)
+        self.secrets = (*secrets, *_header_secrets(self.headers))
+        self.tell = tell
+        self.form = Form()
+        limits, key = transport.limits, _key(self.headers)
+        self.gate = Gate(
+            limits.limiter(without_query(self.endpoint), key, who=f"agent {config.name}", calls=concurrency),
+            rate=limits.rate("agent", config.name, requests=config.requests_per_minute),
+        )
+
+    def rules(self, key: SampleKey) -> CallRules:
+        def told(retry: Retry) -> None:
+            self.tell(f"{retry.where}: {retry.reason}; trying again in {retry.wait_s:.1f} s", key)
+
+        return CallRules(self.gate, may_pass_unheard, self.config.max_wait_s, told)
+
+
+class HttpAgents:
+    """The agents of a run at one endpoint. Raises ``AuthorError`` for a configuration that cannot work.
+
+    ``secrets``: texts that no error message may show. What headers such as ``Authorization`` hold is
+    added to them. ``concurrency``: requests in flight at most. ``tell`` gets each retry and each adaption,
+    with the sample that it was for. ``place_of`` tells where a key of the agent is written.
+    """
+
+    def __init__(
+        self,
+        config: AgentConfig,
+        *,
+        transport: Transport,
+        secrets: Sequence[str] = (),
+        concurrency: int = 20,
+        tell: Tell = _tell_nobody,
+        place_of: Callable[[str], Place | None] = lambda _: None,
+    ) -> None:
+        problems = tuple(problem._replace(place=place_of(key)) for key, problem in _problems(config))
+        if problems:
+            raise AuthorError(*problems)
+        self._known = Known(config, transport=transport, secrets=secrets, concurrency=concurrency, tell=tell)
+
+    def make(self, sample: Sample) -> HttpAgent:
+        """The agent of one sample. It remembers nothing: each request carries the conversation."""
+        return HttpAgent(self._known, sample.key)
+
+    async def aclose(self) -> None:
+        """Nothing to close: the transport may serve others too, and whoever made it closes it."""
+
+
+class HttpAgent:
+    """The agent under test, as one conversation meets it."""
+
+    def __init__(self, known: Known, key: SampleKey) -> None:
+        self._known = known
+        self._rules = known.rules(key)
+
+    async def reply(self, messages: list[Message], tools: TurnTools) -> AgentReply:
+        """Send the conversation and read the answer.
+
+        Raises ``AgentError`` for a timeout, a bad status and an unreadable or cut reply,
+        ``InfrastructureError`` for faults that are not the agent's.
+        """
+        config = self._known.config
+        reply = await self._send(request_body(config, messages, tools))
+        try:
+            return _without_given(read_reply(reply, observed=config.observed_messages), config)
+        except Unreadable as unreadable:
+            raise AgentError(self._describe(unreadable), kind="protocol") from unreadable
+
+    async def _send(self, body: Mapping[str, Any]) -> HttpReply:
+        """The reply to the conversation, in the first form that the server takes. A request that was
+        refused for its form was not carried out."""
+        known = self._known
+        while True:
+            form = known.form
+            sent = shaped(body, form)
+            try:
+                return await self._post(sent)
+            except _RefusedRequestError as refused:
+                if known.form != form:  # another conversation has found out meanwhile
+                    continue
+                found = lesson(refused.fault.detail, sent, form)
+                if found is None:
+                    raise AgentError(str(refused), kind=refused.kind) from refused
+                known.form = found.form
+                known.tell(f"{refused.fault.where}: {found.note}", None)
+
+    async def _post(self, body: Mapping[str, Any]) -> HttpReply:
+        known = self._known
+        return await known.transport.post_json(
+            known.endpoint,
+            body,
+            headers=known.headers,
+            timeout_s=known.config.timeout_s,
+            secrets=known.secrets,
+            classify=_classify,
+            rules=self._rules,
+        )
+
+    def _describe(self, unreadable: Unreadable) -> str:
+        where = quote(without_query(self._known.endpoint), self._known.secrets)
+        evidence = quote(unreadable.evidence, self._known.secrets, _QUOTED)
+        return f"{where}: the reply {unreadable.what}" + (f": {evidence}" if evidence else "")
+
+
+def request_body(config: AgentConfig, messages: Sequence[Message], tools: TurnTools) -> dict[str, Any]:
+    """What is sent: the configured body, its messages first, then the conversation as it is."""
+    body = dict(config.body)
+    body["messages"] = [*(config.body.get("messages") or ()), *messages]
+    if config.send_tools and tools.schemas and "tools" not in body:
+        body["tools"] = list(tools.schemas)
+    if config.streaming:
+        body["stream"] = True
+        # A server that does not know this field may refuse it: `stream_options: null` leaves it out.
+        options = body.pop("stream_options", {})
+        if options is not None:
+            body["stream_options"] = {"include_usage": True, **options}
+    return body
+
+
+def read_reply(reply: HttpReply, *, observed: str | None = None) -> AgentReply:
+    """The answer in a chat completion. ``observed``: the dotted path where the turn's messages are.
+
+    Raises ``Unreadable`` where it is none, and where it was cut off.
+    """
+    document = _document(reply)
+    if document.get("error"):
+        raise Unreadable(f"has status {reply.status} but is an error", _json(document["error"]))
+    told = _observed(document, observed) if observed else []
+    usage = document.get("usage")
+    if told and "choices" not in document:
+        # The messages are the whole answer; an agent with a format of its own needs no choices.
+        _check_whole(last_answer(told), document)
+        return AgentReply(messages=told, usage=usage, latency_ms=reply.latency_ms)
+    message = _message(document)
+    single, is_plain = foreign.answer_in(_without_observed(message, observed))
+    if not is_plain:
+        told = [*told, *([] if told and told[-1].get("content") == single.get("content") else [single])]
+        return AgentReply(messages=told, usage=usage, latency_ms=reply.latency_ms, alone=observed is None)
+    return AgentReply(
+        text=_text(message),
+        tool_calls=_tool_calls(message),
+        messages=told,
+        usage=usage,
+        latency_ms=reply.latency_ms,
+        extra=_extra(_without_observed(message, observed)),
+    )
+
+
+def _without_given(reply: AgentReply, config: AgentConfig) -> AgentReply:
+    """A reply whose messages begin with those of the configured body has its history in them."""
+    given = [(each.get("role"), each.get("content")) for each in config.body.get("messages") or ()]
+    told = [(each.get("role"), each.get("content")) for each in reply.messages[: len(given)]]
+    return replace(reply, messages=reply.messages[len(given) :]) if given and given == told else reply
+
+
+def _document(reply: HttpReply) -> dict[str, Any]:
+    """The reply as a chat completion. Halves of surrogate pairs, which no file can hold, are replaced."""
+    document = parse_object(reply.text) if reply.events is None else assemble(reply.events)
+    try:
+        text = _json(document)
+    except RecursionError:
+        raise Unreadable("is nested too deeply") from None
+    if not _SURROGATE.search(text):
+        return document
+    whole = text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+    return parse_object(whole)
+
+
+def _message(document: Mapping[str, Any]) -> dict[str, Any]:
+    choices = document.get("choices")
+    if not isinstance(choices, list) or not choices or not isinstance(choices[0], dict):
+        raise Unreadable("has no choices", _json(document))
+    choice = choices[0]
+    if choice.get("error"):
+        raise Unreadable("holds an error instead of a message", _json(choice["error"]))
+    message = choice.get("message")
+    _check_whole(message, choice)
+    if not isinstance(message, dict):
+        raise Unreadable("has no message in its first choice", _json(document))
+    return message
+
+
+def _check_whole(answer: Any, around: Any) -> None:
+    """Raises ``Unreadable`` for a reply that was cut off, whatever of it there is."""
+    if cut := cut_of(answer, around):
+        remedy = " — raise the agent's token limit, `body.max_tokens`?" if cut.at_limit else ""
+        raise Unreadable(f"{cut.what}{remedy}")
+
+
+def _text(message: Mapping[str, Any]) -> str | None:
+    text = chat.text_of(message.get("content"))
+    return text or refusal_in(message) or text
+
+
+def _tool_calls(message: Mapping[str, Any]) -> list[Any]:
+    """The calls as they came; the older ``function_call`` as one of them."""
+    calls, legacy = message.get("tool_calls"), message.get("function_call")
+    if not calls and isinstance(legacy, dict):
+        return [{"type": "function", "function": legacy}]
+    if calls is not None and not isinstance(calls, list):
+        raise Unreadable("has tool_calls that are no list", _json(calls))
+    return list(chat.in_order(calls or []))
+
+
+def _without_observed(message: Mapping[str, Any], path: str | None) -> dict[str, Any]:
+    """A message without the observed ones, which go back as messages."""
+    steps = (path or "").split(".")
+    inner = steps[3] if steps[:3] == ["choices", "0", "message"] and len(steps) > 3 else None
+    return {name: value for name, value in message.items() if name != inner}
+
+
+def _extra(message: Mapping[str, Any]) -> dict[str, Any]:
+    """Fields that we do not know, for the way back to the same endpoint."""
+    return {name: value for name, value in message.items() if value is not None and name not in _KNOWN_FIELDS}
+
+
+def _observed(document: Mapping[str, Any], path: str) -> list[Message]:
+    value: Any = document
+    for name in path.split("."):
+        if isinstance(value, Mapping) and name in value:
+            value = value[name]
+        elif isinstance(value, list) and name.isdecimal() and int(name) < len(value):
+            value = value[int(name)]
+        else:
+            what = f"has nothing at `observed_messages: {path}`; where '{name}' should be, there is"
+            raise Unreadable(what, _contents(value))
+    messages = [] if value is None else value
+    if not isinstance(messages, list) or not all(isinstance(message, dict) for message in messages):
+        raise Unreadable(f"has no list of messages at `observed_messages: {path}`", _json(value))
+    return messages
+
+
+def _json(value: Any) -> str:
+    return json.dumps(value, ensure_ascii=False)
+
+
+def _contents(value: Any) -> str:
+    if isinstance(value, Mapping):
+        return ", ".join(value) or "an empty object"
+    return f"a list of {len(value)}" if isinstance(value, list) else _json(value)
+
+
+def _problems(config: AgentConfig) -> Iterator[tuple[str, Problem]]:
+    """What cannot work, each with the key that it is about. Values of headers are not shown: they may be
+    secrets."""
+    where = f"agent '{config.name}'"
+    if not is_web_address(config.endpoint or ""):
+        example = "write a whole URL, such as http://localhost:3000/v1/chat/completions"
+        yield "endpoint", Problem(f"{where}: `endpoint` is no http or https URL", example)
+    for name, value in config.headers.items():
+        if not re.fullmatch(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+", name):
+            what = f"{where}: '{name}' cannot be the name of a header"
+            yield f"headers.{name}", Problem(what, "letters, digits and hyphens")
+        if not re.fullmatch(r"[\t\x20-\x7e]*", value.strip()):
+            what = f"{where}: header '{name}' holds a line break or a character that is not ASCII"
+            remedy = "does the variable that it comes from hold more than the value?"
+            yield f"headers.{name}", Problem(what, remedy)
+    yield from _body_problems(config, where)
+
+
+def _body_problems(config: AgentConfig, where: str) -> Iterator[tuple[str, Problem]]:
+    given = config.body.get("messages")
+    if given is not None and not (isinstance(given, list) and all(isinstance(m, dict) for m in given)):
+        what = f"{where}: `body.messages` is no list of messages"
+        yield "body.messages", Problem(what, "write - {role: …, content: …}")
+    options = config.body.get("stream_options")
+    if options is not None and not isinstance(options, dict):
+        what = f"{where}: `body.stream_options` is no mapping"
+        yield "body.stream_options", Problem(what, "write {include_usage: true}")
+    try:
+        json.dumps(config.body)
+    except (TypeError, ValueError) as exc:
+        yield "body", Problem(f"{where}: `body` cannot be sent as JSON: {exc}")
+
+
+def _sendable(headers: Mapping[str, str]) -> dict[str, str]:
+    """Headers without the white space that HTTP forbids around values. An ``Authorization`` without
+    credentials (the key of a local server is not set) is left out: some servers refuse it."""
+    stripped = {name: value.strip() for name, value in headers.items()}
+    return {
+        name: value
+        for name, value in stripped.items()
+        if name.lower() != "authorization" or value.lower() not in ("", "bearer", "basic", "token")
+    }
+
+
+def _key(headers: Mapping[str, str]) -> str:
+    """What a server tells its callers apart by."""
+    return "\n".join(value for name, value in headers.items() if SECRET_HEADER.search(name))
+
+
+def _header_secrets(headers: Mapping[str, str]) -> Iterator[str]:
+    for name, value in headers.items():
+        if value and SECRET_HEADER.search(name):
+            yield value
+            yield value.split()[-1]

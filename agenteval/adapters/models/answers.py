@@ -1,0 +1,99 @@
+"""What a chat completion says, whatever its server left out or put in."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+from agenteval.adapters.models.reading import without_thought
+from agenteval.core.errors import InfrastructureError, UnreadableReplyError
+from agenteval.core.tokens import count_tokens
+from agenteval.core.trajectory import Usage
+from agenteval.messages.endings import is_at_limit, is_filtered
+
+ENOUGH = 4000
+"""Output tokens with which a model that thought too long is asked again, at least."""
+
+
+class Answer(NamedTuple):
+    """``text`` is what the model said, thoughts within it included. ``reasoned``: it also thought in a
+    field of its own, which is never the answer."""
+
+    text: str
+    finish_reason: str
+    reasoned: bool
+    usage: Usage
+
+    @property
+    def is_cut(self) -> bool:
+        """Whether more output tokens may help: it ran out of them, or thought and said nothing."""
+        if is_at_limit(self.finish_reason):
+            return True
+        thought = self.reasoned or bool(self.text.strip())
+        return thought and not without_thought(self.text)
+
+    def larger_budget(self, budget: int | None) -> int:
+        return max(ENOUGH, 2 * (budget or self.usage.output_tokens))
+
+
+def answer_of(
+    reply: Any, *, where: str, sent: Sequence[Mapping[str, str]], quote: Callable[[str], str]
+) -> Answer:
+    """``reply`` is a completion as JSON, ``where`` names the model in messages, ``sent`` is what was sent
+    (its tokens are estimated where the server does not count them), ``quote`` makes the server's words
+    fit for a message.
+
+    Raises ``InfrastructureError`` if it is no completion, and ``UnreadableReplyError`` if the model
+    would not answer.
+    """
+    choices = reply.get("choices") if isinstance(reply, Mapping) else None
+    choice = choices[0] if isinstance(choices, list) and choices else None
+    message = choice.get("message") if isinstance(choice, Mapping) else None
+    if choice is None or not isinstance(message, Mapping):
+        missing = "choices" if choice is None else "message"
+        raise InfrastructureError(f"{where}: the reply has no `{missing}`: {quote(str(reply))}")
+    text = _text(message.get("content"))
+    usage = _usage(reply.get("usage"), sent=sent, got=text)
+    refusal, reason = message.get("refusal"), str(choice.get("finish_reason") or "")
+    if isinstance(refusal, str) and refusal.strip():
+        what = f"{where}: the model would not answer: {quote(refusal)}"
+        raise UnreadableReplyError(what, raw=quote(refusal), usage=usage)
+    if is_filtered(reason):
+        what = f"{where}: the provider's content filter cut the answer"
+        raise UnreadableReplyError(what, raw=quote(text), usage=usage)
+    reasoned = any(message.get(key) for key in ("reasoning_content", "reasoning"))
+    return Answer(text, reason, reasoned, usage)
+
+
+def _text(content: Any) -> str:
+    """The content, or of a list of parts those that are text: thoughts and images are not the answer."""
+    if isinstance(content, str):
+        return content
+    parts = content if isinstance(content, list) else []
+    texts = [
+        p.get("text") for p in parts if isinstance(p, Mapping) and p.get("type") in ("text", "output_text")
+    ]
+    return "".join(text for text in texts if isinstance(text, str))
+
+
+def _usage(reported: Any, *, sent: Sequence[Mapping[str, str]], got: str) -> Usage:
+    counts = reported if isinstance(reported, Mapping) else {}
+    taken, given = _count(counts.get("prompt_tokens")), _count(counts.get("completion_tokens"))
+    details = counts.get("prompt_tokens_details")
+    cached = _count(details.get("cached_tokens")) if isinstance(details, Mapping) else None
+    taken_in = _tokens_of(sent) if taken is None else taken
+    return Usage(
+        calls=1,
+        input_tokens=taken_in,
+        output_tokens=count_tokens(got) if given is None else given,
+        cached_tokens=min(cached or 0, taken_in),
+        estimated=taken is None or given is None,
+    )
+
+
+def _count(value: Any) -> int | None:
+    return value if isinstance(value, int) and not isinstance(value, bool) and value >= 0 else None
+
+
+def _tokens_of(messages: Sequence[Mapping[str, str]]) -> int:
+    return sum(count_tokens(message["content"]) for message in messages)

@@ -1,0 +1,73 @@
+"""What servers were found to accept, by endpoint and model. Nothing is inferred from a model's name:
+such tables rot, while a server's own refusal is always up to date.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import anyio
+
+from agenteval.adapters.models.structured import Rung
+from agenteval.conversation.deadlines import waiting
+
+
+@dataclass(frozen=True)
+class Learned:
+    """What one endpoint and model taught. ``refused``: parameters that are no longer sent. ``rung``:
+    how the shape of the answer is asked for. ``folds_system``: the system text goes into the user's
+    message. ``needs_budget``: a limit of output tokens must be sent. ``streams``: it only answers in
+    streams."""
+
+    refused: frozenset[str] = frozenset()
+    rung: Rung = Rung.STRICT
+    folds_system: bool = False
+    needs_budget: bool = False
+    streams: bool = False
+
+
+@dataclass
+class Memory:
+    """What is known of one endpoint and model, shared by all who call it.
+
+    ``lock`` is held while one call finds out what is accepted, so that the others wait for the answer
+    instead of being refused the same way. ``told``: what was told already.
+    """
+
+    learned: Learned = Learned()
+    told: set[str] = field(default_factory=set)
+    lock: anyio.Lock = field(default_factory=anyio.Lock)
+
+    async def settled(self) -> None:
+        """Waits while another call is finding out."""
+        if self.lock.locked():
+            with waiting():
+                async with self.lock:
+                    pass
+
+
+class Capabilities:
+    """The memories of a run."""
+
+    def __init__(self) -> None:
+        self._memories: dict[tuple[str, str], Memory] = {}
+
+    def of(self, endpoint: str, model: str) -> Memory:
+        """The memory of a model at an endpoint (its URL without credentials)."""
+        return self._memories.setdefault((endpoint, model), Memory())
+
+    def as_dict(self) -> Mapping[str, Any]:
+        """What was learned, as JSON: only models that taught anything."""
+        return {
+            f"{model} at {endpoint}": {
+                "refused": sorted(memory.learned.refused),
+                "answers": str(memory.learned.rung),
+                "folds_system": memory.learned.folds_system,
+                "needs_budget": memory.learned.needs_budget,
+                "streams": memory.learned.streams,
+            }
+            for (endpoint, model), memory in self._memories.items()
+            if memory.learned != Learned()
+        }

@@ -1,0 +1,241 @@
+"""One request to a server of language models, and the HTTP library's exceptions translated once.
+
+The ``openai`` package was measured and left out (``benchmarks/model_calls.py``): even with its response
+models bypassed, which servers that only resemble OpenAI do not fit, it takes half as much CPU again as
+the HTTP library that it sits on, and half a second to import. Its retries would sleep in a slot of the
+pool, and it takes headers from ``OPENAI_*`` variables whatever the server.
+"""
+
+from __future__ import annotations
+
+import json
+import ssl
+import time
+from collections.abc import Callable
+from typing import Any, Protocol
+
+import anyio
+import httpx2
+
+from agenteval.adapters.models.endpoints import Endpoint
+from agenteval.adapters.models.refusals import Refusal, refusal_of
+from agenteval.adapters.transport.bodies import (
+    ENCODINGS,
+    TooLargeError,
+    begin_of_body,
+    encoding_of,
+    whole_body,
+)
+from agenteval.adapters.transport.connections import (
+    Lanes,
+    Line,
+    Reply,
+    certificates,
+    is_direct,
+    no_certificates,
+    not_set_up,
+)
+from agenteval.adapters.transport.http_faults import Fault, FaultKind, fault_kind, quote
+from agenteval.adapters.transport.retry_after import asked_wait_s
+from agenteval.core.errors import AuthorError, Problem
+from agenteval.messages.sse import SseParser, looks_like_sse
+
+_CONNECT_S = 10.0
+# Common servers close an idle connection after 5 s; a request sent just then would be lost.
+_KEEPALIVE_S = 3.0
+_THIS_MACHINE = ("localhost", "127.0.0.1", "::1")
+# Besides the library's own: what the resolver raises for names that no host can have, and what passes
+# through untranslated when TLS breaks in the middle of a connection.
+_FOREIGN = (
+    *(httpx2.HTTPError, httpx2.InvalidURL),
+    *(UnicodeError, OverflowError),
+    *(ssl.SSLError, anyio.EndOfStream),
+)
+
+
+class FailedCall(Exception):  # noqa: N818  # control flow within this package, never seen outside
+    """A request without a completion: the server refused it, or there was no reply. ``tried``: how often
+    it was tried, for a message."""
+
+    def __init__(self, cause: Refusal | Fault) -> None:
+        super().__init__(cause)
+        self.cause = cause
+        self.tried = ""
+
+    @property
+    def asked_s(self) -> float | None:
+        """Seconds that the server asks to wait, if it does."""
+        return self.cause.retry_after_s if isinstance(self.cause, Refusal) else None
+
+
+class HttpClient:
+    """Requests to one endpoint. ``timeout_s`` bounds each from its start to its last byte.
+
+    Environment proxies (not for this machine itself), ``SSL_CERT_FILE`` and ``SSL_CERT_DIR`` are
+    honoured. A key is sent only if there is one, and to no other host: redirects are not followed.
+    """
+
+    def __init__(self, endpoint: Endpoint, *, timeout_s: float, now: Callable[[], float] = time.time) -> None:
+        self._endpoint = endpoint
+        self._now = now
+        self._timeout_s = timeout_s
+        self._lanes = Lanes(_posts(endpoint))
+
+    async def post(self, body: bytes) -> Reply:
+        """The reply to ``body``, as it came. Raises ``FailedCall`` if there is none."""
+        lane = self._lanes.take()
+        try:
+            with anyio.fail_after(self._timeout_s):
+                reply = await lane.post(body)
+        except TimeoutError as exc:
+            raise FailedCall(self._fault(FaultKind.DEADLINE, f"{self._timeout_s:g} s")) from exc
+        except TooLargeError as exc:
+            raise FailedCall(self._fault(FaultKind.TOO_LARGE, "")) from exc
+        except _FOREIGN as exc:
+            raise FailedCall(self._fault(_kind(exc), str(exc))) from exc
+        finally:
+            self._lanes.give_back(lane)
+        return reply
+
+    async def aclose(self) -> None:
+        """Close all connections; may be called twice."""
+        await self._lanes.aclose()
+
+    def completion(self, http: Reply) -> Any:
+        """The reply as JSON. Raises ``FailedCall`` if it is one of an error, or no completion."""
+        status, reply = http.status, _json(http.content)
+        if http.is_redirect:
+            to = httpx2.Headers(http.headers).get("location", "").partition("?")[0]
+            raise FailedCall(self._fault(FaultKind.STATUS, f"to {to}", status))
+        if not http.is_success or _is_error(reply):
+            refusal = refusal_of(status, reply)
+            headers = httpx2.Headers(http.headers)
+            asked_s = asked_wait_s(headers, now_s=self._now(), text=refusal.text)
+            raise FailedCall(refusal._replace(retry_after_s=asked_s))
+        if what := _unlike_a_completion(reply):
+            raise FailedCall(self._fault(FaultKind.GARBLED, f"{what}: {reply}"))
+        return reply
+
+    def _fault(self, kind: FaultKind, detail: str, status: int | None = None) -> Fault:
+        return Fault(kind, self._endpoint.shown, quote(detail, (self._endpoint.key,), 300), status)
+
+
+def _kind(exc: Exception) -> FaultKind:
+    if isinstance(exc, ssl.SSLError):
+        return FaultKind.TLS
+    if isinstance(exc, anyio.EndOfStream):
+        return FaultKind.DROPPED
+    return FaultKind.INVALID if isinstance(exc, UnicodeError | OverflowError) else fault_kind(exc)
+
+
+def _is_error(reply: Any) -> bool:
+    """Some gateways say 200 and mean an error."""
+    if not isinstance(reply, dict) or reply.get("choices"):
+        return False
+    return bool(reply.get("error") or reply.get("detail"))
+
+
+def _unlike_a_completion(reply: Any) -> str:
+    """What is wrong with a reply that is no completion; empty if it is one."""
+    if isinstance(reply, str):
+        return "it is a web page" if "<html" in reply[:1000].lower() else "it is no JSON"
+    choices = reply.get("choices") if isinstance(reply, dict) else None
+    choice = choices[0] if isinstance(choices, list) and choices else None
+    if choice is None:
+        return "it has no `choices`"
+    message = choice.get("message") if isinstance(choice, dict) else None
+    return "" if isinstance(message, dict) else "it has no `message`"
+
+
+def _json(body: bytes) -> Any:
+    """The body as JSON (a stream put together), or its text."""
+    try:
+        return json.loads(body)
+    except (ValueError, RecursionError):
+        text = body.decode("utf-8", "replace")
+        return _streamed(body) or text if looks_like_sse(text) else text
+
+
+def _streamed(body: bytes) -> dict[str, Any] | None:
+    """The completion, or the error, that a stream amounts to; ``None`` if it breaks off."""
+    from agenteval.messages.completion import Unreadable, assemble
+
+    try:
+        return assemble(SseParser().feed(body, final=True))
+    except Unreadable as unreadable:
+        error = unreadable.error
+        return None if error is None else {"error": error}
+
+
+def _url(endpoint: Endpoint) -> httpx2.URL:
+    try:
+        return httpx2.URL(endpoint.url)
+    except (httpx2.InvalidURL, UnicodeError) as exc:
+        raise AuthorError(Problem(f"{endpoint.shown} is no URL: {exc}", "check base_url")) from exc
+
+
+class _Post(Protocol):
+    """Sends requests to one place, one at a time."""
+
+    async def post(self, body: bytes) -> Reply: ...
+
+    async def aclose(self) -> None: ...
+
+
+class _ThroughClient:
+    """By the library's own ways: through proxies."""
+
+    def __init__(self, client: httpx2.AsyncClient, url: httpx2.URL) -> None:
+        self._client = client
+        self._url = url
+
+    async def post(self, body: bytes) -> Reply:
+        async with self._client.stream("POST", self._url, content=body) as response:
+            headers = response.headers.raw
+            read = whole_body if response.is_success else begin_of_body
+            content = await read(response.aiter_raw(), encoding_of(headers))
+            return Reply(response.status_code, headers, content)
+
+    async def aclose(self) -> None:
+        await self._client.aclose()
+
+
+def _posts(endpoint: Endpoint) -> Callable[[], _Post]:
+    """Makes what sends requests to an endpoint, all alike."""
+    url = _url(endpoint)
+    # Without TLS to be set up, the environment has nothing to say about a server on this machine but
+    # proxies, and those are not meant for it.
+    is_here = url.scheme == "http" and url.host in _THIS_MACHINE
+    verify = no_certificates() if is_here else certificates()
+
+    def client() -> httpx2.AsyncClient:
+        return _client(endpoint, verify=verify, trust_env=not is_here)
+
+    if not is_direct(url, trust_env=not is_here):
+        return lambda: _ThroughClient(client(), url)
+    headers = [(k, v) for k, v in client().build_request("POST", url).headers.raw if k != b"Content-Length"]
+    return lambda: Line(url, headers, verify=verify, connect_s=_CONNECT_S, keepalive_s=_KEEPALIVE_S)
+
+
+def _client(endpoint: Endpoint, *, verify: ssl.SSLContext, trust_env: bool) -> httpx2.AsyncClient:
+    headers = {
+        "accept": "application/json",
+        "content-type": "application/json",
+        "user-agent": "agenteval",
+        "accept-encoding": ENCODINGS,
+    }
+    if endpoint.key:
+        headers["authorization"] = f"Bearer {endpoint.key}"
+    try:
+        return httpx2.AsyncClient(
+            headers=headers,
+            verify=verify,
+            follow_redirects=False,
+            trust_env=trust_env,
+            timeout=httpx2.Timeout(None, connect=_CONNECT_S),
+            limits=httpx2.Limits(
+                max_connections=None, max_keepalive_connections=None, keepalive_expiry=_KEEPALIVE_S
+            ),
+        )
+    except (OSError, ValueError, ImportError, httpx2.InvalidURL) as exc:
+        raise not_set_up(exc) from exc

@@ -1,0 +1,385 @@
+"""A language model behind an OpenAI-compatible endpoint: asks, adapts, retries, repairs."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple
+
+from anyio.lowlevel import checkpoint
+
+from agenteval.adapters.models import Shared
+from agenteval.adapters.models.answers import ENOUGH, Answer, answer_of
+from agenteval.adapters.models.capabilities import Learned
+from agenteval.adapters.models.circuit import ASKED
+from agenteval.adapters.models.endpoints import endpoint_of
+from agenteval.adapters.models.http_client import FailedCall, HttpClient
+from agenteval.adapters.models.pool import ModelPool
+from agenteval.adapters.models.reading import Unfit, read
+from agenteval.adapters.models.refusals import BUDGETS, Refusal, adaption, is_overflow, may_pass
+from agenteval.adapters.models.structured import MAX_TEXT, closing, response_format
+from agenteval.adapters.transport.connections import Reply
+from agenteval.adapters.transport.http_faults import Fault, FaultKind, describe, quote
+from agenteval.adapters.transport.limits import Gate, Limits, Passage, PauseTooLong
+from agenteval.adapters.transport.retry import Patience, RetryPolicy
+from agenteval.adapters.transport.server_words import PUSHED_BACK
+from agenteval.core.config import ModelConfig
+from agenteval.core.errors import InfrastructureError, UnreadableReplyError
+from agenteval.core.protocols import ModelReply, ModelRequest
+from agenteval.core.trajectory import Usage
+
+_RAW = 500
+_QUOTED_TO_MODEL = 4000
+_BYTES_PER_TOKEN = 4
+RETRY = RetryPolicy(retries=3)
+
+
+class RefusedError(InfrastructureError):
+    """The server will not take the request, as it is or changed."""
+
+
+@dataclass(frozen=True)
+class _Question:
+    """A request on its way: what was said so far, and how many tokens the answer may have."""
+
+    request: ModelRequest
+    messages: tuple[Mapping[str, str], ...]
+    budget: int | None
+
+    def grown(self, answer: Answer) -> _Question:
+        return replace(self, budget=answer.larger_budget(self.budget))
+
+    def repaired(self, answer: Answer, why: str) -> _Question:
+        """The question again, with the answer that was no use and what was wrong with it."""
+        note = f"Your answer cannot be used: {why}.{_form_again(self.request)}"
+        if not answer.text.strip():
+            # Some servers refuse an empty message of the assistant, and two of the user in a row.
+            system, user = self.messages[:2]
+            again = {"role": "user", "content": f"{user['content']}\n\n{note}"}
+            return replace(self, messages=(system, again))
+        said = {"role": "assistant", "content": answer.text[:_QUOTED_TO_MODEL]}
+        return replace(self, messages=(*self.messages, said, {"role": "user", "content": note}))
+
+
+class _Spent:
+    """What one request may still be asked again for, and what it has cost."""
+
+    def __init__(self) -> None:
+        self.usage = Usage()
+        self.cut: Answer | None = None
+        self.has_repaired = False
+
+    def next(self, question: _Question, answer: Answer, why: str) -> _Question | None:
+        """What to ask after an answer that is no use; ``None``: no more."""
+        if answer.is_cut and self.cut is None:
+            self.cut = answer
+            return question.grown(answer)
+        if not answer.is_cut and not self.has_repaired:
+            self.has_repaired = True
+            return question.repaired(answer, why)
+        return None
+
+
+class _Sent(NamedTuple):
+    """A request body, as a mapping and as it travels."""
+
+    fields: Mapping[str, Any]
+    body: bytes
+
+
+class OpenAiChat:
+    """A ``ChatModel``. ``shared.notice`` is told, once each, what the server was found not to accept and what
+    was retried. ``max_text`` bounds texts in answers, for servers that obey schemas.
+
+    Raises ``AuthorError`` when made, for a missing key or a malformed URL.
+    """
+
+    def __init__(
+        self,
+        config: ModelConfig,
+        shared: Shared,
+        *,
+        environ: Mapping[str, str],
+        retry: RetryPolicy = RETRY,
+        max_text: int = MAX_TEXT,
+    ) -> None:
+        self._config = config
+        self._endpoint = endpoint_of(config, environ)
+        limits = shared.limits or Limits(clock=retry.clock, sleep=retry.sleep)
+        self._gate = self._gate_of(limits, shared.pool)
+        self._memory = shared.capabilities.of(self._endpoint.shown, config.name)
+        self._notice = shared.notice
+        self._retry = retry
+        self._max_text = max_text
+        self._client = HttpClient(self._endpoint, timeout_s=config.timeout_s, now=retry.now)
+
+    async def complete(self, request: ModelRequest) -> ModelReply:
+        """An answer of the asked shape; a cut one is asked for once more with a larger budget, and one
+        that does not fit, or has a flaw, once more with what was wrong. ``usage`` is that of all these
+        calls."""
+        question = _Question(request, _messages(request), self._config.max_tokens)
+        spent = _Spent()
+        while True:
+            try:
+                answer = await self._ask(question)
+            except (RefusedError, UnreadableReplyError) as error:
+                raise self._given_up(error, spent.cut, spent.usage) from error
+            spent.usage += answer.usage
+            is_flawed = False
+            try:
+                value = read(answer.text, request.reply, is_cut=answer.is_cut)
+            except Unfit as unfit:
+                why = str(unfit)
+            else:
+                why = request.flaw_in(value, False)
+                if not why:
+                    return ModelReply(value, spent.usage, self._config.model)
+                is_flawed = True
+            following = spent.next(question, answer, why)
+            if following is None:
+                raise self._unreadable(answer, why, spent.usage, is_flawed=is_flawed)
+            question = following
+
+    async def aclose(self) -> None:
+        """Close all connections; may be called twice."""
+        await self._client.aclose()
+
+    # ── adapting to the server ───────────────────────────────────────────────────────────────────
+
+    async def _ask(self, question: _Question) -> Answer:
+        """The model's answer, in the first form of the request that the server takes."""
+        memory = self._memory
+        while True:
+            await memory.settled()
+            learned = memory.learned
+            sent = self._sent(question, learned)
+            try:
+                return await self._send(sent)
+            except FailedCall as failed:
+                cause = self._refusal(failed, sent, learned)
+            async with memory.lock:
+                if memory.learned == learned:
+                    return await self._adapted(question, sent, cause)
+
+    async def _adapted(self, question: _Question, sent: _Sent, cause: Refusal) -> Answer:
+        """Finds out what the server takes, while whoever else calls it waits."""
+        memory = self._memory
+        while True:
+            found = adaption(cause, sent.fields, memory.learned)
+            if found is None:
+                raise RefusedError(self._told(cause))
+            memory.learned = found.learned
+            self._tell(found.note)
+            sent = self._sent(question, memory.learned)
+            try:
+                return await self._send(sent)
+            except FailedCall as failed:
+                cause = self._refusal(failed, sent, memory.learned)
+
+    def _refusal(self, failed: FailedCall, sent: _Sent, learned: Learned) -> Refusal:
+        """The refusal that a changed request may mend. Raises what cannot be mended."""
+        cause = failed.cause
+        if isinstance(cause, Fault):
+            cause = cause._replace(tried=failed.tried)
+            raise InfrastructureError(f"{self._config.model}: {describe(cause)}") from failed
+        if is_overflow(cause):
+            what = f"{self._config.model}: the request is over the context length: {self._quote(cause.text)}"
+            hint = "set `context` of this model to what it reads: longer records are shortened for it"
+            raise UnreadableReplyError(f"{what} — {hint}") from failed
+        if adaption(cause, sent.fields, learned) is None and self._memory.learned == learned:
+            raise RefusedError(self._told(cause, failed.tried)) from failed
+        return cause
+
+    def _sent(self, question: _Question, learned: Learned) -> _Sent:
+        config = self._config
+        messages = _folded(question.messages) if learned.folds_system else question.messages
+        fields: dict[str, Any] = {"model": config.name, "messages": messages}
+        if config.temperature is not None:
+            fields["temperature"] = config.temperature
+        budget = question.budget or (ENOUGH if learned.needs_budget else None)
+        if budget and (name := self._budget_name(learned)):
+            fields[name] = budget
+        form = response_format(question.request.reply, learned.rung, max_text=self._max_text)
+        fields |= {"response_format": form} if form else {}
+        if learned.streams:
+            fields |= {"stream": True, "stream_options": {"include_usage": True}}
+        fields |= config.extra
+        fields = {name: value for name, value in fields.items() if name not in learned.refused}
+        # Escaping all but ASCII keeps lone surrogates, which UTF-8 cannot hold, from raising here.
+        return _Sent(fields, json.dumps(fields).encode())
+
+    def _budget_name(self, learned: Learned) -> str | None:
+        first = self._endpoint.budget
+        names = (first, *(name for name in BUDGETS if name != first))
+        return next((name for name in names if name not in learned.refused), None)
+
+    # ── one request, until it passes or cannot ───────────────────────────────────────────────────
+
+    def _gate_of(self, limits: Limits, pool: ModelPool) -> Gate:
+        """Models at one address with one key share its limits; the rate is the model's own."""
+        config, place = self._config, (self._endpoint.shown, self._endpoint.key)
+        rate = limits.rate(
+            *place, config.name, requests=config.requests_per_minute, tokens=config.tokens_per_minute
+        )
+        return Gate(limits.limiter(*place, who="models", calls=pool.limit), rate=rate, slots=pool)
+
+    async def _send(self, sent: _Sent) -> Answer:
+        """Raises ``FailedCall`` when trying again is of no use."""
+        patience = Patience(self._retry, self._config.max_wait_s)
+        faults: Counter[FaultKind] = Counter()
+        while True:
+            try:
+                return await self._try(sent, patience)
+            except PauseTooLong as pause:
+                patience.waited_s += pause.waited_s
+                raise RefusedError(self._too_long(pause, patience)) from pause
+            except FailedCall as failed:
+                cause, asked_s = failed.cause, failed.asked_s
+                faults.update((cause.kind,) if isinstance(cause, Fault) else ())
+                wait_s = patience.next_wait_s(asked_s=asked_s, retries=self._retries(cause, faults))
+                if wait_s is None:
+                    failed.tried = patience.told
+                    raise
+                self._tell_retry(cause, wait_s)
+            await patience.wait(wait_s)
+
+    async def _try(self, sent: _Sent, patience: Patience) -> Answer:
+        estimate = len(sent.body) // _BYTES_PER_TOKEN
+        async with self._gate.call(tokens=estimate, left_s=patience.left_s) as call:
+            http = await self._client.post(sent.body)
+            if not http.is_success:
+                self._completion(http, call)  # raises, as long as the call has its place
+        # Whoever waits for the place sends first: to read the answer takes as long as to send a question.
+        await checkpoint()
+        reply = self._completion(http, call)
+        answer = answer_of(reply, where=self._config.model, sent=sent.fields["messages"], quote=self._quote)
+        call.answered(answer.usage.input_tokens + answer.usage.output_tokens)
+        return answer
+
+    def _completion(self, http: Reply, call: Passage) -> Any:
+        """The reply as JSON. Raises ``FailedCall``; of a refusal that may pass the limits are told, also of
+        one that comes with status 200."""
+        try:
+            return self._client.completion(http)
+        except FailedCall as failed:
+            cause = failed.cause
+            if cause.status in PUSHED_BACK and isinstance(cause, Refusal) and may_pass(cause):
+                call.pushed_back(cause.retry_after_s, self._quote(cause.text))
+            raise
+
+    def _retries(self, cause: Refusal | Fault, faults: Mapping[FaultKind, int]) -> int:
+        """How often a call may be tried again, after the ``faults`` that it met so far. What would be a wrong
+        address in a server that has not answered yet is a hiccup in one that has. Hiccups are counted by
+        their kind: a server that fails in many ways is no worse than one that fails in one."""
+        is_proven = self._gate.limiter.has_answered
+        if (asked := ASKED.get()) and not asked.rubric.has_answered and cause.status != _TOO_FAST:
+            is_proven = False  # the server is there, but whether it answers this judge is not known
+        retries = self._retry.proven_retries if is_proven else self._retry.retries
+        if isinstance(cause, Refusal):
+            return retries if may_pass(cause) else 0
+        match cause.kind:
+            case FaultKind.INVALID | FaultKind.TOO_LARGE | FaultKind.STATUS:
+                return 0
+            case FaultKind.GARBLED:
+                # Where other calls are on their way, they will tell whether the address is right.
+                bound = _HICCUPS if is_proven else int(self._gate.limiter.in_flight > 0)
+                return retries if faults[cause.kind] <= bound else 0
+            case FaultKind.DEADLINE:
+                bound = _HICCUPS if is_proven else 1
+                return retries if faults[cause.kind] <= bound else 0
+            case _:
+                return retries
+
+    # ── words ────────────────────────────────────────────────────────────────────────────────────
+
+    def _tell(self, note: str) -> None:
+        if note not in self._memory.told:
+            self._memory.told.add(note)
+            self._notice(f"{self._config.model} at {self._endpoint.shown}: {note}")
+
+    def _tell_retry(self, cause: Refusal | Fault, wait_s: float) -> None:
+        kind = f"HTTP status {cause.status}" if isinstance(cause, Refusal) else str(cause.kind)
+        what = self._quote(cause.text) if isinstance(cause, Refusal) else cause.detail
+        where = f"{self._config.model} at {self._endpoint.shown}"
+        self._notice(f"{where}: {kind}, tried again in {wait_s:.1f} s: {what}")
+
+    def _told(self, refusal: Refusal, tried: str = "") -> str:
+        text = f"{self._config.model} at {self._endpoint.shown}: HTTP status {refusal.status}"
+        hint = _HINTS.get(refusal.status, "").format(key=self._endpoint.key_name or "api_key_env")
+        if refusal.status == 429 and not may_pass(refusal):
+            hint = "the account's quota or credit is used up; waiting does not help"
+        elif (refusal.retry_after_s or 0) > self._config.max_wait_s:
+            hint = (
+                f"it asks to wait {refusal.retry_after_s:.0f} s, which is too long"
+                f" (`max_wait_s` is {self._config.max_wait_s:g})"
+            )
+        text = f"{text}: {self._quote(refusal.text)}" + (f" ({tried})" if tried else "")
+        return f"{text} — {hint}" if hint else text
+
+    def _too_long(self, pause: PauseTooLong, patience: Patience) -> str:
+        where = f"{self._config.model} at {self._endpoint.shown}"
+        what = f"gave up after waiting {patience.waited_s:.1f} s: it asks to be left alone for"
+        hint = "raise `max_wait_s`, or lower `concurrency`"
+        return f"{where}: {what} {pause.pause_s:.0f} s more: {pause.reason} — {hint}"
+
+    def _unreadable(
+        self, answer: Answer, why: str, usage: Usage, *, is_flawed: bool = False
+    ) -> UnreadableReplyError:
+        raw = quote(answer.text, (self._endpoint.key,), _RAW)
+        said = f"it said: {raw}" if raw else "it said nothing"
+        if not raw and answer.reasoned:
+            said = "it thought, and said nothing"
+        how = f"finish_reason {answer.finish_reason or 'not given'}; {said}"
+        what = f"{self._config.model}: the answer cannot be used: {why} ({how})"
+        return UnreadableReplyError(what, raw=raw, usage=usage, is_flawed=is_flawed)
+
+    def _given_up(
+        self, error: RefusedError | UnreadableReplyError, cut: Answer | None, usage: Usage
+    ) -> InfrastructureError:
+        """``error`` with the usage of the calls before, told of the answer before if that was cut off."""
+        spent = getattr(error, "usage", None)
+        if cut and not spent:
+            return self._unreadable(cut, f"it is cut off, and a larger budget is refused: {error}", usage)
+        if isinstance(error, UnreadableReplyError):
+            return UnreadableReplyError(str(error), raw=error.raw, usage=usage + (spent or Usage()))
+        return error
+
+    def _quote(self, text: str) -> str:
+        return quote(text, (self._endpoint.key,), 300)
+
+
+_HICCUPS = 3
+_TOO_FAST = 429
+_HINTS = {
+    401: "is the key in {key} right?",
+    402: "the account has no credit",
+    403: "is the key in {key} right, and may it use this model?",
+    404: "is the model's name right? does base_url lack /v1, or have it twice?",
+    429: "lower `concurrency`, or check the account's limits",
+}
+
+
+def _messages(request: ModelRequest) -> tuple[Mapping[str, str], ...]:
+    return (
+        {"role": "system", "content": request.system},
+        {"role": "user", "content": request.prompt + _form(request)},
+    )
+
+
+def _form(request: ModelRequest) -> str:
+    """What is appended to a prompt that does not say itself how it is to be answered."""
+    return "" if request.states_form else closing(request.reply)
+
+
+def _form_again(request: ModelRequest) -> str:
+    return (
+        _form(request)
+        or " Give the whole JSON object anew, in the form that was asked for, and nothing else."
+    )
+
+
+def _folded(messages: Sequence[Mapping[str, str]]) -> tuple[Mapping[str, str], ...]:
+    system, user, *rest = messages
+    return ({"role": "user", "content": f"{system['content']}\n\n{user['content']}"}, *rest)

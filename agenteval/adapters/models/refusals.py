@@ -1,0 +1,227 @@
+"""What servers of language models refuse, why, and what to change in the next request.
+
+Everything is read off the server's own words: status, code, parameter, message.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
+from typing import Any, NamedTuple, TypeAlias
+
+from agenteval.adapters.models.capabilities import Learned
+from agenteval.adapters.models.structured import Rung
+from agenteval.adapters.transport.server_words import A_RATE, NO_SYSTEM, is_used_up
+from agenteval.core.expressions import expression
+
+BUDGETS = ("max_tokens", "max_completion_tokens")
+_MOST = 64 * 2**10
+"""Characters of an error that are looked at."""
+_OWN = frozenset(("model", "messages", "response_format", *BUDGETS))
+
+
+class Refusal(NamedTuple):
+    """A reply that is an error. ``status`` is that of HTTP or, in a reply of status 200, the error's
+    own; ``text`` is what the server says, code and parameter included."""
+
+    status: int
+    text: str
+    param: str = ""
+    retry_after_s: float | None = None
+
+
+def refusal_of(status: int, body: Any, *, retry_after_s: float | None = None) -> Refusal:
+    """``body``: the reply as JSON, or its text if it is none."""
+    error = _error_in(body)
+    if isinstance(error, dict):
+        text = " ".join(_words(error)) or json.dumps(error)
+        param, code = str(error.get("param") or ""), str(error.get("code"))
+    else:
+        text, param, code = error if isinstance(error, str) else json.dumps(error), "", ""
+    text = text[:_MOST]
+    if status < 400:
+        status = _status_within(code, text)
+    return Refusal(status, text, param, retry_after_s)
+
+
+def _status_within(code: str, text: str) -> int:
+    """The status that a server would have sent, had it not said 200."""
+    if re.fullmatch("[45][0-9][0-9]", code):
+        return int(code)
+    if A_RATE.search(text):
+        return 429
+    return 503 if re.search(r"overloaded|server.error|internal|unavailable|timed? ?out", text) else 400
+
+
+def _error_in(body: Any) -> Any:
+    """The part of an error's body that says what is wrong; servers agree on little."""
+    if isinstance(body, list) and body:
+        return _error_in(body[0])
+    if isinstance(body, dict):
+        inner = body.get("error") or body.get("detail") or body.get("message")
+        return (
+            {"message": inner, "code": body.get("code")} if isinstance(inner, str | list) else inner or body
+        )
+    return body
+
+
+def _words(error: Mapping[str, Any]) -> Iterator[str]:
+    message = error.get("message") or error.get("msg")
+    for part in message if isinstance(message, list) else [message]:
+        # Validation errors of FastAPI quote the whole input; only place and message are looked at.
+        if isinstance(part, dict):
+            yield f"{'.'.join(map(str, part.get('loc', ())))}: {part.get('msg', '')}"
+        elif part:
+            yield str(part)
+    for key in ("code", "type", "param", "status"):
+        if isinstance(error.get(key), str | int) and error[key]:
+            yield f"({key}: {error[key]})"
+
+
+# ── what can pass by itself ──────────────────────────────────────────────────────────────────────
+
+_PASSING = frozenset((408, 409, 425, 429))
+
+
+def may_pass(refusal: Refusal) -> bool:
+    """Whether the same request may be accepted later. No quota comes back while a run waits, unless it
+    is one of a minute; some servers call that a quota too."""
+    if refusal.status == 429:
+        return not is_used_up(refusal.text)
+    if refusal.status >= 500:
+        return refusal.status != 501 and not _FORMAT_NAME.search(refusal.text)
+    return refusal.status in _PASSING
+
+
+_OVERFLOW = expression(
+    r"context[ _-]?(length|window|size)|(prompt|input) (is |was )?too long|too many (input )?tokens"
+    r"|input token count|maximum number of (input )?tokens|reduce (the length|your prompt)",
+    re.IGNORECASE,
+)
+
+
+def is_overflow(refusal: Refusal) -> bool:
+    """Whether the request is longer than the model can read."""
+    return refusal.status == 413 or (
+        refusal.status in (400, 422, 500) and bool(_OVERFLOW.search(refusal.text))
+    )
+
+
+# ── what can be changed ──────────────────────────────────────────────────────────────────────────
+
+
+class Adaption(NamedTuple):
+    """What a refusal teaches. ``note`` says it to people."""
+
+    learned: Learned
+    note: str
+
+
+_Rule: TypeAlias = Callable[[Refusal, Mapping[str, Any], Learned], Adaption | None]
+
+
+def adaption(refusal: Refusal, sent: Mapping[str, Any], learned: Learned) -> Adaption | None:
+    """What to do differently after ``refusal`` of the request ``sent``; ``None``: nothing is known that
+    would help. An adaption is never one that was made already."""
+    if is_overflow(refusal):
+        return None
+    rules: tuple[_Rule, ...] = ()
+    if refusal.status in (400, 422):
+        rules = (
+            *(_streamed, _without_budget, _with_budget, _without_parameter),
+            *(_lower_rung, _folded_system),
+        )
+    elif refusal.status == 403:
+        rules = (_without_parameter,)
+    elif refusal.status >= 500 and _FORMAT_NAME.search(refusal.text):
+        rules = (_lower_rung,)
+    return next((found for rule in rules if (found := rule(refusal, sent, learned))), None)
+
+
+_TOO_MUCH = expression(r"too (large|high|big)|at most|less than|exceed|greater than|maximum", re.IGNORECASE)
+_UNKNOWN = expression(
+    r"unsupported|not supported|unrecogni|unknown|not (permitted|allowed)|\buse\b", re.IGNORECASE
+)
+
+
+def _names(refusal: Refusal, name: str) -> bool:
+    """Whether the server means this parameter. A name that is an ordinary word must be in quotes or at
+    the end of a path."""
+    if refusal.param:
+        return re.split(r"[.\[]", refusal.param.removeprefix("body."))[0] == name
+    word = re.escape(name)
+    quoted = rf"[\"'`]{word}[\"'`]|\bbody\.{word}\b"
+    plain = rf"(?<![\w.]){word}(?!\w)"
+    is_plain_enough = "_" in name or name in ("temperature", "logprobs")
+    return bool(re.search(f"{quoted}|{plain}" if is_plain_enough else quoted, refusal.text, re.IGNORECASE))
+
+
+def _without_budget(refusal: Refusal, sent: Mapping[str, Any], learned: Learned) -> Adaption | None:
+    name = next((name for name in BUDGETS if name in sent and _names(refusal, name)), None)
+    if name is None or (_TOO_MUCH.search(refusal.text) and not _UNKNOWN.search(refusal.text)):
+        return None
+    refused = learned.refused | {name}
+    other = next((other for other in BUDGETS if other not in refused), None)
+    note = f"`{name}` is refused; " + (f"`{other}` is sent instead" if other else "no limit is sent any more")
+    return Adaption(replace(learned, refused=refused), note)
+
+
+def _with_budget(refusal: Refusal, sent: Mapping[str, Any], learned: Learned) -> Adaption | None:
+    is_missing = re.search(r"required|missing", refusal.text, re.IGNORECASE)
+    if learned.needs_budget or not is_missing or any(name in sent for name in BUDGETS):
+        return None
+    if not any(_names(refusal, name) for name in BUDGETS):
+        return None
+    return Adaption(replace(learned, needs_budget=True), "a limit of output tokens is asked for, and sent")
+
+
+def _without_parameter(refusal: Refusal, sent: Mapping[str, Any], learned: Learned) -> Adaption | None:
+    name = next((name for name in sent if name not in _OWN and _names(refusal, name)), None)
+    if name is None or name in learned.refused:
+        return None
+    note = f"`{name}` is refused and no longer sent"
+    if name in ("temperature", "top_p", "seed"):
+        note += "; answers may vary more"
+    return Adaption(replace(learned, refused=learned.refused | {name}), note)
+
+
+_FORMAT_NAME = expression(r"response[ _]?format|json[ _]?schema|json[ _]?object|grammar", re.IGNORECASE)
+_FORMAT = expression(
+    _FORMAT_NAME.pattern + r"|\bschema|json mode|structured output|guided|response_mime_type"
+    r"|additionalProperties|\b(max|min)(Length|imum|Items)\b|\banyOf\b",
+    re.IGNORECASE,
+)
+
+
+def _lower_rung(refusal: Refusal, sent: Mapping[str, Any], learned: Learned) -> Adaption | None:
+    below = learned.rung.next
+    is_meant = _names(refusal, "response_format") or _FORMAT.search(refusal.text)
+    if "response_format" not in sent or below is None or not is_meant:
+        return None
+    note = f"answers as {learned.rung} are refused; asked for as {below}"
+    if below is Rung.PROMPT:
+        note = f"answers as {learned.rung} are refused; the prompt alone asks for JSON"
+    return Adaption(replace(learned, rung=below), note)
+
+
+def _folded_system(refusal: Refusal, sent: Mapping[str, Any], learned: Learned) -> Adaption | None:
+    if learned.folds_system or not NO_SYSTEM.search(refusal.text):
+        return None
+    note = "the system role is refused; its text goes into the user's message"
+    return Adaption(replace(learned, folds_system=True), note)
+
+
+_STREAM_ONLY = expression(
+    r"\bstream(ing)?\b['\"` ]*(mode )?(must|has to|needs to|is) (be )?(required|mandatory|true|set|enabled)"
+    r"|\bonly\b.{0,30}\bstream|\bstream(ing)?['\"` ]+only|non-?stream(ing)?\b.{0,40}\bnot\b"
+    r"|(requires?|enable|use|set) ['\"`]?stream",
+    re.IGNORECASE | re.DOTALL,
+)
+
+
+def _streamed(refusal: Refusal, sent: Mapping[str, Any], learned: Learned) -> Adaption | None:
+    if learned.streams or "stream" in sent or not _STREAM_ONLY.search(refusal.text):
+        return None
+    return Adaption(replace(learned, streams=True), "only streams are answered; a stream is asked for")

@@ -1,0 +1,1 @@
+"""What stands between a run and its agents and models: cassettes, the cache, metering."""

@@ -1,0 +1,147 @@
+"""Models and agents behind a meter: what they used gets its cost, and no call is begun beyond the budget."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from contextvars import ContextVar
+from dataclasses import replace
+
+from agenteval.adapters.models.pool import ModelPool
+from agenteval.core.config import Price
+from agenteval.core.errors import AgentevalError, BudgetError, NotAskedError
+from agenteval.core.protocols import (
+    Agent,
+    AgentFactory,
+    AgentReply,
+    ChatModel,
+    ModelReply,
+    ModelRequest,
+    TurnTools,
+)
+from agenteval.core.scenario import Sample
+from agenteval.core.tokens import count_tokens
+from agenteval.core.trajectory import Message, Usage
+from agenteval.messages.reported_usage import read_usage
+from agenteval.verdict.ledger import Ledger, OpenCall, priced
+
+# A model may ask several times for one answer (a repair), deep within its adapter. The context of the
+# task knows which call a request belongs to.
+_CALL: ContextVar[OpenCall | None] = ContextVar("agenteval_metered_call", default=None)
+
+
+class MeteredPool(ModelPool):
+    """The pool of a run with a budget: room for each request is made before it is sent."""
+
+    @asynccontextmanager
+    async def slot(self) -> AsyncIterator[None]:
+        async with super().slot():
+            if call := _CALL.get():
+                call.request()
+            yield
+
+
+class MeteredModel:
+    """A ``ChatModel`` whose replies tell their cost. Raises ``BudgetError`` in place of a call for which
+    ``ledger`` has no room."""
+
+    def __init__(
+        self, model: ChatModel, name: str, *, price: Price | None, ledger: Ledger | None, role: str = ""
+    ) -> None:
+        self._model = model
+        self._name = name
+        self._role = role
+        self._price = price
+        self._ledger = ledger
+
+    async def complete(self, request: ModelRequest) -> ModelReply:
+        if self._ledger is None:
+            return await self._answer(request)
+        tokens = self._tokens(request, self._ledger)
+        call = self._ledger.begin(self._name, self._price, tokens, self._role)
+        usage, failed = Usage(), True
+        token = _CALL.set(call)
+        try:
+            reply = await self._answer(request)
+            usage, failed = reply.usage, False
+            return reply
+        except AgentevalError as error:
+            usage = getattr(error, "usage", None) or usage
+            # A judge that was not asked after all cost nothing; the budget may also stop a call midway.
+            failed = isinstance(error, BudgetError) or not isinstance(error, NotAskedError)
+            raise
+        finally:
+            _CALL.reset(token)
+            call.settle(usage, is_failed=failed)
+
+    async def _answer(self, request: ModelRequest) -> ModelReply:
+        try:
+            reply = await self._model.complete(request)
+        except AgentevalError as error:
+            spent = getattr(error, "usage", None)
+            if isinstance(spent, Usage):
+                error.usage = priced(spent, self._price)  # type: ignore[attr-defined]
+            raise
+        return reply._replace(usage=priced(reply.usage, self._price))
+
+    def _tokens(self, request: ModelRequest, ledger: Ledger) -> int:
+        is_free = self._price is not None and not (self._price.input or self._price.output)
+        if not ledger.weighs(self._role) or (is_free and not ledger.counts_tokens(self._role)):
+            return 0
+        return count_tokens(request.system) + count_tokens(request.prompt)
+
+    async def aclose(self) -> None:
+        await self._model.aclose()
+
+
+class MeteredAgents:
+    """The agents of a run behind the same meter. ``price`` is that of the model in the agent, for its
+    replies that tell their usage."""
+
+    def __init__(
+        self, agents: AgentFactory, name: str, *, price: Price | None, ledger: Ledger | None
+    ) -> None:
+        self._agents = agents
+        self._name = name
+        self._price = price
+        self._ledger = ledger
+
+    def make(self, sample: Sample) -> Agent:
+        return _MeteredAgent(self._agents.make(sample), self._name, self._price, self._ledger)
+
+    async def aclose(self) -> None:
+        await self._agents.aclose()
+
+
+class _MeteredAgent:
+    def __init__(self, agent: Agent, name: str, price: Price | None, ledger: Ledger | None) -> None:
+        self._agent = agent
+        self._name = name
+        self._price = price
+        self._ledger = ledger
+
+    async def reply(self, messages: list[Message], tools: TurnTools) -> AgentReply:
+        if self._ledger is None:
+            return self._told(await self._agent.reply(messages, tools))
+        call = self._ledger.begin(self._name, self._price, 0, "agent")
+        usage, failed = Usage(), True
+        try:
+            reply = self._told(await self._agent.reply(messages, tools))
+            usage, failed = self._weighed(reply, messages), False
+            return reply
+        finally:
+            call.settle(usage, is_failed=failed)
+
+    def _told(self, reply: AgentReply) -> AgentReply:
+        usage = read_usage(reply.usage)
+        return reply if usage is None else replace(reply, usage=priced(usage, self._price))
+
+    def _weighed(self, reply: AgentReply, messages: list[Message]) -> Usage:
+        """What the reply used; by the texts that are new where it does not tell."""
+        usage = read_usage(reply.usage)
+        if usage is not None or self._ledger is None or not self._ledger.weighs("agent"):
+            return usage or Usage(calls=1)
+        asked = str(messages[-1].get("content") or "") if messages else ""
+        tokens_in, tokens_out = count_tokens(asked), count_tokens(reply.text or "")
+        told = Usage(calls=1, input_tokens=tokens_in, output_tokens=tokens_out, estimated=True)
+        return priced(told, self._price)

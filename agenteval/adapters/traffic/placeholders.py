@@ -1,0 +1,60 @@
+"""Secrets out of a recording, with something of the same shape in their place.
+
+A mask would do, if nobody looked at the shape: but an agent that tells a key has leaked, in the replay as in
+the run. So each secret gets a stand-in: its letters and digits replaced by others, drawn anew for each
+recording, so that nothing of the secret can be found out from it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from secrets import SystemRandom
+from string import ascii_lowercase, ascii_uppercase, digits
+from typing import Any
+
+from agenteval.core.expressions import expression
+from agenteval.files.redact import MASK, forms_of, masker, replacer, within
+
+_PREFIX = expression(r"(?:.{0,11}[-_])?")
+_LONG = 20
+"""A secret of so many characters keeps what says its kind (``sk-proj-``, ``AKIA``): four to twelve."""
+
+
+class StandIns:
+    """The stand-ins of one recording; ``values`` may be known to anyone."""
+
+    def __init__(self, secrets: Iterable[str]) -> None:
+        random = SystemRandom()
+        self._by_form = {form: _stand_in(form, random.choice) for form in _least(secrets)}
+        self.values = tuple(value for value in self._by_form.values() if value != MASK)
+        self._replaced = replacer(self._by_form)
+
+    def put_in(self, value: Any) -> Any:
+        """A JSON value without a secret in it."""
+        return within(value, self._replaced)
+
+
+def _least(secrets: Iterable[str]) -> list[str]:
+    """The forms that hold no other: of ``Bearer KEY`` the first word is no secret."""
+    forms = forms_of(secrets)
+    return [form for form in forms if not any(other in form for other in forms if other != form)]
+
+
+def _stand_in(form: str, choose: Callable[[str], str]) -> str:
+    if "\\" in form:  # an escape of JSON: a letter of it must not change
+        return MASK
+    found = _PREFIX.match(form)
+    kept = max(4, found.end() if found else 0) if len(form) >= _LONG else 0
+    return form[:kept] + "".join(_alike(character, choose) for character in form[kept:])
+
+
+def _alike(character: str, choose: Callable[[str], str]) -> str:
+    for kind in (digits, ascii_lowercase, ascii_uppercase):
+        if character in kind:
+            return choose(kind)
+    return choose(ascii_lowercase) if character.isalnum() else character
+
+
+def masking(secrets: Iterable[str], stand_ins: Iterable[str]) -> Callable[[str], str]:
+    """Masks the one and the other: with it a text of the run and of its replay are the same."""
+    return masker(sorted({*_least(secrets), *stand_ins}, key=len, reverse=True))

@@ -1,0 +1,306 @@
+"""Models and agents with a recorder behind them, and those that only play a recording."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+import anyio
+from anyio.lowlevel import checkpoint
+from pydantic import ValidationError
+
+from agenteval.adapters.traffic.cassettes import Player, Recorder, Spot, digest_of, spot_of
+from agenteval.conversation.current_sample import current
+from agenteval.core.errors import (
+    AgentError,
+    AuthorError,
+    BudgetError,
+    InfrastructureError,
+    NotAskedError,
+    Place,
+    Problem,
+    UnreadableReplyError,
+)
+from agenteval.core.protocols import (
+    Agent,
+    AgentFactory,
+    AgentReply,
+    ChatModel,
+    ModelReply,
+    ModelRequest,
+    TurnTools,
+)
+from agenteval.core.scenario import Sample
+from agenteval.core.trajectory import Message, ToolCall, ToolResult, Usage
+from agenteval.messages import chat
+from agenteval.messages.reported_usage import read_usage, unread_usage
+
+# ── what went wrong, as JSON and back ────────────────────────────────────────────────────────────
+
+
+def fault_of(error: BaseException) -> dict[str, Any]:
+    """What a recording keeps of an exception, so that a replay ends as the run did."""
+    fault: dict[str, Any] = {"type": type(error).__name__, "message": str(error)}
+    match error:
+        case AgentError():
+            fault["kind"] = error.kind
+        case UnreadableReplyError():
+            fault["raw"] = error.raw
+        case AuthorError():
+            fault["problems"] = [
+                [p.what, p.remedy, list(p.place) if p.place else None] for p in error.problems
+            ]
+    usage = getattr(error, "usage", None)
+    return fault | ({"usage": usage.model_dump()} if isinstance(usage, Usage) else {})
+
+
+def error_of(fault: Mapping[str, Any]) -> Exception:
+    """The exception that ``fault_of`` described; one of its name where it is none of ours."""
+    message = str(fault.get("message", ""))
+    usage = Usage.model_validate(fault["usage"]) if fault.get("usage") else None
+    match fault.get("type"):
+        case "AgentError":
+            return AgentError(message, kind=str(fault.get("kind", "exception")))
+        case "UnreadableReplyError":
+            return UnreadableReplyError(message, raw=str(fault.get("raw", "")), usage=usage)
+        case "BudgetError":
+            return BudgetError(message)
+        case "NotAskedError":
+            return NotAskedError(message)
+        case "AuthorError":
+            problems = fault.get("problems") or [[message, "", None]]
+            return AuthorError(*(Problem(w, r, Place(*place) if place else None) for w, r, place in problems))
+        case name if name in _OURS:
+            return InfrastructureError(message)
+    made: Exception = type(str(fault.get("type")), (Exception,), {})(message)
+    return made
+
+
+_CANCELLED = "Cancelled"
+_OURS = frozenset(("InfrastructureError", "RefusedError", "SimulatorError", "AgentevalError"))
+
+
+# ── models ───────────────────────────────────────────────────────────────────────────────────────
+
+
+def _question(request: ModelRequest) -> dict[str, Any]:
+    names = list(request.reply.model_fields)
+    return {"system": request.system, "prompt": request.prompt, "reply": names}
+
+
+def _spot(request: ModelRequest) -> Spot:
+    key = None if request.role == "dedup" else current()
+    return spot_of(key, request.role, request.subject.metric, request.subject.turn)
+
+
+class RecordedModel:
+    """A ``ChatModel`` whose questions and answers are written down."""
+
+    def __init__(self, model: ChatModel, recorder: Recorder) -> None:
+        self._model = model
+        self._recorder = recorder
+
+    async def complete(self, request: ModelRequest) -> ModelReply:
+        spot, question = _spot(request), _question(request)
+        digest = digest_of(question, self._recorder.mask)
+        number = self._recorder.number(spot, digest)
+        answer: dict[str, Any]
+        try:
+            reply = await self._model.complete(request)
+        except Exception as error:
+            answer = {"error": fault_of(error)}
+            self._recorder.write(spot, question, digest=digest, number=number, answer=answer)
+            raise
+        answer = {
+            "model": reply.model,
+            "scripted": reply.scripted,
+            "usage": reply.usage.model_dump(),
+            "value": reply.value.model_dump(mode="json"),
+        }
+        told = self._recorder.without_secrets(answer)
+        self._recorder.write(spot, question, digest=digest, number=number, answer=told)
+        return reply if told is answer else _reply_of(told, request)
+
+    async def aclose(self) -> None:
+        await self._model.aclose()
+
+
+class PlayedModel:
+    """A ``ChatModel`` that asks no one. Raises what was raised then, and ``AuthorError`` for a question
+    that was not asked."""
+
+    def __init__(self, player: Player) -> None:
+        self._player = player
+
+    async def complete(self, request: ModelRequest) -> ModelReply:
+        spot = _spot(request)
+        answer = self._player.answer(spot, _question(request))
+        await checkpoint()
+        if answer.get("error"):
+            raise error_of(answer["error"])
+        try:
+            reply = _reply_of(answer, request)
+        except (ValidationError, LookupError) as error:
+            what = f"{self._player.path.name}: the recorded answer of {spot} cannot be read: {error}"
+            raise AuthorError(Problem(what, "record it anew with --record")) from error
+        if flaw := request.flaw_in(reply.value, reply.scripted):
+            what = f"{self._player.path.name}: the recorded answer of {spot} cannot be used: {flaw}"
+            raw = json.dumps(answer["value"], ensure_ascii=False)[:500]
+            raise UnreadableReplyError(what, raw=raw, usage=reply.usage, is_flawed=True)
+        return reply
+
+    async def aclose(self) -> None:
+        """Nothing is open."""
+
+
+def _reply_of(answer: Mapping[str, Any], request: ModelRequest) -> ModelReply:
+    return ModelReply(
+        request.reply.model_validate(answer["value"]),
+        Usage.model_validate(answer["usage"]),
+        str(answer["model"]),
+        scripted=bool(answer["scripted"]),
+    )
+
+
+# ── agents ───────────────────────────────────────────────────────────────────────────────────────
+
+
+def _asked(messages: Sequence[Message], tools: TurnTools) -> dict[str, Any]:
+    """A copy: the agent may do to its messages what it likes."""
+    asked: dict[str, Any] = chat.jsonable({"messages": list(messages), "tools": list(tools.schemas)})
+    return asked
+
+
+class RecordedAgents:
+    """The agents of a run, each of their replies written down with the calls that were made for it."""
+
+    def __init__(self, agents: AgentFactory, recorder: Recorder) -> None:
+        self._agents = agents
+        self._recorder = recorder
+
+    def make(self, sample: Sample) -> Agent:
+        return _RecordedAgent(self._agents.make(sample), sample, self._recorder)
+
+    async def aclose(self) -> None:
+        await self._agents.aclose()
+
+
+class _RecordedAgent:
+    def __init__(self, agent: Agent, sample: Sample, recorder: Recorder) -> None:
+        self._agent = agent
+        self._sample = sample
+        self._recorder = recorder
+        self._calls: list[dict[str, Any]] = []  # one that is made between two replies is of the later
+
+    async def reply(self, messages: list[Message], tools: TurnTools) -> AgentReply:
+        spot = spot_of(self._sample.key, "agent", turn=tools.turn)
+        asked = _asked(messages, tools)
+
+        async def call(name: str, args: Any, batch: int) -> ToolResult:
+            read, raw = chat.read_arguments(args)
+            called = chat.whole(name) if isinstance(name, str) else None
+            made = {"batch": batch, "name": called, "args": read, "raw": raw, "done": False}
+            self._calls.append(made)
+            result = await tools.call(name, args, batch)
+            made["done"] = True
+            return result
+
+        # Cancelled, by a fault that one of its calls met, or at the end of the run: nothing was answered.
+        answer: Mapping[str, Any] = {"error": {"type": _CANCELLED}}
+        try:
+            reply = await self._agent.reply(messages, replace(tools, call=call))
+            told = _told(reply)
+            answer = self._recorder.without_secrets(told)
+            return reply if answer is told else AgentReply(**answer["reply"])
+        except Exception as error:
+            answer = {"error": fault_of(error)}
+            raise
+        finally:
+            digest = digest_of(asked, self._recorder.mask)
+            number = self._recorder.number(spot, digest)
+            answer = {"calls": self._calls, **answer}
+            self._calls = []
+            self._recorder.write(spot, asked, digest=digest, number=number, answer=answer)
+
+
+def _told(reply: AgentReply) -> dict[str, Any]:
+    """A reply as JSON. What JSON cannot hold is told in place of it."""
+    usage = read_usage(reply.usage)
+    try:
+        return {
+            "reply": {
+                "text": reply.text,
+                "tool_calls": [chat.jsonable(_call(call)) for call in reply.tool_calls],
+                "messages": [chat.jsonable(message) for message in reply.messages],
+                "usage": usage.model_dump() if usage else unread_usage(reply.usage) or None,
+                "latency_ms": reply.latency_ms,
+                "extra": chat.storable(reply.extra),
+                **({"alone": True} if reply.alone else {}),
+            }
+        }
+    except ValueError as error:
+        return {"error": {"type": "AuthorError", "message": f"the agent's reply cannot be recorded: {error}"}}
+
+
+def _call(call: Any) -> Any:
+    """A tool call as a server would write it."""
+    if not isinstance(call, ToolCall):
+        return call.model_dump(exclude_none=True) if hasattr(call, "model_dump") else call
+    arguments = call.args if call.raw_args is None else call.raw_args
+    return {**call.extra, "id": call.id, "function": {"name": call.name, "arguments": arguments}}
+
+
+class PlayedAgents:
+    """Makes agents that only repeat what was recorded."""
+
+    def __init__(self, player: Player) -> None:
+        self._player = player
+
+    def make(self, sample: Sample) -> Agent:
+        return _PlayedAgent(sample, self._player)
+
+    async def aclose(self) -> None:
+        """Nothing is open."""
+
+
+class _PlayedAgent:
+    """Makes the same calls of the same tools, which answer anew, and then the same reply."""
+
+    def __init__(self, sample: Sample, player: Player) -> None:
+        self._sample = sample
+        self._player = player
+
+    async def reply(self, messages: list[Message], tools: TurnTools) -> AgentReply:
+        spot = spot_of(self._sample.key, "agent", turn=tools.turn)
+        answer = self._player.answer(spot, _asked(messages, tools))
+        await checkpoint()
+        fault = answer.get("error")
+        interrupted = fault is not None and fault.get("type") == _CANCELLED
+        await _make(answer.get("calls") or (), tools, to_the_end=interrupted)
+        if interrupted:
+            what = f"the recording {self._player.path.name} ends within a reply of {spot}: it was interrupted"
+            raise AuthorError(Problem(what, "record it anew with --record"))
+        if fault:
+            raise error_of(fault)
+        return AgentReply(**answer["reply"])
+
+
+async def _make(calls: Sequence[Mapping[str, Any]], tools: TurnTools, *, to_the_end: bool) -> None:
+    """The calls through the tool world. Those that did not come to their end then are begun and left,
+    unless it was one of them that ended the reply."""
+    async with anyio.create_task_group() as unfinished:
+        for call in calls:
+            arguments = call["args"] if call["raw"] is None else call["raw"]
+            if call["done"]:
+                await tools.call(call["name"], arguments, call["batch"])
+            else:
+                unfinished.start_soon(_begin, tools, call["name"], arguments, call["batch"])
+                await checkpoint()
+        if not to_the_end:
+            unfinished.cancel_scope.cancel()
+
+
+async def _begin(tools: TurnTools, name: str, arguments: Any, batch: int) -> None:
+    await tools.call(name, arguments, batch)

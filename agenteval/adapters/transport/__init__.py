@@ -1,0 +1,1 @@
+"""HTTP: connections, limits, retries, and whose fault a failure is."""

@@ -1,0 +1,329 @@
+"""HTTP for the adapters: one connection pool a run, deadlines, retries, server-sent events.
+
+The HTTP library does not show above this module: see ``http_faults`` for its exceptions.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import math
+import time
+from collections.abc import AsyncIterator, Callable, Mapping
+from dataclasses import dataclass, field
+from http.cookiejar import CookieJar, DefaultCookiePolicy
+from typing import Any
+
+import anyio
+import httpx2
+
+from agenteval.adapters.transport.bodies import ENCODINGS, Body, TooLargeError, begin_of_body
+from agenteval.adapters.transport.connections import Lanes, certificates, not_set_up
+from agenteval.adapters.transport.http_faults import (
+    Classify,
+    Fault,
+    FaultKind,
+    classify,
+    describe,
+    fault_kind,
+    is_web_address,
+    quote,
+)
+from agenteval.adapters.transport.limits import Gate, Limits, PauseTooLong
+from agenteval.adapters.transport.retry import Patience, Retry, RetryPolicy
+from agenteval.adapters.transport.retry_after import asked_wait_s
+from agenteval.adapters.transport.server_words import PUSHED_BACK, is_used_up
+from agenteval.files.redact import without_query
+from agenteval.messages.sse import SseParser, ends_stream, looks_like_sse
+
+_ERROR_BODY = 64 * 2**10  # of an error reply only a quotation is used
+_CONNECT_S = 10.0
+_DRAIN_S = 0.2
+# Common servers close an idle connection after 5 s; a request sent just then would be lost.
+_KEEPALIVE_S = 3.0
+_RETRIED = frozenset({408, 425, 429, 502, 503, 504, 529})
+_REFUSED_UNHEARD = frozenset({408, 425, 429})
+_IF_ASKED_TO = frozenset({502, 503, 529})
+
+
+@dataclass(frozen=True)
+class HttpReply:
+    """A reply with a status of success. ``headers`` have lower-case names. ``latency_ms`` is that of
+    the successful attempt, to the last byte needed. ``events``: the payloads of the body's
+    server-sent events, ``None`` if the body is something else."""
+
+    status: int
+    headers: Mapping[str, str]
+    text: str
+    latency_ms: float
+    events: tuple[str, ...] | None = None
+
+
+@dataclass(frozen=True)
+class _Request:
+    url: str
+    content: bytes
+    headers: httpx2.Headers
+    timeout_s: float
+    secrets: tuple[str, ...]
+
+    def fault(self, kind: FaultKind, detail: str = "", *, status: int | None = None) -> Fault:
+        return Fault(kind, quote(without_query(self.url), self.secrets), quote(detail, self.secrets), status)
+
+
+class _FailedAttempt(Exception):  # noqa: N818  # control flow inside this module, never seen outside
+    def __init__(self, fault: Fault, asked_s: float | None = None) -> None:
+        super().__init__(fault)
+        self.fault = fault
+        self.asked_s = asked_s
+
+
+def may_pass(fault: Fault, asked_s: float | None) -> bool:
+    """Whether the same request may be accepted later, whatever it has already brought about."""
+    if fault.kind is not FaultKind.STATUS:
+        return fault.kind is FaultKind.REFUSED
+    return fault.status in _RETRIED and not (fault.status == 429 and is_used_up(fault.detail))
+
+
+def may_pass_unheard(fault: Fault, asked_s: float | None) -> bool:
+    """The same for a request that must not be carried out twice: only if it surely was not yet. A status of
+    a gateway may come after the server behind it has acted, unless it says when to come again."""
+    is_unheard = fault.kind is FaultKind.REFUSED or fault.status in _REFUSED_UNHEARD
+    return may_pass(fault, asked_s) and (is_unheard or (asked_s is not None and fault.status in _IF_ASKED_TO))
+
+
+@dataclass(frozen=True)
+class CallRules:
+    """What holds for one caller's requests. ``gate``: what they wait for (``None``: nothing).
+    ``may_repeat``: whether a request may be sent again, by its fault and the wait that was asked for.
+    ``max_wait_s``: over that of the policy. ``on_retry`` is told of each retry."""
+
+    gate: Gate | None = None
+    may_repeat: Callable[[Fault, float | None], bool] = may_pass
+    max_wait_s: float | None = None
+    on_retry: Callable[[Retry], None] | None = None
+
+
+@dataclass
+class _Progress:
+    """How far an attempt is. A deadline before the request has begun to leave is a matter of the
+    connection; one after that, of whoever answers."""
+
+    scope: anyio.CancelScope = field(default_factory=anyio.CancelScope)
+    sent: bool = False
+
+    async def trace(self, event: str, info: Mapping[str, Any]) -> None:
+        if event.endswith("send_request_headers.started"):
+            self.sent = self.sent or info["request"].method == b"POST"  # not the CONNECT to a proxy
+
+
+@dataclass
+class _Body:
+    data: bytearray = field(default_factory=bytearray)
+    events: list[str] = field(default_factory=list)
+    read_at: float = 0.0
+
+
+class Transport:
+    """The connection pool of a run. Whoever makes it closes it.
+
+    Environment proxies (not for this machine itself), ``SSL_CERT_FILE`` and ``SSL_CERT_DIR`` are
+    honoured. Redirects are not followed, and cookies are not kept: conversations share nothing.
+    """
+
+    def __init__(
+        self,
+        *,
+        retry: RetryPolicy | None = None,
+        on_retry: Callable[[Retry], None] | None = None,
+        limits: Limits | None = None,
+    ) -> None:
+        self._retry = retry or RetryPolicy()
+        self._on_retry = on_retry
+        self.limits = limits or Limits(clock=self._retry.clock, sleep=self._retry.sleep)
+        self._lanes = Lanes(_clients())
+
+    async def post_json(
+        self,
+        url: str,
+        body: Mapping[str, Any],
+        *,
+        headers: Mapping[str, str] | None = None,
+        timeout_s: float,
+        secrets: tuple[str, ...] = (),
+        classify: Classify = classify,
+        rules: CallRules | None = None,
+    ) -> HttpReply:
+        """Send ``body`` as JSON and read the whole reply, plain or as server-sent events.
+
+        ``timeout_s`` bounds each attempt from start to last byte; waiting for limits and retries is apart.
+        Raises what ``classify`` makes of a fault, every status outside 200–299 being one.
+        """
+        # Escaping all but ASCII keeps lone surrogates, which UTF-8 cannot hold, from raising here.
+        request = _Request(url, json.dumps(body).encode(), _headers(headers), timeout_s, secrets)
+        if not is_web_address(url):
+            raise classify(request.fault(FaultKind.INVALID))
+        rules = rules or CallRules(on_retry=self._on_retry)
+        patience = Patience(self._retry, rules.max_wait_s)
+        while True:
+            try:
+                return await self._admitted(request, rules.gate, patience)
+            except PauseTooLong as pause:
+                fault = request.fault(FaultKind.PAUSED, f"for {pause.pause_s:.0f} s more: {pause.reason}")
+                raise classify(_tried(fault, patience, pause.waited_s)) from pause
+            except _FailedAttempt as failed:
+                wait_s = self._next_wait_s(failed, rules, patience)
+                if wait_s is None:
+                    raise classify(_tried(failed.fault, patience)) from failed.__cause__
+                _tell(rules.on_retry, failed.fault, patience.failures, wait_s)
+            await patience.wait(wait_s)
+
+    async def aclose(self) -> None:
+        """Close all connections; may be called twice."""
+        await self._lanes.aclose()
+
+    def _next_wait_s(self, failed: _FailedAttempt, rules: CallRules, patience: Patience) -> float | None:
+        retries = self._retry.retries
+        if rules.gate and rules.gate.limiter.has_answered:
+            retries = self._retry.proven_retries
+        if not rules.may_repeat(failed.fault, failed.asked_s):
+            retries = 0
+        return patience.next_wait_s(asked_s=failed.asked_s, retries=retries)
+
+    async def _admitted(self, request: _Request, gate: Gate | None, patience: Patience) -> HttpReply:
+        """One attempt, once there is room for it."""
+        if gate is None:
+            return await self._attempt(request)
+        async with gate.call(left_s=patience.left_s) as call:
+            try:
+                reply = await self._attempt(request)
+            except _FailedAttempt as failed:
+                if failed.fault.status in PUSHED_BACK and not is_used_up(failed.fault.detail):
+                    call.pushed_back(failed.asked_s, _reason(failed.fault))
+                raise
+            call.answered()
+            return reply
+
+    async def _attempt(self, request: _Request) -> HttpReply:
+        progress = _Progress()
+        client = self._lanes.take()
+        try:
+            with anyio.fail_after(request.timeout_s) as progress.scope:
+                return await self._exchange(client, request, progress)
+        except TimeoutError as exc:
+            kind = FaultKind.DEADLINE if progress.sent else FaultKind.CONNECT_TIMEOUT
+            raise _FailedAttempt(request.fault(kind, f"{request.timeout_s:g} s")) from exc
+        except (httpx2.HTTPError, httpx2.InvalidURL) as exc:
+            raise _FailedAttempt(request.fault(fault_kind(exc), str(exc))) from exc
+        finally:
+            self._lanes.give_back(client)
+
+    async def _exchange(
+        self, client: httpx2.AsyncClient, request: _Request, progress: _Progress
+    ) -> HttpReply:
+        started = time.perf_counter()
+        async with client.stream(
+            "POST",
+            request.url,
+            content=request.content,
+            headers=request.headers,
+            # Below the deadline: when the library itself gives up, it closes its half-open socket.
+            timeout=httpx2.Timeout(None, connect=min(_CONNECT_S, 0.9 * request.timeout_s)),
+            extensions={"trace": progress.trace},
+        ) as response:
+            if not response.is_success:
+                raise await self._refusal(request, response)
+            chunks = response.aiter_raw()
+            body = await _read(chunks, request, response.headers.get("content-encoding"))
+            progress.scope.deadline = math.inf  # the reply is whole: what follows is tidying up
+            await _drain(chunks)
+        text = body.data.decode("utf-8-sig", "replace")
+        is_sse = "text/event-stream" in response.headers.get("content-type", "") or looks_like_sse(text)
+        return HttpReply(
+            status=response.status_code,
+            headers=dict(response.headers),
+            text=text,
+            latency_ms=(body.read_at - started) * 1000,
+            events=tuple(body.events) if is_sse else None,
+        )
+
+    async def _refusal(self, request: _Request, response: httpx2.Response) -> _FailedAttempt:
+        """A status that is no success; its body, whole or not, is only quoted."""
+        encoding = response.headers.get("content-encoding")
+        body = await begin_of_body(response.aiter_raw(), encoding, _ERROR_BODY)
+        detail = body.decode("utf-8", "replace")
+        if response.has_redirect_location:
+            detail = f"to {response.headers['location'].partition('?')[0]}"
+        asked_s = asked_wait_s(response.headers, now_s=self._retry.now(), text=detail)
+        fault = request.fault(FaultKind.STATUS, detail, status=response.status_code)
+        return _FailedAttempt(fault, asked_s)
+
+
+def _reason(fault: Fault) -> str:
+    return describe(fault).removeprefix(f"{fault.where}: ")
+
+
+def _tried(fault: Fault, patience: Patience, waited_s: float = 0.0) -> Fault:
+    patience.waited_s += waited_s
+    return fault._replace(tried=patience.told)
+
+
+def _tell(on_retry: Callable[[Retry], None] | None, fault: Fault, attempt: int, wait_s: float) -> None:
+    if on_retry:
+        on_retry(Retry(fault.where, _reason(fault), attempt, wait_s))
+
+
+async def _read(chunks: AsyncIterator[bytes], request: _Request, encoding: str | None) -> _Body:
+    """The body, up to its end or to the event that ends a stream."""
+    body, parser, unpacked = _Body(), SseParser(), Body(encoding)
+    async for chunk in chunks:
+        try:
+            data = unpacked.feed(chunk)
+        except TooLargeError:
+            raise _FailedAttempt(request.fault(FaultKind.TOO_LARGE)) from None
+        body.data += data
+        new = parser.feed(data)
+        body.events += new
+        if any(map(ends_stream, new)):
+            break
+    else:
+        body.events += parser.feed(b"", final=True)
+    body.read_at = time.perf_counter()
+    return body
+
+
+async def _drain(chunks: AsyncIterator[bytes]) -> None:
+    """Read what is left after the last event: a connection read to its end can be used again. A server
+    that leaves it open is not waited for long."""
+    with contextlib.suppress(httpx2.HTTPError), anyio.move_on_after(_DRAIN_S):
+        async for _ in chunks:
+            pass
+
+
+def _headers(given: Mapping[str, str] | None) -> httpx2.Headers:
+    headers = httpx2.Headers({"content-type": "application/json", "accept": "application/json"})
+    headers.update(given or {})
+    return headers
+
+
+def _clients() -> Callable[[], httpx2.AsyncClient]:
+    """Makes clients that are all alike."""
+    this_machine = ("localhost", "127.0.0.1", "[::1]")
+    verify = certificates()
+
+    def make() -> httpx2.AsyncClient:
+        try:
+            return httpx2.AsyncClient(
+                verify=verify,
+                follow_redirects=False,
+                limits=httpx2.Limits(
+                    max_connections=None, max_keepalive_connections=None, keepalive_expiry=_KEEPALIVE_S
+                ),
+                mounts={f"all://{host}": None for host in this_machine},
+                cookies=CookieJar(DefaultCookiePolicy(allowed_domains=[])),
+                headers={"user-agent": "agenteval", "accept-encoding": ENCODINGS},
+            )
+        except (OSError, ValueError, ImportError, httpx2.InvalidURL) as exc:
+            raise not_set_up(exc) from exc
+
+    return make

@@ -1,0 +1,225 @@
+"""HTTP clients side by side, each for one request at a time.
+
+The HTTP library's pool looks at all of its connections, busy or idle, when a request begins and again when
+it ends: with 20 in flight that is a tenth of the CPU of a call, with 100 a third. A lane has one connection,
+so there is nothing to look through. The one used last is taken first: it is the warmest.
+"""
+
+from __future__ import annotations
+
+import os
+import ssl
+from collections.abc import Callable, Sequence
+from functools import cache
+from typing import Any, Generic, NamedTuple, Protocol, TypeAlias, TypeVar
+from urllib.request import getproxies
+
+import httpcore2
+import httpx2
+
+from agenteval.adapters.transport.bodies import begin_of_body, encoding_of, whole_body
+from agenteval.core.errors import AuthorError, Problem
+
+
+class _Closable(Protocol):
+    async def aclose(self) -> None: ...
+
+
+Client = TypeVar("Client", bound=_Closable)
+
+
+class Lanes(Generic[Client]):
+    """``make`` gives one more client. It is called for the first one at once, so that what is wrong with it
+    is told when the lanes are made."""
+
+    def __init__(self, make: Callable[[], Client]) -> None:
+        self._make = make
+        self._all = [make()]
+        self._idle = list(self._all)
+
+    def take(self) -> Client:
+        """A client that nobody else uses until it is given back."""
+        if not self._idle:
+            self._all.append(self._make())
+            self._idle.append(self._all[-1])
+        return self._idle.pop()
+
+    def give_back(self, client: Client) -> None:
+        self._idle.append(client)
+
+    async def aclose(self) -> None:
+        """Close all connections; may be called twice."""
+        for client in self._all:
+            await client.aclose()
+
+
+RawHeaders: TypeAlias = Sequence[tuple[bytes, bytes]]
+
+
+class Reply(NamedTuple):
+    """A whole reply; ``content`` is decompressed."""
+
+    status: int
+    headers: RawHeaders
+    content: bytes
+
+    @property
+    def is_success(self) -> bool:
+        return 200 <= self.status < 300
+
+    @property
+    def is_redirect(self) -> bool:
+        return 300 <= self.status < 400
+
+
+class Line:
+    """One connection to one place, made anew when it was closed; for one request at a time.
+
+    It stands for a client of the library where that would have nothing to do but to look through its pool,
+    its proxies, its redirects and its cookies: two fifths of the CPU of a call. ``headers`` are all but the
+    length; ``connect_s`` and ``keepalive_s`` are seconds. Raises what the library raises.
+    """
+
+    def __init__(
+        self,
+        url: httpx2.URL,
+        headers: RawHeaders,
+        *,
+        verify: ssl.SSLContext,
+        connect_s: float,
+        keepalive_s: float,
+    ) -> None:
+        self._url = httpcore2.URL(
+            scheme=url.raw_scheme, host=url.raw_host, port=url.port, target=url.raw_path
+        )
+        self._headers = tuple(headers)
+        self._verify = verify
+        self._timeouts = {"timeout": {"connect": connect_s}}
+        self._keepalive_s = keepalive_s
+        self._is_used = False
+        self._connection = self._new()
+
+    async def post(self, body: bytes) -> Reply:
+        """The reply to ``body``. Raises ``TooLargeError`` for one that is too large."""
+        request = httpcore2.Request(
+            "POST",
+            self._url,
+            headers=[*self._headers, (b"Content-Length", b"%d" % len(body))],
+            content=body,
+            extensions=self._timeouts,
+        )
+        try:
+            reply = await (await self._connected()).handle_async_request(request)
+            try:
+                read = whole_body if 200 <= reply.status < 300 else begin_of_body
+                data = await read(reply.aiter_stream(), encoding_of(reply.headers))
+            finally:
+                await reply.aclose()
+        except _CORE as exc:
+            raise _of_the_client(exc) from exc
+        return Reply(reply.status, reply.headers, data)
+
+    async def aclose(self) -> None:
+        """Close the connection; may be called twice."""
+        await self._connection.aclose()
+
+    async def _connected(self) -> httpcore2.AsyncHTTPConnection:
+        """One that can take a request: the server may have closed it meanwhile."""
+        if self._is_used and (not self._connection.is_available() or self._connection.has_expired()):
+            await self._connection.aclose()
+            self._connection = self._new()
+        self._is_used = True
+        return self._connection
+
+    def _new(self) -> httpcore2.AsyncHTTPConnection:
+        return httpcore2.AsyncHTTPConnection(
+            self._url.origin,
+            ssl_context=self._verify,
+            keepalive_expiry=self._keepalive_s,
+            network_backend=_Sockets(),
+        )
+
+
+class _Sockets(httpcore2.AnyIOBackend):
+    """Streams that send a request in one piece."""
+
+    async def connect_tcp(self, *args: Any, **options: Any) -> httpcore2.AsyncNetworkStream:
+        return _Whole(await super().connect_tcp(*args, **options))
+
+
+class _Whole(httpcore2.AsyncNetworkStream):
+    """Sends what is written when it is whole, which is told by an empty text: the library writes head and
+    body apart, and a second packet costs a twelfth of the CPU of a call."""
+
+    def __init__(self, stream: httpcore2.AsyncNetworkStream) -> None:
+        self._stream = stream
+        self._written: list[bytes] = []
+
+    async def write(self, buffer: bytes, timeout: float | None = None) -> None:
+        if buffer:
+            self._written.append(buffer)
+        else:
+            await self._send(timeout)
+
+    async def _send(self, timeout: float | None) -> None:
+        data, self._written = b"".join(self._written), []
+        await self._stream.write(data, timeout)
+
+    async def read(self, max_bytes: int, timeout: float | None = None) -> bytes:
+        if self._written:
+            await self._send(timeout)
+        return await self._stream.read(max_bytes, timeout)
+
+    async def aclose(self) -> None:
+        await self._stream.aclose()
+
+    async def start_tls(self, *args: Any, **options: Any) -> httpcore2.AsyncNetworkStream:
+        return _Whole(await self._stream.start_tls(*args, **options))
+
+    def get_extra_info(self, info: str) -> Any:
+        return self._stream.get_extra_info(info)
+
+
+_CORE = (
+    *(httpcore2.TimeoutException, httpcore2.NetworkError),
+    *(httpcore2.ProtocolError, httpcore2.UnsupportedProtocol, httpcore2.ProxyError),
+)
+
+
+def _of_the_client(exc: Exception) -> Exception:
+    """The library's two layers have the same exceptions, by the same names."""
+    made: Exception = getattr(httpx2, type(exc).__name__)(str(exc))
+    return made
+
+
+def is_direct(url: httpx2.URL, *, trust_env: bool) -> bool:
+    """Whether a ``Line`` leads there: there is no proxy to ask, and no password in the URL to be sent."""
+    proxies = getproxies() if trust_env else {}
+    is_proxied = any(proxies.get(scheme) for scheme in ("http", "https", "all"))
+    return url.scheme in ("http", "https") and not url.userinfo and not is_proxied
+
+
+def no_certificates() -> ssl.SSLContext:
+    """For clients that never speak TLS. To load the certificates of authorities takes 30 ms."""
+    return ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+
+
+def certificates() -> ssl.SSLContext:
+    """For all other clients, shared by them; ``SSL_CERT_FILE`` and ``SSL_CERT_DIR`` are heeded. Raises
+    ``AuthorError``."""
+    try:
+        return _certificates(os.environ.get("SSL_CERT_FILE"), os.environ.get("SSL_CERT_DIR"))
+    except (OSError, ValueError) as exc:
+        raise not_set_up(exc) from exc
+
+
+@cache
+def _certificates(file: str | None, folder: str | None) -> ssl.SSLContext:
+    """They are loaded once for what the two variables say."""
+    return httpx2.create_ssl_context()
+
+
+def not_set_up(exc: Exception) -> AuthorError:
+    """What is said where no client can be made."""
+    remedy = "check SSL_CERT_FILE, SSL_CERT_DIR, HTTP_PROXY, HTTPS_PROXY and ALL_PROXY"
+    return AuthorError(Problem(f"the HTTP client cannot be set up: {exc}", remedy))

@@ -1,0 +1,194 @@
+"""What can go wrong with an HTTP request, as a value; and the one place that says whose fault it is.
+
+The HTTP library's exceptions become a ``Fault`` here, once. ``classify`` turns a fault into an error
+for the case that the server is the agent under test; for other servers another function may.
+"""
+
+from __future__ import annotations
+
+import re
+import socket
+import ssl
+from collections.abc import Callable, Iterator
+from enum import StrEnum
+from typing import NamedTuple, TypeAlias
+from urllib.parse import urlsplit
+
+import httpx2
+
+from agenteval.adapters.transport.bodies import MAX_BODY
+from agenteval.adapters.transport.server_words import is_used_up
+from agenteval.core.errors import AgentError, AgentevalError, AuthorError, InfrastructureError
+from agenteval.core.safe_text import clean, one_line
+from agenteval.files.redact import redactor
+
+_NOT_THE_AGENT = frozenset({401, 403, 407, 429, 502, 503, 504, 529})
+
+
+class FaultKind(StrEnum):
+    """What went wrong with a request, whoever is to blame."""
+
+    REFUSED = "refused"
+    UNREACHABLE = "unreachable"
+    DNS = "dns"
+    TLS = "tls"
+    CONNECT_TIMEOUT = "connect_timeout"
+    PROXY = "proxy"
+    DROPPED = "dropped"
+    """The connection was lost after the request had been sent: it may have been carried out."""
+    DEADLINE = "deadline"
+    STATUS = "status"
+    TOO_LARGE = "too_large"
+    GARBLED = "garbled"
+    """The reply is no HTTP, or its compression is broken."""
+    INVALID = "invalid"
+    """The request cannot be made: its URL or a header is malformed."""
+    PAUSED = "paused"
+    """The server asked for a longer pause than a call may wait."""
+
+
+class Fault(NamedTuple):
+    """A request without a usable reply. ``where`` is the URL without query and credentials;
+    ``detail`` quotes the server or the library, with secrets and control characters removed; ``tried``
+    tells how often it was tried and how long was waited."""
+
+    kind: FaultKind
+    where: str
+    detail: str = ""
+    status: int | None = None
+    tried: str = ""
+
+
+Classify: TypeAlias = Callable[[Fault], AgentevalError]
+
+_SENTENCES = {
+    FaultKind.REFUSED: ("connection refused", "is the server running, and are host and port right?"),
+    FaultKind.UNREACHABLE: ("cannot be reached", "check host, port and network"),
+    FaultKind.DNS: ("the host name is not known", "check the spelling and the network"),
+    FaultKind.TLS: ("no secure connection", "https or http? for a private CA set SSL_CERT_FILE"),
+    FaultKind.CONNECT_TIMEOUT: ("no connection in time", "check host, port and firewall"),
+    FaultKind.PROXY: ("the proxy failed", "check HTTP_PROXY, HTTPS_PROXY and NO_PROXY"),
+    FaultKind.DROPPED: ("the connection was dropped before the reply was whole", ""),
+    FaultKind.DEADLINE: ("the deadline passed before the reply was whole", "raise `timeout_s`?"),
+    FaultKind.TOO_LARGE: (f"the reply is larger than {MAX_BODY // 2**20} MiB", ""),
+    FaultKind.GARBLED: ("the reply cannot be read", ""),
+    FaultKind.INVALID: ("the request cannot be made", "check the URL and the headers"),
+    FaultKind.PAUSED: ("the server asks to be left alone", "raise `max_wait_s`, or ask it less often"),
+}
+_HINTS = {
+    401: "check the key in the headers",
+    403: "check the key in the headers and its rights",
+    404: "does the URL lack /v1 or have it twice, or is the model's name wrong?",
+    405: "the URL must take POST: is it the whole path, such as …/v1/chat/completions?",
+    407: "give the proxy its credentials in HTTP_PROXY or HTTPS_PROXY",
+    429: "lower `agent_concurrency` or `concurrency`, or check the account's quota",
+}
+
+
+def describe(fault: Fault) -> str:
+    """The fault in a sentence: where, what, the server's words, what to do."""
+    if fault.kind is FaultKind.STATUS:
+        what, hint = f"HTTP status {fault.status}", _HINTS.get(fault.status or 0, "")
+        if 300 <= (fault.status or 0) < 400:
+            hint = "redirects are not followed: write the final URL"
+        if fault.status == 429 and is_used_up(fault.detail):
+            hint = "the account's quota or credit is used up; waiting does not help"
+    else:
+        what, hint = _SENTENCES[fault.kind]
+    text = f"{fault.where}: {what}"
+    text = f"{text}: {fault.detail}" if fault.detail else text
+    text = f"{text} ({fault.tried})" if fault.tried else text
+    return f"{text} — {hint}" if hint else text
+
+
+def classify(fault: Fault) -> AgentevalError:
+    """Whose fault it is when the server is the agent under test."""
+    text = describe(fault)
+    match fault.kind:
+        case FaultKind.DEADLINE:
+            return AgentError(text, kind="timeout")
+        case FaultKind.TOO_LARGE | FaultKind.GARBLED:
+            return AgentError(text, kind="protocol")
+        case FaultKind.STATUS if fault.status not in _NOT_THE_AGENT:
+            return AgentError(text, kind="http_status")
+        case FaultKind.INVALID:
+            return AuthorError(text)
+        case _:
+            return InfrastructureError(text)
+
+
+# Most of these tell their kind by their class; `fault_kind` looks closer at two of them.
+KINDS: dict[type[Exception], FaultKind] = {
+    httpx2.ConnectTimeout: FaultKind.CONNECT_TIMEOUT,
+    httpx2.PoolTimeout: FaultKind.CONNECT_TIMEOUT,
+    httpx2.ReadTimeout: FaultKind.DEADLINE,
+    httpx2.WriteTimeout: FaultKind.DEADLINE,
+    httpx2.TimeoutException: FaultKind.DEADLINE,
+    httpx2.ConnectError: FaultKind.UNREACHABLE,
+    httpx2.ReadError: FaultKind.DROPPED,
+    httpx2.WriteError: FaultKind.DROPPED,
+    httpx2.CloseError: FaultKind.DROPPED,
+    httpx2.NetworkError: FaultKind.DROPPED,
+    httpx2.ProxyError: FaultKind.PROXY,
+    httpx2.RemoteProtocolError: FaultKind.GARBLED,
+    httpx2.ProtocolError: FaultKind.GARBLED,
+    httpx2.SSEError: FaultKind.GARBLED,
+    httpx2.DecodingError: FaultKind.GARBLED,
+    httpx2.TransportError: FaultKind.GARBLED,
+    httpx2.RequestError: FaultKind.GARBLED,
+    httpx2.HTTPError: FaultKind.GARBLED,
+    httpx2.LocalProtocolError: FaultKind.INVALID,
+    httpx2.UnsupportedProtocol: FaultKind.INVALID,
+    httpx2.InvalidURL: FaultKind.INVALID,
+}
+
+
+def fault_kind(exc: Exception) -> FaultKind:
+    """The kind of an exception of the HTTP library, by its nearest known class."""
+    if isinstance(exc, httpx2.ConnectError):
+        return _connect_kind(exc)
+    # The library has one class for a lost connection and for a reply that is no HTTP.
+    if isinstance(exc, httpx2.RemoteProtocolError) and re.search(r"disconnected|closed connection", str(exc)):
+        return FaultKind.DROPPED
+    return next(KINDS[cls] for cls in type(exc).__mro__ if cls in KINDS)
+
+
+def _connect_kind(exc: Exception) -> FaultKind:
+    causes = list(_causes(exc))
+    for cls, kind in (
+        (ConnectionRefusedError, FaultKind.REFUSED),
+        (socket.gaierror, FaultKind.DNS),
+        (ssl.SSLError, FaultKind.TLS),
+    ):
+        if any(isinstance(cause, cls) for cause in causes):
+            return kind
+    return FaultKind.UNREACHABLE
+
+
+def _causes(exc: BaseException | None) -> Iterator[BaseException]:
+    """The exception, its causes, and the members of groups among them."""
+    while exc is not None:
+        yield exc
+        if isinstance(exc, BaseExceptionGroup):
+            for member in exc.exceptions:
+                yield from _causes(member)
+        exc = exc.__cause__ or exc.__context__
+
+
+def quote(text: str, secrets: tuple[str, ...], limit: int = 500) -> str:
+    """``text`` for an error message: one line without secrets and control characters, cut to ``limit``."""
+    redact = redactor(secrets)
+    # Twice: a control character may stand within a secret, and a secret may hold one.
+    return one_line(redact(clean(redact(text))), limit)
+
+
+def is_web_address(url: str) -> bool:
+    """Whether ``url`` is a whole http or https URL that a request can be made to."""
+    try:
+        parts = urlsplit(url)
+        host, port = parts.hostname or "", parts.port
+    except ValueError:
+        return False
+    # The resolver raises for a label of more than 63 characters.
+    labels = host.removesuffix(".").split(".")
+    return parts.scheme in ("http", "https") and port != 0 and all(0 < len(label) < 64 for label in labels)

@@ -1,0 +1,335 @@
+"""How fast a server is asked: calls in flight, calls and tokens a minute, the pauses that it asks for.
+
+One ``Limiter`` stands for a server (address and key), whoever calls it: what one call is told, all heed.
+A ``Rate`` stands for a model or an agent. A ``Gate`` puts them before a caller's calls.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from collections import deque
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, nullcontext
+from typing import Protocol
+
+import anyio
+
+from agenteval.conversation.deadlines import waiting
+
+_MINUTE_S = 60.0
+
+
+class PauseTooLong(Exception):  # noqa: N818  # control flow between a gate and its caller
+    """A server asked for a pause that is longer than a call may still wait. ``reason``: its words."""
+
+    def __init__(self, waited_s: float, pause_s: float, reason: str) -> None:
+        super().__init__(f"waited {waited_s:.1f} s; another {pause_s:.0f} s are asked for")
+        self.waited_s = waited_s
+        self.pause_s = pause_s
+        self.reason = reason
+
+
+class Limiter:
+    """One server's limit of calls in flight, and its pauses.
+
+    The limit starts at the sum of what its callers may have in flight and is never above that. It is
+    halved when the server pushes back and grows by one for as many good answers as it is wide (additive
+    increase, multiplicative decrease: Chiu and Jain, 1989). Calls in flight at a halving were sent
+    under the old limit: what they are told does not halve it again. Callers come in by the order in
+    which they came.
+    """
+
+    def __init__(
+        self,
+        *,
+        clock: Callable[[], float] = time.monotonic,
+        sleep: Callable[[float], Awaitable[None]] = anyio.sleep,
+    ) -> None:
+        self._clock = clock
+        self._sleep = sleep
+        self._shares: dict[str, int] = {}
+        self._line: deque[_Waiter] = deque()
+        self._era = 0
+        self._pause_from = self._pause_until = -math.inf
+        self._paused_before = 0.0
+        self.reason = ""
+        self.most = 0
+        self.allowed = 0.0
+        self.in_flight = 0
+        self.has_answered = False
+        """Whether it gave one good answer: then the address is right, and trouble may pass."""
+
+    def share(self, who: str, calls: int) -> None:
+        """Let ``who`` (all models, all agents) have ``calls`` more in flight; the last number holds."""
+        more = calls - self._shares.get(who, 0)
+        self._shares[who] = calls
+        self.most += more
+        self.allowed = max(1.0, min(self.most, self.allowed + more))
+
+    @property
+    def pause_s(self) -> float:
+        """Seconds until it may be asked again."""
+        return max(0.0, self._pause_until - self._clock())
+
+    @property
+    def is_open(self) -> bool:
+        return self._pause_until <= self._clock()
+
+    @property
+    def waiting(self) -> int:
+        """Calls that wait to be let in."""
+        return len(self._line)
+
+    @property
+    def paused_s(self) -> float:
+        """Seconds that it has been paused in all."""
+        return self._paused_before + max(0.0, min(self._clock(), self._pause_until) - self._pause_from)
+
+    async def enter(self, left_s: float = math.inf) -> int:
+        """Wait to be let in; gives what ``pushed_back`` wants to know. ``left_s`` bounds the pauses that
+        are waited for: raises ``PauseTooLong``. Whoever was let in must ``leave``."""
+        if self._line or not self._is_free:
+            with waiting():
+                await self._stand_in_line(left_s)
+        else:
+            self.in_flight += 1
+        return self._era
+
+    def leave(self) -> None:
+        self.in_flight -= 1
+        self._wake()
+
+    def answered(self) -> None:
+        """A call was answered well."""
+        self.has_answered = True
+        if self.allowed < self.most:
+            self.allowed = min(self.most, self.allowed + 1 / self.allowed)
+            self._wake()
+
+    def pushed_back(self, era: int, asked_s: float | None, reason: str = "") -> None:
+        """A call that came in at ``era`` was told that the server has too much to do, and to come again
+        in ``asked_s``."""
+        if era == self._era:
+            self._era += 1
+            self.allowed = max(1.0, min(self.allowed, self.in_flight) / 2)
+        if asked_s:
+            now = self._clock()
+            if self._pause_until < now:
+                self._paused_before = self.paused_s
+                self._pause_from = now
+            self._pause_until = max(self._pause_until, now + asked_s)
+            self.reason = reason
+
+    @property
+    def _is_free(self) -> bool:
+        return self.in_flight < int(self.allowed) and self.is_open
+
+    def _wake(self) -> None:
+        if self._line:
+            self._line[0].woken.set()
+
+    async def _stand_in_line(self, left_s: float) -> None:
+        waiter = _Waiter()
+        self._line.append(waiter)
+        paused_before = self.paused_s
+        try:
+            while self._line[0] is not waiter or not self._is_free:
+                waited_s, pause_s = self.paused_s - paused_before, self.pause_s
+                if pause_s and waited_s + pause_s > left_s:
+                    raise PauseTooLong(waited_s, pause_s, self.reason)
+                # Only the first in line watches the clock; who comes next is woken.
+                if pause_s and self._line[0] is waiter:
+                    await self._sleep(pause_s)
+                else:
+                    await waiter.until_woken()
+            self.in_flight += 1
+        finally:
+            self._line.remove(waiter)
+            self._wake()
+
+
+class _Waiter:
+    def __init__(self) -> None:
+        self.woken = anyio.Event()
+
+    async def until_woken(self) -> None:
+        await self.woken.wait()
+        self.woken = anyio.Event()
+
+
+class Rate:
+    """At most ``requests`` calls and ``tokens`` tokens in any 60 seconds, by when calls are sent.
+
+    What a call will cost is an estimate until it is answered. One that alone is over the limit goes
+    through when nothing else does.
+    """
+
+    def __init__(
+        self,
+        requests: int | None,
+        tokens: int | None,
+        *,
+        clock: Callable[[], float] = time.monotonic,
+        sleep: Callable[[float], Awaitable[None]] = anyio.sleep,
+    ) -> None:
+        self.requests = math.inf if requests is None else requests
+        self.tokens = math.inf if tokens is None else tokens
+        self._clock = clock
+        self._sleep = sleep
+        self._lock = anyio.Lock()
+        self._sent: deque[Booking] = deque()
+        self._unsent: set[Booking] = set()
+        self._changed = anyio.Event()
+
+    def narrow(self, requests: int | None, tokens: int | None) -> None:
+        """The same model may be configured twice: the lower limit holds."""
+        self.requests = min(self.requests, math.inf if requests is None else requests)
+        self.tokens = min(self.tokens, math.inf if tokens is None else tokens)
+
+    async def book(self, tokens: int = 0) -> Booking:
+        """Wait until a call of ``tokens`` may be sent, and keep its place."""
+        with waiting():
+            async with self._lock:
+                return await self._place(tokens)
+
+    async def _place(self, tokens: int) -> Booking:
+        while (wait_s := self._wait_s(tokens)) > 0:
+            if wait_s < math.inf:
+                await self._sleep(wait_s)
+            else:
+                await self._until_changed()
+        booking = Booking(self, tokens)
+        self._unsent.add(booking)
+        return booking
+
+    async def _until_changed(self) -> None:
+        self._changed = anyio.Event()
+        await self._changed.wait()
+
+    def _wait_s(self, tokens: int) -> float:
+        """0: go; infinite: until a call that has its place is sent or gives it up."""
+        now = self._clock()
+        while self._sent and self._sent[0].at + _MINUTE_S <= now:
+            self._sent.popleft()
+        booked = (*self._sent, *self._unsent)
+        used = sum(booking.tokens for booking in booked)
+        is_free = len(booked) < self.requests and used + tokens <= self.tokens
+        if is_free or not booked:
+            return 0.0
+        return self._sent[0].at + _MINUTE_S - now if self._sent else math.inf
+
+    def _send(self, booking: Booking) -> None:
+        self._unsent.discard(booking)
+        booking.at = self._clock()
+        self._sent.append(booking)
+        self._changed.set()
+
+    def _give_up(self, booking: Booking) -> None:
+        self._unsent.discard(booking)
+        self._changed.set()
+
+
+class Booking:
+    """A call's place in a rate. ``at``: when it was sent."""
+
+    def __init__(self, rate: Rate, tokens: int) -> None:
+        self._rate = rate
+        self.tokens = tokens
+        self.at = math.nan
+
+    def sent(self) -> None:
+        self._rate._send(self)
+
+    def cancelled(self) -> None:
+        """It is not going to be sent; nothing happens if it was."""
+        self._rate._give_up(self)
+
+
+class Slots(Protocol):
+    """A bound over several servers."""
+
+    def slot(self) -> AbstractAsyncContextManager[None]: ...
+
+
+class Passage:
+    """A call on its way: tell what became of it."""
+
+    def __init__(self, limiter: Limiter, era: int, booking: Booking | None) -> None:
+        self._limiter = limiter
+        self._era = era
+        self._booking = booking
+
+    def answered(self, tokens: int | None = None) -> None:
+        """``tokens``: what it really cost."""
+        self._limiter.answered()
+        if self._booking and tokens is not None:
+            self._booking.tokens = tokens
+
+    def pushed_back(self, asked_s: float | None, reason: str = "") -> None:
+        self._limiter.pushed_back(self._era, asked_s, reason)
+
+
+class Gate:
+    """What stands before the calls of one model or agent: its rate, its server's limiter, and what bounds
+    all servers together, in this order. Who waits for one's own server keeps no one else waiting."""
+
+    def __init__(self, limiter: Limiter, *, rate: Rate | None = None, slots: Slots | None = None) -> None:
+        self.limiter = limiter
+        self._rate = rate
+        self._slots = slots
+
+    @asynccontextmanager
+    async def call(self, *, tokens: int = 0, left_s: float = math.inf) -> AsyncIterator[Passage]:
+        """Wait until a call may be sent. ``tokens``: an estimate; ``left_s``: see ``Limiter.enter``."""
+        booking = await self._rate.book(tokens) if self._rate else None
+        limiter = self.limiter
+        try:
+            while True:
+                era = await limiter.enter(left_s)
+                try:
+                    async with self._slots.slot() if self._slots else nullcontext():
+                        # A pause may have begun while this call waited for its slot.
+                        if limiter.is_open:
+                            if booking:
+                                booking.sent()
+                            yield Passage(limiter, era, booking)
+                            return
+                finally:
+                    limiter.leave()
+        finally:
+            if booking:
+                booking.cancelled()
+
+
+class Limits:
+    """The limiters and rates of a run."""
+
+    def __init__(
+        self,
+        *,
+        clock: Callable[[], float] = time.monotonic,
+        sleep: Callable[[float], Awaitable[None]] = anyio.sleep,
+    ) -> None:
+        self._clock = clock
+        self._sleep = sleep
+        self._limiters: dict[tuple[str, str], Limiter] = {}
+        self._rates: dict[tuple[str, ...], Rate] = {}
+
+    def limiter(self, address: str, key: str, *, who: str, calls: int) -> Limiter:
+        """The limiter of a server. ``who`` asks for ``calls`` in flight."""
+        place = (address, key)
+        if place not in self._limiters:
+            self._limiters[place] = Limiter(clock=self._clock, sleep=self._sleep)
+        self._limiters[place].share(who, calls)
+        return self._limiters[place]
+
+    def rate(self, *name: str, requests: int | None, tokens: int | None = None) -> Rate | None:
+        """The rate of a model or an agent, by its full name; ``None`` where no limit was ever set."""
+        if requests is None and tokens is None:
+            return self._rates.get(name)
+        if name in self._rates:
+            self._rates[name].narrow(requests, tokens)
+        else:
+            self._rates[name] = Rate(requests, tokens, clock=self._clock, sleep=self._sleep)
+        return self._rates[name]

@@ -1,0 +1,33 @@
+"""What servers mean by their refusals, read off their own words; the same for models and for agents."""
+
+from __future__ import annotations
+
+import re
+
+from agenteval.core.expressions import expression
+
+_NO_CREDIT = expression(r"quota|billing|credit|balance|payment|spend(ing)?.limit", re.IGNORECASE)
+A_RATE = expression(
+    r"per.?(second|minute)|\b[rt]pm\b|\brps\b|concurren|rate.?limit|too many requests|in flight",
+    re.IGNORECASE,
+)
+_NOT_TODAY = expression(r"per.?(day|month)|daily|monthly|\b[rt]pd\b|request too large", re.IGNORECASE)
+
+NO_SYSTEM = expression(
+    r"(system|developer)[ '\"]*(role|message|prompt|instruction)s?\b.{0,40}\bnot\b"
+    r"|(unsupported|not supported|invalid|unknown).{0,40}\b(system|developer)\b|roles must alternate"
+    r"|only (the )?['\"]?user['\"]? and ['\"]?assistant",
+    re.IGNORECASE | re.DOTALL,
+)
+"""A role for instructions that the server does not know."""
+
+PUSHED_BACK = frozenset((429, 503, 529))
+"""Statuses by which a server says that it has too much to do."""
+
+
+def is_used_up(text: str) -> bool:
+    """Whether a 429 with these words tells of a quota or credit that no waiting brings back. A quota of a
+    minute does come back; some servers call that a quota too."""
+    if _NOT_TODAY.search(text):
+        return True
+    return bool(_NO_CREDIT.search(text)) and not A_RATE.search(text)

@@ -1,0 +1,70 @@
+"""``--baseline RUN``: an earlier run beside the one that begins, if the two can be compared."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+from agenteval.cli.commands.not_yet import not_yet
+from agenteval.core.decision import Decision
+from agenteval.core.errors import AuthorError
+from agenteval.core.event import Baseline, RunStarted
+from agenteval.core.run_summary import RunSummary
+from agenteval.files.runs import find_run, load_run
+from agenteval.scoring.goals import GOAL
+from agenteval.verdict import gates, report
+from agenteval.verdict.accepted import as_accepted_by
+from agenteval.verdict.comparability import matched, why_not_comparable
+from agenteval.verdict.digest import summary_of
+from agenteval.verdict.reliability import outcomes_of
+from agenteval.verdict.report import Report
+from agenteval.verdict.run_gates import epochs_of
+
+
+def with_baseline(started: RunStarted, name: str, root: Path, *, selected: bool) -> RunStarted:
+    """``started`` with what is known of the run ``name``. ``selected``: the command line chose some of the
+    scenarios or agents, so that further ones in the baseline are no surprise. Raises ``AuthorError`` if there
+    is no such run, or if nothing in it can be compared."""
+    if name == "merge-base":
+        raise not_yet("run", "--baseline merge-base")
+    before = report.fold(load_run(find_run(name, root)))
+    decision = gates.decide(as_accepted_by(before, started))
+    old = summary_of(before, decision.samples)
+    new = summary_of(report.fold([started]), {})
+    if problems := why_not_comparable(old, new, common=True):
+        raise AuthorError(*(problem._replace(what=f"--baseline: {problem.what}") for problem in problems))
+    agents, _ = matched(old, new)
+    known = _outcomes(before, decision)
+    baseline = Baseline(
+        run_id=before.run.run_id,
+        outcomes={
+            both.after: {now.id: known[both.before][then.id] for then, now in both.pairs} for both in agents
+        },
+        changed={
+            both.after: {each.scenario: each.differing for each in both.left_out if each.parts}
+            for both in agents
+        },
+        gone=() if selected else _gone(old, new),
+        reached=tuple(
+            dict.fromkeys(
+                now.id
+                for both in agents
+                for then, now in both.pairs
+                if any(then.scores.get(GOAL, ()))  # its value is 0 or 1
+            )
+        ),
+    )
+    return started.model_copy(update={"baseline": baseline})
+
+
+def _gone(old: RunSummary, new: RunSummary) -> tuple[str, ...]:
+    kept = {scenario.id for scenario in new.scenarios}
+    return tuple(dict.fromkeys(scenario.id for scenario in old.scenarios if scenario.id not in kept))
+
+
+def _outcomes(before: Report, decision: Decision) -> Mapping[str, dict[str, tuple[bool | None, ...]]]:
+    outcomes: dict[str, dict[str, tuple[bool | None, ...]]] = {}
+    for scenario in before.scenarios:
+        epochs = epochs_of(scenario, outcomes_of(scenario, decision), before.run)
+        outcomes.setdefault(scenario.agent, {})[scenario.scenario.id] = epochs.fixed
+    return outcomes

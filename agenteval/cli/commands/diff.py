@@ -1,0 +1,108 @@
+"""``agenteval diff``: two runs, scenario by scenario; the exit code says whether anything regressed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from importlib import import_module
+from itertools import chain
+from pathlib import Path
+
+from agenteval.cli.commands.output import Target, deliver, options_of, require_apart, say, targets_of
+from agenteval.cli.commands.report import Told, read_by, runs_root, told_of
+from agenteval.core.config import Config, ReporterChoice, parse_reporter
+from agenteval.core.errors import AuthorError, Problem, did_you_mean
+from agenteval.files import runs
+from agenteval.verdict import gates
+from agenteval.verdict import report as reporting
+from agenteval.verdict.accepted import as_accepted_by
+from agenteval.verdict.comparison import MARGIN, FailureState, RunComparison, compare_runs
+from agenteval.verdict.digest import failures_in, summary_of
+from agenteval.verdict.report import Report
+
+REPORTERS = {
+    "terminal": "agenteval.reporters.terminal.comparison:render",
+    "json": "agenteval.reporters.results.comparison:render",
+    "markdown": "agenteval.reporters.markdown.comparison:render",
+}
+MOST_EARLIER = 20
+"""Runs before the baseline that are looked through for a failure that is back again."""
+
+
+def diff(
+    before: str,
+    after: str,
+    *,
+    margin: float = MARGIN,
+    common: bool = False,
+    reports: Sequence[str] = (),
+    verbose: bool = False,
+) -> int:
+    """Returns 0 if nothing regressed, 1 if something did, 3 if that is not decided. Raises ``AuthorError``
+    where the two cannot be compared."""
+    targets = targets_of(Config(reporters=()), _chosen(reports))
+    runs_compared = told_of(before), told_of(after)
+    require_apart(targets, chain.from_iterable(map(read_by, runs_compared)))
+    compared = compare(*runs_compared, margin=margin, common=common)
+    written = [_write(target, compared, verbose=verbose) for target in sorted(targets, key=_is_terminal)]
+    return compared.exit_code if all(written) or compared.exit_code else 3
+
+
+def _chosen(texts: Sequence[str]) -> tuple[ReporterChoice, ...]:
+    choices = tuple(map(parse_reporter, texts or ("terminal",)))
+    for choice in choices:
+        if choice.name not in REPORTERS:
+            what = f"no report of a comparison is named '{choice.name}'"
+            raise AuthorError(Problem(what, did_you_mean(choice.name, REPORTERS)))
+    return choices
+
+
+def _is_terminal(target: Target) -> bool:
+    return target[0].name == "terminal"
+
+
+def _write(target: Target, compared: RunComparison, *, verbose: bool) -> bool:
+    choice, path = target
+    module, _, attribute = REPORTERS[choice.name].partition(":")
+    render: Callable[..., str] = getattr(import_module(module), attribute)
+    try:
+        deliver(choice.name, render(compared, options_of(choice, folder=Path(), verbose=verbose)), path)
+    except OSError as error:
+        say(f"agenteval: cannot write the {choice.name} report to {path or 'stdout'}: {error}")
+        return False
+    return True
+
+
+def compare(before: Told, after: Told, *, margin: float, common: bool) -> RunComparison:
+    """The comparison; where a failure is new, earlier runs are asked whether they had it."""
+    baseline = as_accepted_by(before.report, after.report.run)
+    first = summary_of(baseline, gates.decide(baseline).samples)
+    second = summary_of(after.report, after.decision.samples)
+    compared = compare_runs(first, second, margin=margin, common=common)
+    new = {
+        failure.fingerprint
+        for agent in compared.agents
+        for failure in agent.failures
+        if failure.state is FailureState.NEW
+    }
+    earlier = _seen_earlier(new, before.report) if new else {}
+    return compare_runs(first, second, margin=margin, common=common, earlier=earlier) if earlier else compared
+
+
+def _seen_earlier(names: set[str], baseline: Report) -> dict[str, str]:
+    """By fingerprint, the latest run before the baseline that met it. Runs that cannot be read (of an older
+    version, half deleted) tell nothing."""
+    found: dict[str, str] = {}
+    began = baseline.run.started_at
+    older = [folder for folder in runs.runs_under(runs_root()) if runs.started_at(folder) < began]
+    for folder in reversed(older[-MOST_EARLIER:]):
+        try:
+            report = reporting.fold(runs.load_run(folder))
+        except AuthorError:
+            continue
+        for scenario in report.scenarios:
+            for failure in failures_in(scenario.samples, scenario.scenario):
+                if failure.fingerprint in names:
+                    found.setdefault(failure.fingerprint, report.run.run_id)
+        if len(found) == len(names):
+            break
+    return found

@@ -1,0 +1,298 @@
+"""``agenteval doctor``: one real call to each model and agent, and what works of what a run needs."""
+
+from __future__ import annotations
+
+import os
+import platform
+import sys
+import time
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import redirect_stdout
+from dataclasses import dataclass
+from enum import StrEnum
+from pathlib import Path
+from typing import Any, NamedTuple, get_args
+
+import anyio
+from pydantic import BaseModel
+
+from agenteval import __version__
+from agenteval.cli import wiring
+from agenteval.core import selection, tokens
+from agenteval.core.config import AgentConfig, Config, ModelConfig
+from agenteval.core.errors import AgentError, AgentevalError, AuthorError, InfrastructureError
+from agenteval.core.expressions import expression
+from agenteval.core.protocols import AgentFactory, AgentReply, ModelRequest, TurnTools
+from agenteval.core.safe_text import one_line
+from agenteval.core.scenario import Sample, SampleKey, Scenario
+from agenteval.core.selection import Filters
+from agenteval.core.trajectory import ToolResult, Turn
+from agenteval.files import config_file, prompts
+from agenteval.files.redact import redactor
+from agenteval.messages import agent_messages as observed
+from agenteval.messages import chat
+from agenteval.messages.reported_usage import read_usage, unread_usage
+from agenteval.scoring import judging
+
+_WAIT_S = 2.0  # for retries: a diagnosis should not take minutes
+_GREETING = "Hello"
+_TOOL = {
+    "type": "function",
+    "function": {
+        "name": "look_up_nothing",
+        "description": "Does nothing. There is no need to call it.",
+        "parameters": {"type": "object", "properties": {}},
+    },
+}
+_REFUSED = expression(r"HTTP status (400|422)\b")
+_SYSTEM = "You are asked one small question, to find out whether you can be reached."
+_PROMPT = "Which number is one more than three?"
+
+
+class _Answer(BaseModel):
+    """What models are asked for: as any judge's answer, words and then a value."""
+
+    reason: str
+    answer: int
+
+
+class State(StrEnum):
+    OK = "ok"
+    NOTE = "note"
+    FAULT = "FAIL"
+    """Something does not answer."""
+    MISTAKE = "fail"
+    """The author's: it would not even be asked."""
+
+
+class Row(NamedTuple):
+    """One line of the table. ``remedy`` is what to do; empty if that is nothing, or plain."""
+
+    what: str
+    state: State
+    found: str
+    remedy: str = ""
+
+
+@dataclass(frozen=True)
+class Request:
+    config: str | None = None
+    agent: str | None = None
+    flags: Mapping[str, Any] | None = None
+    asks_agents: bool = True
+
+
+def doctor(request: Request) -> int:
+    """Prints the table. 0: all works; 2: the configuration is wrong; 3: something does not answer."""
+    with redirect_stdout(sys.stderr):  # the author's code may print
+        path = Path(request.config) if request.config else config_file.find_config(Path.cwd())
+        loaded = config_file.load_config(path, environ=os.environ, flags=request.flags or {})
+        rows = [*_surroundings(loaded.config), *anyio.run(_calls, loaded.config, loaded.secrets, request)]
+    redact = redactor(wiring.all_secrets(loaded.config, loaded.secrets))
+    sys.stdout.write("".join(f"{redact(line)}\n" for line in _table(rows)))
+    states = {row.state for row in rows}
+    return 2 if State.MISTAKE in states else 3 if State.FAULT in states else 0
+
+
+def _table(rows: Iterable[Row]) -> Iterator[str]:
+    rows = list(rows)
+    width = max(len(row.what) for row in rows)
+    yield f"agenteval {__version__}, Python {platform.python_version()}, {platform.system()}"
+    for row in rows:
+        state = "FAIL" if row.state is State.MISTAKE else str(row.state)
+        yield f"  {state:4}  {row.what:{width}}  {one_line(row.found, 600)}"
+        if row.remedy:
+            yield f"  {'':4}  {'':{width}}  → {one_line(row.remedy, 600)}"
+
+
+# ── what needs no call ───────────────────────────────────────────────────────────────────────────
+
+
+def _surroundings(config: Config) -> Iterator[Row]:
+    if config.source:
+        yield Row("configuration", State.OK, config.source)
+    else:
+        yield Row("configuration", State.NOTE, "no file found; all is by default", "write agenteval.yaml")
+    yield _prompts(config)
+    if tokens.vocabulary_is_here():
+        yield Row("tokens", State.OK, "counted with tiktoken where a server does not tell")
+    else:
+        found = "estimated, and marked so, where a server does not tell: tiktoken's vocabulary is not here"
+        yield Row("tokens", State.NOTE, found, "nothing to do, unless estimates are not good enough")
+
+
+def _prompts(config: Config) -> Row:
+    names = (*prompts.BUILT_IN_METRICS, prompts.CRITERIA)
+    try:
+        hashes = prompts.SHIPPED.hashes(map(prompts.SHIPPED.rubric, names))
+    except AuthorError as error:
+        return Row("prompts", State.MISTAKE, str(error), "install agenteval anew")
+    try:
+        own = judging.prompts_of(config).overridden
+    except AuthorError as error:
+        return Row("prompts", State.MISTAKE, str(error))
+    told = f"{len(hashes)} are shipped and whole"
+    return Row("prompts", State.OK, f"{told}; overridden: {', '.join(own)}" if own else told)
+
+
+# ── calls ────────────────────────────────────────────────────────────────────────────────────────
+
+
+async def _calls(config: Config, secrets: tuple[str, ...], request: Request) -> list[Row]:
+    agents = selection.agents_of(config, Filters(agent=request.agent))
+    agents = {name: agent for name, agent in agents.items() if request.agent in (None, name)}
+    rows = [await _agent(agent, config, secrets, request) for agent in agents.values()]
+    if not agents:
+        remedy = "write agent: {target: …} or {endpoint: …}"
+        rows.append(Row("agent", State.NOTE, "none is configured", remedy))
+    models = _models(config)
+    rows += [await _model(chosen, roles, Path(config.root)) for chosen, roles in models]
+    if not models:
+        remedy = "set models.default for judges and simulated users; code checks alone need none"
+        rows.append(Row("models", State.NOTE, "none is configured", remedy))
+    return rows
+
+
+def _models(config: Config) -> list[tuple[ModelConfig, list[str]]]:
+    """Each model once, with the roles that it has."""
+    found: list[tuple[ModelConfig, list[str]]] = []
+    for role in get_args(wiring.Role):
+        chosen = config.models.of(role)
+        roles = next((roles for other, roles in found if other == chosen), None)
+        if roles is not None:
+            roles.append(role)
+        elif chosen:
+            found.append((chosen, [role]))
+    return found
+
+
+def _failed(what: str, error: AgentevalError) -> Row:
+    text, _, remedy = str(error).rpartition(" — ")
+    state = State.MISTAKE if isinstance(error, AuthorError) else State.FAULT
+    return Row(what, state, text or remedy, remedy if text else "")
+
+
+# ── agents ───────────────────────────────────────────────────────────────────────────────────────
+
+
+async def _agent(agent: AgentConfig, config: Config, secrets: tuple[str, ...], request: Request) -> Row:
+    what = f"agent {agent.name}"
+    if not request.asks_agents:
+        return Row(what, State.NOTE, "not asked (--no-agent)")
+    hasty = agent.model_copy(update={"max_wait_s": min(agent.max_wait_s, _WAIT_S)})
+    resources = wiring.Resources(config, secrets)
+    probe = _Probe(hasty)
+    try:
+        factory: AgentFactory = wiring.named("agent", wiring.AGENTS, agent.kind)(hasty, resources)
+        return await probe.row(what, factory)
+    except AgentevalError as error:
+        return _failed(what, error)
+    finally:
+        await resources.aclose()
+
+
+class _Probe:
+    """A conversation of one message with an agent."""
+
+    def __init__(self, agent: AgentConfig) -> None:
+        self._agent = agent
+        self._called: list[str] = []
+
+    async def row(self, what: str, factory: AgentFactory) -> Row:
+        try:
+            offers_tools = self._agent.kind == "http" and self._agent.send_tools
+            try:
+                return self._told(what, await self._ask(factory, with_tools=offers_tools), offers_tools)
+            except AgentError as error:
+                if not (offers_tools and _REFUSED.search(str(error))):
+                    raise
+                return await self._without_tools(what, factory, error)
+        finally:
+            await factory.aclose()
+
+    async def _without_tools(self, what: str, factory: AgentFactory, error: AgentError) -> Row:
+        """Perhaps it does not know tools; that is no fault where the scenarios declare none."""
+        try:
+            reply = await self._ask(factory, with_tools=False)
+        except AgentError:
+            raise error from None
+        row = self._told(what, reply, offers_tools=False)
+        remedy = "write send_tools: false, unless scenarios declare tools with `parameters`"
+        return row._replace(state=State.NOTE, found=f"{row.found}; refuses `tools`: {error}", remedy=remedy)
+
+    async def _ask(self, factory: AgentFactory, *, with_tools: bool) -> AgentReply:
+        scenario = Scenario(id="doctor", name="doctor", turns=(_GREETING,))
+        sample = Sample(key=SampleKey(scenario="doctor", agent=self._agent.name), scenario=scenario)
+        tools = TurnTools(turn=0, schemas=(_TOOL,) if with_tools else (), call=self._call)
+        return await factory.make(sample).reply([{"role": "user", "content": _GREETING}], tools)
+
+    async def _call(self, name: str, args: Any, batch: int) -> ToolResult:
+        self._called.append(name)
+        return ToolResult(value={"error": "this is agenteval doctor: there are no tools"}, is_error=True)
+
+    def _told(self, what: str, reply: AgentReply, offers_tools: bool) -> Row:
+        steps = observed.steps_of(reply.messages, (Turn(user=_GREETING),), lambda _: None)
+        calls = [*self._called, *(call.name for step in steps for call in step.tool_calls)]
+        calls += [chat.read_tool_call(call).name for call in reply.tool_calls]
+        parts = [f"answered in {reply.latency_ms or 0:.0f} ms"]
+        parts.append(_usage_told(reply))
+        if calls:
+            parts.append(f"calls tools ({', '.join(dict.fromkeys(calls))})")
+        elif offers_tools:
+            parts.append("takes tools")
+        if self._agent.kind == "http":
+            parts.append("streamed" if self._agent.streaming else "not streamed (`streaming` is off)")
+        is_empty = not (reply.text or calls or any(step.text for step in steps))
+        if is_empty:
+            parts.insert(0, "the answer is empty")
+            return Row(what, State.NOTE, "; ".join(parts), f"it was told: {_GREETING}")
+        return Row(what, State.OK, "; ".join(parts))
+
+
+def _usage_told(reply: AgentReply) -> str:
+    if read_usage(reply.usage):
+        return "usage told"
+    how = "not understood" if unread_usage(reply.usage) else "not told"
+    return f"usage {how}, tokens are estimates"
+
+
+# ── models ───────────────────────────────────────────────────────────────────────────────────────
+
+
+async def _model(chosen: ModelConfig, roles: list[str], root: Path) -> Row:
+    what = f"model {', '.join(roles)}"
+    try:
+        return await _asked(what, chosen, root)
+    except (AuthorError, InfrastructureError) as error:
+        return _failed(what, error)
+
+
+async def _asked(what: str, chosen: ModelConfig, root: Path) -> Row:
+    from agenteval.adapters.models import Shared, make_model
+    from agenteval.adapters.models.capabilities import Capabilities
+    from agenteval.adapters.models.pool import ModelPool
+
+    capabilities, notices = Capabilities(), list[str]()
+    model = make_model(
+        chosen.model_copy(update={"max_wait_s": min(chosen.max_wait_s, _WAIT_S)}),
+        role="judge",
+        shared=Shared(ModelPool(1), capabilities, notices.append),
+        environ=os.environ,
+        root=root,
+    )
+    try:
+        if chosen.provider == "scripted":
+            return Row(what, State.OK, f"{chosen.model}: fixed replies; no model is called")
+        began = time.perf_counter()
+        reply = await model.complete(ModelRequest("judge", _SYSTEM, _PROMPT, _Answer))
+        took_ms = (time.perf_counter() - began) * 1000
+    finally:
+        await model.aclose()
+    learned = capabilities.as_dict().values()
+    form = next((each["answers"] for each in learned), "json_schema")
+    parts = [f"{chosen.model}: answered in {took_ms:.0f} ms", f"answers by {form}"]
+    parts.append("usage not told, tokens are estimates" if reply.usage.estimated else "usage told")
+    if reply.usage.calls > 1:
+        parts.append(f"{reply.usage.calls} answers for one that fits")
+    notes = [note.rpartition(": ")[2] for note in notices]
+    return Row(what, State.OK, "; ".join([*parts, *notes]))

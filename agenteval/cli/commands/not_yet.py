@@ -1,0 +1,93 @@
+"""What of the command line is documented and not built: refused in a line, never unknown nor ignored."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from typer.core import TyperCommand, TyperGroup
+
+from agenteval.core.errors import AuthorError, Problem
+
+_SHARDS = "run the folders of the suite apart"
+_FEWER = "choose with -s, --tag or --category"
+_SELECTING: Mapping[str, str] = {
+    "-k": "use -s TEXT, a part of an id or name",
+    "--first": _FEWER,
+    "--sample": _FEWER,
+    "--profile": "write a configuration file for it, and name that with -c",
+    "--faults": "let tools answer with error, or a sequence with errors",
+    "--variants": "write scenarios for them",
+}
+_RUNNING: Mapping[str, str] = {
+    "--watch": "run it again",
+    "--shard": _SHARDS,
+    "--backend": _SHARDS,
+    "--open": "use --report markdown=PATH",
+    "--baseline merge-base": "name a run: its id, latest, previous or its folder",
+}
+NOT_YET: Mapping[str, Mapping[str, str]] = {
+    "": {
+        "--install-completion": "agenteval --help lists the commands",
+        "show": "use agenteval report RUN -v, all conversations of a run",
+        "list": "use agenteval plan, or validate",
+        "runs": "look into .agenteval/runs",
+        "init": "write agenteval.yaml as the README shows",
+        "schema": "docs/configuration.md and docs/scenarios.md have the keys",
+        "import": "use agenteval score FILE",
+        "shrink": "shorten the scenario's turns by hand",
+        "judge": "use agenteval score FILE -m PROVIDER/MODEL again, and compare",
+        "label": "write what is right into the scenario's criteria",
+        "merge": _SHARDS,
+        "tools": "declare the tools in the scenario",
+    },
+    "PATHS": {"::": "name the file, and the scenario with -s ID"},
+    "run": {**_SELECTING, **_RUNNING},
+    "plan": _SELECTING,
+    "validate": _SELECTING,
+    "report": {"--open": _RUNNING["--open"]},
+}
+"""By command (``""``: of agenteval itself), each with what to do instead. Building one removes its line."""
+
+
+def not_yet(command: str, name: str, said: str = "") -> AuthorError:
+    """``said``: how it was written."""
+    return AuthorError(Problem(f"{said or name} is not supported yet", NOT_YET[command][name]))
+
+
+def require_plain(paths: Iterable[str]) -> None:
+    """Raises ``AuthorError`` for ``FILE::ID``, which no file is called."""
+    for path in paths:
+        if "::" in path and not os.path.exists(path):
+            raise not_yet("PATHS", "::", path)
+
+
+class Command(TyperCommand):
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        try:
+            return super().parse_args(ctx, args)
+        except Exception as error:
+            raise _told(self.name or "", error) from None
+
+
+class Commands(TyperGroup):
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        try:
+            return super().parse_args(ctx, args)
+        except Exception as error:
+            raise _told("", error) from None
+
+    def get_command(self, ctx: Any, cmd_name: str) -> Any:
+        found = super().get_command(ctx, cmd_name)
+        if found is None and cmd_name in NOT_YET[""]:
+            raise not_yet("", cmd_name, f"agenteval {cmd_name}")
+        return found
+
+
+def _told(command: str, error: Exception) -> Exception:
+    """The error itself, unless it is that of an option which is nobody's. The classes of such errors are not
+    public: some versions of typer have them from click, others have their own."""
+    name = getattr(error, "option_name", "")
+    is_unknown = type(error).__name__ == "NoSuchOption" and name in NOT_YET.get(command, {})
+    return not_yet(command, name) if is_unknown else error

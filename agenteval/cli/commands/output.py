@@ -1,0 +1,234 @@
+"""Where reports go. Reporters give text; files, streams and the terminal's size are known here."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import stat
+import sys
+import tempfile
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, TypeAlias
+
+from agenteval.cli import wiring
+from agenteval.core.config import Config, ReporterChoice, parse_reporter
+from agenteval.core.decision import Decision
+from agenteval.core.errors import AuthorError, Problem
+from agenteval.files.redact import hide, hide_in_json, hide_in_xml
+from agenteval.reporters.options import ReportOptions
+from agenteval.verdict.report import Report
+
+_FILES = {"json": "results.json", "junit": "junit.xml", "markdown": "report.md", "html": "report.html"}
+
+
+def chosen_reporters(texts: Iterable[str]) -> tuple[ReporterChoice, ...]:
+    """``--report NAME[=PATH]``, each. Raises ``AuthorError`` for a name that nobody registered, before
+    anything has been run."""
+    choices = tuple(parse_reporter(text) for text in texts)
+    for choice in choices:
+        wiring.reporter(choice.name)
+    return choices
+
+
+Target: TypeAlias = tuple[ReporterChoice, Path | None]
+"""A reporter and its file; ``None``: the screen, or a file that it chooses in the run's folder."""
+
+
+def targets_of(config: Config, asked: Sequence[ReporterChoice]) -> tuple[Target, ...]:
+    """Each reporter once, with its file: paths of the configuration start at its folder, those of the
+    command line at the working directory. Found before the run, since an agent may change directory.
+    Raises ``AuthorError`` for a path that no report can be written to, before a run is paid for."""
+    here = [(choice, Path(config.root)) for choice in config.reporters]
+    here += [(choice, Path.cwd()) for choice in asked]
+    targets = [
+        (choice, base / choice.path if choice.path and choice.path != "-" else None) for choice, base in here
+    ]
+    problems = []
+    for choice, path in targets:
+        try:
+            problems += _unwritable(choice, path) if path else []
+        except OSError as error:
+            what = f"the {choice.name} report cannot be written: {error.strerror}"
+            problems.append(Problem(what))
+    once = tuple(dict.fromkeys(targets))
+    if problems := problems or list(_written_twice(once)):
+        raise AuthorError(*problems)
+    return once
+
+
+def _written_twice(targets: Iterable[Target]) -> Iterator[Problem]:
+    """Reports that would take each other's place; a device takes any number."""
+    first: dict[str, ReporterChoice] = {}
+    for choice, path in targets:
+        if path is None or (path.exists() and not path.is_file()):
+            continue
+        other = first.setdefault(os.path.realpath(path), choice)
+        if other.name != choice.name:
+            what = f"the {other.name} and the {choice.name} report would both be written to {choice.path}"
+            yield Problem(what, "give each a file of its own")
+
+
+def require_apart(targets: Iterable[Target], read: Iterable[Path]) -> None:
+    """Raises ``AuthorError`` for a report that would take the place of a file that is ``read``."""
+    known = {os.path.realpath(path) for path in read}
+    overwritten = [choice for choice, path in targets if path and os.path.realpath(path) in known]
+    if overwritten:
+        raise AuthorError(
+            *(
+                Problem(f"the {choice.name} report would overwrite {choice.path}, which is read", _ELSEWHERE)
+                for choice in overwritten
+            )
+        )
+
+
+_ELSEWHERE = "write it to another file"
+
+
+def _unwritable(choice: ReporterChoice, path: Path) -> list[Problem]:
+    if path.is_dir():
+        return [Problem(f"the {choice.name} report cannot be written: {choice.path} is a folder")]
+    above = next(folder for folder in path.parents if folder.exists())
+    if above.is_dir() and os.access(above, os.W_OK) and len(os.fsencode(path.name)) <= 255:
+        return []
+    why = "its name is too long"
+    if not above.is_dir():
+        why = f"{above} is a file"
+    elif not os.access(above, os.W_OK):
+        why = f"{above} is not writable"
+    return [Problem(f"the {choice.name} report cannot be written to {str(choice.path)[:80]}: {why}")]
+
+
+def write_reports(
+    report: Report,
+    decision: Decision,
+    targets: Sequence[Target],
+    *,
+    folder: Path,
+    verbose: bool,
+) -> int:
+    """Write every report; those of files first, so that the verdict is the last thing on the screen. Returns
+    the exit code: where all passed, and one could not be written (told on stderr), that is no success."""
+    for choice, path in sorted(targets, key=lambda target: target[0].name == "terminal"):
+        try:
+            _write((choice, path), report, decision, folder=folder, verbose=verbose)
+        except OSError as error:
+            say(f"agenteval: cannot write the {choice.name} report to {path or 'stdout'}: {error}")
+            decision = replace(decision, exit_code=decision.exit_code or _UNWRITTEN)
+    return decision.exit_code
+
+
+_UNWRITTEN = 3
+
+
+def _write(target: Target, report: Report, decision: Decision, *, folder: Path, verbose: bool) -> None:
+    choice, path = target
+    options = options_of(choice, folder=folder, verbose=verbose)
+    text = wiring.reporter(choice.name)(report, decision, options)
+    if choice.name == "github":
+        _append_step_summary(report, decision, options)
+    in_folder = folder / _FILES[choice.name] if choice.name in _FILES and choice.path is None else None
+    deliver(choice.name, text, path or in_folder)
+
+
+def deliver(name: str, text: str, path: Path | None) -> None:
+    """Write a report to its file, which is told, or (``None``) to stdout. Raises ``OSError``."""
+    match name:
+        case "json":
+            text = hide_in_json(text, _schema_of_results)
+        case "junit":
+            text = hide_in_xml(text)
+        case _:
+            text = hide(text)
+    if path is None:
+        _print(text)
+        return
+    _replace(path, text)
+    say(f"{name} report: {_shown(path)}")
+
+
+def _schema_of_results() -> dict[str, Any]:
+    from agenteval.reporters.results.shape import Results  # only where a secret was found
+
+    return Results.model_json_schema(mode="serialization")
+
+
+def say(text: str) -> None:
+    """A line on stderr, if there is one: it may be closed, by the shell or by an agent."""
+    with suppress(OSError, ValueError, AttributeError):
+        sys.stderr.write(f"{hide(text)}\n")
+        sys.stderr.flush()
+
+
+def options_of(choice: ReporterChoice, *, folder: Path, verbose: bool) -> ReportOptions:
+    """What the terminal, or the file that was chosen, is like. ``folder``: of the run."""
+    to_screen = choice.name == "terminal" and choice.path is None
+    return ReportOptions(
+        verbose=verbose,
+        width=_width() if to_screen else 100,
+        color=to_screen and _wants_color(),
+        journal=_shown(folder / "events.jsonl"),
+        root=os.environ.get("GITHUB_WORKSPACE") or str(Path.cwd()),
+    )
+
+
+def _width() -> int:
+    if os.environ.get("COLUMNS", "").isdigit() or sys.stdout.isatty():
+        return max(40, shutil.get_terminal_size((100, 24)).columns)
+    return 110
+
+
+def _wants_color() -> bool:
+    if os.environ.get("NO_COLOR"):
+        return False
+    if os.environ.get("FORCE_COLOR", "") not in ("", "0"):
+        return True
+    return sys.stdout.isatty() and os.environ.get("TERM") != "dumb"
+
+
+def _print(text: str) -> None:
+    from agenteval.reporters.terminal.screen import for_encoding
+
+    if text:
+        text = for_encoding(text, sys.stdout.encoding or "utf-8")
+        sys.stdout.write(text if text.endswith("\n") else text + "\n")
+        sys.stdout.flush()
+
+
+def _replace(path: Path, text: str) -> None:
+    """Write to a file beside and move it there: a reader never meets half a report. Nobody else may read it
+    (it may hold conversations), unless the file that it replaces was open to others. What is no file (a
+    device, a pipe) is written into."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    if path.exists() and not path.is_file():
+        with path.open("w", encoding="utf-8", newline="\n", errors="replace") as there:
+            there.write(text)
+        return
+    handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+    try:
+        with os.fdopen(handle, "w", encoding="utf-8", newline="\n", errors="replace") as file:
+            file.write(text)
+        if path.exists():
+            os.chmod(temporary, stat.S_IMODE(path.stat().st_mode))
+        os.replace(temporary, path)
+    except BaseException:
+        Path(temporary).unlink(missing_ok=True)
+        raise
+
+
+def _append_step_summary(report: Report, decision: Decision, options: ReportOptions) -> None:
+    target = os.environ.get("GITHUB_STEP_SUMMARY")
+    if target:
+        from agenteval.reporters.github import step_summary
+
+        with open(target, "a", encoding="utf-8", newline="\n", errors="replace") as file:
+            file.write(hide(step_summary(report, decision, options)))
+
+
+def _shown(path: Path) -> str:
+    try:
+        return str(path.resolve().relative_to(Path.cwd()))
+    except ValueError:
+        return str(path)

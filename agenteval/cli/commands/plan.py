@@ -1,0 +1,175 @@
+"""``agenteval plan``: what a run would ask and cost, and how often its gates are wrong. Calls nothing."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import redirect_stdout
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from rich.console import RenderableType
+from rich.text import Text
+
+from agenteval.adapters.traffic.middleware import Tape
+from agenteval.cli import wiring
+from agenteval.cli.commands.output import deliver, options_of, say
+from agenteval.cli.commands.prepare import Prepared, Request, prepare
+from agenteval.cli.forecast import Forecast, Range, Row, forecast
+from agenteval.core.config import ReporterChoice, parse_reporter
+from agenteval.core.errors import AuthorError, Problem
+from agenteval.core.plurals import plural
+from agenteval.core.selection import Filters, agents_of
+from agenteval.reporters.terminal.cells import NOTHING, free, heading, indented, plain_table
+from agenteval.reporters.terminal.screen import painted
+from agenteval.reporters.words.spending import amount
+from agenteval.verdict.gate_chances import chances_of, sentences
+
+SCHEMA_VERSION = 1
+"""Of the JSON report."""
+
+
+def plan(request: Request, *, reports: Sequence[str] = ()) -> int:
+    """Prints the forecast, and writes it as JSON where ``reports`` says so."""
+    targets = [_json_target(text) for text in reports]
+    with redirect_stdout(sys.stderr):
+        prepared = prepare(replace(request, tape=Tape(asks=False)))
+        for text in prepared.remarks:
+            say(f"warning: {text}")
+        made = forecast_of(prepared)
+        chances = sentences(chances_of(prepared.config, prepared.samples, prepared.ranges))
+    for path in targets:
+        deliver("json", json.dumps(as_json(made, chances), indent=2) + "\n", path)
+    if None not in targets:
+        options = options_of(ReporterChoice(name="terminal"), folder=Path(), verbose=False)
+        deliver("terminal", painted([*plan_parts(made), *gate_parts(chances)], options), None)
+    return 0
+
+
+def _json_target(text: str) -> Path | None:
+    """The file of ``--report json[=PATH]``; ``None``: stdout."""
+    choice = parse_reporter(text)
+    if choice.name != "json":
+        what = f"--report {choice.name}: a plan is shown, or written as json"
+        raise AuthorError(Problem(what, "write --report json=plan.json"))
+    return Path.cwd() / choice.path if choice.path and choice.path != "-" else None
+
+
+def forecast_of(prepared: Prepared) -> Forecast:
+    config = prepared.config
+    agents = agents_of(config, Filters())
+    return forecast(
+        prepared.samples,
+        config,
+        prepared.metrics,
+        policies={name: wiring.policy_of(agent, config.root) for name, agent in agents.items()},
+        ranges=prepared.ranges,
+        no_judge=prepared.resources.no_judge,
+    )
+
+
+# ── words ────────────────────────────────────────────────────────────────────────────────────────
+
+
+def plan_parts(made: Forecast) -> Iterator[RenderableType]:
+    """The table of calls, tokens and cost, and what is not in it."""
+    samples, turns = _counted(made.samples, "sample"), _counted(made.turns, "turn")
+    agents = f" × {plural(made.agents, 'agent')}" if made.agents > 1 else ""
+    yield Text(f"{samples} of {plural(made.scenarios, 'scenario')}{agents}, {turns}\n")
+    table = plain_table()
+    table.add_column("role")
+    table.add_column("model", overflow="fold")
+    for title in ("calls", "tokens in", "tokens out", "cost (USD)"):
+        table.add_column(title, justify="right", no_wrap=True)
+    for row in made.rows:
+        tokens = (_range(row.input_tokens, about="≈"), _range(row.output_tokens, about="≈"))
+        table.add_row(
+            row.role,
+            free(row.name or NOTHING),
+            _range(row.calls, about="≈" if row.estimated else ""),
+            *tokens,
+            _cost(row.cost),
+        )
+    yield table
+    yield free(f"\n{_sum(made.rows)}")
+    for note in made.notes:
+        yield free(f"note: {note}")
+
+
+def gate_parts(chances: Sequence[str]) -> Iterator[RenderableType]:
+    """How often each gate would be wrong."""
+    if chances:
+        yield heading("\nHow often the gates are wrong")
+    for sentence in chances:
+        yield indented(free(sentence))
+
+
+def _counted(number: Range, noun: str) -> str:
+    return plural(number.least, noun) if number.is_exact else f"{_range(number)} {noun}s"
+
+
+def _range(number: Range, about: str = "") -> str:
+    """``12``, ``12–20``, ``12+``; nothing is estimated about none."""
+    if not number.least and number.is_exact:
+        return "0"
+    if number.most is None:
+        return f"{about}{number.least:,}+"
+    return f"{about}{number.least:,}" + ("" if number.is_exact else f"–{number.most:,}")
+
+
+def _cost(cost: tuple[float, float] | None) -> str:
+    if cost is None:
+        return "unknown"
+    low, high = map(amount, cost)
+    if not any(cost):
+        return "0"
+    return f"≈{low}" if low == high else f"≈{low}–{high}"
+
+
+def _sum(rows: Sequence[Row]) -> str:
+    low, high = (sum(row.cost[end] for row in rows if row.cost) for end in (0, 1))
+    without = list(dict.fromkeys(row.name or row.role for row in rows if row.cost is None and _asks(row)))
+    left_out = f", without {', '.join(without)}: add prices: for them" if without else ""
+    if not high and without:
+        return f"cost: unknown{left_out}"
+    return f"cost: {_cost((low, high))} USD{left_out}"
+
+
+def _asks(row: Row) -> bool:
+    return row.calls.most != 0
+
+
+# ── JSON ─────────────────────────────────────────────────────────────────────────────────────────
+
+
+def as_json(made: Forecast, chances: Sequence[str]) -> dict[str, Any]:
+    """``most`` is null where nobody can say; tokens and costs are estimates; calls where it is said."""
+    return {
+        "schema_version": SCHEMA_VERSION,
+        "scenarios": made.scenarios,
+        "agents": made.agents,
+        "samples": _pair(made.samples),
+        "turns": _pair(made.turns),
+        "rows": list(_rows(made.rows)),
+        "notes": list(made.notes),
+        "gates": list(chances),
+    }
+
+
+def _rows(rows: Sequence[Row]) -> Iterator[dict[str, Any]]:
+    for row in rows:
+        yield {
+            "role": row.role,
+            "name": row.name,
+            "calls": _pair(row.calls),
+            "estimated": row.estimated,
+            "input_tokens": _pair(row.input_tokens),
+            "output_tokens": _pair(row.output_tokens),
+            "cost": None if row.cost is None else {"least": row.cost[0], "most": row.cost[1]},
+        }
+
+
+def _pair(number: Range) -> dict[str, int | None]:
+    return {"least": number.least, "most": number.most}

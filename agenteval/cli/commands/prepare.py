@@ -1,0 +1,211 @@
+"""From the command line to a checked plan: shared by ``run`` and ``validate``."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, fields
+from pathlib import Path
+from typing import Any
+
+from agenteval.adapters.traffic.middleware import Tape
+from agenteval.cli import preflight, wiring
+from agenteval.cli.commands.last_failed import last_failed
+from agenteval.conversation.pipeline import Plan
+from agenteval.core import selection
+from agenteval.core.config import Config
+from agenteval.core.errors import AuthorError, NothingSelectedError, Problem
+from agenteval.core.event import RunStarted
+from agenteval.core.scenario import EpochRange, Sample, Scenario
+from agenteval.core.selection import Filters
+from agenteval.files import config_file, loading
+from agenteval.scoring import judging
+from agenteval.scoring.checks import RULES
+from agenteval.scoring.judging import Metrics
+from agenteval.verdict.run_gates import Pairing
+
+
+@dataclass(frozen=True)
+class Request:
+    """What the command line asked for. ``flags`` are configuration keys that it sets; ``pairings``: of what
+    is selected, the scenarios and agents that are run (``None``: all); ``resume``: the run to go on with."""
+
+    paths: tuple[str, ...] = ()
+    config: str | None = None
+    filters: Filters = field(default_factory=Filters)
+    flags: Mapping[str, Any] = field(default_factory=dict)
+    epochs: int | None = None
+    fail_fast: bool = False
+    no_judge: bool = False
+    baseline: str | None = None
+    tape: Tape = field(default_factory=Tape)
+    last_failed: bool = False
+    pairings: frozenset[Pairing] | None = None
+    resume: str | None = None
+    cwd: str = field(default_factory=os.getcwd)  # an agent may change it when it is imported
+
+    def to_keep(self, config: Config) -> dict[str, Any]:
+        """As JSON, with paths that hold from anywhere: all that ``kept_request`` needs."""
+        return {
+            "cwd": self.cwd,
+            "paths": [os.path.abspath(Path(self.cwd, path)) for path in self.paths],
+            "config": os.path.abspath(Path(self.cwd, config.source)) if config.source else None,
+            "named_config": self.config,
+            "filters": asdict(self.filters),
+            "flags": dict(self.flags),
+            "epochs": self.epochs,
+            "fail_fast": self.fail_fast,
+            "no_judge": self.no_judge,
+            "baseline": self.baseline,
+            "last_failed": self.last_failed,
+            "record": str(self.tape.record) if self.tape.record else None,
+            "replay": str(self.tape.replay) if self.tape.replay else None,
+        }
+
+
+def kept_request(run: RunStarted) -> Request:
+    """What a run was asked for. Its recording is not gone on with: what it lacks was never asked."""
+    kept = run.request
+    replay = Path(kept["replay"]) if kept["replay"] else None
+    pairings = frozenset((key.scenario, key.agent) for key in run.samples) if kept["last_failed"] else None
+    return Request(
+        paths=tuple(kept["paths"]),
+        config=kept["config"],
+        filters=Filters(*(_tupled(kept["filters"][name.name]) for name in fields(Filters))),
+        flags=kept["flags"],
+        epochs=kept["epochs"],
+        fail_fast=kept["fail_fast"],
+        no_judge=kept["no_judge"],
+        baseline=kept["baseline"],
+        tape=Tape(replay=replay),
+        last_failed=kept["last_failed"],
+        pairings=pairings,
+    )
+
+
+def _tupled(value: Any) -> Any:
+    return tuple(value) if isinstance(value, list) else value
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """``public`` is the configuration as it may be written down: without secrets. ``ranges``: by scenario,
+    where a gate decides how many epochs there are; ``samples`` are the first ones then. ``unapplied``: the
+    thresholds that hold for other scenarios alone, with the words for it. ``remarks``: what is not run, or
+    not checked, although somebody may expect it. ``suite``: all scenarios that were loaded."""
+
+    config: Config
+    public: Config
+    resources: wiring.Resources
+    scenarios: tuple[Scenario, ...]
+    samples: tuple[Sample, ...]
+    ranges: Mapping[str, EpochRange]
+    plan: Plan
+    metrics: Metrics
+    unapplied: Mapping[str, str] = field(default_factory=dict)
+    remarks: tuple[str, ...] = ()
+    suite: tuple[Scenario, ...] = ()
+
+
+def prepare(request: Request) -> Prepared:
+    """Load and check everything; call nothing. Raises ``AuthorError`` with all that is wrong."""
+    loaded = config_file.load_config(
+        Path(request.config) if request.config else config_file.find_config(Path.cwd()),
+        environ=request.tape.environ(os.environ),
+        flags=request.flags,
+    )
+    config = loaded.config
+    root = Path(config.root)
+    if request.paths:
+        files = loading.find_under(request.paths, Path.cwd())
+    else:
+        files = loading.find_files(root, config.include, config.exclude)
+    chosen = judging.metrics_of(config)
+    if not files:
+        raise NothingSelectedError(_no_file(config))
+    loaded_scenarios = loading.load(
+        files,
+        rules=RULES,
+        root=root,
+        check=lambda scenario: preflight.scenario_problems(scenario, config, chosen),
+    )
+    scenarios = selection.select(loaded_scenarios, request.filters)
+    samples = selection.samples_of(scenarios, config, request.filters, epochs=request.epochs)
+    remarks = () if request.paths else tuple(_empty_patterns(config))
+    remarks += tuple(text for scenario in scenarios for text in preflight.misspelt_tools(scenario))
+    if request.last_failed:
+        failed = request.pairings or last_failed(root)
+        remarks += tuple(_gone(failed, loaded_scenarios))
+        scenarios, samples = _narrowed(scenarios, samples, failed)
+    unapplied = _applied_elsewhere(request, config, chosen, scenarios, loaded_scenarios)
+    ranges = selection.ranges_of(scenarios, config, epochs=request.epochs)
+    agents = selection.agents_of(config, request.filters)
+    resources = wiring.Resources(config, loaded.secrets, no_judge=request.no_judge, tape=request.tape)
+    plan = wiring.plan(samples, config, agents, chosen, resources, ranges=ranges, fail_fast=request.fail_fast)
+    public = loaded.public
+    suite = tuple(loaded_scenarios)
+    return Prepared(
+        config, public, resources, scenarios, samples, ranges, plan, chosen, unapplied, remarks, suite
+    )
+
+
+def _no_file(config: Config) -> Problem:
+    patterns = ", ".join(f"'{pattern}'" for pattern in config.include)
+    left = " that `exclude` leaves" if config.exclude else ""
+    why = f"{patterns} names no file in {config.root}{left}" if patterns else "`include` names none"
+    remedy = "name files or folders, or set include: in the configuration"
+    place = config.place("include") if config.where("include") != "default" else None
+    return Problem(f"no scenario was found: {why}", remedy, place)
+
+
+def _empty_patterns(config: Config) -> Iterator[str]:
+    where = config.where("include")
+    if where != "default":
+        for pattern in loading.unmatched(Path(config.root), config.include, config.exclude):
+            yield f"include: '{pattern}' ({where}) names no scenario file"
+
+
+def _gone(failed: Iterable[Pairing], loaded: Iterable[Scenario]) -> Iterator[str]:
+    known = {scenario.id for scenario in loaded}
+    gone = sorted({scenario for scenario, _ in failed if scenario not in known})
+    if gone:
+        named = f"{', '.join(gone[:_NAMED])}{', …' if len(gone) > _NAMED else ''}"
+        yield f"--last-failed: what had failed is not among the scenarios any more, and was not run: {named}"
+
+
+_NAMED = 5
+
+
+def _applied_elsewhere(
+    request: Request,
+    config: Config,
+    chosen: Metrics,
+    selected: Sequence[Scenario],
+    loaded: Sequence[Scenario],
+) -> Mapping[str, str]:
+    """``loaded``: the whole suite, unless paths were named; then the rest is read where it matters."""
+    missed = judging.unheld(config, chosen, selected)
+    rest: Sequence[Scenario] | None = ()
+    if request.paths and judging.unheld(config, chosen, loaded):
+        root = Path(config.root)
+        try:
+            rest = loading.load(
+                loading.find_files(root, config.include, config.exclude), rules=RULES, root=root
+            )
+        except AuthorError:  # in files that nobody asked for: what they hold is not known
+            rest = None
+    if rest is None:
+        return judging.unapplied(missed)
+    return judging.unapplied(judging.held_elsewhere(missed, config, chosen, selected, (*loaded, *rest)))
+
+
+def _narrowed(
+    scenarios: Sequence[Scenario], samples: Sequence[Sample], pairings: frozenset[Pairing]
+) -> tuple[tuple[Scenario, ...], tuple[Sample, ...]]:
+    """Only what is among the pairings. Raises ``NothingSelectedError``."""
+    chosen = tuple(s for s in samples if (s.key.scenario, s.key.agent) in pairings)
+    if not chosen:
+        what = "nothing that is selected failed in the latest run"
+        raise NothingSelectedError(Problem(what, "run without --last-failed"))
+    names = {sample.key.scenario for sample in chosen}
+    return tuple(scenario for scenario in scenarios if scenario.id in names), chosen

@@ -1,0 +1,151 @@
+"""``agenteval report RUN --rejudge``: a kept run judged anew. It is ``score`` over the run's journal, which
+knows what its judges were asked and said: only what changed is asked."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack, redirect_stdout
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import anyio
+from rich.console import RenderableType
+
+from agenteval.adapters.models.kept import Kept, Tally, answers_in
+from agenteval.adapters.traffic.middleware import Tape
+from agenteval.cli.commands.output import deliver, options_of
+from agenteval.cli.commands.report import runs_root
+from agenteval.cli.commands.score import score
+from agenteval.cli.commands.score_prepare import (
+    ScoreRequest,
+    conversations_of,
+    files_of,
+    prepare,
+    reader_of,
+)
+from agenteval.cli.forecast import REPLY_TOKENS
+from agenteval.cli.rescoring import Rescoring, rescore
+from agenteval.conversation.pipeline import Control
+from agenteval.core.config import Config, ReporterChoice
+from agenteval.core.errors import AuthorError, Problem
+from agenteval.core.event import SampleFinished
+from agenteval.core.plurals import plural
+from agenteval.core.protocols import Scorer
+from agenteval.core.trajectory import Usage
+from agenteval.files import runs
+from agenteval.files.prompts import CRITERIA
+from agenteval.files.recorded.reader import Remarks
+from agenteval.reporters.terminal.cells import free, plain_table
+from agenteval.reporters.terminal.screen import painted
+from agenteval.reporters.words.spending import amount
+from agenteval.scoring.judges.custom_scorer import CustomScorer
+from agenteval.verdict.ledger import cost_of, how_to_price, price_of
+from agenteval.verdict.spending import model_of
+
+
+@dataclass(frozen=True)
+class Anew:
+    """What the command line asked for. ``flags`` are configuration keys that it sets."""
+
+    run: str
+    config: str | None = None
+    flags: Mapping[str, Any] = field(default_factory=dict)
+    dry: bool = False
+
+
+def rejudge(asked: Anew, *, reports: Sequence[ReporterChoice] = (), verbose: bool = False) -> int:
+    """Returns the exit code of the new run, in a folder of its own. With ``dry`` nothing is called or
+    written: what it would ask is told. Raises ``AuthorError``."""
+    if asked.dry and reports:
+        what = "--dry-run writes no report"
+        raise AuthorError(Problem(what, "leave --report out, or judge without --dry-run"))
+    path = runs.find_run(asked.run, runs_root())
+    journal = path / runs.JOURNAL if path.is_dir() else path
+    kept = Kept(answers_in(runs.load_run(path)))
+    request = ScoreRequest(
+        files=(str(journal),),
+        config=asked.config,
+        flags=asked.flags,
+        asks_judges=True,
+        tape=Tape(kept=kept),
+    )
+    if not asked.dry:
+        return score(request, reports=reports, verbose=verbose)
+    with redirect_stdout(sys.stderr):
+        config, parts = _told(replace(request, tape=Tape(kept=kept, asks=False)), kept)
+    options = options_of(ReporterChoice(name="terminal"), folder=Path(config.root), verbose=verbose)
+    deliver("terminal", painted(parts, options), None)
+    return 0
+
+
+def _told(request: ScoreRequest, kept: Kept) -> tuple[Config, list[RenderableType]]:
+    """Every question of the judges is made as it would be sent, and none is."""
+    with ExitStack() as stack:
+        prepared = prepare(request)
+        remarks = Remarks()
+        sources = files_of(request, Path(prepared.config.root), stack, tell=remarks.add)
+        reader = reader_of(request, prepared, sources, remarks)
+        conversations = conversations_of(reader, request, prepared)
+        judges = [judge for judge in prepared.judges if not isinstance(judge, CustomScorer)]
+        classes = [judge.metric for judge in prepared.judges if isinstance(judge, CustomScorer)]
+        ended: list[SampleFinished] = []
+
+        def see(event: object) -> None:
+            if isinstance(event, SampleFinished):
+                ended.append(event)
+
+        plan = Rescoring(_no_checks, judges, in_flight=prepared.config.concurrency)
+        anyio.run(rescore, conversations, plan, see, Control())
+    return prepared.config, list(_parts(kept.tally, len(ended), classes, prepared.config))
+
+
+def _no_checks(_: object) -> Sequence[Scorer]:
+    """Code costs nothing, and the author's is not called."""
+    return ()
+
+
+# ── words ────────────────────────────────────────────────────────────────────────────────────────
+
+
+def _parts(
+    tally: Tally, conversations: int, classes: Sequence[str], config: Config
+) -> Iterator[RenderableType]:
+    model = model_of("judge", config)
+    yield free(f"{plural(conversations, 'conversation')}, judged by {model}; nothing was called\n")
+    table = plain_table()
+    table.add_column("metric", overflow="fold")
+    for title in ("kept", "calls", "tokens in"):
+        table.add_column(title, justify="right", no_wrap=True)
+    for name in tally.metrics:
+        calls, tokens = tally.calls[name], tally.tokens[name]
+        table.add_row(free(name), f"{tally.taken[name]:,}", f"{calls:,}", f"≈{tokens:,}" if tokens else "0")
+    yield table
+    calls, tokens = tally.calls.total(), tally.tokens.total()
+    said = calls * REPLY_TOKENS["judge"]
+    sums = f"{plural(calls, 'call')}, ≈{tokens:,} tokens in, ≈{said:,} out" if calls else "0 calls"
+    yield free(f"\n{sums}{_cost(Usage(input_tokens=tokens, output_tokens=said), model, config)}")
+    for note in _notes(tally, classes, config):
+        yield free(f"note: {note}")
+
+
+def _cost(usage: Usage, model: str, config: Config) -> str:
+    if not usage.tokens:
+        return ""
+    price = price_of(model, config.prices)
+    return (
+        f", cost ≈{amount(cost_of(usage, price))} USD" if price else f", cost unknown: {how_to_price(model)}"
+    )
+
+
+def _notes(tally: Tally, classes: Sequence[str], config: Config) -> Iterator[str]:
+    if not tally.taken:
+        yield "the journal has no answer to any of these questions: prompts, model or record are others"
+    if tally.calls and config.judge.corroborate:
+        yield "what would fail something is asked again, once or twice; so is a tenth of the clean verdicts"
+    if classes:
+        yield f"what {', '.join(classes)} ask{'s' if len(classes) == 1 else ''} of a model is not counted"
+    if CRITERIA in tally.calls and tally.calls[CRITERIA] > 1:
+        yield f"{CRITERIA}: a call for each sentence"
+    yield "the grouping of issues is asked anew if other faults are found"

@@ -1,0 +1,154 @@
+"""``agenteval run --resume RUN``: go on with a run that was cut off, in its folder and its journal."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import redirect_stdout
+from dataclasses import replace
+from pathlib import Path
+
+from agenteval import __version__
+from agenteval.cli.commands.output import require_apart, say, targets_of, write_reports
+from agenteval.cli.commands.prepare import Prepared, Request, kept_request, prepare
+from agenteval.cli.commands.report import runs_root
+from agenteval.cli.commands.run import execute, now, started_of
+from agenteval.cli.sources import files_read
+from agenteval.core.config import ReporterChoice
+from agenteval.core.errors import AuthorError, Problem
+from agenteval.core.event import Event, RunResumed, RunStarted
+from agenteval.files import runs
+from agenteval.files.journal import Journal, locked
+from agenteval.files.redact import redacting
+from agenteval.files.runs import JOURNAL
+from agenteval.verdict import gates
+from agenteval.verdict import report as reporting
+from agenteval.verdict.remaining import changes, is_complete, over
+
+_MOST_REASONS = 12
+_ANEW = "undo the change, or begin a new run"
+
+
+def resume(request: Request, *, reports: Sequence[ReporterChoice] = (), verbose: bool = False) -> int:
+    """Returns the exit code: that of the whole run. Raises ``AuthorError``, before anything is called, where
+    the run would not measure the same any more."""
+    _refuse_settings(request)
+    reports = [_from_here(choice) for choice in reports]
+    folder = _folder(request.resume or "")
+    with redirect_stdout(sys.stderr), locked(folder):
+        events = runs.load_run(folder)
+        run = _run_in(events)
+        if is_complete(events):
+            say(f"the run {run.run_id} is complete: only its reports are made again")
+            targets = targets_of(run.config, reports)
+            require_apart(targets, files_read(run.config, run.scenarios))
+            finished = reporting.fold(events)
+            decision = gates.decide(finished)
+        else:
+            _return_to(run)
+            prepared = _prepared(run, request)
+            targets = targets_of(prepared.config, reports)
+            require_apart(targets, files_read(prepared.config, prepared.scenarios))
+            _tell(prepared, events)
+            with Journal.of_resumed(folder / JOURNAL) as journal:
+                begin = RunResumed(at=now(), budget=prepared.public.budget)
+                finished, decision = execute(prepared, journal, begin, events)
+    return write_reports(finished, decision, targets, folder=folder, verbose=verbose)
+
+
+def _refuse_settings(request: Request) -> None:
+    """What is run was settled when the run began."""
+    given = list(dict.fromkeys(_given(request)))
+    if given:
+        what = f"--resume takes what is run from the run: {', '.join(given)} cannot be given with it"
+        raise AuthorError(Problem(what, "leave it out, or begin a new run"))
+
+
+def _given(request: Request) -> Iterator[str]:
+    names = {"models": "--model", "metrics": "--metric", "seed": "--seed", "cache": "--cache"}
+    told = {
+        "PATHS": request.paths,
+        "--config": request.config,
+        "--scenario": request.filters.scenarios,
+        "--tag": request.filters.tags,
+        "--category": request.filters.categories,
+        "--agent": request.filters.agent,
+        "--epochs": request.epochs,
+        "--fail-fast": request.fail_fast,
+        "--no-judge": request.no_judge,
+        "--baseline": request.baseline,
+        "--record": request.tape.record,
+        "--replay": request.tape.replay,
+        "--last-failed": request.last_failed,
+        **{names.get(key, f"--{key}"): True for key in request.flags if key != "concurrency"},
+    }
+    yield from (name for name, value in told.items() if value)
+
+
+def _from_here(choice: ReporterChoice) -> ReporterChoice:
+    """Its path as it is meant now: the run goes on in its own working directory."""
+    if not choice.path or choice.path == "-":
+        return choice
+    return choice.model_copy(update={"path": os.path.abspath(choice.path)})
+
+
+def _folder(name: str) -> Path:
+    found = runs.find_run(name, runs_root())
+    if not found.is_dir() or not (found / JOURNAL).is_file():
+        what = f"{found} is no folder of a run"
+        raise AuthorError(Problem(what, f"name the folder that holds its {JOURNAL}, or the run's id"))
+    return found.absolute()
+
+
+def _run_in(events: Sequence[Event]) -> RunStarted:
+    run = events[0]
+    assert isinstance(run, RunStarted)
+    if not run.request:
+        what = f"the run {run.run_id} does not say what was asked for"
+        raise AuthorError(Problem(what, "only what agenteval run has begun, in this version, can be resumed"))
+    begun_by = run.versions.get("agenteval")
+    if begun_by != __version__:
+        what = f"the run {run.run_id} was begun by agenteval {begun_by}, and this is {__version__}"
+        raise AuthorError(Problem(what, "go on with that version, or begin a new run"))
+    return run
+
+
+def _return_to(run: RunStarted) -> None:
+    """The agent finds its files where it found them before."""
+    try:
+        os.chdir(run.request["cwd"])
+    except OSError as error:
+        what = f"the working directory of the run, {run.request['cwd']}, cannot be used: {error.strerror}"
+        raise AuthorError(Problem(what, "begin a new run")) from None
+
+
+def _prepared(run: RunStarted, request: Request) -> Prepared:
+    """All that is needed to go on. Raises ``AuthorError`` with what has changed meanwhile."""
+    wanted = kept_request(run)
+    wanted = replace(wanted, flags={**wanted.flags, **request.flags})
+    prepared = prepare(wanted)
+    known: list[Event] = []
+    # The journal knows no secret, and here they must not make a difference.
+    redacting(known.append, prepared.resources.secrets)(started_of(prepared, wanted))
+    (now_started,) = known
+    assert isinstance(now_started, RunStarted)
+    reasons = changes(run, now_started)
+    if reasons:
+        problems = [Problem(f"the run {run.run_id} cannot be resumed: {reasons[0]}", _ANEW)]
+        problems += [Problem(f"also: {reason}") for reason in reasons[1:_MOST_REASONS]]
+        if len(reasons) > _MOST_REASONS:
+            problems.append(Problem(f"and {len(reasons) - _MOST_REASONS} more"))
+        raise AuthorError(*problems)
+    return prepared
+
+
+def _tell(prepared: Prepared, events: Sequence[Event]) -> None:
+    run = _run_in(events)
+    done, planned = len(over(events)), len(prepared.samples)
+    say(f"resuming {run.run_id}: {done:,} of {max(done, planned):,} samples are done")
+    if run.request["record"]:
+        say(f"agenteval: the recording ends where the run was cut off: {run.request['record']}")
+    if ledger := prepared.resources.traffic.ledger:
+        for line in reporting.fold(events).ledger:
+            ledger.carry_over(line.usage, line.role)

@@ -1,0 +1,272 @@
+"""``agenteval score``: the scorers over recorded conversations; nothing is simulated."""
+
+from __future__ import annotations
+
+import platform
+import sys
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, redirect_stdout
+from pathlib import Path
+from typing import NamedTuple
+
+import anyio
+
+from agenteval import __version__
+from agenteval.adapters.models.kept import Kept
+from agenteval.cli.commands.garbage import few_collections
+from agenteval.cli.commands.interrupt import interruptible
+from agenteval.cli.commands.output import Target, require_apart, say, targets_of, write_reports
+from agenteval.cli.commands.run import Fan, new_folder, new_id, now
+from agenteval.cli.commands.score_journal import JournalFile
+from agenteval.cli.commands.score_prepare import (
+    Prepared,
+    ScoreRequest,
+    conversations_of,
+    files_of,
+    prepare,
+    read_by,
+    reader_of,
+    with_its_gates,
+)
+from agenteval.cli.rescoring import Rescoring, rescore
+from agenteval.conversation.pipeline import Control
+from agenteval.core.config import Config, ReporterChoice
+from agenteval.core.decision import Decision
+from agenteval.core.event import Event, IssuesFound, Notice, RunFinished, RunStarted, SampleFinished
+from agenteval.core.plurals import plural
+from agenteval.core.protocols import Emit, Scorer
+from agenteval.core.score import ScoreFailure
+from agenteval.core.trajectory import StopReason
+from agenteval.files.plain_files import for_me_alone
+from agenteval.files.recorded.files import JOURNAL
+from agenteval.files.recorded.identity import Recorded
+from agenteval.files.recorded.reader import Reader, Remarks
+from agenteval.files.recorded.suite import Suite
+from agenteval.files.redact import redacting
+from agenteval.scoring import judging
+from agenteval.verdict import gates
+from agenteval.verdict.report import Report, fold
+from agenteval.verdict.retention import KEPT_IN_FULL, Retained
+
+_OF_A_FEW = frozenset(("terminal", "github"))
+"""Reports that show what was said in a few conversations that failed …"""
+_OF_FAILED = _OF_A_FEW | {"junit", "markdown"}
+"""… and in all of them. Others show every conversation."""
+_HEARTBEAT_S = 5.0
+_PIECE = 1 << 20
+
+
+def score(request: ScoreRequest, *, reports: Sequence[ReporterChoice] = (), verbose: bool = False) -> int:
+    """Returns the exit code: that of ``run``. Raises ``AuthorError``."""
+    with few_collections():
+        with redirect_stdout(sys.stderr):
+            scored = _scored(request, reports, verbose=verbose)
+        report, decision, targets, folder = scored
+        return write_reports(report, decision, targets, folder=folder, verbose=verbose)
+
+
+class _Scored(NamedTuple):
+    report: Report
+    decision: Decision
+    targets: Sequence[Target]
+    folder: Path
+
+
+def _scored(request: ScoreRequest, reports: Sequence[ReporterChoice], *, verbose: bool) -> _Scored:
+    with ExitStack() as stack:
+        prepared = prepare(request)
+        targets = targets_of(prepared.config, reports)
+        remarks = Remarks()
+        sources = files_of(request, Path(prepared.config.root), stack, tell=remarks.add)
+        require_apart(targets, read_by(request, prepared, sources))
+        prepared = with_its_gates(prepared, request, sources)
+        reader = reader_of(request, prepared, sources, remarks)
+        conversations = conversations_of(reader, request, prepared)
+        retained = _retained(prepared, targets, verbose=verbose)
+        folder = new_folder(Path(prepared.config.root), new_id())
+        _run(prepared, reader, conversations, retained, folder, request.tape.kept)
+    told = fold(retained.events())
+    return _Scored(told, gates.decide(told), targets, folder)
+
+
+def _retained(prepared: Prepared, targets: Sequence[Target], *, verbose: bool) -> Retained:
+    """What the reports will show is kept until they are written; all of what was paid for."""
+    names = {choice.name for choice, _ in targets}
+    if verbose or prepared.judges or names - _OF_FAILED:
+        return Retained(prepared.config, everything=True)
+    return Retained(prepared.config, most=KEPT_IN_FULL if names <= _OF_A_FEW else sys.maxsize)
+
+
+# ── scoring ──────────────────────────────────────────────────────────────────────────────────────
+
+
+def _run(
+    prepared: Prepared,
+    reader: Reader,
+    conversations: Iterator[Recorded],
+    retained: Retained,
+    folder: Path,
+    kept: Kept | None,
+) -> None:
+    control = Control()
+    began = time.monotonic()
+    # Unless judges are paid, a score is soon made again, and lines are written faster in large pieces.
+    with open(folder / JOURNAL, "xb", buffering=_PIECE, opener=for_me_alone) as file:
+        journal = JournalFile(file, at_once=bool(prepared.judges))
+        emit = redacting(Fan([retained, journal, _Heartbeat()]), prepared.resources.secrets)
+        emit(_started(prepared, folder.name))
+        try:
+            anyio.run(_score_and_close, prepared, reader, conversations, emit, control, retained)
+        except KeyboardInterrupt:
+            control.stop("interrupted")
+        for text in (*_anew(kept), *_remarks(prepared, reader, complete=not control.stopping)):
+            emit(Notice(level="warning", text=text))
+        elapsed_s = round(time.monotonic() - began, 3)
+        # Where conversations were chosen it is no wonder that some were not met; that none was is a mistake.
+        whole = not control.stopping and not reader.texts and not prepared.suite.is_unmet
+        unmet = prepared.suite.unmet if whole else {}
+        emit(RunFinished(finished_at=now(), outcome=control.outcome, elapsed_s=elapsed_s, unmet=unmet))
+
+
+def _started(prepared: Prepared, run_id: str) -> RunStarted:
+    """Its scenarios and samples are told with the samples: what a stream holds is known at its end."""
+    return RunStarted(
+        run_id=run_id,
+        started_at=now(),
+        config=prepared.public,
+        scenarios=(),
+        samples=(),
+        seed=prepared.config.seed,
+        versions={"agenteval": __version__, "python": platform.python_version()},
+        prompts=judging.hashes_of(prepared.metrics, prepared.config) if prepared.judges else {},
+        metrics=tuple(prepared.metrics.known.values()),
+        judged=tuple(spec.name for spec in prepared.metrics.asked),
+        no_judge=prepared.resources.no_judge,
+        command=tuple(sys.argv[1:]),
+        unapplied=dict(prepared.unapplied),
+    )
+
+
+async def _score_and_close(
+    prepared: Prepared,
+    reader: Reader,
+    conversations: Iterator[Recorded],
+    emit: Emit,
+    control: Control,
+    retained: Retained,
+) -> None:
+    prepared.resources.attach(emit, control)
+    config = prepared.config
+    plan = Rescoring(_checks_of(prepared), prepared.judges, in_flight=config.concurrency)
+    try:
+        with interruptible(control):
+            await rescore(conversations, plan, emit, control)
+            await _find_issues(prepared, reader, emit, control, retained)
+    finally:
+        with anyio.CancelScope(shield=True):
+            await prepared.resources.aclose()
+
+
+def _checks_of(prepared: Prepared) -> Callable[[Recorded], Sequence[Scorer]]:
+    from agenteval.scoring.checks.expectations import ConversationExpectations, TurnExpectations
+    from agenteval.scoring.judges.not_judged import NotJudged
+
+    always: list[Scorer] = [TurnExpectations(), ConversationExpectations()]
+    if not prepared.judges:
+        always.append(NotJudged(lambda _: False, "no judge was asked"))
+    detectors: dict[str, Scorer] = {}
+
+    def checks_of(recorded: Recorded) -> Sequence[Scorer]:
+        policy = recorded.scenario.policy
+        if recorded.replayed is not None:
+            return (*always, _detectors(prepared.config, recorded))
+        if policy not in detectors:  # mostly one policy holds for all
+            detectors.clear()
+            detectors[policy] = _detectors(prepared.config, recorded)
+        return (*always, detectors[policy])
+
+    return checks_of
+
+
+def _detectors(config: Config, recorded: Recorded) -> Scorer:
+    """Of a run of ours it is known what could be called and when it was; of a log, what it declares."""
+    from agenteval.scoring.detectors.scorer import Detectors
+
+    policy, sample, stop = recorded.scenario.policy, recorded.replayed, recorded.trajectory.stop
+    if sample is None or (stop and stop.reason is StopReason.RECORDED):
+        return Detectors(config, policy, recorded=True)
+    then = {"unmocked_tools": sample.config.unmocked_tools, "now": config.now or sample.config.now}
+    return Detectors(config.model_copy(update=then), policy)
+
+
+async def _find_issues(
+    prepared: Prepared, reader: Reader, emit: Emit, control: Control, retained: Retained
+) -> None:
+    """Group the findings; by a model only where judges were asked."""
+    from agenteval.scoring.issues import find_issues
+
+    asks = bool(prepared.judges) and not control.stopping
+    unmet = () if control.stopping else tuple(_unmet(prepared.suite, reader))
+    found = await find_issues(
+        fold(retained.events(found=True)).scenarios,
+        prepared.resources.model("dedup") if asks else None,
+        prompt=prepared.metrics.prompts.prompt("error_deduplication"),
+        weighs=prepared.config.severity_from == "model",
+    )
+    if found or unmet:
+        found = found or IssuesFound(issues=())
+        emit(found.model_copy(update={"failures": (*found.failures, *unmet)}))
+
+
+def _unmet(suite: Suite, reader: Reader) -> Iterator[ScoreFailure]:
+    """Expectations that hold for nothing, and conversations that are not there, would leave everything
+    green."""
+    for text in reader.unmet:
+        what = f"-s {text}: no conversation has that in its id — -s takes part of an id"
+        yield ScoreFailure(metric="-s", message=what, author=True)
+    if suite.is_unmet:
+        what = "--scenarios: none of its scenarios has the id of a conversation, so that nothing was expected"
+        what = f"{suite.source}: {what}"
+        remedy = "give the ids of the conversations, or name where records have them with --scenario-from"
+        yield ScoreFailure(metric="scenarios", message=f"{what} — {remedy}", author=True)
+
+
+def _anew(kept: Kept | None) -> Iterator[str]:
+    """Of a run that was judged anew: what of it was asked."""
+    if kept is None:
+        return
+    taken, asked = kept.tally.taken.total(), kept.tally.calls
+    named = ", ".join(f"{name} {count:,}" for name, count in sorted(asked.items()))
+    answers = plural(taken, "answer")
+    yield f"judged anew: {answers} from the journal of the run, {asked.total():,} asked" + (
+        f" ({named})" if named else ""
+    )
+
+
+def _remarks(prepared: Prepared, reader: Reader, *, complete: bool) -> Iterator[str]:
+    if not prepared.judges:
+        yield "nothing was judged: checks in code alone (-m PROVIDER/MODEL asks judges)"
+    if prepared.without_bounds:
+        yield "thresholds were not applied: there are no judgements to hold against them"
+    for name, why in prepared.unapplied.items():
+        where = prepared.config.where(f"gates.{name}")
+        yield f"gates.{name} ({where}) was not applied: {why}"
+    yield from reader.remarks.texts()
+    if complete and not reader.texts:
+        yield from prepared.suite.remarks()
+
+
+class _Heartbeat:
+    """A sink that says now and then how far it is: of a stream nobody knows the length."""
+
+    def __init__(self) -> None:
+        self._scored = 0
+        self._told = time.monotonic()
+
+    def __call__(self, event: Event) -> None:
+        if isinstance(event, SampleFinished):
+            self._scored += 1
+            if time.monotonic() - self._told >= _HEARTBEAT_S:
+                self._told = time.monotonic()
+                say(f"{self._scored:,} conversations scored")

@@ -1,0 +1,278 @@
+"""What ``agenteval score`` finds out before anything is scored: configuration, judges, files."""
+
+from __future__ import annotations
+
+import os
+import sys
+import tempfile
+import threading
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field, replace
+from functools import partial
+from itertools import chain
+from pathlib import Path
+from typing import Any
+
+from agenteval.adapters.traffic.middleware import Tape
+from agenteval.cli import preflight, wiring
+from agenteval.cli.commands.output import say
+from agenteval.cli.sources import files_read
+from agenteval.core.config import Config
+from agenteval.core.errors import AuthorError, NothingSelectedError, Place, Problem
+from agenteval.core.protocols import Scorer
+from agenteval.core.scenario import Scenario
+from agenteval.core.sight import declared_sight, seen_as
+from agenteval.core.trajectory import Sight
+from agenteval.files import config_file, loading, runs
+from agenteval.files.recorded.files import (
+    JOURNAL,
+    Source,
+    each_once,
+    is_journal,
+    is_stream,
+    sources_of,
+    spooled,
+    spooled_from,
+)
+from agenteval.files.recorded.identity import Naming, Paths, Recorded
+from agenteval.files.recorded.reader import Reader, Remarks, require_paths
+from agenteval.files.recorded.suite import Suite
+from agenteval.scoring import judging
+from agenteval.scoring.checks import RULES
+from agenteval.verdict.unapplied import unapplied
+
+_MOST_PROBLEMS = 5
+
+
+@dataclass(frozen=True)
+class ScoreRequest:
+    """What the command line asked for. ``flags`` are configuration keys that it sets; ``asks_judges``:
+    whether it named a model or a metric. ``tape``: with what is known of a run that is judged anew."""
+
+    files: tuple[str, ...]
+    config: str | None = None
+    flags: Mapping[str, Any] = field(default_factory=dict)
+    paths: Paths = field(default_factory=Paths)
+    scenarios: tuple[str, ...] = ()
+    texts: tuple[str, ...] = ()
+    no_judge: bool = False
+    asks_judges: bool = False
+    tape: Tape = field(default_factory=Tape)
+
+
+@dataclass(frozen=True)
+class Prepared:
+    config: Config
+    public: Config
+    resources: wiring.Resources
+    metrics: judging.Metrics
+    suite: Suite
+    judges: tuple[Scorer, ...]
+    without_bounds: bool = False
+    """Whether thresholds were set that nothing can be held against."""
+    unapplied: Mapping[str, str] = field(default_factory=dict)
+    """The gates that these conversations could never satisfy, by name with the reason."""
+
+
+def prepare(request: ScoreRequest) -> Prepared:
+    """Configuration, expectations and judges. Raises ``AuthorError``."""
+    path = Path(request.config) if request.config else config_file.find_config(Path.cwd())
+    loaded = config_file.load_config(path, environ=os.environ, flags=request.flags)
+    config = loaded.config
+    judged = not request.no_judge and _is_judging_asked(request, config)
+    chosen = judging.metrics_of(config)
+    scenarios = _scenarios(request)
+    bounds = bool(config.thresholds) or any(scenario.thresholds for scenario in scenarios)
+    unbounded = not judged and not request.no_judge
+    if unbounded:
+        chosen = replace(chosen, asked=())
+        # Nothing was to be judged, so that no bound on judgements can be held or broken; that is told. Who
+        # switches judges off leaves the bounds undecided, as in a run.
+        config = config.model_copy(update={"thresholds": {}})
+    resources = wiring.Resources(config, loaded.secrets, no_judge=not judged, tape=request.tape)
+    has_criteria = any(scenario.all_criteria for scenario in scenarios)
+    priced = preflight.price_problems((), config, chosen, no_judge=not judged)
+    checks = preflight.check_problems(scenarios)
+    if problems := (*preflight.detector_problems(config), *priced, *checks):
+        raise AuthorError(*problems)
+    judges = _judges(chosen, resources, config, has_criteria=has_criteria) if judged else ()
+    if judges:
+        resources.model("dedup")  # what is wrong with it is told before anything is asked
+    public = loaded.public.model_copy(update={"thresholds": config.thresholds})
+    return Prepared(config, public, resources, chosen, Suite(scenarios), judges, bounds and unbounded)
+
+
+def _is_judging_asked(request: ScoreRequest, config: Config) -> bool:
+    """A model costs money with each turn of each conversation: that it is set for runs is not enough."""
+    from_environment = "models.default" in config.origins or "models" in config.origins
+    return request.asks_judges or config.models.judge is not None or from_environment
+
+
+def _scenarios(request: ScoreRequest) -> tuple[Scenario, ...]:
+    if not request.scenarios:
+        return ()
+    files = loading.find_under(request.scenarios, Path.cwd())
+    return loading.load(files, rules=RULES, root=Path.cwd())
+
+
+def _judges(
+    chosen: judging.Metrics, resources: wiring.Resources, config: Config, *, has_criteria: bool
+) -> tuple[Scorer, ...]:
+    model = resources.model("judge")
+    needed = has_criteria or any(chosen.is_rubric(spec.name) for spec in chosen.asked)
+    if model is None and needed:
+        remedy = "add -m PROVIDER/MODEL (for example openai/gpt-5-mini), or set models: {judge: …}"
+        raise AuthorError(Problem("judges are asked for, and no model is set", remedy))
+    # A journal may bring criteria of its own.
+    return judging.scorers_of(
+        chosen, model, config, policy_of=lambda scenario: scenario.policy, criteria=model is not None
+    )
+
+
+def _without_bounds(recorded: Recorded) -> Recorded:
+    if not recorded.scenario.thresholds:
+        return recorded
+    return replace(recorded, scenario=recorded.scenario.model_copy(update={"thresholds": {}}))
+
+
+def files_of(
+    request: ScoreRequest, root: Path, stack: ExitStack, *, tell: Callable[[str], None]
+) -> list[Source]:
+    """Files, folders, ids of runs, pipes, and ``-`` for standard input, each once. ``tell`` hears what is
+    left out. Raises ``AuthorError``."""
+    found: list[Source] = []
+    streams: set[str] = set()
+    for name in request.files:
+        if name != "-" and not is_stream(Path(name)):
+            run = _run_named(name, root)
+            found += sources_of([str(run)] if run else [name], Path.cwd(), tell=tell)
+        elif (real := name if name == "-" else os.path.realpath(name)) in streams:
+            tell(f"{name} is named again: it was read once")  # the first took all there was
+        else:
+            streams.add(real)
+            found.append(_spooled(name, stack))
+    return each_once(found, tell)
+
+
+def read_by(request: ScoreRequest, prepared: Prepared, sources: Iterable[Source]) -> Iterator[Path]:
+    """The files that a score is made from."""
+    yield from (source.path for source in sources)
+    if "-" in request.files:
+        yield Path("/dev/stdin")  # leads to the file that a shell put there
+    if request.scenarios:
+        yield from loading.find_under(request.scenarios, Path.cwd())
+    yield from files_read(prepared.config, ())
+
+
+def _spooled(name: str, stack: ExitStack) -> Source:
+    folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="agenteval-")))
+    with _telling_of_the_wait("standard input" if name == "-" else name):
+        return spooled(sys.stdin.buffer, folder) if name == "-" else spooled_from(Path(name), folder, name)
+
+
+_PATIENCE_S = 2.0
+
+
+@contextmanager
+def _telling_of_the_wait(stream: str) -> Iterator[None]:
+    """A pipe that nobody writes to is waited for without end, as by every reader of pipes: that is said."""
+    what = f"waiting for {stream}: a stream is scored once somebody has written to it and closed it"
+    timer = threading.Timer(_PATIENCE_S, say, [what])
+    timer.daemon = True
+    timer.start()
+    try:
+        yield
+    finally:
+        timer.cancel()
+
+
+def _run_named(name: str, root: Path) -> Path | None:
+    """The journal of the run whose id this is, if it is one."""
+    if os.path.exists(name) or "/" in name or os.sep in name:
+        return None
+    known = {folder.name for folder in runs.runs_under(root)}
+    if name in known or name in ("latest", "previous"):
+        return runs.find_run(name, root) / JOURNAL
+    return None
+
+
+def with_its_gates(prepared: Prepared, request: ScoreRequest, sources: Iterable[Source]) -> Prepared:
+    """Without the gates that could never be satisfied: they would leave every score inconclusive. Where none
+    is left, every conversation has to pass."""
+    repeats = request.paths.scenario is not None or any(map(is_journal, sources))
+    left_out = unapplied(prepared.config.gates, repeats=repeats)
+    if not left_out:
+        return prepared
+    update = {"gates": prepared.config.gates.model_copy(update=dict.fromkeys(left_out))}
+    config, public = (each.model_copy(update=update) for each in (prepared.config, prepared.public))
+    return replace(prepared, config=config, public=public, unapplied=left_out)
+
+
+def reader_of(
+    request: ScoreRequest, prepared: Prepared, sources: Sequence[Source], remarks: Remarks
+) -> Reader:
+    """Raises ``AuthorError`` for a path of an option that no record has."""
+    require_paths(sources, request.paths.options)
+    agent = prepared.config.agent
+    policy = wiring.policy_of(agent, prepared.config.root) if agent else ""
+    reader = Reader(
+        sources,
+        naming=Naming(request.paths, policy, prepared.suite.ids),
+        policy_of=_policy_in_journal,
+        suite=prepared.suite,
+        texts=request.texts,
+        remarks=remarks,
+    )
+    again = Naming(request.paths, policy, prepared.suite.ids)
+    return reader.with_exact(again) if request.texts else reader
+
+
+def _policy_in_journal(config: Config, name: str) -> str:
+    agent = next((agent for agent in config.all_agents if agent.name == name), None)
+    return wiring.policy_of(agent, config.root) if agent else ""
+
+
+def conversations_of(reader: Reader, request: ScoreRequest, prepared: Prepared) -> Iterator[Recorded]:
+    """All of them, if there is one that can be read. Raises ``AuthorError`` as ``_from_first_readable``."""
+    conversations = _from_first_readable(reader, request)
+    agent = prepared.config.agent
+    if agent and agent.tools and (sight := declared_sight(agent)):
+        conversations = map(partial(_declared, sight), conversations)
+    bounded = prepared.judges or request.no_judge
+    return conversations if bounded else map(_without_bounds, conversations)
+
+
+def _declared(sight: Sight, recorded: Recorded) -> Recorded:
+    """With what the configuration says of the agent's calls; a journal of ours has it already."""
+    if recorded.replayed is not None:
+        return recorded
+    return replace(recorded, trajectory=seen_as(recorded.trajectory, sight))
+
+
+def _from_first_readable(reader: Reader, request: ScoreRequest) -> Iterator[Recorded]:
+    """All conversations, if there is one that can be read. Raises ``AuthorError`` with the first problems
+    where there is none, and ``NothingSelectedError`` where there is nothing."""
+    conversations = iter(reader)
+    lost: list[Recorded] = []
+    for recorded in conversations:
+        if recorded.is_readable:
+            return chain(lost, [recorded], conversations)
+        lost.append(recorded)
+    if lost:
+        problems = [_problem(each) for each in lost[:_MOST_PROBLEMS]]
+        if len(lost) > _MOST_PROBLEMS:
+            problems.append(Problem(f"… and {len(lost) - _MOST_PROBLEMS:,} more lines like these"))
+        raise AuthorError(*problems)
+    if request.texts:
+        asked = " ".join(f"-s {text}" for text in request.texts)
+        raise NothingSelectedError(Problem(f"{asked} selects no conversation", "-s takes part of an id"))
+    names = ", ".join(request.files)
+    raise NothingSelectedError(Problem(f"{names}: no conversation", "each line holds one"))
+
+
+def _problem(lost: Recorded) -> Problem:
+    path, _, line = lost.where.rpartition(":")
+    stop = lost.trajectory.stop
+    detail = stop.detail.removeprefix(f"{lost.where}: ") if stop else ""
+    return Problem(detail, "", Place(path, int(line) if line.isdigit() else 0))

@@ -1,0 +1,155 @@
+"""``agenteval show-prompts``: every prompt as it is sent, with its placeholders named."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from agenteval.adapters.models.structured import schema_of
+from agenteval.conversation.simulated_user import UserReply
+from agenteval.core.errors import AuthorError, Problem, did_you_mean
+from agenteval.core.protocols import ModelRequest, Subject
+from agenteval.files.prompts import (
+    BUILT_IN_METRICS,
+    CRITERIA,
+    SHIPPED,
+    USER_REVIEW,
+    Prompts,
+    Rubric,
+    beside,
+    placeholders,
+)
+from agenteval.scoring.issues import DedupReply
+from agenteval.scoring.judges.judge import request_of
+from agenteval.scoring.judges.user_review import ReviewReply
+from agenteval.scoring.transcript import Told
+
+_RULE = "─" * 100
+
+
+def show_prompts(metric: str | None, config: str | None = None) -> int:
+    """Print the prompt of ``metric``, or all of them: with the project's own, where a configuration is found
+    (or named). Raises ``AuthorError`` for a name that no prompt has."""
+    try:
+        prompts, custom = _of_project(config)
+    except AuthorError as error:
+        # To see what is shipped nothing has to be in order; what the project adds is not known then.
+        if config is not None or metric not in (None, *_shipped_names()):
+            raise
+        sys.stderr.write(f"only what is shipped is shown, since the configuration cannot be read:\n{error}\n")
+        prompts, custom = SHIPPED, ()
+    sys.stdout.write(text_of(metric, prompts, custom))
+    return 0
+
+
+def _shipped_names() -> tuple[str, ...]:
+    return (*BUILT_IN_METRICS, CRITERIA, "error_deduplication", "simulated_user", USER_REVIEW, *_PARTS)
+
+
+_PARTS = {
+    "judge_refute": "behind a criterion, where an answer to it is to be refuted",
+    "judge_decide": "behind a criterion, where two answers to it differ",
+    "answer_shared": "behind several criteria that are asked in one call (judge: {calls: shared})",
+}
+"""Prompts that are a part of others, and where they stand."""
+
+
+def _of_project(config: str | None) -> tuple[Prompts, tuple[Rubric, ...]]:
+    """The prompts of a configuration and its custom rubrics. Classes have no prompt, and are not imported."""
+    from agenteval.files import config_file
+    from agenteval.scoring import judging
+
+    path = Path(config) if config else config_file.find_config(Path.cwd())
+    if path is None:
+        return SHIPPED, ()
+    found = config_file.load_config(path, environ=os.environ, flags={}).config
+    prompts = judging.prompts_of(found)
+    rubrics = [
+        prompts.custom(entry, base=found.root, place=found.place(f"custom_metrics.{at}"))
+        for at, entry in enumerate(found.custom_metrics)
+        if entry.endswith(".md")
+    ]
+    return prompts, tuple(rubrics)
+
+
+def text_of(metric: str | None, prompts: Prompts = SHIPPED, custom: Iterable[Rubric] = ()) -> str:
+    """The prompt of ``metric``, or all of them; ``custom`` are an author's own rubrics."""
+    built_in = (*BUILT_IN_METRICS, CRITERIA)
+    shown: dict[str, Callable[[], str]] = {name: _of_rubric(prompts.rubric(name)) for name in built_in}
+    shown["error_deduplication"] = _of_prompt("error_deduplication", "dedup", DedupReply, prompts)
+    shown["simulated_user"] = _of_prompt("simulated_user", "user", UserReply, prompts)
+    shown[USER_REVIEW] = _of_prompt(USER_REVIEW, "judge", ReviewReply, prompts)
+    shown |= {name: _of_part(name, prompts) for name in _PARTS}
+    shown |= {rubric.metric: _of_rubric(rubric) for rubric in custom}
+    if metric is not None and metric not in shown:
+        raise AuthorError(Problem(f"no prompt is named '{metric}'", did_you_mean(metric, shown)))
+    names = list(shown) if metric is None else [metric]
+    return "\n".join(shown[name]() for name in names)
+
+
+def template_of(rubric: Rubric) -> ModelRequest:
+    """What a judge sends, with ``${transcript}`` (and the placeholders of ``criteria``) in place of what
+    a conversation fills in."""
+    named = {name: _named(name) for name in placeholders(rubric.text)}
+    return request_of(
+        rubric, Told(_named("transcript")), subject=Subject(metric=rubric.metric), criterion=named
+    )
+
+
+def _named(name: str) -> str:
+    return f"${{{name}}}"
+
+
+def _of_rubric(rubric: Rubric) -> Callable[[], str]:
+    def show() -> str:
+        scope = "turn or conversation" if rubric.metric == CRITERIA else rubric.scope
+        head = {"role": "judge", "scope": scope, "version": rubric.version, "hash": rubric.hash}
+        own = rubric.prompts.own_parts((rubric.metric, *beside(rubric.form)))
+        return _block(rubric.metric, {**head, "file": rubric.source, **_marked(own)}, template_of(rubric))
+
+    return show
+
+
+def _of_prompt(name: str, role: str, reply: Any, prompts: Prompts) -> Callable[[], str]:
+    def show() -> str:
+        prompt = prompts.prompt(name)
+        rendered = prompt.render(**{each: _named(each) for each in prompt.placeholders})
+        head = {"role": role, "version": prompt.version, "hash": prompt.hash, "file": prompt.source}
+        request = ModelRequest(role, rendered.system, rendered.prompt, reply)
+        return _block(name, {**head, **_marked(prompts.own_parts((name,)))}, request)
+
+    return show
+
+
+def _of_part(name: str, prompts: Prompts) -> Callable[[], str]:
+    def show() -> str:
+        prompt = prompts.prompt(name)
+        text = prompt.render(**{each: _named(each) for each in prompt.placeholders}).prompt
+        head = {"stands": _PARTS[name], "version": prompt.version, "hash": prompt.hash, "file": prompt.source}
+        lines = (f"{key}: {value}" for key, value in {**head, **_marked(prompts.own_parts((name,)))}.items())
+        return "\n".join((_RULE, f"prompt: {name}", *lines, f"\n── part of a prompt ──\n\n{text}\n"))
+
+    return show
+
+
+def _marked(own: Mapping[str, str]) -> dict[str, str]:
+    """The parts that are the project's own in place of shipped ones."""
+    return {"overridden": ", ".join(f"{path} ({file})" for path, file in own.items())} if own else {}
+
+
+def _block(name: str, head: Mapping[str, object], request: ModelRequest) -> str:
+    return "\n".join(_lines(name, head, request))
+
+
+def _lines(name: str, head: Mapping[str, object], request: ModelRequest) -> Iterator[str]:
+    yield _RULE
+    yield f"metric: {name}" if head["role"] == "judge" else f"prompt: {name}"
+    yield from (f"{key}: {value}" for key, value in head.items())
+    for title, text in (("system", request.system), ("prompt", request.prompt)):
+        yield f"\n── {title} ──\n\n{text}"
+    schema = json.dumps(schema_of(request.reply), indent=2, ensure_ascii=False)
+    yield f"\n── reply (JSON Schema) ──\n\n{schema}\n"

@@ -1,0 +1,29 @@
+"""``agenteval validate``: load and check everything, call nothing."""
+
+from __future__ import annotations
+
+import sys
+from contextlib import redirect_stdout
+
+from agenteval.cli.commands.output import say
+from agenteval.cli.commands.prepare import Request, prepare
+from agenteval.cli.preflight import without_twin
+from agenteval.core.plurals import plural
+from agenteval.files.redact import hide
+from agenteval.verdict.gate_chances import chances_of, sentences
+
+
+def validate(request: Request) -> int:
+    with redirect_stdout(sys.stderr):
+        prepared = prepare(request)
+        for text in (*prepared.remarks, *without_twin(prepared.suite)):
+            say(f"warning: {text}")
+    files = {scenario.source.rpartition(":")[0] for scenario in prepared.scenarios}
+    sys.stdout.write(
+        f"valid: {plural(len(prepared.scenarios), 'scenario')} in {plural(len(files), 'file')},"
+        f" {plural(len(prepared.samples), 'sample')} to run\n"
+    )
+    rows = chances_of(prepared.config, prepared.samples, prepared.ranges)
+    for sentence in sentences(rows):
+        sys.stdout.write(hide(f"  {sentence}\n"))
+    return 0

@@ -1,0 +1,509 @@
+"""How much a run will ask, of whom, before it does: pure arithmetic over scenarios, metrics and prices.
+
+Calls are exact where a conversation is written down, and a range where a user is simulated. They take it
+that every conversation runs through, and that no call must be made twice. How many verdicts are asked about
+again is an estimate of its own. Tokens are estimates: of the
+prompts as they will be sent, with texts of a fixed length where an answer is not known yet.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from math import ceil
+from typing import NamedTuple
+
+from agenteval.core.config import Allowance, Config
+from agenteval.core.protocols import Subject
+from agenteval.core.scenario import EpochRange, Sample, Scenario, ScriptedTurn, SimulatedTurns
+from agenteval.core.tokens import count_tokens
+from agenteval.core.trajectory import Step, Trajectory, Turn, Usage
+from agenteval.files.prompts import CRITERIA, Rubric, placeholders
+from agenteval.scoring import metrics
+from agenteval.scoring.judges.corroboration import SAMPLED
+from agenteval.scoring.judges.stakes import Stakes
+from agenteval.scoring.judging import SHARED_SCORES, Metrics, calls_are_shared
+from agenteval.verdict.ledger import ROLES, cost_of, price_of
+from agenteval.verdict.spending import model_of
+
+ANSWER_TOKENS = 100
+"""Taken for an answer of the agent."""
+REPLY_TOKENS: Mapping[str, int] = {"user": 60, "judge": 120, "dedup": 600, "agent": ANSWER_TOKENS}
+"""Taken for a reply, by role."""
+GATING = 20
+"""One verdict in so many of those that may fail something is taken to do so, and is asked again."""
+OPINION_TOKENS = 200
+"""Taken for what somebody has answered before, and what is to be made of it."""
+_ANSWER = Step(text="text " * ANSWER_TOKENS)
+_SIMULATED = "text " * 30
+
+
+@dataclass(frozen=True)
+class Range:
+    """From ``least`` to ``most``; ``None``: nobody can say how many."""
+
+    least: int
+    most: int | None
+
+    def __add__(self, other: Range) -> Range:
+        most = None if self.most is None or other.most is None else self.most + other.most
+        return Range(self.least + other.least, most)
+
+    def times(self, epochs: EpochRange) -> Range:
+        return Range(self.least * epochs.min, None if self.most is None else self.most * epochs.max)
+
+    @property
+    def is_exact(self) -> bool:
+        return self.least == self.most
+
+
+@dataclass(frozen=True)
+class Row:
+    """What one role will ask of one model (or agent). ``cost`` is in US dollars, from and to, ``None`` while
+    the price is unknown; where ``most`` is open, so is the upper end of the cost. ``estimated``: the calls
+    are, too."""
+
+    role: str
+    name: str
+    calls: Range
+    input_tokens: Range
+    output_tokens: Range
+    cost: tuple[float, float] | None = None
+    estimated: bool = False
+
+
+@dataclass(frozen=True)
+class Forecast:
+    """``turns``: of all conversations. ``rows`` by role and model; ``notes`` say what is not in them."""
+
+    scenarios: int
+    agents: int
+    samples: Range
+    turns: Range
+    rows: tuple[Row, ...]
+    notes: tuple[str, ...] = field(default=())
+
+
+def forecast(
+    samples: Sequence[Sample],
+    config: Config,
+    chosen: Metrics,
+    *,
+    policies: Mapping[str, str],
+    ranges: Mapping[str, EpochRange],
+    no_judge: bool = False,
+) -> Forecast:
+    """The forecast of a run of ``samples``. ``policies``: the text of each agent's policy; ``ranges``: by
+    scenario, where a gate decides how many epochs there are."""
+    planned = _planned(samples, ranges)
+    asking = _Asking(config, chosen, no_judge=no_judge)
+    total = _Tally()
+    for scenario, agent, epochs in planned:
+        total.add(asking.conversation(scenario, agent, policies.get(agent, "")), epochs)
+    agents = tuple(dict.fromkeys(each.agent for each in planned))
+    scenarios = tuple({each.scenario.id: each.scenario for each in planned}.values())
+    if asking.may_group:
+        total.put("dedup", model_of("dedup", config), _dedup(total, agents))
+    rows = tuple(_rows(total, config))
+    return Forecast(
+        scenarios=len(scenarios),
+        agents=len(agents),
+        samples=Range(len(samples), sum(each.epochs.max for each in planned)),
+        turns=total.turns,
+        rows=rows,
+        notes=tuple(_notes(rows, scenarios, config, chosen, no_judge=no_judge)),
+    )
+
+
+class _Planned(NamedTuple):
+    scenario: Scenario
+    agent: str
+    epochs: EpochRange
+
+
+def _planned(samples: Iterable[Sample], ranges: Mapping[str, EpochRange]) -> list[_Planned]:
+    counts: dict[tuple[str, str], int] = {}
+    scenarios: dict[str, Scenario] = {}
+    for sample in samples:
+        pairing = (sample.key.scenario, sample.key.agent)
+        counts[pairing] = counts.get(pairing, 0) + 1
+        scenarios[sample.key.scenario] = sample.scenario
+    return [
+        _Planned(scenarios[name], agent, ranges.get(name) or EpochRange(min=count, max=count))
+        for (name, agent), count in counts.items()
+    ]
+
+
+# ── one conversation ─────────────────────────────────────────────────────────────────────────────
+
+
+@dataclass
+class _Spent:
+    """Of one role: calls and tokens, of the shortest and the longest conversation."""
+
+    calls: Range = Range(0, 0)
+    input_tokens: Range = Range(0, 0)
+    output_tokens: Range = Range(0, 0)
+
+    def add(self, other: _Spent, epochs: EpochRange) -> None:
+        self.calls += other.calls.times(epochs)
+        self.input_tokens += other.input_tokens.times(epochs)
+        self.output_tokens += other.output_tokens.times(epochs)
+
+
+class _Conversation(NamedTuple):
+    """``doubtful``: the judges' calls of which a share is made again, by that share (one in so many)."""
+
+    turns: Range
+    spent: Mapping[tuple[str, str], _Spent]
+    doubtful: Mapping[int, _Spent]
+
+
+class _Tally:
+    def __init__(self) -> None:
+        self.turns = Range(0, 0)
+        self._spent: dict[tuple[str, str], _Spent] = {}
+        self.doubtful: dict[int, _Spent] = {}
+
+    def add(self, conversation: _Conversation, epochs: EpochRange) -> None:
+        self.turns += conversation.turns.times(epochs)
+        for key, spent in conversation.spent.items():
+            self._spent.setdefault(key, _Spent()).add(spent, epochs)
+        for one_in, spent in conversation.doubtful.items():
+            self.doubtful.setdefault(one_in, _Spent()).add(spent, epochs)
+
+    def put(self, role: str, name: str, spent: _Spent) -> None:
+        self._spent[role, name] = spent
+
+    def most_calls(self, role: str) -> int:
+        return sum(spent.calls.most or 0 for (asked, _), spent in self._spent.items() if asked == role)
+
+    def by_model(self) -> list[tuple[tuple[str, str], _Spent]]:
+        return sorted(self._spent.items(), key=lambda item: (ROLES.index(item[0][0]), item[0][1]))
+
+
+@dataclass(frozen=True)
+class _Calls:
+    """How many calls of one kind there are in a conversation, and the tokens that go into them."""
+
+    count: int = 0
+    tokens: int = 0
+
+    def __add__(self, other: _Calls) -> _Calls:
+        return _Calls(self.count + other.count, self.tokens + other.tokens)
+
+
+class _Judged(NamedTuple):
+    """The calls of judges of a conversation, and those of them of which a share is made again, by that
+    share."""
+
+    calls: _Calls
+    doubtful: Mapping[int, _Calls]
+
+
+class _Asking:
+    """What is asked in a conversation, by the rules that the run goes by."""
+
+    def __init__(self, config: Config, chosen: Metrics, *, no_judge: bool) -> None:
+        self._config = config
+        self._chosen = chosen
+        self._judged = not no_judge
+        judge = model_of("judge", config)
+        self._stakes = Stakes.of(config)
+        self._is_doubted = config.judge.corroborate and not judge.startswith("scripted/")
+        self.may_group = self._judged and config.models.of("dedup") is not None
+
+    def conversation(self, scenario: Scenario, agent: str, policy: str) -> _Conversation:
+        short, long = (_skeleton(scenario, self._config, is_long=is_long) for is_long in (False, True))
+        spent = {("agent", agent): self._agent(scenario, short, long)}
+        user, judge = model_of("user", self._config), model_of("judge", self._config)
+        if not scenario.is_scripted:
+            spent["user", user] = _both(self._user(scenario, short), self._user(scenario, long), "user")
+        least = self._judge(scenario, short, policy)
+        doubtful: Mapping[int, _Spent] = {}
+        if self._judged and (judge or least.calls.count):
+            most = least if short == long else self._judge(scenario, long, policy)
+            review = not scenario.is_scripted  # of the simulated user
+            own = _Calls(self._of_own_tools(scenario, long) + review)
+            spent["judge", judge] = _both(least.calls, most.calls + own, "judge")
+            doubtful = {
+                one_in: _both(few, most.doubtful[one_in], "judge") for one_in, few in least.doubtful.items()
+            }
+        return _Conversation(Range(len(short.turns), len(long.turns)), spent, doubtful)
+
+    def _agent(self, scenario: Scenario, short: Trajectory, long: Trajectory) -> _Spent:
+        spent = _both(_agent_calls(short), _agent_calls(long), "agent")
+        if scenario.tools or self._config.unmocked_tools != "error":
+            # A round of calls that the agent leaves to us asks it once more.
+            spent.calls = Range(spent.calls.least, None)
+        return spent
+
+    def _user(self, scenario: Scenario, trajectory: Trajectory) -> _Calls:
+        from agenteval.conversation.simulated_user import render
+
+        tokens = count = 0
+        prompt = self._chosen.prompts.prompt("simulated_user")
+        for index, turn in enumerate(trajectory.turns):
+            if turn.script is None:
+                before = Trajectory(turns=trajectory.turns[:index])
+                rendered = render(scenario, before, prompt, now=self._config.now)
+                tokens += count_tokens(rendered.system) + count_tokens(rendered.prompt)
+                count += 1
+        return _Calls(count, tokens)
+
+    def _judge(self, scenario: Scenario, whole: Trajectory, policy: str) -> _Judged:
+        asked: list[tuple[Rubric, int]] = []
+        calls = _Calls()
+        if self._judged:
+            for index in range(len(whole.turns)):
+                prefix = Trajectory(turns=whole.turns[: index + 1])
+                expect = scenario.turn_expectation(prefix.turns[-1])
+                criteria = len(expect.criteria) if expect else 0
+                rubrics = self._asked("turn", scenario, prefix, policy, criteria)
+                of_turn = list(self._tokens(rubrics, scenario, prefix, policy, turn=index))
+                calls += self._first_calls(of_turn)
+                asked += of_turn
+            rubrics = self._asked("conversation", scenario, whole, policy, len(scenario.expect.criteria))
+            of_whole = list(self._tokens(rubrics, scenario, whole, policy, turn=None))
+            calls += self._first_calls(of_whole)
+            asked += of_whole
+        doubted = asked if self._is_doubted else []
+        drawn = [tokens for rubric, tokens in doubted if is_drawn(rubric)]
+        gating = [tokens for rubric, tokens in doubted if may_gate(rubric, scenario, self._stakes)]
+        return _Judged(
+            calls,
+            {SAMPLED: _Calls(len(drawn), sum(drawn)), GATING: _Calls(len(gating), sum(gating))},
+        )
+
+    def _first_calls(self, asked: Sequence[tuple[Rubric, int]]) -> _Calls:
+        """Of the questions on one record, the calls that ask them. A shared one has the record once."""
+        together: dict[str, list[tuple[Rubric, int]]] = {}
+        for number, (rubric, tokens) in enumerate(asked):
+            shared = {CRITERIA: CRITERIA, **dict.fromkeys(SHARED_SCORES, "scores")}.get(rubric.metric)
+            name = shared if shared and calls_are_shared(self._config) else str(number)
+            together.setdefault(name, []).append((rubric, tokens))
+        sums = (each[0][1] + sum(_beside(rubric) for rubric, _ in each[1:]) for each in together.values())
+        return _Calls(len(together), sum(sums))
+
+    def _asked(
+        self, scope: str, scenario: Scenario, trajectory: Trajectory, policy: str, criteria: int
+    ) -> list[Rubric]:
+        """The rubrics that are asked about a prefix, each a call."""
+        specs = (
+            spec for spec in self._chosen.asked if spec.scope == scope and self._chosen.is_rubric(spec.name)
+        )
+        known = bool(policy.strip())
+        asked = [
+            self._chosen.rubric(spec.name)
+            for spec in specs
+            if metrics.applies(spec, scenario, trajectory, policy=known)
+        ]
+        return asked + [self._chosen.rubric(CRITERIA)] * criteria
+
+    def _tokens(
+        self,
+        asked: Sequence[Rubric],
+        scenario: Scenario,
+        prefix: Trajectory,
+        policy: str,
+        *,
+        turn: int | None,
+    ) -> Iterator[tuple[Rubric, int]]:
+        """Each with the tokens of its request."""
+        from agenteval.scoring.transcript import context_of
+
+        records: dict[bool, int] = {}
+        for rubric in asked:
+            parameters = rubric.metric == metrics.TOOL_CALL_BEHAVIOR
+            if parameters not in records:
+                now = self._config.now
+                text = context_of(scenario, prefix, policy=policy, now=now, upto=turn, parameters=parameters)
+                records[parameters] = count_tokens(text)
+            yield rubric, records[parameters] + _beside(rubric)
+
+    def _of_own_tools(self, scenario: Scenario, long: Trajectory) -> int:
+        """Calls that are made only if the agent tells of tools that no scenario declares."""
+        names = {spec.name for spec in self._chosen.asked}
+        return 0 if scenario.tools or metrics.TOOL_CALL_BEHAVIOR not in names else len(long.turns)
+
+
+def _both(least: _Calls, most: _Calls, role: str) -> _Spent:
+    reply = REPLY_TOKENS[role]
+    return _Spent(
+        calls=Range(least.count, most.count),
+        input_tokens=Range(least.tokens, most.tokens),
+        output_tokens=Range(least.count * reply, most.count * reply),
+    )
+
+
+def _agent_calls(trajectory: Trajectory) -> _Calls:
+    """The texts of the conversation, again at each turn. What the agent adds to them is not known."""
+    tokens = so_far = 0
+    for turn in trajectory.turns:
+        so_far += count_tokens(turn.user)
+        tokens += so_far
+        so_far += ANSWER_TOKENS
+    return _Calls(len(trajectory.turns), tokens)
+
+
+def _beside(rubric: Rubric) -> int:
+    """Tokens of a judge's request beside the record."""
+    key = (rubric.metric, rubric.hash)
+    if key not in _known:
+        _known[key] = _counted_beside(rubric)
+    return _known[key]
+
+
+_known: dict[tuple[str, str], int] = {}  # by metric and hash of the rubric
+
+
+def _counted_beside(rubric: Rubric) -> int:
+    from agenteval.scoring.judges.criteria import criterion_request
+    from agenteval.scoring.judges.judge import request_of
+    from agenteval.scoring.transcript import Told
+
+    if rubric.metric == CRITERIA:
+        request = criterion_request("text " * 15, "conversation", Told(""), rubric=rubric, subject=Subject())
+    else:
+        empty = dict.fromkeys(placeholders(rubric.text), "")
+        request = request_of(rubric, Told(""), subject=Subject(), criterion=empty)
+    return count_tokens(request.system) + count_tokens(request.prompt)
+
+
+def _skeleton(scenario: Scenario, config: Config, *, is_long: bool) -> Trajectory:
+    """The turns of a conversation: as short as can be (a simulated user is done with its first message), or
+    as long as it may get."""
+    left = scenario.max_turns or config.max_turns
+    turns: list[Turn] = []
+    for place, entry in enumerate(scenario.turns or (SimulatedTurns(simulate=left),)):
+        if isinstance(entry, ScriptedTurn):
+            turns.append(Turn(user=entry.user, steps=(_ANSWER,), script=place))
+            continue
+        # A stretch is entered even when the bound on all of them is used up.
+        taken = min(entry.simulate, max(left, 1)) if is_long else 1
+        left -= taken
+        turns += [Turn(user=_SIMULATED, steps=(_ANSWER,))] * taken
+    return Trajectory(turns=tuple(turns))
+
+
+# ── the whole run ────────────────────────────────────────────────────────────────────────────────
+
+
+def _dedup(total: _Tally, agents: Sequence[str]) -> _Spent:
+    """No call if nothing is found; at most as many as findings of every judgement would take."""
+    from agenteval.scoring.issues import MAX_CHARACTERS, MAX_PIECES
+
+    fit = MAX_CHARACTERS // 1000  # a finding with its quotations
+    pieces = ceil((total.most_calls("judge") + (total.turns.most or 0)) / len(agents) / fit)
+    pieces = min(max(pieces, 1), MAX_PIECES)
+    calls = len(agents) * (pieces + (pieces > 1))
+    tokens = calls * (MAX_CHARACTERS // 4 + 500)
+    return _Spent(Range(0, calls), Range(0, tokens), Range(0, calls * REPLY_TOKENS["dedup"]))
+
+
+def _rows(total: _Tally, config: Config) -> Iterator[Row]:
+    for (role, name), spent in total.by_model():
+        yield _row(role, name, spent, config)
+        if role == "judge" and (again := _asked_again(total.doubtful)).calls.most:
+            yield replace(_row(AGAIN, name, again, config), estimated=True)
+
+
+AGAIN = "judge again"
+"""The role of a row for verdicts that are asked about again."""
+
+
+def _asked_again(doubtful: Mapping[int, _Spent]) -> _Spent:
+    """What asking again is taken to come to, a second call each."""
+
+    def share(of: Callable[[_Spent], Range]) -> Range:
+        ranges = [(one_in, of(spent)) for one_in, spent in doubtful.items()]
+        least = sum(each.least / one_in for one_in, each in ranges)
+        most = sum((each.most or 0) / one_in for one_in, each in ranges)
+        return Range(ceil(least), ceil(most))
+
+    calls = share(lambda spent: spent.calls)
+    opinions = Range(calls.least * OPINION_TOKENS, (calls.most or 0) * OPINION_TOKENS)
+    tokens_in = share(lambda spent: spent.input_tokens) + opinions
+    return _Spent(calls, tokens_in, share(lambda spent: spent.output_tokens))
+
+
+def is_drawn(rubric: Rubric) -> bool:
+    """Whether clean verdicts of it are asked about again by lot."""
+    return not rubric.scale and rubric.metric != CRITERIA
+
+
+def may_gate(rubric: Rubric, scenario: Scenario, stakes: Stakes) -> bool:
+    """Whether some verdict of it would fail something by itself."""
+    if rubric.outcomes or rubric.metric == CRITERIA or stakes.bar(rubric.metric, scenario) is not None:
+        return True
+    if rubric.metric == metrics.POLICY_ADHERENCE:
+        return stakes.fail_on is not None
+    failing = (label for label in rubric.labels if label not in rubric.ok)
+    return any(stakes.is_severe(label, rubric.metric, scenario, rubric.severities) for label in failing)
+
+
+def _row(role: str, name: str, spent: _Spent, config: Config) -> Row:
+    price = price_of(name, config.prices)
+    cost = None
+    if price:
+        ends = [
+            Usage(input_tokens=tokens_in, output_tokens=tokens_out)
+            for tokens_in, tokens_out in _ends(spent)
+            if tokens_in is not None and tokens_out is not None
+        ]
+        cost = (cost_of(ends[0], price), cost_of(ends[-1], price))
+    return Row(role, name, spent.calls, spent.input_tokens, spent.output_tokens, cost)
+
+
+def _ends(spent: _Spent) -> tuple[tuple[int | None, int | None], ...]:
+    tokens_in, tokens_out = spent.input_tokens, spent.output_tokens
+    return (tokens_in.least, tokens_out.least), (tokens_in.most, tokens_out.most)
+
+
+def _notes(
+    rows: Sequence[Row],
+    scenarios: Sequence[Scenario],
+    config: Config,
+    chosen: Metrics,
+    *,
+    no_judge: bool,
+) -> Iterator[str]:
+    if any(row.role == "agent" and row.calls.most is None for row in rows):
+        yield "an agent that leaves its tool calls to agenteval is asked once more after each round of them"
+    names = [spec.name for spec in chosen.asked if not chosen.is_rubric(spec.name)]
+    if names and not no_judge:
+        yield f"what {', '.join(names)} ask{'s' if len(names) == 1 else ''} of a model is not counted"
+    asked = {spec.name for spec in chosen.asked}
+    if not no_judge and metrics.TOOL_CALL_BEHAVIOR in asked and any(not s.tools for s in scenarios):
+        name = metrics.TOOL_CALL_BEHAVIOR
+        yield f"the judge's upper number: {name} is asked where agents call tools that nobody declared"
+    if any(row.role == "user" for row in rows):
+        yield "a message of the simulated user that is no user's is asked for once more"
+    if any(row.role == AGAIN for row in rows):
+        yield (
+            f"{AGAIN} is an estimate: one in {SAMPLED} verdicts of labels and goals, asked again by lot,"
+            f" and one in {GATING} of those that may fail something, taken to do so"
+        )
+    if config.cache is not False:
+        yield "what the cache knows is not asked again"
+    yield from _budget_notes(rows, config)
+
+
+def _budget_notes(rows: Sequence[Row], config: Config) -> Iterator[str]:
+    yield from _beyond(rows, config.budget, "budget", "this run takes", "it would be stopped")
+    for role, own in config.budget.roles.items():
+        asked = [row for row in rows if row.role == role]
+        yield from _beyond(asked, own, f"budget.by_role.{role}", "this role takes", "its calls would end")
+
+
+def _beyond(rows: Sequence[Row], allowed: Allowance, key: str, who: str, then: str) -> Iterator[str]:
+    rows = [row for row in rows if not row.estimated]
+    least = {
+        "max_calls": sum(row.calls.least for row in rows),
+        "max_tokens": sum(row.input_tokens.least + row.output_tokens.least for row in rows),
+        "max_cost": sum(row.cost[0] for row in rows if row.cost),
+    }
+    for name, limit in allowed.limits.items():
+        if (needed := least[name]) > limit:
+            about = f"{needed:,.4f}" if name == "max_cost" else f"{needed:,}"
+            yield f"{key}.{name} is {limit:,}, and {who} {about} or more: {then}"

@@ -1,0 +1,446 @@
+"""The command line: signatures and help. All else is imported inside the commands, so that
+``agenteval --help`` does not load what it does not need."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable
+from contextlib import suppress
+from typing import Annotated, Any
+
+import typer
+
+from agenteval.cli.commands.not_yet import Command, Commands, require_plain
+from agenteval.conversation import exits
+
+app = typer.Typer(
+    name="agenteval",
+    cls=Commands,
+    help="A test runner for AI agents: YAML scenarios in, an exit code that CI can trust out.",
+    no_args_is_help=True,
+    add_completion=False,
+    rich_markup_mode=None,
+    pretty_exceptions_enable=False,
+    epilog="Exit codes: 0 passed, 1 a gate failed, 2 usage or configuration, 3 inconclusive,"
+    " 5 nothing selected, 130 interrupted.",
+)
+
+Paths = Annotated[
+    list[str] | None,
+    typer.Argument(help="Scenario files or folders; default: what the configuration includes."),
+]
+ConfigFile = Annotated[
+    str | None,
+    typer.Option("--config", "-c", metavar="FILE", help="Default: agenteval.yaml, searched upward."),
+]
+Scenario = Annotated[
+    list[str] | None,
+    typer.Option("--scenario", "-s", metavar="TEXT", help="An id, else part of an id or name."),
+]
+Tag = Annotated[list[str] | None, typer.Option("--tag", metavar="TAG", help="Scenarios with this tag.")]
+Category = Annotated[
+    list[str] | None,
+    typer.Option("--category", metavar="NAME", help="capability, efficiency or robustness."),
+]
+Agent = Annotated[str | None, typer.Option("--agent", metavar="NAME", help="Run with this named agent.")]
+Epochs = Annotated[
+    int | None, typer.Option("--epochs", min=1, max=10_000, help="Conversations per scenario.")
+]
+Verbose = Annotated[bool, typer.Option("--verbose", "-v", help="Transcripts of all conversations.")]
+
+_RUN_HELP = "An id, the beginning of one, latest, previous, or the path of a run's folder or journal."
+
+
+def _version(wanted: bool) -> None:
+    if wanted:
+        from agenteval import __version__
+
+        sys.stdout.write(f"agenteval {__version__}\n")
+        raise typer.Exit
+
+
+@app.callback()
+def _root(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Show the version.")
+    ] = False,
+) -> None:
+    pass
+
+
+@app.command("run", cls=Command)
+def _run(
+    paths: Paths = None,
+    config: ConfigFile = None,
+    scenario: Scenario = None,
+    tag: Tag = None,
+    category: Category = None,
+    agent: Agent = None,
+    model: Annotated[
+        str | None, typer.Option("--model", "-m", metavar="PROVIDER/MODEL", help="models.default.")
+    ] = None,
+    no_judge: Annotated[bool, typer.Option("--no-judge", help="Code checks only; ask no judge.")] = False,
+    metric: Annotated[
+        list[str] | None, typer.Option("--metric", metavar="NAME", help="Judge only this; repeatable.")
+    ] = None,
+    epochs: Epochs = None,
+    concurrency: Annotated[
+        int | None, typer.Option("--concurrency", "-n", min=1, help="Model calls in flight.")
+    ] = None,
+    report: Annotated[
+        list[str] | None,
+        typer.Option("--report", metavar="NAME[=PATH]", help="Add a report: json, junit, github, markdown."),
+    ] = None,
+    verbose: Verbose = False,
+    fail_fast: Annotated[
+        bool, typer.Option("--fail-fast", "-x", help="Start nothing more after the first failed sample.")
+    ] = False,
+    seed: Annotated[int | None, typer.Option("--seed", min=0, help="Of the run; default 0.")] = None,
+    baseline: Annotated[
+        str | None, typer.Option("--baseline", metavar="RUN", help=f"Compare with it. {_RUN_HELP}")
+    ] = None,
+    resume: Annotated[
+        str | None,
+        typer.Option("--resume", metavar="RUN", help="Go on with a run: only what is missing."),
+    ] = None,
+    last_failed: Annotated[
+        bool, typer.Option("--last-failed", "--lf", help="Only what did not pass in the latest run.")
+    ] = False,
+    cache: Annotated[
+        bool | None, typer.Option("--cache/--no-cache", help="Keep replies of models, and use those kept.")
+    ] = None,
+    record: Annotated[
+        str | None, typer.Option("--record", metavar="FILE", help="Write all traffic to a new file.")
+    ] = None,
+    replay: Annotated[
+        str | None, typer.Option("--replay", metavar="FILE", help="Ask nothing: answer from a recording.")
+    ] = None,
+) -> None:
+    """Run scenarios against the agent; the exit code is the verdict."""
+    from agenteval.adapters.traffic.middleware import tape_of
+    from agenteval.cli.commands.output import chosen_reporters
+    from agenteval.cli.commands.prepare import Request
+    from agenteval.cli.commands.run import run
+
+    flags: dict[str, Any] = {"concurrency": concurrency, "seed": seed, "metrics": metric or None}
+    flags["cache"] = cache
+    if model:
+        flags["models"] = {"default": model}
+    request = Request(
+        paths=_plain(paths),
+        config=config,
+        filters=_filters(scenario, tag, category, agent),
+        flags={key: value for key, value in flags.items() if value is not None},
+        epochs=epochs,
+        fail_fast=fail_fast,
+        no_judge=no_judge,
+        baseline=baseline,
+        tape=tape_of(record, replay),
+        last_failed=last_failed,
+        resume=resume,
+    )
+    raise typer.Exit(run(request, reports=chosen_reporters(report or ()), verbose=verbose))
+
+
+@app.command("validate", cls=Command)
+def _validate(
+    paths: Paths = None,
+    config: ConfigFile = None,
+    scenario: Scenario = None,
+    tag: Tag = None,
+    category: Category = None,
+    agent: Agent = None,
+) -> None:
+    """Load and check everything; call nothing."""
+    from agenteval.cli.commands.prepare import Request
+    from agenteval.cli.commands.validate import validate
+
+    filters = _filters(scenario, tag, category, agent)
+    raise typer.Exit(validate(Request(paths=_plain(paths), config=config, filters=filters)))
+
+
+@app.command("plan", cls=Command)
+def _plan(
+    paths: Paths = None,
+    config: ConfigFile = None,
+    scenario: Scenario = None,
+    tag: Tag = None,
+    category: Category = None,
+    agent: Agent = None,
+    model: Annotated[
+        str | None, typer.Option("--model", "-m", metavar="PROVIDER/MODEL", help="models.default.")
+    ] = None,
+    no_judge: Annotated[bool, typer.Option("--no-judge", help="Code checks only; ask no judge.")] = False,
+    metric: Annotated[
+        list[str] | None, typer.Option("--metric", metavar="NAME", help="Judge only this; repeatable.")
+    ] = None,
+    epochs: Epochs = None,
+    report: Annotated[
+        list[str] | None,
+        typer.Option("--report", metavar="json[=PATH]", help="As JSON, to a file or instead of the table."),
+    ] = None,
+) -> None:
+    """Predict a run's calls, tokens and price, and each gate's chance to be wrong; call nothing."""
+    from agenteval.cli.commands.plan import plan
+    from agenteval.cli.commands.prepare import Request
+
+    flags: dict[str, Any] = {"metrics": metric} if metric else {}
+    if model:
+        flags["models"] = {"default": model}
+    request = Request(
+        paths=_plain(paths),
+        config=config,
+        filters=_filters(scenario, tag, category, agent),
+        flags=flags,
+        epochs=epochs,
+        no_judge=no_judge,
+    )
+    raise typer.Exit(plan(request, reports=report or ()))
+
+
+@app.command("report", cls=Command)
+def _report(
+    run: Annotated[str, typer.Argument(metavar="RUN", help=_RUN_HELP)],
+    report: Annotated[
+        list[str] | None,
+        typer.Option("--report", metavar="NAME[=PATH]", help="This report, not the terminal's; repeatable."),
+    ] = None,
+    verbose: Verbose = False,
+    rejudge: Annotated[
+        bool, typer.Option("--rejudge", help="Judge it anew, as a new run: only what changed is asked.")
+    ] = False,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="With --rejudge: say what it would ask; call nothing.")
+    ] = False,
+    config: ConfigFile = None,
+    model: Annotated[
+        str | None, typer.Option("--model", "-m", metavar="PROVIDER/MODEL", help="With --rejudge.")
+    ] = None,
+    metric: Annotated[
+        list[str] | None, typer.Option("--metric", metavar="NAME", help="With --rejudge; repeatable.")
+    ] = None,
+) -> None:
+    """Make the reports of a run again, whole or broken; the exit code is the run's."""
+    from agenteval.cli.commands.output import chosen_reporters
+
+    reports = chosen_reporters(report or ())
+    if rejudge:
+        from agenteval.cli.commands.rejudge import Anew
+        from agenteval.cli.commands.rejudge import rejudge as judge_anew
+
+        flags: dict[str, Any] = {"metrics": metric} if metric else {}
+        if model:
+            flags["models"] = {"default": model}
+        raise typer.Exit(judge_anew(Anew(run, config, flags, dry_run), reports=reports, verbose=verbose))
+    from agenteval.cli.commands.report import report as again
+
+    _refuse_without("--rejudge", {"--dry-run": dry_run, "-c": config, "-m": model, "--metric": metric})
+    raise typer.Exit(again(run, reports=reports, verbose=verbose))
+
+
+def _refuse_without(option: str, given: dict[str, Any]) -> None:
+    """What says nothing without ``option`` is no option without it."""
+    from agenteval.core.errors import AuthorError, Problem
+
+    if names := [name for name, value in given.items() if value]:
+        what = f"{', '.join(names)}: a report is made of what was judged"
+        raise AuthorError(Problem(what, f"add {option} to judge the run anew"))
+
+
+@app.command("diff")
+def _diff(
+    before: Annotated[str, typer.Argument(metavar="A", help=f"The baseline. {_RUN_HELP}")],
+    after: Annotated[str, typer.Argument(metavar="B", help="The run that is compared with it.")],
+    margin: Annotated[
+        float,
+        typer.Option("--margin", min=0.001, max=0.999, help="A mean drop below it is no regression."),
+    ] = 0.05,
+    common: Annotated[
+        bool, typer.Option("--common", help="Compare only the scenarios that are in both runs and equal.")
+    ] = False,
+    report: Annotated[
+        list[str] | None,
+        typer.Option("--report", metavar="NAME[=PATH]", help="json or markdown, not the terminal's."),
+    ] = None,
+    verbose: Verbose = False,
+) -> None:
+    """Two runs, scenario by scenario: 0 nothing regressed, 1 something did, 3 not decided, 2 refused."""
+    from agenteval.cli.commands.diff import diff
+
+    raise typer.Exit(diff(before, after, margin=margin, common=common, reports=report or (), verbose=verbose))
+
+
+@app.command("score")
+def _score(
+    files: Annotated[
+        list[str],
+        typer.Argument(metavar="FILE…", help="Files, folders, runs (id or path); - is standard input."),
+    ],
+    config: ConfigFile = None,
+    scenario_from: Annotated[
+        str | None, typer.Option("--scenario-from", metavar="PATH", help="Conversations of one scenario.")
+    ] = None,
+    epoch_from: Annotated[
+        str | None, typer.Option("--epoch-from", metavar="PATH", help="The number of the repetition.")
+    ] = None,
+    outcome_from: Annotated[
+        str | None, typer.Option("--outcome-from", metavar="PATH", help="Success: true, 1 or 1.0.")
+    ] = None,
+    scenarios: Annotated[
+        list[str] | None,
+        typer.Option("--scenarios", metavar="FILE", help="Expectations by scenario id; repeatable."),
+    ] = None,
+    scenario: Annotated[
+        list[str] | None,
+        typer.Option("--scenario", "-s", metavar="TEXT", help="An id, else part of one; repeatable."),
+    ] = None,
+    model: Annotated[
+        str | None, typer.Option("--model", "-m", metavar="PROVIDER/MODEL", help="Judge with this model.")
+    ] = None,
+    no_judge: Annotated[bool, typer.Option("--no-judge", help="Code checks only; ask no judge.")] = False,
+    metric: Annotated[
+        list[str] | None, typer.Option("--metric", metavar="NAME", help="Judge only this; repeatable.")
+    ] = None,
+    report: Annotated[
+        list[str] | None,
+        typer.Option("--report", metavar="NAME[=PATH]", help="Add a report: json, junit, github, markdown."),
+    ] = None,
+    verbose: Verbose = False,
+) -> None:
+    """Check recorded conversations; nothing is simulated. A PATH is dotted, as labels.task_id."""
+    from agenteval.cli.commands.output import chosen_reporters
+    from agenteval.cli.commands.score import score
+    from agenteval.cli.commands.score_prepare import ScoreRequest
+    from agenteval.files.recorded.identity import Paths
+
+    flags: dict[str, Any] = {"metrics": metric or None}
+    if model:
+        flags["models"] = {"default": model}
+    request = ScoreRequest(
+        files=tuple(files),
+        config=config,
+        flags={key: value for key, value in flags.items() if value is not None},
+        paths=Paths(scenario_from, epoch_from, outcome_from),
+        scenarios=tuple(scenarios or ()),
+        texts=tuple(scenario or ()),
+        no_judge=no_judge,
+        asks_judges=bool(model or metric),
+    )
+    raise typer.Exit(score(request, reports=chosen_reporters(report or ()), verbose=verbose))
+
+
+@app.command("doctor")
+def _doctor(
+    config: ConfigFile = None,
+    agent: Agent = None,
+    model: Annotated[
+        str | None, typer.Option("--model", "-m", metavar="PROVIDER/MODEL", help="models.default.")
+    ] = None,
+    no_agent: Annotated[
+        bool, typer.Option("--no-agent", help="Do not call the agents: they may act on what they are told.")
+    ] = False,
+) -> None:
+    """Make one real call to each model and agent, and say what works: 0 all, 2 configuration, 3 not all."""
+    from agenteval.cli.commands.doctor import Request, doctor
+
+    flags = {"models": {"default": model}} if model else {}
+    raise typer.Exit(doctor(Request(config, agent, flags, asks_agents=not no_agent)))
+
+
+@app.command("show-prompts")
+def _show_prompts(
+    metric: Annotated[str | None, typer.Option("--metric", metavar="NAME", help="Only this one.")] = None,
+    config: ConfigFile = None,
+) -> None:
+    """Every prompt as it is sent, placeholders named. Needs no configuration; one adds its own."""
+    from agenteval.cli.commands.show_prompts import show_prompts
+
+    raise typer.Exit(show_prompts(metric, config))
+
+
+def _plain(paths: list[str] | None) -> tuple[str, ...]:
+    require_plain(paths or ())
+    return tuple(paths or ())
+
+
+def _filters(
+    scenario: list[str] | None, tag: list[str] | None, category: list[str] | None, agent: str | None
+) -> Any:
+    from agenteval.core.errors import AuthorError, Problem, did_you_mean
+    from agenteval.core.scenario import Category
+    from agenteval.core.selection import Filters
+
+    for name in category or ():
+        if name not in set(Category):
+            raise AuthorError(
+                Problem(f"--category: no category is named '{name}'", did_you_mean(name, Category))
+            )
+    return Filters(tuple(scenario or ()), tuple(tag or ()), tuple(category or ()), agent)
+
+
+def main() -> None:
+    """The console script. Every error that is not a defect of ours becomes its message and exit code."""
+    _open_closed_streams()
+    exit = exits.Exit()
+    exit.guard()
+    code = exit.decide(_guarded(lambda: app(standalone_mode=True)) or 0)
+    user_code = sys.modules.get("agenteval.conversation.user_code")
+    if user_code and user_code.is_left_behind():
+        exits.leave_without_waiting(code)
+    exits.flush()
+    sys.exit(code)
+
+
+def _open_closed_streams() -> None:
+    """A stream that the shell closed (``2>&-``) is no reason to fail a run that passed."""
+    for name in ("stdout", "stderr"):
+        stream = getattr(sys, name)
+        if stream is None:
+            setattr(sys, name, open(os.devnull, "w", encoding="utf-8"))  # noqa: SIM115
+        elif hasattr(stream, "reconfigure"):
+            stream.reconfigure(errors="replace")
+
+
+def _guarded(command: Callable[[], Any]) -> int | None:
+    try:
+        command()
+    except SystemExit as stop:
+        return stop.code if isinstance(stop.code, int) else 1
+    except KeyboardInterrupt:
+        _say("\ninterrupted")
+        return 130
+    except BrokenPipeError:
+        # The reader of our output has gone (``| head``); Python would complain again at its exit.
+        sys.stdout = open("/dev/null", "w", encoding="utf-8")  # noqa: SIM115
+        return 3
+    except Exception as error:
+        return _tell(error)
+    return 0
+
+
+def _tell(error: BaseException) -> int:
+    from agenteval.core.errors import AgentevalError
+
+    while isinstance(error, BaseExceptionGroup):
+        error = error.exceptions[0]
+    if isinstance(error, AgentevalError):
+        from agenteval.files.redact import hide_keys
+
+        for line in hide_keys(str(error)).split("\n"):
+            _say(line if line.startswith(" ") else f"agenteval: {line}")
+        return error.exit_code
+    import traceback
+
+    _say(f"agenteval: a defect of agenteval's own: {type(error).__name__}: {error}")
+    if {"-v", "--verbose"} & set(sys.argv):
+        _say("".join(traceback.format_exception(error)).rstrip())
+    else:
+        _say("  (-v shows where; please report it)")
+    return 3
+
+
+def _say(text: str) -> None:
+    redact = sys.modules.get("agenteval.files.redact")  # without it, nothing was loaded that holds a secret
+    with suppress(OSError, ValueError):
+        sys.stderr.write(f"{redact.hide(text) if redact else text}\n")

@@ -1,0 +1,160 @@
+"""What can be known to be wrong before anything is called: of scenarios, tools, metrics and models."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Literal
+
+from agenteval.conversation.mocks import MockFunctions
+from agenteval.core.config import Config
+from agenteval.core.errors import AuthorError, Problem, did_you_mean, place_of
+from agenteval.core.scenario import Scenario
+from agenteval.core.severity import LABEL_OF_DETECTOR
+from agenteval.files.loading import vacuous, vacuous_problem
+from agenteval.scoring import judging
+from agenteval.scoring.checks.python import target_problems
+from agenteval.scoring.metrics import has_policy
+from agenteval.verdict.ledger import how_to_price, price_of
+
+_REMEDY = "set models: {default: PROVIDER/MODEL} (for example openai/gpt-5-mini), or AGENTEVAL_MODEL"
+
+
+def scenario_problems(scenario: Scenario, config: Config, chosen: judging.Metrics) -> Iterable[Problem]:
+    """What is wrong with a scenario under this configuration."""
+    applies = judging.has_threshold(scenario, config, chosen)
+    fails = config.fail_on_severity != "none"
+    labels = chosen.has_labels(policy=has_policy(scenario, config))
+    if vacuous(scenario, thresholds_apply=applies, label_metrics=labels and fails):
+        why = "" if fails or not labels else "; with fail_on_severity: none no label fails anything"
+        yield vacuous_problem(scenario, why)
+    yield from judging.scenario_problems(scenario, config, chosen)
+    yield from _tool_problems(scenario, config)
+
+
+def mock_problems(scenarios: Sequence[Scenario], mocks: MockFunctions) -> Iterable[Problem]:
+    """Tools in Python that cannot be loaded."""
+    for scenario in scenarios:
+        try:
+            mocks.check(scenario)
+        except AuthorError as error:
+            yield from error.problems
+
+
+def check_problems(scenarios: Sequence[Scenario]) -> Iterable[Problem]:
+    """Checks in Python that cannot be loaded or called."""
+    for scenario in scenarios:
+        yield from target_problems(scenario)
+
+
+def _tool_problems(scenario: Scenario, config: Config) -> Iterable[Problem]:
+    for name, tool in scenario.tools.items():
+        if not tool.is_mocked and config.unmocked_tools == "error":
+            what = f"tool '{name}' does not say how it answers"
+            remedy = "add returns:, error:, sequence: or python:"
+            yield Problem(what, remedy, place_of(scenario.where(f"tools.{name}")))
+
+
+def misspelt_tools(scenario: Scenario) -> Iterable[str]:
+    """Forbidden calls of a tool that is none of the scenario's and nearly called like one: such a rule would
+    hold whatever the agent does. A warning: tools that it does not answer may be forbidden."""
+    from difflib import get_close_matches
+
+    for path, expect in scenario.expectations:
+        for call in expect.tool_calls.forbidden if expect.tool_calls else ():
+            near = get_close_matches(call.name, scenario.tools, n=1, cutoff=_NEARLY_THE_SAME)
+            if near and call.name not in scenario.tools:
+                where = scenario.where(f"{path}.tool_calls.forbidden")
+                what = f"scenario '{scenario.id}' forbids '{call.name}', which is none of its tools"
+                yield f"{what} ({where}): did you mean '{near[0]}'?"
+
+
+_NEARLY_THE_SAME = 0.85
+
+
+def without_twin(scenarios: Iterable[Scenario]) -> Iterable[str]:
+    """A suite in which goals are to be refused, and none is to be reached: an agent that refuses whatever it
+    is asked for passes it. A warning: its twin may be in another suite."""
+    goals = [scenario for scenario in scenarios if scenario.goal.strip()]
+    refused = [scenario for scenario in goals if scenario.goal_outcome == "refused"]
+    if refused and len(refused) == len(goals):
+        names = ", ".join(f"'{scenario.id}'" for scenario in refused[:_MOST_NAMED])
+        more = f" and {len(refused) - _MOST_NAMED:,} more" if len(refused) > _MOST_NAMED else ""
+        yield (
+            f"the goal of {names}{more} is to be refused, and no scenario has one that is to be reached: an"
+            " agent that refuses everything would pass; add a twin whose goal the policy allows"
+            f" ({refused[0].where('goal_outcome')})"
+        )
+
+
+_MOST_NAMED = 3
+
+
+def detector_problems(config: Config) -> Iterable[Problem]:
+    for at, name in enumerate(config.detectors or ()):
+        if name not in LABEL_OF_DETECTOR:
+            place = config.place(f"detectors.{at}")
+            yield Problem(f"no detector is named '{name}'", did_you_mean(name, LABEL_OF_DETECTOR), place)
+
+
+def model_problems(
+    scenarios: Sequence[Scenario], config: Config, chosen: judging.Metrics, *, no_judge: bool
+) -> Iterable[Problem]:
+    """Scenarios that need a model where none is set, with the remedies."""
+    if config.models.of("user") is None:
+        for scenario in scenarios:
+            if not scenario.is_scripted:
+                what = f"scenario '{scenario.id}' needs a model for its simulated user, and none is set"
+                yield Problem(what, f"{_REMEDY}; or script its turns", place_of(scenario.source))
+    if no_judge or config.models.of("judge") is not None:
+        return
+    judged = [spec.name for spec in chosen.asked if chosen.is_rubric(spec.name)]
+    if judged:
+        names = ", ".join(judged[:3]) + (f" and {len(judged) - 3} more" if len(judged) > 3 else "")
+        what = f"{_scenarios(len(scenarios))} a model to be judged ({names}), and none is set"
+        remedy = f"{_REMEDY}; or run with --no-judge (code checks only), or set metrics: []"
+        yield Problem(what, remedy, place_of(config.source) if config.source else None)
+        return
+    for scenario in scenarios:
+        if scenario.all_criteria:
+            what = f"scenario '{scenario.id}' needs a model for its criteria, and none is set"
+            place = place_of(scenario.where("expect.criteria"))
+            yield Problem(what, f"{_REMEDY}; or run with --no-judge (code checks only)", place)
+
+
+def price_problems(
+    scenarios: Sequence[Scenario], config: Config, chosen: judging.Metrics, *, no_judge: bool
+) -> Iterable[Problem]:
+    """Models whose price is not known, where the budget is in money."""
+    roles: list[Literal["user", "judge", "dedup"]] = []
+    simulated = any(not scenario.is_scripted for scenario in scenarios)
+    if simulated:
+        roles.append("user")
+    if not no_judge:
+        judged = chosen.asked or simulated or any(s.all_criteria for s in scenarios)
+        roles += ["judge", "dedup"] if judged else ["dedup"]
+    told: dict[str, str] = {}  # by model, the key that needs its price
+    for role in roles:
+        if (model := config.models.of(role)) and (key := bounded_in_money(config, role)):
+            told.setdefault(model.model, key)
+    for name, key in told.items():
+        if price_of(name, config.prices) is None:
+            what = f"{key} needs the price of {name}, which is not known"
+            yield Problem(what, how_to_price(name), config.place(key))
+
+
+def unpriced_agents(names: Iterable[str], config: Config) -> tuple[str, ...]:
+    """Agents whose calls a budget in money does not bound, unless they tell what they cost."""
+    if not bounded_in_money(config, "agent"):
+        return ()
+    return tuple(name for name in names if price_of(name, config.prices) is None)
+
+
+def bounded_in_money(config: Config, role: str) -> str:
+    """The key of the budget in money that bounds a role; empty if none does."""
+    if config.budget.max_cost is not None:
+        return "budget.max_cost"
+    return f"budget.by_role.{role}.max_cost" if config.budget.of(role).max_cost is not None else ""
+
+
+def _scenarios(number: int) -> str:
+    return "1 scenario needs" if number == 1 else f"{number:,} scenarios need"

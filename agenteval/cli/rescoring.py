@@ -1,0 +1,126 @@
+"""Recorded conversations in, events out: what a run tells, of conversations that were held long ago."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+
+import anyio
+import anyio.lowlevel
+from anyio.abc import TaskGroup
+
+from agenteval.conversation.current_sample import enter
+from agenteval.conversation.pipeline import Control, said_by
+from agenteval.core.event import SampleFinished, SampleStarted, Scored, TurnFinished
+from agenteval.core.protocols import Emit, Scorer
+from agenteval.core.scenario import SampleKey
+from agenteval.core.score import ScoreItem
+from agenteval.core.trajectory import Stop, StopReason, Trajectory
+from agenteval.core.value import changed
+from agenteval.files.recorded.identity import Recorded
+
+_BREATH = 20
+"""After so many conversations that nothing had to be waited for, signals are heard."""
+_SCORED = Scored(key=SampleKey(scenario="", agent=""), turn=None, items=())
+
+
+@dataclass(frozen=True)
+class Rescoring:
+    """``checks_of``: the scorers in code for a conversation. ``judges`` ask models; of so many conversations
+    at a time."""
+
+    checks_of: Callable[[Recorded], Sequence[Scorer]]
+    judges: Sequence[Scorer] = ()
+    in_flight: int = 20
+
+
+async def rescore(conversations: Iterable[Recorded], plan: Rescoring, emit: Emit, control: Control) -> None:
+    """Score each conversation, and keep none. Without judges one after the other; with them, up to
+    ``in_flight`` at a time. ``control`` ends it early."""
+    slots = anyio.Semaphore(plan.in_flight)
+    async with anyio.create_task_group() as group:
+        control.attach(group.cancel_scope)
+        for number, recorded in enumerate(conversations):
+            if control.stopping:
+                break
+            if not plan.judges:
+                await _score(recorded, plan, emit, None)
+                if number % _BREATH == 0:
+                    await anyio.lowlevel.checkpoint()
+                continue
+            await slots.acquire()
+            group.start_soon(_judge, recorded, plan, emit, slots)
+
+
+async def _judge(recorded: Recorded, plan: Rescoring, emit: Emit, slots: anyio.Semaphore) -> None:
+    enter(recorded.key)
+    try:
+        async with anyio.create_task_group() as scoring:
+            await _score(recorded, plan, emit, scoring, finish=False)
+        _finish(recorded, emit, recorded.trajectory.stop)
+    except BaseException:
+        stop = Stop(reason=StopReason.INTERRUPTED, detail="the run was interrupted")
+        with suppress(Exception):
+            _finish(recorded, emit, stop)
+        raise
+    finally:
+        slots.release()
+
+
+async def _score(
+    recorded: Recorded, plan: Rescoring, emit: Emit, scoring: TaskGroup | None, *, finish: bool = True
+) -> None:
+    """The turns as they were finished, then the whole: each scorer sees what had happened by then."""
+    emit(SampleStarted(key=recorded.key, scenario=recorded.scenario))
+    ask = _Asking(recorded, plan, emit, scoring)
+    turns = recorded.trajectory.turns
+    for index, turn in enumerate(turns):
+        emit(TurnFinished(key=recorded.key, index=index, turn=turn))
+        await ask.all("turn", Trajectory(turns=turns[: index + 1]), index)
+    whole = recorded.trajectory
+    review = recorded.replayed.review if recorded.replayed else None
+    if review:  # of the user that was then: none is asked anew
+        emit(Scored(key=recorded.key, turn=None, items=(review,)))
+        if review.decides:
+            whole = Trajectory(turns=turns[: review.turn], stop=whole.stop)
+    await ask.all("conversation", whole, None)
+    if recorded.checks:
+        emit(Scored(key=recorded.key, turn=None, items=recorded.checks))
+    if finish:
+        _finish(recorded, emit, recorded.trajectory.stop)
+
+
+def _finish(recorded: Recorded, emit: Emit, stop: Stop | None) -> None:
+    assert stop is not None
+    emit(SampleFinished(key=recorded.key, stop=stop, unfinished=recorded.trajectory.unfinished))
+
+
+class _Asking:
+    """Checks are asked in passing, judges beside everything else."""
+
+    def __init__(self, recorded: Recorded, plan: Rescoring, emit: Emit, scoring: TaskGroup | None) -> None:
+        self._recorded = recorded
+        self._emit = emit
+        self._scoring = scoring
+        self._checks = plan.checks_of(recorded)
+        stop = recorded.trajectory.stop
+        lost = stop is not None and stop.fault not in (None, "agent")
+        self._judges = () if lost else tuple(plan.judges)
+
+    async def all(self, scope: str, trajectory: Trajectory, turn: int | None) -> None:
+        items: list[ScoreItem] = []
+        for check in self._checks:
+            if check.scope == scope:
+                items += await said_by(check, self._recorded.scenario, trajectory)
+        if items:
+            own = {"key": self._recorded.key, "turn": turn, "items": tuple(items)}
+            self._emit(changed(_SCORED, own))
+        for judge in self._judges:
+            if judge.scope == scope and self._scoring:
+                self._scoring.start_soon(self._ask, judge, trajectory, turn)
+
+    async def _ask(self, judge: Scorer, trajectory: Trajectory, turn: int | None) -> None:
+        items = await said_by(judge, self._recorded.scenario, trajectory)
+        if items:
+            self._emit(Scored(key=self._recorded.key, turn=turn, items=tuple(items)))

@@ -1,0 +1,125 @@
+"""The files that a run rests on: so that no report takes the place of one, and (each by its hash) that a run
+is not continued with another agent than it began with."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import cache
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+
+from agenteval.core.config import Config
+from agenteval.core.scenario import Scenario
+from agenteval.files.redact import MASK
+from agenteval.verdict.remaining import MAY_DIFFER, VARIABLES
+
+_LIBRARIES = frozenset(("site-packages", "dist-packages"))
+_OWN = Path(__file__).parents[1]
+
+
+def sources_of(
+    config: Config, public: Config, scenarios: Sequence[Scenario], secrets: Sequence[str]
+) -> dict[str, str]:
+    """By name: of each file its SHA-256, of a model's file its size and time; and, by ``KEY: ${…}``, of a key
+    of the configuration that holds variables the SHA-256 of what they made of it (secrets, and where servers
+    are, left out). To be asked for when everything is loaded: the author's modules are those imported."""
+    root = Path(config.root)
+    found = {_shown(path, root): _hash(path.read_bytes()) for path in _files(config, scenarios, root)}
+    for path in _model_files(config, root):
+        found[_shown(path, root)] = f"{path.stat().st_size} bytes, {path.stat().st_mtime_ns}"
+    return dict(sorted(found.items())) | dict(_variables(config, public, secrets))
+
+
+def files_read(config: Config, scenarios: Iterable[Scenario]) -> Iterator[Path]:
+    """The configuration, the scenarios, and all else that lies in files and is known of. Modules count where
+    they were imported."""
+    root, scenarios = Path(config.root), tuple(scenarios)
+    if config.source:
+        yield root / Path(config.source).name
+    yield from {root / scenario.source.rpartition(":")[0] for scenario in scenarios}
+    yield from _files(config, scenarios, root)
+
+
+def _files(config: Config, scenarios: Sequence[Scenario], root: Path) -> Iterator[Path]:
+    named = [agent.policy for agent in config.all_agents] + list(config.custom_metrics)
+    named += [*config.prompts.values(), config.accepted, *_models(config, "scripted")]
+    targets = [*(agent.target or "" for agent in config.all_agents), *config.custom_metrics]
+    named += [target.rpartition(":")[0] for target in targets]
+    yield from _existing(root / name for name in named if name and "\n" not in name and len(name) < 500)
+    mocks = [tool for scenario in scenarios for tool in scenario.tools.values() if tool.python]
+    yield from _existing(Path(tool.base) / (tool.python or "").rpartition(":")[0] for tool in mocks)
+    checks = [(s.base, target) for s in scenarios for _, expect in s.expectations for target in expect.python]
+    yield from _existing(Path(base) / target.rpartition(":")[0] for base, target in checks)
+    yield from _modules(root.resolve())
+
+
+def _modules(root: Path) -> Iterator[Path]:
+    """The author's own: those below the configuration's folder that are no library."""
+    named = (getattr(module, "__file__", None) for module in list(sys.modules.values()))
+    beneath = os.path.join(root, "")
+    for name in named:
+        if not name or not name.endswith(".py"):
+            continue
+        found = _resolved(name)
+        if not found.startswith(beneath):
+            continue
+        path = Path(found)
+        is_library = path.is_relative_to(_OWN) or _LIBRARIES & set(path.relative_to(root).parts)
+        if not is_library and path.is_file():
+            yield path
+
+
+@cache
+def _resolved(name: str) -> str:
+    """Where a module was imported from; there are a thousand, in some fifty folders, and they are asked for
+    more than once."""
+    if os.path.islink(name):
+        return os.path.realpath(name)
+    folder, file = os.path.split(name)
+    return os.path.join(_resolved_folder(folder), file)
+
+
+_resolved_folder = cache(os.path.realpath)
+
+
+def _existing(paths: Iterable[Path]) -> Iterator[Path]:
+    yield from (path.resolve() for path in paths if path.is_file())
+
+
+def _models(config: Config, provider: str) -> list[str]:
+    return [model.name for model in config.models.all if model.provider == provider]
+
+
+def _model_files(config: Config, root: Path) -> Iterator[Path]:
+    yield from _existing(root / name for name in _models(config, "local"))
+
+
+def _variables(config: Config, public: Config, secrets: Sequence[str]) -> Iterator[tuple[str, str]]:
+    filled, written = (each.model_dump(mode="json", exclude=set(MAY_DIFFER)) for each in (config, public))
+    for key, value in filled.items():
+        if value != written[key]:
+            text = json.dumps(_without_places(value, written[key]), ensure_ascii=False, sort_keys=True)
+            for secret in secrets:
+                text = text.replace(json.dumps(secret, ensure_ascii=False)[1:-1], MASK)
+            yield f"{key}{VARIABLES}", _hash(text.encode("utf-8", "surrogatepass"))
+
+
+def _without_places(value: Any, written: Any) -> Any:
+    """Where a server is may differ from run to run; that it is another should be written."""
+    if isinstance(value, Mapping) and isinstance(written, Mapping):
+        keys = [key for key in value if key not in ("endpoint", "base_url")]
+        return {key: _without_places(value[key], written.get(key)) for key in keys}
+    return value
+
+
+def _hash(data: bytes) -> str:
+    return sha256(data).hexdigest()
+
+
+def _shown(path: Path, root: Path) -> str:
+    resolved = root.resolve()
+    return str(path.relative_to(resolved) if path.is_relative_to(resolved) else path)

@@ -1,0 +1,419 @@
+"""Names become objects here, and nowhere else: a configuration and scenarios become a plan."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from datetime import UTC, datetime
+from functools import partial
+from importlib import import_module
+from pathlib import Path
+from random import Random
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+
+from agenteval.adapters.traffic.middleware import Tape, Traffic
+from agenteval.cli import preflight
+from agenteval.conversation.current_sample import enter
+from agenteval.conversation.deadlines import Deadlines
+from agenteval.conversation.mocks import MockFunctions
+from agenteval.conversation.pipeline import Control, Plan
+from agenteval.conversation.user import ScenarioUser
+from agenteval.conversation.user_code import load
+from agenteval.core.config import AgentConfig, Config, ModelConfig
+from agenteval.core.errors import AuthorError, Problem, did_you_mean, placed_at
+from agenteval.core.event import Event, Notice, RunStarted
+from agenteval.core.protocols import AgentFactory, ChatModel, Emit, Reviewer, Scorer, Subject, User
+from agenteval.core.scenario import EpochRange, Sample, SampleKey, Scenario
+from agenteval.core.sight import declared_sight
+from agenteval.files import loading
+from agenteval.files.prompts import USER_REVIEW
+from agenteval.files.redact import know
+from agenteval.scoring import judging
+from agenteval.verdict.ledger import how_to_price
+from agenteval.verdict.sequential import InOrder, UntilDecided
+
+if TYPE_CHECKING:
+    from agenteval.adapters.models import Shared
+    from agenteval.adapters.transport.client import Transport
+    from agenteval.adapters.transport.limits import Limits
+
+Role: TypeAlias = Literal["user", "judge", "dedup"]
+
+REPORTERS = {
+    "terminal": "agenteval.reporters.terminal.screen:render",
+    "json": "agenteval.reporters.results.document:render",
+    "junit": "agenteval.reporters.junit:render",
+    "github": "agenteval.reporters.github:render",
+    "markdown": "agenteval.reporters.markdown.document:render",
+}
+AGENTS = {
+    "python": "agenteval.cli.wiring:python_agents",
+    "http": "agenteval.cli.wiring:http_agents",
+}
+
+
+def named(kind: str, built_in: dict[str, str], name: str) -> Any:
+    """The object of a name: built in, or registered by a package under ``agenteval.<kind>s``. Raises
+    ``AuthorError``."""
+    target = built_in.get(name)
+    if target is None:
+        from importlib.metadata import entry_points
+
+        for entry in entry_points(group=f"agenteval.{kind}s"):
+            if entry.name == name:
+                return entry.load()
+        raise AuthorError(Problem(f"no {kind} is named '{name}'", did_you_mean(name, built_in)))
+    module, _, attribute = target.partition(":")
+    return getattr(import_module(module), attribute)
+
+
+def reporter(name: str) -> Callable[..., str]:
+    found: Callable[..., str] = named("reporter", REPORTERS, name)
+    return found
+
+
+def all_secrets(config: Config, found: Iterable[str]) -> tuple[str, ...]:
+    """Every text that nothing may show: ``found`` in the configuration, and the models' keys."""
+    from agenteval.adapters.models.endpoints import keys_of
+
+    return tuple(dict.fromkeys((*found, *keys_of(config.models.all, os.environ))))
+
+
+class Resources:
+    """What the parts of one run share: connections and models (made when first asked for), the secrets
+    that no text may show, and where notices go."""
+
+    def __init__(
+        self,
+        config: Config,
+        secrets: Sequence[str] = (),
+        *,
+        no_judge: bool = False,
+        tape: Tape | None = None,
+    ) -> None:
+        self.config = config
+        self.secrets = all_secrets(config, secrets)
+        know(self.secrets)
+        self.no_judge = no_judge
+        self.emit: Emit | None = None
+        self.unpriced_agents: tuple[str, ...] = ()
+        self._transport: Transport | None = None
+        self._models: dict[str, ChatModel] = {}
+        self._llm: Shared | None = None
+        self._limits: Limits | None = None
+        self.traffic = Traffic(
+            config, tape, secrets=self.secrets, tell=self.tell, warn=self.warn, note=self.note
+        )
+
+    def attach(self, emit: Emit, control: Control) -> None:
+        """The run begins: where notices go, and how a budget stops it."""
+        self.emit = emit
+        self.traffic.begin()
+        if self.traffic.ledger is None:
+            return
+
+        def stop(why: str) -> None:
+            emit(Notice(level="warning", text=why))
+            control.stop("budget")
+
+        self.traffic.ledger.on_stop = stop
+        for name in self.unpriced_agents:
+            key = preflight.bounded_in_money(self.config, "agent")
+            why = f"{key} does not bound agent '{name}', whose price is unknown"
+            emit(Notice(level="warning", text=f"{why}; {how_to_price(name)}"))
+
+    def tell(self, text: str, key: SampleKey | None = None) -> None:
+        if self.emit:
+            self.emit(Notice(text=text, key=key))
+
+    def note(self, event: Event) -> None:
+        if self.emit:
+            self.emit(event)
+
+    def warn(self, text: str) -> None:
+        if self.emit:
+            self.emit(Notice(level="warning", text=text))
+
+    def limits(self) -> Limits:
+        """How fast servers are asked: models and agents at one address heed the same."""
+        from agenteval.adapters.transport.limits import Limits
+
+        self._limits = self._limits or Limits()
+        return self._limits
+
+    def jitter(self) -> Callable[[], float]:
+        """Of waits for retries; the same in each run with the same seed."""
+        return Random(self.config.seed).random
+
+    def transport(self) -> Transport:
+        from agenteval.adapters.transport.client import Transport
+        from agenteval.adapters.transport.retry import RetryPolicy
+
+        if self._transport is None:
+            self._transport = Transport(retry=RetryPolicy(jitter=self.jitter()), limits=self.limits())
+        return self._transport
+
+    def model(self, role: Role) -> ChatModel | None:
+        """The model of a role; ``None`` if none is set, if judging is switched off, or if the scripted model
+        says nothing of grouping: code can do that alone. Raises ``AuthorError`` for one that cannot be made.
+        """
+        with placed_at(self.config.place(self.config.models.key_of(role))):
+            return self._model(role)
+
+    def _model(self, role: Role) -> ChatModel | None:
+        chosen = self.config.models.of(role)
+        if chosen is None or (self.no_judge and role != "user"):
+            return None
+        if role == "dedup" and chosen.provider == "scripted":
+            from agenteval.adapters.models.scripted import plays
+
+            if not plays(chosen.name, Path(self.config.root), role):
+                return None
+        key = f"{role}\0{chosen.model_dump_json()}"
+        if key not in self._models:
+            self._models[key] = self.traffic.model(chosen, lambda: self._make_model(chosen, role), role=role)
+        return self._models[key]
+
+    def _make_model(self, chosen: ModelConfig, role: Role) -> ChatModel:
+        from agenteval.adapters.models import Shared, make_model
+        from agenteval.adapters.models.capabilities import Capabilities
+
+        if self._llm is None:
+            pool = self.traffic.pool(self.config.concurrency)
+            self._llm = Shared(pool, Capabilities(), self.tell, self.limits())
+        return make_model(
+            chosen,
+            role=role,
+            shared=self._llm,
+            environ=os.environ,
+            root=Path(self.config.root),
+            jitter=self.jitter(),
+        )
+
+    async def aclose(self) -> None:
+        for model in self._models.values():
+            await model.aclose()
+        if self._transport:
+            await self._transport.aclose()
+        self.traffic.close()
+
+
+def python_agents(agent: AgentConfig, resources: Resources) -> AgentFactory:
+    from agenteval.adapters.agents.python import PythonAgents
+
+    config = resources.config
+    place = config.place(f"{_key_of(agent, config)}.target")
+    target = load(agent.target or "", config.root, what=f"agent '{agent.name}'", place=place)
+    rate = resources.limits().rate("agent", agent.name, requests=agent.requests_per_minute)
+    return PythonAgents(target, timeout_s=agent.timeout_s, place=place, rate=rate)
+
+
+def http_agents(agent: AgentConfig, resources: Resources) -> AgentFactory:
+    from agenteval.adapters.agents.http import HttpAgents
+
+    config = resources.config
+    calls = config.agent_concurrency or config.concurrency
+    return HttpAgents(
+        agent,
+        transport=resources.transport(),
+        secrets=resources.secrets,
+        concurrency=calls,
+        tell=resources.tell,
+        place_of=lambda key: config.place(f"{_key_of(agent, config)}.{key}"),
+    )
+
+
+def _key_of(agent: AgentConfig, config: Config) -> str:
+    """Where the configuration names an agent."""
+    if config.agent and config.agent.name == agent.name:
+        return "agent"
+    compared = (f"compare.{at}" for at, each in enumerate(config.compare) if each.name == agent.name)
+    return next(compared, f"agents.{agent.name}")
+
+
+def plan(
+    samples: Sequence[Sample],
+    config: Config,
+    agents: Mapping[str, AgentConfig],
+    chosen: judging.Metrics,
+    resources: Resources,
+    *,
+    ranges: Mapping[str, EpochRange] | None = None,
+    fail_fast: bool = False,
+) -> Plan:
+    """Everything that a run needs. ``ranges``: by scenario, where a gate decides how many epochs there are.
+    Agents, mocks and models are loaded here; raises ``AuthorError`` with all that is wrong with them, before
+    the first call."""
+    scenarios = tuple({sample.scenario.id: sample.scenario for sample in samples}.values())
+    used = {name: agents[name] for name in dict.fromkeys(sample.key.agent for sample in samples)}
+    timeout_s = max((agent.timeout_s for agent in used.values()), default=60.0)
+    mocks = MockFunctions(timeout_s=timeout_s)
+    problems = [*preflight.mock_problems(scenarios, mocks), *preflight.check_problems(scenarios)]
+    problems += preflight.detector_problems(config)
+    problems += preflight.model_problems(scenarios, config, chosen, no_judge=resources.no_judge)
+    if resources.traffic.ledger:
+        problems += preflight.price_problems(scenarios, config, chosen, no_judge=resources.no_judge)
+        resources.unpriced_agents = preflight.unpriced_agents(used, config)
+    problems += _model_mistakes(scenarios, resources)
+    if problems:
+        raise AuthorError(*dict.fromkeys(problems))
+    factories = _agents(used, resources)
+    policies = {name: policy_of(agent, config.root) for name, agent in used.items()}
+    made = Plan(
+        queue=UntilDecided(samples, ranges, config.seed) if ranges else InOrder(samples),
+        agents=factories,
+        make_user=lambda sample: _make_user(sample, resources, chosen, policies.get(sample.key.agent, "")),
+        call_function=mocks,
+        checks={name: _checks(agent, resources, timeout_s) for name, agent in used.items()},
+        judges={name: _judges(agent, scenarios, chosen, resources) for name, agent in used.items()},
+        review=_review(scenarios, chosen, resources),
+        agent_concurrency=config.agent_concurrency or config.concurrency,
+        unmocked=config.unmocked_tools,
+        sights={name: sight for name, agent in used.items() if (sight := declared_sight(agent))},
+        deadlines=Deadlines(config.deadlines.turn_s, config.deadlines.sample_s),
+        fail_fast=fail_fast,
+    )
+    resources.traffic.start(scenarios, judging.hashes_of(chosen, resources.config))
+    return made
+
+
+def _model_mistakes(scenarios: Sequence[Scenario], resources: Resources) -> Iterator[Problem]:
+    """Of the models that may be asked, those that cannot be made: each is made before any conversation."""
+    plays = any(not scenario.is_scripted for scenario in scenarios)
+    roles: tuple[Role, ...] = ("user", "judge", "dedup") if plays else ("judge", "dedup")
+    for role in roles:
+        try:
+            resources.model(role)
+        except AuthorError as error:
+            yield from error.problems
+
+
+def _agents(used: Mapping[str, AgentConfig], resources: Resources) -> dict[str, AgentFactory]:
+    factories: dict[str, AgentFactory] = {}
+    problems: list[Problem] = []
+    for name, agent in used.items():
+        try:
+            factories[name] = resources.traffic.agents(agent, partial(_agents_of, agent, resources))
+        except AuthorError as error:
+            problems += error.problems
+    if problems:
+        raise AuthorError(*dict.fromkeys(problems))
+    return factories
+
+
+def _agents_of(agent: AgentConfig, resources: Resources) -> AgentFactory:
+    made: AgentFactory = named("agent", AGENTS, agent.kind)(agent, resources)
+    return made
+
+
+def _checks(agent: AgentConfig, resources: Resources, timeout_s: float) -> tuple[Scorer, ...]:
+    """One agent's checks in code: they know its policy. ``timeout_s``: for those that the author wrote."""
+    from agenteval.scoring.checks.expectations import ConversationExpectations, TurnExpectations
+    from agenteval.scoring.detectors.scorer import Detectors
+    from agenteval.scoring.judges.not_judged import NotJudged
+
+    found = Detectors(resources.config, policy_of(agent, resources.config.root))
+    scorers: list[Scorer] = [TurnExpectations(timeout_s), ConversationExpectations(timeout_s), found]
+    if resources.no_judge:
+        scorers.append(
+            NotJudged(lambda scenario: loading.vacuous(scenario, thresholds_apply=False, label_metrics=False))
+        )
+    return tuple(scorers)
+
+
+def _judges(
+    agent: AgentConfig, scenarios: Sequence[Scenario], chosen: judging.Metrics, resources: Resources
+) -> tuple[Scorer, ...]:
+    """One agent's judges: they know its policy."""
+    if resources.no_judge:
+        return ()
+    policy = policy_of(agent, resources.config.root)
+    return judging.scorers_of(
+        chosen,
+        resources.model("judge"),
+        resources.config,
+        policy_of=lambda _: policy,
+        criteria=any(scenario.all_criteria for scenario in scenarios),
+    )
+
+
+def _review(scenarios: Sequence[Scenario], chosen: judging.Metrics, resources: Resources) -> Reviewer | None:
+    """Who looks at the simulated users; nobody without a judge. A scripted one has an answer where its file
+    says so."""
+    config = resources.config
+    model = None if all(scenario.is_scripted for scenario in scenarios) else resources.model("judge")
+    judge = config.models.of("judge")
+    if model is None or judge is None:
+        return None
+    from agenteval.adapters.models.scripted import answering
+    from agenteval.scoring.judges.user_review import UserReviews
+    from agenteval.verdict.ended import ended
+
+    is_asked: Callable[[Subject], bool] = lambda _subject: True  # noqa: E731
+    if judge.provider == "scripted":
+        is_asked = answering(judge.name, Path(config.root), "judge")
+    run = RunStarted(
+        run_id="",
+        started_at=datetime.now(UTC).isoformat(),
+        config=config,
+        scenarios=(),
+        samples=(),
+        seed=config.seed,
+        metrics=tuple(chosen.known.values()),
+        judged=tuple(spec.name for spec in chosen.asked),
+    )
+    return UserReviews(
+        model,
+        partial(ended, run),
+        chosen.prompts.prompt(USER_REVIEW),
+        seed=config.seed,
+        now=config.now or "",
+        is_asked=is_asked,
+    )
+
+
+def _make_user(sample: Sample, resources: Resources, chosen: judging.Metrics, policy: str) -> User:
+    enter(sample.key)  # the sample begins: this is its own task, and its scorers are started from it
+    config = resources.config
+    max_turns = sample.scenario.max_turns or config.max_turns
+    if sample.scenario.is_scripted:
+        return ScenarioUser(sample, max_turns=max_turns)
+    from agenteval.conversation.simulated_user import SimulatedUser
+
+    model = resources.model("user")
+    assert model is not None  # preflight has asked for one
+    simulated = SimulatedUser(
+        sample,
+        model,
+        now=config.now,
+        prompt=chosen.prompts.prompt("simulated_user"),
+        policy=policy,
+        agent_has_tools=config.unmocked_tools == "passthrough",
+    )
+    return ScenarioUser(sample, simulated, max_turns=max_turns)
+
+
+def policies_of(config: Config, names: Collection[str]) -> dict[str, str]:
+    """By agent of these names, the text of its policy."""
+    used = (agent for agent in config.all_agents if agent.name in names)
+    return {agent.name: policy_of(agent, config.root) for agent in used}
+
+
+def policy_of(agent: AgentConfig, root: str) -> str:
+    """The text of ``policy``: itself, or what the file of that name (from the configuration's folder)
+    holds. Raises ``AuthorError`` for what is named like a file and is none: without its policy judges and
+    leak checks would be none either."""
+    policy = agent.policy or ""
+    if policy and "\n" not in policy and len(policy) < 500:
+        path = Path(root) / policy
+        if path.is_file():
+            return path.read_text(encoding="utf-8")
+        if path.exists() or (Path(policy).suffix in _TEXT_FILES and not any(map(str.isspace, policy))):
+            what = f"the policy of agent '{agent.name}' is no file: {policy}"
+            raise AuthorError(
+                Problem(what, "name a file from the configuration's folder, or write the text itself")
+            )
+    return policy
+
+
+_TEXT_FILES = frozenset((".md", ".txt", ".markdown", ".rst", ".prompt", ".j2"))

@@ -1,0 +1,192 @@
+"""How long a conversation may take, and what it waits for.
+
+A conversation has a stopwatch. What runs within it says so (``doing``), and stops it while it waits for a
+limit or a retry (``waiting``): neither agent nor user is at work then. It stands still as well while others
+hold the conversation up on the event loop of the author's code (``shared_loop``). Judges work beside the
+conversation, and its stopwatch does not concern them (``apart``).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import math
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+
+import anyio
+
+from agenteval.conversation.shared_loop import Share
+from agenteval.core.errors import AgentevalError, InfrastructureError
+from agenteval.core.scenario import SampleKey
+
+_CURRENT: ContextVar[Stopwatch | None] = ContextVar("agenteval_stopwatch", default=None)
+
+
+class HeldUpError(InfrastructureError):
+    """Code that no deadline ends any more blocks the event loop: what had begun there cannot go on."""
+
+    def __init__(self) -> None:
+        super().__init__(
+            "the event loop of Python agents is blocked by another conversation, which is over, or by a task"
+        )
+
+
+class Deadlines:
+    """The limits of all conversations of a run, in seconds of their own work (``None``: no limit), and the
+    stopwatches of those that go on."""
+
+    def __init__(self, turn_s: float | None = None, sample_s: float | None = None) -> None:
+        self._turn_s = math.inf if turn_s is None else turn_s
+        self._sample_s = math.inf if sample_s is None else sample_s
+        self._running: dict[SampleKey, Stopwatch] = {}
+
+    @contextmanager
+    def sample(self, key: SampleKey) -> Iterator[Stopwatch]:
+        """The sample runs: this task and all that it starts belong to its stopwatch."""
+        watch = self._running[key] = Stopwatch(self._turn_s, self._sample_s)
+        token = _CURRENT.set(watch)
+        try:
+            yield watch
+        finally:
+            _CURRENT.reset(token)
+            del self._running[key]
+
+    def pending(self, key: SampleKey) -> str:
+        """What a sample waits for, in words; empty if that is not known. From any thread."""
+        watch = self._running.get(key)
+        return watch.pending if watch else ""
+
+
+class Stopwatch:
+    """Of one conversation. Turn and sample are measured by the same one: what is over first, ends it."""
+
+    def __init__(self, turn_s: float = math.inf, sample_s: float = math.inf) -> None:
+        self._limits = {"turn": turn_s, "sample": sample_s}
+        self._left = dict(self._limits)
+        self.share = Share()
+        self._scope: anyio.CancelScope | None = None
+        self._timer: asyncio.TimerHandle | None = None
+        self._deadline = math.inf
+        self._waits = 0
+        self._waiting_since = self._waited_s = 0.0
+        self._doing: list[str] = []
+        self._broken_off: str | None = None
+        self._is_stuck = False
+
+    def begin_turn(self) -> None:
+        self._left["turn"] = self._limits["turn"]
+
+    @contextmanager
+    def working(self, who: str, fault: Callable[[str], AgentevalError]) -> Iterator[None]:
+        """``who`` is at work. When a deadline passes it is cancelled, and what ``fault`` makes of a sentence
+        is raised."""
+        name = min(self._left, key=lambda each: self._left[each])
+        if self._left[name] == math.inf:
+            with self.doing(who):
+                yield
+            return
+        self._broken_off = None
+        with anyio.CancelScope() as scope:
+            self._start(scope, self._left[name])
+            try:
+                with self.doing(who):
+                    yield
+            finally:
+                self._stop()
+        if scope.cancelled_caught and self._is_stuck:
+            raise HeldUpError
+        if scope.cancelled_caught:
+            limit = f"deadlines.{name}_s: {self._limits[name]:g} s"
+            raise fault(f"the {name} took longer than {limit} ({self._broken_off or who} was at work)")
+
+    def _start(self, scope: anyio.CancelScope, left_s: float) -> None:
+        self._scope = scope
+        self._began = self._waiting_since = self._now()
+        self._waited_s = 0.0
+        self._deadline = self._began + max(0.0, left_s)
+        self._set()
+
+    def _now(self) -> float:
+        return anyio.current_time() - self.share.held_s()
+
+    def _stop(self) -> None:
+        now = self._now()
+        waited_s = self._waited_s + (now - self._waiting_since if self._waits else 0.0)
+        self._left = {name: left - (now - self._began - waited_s) for name, left in self._left.items()}
+        self._scope = None
+        self._set()
+
+    def _set(self) -> None:
+        if self._timer:
+            self._timer.cancel()
+            self._timer = None
+        if self._scope and not self._waits:
+            left_s = self._deadline - self._now()
+            if left_s <= 0:
+                self._is_stuck = self.share.is_stuck
+                self._scope.cancel()
+            else:  # then the clock may show less than it is now, and is looked at again
+                self._timer = asyncio.get_running_loop().call_later(max(left_s, 0.01), self._set)
+
+    @contextmanager
+    def doing(self, what: str) -> Iterator[None]:
+        """``what`` is under way, as a person would call it."""
+        self._doing.append(what)
+        try:
+            yield
+        except BaseException:
+            # Of what is nested, the innermost; or what another task, which is not broken off, still does.
+            self._broken_off = self._broken_off or self._doing[-1]
+            raise
+        finally:
+            self._doing.remove(what)
+
+    @contextmanager
+    def paused(self) -> Iterator[None]:
+        """Nobody is at work: what this takes counts for no deadline."""
+        if not self._waits:
+            self._waiting_since = self._now()
+        self._waits += 1
+        self._set()
+        try:
+            yield
+        finally:
+            self._waits -= 1
+            if not self._waits:
+                waited_s = self._now() - self._waiting_since
+                self._waited_s += waited_s
+                self._deadline += waited_s
+                self._set()
+
+    @property
+    def pending(self) -> str:
+        names = ", ".join(dict.fromkeys(tuple(self._doing)))
+        return f"{names}, held up by a limit or a retry" if self._waits else names
+
+
+def current() -> Stopwatch:
+    """That of the running task; one without limits outside all samples."""
+    return _CURRENT.get() or Stopwatch()
+
+
+@contextmanager
+def waiting() -> Iterator[None]:
+    """What is inside waits for a slot, a rate or a retry."""
+    watch = _CURRENT.get()
+    if watch is None:
+        yield
+        return
+    with watch.paused():
+        yield
+
+
+@contextmanager
+def apart(watch: Stopwatch, what: str) -> Iterator[None]:
+    """``what`` works beside the conversation: no deadline of it holds, and its waits stop nothing."""
+    token = _CURRENT.set(None)
+    try:
+        with watch.doing(what):
+            yield
+    finally:
+        _CURRENT.reset(token)

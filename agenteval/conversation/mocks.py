@@ -1,0 +1,95 @@
+"""Tools that the author wrote in Python: ``python: mocks.py:lookup``."""
+
+from __future__ import annotations
+
+import asyncio
+from copy import deepcopy
+from dataclasses import dataclass
+from typing import Any
+
+from agenteval.conversation.deadlines import HeldUpError
+from agenteval.conversation.tools import FunctionCall, error_result
+from agenteval.conversation.user_code import (
+    DeadlineError,
+    call,
+    contained,
+    describe,
+    load,
+    misfit,
+    takes_context,
+)
+from agenteval.core.errors import AuthorError, Place, Problem, ToolError, place_of
+from agenteval.core.scenario import Sample, SampleKey, Scenario
+from agenteval.core.trajectory import ToolResult
+from agenteval.messages.chat import jsonable
+
+
+@dataclass(frozen=True)
+class ToolContext:
+    """The second argument of a mock: which call of this tool it is in the sample (from 0), in which
+    turn (from 0), of which sample; ``seed`` is the sample's own (63 bits)."""
+
+    call_index: int
+    turn: int
+    sample: SampleKey
+    seed: int
+
+
+class MockFunctions:
+    """Calls them. What they raise, other than ``ToolError``, is the author's mistake."""
+
+    def __init__(self, *, timeout_s: float) -> None:
+        self._timeout_s = timeout_s
+
+    def check(self, scenario: Scenario) -> None:
+        """Load every function of a scenario, so that a wrong name shows before anything runs."""
+        for name, tool in scenario.tools.items():
+            if tool.python is not None:
+                self._function(tool.python, tool.base, place_of(scenario.where(f"tools.{name}")), name)
+
+    def _function(self, target: str, base: str, place: Place, name: str) -> Any:
+        function = load(target, base, what=f"tool '{name}'", place=place)
+        if not callable(function):
+            raise AuthorError(Problem(f"tool '{name}': {target} is not a function", "", place))
+        if shape := misfit(function, 1 + takes_context(function)):
+            what = f"tool '{name}': {target} cannot be called with the arguments and a context: {shape}"
+            raise AuthorError(Problem(what, "write def NAME(args) or def NAME(args, ctx)", place))
+        return function
+
+    async def __call__(self, wanted: FunctionCall, sample: Sample, turn: int) -> ToolResult:
+        place = place_of(sample.scenario.where(f"tools.{wanted.tool}"))
+        function = self._function(wanted.target, wanted.base, place, wanted.tool)
+        context = ToolContext(wanted.call_index, turn, sample.key, sample.seed)
+        args = deepcopy(wanted.args)  # it may do to them what it likes; the record stays as it was
+        arguments = (args, context) if takes_context(function) else (args,)
+        try:
+            value = await call(function, *arguments, timeout_s=self._timeout_s)
+            with contained():
+                return _result(value, wanted.tool, place)
+        except ToolError as error:
+            return error_result(str(error))
+        except (asyncio.CancelledError, AuthorError, HeldUpError):
+            raise
+        except Exception as error:
+            what = f"the mock of '{wanted.tool}' raised {describe(error)}"
+            if isinstance(error, DeadlineError):
+                what = f"the mock of '{wanted.tool}' did not return within {self._timeout_s:g} s"
+            remedy = "to give the agent an error result, raise agenteval.ToolError"
+            raise AuthorError(Problem(what, remedy, place)) from error
+
+
+def _result(value: Any, tool: str, place: Place) -> ToolResult:
+    try:
+        return ToolResult(value=jsonable(value, _text_of))
+    except ValueError as error:
+        what = f"the mock of '{tool}' returned what JSON cannot hold: {error}"
+        remedy = "return texts, numbers, lists and mappings, or what is printed as a text, like a date"
+        raise AuthorError(Problem(what, remedy, place)) from error
+
+
+def _text_of(value: Any) -> str:
+    """What a value prints as, if its class has a text in mind (dates, UUIDs, paths): what it is for a
+    programmer, ``<object at 0x…>``, no tool answers."""
+    if vars(object)["__str__"] is type(value).__str__ or isinstance(value, bytes | bytearray | memoryview):
+        raise TypeError(type(value).__name__)
+    return str(value)

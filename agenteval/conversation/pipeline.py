@@ -1,0 +1,318 @@
+"""The spine: samples in, events out. Task groups and limits, no other policy."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Literal, TypeAlias
+
+import anyio
+from anyio.abc import TaskGroup
+
+from agenteval.conversation.deadlines import Deadlines, Stopwatch, apart
+from agenteval.conversation.simulate import CallFunction, ToolWorld, converse, with_late_calls
+from agenteval.core.errors import AuthorError
+from agenteval.core.event import Event, Notice, SampleFinished, SampleStarted, Scored, TurnFinished
+from agenteval.core.protocols import AgentFactory, Emit, Reviewer, SampleQueue, Scorer, User
+from agenteval.core.scenario import Sample, Scenario
+from agenteval.core.score import ScoreFailure, ScoreItem, UserReview
+from agenteval.core.trajectory import Sight, Stop, StopReason, Trajectory, Turn
+
+Outcome: TypeAlias = Literal["complete", "interrupted", "fail_fast", "budget", "deadline"]
+
+
+@dataclass(frozen=True)
+class Plan:
+    """All that a run needs. ``checks`` are code and run in passing; ``judges`` ask models and run beside
+    the conversation: both by agent. ``review``: who looks at conversations that are over. ``fail_fast``:
+    nothing is started before it is known how the samples before it ended. ``sights``: by agent, what is
+    declared of how its calls are seen. ``warned``: warnings that a run gives once."""
+
+    queue: SampleQueue
+    agents: Mapping[str, AgentFactory]
+    make_user: Callable[[Sample], User]
+    call_function: CallFunction
+    checks: Mapping[str, Sequence[Scorer]] = field(default_factory=dict)
+    judges: Mapping[str, Sequence[Scorer]] = field(default_factory=dict)
+    review: Reviewer | None = None
+    agent_concurrency: int = 20
+    unmocked: str = "error"
+    sights: Mapping[str, Sight] = field(default_factory=dict)
+    fail_fast: bool = False
+    deadlines: Deadlines = field(default_factory=Deadlines)
+    warned: set[str] = field(default_factory=set)
+
+
+class Control:
+    """How a run is told to end early. ``stop``: start nothing more; ``cancel``: end what runs, too."""
+
+    def __init__(self) -> None:
+        self.outcome: Outcome = "complete"
+        self.why = "the run was interrupted"
+        self._scope: anyio.CancelScope | None = None
+
+    @property
+    def stopping(self) -> bool:
+        return self.outcome != "complete"
+
+    def stop(self, outcome: Outcome, why: str | None = None) -> None:
+        """``why``: what samples that are cut off are told."""
+        if not self.stopping:
+            self.outcome, self.why = outcome, why or self.why
+
+    def cancel(self, outcome: Outcome, why: str | None = None) -> None:
+        self.stop(outcome, why)
+        if self._scope:
+            self._scope.cancel()
+
+    def attach(self, scope: anyio.CancelScope) -> None:
+        self._scope = scope
+
+
+async def run(plan: Plan, emit: Emit, control: Control) -> None:
+    """Run every sample of the plan, at most ``agent_concurrency`` conversations at a time. A fault of
+    one sample never ends another."""
+    slots = anyio.Semaphore(plan.agent_concurrency)
+    running = _Running()
+    emit = _telling_of_usage(emit)
+    async with anyio.create_task_group() as group:
+        control.attach(group.cancel_scope)
+        while True:
+            await slots.acquire()
+            sample = None if control.stopping else plan.queue.next()
+            if sample is not None:
+                running.begin()
+                group.start_soon(_run_sample, sample, plan, emit, control, slots, running)
+                continue
+            slots.release()
+            if control.stopping or not running.count:
+                break
+            await running.wait_for_one()
+
+
+def _telling_of_usage(emit: Emit) -> Emit:
+    """``emit``, which also tells once of each agent whose usage could not be read."""
+    told: set[str] = set()
+
+    def emit_and_tell(event: Event) -> None:
+        emit(event)
+        if not isinstance(event, TurnFinished) or event.key.agent in told or not event.turn.unread_usage:
+            return
+        told.add(event.key.agent)
+        what = f"agent '{event.key.agent}' reports a usage that is not understood: {event.turn.unread_usage}"
+        why = "its tokens are estimated, and so is what rests on them"
+        emit(Notice(level="warning", text=f"{what}; {why}", key=event.key))
+
+    return emit_and_tell
+
+
+class _Running:
+    """How many samples run, and a way to wait until one has finished."""
+
+    def __init__(self) -> None:
+        self.count = 0
+        self._one_finished = anyio.Event()
+
+    def begin(self) -> None:
+        self.count += 1
+
+    def finish(self) -> None:
+        self.count -= 1
+        self._one_finished.set()
+        self._one_finished = anyio.Event()
+
+    async def wait_for_one(self) -> None:
+        await self._one_finished.wait()
+
+
+async def _run_sample(
+    sample: Sample, plan: Plan, emit: Emit, control: Control, slots: anyio.Semaphore, running: _Running
+) -> None:
+    one = _RunningSample(sample, plan, emit, slots)
+    one.emit(SampleStarted(key=sample.key))
+    stop: Stop | None = None
+    try:
+        with plan.deadlines.sample(sample.key) as one.watch:
+            async with anyio.create_task_group() as scoring:
+                await one.converse(scoring)
+            stop = await one.review(one.end())
+    except Exception as error:
+        stop = _lost_to(error)
+        if stop.fault != "author":  # whose mistakes the report tells by themselves
+            emit(Notice(level="error", text=stop.detail, key=sample.key))
+    finally:
+        stop = stop or Stop(reason=StopReason.INTERRUPTED, detail=control.why)
+        await one.prove(stop)
+        unfinished = one.unfinished(control.why)
+        emit(SampleFinished(key=sample.key, stop=stop, unfinished=unfinished, refused=one.is_refused))
+        one.leave()
+        running.finish()
+        one.free_slot()
+
+
+def _lost_to(error: Exception) -> Stop:
+    """The end of a sample by a mistake of the author's, or a defect of ours or of a plugin: it is lost, the
+    others are not."""
+    causes = list(_leaves(error))
+    mistake = next((cause for cause in causes if isinstance(cause, AuthorError)), None)
+    if mistake:
+        return Stop(reason=StopReason.AUTHOR_ERROR, detail=str(mistake))
+    return Stop(reason=StopReason.INFRASTRUCTURE, detail=f"agenteval's own error: {causes[0]!r}")
+
+
+def _leaves(error: BaseException) -> Iterator[BaseException]:
+    if isinstance(error, BaseExceptionGroup):
+        for each in error.exceptions:
+            yield from _leaves(each)
+    else:
+        yield error
+
+
+class _RunningSample:
+    def __init__(self, sample: Sample, plan: Plan, emit: Emit, slots: anyio.Semaphore) -> None:
+        self.sample = sample
+        self.last = Trajectory()
+        self.watch = Stopwatch()
+        self.is_refused = False  # a judge of it was not asked
+        self._is_whole = False  # checks have looked at the whole
+        self._plan = plan
+        self._emit_all = emit
+        self._told: list[Event] = []  # for who looks at it when it is over
+        self._slots: anyio.Semaphore | None = slots
+        self._world: ToolWorld | None = None
+
+    def emit(self, event: Event) -> None:
+        if self._plan.review:
+            self._told.append(event)
+        self._emit_all(event)
+
+    def unfinished(self, why: str) -> Turn | None:
+        """The turn that broke, or that an interruption cut off: what was done by then is kept."""
+        if self.last.stop is None and self._world and self._world.open_turn:
+            return self._world.open_turn.close(error=why)
+        return self.last.unfinished
+
+    def end(self) -> Stop | None:
+        """Why it ended. A tool that was called while the judges were at work was called too late, as well."""
+        if self._world:
+            self.last = with_late_calls(self.last, self._world)
+        return self.last.stop
+
+    async def review(self, stop: Stop | None) -> Stop | None:
+        """Why it ended, once the simulated user was looked at: where its fault explains the outcome, the
+        outcome is the simulator's, and of the conversation only what was proven before the fault stands."""
+        if self._plan.review is None or stop is None or stop.fault is not None:
+            return stop
+        told = [*self._told, SampleFinished(key=self.sample.key, stop=stop)]
+        reviewer = self._plan.review(self.sample, told)
+        if reviewer is None:
+            return stop
+        with apart(self.watch, "the review of the simulated user"):
+            items = await said_by(reviewer, self.sample.scenario, self.last)
+        self.is_refused |= any(isinstance(item, ScoreFailure) and item.refused for item in items)
+        self.emit(Scored(key=self.sample.key, turn=None, items=tuple(items)))
+        fault = next((item for item in items if isinstance(item, UserReview) and item.decides), None)
+        if fault is None:
+            return stop
+        stop = Stop(reason=StopReason.SIMULATOR, detail=fault.told, user_usage=stop.user_usage)
+        await self._check("conversation", Trajectory(turns=self.last.turns[: fault.turn], stop=stop), None)
+        self.last = self.last.model_copy(update={"stop": stop})
+        return stop
+
+    async def prove(self, stop: Stop) -> None:
+        """What the turns until then prove of a conversation that was cut off: checks in code alone."""
+        if self._is_whole or not self.last.turns:
+            return
+        ended = self.last.model_copy(update={"stop": stop})
+        with anyio.CancelScope(shield=True):
+            await self._check("conversation", ended, None)
+
+    def leave(self) -> None:
+        """From now on no call of the agent's is judged; that there was one is told, where all seemed well."""
+        if self._world is None:
+            return
+        if self.last.stop and self._world.rounds:
+            self._world.tell_late = self._tell_late
+        self._world.rounds = None
+
+    def _tell_late(self, name: str) -> None:
+        assert self._world
+        self._world.tell_late = lambda name: None
+        text = f"the agent called '{name}' after its conversation was over, which is not judged"
+        self.emit(Notice(level="warning", text=text, key=self.sample.key))
+
+    def _tell_unread(self, text: str) -> None:
+        if text not in self._plan.warned:
+            self._plan.warned.add(text)
+            self.emit(Notice(level="warning", text=text, key=self.sample.key))
+
+    def free_slot(self) -> None:
+        """A conversation's slot is free when its simulation ends; its scores drain afterwards."""
+        slots, self._slots = self._slots, None
+        if slots:
+            slots.release()
+
+    async def converse(self, scoring: TaskGroup) -> None:
+        try:
+            await self._converse(scoring)
+        except SystemExit as error:  # of an agent's object, met while it is read; it would end the loop
+            raise RuntimeError(f"SystemExit: {error}") from error
+
+    async def _converse(self, scoring: TaskGroup) -> None:
+        plan, sample = self._plan, self.sample
+        world = self._world = ToolWorld(
+            sample,
+            plan.call_function,
+            unmocked=plan.unmocked,
+            sight=plan.sights.get(sample.key.agent),
+        )
+        world.tell_unread = self._tell_unread
+        trajectories = converse(
+            sample,
+            user=plan.make_user(sample),
+            make_agent=lambda: plan.agents[sample.key.agent].make(sample),
+            world=world,
+        )
+        async for trajectory in trajectories:
+            self.last = trajectory
+            if trajectory.stop is None:
+                index = len(trajectory.turns) - 1
+                self.emit(TurnFinished(key=sample.key, index=index, turn=trajectory.turns[-1]))
+                await self._score("turn", trajectory, index, scoring)
+            else:
+                if not plan.fail_fast:
+                    self.free_slot()
+                await self._score("conversation", trajectory, None, scoring)
+
+    async def _score(self, scope: str, trajectory: Trajectory, turn: int | None, scoring: TaskGroup) -> None:
+        await self._check(scope, trajectory, turn)
+        for judge in self._plan.judges.get(self.sample.key.agent, ()):
+            if judge.scope == scope:
+                scoring.start_soon(self._ask, judge, trajectory, turn)
+
+    async def _check(self, scope: str, trajectory: Trajectory, turn: int | None) -> None:
+        self._is_whole |= trajectory.stop is not None
+        for check in self._plan.checks.get(self.sample.key.agent, ()):
+            if check.scope == scope:
+                await self._ask(check, trajectory, turn)
+
+    async def _ask(self, scorer: Scorer, trajectory: Trajectory, turn: int | None) -> None:
+        with apart(self.watch, f"the judge of {_metric(scorer)}"):
+            items = await said_by(scorer, self.sample.scenario, trajectory)
+        self.is_refused |= any(isinstance(item, ScoreFailure) and item.refused for item in items)
+        if items:
+            self.emit(Scored(key=self.sample.key, turn=turn, items=tuple(items)))
+
+
+async def said_by(scorer: Scorer, scenario: Scenario, trajectory: Trajectory) -> Sequence[ScoreItem]:
+    """What a scorer says; of one that breaks, that it broke. It never raises for a scorer's fault."""
+    try:
+        return await scorer(scenario, trajectory)
+    except AuthorError as error:
+        return (ScoreFailure(metric=_metric(scorer), message=str(error), author=True),)
+    except (Exception, SystemExit) as error:
+        return (ScoreFailure(metric=_metric(scorer), message=f"the scorer broke: {next(_leaves(error))!r}"),)
+
+
+def _metric(scorer: Scorer) -> str:
+    return getattr(scorer, "metric", type(scorer).__name__)

@@ -1,0 +1,459 @@
+"""One conversation: a user, an agent, and the tool world between them, as growing trajectories."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections import deque
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from typing import Any, NamedTuple, TypeAlias
+
+import anyio
+
+from agenteval.conversation.deadlines import current
+from agenteval.conversation.tools import FunctionCall, ToolState, is_unknown, refusal, resolve, schemas_of
+from agenteval.core.call_outcomes import key_of
+from agenteval.core.errors import (
+    AgentError,
+    AgentevalError,
+    AuthorError,
+    BudgetError,
+    InfrastructureError,
+    SimulatorError,
+    UntoldError,
+)
+from agenteval.core.protocols import Agent, AgentReply, TurnTools, User, UserMove
+from agenteval.core.scenario import Sample
+from agenteval.core.tokens import count_tokens
+from agenteval.core.trajectory import (
+    Sight,
+    Step,
+    Stop,
+    StopReason,
+    ToolCall,
+    ToolResult,
+    Trajectory,
+    Turn,
+    Usage,
+)
+from agenteval.messages import agent_messages as observed
+from agenteval.messages import chat
+from agenteval.messages import message_adapters as foreign
+from agenteval.messages.reported_usage import read_usage, unread_usage
+
+MAX_TOOL_REPLIES = 50
+"""Replies with tool calls in one turn; one more is a tool loop."""
+MAX_CONTEXT_CALLS = 1000
+"""Calls through ``ctx`` in one turn; one more is a tool loop."""
+MAX_CALLS = 1000
+"""Calls in one reply; with more of them it is unreadable, and none is carried out."""
+
+CallFunction: TypeAlias = Callable[[FunctionCall, Sample, int], Awaitable[ToolResult]]
+"""Runs a mock that is written in Python, for a sample, in a turn (from 0)."""
+
+
+class ToolWorld:
+    """The tools of one sample, and what they remember. One conversation has it to itself."""
+
+    def __init__(
+        self,
+        sample: Sample,
+        call_function: CallFunction,
+        *,
+        unmocked: str = "error",
+        sight: Sight | None = None,
+    ) -> None:
+        """``sight``: what is declared of the agent, whatever it returns."""
+        self._sample = sample
+        self.sight = sight or _sight_of_world(sample, unmocked)
+        self._call_function = call_function
+        self._unmocked = unmocked
+        self._state = ToolState()
+        self.schemas = schemas_of(sample.scenario.tools)
+        self.watch = current()
+        self.open_turn: _OpenTurn | None = None
+        self.rounds: _Rounds | None = _Rounds(self, 0)
+        self.tell_late: Callable[[str], None] = lambda name: None
+        self.tell_unread: Callable[[str], None] = lambda text: None
+
+    def leaves_to_agent(self, name: str) -> bool:
+        """Whether a call is the agent's own business (``unmocked_tools: passthrough``)."""
+        return self._unmocked == "passthrough" and name not in self._sample.scenario.tools
+
+    def is_unknown(self, name: str) -> bool:
+        return is_unknown(self._sample.scenario.tools, name, self._unmocked)
+
+    async def call(self, name: str, args: Any, batch: int) -> ToolResult:
+        """A call through ``ctx``. One that comes after the agent's answer belongs to the turn that goes on
+        meanwhile, else to the next. After the conversation nobody waits for it, nor hears of its end."""
+        if self.rounds is None:
+            self.tell_late(name)
+            raise asyncio.CancelledError
+        return await self.rounds.call(name, args, batch)
+
+    async def resolve(self, call: ToolCall, turn: int) -> ToolResult:
+        tools = self._sample.scenario.tools
+        self._state, answer = resolve(tools, self._state, call.name, call.args, unmocked=self._unmocked)
+        if isinstance(answer, FunctionCall):
+            with self.watch.doing(f"the tool '{call.name}'"):
+                return await self._call_function(answer, self._sample, turn)
+        return answer
+
+
+def _sight_of_world(sample: Sample, unmocked: str) -> Sight | None:
+    """How calls are seen in every turn; ``None``: what the agent does in a turn decides."""
+    if sample.scenario.tools:
+        return Sight.TOOLS
+    return Sight.EMPTY if unmocked == "empty" else None
+
+
+async def converse(
+    sample: Sample, *, user: User, make_agent: Callable[[], Agent], world: ToolWorld
+) -> AsyncIterator[Trajectory]:
+    """Yields the trajectory after each finished turn, without a stop, then exactly once more with no new
+    turn and the stop set. Faults end the conversation and are its stop; none is raised."""
+    trajectory = Trajectory()
+    agent: Agent | None = None
+    while True:
+        world.watch.begin_turn()
+        try:
+            with world.watch.working("the simulated user", _user_too_slow):
+                move = await user.next(trajectory)
+        except AgentevalError as error:
+            world.rounds = None
+            yield trajectory.model_copy(update={"stop": _stop_of(error), "unfinished": _refused(error)})
+            return
+        if move.text is None:
+            break
+        turn = world.open_turn = _OpenTurn(len(trajectory.turns), move, world)
+        try:
+            agent = agent or make_agent()
+            with world.watch.working("the agent", _agent_too_slow):
+                finished = await turn.run(agent, trajectory.turns)
+        except AgentevalError as error:
+            world.open_turn = None
+            broken = turn.close(error=str(error))
+            yield trajectory.model_copy(update={"stop": _stop_of(error), "unfinished": broken})
+            return
+        world.open_turn = None
+        trajectory = trajectory.model_copy(update={"turns": (*trajectory.turns, finished)})
+        yield trajectory
+        if move.stop:
+            break
+    unspoken = move.usage if move.text is None else Usage()
+    stop = Stop(reason=move.stop or StopReason.USER_DONE, user_usage=unspoken)
+    yield with_late_calls(trajectory.model_copy(update={"stop": stop}), world)
+
+
+def with_late_calls(ended: Trajectory, world: ToolWorld) -> Trajectory:
+    """The trajectory of a conversation that has ended; broken by the agent if it called tools after its last
+    answer."""
+    steps = world.rounds.take() if world.rounds else []
+    if not steps or not world.rounds:
+        return ended
+    names = ", ".join(dict.fromkeys(f"'{call.name}'" for step in steps for call in step.tool_calls))
+    what = f"the agent called {names} after its last answer; await the calls before you answer"
+    fault = world.rounds.fault or AgentError(what)
+    world.rounds = None
+    late = Turn(user="", steps=tuple(steps), error=str(fault), sight=world.sight or Sight.CALLS)
+    return ended.model_copy(update={"stop": _stop_of(fault), "unfinished": late})
+
+
+def _user_too_slow(what: str) -> AgentevalError:
+    return InfrastructureError(what)
+
+
+def _agent_too_slow(what: str) -> AgentevalError:
+    return AgentError(what, kind="timeout")
+
+
+def _refused(error: AgentevalError) -> Turn | None:
+    """The turn that a message which is no user's would have begun: evidence, and its cost."""
+    if not isinstance(error, SimulatorError):
+        return None
+    return Turn(user=error.said, error=str(error), user_usage=error.usage or Usage(), user_fault=str(error))
+
+
+def _stop_of(error: AgentevalError) -> Stop:
+    match error:
+        case AgentError(kind="timeout"):
+            reason = StopReason.AGENT_TIMEOUT
+        case AgentError(kind="tool_loop"):
+            reason = StopReason.TOOL_LOOP
+        case AgentError():
+            reason = StopReason.AGENT_ERROR
+        case AuthorError():
+            reason = StopReason.AUTHOR_ERROR
+        case SimulatorError():
+            reason = StopReason.SIMULATOR
+        case BudgetError():
+            reason = StopReason.BUDGET
+        case _:
+            reason = StopReason.INFRASTRUCTURE
+    spent = error.usage if isinstance(error, UntoldError) else None
+    return Stop(reason=reason, detail=str(error), user_usage=spent or Usage())
+
+
+class _OpenTurn:
+    """A turn while it goes on: asks the agent, answers its tool calls, keeps what happened."""
+
+    def __init__(self, index: int, move: UserMove, world: ToolWorld) -> None:
+        self._index = index
+        self._move = move
+        self._user = move.text or ""
+        self._world = world
+        self._steps: list[Step] = []
+        self._lists_messages = False
+        self._rounds = world.rounds = world.rounds or _Rounds(world, index)
+        self._spent_ms = 0.0
+        self._asked: float | None = None  # since when the agent thinks
+        self._answering: list[ToolCall] = []
+
+    def close(self, error: str | None = None) -> Turn:
+        self._keep_answers()
+        self._steps += self._rounds.take()
+        self._world.rounds = None if error else _Rounds(self._world, self._index + 1)
+        if self._asked is not None:
+            self._spent_ms += (time.perf_counter() - self._asked) * 1000
+        return Turn(
+            user=self._user,
+            steps=tuple(self._steps),
+            latency_ms=self._spent_ms,
+            error=error,
+            script=self._move.script,
+            user_model=self._move.model,
+            user_usage=self._move.usage,
+            user_fault=self._move.fault,
+            sight=self._world.sight or self._sight(),
+        )
+
+    def _sight(self) -> Sight:
+        if self._lists_messages:
+            return Sight.MESSAGES
+        return Sight.CALLS if any(step.tool_calls for step in self._steps) else Sight.UNSEEN
+
+    async def run(self, agent: Agent, before: Sequence[Turn]) -> Turn:
+        if self._rounds.fault:  # of a call that came before this turn
+            raise self._rounds.fault
+        for _ in range(MAX_TOOL_REPLIES + 1):
+            sent = (*before, Turn(user=self._user, steps=tuple(self._steps)))
+            messages = chat.messages_of(sent)
+            tools = TurnTools(self._index, self._world.schemas, self._world.call)
+            self._asked = time.perf_counter()
+            reply = await self._rounds.while_thinking(agent.reply(messages, tools))
+            latency_ms = reply.latency_ms
+            if latency_ms is None:
+                latency_ms = (time.perf_counter() - self._asked) * 1000
+            self._spent_ms += latency_ms
+            self._asked = None
+            self._take(reply, sent, latency_ms)
+            if not await self._answer_calls():
+                return self.close()
+        raise AgentError(
+            f"tool loop: more than {MAX_TOOL_REPLIES} replies with tool calls in one turn", kind="tool_loop"
+        )
+
+    def _take(self, reply: AgentReply, sent: Sequence[Turn], latency_ms: float) -> None:
+        """Add the steps of a reply to what was ``sent``; its usage and latency stand with the last."""
+        self._lists_messages |= bool(reply.messages) and not reply.alone
+        listed = observed.steps_of(reply.messages, sent, self._world.tell_unread)
+        told = _steps_of(reply, listed, self._rounds.take(answered=True))
+        fault, steps = _unreadable(told), told
+        if fault:
+            steps = [_refused_step(step) for step in told]
+        usage, unread = read_usage(reply.usage), unread_usage(reply.usage)
+        for position, step in enumerate(steps):
+            is_last = position == len(steps) - 1
+            previous = self._steps[-1] if self._steps else None
+            metered = usage if is_last else Usage()
+            self._steps.append(
+                step.model_copy(
+                    update={
+                        "latency_ms": latency_ms if is_last else 0.0,
+                        "unread_usage": unread if is_last else "",
+                        "usage": _estimate(self._user, previous, step, calls=int(is_last))
+                        if usage is None
+                        else metered,
+                    }
+                )
+            )
+        if fault:
+            raise fault
+
+    async def _answer_calls(self) -> bool:
+        """Resolve what the last step asks for. False: nothing was asked, the turn is over."""
+        step = self._steps[-1]
+        asked = [i for i, call in enumerate(step.tool_calls) if call.result is None and not call.given_up]
+        if not asked:
+            return False
+        # What is answered by then counts, if the turn is closed meanwhile.
+        calls = self._answering = list(step.tool_calls)
+        answered = False
+        for index in asked:
+            if self._world.leaves_to_agent(calls[index].name):
+                calls[index] = calls[index].model_copy(update={"observed": True})
+                continue
+            answered = True
+            began = time.perf_counter()
+            result = await self._world.resolve(calls[index], self._index)
+            self._spent_ms += (time.perf_counter() - began) * 1000
+            calls[index] = calls[index].model_copy(update={"result": result, "observed": False})
+        self._keep_answers()
+        return answered
+
+    def _keep_answers(self) -> None:
+        """What was answered of the last step's calls becomes part of it."""
+        if self._answering:
+            self._steps[-1] = self._steps[-1].model_copy(update={"tool_calls": tuple(self._answering)})
+            self._answering = []
+
+
+class _Rounds:
+    """Calls that come through ``ctx`` while the agent thinks; those of one batch are one round."""
+
+    def __init__(self, world: ToolWorld, turn: int) -> None:
+        self._world = world
+        self._turn = turn
+        self._rounds: dict[int, list[ToolCall]] = {}
+        self._count = 0
+        self.fault: AgentevalError | None = None
+        self._thinking: anyio.CancelScope | None = None
+
+    async def while_thinking(self, reply: Awaitable[AgentReply]) -> AgentReply:
+        """The agent's reply; or the fault that its calls met, at once and whatever its code makes of
+        it: an agent that catches everything must not get away with it."""
+        with anyio.CancelScope() as self._thinking:
+            answer = await reply
+        if self.fault:
+            raise self.fault
+        return answer
+
+    async def call(self, name: str, args: Any, batch: int) -> ToolResult:
+        read, raw = chat.read_arguments(args)
+        try:
+            called = chat.tool_name(name, lambda: f"ctx.call_tool({name!r}, …)")
+            call = ToolCall(name=called, args=read, raw_args=raw)
+            calls = self._rounds.setdefault(batch, [])
+            position = len(calls)
+            calls.append(call)
+            self._count_call()
+            if fault := _unreadable([Step(tool_calls=(call,))]):
+                raise fault
+            result = await self._world.resolve(call, self._turn)
+        except AgentevalError as error:
+            self.fault = self.fault or error
+            if self._thinking:
+                self._thinking.cancel()
+            await anyio.sleep_forever()  # not raised: the agent could catch it and call again for ever
+        calls[position] = call.model_copy(update={"result": result})
+        return result
+
+    def _count_call(self) -> None:
+        self._count += 1
+        if self._count > MAX_CONTEXT_CALLS:
+            raise AgentError(
+                f"tool loop: more than {MAX_CONTEXT_CALLS:,} calls through ctx in one turn", kind="tool_loop"
+            )
+
+    def take(self, *, answered: bool = False) -> list[Step]:
+        """The rounds since the last time, as steps. Calls that wait for their result when the agent has
+        ``answered`` are given up."""
+        rounds, self._rounds = self._rounds, {}
+        return [
+            Step(tool_calls=tuple(_given_up(call) if answered else call for call in calls))
+            for calls in rounds.values()
+        ]
+
+
+def _given_up(call: ToolCall) -> ToolCall:
+    return call if call.result else call.model_copy(update={"given_up": True})
+
+
+def _steps_of(reply: AgentReply, told: Sequence[Step], recorded: Sequence[Step]) -> list[Step]:
+    """The steps of one reply: what went through ``ctx``, what its message list has ``told``, its own text and
+    calls. A call or text that is told twice counts once."""
+    listed, rest = _without_doubles(told, recorded)
+    steps = [*rest, *listed]
+    calls = tuple(chat.read_tool_call(foreign.as_call(call)) for call in reply.tool_calls)
+    told_ids = {call.id for step in listed for call in step.tool_calls if call.result is not None}
+    calls = tuple(call for call in calls if not call.id or call.id not in told_ids)
+    is_told = bool(listed) and not calls and reply.text in (None, "", listed[-1].text)
+    if not is_told:
+        text = None if reply.text is None else chat.whole(reply.text)
+        steps.append(Step(text=text, tool_calls=calls, extra=chat.storable(reply.extra)))
+    return steps
+
+
+def _unreadable(steps: Sequence[Step]) -> AgentError | None:
+    """What of the calls in a reply nobody can carry out as they were meant."""
+    for step in steps:
+        if len(step.tool_calls) > MAX_CALLS:
+            what = f"{len(step.tool_calls):,} tool calls in one reply, at most {MAX_CALLS:,} are read"
+            return AgentError(f"unreadable reply: {what}", kind="protocol")
+        for call in step.tool_calls:
+            if call.raw_args is not None and (why := chat.key_twice(call.raw_args)):
+                what = f"unreadable arguments of a call of '{call.name}': {why}"
+                return AgentError(what, kind="protocol")
+    return None
+
+
+def _refused_step(step: Step) -> Step:
+    """The step of a reply that was not carried out; of very many calls the first are kept."""
+    refused = refusal("not carried out: the reply is unreadable")
+    calls = (
+        call if call.result or call.given_up else call.model_copy(update={"result": refused})
+        for call in step.tool_calls[:MAX_CALLS]
+    )
+    return step.model_copy(update={"tool_calls": tuple(calls)})
+
+
+class _Split(NamedTuple):
+    listed: list[Step]
+    rest: list[Step]
+
+
+def _without_doubles(listed: Sequence[Step], recorded: Sequence[Step]) -> _Split:
+    """An agent that calls through ``ctx`` may list these calls too. They are replaced, in the list, by
+    what was recorded; recorded calls that the list does not have stay as they are."""
+    waiting = [call for step in recorded for call in step.tool_calls]
+    used: set[int] = set()
+
+    alike: dict[Any, deque[int]] = {}
+    for position, call in enumerate(waiting):
+        alike.setdefault((call.name, key_of(call.args)), deque()).append(position)
+
+    def recorded_for(call: ToolCall) -> ToolCall:
+        positions = alike.get((call.name, key_of(call.args))) if waiting else None
+        if not positions:
+            return call
+        used.add(position := positions.popleft())
+        return waiting[position].model_copy(update={"id": call.id})
+
+    merged = [
+        step.model_copy(update={"tool_calls": tuple(map(recorded_for, step.tool_calls))})
+        if step.tool_calls
+        else step
+        for step in listed
+    ]
+    rest, position = [], 0
+    for step in recorded:
+        kept = [c for i, c in enumerate(step.tool_calls, start=position) if i not in used]
+        position += len(step.tool_calls)
+        if kept:
+            rest.append(step.model_copy(update={"tool_calls": tuple(kept)}))
+    return _Split(merged, rest)
+
+
+def _estimate(user: str, previous: Step | None, step: Step, *, calls: int) -> Usage:
+    """Tokens of a step that no provider counted, each text once: the user's message or the results of
+    the tools go in, the reply's text and calls come out. (A provider would count the whole context
+    again at each step; what the agent sends is unknown here.) ``calls``: a reply is one, however many
+    steps it tells of."""
+    if previous is None:
+        tokens_in = count_tokens(user)
+    else:
+        tokens_in = sum(count_tokens(call.result.text) for call in previous.tool_calls if call.result)
+    tokens_out = count_tokens(step.text or "")
+    for call in step.tool_calls:
+        tokens_out += count_tokens(f"{call.name} {call.args if call.raw_args is None else call.raw_args}")
+    return Usage(calls=calls, input_tokens=tokens_in, output_tokens=tokens_out, estimated=True)

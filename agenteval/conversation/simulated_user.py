@@ -1,0 +1,167 @@
+"""A language model that plays the user."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+
+from pydantic import BaseModel
+
+from agenteval.conversation.user_faults import fault_in, untold_fact
+from agenteval.core.errors import SimulatorError, UnreadableReplyError, UntoldError
+from agenteval.core.protocols import ChatModel, ModelRequest, Subject, UserMove
+from agenteval.core.scenario import Sample, Scenario
+from agenteval.core.speech import spoken
+from agenteval.core.trajectory import Step, StopReason, Trajectory, Usage
+from agenteval.files.prompts import SHIPPED, Prompt, Rendered, fence
+
+ATTEMPTS = 2
+"""A message that is no user's is asked for once more; then the sample is inconclusive."""
+
+
+class UserReply(BaseModel):
+    """What the model answers, the reason before what rests on it. ``done`` is a field, so that no word in a
+    text can end a conversation. ``unknown``: what the agent asked for and the user was not told."""
+
+    reason: str = ""
+    unknown: str = ""
+    message: str
+    done: bool
+
+
+class SimulatedUser:
+    """Plays the user of one sample. It is given a flat transcript, never chat roles: it is the user,
+    and a model that finds itself in the role "assistant" speaks as one.
+
+    Its message is checked in code before the agent sees it. Raises ``SimulatorError`` when it is no
+    user's twice, or the model's answer holds none; ``UntoldError`` when the agent asks for what the checks
+    need and nobody can know; and what else the model raises. ``policy``: the agent's; ``agent_has_tools``: it
+    may have tools that the scenario does not declare.
+    """
+
+    def __init__(
+        self,
+        sample: Sample,
+        model: ChatModel,
+        *,
+        now: str | None = None,
+        prompt: Prompt | None = None,
+        policy: str = "",
+        agent_has_tools: bool = False,
+    ) -> None:
+        self._policy = policy
+        self._agent_has_tools = agent_has_tools
+        self._sample = sample
+        self._model = model
+        self._now = now
+        self._prompt = prompt or SHIPPED.prompt("simulated_user")
+
+    async def next(self, trajectory: Trajectory) -> UserMove:
+        usage, fault, said = Usage(), "", ""
+        for _ in range(ATTEMPTS):
+            try:
+                reply = await self._model.complete(self._request(trajectory, fault))
+            except UnreadableReplyError as error:
+                spent = usage + (error.usage or Usage())
+                raise SimulatorError(f"the simulated user: {error}", said=error.raw, usage=spent) from error
+            usage = usage + reply.usage
+            move = UserReply.model_validate(reply.value.model_dump())
+            said = move.message.strip()
+            before = fault
+            fault = fault_in(said, self._sample.scenario, trajectory, done=move.done, now=self._now or "")
+            if not fault:
+                self._require_told(move.unknown, trajectory, usage)
+                if move.done and trajectory.turns and is_farewell(said, trajectory.turns[-1].answer):
+                    said = ""
+                stop = StopReason.USER_DONE if move.done else None
+                return UserMove(said or None, stop=stop, usage=usage, model=reply.model, fault=before)
+        raise SimulatorError(f"the simulated user {fault}, {ATTEMPTS} times", said=said, usage=usage)
+
+    def _require_told(self, unknown: str, trajectory: Trajectory, usage: Usage) -> None:
+        """What the user was not told is the author's mistake where a check needs it; else it does not know
+        it, and goes on."""
+        if not unknown.strip() or self._agent_has_tools:
+            return
+        if needed := untold_fact(unknown, self._sample.scenario, trajectory, policy=self._policy):
+            raise UntoldError(needed, usage=usage)
+
+    def _request(self, trajectory: Trajectory, fault: str) -> ModelRequest:
+        scenario = self._sample.scenario
+        rendered = render(scenario, trajectory, self._prompt, now=self._now, fault=fault)
+        last = trajectory.turns[-1].answer if trajectory.turns else ""
+        subject = Subject(
+            scenario=scenario.id, turn=len(trajectory.turns), text=last, epoch=self._sample.key.epoch
+        )
+        return ModelRequest("user", rendered.system, rendered.prompt, UserReply, subject, states_form=True)
+
+
+def render(
+    scenario: Scenario, trajectory: Trajectory, prompt: Prompt, *, now: str | None = None, fault: str = ""
+) -> Rendered:
+    """The prompt for the user's next message; ``fault`` is what was wrong with the attempt before."""
+    transcript = transcript_of(trajectory)
+    if fault:
+        transcript += f"\n\nYour last attempt was refused: as the user you {fault}. Try again, as the user."
+    return prompt.render(
+        profile=scenario.profile or "Nothing particular.",
+        goal=scenario.goal,
+        knowledge=listed(scenario.knowledge),
+        beliefs=listed(beliefs_of(scenario)),
+        now=now or "Not given.",
+        transcript=transcript,
+    )
+
+
+_HELD = {
+    "loosely": "you are not sure of it, and give it up as soon as the agent says otherwise",
+    "normally": "you give it up when the agent gives you a reason or shows you where it stands",
+    "firmly": "you are sure of it, and hold on to it whatever the agent says",
+}
+
+
+def beliefs_of(scenario: Scenario) -> Iterable[str]:
+    """Each with what it takes to give it up."""
+    return (f"{each.belief} ({_HELD[each.held]})" for each in scenario.beliefs)
+
+
+def listed(items: Iterable[str]) -> str:
+    return "\n".join(f"- {item}" for item in items) or "Nothing beyond this."
+
+
+def transcript_of(trajectory: Trajectory) -> str:
+    """What both have said, as text: the user sees no tool calls, only what the agent told."""
+    if not trajectory.turns:
+        return "(Nothing has been said yet: you begin.)"
+    return "\n\n".join(
+        f"You said:\n{fence(turn.user)}\n\nThe agent said:\n{fence(_told(turn.steps))}"
+        for turn in trajectory.turns
+    )
+
+
+_THANKS = frozenset((
+    *("thanks", "thank", "thx", "cheers", "bye", "goodbye"),
+    *("danke", "dank", "tschüss", "merci", "gracias", "grazie", "ciao"),
+))  # fmt: skip
+_BESIDE = frozenset((
+    *("you", "so", "very", "much", "many", "a", "lot", "again", "for", "your", "the", "help", "and", "now"),
+    "then",
+    *("that", "thats", "is", "s", "all", "everything", "vielen", "beaucoup", "muchas", "mille"),
+))  # fmt: skip
+_PLEASED = frozenset((
+    *("ok", "okay", "alright", "good", "great", "perfect", "wonderful", "excellent", "lovely", "nice"),
+    *("have", "day", "evening", "weekend", "too"),
+))  # fmt: skip
+
+
+def is_farewell(text: str, answer: str) -> bool:
+    """Whether a last message is thanks or a goodbye and nothing besides, to which no answer is needed: every
+    word is one of courtesy. What may be a yes is none where the agent's ``answer`` asks something."""
+    words = re.findall(r"\w+", text.casefold())
+    if "?" in text or not _THANKS.intersection(words):
+        return False
+    return _THANKS.union(_BESIDE, () if "?" in answer else _PLEASED).issuperset(words)
+
+
+def _told(steps: Iterable[Step]) -> str:
+    texts = (spoken(step.text or "").strip() for step in steps)
+    return "\n".join(filter(None, texts)) or "(nothing)"

@@ -1,0 +1,172 @@
+"""The tool world: state and a call go in, state and a result come out. Nothing is shared or awaited.
+
+A tool that is written in Python cannot run in here; ``resolve`` then returns a ``FunctionCall`` that
+says what is to be called, and whoever runs the conversation does.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Any, NamedTuple
+
+from agenteval.core.errors import AuthorError, Problem, did_you_mean
+from agenteval.core.expressions import expression
+from agenteval.core.json_schema import checker, fits
+from agenteval.core.scenario import Tool, ToolStep
+from agenteval.core.trajectory import ToolResult
+
+
+class ToolState(NamedTuple):
+    """What the world remembers of a sample: how often each tool was called in earnest."""
+
+    calls: Mapping[str, int] = MappingProxyType({})
+
+
+class FunctionCall(NamedTuple):
+    """A Python function of the author's to be called with ``(args, ctx)``."""
+
+    tool: str
+    target: str
+    base: str
+    args: dict[str, Any]
+    call_index: int
+
+
+def error_result(message: str) -> ToolResult:
+    return ToolResult(value={"error": message}, is_error=True)
+
+
+def refusal(message: str) -> ToolResult:
+    """The result of a call that was not carried out."""
+    return ToolResult(value={"error": message}, is_error=True, refused=True)
+
+
+def schemas_of(tools: Mapping[str, Tool]) -> tuple[dict[str, Any], ...]:
+    """The declared tools (those with ``parameters``) in OpenAI's format."""
+    return tuple(
+        {
+            "type": "function",
+            "function": {
+                "name": name,
+                **({"description": tool.description} if tool.description else {}),
+                "parameters": tool.parameters,
+            },
+        }
+        for name, tool in tools.items()
+        if tool.parameters is not None
+    )
+
+
+def is_unknown(tools: Mapping[str, Tool], name: str, unmocked: str) -> bool:
+    """Whether the agent called a tool that does not exist in a world that declares tools."""
+    return unmocked == "error" and bool(tools) and name not in tools
+
+
+def resolve(
+    tools: Mapping[str, Tool],
+    state: ToolState,
+    name: str,
+    args: dict[str, Any] | None,
+    *,
+    unmocked: str = "error",
+) -> tuple[ToolState, ToolResult | FunctionCall]:
+    """Answer one call. ``args`` is ``None`` when they could not be read.
+
+    A call with broken or wrong arguments, or of an unknown tool, is refused: it gets an error and uses up no
+    step of a sequence. Raises ``AuthorError`` for an undeclared tool in a scenario that declares none.
+    """
+    if is_unknown(tools, name, unmocked):
+        return state, refusal(f"unknown tool '{name}'; {did_you_mean(name, tools)}")
+    tool = tools.get(name)
+    if (tool is None or not tool.is_mocked) and unmocked == "error":
+        raise _unmocked(name, declared=tool is not None)
+    if args is None:
+        return state, refusal("the arguments are not a JSON object")
+    if tool and tool.parameters is not None and (broken := _schema_error(tool.parameters, args)):
+        return state, refusal(f"wrong arguments: {broken}")
+    if tool is None or not tool.is_mocked:
+        return state, ToolResult(value={})
+    index = state.calls.get(name, 0)
+    after = ToolState({**state.calls, name: index + 1})
+    if tool.python is not None:
+        return after, FunctionCall(name, tool.python, tool.base, args, index)
+    try:
+        return after, _answer(tool, args, index)
+    except KeyError as missing:
+        return state, refusal(f"wrong arguments: '{missing.args[0]}' is missing")
+
+
+def _unmocked(name: str, *, declared: bool) -> AuthorError:
+    what = f"the agent called the tool '{name}', which is {'declared but not' if declared else 'not'} mocked"
+    remedy = (
+        f"add to the scenario\n  tools:\n    {name}:\n      returns: …\nor set unmocked_tools: empty, or"
+        " passthrough for an agent that runs its own tools"
+    )
+    return AuthorError(Problem(what, remedy))
+
+
+def _answer(tool: Tool, args: Mapping[str, Any], index: int) -> ToolResult:
+    step: Tool | ToolStep = tool
+    if tool.sequence is not None:
+        step = tool.sequence[min(index, len(tool.sequence) - 1)]
+    if step.error is not None:
+        return error_result(str(fill(step.error, args)))
+    return ToolResult(value=fill(step.returns, args))
+
+
+_REFERENCE = expression(r"\$(\$\{)|\$\{([^}]*)\}")
+
+
+def fill(template: Any, args: Mapping[str, Any]) -> Any:
+    """``template`` with each ``${args.path}`` replaced, in one pass: what is put in is not read again.
+
+    A text that is one reference becomes the value itself, of its own type. ``$${`` writes ``${``.
+    Raises ``KeyError`` with the path of an argument that the call does not have.
+    """
+    if isinstance(template, str):
+        return _fill_text(template, args)
+    if isinstance(template, Mapping):
+        return {key: fill(value, args) for key, value in template.items()}
+    if isinstance(template, list | tuple):
+        return [fill(value, args) for value in template]
+    return template
+
+
+def _fill_text(template: str, args: Mapping[str, Any]) -> Any:
+    if "${" not in template:
+        return template
+    whole = _REFERENCE.fullmatch(template)
+    if whole and whole[2] is not None:
+        return _look_up(whole[2], args)
+
+    def text(match: re.Match[str]) -> str:
+        if match[1]:
+            return match[1]
+        value = _look_up(match[2], args)
+        return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+
+    return _REFERENCE.sub(text, template)
+
+
+def _look_up(reference: str, args: Mapping[str, Any]) -> Any:
+    _root, *path = reference.strip().split(".")
+    value: Any = args
+    for part in path:
+        if isinstance(value, Mapping) and part in value:
+            value = value[part]
+        elif isinstance(value, list) and part.isdigit() and int(part) < len(value):
+            value = value[int(part)]
+        else:
+            raise KeyError(".".join(path))
+    return value
+
+
+def _schema_error(parameters: Mapping[str, Any], args: Mapping[str, Any]) -> str:
+    """The first things in ``args`` that the schema forbids; empty if nothing."""
+    text = json.dumps(parameters, sort_keys=True)
+    if "nullable" not in text and fits(parameters, args, 0):
+        return ""
+    return checker(text, nullable=False)(args)

@@ -1,0 +1,226 @@
+"""Is this what a user would write? Checked in code, before the agent sees it and blind to the outcome.
+
+A simulated user that speaks as the assistant, thinks aloud or invents an order number would be booked
+as the agent's failure; one that says what the agent is to find out, as its success. Each rule is narrow: a
+fault found twice makes the sample inconclusive.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from difflib import SequenceMatcher
+from typing import Any
+
+from pydantic import BaseModel
+
+from agenteval.core.errors import Problem, place_of
+from agenteval.core.expressions import expression
+from agenteval.core.needles import contains
+from agenteval.core.safe_text import one_line
+from agenteval.core.scenario import Scenario, ScriptedTurn
+from agenteval.core.trajectory import Trajectory
+
+_THINKING = expression(
+    r"</?think(?:ing)?>|<\|[a-z_]+\|>|^\s*(?:user|assistant|agent|system|customer|human|you)\s*:"
+    r"|\bas the (?:simulated )?user\b|\bthe user (?:wants|would|should|is)\b|\bmy persona\b"
+    r"|\bi (?:should|need to|will) (?:now )?(?:respond|reply|answer) as\b|^\s*[{\[].*[}\]]\s*$",
+    re.IGNORECASE | re.MULTILINE | re.DOTALL,
+)
+_SAME = 0.9
+_ASSISTANT = expression(
+    r"\bhow (?:can|may) i (?:help|assist) you\b"
+    r"|\bi(?:'m|'d be| am| would be) (?:here|happy|glad|more than happy) to (?:help|assist) you\b"
+    r"|\bis there anything else i can (?:help|assist|do)\b|\blet me know if you need anything else\b"
+    r"|\bas an ai\b|\bi(?:'m| am) an? (?:ai|virtual) |\bthank you for (?:contacting|reaching out|calling)\b"
+    r"|\b(?:let me|i can|i'll|i will) look (?:that|it|this) up for you\b|\bone moment,? please\b"
+    r"|\bwould you like me to (?:book|order|cancel|check|help|proceed|look)\b"
+    r"|\bhere is a summary of your\b|\byour (?:order|booking|request) has been (?:booked|placed|processed)\b",
+    re.IGNORECASE,
+)
+_MAY_RECUR = frozenset(
+    ("yes", "no", "ok", "okay", "sure", "right", "correct", "thanks", "thank you", "yes please", "no thanks")
+)
+"""Answers that different questions may get; found in conversations that people wrote."""
+_IDENTIFIER = expression(
+    r"\b[A-Z]{2,}[-_#]?\d{2,}[A-Z0-9-]*\b"  # ORD-42, HAT136
+    r"|\b(?=[A-Z0-9]*\d)(?=[A-Z0-9]*[A-Z])[A-Z0-9]{6,}\b"  # 4WQ150
+    r"|\b\d{7,}\b|\b(?:\d[ -]?){13,19}\b"  # account and card numbers
+    r"|[\w.+-]+@[\w-]+\.[\w.]+"
+)
+
+
+def fault_in(
+    message: str, scenario: Scenario, trajectory: Trajectory, *, done: bool = False, now: str = ""
+) -> str:
+    """What makes ``message`` no user's message, as the rest of a sentence that begins "the simulated
+    user …"; empty if nothing does. An empty message is fine for a user that is done, unless there is no
+    conversation without it. ``now``: the date that it was told."""
+    text = message.strip()
+    if not text:
+        return "" if done and (trajectory.turns or _has_script(scenario)) else "said nothing"
+    if _words(text) not in _MAY_RECUR and any(_same(text, turn.user) for turn in trajectory.turns):
+        return "repeated its message"
+    if found := _THINKING.search(text):
+        return f"leaked reasoning or role words ({found[0].strip()[:40]!r})"
+    if found := _ASSISTANT.search(text):
+        return f"spoke as the assistant ({found[0][:40]!r})"
+    if any(_is_copy(text, turn.answer) for turn in trajectory.turns):
+        return "spoke as the assistant (it repeated the agent's answer)"
+    known = _compact(" ".join(_known(scenario, trajectory)))
+    unknown = [found[0].rstrip(".") for found in _IDENTIFIER.finditer(text)]
+    unknown = [found for found in unknown if _compact(found) not in known]
+    if unknown:
+        return f"used an identifier that it could not know ({unknown[0]})"
+    leaked = leaked_needle(text, scenario, trajectory, now=now)
+    return f"gave away what the checks look for, before anyone had told it ({leaked!r})" if leaked else ""
+
+
+# ── what the agent is to find out ────────────────────────────────────────────────────────────────
+
+_CODE = expression(r"[^\W\d_][\w-]*\d[\w-]*")  # bk-001, room2; not 9am, 10:30, 2026-03-04
+_TEXTS_SOUGHT = ("contains", "any_of", "json")
+
+
+def leaked_needle(message: str, scenario: Scenario, trajectory: Trajectory, *, now: str = "") -> str:
+    """The first text with a digit that ``message`` has, that the scenario's checks look for, and that nobody
+    had told the user: neither the scenario, nor anyone in the conversation so far. Empty if there is none.
+
+    Texts in words are left alone: a user may well come upon them by itself.
+    """
+    sought = [needle for needle in dict.fromkeys(_needles(scenario)) if contains(message, needle)]
+    if not sought:
+        return ""
+    told = "\n".join((*_told(scenario, trajectory), now))
+    return next((needle for needle in sought if not _is_told(needle, told)), "")
+
+
+def _is_told(needle: str, told: str) -> bool:
+    # "ORD-42" was told as "order ORD 42", too.
+    return contains(told, needle) or (
+        _CODE.fullmatch(needle) is not None and _compact(needle) in _compact(told)
+    )
+
+
+def _needles(scenario: Scenario) -> Iterator[str]:
+    """What is looked for, with a digit: in answers all texts; in the arguments of calls codes alone, since
+    times and amounts the user has to say in its own words ("at nine" for 09:00)."""
+    scripted = [entry.expect for entry in scenario.turns or () if isinstance(entry, ScriptedTurn)]
+    texts: list[str] = list(scenario.case.expected_output_contains) if scenario.case else []
+    for expect in filter(None, (scenario.expect, *scripted)):
+        if expect.output:
+            texts += _strings([getattr(expect.output, name, None) for name in _TEXTS_SOUGHT])
+        calls = expect.tool_calls.calls if expect.tool_calls else None
+        texts += filter(_CODE.fullmatch, _strings([call.args for call in calls or ()]))
+    yield from (text for text in texts if any(map(str.isdigit, text)))
+
+
+def untold_fact(
+    unknown: str, scenario: Scenario, trajectory: Trajectory, *, policy: str = ""
+) -> Problem | None:
+    """The author's mistake, if ``unknown``, for which the agent asked and which the user was not told, is
+    what an expected call needs: a code or an identifier in an argument that is named like it, and that nobody
+    can have from anywhere. What a tool of the author's code may return is not known: then it is none."""
+    if any("python" in tool.model_fields_set for tool in scenario.tools.values()):
+        return None
+    world = "\n".join((policy, *(tool.model_dump_json() for tool in scenario.tools.values())))
+    results = (call.result.text for call in trajectory.tool_calls if call.result)
+    known = _compact("\n".join((*_known(scenario, trajectory), world, *results)))
+    asked = _name_words(unknown)
+    for path, expect in scenario.expectations:
+        for call in (expect.tool_calls.calls or ()) if expect.tool_calls else ():
+            for name, value in _named_strings(call.args, ""):
+                if not (_CODE.fullmatch(value) or _IDENTIFIER.fullmatch(value)) or _compact(value) in known:
+                    continue
+                if _is_named(asked, _name_words(name) or _name_words(call.name)):  # get_order(id)
+                    what = f'the agent asks the user for "{one_line(unknown, 80)}", which nothing tells it;'
+                    what += f" the expected call of '{call.name}' needs {name.strip()}: {value}"
+                    remedy = "tell it under knowledge:, or expect the call without it"
+                    return Problem(what, remedy, place_of(scenario.where(f"{path}.tool_calls")))
+    return None
+
+
+def _named_strings(value: Any, name: str) -> Iterator[tuple[str, str]]:
+    """The texts of an argument, each with the names of the keys above it; alternatives are none."""
+    if isinstance(value, BaseModel):
+        value = value.model_dump()
+    if isinstance(value, str):
+        yield name, value
+    elif isinstance(value, Mapping):
+        for key, item in value.items():
+            yield from () if str(key).startswith("$") else _named_strings(item, f"{name} {key}")
+    elif isinstance(value, list | tuple):
+        for item in value:
+            yield from _named_strings(item, name)
+
+
+_WORD = expression(r"[^\W\d_]+?(?=[A-Z][a-z]|[\W\d_]|$)")  # orderId, order_id: order, id
+
+
+def _name_words(text: str) -> frozenset[str]:
+    return frozenset(word.casefold() for word in _WORD.findall(text) if len(word) > 2)
+
+
+def _is_named(asked: Iterable[str], names: Iterable[str]) -> bool:
+    """Whether a word is in both, be it in the plural in one of them."""
+    return any(one.startswith(other) or other.startswith(one) for one in asked for other in names)
+
+
+def _strings(value: Any) -> Iterator[str]:
+    if isinstance(value, BaseModel):
+        value = value.model_dump()
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, Mapping):
+        for name, item in value.items():
+            yield from () if name == "$regex" else _strings(item)
+    elif isinstance(value, list | tuple):
+        for item in value:
+            yield from _strings(item)
+
+
+def _told(scenario: Scenario, trajectory: Trajectory) -> Iterator[str]:
+    """All that a simulated user is shown."""
+    yield from (scenario.profile, scenario.goal, *scenario.knowledge)
+    yield from (held.belief for held in scenario.beliefs)
+    for turn in trajectory.turns:
+        yield from (turn.user, *(step.text or "" for step in turn.steps))
+
+
+# ── small parts ──────────────────────────────────────────────────────────────────────────────────
+
+
+def _has_script(scenario: Scenario) -> bool:
+    return any(isinstance(entry, ScriptedTurn) for entry in scenario.turns or ())
+
+
+def _same(one: str, other: str) -> bool:
+    return _words(one) == _words(other)
+
+
+def _words(text: str) -> str:
+    return " ".join(re.findall(r"\w+", text.casefold()))
+
+
+def _is_copy(text: str, answer: str) -> bool:
+    """A long message that is the agent's answer, all but word for word."""
+    one, other = _words(text), _words(answer)
+    if len(one) < 60 or len(other) < 60:
+        return False
+    alike = SequenceMatcher(None, one[:2000], other[:2000], autojunk=False)
+    # The quick ones are upper bounds, and nearly always low enough.
+    return alike.real_quick_ratio() > _SAME and alike.quick_ratio() > _SAME and alike.ratio() > _SAME
+
+
+def _compact(text: str) -> str:
+    """Whether it was said as "ORD 42" or as "ord-42", it is the same order."""
+    return re.sub(r"[-_# ]", "", text).upper()
+
+
+def _known(scenario: Scenario, trajectory: Trajectory) -> Iterable[str]:
+    """All that the user may have an identifier from: what the author wrote elsewhere, too."""
+    yield scenario.name
+    for entry in scenario.turns or ():
+        if isinstance(entry, ScriptedTurn):
+            yield entry.user
+    yield from _told(scenario, trajectory)

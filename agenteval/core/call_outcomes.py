@@ -1,0 +1,228 @@
+"""Tool calls compared and their results read: are two the same, and did one fail."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from agenteval.core.error_texts import begins_as_error
+from agenteval.core.expressions import expression
+from agenteval.core.json_text import object_of, text_of
+from agenteval.core.trajectory import ToolCall, ToolResult
+
+
+def key_of(value: Any) -> Any:
+    """Equal, and hashable, for values that are the same JSON: ``1`` is ``1.0`` and is not ``true``."""
+    if isinstance(value, str):
+        return value
+    if isinstance(value, bool):
+        return ("bool", value)
+    if isinstance(value, Mapping):
+        return ("object", frozenset((name, key_of(item)) for name, item in value.items()))
+    if isinstance(value, list | tuple):
+        return ("list", *map(key_of, value))
+    return value
+
+
+def is_same(one: ToolCall, other: ToolCall) -> bool:
+    """The same tool with the same arguments, both readable."""
+    if one.name != other.name or one.args is None or other.args is None:
+        return False
+    # What Python calls equal is the same JSON but for true, which is 1.
+    return one.args == other.args and key_of(one.args) == key_of(other.args)
+
+
+def same_result(one: ToolResult | None, other: ToolResult | None) -> bool:
+    if one is None or other is None:
+        return one is other
+    return one.is_error == other.is_error and key_of(one.value) == key_of(other.value)
+
+
+_ERROR_FIELDS = (
+    "error",
+    '"exception',
+    '"success',
+    '"ok"',
+    '"fault',
+    '"fehler',
+    '"erreur',
+    '"erro"',
+    '"fout"',
+)
+_NO_ERROR = frozenset(("", "none", "null", "no", "false", "0", "ok", "no error"))
+
+
+def error_of(result: ToolResult | None) -> str | None:
+    """What a failed call was told; ``None`` if it did not fail. A result is an error if it is marked as
+    one, is an object that says so (``error``, ``success: false``) or wraps one that does, or a text that
+    begins with it."""
+    if result is None:
+        return None
+    if result.is_error:
+        return _message(result.value) or "an error"
+    value = result.value
+    if not isinstance(value, str):
+        return _error_or_inner(value) if isinstance(value, Mapping) else None
+    text = value.lstrip()
+    if text[:1] == "{":
+        return _error_or_inner(object_of(text)) if _may_be_error(text) else None
+    return text.strip() if begins_as_error(text) else None
+
+
+def _error_or_inner(value: Mapping[str, Any]) -> str | None:
+    told = _error_in(value)
+    if told is not None or _WRAPPERS.isdisjoint(value):
+        return told
+    return _inner_error(_inside(value))
+
+
+def _inner_error(inner: Any) -> str | None:
+    """What the result proper of a wrapped one says of an error. Its status may be what was looked up."""
+    if isinstance(inner, str):
+        text = inner.lstrip()
+        inner = object_of(text) if text[:1] == "{" and _may_be_error(text) else inner
+        if isinstance(inner, str):
+            return text.strip() if begins_as_error(text) else None
+    if not isinstance(inner, Mapping):
+        return None
+    told = [inner.get(name) for name in _ERRORS] if len(inner) <= _FEW else []
+    is_told = any(each and str(each).strip().lower() not in _NO_ERROR for each in told)
+    return _message(inner) if is_told or any(inner.get(name) is False for name in _SUCCESS) else None
+
+
+def _inside(value: Mapping[str, Any]) -> Any:
+    """The result proper, where an object holds little else and does not say that all went well; a text only
+    where it cannot be that of a document."""
+    if len(value) > _LARGEST_WRAPPER or any(value.get(name) is True for name in _SUCCESS):
+        return None
+    if str(value.get("status", "")).lower() in _WENT_WELL:
+        return None
+    name = next((name for name in value if name in _WRAPPERS and value[name]), "")
+    inner = value.get(name)
+    is_told = isinstance(inner, str) and name not in _OF_DOCUMENTS
+    return inner if is_told or isinstance(inner, Mapping) else None
+
+
+_WRAPPERS = frozenset(
+    ("result", "response", "output", "data", "body", "tool_result", "tool_response", "return_value")
+)
+_OF_DOCUMENTS = ("data", "body")
+_LARGEST_WRAPPER = 3
+_WENT_WELL = frozenset(("success", "ok", "successful", "completed"))
+
+
+def _may_be_error(text: str) -> bool:
+    """Whether an object is worth reading: most results are long, and none of these."""
+    head = text[:4000].lower()
+    if text[1:2] == "'":
+        head = head.replace("'", '"')
+    if any(map(head.__contains__, _ERROR_FIELDS)):
+        return True
+    return len(text) < 400 and ('"status' in head or '"http_status' in head or '"code"' in head)
+
+
+def _error_in(value: Mapping[str, Any]) -> str | None:
+    for told in map(value.get, _ERRORS):
+        if told and str(told).strip().lower() not in _NO_ERROR:
+            return _message(value)
+    for told in map(value.get, _ERRORS_ABROAD):
+        if told is not None and _is_error_abroad(told, value):
+            return _message(value)
+    if any(mark is False for mark in map(value.get, _SUCCESS)) or value.get("isError") is True:
+        return _message(value)
+    # A status of "failed" may be what was asked for (a payment's); an answer of little else is the call's.
+    status = str(value.get("status", "")).lower()
+    if status in ("error", "failed", "failure") and (
+        len(value) <= 2 or (status == "error" and value.keys() <= _OF_ERRORS)
+    ):
+        return _message(value)
+    return _message(value) if _is_refused(value) else None
+
+
+_ERRORS = ("error", "errors", "exception", "error_message", "errorMessage", "fault")
+_SUCCESS = ("success", "ok", "Success")
+_ERRORS_ABROAD = ("fehler", "erreur", "errore", "erro", "fout")
+_MESSAGES_ABROAD = ("meldung", "nachricht", "mensaje", "messaggio", "mensagem", "melding", "bericht")
+_ERROR_CODE = expression(r"[A-Z][A-Z0-9]*(?:[_-][A-Z0-9]+)+")
+
+
+def _is_error_abroad(told: Any, value: Mapping[str, Any]) -> bool:
+    """Whether such a field tells of the call, and not of a machine that was looked at: it is a code, or has a
+    message beside it."""
+    if isinstance(told, Mapping):
+        return bool(told) and len(value) <= _FEW
+    if not isinstance(told, str) or not told.strip() or len(value) > _FEW:
+        return False
+    has_message = any(isinstance(value.get(name), str) for name in ("message", *_MESSAGES_ABROAD))
+    return has_message or _ERROR_CODE.fullmatch(told) is not None
+
+
+_FEW = 4
+
+
+_OF_ERRORS = frozenset(
+    (
+        "status", "message", "code", "error_code", "errorCode", "detail", "details", "reason", "hint", "type",
+        "title", "retry_after", "retryable", "request_id", "requestId", "trace_id", "timestamp",
+    )
+)  # fmt: skip
+"""What an object holds that tells of nothing but an error."""
+_HTTP_STATUS = ("status_code", "statusCode", "http_status", "httpStatus", "http_status_code")
+_PLACES = ("url", "endpoint", "host", "site", "path", "service")
+_WENT_WRONG = expression(
+    r"\berrors?\b|fail|invalid|not found|denied|unauthori[sz]ed|forbidden|unavailable|time(?:d )?-?out|"
+    r"bad request|"
+    r"bad gateway|internal|conflict|too many|not allowed|unprocessable|went wrong",
+    re.IGNORECASE,
+)
+
+
+def _is_refused(value: Mapping[str, Any]) -> bool:
+    """Whether a small object is the HTTP response of a failed request, and not one that was looked up."""
+    if len(value) > 4 or any(map(value.__contains__, _PLACES)):
+        return False
+    if any(map(_is_failure, map(value.get, _HTTP_STATUS))):
+        return True
+    if not any(map(_is_failure, map(value.get, ("status", "code")))):
+        return False
+    told = " ".join(str(value.get(name) or "") for name in ("message", "detail", "title", "reason"))
+    return _WENT_WRONG.search(told) is not None
+
+
+def _is_failure(status: Any) -> bool:
+    if status is None:
+        return False
+    if isinstance(status, str) and status.isdigit():
+        status = int(status)
+    return isinstance(status, int) and not isinstance(status, bool) and 400 <= status <= 599
+
+
+def _message(value: Any) -> str:
+    for _ in range(3):
+        if not isinstance(value, Mapping):
+            break
+        names = (
+            "error",
+            "error_message",
+            "errorMessage",
+            "message",
+            "errors",
+            "exception",
+            "detail",
+            "reason",
+            *_MESSAGES_ABROAD,
+        )
+        inner = next((value[name] for name in names if value.get(name) not in (None, "", True)), None)
+        if inner is None:
+            return json.dumps(value, ensure_ascii=False, default=str)
+        value = inner
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
+
+
+def shown(call: ToolCall, limit: int = 300) -> str:
+    """``name({"a": 1})``: a call as a text, cut at ``limit`` characters."""
+    arguments = (call.raw_args or "") if call.args is None else text_of(call.args)
+    text = f"{call.name}({arguments})"
+    return text if len(text) <= limit else f"{text[: limit - 1]}…"

@@ -1,0 +1,424 @@
+"""The configuration as a value, and its pure merge: defaults < file < environment < flags."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from datetime import date
+from typing import Annotated, Any, ClassVar, Literal, TypeAlias
+
+from pydantic import BeforeValidator, Field, field_validator, model_validator
+
+from agenteval.core.errors import Place
+from agenteval.core.scenario import Epochs, Thresholds
+from agenteval.core.score import Severity
+from agenteval.core.value import Count, Number, Text, Texts, Value
+
+
+class AgentConfig(Value):
+    """An agent under test. ``type`` may be left out: ``endpoint`` means http, ``target`` python."""
+
+    MEANT: ClassVar[dict[str, str]] = {"://": "endpoint", ":": "target", "": "name"}
+
+    name: Annotated[Text, Field(min_length=1)] = "agent"
+    type: str | None = None
+    target: str | None = None
+    endpoint: str | None = None
+    headers: dict[str, Text] = {}
+    body: dict[str, Any] = {}
+    streaming: bool = False
+    send_tools: bool = True
+    observed_messages: str | None = None
+    timeout_s: Annotated[Number, Field(gt=0)] = 60.0
+    max_wait_s: Annotated[Number, Field(ge=0)] = 180.0
+    requests_per_minute: Annotated[Count, Field(ge=1)] | None = None
+    tools: Literal["visible", "none"] | None = None
+    policy: str | None = None
+
+    @property
+    def kind(self) -> str:
+        """The adapter's name; empty when nothing says which."""
+        if self.type:
+            return self.type
+        return "http" if self.endpoint else "python" if self.target else ""
+
+
+PROVIDERS = ("openai", "anthropic", "google", "ollama", "openai-compatible", "local", "scripted")
+
+
+CONTEXT = 80_000
+"""Tokens that a model is taken to read, unless ``context`` says otherwise."""
+LOCAL_CONTEXT = 8192
+"""Of a model in this process, unless ``extra: {n_ctx: …}`` does; its own maximum may need more memory
+than the machine has."""
+BESIDE_RECORD = 5_000
+"""Tokens kept free for the rules, a criterion, what others answered, and the answer."""
+
+
+class ModelConfig(Value):
+    """One of agenteval's own models. ``PROVIDER/MODEL`` alone stands for a mapping with ``model``.
+
+    ``api_key_env`` names the environment variable that holds the key. ``extra`` is merged into each
+    request. ``local/PATH.gguf`` and ``scripted/FILE.yaml`` start at the configuration's folder.
+    """
+
+    model: str
+    base_url: str | None = None
+    api_key_env: str | None = None
+    timeout_s: Annotated[Number, Field(gt=0)] = 120.0
+    max_wait_s: Annotated[Number, Field(ge=0)] = 180.0
+    requests_per_minute: Annotated[Count, Field(ge=1)] | None = None
+    tokens_per_minute: Annotated[Count, Field(ge=1)] | None = None
+    temperature: Annotated[Number, Field(ge=0)] | None = None
+    max_tokens: Annotated[Count, Field(ge=1)] | None = None
+    context: Annotated[Count, Field(ge=2000)] | None = None
+    extra: dict[str, Any] = {}
+
+    SHORT_FORM: ClassVar[str] = "PROVIDER/MODEL"
+
+    @property
+    def provider(self) -> str:
+        return self.model.partition("/")[0]
+
+    @property
+    def record_tokens(self) -> int:
+        """How long the record of a conversation may be that it judges: what its context leaves."""
+        n_ctx = self.extra.get("n_ctx", LOCAL_CONTEXT) if self.provider == "local" else CONTEXT
+        context = self.context or (n_ctx if isinstance(n_ctx, int) else LOCAL_CONTEXT)
+        return max(context - BESIDE_RECORD, context // 2)
+
+    @property
+    def name(self) -> str:
+        """The model's name as the provider knows it; it may hold slashes."""
+        return self.model.partition("/")[2]
+
+    @field_validator("model")
+    @classmethod
+    def _provider_and_name(cls, value: str) -> str:
+        provider, _, name = value.partition("/")
+        if not provider.strip() or not name.strip():
+            raise ValueError(f"'{value}' is not PROVIDER/MODEL; write for example openai/gpt-5-mini")
+        return value
+
+    @model_validator(mode="after")
+    def _has_base_url(self) -> ModelConfig:
+        if self.provider == "openai-compatible" and not self.base_url:
+            raise ValueError("openai-compatible needs base_url; write {model: …, base_url: https://…/v1}")
+        return self
+
+
+def _model(value: Any) -> Any:
+    return {"model": value} if isinstance(value, str) else value
+
+
+ModelEntry: TypeAlias = Annotated[ModelConfig, BeforeValidator(_model)]
+
+
+class ModelsConfig(Value):
+    """agenteval's own models by role; each role falls back to ``default``."""
+
+    MEANT: ClassVar[dict[str, str]] = {"/": "default"}
+
+    default: ModelEntry | None = None
+    user: ModelEntry | None = None
+    judge: ModelEntry | None = None
+    dedup: ModelEntry | None = None
+
+    def of(self, role: Literal["user", "judge", "dedup"]) -> ModelConfig | None:
+        chosen: ModelConfig | None = getattr(self, role)
+        return chosen or self.default
+
+    def key_of(self, role: Literal["user", "judge", "dedup"]) -> str:
+        """The key that names the model of a role."""
+        return f"models.{role if getattr(self, role) else 'default'}"
+
+    @property
+    def all(self) -> tuple[ModelConfig, ...]:
+        """Those that are set."""
+        return tuple(model for model in (self.default, self.user, self.judge, self.dedup) if model)
+
+
+class Price(Value):
+    """US dollars per million tokens. ``cached_input``: of input that the provider had in its own cache;
+    without it, as ``input``."""
+
+    input: Annotated[Number, Field(ge=0)]
+    output: Annotated[Number, Field(ge=0)]
+    cached_input: Annotated[Number, Field(ge=0)] | None = None
+
+
+class Allowance(Value):
+    """How much may be spent: calls, tokens in and out, US dollars. ``None``: no limit."""
+
+    max_calls: Annotated[Count, Field(ge=1)] | None = None
+    max_tokens: Annotated[Count, Field(ge=1)] | None = None
+    max_cost: Annotated[Number, Field(gt=0)] | None = None
+
+    @property
+    def limits(self) -> dict[str, int | float]:
+        """Those that are set, by name."""
+        named = {"max_calls": self.max_calls, "max_tokens": self.max_tokens, "max_cost": self.max_cost}
+        return {name: limit for name, limit in named.items() if limit is not None}
+
+    def __bool__(self) -> bool:
+        return bool(self.limits)
+
+
+class RolesBudgetConfig(Value):
+    """What each role may spend by itself."""
+
+    agent: Allowance = Allowance()
+    user: Allowance = Allowance()
+    judge: Allowance = Allowance()
+    dedup: Allowance = Allowance()
+
+
+class BudgetConfig(Allowance):
+    """Where a run stops, and where the calls of one role do."""
+
+    by_role: RolesBudgetConfig = RolesBudgetConfig()
+
+    def of(self, role: str) -> Allowance:
+        """What a role may spend by itself."""
+        own = getattr(self.by_role, role, None)
+        return own if isinstance(own, Allowance) else Allowance()
+
+    @property
+    def roles(self) -> dict[str, Allowance]:
+        """The roles that have limits of their own."""
+        return {role: own for role in RolesBudgetConfig.model_fields if (own := self.of(role))}
+
+    def __bool__(self) -> bool:
+        return bool(self.limits or self.roles)
+
+
+class DeadlinesConfig(Value):
+    """Seconds that a turn and the conversation of a sample may take, waiting for limits and retries left
+    out; and those of the whole run, by the clock. ``None``: no limit."""
+
+    turn_s: Annotated[Number, Field(gt=0)] | None = None
+    sample_s: Annotated[Number, Field(gt=0)] | None = None
+    run_s: Annotated[Number, Field(gt=0)] | None = None
+
+
+def _names(value: Any) -> Any:
+    return (value,) if isinstance(value, str) and value != "all" else value
+
+
+class ReporterChoice(Value):
+    """``NAME`` or ``NAME=PATH``; without a path the reporter chooses its place."""
+
+    name: str
+    path: str | None = None
+
+    SHORT_FORM: ClassVar[str] = "a name"
+
+
+class PassRateGate(Value):
+    """Each scenario's true success rate: accepted at ``reject_below`` or less, and (of a whole run)
+    rejected at ``at_least`` or more, with a chance of at most ``1 - confidence`` each."""
+
+    EXAMPLE: ClassVar[str] = "{at_least: 0.9, reject_below: 0.7}"
+
+    at_least: Annotated[Number, Field(gt=0, le=1)]
+    reject_below: Annotated[Number, Field(gt=0, lt=1)]
+    confidence: Annotated[Number, Field(ge=0.5, lt=1)] = 0.95
+
+    @model_validator(mode="after")
+    def _in_order(self) -> PassRateGate:
+        if self.reject_below >= self.at_least:
+            raise ValueError(
+                f"reject_below ({self.reject_below:g}) must be less than at_least ({self.at_least:g});"
+                " between the two lie the rates about which either verdict is right"
+            )
+        return self
+
+
+class PassHatKGate(Value):
+    """The chance that ``k`` epochs in a row succeed, by the unbiased estimator: of each ``scenario``, or
+    their mean over the ``suite``."""
+
+    EXAMPLE: ClassVar[str] = "{k: 3, at_least: 0.5}"
+
+    k: Annotated[Count, Field(ge=1)]
+    at_least: Annotated[Number, Field(gt=0, le=1)]
+    over: Literal["scenario", "suite"] = "scenario"
+
+
+SCENARIO_MARGIN = 0.3
+"""A drop of one scenario, not surely one, that is still no regression, unless the author says otherwise."""
+
+
+class NoRegressionGate(Value):
+    """Against ``--baseline``: the mean success rate has surely fallen by less than ``margin``, no scenario's
+    has surely fallen, and none was seen to fall by more than ``scenario_margin``."""
+
+    EXAMPLE: ClassVar[str] = "{margin: 0.05}"
+
+    margin: Annotated[Number, Field(gt=0, lt=1)]
+    scenario_margin: Annotated[Number, Field(gt=0, le=1)] = SCENARIO_MARGIN
+
+
+class GatesConfig(Value):
+    """Rules over repeated runs. Any of them replaces "every sample passes"."""
+
+    pass_rate: PassRateGate | None = None
+    pass_hat_k: PassHatKGate | None = None
+    no_regression: NoRegressionGate | None = None
+
+    def __bool__(self) -> bool:
+        return any((self.pass_rate, self.pass_hat_k, self.no_regression))
+
+
+class JudgeConfig(Value):
+    """How judges are asked. ``corroborate``: what would gate is asked again, to be refuted. ``calls``:
+    ``shared`` asks for the scores of a turn in one call, and for all criteria of a conversation in one."""
+
+    corroborate: bool = True
+    calls: Literal["separate", "shared"] = "separate"
+
+
+class AcceptedFailure(Value):
+    """A failure that is known and accepted for a while: an entry of the accept list. ``expires`` is the last
+    day on which it is accepted (``2026-12-31``, UTC); ``where`` is the line that wrote it."""
+
+    fingerprint: Text
+    owner: Annotated[Text, Field(min_length=1)]
+    reason: Annotated[Text, Field(min_length=1)]
+    expires: Text
+    scenario: Text = ""
+    what: Text = ""
+    where: str = ""
+
+    INTERNAL: ClassVar[frozenset[str]] = frozenset({"where"})
+
+    @field_validator("fingerprint")
+    @classmethod
+    def _is_a_fingerprint(cls, value: str) -> str:
+        if len(value) == 12 and set(value) <= set("0123456789abcdef"):
+            return value
+        raise ValueError(f"'{value[:40]}' is none; copy the twelve digits that the report shows")
+
+    @field_validator("expires")
+    @classmethod
+    def _is_a_day(cls, value: str) -> str:
+        try:
+            return date.fromisoformat(value).isoformat()
+        except ValueError:
+            raise ValueError(f"'{value}' is no day; write it as 2026-12-31") from None
+
+    def holds_on(self, day: str) -> bool:
+        """``day``: ISO 8601, which sorts as text."""
+        return day <= self.expires
+
+
+_SWITCHES = frozenset({"", "yes", "no", "on", "off", "y", "n", "none"})
+
+
+class Config(Value):
+    """``agenteval.yaml`` after merging. Every field is explained in ``docs/configuration.md``."""
+
+    agent: AgentConfig | None = None
+    agents: dict[str, AgentConfig] = {}
+    compare: tuple[AgentConfig, ...] = ()
+    models: ModelsConfig = ModelsConfig()
+    epochs: Epochs | None = None
+    max_turns: Annotated[Count, Field(ge=1)] = 8
+    concurrency: Annotated[Count, Field(ge=1)] = 20
+    agent_concurrency: Annotated[Count, Field(ge=1)] | None = None
+    metrics: Annotated[Literal["all"] | tuple[str, ...], BeforeValidator(_names)] = "all"
+    custom_metrics: Texts = ()
+    detectors: Texts | None = None
+    thresholds: Thresholds = {}
+    fail_on_severity: Severity | Literal["none"] = Severity.CRITICAL
+    severities: dict[str, Severity] = {}
+    severity_from: Literal["table", "model"] = "table"
+    fault_tolerance: Annotated[Number, Field(ge=0, le=1)] | None = None
+    accepted: Text | None = None
+    judge: JudgeConfig = JudgeConfig()
+    prompts: dict[str, Text] = {}
+    gates: GatesConfig = GatesConfig()
+    budget: BudgetConfig = BudgetConfig()
+    deadlines: DeadlinesConfig = DeadlinesConfig()
+    prices: dict[str, Price] = {}
+    cache: bool | Text = False
+    unmocked_tools: Literal["error", "passthrough", "empty"] = "error"
+    now: Text | None = None
+    include: Texts = ("scenarios/**/*.yaml", "scenarios/**/*.yml")
+    exclude: Texts = ()
+    reporters: tuple[ReporterChoice, ...] = (ReporterChoice(name="terminal"),)
+    seed: Annotated[Count, Field(ge=0)] = 0
+
+    # What the file that ``accepted`` names says.
+    accepted_failures: tuple[AcceptedFailure, ...] = ()
+    # Where things were written, for messages and the gate table; not part of the file. ``origins``
+    # names the variable or flag that set a key.
+    source: str = ""
+    root: str = "."
+    lines: dict[str, int] = {}
+    columns: dict[str, int] = {}
+    origins: dict[str, str] = {}
+
+    INTERNAL: ClassVar[frozenset[str]] = frozenset(
+        {"accepted_failures", "source", "root", "lines", "columns", "origins"}
+    )
+
+    @field_validator("cache")
+    @classmethod
+    def _is_a_folder(cls, value: bool | str) -> bool | str:
+        # In YAML 1.2 `no` is a text: it must not switch the cache on, with a folder of that name.
+        if isinstance(value, str) and (value.strip().lower() in _SWITCHES or value.isdigit()):
+            raise ValueError(f"'{value}' is no folder; write true, false or a path such as ./cache")
+        return value
+
+    @field_validator("reporters", mode="before")
+    @classmethod
+    def _reporters(cls, value: Any) -> Any:
+        if isinstance(value, str):
+            value = [value]
+        if isinstance(value, Iterable) and not isinstance(value, Mapping):
+            return tuple(parse_reporter(item) if isinstance(item, str) else item for item in value)
+        return value
+
+    @property
+    def all_agents(self) -> tuple[AgentConfig, ...]:
+        """Every agent that is written down."""
+        return (*([self.agent] if self.agent else []), *self.agents.values(), *self.compare)
+
+    def where(self, path: str) -> str:
+        """``file:line`` of a key (or its nearest parent), or the variable or flag that set it;
+        ``default`` where nobody wrote it."""
+        while path:
+            if path in self.origins:
+                return self.origins[path]
+            if path in self.lines:
+                return f"{self.source}:{self.lines[path]}"
+            path = path.rpartition(".")[0]
+        return "default"
+
+    def place(self, path: str) -> Place:
+        """The same with the column, where a file says it."""
+        while path and path not in self.origins and path not in self.lines:
+            path = path.rpartition(".")[0]
+        if path in self.origins or path not in self.lines:
+            return Place(self.origins.get(path, "default"))
+        return Place(self.source, self.lines[path], self.columns.get(path, 0))
+
+    def is_by_flag(self, key: str) -> bool:
+        """Whether the command line set it."""
+        return self.origins.get(key, "").startswith("--")
+
+
+def parse_reporter(text: str) -> ReporterChoice:
+    """``json`` or ``json=out.json``."""
+    name, _, path = text.partition("=")
+    return ReporterChoice(name=name.strip(), path=path.strip() or None)
+
+
+def deep_merge(low: Mapping[str, Any], high: Mapping[str, Any]) -> dict[str, Any]:
+    """``high`` over ``low``: mappings are merged deeply, all else (lists too) is replaced."""
+    merged = dict(low)
+    for key, value in high.items():
+        below = merged.get(key)
+        both = isinstance(below, Mapping) and isinstance(value, Mapping)
+        merged[key] = deep_merge(below, value) if both else value  # type: ignore[arg-type]
+    return merged

@@ -1,0 +1,102 @@
+"""What the gates say: the verdict of a run and of all its parts."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+
+from agenteval.core.config import AcceptedFailure
+from agenteval.core.scenario import SampleKey
+from agenteval.core.score import Verdict
+
+EVERY_SAMPLE = "every sample passes"
+"""The gate of a run that has none over repeated runs."""
+
+
+@dataclass(frozen=True)
+class GateRow:
+    """One line of "what gated this run": a rule, its value and bound, what it rests on, its place.
+
+    ``scenario`` and ``agent`` are empty for a rule over the whole run; ``metric`` for one that is no
+    threshold."""
+
+    name: str
+    value: float | str | None
+    bound: float | str
+    rests_on: str
+    where: str
+    verdict: Verdict
+    scenario: str = ""
+    agent: str = ""
+    metric: str = ""
+
+
+@dataclass(frozen=True)
+class Violation:
+    """A broken (or undecided) rule of a scenario: its name, a sentence, its place, its turn; ``metric`` of
+    a threshold. ``fingerprints``: the failures of a sample that it tells of (see ``fingerprints``)."""
+
+    name: str
+    detail: str
+    where: str
+    verdict: Verdict = Verdict.FAILED
+    epoch: int | None = None
+    turn: int | None = None
+    metric: str = ""
+    fingerprints: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class SampleDecision:
+    """``fault``: ``agent``, ``infrastructure``, ``simulator``, ``judge``, ``author``, ``interrupted``,
+    ``undecided`` (what a rule rests on is not known) or ``None`` (a sample that passed, or that failed an
+    expectation). ``accepted``: broken rules that do not count, since the accept list knows their
+    failures."""
+
+    verdict: Verdict
+    fault: str | None = None
+    violations: tuple[Violation, ...] = ()
+    accepted: tuple[Violation, ...] = ()
+
+
+class AcceptedState(StrEnum):
+    """``UNUSED``: in force, and not met in this run."""
+
+    IN_FORCE = "accepted"
+    EXPIRED = "expired"
+    UNUSED = "not met"
+
+
+@dataclass(frozen=True)
+class AcceptedUse:
+    """An entry of the accept list, and in how many ``samples`` of this run its failure was met.
+    ``elsewhere``: a scenario that met it, and is not the one that the entry names."""
+
+    entry: AcceptedFailure
+    state: AcceptedState
+    samples: int = 0
+    elsewhere: str = ""
+
+
+@dataclass(frozen=True)
+class ScenarioDecision:
+    verdict: Verdict
+    violations: tuple[Violation, ...] = ()
+
+
+@dataclass(frozen=True)
+class Decision:
+    """The verdict of a run, and of all its parts. ``scenarios`` is keyed by (scenario id, agent).
+
+    ``ungated`` names what was judged or measured and gates nothing; ``author_errors`` are mistakes
+    that showed only while running (exit code 2). ``accepted``: what became of the accept list."""
+
+    verdict: Verdict
+    exit_code: int
+    gates: tuple[GateRow, ...]
+    samples: Mapping[SampleKey, SampleDecision]
+    scenarios: Mapping[tuple[str, str], ScenarioDecision]
+    ungated: tuple[str, ...] = ()
+    author_errors: tuple[str, ...] = ()
+    accepted: tuple[AcceptedUse, ...] = ()

@@ -1,0 +1,176 @@
+"""What a run tells while it runs. The journal is these, a line each; all reports fold over them."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal, TypeAlias
+
+from pydantic import Field
+
+from agenteval.core.config import BudgetConfig, Config
+from agenteval.core.scenario import EpochRange, SampleKey, Scenario
+from agenteval.core.score import Issue, MetricSpec, ScoreFailure, ScoreItem
+from agenteval.core.trajectory import Stop, Turn, Usage
+from agenteval.core.value import Value
+
+SCHEMA_VERSION = 1
+"""Of the journal. Raised when an old reader would misread a new journal."""
+
+
+class Baseline(Value):
+    """The run that this one is compared with: by agent and scenario, whether each epoch succeeded (``None``:
+    not known), of the scenarios that are the same in both runs. ``changed``: by agent and scenario, what is
+    not the same; what is in neither is new. ``gone``: scenarios that this run no longer has. ``reached``: of
+    those that are the same, the ones whose goal was reached at least once."""
+
+    run_id: str
+    outcomes: dict[str, dict[str, tuple[bool | None, ...]]]
+    changed: dict[str, dict[str, str]] = {}
+    gone: tuple[str, ...] = ()
+    reached: tuple[str, ...] = ()
+
+
+class RunStarted(Value):
+    """The first event. ``config`` is without secrets; ``started_at`` is ISO 8601 in UTC. ``metrics``:
+    all that are known; ``judged``: the names of those that were asked for; ``no_judge``: the run was told
+    to ask no judge at all. ``prompts``: a hash of each prompt by name. ``samples``: those that were planned;
+    ``epochs``: by scenario, where the run decides as it goes how many there will be. ``baseline``: of
+    ``--baseline``. ``request``: what the command line asked for, all that a resumed run needs to be
+    prepared as this one was; empty where nothing can be resumed. ``sources``: a hash of each file that the
+    run rests on beyond scenarios and prompts. ``unapplied``: gates of the configuration that the run could
+    never satisfy and which do not hold for it, and thresholds that apply to none of its scenarios but to
+    others of the suite, by name, with the reason."""
+
+    type: Literal["run_started"] = "run_started"
+    schema_version: int = SCHEMA_VERSION
+    run_id: str
+    started_at: str
+    config: Config
+    scenarios: tuple[Scenario, ...]
+    samples: tuple[SampleKey, ...]
+    seed: int = 0
+    versions: dict[str, str] = {}
+    prompts: dict[str, str] = {}
+    metrics: tuple[MetricSpec, ...] = ()
+    judged: tuple[str, ...] = ()
+    no_judge: bool = False
+    epochs: dict[str, EpochRange] = {}
+    baseline: Baseline | None = None
+    command: tuple[str, ...] = ()
+    request: dict[str, Any] = {}
+    sources: dict[str, str] = {}
+    unapplied: dict[str, str] = {}
+
+    @property
+    def fault_tolerance(self) -> float:
+        """The share of samples that may be lost. Where lost epochs are replaced nobody wants to write it."""
+        asked = self.config.fault_tolerance
+        return (0.05 if self.epochs else 0.0) if asked is None else asked
+
+
+class RunResumed(Value):
+    """A run that had been cut off goes on. What was said of its end, and of its issues, no longer holds; what
+    was said of samples does, until they are started anew. ``budget``: as it is now."""
+
+    type: Literal["run_resumed"] = "run_resumed"
+    at: str
+    budget: BudgetConfig = BudgetConfig()
+
+
+class SampleStarted(Value):
+    """``scenario``: of a recorded conversation, which is known only when it has been read."""
+
+    type: Literal["sample_started"] = "sample_started"
+    key: SampleKey
+    scenario: Scenario | None = None
+
+
+class TurnFinished(Value):
+    """Turn ``index`` (from 0) is whole."""
+
+    type: Literal["turn_finished"] = "turn_finished"
+    key: SampleKey
+    index: int
+    turn: Turn
+
+
+class Scored(Value):
+    """What a scorer said; ``turn`` is ``None`` for the scope "conversation"."""
+
+    type: Literal["scored"] = "scored"
+    key: SampleKey
+    turn: int | None
+    items: tuple[ScoreItem, ...]
+
+
+class Answered(Value):
+    """A language model answered a judge, or the grouping. ``asked``: the hash of all that the answer may
+    depend on (model, prompts, record, the answer's shape, epoch); ``answer``: what it said, and who. For who
+    judges the run anew; reports are made without it. ``key`` is ``None`` for the grouping."""
+
+    type: Literal["answered"] = "answered"
+    key: SampleKey | None = None
+    asked: str
+    answer: dict[str, Any]
+
+
+class SampleFinished(Value):
+    """After this nothing more is said of the sample. ``unfinished`` is the turn that broke. ``refused``: a
+    judge of it was not asked: the budget had no room, or it had failed on every call."""
+
+    type: Literal["sample_finished"] = "sample_finished"
+    key: SampleKey
+    stop: Stop
+    unfinished: Turn | None = None
+    refused: bool = False
+
+    @property
+    def is_over(self) -> bool:
+        """Whether a resumed run has nothing left to do for it: else it is held anew."""
+        return not (self.stop.is_cut_short or self.refused)
+
+
+class Notice(Value):
+    """Something to tell that is no result: a retry, a switched-off sink, a parameter dropped."""
+
+    type: Literal["notice"] = "notice"
+    level: Literal["info", "warning", "error"] = "info"
+    text: str
+    key: SampleKey | None = None
+
+
+class IssuesFound(Value):
+    """The findings of the whole run, grouped by root cause. ``usage``: of the grouping model;
+    ``failures``: where it broke, and code grouped alone. A later event replaces an earlier one."""
+
+    type: Literal["issues_found"] = "issues_found"
+    issues: tuple[Issue, ...]
+    usage: Usage = Usage()
+    failures: tuple[ScoreFailure, ...] = ()
+
+
+class RunFinished(Value):
+    """The last event. ``outcome``: every sample was run, or why not. ``elapsed_s``: since the run began, or
+    was resumed. ``unmet``: where each scenario stands, by id, that was to be met by a recorded conversation
+    and was not."""
+
+    type: Literal["run_finished"] = "run_finished"
+    finished_at: str
+    outcome: Literal["complete", "interrupted", "fail_fast", "budget", "deadline"] = "complete"
+    elapsed_s: float = 0.0
+    unmet: dict[str, str] = {}
+    extra: dict[str, Any] = {}
+
+
+Event: TypeAlias = Annotated[
+    RunStarted
+    | RunResumed
+    | SampleStarted
+    | TurnFinished
+    | Scored
+    | Answered
+    | SampleFinished
+    | Notice
+    | IssuesFound
+    | RunFinished,
+    Field(discriminator="type"),
+]

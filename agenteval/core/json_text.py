@@ -1,0 +1,59 @@
+"""Values as JSON text, and JSON in texts."""
+
+from __future__ import annotations
+
+import ast
+import json
+from collections.abc import Mapping
+from typing import Any
+
+from agenteval.core.expressions import expression
+
+_encoder = json.JSONEncoder(ensure_ascii=False, default=str)
+
+
+def text_of(value: Any) -> str:
+    """``value`` as JSON, or as Python shows what JSON cannot hold."""
+    try:
+        return _encoder.encode(value)
+    except (TypeError, ValueError, RecursionError):
+        return str(value)
+
+
+def json_of(text: str) -> Any:
+    """The JSON in ``text`` (one value, or one a line), or ``None``."""
+    stripped = text.strip()
+    if stripped[:1] not in {"[", "{"}:
+        return None
+    try:
+        return json.loads(stripped)
+    except (ValueError, RecursionError):
+        pass
+    try:
+        return [json.loads(line) for line in stripped.splitlines() if line.strip()]
+    except (ValueError, RecursionError):
+        return None
+
+
+def object_of(text: str) -> Mapping[str, Any]:
+    """The object that ``text`` is as JSON, or as Python shows one (``{'error': None}``); else an empty
+    one."""
+    try:
+        value = json.loads(text)
+    except (ValueError, RecursionError):
+        value = _of_python(text)
+    return value if isinstance(value, dict) else {}
+
+
+def _of_python(text: str) -> Any:
+    if not text.startswith(("{'", '{"')) or len(text) > _LONGEST_OF_PYTHON or _ODD_ESCAPE.search(text):
+        return None
+    try:
+        return ast.literal_eval(text.rstrip())
+    except (ValueError, SyntaxError, RecursionError, MemoryError):
+        return None
+
+
+_LONGEST_OF_PYTHON = 20_000
+# Python warns of these.
+_ODD_ESCAPE = expression(r"(?<!\\)(?:\\\\)*\\(?![\\'\"\nnrtbfavxuUN0-7])")

@@ -1,0 +1,328 @@
+"""One comparison of texts: is a needle, which an author or a judge wrote, in what was said?
+
+**Both sides are folded**, so that no typography decides: see ``fold``. Markdown's marks go one by one and not
+in pairs, since a needle is a piece of a text and may hold one half of a pair. What stands between two digits
+(``2*3``) or, of underscores, within a word is no mark.
+
+**A needle's ends are bounds.** Letters of scripts that part words by blanks (Latin, Greek, Cyrillic) are not
+cut out of a word. Numbers are not cut at all: a minus, the digits, the decimal point with its fraction and
+the exponent are one, and thousands separators are no part of it. Only a needle of digits alone is found
+before a fraction, too: 333 is in 333.33, and ``$25`` is not in "$25.50". Of three or more runs of digits
+between points or commas (``25.12.2026``, ``1,2,3``) each is a number of its own.
+
+Of white space, a single blank may separate thousands; a line break, a tab and a run of blanks never do. A
+firm blank (no-break, narrow, thin) joins; an ordinary one may stand between two numbers as well ("Room 12 350
+EUR"), unless a zero comes next: "10 000". Where it is in doubt whether a separator joins (that blank;
+``10.000``; ``_`` behind a letter or one of ``:/#-_``) both readings hold. All else is read one way alone: a
+wrong red is looked at, a wrong green is not.
+
+``not_contains`` is passed by what is *not* found, so there the doubt is on the other side: letters are found
+inside words, a minus hides no number, and a firm blank is as doubtful as an ordinary one. A number is a
+number there as well: 25 is not said by "2025".
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Callable, Iterator
+from functools import lru_cache
+from itertools import groupby
+from typing import NamedTuple
+
+from agenteval.core.expressions import expression
+
+
+def contains(text: str, needle: str) -> bool:
+    """Whether ``needle`` is in ``text``, its ends being bounds. ``refund*`` takes any ending, ``*ed`` any
+    beginning; ``\\*`` is a star."""
+    return _is_in(_needle(needle), text)
+
+
+def mentions(text: str, needle: str) -> bool:
+    """Whether ``needle`` is in ``text``, letters inside words too: what ``not_contains`` asks."""
+    return _is_in(_Needle(needle, is_lax=True), text)
+
+
+def found(quotation: str, text: str) -> bool:
+    """Whether every part of ``quotation`` that an ellipsis parts is in ``text``, as ``mentions`` finds it."""
+    parts = [part for part in _ELLIPSIS.split(quotation) if fold(part)]
+    return bool(parts) and all(mentions(text, part) for part in parts)
+
+
+def starred(text: str, needle: str) -> str:
+    """A needle that is missing in ``text``, with the ``*`` that would have found it; empty if none would."""
+    tries = (f"{needle}*", f"*{needle}", f"*{needle}*")
+    return next((each for each in tries if contains(text, each)), "")
+
+
+def misuse(needle: str, *, takes_stars: bool) -> str:
+    """Why a needle cannot be looked for, and a remedy behind a semicolon; empty if it can."""
+    if not fold(_needle(needle).text, stars=_ESCAPED in needle):
+        if not needle.strip():
+            return "an empty text is in every answer; write the text that is meant"
+        return f"nothing is left to look for in '{needle}' without Markdown's marks; use matches for them"
+    if not takes_stars and "*" in needle.replace(_ESCAPED, ""):
+        return (
+            f"not_contains takes no '*': '{needle}'; drop it, letters are found inside words, too"
+            f" ('{_ESCAPED}' is a star)"
+        )
+    return ""
+
+
+# ── folding ──────────────────────────────────────────────────────────────────────────────────────
+
+
+def fold(text: str, *, stars: bool = False) -> str:
+    """``text`` without what is no matter of words: case, the way in which letters are composed, characters
+    that are not seen, the kinds of white space, of quotes, hyphens and digits, and Markdown's emphasis,
+    strike and code marks. Idempotent. ``stars``: a star, ``\\*`` too, is no mark."""
+    return " ".join(_seen(text, stars=stars).split())
+
+
+def nfc(text: str) -> str:
+    """The composed form, in linear time: Python's takes the square of a run of combining marks."""
+    return text if text.isascii() else unicodedata.normalize("NFC", _in_order(text))
+
+
+_ESCAPED = "\\*"
+_ELLIPSIS = expression(r"\[(?:…|\.{3,})\]|…|\.{3,}")
+# Zero-width and other characters that are not seen (Default_Ignorable_Code_Point), and controls.
+_UNSEEN = expression(
+    "[\x00-\x08\x0e-\x1b\x7f-\x84\x86-\x9f\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f"
+    "\u202a-\u202e\u2060-\u206f\u3164\ufe00-\ufe0f\ufeff\uffa0\ufff0-\ufff8\U000e0000-\U000e0fff]"
+)
+_BLANK, _FIRM_BLANK = " ", "\u00a0"  # a firm one, in all its widths, joins the groups of a number
+_PLAIN = str.maketrans(
+    dict.fromkeys("‘’‚‛‹›ʼ´′＇", "'")
+    | dict.fromkeys("“”„‟«»″＂", '"')
+    | dict.fromkeys("\u2010\u2011\u2012\u2013\u2014\u2015\u2212\ufe58\ufe63\uff0d", "-")
+    | dict.fromkeys("\u1680\u2002\u2003\u2004\u2005\u2006\u2008\u200a\u205f\u3000", _BLANK)
+    | dict.fromkeys("\u2007\u2009\u202f", _FIRM_BLANK)
+)
+_FOREIGN_DIGIT = expression(r"(?![0-9])\d")
+_MARKS, _MARKS_BUT_STARS = expression("[*_`~]+"), expression("[_`~]+")
+_KEPT = 16  # texts that the next needle is looked for in, too
+_MAY_COMBINE = expression(r"[^\w\s\x00-\x7f]{9,}")
+
+
+@lru_cache(maxsize=_KEPT)
+def _seen(text: str, *, stars: bool = False) -> str:
+    """The folded text, but for its white space."""
+    text = _UNSEEN.sub("", text)
+    if text.isascii():
+        text = text.lower()
+    else:
+        # Canonical caseless form (The Unicode Standard, section 3.13, D145), composed again so that a plain
+        # `e` is no part of `é`.
+        bare = unicodedata.normalize("NFD", _in_order(text)).casefold()
+        text = unicodedata.normalize("NFC", _in_order(bare)).translate(_PLAIN)
+        text = _FOREIGN_DIGIT.sub(lambda digit: str(unicodedata.decimal(digit[0])), text)
+    if stars:
+        return nfc(_without_marks(text.replace(_ESCAPED, "*"), _MARKS_BUT_STARS))
+    return nfc(_without_marks(text, _MARKS))
+
+
+def _without_marks(text: str, marks: re.Pattern[str]) -> str:
+    def kept(run: re.Match[str]) -> str:
+        before, after = text[max(run.start() - 1, 0) : run.start()], text[run.end() : run.end() + 1]
+        is_within = before.isalnum() and after.isalnum() and not run[0].strip("_")
+        return run[0] if is_within or (before.isdigit() and after.isdigit()) else ""
+
+    return marks.sub(kept, text)
+
+
+def _in_order(text: str) -> str:
+    """Runs of combining marks in canonical order."""
+    return _MAY_COMBINE.sub(lambda run: "".join(_ordered(run[0])), text)
+
+
+def _ordered(run: str) -> Iterator[str]:
+    for _, chars in groupby(run, key=lambda char: unicodedata.combining(char) > 0):
+        yield from sorted(chars, key=unicodedata.combining)
+
+
+# ── numbers ──────────────────────────────────────────────────────────────────────────────────────
+
+_START = r"(?<![0-9])(?<![0-9][,.'_])"
+_GROUPS = expression(
+    rf"{_START}(?P<whole>[1-9][0-9]{{0,2}}(?P<by>[,.'_])[0-9]{{3}}(?:(?P=by)[0-9]{{3}})*"
+    r"|[1-9][0-9]?(?:,[0-9]{2})+,[0-9]{3})"  # lakhs: 1,00,000
+    r"(?P<fraction>(?!(?P=by))[.,][0-9]++)?(?![,.'_]?[0-9])"
+)
+_FIRM_GROUPS, _BLANK_GROUPS = (
+    expression(
+        rf"{_START}(?<![0-9]{blank})(?P<whole>[1-9][0-9]{{0,2}}(?P<by>{blank})[0-9]{{3}}"
+        rf"(?:{blank}[0-9]{{3}})*)(?P<fraction>[.,][0-9]++)?(?!{blank}?[0-9])"
+    )
+    for blank in (_FIRM_BLANK, _BLANK)
+)
+_NUMBER = expression(
+    r"(?P<sign>(?<![\w)\]}%°.\-])-[$€£¥]?(?=\.?[0-9]))?"
+    r"(?:(?P<one>(?<![\w.,])[0-9]++(?:\.[0-9]++)?e[+-]?[0-9]++(?!\w)|(?<![\w.])\.[0-9]++)"
+    r"|(?P<chain>[0-9]++(?:[.,][0-9]++)*))"
+)
+_RUN = expression("[0-9]+")
+_NO_END, _POINT, _SIGN = 1, 2, 3
+
+
+class _Reading(NamedTuple):
+    """A folded text, the groups of its numbers joined. ``marks``: for each place between two characters,
+    whether a number goes on across it: ``_POINT`` before a fraction, ``_SIGN`` behind a minus."""
+
+    text: str
+    marks: bytes
+
+
+@lru_cache(maxsize=_KEPT)
+def _readings(text: str, *, stars: bool, is_lax: bool) -> tuple[_Reading, ...]:
+    """The ways to read the numbers of a text: what may be a list is one; what may be a number is one."""
+    seen = _seen(text, stars=stars)
+    bold = _joined(seen, _digits, _digits)
+    return tuple(_Reading(each, _ends(each)) for each in dict.fromkeys((_sure(seen, is_lax=is_lax), bold)))
+
+
+def _wanted(needle: _Needle, *, stars: bool) -> tuple[str, ...]:
+    """The ways to read a needle. Its point is a decimal one where it may be: 1.250 is not in "1,250"."""
+    seen = _seen(needle.text, stars=stars)
+    bold = _joined(seen, _digits_if_sure, _digits)
+    return tuple(dict.fromkeys((_sure(seen, is_lax=needle.is_lax), bold)))
+
+
+def _sure(seen: str, *, is_lax: bool) -> str:
+    blanks = seen.replace(_FIRM_BLANK, _BLANK) if is_lax else seen
+    return _joined(blanks, _digits_if_sure, _digits_if_sure)
+
+
+def _joined(seen: str, digits: Callable[[re.Match[str]], str], across: Callable[[re.Match[str]], str]) -> str:
+    """``digits`` says what becomes of the groups of a number, ``across`` of those that a blank parts."""
+    joined = _GROUPS.sub(digits, seen)
+    return " ".join(_BLANK_GROUPS.sub(across, _FIRM_GROUPS.sub(across, joined)).split())
+
+
+def _digits(number: re.Match[str]) -> str:
+    return re.sub("[^0-9]", "", number["whole"]) + (number["fraction"] or "")
+
+
+def _digits_if_sure(number: re.Match[str]) -> str:
+    return number[0] if _is_doubtful(number) else _digits(number)
+
+
+def _is_doubtful(number: re.Match[str]) -> bool:
+    """Whether it may be several numbers, or have a decimal point."""
+    whole, by = number["whole"], number["by"]
+    before = number.string[max(number.start() - 1, 0) : number.start()]
+    if by == ".":
+        return whole.count(".") == 1 and not number["fraction"]
+    if by == _BLANK:
+        return f"{by}0" not in whole
+    return by == "_" and (before.isalpha() or before in tuple(":/#-_"))
+
+
+def _ends(text: str) -> bytes:
+    marks = bytearray(len(text) + 1)
+    for number in _NUMBER.finditer(text):
+        start = number.start()
+        if number["sign"]:
+            digits = number.end("sign")
+            marks[start + 1 : digits + 1] = bytes([_SIGN]) * (digits - start)
+            start = digits
+        for begin, point, end in _parts(number, start):
+            marks[begin + 1 : end] = bytes([_NO_END]) * (end - begin - 1)
+            if point:
+                marks[point] = _POINT
+    return bytes(marks)
+
+
+def _parts(number: re.Match[str], start: int) -> Iterator[tuple[int, int, int]]:
+    """Begin, decimal point (0: none) and end of each number that the digits hold."""
+    if number["one"]:
+        yield start, 0, number.end()
+        return
+    chain = number["chain"]
+    pieces = chain.split(",") if "." in chain and "," in chain else [chain]
+    for piece in pieces:
+        runs = [(start + run.start(), start + run.end()) for run in _RUN.finditer(piece)]
+        if len(runs) == 2:
+            yield runs[0][0], runs[0][1], runs[1][1]
+        else:
+            yield from ((begin, 0, end) for begin, end in runs)
+        start += len(piece) + 1
+
+
+# ── looking ──────────────────────────────────────────────────────────────────────────────────────
+
+
+class _Needle(NamedTuple):
+    """``text``, without the stars that take any beginning (``opens``) and any ending (``closes``).
+    ``is_lax``: it is found inside words and behind a minus."""
+
+    text: str
+    opens: bool = False
+    closes: bool = False
+    is_lax: bool = False
+
+
+_OPENS, _CLOSES = expression(r"\*(?!\*)"), expression(r"(?<![\\*])\*")
+
+
+def _needle(written: str) -> _Needle:
+    """Two stars are Markdown's, and no ending."""
+    text = written.strip()
+    opens, closes = bool(_OPENS.match(text)), len(text) > 1 and bool(_CLOSES.match(text, len(text) - 1))
+    return _Needle(text[opens : len(text) - closes], opens, closes)
+
+
+def _is_in(needle: _Needle, text: str) -> bool:
+    stars = _ESCAPED in needle.text
+    if not any(map(str.isdigit, needle.text)):
+        folded = fold(text, stars=stars)
+        return _is_at_bounds(needle, fold(needle.text, stars=stars), _Reading(folded, bytes(len(folded) + 1)))
+    said = _readings(text, stars=stars, is_lax=needle.is_lax)
+    return any(
+        _is_at_bounds(needle, each, reading) for each in _wanted(needle, stars=stars) for reading in said
+    )
+
+
+def _is_at_bounds(needle: _Needle, wanted: str, reading: _Reading) -> bool:
+    start = reading.text.find(wanted) if wanted else -1
+    while start >= 0:
+        end = start + len(wanted)
+        if (needle.opens or _may_begin(start, wanted, reading, is_lax=needle.is_lax)) and (
+            needle.closes or _may_end(end, wanted, reading, is_lax=needle.is_lax)
+        ):
+            return True
+        start = reading.text.find(wanted, start + 1)
+    return False
+
+
+def _may_begin(start: int, wanted: str, reading: _Reading, *, is_lax: bool) -> bool:
+    text, marks = reading
+    if marks[start] in (_NO_END, _POINT):
+        return False
+    if is_lax:
+        return True
+    if marks[start] == _SIGN or (_SIGNED.match(wanted) and marks[start + 1] != _SIGN):
+        return False  # -25 is neither in "20-25" nor is 25 in it
+    return not _is_in_word(text, start)
+
+
+def _may_end(end: int, wanted: str, reading: _Reading, *, is_lax: bool) -> bool:
+    text, marks = reading
+    if marks[end] == _NO_END or (marks[end] == _POINT and not wanted.isdigit()):
+        return False
+    return is_lax or not _is_in_word(text, end)
+
+
+_SIGNED = expression(r"-[$€£¥]?\.?[0-9]")
+_LETTERS = expression(
+    "[a-z\u00c0-\u00d6\u00d8-\u00f6\u00f8-\u02af\u0300-\u036f\u0370-\u0373\u0376-\u037d\u037f\u0386"
+    "\u0388-\u0481\u0483-\u052f\u1c80-\u1c8f\u1d00-\u1dbf\u1e00-\u1fbc\u1fbe\u1fc2-\u1fcc\u1fd0-\u1fdb"
+    "\u1fe0-\u1fec\u1ff2-\u1ffc\u2c60-\u2c7f\u2de0-\u2dff\ua640-\ua69f\ua722-\ua787\ua78b-\ua7ff"
+    "\uab30-\uab6f\uff41-\uff5a]{2}"
+)
+"""Two letters of Latin, Greek or Cyrillic, or a mark upon one."""
+
+
+def _is_in_word(text: str, at: int) -> bool:
+    return at > 0 and _LETTERS.match(text, at - 1) is not None

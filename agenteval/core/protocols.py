@@ -1,0 +1,188 @@
+"""Every seam on one page. Built-ins come through the same doors as plugins."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple, Protocol, TypeAlias
+
+from pydantic import BaseModel
+
+from agenteval.core.errors import Mistake
+from agenteval.core.event import Event
+from agenteval.core.scenario import Sample, Scenario
+from agenteval.core.score import ScoreItem
+from agenteval.core.trajectory import Message, StopReason, ToolResult, Trajectory, Usage
+
+Emit: TypeAlias = Callable[[Event], None]
+"""A sink of events. It never blocks or awaits; one that fails is switched off and told once."""
+
+
+@dataclass(frozen=True)
+class AgentReply:
+    """What an agent answers. A Python agent may return one; any part may be left out.
+
+    ``text``: the final text. ``tool_calls``: calls for agenteval to resolve, in OpenAI's format.
+    ``messages``: the messages of this turn of an agent that ran its tools itself. ``usage``: a
+    ``Usage``, or a mapping or an object in the words of a provider. ``extra``: unknown fields of the message,
+    echoed back to the same endpoint. ``alone``: ``messages`` is one message in the shape of another library,
+    and no list of all that the agent did in the turn.
+    """
+
+    text: str | None = None
+    tool_calls: Sequence[Any] = ()
+    messages: Sequence[Message] = ()
+    usage: Usage | Mapping[str, Any] | None = None
+    latency_ms: float | None = None
+    extra: Mapping[str, Any] = field(default_factory=dict)
+    alone: bool = False
+
+
+@dataclass(frozen=True)
+class TurnTools:
+    """The tool world as an agent meets it during one turn.
+
+    ``schemas``: the declared tools (those with ``parameters``) in OpenAI's format. ``call(name, args,
+    batch)`` resolves and records a call; it never raises for an error of the tool. Calls of one
+    ``batch`` were made at the same time: they are one step. ``turn`` counts from 0.
+    """
+
+    turn: int
+    schemas: tuple[dict[str, Any], ...]
+    call: Callable[[str, Any, int], Awaitable[ToolResult]]
+
+
+class Agent(Protocol):
+    """The agent under test; one instance per sample, so that conversations share nothing.
+
+    Raises ``AgentError`` when the agent broke and ``InfrastructureError`` when something else did.
+    """
+
+    async def reply(self, messages: list[Message], tools: TurnTools) -> AgentReply: ...
+
+
+class AgentFactory(Protocol):
+    """Makes the agents of a run; may hold what they share (a connection pool)."""
+
+    def make(self, sample: Sample) -> Agent: ...
+
+    async def aclose(self) -> None: ...
+
+
+class SampleQueue(Protocol):
+    """Which sample is run next. A sink of events, too. ``next`` gives ``None`` when there is none now; it is
+    asked again when a sample has finished."""
+
+    def __call__(self, event: Event, /) -> None: ...
+
+    def next(self) -> Sample | None: ...
+
+
+class UserMove(NamedTuple):
+    """The user's next message.
+
+    ``stop``: why the conversation ends, after the answer to this message; at once if ``text`` is
+    ``None``. ``script``: see ``Turn``. ``usage`` and ``model``: of a simulated user; ``fault``: what was
+    wrong with its first attempt at this message.
+    """
+
+    text: str | None
+    stop: StopReason | None = None
+    script: int | None = None
+    usage: Usage = Usage()
+    model: str = ""
+    fault: str = ""
+
+
+class User(Protocol):
+    async def next(self, trajectory: Trajectory) -> UserMove: ...
+
+
+class Scorer(Protocol):
+    """Anything that judges a conversation. ``scope`` is ``turn`` (called with each prefix; the last
+    turn is the one to judge) or ``conversation`` (called once, with ``stop`` set)."""
+
+    @property
+    def scope(self) -> str: ...
+
+    async def __call__(self, scenario: Scenario, trajectory: Trajectory) -> Sequence[ScoreItem]: ...
+
+
+class Reviewer(Protocol):
+    """Chooses which conversations are looked at once more when all else was said of them, and by whom.
+    ``told``: every event of the sample, its end included."""
+
+    def __call__(self, sample: Sample, told: Sequence[Event]) -> Scorer | None: ...
+
+
+@dataclass(frozen=True)
+class Subject:
+    """What a model call is about; the scripted model chooses its reply by it. ``turn`` counts from 0;
+    ``text`` is the agent's latest answer (for ``dedup``: the findings)."""
+
+    scenario: str = ""
+    turn: int | None = None
+    metric: str = ""
+    text: str = ""
+    epoch: int = 0
+
+
+def no_flaw(_value: Any, _scripted: bool) -> str:
+    """Of an answer of which nothing is asked but its shape."""
+    return ""
+
+
+@dataclass(frozen=True)
+class ModelRequest:
+    """One question to one of agenteval's own models. ``role``: user, judge or dedup. ``reply`` is the
+    shape of the answer; its JSON Schema is sent along, and the answer is checked against it.
+
+    ``states_form``: the texts say themselves which keys the answer has; then the schema is not written out
+    after them, and a form is told once.
+
+    ``flaw_in(value, scripted)``: what else is wrong with an answer that has the shape, in words for the
+    model ("the quotation stands nowhere in the record"); empty: nothing. Every ``ChatModel`` asks it of
+    each answer, and an answer with a flaw is as one that could not be read. It is no part of the question:
+    hashes and comparisons of requests do not know it.
+
+    ``shared``: how long the beginnings of ``prompt`` are that other requests begin with too, in characters,
+    the shortest first; no part of the question either.
+    """
+
+    role: str
+    system: str
+    prompt: str
+    reply: type[BaseModel]
+    subject: Subject = field(default_factory=Subject)
+    states_form: bool = False
+    flaw_in: Callable[[Any, bool], str] = field(default=no_flaw, compare=False, repr=False)
+    shared: tuple[int, ...] = field(default=(), compare=False, repr=False)
+
+
+class ModelReply(NamedTuple):
+    """An answer of the asked shape. ``model`` names who gave it; ``scripted``: no language model did."""
+
+    value: BaseModel
+    usage: Usage
+    model: str
+    scripted: bool = False
+
+
+class ExpectRule(Protocol):
+    """A check of ``expect`` as whoever reads scenarios meets it: the path where it is asked for, and what is
+    wrong with what is written there."""
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def mistakes(self) -> Callable[[Any], Iterator[Mistake]]: ...
+
+
+class ChatModel(Protocol):
+    """Raises ``UnreadableReplyError`` (with the raw text) when no answer of the asked shape, and without
+    a flaw, could be had, and ``InfrastructureError`` when none at all."""
+
+    async def complete(self, request: ModelRequest) -> ModelReply: ...
+
+    async def aclose(self) -> None: ...

@@ -1,0 +1,135 @@
+"""Text that an agent or a tool wrote, made harmless for the place where it is to be shown.
+
+Pure functions, one per place. Each takes any text and returns text that a terminal, an XML parser,
+a CI log or a Markdown renderer shows and never obeys. What is cut away is control, not content:
+letters, emoji and combining marks stay.
+"""
+
+from __future__ import annotations
+
+import re
+
+from agenteval.core.expressions import expression
+
+_WIDTH_SPACE = "\u200b"
+"""Put into what a renderer would link. Invisible, and no autolinker reads across it."""
+
+_SEQUENCES = expression(
+    r"(?:\x1b\[|\x9b)[0-?]*+[ -/]*+[@-~]"  # CSI: colours, cursor, erase
+    r"|(?:\x1b[\]PX^_]|[\x9d\x90\x98\x9e\x9f])[^\x07\x1b\x9c\n\r]*+(?:\x07|\x1b\\|\x9c)"  # OSC, DCS and kin
+    r"|\x1b[ -/]++[0-~]"  # character sets and the like
+)
+# An ESC that starts none of these (a cut or unknown sequence) goes alone: its text must stay in sight.
+_CONTROLS = expression(
+    "[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f"
+    "\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069"  # bidi: text that reads other than it is
+    "\u200b\u2060\ufeff\U000e0000-\U000e007f]"  # invisible, so a place to hide; ZWJ and ZWNJ are writing
+)
+_LINE_ENDS = expression("\r\n?|[\u2028\u2029]")
+_SURROGATES = expression("[\ud800-\udfff]")
+_NOT_XML = expression("[\ufffe\uffff]")
+
+
+def clean(text: str) -> str:
+    """``text`` without escape sequences, control and bidi characters; newline and tab stay.
+
+    Every other line end becomes a newline; half of a surrogate pair, which no file can hold, U+FFFD.
+    """
+    if text.isascii() and text.isprintable():
+        return text
+    text = _LINE_ENDS.sub("\n", _SEQUENCES.sub("", text))
+    return _SURROGATES.sub("\ufffd", _CONTROLS.sub("", text))
+
+
+_UNSEEN = expression(
+    "[\u00ad\u034f\u061c\u070f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u202a-\u202e\u2060-\u206f"
+    "\u3164\ufe00-\ufe0f\ufeff\uffa0\ufff0-\ufffb\U0001bca0-\U0001bca3\U0001d173-\U0001d17a"
+    "\U000e0000-\U000e0fff]"
+)
+"""Unicode's default-ignorable signs and kin. What of it stays in a text, as part of its writing, is not seen
+either."""
+
+
+def unseen(text: str, *, sequences: bool = True) -> list[tuple[int, int]]:
+    """Begin and end of all that ``clean`` takes away and of what nobody sees, in order. Without
+    ``sequences``: of single signs only, as in a file, where nothing obeys them."""
+    if text.isascii() and text.isprintable():
+        return []
+    kinds = (_SEQUENCES, _CONTROLS, _UNSEEN) if sequences else (_CONTROLS, _UNSEEN)
+    found = [match.span() for each in kinds for match in each.finditer(text)]
+    apart: list[tuple[int, int]] = []
+    for begin, end in sorted(found, key=lambda span: (span[0], -span[1])):
+        if not apart or begin >= apart[-1][1]:
+            apart.append((begin, end))
+    return apart
+
+
+def one_line(text: str, limit: int) -> str:
+    """``text`` cleaned, its white space collapsed, and cut to ``limit`` characters (``…`` included)."""
+    # White space may be most of the text, so what is looked at is generous, but bounded.
+    line = " ".join(clean(text[: limit * 20 + 1000]).split())
+    return line if len(line) <= limit else line[: max(0, limit - 1)].rstrip() + "…"
+
+
+def xml(text: str) -> str:
+    """``text`` with the characters that XML 1.0 allows. Escaping ``<`` and ``&`` is the writer's part."""
+    return _NOT_XML.sub("", clean(text))
+
+
+def no_commands(text: str) -> str:
+    """``text`` for the log of a CI job: no line of it is a workflow command.
+
+    GitHub's runner obeys lines that begin with ``::`` (leading blanks do not help) and, as the older
+    form, ``##[`` anywhere in a line.
+    """
+    text = re.sub(r"^(\s*):(?=:)", r"\1: ", clean(text), flags=re.MULTILINE)
+    return text.replace("##[", "## [")
+
+
+def github_data(text: str) -> str:
+    """``text`` as the message of a workflow command: one line that the runner decodes again."""
+    text = no_commands(text)
+    return text.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
+
+
+def github_property(text: str) -> str:
+    """``text`` as a property (``file=``, ``title=``) of a workflow command."""
+    return github_data(text).replace(":", "%3A").replace(",", "%2C")
+
+
+_ENTITIES = {"&": "&amp;", "<": "&lt;", ">": "&gt;"}
+_SPECIAL = expression(r"[\\`*\[\]|~$]|(?<![^\W_])_|_(?![^\W_])")  # `_` within a word is no emphasis
+_LEADING = expression(r"^(?=[#+=-])|^(\d+)(?=[.)](?:\s|$))")
+_LINKED = expression(
+    r"(?i)(?<=:)(?=//)|(?<=www)(?=\.)|(?<=\bmailto:)|(?<=\bxmpp:)|(?<=@)|(?<=#)(?=\d)|(?<=\bGH)(?=-\d)"
+)
+
+
+def markdown(text: str) -> str:
+    """``text`` as plain words within a line of Markdown, or a cell of a table.
+
+    Nothing in it is markup, HTML, a link, an image, a mention or a reference to an issue.
+    """
+    line = " ".join(clean(text).split())
+    line = re.sub("[&<>]", lambda found: _ENTITIES[found[0]], line)
+    line = _SPECIAL.sub(r"\\\g<0>", line)
+    line = _LEADING.sub(lambda found: f"{found[1] or ''}\\", line)
+    return _LINKED.sub(_WIDTH_SPACE, line)
+
+
+def fence(text: str, language: str = "text") -> str:
+    """``text`` as a block of code, in a fence that is longer than any run of backticks within."""
+    body = no_commands(text).rstrip("\n")  # a report may be printed to a log
+    bar = "`" * max(3, _longest_backticks(body) + 1)
+    return f"{bar}{language}\n{body}\n{bar}"
+
+
+def _longest_backticks(text: str) -> int:
+    return max((len(run) for run in re.findall("`+", text)), default=0)
+
+
+def shorten(text: str, limit: int) -> str:
+    """``text`` cleaned, its lines kept, cut to ``limit`` characters with a word on how many are left out."""
+    if len(text) > limit:
+        return f"{clean(text[:limit]).rstrip()}… [{len(text) - limit:,} more characters]"
+    return clean(text)

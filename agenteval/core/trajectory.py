@@ -1,0 +1,289 @@
+"""What happened in a conversation: messages, tool calls, steps, turns.
+
+Values only. They carry no identity (that is ``SampleKey``), no storage and no display.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from enum import StrEnum
+from typing import Any, TypeAlias
+
+from pydantic import Field
+
+from agenteval.core.expressions import expression
+from agenteval.core.value import Value
+
+Message: TypeAlias = dict[str, Any]
+"""A chat message in OpenAI's format."""
+
+
+class Usage(Value):
+    """Tokens and calls. ``cached_tokens`` are part of ``input_tokens``; ``cost`` (US dollars) is ``None``
+    while the price is unknown; ``estimated`` is true if any part was not reported by a provider.
+    ``cached_calls`` were answered from agenteval's own cache: they are no ``calls`` and cost nothing."""
+
+    calls: int = 0
+    input_tokens: int = 0
+    output_tokens: int = 0
+    cached_tokens: int = 0
+    estimated: bool = False
+    cost: float | None = None
+    cached_calls: int = 0
+
+    @property
+    def tokens(self) -> int:
+        return self.input_tokens + self.output_tokens
+
+    @property
+    def is_spent(self) -> bool:
+        """Whether anything was asked, answers from the cache left out."""
+        return bool(self.calls or self.input_tokens or self.output_tokens)
+
+    def __add__(self, other: Usage) -> Usage:
+        if not other.is_spent and not other.cached_calls:
+            return self
+        if not self.is_spent and not self.cached_calls:
+            return other
+        # What was not asked for has no price to be unknown.
+        known = all(usage.cost is not None for usage in (self, other) if usage.is_spent)
+        return Usage(
+            cached_calls=self.cached_calls + other.cached_calls,
+            calls=self.calls + other.calls,
+            input_tokens=self.input_tokens + other.input_tokens,
+            output_tokens=self.output_tokens + other.output_tokens,
+            cached_tokens=self.cached_tokens + other.cached_tokens,
+            estimated=self.estimated or other.estimated,
+            cost=(self.cost or 0.0) + (other.cost or 0.0) if known else None,
+        )
+
+
+def total_of(usages: Iterable[Usage]) -> Usage:
+    """The sum. Most parts of most conversations tell of none, and nothing is made of them."""
+    total: Usage | None = None
+    for usage in usages:
+        if usage.is_spent or usage.cached_calls:
+            total = usage if total is None else total + usage
+    return total or _NOTHING
+
+
+_NOTHING = Usage()
+
+
+class ToolResult(Value):
+    """What a tool gave back. ``value`` is any JSON value; an error is ``{"error": message}``. ``refused``:
+    the call was not carried out, since there is no such tool, or its arguments could not be read or break the
+    tool's schema."""
+
+    value: Any = None
+    is_error: bool = False
+    refused: bool = False
+
+    @property
+    def text(self) -> str:
+        """As it reaches the agent: a string as it is, all else as JSON."""
+        if isinstance(self.value, str):
+            return self.value
+        return json.dumps(self.value, ensure_ascii=False)
+
+
+class ToolCall(Value):
+    """One call of a tool by the agent.
+
+    ``args`` is ``None`` when the arguments could not be read as a JSON object; ``raw_args`` then
+    keeps what the agent sent. ``observed``: the agent ran the tool itself and told us. ``given_up``: it did
+    not wait for the result, which there is none of then. ``extra`` keeps fields that we do not know, since
+    some providers want them echoed back.
+    """
+
+    name: str
+    args: dict[str, Any] | None
+    id: str = ""
+    raw_args: str | None = None
+    observed: bool = False
+    given_up: bool = False
+    result: ToolResult | None = None
+    extra: dict[str, Any] = Field(default_factory=dict)  # made faster than a default is copied
+
+    @property
+    def is_refused(self) -> bool:
+        """Whether the call was attempted, and not made."""
+        return self.result is not None and self.result.refused
+
+
+class Step(Value):
+    """One reply of the agent: its text, the tools that it called at the same time, the cost.
+    ``unread_usage``: what it told of its tokens that was not understood; ``usage`` is a guess then."""
+
+    text: str | None = None
+    tool_calls: tuple[ToolCall, ...] = ()
+    latency_ms: float = 0.0
+    usage: Usage = Usage()
+    unread_usage: str = ""
+    extra: dict[str, Any] = Field(default_factory=dict)
+
+
+class Sight(StrEnum):
+    """How the agent's tool calls could be seen in a turn; see ``agenteval.core.sight``."""
+
+    TOOLS = "tools"
+    """The scenario, or the record of a log, declares tools: they are the agent's way to them."""
+    EMPTY = "empty"
+    """``unmocked_tools: empty``: the tool world answers every call."""
+    MESSAGES = "messages"
+    """The agent returned the list of the turn's messages, or has ``observed_messages``."""
+    CALLS = "calls"
+    """It called through ``ctx``, asked for a tool, or a log holds its calls."""
+    VISIBLE = "visible"
+    """Declared: ``agent: {tools: visible}``."""
+    HIDDEN = "none"
+    """Declared: ``agent: {tools: none}``."""
+    UNSEEN = "unseen"
+    """Not at all."""
+    UNKNOWN = "unknown"
+    """Nobody said: what the scenario declares decides."""
+
+
+class Turn(Value):
+    """One user message and all that the agent did until its final text.
+
+    ``latency_ms`` is the time from the user's message to the final text, tools included; waiting for a
+    free slot, for a retry or for the agent's own turn on its thread is not. ``error`` is set on a turn
+    that the agent or the network broke off. ``script`` is the entry of the scenario's ``turns`` that the
+    message comes from; ``None``: the simulated user said it. Then ``user_model`` and ``user_usage`` tell
+    of that model, and ``user_fault`` what was wrong with its first attempt (empty: nothing). ``sight``: how
+    its calls could be seen.
+    """
+
+    user: str
+    steps: tuple[Step, ...] = ()
+    latency_ms: float = 0.0
+    error: str | None = None
+    script: int | None = None
+    user_model: str = ""
+    user_usage: Usage = Usage()
+    user_fault: str = ""
+    sight: Sight = Sight.UNKNOWN
+
+    @property
+    def answer(self) -> str:
+        """The final text: that of the last step, empty if there is none."""
+        return (self.steps[-1].text or "") if self.steps else ""
+
+    @property
+    def tool_calls(self) -> tuple[ToolCall, ...]:
+        return tuple(call for step in self.steps for call in step.tool_calls)
+
+    @property
+    def usage(self) -> Usage:
+        return total_of(step.usage for step in self.steps)
+
+    @property
+    def unread_usage(self) -> str:
+        """That of the first step that has one."""
+        return next((step.unread_usage for step in self.steps if step.unread_usage), "")
+
+
+class StopReason(StrEnum):
+    """Why a conversation ended."""
+
+    SCRIPT_DONE = "script_done"
+    """Every scripted turn was answered."""
+    USER_DONE = "user_done"
+    """The simulated user said that it was done."""
+    MAX_TURNS = "max_turns"
+    AGENT_ERROR = "agent_error"
+    """The agent raised, answered with an error status, or with something unreadable."""
+    AGENT_TIMEOUT = "agent_timeout"
+    TOOL_LOOP = "tool_loop"
+    INFRASTRUCTURE = "infrastructure"
+    """A fault that is not the agent's."""
+    SIMULATOR = "simulator"
+    """The simulated user did not behave as a user."""
+    AUTHOR_ERROR = "author_error"
+    """A mock broke, or an undeclared tool was called where no tool is declared."""
+    BUDGET = "budget"
+    INTERRUPTED = "interrupted"
+    RECORDED = "recorded"
+    """The end of a recorded conversation; the detail says where it is."""
+    UNREADABLE = "unreadable"
+    """A record that could not be read as a conversation."""
+
+
+_NAMED = expression(r"\A(?:[A-Za-z_]\w*\.)*[A-Z]\w*(?=:|\Z)|\bHTTP status \d{3}\b")
+"""The class of an exception, or the status of a response, in a sentence about it."""
+
+
+class Stop(Value):
+    """Why a conversation ended, in a word and (for faults) in a sentence. ``user_usage``: of a call to
+    the simulated user that ended it without a message."""
+
+    reason: StopReason
+    detail: str = ""
+    user_usage: Usage = Usage()
+
+    @property
+    def cause(self) -> str:
+        """The reason, and what an exception or a response names: ``agent_error ValueError``. It is the same
+        whenever the same happens."""
+        named = _NAMED.search(self.detail)
+        return f"{self.reason} {named[0]}" if named else str(self.reason)
+
+    @property
+    def is_cut_short(self) -> bool:
+        """Whether the run ended it, and not the conversation: a resumed run holds it anew."""
+        return self.reason in (StopReason.INTERRUPTED, StopReason.BUDGET)
+
+    @property
+    def fault(self) -> str | None:
+        """Whose fault ended it: ``agent``, ``infrastructure``, ``simulator``, ``author``, ``recording``,
+        ``budget``, ``interrupted``, or ``None``."""
+        match self.reason:
+            case StopReason.AGENT_ERROR | StopReason.AGENT_TIMEOUT | StopReason.TOOL_LOOP:
+                return "agent"
+            case StopReason.INFRASTRUCTURE:
+                return "infrastructure"
+            case StopReason.SIMULATOR:
+                return "simulator"
+            case StopReason.AUTHOR_ERROR:
+                return "author"
+            case StopReason.UNREADABLE:
+                return "recording"
+            case StopReason.BUDGET | StopReason.INTERRUPTED:
+                return str(self.reason)
+            case _:
+                return None
+
+
+class Trajectory(Value):
+    """The turns so far. A *prefix* has no ``stop`` yet; ``unfinished`` is the turn that broke."""
+
+    turns: tuple[Turn, ...] = ()
+    stop: Stop | None = None
+    unfinished: Turn | None = None
+
+    @property
+    def all_turns(self) -> tuple[Turn, ...]:
+        """The finished turns and, last, the one that broke."""
+        return (*self.turns, self.unfinished) if self.unfinished else self.turns
+
+    @property
+    def tool_calls(self) -> tuple[ToolCall, ...]:
+        return tuple(call for turn in self.all_turns for call in turn.tool_calls)
+
+    @property
+    def usage(self) -> Usage:
+        return total_of(step.usage for turn in self.all_turns for step in turn.steps)
+
+    @property
+    def steps(self) -> int:
+        return sum(len(turn.steps) for turn in self.all_turns)
+
+    @property
+    def latency_ms(self) -> float:
+        return sum(turn.latency_ms for turn in self.all_turns)
+
+    @property
+    def tokens(self) -> int:
+        return self.usage.tokens

@@ -1,1 +1,0 @@
-"""Failures that code can prove: pure functions over a conversation, a module for each kind."""

@@ -1,0 +1,80 @@
+"""The accept list: a YAML file of known failures, each with an owner, a reason and a last day."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from agenteval.core.config import AcceptedFailure
+from agenteval.core.errors import AuthorError, Place, Problem
+from agenteval.files.plain_files import read_file
+from agenteval.files.scenario_files import shown_path
+from agenteval.files.validation import as_written, known_keys, unknown_key, validate
+from agenteval.files.yaml_scalars import shown
+from agenteval.files.yaml_source import MAX_BYTES, Mark, parse
+
+_KEY = "accepted"
+_TEXTS = frozenset(known_keys(AcceptedFailure))
+_EXAMPLE = "write for example accepted: [{fingerprint: …, owner: …, reason: …, expires: 2026-12-31}]"
+
+
+def load_accepted(path: Path, cwd: Path, *, named_at: Place | None = None) -> tuple[AcceptedFailure, ...]:
+    """The entries of the file, in order. ``named_at``: where the configuration names it. Raises
+    ``AuthorError`` with every mistake at its place."""
+    name = shown_path(path, cwd)
+    data = _read(path, name, named_at)
+    if _is_empty(data):
+        return ()
+    document = parse(data, name)
+    mark = document.mark
+    value = as_written(document, texts=_TEXTS)
+    problems: list[Problem] = []
+    if isinstance(value, dict):
+        problems += [unknown_key(key, [_KEY], mark.find((key,))) for key in value if key != _KEY]
+        value, mark = value.get(_KEY), mark.find((_KEY,))
+    if value is None and document.value == {_KEY: None}:
+        return ()
+    if not isinstance(value, list):
+        raise AuthorError(
+            *problems, Problem(f"expected a list of failures, got {shown(value)}", _EXAMPLE, mark.place)
+        )
+    entries = list(_entries(value, mark, problems))
+    problems += _twice(entries)
+    if problems:
+        raise AuthorError(*problems)
+    return tuple(entries)
+
+
+def _is_empty(data: bytes) -> bool:
+    """A list from which the last entry was removed is a list still."""
+    return all(not line.strip() or line.lstrip().startswith(b"#") for line in data.splitlines())
+
+
+def _read(path: Path, name: str, named_at: Place | None) -> bytes:
+    try:
+        return read_file(path, MAX_BYTES + 1)
+    except OSError as error:
+        reason = error.strerror or type(error).__name__
+        what = f"the accept list {name} cannot be read: {reason}"
+        raise AuthorError(Problem(what, "paths start at the configuration's folder", named_at)) from None
+
+
+def _entries(value: list[Any], mark: Mark, problems: list[Problem]) -> Iterator[AcceptedFailure]:
+    for index, item in enumerate(value):
+        where = mark.find((index,))
+        entry, wrong = validate(AcceptedFailure, item, where, kind=_KEY)
+        problems += wrong
+        if entry:
+            place = Place(where.place.path, where.place.line)
+            yield entry.model_copy(update={"where": str(place)})
+
+
+def _twice(entries: list[AcceptedFailure]) -> Iterator[Problem]:
+    first: dict[str, AcceptedFailure] = {}
+    for entry in entries:
+        if entry.fingerprint in first:
+            what = f"the failure {entry.fingerprint} is already at {first[entry.fingerprint].where}"
+            path, _, line = entry.where.rpartition(":")
+            yield Problem(what, "keep one", Place(path, int(line)))
+        first.setdefault(entry.fingerprint, entry)

@@ -1,0 +1,266 @@
+"""The configuration: found upward, read, layered (defaults < file < environment < flags), checked."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from pydantic import ValidationError
+
+from agenteval.core.config import Config, deep_merge
+from agenteval.core.errors import AuthorError, Place, Problem
+from agenteval.files.accepted_file import load_accepted
+from agenteval.files.config_checks import config_problems, is_whole_agent
+from agenteval.files.environment import expand, from_variables, plain, secrets_in, variables_in, written
+from agenteval.files.plain_files import read_file
+from agenteval.files.redact import Mask, redactor
+from agenteval.files.scenario_files import CONFIG_NAMES, shown_path
+from agenteval.files.toml_source import parse_toml
+from agenteval.files.validation import as_written, merge_marks, validate
+from agenteval.files.yaml_scalars import shown
+from agenteval.files.yaml_source import MAX_BYTES, Document, Mark, parse
+
+PYPROJECT = "pyproject.toml"
+
+_TEXT_KEYS = frozenset(
+    ("accepted", "name", "now", "custom_metrics", "detectors", "metrics", "include", "exclude")
+)
+_TEXT_MAPS = frozenset(("headers",))
+_OPAQUE_KEYS = frozenset(("body", "extra"))
+
+
+class LoadedConfig(NamedTuple):
+    """``public`` is ``config`` as it may be written down: variables unexpanded, literal secrets masked.
+    ``secrets`` are the texts that must not be shown, longest first."""
+
+    config: Config
+    public: Config
+    secrets: tuple[str, ...]
+
+
+def find_config(start: Path) -> Path | None:
+    """The nearest configuration at or above a folder. Raises ``AuthorError`` where two lie side by side."""
+    here = Path(os.path.abspath(start))
+    for folder in (here, *here.parents):
+        found = [folder / name for name in CONFIG_NAMES if (folder / name).is_file()]
+        if len(found) > 1:
+            what = f"{folder} holds both {found[0].name} and {found[1].name}"
+            raise AuthorError(Problem(what, "keep one"))
+        if found:
+            return found[0]
+        if _has_section(folder / PYPROJECT):
+            return folder / PYPROJECT
+    return None
+
+
+def _has_section(path: Path) -> bool:
+    """Whether a ``pyproject.toml`` is ours to read. One that is broken is, if it names the section."""
+    try:
+        data = read_file(path)
+        return b"agenteval" in data and parse_toml(data, path.name) is not None
+    except OSError:
+        return False
+    except AuthorError:
+        return b"[tool.agenteval" in data
+
+
+def load_config(
+    path: Path | None, *, environ: Mapping[str, str], flags: Mapping[str, Any], cwd: Path | None = None
+) -> LoadedConfig:
+    """The configuration of a file (``None``: of none), with ``AGENTEVAL_*`` and then ``flags`` over it.
+
+    ``flags`` has the shape of the file; ``None`` values count as not given. ``path`` starts at ``cwd``
+    (the working directory). Raises ``AuthorError`` with every problem.
+    """
+    cwd = cwd or Path.cwd()
+    problems: list[Problem] = []
+    value, mark = _read(cwd / path, cwd) if path else ({}, Mark("", children={}))
+    mentioned = set(variables_in(value))
+    value = expand(value, mark, environ, problems)
+    given = {key: flag for key, flag in flags.items() if flag is not None}
+    by_flags = Mark("", children={key: _flag_mark(key, flag) for key, flag in given.items()})
+    for high, marks in (
+        from_variables(environ, mentioned=mentioned, problems=problems),
+        (given, by_flags),
+    ):
+        mark = _at_file(merge_marks(mark, marks, value, high), mark)
+        value = deep_merge(value, high)
+    secrets = secrets_in(value)
+    value, mark = _whole_agents(value, mark, problems)
+    config = _checked(plain(value), mark, problems, secrets)
+    update: dict[str, Any] = {
+        "source": shown_path(cwd / path, cwd) if path else "",
+        "root": str(Path(os.path.abspath(cwd / path)).parent if path else Path(os.path.abspath(cwd))),
+        "lines": {name: at.line for name, at in _written(mark, mark.path)},
+        "columns": {name: at.column for name, at in _written(mark, mark.path)},
+        "origins": dict(_origins(mark)),
+    }
+    if config.accepted:
+        file = Path(update["root"]) / config.accepted
+        update["accepted_failures"] = load_accepted(file, cwd, named_at=mark.find(("accepted",)).place)
+    public = _public(value)
+    return LoadedConfig(config.model_copy(update=update), public.model_copy(update=update), secrets)
+
+
+_FLAGS = {"models": "--model", "metrics": "--metric"}
+"""Flags that are not called as the key that they set."""
+
+
+def _flag_mark(key: str, value: Any) -> Mark:
+    name = _FLAGS.get(key) or f"--{key.replace('_', '-')}"
+    children = {k: Mark(name) for k in value} if isinstance(value, Mapping) else None
+    return Mark(name, children=children)
+
+
+def _at_file(merged: Mark, file: Mark) -> Mark:
+    """Layers over the file do not move its beginning, where whatever is missing is missed."""
+    return Mark(file.path, file.line, file.column, merged.children)
+
+
+def _read(path: Path, cwd: Path) -> tuple[dict[str, Any], Mark]:
+    shown_as = shown_path(path, cwd)
+    try:
+        data = read_file(path, MAX_BYTES + 1)
+    except OSError as error:
+        reason = error.strerror or type(error).__name__
+        what = f"the configuration cannot be read: {reason}"
+        raise AuthorError(Problem(what, "", Place(shown_as))) from error
+    document = _parsed(data, shown_as, is_toml=path.suffix.lower() == ".toml")
+    value = as_written(document, texts=_TEXT_KEYS, text_maps=_TEXT_MAPS, opaque=_OPAQUE_KEYS)
+    if isinstance(value, dict):
+        return value, document.mark
+    what = f"expected a mapping, got {shown(value)}"
+    raise AuthorError(
+        Problem(what, "write for example agent: {target: my_agent.py:agent}", document.mark.place)
+    )
+
+
+def _parsed(data: bytes, shown_as: str, *, is_toml: bool) -> Document:
+    if not is_toml:
+        return parse(data, shown_as)
+    document = parse_toml(data, shown_as)
+    if document is None:
+        raise AuthorError(Problem("there is no [tool.agenteval] table", "add it", Place(shown_as)))
+    return document
+
+
+def _checked(value: dict[str, Any], mark: Mark, problems: list[Problem], secrets: tuple[str, ...]) -> Config:
+    unset = {problem.place for problem in problems}  # what is not there yet is not called empty, too
+    problems = [*problems, *(found for found in config_problems(value, mark) if found.place not in unset)]
+    config, wrong = validate(Config, value, mark, kind="config")
+    problems += wrong
+    if config is None or problems:
+        ordered = sorted(_told_once(problems), key=_by_place)
+        mask = redactor(secrets)
+        raise AuthorError(*(_without(problem, mask) for problem in ordered))
+    return config
+
+
+def _told_once(problems: list[Problem]) -> list[Problem]:
+    """Without repetition; a mistake in ``agent`` is no second one where ``compare`` inherits it."""
+    kept = dict.fromkeys(problems)
+    for problem in problems:
+        if problem.what.startswith("compare."):
+            original = problem._replace(what=f"agent.{problem.what.removeprefix('compare.')}")
+            if original in kept:
+                kept.pop(problem, None)
+    return list(kept)
+
+
+def _by_place(problem: Problem) -> tuple[int, int]:
+    return (problem.place.line, problem.place.column) if problem.place else (0, 0)
+
+
+def _without(problem: Problem, mask: Mask) -> Problem:
+    return problem._replace(what=mask(problem.what), remedy=mask(problem.remedy))
+
+
+# ── agents ───────────────────────────────────────────────────────────────────────────────────────
+
+
+def _whole_agents(value: dict[str, Any], mark: Mark, problems: list[Problem]) -> tuple[dict[str, Any], Mark]:
+    """``agents`` named by their keys, and ``compare`` as whole agents, the primary one first. What has not
+    the right shape is left for the model to refuse."""
+    value = {**value, **_named(value, mark, problems)}
+    agent, entries = value.get("agent"), value.get("compare")
+    if not isinstance(entries, list) or not entries or not all(isinstance(e, Mapping) for e in entries):
+        return value, mark
+    primary = agent if isinstance(agent, Mapping) else None
+    wholes, marks = [], []
+    for index, entry in enumerate(entries):
+        where = mark.find(("compare", index))
+        if not entry.get("name"):
+            problems.append(Problem("an agent in compare needs a name", "add name:", where.place))
+        inherits = primary is not None and not is_whole_agent(entry, primary)
+        low, low_mark = (primary or {}, mark.find(("agent",))) if inherits else ({}, Mark("", children={}))
+        whole = deep_merge(low, entry)
+        wholes.append(whole if entry.get("name") else {**whole, "name": f"compare.{index}"})
+        marks.append(merge_marks(low_mark, where, low, entry))
+    if primary is not None:
+        wholes.insert(0, dict(primary))
+        marks.insert(0, mark.find(("agent",)))
+    at = mark.find(("compare",))
+    children = dict(mark.children) if isinstance(mark.children, dict) else {}
+    children["compare"] = Mark(at.path, at.line, at.column, marks)
+    return {**value, "compare": wholes}, Mark(mark.path, mark.line, mark.column, children)
+
+
+def _named(value: Mapping[str, Any], mark: Mark, problems: list[Problem]) -> dict[str, Any]:
+    agents = value.get("agents")
+    if not isinstance(agents, Mapping):
+        return {}
+    named: dict[str, Any] = {}
+    for name, agent in agents.items():
+        if isinstance(agent, Mapping) and agent.get("name", name) != name:
+            what = f"the agent is named '{name}' by its key and '{agent['name']}' by name:"
+            problems.append(Problem(what, "drop name:", mark.find(("agents", name, "name")).place))
+        named[name] = {**agent, "name": name} if isinstance(agent, Mapping) else agent
+    return {"agents": named}
+
+
+# ── what may be written down, and where it was written ───────────────────────────────────────────
+
+
+def _public(value: dict[str, Any]) -> Config:
+    """The configuration with variables unexpanded. Where only the value has the right type (a number, a
+    choice), the value stays: it is no secret."""
+    shown_value, real = written(value), plain(value)
+    for _ in range(3):
+        try:
+            return Config.model_validate(shown_value)
+        except ValidationError as error:
+            for detail in error.errors(include_url=False):
+                shown_value = _patched(shown_value, real, list(detail["loc"]))
+    return Config()
+
+
+def _patched(shown_value: Any, real: Any, loc: list[str | int]) -> Any:
+    """``shown_value`` with the real value at ``loc``, as far as there is such a place."""
+    if loc and isinstance(shown_value, dict) and loc[0] in shown_value:
+        key, rest = str(loc[0]), loc[1:]
+        return {**shown_value, key: _patched(shown_value[key], real[key], rest)}
+    if loc and isinstance(shown_value, list) and isinstance(loc[0], int):
+        items = list(shown_value)
+        items[loc[0]] = _patched(items[loc[0]], real[loc[0]], loc[1:])
+        return items
+    return real
+
+
+def _written(mark: Mark, path: str, prefix: str = "") -> Iterator[tuple[str, Mark]]:
+    """Dotted key to its mark, of what the file itself says."""
+    for key, below in mark.pairs():
+        name = f"{prefix}{key}"
+        if below.path == path:
+            yield name, below
+        yield from _written(below, path, f"{name}.")
+
+
+def _origins(mark: Mark, prefix: str = "") -> Iterator[tuple[str, str]]:
+    """Dotted key to the variable or flag that set it; a mapping only where nothing else is in it."""
+    for key, below in mark.pairs():
+        name = f"{prefix}{key}"
+        if not below.line and below.children is None:
+            yield name, below.path
+        yield from _origins(below, f"{name}.")

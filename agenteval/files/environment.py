@@ -1,0 +1,213 @@
+"""The environment in the configuration: ``${VAR}`` in its texts, ``AGENTEVAL_*`` over its keys, and what
+of all that is secret."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from agenteval.core.config import Config
+from agenteval.core.errors import AuthorError, Place, Problem, did_you_mean
+from agenteval.core.expressions import expression
+from agenteval.files.redact import MASK, SECRET_HEADER, SHORTEST_SECRET
+from agenteval.files.yaml_scalars import plain_value
+from agenteval.files.yaml_source import Mark, parse
+
+PREFIX = "AGENTEVAL_"
+
+_SCALAR_KEYS = (
+    *("epochs", "max_turns", "concurrency", "agent_concurrency", "fail_on_severity", "severity_from"),
+    *("fault_tolerance", "unmocked_tools", "now", "seed"),
+)
+_VARIABLES = {PREFIX + key.upper(): (key,) for key in _SCALAR_KEYS} | {
+    PREFIX + "MODEL": ("models", "default")
+}
+_MAY_MAP = frozenset((f"{PREFIX}EPOCHS",))
+"""Those that a mapping can be written in, as ``{min: 3, max: 20}``."""
+
+_REFERENCE = expression(
+    r"\$\$\{|\$\{(?P<name>[A-Za-z_][A-Za-z0-9_]*)(?::-(?P<default>[^}]*))?\}|\$\{(?P<bad>[^}]*\}?)"
+)
+_SECRET_NAME = expression(r"authorization|api.?key|token|cookie|secret|passw", re.IGNORECASE)
+_SECRET_PLACES = frozenset(("headers", "body", "extra", "endpoint", "base_url"))
+"""Where a variable's value is kept out of all that is written, whatever the variable's name is."""
+
+_URL_USER = expression(r"(?<=//)[^/@\s]+(?=@)")
+_URL_QUERY = expression(r"(?<=[?&])([^=&#]*(?:key|token|secret|passw)[^=&#]*=)([^&#]+)", re.IGNORECASE)
+
+
+class Expanded(str):
+    """A text that came of ``written`` by putting in variables; ``values`` are theirs."""
+
+    __slots__ = ("values", "written")
+
+    written: str
+    values: tuple[tuple[str, str], ...]
+
+
+def expand(value: Any, mark: Mark, environ: Mapping[str, str], problems: list[Problem]) -> Any:
+    """``value`` with ``${VAR}`` and ``${VAR:-default}`` put into its texts, once: what is put in is not
+    read again. As in a shell, the default also stands for an empty variable. ``$${`` writes ``${``.
+    """
+    if isinstance(value, str):
+        return _expand_text(value, mark, environ, problems) if "${" in value else value
+    if isinstance(value, dict):
+        return {k: expand(item, mark.find((k,)), environ, problems) for k, item in value.items()}
+    if isinstance(value, list):
+        return [expand(item, mark.find((i,)), environ, problems) for i, item in enumerate(value)]
+    return value
+
+
+def _expand_text(text: str, mark: Mark, environ: Mapping[str, str], problems: list[Problem]) -> Expanded:
+    values: list[tuple[str, str]] = []
+
+    def put(match: re.Match[str]) -> str:
+        name, default = match["name"], match["default"]
+        if match["bad"] is not None:
+            remedy = "write ${NAME} or ${NAME:-default}, or $${ for the characters themselves"
+            problems.append(Problem(f"'{match[0][:40]}' names no variable", remedy, mark.place))
+        elif name is None:
+            return "${"
+        elif environ.get(name) or (name in environ and default is None):
+            values.append((name, environ[name]))
+            return environ[name]
+        elif default is None:
+            remedy = f"set it, or write ${{{name}:-default}}"
+            problems.append(Problem(f"the variable {name} is not set", remedy, mark.place))
+        return default or ""
+
+    expanded = Expanded(_REFERENCE.sub(put, text))
+    expanded.written = text
+    expanded.values = tuple(values)
+    return expanded
+
+
+def variables_in(value: Any) -> Iterator[str]:
+    """The names that a configuration mentions in ``${…}``."""
+    if isinstance(value, str):
+        yield from (match["name"] for match in _REFERENCE.finditer(value) if match["name"])
+    elif isinstance(value, dict | list):
+        for item in value.values() if isinstance(value, dict) else value:
+            yield from variables_in(item)
+
+
+def from_variables(
+    environ: Mapping[str, str], *, mentioned: set[str], problems: list[Problem]
+) -> tuple[dict[str, Any], Mark]:
+    """The keys that ``AGENTEVAL_*`` variables set, typed like YAML; an empty variable sets nothing."""
+    found: dict[str, Any] = {}
+    marks: dict[str, Mark] = {}
+    for variable, text in sorted(environ.items()):
+        if not variable.startswith(PREFIX) or not text.strip():
+            continue
+        if variable in _VARIABLES:
+            top, *below = _VARIABLES[variable]
+            value = {below[0]: text.strip()} if below else _typed(variable, text.strip(), problems)
+            found[top] = value
+            inner = {key: Mark(variable) for key in value} if isinstance(value, dict) else None
+            marks[top] = Mark(variable, children=inner)
+        elif variable not in mentioned:
+            problems.append(_unknown_variable(variable))
+    return found, Mark("", children=marks)
+
+
+def _typed(variable: str, text: str, problems: list[Problem]) -> Any:
+    try:
+        is_mapping = variable in _MAY_MAP and text.startswith("{")
+        return parse(text.encode(), variable).value if is_mapping else plain_value(text)
+    except AuthorError as error:
+        problems += error.problems
+        return None
+    except ValueError as error:
+        problems.append(Problem(str(error), "", Place(variable)))
+        return None
+
+
+def _unknown_variable(variable: str) -> Problem:
+    key = variable.removeprefix(PREFIX).lower()
+    if key in Config.model_fields and key not in Config.INTERNAL:
+        return Problem(f"'{key}' cannot be set by a variable", "write it in the file", Place(variable))
+    return Problem("unknown variable", did_you_mean(variable, _VARIABLES), Place(variable))
+
+
+# ── secrets ──────────────────────────────────────────────────────────────────────────────────────
+
+
+def plain(value: Any) -> Any:
+    """``value`` with its expanded texts as ordinary ones."""
+    return _replace_expanded(value, str)
+
+
+def written(value: Any) -> Any:
+    """``value`` as it may be written down: variables unexpanded, literal secrets masked."""
+    return _mask(_replace_expanded(value, lambda text: text.written), "")
+
+
+def _replace_expanded(value: Any, convert: Any) -> Any:
+    if isinstance(value, Expanded):
+        return convert(value)
+    if isinstance(value, dict):
+        return {key: _replace_expanded(item, convert) for key, item in value.items()}
+    return [_replace_expanded(item, convert) for item in value] if isinstance(value, list) else value
+
+
+def _mask(value: Any, place: str) -> Any:
+    """``place``: the nearest key above that is among the secret places."""
+    if isinstance(value, dict):
+        return {
+            key: MASK
+            if _is_secret_key(key, place) and not _is_only_reference(item)
+            else _mask(item, key if key in _SECRET_PLACES else place)
+            for key, item in value.items()
+        }
+    if isinstance(value, list):
+        return [_mask(item, place) for item in value]
+    if isinstance(value, str) and place in ("endpoint", "base_url"):
+        users_hidden = _URL_USER.sub(lambda m: ":".join(map(_masked, m[0].split(":"))), value)
+        return _URL_QUERY.sub(lambda m: m[1] + _masked(m[2]), users_hidden)
+    return value
+
+
+def _is_secret_key(key: str, place: str) -> bool:
+    if place == "headers":
+        return bool(SECRET_HEADER.search(key))
+    return place in ("body", "extra") and bool(_SECRET_NAME.search(key))
+
+
+def _is_only_reference(value: Any) -> bool:
+    """Whether nothing of a secret stands there: a number, a mapping, or ``Bearer ${NAME}``."""
+    if not isinstance(value, str):
+        return True
+    return bool(re.fullmatch(r"(?:[A-Za-z]+ +)?\$\{[A-Za-z_][A-Za-z0-9_]*\}", value.strip()))
+
+
+def _masked(text: str) -> str:
+    return text if _is_only_reference(text) else MASK
+
+
+def secrets_in(value: Any) -> tuple[str, ...]:
+    """Every text of an expanded configuration that must not be shown: values of variables in secret
+    places or of telling names, literal secrets in headers, bodies and addresses. Longest first."""
+    found: set[str] = set()
+    for text in _secrets(value, ""):
+        words = text.split()
+        found |= {text, text.strip(), *(words[1:] if len(words) == 2 else ())}  # Bearer XYZ
+    return tuple(sorted((s for s in found if len(s) >= SHORTEST_SECRET), key=lambda s: (-len(s), s)))
+
+
+def _secrets(value: Any, place: str) -> Iterator[str]:
+    if isinstance(value, dict):
+        for key, item in value.items():
+            if isinstance(item, str) and _is_secret_key(key, place):
+                yield str(item)
+            yield from _secrets(item, key if key in _SECRET_PLACES else place)
+    elif isinstance(value, list):
+        for item in value:
+            yield from _secrets(item, place)
+    elif isinstance(value, str):
+        if isinstance(value, Expanded):
+            yield from (text for name, text in value.values if place or _SECRET_NAME.search(name))
+        if place in ("endpoint", "base_url"):
+            yield from (match[2] for match in _URL_QUERY.finditer(value))
+            yield from (match[0].partition(":")[2] for match in _URL_USER.finditer(value))

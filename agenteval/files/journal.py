@@ -1,0 +1,246 @@
+"""The journal: the events of a run as JSON Lines, append-only; the truth that reports are made of."""
+
+from __future__ import annotations
+
+import errno
+import json
+import os
+import sys
+import threading
+from collections import deque
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from functools import cache
+from io import FileIO
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+from pydantic import TypeAdapter, ValidationError
+
+from agenteval.core.errors import AuthorError, Place, Problem
+from agenteval.core.event import Answered, Event, RunStarted, SampleFinished
+from agenteval.files.plain_files import for_me_alone
+
+LOCK = "lock"
+"""A file beside the journal. Its text, the number of a process, is for people."""
+_BETWEEN_SYNCS_S = 0.01
+"""A thousand samples a second are synced a hundred times: waking up for each would slow the run."""
+_FAR_BEHIND = 2**30  # where nobody reads: a locked byte cannot be read on Windows
+
+
+def to_json(event: Event) -> str:
+    """One line. Half a surrogate pair, which no file can hold, becomes U+FFFD: an event that cannot be
+    written would cost the journal."""
+    try:
+        # As ``model_dump_json``, without its dozen of options: a third of the time of a short event.
+        return event.__pydantic_serializer__.to_json(event).decode()
+    except ValueError:
+        return json.dumps(_whole(event.model_dump()), default=str)
+
+
+def _whole(value: Any) -> Any:
+    if isinstance(value, str):
+        return value.encode("utf-8", "surrogatepass").decode("utf-8", "replace")
+    if isinstance(value, dict):
+        return {_whole(key): _whole(item) for key, item in value.items()}
+    return [_whole(item) for item in value] if isinstance(value, list | tuple) else value
+
+
+def from_json(text: str | bytes) -> Event:
+    return _events().validate_json(text)
+
+
+@cache
+def _events() -> TypeAdapter[Event]:
+    """Made when a journal is first read: most commands read none."""
+    return TypeAdapter(Event)
+
+
+class Told:
+    """The events of a run as their lines, an eighth of what they take as objects. A sink, and read as often
+    as is wanted; whatever becomes of the file. What is to be run is there as an object anyway, and kept."""
+
+    def __init__(self, past: Iterable[Event] = ()) -> None:
+        self._kept: deque[bytes | RunStarted] = deque()
+        for event in past:
+            self(event)
+
+    def __call__(self, event: Event) -> None:
+        if isinstance(event, Answered):
+            return  # no report is made of it
+        self._kept.append(event if isinstance(event, RunStarted) else to_json(event).encode())
+
+    def __iter__(self) -> Iterator[Event]:
+        return map(_read_back, self._kept)
+
+    def taken(self) -> Iterator[Event]:
+        """All of them for the last time: a line is forgotten when it has been read."""
+        while self._kept:
+            yield _read_back(self._kept.popleft())
+
+
+def _read_back(kept: bytes | RunStarted) -> Event:
+    return kept if isinstance(kept, RunStarted) else from_json(kept)
+
+
+class Journal:
+    """Writes events, a line each, in one piece: what is done survives a killed process. A finished sample
+    is synced to disk at once, and survives a power cut. A context manager.
+
+    A new file, which must not exist; ``Journal.of_resumed`` goes on with one.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self._begin(path, open(path, "xb", buffering=0, opener=for_me_alone))  # noqa: SIM115
+
+    def _begin(self, path: Path, file: FileIO) -> None:
+        self.path = path
+        self._file = file
+        self._syncs = _Syncs(file.fileno())
+
+    @classmethod
+    def of_resumed(cls, path: Path) -> Self:
+        """Goes on with a journal that was cut off. A torn last line is cut away."""
+        file = path.open("r+b", buffering=0)
+        journal = cls.__new__(cls)
+        journal._begin(path, file)
+        _mend(path, file)
+        return journal
+
+    def __call__(self, event: Event) -> None:
+        self._syncs.check()
+        data = memoryview((to_json(event) + "\n").encode())
+        while data:
+            data = data[self._file.write(data) :]
+        if isinstance(event, SampleFinished):
+            self._syncs.want()
+
+    def __enter__(self) -> Journal:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._syncs.close()
+        self._file.close()
+
+
+def _mend(path: Path, file: FileIO) -> None:
+    """Let the file end where a line does. A last line that only lacks its end is whole: readers count it."""
+    data = path.read_bytes()
+    whole = data.rfind(b"\n") + 1
+    rest = data[whole:]
+    if rest and _is_event(rest):
+        file.seek(len(data))
+        file.write(b"\n")
+        return
+    file.truncate(whole)
+    file.seek(whole)
+
+
+def _is_event(line: bytes) -> bool:
+    try:
+        from_json(line)
+    except ValidationError:
+        return False
+    return True
+
+
+class _Syncs:
+    """Syncs a file to disk on a thread of its own. A sync takes milliseconds, which the run does not wait;
+    samples that finish meanwhile share the next one."""
+
+    def __init__(self, descriptor: int) -> None:
+        self._descriptor = descriptor
+        self._wanted = threading.Event()
+        self._thread: threading.Thread | None = None
+        self._closing = threading.Event()
+        self._error: OSError | None = None
+
+    def want(self) -> None:
+        if self._thread is None:
+            self._thread = threading.Thread(target=self._work, name="agenteval-journal", daemon=True)
+            self._thread.start()
+        self._wanted.set()
+
+    def check(self) -> None:
+        """Raises what the disk said to the last sync."""
+        if self._error:
+            raise self._error
+
+    def close(self) -> None:
+        """Waits for a last sync."""
+        self._closing.set()
+        self.want()
+        assert self._thread is not None
+        self._thread.join()
+
+    def _work(self) -> None:
+        is_last = False
+        while not is_last:
+            self._wanted.wait()
+            self._wanted.clear()
+            is_last = self._closing.is_set()
+            try:
+                os.fsync(self._descriptor)
+            except OSError as error:
+                if error.errno != errno.EINVAL:  # that of a file system which cannot
+                    self._error = error
+            self._closing.wait(_BETWEEN_SYNCS_S)
+
+
+@contextmanager
+def locked(folder: Path) -> Iterator[None]:
+    """The folder of a run is written to: by one process at a time. The lock is the system's, and ends with
+    the process, however that ends. Raises ``AuthorError`` where another process has it."""
+    try:
+        file = (folder / LOCK).open("a+b")
+    except OSError as error:
+        raise AuthorError(Problem(f"{folder} cannot be written to: {error.strerror}")) from None
+    with file:
+        if not _lock(file.fileno()):
+            file.seek(0)
+            process = file.read(20).decode("ascii", "replace").strip()
+            by = f" (process {process})" if process.isdigit() else ""
+            what = f"the run {folder.name} is still going on{by}"
+            raise AuthorError(Problem(what, "wait for its end, or stop it"))
+        with suppress(OSError):  # on a full disk nobody reads who has it
+            file.truncate(0)
+            os.write(file.fileno(), str(os.getpid()).encode())
+        yield
+
+
+def _lock(descriptor: int) -> bool:
+    """False where another process has the lock. A file system that has none is taken as it is."""
+    try:
+        if sys.platform == "win32":
+            import msvcrt
+
+            os.lseek(descriptor, _FAR_BEHIND, os.SEEK_SET)
+            msvcrt.locking(descriptor, msvcrt.LK_NBLCK, 1)
+        else:
+            import fcntl
+
+            # Of the process, not of the open file: one that an agent forks does not inherit it.
+            fcntl.lockf(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError as error:
+        return error.errno not in (errno.EACCES, errno.EAGAIN, errno.EDEADLK)
+    return True
+
+
+def read(path: Path) -> Iterator[Event]:
+    """The events of a journal. A torn last line (the process was killed while writing it) is left
+    out; anything else unreadable raises ``AuthorError`` with its line."""
+    lines: Sequence[bytes] = path.read_bytes().split(b"\n")
+    for number, line in enumerate(lines, start=1):
+        if not line.strip():
+            continue
+        try:
+            yield from_json(line)
+        except ValidationError as error:
+            if number == len(lines):
+                return
+            first = error.errors()[0]
+            what = f"not an event of a journal: {first['msg']}"
+            raise AuthorError(Problem(what, "", Place(str(path), number))) from None

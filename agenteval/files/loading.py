@@ -1,0 +1,399 @@
+"""Scenario files to ``Scenario`` values. Every mistake of every file is told at once, at its place."""
+
+from __future__ import annotations
+
+import os
+import re
+import unicodedata
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import Any, NamedTuple, TypeAlias
+
+from pydantic import ValidationError
+
+from agenteval.core.config import deep_merge
+from agenteval.core.errors import AuthorError, Place, Problem, did_you_mean
+from agenteval.core.protocols import ExpectRule
+from agenteval.core.scenario import TOOL_ANSWERS, CaseSpec, Scenario, ScriptedTurn, SimulatedTurns, Tool
+from agenteval.core.value import Text
+from agenteval.files.plain_files import read_file
+from agenteval.files.scenario_checks import blank_problems, expectation_problems, tool_problems
+from agenteval.files.scenario_files import find_files, find_under, shown_path, unmatched
+from agenteval.files.validation import NOT_YET, as_written, known_keys, merge_marks, validate
+from agenteval.files.yaml_scalars import shown
+from agenteval.files.yaml_source import MAX_BYTES, Document, Mark, parse
+
+__all__ = ["find_files", "find_under", "load", "slug", "unmatched", "vacuous", "vacuous_problem"]
+
+_FILE_KEYS = ("scenarios", "cases", "defaults")
+_CASE_KEYS = ("input", "expected_tools", "expected_output_contains")
+_SCENARIO_KEYS = frozenset(known_keys(Scenario))
+
+_TEXT_KEYS = frozenset((
+    *("id", "name", "tags", "agent", "profile", "goal", "knowledge", "facts", "beliefs", "belief"),
+    *("criteria", "contains", "any_of", "not_contains", "matches", "cites"),
+    *("turns", "user", "error", "description", *_CASE_KEYS),
+))  # fmt: skip
+_OPAQUE_KEYS = frozenset(("returns", "args", "parameters", "json_schema", "json"))
+_LINED_BELOW = frozenset(
+    ("expect", "tool_calls", "output", "limits", "python", "turns", "thresholds", "tools")
+)
+
+
+class _Case(CaseSpec):
+    """The keys of the short form that a scenario does not have."""
+
+    input: Text
+
+
+Check: TypeAlias = Callable[[Scenario], Iterable[Problem]]
+
+
+def _nothing_more(_scenario: Scenario) -> Iterable[Problem]:
+    return ()
+
+
+def _with_column(problem: Problem, mark: Mark) -> Problem:
+    """A scenario knows its line alone; here the column is known as well."""
+    own = problem.place is not None and problem.place.line == mark.line and not problem.place.column
+    return problem._replace(place=mark.place) if own else problem
+
+
+def load(
+    paths: Sequence[Path],
+    *,
+    rules: Sequence[ExpectRule],
+    root: Path,
+    cwd: Path | None = None,
+    check: Check = _nothing_more,
+) -> tuple[Scenario, ...]:
+    """The scenarios of the files, in order. Relative ``paths`` start at ``root``; files below ``cwd``
+    (the working directory) are shown relative to it. ``rules``: what ``expect`` may ask for.
+    ``check`` says what else is wrong with a scenario, so that it is told together with the rest.
+
+    Raises ``AuthorError`` with every problem of every file.
+    """
+    cwd = cwd or Path.cwd()
+    problems: list[Problem] = []
+    entries: list[_Loaded] = []
+    for path in dict.fromkeys(root / path for path in paths):
+        shown_as = shown_path(path, cwd)
+        try:
+            document = parse(_read(path, shown_as), shown_as)
+        except AuthorError as error:
+            problems += error.problems
+            continue
+        base = str(Path(os.path.abspath(path)).parent)
+        loader = _FileLoader(document, base=base, rules=rules, check=check)
+        entries += loader.entries()
+        problems += sorted(loader.problems, key=_by_place)
+    problems += _duplicates(entries)
+    if problems:
+        raise AuthorError(*dict.fromkeys(problems))
+    return tuple(entry.scenario for entry in entries)
+
+
+def _without_other_answers(defaults: Mapping[str, Any], item: Mapping[str, Any]) -> Mapping[str, Any]:
+    """``defaults`` without the answers of tools that ``item`` lets answer in another way: an entry's
+    ``sequence:`` replaces the default's ``python:``, it does not stand beside it."""
+    low, high = defaults.get("tools"), item.get("tools")
+    if not isinstance(low, Mapping) or not isinstance(high, Mapping):
+        return defaults
+    tools = dict(low)
+    for name in low.keys() & high.keys():
+        below, above = low[name], high[name]
+        if isinstance(below, Mapping) and isinstance(above, Mapping) and above.keys() & TOOL_ANSWERS:
+            tools[name] = {k: v for k, v in below.items() if k not in TOOL_ANSWERS or k in above}
+    return {**defaults, "tools": tools}
+
+
+def _without_removed(below: Any, merged: Any) -> Any:
+    """``merged`` without the checks of ``defaults`` that an entry's ``null`` takes away."""
+
+    def kept(low: Any, high: Any) -> Any:
+        if not isinstance(low, Mapping) or not isinstance(high, Mapping):
+            return high
+        left = ((k, v) for k, v in high.items() if v is not None or low.get(k) is None)
+        return {k: kept(low.get(k), v) for k, v in left}
+
+    expect = kept(below.get("expect"), merged.get("expect"))
+    return {**merged, "expect": expect} if "expect" in merged else merged
+
+
+def _by_place(problem: Problem) -> tuple[int, int]:
+    return (problem.place.line, problem.place.column) if problem.place else (0, 0)
+
+
+def _read(path: Path, shown_as: str) -> bytes:
+    try:
+        return read_file(path, MAX_BYTES + 1)
+    except OSError as error:
+        reason = error.strerror or type(error).__name__
+        raise AuthorError(Problem(f"cannot be read: {reason}", "", Place(shown_as))) from error
+
+
+class _Loaded(NamedTuple):
+    scenario: Scenario
+    place: Place  # of the id, or what it is made of
+
+
+def _duplicates(entries: Sequence[_Loaded]) -> Iterator[Problem]:
+    first: dict[str, Place] = {}
+    for scenario, place in entries:
+        if scenario.id in first:
+            other = first[scenario.id]
+            what = f"the id '{scenario.id}' is already used at {other}"
+            yield Problem(what, "give one of them another id", place)
+        first.setdefault(scenario.id, place)
+
+
+class _Entry(NamedTuple):
+    """A scenario or case as written, `defaults` merged in."""
+
+    value: dict[str, Any]
+    mark: Mark
+    is_case: bool
+
+
+class _FileLoader:
+    """One file's entries. What they share through ``defaults`` is checked once."""
+
+    def __init__(self, document: Document, *, base: str, rules: Sequence[ExpectRule], check: Check) -> None:
+        self.problems: list[Problem] = []
+        self._check = check
+        self._rules = rules
+        self._mark = document.mark
+        self._value = as_written(document, texts=_TEXT_KEYS, opaque=_OPAQUE_KEYS)
+        self._base = base
+        # By identity; the value is kept, so that its id() is not given to another.
+        self._tools: dict[int, tuple[Any, dict[str, Tool] | None]] = {}
+
+    def entries(self) -> list[_Loaded]:
+        made = [self._scenario(entry) for entry in self._raw_entries()]
+        return [entry for entry in made if entry is not None]
+
+    # ── the shape of the file ────────────────────────────────────────────────────────────────────
+
+    def _raw_entries(self) -> Iterator[_Entry]:
+        value, mark = self._value, self._mark
+        if not isinstance(value, Mapping):
+            what = f"expected a mapping with scenarios: or cases:, got {shown(value)}"
+            self._note(what, "write scenarios: above the list" if isinstance(value, list) else "", mark)
+        elif "scenarios" in value or "cases" in value:
+            yield from self._listed(value, mark)
+        elif set(value) == {"replies"}:
+            what = "this is a scripted model, not a scenario file"
+            self._note(what, "name it in the configuration: models: {default: scripted/FILE.yaml}", mark)
+        elif _SCENARIO_KEYS & set(value) or "input" in value:
+            own = {key: item for key, item in value.items() if key != "defaults"}
+            yield from self._merged(
+                [own], Mark(mark.path, mark.line, mark.column, [mark]), is_case="input" in own
+            )
+        else:
+            self._unknown_top_level(value, mark)
+            if set(value) <= {"defaults"}:
+                self._note("the file holds no scenario", "add scenarios: or cases:", mark)
+
+    def _listed(self, value: Mapping[str, Any], mark: Mark) -> Iterator[_Entry]:
+        self._unknown_top_level(value, mark)
+        if not any(value.get(group) for group in ("scenarios", "cases")) and None not in value.values():
+            self._note("the file holds no scenario", "add one to the list", mark)
+        for group in ("scenarios", "cases"):
+            if group not in value:
+                continue
+            where = mark.find((group,))
+            if isinstance(value[group], list):
+                yield from self._merged(value[group], where, is_case=group == "cases")
+            else:
+                self._note(
+                    f"{group}: expected a list, got {shown(value[group])}",
+                    "begin each entry with '- '",
+                    where,
+                )
+
+    def _unknown_top_level(self, value: Mapping[str, Any], mark: Mark) -> None:
+        for key in value:
+            if key in _FILE_KEYS:
+                continue
+            remedy = did_you_mean(key, _FILE_KEYS)
+            if later := NOT_YET["scenario"].get(key):
+                self._note(f"'{key}' is not supported yet", later, mark.find((key,)))
+                continue
+            if key in _SCENARIO_KEYS or key in _CASE_KEYS:
+                remedy = "it is a key of an entry; move it into one, or into defaults:"
+            self._note(f"unknown key '{key}'", remedy, mark.find((key,)))
+
+    def _merged(self, items: Sequence[Any], mark: Mark, *, is_case: bool) -> Iterator[_Entry]:
+        defaults, low = self._defaults()
+        for index, item in enumerate(items):
+            where = mark.find((index,))
+            if not isinstance(item, Mapping):
+                self._note(f"expected a mapping, got {shown(item)}", "write at least name: or id:", where)
+                continue
+            below = _without_other_answers(defaults, item)
+            merged = merge_marks(low, where, below, item) if below else where
+            yield _Entry(_without_removed(below, deep_merge(below, item)), merged, is_case)
+
+    def _defaults(self) -> tuple[Mapping[str, Any], Mark]:
+        where = self._mark.find(("defaults",))
+        defaults = self._value.get("defaults", {})
+        if not isinstance(defaults, Mapping):
+            self._note(f"defaults: expected a mapping, got {shown(defaults)}", "", where)
+            return {}, where
+        return defaults, where
+
+    # ── one entry ────────────────────────────────────────────────────────────────────────────────
+
+    def _scenario(self, entry: _Entry) -> _Loaded | None:
+        before = len(self.problems)
+        value, mark = entry.value, entry.mark
+        self._share_tools(value, mark)
+        self._check_expectations(value, mark)
+        case = self._take_case(value, mark) if entry.is_case else None
+        if not entry.is_case:
+            self._refuse(value, mark, _CASE_KEYS, "it is a key of test cases; move the entry under cases:")
+        also, skip = (_CASE_KEYS, ("turns",)) if entry.is_case else ((), ())
+        made, problems = validate(Scenario, value, mark, kind="scenario", also=also, skip=skip)
+        self.problems += problems
+        if made is None or len(self.problems) > before:
+            return None
+        scenario = made.model_copy(update=self._filled_in(made, mark, case))
+        self.problems += _unusable(scenario, mark)
+        self.problems += (_with_column(problem, mark) for problem in self._check(scenario))
+        place = mark.find(("id",) if made.id else ("name",)).place
+        return _Loaded(scenario, place) if len(self.problems) == before else None
+
+    def _filled_in(self, made: Scenario, mark: Mark, case: _Case | None) -> dict[str, Any]:
+        """What the author did not write: defaults, the short form's long form, places."""
+        more: dict[str, Any] = {
+            "id": made.id or slug(made.name),
+            "name": made.name or made.id,
+            "source": f"{mark.path}:{mark.line}",
+            "lines": _lines(mark),
+            "base": self._base,
+        }
+        if case:
+            more["turns"] = (ScriptedTurn(user=case.input),)
+            expected = {"expected_tools", "expected_output_contains"}
+            more["case"] = CaseSpec.model_validate(case.model_dump(include=expected))
+        return more
+
+    def _share_tools(self, value: dict[str, Any], mark: Mark) -> None:
+        """Puts finished tools into ``value``; faulty ones stay as they are, for the model to refuse."""
+        raw = value.get("tools")
+        if not isinstance(raw, Mapping):
+            return
+        known = self._tools.get(id(raw))
+        if known is None:
+            known = self._tools[id(raw)] = (raw, self._make_tools(raw, mark.find(("tools",))))
+        value["tools"] = known[1] or raw
+
+    def _make_tools(self, raw: Mapping[str, Any], mark: Mark) -> dict[str, Tool] | None:
+        before = len(self.problems)
+        made: dict[str, Tool] = {}
+        for name, tool in raw.items():
+            where = mark.find((name,))
+            self.problems += tool_problems(tool, where)
+            if not name.strip():
+                self._note("a tool needs a name", "", where)
+            # What is wrong with it the whole scenario's validation tells, at its place.
+            with suppress(TypeError, ValidationError):
+                made[name] = Tool.model_validate({**tool, "base": self._base})
+        return made if len(made) == len(raw) and len(self.problems) == before else None
+
+    def _check_expectations(self, value: Mapping[str, Any], mark: Mark) -> None:
+        self.problems += expectation_problems(value.get("expect"), mark.find(("expect",)), self._rules)
+        turns = value.get("turns")
+        for index, turn in enumerate(turns if isinstance(turns, list) else ()):
+            if isinstance(turn, Mapping) and "expect" in turn:
+                where = mark.find(("turns", index, "expect"))
+                self.problems += expectation_problems(turn["expect"], where, self._rules)
+
+    def _take_case(self, value: dict[str, Any], mark: Mark) -> _Case | None:
+        """Takes the keys of the short form out of ``value``."""
+        self._refuse(value, mark, ("turns",), "a case has one input; write a scenario for several turns")
+        spec = {key: value.pop(key) for key in _CASE_KEYS if key in value}
+        case, problems = validate(_Case, spec, mark, kind="case")
+        self.problems += problems
+        expected = mark.find(("expected_tools",))
+        self.problems += blank_problems(spec.get("expected_tools"), expected, "no tool has an empty name")
+        return case
+
+    def _refuse(self, value: dict[str, Any], mark: Mark, keys: Sequence[str], remedy: str) -> None:
+        for key in keys:
+            if key in value:
+                del value[key]
+                self._note(f"unknown key '{key}'", remedy, mark.find((key,)))
+
+    def _note(self, what: str, remedy: str, mark: Mark) -> None:
+        self.problems.append(Problem(what, remedy, mark.place))
+
+
+def _unusable(scenario: Scenario, mark: Mark) -> Iterator[Problem]:
+    """What is missing of a scenario whose every key is right."""
+    if not scenario.name.strip() and not scenario.id.strip():
+        yield Problem("a scenario needs a name or an id", "add name:", mark.place)
+    elif not scenario.id.strip():
+        where = mark.find(("name",)).place
+        yield Problem("the name has no letter or digit to make an id of", "add id:", where)
+    elif not scenario.id.isprintable():
+        where = mark.find(("id",)).place
+        yield Problem("an id is one line of printable characters", "shorten it", where)
+    if scenario.turns == ():
+        remedy = "write what the user says, or drop turns: and write goal: for a simulated user"
+        yield Problem("turns is empty", remedy, mark.find(("turns",)).place)
+    elif not scenario.is_scripted and not scenario.goal.strip():
+        yield _no_goal(scenario, mark)
+    if scenario.goal_outcome == "refused" and not scenario.goal.strip():
+        what = "goal_outcome: refused, and there is no goal to be refused"
+        yield Problem(what, "add goal:, or drop goal_outcome:", mark.find(("goal_outcome",)).place)
+
+
+def _no_goal(scenario: Scenario, mark: Mark) -> Problem:
+    if scenario.turns is None:
+        remedy = "add goal: (and profile:) for a simulated user, or turns: with what the user says"
+        return Problem("the scenario has neither turns nor a goal", remedy, mark.place)
+    index = next(i for i, turn in enumerate(scenario.turns) if isinstance(turn, SimulatedTurns))
+    what = "a simulated stretch needs a goal"
+    return Problem(what, "add goal: to the scenario", mark.find(("turns", index)).place)
+
+
+def _lines(mark: Mark) -> dict[str, int]:
+    """Dotted path to line, of what messages and tables may point to."""
+    lines: dict[str, int] = {}
+    _note_lines(mark, "", lines)
+    return lines
+
+
+def _note_lines(mark: Mark, prefix: str, lines: dict[str, int]) -> None:
+    for key, below in mark.pairs():
+        path = f"{prefix}.{key}" if prefix else key
+        lines[path] = below.line
+        if prefix == "turns" or (key in _LINED_BELOW and prefix not in ("tools", "thresholds")):
+            _note_lines(below, path, lines)
+
+
+def slug(name: str) -> str:
+    """An id of a name: letters and digits of any script in lower case, dashes for all between."""
+    text = unicodedata.normalize("NFC", name).lower()
+    kept = "".join(c if unicodedata.category(c)[0] in "LMN" else "-" for c in text)
+    return re.sub("-+", "-", kept).strip("-")
+
+
+def vacuous(scenario: Scenario, *, thresholds_apply: bool, label_metrics: bool) -> bool:
+    """Whether nothing could make ``scenario`` fail but a broken agent.
+
+    ``thresholds_apply``: some threshold holds for it. ``label_metrics``: some label metric judges it, and
+    some severity of its labels fails.
+    """
+    if thresholds_apply or label_metrics or scenario.case or scenario.checks == "none":
+        return False
+    return all(expect.is_vacuous for _, expect in scenario.expectations)
+
+
+def vacuous_problem(scenario: Scenario, why: str = "") -> Problem:
+    """What to tell the author of a vacuous scenario."""
+    path, _, line = scenario.source.rpartition(":")
+    what = f"scenario '{scenario.id}': nothing is checked{why}"
+    return Problem(what, "add expect:, or say checks: none", Place(path, int(line)) if path else None)

@@ -1,0 +1,232 @@
+"""Files with records, gzip or not: which they are, their lines, JSON in them.
+
+A file that cannot be opened is the author's mistake; what cannot be read in it is told with its line.
+"""
+
+from __future__ import annotations
+
+import gzip
+import json
+import os
+import shutil
+import tempfile
+import zlib
+from collections.abc import Callable, Iterable, Iterator
+from io import BufferedReader, RawIOBase
+from pathlib import Path
+from typing import IO, Any, NamedTuple, cast
+
+from pydantic_core import from_json
+
+from agenteval.core.errors import AuthorError, Place, Problem
+from agenteval.files.plain_files import is_device
+from agenteval.messages.chat import whole_json
+from agenteval.messages.entry import Unreadable
+
+SUFFIXES = (".jsonl", ".jsonl.gz", ".ndjson", ".ndjson.gz", ".json", ".json.gz")
+JOURNAL = "events.jsonl"
+STDIN = "<stdin>"
+_PIECE = 1 << 18
+BYTE_ORDER_MARK = b"\xef\xbb\xbf"
+
+
+class Source(NamedTuple):
+    """A file to read, and its name in messages."""
+
+    path: Path
+    shown: str
+
+
+def sources_of(
+    names: Iterable[str], cwd: Path, *, tell: Callable[[str], None] = lambda _: None
+) -> list[Source]:
+    """The files that the command line names: files as they are, of folders those with records (a run's
+    folder: its journal). ``tell`` hears what is left out. Raises ``AuthorError`` for what does not exist or
+    cannot be opened."""
+    found: list[Source] = []
+    problems: list[Problem] = []
+    for name in names:
+        path = cwd / name
+        if path.is_dir():
+            inside = _in_folder(path)
+            found += [Source(each, _shown(each, cwd)) for each in inside]
+            left_out = _left_out(path)
+            if not inside:
+                what = f"{name}: the folder holds no recorded conversations{left_out and f' ({left_out})'}"
+                problems.append(Problem(what, f"files end in {', '.join(SUFFIXES)}"))
+            elif left_out:
+                tell(f"{left_out} in the folder {name}: name them, too")
+        elif path.exists():
+            found.append(Source(path, _shown(path, cwd)))
+        else:
+            problems.append(Problem(f"{name}: there is no such file or folder", _neighbour(path)))
+    problems += [problem for source in found for problem in _unopenable(source)]
+    if problems:
+        raise AuthorError(*problems)
+    return list(dict.fromkeys(found))
+
+
+def _in_folder(folder: Path) -> list[Path]:
+    if (folder / JOURNAL).is_file():
+        return [folder / JOURNAL]
+    # What begins with a dot is hidden: among it what macOS writes beside each file of a copied folder.
+    shown = (path for path in folder.iterdir() if not path.name.startswith("."))
+    return sorted(path for path in shown if path.name.lower().endswith(SUFFIXES) and path.is_file())
+
+
+def _left_out(folder: Path) -> str:
+    """The folders in a folder that is none of a run."""
+    if (folder / JOURNAL).is_file():
+        return ""
+    count = sum(each.is_dir() and not each.name.startswith(".") for each in folder.iterdir())
+    return f"not read: {count:,} folder{'s' if count > 1 else ''}" if count else ""
+
+
+def each_once(sources: Iterable[Source], tell: Callable[[str], None]) -> list[Source]:
+    """Without what is one file under several names, or was named again; ``tell`` hears of it."""
+    known: dict[str, Source] = {}
+    for source in sources:
+        first = known.setdefault(os.path.realpath(source.path), source)
+        if first is not source:
+            other = f" and {source.shown} are one file" if first.shown != source.shown else " is named again"
+            tell(f"{first.shown}{other}: it was read once")
+    return list(known.values())
+
+
+def _neighbour(path: Path) -> str:
+    from agenteval.core.errors import did_you_mean
+
+    try:
+        near = did_you_mean(path.name, (each.name for each in path.parent.iterdir()))
+    except OSError:
+        return ""
+    return near if near.startswith("did you mean") else ""
+
+
+def _shown(path: Path, cwd: Path) -> str:
+    try:
+        return path.relative_to(cwd).as_posix()
+    except ValueError:
+        return str(path)
+
+
+def _unopenable(source: Source) -> Iterator[Problem]:
+    try:
+        with source.path.open("rb") as file:
+            start = file.read(4)
+    except OSError as error:
+        yield Problem(f"the file cannot be read: {error.strerror}", "", Place(source.shown))
+        return
+    if start.startswith((b"\xff\xfe", b"\xfe\xff")):
+        yield Problem("the file is UTF-16", "save it as UTF-8", Place(source.shown))
+    elif start == b"\x28\xb5\x2f\xfd":
+        yield Problem("the file is packed with zstd", "unpack it, or use gzip", Place(source.shown))
+    elif start.startswith(b"PK\x03\x04"):
+        yield Problem("the file is a zip archive", "unpack it, or use gzip", Place(source.shown))
+
+
+# ── lines ────────────────────────────────────────────────────────────────────────────────────────
+
+
+class Line(NamedTuple):
+    number: int
+    data: bytes
+
+
+def lines_of(source: Source) -> Iterator[Line | Unreadable]:
+    """The lines that are not blank, without byte order marks and what is around them."""
+    for line in raw_lines_of(source):
+        if isinstance(line, Unreadable):
+            yield line
+        elif stripped := line.data.removeprefix(BYTE_ORDER_MARK).strip():
+            yield Line(line.number, stripped)
+
+
+def raw_lines_of(source: Source) -> Iterator[Line | Unreadable]:
+    """The lines as they are; of packed data that are damaged, those before the damage."""
+    number = 0
+    try:
+        with _opened(source.path) as file:
+            for number, data in enumerate(file, start=1):
+                yield Line(number, data)
+    except (OSError, EOFError, zlib.error) as error:
+        why = "the packed data end too early" if isinstance(error, EOFError) else f"cannot be read: {error}"
+        yield Unreadable(f"{source.shown}:{number + 1}", why)
+
+
+def _opened(path: Path) -> IO[bytes]:
+    with path.open("rb") as file:
+        packed = file.read(2) == b"\x1f\x8b"
+    if packed:
+        return cast(IO[bytes], BufferedReader(_Unpacked(path), _PIECE))
+    return path.open("rb", buffering=_PIECE)
+
+
+class _Unpacked(RawIOBase):
+    """What a gzip file holds. ``GzipFile`` fills a whole buffer at once, and where its data end too early
+    what it had unpacked by then would be lost with it; here it is given first."""
+
+    def __init__(self, path: Path) -> None:
+        self._file = gzip.GzipFile(path, "rb")
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any, /) -> int:
+        data = self._file.read1(len(buffer))
+        buffer[: len(data)] = data
+        return len(data)
+
+    def close(self) -> None:
+        self._file.close()
+        super().close()
+
+
+def is_journal(source: Source) -> bool:
+    """Whether a file is the journal of a run of ours: by its first line."""
+    first = next(lines_of(source), None)
+    return isinstance(first, Line) and b'"run_started"' in first.data[:200]
+
+
+def parse(data: bytes) -> Any:
+    """JSON in UTF-8. What no strict JSON has (NaN) becomes null, half a surrogate pair U+FFFD. Raises
+    ``ValueError`` and ``RecursionError``."""
+    try:
+        return from_json(data, allow_inf_nan=False)  # half the time; what is not strict, it refuses
+    except ValueError:
+        return json.loads(whole_json(data.decode("utf-8")), parse_constant=no_constant)
+
+
+def no_constant(_: str) -> None:
+    """What stands for NaN and the infinities."""
+
+
+# ── streams ──────────────────────────────────────────────────────────────────────────────────────
+
+
+def is_stream(path: Path) -> bool:
+    """Whether what a name leads to can be read but once: a pipe, a terminal, what a shell puts in place of a
+    command."""
+    return path.exists() and not path.is_file() and not path.is_dir()
+
+
+def spooled(stream: IO[bytes], folder: Path, shown: str = STDIN) -> Source:
+    """A stream in a file of its own: records are read more than once. Raises ``AuthorError`` for what is
+    packed or written in a way that cannot be read."""
+    with tempfile.NamedTemporaryFile(dir=folder, delete=False) as file:
+        shutil.copyfileobj(stream, file, 1 << 20)
+    source = Source(Path(file.name), shown)
+    if problems := list(_unopenable(source)):
+        raise AuthorError(*problems)
+    return source
+
+
+def spooled_from(path: Path, folder: Path, shown: str) -> Source:
+    """As ``spooled``, of a stream that has a name: it is opened once. Raises ``AuthorError``."""
+    try:
+        if is_device(path):
+            raise AuthorError(Problem("it is a device, not a file", "", Place(shown)))
+        with path.open("rb", buffering=0) as stream:
+            return spooled(stream, folder, shown)
+    except OSError as error:
+        raise AuthorError(Problem(f"the stream cannot be read: {error.strerror}", "", Place(shown))) from None

@@ -1,0 +1,179 @@
+"""Conversations from a journal of ours: what a run did, to be scored anew."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import NamedTuple, TypeAlias
+
+from pydantic import ValidationError
+
+from agenteval.core.config import Config
+from agenteval.core.event import (
+    RunFinished,
+    RunResumed,
+    RunStarted,
+    SampleFinished,
+    SampleStarted,
+    Scored,
+    TurnFinished,
+)
+from agenteval.core.scenario import SampleKey, Scenario
+from agenteval.core.score import OUTCOME, UNSAID, Check, UserReview
+from agenteval.core.trajectory import Stop, StopReason, Trajectory, Turn
+from agenteval.files import journal
+from agenteval.files.recorded.files import Source, lines_of, parse
+from agenteval.messages.entry import Unreadable
+
+PolicyOf: TypeAlias = Callable[[Config, str], str]
+"""The policy of a named agent under a configuration."""
+
+
+class Replayed(NamedTuple):
+    """A sample of a run. ``run``: the id of that run; ``config``: what it was made with; ``checks``: what was
+    known of a recorded conversation then, and cannot be found out anew; ``review``: what was said of its
+    simulated user."""
+
+    key: SampleKey
+    scenario: Scenario
+    trajectory: Trajectory
+    run: str
+    config: Config
+    where: str
+    checks: tuple[Check, ...] = ()
+    review: UserReview | None = None
+
+
+class _Run:
+    """What has been read of a journal so far."""
+
+    def __init__(self, started: RunStarted, policy_of: PolicyOf) -> None:
+        self.started = started
+        self._scenarios = {scenario.id: scenario for scenario in started.scenarios}
+        self._policy_of = policy_of
+        self._policies: dict[str, str] = {}
+        self._turns: dict[SampleKey, dict[int, Turn]] = {}
+        self._begun: dict[SampleKey, tuple[Scenario, str]] = {}
+        self._known: dict[SampleKey, tuple[Check, ...]] = {}
+        self._reviews: dict[SampleKey, UserReview] = {}
+        self._cut_short: dict[SampleKey, Replayed] = {}
+        self._never_ran = dict.fromkeys(started.samples)
+        self.has_ended = False
+
+    def begin(self, event: SampleStarted, where: str) -> bool:
+        scenario = event.scenario or self._scenarios.get(event.key.scenario)
+        if scenario is None:
+            return False
+        self._turns[event.key] = {}
+        self._known.pop(event.key, None)
+        self._reviews.pop(event.key, None)
+        self._cut_short.pop(event.key, None)
+        self._never_ran.pop(event.key, None)
+        # Whose journal it is nobody knows: no code that it names is run.
+        self._begun[event.key] = (scenario.model_copy(update={"base": ""}), where)
+        return True
+
+    def add(self, event: TurnFinished) -> None:
+        self._turns.setdefault(event.key, {})[event.index] = event.turn
+
+    def note(self, event: Scored) -> None:
+        known = [item for item in event.items if isinstance(item, Check) and item.name in (OUTCOME, UNSAID)]
+        if known:
+            self._known[event.key] = (*self._known.get(event.key, ()), *known)
+        for review in (item for item in event.items if isinstance(item, UserReview)):
+            self._reviews[event.key] = review.model_copy(update={"usage": None})  # paid for then
+
+    def finish(self, event: SampleFinished) -> Iterator[Replayed]:
+        if event.key in self._begun:
+            replayed = self._replayed(event.key, event.stop, event.unfinished)
+            if event.is_over:
+                yield replayed
+            else:
+                self._cut_short[event.key] = replayed
+
+    def rest(self, end: str) -> Iterator[Replayed | Unreadable]:
+        """Samples that were cut short and never held anew, those that the end of the journal cut off, and
+        those that were planned and never ran. ``end``: the place of the last event: of a run that was killed
+        it is not known what else it would have found."""
+        for key in [key for key, each in self._cut_short.items() if not _is_cut_short(each)]:
+            yield self._cut_short.pop(key)  # of which a judge was not asked
+        lost = [*self._cut_short.values()]
+        stop = Stop(reason=StopReason.INTERRUPTED, detail="the journal ends before the sample does")
+        lost += [self._replayed(key, stop, None) for key in list(self._begun)]
+        stop = Stop(reason=StopReason.INTERRUPTED, detail="the sample was planned, but never ran")
+        for key in self._never_ran:
+            if key.scenario in self._scenarios:
+                self._begun[key] = (self._scenarios[key.scenario], end)
+                lost.append(self._replayed(key, stop, None))
+        yield from lost
+        if not lost and not self.has_ended:
+            yield Unreadable(end, "the journal has no end: its run was cut off")
+
+    def _replayed(self, key: SampleKey, stop: Stop, unfinished: Turn | None) -> Replayed:
+        scenario, where = self._begun.pop(key)
+        turns = self._turns.pop(key, {})
+        trajectory = Trajectory(
+            turns=tuple(turns[index] for index in sorted(turns)), stop=stop, unfinished=unfinished
+        )
+        if key.agent not in self._policies:
+            self._policies[key.agent] = self._policy_of(self.started.config, key.agent)
+        if not scenario.policy and self._policies[key.agent]:
+            scenario = scenario.model_copy(update={"policy": self._policies[key.agent]})
+        known = self._known.pop(key, ())
+        review = self._reviews.pop(key, None)
+        run, config = self.started.run_id, self.started.config
+        return Replayed(key, scenario, trajectory, run, config, where, known, review)
+
+
+def _is_cut_short(replayed: Replayed) -> bool:
+    stop = replayed.trajectory.stop
+    return stop is None or stop.is_cut_short
+
+
+def replay(source: Source, policy_of: PolicyOf) -> Iterator[Replayed | Unreadable]:
+    """The samples of a journal, each when it is whole. A torn last line is left out, if the run had not
+    ended by then."""
+    run: _Run | None = None
+    torn: Unreadable | None = None
+    where = source.shown
+    for line in lines_of(source):
+        if torn is not None:
+            yield torn
+            torn = None
+        if isinstance(line, Unreadable):
+            yield line
+            continue
+        where = f"{source.shown}:{line.number}"
+        try:
+            event = journal.from_json(line.data)
+        except ValidationError as error:
+            torn = Unreadable(where, f"not an event of a journal: {error.errors()[0]['msg']}")
+            if _is_whole(line.data) or (run and run.has_ended):
+                yield torn
+                torn = None
+            continue
+        match event:
+            case RunStarted():
+                if run:
+                    yield from run.rest(where)
+                run = _Run(event, policy_of)
+            case SampleStarted() if run is None or not run.begin(event, where):
+                yield Unreadable(where, f"a sample of a scenario that is not in the journal: {event.key}")
+            case TurnFinished() if run:
+                run.add(event)
+            case Scored() if run:
+                run.note(event)
+            case SampleFinished() if run:
+                yield from run.finish(event)
+            case RunFinished() | RunResumed() if run:
+                run.has_ended = isinstance(event, RunFinished)
+    if run:
+        yield from run.rest(where)
+
+
+def _is_whole(data: bytes) -> bool:
+    """Whether a line is JSON, so that nothing tore it off."""
+    try:
+        parse(data)
+    except (ValueError, RecursionError):
+        return False
+    return True

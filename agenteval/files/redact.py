@@ -1,0 +1,386 @@
+"""Secrets out of everything that is written: by value, in plain, URL, base64 and JSON form, also where signs
+that no reader sees stand between their letters.
+
+``redacting`` takes them out of the events, which reports are made of; ``hide`` is the last thing that every
+writer does before it writes.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from base64 import b64encode
+from bisect import bisect_right
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import cache
+from typing import Any, TypeAlias
+from urllib.parse import quote, quote_plus, urlsplit
+
+from pydantic import TypeAdapter, ValidationError
+
+from agenteval.core.errors import AuthorError, Problem
+from agenteval.core.event import Event
+from agenteval.core.expressions import expression
+from agenteval.core.protocols import Emit
+from agenteval.core.safe_text import unseen
+from agenteval.core.secrets import without_keys
+from agenteval.files.journal import from_json, to_json
+
+MASK = "***"
+SHORTEST_SECRET = 6
+"""A shorter text is too common to be blotted out wherever it stands."""
+SECRET_HEADER = expression(r"auth|key|token|secret|cookie|passw", re.IGNORECASE)
+"""In the name of a header: its value is a secret."""
+KEY_VARIABLES = ("OPENAI_API_KEY", "ANTHROPIC_API_KEY", "GEMINI_API_KEY", "GOOGLE_GENERATIVE_AI_API_KEY")
+"""Where the keys of providers are, whichever of them a configuration names."""
+
+Mask = Callable[[str], str]
+
+
+def forms_of(secrets: Iterable[str]) -> tuple[str, ...]:
+    """Each secret as it may stand in a text, longest first, so that no form cuts another: as it is, in a
+    URL, in base64; and each of these as it stands in JSON, once and twice. Short ones are left out."""
+    forms: set[str] = set()
+    for secret in secrets:
+        if len(secret) >= SHORTEST_SECRET:
+            forms |= {secret, *_in_urls(secret), *_in_base64(secret.encode("utf-8", "surrogatepass"))}
+    for _ in range(2):
+        forms |= {escaped for form in forms for escaped in _in_json(form)}
+    return tuple(sorted(forms, key=lambda form: (-len(form), form)))
+
+
+def _in_urls(secret: str) -> Iterator[str]:
+    secret = secret.encode("utf-8", "replace").decode()
+    for quoted in (quote(secret, safe=""), quote(secret), quote_plus(secret)):
+        yield quoted
+        yield re.sub("%..", lambda found: found[0].lower(), quoted)
+
+
+_FIRST = (0, 2, 3)
+"""The first character that holds nothing but the secret, by the bytes before it."""
+
+
+def _in_base64(secret: bytes) -> Iterator[str]:
+    """Behind any number of bytes, in both alphabets: at the end, padded and not, and with more to follow."""
+    for before, first in enumerate(_FIRST):
+        whole = b64encode(bytes(before) + secret).decode()[first:]
+        inner = whole[: (before + len(secret)) * 8 // 6 - first]
+        for form in (whole, whole.rstrip("="), inner):
+            yield form
+            yield form.replace("+", "-").replace("/", "_")
+
+
+def _in_json(form: str) -> Iterator[str]:
+    for is_ascii in (False, True):
+        escaped = json.dumps(form, ensure_ascii=is_ascii)[1:-1]
+        yield escaped
+        yield escaped.replace("/", "\\/")
+
+
+def redactor(secrets: Iterable[str]) -> Mask:
+    return masker(forms_of(secrets))
+
+
+def masker(forms: Sequence[str]) -> Mask:
+    """Masks each of ``forms``, in their order."""
+    return replacer(dict.fromkeys(forms, MASK))
+
+
+def replacer(by_form: Mapping[str, str]) -> Mask:
+    """Puts something else in the place of each form, in their order, also where it is there between signs
+    that no reader sees. A part of a form that a shortened text ends or goes on with is masked."""
+    all_forms = "\0".join(by_form)
+
+    def cut_off(text: str) -> list[_Place]:
+        return [(first, end, MASK) for first, end in _cut_off(text, by_form, all_forms)]
+
+    def replaced(text: str) -> str:
+        for form, other in by_form.items():
+            text = text.replace(form, other)
+        text = _put(text, [], cut_off(text))
+        # What a terminal reads as a sequence is in a file one unseen sign, and letters.
+        for is_terminal in (True, False) if by_form and unseen(text) else ():
+            for form, other in by_form.items():
+                gaps = unseen(text, sequences=is_terminal)
+                text = _put(text, gaps, _places(_seen(text, gaps), form, other))
+            gaps = unseen(text, sequences=is_terminal)
+            text = _put(text, gaps, cut_off(_seen(text, gaps)))
+        return text
+
+    return replaced
+
+
+_Place = tuple[int, int, str]
+"""Where something begins and ends in a text as it is seen, and what comes there instead."""
+_CUT = expression(r"(?:…|\.{3}|\\u2026)+")
+"""Where a text was shortened."""
+
+
+def _places(text: str, form: str, other: str) -> list[_Place]:
+    found, at = [], text.find(form)
+    while at >= 0:
+        found.append((at, at + len(form), other))
+        at = text.find(form, at + len(form))
+    return found
+
+
+def _cut_off(text: str, forms: Iterable[str], all_forms: str) -> Iterator[tuple[int, int]]:
+    """Where a text holds the beginning of a form right before a cut, or the end of one right after it."""
+    done = 0
+    for cut in _CUT.finditer(text):
+        before = text[max(0, cut.start() - SHORTEST_SECRET) : cut.start()]
+        after = text[cut.end() : cut.end() + SHORTEST_SECRET]
+        if len(before) == SHORTEST_SECRET and before in all_forms:
+            lengths = (
+                length
+                for form in forms
+                for length in _ends(form, before)
+                if text.startswith(form[:length], max(0, cut.start() - length))
+            )
+            first = max(done, cut.start() - max(lengths, default=0))
+            if first < cut.start():
+                yield first, cut.start()
+        if len(after) == SHORTEST_SECRET and after in all_forms:
+            lengths = (
+                len(form) - end + SHORTEST_SECRET
+                for form in forms
+                for end in _ends(form, after)
+                if text.startswith(form[end - SHORTEST_SECRET :], cut.end())
+            )
+            done = cut.end() + max(lengths, default=0)
+            if done > cut.end():
+                yield cut.end(), done
+
+
+def _ends(form: str, part: str) -> Iterator[int]:
+    at = form.find(part)
+    while at >= 0:
+        yield at + len(part)
+        at = form.find(part, at + 1)
+
+
+def _seen(text: str, gaps: Sequence[tuple[int, int]]) -> str:
+    seen, at = [], 0
+    for begin, end in gaps:
+        seen.append(text[at:begin])
+        at = end
+    return "".join([*seen, text[at:]])
+
+
+def _put(text: str, gaps: Sequence[tuple[int, int]], places: Sequence[_Place]) -> str:
+    """``places`` are of the text once its ``gaps`` are taken out of it."""
+    if not places:
+        return text
+    begins, removed = [], [0]
+    for begin, end in gaps:
+        begins.append(begin - removed[-1])
+        removed.append(removed[-1] + end - begin)
+    pieces, at = [], 0
+    for first, end, other in places:
+        pieces += [text[at : first + removed[bisect_right(begins, first)]], other]
+        at = end + removed[bisect_right(begins, end - 1)]
+    return "".join([*pieces, text[at:]])
+
+
+NO_WORDS: frozenset[str] = frozenset()
+
+
+def within(
+    value: Any, mask: Mask, *, keys: frozenset[str] = NO_WORDS, texts: frozenset[str] = NO_WORDS
+) -> Any:
+    """A JSON value with every text in it masked, keys included. Numbers stay numbers, and so do ``keys``
+    and ``texts``, words of a schema: a secret that is an ordinary word must not destroy it."""
+    if isinstance(value, str):
+        return value if value in texts else mask(value)
+    if isinstance(value, Mapping):
+        return {
+            key if key in keys else mask(key): within(item, mask, keys=keys, texts=texts)
+            for key, item in value.items()
+        }
+    if isinstance(value, list | tuple):
+        return [within(item, mask, keys=keys, texts=texts) for item in value]
+    return value
+
+
+def words_of(schema: Any) -> tuple[frozenset[str], frozenset[str]]:
+    """The names of fields in a JSON schema, and the texts that it asks for."""
+    names: set[str] = set()
+    texts: set[str] = set()
+
+    def walk(part: Any) -> None:
+        if isinstance(part, Mapping):
+            if isinstance(properties := part.get("properties"), Mapping):
+                names.update(properties)
+            asked = [part.get("const"), part.get("default")]
+            asked += part["enum"] if isinstance(part.get("enum"), list) else []
+            texts.update(each for each in asked if isinstance(each, str))
+            walk(list(part.values()))
+        elif isinstance(part, list):
+            for each in part:
+                walk(each)
+
+    walk(schema)
+    return frozenset(names), frozenset(texts)
+
+
+@cache
+def _words_of_events() -> tuple[frozenset[str], frozenset[str]]:
+    """Made when a secret is first found: it takes a moment."""
+    return words_of(TypeAdapter(Event).json_schema(mode="serialization"))
+
+
+_ESCAPED = expression(r"\\(?:u00|[bf])")
+"""Signs that nobody sees, as they stand in JSON."""
+
+
+def redacting(emit: Emit, secrets: Iterable[str]) -> Emit:
+    """``emit`` behind a filter: an event that holds a secret is emitted without it, or not at all; that
+    raises ``AuthorError``."""
+    forms = forms_of(secrets)
+    if not forms:
+        return emit
+    mask = masker(forms)
+
+    def filtered(event: Event) -> None:
+        text = to_json(event)
+        if _ESCAPED.search(text) or mask(text) != text:
+            event = _masked(event, json.loads(text), mask, forms)
+        emit(event)
+
+    return filtered
+
+
+def _masked(event: Event, value: Any, mask: Mask, forms: Iterable[str]) -> Event:
+    """The event without a secret. Where it is none with mere stars in it, the places that take none get the
+    next of ``_others`` in their stead, and only those. Raises ``AuthorError`` where none of them is taken:
+    what cannot be masked is not written."""
+    names, texts = _words_of_events()
+    masks = (mask, *_others(mask, forms))
+    tried: dict[_Path, int] = {}
+
+    def at(path: _Path, value: Any) -> Any:
+        stage = max((tried.get(path[:length], 0) for length in range(len(path) + 1)), default=0)
+        put, left = masks[stage], texts if stage else NO_WORDS
+        if isinstance(value, str):
+            return value if value in left else put(value)
+        if isinstance(value, Mapping):
+            keys = {key: key if key in names else put(key) for key in value}
+            return {keys[key]: at((*path, keys[key]), item) for key, item in value.items()}
+        if isinstance(value, list):
+            return [at((*path, index), item) for index, item in enumerate(value)]
+        return value
+
+    while True:
+        masked = at((), value)
+        if masked == value:
+            return event
+        try:
+            return from_json(json.dumps(masked))
+        except ValidationError as error:
+            for path in {_path_of(detail["loc"], masked) for detail in error.errors(include_url=False)}:
+                _try_next(path, tried, len(masks) - 1)
+
+
+_Path: TypeAlias = tuple[str | int, ...]
+
+
+def _others(mask: Mask, forms: Iterable[str]) -> Iterator[Mask]:
+    """What may stand for a secret where ``MASK`` may not. The first is for words that events are made of,
+    which are left from here on; then what a pattern and a needle take for stars, a number (it stays one), and
+    as many letters and digits as the secret has."""
+    yield mask
+    yield replacer(dict.fromkeys(forms, re.escape(MASK)))
+    yield lambda text: text if _NUMBER.fullmatch(text) else mask(text)
+    yield replacer({form: _DIGIT.sub("0", _LETTER.sub("x", form)) for form in forms})
+
+
+_NUMBER = expression(r"\d+(?:\.\d+)?")
+_DIGIT, _LETTER = expression(r"\d"), expression(r"[^\W\d_]")
+
+
+def _path_of(loc: Sequence[str | int], value: Any) -> _Path:
+    """Where in ``value`` an error is: its ``loc`` without the names of unions' members, as far as there is
+    such a place."""
+    path: list[str | int] = []
+    for part in loc:
+        is_there = isinstance(value, Mapping) and part in value
+        if is_there or (isinstance(value, list) and isinstance(part, int) and part < len(value)):
+            value = value[part]
+            path.append(part)
+    return tuple(path)
+
+
+def _try_next(path: _Path, tried: dict[_Path, int], last: int) -> None:
+    """Of a place where all was tried, what is around it may be what is wrong."""
+    for length in range(len(path), -1, -1):
+        around = path[:length]
+        if tried.get(around, 0) < last:
+            tried[around] = tried.get(around, 0) + 1
+            return
+    name = ".".join(part for part in path if isinstance(part, str))
+    what = f"a secret stands where it cannot be masked: {name or 'in the whole'}"
+    raise AuthorError(Problem(what, "write no secret there, or give the variable another value"))
+
+
+class _Known:
+    """The secrets of this process: its configuration's and, until that is known, those of providers."""
+
+    def __init__(self) -> None:
+        self.mask: Mask | None = None
+
+
+_known = _Known()
+
+
+def know(secrets: Iterable[str]) -> None:
+    """``hide`` hides them from now on."""
+    _known.mask = redactor((*secrets, *keys_in(os.environ)))
+
+
+def keys_in(environ: Mapping[str, str]) -> tuple[str, ...]:
+    """The keys of providers in an environment."""
+    return tuple(filter(None, (environ.get(name, "").strip() for name in KEY_VARIABLES)))
+
+
+def hide(text: str) -> str:
+    """``text`` without a secret of this process."""
+    if _known.mask is None:
+        know(())
+    assert _known.mask
+    return _known.mask(text)
+
+
+def hide_keys(text: str) -> str:
+    """The same for what is said of an author's mistake, and without anything that looks like a key: one that
+    stands where a name belongs is no secret that was known."""
+    return without_keys(hide(text), MASK)
+
+
+def hide_in_json(text: str, schema: Callable[[], Any] = dict) -> str:
+    """The same for JSON, which it stays: a secret of digits alone is no part of its numbers, and one that
+    is a word of its ``schema`` is left there."""
+    if hide(text) == text and not _ESCAPED.search(text):
+        return text
+    value = json.loads(text)
+    names, texts = words_of(schema())
+    masked = within(value, hide, keys=names, texts=texts)
+    return text if masked == value else json.dumps(masked, ensure_ascii=False, indent=2)
+
+
+_IN_XML = expression(r'(?<==")[^"<]*+|(?<=>)[^<]++')
+"""The values of attributes, and text between tags."""
+
+
+def hide_in_xml(text: str) -> str:
+    """The same for XML, which it stays: a secret that is a word of its markup is left there."""
+    return text if hide(text) == text else _IN_XML.sub(lambda found: hide(found[0]), text)
+
+
+def without_query(url: str) -> str:
+    """``url`` as messages show it: credentials and query may hold secrets."""
+    try:
+        parts = urlsplit(url)
+    except ValueError:
+        return "the URL"
+    return f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}{parts.path}"

@@ -1,0 +1,136 @@
+"""Runs of the past: which folder a name means, and the events that its journal holds."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+
+from agenteval.core.errors import AuthorError, Place, Problem, did_you_mean
+from agenteval.core.event import SCHEMA_VERSION, Event, RunStarted, SampleStarted
+from agenteval.core.expressions import expression
+from agenteval.files import journal
+from agenteval.files.plain_files import open_file
+
+JOURNAL = "events.jsonl"
+_STARTED_AT = expression(rb'"started_at":"([^"]+)"')
+_MOST_NAMED = 5
+
+
+def find_run(name: str, root: Path) -> Path:
+    """The folder of a run.
+
+    ``name`` is its id, the beginning of it that no other has, ``latest``, ``previous`` (the one before the
+    latest), or the path, from the working directory, of its folder or journal. ``root`` is the
+    configuration's folder, where ``.agenteval/runs`` is. Raises ``AuthorError`` with the ids that come
+    nearest.
+    """
+    path = Path(name)
+    if path.is_file():
+        return path.parent if path.name == JOURNAL else path
+    known = {folder.name: folder for folder in runs_under(root)}
+    if name in known:
+        return known[name]
+    if (path / JOURNAL).is_file():
+        return path
+    if name in ("latest", "previous"):
+        return _counted_back(name, tuple(known.values()), root)
+    alike = [folder for each, folder in known.items() if name and each.startswith(name)]
+    if len(alike) == 1:
+        return alike[0]
+    raise AuthorError(_ambiguous(name, alike) if alike else _unknown(name, list(known), root))
+
+
+def runs_under(root: Path) -> tuple[Path, ...]:
+    """The folders of all runs that have a journal, in the order in which they began."""
+    home = root / ".agenteval" / "runs"
+    found = [path.parent for path in home.glob(f"*/{JOURNAL}")] if home.is_dir() else []
+    return tuple(sorted(found, key=lambda folder: (started_at(folder), folder.name)))
+
+
+def started_at(folder: Path) -> str:
+    """When a run began, ISO 8601 in UTC; empty if that cannot be read. From the first line of its journal,
+    since the name of its folder tells the second alone."""
+    try:
+        with open_file(folder / JOURNAL) as file:
+            found = _STARTED_AT.search(file.read(1000))
+    except OSError:
+        return ""
+    return found[1].decode("ascii", "replace") if found else ""
+
+
+def _counted_back(name: str, known: Sequence[Path], root: Path) -> Path:
+    back = 1 if name == "latest" else 2
+    if len(known) >= back:
+        return known[-back]
+    if not known:
+        raise AuthorError(_unknown(name, [], root))
+    raise AuthorError(Problem(f"there is no run before {known[0].name}", "begin one with agenteval run"))
+
+
+def _ambiguous(name: str, alike: Sequence[Path]) -> Problem:
+    named = ", ".join(folder.name for folder in alike[-_MOST_NAMED:])
+    return Problem(f"'{name}' is the beginning of {len(alike)} runs: {named}", "write more of it")
+
+
+def _unknown(name: str, known: list[str], root: Path) -> Problem:
+    if not known:
+        remedy = "begin with agenteval run, or name the folder of a run or its events.jsonl"
+        return Problem(f"no run '{name}': there is none in {root / '.agenteval' / 'runs'}", remedy)
+    near = did_you_mean(name, [*known, "latest", "previous"])
+    latest = f"the latest are {', '.join(reversed(known[-_MOST_NAMED:]))}"
+    return Problem(f"no run is named '{name}'", near if near.startswith("did you") else latest)
+
+
+def load_run(path: Path) -> tuple[Event, ...]:
+    """The events of a run, from its folder or its journal; a torn last line is left out.
+
+    Raises ``AuthorError`` for what is no journal, one of a newer version, and one that was cut off before
+    it said what was to be run.
+    """
+    file = path / JOURNAL if path.is_dir() else path
+    try:
+        _check_version(file)
+        events = tuple(journal.read(file))
+    except OSError as error:
+        reason = error.strerror or type(error).__name__
+        raise AuthorError(Problem(f"the journal cannot be read: {reason}", "", Place(str(file)))) from None
+    _check_whole(events, file)
+    return events
+
+
+def _check_version(file: Path) -> None:
+    """Before anything else is read: what a newer version wrote would only look broken."""
+    with open_file(file) as opened:
+        first = opened.readline()
+    try:
+        said = json.loads(first)
+    except (ValueError, RecursionError):
+        said = None
+    version = said.get("schema_version", 0) if isinstance(said, dict) else 0
+    if isinstance(version, int) and version > SCHEMA_VERSION:
+        what = f"the journal has version {version}, and this agenteval reads up to {SCHEMA_VERSION}"
+        raise AuthorError(Problem(what, "use the agenteval that wrote it, or a newer one", Place(str(file))))
+    if first.endswith(b"\n") and not (isinstance(said, dict) and "type" in said):
+        raise AuthorError(
+            Problem("not the journal of a run", f"name a folder with {JOURNAL}", Place(str(file), 1))
+        )
+
+
+def _check_whole(events: Sequence[Event], file: Path) -> None:
+    """That what is told of a sample can be put somewhere: a reader must not stumble over an edited file."""
+    if not events or not isinstance(events[0], RunStarted):
+        what = "the journal does not begin with run_started: nothing is known of the run"
+        raise AuthorError(Problem(what, "it may have been killed at its very beginning", Place(str(file), 1)))
+    scenarios = {scenario.id for scenario in events[0].scenarios}
+    if stray := {key.scenario for key in events[0].samples} - scenarios:
+        raise AuthorError(Problem(f"a sample of an unknown scenario, {min(stray)}", "", Place(str(file), 1)))
+    begun = set()
+    for number, event in enumerate(events, start=1):
+        key = getattr(event, "key", None)
+        if isinstance(event, SampleStarted) and (event.scenario or event.key.scenario in scenarios):
+            begun.add(event.key)
+        elif key is not None and key not in begun and event.type != "notice":
+            raise AuthorError(
+                Problem(f"{event.type} of a sample that was not begun: {key}", "", Place(str(file), number))
+            )

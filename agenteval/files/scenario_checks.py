@@ -1,0 +1,152 @@
+"""Checks of a scenario that its models cannot make: templates, schemas and what rules are asked for, each at
+its place."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any, TypeAlias
+
+from agenteval.core.errors import Problem, did_you_mean
+from agenteval.core.expressions import expression
+from agenteval.core.json_schema import schema_mistakes
+from agenteval.core.protocols import ExpectRule
+from agenteval.core.scenario import MatchMode, Tool
+from agenteval.files.validation import known_keys, unknown_key
+from agenteval.files.yaml_scalars import shown
+from agenteval.files.yaml_source import Mark
+
+# As `tools.fill` reads them: `$${` is an escape, and a reference ends at the first `}`.
+_REFERENCE = expression(r"\$\$\{|\$\{(?P<name>[^}]*)(?P<end>\}?)")
+
+Found: TypeAlias = Iterator[Problem]
+
+
+# ── the tool world ───────────────────────────────────────────────────────────────────────────────
+
+
+def tool_problems(tool: Any, mark: Mark) -> Found:
+    """What is wrong with a tool's ``parameters``, with its answers and with the ``${…}`` in them."""
+    if not isinstance(tool, Mapping):
+        return
+    if "base" in tool:
+        yield unknown_key("base", known_keys(Tool), mark.find(("base",)))
+    parameters = tool.get("parameters")
+    if isinstance(parameters, Mapping):
+        yield from _schema_problems(parameters, mark.find(("parameters",)))
+    known = _argument_names(parameters)
+    yield from _answer_problems(tool, mark, known)
+    sequence = tool.get("sequence")
+    for index, step in enumerate(sequence if isinstance(sequence, list) else ()):
+        if isinstance(step, Mapping):
+            yield from _answer_problems(step, mark.find(("sequence", index)), known)
+
+
+def _answer_problems(step: Mapping[str, Any], mark: Mark, known: frozenset[str] | None) -> Found:
+    for key in ("error", "sequence", "python"):
+        if key in step and step[key] is None:
+            remedy = "write a value, or drop the key; `returns: null` answers null"
+            yield Problem(f"{key}: null does not say how the tool answers", remedy, mark.find((key,)).place)
+    for key in ("returns", "error"):
+        if key in step:
+            yield from _template_problems(step[key], mark.find((key,)), known)
+
+
+def _argument_names(parameters: Any) -> frozenset[str] | None:
+    """The only names that arguments may have; ``None`` where others are possible."""
+    if not isinstance(parameters, Mapping) or not isinstance(parameters.get("properties"), Mapping):
+        return None
+    if parameters.get("additionalProperties") or "patternProperties" in parameters:
+        return None
+    return frozenset(parameters["properties"])
+
+
+def _template_problems(template: Any, mark: Mark, known: frozenset[str] | None) -> Found:
+    if isinstance(template, str):
+        if "${" in template:
+            yield from _reference_problems(template, mark, known)
+    elif isinstance(template, Mapping):
+        for key, value in template.items():
+            yield from _template_problems(value, mark.find((key,)), known)
+    elif isinstance(template, list):
+        for index, value in enumerate(template):
+            yield from _template_problems(value, mark.find((index,)), known)
+
+
+def _reference_problems(text: str, mark: Mark, known: frozenset[str] | None) -> Found:
+    for match in _REFERENCE.finditer(text):
+        name = match["name"]
+        if name is None:
+            continue
+        if not match["end"]:
+            remedy = "close it with '}', or write $${ for the characters themselves"
+            yield Problem(f"'${{{name[:40]}' is not closed", remedy, mark.place)
+            continue
+        root, *path = name.strip().split(".")
+        if root != "args" or not all(path):
+            yield Problem(f"'${{{name}}}' names nothing", _template_remedy(root, path), mark.place)
+        elif path and known is not None and path[0] not in known:
+            what = f"'${{{name}}}': the tool's parameters have no '{path[0]}'"
+            yield Problem(what, did_you_mean(path[0], known), mark.place)
+
+
+def _template_remedy(root: str, path: list[str]) -> str:
+    near = did_you_mean(root, ("args",))
+    if root != "args" and near.startswith("did you"):
+        return f"did you mean '${{{'.'.join(('args', *filter(None, path)))}}}'?"
+    return "write ${args.NAME} for an argument of the call, or $${ for the characters themselves"
+
+
+def _schema_problems(schema: Mapping[str, Any], mark: Mark) -> Found:
+    remedy = "write a JSON Schema of type object"
+    if schema.get("type") != "object":
+        kind = shown(schema.get("type")) if "type" in schema else "missing"
+        what = f"parameters: its type must be object, and is {kind}"
+        yield Problem(what, remedy, mark.find(("type",)).place)
+        return
+    for what, path in schema_mistakes(schema):
+        yield Problem(f"parameters: {what}", remedy, mark.find(path).place)
+
+
+# ── expectations ─────────────────────────────────────────────────────────────────────────────────
+
+
+def expectation_problems(expect: Any, mark: Mark, rules: Iterable[ExpectRule]) -> Found:
+    """What is wrong with the criteria, and with what each rule is asked for; and lists that hold nothing."""
+    if not isinstance(expect, Mapping):
+        return
+    yield from _empty_lists(expect, mark)
+    criteria = mark.find(("criteria",))
+    yield from blank_problems(expect.get("criteria"), criteria, "criteria: an empty criterion asks nothing")
+    for rule in rules:
+        written: Any = expect
+        path = rule.name.split(".")
+        for key in path:
+            written = written.get(key) if isinstance(written, Mapping) else None
+        for mistake in rule.mistakes(written) if written is not None else ():
+            where = mark.find((*path, *mistake.path))
+            yield Problem(mistake.what, mistake.remedy, where.place)
+
+
+def blank_problems(value: Any, mark: Mark, what: str) -> Found:
+    """``what`` for each text of a list, or for a text alone, in which nothing is written."""
+    for index, text in enumerate(value if isinstance(value, list) else [value]):
+        if isinstance(text, str) and not text.strip():
+            where = mark.find((index,)) if isinstance(value, list) else mark
+            yield Problem(what, "write the text that is meant, or drop it", where.place)
+
+
+def _empty_lists(expect: Mapping[str, Any], mark: Mark, within: str = "") -> Found:
+    """A list in which nothing is asked for checks nothing. No call at all (``calls: []``) is something to ask
+    for, but not where further calls are allowed."""
+    for key, value in expect.items():
+        if key in ("output", "tool_calls") and isinstance(value, Mapping) and not within:
+            yield from _empty_lists(value, mark.find((key,)), f"{key}.")
+        elif value == [] and not (key == "calls" and _calls_may_be_empty(expect)):
+            remedy = "write what is to be checked, or drop the key; null takes away what defaults say"
+            yield Problem(f"{within}{key}: an empty list checks nothing", remedy, mark.find((key,)).place)
+
+
+def _calls_may_be_empty(tool_calls: Mapping[str, Any]) -> bool:
+    """Where they say that there is to be none; and where the whole is refused for saying nothing."""
+    closed = (MatchMode.STRICT, MatchMode.UNORDERED, MatchMode.WITHIN)
+    return tool_calls.get("match") in closed or not tool_calls.get("forbidden")

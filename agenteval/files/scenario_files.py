@@ -1,0 +1,177 @@
+"""Which files hold scenarios: by the configuration's patterns, or by the command line's paths."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from functools import lru_cache
+from pathlib import Path
+
+from agenteval.core.errors import AuthorError, NothingSelectedError, Place, Problem, did_you_mean
+from agenteval.core.expressions import expression
+from agenteval.files.plain_files import read_file
+
+SUFFIXES = (".yaml", ".yml")
+CONFIG_NAMES = ("agenteval.yaml", "agenteval.yml")
+_SKIPPED_FOLDERS = frozenset(("node_modules", "__pycache__", "site-packages"))
+_MAGIC = expression(r"[*?\[]")
+_TOP_LEVEL_KEY = expression(rb"""^(?:\{\s*)?["']?([^\s#"':{\-%.][^\s:"']*)["']?\s*:""", re.MULTILINE)
+
+
+def shown_path(path: Path, cwd: Path) -> str:
+    """``path`` for messages: relative to the working directory when below it."""
+    absolute = os.path.abspath(path)
+    try:
+        return Path(absolute).relative_to(os.path.abspath(cwd)).as_posix()
+    except ValueError:
+        return absolute
+
+
+def find_files(root: Path, include: Sequence[str], exclude: Sequence[str] = ()) -> list[Path]:
+    """The scenario files that the patterns name, from ``root``, sorted, each once.
+
+    ``**`` stands for any folders, hidden ones and virtual environments left out. A pattern in
+    ``exclude`` also leaves out all that is below a folder that it names.
+    """
+    root = Path(os.path.abspath(root))
+    found = {path: None for pattern in include for path in _matching(root, pattern)}
+    return _distinct(path for path in sorted(found) if not _is_excluded(path, root, exclude))
+
+
+def _matching(root: Path, pattern: str) -> Iterator[Path]:
+    parts = Path(pattern).parts
+    fixed = next((i for i, part in enumerate(parts) if _MAGIC.search(part)), len(parts))
+    base = Path(os.path.normpath(root.joinpath(*parts[:fixed])))
+    if fixed == len(parts):
+        if base.is_dir():
+            yield from _below(base)
+        elif base.exists():
+            yield base
+        return
+    matches = _glob("/".join(parts[fixed:]))
+    for path in _walk(base):
+        if matches.fullmatch(path.relative_to(base).as_posix()) and _is_scenario_file(path):
+            yield path
+
+
+def _is_excluded(path: Path, root: Path, exclude: Sequence[str]) -> bool:
+    name = Path(os.path.relpath(path, root)).as_posix()
+    names = [name, *(parent.as_posix() for parent in Path(name).parents)]
+    patterns = [_glob(pattern.removeprefix("./").rstrip("/")) for pattern in exclude]
+    return any(pattern.fullmatch(each) for pattern in patterns for each in names)
+
+
+@lru_cache(maxsize=256)
+def _glob(pattern: str) -> re.Pattern[str]:
+    """``*`` and ``?`` within a name, ``[…]`` one of some characters, ``**`` any number of folders."""
+    pieces = re.split(r"(\*\*/|\*\*|\*|\?|\[!?[^\]]+\])", pattern)
+    wild = {"**/": "(?:.*/)?", "**": ".*", "*": "[^/]*", "?": "[^/]"}
+    text = "".join(
+        wild.get(piece) or (_character_set(piece) if index % 2 else re.escape(piece))
+        for index, piece in enumerate(pieces)
+    )
+    return re.compile(text, re.DOTALL)
+
+
+def _character_set(piece: str) -> str:
+    inside = piece[1:-1].replace("\\", "\\\\").replace("[", "\\[")
+    inside = "^" + inside[1:] if inside.startswith("!") else inside.replace("^", "\\^")
+    try:
+        re.compile(f"[{inside}]")
+    except re.error:
+        return re.escape(piece)
+    return f"[{inside}]"
+
+
+def find_under(paths: Iterable[Path | str], cwd: Path) -> list[Path]:
+    """The scenario files that the command line names: files as they are, and of folders all YAML
+    files below, sorted. Raises ``AuthorError`` for paths that do not exist, and ``NothingSelectedError`` for
+    folders without any."""
+    found: list[Path] = []
+    problems: list[Problem] = []
+    empty: list[Problem] = []
+    for given in map(Path, paths):
+        path = cwd / given
+        if os.path.isdir(path):
+            below = _below(path)
+            found += below
+            if not below:
+                empty.append(Problem("there is no scenario file in this folder", "", Place(str(given))))
+        elif os.path.exists(path):
+            found.append(path)
+        else:
+            problems.append(_missing(given, path))
+    if problems:
+        raise AuthorError(*problems)
+    if empty:
+        raise NothingSelectedError(*empty)
+    return _distinct(found)
+
+
+def unmatched(root: Path, include: Sequence[str], exclude: Sequence[str] = ()) -> list[str]:
+    """The patterns that no scenario file has."""
+    return [pattern for pattern in include if not find_files(root, [pattern], exclude)]
+
+
+def _missing(given: Path, path: Path) -> Problem:
+    while not os.path.isdir(path.parent) and path != path.parent:
+        path = path.parent
+    try:
+        names = [p.name for p in path.parent.iterdir() if p.is_dir() or _has_suffix(p)]
+    except OSError:
+        names = []
+    near = did_you_mean(path.name, names)
+    remedy = near if near.startswith("did you") else "name a scenario file or a folder of them"
+    return Problem("there is no such file or folder", remedy, Place(str(given)))
+
+
+def _below(folder: Path) -> list[Path]:
+    return sorted(path for path in _walk(folder) if _has_suffix(path) and _is_scenario_file(path))
+
+
+def _walk(folder: Path) -> Iterator[Path]:
+    """All that is below ``folder`` and no folder. Links that lead nowhere and pipes are among it: the loader
+    says so, for a suite must not shrink unnoticed. A folder reached
+    twice, as by a looping link, counts once."""
+    seen: set[str] = set()
+    for here, folders, files in os.walk(folder, followlinks=True):
+        real = os.path.realpath(here)
+        if real in seen:
+            folders.clear()
+            continue
+        seen.add(real)
+        folders[:] = sorted(name for name in folders if not _is_skipped(Path(here, name)))
+        yield from (Path(here, name) for name in files if not name.startswith("."))
+
+
+def _is_skipped(folder: Path) -> bool:
+    name = folder.name
+    return name.startswith(".") or name in _SKIPPED_FOLDERS or (folder / "pyvenv.cfg").exists()
+
+
+def _has_suffix(path: Path) -> bool:
+    return path.suffix.lower() in SUFFIXES
+
+
+def _is_scenario_file(path: Path) -> bool:
+    """Whether a file that was not named itself is meant: no configuration and no scripted model."""
+    return path.name not in CONFIG_NAMES and not _is_scripted_model(path)
+
+
+def _is_scripted_model(path: Path) -> bool:
+    """Whether the only top-level key is ``replies``. A file that cannot be read is left to the loader,
+    which says so."""
+    try:
+        data = read_file(path)
+    except OSError:
+        return False
+    return b"replies" in data and set(_TOP_LEVEL_KEY.findall(data)) == {b"replies"}
+
+
+def _distinct(paths: Iterable[Path]) -> list[Path]:
+    """Each file once, however many names lead to it."""
+    kept: dict[str, Path] = {}
+    for path in paths:
+        kept.setdefault(os.path.realpath(path), path)
+    return list(kept.values())

@@ -1,0 +1,135 @@
+"""``[tool.agenteval]`` of a ``pyproject.toml``, with the line of every key as far as a search finds it.
+
+TOML's own parser tells no places; a search for ``key =`` within the right table finds nearly all of
+them, and what it misses gets the place of the nearest thing above.
+"""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from collections.abc import Mapping
+from datetime import date, datetime, time
+from typing import Any
+
+from agenteval.core.errors import AuthorError, Place, Problem
+from agenteval.core.expressions import expression
+from agenteval.files.yaml_source import MAX_BYTES, MAX_DEPTH, Document, Mark
+
+SECTION = ("tool", "agenteval")
+_HEADER = expression(r"^\s*\[\[?\s*([^\[\]]+?)\s*\]\]?\s*(?:#.*)?$")
+_ASSIGNMENT = expression(r"""^\s*((?:[\w-]+|"[^"]*"|'[^']*')(?:\s*\.\s*(?:[\w-]+|"[^"]*"|'[^']*'))*)\s*=""")
+_PART = expression(r"""[\w-]+|"[^"]*"|'[^']*'""")
+_AT = expression(r"^(.*?) \(at line (\d+), column (\d+)\)$", re.DOTALL)
+
+
+def parse_toml(data: bytes, path: str) -> Document | None:
+    """The section, or ``None`` if there is none. Raises ``AuthorError`` for what is no TOML."""
+    if len(data) > MAX_BYTES:
+        raise AuthorError(Problem("the file is too large", "", Place(path)))
+    try:
+        text = data.decode("utf-8")
+        whole: Any = tomllib.loads(text)
+    except UnicodeDecodeError as error:
+        place = Place(path, data.count(b"\n", 0, error.start) + 1)
+        raise AuthorError(Problem("the file is not UTF-8", "save it as UTF-8", place)) from None
+    except (ValueError, RecursionError) as error:
+        raise AuthorError(_syntax_problem(error, path)) from None
+    for name in SECTION:
+        whole = whole.get(name) if isinstance(whole, Mapping) else None
+    if whole is None:
+        return None
+    if _is_deep(whole):
+        raise AuthorError(_syntax_problem(RecursionError(), path))
+    places = _places(text)
+    line, column = places.get(SECTION, (1, 1))
+    lines = text.splitlines()
+    return Document(_plain(whole), _mark(whole, SECTION, Mark(path, line, column), places, lines))
+
+
+def _syntax_problem(error: Exception, path: str) -> Problem:
+    if isinstance(error, RecursionError):
+        return Problem("not valid TOML: nested too deeply", "", Place(path))
+    match = _AT.match(str(error))
+    if match:
+        return Problem(f"not valid TOML: {match[1]}", "", Place(path, int(match[2]), int(match[3])))
+    return Problem(f"not valid TOML: {error}", "", Place(path))
+
+
+def _is_deep(value: Any) -> bool:
+    """Whether something is nested deeper than YAML may be; dotted keys can nest without any end."""
+    level = [value]
+    for _ in range(MAX_DEPTH):
+        level = [
+            item
+            for outer in level
+            if isinstance(outer, dict | list)
+            for item in (outer.values() if isinstance(outer, dict) else outer)
+        ]
+    return bool(level)
+
+
+def _plain(value: Any) -> Any:
+    """Dates and times become texts, as they are in YAML here."""
+    if isinstance(value, dict):
+        return {key: _plain(item) for key, item in value.items()}
+    if isinstance(value, list):
+        return [_plain(item) for item in value]
+    return value.isoformat() if isinstance(value, date | datetime | time) else value
+
+
+def _parts(dotted: str) -> tuple[str, ...]:
+    return tuple(part.strip("\"'") for part in _PART.findall(dotted))
+
+
+def _places(text: str) -> dict[tuple[str | int, ...], tuple[int, int]]:
+    """Line and column of every table and ``key =``; items of an array of tables by their number."""
+    found: dict[tuple[str | int, ...], tuple[int, int]] = {}
+    counts: dict[tuple[str, ...], int] = {}
+    table: tuple[str | int, ...] = ()
+    for number, line in enumerate(text.splitlines(), 1):
+        if header := _HEADER.match(line):
+            name = _parts(header[1])
+            table = name
+            found.setdefault(table, (number, line.index("[") + 1))
+            if line.lstrip().startswith("[["):
+                table = (*name, counts.get(name, 0))
+                counts[name] = counts.get(name, 0) + 1
+                found[table] = (number, line.index("[") + 1)
+        elif assignment := _ASSIGNMENT.match(line):
+            parts = _parts(assignment[1])
+            for end in range(1, len(parts) + 1):
+                found.setdefault((*table, *parts[:end]), (number, assignment.start(1) + 1))
+    return found
+
+
+def _mark(
+    value: Any,
+    loc: tuple[str | int, ...],
+    mark: Mark,
+    places: Mapping[Any, tuple[int, int]],
+    lines: list[str],
+) -> Mark:
+    def below(part: str | int, item: Any) -> Mark:
+        at = places.get((*loc, part))
+        if at is None and isinstance(part, str):
+            at = _inline(part, mark.line, lines)
+        at = at or (mark.line, mark.column)
+        return _mark(item, (*loc, part), Mark(mark.path, *at), places, lines)
+
+    if isinstance(value, dict):
+        mark.children = {key: below(key, item) for key, item in value.items()}
+    elif isinstance(value, list):
+        mark.children = [below(index, item) for index, item in enumerate(value)]
+    return mark
+
+
+def _inline(key: str, first: int, lines: list[str]) -> tuple[int, int] | None:
+    """A key of an inline table: searched from the line of what holds it to the next table."""
+    pattern = re.compile(rf"""(?<![\w-])["']?{re.escape(key)}["']?\s*=(?!=)""")
+    for number in range(first, len(lines) + 1):
+        if number > first and _HEADER.match(lines[number - 1]):
+            break
+        if found := pattern.search(lines[number - 1]):
+            return number, found.start() + 1
+    return None

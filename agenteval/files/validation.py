@@ -1,0 +1,357 @@
+"""What an author wrote against the models: every mistake at its place, in the author's words."""
+
+from __future__ import annotations
+
+import types
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from enum import Enum
+from typing import Annotated, Any, Literal, TypeAlias, TypeVar, Union, get_args, get_origin
+
+from pydantic import BaseModel, Tag, ValidationError
+
+from agenteval.core.errors import Problem, did_you_mean
+from agenteval.files.yaml_scalars import shown
+from agenteval.files.yaml_source import Document, Mark
+
+Loc: TypeAlias = tuple[str | int, ...]
+M = TypeVar("M", bound=BaseModel)
+
+_LATER_GATES = (
+    "tool_accuracy output_accuracy robustness latency_ms tokens steps tool_calls cost require_calibrated"
+)
+_WRAP = "write a Python function that calls the agent, and name it as target"
+_LATER_OF_AGENTS = {
+    **dict.fromkeys(("intercept", "interpreter", "command", "request", "reply"), _WRAP),
+    **dict.fromkeys(("observe", "mcp"), "let the agent report its calls, or call tools through ctx"),
+    "options": "drop it",
+}
+NOT_YET: Mapping[str, Mapping[str, str]] = {
+    # `*` stands for any key or item; a pattern that ends in `{}` refuses whatever is written there.
+    "scenario": {
+        "tools.*.rules": "use returns, sequence or python",
+        "tools.*.faults": "use error, or a sequence with errors",
+        "state": "use returns, sequence or python for the tools",
+        "expect.state": "expect the tool calls instead",
+        "turns.*.expect.state": "expect the tool calls instead",
+        **{
+            f"{at}expect.{key}": "drop it"
+            for at in ("", "turns.*.")
+            for key in ("agents", "tool_calls.calls.*.agent", "tool_calls.forbidden.*.agent")
+        },
+        "thresholds.*.votes": "write at_least alone",
+        **dict.fromkeys(("rows", "matrix", "types"), "write a scenario for each row"),
+        "include": "write it under defaults: of this file",
+    },
+    "config": {
+        "thresholds.*.votes": "write at_least alone",
+        **{f"judge.{name}": "drop it" for name in ["votes", "votes_near", "models", "cascade"]},
+        "on_undecided": "an undecided run ends with 3",
+        "profiles": "write a configuration file for each, and name it with -c",
+        **{f"gates.{name}": "use thresholds, or pass_rate" for name in _LATER_GATES.split()},
+        **{
+            f"{at}.{key}": remedy
+            for at in ("agent", "agents.*", "compare.*")
+            for key, remedy in _LATER_OF_AGENTS.items()
+        },
+    },
+    "reporter": {"html": "use markdown"},
+    "agent type": {"command": "use python or http"},
+}
+"""Keys that are documented and not built. Building one removes its line here."""
+
+_NEVER_EMPTY: Mapping[str, tuple[str, ...]] = {
+    "scenario": tuple(
+        f"{at}expect.{key}"
+        for at in ("", "turns.*.")
+        for key in ("tool_calls", "output", "limits", "limits.*", "tool_calls.calls.*.args")
+    ),
+    "config": ("gates.*",),
+}
+"""Where a key without a value would be a check or gate that somebody wrote and that never holds anything."""
+
+
+def validate(
+    model: type[M], value: Any, mark: Mark, *, kind: str, also: Iterable[str] = (), skip: Iterable[str] = ()
+) -> tuple[M | None, list[Problem]]:
+    """``value`` as a ``model``, or all that is wrong with it.
+
+    ``kind`` is the part of ``NOT_YET`` that applies. ``also`` and ``skip`` are names that a suggestion
+    for an unknown top-level key may and may not give.
+    """
+    early = dict([*_not_yet(value, mark, kind), *_emptied(value, mark, kind)])
+    early.update(_internal(model, value, mark))
+    try:
+        made = model.model_validate(value)
+    except ValidationError as error:
+        names = (known_keys(model) | set(also)) - set(skip)
+        late = _problems(error, model, mark, names, tuple(early))
+        return None, [*early.values(), *late]
+    return (None if early else made), list(early.values())
+
+
+def _internal(model: type[BaseModel], value: Any, mark: Mark) -> Iterator[tuple[Loc, Problem]]:
+    """Fields that the program fills in are not the author's to write."""
+    for name in getattr(model, "INTERNAL", ()):
+        if isinstance(value, Mapping) and name in value:
+            yield (name,), unknown_key(name, known_keys(model), mark.find((name,)))
+
+
+def unknown_key(name: str, known: Iterable[str], mark: Mark) -> Problem:
+    return Problem(f"unknown key '{name}'", did_you_mean(name, known), mark.place)
+
+
+def known_keys(model: type[BaseModel]) -> set[str]:
+    """The keys that an author may write."""
+    return set(model.model_fields) - set(getattr(model, "INTERNAL", ()))
+
+
+# ── keys that are not built yet ──────────────────────────────────────────────────────────────────
+
+
+def _not_yet(value: Any, mark: Mark, kind: str) -> Iterator[tuple[Loc, Problem]]:
+    for pattern, remedy in NOT_YET.get(kind, {}).items():
+        for loc in _matches(value, pattern.split(".")):
+            name = next(part for part in reversed(loc) if isinstance(part, str))
+            yield loc, Problem(f"'{name}' is not supported yet", remedy, mark.find(loc).place)
+
+
+def _emptied(value: Any, mark: Mark, kind: str) -> Iterator[tuple[Loc, Problem]]:
+    for pattern in _NEVER_EMPTY.get(kind, ()):
+        for loc in _matches(value, [*pattern.split("."), "?"]):
+            name = ".".join(part for part in loc if isinstance(part, str))
+            problem = Problem(f"{name}: nothing is written there", "write a value, or drop the key")
+            yield loc, problem._replace(place=mark.find(loc).place)
+
+
+def _matches(value: Any, pattern: list[str]) -> Iterator[Loc]:
+    if not pattern:
+        yield ()
+        return
+    head, *rest = pattern
+    if head in ("{}", "?"):
+        if value if head == "{}" else value is None:
+            yield ()
+    elif head == "*":
+        for key, below in _pairs(value):
+            yield from ((key, *loc) for loc in _matches(below, rest))
+    elif isinstance(value, Mapping) and head in value:
+        yield from ((head, *loc) for loc in _matches(value[head], rest))
+
+
+def _pairs(value: Any) -> Iterable[tuple[str | int, Any]]:
+    if isinstance(value, Mapping):
+        return value.items()
+    return enumerate(value) if isinstance(value, list) else ()
+
+
+# ── pydantic's errors, in the author's words ─────────────────────────────────────────────────────
+
+
+def _problems(
+    error: ValidationError, model: type[BaseModel], mark: Mark, names: set[str], early: tuple[Loc, ...]
+) -> list[Problem]:
+    """``early``: places that have been complained about already."""
+    found: dict[Loc, Problem] = {}
+    for detail in error.errors(include_url=False):
+        loc, asked = _author_loc(model, detail["loc"], is_extra=detail["type"] == "extra_forbidden")
+        if loc in found or any(loc[: len(seen)] == seen for seen in early):
+            continue
+        if detail["type"] == "too_short" and detail["input"]:
+            continue  # an item that is wrong is told by itself
+        if detail["type"] == "missing" and any(seen[:-1] == loc[:-1] for seen in early):
+            continue  # what was written instead is not supported yet
+        if detail["type"] == "extra_forbidden":
+            known = names if len(loc) == 1 else _keys_of(asked)
+            found[loc] = unknown_key(str(loc[-1]), known, mark.find(loc))
+        else:
+            found[loc] = Problem(*_explain(detail, loc, asked), mark.find(loc).place)
+    return list(found.values())
+
+
+def _author_loc(model: Any, loc: Sequence[str | int], *, is_extra: bool) -> tuple[Loc, Any]:
+    """``loc`` without the tags of unions and cut at a union of plain types; and what is asked for
+    there (of an unknown key: around it)."""
+    asked: Any = model
+    parts: list[str | int] = []
+    path = loc[:-1] if is_extra else loc
+    for index, part in enumerate(path):
+        below = _below(asked, part)
+        if below is not None:
+            asked = below
+            parts.append(part)
+        elif not _models_in(asked):
+            break
+        elif is_extra or index < len(path) - 1:
+            asked = _tagged(asked, part)
+    return (*parts, loc[-1]) if is_extra else tuple(parts), asked
+
+
+def _members(annotation: Any) -> list[Any]:
+    """What a union is made of, null left out; anything else is its own only member."""
+    if get_origin(annotation) is Annotated:
+        return _members(get_args(annotation)[0])
+    if get_origin(annotation) in (Union, types.UnionType):
+        return [m for part in get_args(annotation) for m in _members(part) if m is not type(None)]
+    return [annotation]
+
+
+def _tagged(annotation: Any, tag: str | int) -> Any:
+    """The member of a union that has a tag; the union itself if none has."""
+    if get_origin(annotation) is Annotated:
+        inner, *metadata = get_args(annotation)
+        is_it = any(isinstance(item, Tag) and item.tag == tag for item in metadata)
+        return annotation if is_it else _tagged(inner, tag)
+    if get_origin(annotation) in (Union, types.UnionType):
+        for part in get_args(annotation):
+            found = _tagged(part, tag)
+            if get_origin(found) is Annotated and found is not annotation:
+                return found
+    return annotation
+
+
+def _models_in(annotation: Any) -> list[type[BaseModel]]:
+    return [m for m in _members(annotation) if isinstance(m, type) and issubclass(m, BaseModel)]
+
+
+def _keys_of(annotation: Any) -> set[str]:
+    return {key for model in _models_in(annotation) for key in known_keys(model)}
+
+
+def _below(annotation: Any, part: str | int) -> Any:
+    """What is asked for at ``part`` of a value of this type; ``None`` if there is no such part."""
+    for member in _members(annotation):
+        origin, args = get_origin(member), get_args(member)
+        if isinstance(part, int) and origin in (tuple, list):
+            return args[0]
+        if isinstance(part, str) and origin is dict:
+            return args[1]
+        if isinstance(member, type) and issubclass(member, BaseModel) and part in member.model_fields:
+            return member.model_fields[str(part)].annotation
+    return None
+
+
+def _explain(detail: Any, loc: Loc, asked: Any) -> tuple[str, str]:
+    """What is wrong, and what to do."""
+    name = ".".join(part for part in loc if isinstance(part, str))
+    prefix = f"{name}: " if name else ""
+    kind, value, context = detail["type"], detail["input"], detail.get("ctx", {})
+    if kind == "missing":
+        around = ".".join(part for part in loc[:-1] if isinstance(part, str))
+        return f"{around}: '{loc[-1]}' is missing" if around else f"'{loc[-1]}' is missing", ""
+    if kind in ("value_error", "assertion_error"):
+        what, _, remedy = str(context["error"]).partition("; ")
+        return prefix + what, remedy
+    if kind in _BOUNDS:
+        return f"{prefix}must be {_BOUNDS[kind]} {context[_BOUND_NAMES[kind]]}, got {shown(value)}", ""
+    if kind in ("too_short", "string_too_short"):
+        return f"{prefix}must not be empty", ""
+    what = f"{prefix}expected {asked_for(asked)}, got {shown(value)}"
+    return what, _remedy(value, asked)
+
+
+_BOUND_NAMES = {"greater_than_equal": "ge", "greater_than": "gt", "less_than_equal": "le", "less_than": "lt"}
+_BOUNDS = {
+    "greater_than_equal": "at least",
+    "greater_than": "more than",
+    "less_than_equal": "at most",
+    "less_than": "less than",
+}
+
+
+def _remedy(value: Any, asked: Any) -> str:
+    choices = _choices(asked)
+    if choices and isinstance(value, str):
+        near = did_you_mean(value, choices)
+        return near if near.startswith("did you") else ""
+    if value is None:
+        return "write a value, or drop the key"
+    if isinstance(value, dict) and str in _members(asked):
+        return "put the text in quotes if ': ' is part of it"
+    for model in _models_in(asked):
+        if isinstance(value, str) and (key := _key_for(value, model)):
+            return f"write {{{key}: {value[:40]}}}"
+        if hasattr(model, "EXAMPLE"):
+            return f"write for example {model.EXAMPLE}"
+    return ""
+
+
+def _key_for(text: str, model: type[BaseModel]) -> str:
+    """Which key of a mapping a text was meant for that stands in its place."""
+    meant = getattr(model, "MEANT", {"": "name"} if "name" in model.model_fields else {})
+    return next((key for part, key in meant.items() if part in text), "")
+
+
+_PLAIN_TYPES = {str: "a text", bool: "true or false", int: "a whole number", float: "a number"}
+
+
+def asked_for(annotation: Any) -> str:
+    """A type in the author's words: ``a list of texts``."""
+    choices = _choices(annotation)
+    others = [_one_asked_for(m) for m in _members(annotation) if not _choices_of(m)]
+    if choices and not others:
+        return f"one of {', '.join(choices)}" if len(choices) > 1 else f"'{choices[0]}'"
+    shorter = [model.SHORT_FORM for model in _models_in(annotation) if hasattr(model, "SHORT_FORM")]
+    return " or ".join(dict.fromkeys([*(f"'{choice}'" for choice in choices), *shorter, *others]))
+
+
+def _one_asked_for(member: Any) -> str:
+    if member in _PLAIN_TYPES:
+        return _PLAIN_TYPES[member]
+    if get_origin(member) is not tuple:
+        return "a mapping"
+    item = asked_for(get_args(member)[0])
+    return f"a list of {item.removeprefix('a ')}s" if " or " not in item else "a list"
+
+
+def _choices(annotation: Any) -> list[str]:
+    return [choice for member in _members(annotation) for choice in _choices_of(member)]
+
+
+def _choices_of(member: Any) -> list[str]:
+    if get_origin(member) is Literal:
+        return [str(arg) for arg in get_args(member)]
+    if isinstance(member, type) and issubclass(member, Enum):
+        return [str(item.value) for item in member]
+    return []
+
+
+# ── two layers of one thing, and texts as they were written ──────────────────────────────────────
+
+
+def merge_marks(low: Mark, high: Mark, low_value: Any, high_value: Any) -> Mark:
+    """The marks of ``deep_merge(low_value, high_value)``."""
+    below, above = low.children, high.children
+    if not isinstance(below, dict) or not isinstance(above, dict):
+        return high
+    children = dict(below)
+    for key, mark in above.items():
+        both = isinstance(low_value.get(key), Mapping) and isinstance(high_value.get(key), Mapping)
+        children[key] = merge_marks(below[key], mark, low_value[key], high_value[key]) if both else mark
+    return Mark(high.path, high.line, high.column, children, text=high.text)
+
+
+def as_written(
+    document: Document,
+    *,
+    texts: frozenset[str],
+    text_maps: frozenset[str] = frozenset(),
+    opaque: frozenset[str] = frozenset(),
+) -> Any:
+    """The document's value with numbers as they were written where text is asked for: ``1.50`` is not
+    ``1.5`` there. That is at the keys ``texts`` (or in lists there) and at any key of a mapping at
+    ``text_maps``; nothing is changed below an ``opaque`` key.
+    """
+
+    def walk(value: Any, mark: Mark, is_text: bool, is_map: bool) -> Any:
+        if isinstance(value, dict):
+            return {
+                key: item
+                if key in opaque
+                else walk(item, mark.find((key,)), is_map or key in texts, key in text_maps)
+                for key, item in value.items()
+            }
+        if isinstance(value, list):
+            return [walk(item, mark.find((i,)), is_text, False) for i, item in enumerate(value)]
+        return mark.text if is_text and mark.text is not None else value
+
+    return walk(document.value, document.mark, False, False) if document.rewrites else document.value

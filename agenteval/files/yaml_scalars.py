@@ -1,0 +1,91 @@
+"""The YAML 1.2 core schema: what a scalar's text means."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from agenteval.core.expressions import expression
+
+MAX_DIGITS = 1_000
+"""Of an integer. Far beyond what JSON readers keep, and below the length that Python refuses."""
+
+_PREFIX = "tag:yaml.org,2002:"
+STANDARD_TAGS = frozenset(
+    ("!", *(_PREFIX + name for name in ("str", "int", "float", "bool", "null", "seq", "map")))
+)
+
+_WORDS: dict[str, Any] = {
+    **dict.fromkeys(("", "~", "null", "Null", "NULL")),
+    **dict.fromkeys(("true", "True", "TRUE"), True),
+    **dict.fromkeys(("false", "False", "FALSE"), False),
+}
+_LONGEST_WORD = max(map(len, _WORDS))
+_NUMBER_STARTS = frozenset("0123456789+-.")
+_DECIMAL = expression(r"[-+]?[0-9]+")
+_OCTAL = expression(r"0o[0-7]+")
+_HEX = expression(r"0x[0-9a-fA-F]+")
+_FLOAT = expression(r"[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?")
+_INFINITY = expression(r"[-+]?\.(inf|Inf|INF)")
+_NAN = frozenset((".nan", ".NaN", ".NAN"))
+
+
+def plain_value(text: str) -> Any:
+    """What a plain (unquoted) scalar means. Raises ``ValueError`` for an integer of absurd length."""
+    if len(text) <= _LONGEST_WORD and text in _WORDS:
+        return _WORDS[text]
+    if text[:1] not in _NUMBER_STARTS:
+        return text
+    return _number(text)
+
+
+def _number(text: str) -> Any:
+    for pattern, base in ((_DECIMAL, 10), (_OCTAL, 8), (_HEX, 16)):
+        if pattern.fullmatch(text):
+            if len(text) > MAX_DIGITS:
+                raise ValueError(f"a number of {len(text):,} digits is too long")
+            return int(text, base)
+    if _FLOAT.fullmatch(text):
+        return float(text)
+    if _INFINITY.fullmatch(text):
+        return float("-inf") if text[0] == "-" else float("inf")
+    return float("nan") if text in _NAN else text
+
+
+def tagged_value(tag: str, text: str) -> Any:
+    """What a scalar with a standard tag means. Raises ``ValueError`` if the two do not fit."""
+    name = tag.removeprefix(_PREFIX)
+    if name in ("!", "str"):
+        return text
+    value = plain_value(text)
+    if name == "float" and type(value) is int:
+        return float(value)
+    if name in ("seq", "map") or type(value) is not _TYPES[name]:
+        raise ValueError(f"'{text[:40]}' does not fit the tag '!!{name}'")
+    return value
+
+
+_TYPES: dict[str, type] = {"int": int, "float": float, "bool": bool, "null": type(None)}
+
+
+def canonical_text(value: Any) -> str | None:
+    """The usual form of a value; texts are their own, and null has none that would be a text."""
+    if isinstance(value, str):
+        return value
+    if value is None:
+        return None
+    return ("false", "true")[value] if isinstance(value, bool) else str(value)
+
+
+def shown(value: Any) -> str:
+    """A value in a message: texts in quotes and cut, mappings and lists by their kind."""
+    if value is None:
+        return "null"
+    if isinstance(value, Mapping):
+        return "a mapping"
+    if isinstance(value, list | tuple):
+        return "a list"
+    if isinstance(value, str):
+        return f"'{value}'" if len(value) <= 60 else f"'{value[:59]}…'"
+    text = canonical_text(value) or type(value).__name__
+    return text if len(text) <= 60 else f"{text[:59]}…"

@@ -1,0 +1,368 @@
+"""YAML text to plain values, with the place of every key and item.
+
+Built on the parser's events and a stack of our own: nothing recurses, so no file can exhaust the
+interpreter's stack, and places, duplicate keys and aliases are in our hands. Plain scalars have the
+types of the YAML 1.2 core schema: ``no`` and ``12:30`` are texts, ``010`` is ten.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Any, NoReturn, TypeAlias
+
+import yaml
+
+from agenteval.core.errors import AuthorError, Place, Problem
+from agenteval.core.expressions import expression
+from agenteval.files.yaml_scalars import STANDARD_TAGS, canonical_text, plain_value, tagged_value
+from agenteval.files.yaml_syntax import explain
+
+MAX_BYTES = 20_000_000
+MAX_DEPTH = 100
+MAX_ALIASED = 1_000_000
+"""Nodes that aliases may stand for in one file, counted as if they were written out."""
+MAX_PROBLEMS = 20
+
+_LOADER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+_NOT_PRINTABLE = expression("[^\t\n\r\x20-\x7e\x85\xa0-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+_MERGE = "tag:yaml.org,2002:merge"
+
+Children: TypeAlias = "dict[str, Mark] | list[Mark] | None"
+
+
+class Mark:
+    """Where a key or an item is written, and the marks of what is below it.
+
+    ``text`` is how a number or truth value was written, where that is not its usual form.
+    """
+
+    __slots__ = ("children", "column", "line", "path", "text")
+
+    def __init__(
+        self, path: str, line: int = 0, column: int = 0, children: Children = None, *, text: str | None = None
+    ) -> None:
+        self.path = path
+        self.line = line
+        self.column = column
+        self.children = children
+        self.text = text
+
+    @property
+    def place(self) -> Place:
+        return Place(self.path, self.line, self.column)
+
+    def child(self, part: str | int) -> Mark | None:
+        children = self.children
+        if isinstance(children, dict):
+            return children.get(str(part))
+        if isinstance(children, list) and isinstance(part, int) and 0 <= part < len(children):
+            return children[part]
+        return None
+
+    def pairs(self) -> list[tuple[str, Mark]]:
+        """What is right below: keys, or positions from 0."""
+        if isinstance(self.children, list):
+            return [(str(index), mark) for index, mark in enumerate(self.children)]
+        return list((self.children or {}).items())
+
+    def find(self, loc: Iterable[str | int]) -> Mark:
+        """The mark of ``loc``, or of the nearest thing above it. Parts that no one wrote are skipped."""
+        mark = self
+        for part in loc:
+            mark = mark.child(part) or mark
+        return mark
+
+
+class Document:
+    """A parsed file. ``rewrites``: whether some mark has a ``text``."""
+
+    __slots__ = ("mark", "rewrites", "value")
+
+    def __init__(self, value: Any, mark: Mark, *, rewrites: bool = False) -> None:
+        self.value = value
+        self.mark = mark
+        self.rewrites = rewrites
+
+
+def parse(data: bytes, path: str) -> Document:
+    """The one document of a file; ``path`` is how messages name the file.
+
+    Raises ``AuthorError``, with a place, for whatever is wrong with it.
+    """
+    text = _decode(data, path)
+    builder = _Builder(path)
+    try:
+        for event in _events(text):
+            builder.handlers[type(event)](event)
+    except yaml.YAMLError as error:
+        raise AuthorError(*builder.problems, explain(error, text, path)) from None
+    except (ValueError, OverflowError) as error:  # the parser in Python, on escapes beyond Unicode
+        raise AuthorError(*builder.problems, Problem(f"not valid YAML: {error}", "", Place(path))) from None
+    return builder.document()
+
+
+def _events(text: str) -> Iterator[yaml.Event]:
+    events: Iterator[yaml.Event] = yaml.parse(text, Loader=_LOADER)
+    return events
+
+
+def _decode(data: bytes, path: str) -> str:
+    if len(data) > MAX_BYTES:
+        raise AuthorError(
+            Problem(f"the file is larger than {MAX_BYTES // 1_000_000} MB", "split it", Place(path))
+        )
+    if data.startswith((b"\xff\xfe\0\0", b"\0\0\xfe\xff")):
+        raise AuthorError(Problem("the file is UTF-32", "save it as UTF-8", Place(path)))
+    is_utf16 = data.startswith((b"\xff\xfe", b"\xfe\xff"))
+    try:
+        text = data.decode("utf-16" if is_utf16 else "utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise AuthorError(_undecodable(data, error, path, is_utf16=is_utf16)) from None
+    if bad := _NOT_PRINTABLE.search(text):
+        what = f"the control character U+{ord(bad[0]):04X} is not allowed"
+        line_start = text.rfind("\n", 0, bad.start()) + 1
+        place = Place(path, text.count("\n", 0, bad.start()) + 1, bad.start() - line_start + 1)
+        raise AuthorError(Problem(what, "remove it; is the file saved as UTF-8?", place))
+    return text
+
+
+def _undecodable(data: bytes, error: UnicodeDecodeError, path: str, *, is_utf16: bool) -> Problem:
+    if is_utf16:
+        return Problem("the file is not valid UTF-16", "save it as UTF-8", Place(path))
+    at = error.start + (3 if data.startswith(b"\xef\xbb\xbf") else 0)
+    line = data.count(b"\n", 0, at) + 1
+    before = data[data.rfind(b"\n", 0, at) + 1 : at]
+    place = Place(path, line, len(before.decode("utf-8", "replace")) + 1)
+    return Problem(f"byte 0x{data[at]:02X} is not UTF-8", "save the file as UTF-8", place)
+
+
+class _Node:
+    """A finished value. ``size`` and ``height`` count aliases as if they were written out."""
+
+    __slots__ = ("children", "height", "is_merge", "size", "text", "value")
+
+    def __init__(self, value: Any, children: Children, size: int, height: int) -> None:
+        self.value = value
+        self.children = children
+        self.size = size
+        self.height = height
+        self.text: str | None = None  # a scalar's source
+        self.is_merge = False
+
+
+class _Frame:
+    """A mapping or list that is still open."""
+
+    __slots__ = ("anchor", "column", "height", "key", "line", "marks", "merges", "size", "value")
+
+    def __init__(self, value: Any, marks: Any, event: Any) -> None:
+        self.value = value
+        self.marks = marks
+        self.line = event.start_mark.line + 1
+        self.column = event.start_mark.column + 1
+        self.anchor = event.anchor
+        self.key: Mark | None = None  # of the pair that is open; its `text` is the key
+        self.merges: list[_Node] | None = None
+        self.size = 1
+        self.height = 1
+
+
+class _Builder:
+    def __init__(self, path: str) -> None:
+        self.path = path
+        self.problems: list[Problem] = []
+        self.handlers = {
+            yaml.ScalarEvent: self._scalar,
+            yaml.AliasEvent: self._alias,
+            yaml.MappingStartEvent: self._start,
+            yaml.SequenceStartEvent: self._start,
+            yaml.MappingEndEvent: self._end,
+            yaml.SequenceEndEvent: self._end,
+            yaml.DocumentStartEvent: self._document_start,
+            yaml.DocumentEndEvent: _ignore,
+            yaml.StreamStartEvent: _ignore,
+            yaml.StreamEndEvent: _ignore,
+        }
+        self._stack: list[_Frame] = []
+        self._anchors: dict[str, _Node | None] = {}
+        self._root: tuple[_Node, Mark] | None = None
+        self._documents = 0
+        self._aliased = 0
+        self._rewrites = False
+
+    def document(self) -> Document:
+        if self.problems:
+            raise AuthorError(*self.problems)
+        if self._root is None or self._root[0].value is None:
+            raise AuthorError(Problem("the file is empty", "", Place(self.path)))
+        node, mark = self._root
+        return Document(node.value, mark, rewrites=self._rewrites)
+
+    def _document_start(self, event: Any) -> None:
+        self._documents += 1
+        if self._documents > 1:
+            self._stop(event, "a second YAML document begins here", "write one document a file")
+
+    def _scalar(self, event: Any) -> None:
+        text = event.value
+        node = _Node(text, None, 1, 0)
+        node.text = text
+        if event.tag is not None:
+            self._tagged(node, event)
+        elif event.implicit[0]:
+            node.is_merge = text == "<<"
+            try:
+                node.value = plain_value(text)
+            except ValueError as error:
+                self._note(event, str(error), "put it in quotes if it is meant as text")
+        self._deliver(node, event, event.anchor)
+
+    def _tagged(self, node: _Node, event: Any) -> None:
+        if event.tag == _MERGE and event.value == "<<":
+            node.is_merge = True
+        elif self._is_known_tag(event):
+            try:
+                node.value = tagged_value(event.tag, event.value)
+            except ValueError as error:
+                self._note(event, str(error), "drop the tag, or write a value that fits it")
+
+    def _is_known_tag(self, event: Any) -> bool:
+        if event.tag in STANDARD_TAGS:
+            return True
+        tag = event.tag.replace("tag:yaml.org,2002:", "!!")
+        self._note(event, f"the tag '{tag}' is not allowed", "drop it; only plain YAML values are read")
+        return False
+
+    def _start(self, event: Any) -> None:
+        if len(self._stack) >= MAX_DEPTH:
+            self._too_deep(event)
+        self._refuse_as_key(event)
+        is_mapping = type(event) is yaml.MappingStartEvent
+        if event.tag is not None and self._is_known_tag(event):
+            fits = ("!", "tag:yaml.org,2002:" + ("map" if is_mapping else "seq"))
+            if event.tag not in fits:
+                got = "a mapping" if is_mapping else "a list"
+                self._note(event, f"{got} cannot have the tag '!!{event.tag.rpartition(':')[2]}'", "drop it")
+        if event.anchor:
+            self._anchors[event.anchor] = None
+        self._stack.append(_Frame({}, {}, event) if is_mapping else _Frame([], [], event))
+
+    def _end(self, _event: Any) -> None:
+        frame = self._stack.pop()
+        node = _Node(frame.value, frame.marks, frame.size, frame.height)
+        for merged in frame.merges or ():
+            _merge(node, merged)
+        if frame.anchor:
+            self._anchors[frame.anchor] = node
+        self._add(node, Mark(self.path, frame.line, frame.column, frame.marks))
+
+    def _alias(self, event: Any) -> None:
+        name = event.anchor
+        node = self._anchors.get(name)
+        if node is None:
+            if name in self._anchors:
+                self._stop(event, f"'*{name}' stands inside what it refers to", "write the value out")
+            self._stop(event, f"'*{name}' refers to nothing", f"mark what is meant with &{name}, further up")
+        self._aliased += node.size
+        if self._aliased > MAX_ALIASED:
+            what = f"aliases here stand for more than {MAX_ALIASED:,} values"
+            self._stop(event, what, "use fewer aliases of aliases")
+        if len(self._stack) + node.height > MAX_DEPTH:
+            self._too_deep(event)
+        if node.text is None:
+            self._refuse_as_key(event)
+        self._deliver(node, event, None)
+
+    def _deliver(self, node: _Node, event: Any, anchor: str | None) -> None:
+        if anchor:
+            self._anchors[anchor] = node
+        start = event.start_mark
+        mark = Mark(self.path, start.line + 1, start.column + 1, node.children)
+        if node.value is not None and node.text is not None and node.text != canonical_text(node.value):
+            self._rewrites = True
+            mark.text = node.text
+        self._add(node, mark)
+
+    def _add(self, node: _Node, mark: Mark) -> None:
+        if not self._stack:
+            self._root = (node, mark)
+            return
+        frame = self._stack[-1]
+        frame.size += node.size
+        frame.height = max(frame.height, node.height + 1)
+        if isinstance(frame.value, list):
+            frame.value.append(node.value)
+            frame.marks.append(mark)
+        elif frame.key is None:
+            self._open_pair(frame, node, mark)
+        else:
+            self._close_pair(frame, frame.key, node, mark)
+
+    def _open_pair(self, frame: _Frame, node: _Node, mark: Mark) -> None:
+        key = mark.text = node.text
+        frame.key = mark
+        if node.is_merge:
+            if frame.merges is not None:
+                self._note(mark, "'<<' is written twice", "write <<: [*one, *two]")
+            frame.merges = []
+        elif key in frame.value:
+            line = frame.marks[key].line
+            self._note(mark, f"the key '{key}' is written twice, first in line {line}", "keep one")
+        else:
+            # Taken at once, so that the second of two equal keys is seen whatever their values are.
+            frame.marks[key] = mark
+            frame.value[key] = None
+
+    def _close_pair(self, frame: _Frame, opened: Mark, node: _Node, mark: Mark) -> None:
+        key = opened.text or ""
+        frame.key = None
+        if key == "<<" and frame.merges is not None and frame.marks.get(key) is not opened:
+            frame.merges = self._mappings(node, mark)
+            return
+        opened.children = mark.children
+        opened.text = mark.text
+        frame.value[key] = node.value
+
+    def _mappings(self, node: _Node, mark: Mark) -> list[_Node]:
+        """What ``<<`` was given: a mapping, or a list of them of which the first wins."""
+        values = node.value if isinstance(node.value, list) else [node.value]
+        children = node.children if isinstance(node.children, list) else [mark]
+        if not all(isinstance(value, dict) for value in values):
+            self._note(mark, "'<<' takes a mapping or a list of mappings", "write <<: *name")
+            return []
+        return [_Node(v, m.children, 0, 0) for v, m in zip(values, children, strict=True)]
+
+    def _refuse_as_key(self, event: Any) -> None:
+        frame = self._stack[-1] if self._stack else None
+        if frame and isinstance(frame.value, dict) and frame.key is None:
+            remedy = "put a text that begins with '{', '[' or '*' in quotes"
+            self._stop(event, "a key must be a text", remedy)
+
+    def _too_deep(self, event: Any) -> NoReturn:
+        self._stop(event, f"nested deeper than {MAX_DEPTH} levels", "write it flatter")
+
+    def _note(self, where: Any, what: str, remedy: str) -> None:
+        """Remember a mistake that lets reading go on, so that one run shows them all."""
+        self.problems.append(Problem(what, remedy, self._place(where)))
+        if len(self.problems) >= MAX_PROBLEMS:
+            raise AuthorError(*self.problems)
+
+    def _stop(self, event: Any, what: str, remedy: str) -> NoReturn:
+        raise AuthorError(*self.problems, Problem(what, remedy, self._place(event)))
+
+    def _place(self, where: Any) -> Place:
+        if isinstance(where, Mark):
+            return where.place
+        return Place(self.path, where.start_mark.line + 1, where.start_mark.column + 1)
+
+
+def _ignore(_event: Any) -> None:
+    """Begin and end of what needs no bookkeeping."""
+
+
+def _merge(node: _Node, merged: _Node) -> None:
+    """Own keys win over merged ones, and those merged first over later ones."""
+    for key, value in merged.value.items():
+        if key not in node.value:
+            node.value[key] = value
+            node.children[key] = merged.children[key]  # type: ignore[index]

@@ -1,0 +1,100 @@
+"""The YAML parser's complaints in words that say what to do."""
+
+from __future__ import annotations
+
+import re
+from typing import Any, NamedTuple
+
+import yaml
+
+from agenteval.core.errors import Place, Problem
+
+
+class _Advice(NamedTuple):
+    """``at_start``: the mistake is where the broken thing begins, not where reading stopped."""
+
+    fragment: str
+    what: str
+    remedy: str
+    at_start: bool = False
+
+
+_ADVICE = (
+    _Advice("mapping values are not allowed", "a ':' that is not expected here",
+            "check the indentation, or put the text in quotes if ': ' is part of it"),
+    _Advice("block sequence entries are not allowed", "a list cannot begin here",
+            "begin it in a line of its own"),
+    _Advice("could not find expected ':'", "a line without ': '",
+            "write key: value, or check the indentation", at_start=True),
+    _Advice("expected node content", "a value is missing, or a '[' or '{' is not closed",
+            "write the value, and close what is open"),
+    _Advice("unexpected end of stream", "a quote that is not closed", "close it", at_start=True),
+    _Advice("expected ',' or ']'", "a '[' that is not closed, or a comma that is missing",
+            "close it with ']', and separate its items by commas", at_start=True),
+    _Advice("expected ',' or '}'", "a '{' that is not closed, or a comma that is missing",
+            "close it with '}', and separate its pairs by commas", at_start=True),
+    _Advice("unknown escape character", "an unknown escape in a text in double quotes",
+            r"write \\ for a backslash, or use single quotes"),
+    _Advice("escape code", "an escape that stands for no character", r"write \\ for a backslash"),
+    _Advice("did not find expected key", "a key is expected here",
+            "align it with the keys above it, or put the text in quotes"),
+    _Advice("expected '-' indicator", "a list item is expected here",
+            "align it with the items above it, or check the indentation"),
+    _Advice("expected <block end>", "the indentation fits nothing above", "align it with the lines above"),
+    _Advice("alphabetic or numeric character", "a '*' or '&' that names nothing",
+            "put a text that begins with it in quotes"),
+    _Advice("incompatible YAML document", "a %YAML version that is not supported", "remove the line"),
+    _Advice("undefined tag handle", "a tag that is not known", "remove it, or put the text in quotes"),
+)  # fmt: skip
+
+
+def explain(error: yaml.YAMLError, text: str, path: str) -> Problem:
+    """A problem for what the parser raised about ``text``."""
+    problem = str(getattr(error, "problem", None) or getattr(error, "reason", None) or error)
+    stopped: Any = getattr(error, "problem_mark", None)
+    started: Any = getattr(error, "context_mark", None) or stopped
+    if stopped is None:
+        return Problem(f"not valid YAML: {problem}", "", Place(path))
+    for mark in (stopped, started):
+        if (column := _tab_in_indentation(text, mark.line)) is not None:
+            return Problem(
+                "a tab in the indentation", "indent with spaces", Place(path, mark.line + 1, column)
+            )
+    if "cannot start any token" in problem:
+        return _bad_start(text, stopped, path)
+    for advice in _ADVICE:
+        if advice.fragment in problem:
+            mark = started if advice.at_start else stopped
+            return Problem(advice.what, advice.remedy, _place(mark, text, path))
+    return Problem(f"not valid YAML: {problem}", "", _place(stopped, text, path))
+
+
+def _place(mark: Any, text: str, path: str) -> Place:
+    """At the end of the last line with content, where reading stopped beyond it."""
+    lines = _lines(text.rstrip())
+    if mark.line < len(lines):
+        return Place(path, mark.line + 1, mark.column + 1)
+    return Place(path, len(lines), len(lines[-1]) + 1)
+
+
+def _lines(text: str) -> list[str]:
+    return re.split("\r\n|[\n\r\x85\u2028\u2029]", text)  # the parser's idea of a line
+
+
+def _line(text: str, line: int) -> str:
+    lines = _lines(text)
+    return lines[line] if line < len(lines) else ""
+
+
+def _tab_in_indentation(text: str, line: int) -> int | None:
+    """The column, from 1, of the first tab before the line's first character."""
+    content = _line(text, line)
+    indentation = content[: len(content) - len(content.lstrip(" \t"))]
+    return indentation.index("\t") + 1 if "\t" in indentation else None
+
+
+def _bad_start(text: str, mark: Any, path: str) -> Problem:
+    character = _line(text, mark.line)[mark.column : mark.column + 1]
+    if character == "\t":
+        return Problem("a tab where only spaces may be", "write spaces", _place(mark, text, path))
+    return Problem(f"a text cannot begin with '{character}'", "put it in quotes", _place(mark, text, path))

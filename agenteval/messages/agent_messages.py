@@ -1,0 +1,148 @@
+"""What the list of messages that an agent returns tells of this turn: all but what it was sent before."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any, NamedTuple
+
+from agenteval.core.trajectory import Message, Step, ToolCall, Turn
+from agenteval.messages import chat
+from agenteval.messages.calls import Tell
+from agenteval.messages.message_adapters import plain
+
+
+def steps_of(messages: Sequence[Any], sent: Sequence[Turn], tell: Tell) -> tuple[Step, ...]:
+    """The steps of this turn in a list of messages. ``sent``: the turns so far, this one as the last; what is
+    known from them is history. A call that is not known is no history, wherever it stands. ``tell`` hears
+    what could not be read. Raises ``AgentError`` for what looks like a tool call and cannot be read."""
+    read = plain(messages, tell)
+    steps = chat.steps_of(read)
+    places = [at for at, message in enumerate(read) if message["role"] == "assistant"]
+    cut = _cut(read, sent)
+    here = sum(place < cut.place for place in places)
+    before, after = steps[:here], steps[here:]
+    if cut.place:
+        history = _History(read[: cut.place - 1], sent, is_sure=cut.is_sure)
+        before = tuple(_unknown(zip(places, before, strict=False), history, is_sure=cut.is_sure))
+        after = _without_echo(after, sent[-1].steps)
+    told = (*before, *after)
+    return (*told, Step()) if told and _ends_with_user(read) else told
+
+
+class _Cut(NamedTuple):
+    """Where the turn begins in a list. ``is_sure``: behind the user's message, and not merely behind one
+    that a framework may have put in."""
+
+    place: int
+    is_sure: bool
+
+
+def _cut(read: Sequence[Message], sent: Sequence[Turn]) -> _Cut:
+    """Behind the user's message: of several that say the same, the one behind the answer before it."""
+    said = [(at, _words(message)) for at, message in enumerate(read) if message["role"] == "user"]
+    wanted = _plain(sent[-1].user)
+    same = [at for at, words in said if words == wanted]
+    same = same or [at for at, words in said if wanted and wanted in words]  # within a prompt
+    if not same:
+        return _Cut(said[-1][0] + 1 if said else 0, is_sure=False)
+    answer = _plain(sent[-2].answer) if len(sent) > 1 else ""
+    answered = {
+        at + 1 for at, each in enumerate(read) if each["role"] == "assistant" and _words(each) == answer
+    }
+    following = [at for at in same if answer and at in answered]
+    return _Cut((following[-1] if following else same[0]) + 1, is_sure=True)
+
+
+def _plain(text: str) -> str:
+    return " ".join(text.split())
+
+
+def _words(message: Message) -> str:
+    content = message.get("content")
+    return _plain(chat.text_of(content) or "") if isinstance(content, str | list) else ""
+
+
+class _History:
+    """What is known of a conversation, against what a list of messages holds before the turn. A call is
+    known only behind a message of the user's or in front of an answer of earlier turns: else it is a new one.
+    Where the user's message of this turn is not found (``is_sure``), the others are not there either.
+    """
+
+    def __init__(self, messages: Sequence[Message], sent: Sequence[Turn], *, is_sure: bool) -> None:
+        asked, answered = ({_plain(text) for text in texts} - {""} for texts in _told(sent[:-1]))
+        words = [(at, message["role"], _words(message)) for at, message in enumerate(messages)]
+        users = [at for at, role, text in words if role == "user" and text in asked]
+        self._first = users[0] if users and is_sure else None
+        self._last = max(
+            (at for at, role, text in words if role == "assistant" and text in answered), default=-1
+        )
+        self._calls = [call for turn in sent for call in turn.tool_calls]
+        self.texts = asked | answered
+
+    def take(self, call: ToolCall, place: int) -> bool:
+        """Whether a call is known; each counts once."""
+        if place >= self._last and (self._first is None or place < self._first):
+            return False
+        at = next((at for at, known in enumerate(self._calls) if _is_same(known, call)), None)
+        return at is not None and bool(self._calls.pop(at))
+
+
+def _told(turns: Sequence[Turn]) -> tuple[list[str], list[str]]:
+    """What the user and what the agent has said."""
+    return [turn.user for turn in turns], [step.text or "" for turn in turns for step in turn.steps[-1:]]
+
+
+def _is_same(known: ToolCall, call: ToolCall) -> bool:
+    """Arguments that could not be read are sent back as none at all."""
+    if call.args is None and known.raw_args != call.raw_args:
+        return False
+    return known.name == call.name and (call.args or {}) == (known.args or {})
+
+
+def _unknown(placed: Iterable[tuple[int, Step]], history: _History, *, is_sure: bool) -> Iterator[Step]:
+    """The steps without what is history: calls that are known, and texts in front of the user's message."""
+    for place, step in placed:
+        calls = tuple(call for call in step.tool_calls if not history.take(call, place))
+        words = _plain(step.text or "")
+        if calls or not (step.tool_calls or is_sure or not words or words in history.texts):
+            yield step.model_copy(update={"tool_calls": calls})
+
+
+def _without_echo(steps: Sequence[Step], sent: Sequence[Step]) -> tuple[Step, ...]:
+    """Steps without those of this turn that the agent was sent: its calls, with the results that it got."""
+    known = [call for step in sent for call in step.tool_calls]
+    kept: list[Step] = []
+    for step in steps:
+        calls = []
+        for call in step.tool_calls:
+            same = (at for at, each in enumerate(known) if _is_same(each, call) and _came_of_it(each, call))
+            at = next(same, None)
+            if at is None:
+                calls.append(call)
+            else:
+                known.pop(at)
+        if calls or not step.tool_calls:
+            kept.append(step.model_copy(update={"tool_calls": tuple(calls)}))
+    return tuple(kept)
+
+
+def _came_of_it(known: ToolCall, call: ToolCall) -> bool:
+    """Whether two calls have one result, however it is written."""
+    if known.result is None or call.result is None:
+        return False
+    one, other = known.result.text.strip(), call.result.text.strip()
+    return one == other or _value(one) == _value(other)
+
+
+def _value(text: str) -> Any:
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError):
+        return text
+
+
+def _ends_with_user(read: Sequence[Message]) -> bool:
+    """Whether the agent still owes an answer to a message that somebody put in."""
+    last = next((m for m in reversed(read) if m["role"] in ("user", "assistant")), None)
+    return last is not None and last["role"] == "user" and bool(_words(last))

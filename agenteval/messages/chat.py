@@ -1,0 +1,468 @@
+"""OpenAI chat messages, read into steps and written from turns; with the oddities of real servers.
+
+Reading never loses evidence: arguments that are no JSON object stay as ``raw_args``, ids stay as they
+were given (missing and reused ones too) and results are paired with calls by position.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from copy import deepcopy
+from functools import partial
+from typing import Any, TypeVar
+
+from pydantic_core import from_json
+
+from agenteval.core.errors import AgentError
+from agenteval.core.expressions import expression
+from agenteval.core.trajectory import Message, Step, ToolCall, ToolResult, Turn
+
+PARTS = {"text", "output_text", "input_text", "refusal", "image", "image_url", "input_image", "audio",
+          "input_audio", "file", "input_file", "document"}  # fmt: skip
+_KNOWN_FIELDS = {"role", "content", "tool_calls", "function_call", "refusal", "usage", "type", "name"}
+
+
+def messages_of(turns: Iterable[Turn]) -> list[Message]:
+    """The conversation as an agent gets it: valid for a strict server, each call with one result."""
+    messages: list[Message] = []
+    for turn in turns:
+        messages.append({"role": "user", "content": turn.user})
+        for step in turn.steps:
+            messages.extend(_step_messages(step, len(messages)))
+    return messages
+
+
+def _step_messages(step: Step, position: int) -> Iterable[Message]:
+    if not step.tool_calls:
+        yield {"role": "assistant", "content": step.text or "", **deepcopy(step.extra)}
+        return
+    ids = _unique_ids(step.tool_calls, position)
+    calls = [
+        {
+            **deepcopy(call.extra),
+            "id": call_id,
+            "type": "function",
+            # Broken arguments echoed back make servers refuse the next request.
+            "function": {"name": call.name, "arguments": json.dumps(call.args or {}, ensure_ascii=False)},
+        }
+        for call, call_id in zip(step.tool_calls, ids, strict=True)
+    ]
+    yield {"role": "assistant", "content": step.text, "tool_calls": calls, **deepcopy(step.extra)}
+    for call, call_id in zip(step.tool_calls, ids, strict=True):
+        text = call.result.text if call.result else ""
+        yield {"role": "tool", "tool_call_id": call_id, "content": text}
+
+
+def _unique_ids(calls: Sequence[ToolCall], position: int) -> list[str]:
+    """The ids as given; made up, deterministically, where missing or used twice in one message."""
+    ids: dict[str, None] = {}
+    for index, call in enumerate(calls):
+        own = call.id if call.id and call.id not in ids else f"call_{position}_{index}"
+        while own in ids:
+            own += "_"
+        ids[own] = None
+    return list(ids)
+
+
+_HALF = expression("[\ud800-\udfff]")
+
+
+def whole(text: str) -> str:
+    """``text`` with each half of a surrogate pair, which no file can hold, replaced by U+FFFD."""
+    return _HALF.sub("\ufffd", text)
+
+
+def text_of(content: Any) -> str | None:
+    """The text of a message's content: a string, or the text parts of a list of parts."""
+    if content is None:
+        return None
+    if isinstance(content, str):
+        return whole(content)
+    if isinstance(content, Sequence) and not isinstance(content, bytes | bytearray):
+        parts = []
+        for part in content:
+            if isinstance(part, str):
+                parts.append(part)
+            elif isinstance(part, Mapping) and part.get("type", "text") in ("text", "output_text"):
+                parts.append(str(part.get("text") or ""))
+        return whole("".join(parts))
+    raise AgentError(f"message content is {type(content).__name__}, expected text", kind="protocol")
+
+
+def result_of(content: Any) -> Any:
+    """What a tool message says: its text, or any other value as JSON has it. Agents that run their tools
+    themselves put in what the tool returned."""
+    if content is None or isinstance(content, str) or _are_parts(content):
+        return text_of(content)
+    try:
+        return jsonable(content)
+    except ValueError as error:
+        return f"{type(content).__name__} that is no JSON: {error}"
+
+
+def _are_parts(content: Any) -> bool:
+    """Whether a content is a list of parts, as servers write it, and not a list that a tool returned."""
+    if not isinstance(content, list | tuple):
+        return False
+    told = [part for part in content if not isinstance(part, str)]
+    return bool(told) and all(isinstance(part, Mapping) and _is_part(part) for part in told)
+
+
+def _is_part(part: Mapping[str, Any]) -> bool:
+    return part.get("type") in PARTS if "type" in part else set(part) == {"text"}
+
+
+def read_arguments(raw: Any, *, lenient: bool = False) -> tuple[dict[str, Any] | None, str | None]:
+    """``(args, raw_args)``: the arguments of a call, or ``None`` and the text that could not be read.
+
+    No arguments at all are an empty object: a schema that requires some is broken by it. A key that is
+    there twice, at any depth, makes them unreadable: nobody knows which of its values is meant. ``lenient``
+    (recorded conversations) also reads the Python notation of a dict, which no tool runner would accept
+    live; the text is kept beside it.
+    """
+    if isinstance(raw, str):
+        return _read_text(raw, lenient=lenient) if raw else ({}, None)
+    if isinstance(raw, Mapping):
+        if text := _text_of_twice(raw):
+            return None, text
+        try:
+            return jsonable(dict(raw)), None
+        except ValueError as error:
+            return None, f"{type(raw).__name__} that is no JSON: {error}"
+    return ({}, None) if raw is None else (None, json.dumps(raw, ensure_ascii=False, default=str))
+
+
+def _read_text(raw: str, *, lenient: bool) -> tuple[dict[str, Any] | None, str | None]:
+    try:
+        value = _decoded(raw)
+    except KeyTwiceError:
+        return None, raw
+    except (ValueError, RecursionError):
+        value = _python_literal(raw) if lenient else None
+        return (value, raw) if isinstance(value, dict) else (None, raw)
+    if value is None:
+        return {}, None
+    # A text of fewer brackets cannot be nested deeper.
+    is_shallow = raw.count("{") + raw.count("[") < MAX_DEPTH or depth_of(value) <= MAX_DEPTH
+    return (value, None) if isinstance(value, dict) and is_shallow else (None, raw)
+
+
+def _decoded(text: str) -> Any:
+    try:
+        value = from_json(text, allow_inf_nan=False)  # a third of the time; what is not strict, it refuses
+    except (ValueError, TypeError):
+        return _STRICT.decode(whole_json(text))
+    # Each key has a colon of its own: with no more colons than keys, none was there twice.
+    return value if text.count(":") == _keys_in(value) else _STRICT.decode(whole_json(text))
+
+
+def _keys_in(value: Any) -> int:
+    count, level = 0, [value]
+    while level:
+        item = level.pop()
+        if isinstance(item, dict):
+            count += len(item)
+            level += item.values()
+        elif isinstance(item, list):
+            level += item
+    return count
+
+
+def _refuse_constant(name: str) -> Any:
+    raise ValueError(f"{name} is no JSON")
+
+
+class KeyTwiceError(ValueError):
+    """An object of JSON in which a key is there twice."""
+
+    def __init__(self, key: str) -> None:
+        super().__init__(f"the key {json.dumps(key, ensure_ascii=False)} is there twice")
+
+
+def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    made = dict(pairs)
+    if len(made) != len(pairs):
+        raise KeyTwiceError(_first_twice(pairs))
+    return made
+
+
+def _first_twice(pairs: Iterable[tuple[str, Any]]) -> str:
+    counts = Counter(key for key, _ in pairs)
+    return next(key for key, count in counts.items() if count > 1)
+
+
+_STRICT = json.JSONDecoder(parse_constant=_refuse_constant, object_pairs_hook=_once)
+
+
+class Twice(dict[str, Any]):
+    """An object in which a key was there twice; ``pairs`` are all of them."""
+
+    def __init__(self, pairs: list[tuple[str, Any]]) -> None:
+        super().__init__(pairs)
+        self.pairs = pairs
+
+
+def noting_twice(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """The ``object_pairs_hook`` of a reader that leaves it to others what a key twice means."""
+    made = dict(pairs)
+    return made if len(made) == len(pairs) else Twice(pairs)
+
+
+def _text_of_twice(value: Any) -> str:
+    """The JSON of a value in which some object has a key twice, as it was sent; empty if none has."""
+    return _with_pairs(value) if _holds_twice(value) else ""
+
+
+def _holds_twice(value: Any) -> bool:
+    level, seen = [value], set()
+    while level:
+        item = level.pop()
+        if isinstance(item, Twice):
+            return True
+        if isinstance(item, dict | list) and id(item) not in seen:
+            seen.add(id(item))  # a Python agent's may hold itself
+            level += item.values() if isinstance(item, dict) else item
+    return False
+
+
+def _with_pairs(value: Any) -> str:
+    if isinstance(value, Mapping):
+        pairs = value.pairs if isinstance(value, Twice) else value.items()
+        return "{" + ", ".join(f"{json.dumps(key)}: {_with_pairs(item)}" for key, item in pairs) + "}"
+    if isinstance(value, list):
+        return "[" + ", ".join(map(_with_pairs, value)) + "]"
+    return json.dumps(value, ensure_ascii=False, default=str)
+
+
+def key_twice(raw_args: str) -> str:
+    """What is wrong with arguments in which a key is there twice; empty for all others."""
+    try:
+        _STRICT.decode(whole_json(raw_args))
+    except KeyTwiceError as twice:
+        return str(twice)
+    except (ValueError, RecursionError):
+        pass
+    return ""
+
+
+def _python_literal(text: str) -> Any:
+    """What it stands for, as JSON has it; ``None`` for anything else."""
+    import ast
+    import warnings
+
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # of odd literals, which are a log's and no code of ours
+            tree = ast.parse(text.strip(), mode="eval")
+            is_clear = all(_has_each_once(node) for node in ast.walk(tree) if isinstance(node, ast.Dict))
+            return jsonable(ast.literal_eval(tree)) if is_clear else None
+    except (ValueError, TypeError, SyntaxError, MemoryError, RecursionError):
+        return None
+
+
+def _has_each_once(node: Any) -> bool:
+    keys = [getattr(key, "value", None) for key in node.keys]
+    return len(set(keys)) == len(keys)
+
+
+_HALF_ESCAPED = expression(
+    r"(\\\\)|\\u[dD][89abAB][0-9a-fA-F]{2}(?!\\u[dD][c-fC-F])"
+    r"|(?<!\\u[dD][89abAB][0-9a-fA-F]{2})\\u[dD][c-fC-F][0-9a-fA-F]{2}"
+)
+
+
+def whole_json(text: str) -> str:
+    """The same of JSON whose characters beyond ASCII are escaped."""
+    if "\\ud" not in text and "\\uD" not in text:
+        return text
+    return _HALF_ESCAPED.sub(lambda found: found[1] or "\\ufffd", text)
+
+
+MAX_DEPTH = 100
+"""Of nested values: deeper ones cannot be kept in a journal."""
+
+
+def jsonable(value: Any, text_of: Callable[[Any], str] = str) -> Any:
+    """``value`` as JSON has it. Dataclasses, models, dates and the like become what they print as, which
+    ``text_of`` says, or ``TypeError``. Raises ``ValueError`` for what JSON cannot hold: NaN, odd keys,
+    endless or very deep nesting."""
+    default = partial(_json_default, text_of=text_of)
+    try:
+        made = json.loads(whole_json(json.dumps(value, default=default, allow_nan=False)))
+    except (TypeError, RecursionError) as error:
+        raise ValueError(str(error) or "nested too deeply") from error
+    if depth_of(made) > MAX_DEPTH:
+        raise ValueError("nested too deeply")
+    return made
+
+
+def depth_of(value: Any) -> int:
+    """How deeply lists and mappings are nested; counted no further than one past ``MAX_DEPTH``."""
+    depth, level = 0, [value]
+    while level and depth <= MAX_DEPTH:
+        below: list[Any] = []
+        for item in level:
+            if isinstance(item, dict):
+                below += item.values()
+            elif isinstance(item, list):
+                below += item
+        level = below
+        depth += 1
+    return depth
+
+
+def storable(fields: Mapping[str, Any]) -> dict[str, Any]:
+    """``fields`` without those that a journal could not keep."""
+    kept = {}
+    for key, value in fields.items():
+        try:
+            kept[str(key)] = jsonable(value)
+        except ValueError:
+            continue
+    return kept
+
+
+def _json_default(value: Any, text_of: Callable[[Any], str]) -> Any:
+    from dataclasses import asdict, is_dataclass
+
+    if hasattr(value, "model_dump"):
+        return value.model_dump(mode="json")
+    if is_dataclass(value) and not isinstance(value, type):
+        return asdict(value)
+    if isinstance(value, set | frozenset):
+        return sorted(value, key=str)
+    return text_of(value)
+
+
+def tool_name(name: Any, call: Callable[[], str]) -> str:
+    """The name of the tool that is called. Raises ``AgentError`` for a ``call`` that names none."""
+    if not isinstance(name, str) or not name.strip():
+        raise AgentError(f"a tool call without a name: {call()[:200]}", kind="protocol")
+    return name
+
+
+def read_tool_call(raw: Any, *, observed: bool = False, lenient: bool = False) -> ToolCall:
+    """A tool call in OpenAI's format, or flat (``{name, args | arguments | input, id}``)."""
+    if isinstance(raw, ToolCall):
+        return raw.model_copy(deep=True)
+    if hasattr(raw, "model_dump"):
+        raw = raw.model_dump(exclude_none=True)
+    if not isinstance(raw, Mapping):
+        raise AgentError(f"a tool call is {type(raw).__name__}, expected an object", kind="protocol")
+    function = raw.get("function")
+    inner: Mapping[str, Any] = function if isinstance(function, Mapping) else raw
+    name = inner.get("name")
+    name = tool_name(name, lambda: json.dumps(raw, default=str))
+    given = next((inner[key] for key in ("arguments", "args", "input") if key in inner), None)
+    args, raw_args = read_arguments(given, lenient=lenient)
+    known = {"id", "type", "function", "name", "arguments", "args", "input", "index"}
+    return ToolCall(
+        name=name,
+        args=args,
+        raw_args=raw_args,
+        id=str(raw.get("id") or ""),
+        observed=observed,
+        extra=storable({key: value for key, value in raw.items() if key not in known}),
+    )
+
+
+def calls_of(raw: Any) -> tuple[Any, ...]:
+    """The raw tool calls of a message. Raises ``AgentError`` if that is no list."""
+    if raw is None:
+        return ()
+    if not isinstance(raw, Sequence) or isinstance(raw, str | bytes):
+        raise AgentError(f"tool_calls is {type(raw).__name__}, expected a list", kind="protocol")
+    return in_order(raw)
+
+
+_Item = TypeVar("_Item")
+
+
+def in_order(calls: Sequence[_Item], index_of: Callable[[_Item], Any] | None = None) -> tuple[_Item, ...]:
+    """The calls of one reply by their ``index``. One without a number stays behind the call before it, and
+    those of one index in the order in which they came: some servers give each call the index 0."""
+    index_of = index_of or (lambda call: call.get("index") if isinstance(call, Mapping) else None)
+    keys, last = [], 0
+    for call in calls:
+        index = index_of(call)
+        last = index if isinstance(index, int) and not isinstance(index, bool) else last
+        keys.append(last)
+    return tuple(calls[at] for at in sorted(range(len(calls)), key=keys.__getitem__))
+
+
+def steps_of(
+    messages: Sequence[Message], *, lenient: bool = False, observed: bool = True
+) -> tuple[Step, ...]:
+    """The steps in the messages of one turn: one for each of the assistant's. Other roles are skipped."""
+    steps: list[_Answering] = []
+    for message in messages:
+        if message["role"] == "assistant":
+            steps.append(_Answering(step_of(message, lenient=lenient, observed=observed)))
+        elif message["role"] == "tool" and steps:
+            _pair(steps, message, observed=observed)
+    return tuple(step.done() for step in steps)
+
+
+def step_of(message: Mapping[str, Any], *, lenient: bool = False, observed: bool = False) -> Step:
+    """One assistant message as a step; calls have no results yet."""
+    calls = calls_of(message.get("tool_calls"))
+    if legacy := message.get("function_call"):
+        calls = (*calls, legacy)
+    text = text_of(message.get("content"))
+    if not text and message.get("refusal"):
+        text = str(message["refusal"])
+    return Step(
+        text=text,
+        tool_calls=tuple(read_tool_call(call, observed=observed, lenient=lenient) for call in calls),
+        extra=storable({key: value for key, value in message.items() if key not in _KNOWN_FIELDS}),
+    )
+
+
+class _Answering:
+    """A step while tool messages are given to its calls."""
+
+    def __init__(self, step: Step) -> None:
+        self._step = step
+        self._calls = list(step.tool_calls)
+        self._waiting = {index: None for index, call in enumerate(self._calls) if call.result is None}
+        self._by_id: dict[str, list[int]] = {}
+        for index in self._waiting:
+            self._by_id.setdefault(self._calls[index].id, []).append(index)
+
+    def waiting(self, call_id: str, name: Any, *, by_id: bool) -> int | None:
+        """The call that a tool message is for: the first that waits, rather one of its ``name``."""
+        known = self._by_id.get(call_id, ()) if by_id else self._waiting
+        first = None
+        for index in known:
+            if self._calls[index].name == name:
+                return index
+            first = index if first is None else first
+        return first
+
+    def give(self, index: int, result: ToolResult, *, observed: bool) -> None:
+        call = self._calls[index]
+        self._calls[index] = call.model_copy(update={"result": result, "observed": observed})
+        del self._waiting[index]
+        self._by_id[call.id].remove(index)
+
+    def done(self) -> Step:
+        if not self._calls:
+            return self._step
+        return self._step.model_copy(update={"tool_calls": tuple(self._calls)})
+
+
+def _pair(steps: Sequence[_Answering], message: Mapping[str, Any], *, observed: bool) -> None:
+    """Give a tool message to its call: the first without a result that has its id, in the latest step
+    that has one, else the first without a result, rather one of its name. Ids are reused in real logs, so a
+    map from ids to calls would mix results up."""
+    call_id, name = str(message.get("tool_call_id") or ""), message.get("name")
+    for by_id in (True, False) if call_id else (False,):
+        for step in reversed(steps):
+            index = step.waiting(call_id, name, by_id=by_id)
+            if index is not None:
+                value = result_of(message.get("content"))
+                result = ToolResult(value=value, is_error=message.get("status") == "error")
+                step.give(index, result, observed=observed)
+                return

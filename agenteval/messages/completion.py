@@ -1,0 +1,256 @@
+"""A chat completion from the pieces of a stream, with the oddities of real servers."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from agenteval.messages import chat
+from agenteval.messages.sse import ends_stream
+
+
+class Unreadable(Exception):  # noqa: N818  # it becomes an AgentError where the endpoint is known
+    """A reply that is no chat completion. ``what`` completes "the reply …"; ``evidence`` is the
+    server's own text, for quoting; ``error`` is the error that a stream told of, if it did."""
+
+    def __init__(self, what: str, evidence: str = "", *, error: Any = None) -> None:
+        super().__init__(what)
+        self.what = what
+        self.evidence = evidence
+        self.error = error
+
+
+def parse_object(text: str) -> dict[str, Any]:
+    """The JSON object in ``text``; raises ``Unreadable`` if it is none."""
+    try:
+        value = json.loads(text, object_pairs_hook=chat.noting_twice)
+    except (ValueError, RecursionError):
+        raise Unreadable(_not_json(text), text) from None
+    if not isinstance(value, dict):
+        raise Unreadable("is JSON but no object", text)
+    return value
+
+
+def _not_json(text: str) -> str:
+    if not text.strip():
+        return "is empty"
+    return "is a web page: is the URL the API's?" if text.lstrip().startswith("<") else "is no JSON"
+
+
+def assemble(payloads: Sequence[str]) -> dict[str, Any]:
+    """The completion that a stream's payloads amount to.
+
+    Raises ``Unreadable`` for a payload that is no object, for an error in the stream, for a stream that
+    ends with neither a ``finish_reason`` nor ``[DONE]``, and for one that ends without a ``finish_reason``
+    after what reads like an error.
+    """
+    completion = _Completion()
+    for chunk in _chunks(payloads):
+        if error := _error_in(chunk):
+            raise _broken_off(error)
+        completion.add(chunk)
+    if not completion.finished and (error := completion.last_words):
+        raise _broken_off(error)
+    if not completion.finished and not any(map(ends_stream, payloads)):
+        raise Unreadable("was cut off: the stream has no finish_reason and no [DONE]", "".join(payloads[-1:]))
+    return completion.document()
+
+
+def _error_in(chunk: Mapping[str, Any]) -> Any:
+    return chunk.get("error") or (chunk if chunk.get("object") == "error" else None)
+
+
+def _broken_off(error: Any) -> Unreadable:
+    return Unreadable("broke off with an error", json.dumps(error), error=error)
+
+
+_CODES = ("code", "status", "status_code", "statusCode")
+_OF_ERRORS = ("detail", "errors", "exception", "error_code", "error_message", "errorCode", "errorMessage")
+_KINDS = ("type", "event", "status", "role")
+
+
+def _reads_like_an_error(chunk: Mapping[str, Any]) -> bool:
+    """Whether it is no piece of an answer, but a number or words on what went wrong. A message alone is one,
+    unless something says that it is of another kind."""
+    if "choices" in chunk or chunk.get("type") == "error":
+        return "choices" not in chunk
+    codes = [code for name in _CODES if isinstance(code := chunk.get(name), int)]
+    if codes:
+        return max(codes) >= 400
+    is_message = isinstance(chunk.get("message"), str) and not any(chunk.get(kind) for kind in _KINDS)
+    return is_message or any(chunk.get(name) for name in _OF_ERRORS)
+
+
+def _chunks(payloads: Sequence[str]) -> Iterator[dict[str, Any]]:
+    for payload in payloads:
+        # Some servers leave out the blank line between events: then each line is one.
+        lines = payload.split("\n") if "\n" in payload and not _is_json(payload) else [payload]
+        for line in lines:
+            if line.strip() and not ends_stream(line):
+                yield parse_object(line)
+
+
+def _is_json(text: str) -> bool:
+    try:
+        json.loads(text)
+    except (ValueError, RecursionError):
+        return False
+    return True
+
+
+class _Completion:
+    """Grows by chunks. Of several choices only that with index 0 counts."""
+
+    def __init__(self) -> None:
+        self.last_words: Mapping[str, Any] | None = None
+        """What came after the last piece of the answer and reads like an error."""
+        self._fields: dict[str, Any] = {}
+        self._choice: dict[str, Any] | None = None
+        self._message: dict[str, Any] = {}
+        self._texts: dict[str, list[str]] = {}
+        self._calls = _Calls()
+        self._legacy = _Call()
+
+    @property
+    def finished(self) -> bool:
+        return bool(self._choice and self._choice.get("finish_reason"))
+
+    def add(self, chunk: Mapping[str, Any]) -> None:
+        self._fields.update(_present(chunk, without={"choices"}))
+        choices = chunk.get("choices")
+        if choices or _reads_like_an_error(chunk):
+            self.last_words = None if choices else chunk
+        for choice in choices if isinstance(choices, list) else ():
+            if isinstance(choice, dict) and not choice.get("index"):
+                self._choice = (self._choice or {}) | _present(choice, without={"delta", "message", "index"})
+                if isinstance(message := choice.get("message"), dict):
+                    self._replace(message)
+                if isinstance(delta := choice.get("delta"), dict):
+                    self._merge(delta)
+
+    def _replace(self, message: Mapping[str, Any]) -> None:
+        """A whole message in the stream stands for all pieces before it."""
+        self._message, self._texts, self._calls, self._legacy = {}, {}, _Calls(), _Call()
+        self._merge(message)
+
+    def _merge(self, delta: Mapping[str, Any]) -> None:
+        for name, value in _present(delta).items():
+            match name, value:
+                case "tool_calls", list():
+                    for piece in value:
+                        self._calls.add(piece)
+                case "function_call", dict():
+                    self._legacy.add({"function": value})
+                case "content", _:
+                    self._texts.setdefault(name, []).append(chat.text_of(value) or "")
+                case "role" | "name", _:
+                    self._message[name] = value
+                case _, str():
+                    self._texts.setdefault(name, []).append(value)
+                case _, list():
+                    self._message[name] = [*self._message.get(name, ()), *value]
+                case _:
+                    self._message[name] = value
+
+    def document(self) -> dict[str, Any]:
+        if self._choice is None:
+            return {**self._fields, "choices": []}
+        message = self._message | {name: "".join(pieces) for name, pieces in self._texts.items()}
+        if calls := self._calls.done():
+            message["tool_calls"] = calls
+        if self._legacy.name:
+            message["function_call"] = self._legacy.done()["function"]
+        return {**self._fields, "choices": [{**self._choice, "message": message}]}
+
+
+def _present(
+    fields: Mapping[str, Any], *, without: frozenset[str] | set[str] = frozenset()
+) -> dict[str, Any]:
+    return {name: value for name, value in fields.items() if value is not None and name not in without}
+
+
+class _Call:
+    """One tool call. The id comes once; the name in pieces, or whole again and again; the arguments in
+    pieces of text, or (against the standard) as an object."""
+
+    def __init__(self) -> None:
+        self.name = ""
+        self.id = ""
+        self._fields: dict[str, Any] = {}
+        self._function: dict[str, Any] = {}
+        self._arguments: list[str] = []
+
+    def add(self, piece: Mapping[str, Any]) -> None:
+        function = _function_of(piece)
+        self.id = self.id or str(piece.get("id") or "")
+        self._fields.update(_present(piece, without={"id", "index", "function"}))
+        self._function.update(_present(function, without={"name"}))
+        name = str(function.get("name") or "")
+        if name.startswith(self.name):
+            self.name = name or self.name
+        else:
+            self.name += name
+        if isinstance(arguments := function.get("arguments"), str):
+            self._arguments.append(arguments)
+
+    @property
+    def is_whole(self) -> bool:
+        return _is_json("".join(self._arguments))
+
+    def done(self) -> dict[str, Any]:
+        function = {**self._function, "name": self.name}
+        if self._arguments:
+            function["arguments"] = "".join(self._arguments)
+        return {**self._fields, **({"id": self.id} if self.id else {}), "function": function}
+
+
+def _function_of(piece: Mapping[str, Any]) -> Mapping[str, Any]:
+    function = piece.get("function")
+    return function if isinstance(function, dict) else {}
+
+
+class _Calls:
+    """The tool calls of a message: in the order of their index, which need not be that of their arrival."""
+
+    def __init__(self) -> None:
+        self._calls: list[tuple[Any, _Call]] = []
+        self._by_index: dict[int, _Call] = {}
+        self._by_id: dict[tuple[Any, str], _Call] = {}
+
+    def add(self, piece: Any) -> None:
+        if not isinstance(piece, dict):
+            raise Unreadable("has a tool call that is no object", json.dumps(piece))
+        index = piece.get("index")
+        index = index if isinstance(index, int) and not isinstance(index, bool) else None
+        call = self._continued(piece, index)
+        if call is None:
+            call = _Call()
+            self._calls.append((index, call))
+        if index is not None:
+            self._by_index[index] = call
+        call.add(piece)
+        for place in (index, None) if call.id else ():
+            self._by_id.setdefault((place, call.id), call)
+
+    def _continued(self, piece: Mapping[str, Any], index: int | None) -> _Call | None:
+        """The call that the piece belongs to; ``None`` if it begins one.
+
+        It is the call with the same index and id, else the last one of that index; without an index the
+        last of all. Servers that give each call the index 0 are known by a new id that comes with a name;
+        those that give neither index nor id, by a name that comes after whole arguments.
+        """
+        call_id, name = str(piece.get("id") or ""), _function_of(piece).get("name")
+        if call_id and (known := self._by_id.get((index, call_id))):
+            return known
+        last = self._calls[-1][1] if self._calls else None
+        call = last if index is None else self._by_index.get(index)
+        if call is None or not name:
+            return call
+        if call_id and call.id and call_id != call.id:
+            return None
+        is_next = index is None and not call_id and call.is_whole
+        return None if is_next else call
+
+    def done(self) -> list[dict[str, Any]]:
+        return [call.done() for _, call in chat.in_order(self._calls, lambda each: each[0])]

@@ -1,0 +1,1 @@
+"""Logs whose messages stand in a form of their own: a file for each."""

@@ -1,0 +1,266 @@
+"""One span of a trace: what a model was asked and answered, or what a tool gave back. Pure.
+
+Known are OpenTelemetry's conventions for generative models, also as any-agent and OpenLLMetry write them, and
+OpenInference's: messages as JSON text, as lists, or spread over attributes of their own.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from agenteval.messages.fields import MISSING, find
+from agenteval.messages.responses import read_json
+
+_ASKED = ("gen_ai.input.messages", "llm.input_messages", "gen_ai.prompt")
+_ANSWERED = ("gen_ai.output.messages", "llm.output_messages", "gen_ai.completion", "gen_ai.output")
+_SYSTEM = ("gen_ai.system_instructions",)
+_TOOLS = ("gen_ai.tool.definitions", "llm.tools")
+_MODEL = ("gen_ai.request.model", "gen_ai.response.model", "llm.model_name")
+_TOOL = ("gen_ai.tool.name", "tool.name")
+_TOOL_CALL = ("gen_ai.tool.call.id", "tool_call.id")
+_RESULT = ("gen_ai.tool.call.result", "gen_ai.output", "output.value")
+_OF_MESSAGES = frozenset(("role", "message", "message.role", "message.content", "parts", "content"))
+_STARTS = ("start_time", "startTimeUnixNano", "start_time_unix_nano", "startTime")
+_TRACES = ("trace_id", "traceId")
+_PARENTS = ("parent_id", "parentSpanId", "parent_span_id", "parentId")
+_OF_SPANS = (*_STARTS, *_TRACES, *_PARENTS, "span_id", "spanId", "context")
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """``result``: the message of a tool; ``None`` for a model's span. ``request``: what else was asked with.
+    ``error``: why it ended, if it failed."""
+
+    asked: list[Any]
+    answered: list[Any]
+    result: Mapping[str, Any] | None
+    request: Mapping[str, Any]
+    error: str
+    parent: str
+
+
+def is_span(value: Any) -> bool:
+    """Whether a value is one span, with its attributes."""
+    return (
+        isinstance(value, dict)
+        and isinstance(value.get("attributes"), dict | list)
+        and any(key in value for key in _OF_SPANS)
+    )
+
+
+def trace_of(span: Mapping[str, Any]) -> str:
+    return _identity(span, _TRACES, "context")
+
+
+def start_of(span: Mapping[str, Any]) -> Any:
+    """When a span began; ``None``: that is not known."""
+    start = next((span[key] for key in _STARTS if span.get(key)), None)
+    return start if isinstance(start, int | float | str) else None
+
+
+def read_span(span: Mapping[str, Any]) -> Span:
+    attributes = _attributes(span)
+    asked, answered = _messages(attributes, _ASKED), _messages(attributes, _ANSWERED)
+    tool = _first(attributes, _TOOL)
+    is_tool = isinstance(tool, str) and not asked
+    return Span(
+        asked=asked,
+        answered=[] if is_tool else answered,
+        result=_result(span, attributes, tool) if is_tool else None,
+        request=_request(attributes),
+        error=_error(span),
+        parent=_parent_of(span),
+    )
+
+
+def _identity(span: Mapping[str, Any], keys: tuple[str, ...], below: str) -> str:
+    inner = span.get(below)
+    places = (span, inner if isinstance(inner, dict) else {})
+    return str(next((place[key] for place in places for key in keys if place.get(key)), ""))
+
+
+def _parent_of(span: Mapping[str, Any]) -> str:
+    inner = span.get("parent")
+    own = inner.get("span_id") if isinstance(inner, dict) else None
+    return str(own or _identity(span, _PARENTS, ""))
+
+
+def _error(span: Mapping[str, Any]) -> str:
+    status = span.get("status")
+    fields = status if isinstance(status, dict) else {"code": span.get("status_code", status)}
+    code = str(fields.get("status_code", fields.get("code", "")))
+    if not code.casefold().endswith("error") and code != "2":
+        return ""
+    told = fields.get("description") or fields.get("message") or span.get("status_message") or "it failed"
+    return " ".join(str(told).split())[:200]
+
+
+# ── attributes ───────────────────────────────────────────────────────────────────────────────────
+
+
+def _attributes(span: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The attributes of a span and of its events: messages may be kept in either."""
+    events = span.get("events")
+    places = (
+        [span, *(each for each in events if isinstance(each, dict))] if isinstance(events, list) else [span]
+    )
+    found: dict[str, Any] = {}
+    for place in places:
+        for key, value in _pairs(place.get("attributes")):
+            found.setdefault(key, value)
+    return found
+
+
+def _pairs(given: Any) -> list[tuple[str, Any]]:
+    if isinstance(given, dict):
+        return list(given.items())
+    listed = given if isinstance(given, list) else []
+    return [(str(each["key"]), _value(each.get("value"))) for each in listed if _has_key(each)]
+
+
+def _has_key(value: Any) -> bool:
+    return isinstance(value, dict) and "key" in value
+
+
+def _value(given: Any) -> Any:
+    """A value as OpenTelemetry's JSON has it: ``{"stringValue": …}``."""
+    if not isinstance(given, dict) or len(given) != 1:
+        return given
+    ((kind, value),) = given.items()
+    inner = value.get("values") if isinstance(value, dict) else None
+    if kind == "arrayValue":
+        return [_value(each) for each in inner or ()]
+    if kind == "kvlistValue":
+        return dict(_pairs(inner))
+    return value if kind.endswith("Value") else given
+
+
+def _first(attributes: Mapping[str, Any], names: tuple[str, ...]) -> Any:
+    for name in names:
+        found = find(attributes, name)
+        if found is not MISSING and found is not None:
+            return found
+        if spread := _spread(attributes, name):
+            return spread
+    return None
+
+
+def _spread(attributes: Mapping[str, Any], name: str) -> Any:
+    """What stands in attributes of its own for each value: ``name.0.role``, ``name.0.content``."""
+    below = {key[len(name) + 1 :]: value for key, value in attributes.items() if key.startswith(f"{name}.")}
+    return _gathered(below) if any(key[:1].isdecimal() for key in below) else None
+
+
+def _gathered(fields: Mapping[str, Any]) -> Any:
+    """Fields with dots in their names as objects in one another, those with numbers as lists."""
+    groups: dict[str, Any] = {}
+    for key, value in fields.items():
+        head, dot, rest = str(key).partition(".")
+        value = _gathered(value) if isinstance(value, dict) else value
+        if dot:
+            inner = groups.setdefault(head, {})
+            if isinstance(inner, dict):
+                inner[rest] = value
+        else:
+            groups[head] = value
+    whole = {k: _gathered(v) if isinstance(v, dict) else v for k, v in groups.items()}
+    if whole and all(key.isdecimal() for key in whole):
+        return [whole[key] for key in sorted(whole, key=lambda key: (len(key), key))]
+    return whole
+
+
+# ── messages ─────────────────────────────────────────────────────────────────────────────────────
+
+
+def _messages(attributes: Mapping[str, Any], names: tuple[str, ...]) -> list[Any]:
+    role = "user" if names is _ASKED else "assistant"
+    written = _first(attributes, names)
+    found = read_json(written)
+    if isinstance(found, dict):
+        found = found.get("messages", [found])
+    if isinstance(found, list) and found and all(map(_is_bare_call, found)):
+        return [{"role": "assistant", "tool_calls": [_bare_call(each) for each in found]}]
+    if _are_messages(found):
+        return [{"role": role, **_message(each)} for each in found]
+    if not written:
+        return []
+    text = written if isinstance(written, str) else json.dumps(written, ensure_ascii=False)
+    return [{"role": role, "content": text}]
+
+
+def _are_messages(found: Any) -> bool:
+    return isinstance(found, list) and bool(found) and all(map(_is_message, found))
+
+
+def _is_message(value: Any) -> bool:
+    return isinstance(value, dict) and not _OF_MESSAGES.isdisjoint(value)
+
+
+def _is_bare_call(value: Any) -> bool:
+    return isinstance(value, dict) and isinstance(value.get("tool.name"), str)
+
+
+def _bare_call(value: Mapping[str, Any]) -> Mapping[str, Any]:
+    return {"name": value["tool.name"], "arguments": value.get("tool.args")}
+
+
+def _message(given: Mapping[str, Any]) -> dict[str, Any]:
+    message = _gathered(given) if any("." in key for key in given) else given
+    inner = message.get("message")
+    message = dict(inner) if isinstance(inner, dict) else dict(message)
+    if isinstance(calls := message.get("tool_calls"), list):
+        message["tool_calls"] = [_inner(each, "tool_call") for each in calls]
+    if isinstance(contents := message.pop("contents", None), list):
+        message["content"] = [_inner(each, "message_content") for each in contents]
+    if isinstance(parts := message.pop("parts", None), list):
+        message["content"] = [_part(each) for each in parts]
+    return message
+
+
+def _inner(value: Any, key: str) -> Any:
+    found = value.get(key) if isinstance(value, dict) else None
+    return found if isinstance(found, dict) else value
+
+
+def _part(part: Any) -> Any:
+    """A part of a message in OpenTelemetry's words, in those of all others."""
+    kind = part.get("type") if isinstance(part, dict) else None
+    if kind == "text" and "content" in part:
+        return {"type": "text", "text": part["content"]}
+    if kind == "tool_call_response":
+        given = (part[key] for key in ("response", "result", "content") if key in part)
+        return {"type": "tool_result", "tool_use_id": part.get("id"), "content": next(given, None)}
+    return part
+
+
+def _result(span: Mapping[str, Any], attributes: Mapping[str, Any], name: str) -> Mapping[str, Any] | None:
+    value = _first(attributes, _RESULT)
+    if value is None and not _error(span):
+        return None
+    given = value if value is not None else {"error": _error(span)}
+    status = "error" if _error(span) else "ok"
+    identity = _first(attributes, _TOOL_CALL)
+    return {"role": "tool", "name": name, "tool_call_id": identity, "content": given, "status": status}
+
+
+def _request(attributes: Mapping[str, Any]) -> Mapping[str, Any]:
+    system = read_json(_first(attributes, _SYSTEM))
+    if isinstance(system, list):
+        system = [_part(each) for each in system]
+    tools = read_json(_first(attributes, _TOOLS))
+    if isinstance(tools, list):
+        tools = [_declaration(each) for each in tools]
+    found = {"model": _first(attributes, _MODEL), "system": system, "tools": tools}
+    return {key: value for key, value in found.items() if value}
+
+
+def _declaration(given: Any) -> Any:
+    """OpenInference keeps the schema of a tool as a text."""
+    if not isinstance(given, dict):
+        return given
+    fields = _gathered(given)
+    schema = fields["tool"].get("json_schema") if isinstance(fields.get("tool"), dict) else None
+    return read_json(schema) if schema else given

@@ -1,0 +1,206 @@
+"""Where a record keeps its messages: by themselves, or as a logged request with its response. Pure.
+
+Known are the requests and responses of OpenAI (both of its interfaces), Anthropic, Google and Ollama, as
+proxies and tracers log them: as objects or as JSON text, in a body or not.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any, NamedTuple
+
+from agenteval.core.errors import AuthorError, Problem
+from agenteval.messages.responses import (
+    BODIES,
+    Reply,
+    added_to,
+    error_in,
+    is_answer_in,
+    read_json,
+    reply_to,
+)
+
+MESSAGES = ("messages", "conversation", "conversations", "trajectory", "traj", "history", "chat", "dialogue",
+            "dialog", "turns", "transcript", "items", "contents", "input", "chat_messages",
+            "transcript_with_tool_calls", "transcript_object")  # fmt: skip
+"""Where the messages of a record may be; the first that holds a list counts."""
+_PAIRS = (
+    ("request", "response"),
+    ("request_body", "response_body"),
+    ("body", "response"),
+    ("input", "output"),
+    ("inputs", "outputs"),
+    ("inputs", "output"),
+    ("kwargs", "response_obj"),
+)
+"""Names of a request beside those of its response."""
+_ANSWERS = ("response", "output", "completion", "answer")
+"""Where an answer may stand beside the messages of a record."""
+_BESIDE = frozenset((*_ANSWERS, "choices", "error"))
+_SETTINGS = ("model_parameters", "modelParameters", "optional_params", "invocation_params")
+"""Where a tracer keeps what else a request said, its tools among it."""
+_FURTHER = _BESIDE.union(_SETTINGS)
+
+
+class Logged(NamedTuple):
+    """The messages of a record, its answer among them. ``requests``: objects beside the record that may say
+    more: the request, its settings. ``response``: the body that came back, empty where none is known.
+    ``lost``: why the last request was not answered, if its response tells so. ``notes``: what was not read as
+    it stands."""
+
+    messages: list[Any]
+    requests: tuple[Mapping[str, Any], ...] = ()
+    response: Mapping[str, Any] = {}
+    lost: str = ""
+    notes: tuple[str, ...] = ()
+
+
+def logged_in(record: Mapping[str, Any]) -> Logged | None:
+    """What a record holds of a conversation; ``None``: nothing. Raises ``AuthorError`` (without a place) for
+    a response that cannot be read."""
+    for key in MESSAGES:
+        found = _list_in(record.get(key))
+        if found is not None:
+            return _with_reply(record, key, found)
+    return _exchange_in(record) or _queried_in(record)
+
+
+def is_exchange(record: Mapping[str, Any]) -> bool:
+    """Whether an object is a request with its response, and not a container of such."""
+    return any(_asked_in(_body(record.get(asked))) is not None for asked, _ in _PAIRS)
+
+
+# ── an answer beside the messages ────────────────────────────────────────────────────────────────
+
+
+def _with_reply(record: Mapping[str, Any], key: str, messages: list[Any]) -> Logged:
+    """The answer to logged requests stands apart: ``output`` of responses, ``choices`` of completions."""
+    if isinstance(record[key], list) and record.keys().isdisjoint(_FURTHER):
+        return Logged(messages)
+    inner = _object(record[key])
+    requests = tuple(filter(None, (inner, *_settings(record))))
+    if record.keys().isdisjoint(_BESIDE):
+        return Logged(messages, requests)
+    notes: tuple[str, ...] = ()
+    lost = ""
+    for name, response in _apart(record, key):
+        is_response = name in ("choices", "response") or (key == "input" and name == "output")
+        reply = _beside(messages, response, is_response=is_response)
+        if reply.messages:
+            return Logged(messages + reply.messages, requests, reply.body, notes=reply.notes)
+        lost = lost or reply.lost
+        notes += reply.notes
+        if not reply.is_known:
+            notes += (f"what stands in '{name}' beside the messages is no answer to them, and was left out",)
+    if not lost and record.get("error") and not is_answer_in(messages):
+        lost = f"the record tells of an error: {error_in(record)}"
+    return Logged(messages, requests, lost=lost, notes=notes)
+
+
+def _apart(record: Mapping[str, Any], key: str) -> Iterator[tuple[str, Any]]:
+    if key == "input" and "output" in record:
+        yield "output", record["output"]
+    if "choices" in record:
+        yield "choices", record
+    for name in _ANSWERS:
+        if name in record and not (key == "input" and name == "output"):
+            yield name, record[name]
+
+
+def _beside(messages: list[Any], response: Any, *, is_response: bool) -> Reply:
+    """``is_response``: it cannot be anything else. A field of another name may be one of a data set: it is an
+    answer only where one is missing."""
+    if not response and not is_response:
+        return Reply([])
+    if is_answer_in(messages) and (isinstance(response, str) or not is_response):
+        return Reply([], is_known=not _differs(response, messages))
+    return reply_to(messages, response)
+
+
+def _differs(response: Any, messages: list[Any]) -> bool:
+    said = messages[-1].get("content")
+    return bool(response) and response not in (said, messages[-1])
+
+
+# ── a request and its response ───────────────────────────────────────────────────────────────────
+
+
+def _exchange_in(record: Mapping[str, Any]) -> Logged | None:
+    for asked, answered in sorted(_PAIRS, key=lambda pair: pair[1] not in record):
+        request = _body(record.get(asked))
+        messages = _asked_in(request)
+        if messages is not None:
+            requests = (request, *_settings(request), *_settings(record))
+            return _exchange(record, messages, requests, answered)
+    return None
+
+
+def _exchange(
+    record: Mapping[str, Any], messages: list[Any], requests: tuple[Mapping[str, Any], ...], answered: str
+) -> Logged:
+    is_answered = is_answer_in(messages)
+    error = "" if is_answered else error_in(record)
+    lost = f"the record tells of an error: {error}" if error else ""
+    response = record.get(answered)
+    if lost and not isinstance(response, dict | list):
+        return Logged(messages, requests, lost=lost)
+    if answered not in record:
+        notes = () if is_answered else ("a request without a response: the conversation ends with it",)
+        return Logged(messages, requests, notes=notes)
+    reply = reply_to(messages, response)
+    if not (reply.is_known or is_answered or lost):
+        raise AuthorError(Problem("the response holds no message that is known", "log the whole response"))
+    lost = reply.lost or ("" if reply.messages else lost)
+    return Logged(messages + reply.messages, requests, reply.body, lost, reply.notes)
+
+
+def _queried_in(record: Mapping[str, Any]) -> Logged | None:
+    """A row of an evaluation: a ``query`` (a text, or the messages up to it) and its ``response`` (a text, or
+    the messages that followed)."""
+    query, response = record.get("query"), record.get("response")
+    if isinstance(query, str):
+        query = [{"role": "user", "content": query}]
+    if isinstance(response, str):
+        response = [{"role": "assistant", "content": response}]
+    if not (isinstance(query, list) and isinstance(response, list) and query and response):
+        return None
+    return Logged([*query, *added_to(query, response)])
+
+
+def _settings(fields: Mapping[str, Any]) -> Iterable[Mapping[str, Any]]:
+    return filter(None, (_object(fields.get(key)) for key in _SETTINGS))
+
+
+def _asked_in(request: Mapping[str, Any]) -> list[Any] | None:
+    for key in MESSAGES:
+        found = _list_in(request.get(key))
+        if found is not None:
+            return found
+    text = request.get("input")  # one message may be a plain text
+    return [{"role": "user", "content": text}] if isinstance(text, str) and "model" in request else None
+
+
+def _list_in(value: Any) -> list[Any] | None:
+    """A list, one written as JSON text, or one in an object of its own; of a batch of one, that one."""
+    value = read_json(value)
+    if isinstance(value, dict):
+        value = next((value[key] for key in MESSAGES if isinstance(value.get(key), list)), None)
+    if isinstance(value, list):
+        return value[0] if len(value) == 1 and isinstance(value[0], list) else value
+    return None
+
+
+def _object(value: Any) -> Mapping[str, Any]:
+    value = read_json(value)
+    return value if isinstance(value, dict) else {}
+
+
+def _body(value: Any) -> Mapping[str, Any]:
+    """A request or a response without what stands around it: a body, and what is in that."""
+    found = _object(value)
+    for _ in range(2):
+        if any(key in found for key in MESSAGES):
+            break
+        apart = (*BODIES, "content") if found.get("type") == "json" else BODIES
+        found = next(filter(None, (_object(found.get(key)) for key in apart)), found)
+    return found

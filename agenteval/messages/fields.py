@@ -1,0 +1,72 @@
+"""Dotted paths into records: ``labels.task_id``, ``trials.0.reward``."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from agenteval.core.errors import did_you_mean
+
+MISSING: Any = object()
+"""What ``find`` gives for a path that is not there. ``None`` is a value of its own."""
+
+_MOST_PATHS = 300
+_DEEPEST = 4
+
+
+def find(record: Any, path: str) -> Any:
+    """The value at a path, or ``MISSING``. Digits (``-1``: the last) are places in a list, and a key that
+    itself has dots in it is found as well."""
+    if isinstance(record, Mapping):
+        if path in record:
+            return record[path]
+        head, dot, rest = path.partition(".")
+        while dot:
+            if head in record and (found := find(record[head], rest)) is not MISSING:
+                return found
+            further, dot, rest = rest.partition(".")
+            head = f"{head}.{further}"
+        return MISSING
+    if isinstance(record, list):
+        head, dot, rest = path.partition(".")
+        if not head.removeprefix("-").isdecimal() or len(head) > 9:
+            return MISSING
+        at = int(head)
+        if not -len(record) <= at < len(record):
+            return MISSING
+        return find(record[at], rest) if dot else record[at]
+    return MISSING
+
+
+def suggestion(record: Any, path: str) -> str:
+    """What may have been meant by a path that is nowhere, or what there is."""
+    paths = [each for each, _ in zip(_paths(record), range(_MOST_PATHS), strict=False)]
+    near = did_you_mean(path, paths)
+    if near.startswith("did you mean"):
+        return near
+    last = path.rpartition(".")[2]
+    for each in paths:
+        if each.rpartition(".")[2].casefold() == last.casefold():
+            return f"did you mean '{each}'?"
+    known = [each for each in paths if not each.startswith(("messages", "tools"))]
+    more = f", and {len(known) - 20} more" if len(known) > 20 else ""
+    return f"there is {', '.join(known[:20])}{more}" if known else ""
+
+
+def _paths(value: Any, before: str = "", depth: int = 0) -> Iterator[str]:
+    """Every path to a plain value; of lists only the first item, and no conversation."""
+    if isinstance(value, Mapping) and depth < _DEEPEST:
+        for key, item in value.items():
+            if depth or key not in ("messages", "tools"):
+                yield from _paths(item, f"{before}{key}.", depth + 1)
+    elif isinstance(value, list) and value and depth < _DEEPEST:
+        yield from _paths(value[0], f"{before}0.", depth + 1)
+    elif before and not isinstance(value, Mapping | list):
+        yield before.removesuffix(".")
+
+
+def is_success(value: Any) -> bool:
+    """Whether a known outcome is a success: true, 1 or 1.0, also where a log wrote them as text."""
+    if isinstance(value, str):
+        return value.strip().lower() in ("true", "1", "1.0")
+    return isinstance(value, bool | int | float) and value == 1

@@ -1,0 +1,357 @@
+"""One recorded message, in any of the shapes that logs have, as what somebody said, called or got back.
+
+Known are OpenAI's chat messages and response items, Anthropic's and Google's content blocks, LangChain's
+messages and ShareGPT's pairs. What is not known is skipped and told, never guessed at.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any, cast
+
+from agenteval.messages.calls import (
+    CALL_ITEMS,
+    Call,
+    Tell,
+    calls_in,
+    calls_of,
+    listed,
+    served_call,
+    unread_calls,
+    word,
+)
+from agenteval.messages.elsewhere import CONTENTS, spoken_beside, text_elsewhere
+from agenteval.messages.results import FLAGS, bare, outcome_beside, result_value
+from agenteval.messages.said import RESULT_IDS, RESULT_LISTS, Role, Said, plain_said, result_said
+from agenteval.messages.speakers import ROLES, event_opened, unwrapped, written_role
+from agenteval.messages.texts import is_media, is_silent, joined, passages_in, text_in
+
+
+def said_in(messages: Iterable[Any], tell: Tell) -> Iterator[Said]:
+    """What was said, in order. A result that stands beside its call is often told once more in a message of
+    its own."""
+    beside: set[str] = set()
+    for message in messages:
+        if not isinstance(message, dict):
+            tell(f"a message that is {kind_of(message)} and no object was skipped")
+            continue
+        plain = plain_said(message)
+        if plain and not beside:
+            yield plain
+            continue
+        for said in (plain,) if plain else _said(message, tell):
+            if said.calls and beside:
+                beside -= {call.id for call in said.calls}
+            if said.is_beside and said.id:
+                beside.add(said.id)
+            elif said.id in beside:
+                beside.discard(said.id)
+                continue
+            yield said
+
+
+def _said(message: dict[str, Any], tell: Tell) -> Iterator[Said]:
+    message = event_opened(message) if "message" in message else message
+    role = message.get("role")
+    role = role.get("value", role.get("label")) if isinstance(role, dict) else role
+    if role is None:
+        message = unwrapped(message)
+        kind = word(message, "type")
+        if kind in CALL_ITEMS:
+            yield from _called([message], tell)
+            return
+        if kind.endswith(("_call_output", "_call_result")):
+            yield result_said(message, message.get("output"))
+            return
+        if kind.endswith("_call"):
+            yield from _served(message)
+            return
+        if is_silent(kind):
+            return
+        role = written_role(message)
+    name = str(role).lower()
+    known = ROLES.get(name)
+    if known is None and name in CALL_ITEMS:
+        yield from _called(listed(_content(message)) or [message], tell)
+    elif known is None:
+        tell(f"a message with the unknown role '{str(role)[:40]}' was skipped")
+    elif known == "tool":
+        yield from _tool_message(message)
+    else:
+        said = list(_spoken(known, message, tell))
+        within = list(_results_within(message)) if known == "assistant" else []
+        yield from [each for each in said if each.text or each.calls or not within]
+        yield from within
+
+
+def _results_within(message: dict[str, Any]) -> Iterator[Said]:
+    """Results that a message of the agent has beside its calls, or beside nothing."""
+    for inside in (message[key] for key in RESULT_LISTS if isinstance(message.get(key), list)):
+        for each in inside if all(map(_is_result, inside)) else ():
+            yield from (said._replace(is_beside=True) for said in _tool_message(each))
+
+
+def _served(item: Mapping[str, Any]) -> Iterator[Said]:
+    call, result = served_call(item)
+    yield Said("assistant", calls=(call,))
+    if result is not None:
+        value, failed = result
+        yield Said("tool", value=result_value(value), id=call.id, name=call.name, is_error=failed)
+
+
+def _content(message: Mapping[str, Any]) -> Any:
+    for key in ("parts", "blocks"):
+        parts = message.get(key)
+        # Vercel's AI SDK writes the text of its parts once more, without the calls between them.
+        if isinstance(parts, list) and (not message.get("content") or any(map(_call_part, parts))):
+            return list(map(_typed, parts)) if key == "blocks" else parts
+    found = [message[key] for key in CONTENTS if key in message]
+    first = found[0] if found else None
+    content = next(filter(None, found), first) if first is None or first in ("", []) else first
+    if isinstance(content, dict) and isinstance(content.get("parts"), list):
+        return content["parts"]
+    if content is message.get("items") and isinstance(content, list):
+        return list(map(_typed, content))
+    return content
+
+
+def _typed(block: Any) -> Any:
+    """LlamaIndex and Semantic Kernel have names of their own for the kind of a block."""
+    kinds = [block[key] for key in ("block_type", "content_type") if key in block] if _is_dict(block) else []
+    return {"type": kinds[0], **block} if kinds else block
+
+
+def _is_dict(value: Any) -> bool:
+    return isinstance(value, dict)
+
+
+# ── text, calls and results of a message ─────────────────────────────────────────────────────────
+
+
+def _spoken(role: Role, message: dict[str, Any], tell: Tell) -> Iterator[Said]:
+    content = _content(message)
+    called = list(_called(calls_of(message), tell)) if role == "assistant" else []
+    if role == "assistant":
+        for key in unread_calls(message):
+            tell(f"what stands in '{key}' of a message looks like tool calls, and was not read")
+    if not content and role == "assistant" and not called:
+        content = message.get("output") or content
+    if content is None or content == [] or isinstance(content, str):
+        text = None if content == [] else content
+        if not text:
+            text = spoken_beside(message) or text
+        key = "" if called or role == "system" or (text and text.strip()) else text_elsewhere(message)
+        if key:
+            tell(f"what stands in '{key[:40]}' of a message looks like its text, and was not read")
+            text = f"[{key[:40]}]"
+        usage = message.get("usage") or message.get("usage_metadata")
+        yield from _with_calls([Said(role, text, usage=usage, is_unread=bool(key))], called)
+        return
+    parts = content if isinstance(content, list) else [content]
+    said = _with_citations(list(_parts(role, parts, tell)), parts)
+    if not said:
+        said = [Said(role, "" if role == "user" else None)]
+    # LangChain writes a call in both places.
+    yield from said if any(each.calls for each in said) else _with_calls(said, called)
+
+
+def _with_calls(said: list[Said], called: list[Said]) -> list[Said]:
+    """What was said, and the calls beside it. Who writes results beside calls writes what came of all of them
+    as the text."""
+    if len(called) > 1:
+        return [*called, *(each for each in said if each.text or each.role == "tool")]
+    for calls in (each.calls for each in called):
+        last = max((n for n, each in enumerate(said) if each.role == "assistant"), default=None)
+        if last is None:
+            return [*said, Said("assistant", calls=calls)]
+        return [*said[:last], said[last]._replace(calls=calls, is_unread=False), *said[last + 1 :]]
+    return said
+
+
+def _called(raw: Iterable[Any], tell: Tell) -> Iterator[Said]:
+    """Calls as one reply, and the results that stand beside them."""
+    calls: list[Call] = []
+    results: list[Said] = []
+    for each in raw:
+        for call in calls_in([each], tell):
+            calls.append(call)
+            results += _beside(each, call)
+    if calls:
+        yield Said("assistant", calls=tuple(calls))
+        yield from results
+
+
+def _beside(raw: Any, call: Call) -> Iterator[Said]:
+    found = outcome_beside(raw)
+    if found is not None:
+        value, failed = found
+        yield Said("tool", value=value, id=call.id, name=call.name, is_error=failed, is_beside=True)
+
+
+def _with_citations(said: list[Said], parts: Iterable[Any]) -> list[Said]:
+    """With the passages that texts cite in the latest result of the message: a search may have given its
+    pages sealed. Without such a result, they are one."""
+    cited = passages_in(parts)
+    if not cited:
+        return said
+    at = next((n for n in reversed(range(len(said))) if isinstance(said[n].value, list)), None)
+    if at is None:
+        return [Said("tool", value=cited), *said]
+    return [each._replace(value=[*each.value, *cited]) if n == at else each for n, each in enumerate(said)]
+
+
+def _parts(role: Role, parts: Iterable[Any], tell: Tell) -> Iterator[Said]:
+    """Blocks of content: texts and calls that stand together are one reply, up to a result."""
+    reply = _Reply(role)
+    was_bare = False
+    for part in parts:
+        result = _result_part(part)
+        raw = None if result else _call_part(part)
+        is_bare = raw is None and result is None and isinstance(part, dict) and "type" not in part
+        if result is not None:
+            yield from reply.said(even_blank=False)
+            reply = _Reply(role)
+            yield result
+        elif raw is not None:
+            reply.call(_called([raw], tell))
+        else:
+            if reply.results:
+                yield from reply.said()
+                reply = _Reply(role)
+            # Google writes one text in pieces that have no type, and joins them without anything between.
+            reply.say(part, tell, goes_on=is_bare and was_bare)
+            was_bare = is_bare
+    yield from reply.said()
+
+
+class _Reply:
+    """Texts and calls that stand together, the calls with the results that stand beside them."""
+
+    def __init__(self, role: Role) -> None:
+        self._role = role
+        self._texts: list[str] = []
+        self._calls: list[Call] = []
+        self.results: list[Said] = []
+        self._is_read = self._is_unread = False
+
+    def call(self, called: Iterable[Said]) -> None:
+        for said in called:
+            self._calls += said.calls
+            self.results += [said] if said.role == "tool" else []
+
+    def say(self, part: Any, tell: Tell, *, goes_on: bool) -> None:
+        text = text_in(part)
+        if text is None:
+            text = self._stand_in(word(part, "type"), tell)
+        elif text.strip():
+            self._is_read = True
+        if goes_on and self._texts:
+            self._texts[-1] += text
+        else:
+            self._texts.append(text)
+
+    def _stand_in(self, kind: str, tell: Tell) -> str:
+        """That something was there, a picture or a file, is part of what was said."""
+        if is_media(kind):
+            self._is_read = True
+        else:
+            self._is_unread = True
+            tell(f"a part of the unknown kind '{kind[:40]}' was not read")
+        return f"[{kind}]"
+
+    def said(self, *, even_blank: bool = True) -> Iterator[Said]:
+        if self._calls or "".join(self._texts).strip() or (self._texts and even_blank):
+            is_unread = self._is_unread and not (self._is_read or self._calls)
+            yield Said(self._role, joined(self._texts), tuple(self._calls), is_unread=is_unread)
+            yield from self.results
+
+
+def _call_part(part: Any) -> dict[str, Any] | None:
+    if not isinstance(part, dict):
+        return None
+    kind = word(part, "type")
+    if kind.startswith(("tool-", "dynamic-tool")) and "state" in part:
+        return {"toolName": kind.removeprefix("tool-"), **part}
+    if kind.endswith(("tool_use", "tool_call")) or kind in ("tool-call", *CALL_ITEMS):
+        return cast(dict[str, Any], part["tool_call"]) if isinstance(part.get("tool_call"), dict) else part
+    for key in ("functionCall", "function_call", "toolUse", "toolInvocation", "tool_call"):
+        if isinstance(part.get(key), dict):
+            return cast(dict[str, Any], part[key])
+    if kind == "toolRequest" and isinstance(inner := part.get("toolCall"), dict):
+        value = inner.get("value")
+        return {"id": part.get("id"), **(value if isinstance(value, dict) else {})}
+    return None
+
+
+def _result_part(part: Any) -> Said | None:
+    if not isinstance(part, dict):
+        return None
+    kind = word(part, "type")
+    if kind.endswith(_RESULT_PARTS) and "state" not in part:
+        given = (part[key] for key in _GIVEN_BACK if part.get(key) is not None)
+        # OpenTelemetry's parts have the id of their call as their own.
+        named = {"call_id": part.get("id")} if kind.endswith(("response", "function_result")) else {}
+        failed = {"is_error": True} if kind == "tool-error" else {}
+        return result_said({**named, **part, **failed}, next(given, None))
+    if kind == "toolResponse" and isinstance(inner := part.get("toolResult"), dict):
+        named = {"call_id": part.get("id"), "status": inner.get("status")}
+        return result_said(named, inner.get("value", inner.get("error")))
+    for key in ("functionResponse", "function_response", "toolResult"):
+        if isinstance(inner := part.get(key), dict):
+            return result_said(inner, inner.get("response", bare(inner.get("content"))))
+    if isinstance(inner := part.get("tool_call_result"), dict):  # Haystack's, with the call that it is of
+        origin = inner["origin"] if isinstance(inner.get("origin"), dict) else {}
+        named = {"name": origin.get("tool_name"), "call_id": origin.get("id")}
+        return result_said({**named, "is_error": inner.get("error")}, inner.get("result"))
+    return None
+
+
+_RESULT_PARTS = ("tool_result", "tool-result", "tool-error", "tool_call_response", "tool_response",
+                 "function_result")  # fmt: skip
+_GIVEN_BACK = ("content", "output", "result", "tool_result", "response", "outputs", "result_value")
+_NOTHING: tuple[Any, ...] = (None, "", [])
+
+
+def _tool_message(message: dict[str, Any]) -> Iterator[Said]:
+    for key in RESULT_LISTS:
+        inside = message.get(key)
+        if isinstance(inside, list) and inside and all(map(_is_result, inside)):
+            for each in inside:
+                yield from _tool_message(each)
+            return
+    message = _with_ids(message)
+    content = _content(message)
+    if content in _NOTHING:  # then the result may stand beside it
+        content = next((message[key] for key in _GIVEN_BACK if message.get(key) not in _NOTHING), content)
+    if isinstance(content, list):
+        named = {key: message[key] for key in (*RESULT_IDS, *FLAGS) if key in message}
+        parts = ({**named, **part} for part in content if isinstance(part, dict))
+        results = [result for part in parts if (result := _result_part(part))]
+        if results:
+            yield from results
+            return
+    yield result_said(message, content)
+
+
+def _with_ids(message: dict[str, Any]) -> dict[str, Any]:
+    """LlamaIndex keeps the id of the call, and the name of the tool, apart."""
+    more = message.get("additional_kwargs")
+    if not isinstance(more, dict) or any(message.get(key) for key in RESULT_IDS):
+        return message
+    known = {key: more[key] for key in (*RESULT_IDS, "name") if more.get(key)}
+    return {**message, **known}
+
+
+def _is_result(value: Any) -> bool:
+    return isinstance(value, dict) and any(value.get(key) is not None for key in (*RESULT_IDS, *_GIVEN_BACK))
+
+
+_KINDS: dict[type, str] = {
+    **{type(None): "null", str: "a text", bool: "a truth value", int: "a number", float: "a number"},
+    **{list: "a list", dict: "an object"},
+}
+
+
+def kind_of(value: Any) -> str:
+    """What kind of JSON a value is, in words."""
+    return _KINDS.get(type(value), type(value).__name__)

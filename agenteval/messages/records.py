@@ -1,0 +1,230 @@
+"""One record of a log as a conversation: its messages, its tools, its name. Pure."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+from agenteval.core.errors import AuthorError, Problem, did_you_mean
+from agenteval.core.scenario import Tool
+from agenteval.messages.calls import Tell
+from agenteval.messages.chat import MAX_DEPTH, depth_of
+from agenteval.messages.dialects.events import messages_in
+from agenteval.messages.dialects.frameworks import in_common
+from agenteval.messages.dialects.traces import logged_in_trace
+from agenteval.messages.exchanges import MESSAGES, Logged, logged_in
+from agenteval.messages.message import kind_of
+from agenteval.messages.speakers import is_event, is_message
+from agenteval.messages.turns import Talk, talk_of
+
+_IDS = ("id", "conversation_id", "session_id", "thread_id", "trace_id", "uuid")
+_TOOLS = ("tools", "functions", "available_tools", "tool_definitions")
+_POLICIES = ("system", "system_prompt", "instructions", "policy")
+_ID_LIMIT = 200
+_MOST_SETS = 8
+
+
+@dataclass(frozen=True, slots=True)
+class Conversation:
+    """A record that could be read. ``id`` and ``agent`` are empty where it names none; ``record`` is the
+    whole of it, for dotted paths; ``notes`` tell what was not read as it stands. ``lost``: why the last
+    request got no answer, which is nothing that the agent did; empty if it got one."""
+
+    id: str
+    agent: str
+    talk: Talk
+    tools: Mapping[str, Tool]
+    policy: str
+    record: Any
+    notes: tuple[str, ...] = ()
+    lost: str = ""
+
+
+class ToolSets:
+    """Tools by their declarations: a log repeats them with each conversation, and they are read once. Those
+    of a few agents are remembered, the latest first."""
+
+    def __init__(self) -> None:
+        self._read: list[_ToolSet] = []
+
+    def tools_of(self, declared: Any, tell: Tell) -> dict[str, Tool]:
+        at = next((at for at, known in enumerate(self._read) if known.declared == declared), None)
+        known = self._read.pop(at) if at is not None else _tool_set(declared)
+        self._read = [known, *self._read[: _MOST_SETS - 1]]
+        for text in known.told:
+            tell(text)
+        return known.tools
+
+
+class _ToolSet(NamedTuple):
+    declared: Any
+    tools: dict[str, Tool]
+    told: tuple[str, ...]
+
+
+def _tool_set(declared: Any) -> _ToolSet:
+    told: dict[str, None] = {}
+    tools = _tools(declared, lambda text: told.setdefault(text))
+    return _ToolSet(declared, tools, tuple(told))
+
+
+def read_conversation(record: Any, tool_sets: ToolSets) -> Conversation:
+    """A record as a conversation: an object with messages, or a bare array of messages.
+
+    Raises ``AuthorError`` (without a place) for a record that is neither.
+    """
+    notes: dict[str, None] = {}
+
+    def tell(text: str) -> None:
+        notes.setdefault(text)
+
+    common = in_common(record, tell)
+    logged = _logged(common)
+    fields = common if isinstance(common, dict) else {}
+    places = (fields, *logged.requests)
+    for note in logged.notes:
+        tell(note)
+    tools = tool_sets.tools_of(_declared(places), tell)
+    is_raw = "choices" in logged.response
+    messages = logged.messages
+    if messages and _may_be_event(messages[0]) and any(map(is_event, messages)):
+        messages = messages_in(messages, tell)
+    talk = talk_of(messages, tell, tools=tools, is_raw=is_raw, lost=logged.lost)
+    if tools and talk.served - tools.keys():
+        tools = {**tools, **{name: Tool() for name in sorted(talk.served - tools.keys())}}
+    said = dict.fromkeys(_text(each[key]) for each in places for key in _POLICIES if key in each)
+    policies = [talk.policy, *(text for text in said if text != talk.policy)]
+    return Conversation(
+        id=_id(fields) or _id(logged.response),
+        agent=next(filter(None, map(_agent, places)), ""),
+        talk=talk,
+        tools=tools,
+        policy="\n\n".join(filter(None, policies)),
+        record=record,
+        notes=tuple(notes),
+        lost=logged.lost,
+    )
+
+
+def _logged(record: Any) -> Logged:
+    """The messages of a record, wherever it keeps them. Raises ``AuthorError``."""
+    if isinstance(record, list):
+        if record and not any(is_message(each) or is_event(each) for each in record):
+            raise AuthorError(Problem("a list without any message", "each message needs a role and content"))
+        return Logged(record)
+    if not isinstance(record, dict):
+        what = f"expected a conversation, got {json.dumps(record)[:60]}"
+        raise AuthorError(Problem(what, 'write {"id": …, "messages": […]}, or a list of messages'))
+    logged = logged_in(record) or logged_in_trace(record)
+    if logged is None:
+        raise AuthorError(Problem("no messages", _remedy(record)))
+    return logged
+
+
+def _may_be_event(value: Any) -> bool:
+    """Looked at first: nearly all messages name a role, and events do not."""
+    return isinstance(value, dict) and "role" not in value
+
+
+def _declared(places: Iterable[Mapping[str, Any]]) -> Any:
+    return next((each[key] for each in places for key in _TOOLS if each.get(key)), None)
+
+
+def _text(value: Any) -> str:
+    """A text, or the blocks that it is written in."""
+    if isinstance(value, list):
+        texts = (part.get("text") or part.get("content") for part in value if isinstance(part, dict))
+        return "\n\n".join(text for text in texts if isinstance(text, str))
+    return value if isinstance(value, str) else ""
+
+
+def _remedy(record: Mapping[str, Any]) -> str:
+    if is_event(record) or (is_message(record) and not _OF_MESSAGES.isdisjoint(record)):
+        return 'it is one message: write all of a conversation in one record, {"messages": […]}'
+    if found := next((key for key in MESSAGES if key in record), None):
+        return f"expected a list of them in '{found}', there is {kind_of(record[found])}"
+    keys = [str(key)[:40] for key in record][:12]
+    near = next((near for key in keys if (near := did_you_mean(key, MESSAGES)).startswith("did")), "")
+    there = f"there is {', '.join(keys)}" if keys else "the object is empty"
+    return f"expected a list of them in 'messages'; {there}" + (f"; {near}" if near else "")
+
+
+_OF_MESSAGES = frozenset(("role", "content", "from", "value"))
+
+
+def _id(fields: Mapping[str, Any]) -> str:
+    for key in _IDS:
+        value = fields.get(key)
+        if isinstance(value, str | int) and not isinstance(value, bool) and str(value).strip():
+            return str(value).strip()[:_ID_LIMIT]
+    return ""
+
+
+def _agent(fields: Mapping[str, Any]) -> str:
+    for key in ("agent", "model"):
+        value = fields.get(key)
+        if isinstance(value, dict):
+            value = value.get("name")
+        if isinstance(value, str) and value.strip():
+            return value.strip()[:_ID_LIMIT]
+    return ""
+
+
+# ── tools ────────────────────────────────────────────────────────────────────────────────────────
+
+
+def _tools(declared: Any, tell: Tell) -> dict[str, Tool]:
+    if isinstance(declared, str):
+        try:
+            declared = json.loads(declared)
+        except (ValueError, RecursionError):
+            # A text is a name of nothing: "auto", a name of a set, a path.
+            tell("a declaration of a tool could not be read and is left out")
+    if isinstance(declared, dict):
+        declared = [{"name": k, **(v if isinstance(v, dict) else {})} for k, v in declared.items()]
+    tools: dict[str, Tool] = {}
+    for each in declared if isinstance(declared, list) else ():
+        for schema in _schemas(each):
+            name, tool = _tool(schema)
+            if name and tool:
+                tools[name] = tool
+            else:
+                tell("a declaration of a tool could not be read and is left out")
+    return tools
+
+
+def _schemas(declared: Any) -> list[Any]:
+    """OpenAI nests a declaration below ``function`` or ``custom``, Google a list below a key of its own."""
+    if isinstance(declared, dict):
+        for key in ("functionDeclarations", "function_declarations"):
+            if isinstance(declared.get(key), list):
+                return list(declared[key])
+        for key in ("function", "custom", "toolSpec"):
+            if isinstance(declared.get(key), dict):
+                return [declared[key]]
+    return [declared]
+
+
+def _tool(schema: Any) -> tuple[str, Tool | None]:
+    if isinstance(schema, str):
+        return schema, Tool()
+    if not isinstance(schema, dict):
+        return "", None
+    kind = schema.get("type") if "parameters" not in schema else ""
+    name = schema.get("name") or ("" if kind in _KINDS else kind)  # a search of the provider has no name
+    if not isinstance(name, str) or not name:
+        return "", None
+    parameters = next((schema[key] for key in _PARAMETERS if isinstance(schema.get(key), dict)), None)
+    if parameters is not None and isinstance(parameters.get("json"), dict):
+        parameters = parameters["json"]
+    if parameters is not None and depth_of(parameters) > MAX_DEPTH:
+        parameters = None
+    text = schema.get("description")
+    description = text if isinstance(text, str) else None
+    return name, Tool(description=description, parameters=parameters)
+
+
+_KINDS = ("function", "custom", "tool", "object")
+_PARAMETERS = ("parameters", "input_schema", "inputSchema", "parameters_json_schema")

@@ -1,0 +1,249 @@
+"""What came back to a logged request: the messages of a response, or why there is none. Pure.
+
+Known are the responses of OpenAI (both of its interfaces), Anthropic, Google and Ollama, whole or streamed,
+as objects or as text, in a body or not.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
+
+from agenteval.core.errors import AuthorError, Problem
+from agenteval.core.expressions import expression
+from agenteval.messages.endings import ENDS, is_at_limit
+from agenteval.messages.message import said_in
+from agenteval.messages.speakers import is_agents, is_message
+
+BODIES = ("body", "parsed_body", "request_body", "response_body", "json", "data", "string", "__data__")
+"""Where a request or a response may have its content."""
+_DRESS = "__data__"
+_OF_HTTP = ("http_version", "status_code", "headers")
+_CODES = ("status", "status_code", "statusCode", "response_status", "http_status", "HTTPStatusCode",
+          "ResponseMetadata")  # fmt: skip
+_ERROR_LIMIT = 200
+
+CUT = "a reply was cut off by its limit of tokens: what it would have said is not known"
+
+
+class Reply(NamedTuple):
+    """``messages``: those that are not in the request yet. ``lost``: why the request was not answered, as a
+    sentence. ``is_known``: false for a response in which nothing could be read."""
+
+    messages: list[Any]
+    body: Mapping[str, Any] = {}
+    lost: str = ""
+    notes: tuple[str, ...] = ()
+    is_known: bool = True
+
+
+def reply_to(messages: Sequence[Any], response: Any) -> Reply:
+    """What a response adds to the messages of its request. A plain text is an answer where one is missing.
+    Raises ``AuthorError`` (without a place) for a stream that cannot be put together."""
+    is_answered = is_answer_in(messages)
+    if not response or (isinstance(response, str) and not response.strip()):
+        return Reply([], lost="" if is_answered else "the request got no response")
+    try:
+        return _reply(messages, response, is_answered=is_answered)
+    except AuthorError:
+        if is_answered:
+            return Reply([], is_known=False)
+        raise
+
+
+def _reply(messages: Sequence[Any], response: Any, *, is_answered: bool) -> Reply:
+    read = opened(response)
+    if isinstance(read, str):
+        return Reply([] if is_answered else _answer(read))
+    for level in _levels(read):
+        if error_in(level) or _has_failed(level):
+            why = "" if is_answered else f"the response is an error: {_worded(read)}"
+            return Reply([], level, why)
+        if found := _said_at(level):
+            is_there = bool(messages) and found == list(messages[-1:])
+            added = [] if is_there else added_to(messages, found)
+            if not added and "messages" in level and len(level) > 1 and not is_answered:
+                continue  # an echo of the request: the answer is elsewhere, if there is one
+            return Reply(added, level, notes=tuple(_notes(level)))
+    if isinstance(response, str) and not is_answered:
+        return Reply(_answer(response))  # an answer in JSON, as it was asked for
+    return Reply([], is_known=False)
+
+
+def added_to(messages: Sequence[Any], found: list[Any]) -> list[Any]:
+    """What of ``found`` is new: a graph gives back all of its messages, those that it was given first. They
+    are the same by what was said in them: ids and the like are added on the way."""
+    known = filter(None, map(_core, messages))
+    for at, message in enumerate(found):
+        said = _core(message)
+        if not said:
+            continue
+        expected = next(known, None)
+        if expected is None:
+            return found[at:]
+        if said != expected:
+            return found
+    return found if all(map(is_agents, found)) else []
+
+
+def _core(message: Any) -> list[Any]:
+    """What a message says, whatever its form; empty for policies, which are not given back."""
+    return [
+        (said.role, said.text or "", [call[:3] for call in said.calls], said.value)
+        for said in said_in([message], lambda _: None)
+        if said.role != "system"
+    ]
+
+
+def is_answer_in(messages: Sequence[Any]) -> bool:
+    """Whether the last word is the agent's."""
+    return bool(messages) and is_agents(messages[-1])
+
+
+def opened(value: Any) -> Any:
+    """What a JSON text holds, and what the pieces of a stream amount to; anything else as it is. Raises
+    ``AuthorError`` for a stream that cannot be put together."""
+    from agenteval.messages.completion import Unreadable
+    from agenteval.messages.streams import pieces_in, whole
+
+    read = _undressed(read_json(value))
+    try:
+        pieces = pieces_in(read)
+        return read if pieces is None else whole(pieces)
+    except Unreadable as error:
+        if error.error is not None:
+            return {"error": error.error}
+        why = "the answer is not known: log the whole response"
+        raise AuthorError(Problem(f"the response {error.what}", why)) from None
+
+
+def _undressed(value: Any) -> Any:
+    """Objects without the names of their classes, as a recorder writes them beside what they hold."""
+    if isinstance(value, list) and value and all(isinstance(each, dict) and _DRESS in each for each in value):
+        return [each[_DRESS] for each in value]
+    return value[_DRESS] if isinstance(value, dict) and _DRESS in value else value
+
+
+def read_json(value: Any) -> Any:
+    """What a JSON text holds; anything else, and what is no JSON, as it is."""
+    if isinstance(value, str) and value.lstrip().startswith(("[", "{")):
+        try:
+            return json.loads(value)
+        except (ValueError, RecursionError):
+            return value
+    return value
+
+
+def error_in(fields: Mapping[str, Any]) -> str:
+    """What went wrong, as a server tells of it in place of an answer; empty if nothing."""
+    error = fields.get("error") or _first(fields, "choices").get("error")
+    status = next((fields[key] for key in _CODES if _number(fields.get(key)) >= 400), None)
+    code = _number(status)
+    if isinstance(error, dict):
+        code = code or _number(error.get("code"))
+        error = error.get("message") or error.get("type") or json.dumps(error, ensure_ascii=False)
+    if not error and isinstance(status, dict):
+        error = status.get("message") or status.get("reason")
+    words = " ".join(str(error).split())[:_ERROR_LIMIT] if error else ""
+    return f"{words} ({code})" if words and code else words or (f"status {code}" if code else "")
+
+
+def _has_failed(response: Mapping[str, Any]) -> bool:
+    return "output" in response and response.get("status") in ("failed", "cancelled")
+
+
+def _worded(response: Any) -> str:
+    """The error of a response in words; its body may tell more than its status."""
+    told = [words for level in _levels(response) if (words := error_in(level))]
+    return ", ".join(dict.fromkeys(told)) or "it failed"
+
+
+def _number(value: Any) -> int:
+    """A status as a number, also out of the line or the object that it is written in; 0 where it is none."""
+    if isinstance(value, dict):
+        return next((code for key in (*_CODES, "code") if (code := _plain_number(value.get(key)))), 0)
+    return _plain_number(value[0] if isinstance(value, list) and value else value)
+
+
+def _plain_number(value: Any) -> int:
+    if isinstance(value, str):
+        found = _STATUS_LINE.match(value)
+        return int(found[1]) if found else 0
+    return int(value) if isinstance(value, int | float) and not isinstance(value, bool) else 0
+
+
+_STATUS_LINE = expression(r"\s*(?:HTTP/[\d.]+ )?(\d{3})(?=\s*$| [A-Z])", re.IGNORECASE)
+"""``503``, ``503 Service Unavailable`` or the first line of a response."""
+
+
+# ── where the message is ─────────────────────────────────────────────────────────────────────────
+
+
+def _answer(text: str) -> list[Any]:
+    return [{"role": "assistant", "content": text}]
+
+
+def _levels(response: Any) -> Iterator[Mapping[str, Any]]:
+    """A response, and what is in its body."""
+    if isinstance(response, list):
+        yield {"messages": response}
+    if not isinstance(response, dict):
+        return
+    yield response
+    # A body as recorders of tests write it.
+    is_wrapped = response.get("type") == "json" or _is_http_with_content(response)
+    for key in (*BODIES, "content") if is_wrapped else BODIES:
+        inner = response.get(key)
+        if inner:
+            inner = opened(inner)
+            if isinstance(inner, str):
+                yield {"role": "assistant", "content": inner}
+            else:
+                yield from _levels(inner)
+
+
+def _is_http_with_content(response: Mapping[str, Any]) -> bool:
+    is_text = isinstance(response.get("content"), str)
+    return is_text and "role" not in response and any(key in response for key in _OF_HTTP)
+
+
+def _said_at(response: Mapping[str, Any]) -> list[Any]:
+    listed = response.get("messages")
+    if isinstance(listed, list) and listed and len(response) == 1:
+        return listed if all(map(is_message, listed)) else []
+    for part in (_first(response, "choices"), _first(response, "generations"), response):
+        if isinstance(message := part.get("message"), dict):
+            return [{"role": "assistant", **message} if "kwargs" not in message else message]
+    if isinstance(content := _first(response, "candidates").get("content"), dict):
+        return [{"role": "model", **content}]
+    if isinstance(text := _first(response, "choices").get("text"), str):
+        return _answer(text)
+    if isinstance(response.get("role"), str) and ("content" in response or "tool_calls" in response):
+        return [response]
+    output = response.get("output")
+    if isinstance(output, dict) and isinstance(message := output.get("message"), dict):
+        return [message]
+    if isinstance(output, list):
+        return output
+    return listed if isinstance(listed, list) and listed and all(map(is_message, listed)) else []
+
+
+def _first(fields: Mapping[str, Any], key: str) -> Mapping[str, Any]:
+    """The first object of a list, or of the first list in it."""
+    value = fields.get(key)
+    while isinstance(value, list) and value:
+        value = value[0]
+    return value if isinstance(value, dict) else {}
+
+
+def _notes(response: Mapping[str, Any]) -> Iterator[str]:
+    parts = (response, _first(response, "choices"), _first(response, "candidates"))
+    ends = [part.get(key) for part in parts for key in ENDS]
+    if any(map(is_at_limit, (*ends, response.get("status")))):
+        yield CUT
+    for key in ("choices", "candidates"):
+        given = response.get(key)
+        if isinstance(given, list) and len(given) > 1:
+            yield f"a response with several {key}: only the first was read"

@@ -1,0 +1,127 @@
+"""What a tool gave back, in any of the wrappings that logs have: its value, and whether it is an error. Pure.
+
+That a call failed is told by a flag of the message, by its status, by the kind of what it wraps, or by an
+error in place of a value.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+from agenteval.messages.calls import CALL_ALONE, word
+from agenteval.messages.chat import MAX_DEPTH, depth_of
+from agenteval.messages.texts import is_text, joined
+
+FLAGS = ("is_error", "isError", "error", "tool_call_error")
+NO_FLAGS = frozenset(("role", "content", "tool_call_id", "name", "id", "type"))
+_NO = frozenset(("", "none", "null", "no", "false", "0", "ok", "no error", "n/a", "success"))
+_FAILED = frozenset(("error", "errored", "failed", "failure"))
+_WRAPPINGS = ("text", "json", "content", "error-text", "error-json", "execution-denied")
+"""The kinds of output that Vercel's AI SDK has."""
+_BESIDE = ("result", "output", "tool_output", "toolOutput", "observation")
+_ENDS = ("result", "output-available", "output-error", "output-denied")
+"""The states of a call in that SDK that has its result."""
+
+
+class Outcome(NamedTuple):
+    value: Any
+    is_error: bool = False
+
+
+def outcome_of(fields: Mapping[str, Any], content: Any) -> Outcome:
+    """What a result comes to; ``fields``: the message or part that holds the ``content``."""
+    failed = not fields.keys() <= NO_FLAGS and has_failed(fields)
+    if isinstance(content, str):
+        return Outcome(content, failed)
+    if isinstance(content, dict):
+        content, has_error = _unwrapped(content)
+        failed = failed or has_error
+    if content is None and failed and isinstance(fields.get("error"), str | dict):
+        content = {"error": fields["error"]}
+    return Outcome(result_value(content), failed)
+
+
+def has_failed(fields: Mapping[str, Any]) -> bool:
+    """Whether what stands beside a result tells that it is an error."""
+    if any((value := fields.get(key)) and _is_set(value) for key in FLAGS):
+        return True
+    status = fields.get("status")
+    if isinstance(status, str) and status.lower() in _FAILED:
+        return True
+    further = fields.get("additional_kwargs")
+    return fields.get("success") is False or (isinstance(further, dict) and has_failed(further))
+
+
+def _is_set(value: Any) -> bool:
+    """Whether a flag is up: logs write it as a truth value, as text, or as the error itself."""
+    if isinstance(value, str):
+        return value.strip().lower() not in _NO
+    if isinstance(value, dict):
+        return any(value.values()) and value.get("code", 1) not in (0, "0", 200)
+    return value is True or value == 1 or (isinstance(value, list) and bool(value))
+
+
+def outcome_beside(call: Mapping[str, Any]) -> Outcome | None:
+    """What stands beside a call as its result; ``None``: nothing."""
+    inner = call.get("function")
+    if isinstance(inner, dict) and call.keys() <= CALL_ALONE and len(inner) <= 2:
+        return None  # a name and arguments, as nearly all are
+    if word(call, "type") == "invalid_tool_call":  # its error tells of its arguments
+        return None
+    places = (call, inner) if isinstance(inner, dict) else (call,)
+    given = (place[key] for place in places for key in _BESIDE if place.get(key) is not None)
+    error = call.get("errorText") or (call.get("error") if _is_set(call.get("error")) else None)
+    state, value = word(call, "state"), next(given, None)
+    if value is None and error is None and state not in _ENDS:
+        return None
+    if value is None and error is not None:
+        return Outcome({"error": error}, True)
+    found = outcome_of(call, value)
+    return found._replace(is_error=found.is_error or state in _ENDS[2:] or error is not None)
+
+
+def _unwrapped(content: dict[str, Any]) -> Outcome:
+    """A value without what tells only of its kind."""
+    kind = word(content, "type")
+    if kind in _WRAPPINGS and content.keys() <= {"type", "value", "reason", "providerOptions"}:
+        if kind == "execution-denied":
+            return Outcome({"error": content.get("reason") or "execution denied"}, True)
+        if "value" in content:
+            return Outcome(content["value"], kind.startswith("error-"))
+    # Anthropic's servers write an error of a tool of theirs as an object with a kind of its own.
+    return Outcome(content, kind.endswith("_error") and "error_code" in content)
+
+
+def result_value(content: Any) -> Any:
+    """Text parts as one text, parts of JSON as what is in them; any other JSON value as it is."""
+    if isinstance(content, str):
+        return content
+    if is_text(content):
+        return content["text"]
+    if isinstance(content, list) and content:
+        if all(map(is_text, content)):
+            return joined(part["text"] for part in content)
+        if any(map(_is_json, content)):
+            content = bare(content)
+    return content if depth_of(content) <= MAX_DEPTH else json.dumps(content, ensure_ascii=False)
+
+
+def bare(content: Any) -> Any:
+    """What is in parts that name no type, as Bedrock's do; anything else as it is."""
+    if not isinstance(content, list) or not content or not all(map(_is_untyped, content)):
+        return content
+    inner = [part["json"] if "json" in part else part["text"] for part in content]
+    if all(isinstance(each, str) for each in inner):
+        return joined(inner)
+    return inner[0] if len(inner) == 1 else inner
+
+
+def _is_json(part: Any) -> bool:
+    return isinstance(part, dict) and part.keys() == {"json"}
+
+
+def _is_untyped(part: Any) -> bool:
+    is_bare_text = isinstance(part, dict) and part.keys() == {"text"} and isinstance(part["text"], str)
+    return is_bare_text or _is_json(part)

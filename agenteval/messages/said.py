@@ -1,0 +1,90 @@
+"""What a recorded message comes to, and the plain shapes that nearly all of them have. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Literal, NamedTuple, TypeAlias
+
+from agenteval.messages.calls import Call, may_hold_calls, plain_calls
+from agenteval.messages.results import NO_FLAGS, outcome_of
+
+Role: TypeAlias = Literal["user", "assistant", "tool", "system"]
+
+
+class Said(NamedTuple):
+    """A message in its plain form. ``value``, ``id`` and ``name`` are of a tool's result; ``is_beside``: it
+    stood beside its call. ``is_unread``: parts are all that there is of it, and none could be read."""
+
+    role: Role
+    text: str | None = None
+    calls: tuple[Call, ...] = ()
+    value: Any = None
+    id: str = ""
+    name: str = ""
+    is_error: bool = False
+    usage: Any = None
+    is_beside: bool = False
+    is_unread: bool = False
+
+
+def plain_said(message: dict[str, Any]) -> Said | None:
+    """OpenAI's messages of one text, or of calls, which are nearly all that logs hold: without the detour
+    that the others take."""
+    role, content = message.get("role"), message.get("content")
+    if role == "assistant":
+        return _plain_reply(message, content)
+    if not isinstance(content, str):
+        return None
+    if role == "user" or role == "system":
+        return Said(role, content)
+    if role != "tool" or "tool_responses" in message or not (content or message.keys() <= NO_FLAGS):
+        return None
+    return result_said(message, content)
+
+
+def _plain_reply(message: dict[str, Any], content: Any) -> Said | None:
+    if not (content is None or isinstance(content, str)):
+        return None
+    if content and len(message) == 2:
+        return Said("assistant", content)
+    if content and (message.keys() <= _TEXT_ALONE or not _is_more(message)):
+        return Said("assistant", content, usage=message.get("usage") or message.get("usage_metadata"))
+    if message.keys() <= _WITH_CALLS and not message.get("function_call") and message.get("refusal") is None:
+        calls = plain_calls(message.get("tool_calls")) if message.get("audio") is None else ()
+        return Said("assistant", content, calls, usage=message.get("usage")) if calls else None
+    return None
+
+
+_TEXT_ALONE = frozenset(("role", "content", "id", "name", "refusal", "usage", "timestamp"))
+_WITH_CALLS = _TEXT_ALONE | {"tool_calls", "function_call", "annotations", "audio"}
+
+
+def _is_more(message: Mapping[str, Any]) -> bool:
+    """Whether something stands beside the text of an agent's message that belongs to the conversation."""
+    return any((key in _OF_MORE or may_hold_calls(key)) and message[key] for key in message)
+
+
+def result_said(message: Mapping[str, Any], content: Any) -> Said:
+    """What a tool gave back; ``message``: the message or part that holds the ``content``."""
+    if isinstance(content, str) and message.keys() <= NO_FLAGS:
+        identity, name = message.get("tool_call_id") or "", message.get("name") or ""
+        return Said("tool", None, (), content, str(identity), str(name))
+    identity = next((message[key] for key in RESULT_IDS if message.get(key)), "")
+    name = next((message[key] for key in _NAMES if message.get(key)), "")
+    value, failed = outcome_of(message, content)
+    return Said("tool", value=value, id=str(identity), name=str(name), is_error=failed)
+
+
+_NAMES = ("name", "toolName", "tool_name")
+RESULT_LISTS = (
+    "tool_responses",
+    "toolResponses",
+    "tool_results",
+    "toolResults",
+    "tool_outputs",
+    "toolOutputs",
+)
+"""Where one message of a tool has the results of several calls, each with its own id: AutoGen writes all of
+them once more as its text."""
+RESULT_IDS = ("tool_call_id", "tool_use_id", "call_id", "callId", "toolCallId", "toolUseId", "request_id")
+_OF_MORE = frozenset(("parts", "blocks", *RESULT_LISTS))

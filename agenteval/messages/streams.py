@@ -1,0 +1,185 @@
+"""A streamed response as it was logged, its pieces put together. Pure.
+
+Known are the streams of OpenAI (both of its interfaces), Anthropic, Google and Ollama: as server-sent events,
+as a JSON object a line, or as a list of such objects. What cannot be put together is no answer.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from agenteval.core.errors import AgentError
+from agenteval.core.expressions import expression
+from agenteval.messages.completion import Unreadable, assemble
+from agenteval.messages.sse import DONE, SseParser, ends_stream
+
+_EVENTS = expression(r"(?:\s*(?::|(?:event|id|retry):)[^\n]*\n)*\s*data: ?(?:[{\[]|$)", re.MULTILINE)
+"""How server-sent events begin: nobody answers like this."""
+_LAST = ("response.completed", "response.incomplete", "response.failed", "response.cancelled")
+
+
+def pieces_in(value: Any) -> list[dict[str, Any]] | None:
+    """The pieces of a stream, or ``None`` for a value that is none. Raises ``completion.Unreadable``."""
+    if isinstance(value, list):
+        return value if value and all(map(_is_piece, value)) else None
+    if not isinstance(value, str):
+        return None
+    if _EVENTS.match(value):
+        return _of_events(value)
+    lines = value.split("\n") if value.lstrip().startswith("{") else []
+    if len(lines) < 2:
+        return None
+    found = [_piece(line) or {} for line in lines if line.strip()]
+    return found if all(map(_is_piece, found)) else None
+
+
+def whole(pieces: Sequence[Mapping[str, Any]]) -> Mapping[str, Any]:
+    """The response that the pieces amount to; an error, if they tell of one. Raises ``completion.Unreadable``
+    where the stream ends too early, or is of no known kind."""
+    error = next((piece for piece in pieces if piece.get("error")), None)
+    if error is not None:
+        return {"error": error["error"]}
+    if any(isinstance(piece.get("choices"), list) for piece in pieces):
+        return _completion(pieces)
+    kinds = {str(piece.get("type")) for piece in pieces}
+    if any(kind.startswith("response.") for kind in kinds):
+        return _response(pieces)
+    if "message_start" in kinds:
+        return _message(pieces)
+    if any("candidates" in piece for piece in pieces):
+        return _candidate(pieces)
+    if any("done" in piece for piece in pieces):
+        return _chat(pieces)
+    raise Unreadable("is a stream of an unknown kind")
+
+
+def _of_events(text: str) -> list[dict[str, Any]]:
+    found: list[dict[str, Any]] = []
+    for payload in SseParser().feed(text.encode("utf-8", "replace"), final=True):
+        for line in [payload] if _piece(payload) else payload.split("\n"):
+            if ends_stream(line):
+                found.append({"type": DONE})
+            elif line.strip():
+                piece = _piece(line)
+                if piece is None:
+                    raise Unreadable("is a stream with an event that is no JSON object", line)
+                found.append(piece)
+    return found
+
+
+def _piece(text: str) -> dict[str, Any] | None:
+    try:
+        value = json.loads(text)
+    except (ValueError, RecursionError):
+        return None
+    return value if isinstance(value, dict) else None
+
+
+def _is_piece(value: Any) -> bool:
+    if not isinstance(value, dict) or "role" in value:
+        return False
+    kind = value.get("type")
+    known = isinstance(kind, str) and (
+        kind.startswith(("response.", "message_", "content_block_")) or kind in ("ping", "error", DONE)
+    )
+    return known or "candidates" in value or "done" in value or isinstance(value.get("choices"), list)
+
+
+def _cut_off() -> Unreadable:
+    return Unreadable("is a stream that was cut off")
+
+
+# ── the kinds ────────────────────────────────────────────────────────────────────────────────────
+
+
+def _completion(pieces: Iterable[Mapping[str, Any]]) -> Mapping[str, Any]:
+    """OpenAI's chunks. Raises also for the old interface without messages."""
+    given = [piece for piece in pieces if piece.get("type") != DONE]
+    for piece in given:
+        choices = piece.get("choices")
+        if isinstance(choices, list) and any(isinstance(each, dict) and "text" in each for each in choices):
+            raise Unreadable("is a stream of an unknown kind")
+    ends = [DONE] if any(piece.get("type") == DONE for piece in pieces) else []
+    try:
+        return assemble([*map(json.dumps, given), *ends])
+    except (AgentError, RecursionError) as error:  # contents that are no text, or too deep
+        raise Unreadable(f"is a stream that cannot be put together: {error}") from None
+
+
+def _response(pieces: Iterable[Mapping[str, Any]]) -> Mapping[str, Any]:
+    """OpenAI's events: the last holds all of it."""
+    for piece in pieces:
+        if piece.get("type") in _LAST and isinstance(piece.get("response"), dict):
+            return dict(piece["response"])
+    raise _cut_off()
+
+
+def _message(pieces: Iterable[Mapping[str, Any]]) -> Mapping[str, Any]:
+    """Anthropic's events: blocks that grow by deltas."""
+    message: dict[str, Any] = {}
+    blocks: dict[str, dict[str, Any]] = {}
+    for piece in pieces:
+        match piece.get("type"):
+            case "message_start":
+                message = dict(_object(piece, "message"))
+            case "content_block_start":
+                blocks[str(piece.get("index"))] = {**_object(piece, "content_block"), "_input": ""}
+            case "content_block_delta" if block := blocks.get(str(piece.get("index"))):
+                _grow(block, _object(piece, "delta"))
+            case "message_delta":
+                message.update(_object(piece, "delta"))
+            case "message_stop":
+                return {**message, "role": "assistant", "content": [_closed(b) for b in blocks.values()]}
+    raise _cut_off()
+
+
+def _grow(block: dict[str, Any], delta: Mapping[str, Any]) -> None:
+    for key, name in (("text", "text"), ("partial_json", "_input")):
+        if isinstance(delta.get(key), str):
+            block[name] = str(block.get(name) or "") + delta[key]
+
+
+def _closed(block: dict[str, Any]) -> dict[str, Any]:
+    given = block.pop("_input")
+    return {**block, "input": given} if given else block
+
+
+def _candidate(pieces: Iterable[Mapping[str, Any]]) -> Mapping[str, Any]:
+    """Google's pieces: each a response with the next parts of the first candidate."""
+    parts: list[Any] = []
+    last: Mapping[str, Any] = {}
+    for piece in pieces:
+        candidates = piece.get("candidates")
+        first = candidates[0] if isinstance(candidates, list) and candidates else {}
+        last = {**last, **first} if isinstance(first, dict) else last
+        found = _object(_object({"": first}, ""), "content").get("parts")
+        for part in found if isinstance(found, list) else ():
+            if parts and _is_bare(part) and _is_bare(parts[-1]):
+                part = {"text": f"{parts.pop()['text']}{part['text']}"}
+            parts.append(part)
+    if not last.get("finishReason"):
+        raise _cut_off()
+    return {"candidates": [{**last, "content": {"role": "model", "parts": parts}}]}
+
+
+def _is_bare(part: Any) -> bool:
+    return isinstance(part, dict) and set(part) == {"text"}
+
+
+def _chat(pieces: Sequence[Mapping[str, Any]]) -> Mapping[str, Any]:
+    """Ollama's lines."""
+    if not pieces[-1].get("done"):
+        raise _cut_off()
+    messages = [_object(piece, "message") for piece in pieces]
+    listed = (each.get("tool_calls") for each in messages)
+    calls = [call for each in listed if isinstance(each, list) for call in each]
+    text = "".join(str(each.get("content") or "") for each in messages)
+    return {**pieces[-1], "message": {"role": "assistant", "content": text, "tool_calls": calls}}
+
+
+def _object(fields: Mapping[str, Any], key: str) -> Mapping[str, Any]:
+    value = fields.get(key)
+    return value if isinstance(value, dict) else {}

@@ -1,0 +1,85 @@
+"""Texts in the parts of a message's content, in any of the forms that logs have. Pure."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from agenteval.messages.calls import word
+
+_SILENT = frozenset(
+    ("reasoning", "thinking", "redacted_thinking", "item_reference", "step-start", "mcp_list_tools")
+)
+_TEXTS = frozenset(("text", "input_text", "output_text", "summary_text"))
+_MEDIA = ("image", "audio", "video", "file", "document", "media", "blob", "uri")
+"""How a word in the names of parts begins that no text is expected of."""
+_PLACES = ("text", "refusal", "content", "value")
+_OF_MEDIA = ("text", "refusal", "transcript")
+
+
+def is_silent(kind: str) -> bool:
+    """Whether an item or a part of that kind is nothing that anybody was told."""
+    return kind in _SILENT or kind.startswith(("reasoning", "thinking", "thought"))
+
+
+def text_in(part: Any) -> str | None:
+    """What a part says; ``None``: nothing of it could be read."""
+    if isinstance(part, str):
+        return part
+    if not isinstance(part, dict):
+        return "" if part is None else json.dumps(part, ensure_ascii=False)
+    kind = word(part, "type")
+    if not part or is_silent(kind) or part.get("thought") is True:  # Google's marks a thought so
+        return ""
+    for key in _PLACES[:2] if not kind else _OF_MEDIA if is_media(kind) else _PLACES:
+        text = _text_at(part.get(key))
+        if text is not None:
+            return text
+    if kind:
+        return "" if kind in _TEXTS and "text" in part and part["text"] is None else None
+    return json.dumps(part, ensure_ascii=False)
+
+
+def _text_at(value: Any) -> str | None:
+    if isinstance(value, dict):  # the Assistants API: {"text": {"value": …}}
+        value = value.get("value", value.get("text"))
+    if isinstance(value, list) and value and all(isinstance(each, str) or is_text(each) for each in value):
+        return joined(each if isinstance(each, str) else each["text"] for each in value)
+    return value if isinstance(value, str) else None
+
+
+def is_media(kind: str) -> bool:
+    """Whether parts of that kind are pictures, files and the like."""
+    return any(each.startswith(_MEDIA) for each in re.split(r"[^a-z]", kind.lower()))
+
+
+def is_text(part: Any) -> bool:
+    """Whether a part is a text and nothing else."""
+    return isinstance(part, Mapping) and word(part, "type") in _TEXTS and isinstance(part.get("text"), str)
+
+
+_CLOSING = frozenset(".,;:!?)]}%…'\"”’»-")
+_OPENING = frozenset("-/([{_$€#@'\"“‘«")
+
+
+def joined(texts: Iterable[str]) -> str:
+    """Texts as one, in which no word of one is a part of another's: providers write them side by side."""
+    whole = ""
+    for text in filter(None, texts):
+        apart = whole and not (whole[-1].isspace() or whole[-1] in _OPENING)
+        whole += f"\n{text}" if apart and not (text[0].isspace() or text[0] in _CLOSING) else text
+    return whole
+
+
+def passages_in(parts: Iterable[Any]) -> list[dict[str, str]]:
+    """The passages of sources that texts cite, each as a value of a result."""
+    return [
+        {"cited_text": each["cited_text"]}
+        for part in parts
+        if isinstance(part, dict)
+        for key in ("citations", "annotations")
+        for each in (part[key] if isinstance(part.get(key), list) else ())
+        if isinstance(each, dict) and isinstance(each.get("cited_text"), str)
+    ]

@@ -1,0 +1,209 @@
+"""Recorded messages put together: turns with their steps, calls paired with results, the policy."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+from agenteval.core.errors import AuthorError, Problem
+from agenteval.core.scenario import Tool
+from agenteval.core.speech import spoken
+from agenteval.core.trajectory import Sight, Step, ToolCall, ToolResult, Trajectory, Turn
+from agenteval.core.value import changed
+from agenteval.messages.calls import Call, Tell, handed_over
+from agenteval.messages.message import said_in
+from agenteval.messages.reported_usage import read_usage
+from agenteval.messages.said import Said
+from agenteval.messages.texts import joined
+from agenteval.messages.written import with_written_calls
+
+_NO_TOOLS: Mapping[str, Tool] = {}
+CUT_OFF = "the recording ends before an answer"
+
+
+class Talk(NamedTuple):
+    """A conversation without a name. ``policy``: the system's and the developer's messages. ``orphans``:
+    results of calls that are not in the record, as sentences. ``is_partial``: a turn in the middle ends
+    in tool calls, so that it cannot be told whether the agent said nothing or the log left it out.
+    ``served``: the names of tools that the provider ran."""
+
+    trajectory: Trajectory
+    policy: str
+    orphans: tuple[str, ...]
+    is_partial: bool
+    served: frozenset[str] = frozenset()
+
+
+def talk_of(
+    messages: Iterable[Any],
+    tell: Tell,
+    *,
+    tools: Mapping[str, Tool] = _NO_TOOLS,
+    is_raw: bool = False,
+    lost: str = "",
+) -> Talk:
+    """The turns in recorded messages, in any of the known shapes; ``tell`` hears what was skipped. ``tools``:
+    those that are declared; ``is_raw``: the last message is a reply as its model gave it; ``lost``: why the
+    last request was not answered, where that is known. Raises ``AuthorError`` (without a place) where nothing
+    of an agent is recorded."""
+    draft = _Draft()
+    for said in with_written_calls(said_in(messages, tell), tools, tell, is_raw=is_raw):
+        draft.add(said)
+    if draft.orphans:
+        tell("a tool result without its call is kept as a fact")
+    if not any(turn.steps for turn in draft.turns) and not (lost and draft.turns):
+        what = "nothing that an agent said or did" if draft.turns else "no message of a user or an agent"
+        raise AuthorError(Problem(f"{what} is in it", "there is nothing to check"))
+    if unread := next((turn for turn in draft.turns if turn.is_unread), None):
+        parts = " ".join((unread.steps[-1].said.text or "").split())
+        what = f"nothing of an answer of the agent could be read: {parts[:80]}"
+        raise AuthorError(Problem(what, "its parts are of kinds that are not known"))
+    done, unfinished = draft.turns, None
+    # One turn that was cut off at a tool is all there is to look at: it is taken as it stands.
+    if done[-1].is_open and (len(done) > 1 or lost):
+        *done, last = done
+        unfinished = last.frozen(sees_all=bool(tools), error=lost or CUT_OFF)
+    turns = tuple(turn.frozen(sees_all=bool(tools)) for turn in done)
+    trajectory = Trajectory(turns=turns, unfinished=unfinished)
+    is_partial = any(turn.ends_in_calls for turn in done)
+    return Talk(
+        trajectory, "\n\n".join(draft.policy), tuple(draft.orphans), is_partial, frozenset(draft.served)
+    )
+
+
+@dataclass(slots=True, eq=False)
+class _Step:
+    """``results``: of the calls that have one, by their place; ``waiting``: the places of the others."""
+
+    said: Said
+    waiting: list[int] = field(default_factory=list)
+    results: dict[int, ToolResult] = field(default_factory=dict)
+
+    def frozen(self) -> Step:
+        said = self.said
+        calls: tuple[ToolCall, ...] = ()
+        if said.calls:
+            calls = tuple([_tool_call(call, self.results.get(at)) for at, call in enumerate(said.calls)])
+        step = changed(_STEP, {"text": said.text, "tool_calls": calls, "extra": {}})
+        usage = read_usage(said.usage) if said.usage else None
+        return step if usage is None else step.model_copy(update={"usage": usage})
+
+
+def _tool_call(call: Call, result: ToolResult | None) -> ToolCall:
+    name, args, raw_args, identity, _ = call
+    own = {"name": name, "args": args, "raw_args": raw_args, "id": identity, "result": result, "extra": {}}
+    return changed(_CALL, own)
+
+
+_TURN = Turn(user="", steps=(), error=None, sight=Sight.UNSEEN)
+_STEP = Step(text=None, tool_calls=())
+_CALL = ToolCall(name="", args=None, raw_args=None, id="", observed=True, result=None)
+
+
+@dataclass(slots=True)
+class _Turn:
+    user: list[str]
+    steps: list[_Step] = field(default_factory=list)
+
+    @property
+    def ends_in_calls(self) -> bool:
+        """Without a word after them: a widget may have spoken for the agent, or the log is not whole."""
+        last = self.steps[-1].said if self.steps else None
+        return last is not None and bool(last.calls) and not spoken(last.text or "").strip()
+
+    @property
+    def is_open(self) -> bool:
+        """Whether the agent has yet to answer."""
+        return not self.steps or self.ends_in_calls
+
+    @property
+    def is_unread(self) -> bool:
+        """Whether nothing that the agent said to the user could be read."""
+        is_unread = False
+        for step in self.steps:
+            if step.said.text and step.said.text.strip():
+                if not step.said.is_unread:
+                    return False
+                is_unread = True
+        return is_unread
+
+    def frozen(self, *, sees_all: bool, error: str | None = None) -> Turn:
+        """``sees_all``: the record declares tools, so that it would hold their calls."""
+        steps = tuple([step.frozen() for step in self.steps])
+        sight = Sight.TOOLS if sees_all else Sight.UNSEEN
+        if sight is Sight.UNSEEN and any(step.tool_calls for step in steps):
+            sight = Sight.CALLS
+        own = {"user": "\n".join(self.user), "steps": steps, "error": error, "sight": sight}
+        return changed(_TURN, own)
+
+
+class _Draft:
+    def __init__(self) -> None:
+        self.turns: list[_Turn] = []
+        self.policy: list[str] = []
+        self.orphans: list[str] = []
+        self.served: set[str] = set()
+        self._unpaired: list[_Step] = []
+
+    def add(self, said: Said) -> None:
+        match said.role:
+            case "assistant":
+                self._assistant(said)
+            case "user":
+                self._user(said.text or "")
+            case "tool":
+                self._result(said)
+            case "system":
+                self.policy += [said.text] if said.text and said.text.strip() else []
+
+    def _user(self, text: str) -> None:
+        """Messages in a row, before the agent has said anything, are one turn."""
+        if self.turns and not self.turns[-1].steps:
+            self.turns[-1].user.append(text)
+        else:
+            self.turns.append(_Turn([text]))
+
+    def _assistant(self, said: Said) -> None:
+        if not self.turns:
+            self.turns.append(_Turn([""]))  # the agent greets first
+        if said.calls and (answer := handed_over(said.calls)):
+            said = said._replace(text=joined(filter(None, (said.text, answer))))
+        step = _Step(said)
+        self.turns[-1].steps.append(step)
+        if said.calls:
+            step.waiting = list(range(len(said.calls)))
+            self._unpaired.append(step)
+            self.served.update([call.name for call in said.calls if call.is_served])
+
+    def _result(self, said: Said) -> None:
+        """To the first open call of that id in the latest step that has one, since real logs use ids again;
+        without such a call, by position: to the first open one of the latest step, by name if it has one."""
+        found = self._open_call(said)
+        if found is None:
+            self.orphans.append(_orphan(said))
+            return
+        step, at = found
+        step.results[at] = ToolResult(value=said.value, is_error=said.is_error)
+        step.waiting.remove(at)
+        if not step.waiting:
+            self._unpaired.remove(step)
+
+    def _open_call(self, said: Said) -> tuple[_Step, int] | None:
+        if said.id:
+            for step in reversed(self._unpaired):
+                for at in step.waiting:
+                    if step.said.calls[at].id == said.id:
+                        return step, at
+        if not self._unpaired:
+            return None
+        latest = self._unpaired[-1]
+        named = [at for at in latest.waiting if said.name and latest.said.calls[at].name == said.name]
+        return latest, (named or latest.waiting)[0]
+
+
+def _orphan(said: Said) -> str:
+    value = said.value if isinstance(said.value, str) else json.dumps(said.value, ensure_ascii=False)
+    by = f"The tool {said.name}" if said.name else "A tool"
+    return f"{by} answered (its call is not in the record): {value}"

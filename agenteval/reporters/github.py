@@ -1,0 +1,209 @@
+"""Annotations for GitHub Actions, and the summary of a step.
+
+The annotations are workflow commands, so all that they carry goes through an encoder: nothing that
+an agent or a tool says begins a line, or ends the command that it is in.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from typing import Literal, NamedTuple
+
+from agenteval.core.decision import AcceptedState, AcceptedUse, Decision, Violation
+from agenteval.core.safe_text import github_data, github_property, one_line, shorten
+from agenteval.core.score import Severity, Verdict
+from agenteval.files.prompts import CRITERIA
+from agenteval.reporters.markdown.document import SUMMARY, document
+from agenteval.reporters.options import ReportOptions
+from agenteval.reporters.words.accepted import accepted_line
+from agenteval.reporters.words.failure import Failure, failures, finding_text, reason, run_gates, title
+from agenteval.reporters.words.issue import issues_text
+from agenteval.reporters.words.judge import broken_judges, lack_in_words, overridden_text, scripted_text
+from agenteval.reporters.words.places import relative_place, split_place
+from agenteval.verdict.asides import asides_text
+from agenteval.verdict.report import Report
+
+MOST = 10
+"""GitHub shows so many annotations of each level for a step."""
+
+_MESSAGE_LIMIT = 1500
+_TITLE_LIMIT = 150
+
+Level = Literal["error", "warning", "notice"]
+_LEVELS: tuple[Level, ...] = ("error", "warning", "notice")
+
+
+class Annotation(NamedTuple):
+    """A message at a place. The higher its ``rank``, the earlier it stands among those of its level."""
+
+    level: Level
+    title: str
+    message: str
+    where: str = ""
+    rank: int = 0
+
+
+def render(report: Report, decision: Decision, options: ReportOptions) -> str:
+    """The annotations, a line each: the worst first, at most ten of a level; the last tells of more."""
+    lines = []
+    found = list(_annotations(report, decision))
+    for level in _LEVELS:
+        of_level = sorted((a for a in found if a.level == level), key=lambda a: -a.rank)
+        lines += [_line(annotation, options.root) for annotation in _capped(of_level)]
+    return "".join(f"{line}\n" for line in lines)
+
+
+def step_summary(report: Report, decision: Decision, options: ReportOptions) -> str:
+    """Markdown for the file that ``$GITHUB_STEP_SUMMARY`` names: the report in short."""
+    return document(report, decision, options, SUMMARY)
+
+
+def _annotations(report: Report, decision: Decision) -> Iterator[Annotation]:
+    yield from (_author_error(text) for text in decision.author_errors)
+    for gate in run_gates(decision):
+        text = f"{gate.value}, bound {gate.bound}, over {gate.rests_on}"
+        yield Annotation(_level(gate.verdict), gate.name, text, gate.where, rank=50)
+    failed = failures(report, decision)
+    yield from _of_failures(failed)
+    yield from _low_issues(report, decision) if report.issues else _low_findings(report)
+    yield from _broken_judges(report, decision)
+    yield from map(_of_accepted, decision.accepted)
+    if beside := asides_text(report, decision):
+        yield Annotation("notice", f"{decision.verdict}, with", beside, rank=110)
+    if own := overridden_text(report):
+        yield Annotation("notice", "prompts", own, rank=100)
+    if report.scripted:
+        yield Annotation("notice", "scripted replies", scripted_text(report), rank=100)
+    told = failed or decision.author_errors or run_gates(decision)
+    if decision.verdict is not Verdict.PASSED and not told:
+        text = f"the run is {decision.verdict}, exit code {decision.exit_code}"
+        yield Annotation(_level(decision.verdict), "agenteval", text)
+
+
+def _of_accepted(use: AcceptedUse) -> Annotation:
+    is_wrong = use.elsewhere or use.state is AcceptedState.EXPIRED
+    level: Level = "warning" if is_wrong else "notice"
+    return Annotation(level, "accept list", accepted_line(use), use.entry.where, rank=90)
+
+
+def _author_error(text: str) -> Annotation:
+    """Its place stands before the message, as ``path:line:column: ``."""
+    found = re.match(r"(\S+?:\d+)(?::\d+)?: ", text)
+    return Annotation("error", "to be mended", text, found[1] if found else "", rank=100)
+
+
+def _level(verdict: Verdict) -> Level:
+    return "error" if verdict is Verdict.FAILED else "warning"
+
+
+def _of_failures(failed: Iterable[Failure]) -> Iterator[Annotation]:
+    """One for each broken rule: the epochs that broke it are counted, not repeated."""
+    groups: dict[tuple[object, ...], list[tuple[Failure, Violation]]] = {}
+    for failure in failed:
+        met: Counter[tuple[str, str]] = Counter()
+        for violation in failure.violations:
+            rule = (violation.name, violation.where)
+            met[rule] += 1  # two broken in one sample are two, even under one name
+            key = (failure.scenario, failure.agent, *rule, met[rule], violation.verdict, failure.tolerated)
+            groups.setdefault(key, []).append((failure, violation))
+    for group in groups.values():
+        failure, violation = group[0]
+        epochs = sorted({other.epoch for other, _ in group if other.epoch is not None})
+        yield _of_violation(failure, violation, epochs)
+
+
+def _of_violation(failure: Failure, violation: Violation, epochs: list[int]) -> Annotation:
+    several = f"\nin epochs {', '.join(str(epoch + 1) for epoch in epochs)}" if len(epochs) > 1 else ""
+    name = f"{failure.title}: {violation.name}{' (tolerated by a gate)' if failure.tolerated else ''}"
+    found = failure.sample.findings if failure.sample else ()
+    return Annotation(
+        level="notice" if failure.tolerated else _level(violation.verdict),
+        title=name,
+        message=f"{shorten(reason(violation), _MESSAGE_LIMIT)}{several}\nagain: {failure.repro}",
+        where=violation.where if split_place(violation.where)[0] else failure.where,
+        rank=10 + max((finding.severity.rank for finding in found), default=0),
+    )
+
+
+def _low_findings(report: Report) -> Iterator[Annotation]:
+    """Findings that fail nothing: below ``fail_on_severity``. Those above are violations already."""
+    bar = report.run.config.fail_on_severity
+    least = bar.rank if isinstance(bar, Severity) else len(Severity)
+    several = len({scenario.agent for scenario in report.scenarios}) > 1
+    for scenario in report.scenarios:
+        for sample in scenario.samples:
+            for finding in sample.findings:
+                if finding.severity.rank < least:
+                    yield Annotation(
+                        level="notice" if finding.severity is Severity.LOW else "warning",
+                        title=f"{title(scenario, sample.key, several_agents=several)}: {finding.label}",
+                        message=finding_text(finding),
+                        where=sample.record or scenario.scenario.source,
+                        rank=finding.severity.rank,
+                    )
+
+
+def _low_issues(report: Report, decision: Decision) -> Iterator[Annotation]:
+    """Issues that fail nothing, once each however many turns they are found in."""
+    places = {
+        (each.key.scenario, each.key.agent, each.key.epoch, each.key.variant): each.record
+        or s.scenario.source
+        for s in report.scenarios
+        for each in s.samples
+    }
+    for text in issues_text(report, decision):
+        if not text.fails:
+            issue = text.issue
+            at = [(met.scenario, met.agent, met.epoch, met.variant) for met in issue.occurrences]
+            quoted = f'"{text.evidence}"' if text.evidence else ""
+            examples = f"examples: {'; '.join(text.examples)}" if text.examples else ""
+            lines = (text.explanation, examples, quoted, *text.remarks)
+            yield Annotation(
+                level="notice" if text.severity is Severity.LOW else "warning",
+                title=text.head,
+                message="\n".join(line for line in lines if line) or text.title,
+                where=next((places[place] for place in at if place in places), ""),
+                rank=text.severity.rank,
+            )
+
+
+def _broken_judges(report: Report, decision: Decision) -> Iterator[Annotation]:
+    """Each way in which judges broke, once; without those that a violation tells of already."""
+    told = " ".join(
+        violation.detail
+        for decided in decision.samples.values()
+        for violation in decided.violations
+        if violation.name == "judge"
+    )
+    for judge in broken_judges(report):
+        # A criterion that nobody could judge is a check that was not decided: its violation says so.
+        if judge.full_message not in told and judge.metrics != (CRITERIA,):
+            said = f"\nsaid: {one_line(judge.raw, 250)}" if judge.raw.strip() else ""
+            yield Annotation(
+                level="warning",
+                title=f"{lack_in_words(judge.lack)}: {judge.names}",
+                message=f"{judge.message}\n{judge.where}; {judge.lack.remark}{said}",
+                where=judge.scenario.scenario.source if judge.scenario else "",
+            )
+
+
+def _capped(annotations: list[Annotation]) -> list[Annotation]:
+    more = len(annotations) - MOST
+    if more <= 0:
+        return annotations
+    level = annotations[0].level
+    text = f"{more + 1} more of level {level} are not shown; the summary of this step has the failures."
+    return [*annotations[: MOST - 1], Annotation(level, "agenteval", text)]
+
+
+def _line(annotation: Annotation, root: str) -> str:
+    file, line = relative_place(annotation.where, root)
+    properties = {"file": file, "line": str(line) if line else "", "title": annotation.title}
+    told = ",".join(
+        f"{name}={github_property(one_line(value, 1000 if name == 'file' else _TITLE_LIMIT))}"
+        for name, value in properties.items()
+        if value
+    )
+    return f"::{annotation.level} {told}::{github_data(shorten(annotation.message, _MESSAGE_LIMIT * 2))}"

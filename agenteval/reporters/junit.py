@@ -1,0 +1,246 @@
+"""Results as JUnit XML, in the structure that Jenkins, GitLab, GitHub and CircleCI read.
+
+A test suite is a scenario file with one agent, a test case a sample. ``failure`` is what the agent
+did wrong; ``error`` is what could not be decided, planned samples that never ran included: a CI must
+not take them for passed. ``skipped`` is never written. What a gate tolerates is no failure.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from math import isfinite
+from typing import TypeAlias
+from xml.etree import ElementTree
+from xml.etree.ElementTree import Element, SubElement
+
+from agenteval.core.decision import Decision
+from agenteval.core.safe_text import one_line, shorten, xml
+from agenteval.core.sample_report import SampleReport, ScenarioReport
+from agenteval.core.score import Score, Verdict
+from agenteval.reporters.options import ReportOptions
+from agenteval.reporters.words.failure import Failure, failures, planned, reason_lines, run_gates, title
+from agenteval.reporters.words.issue import IssueText, issues_text
+from agenteval.reporters.words.judge import Lack, lack_of, overridden_text, scripted_text
+from agenteval.reporters.words.places import relative_place
+from agenteval.reporters.words.score_cells import SCRIPTED
+from agenteval.verdict.asides import asides_text
+from agenteval.verdict.report import Report
+
+_BODY_LIMIT = 20_000
+_MOST_ISSUES = 100
+_NATURE = {False: "uncalibrated", True: f"uncalibrated, {SCRIPTED}"}
+_ELEMENTS = {Verdict.FAILED: "failure", Verdict.INCONCLUSIVE: "error"}
+
+
+def render(report: Report, decision: Decision, options: ReportOptions) -> str:
+    """One XML document. Times are in seconds, of the agent alone."""
+    failed = _by_part(failures(report, decision))
+    several = len({scenario.agent for scenario in report.scenarios}) > 1
+    texts = _issues_by_scenario(report, decision)
+    beside = asides_text(report, decision)
+    root = Element("testsuites", name="agenteval")
+    for name, scenarios in _suites(report, options, several_agents=several).items():
+        suite = SubElement(root, "testsuite", name=_attribute(name))
+        facts = {"run": report.run.run_id, "verdict": decision.verdict.value}
+        facts |= {"with": beside} if beside else {}
+        _add_properties(suite, facts | _suite_properties(scenarios, report, texts))
+        for scenario in scenarios:
+            cases = _cases(scenario, failed, options, several_agents=several)
+            suite.extend(list(cases))
+    _add_run_suite(root, decision)
+    for suite in root:
+        _distinguish(suite)
+        _count(suite)
+        suite.set("timestamp", _timestamp(report))
+    _count(root)
+    ElementTree.indent(root)
+    return '<?xml version="1.0" encoding="UTF-8"?>\n' + ElementTree.tostring(root, "unicode") + "\n"
+
+
+def _by_part(failed: Iterable[Failure]) -> dict[object, Failure]:
+    """By the sample, or for a scenario's own rules by (scenario, agent)."""
+    return {failure.key or (failure.scenario, failure.agent): failure for failure in failed}
+
+
+def _suites(
+    report: Report, options: ReportOptions, *, several_agents: bool
+) -> dict[str, list[ScenarioReport]]:
+    suites: dict[str, list[ScenarioReport]] = {}
+    for scenario in report.scenarios:
+        file = relative_place(scenario.scenario.source, options.root)[0] or "scenarios"
+        suites.setdefault(f"{file} [{scenario.agent}]" if several_agents else file, []).append(scenario)
+    return suites
+
+
+def _cases(
+    scenario: ScenarioReport,
+    failed: Mapping[object, Failure],
+    options: ReportOptions,
+    *,
+    several_agents: bool,
+) -> Iterator[Element]:
+    """A test case for each sample, and one more where a rule over all of them does not hold."""
+    place = _place(scenario.scenario.source, options.root)
+    for key, sample in planned(scenario):
+        name = title(scenario, key, several_agents=several_agents)
+        record = sample.record if sample else ""
+        of_sample = _place(record, options.root) if record else place
+        case = _case(name, of_sample, sample.trajectory.latency_ms if sample else 0.0)
+        if sample is not None:
+            _add_properties(case, _sample_properties(sample))
+        if key in failed:
+            _add_outcome(case, failed[key], options.root)
+        yield case
+    rules = failed.get((scenario.scenario.id, scenario.agent))
+    if rules is not None:
+        case = _case(f"{rules.title} · all samples", place, 0.0)
+        _add_outcome(case, rules, options.root)
+        yield case
+
+
+def _place(where: str, root: str) -> dict[str, str]:
+    file, line = relative_place(where, root)
+    place = {"classname": _class_name(file)}
+    place |= {"file": file} if file else {}
+    return place | ({"line": str(line)} if line else {})
+
+
+def _case(name: str, place: Mapping[str, str], latency_ms: float) -> Element:
+    attributes = {"name": name, **place, "time": _seconds(latency_ms)}
+    return Element("testcase", {key: _attribute(value) for key, value in attributes.items()})
+
+
+def _class_name(file: str) -> str:
+    """``scenarios.booking`` of ``scenarios/booking.yaml``: consumers group by the parts."""
+    stem = re.sub(r"\.\w+$", "", file)
+    return ".".join(part for part in stem.split("/") if part.strip(".")) or "run"
+
+
+def _seconds(latency_ms: float) -> str:
+    return f"{latency_ms / 1000:.3f}" if isfinite(latency_ms) else "0.000"
+
+
+def _add_outcome(case: Element, failure: Failure, root: str) -> None:
+    text = _body(failure, root)
+    if failure.tolerated:
+        SubElement(case, "system-out").text = f"{failure.verdict}, which a gate tolerates\n{text}"
+        return
+    attributes = {"message": failure.reasons[0], "type": failure.violations[0].name}
+    element = _ELEMENTS[failure.verdict]
+    SubElement(case, element, {key: _attribute(value) for key, value in attributes.items()}).text = text
+
+
+def _body(failure: Failure, root: str) -> str:
+    lines = [*reason_lines(failure, root), "", f"again: {failure.repro}"]
+    if failure.transcript:
+        lines += ["", *map(str, failure.transcript)]
+    return xml(shorten("\n".join(lines), _BODY_LIMIT))
+
+
+Issues: TypeAlias = Mapping[tuple[str, str], Sequence[IssueText]]
+"""By scenario and agent."""
+
+
+def _issues_by_scenario(report: Report, decision: Decision) -> Issues:
+    found: dict[tuple[str, str], list[IssueText]] = {}
+    for text in issues_text(report, decision):
+        for scenario in dict.fromkeys(occurrence.scenario for occurrence in text.issue.occurrences):
+            found.setdefault((scenario, text.issue.agent), []).append(text)
+    return found
+
+
+def _suite_properties(scenarios: Sequence[ScenarioReport], report: Report, texts: Issues) -> dict[str, str]:
+    """Its issues, the worst first, whether anything in it was scripted, and whose prompts were sent."""
+    found = [text for each in scenarios for text in texts.get((each.scenario.id, each.agent), ())]
+    found.sort(key=lambda text: -text.severity.rank)
+    properties = {f"issue.{text.issue.id}": text.head for text in found[:_MOST_ISSUES]}
+    if any(sample.scripted for scenario in scenarios for sample in scenario.samples):
+        properties["scripted"] = scripted_text(report)
+    if told := overridden_text(report):
+        properties["prompts"] = told
+    return properties
+
+
+def _sample_properties(sample: SampleReport) -> dict[str, str]:
+    """Its stop, and its scores: numbers as the mean over the turns, labels as they are. A judge
+    or detector that broke is told here and makes no failure: that is not the agent's fault."""
+    properties = {"stop": sample.stop.reason.value if sample.stop else "never finished"}
+    scores: dict[str, list[Score]] = {}
+    for score in (*sample.scores, *(score for turn in sample.turns for score in turn.scores)):
+        scores.setdefault(score.metric, []).append(score)
+    properties |= {f"score.{metric}": _figure(told) for metric, told in scores.items()}
+    properties |= {"scores": _NATURE[sample.scripted]} if scores else {}
+    for failure in sample.all_failures:
+        properties.setdefault(f"{_LACKS[lack_of(failure)]}.{failure.metric}", failure.message)
+    return properties
+
+
+_LACKS = {Lack.JUDGE: "judge_broke", Lack.UNCLEAR: "not_clear", Lack.DETECTOR: "detector_broke"}
+
+
+def _figure(scores: Sequence[Score]) -> str:
+    values = [score.value for score in scores if score.value is not None]
+    if values:
+        return f"{sum(values) / len(values):.4g}"
+    return ", ".join(dict.fromkeys(score.label or "" for score in scores))
+
+
+def _add_properties(parent: Element, properties: Mapping[str, str]) -> None:
+    element = SubElement(parent, "properties")
+    for name, value in properties.items():
+        SubElement(element, "property", name=_attribute(name), value=_attribute(value))
+
+
+def _add_run_suite(root: Element, decision: Decision) -> None:
+    """What no scenario shows: mistakes of the author, rules over the whole run; and, so that no
+    consumer takes a run for passed that is not, the verdict itself if nothing else tells it."""
+    cases = [_run_case("author error", Verdict.INCONCLUSIVE, text) for text in decision.author_errors]
+    for gate in run_gates(decision):
+        text = f"{gate.name} is {gate.value}, bound {gate.bound}, over {gate.rests_on} ({gate.where})"
+        cases.append(_run_case(gate.name, gate.verdict, text))
+    told = cases or root.find(".//failure") is not None or root.find(".//error") is not None
+    if decision.verdict is not Verdict.PASSED and not told:
+        text = f"the run is {decision.verdict}, exit code {decision.exit_code}"
+        cases.append(_run_case("verdict", decision.verdict, text))
+    if cases:
+        SubElement(root, "testsuite", name="run").extend(cases)
+
+
+def _run_case(name: str, verdict: Verdict, text: str) -> Element:
+    case = _case(name, {"classname": "run"}, 0.0)
+    element = SubElement(case, _ELEMENTS[verdict], message=_attribute(text), type=_attribute(name))
+    element.text = xml(shorten(text, _BODY_LIMIT))
+    return case
+
+
+def _distinguish(suite: Element) -> None:
+    """Numbers test cases of one name: consumers would take them for runs of the same."""
+    met: Counter[str] = Counter()
+    for case in suite.iter("testcase"):
+        name = case.get("name", "")
+        met[name] += 1
+        if met[name] > 1:
+            case.set("name", f"{name} ({met[name]})")
+
+
+def _count(element: Element) -> None:
+    """Sets the counts that consumers sum up, from what was written."""
+    cases = list(element.iter("testcase"))
+    element.set("tests", str(len(cases)))
+    element.set("failures", str(sum(case.find("failure") is not None for case in cases)))
+    element.set("errors", str(sum(case.find("error") is not None for case in cases)))
+    element.set("skipped", "0")
+    element.set("time", f"{sum(float(case.get('time', '0')) for case in cases):.3f}")
+
+
+def _timestamp(report: Report) -> str:
+    """The start, in the form that the schemas in use ask for: UTC, without a zone."""
+    found = re.match(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d", report.run.started_at)
+    return found[0] if found else "1970-01-01T00:00:00"
+
+
+def _attribute(text: str) -> str:
+    """One line that is never empty, since a consumer may refuse an empty name."""
+    return xml(one_line(text, 300)) or "-"

@@ -1,0 +1,37 @@
+"""A table in Markdown, and how much of a report is shown."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
+
+from agenteval.core.plurals import plural
+from agenteval.core.safe_text import markdown, one_line
+from agenteval.core.score import Verdict
+
+MARKS = {Verdict.PASSED: "✅", Verdict.INCONCLUSIVE: "⚠️", Verdict.FAILED: "❌"}
+CELL = 160
+"""Characters of a cell."""
+
+
+class Extent(NamedTuple):
+    """How much is shown: rows of a table, failures in full, characters of all failures together.
+
+    A row or a failure that is left out is counted in words."""
+
+    rows: int
+    failures: int
+    characters: int
+    passed: bool = True
+
+
+def table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    """``head`` must be Markdown already; the cells of ``rows`` are any text."""
+    lines = [head, ["---"] * len(head)]
+    cells = [f"| {' | '.join(line)} |" for line in lines]
+    cells += [f"| {' | '.join(markdown(one_line(cell, CELL)) for cell in row)} |" for row in rows]
+    return "\n".join(cells)
+
+
+def more(count: int, noun: str) -> str:
+    return f"… and {plural(count, noun)} more." if count > 0 else ""

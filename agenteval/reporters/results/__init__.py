@@ -1,0 +1,1 @@
+"""The results as JSON, and their schema."""

@@ -1,0 +1,111 @@
+"""How the terminal writes a number, a verdict, a list of tools; and text that is not ours."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from itertools import groupby, islice
+
+from rich.console import RenderableType
+from rich.padding import Padding
+from rich.table import Table
+from rich.text import Text
+
+from agenteval.core.safe_text import clean, one_line
+from agenteval.core.sample_report import Aggregate
+from agenteval.core.score import Verdict
+
+NOTHING = "–"
+"""Where there is no value: nobody measured, or it does not apply."""
+
+NARROW = 60
+"""Below so many columns a table keeps only what it cannot do without."""
+
+_MARKS = {
+    Verdict.PASSED: ("✓", "green"),
+    Verdict.FAILED: ("✗", "red"),
+    Verdict.INCONCLUSIVE: ("?", "yellow"),
+}
+_MOST_TOOLS = 20
+
+
+def mark(verdict: Verdict) -> Text:
+    symbol, style = _MARKS[verdict]
+    return Text(symbol, style=style)
+
+
+def style_of(verdict: Verdict) -> str:
+    return _MARKS[verdict][1]
+
+
+def heading(words: str) -> Text:
+    return Text(words, style="bold")
+
+
+def free(text: str, style: str = "") -> Text:
+    """Text from outside as a value that rich shows and never reads as markup."""
+    return Text(clean(text), style=style)
+
+
+def free_line(text: str, limit: int, style: str = "") -> Text:
+    return Text(one_line(text, limit), style=style)
+
+
+def unbroken(text: str, style: str = "") -> Text:
+    """A line to be copied: the terminal may wrap it, we must not. ``text`` must be clean."""
+    return Text(text, style=style, no_wrap=True, overflow="ignore")
+
+
+def percent(value: float | None, *, digits: int = 1) -> str:
+    """A share as a percentage. Only a whole share reads 100 %, only an empty one 0 %."""
+    if value is None:
+        return NOTHING
+    least = 10**-digits
+    points = value * 100
+    if 0 < value < 1:
+        points = min(max(points, least), 100 - least)
+    return f"{points:.{digits}f}%"
+
+
+def number(value: float | None) -> str:
+    """``2.3``, ``51``, ``3,833``: one decimal below a hundred, and none where there is nothing after it."""
+    if value is None:
+        return NOTHING
+    if value >= 100 or value == int(value):
+        return f"{value:,.0f}"
+    return f"{value:.1f}".removesuffix(".0") if value >= 0.05 else f"{value:.2g}"
+
+
+def yes_no(rate: Aggregate | None) -> str:
+    """``yes`` or ``no`` for one sample, ``2/3`` for several."""
+    if rate is None or rate.value is None:
+        return NOTHING
+    held = round(rate.value * rate.n)
+    if rate.n == 1:
+        return "yes" if held else "no"
+    return f"{held}/{rate.n}"
+
+
+def tools_called(names: Iterable[str]) -> Text:
+    """The tools in the order of their calls; neighbours of one name are counted."""
+    runs = [(name, sum(1 for _ in same)) for name, same in groupby(names)]
+    parts = [
+        f"{one_line(name, 40)} ×{times}" if times > 1 else one_line(name, 40)
+        for name, times in islice(runs, _MOST_TOOLS)
+    ]
+    if len(runs) > _MOST_TOOLS:
+        parts.append("…")
+    return Text(", ".join(parts) or NOTHING)
+
+
+def plain_table(*, show_header: bool = True) -> Table:
+    """A table of columns and white space, without lines."""
+    return Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="dim", show_header=show_header)
+
+
+def indented(what: RenderableType) -> Padding:
+    return Padding(what, (0, 0, 0, 2))
+
+
+def same_or_each(values: Sequence[str]) -> str:
+    """One value if all are equal, else all of them."""
+    return values[0] if len(set(values)) == 1 else " / ".join(values)

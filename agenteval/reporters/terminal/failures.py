@@ -1,0 +1,262 @@
+"""What failed, why, where, what was said, and how to see it again."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from typing import NamedTuple
+
+from rich.console import RenderableType
+from rich.padding import Padding
+from rich.table import Table
+from rich.text import Text
+
+from agenteval.core.decision import Decision
+from agenteval.core.safe_text import one_line
+from agenteval.core.sample_report import SampleReport
+from agenteval.core.score import Verdict
+from agenteval.core.trajectory import Stop, StopReason
+from agenteval.files.prompts import CRITERIA
+from agenteval.reporters.options import ReportOptions
+from agenteval.reporters.terminal.cells import free, heading, indented, mark, unbroken
+from agenteval.reporters.terminal.scores import conversation_scores
+from agenteval.reporters.words.failure import NEVER_RAN, Failure, failures, title
+from agenteval.reporters.words.judge import Lack, lack_of
+from agenteval.reporters.words.places import shown_place
+from agenteval.reporters.words.score_cells import Column, columns
+from agenteval.reporters.words.transcript_lines import TranscriptLine, transcript
+from agenteval.verdict.report import Report
+
+IN_FULL = 10
+"""So many failures are shown in full; the others get a line each."""
+IN_A_LINE = 100
+"""And so many get a line, unless the report is to be verbose."""
+
+MOST_REASONS = 8
+"""Of one failure; and so many lines of each, and the transcript of so many turns."""
+MOST_LINES = 12
+MOST_FINGERPRINTS = 3
+MOST_TURNS = 3
+
+_SIGNS = {"user": "user", "agent": "agent", "call": "→", "result": "←", "error": "error", "note": ""}
+_STYLES = {"user": "cyan", "call": "magenta", "result": "magenta", "error": "red", "note": "dim"}
+_FAULTS = {
+    "agent": "the agent broke",
+    "infrastructure": "not the agent's fault: network or provider",
+    "simulator": "not the agent's fault: the simulated user",
+    "judge": "not the agent's fault: the judge broke",
+    "undecided": "not decided: what it rests on is not known",
+    "author": "a mistake in the scenario",
+    "recording": "not the agent's fault: the record cannot be read",
+    "interrupted": "cut off",
+    "budget": "stopped by the budget",
+}
+
+
+class _Group(NamedTuple):
+    """Epochs of one scenario that failed for the very same reasons: told once, at the first."""
+
+    first: Failure
+    others: tuple[Failure, ...] = ()
+
+
+def _groups(report: Report, decision: Decision) -> list[_Group]:
+    """Failed before inconclusive, and what decided the run before what was tolerated."""
+    alike: dict[tuple[object, ...], list[Failure]] = {}
+    for failure in failures(report, decision):
+        variant = failure.sample.key.variant if failure.sample else ""
+        whole = failure.epoch is None
+        key = (failure.scenario, failure.agent, variant, whole, failure.verdict, failure.reasons)
+        alike.setdefault(key, []).append(failure)
+    groups = [_Group(first, tuple(others)) for first, *others in alike.values()]
+    return sorted(groups, key=lambda group: _urgency(group.first))
+
+
+def failure_section(report: Report, decision: Decision, options: ReportOptions) -> Iterator[RenderableType]:
+    """Those that did not pass: the first few in full, the others a line each."""
+    groups = _groups(report, decision)
+    if not groups:
+        return
+    yield heading("Did not pass")
+    known = columns(report)
+    for group in groups[:IN_FULL]:
+        yield from _in_full(group, report, known, options)
+        yield Text()
+    rest = groups[IN_FULL:]
+    shown = rest if options.verbose else rest[:IN_A_LINE]
+    if shown:
+        yield indented(_lines(shown, options))
+    if len(rest) > len(shown):
+        more = f"… and {len(rest) - len(shown):,} more; --verbose lists them, --report json=PATH has all"
+        yield indented(Text(more, style="dim"))
+    if rest:
+        yield Text()
+
+
+def _urgency(failure: Failure) -> tuple[bool, bool]:
+    """Sorts what decided the run before what was tolerated, and failed before inconclusive."""
+    return failure.tolerated, failure.verdict is not Verdict.FAILED
+
+
+def _in_full(
+    group: _Group, report: Report, known: Sequence[Column], options: ReportOptions
+) -> Iterator[RenderableType]:
+    failure = group.first
+    yield indented(_head(failure, options))
+    for line in _reasons(failure, options):
+        yield _below(line)
+    if group.others:
+        yield _below(Text(f"the same in {_epochs(group)}", style="dim"))
+    if failure.sample is not None:
+        yield _below(conversation(_untold(_concerned(failure), failure.reasons)))
+        turns = None if options.verbose else _turns_concerned(failure)
+        said = conversation_scores(
+            failure.sample, failure.of, report, known, turns=turns, verbose=options.verbose
+        )
+        yield from [_below(said)] if said else []
+    else:
+        yield from (_below(free(line, "dim")) for line in failure.evidence)
+    yield unbroken(f"    repeat: {failure.repro}", "bold")
+
+
+def _reasons(failure: Failure, options: ReportOptions) -> Iterator[Text]:
+    """Each broken rule with its place; a long tale is cut unless the report is to be verbose."""
+    most = len(failure.reasons) if options.verbose else MOST_REASONS
+    pairs = list(zip(failure.violations, failure.reasons, strict=True))
+    for violation, reason in pairs[:most]:
+        lines = reason.split("\n")
+        line = free("\n".join(lines[:MOST_LINES]) + (" …" if len(lines) > MOST_LINES else ""))
+        if violation.where and violation.where != failure.where:
+            line.append(f"  {shown_place(violation.where, options.root)}", style="dim")
+        for name in violation.fingerprints[:MOST_FINGERPRINTS]:
+            line.append(f"  #{name}", style="dim")
+        yield line
+    if len(pairs) > most:
+        yield Text(f"… and {len(pairs) - most:,} more reasons", style="dim")
+
+
+def _below(what: RenderableType) -> Padding:
+    return Padding(what, (0, 0, 0, 4))
+
+
+def _epochs(group: _Group) -> str:
+    epochs = [str(failure.epoch + 1) for failure in group.others if failure.epoch is not None]
+    return f"epoch{'s' if len(epochs) > 1 else ''} {', '.join(epochs)}"
+
+
+def _fault(fault: str, sample: SampleReport | None) -> str:
+    lacks = {lack_of(failure) for failure in sample.all_failures} if sample else set()
+    if fault == "judge" and lacks == {Lack.DETECTOR}:
+        return "not the agent's fault: a detector broke"
+    if sample and fault in ("judge", "undecided") and not lacks - {Lack.UNCLEAR}:
+        asked = (check for check in sample.all_checks if check.name == CRITERIA and check.passed is None)
+        if lacks or any(check.by for check in asked):
+            return "not decided: not clear to the judge"
+    return _FAULTS.get(fault, fault)
+
+
+def _head(failure: Failure, options: ReportOptions) -> Text:
+    place = shown_place(failure.where, options.root)
+    line = Text.assemble(mark(failure.verdict), " ", (one_line(failure.title, 250), "bold"))
+    line.append(f"  {place}", style="dim")
+    remarks = [_fault(failure.fault, failure.sample)] if failure.fault else []
+    remarks += ["tolerated"] if failure.tolerated else []
+    return line.append(f"  ({'; '.join(remarks)})" if remarks else "")
+
+
+def _lines(rest: Sequence[_Group], options: ReportOptions) -> Text:
+    """One line for each, cut to the width: a mark, its name, how many epochs, the first reason."""
+    lines = []
+    for failure, others in rest:
+        again = f" (and {len(others)} more epochs)" if others else ""
+        name = f"{one_line(failure.title, 250)}{again}"
+        why = one_line(failure.reasons[0], max(20, options.width - len(name) - 6))
+        lines.append(Text.assemble(mark(failure.verdict), f" {name}  {why}"))
+    return Text("\n").join(lines)
+
+
+def _concerned(failure: Failure) -> tuple[TranscriptLine, ...]:
+    """The turns that broke a rule; the whole conversation if the rule is about the whole."""
+    sample = failure.sample
+    if sample is None:
+        return ()
+    known = _turns_concerned(failure)
+    if known is None:
+        return transcript(sample)
+    lines = [line for turn in known[:MOST_TURNS] for line in _of_turn(sample, turn)]
+    if len(known) > MOST_TURNS:
+        others = ", ".join(str(turn + 1) for turn in known[MOST_TURNS:][:20])
+        lines.append(TranscriptLine("note", f"… and the turns {others}"))
+    return tuple(lines)
+
+
+def _turns_concerned(failure: Failure) -> list[int] | None:
+    """The turns that a failure is about; ``None``: all."""
+    turns = {violation.turn for violation in failure.violations}
+    told = len(failure.sample.turns) if failure.sample else 0
+    known = sorted(turn for turn in turns if turn is not None and turn < told)
+    return None if None in turns or not known else known
+
+
+def _untold(lines: Sequence[TranscriptLine], reasons: Sequence[str]) -> list[TranscriptLine]:
+    """Without saying the error again that is the reason: only where it happened."""
+    told = " ".join(one_line(reason, 4000) for reason in reasons)
+    kept: list[TranscriptLine] = []
+    for line in lines:
+        after_error = bool(kept) and kept[-1].speaker == "error"
+        is_end = line.speaker == "note" and line.text.startswith("(")
+        why = line.text.partition(": ")[2].removesuffix(")").removesuffix("…")
+        if line.speaker == "error" and line.text.removesuffix("…") in told:
+            kept.append(line._replace(text="(see above)"))
+        elif not (is_end and (after_error or (why and why in told))):
+            kept.append(line)
+    return kept
+
+
+def _of_turn(sample: SampleReport, turn: int) -> Iterator[TranscriptLine]:
+    """The transcript of one turn, which a long transcript might have cut out; the end with the last."""
+    is_last = turn == len(sample.turns) - 1
+    stop = sample.stop if is_last else Stop(reason=StopReason.SCRIPT_DONE)
+    for line in transcript(replace(sample, turns=(sample.turns[turn],), stop=stop)):
+        yield line if line.turn is None else line._replace(turn=turn)
+
+
+def conversation(lines: Sequence[TranscriptLine]) -> Table:
+    """A transcript as two columns, who and what, with the turns named from 1 if there are several."""
+    table = Table(box=None, show_header=False, pad_edge=False, padding=(0, 1, 0, 0))
+    table.add_column(style="dim", no_wrap=True)
+    table.add_column(overflow="fold")
+    several = any(line.turn for line in lines)
+    turn = None
+    for line in lines:
+        if several and line.turn is not None and line.turn != turn:
+            turn = line.turn
+            table.add_row(f"turn {turn + 1}", "")
+        # A message of nothing is a message too: that is what a robustness test sends.
+        table.add_row(_SIGNS[line.speaker], free(line.text or "(empty)", _STYLES.get(line.speaker, "")))
+    return table
+
+
+def transcripts(report: Report, decision: Decision, options: ReportOptions) -> Iterator[RenderableType]:
+    """With ``verbose``: the conversations of the samples that are not shown in full among the failures."""
+    if not options.verbose:
+        return
+    shown = {group.first.sample.key for group in _groups(report, decision)[:IN_FULL] if group.first.sample}
+    several = len({scenario.agent for scenario in report.scenarios}) > 1
+    rest = [
+        (scenario, sample)
+        for scenario in report.scenarios
+        for sample in scenario.samples
+        if sample.key not in shown
+    ]
+    if rest:
+        yield heading("Other conversations" if shown else "Conversations")
+    known = columns(report)
+    for scenario, sample in rest:
+        decided = decision.samples.get(sample.key, NEVER_RAN)
+        name = title(scenario, sample.key, several_agents=several)
+        yield indented(Text.assemble(mark(decided.verdict), " ", (name, "bold")))
+        yield _below(conversation(transcript(sample)))
+        said = conversation_scores(sample, scenario, report, known, verbose=True)
+        yield from [_below(said)] if said else []
+        yield Text()

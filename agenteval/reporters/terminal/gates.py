@@ -1,0 +1,296 @@
+"""What gated a run, what did not, what it used, and the verdict in one line."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+
+from rich.console import RenderableType
+from rich.text import Text
+
+from agenteval.core.decision import EVERY_SAMPLE, Decision, GateRow
+from agenteval.core.plurals import plural
+from agenteval.core.safe_text import one_line
+from agenteval.core.score import Verdict
+from agenteval.core.trajectory import Usage
+from agenteval.reporters.options import ReportOptions
+from agenteval.reporters.terminal.cells import (
+    NOTHING,
+    free,
+    free_line,
+    heading,
+    indented,
+    mark,
+    plain_table,
+    style_of,
+    unbroken,
+)
+from agenteval.reporters.words.judge import (
+    Replies,
+    overridden_text,
+    refusals,
+    replies_by_role,
+    scripted_text,
+    second_opinions_text,
+    simulation_text,
+)
+from agenteval.reporters.words.places import shown_place
+from agenteval.reporters.words.score_cells import SCRIPTED
+from agenteval.reporters.words.spending import dollars, sum_text, unknown_texts
+from agenteval.reporters.words.verdict import AUTHOR_ERROR, INCOMPLETE, verdict_line
+from agenteval.verdict.gate_chances import COIN, luck_of
+from agenteval.verdict.reliability import repeats_of
+from agenteval.verdict.report import Report
+from agenteval.verdict.statistics import Stability
+
+WIDE = 70
+"""Below so many columns each gate is a few lines instead of a row."""
+VERY_WIDE = 110
+"""From so many columns on, all of a gate fits into one row."""
+MANY_GATES = 20
+MANY_NOTICES = 10
+_FIGURE_LIMIT = 16
+
+
+def gates(report: Report, decision: Decision, options: ReportOptions) -> Iterator[RenderableType]:
+    """The rules that decided, broken ones first; then what was measured and decides nothing."""
+    told = decision.gates if options.verbose else _together(decision.gates)
+    rows = sorted(told, key=lambda row: list(Verdict).index(row.verdict), reverse=True)
+    limit = len(rows) if options.verbose else MANY_GATES
+    if rows:
+        yield heading("What gated this run")
+        yield indented(
+            _gate_table(rows[:limit], options)
+            if options.width >= WIDE
+            else _gate_lines(rows[:limit], options)
+        )
+        left_out = Counter(row.verdict for row in rows[limit:])
+        if left_out:
+            words = " and ".join(f"{n:,} that {_STATES[verdict]}" for verdict, n in left_out.items())
+            yield indented(Text(f"… and {words}", style="dim"))
+        yield Text()
+    if decision.ungated:
+        names = ", ".join(one_line(name, 80) for name in decision.ungated)
+        yield Text("Judged or measured, but gates nothing")
+        yield indented(Text(names))
+        yield Text()
+
+
+def _together(rows: Sequence[GateRow]) -> list[GateRow]:
+    """One rule that holds in several scenarios as one row, with the lowest value."""
+    groups: dict[tuple[object, ...], list[GateRow]] = {}
+    for number, row in enumerate(rows):
+        held = bool(row.scenario) and row.verdict is Verdict.PASSED and isinstance(row.value, float)
+        groups.setdefault((row.name, row.bound, row.where) if held else (number,), []).append(row)
+    return [
+        row for group in groups.values() for row in (group if len(group) < _SEVERAL else [_lowest(group)])
+    ]
+
+
+def _lowest(rows: Sequence[GateRow]) -> GateRow:
+    row = min(rows, key=lambda row: row.value if isinstance(row.value, float) else 0.0)
+    several = len({row.agent for row in rows}) > 1
+    noun = "result" if several else "scenario"
+    place = " · ".join([row.scenario, *([row.agent] if several else [])])
+    basis = f"the lowest of {plural(len(rows), noun)}, in {place}"
+    return replace(row, rests_on=basis, scenario="", agent="")
+
+
+_SEVERAL = 3
+_STATES = {
+    Verdict.PASSED: "passed",
+    Verdict.FAILED: "failed",
+    Verdict.INCONCLUSIVE: "were not decided",
+}
+
+
+def _gate_table(rows: Sequence[GateRow], options: ReportOptions) -> RenderableType:
+    """Where there is room for it, what a rule rests on and its place have columns of their own."""
+    wide = options.width >= VERY_WIDE
+    figures = [_figures(row) for row in rows]
+    table = plain_table()
+    table.add_column("", width=1)
+    table.add_column("rule", overflow="fold", ratio=None if wide else 1)
+    for title, index in (("value", 0), ("bound", 1)):
+        longest = max(len(pair[index]) for pair in figures)
+        table.add_column(title, overflow="fold", width=max(5, min(longest, _FIGURE_LIMIT)))
+    for title in ("rests on", "where") if wide else ():
+        table.add_column(title, overflow="fold")
+    table.add_column("verdict", no_wrap=True, width=max(7, *(len(row.verdict) for row in rows)))
+    for row, pair in zip(rows, figures, strict=True):
+        rule, basis = free_line(_rule(row), 200), free_line(row.rests_on, 160)
+        place = free_line(shown_place(row.where, options.root), 200, "dim")
+        said = [rule, *_texts(pair), basis, place] if wide else [_stacked(rule, basis, place), *_texts(pair)]
+        table.add_row(mark(row.verdict), *said, Text(row.verdict, style=style_of(row.verdict)))
+    return table
+
+
+def _texts(figures: tuple[str, str]) -> list[Text]:
+    return [free_line(figure, 80) for figure in figures]
+
+
+def _stacked(rule: Text, basis: Text, place: Text) -> Text:
+    """The rule, and on a line below it what it rests on and where it is written."""
+    details = Text("; ").join(part for part in (basis, place) if part)
+    details.stylize("dim")
+    return Text("\n").join([rule, details]) if details else rule
+
+
+def _gate_lines(rows: Sequence[GateRow], options: ReportOptions) -> RenderableType:
+    table = plain_table(show_header=False)
+    table.add_column(width=1)
+    table.add_column(overflow="fold")
+    for row in rows:
+        value, bound = _figures(row)
+        words = f"{_rule(row)}: {row.verdict}, value {value}, bound {bound}"
+        details = "; ".join(part for part in (row.rests_on, shown_place(row.where, options.root)) if part)
+        table.add_row(mark(row.verdict), free_line(f"{words} ({details})" if details else words, 500))
+    return table
+
+
+def _rule(row: GateRow) -> str:
+    place = " · ".join(part for part in (row.scenario, row.agent) if part)
+    return f"{row.name} · {place}" if place else row.name
+
+
+def _figures(row: GateRow) -> tuple[str, str]:
+    """Value and bound, with as many digits as it takes to tell the one from the other."""
+    value, bound = _figure(row.value, digits=3), _figure(row.bound, digits=3)
+    if value == bound and row.value != row.bound:
+        return _figure(row.value, digits=6), _figure(row.bound, digits=6)
+    return value, bound
+
+
+def _figure(value: float | str | None, *, digits: int) -> str:
+    if value is None:
+        return NOTHING
+    if isinstance(value, str):
+        return value
+    return f"{value:.{digits}g}" if abs(value) < 100 else f"{value:,.{max(0, digits - 3)}f}"
+
+
+def notes(report: Report, decision: Decision, options: ReportOptions) -> Iterator[RenderableType]:
+    """The author's mistakes, warnings, and what was used by role; then where the journal is."""
+    # Text from outside stays in a column of its own: none of its lines can pass for one of ours.
+    table = plain_table(show_header=False)
+    table.add_column(no_wrap=True)
+    table.add_column(overflow="fold")
+    for label, text in _labelled(report, decision, verbose=options.verbose):
+        table.add_row(label, text)
+    if table.row_count:
+        yield table
+    if options.journal:
+        yield unbroken(f"journal: {one_line(options.journal, 1000)}")
+
+
+def _labelled(report: Report, decision: Decision, *, verbose: bool) -> Iterator[tuple[Text, Text]]:
+    for error in decision.author_errors:
+        yield Text("error:", style="red"), free(error)
+    yield from _notices(report, verbose=verbose)
+    repeated = _repeats(report, decision)
+    if repeated:
+        yield Text("repeats:"), Text(repeated)
+    if repeated and (luck := _luck(report, decision)):
+        yield Text("luck:"), Text(luck)
+    told = simulation_text(report)
+    if told and not refusals(report):
+        yield Text("note:"), Text(f"simulated user: {told}")
+    replies = replies_by_role(report)
+    used = [
+        f"{role} {_spent(usage, replies.get(role, Replies()))}"
+        for role, usage in report.usage.items()
+        if usage.is_spent or usage.cached_calls
+    ]
+    if used:
+        yield Text("usage:"), Text("\n".join(used))
+    if told := second_opinions_text(report):
+        yield Text("judges:"), Text(told)
+    told = "\n".join(filter(None, (sum_text(report), *unknown_texts(report))))
+    if told:
+        yield Text("cost:"), free(told)
+    if told := overridden_text(report):
+        yield Text("note:"), free(told)
+    if report.scripted:
+        yield Text("note:"), Text(f"{scripted_text(report)}, which measure nothing")
+
+
+def _notices(report: Report, *, verbose: bool) -> Iterator[tuple[Text, Text]]:
+    levels = _STYLES if verbose else ("warning", "error")
+    told = Counter((n.level, n.text, n.key) for n in report.notices if n.level in levels)
+    limit = len(told) if verbose else MANY_NOTICES
+    for (level, text, key), times in list(told.items())[:limit]:
+        place = f" ({key})" if key else ""
+        again = f" (×{times})" if times > 1 else ""
+        yield Text(f"{level}:", style=_STYLES[level]), free_line(f"{text}{place}{again}", 1000)
+    if len(told) > limit:
+        yield Text(""), Text(f"… and {plural(len(told) - limit, 'more notice')}", style="dim")
+
+
+_STYLES = {"info": "dim", "warning": "yellow", "error": "red"}
+
+
+def _spent(usage: Usage, replies: Replies) -> str:
+    about = "≈" if usage.estimated else ""
+    parts = [plural(usage.calls, "call")] if usage.calls else []
+    if usage.cached_calls:
+        parts.append(f"{usage.cached_calls:,} from the cache")
+    if replies.scripted:
+        parts.append(f"{replies.scripted:,} scripted" if replies.real else SCRIPTED)
+    if usage.tokens:
+        cached = f" ({about}{usage.cached_tokens:,} cached)" if usage.cached_tokens else ""
+        tokens_in = f"{about}{usage.input_tokens:,} tokens in{cached}"
+        parts.append(f"{tokens_in}, {about}{usage.output_tokens:,} out")
+        parts.append(dollars(usage))
+    elif not replies.scripted and usage.calls:
+        parts.append("tokens not told")
+    return ", ".join(parts)
+
+
+def last_line(report: Report, decision: Decision) -> Text:
+    """The verdict, how many scenarios ended how, the exit code, and what did not gate."""
+    word, rest = verdict_line(report, decision)
+    style = _WORD_STYLES.get(word) or style_of(decision.verdict)
+    line = Text(f"{word}: ", style=f"bold {style}")
+    line.append(rest, style="not bold default")
+    line.no_wrap, line.overflow = True, "ignore"
+    return line
+
+
+_WORD_STYLES = {INCOMPLETE: "yellow", AUTHOR_ERROR: "red"}
+
+
+def _luck(report: Report, decision: Decision) -> str:
+    """What a green or red that every sample has a part in is worth, where it is worth little."""
+    if report.run.config.gates or decision.verdict is Verdict.INCONCLUSIVE:
+        return ""
+    worth = luck_of([len(scenario.samples) + len(scenario.missing) for scenario in report.scenarios])
+    if decision.verdict is Verdict.PASSED and worth.false_green and worth.false_green > COIN:
+        return (
+            f"an agent that fails in {1 - worth.bad:.0%} of the conversations of one scenario would be green"
+            f" in {worth.false_green:.0%} of such runs; {worth.advice}"
+        )
+    failed = [gate.name for gate in decision.gates if gate.verdict is Verdict.FAILED]
+    if failed == [EVERY_SAMPLE] and worth.false_red and worth.false_red > COIN:
+        return (
+            f"an agent that fails in {1 - worth.good:.0%} of all conversations would be red in"
+            f" {worth.false_red:.0%} of such runs; {worth.advice}"
+        )
+    return ""
+
+
+def _repeats(report: Report, decision: Decision) -> str:
+    """``pass^1 75.0 %, pass^2 50.0 %; flaky: book-morning (1 of 2)``; empty where nothing was repeated."""
+    told = repeats_of(report, decision)
+    again = [(key, entry) for key, entry in told.scenarios.items() if entry.tally.planned > 1]
+    if not again:
+        return ""
+    rates = ", ".join(f"pass^{k} {value:.1%}" for k, value in list(told.pass_hat_k.items())[:4])
+    flaky = [
+        f"{one_line(scenario, 40)} ({entry.tally.successes} of {entry.tally.decided})"
+        for (scenario, _), entry in again
+        if entry.stability is Stability.FLAKY
+    ]
+    more = f" and {len(flaky) - 5} more" if len(flaky) > 5 else ""
+    stable = f"flaky: {', '.join(flaky[:5])}{more}" if flaky else "no scenario was flaky"
+    return f"{rates}; {stable}" if rates else stable

@@ -1,0 +1,142 @@
+"""Issues by severity; and, apart from what the agent did, the judges and the simulated user that broke."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+
+from rich.console import RenderableType
+from rich.padding import Padding
+from rich.text import Text
+
+from agenteval.core.decision import Decision
+from agenteval.core.safe_text import one_line
+from agenteval.core.score import Severity
+from agenteval.reporters.options import ReportOptions
+from agenteval.reporters.terminal.cells import free, heading, indented
+from agenteval.reporters.words.issue import IssueText, extent_text, grouped_by, issues_text
+from agenteval.reporters.words.judge import (
+    BrokenJudge,
+    Lack,
+    broken_judges,
+    is_scripted_model,
+    refusals,
+    simulation_text,
+)
+from agenteval.verdict.report import Report
+
+MANY_ISSUES = 15
+MANY_BROKEN = 10
+MANY_REFUSED = 10
+"""So many of each are shown unless the report is to be verbose."""
+
+_STYLES = {
+    Severity.CRITICAL: "bold red",
+    Severity.HIGH: "red",
+    Severity.MEDIUM: "yellow",
+    Severity.LOW: "dim",
+}
+
+
+def _below(what: RenderableType) -> Padding:
+    return Padding(what, (0, 0, 0, 4))
+
+
+def issues(report: Report, decision: Decision, options: ReportOptions) -> Iterator[RenderableType]:
+    """The root causes behind all findings, those that fail nothing included; the worst first."""
+    texts = issues_text(report, decision)
+    if not texts:
+        yield from _ungrouped(report)
+        return
+    yield heading("Issues")
+    several = len({grouped_by(text.issue) for text in texts}) > 1
+    limit = len(texts) if options.verbose else MANY_ISSUES
+    for text in texts[:limit]:
+        yield indented(_head(text))
+        yield from (_below(line) for line in _lines(text, options, names_grouper=several))
+    if len(texts) > limit:
+        rest = Counter(text.severity for text in texts[limit:])
+        counts = ", ".join(f"{count:,} {severity}" for severity, count in rest.items())
+        yield indented(Text(f"… and {counts}; --verbose lists them", style="dim"))
+    if not several:
+        yield indented(Text(f"grouped by {grouped_by(texts[0].issue)}", style="dim"))
+    yield Text()
+
+
+def _head(text: IssueText) -> Text:
+    line = Text(f"[{text.severity}]", style=_STYLES[text.severity])
+    line.append_text(free(f" {text.title}", "not dim bold")).append_text(
+        free(f" ({text.extent})", "not bold")
+    )
+    return line.append("  fails the run", style="red") if text.fails else line
+
+
+def _lines(text: IssueText, options: ReportOptions, *, names_grouper: bool) -> Iterator[Text]:
+    if text.explanation:
+        yield free(text.explanation)
+    if options.verbose:
+        yield from (free(f"{place}: {_quoted(said)}", "dim") for place, said in text.quotations)
+    elif text.examples:
+        quoted = f" — {_quoted(text.evidence)}" if text.evidence and len(text.examples) == 1 else ""
+        yield free(f"examples: {'; '.join(text.examples)}{quoted}", "dim")
+        if text.evidence and not quoted:
+            yield free(f"e.g. {_quoted(text.evidence)}", "dim")
+    remarks = list(text.remarks)
+    if names_grouper:
+        remarks.append(f"grouped by {grouped_by(text.issue)}")
+    if text.issue.scripted and not is_scripted_model(text.issue.by):
+        remarks.append("scripted")
+    if remarks:
+        yield free("; ".join(remarks), "dim")
+
+
+def _quoted(evidence: str) -> str:
+    return f'"{evidence}"' if evidence else "(nothing quoted)"
+
+
+def _ungrouped(report: Report) -> Iterator[RenderableType]:
+    """Of a run that was cut off before its findings were grouped: their labels."""
+    samples: dict[tuple[Severity, str], list[tuple[str, str]]] = {}
+    for scenario in report.scenarios:
+        for sample in scenario.samples:
+            for finding in sample.findings:
+                place = (scenario.scenario.id, str(sample.key))
+                samples.setdefault((finding.severity, finding.label), []).append(place)
+    if not samples:
+        return
+    yield heading("Issues (not grouped: the run did not get that far)")
+    for (severity, label), places in sorted(samples.items(), key=lambda item: -item[0][0].rank):
+        extent = extent_text(len(places), len(set(places)), len({scenario for scenario, _ in places}))
+        line = Text(f"[{severity}]", style=_STYLES[severity])
+        yield indented(line.append_text(free(f" {one_line(label, 120)} ({extent})", "not dim not bold")))
+    yield Text()
+
+
+def broken(report: Report, decision: Decision, options: ReportOptions) -> Iterator[RenderableType]:
+    """Judges and detectors that broke, what was not clear, and messages that were no user's. Nothing of it
+    is the agent's fault."""
+    judges = broken_judges(report, together=not options.verbose)
+    refused = refusals(report)
+    for lack in Lack:
+        if told := [judge for judge in judges if judge.lack is lack]:
+            yield heading(str(lack)).append(f" ({lack.remark})", style="not bold")
+            yield from _judges(told, len(told) if options.verbose else MANY_BROKEN)
+            yield Text()
+    if refused:
+        yield heading("Simulated user").append(f": {simulation_text(report)}", style="not bold")
+        repeated = refusals(report, fatal=False)
+        limit = len(repeated) if options.verbose else MANY_REFUSED
+        yield from (indented(free(f"{place}: {fault}", "dim")) for place, fault in repeated[:limit])
+        if len(repeated) > limit:
+            yield indented(Text(f"… and {len(repeated) - limit:,} more; --verbose lists them", style="dim"))
+        yield Text()
+
+
+def _judges(judges: Sequence[BrokenJudge], limit: int) -> Iterator[RenderableType]:
+    for judge in judges[:limit]:
+        line = Text.assemble(("! ", "yellow"), (judge.names, "bold"), f": {judge.message}")
+        yield indented(line.append(f"  ({judge.where})", style="dim"))
+        if judge.raw.strip():
+            yield _below(free(f"said: {one_line(judge.raw, 250)}", "dim"))
+    if len(judges) > limit:
+        yield indented(Text(f"… and {len(judges) - limit:,} more; --verbose lists them", style="dim"))

@@ -1,0 +1,286 @@
+"""What judges said: a table of all scenarios, and the scores of one conversation turn by turn."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from itertools import groupby
+from typing import NamedTuple
+
+from rich.cells import cell_len, chop_cells
+from rich.console import Group, RenderableType
+from rich.table import Table
+from rich.text import Text
+
+from agenteval.core.decision import Decision
+from agenteval.core.safe_text import one_line
+from agenteval.core.sample_report import SampleReport, ScenarioReport
+from agenteval.core.score import Score
+from agenteval.reporters.options import ReportOptions
+from agenteval.reporters.terminal.cells import free, heading, indented, mark
+from agenteval.reporters.terminal.tables import Row, all_rows, selected_rows
+from agenteval.reporters.words.failure import because
+from agenteval.reporters.words.judge import lack_in_words, lack_of
+from agenteval.reporters.words.score_cells import (
+    NEITHER_WAY,
+    NO_SCORE,
+    NOT_APPLICABLE,
+    NOT_JUDGED,
+    SCRIPTED,
+    UNCALIBRATED,
+    Cell,
+    Column,
+    Judged,
+    bound_in,
+    brief_score,
+    columns,
+    cut_names,
+    is_low,
+    is_scored,
+    judged_places,
+    scenario_cells,
+    score_text,
+    threshold_marks,
+)
+from agenteval.verdict.report import Report
+
+_GAP = 2
+_INDENT = 2
+_MARK = 3
+_LEAST_NAME = 12
+_COMFORTABLE_NAME = 24
+_MOST_PLACES = 12
+_BRIEF, _ALL = 160, 2000
+"""Characters of a reason, and of its evidence, without and with ``verbose``."""
+
+# ── the table ────────────────────────────────────────────────────────────────────────────────────
+
+
+class _Line(NamedTuple):
+    """A scenario and its cells, in the order of the columns."""
+
+    row: Row
+    name: str
+    cells: tuple[Cell, ...]
+
+
+def score_table(report: Report, decision: Decision, options: ReportOptions) -> Iterator[RenderableType]:
+    """A row for each scenario and agent, a column for each judged metric. Columns for which there is no
+    room stand below, with the names again."""
+    known = columns(report)
+    rows, left_out = selected_rows(all_rows(report, decision), verbose=options.verbose)
+    lines = _lines(rows, known, report, decision)
+    used = [n for n, _ in enumerate(known) if any(line.cells[n].text != NOT_APPLICABLE for line in lines)]
+    if not used:
+        return
+    lines = [line._replace(cells=tuple(line.cells[n] for n in used)) for line in lines]
+    table = _Table([known[n] for n in used], lines, options.width)
+    scored = any(is_scored(cell) for line in lines for cell in line.cells)
+    yield heading("Scores (uncalibrated)" if scored else "Scores")
+    yield indented(Text("\n").join(table.render()))
+    if left_out:
+        yield indented(Text(left_out, style="dim"))
+    yield indented(Text("; ".join(_legend(table, report, scored=scored)), style="dim"))
+    yield Text()
+
+
+def _lines(rows: Sequence[Row], known: Sequence[Column], report: Report, decision: Decision) -> list[_Line]:
+    marks = threshold_marks(decision)
+    several = len(report.dimensions) > 1
+    return [
+        _Line(
+            row,
+            _name(row.scenario, several_agents=several),
+            scenario_cells(row.scenario, known, report, marks),
+        )
+        for row in rows
+    ]
+
+
+def _name(scenario: ScenarioReport, *, several_agents: bool) -> str:
+    name = one_line(scenario.scenario.id, 200)
+    return f"{name} · {one_line(scenario.agent, 60)}" if several_agents else name
+
+
+def _legend(table: _Table, report: Report, *, scored: bool) -> Iterator[str]:
+    cells = [cell for line in table.lines for cell in line.cells]
+    if scored:
+        yield UNCALIBRATED
+    if any("/" in cell.text for cell in cells):
+        yield "2/3: turns without a failure, goals reached"
+    if any(cell.verdict and is_scored(cell) for cell in cells):
+        yield "✓ ✗ ?: threshold"
+    if any(cell.missing for cell in cells):
+        yield NO_SCORE
+    if any(cell.open for cell in cells):
+        yield f"~1: {NEITHER_WAY}"
+    if any(cell.scripted for cell in cells):
+        yield f"ˢ {SCRIPTED}"
+    if report.run.no_judge and any(cell.text == NOT_JUDGED for cell in cells):
+        yield "not judged: --no-judge"
+    for short, whole in cut_names(table.known):
+        yield f"{short}: {whole}"
+
+
+class _Table:
+    """Lines laid out in columns, in as many blocks as the width asks for. (Rich's own table cannot let a
+    text span columns, and would squeeze figures until they are unreadable.)"""
+
+    def __init__(self, known: Sequence[Column], lines: Sequence[_Line], width: int) -> None:
+        self.known = known
+        self.lines = lines
+        self._values = [max((cell_len(_value(line, n)) for line in lines), default=0) for n in self._all]
+        self._suffixes = [max((cell_len(_suffix(line, n)) for line in lines), default=0) for n in self._all]
+        room = max(1, width - _INDENT - _MARK)
+        natural = max(cell_len(name) for name in ["scenario", *(line.name for line in lines)])
+        for least in (_COMFORTABLE_NAME, _LEAST_NAME):
+            left = room - self._total(self._widths(self._all)) - _GAP
+            self._name_width = min(natural, max(least, left))
+            if self._name_width <= left:
+                break
+        self._blocks = self._fitting(room - self._name_width - _GAP)
+
+    @property
+    def _all(self) -> range:
+        return range(len(self.known))
+
+    def _widths(self, block: Sequence[int]) -> dict[int, int]:
+        """Of the columns of a block; with room for ``not judged`` over columns that stand together."""
+        widths = {n: max(cell_len(self.known[n].short), self._values[n] + self._suffixes[n]) for n in block}
+        for line in self.lines:
+            for judged, run in groupby(block, key=lambda n, line=line: _is_judged(line, n)):  # type: ignore[misc]
+                together = list(run)
+                if not judged:
+                    widths[together[-1]] += max(
+                        0, len(NOT_JUDGED) - self._total({n: widths[n] for n in together})
+                    )
+        return widths
+
+    def _total(self, widths: dict[int, int]) -> int:
+        return sum(widths.values()) + _GAP * (len(widths) - 1)
+
+    def _fitting(self, room: int) -> list[list[int]]:
+        blocks: list[list[int]] = []
+        for n in self._all:
+            if blocks and self._total(self._widths([*blocks[-1], n])) <= room:
+                blocks[-1].append(n)
+            else:
+                blocks.append([n])
+        return blocks
+
+    def render(self) -> Iterator[Text]:
+        for index, block in enumerate(self._blocks):
+            widths = self._widths(block)
+            if index:
+                yield Text()
+            head = " " * _MARK + _padded("scenario", self._name_width)
+            titles = (_padded(self.known[n].short, widths[n], right=True) for n in block)
+            yield Text((head + "".join(" " * _GAP + title for title in titles)).rstrip(), style="dim")
+            for line in self.lines:
+                yield from self._row(line, block, widths)
+
+    def _row(self, line: _Line, block: Sequence[int], widths: dict[int, int]) -> Iterator[Text]:
+        first, *rest = chop_cells(line.name, self._name_width) or [""]
+        text = Text.assemble(mark(line.row.verdict), "  ", _padded(first, self._name_width))
+        for judged, run in groupby(block, key=lambda n: _is_judged(line, n)):
+            together = list(run)
+            if judged:
+                for n in together:
+                    text.append(" " * _GAP).append_text(self._cell(line, n, widths[n]))
+            else:
+                room = self._total({n: widths[n] for n in together})
+                text.append(" " * _GAP).append(NOT_JUDGED.center(room), style="dim")
+        text.rstrip()
+        yield text
+        yield from (Text(" " * _MARK + part) for part in rest)
+
+    def _cell(self, line: _Line, n: int, width: int) -> Text:
+        """The figure to the right, and behind it, below each other, what is to be said of it."""
+        cell = line.cells[n]
+        figure = _padded(_value(line, n), width - self._suffixes[n], right=True)
+        text = Text(figure, style="dim" if cell.text == NOT_APPLICABLE else "")
+        text.append("ˢ" if cell.scripted else "")
+        if cell.verdict:
+            text.append_text(mark(cell.verdict))
+        text.append(f"!{cell.missing:,}" if cell.missing else "", style="yellow")
+        text.append(f"~{cell.open:,}" if cell.open else "", style="yellow")
+        return text.append(" " * max(0, width - text.cell_len))
+
+
+def _is_judged(line: _Line, n: int) -> bool:
+    """Whether the cell has something of its own to say; an undecided threshold is told among the gates."""
+    return line.cells[n].text != NOT_JUDGED
+
+
+def _value(line: _Line, n: int) -> str:
+    return line.cells[n].text if _is_judged(line, n) else ""
+
+
+def _suffix(line: _Line, n: int) -> str:
+    cell = line.cells[n]
+    if not _is_judged(line, n):
+        return ""
+    return (
+        ("ˢ" if cell.scripted else "")
+        + ("✓" if cell.verdict else "")
+        + (f"!{cell.missing:,}" if cell.missing else "")
+        + (f"~{cell.open:,}" if cell.open else "")
+    )
+
+
+def _padded(text: str, width: int, *, right: bool = False) -> str:
+    blanks = " " * max(0, width - cell_len(text))
+    return blanks + text if right else text + blanks
+
+
+# ── one conversation ─────────────────────────────────────────────────────────────────────────────
+
+
+def conversation_scores(
+    sample: SampleReport,
+    scenario: ScenarioReport,
+    report: Report,
+    known: Sequence[Column],
+    *,
+    turns: Sequence[int] | None = None,
+    verbose: bool = False,
+) -> RenderableType | None:
+    """What judges said of a conversation: a line for each turn, and the reasons of what is low; with
+    ``verbose``, of all. ``turns``: only these, and the whole. ``None`` if nothing was judged there."""
+    places = [p for p in judged_places(sample) if turns is None or p.turn is None or p.turn in turns]
+    if not places:
+        return None
+    most = len(places) if verbose else _MOST_PLACES
+    table = Table(box=None, show_header=False, pad_edge=False, padding=(0, 1, 0, 0))
+    table.add_column(style="dim", no_wrap=True)
+    table.add_column(overflow="fold")
+    for place in places[:most]:
+        name = "whole" if place.turn is None else f"turn {place.turn + 1}"
+        for line in _place_lines(place, scenario, report, known, verbose=verbose):
+            table.add_row(name, line)
+            name = ""
+    if len(places) > most:
+        more = f"… and {len(places) - most:,} more; --verbose lists them"
+        table.add_row("", Text(more, style="dim"))
+    return Group(Text("scores (uncalibrated)", style="dim"), table)
+
+
+def _place_lines(
+    place: Judged, scenario: ScenarioReport, report: Report, known: Sequence[Column], *, verbose: bool
+) -> Iterator[Text]:
+    told = {column.name: column for column in known}
+    order = list(told)
+    scores = sorted(place.scores, key=lambda score: order.index(score.metric))
+    parts = [f"{told[score.metric].short} {brief_score(score)}" for score in scores if not verbose]
+    lacking = dict.fromkeys((failure.metric, lack_of(failure)) for failure in place.failures)
+    parts += [f"{one_line(name, 40)}: {lack_in_words(lack)}" for name, lack in lacking]
+    yield from [free(" · ".join(parts))] if parts else []
+    for score in scores:
+        bound = bound_in(scenario, score.metric, report)
+        if verbose or is_low(score, told[score.metric], bound):
+            yield _why(score, told[score.metric], verbose=verbose)
+
+
+def _why(score: Score, column: Column, *, verbose: bool) -> Text:
+    name = one_line(score.metric, 60) if verbose else column.short
+    why = because(score.reason, score.evidence, limit=_ALL if verbose else _BRIEF)
+    return free(f"{name} {score_text(score)}{why or ': no reason given'}", "dim")

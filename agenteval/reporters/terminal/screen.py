@@ -1,0 +1,98 @@
+"""The report for a person at a terminal: tables, what failed and why, what gated, the verdict."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from io import StringIO
+from typing import TypeAlias
+
+from rich.console import Console, RenderableType
+from rich.text import Text
+
+from agenteval.core.decision import Decision
+from agenteval.core.safe_text import no_commands
+from agenteval.reporters.options import ReportOptions
+from agenteval.reporters.terminal.accepted import accepted
+from agenteval.reporters.terminal.ends import failure_list
+from agenteval.reporters.terminal.failures import failure_section, transcripts
+from agenteval.reporters.terminal.gates import gates, last_line, notes
+from agenteval.reporters.terminal.issues import broken, issues
+from agenteval.reporters.terminal.scores import score_table
+from agenteval.reporters.terminal.summary import summary_table
+from agenteval.reporters.terminal.tables import dimension_tables
+from agenteval.verdict.report import Report
+
+Section: TypeAlias = Callable[[Report, Decision, ReportOptions], Iterator[RenderableType]]
+"""A part of the report; it yields nothing where it has nothing to say."""
+
+SECTIONS: tuple[Section, ...] = (
+    # What is wrong is read first, and at the end of a long report again, in short.
+    failure_section,
+    dimension_tables,
+    score_table,
+    summary_table,
+    transcripts,
+    issues,
+    broken,
+    accepted,
+    gates,
+    notes,
+    failure_list,
+)
+
+_MIN_WIDTH = 20
+_ANY_HEIGHT = 25
+_ASCII = str.maketrans({
+    "✓": "+", "✗": "x", "≈": "~", "…": "...", "–": "-", "—": "-", "×": "x", "·": "/", "ˢ": "*", "→": "->",
+    "←": "<-",
+})  # fmt: skip
+
+
+def render(report: Report, decision: Decision, options: ReportOptions) -> str:
+    """The whole report as text, ending in a newline. Colours only if ``options.color``."""
+    parts = (part for section in SECTIONS for part in section(report, decision, options))
+    return painted([*parts, last_line(report, decision)], options)
+
+
+def painted(parts: Iterable[RenderableType], options: ReportOptions) -> str:
+    """The parts below each other, as wide as the options say; harmless in the log of a CI job."""
+    out = StringIO()
+    console = _console(out, options)
+    for part in parts:
+        _print(console, part)
+    text = "\n".join(line.rstrip() for line in out.getvalue().split("\n"))
+    # The log of a CI job obeys lines of a certain form; colours would be lost, and keep them from it.
+    return text if options.color else no_commands(text)
+
+
+def _print(console: Console, part: RenderableType) -> None:
+    # Rich forgets whether a text may be wrapped unless it is told again.
+    text = part if isinstance(part, Text) else Text()
+    console.print(part, crop=False, no_wrap=text.no_wrap, overflow=text.overflow)
+
+
+def _console(out: StringIO, options: ReportOptions) -> Console:
+    """A console that depends on the options alone, not on the environment."""
+    return Console(
+        file=out,
+        width=max(_MIN_WIDTH, options.width),
+        height=_ANY_HEIGHT,  # without one, rich asks the environment for the width as well
+        force_terminal=options.color,
+        color_system="standard" if options.color else None,
+        no_color=not options.color,
+        legacy_windows=False,
+        force_jupyter=False,
+        markup=False,
+        highlight=False,
+        emoji=False,
+    )
+
+
+def for_encoding(text: str, encoding: str | None) -> str:
+    """``text`` as a stream of that encoding can write it: our signs in ASCII, the rest as ``?``."""
+    name = encoding or "utf-8"
+    try:
+        text.encode(name)
+    except UnicodeEncodeError:
+        return text.translate(_ASCII).encode(name, "replace").decode(name)
+    return text

@@ -1,0 +1,261 @@
+"""The tables of the three dimensions: a row per scenario and agent."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import NamedTuple
+
+from rich.console import RenderableType
+from rich.table import Table
+from rich.text import Text
+
+from agenteval.core.decision import Decision
+from agenteval.core.sample_report import SampleReport, ScenarioReport
+from agenteval.core.scenario import Category
+from agenteval.core.score import Verdict
+from agenteval.reporters.options import ReportOptions
+from agenteval.reporters.terminal.cells import (
+    NARROW,
+    NOTHING,
+    free_line,
+    heading,
+    indented,
+    mark,
+    number,
+    percent,
+    plain_table,
+    tools_called,
+    yes_no,
+)
+from agenteval.reporters.words.failure import NEVER_RAN, scenario_decision
+from agenteval.verdict.report import Report
+
+MANY_ROWS = 40
+"""A table with more rows shows only those that did not pass, and of these so many."""
+
+_NAME_LIMIT = 200
+_GAP = 2
+_LEAST = 8
+
+
+class Row(NamedTuple):
+    """A scenario with one agent, and what was decided."""
+
+    scenario: ScenarioReport
+    verdict: Verdict
+    decision: Decision
+
+    def deciding_sample(self) -> SampleReport | None:
+        """The sample to show where only one can be: the first that did not pass, else the first."""
+        samples = self.scenario.samples
+        return next((s for s in samples if self.sample_verdict(s) is not Verdict.PASSED), None) or (
+            samples[0] if samples else None
+        )
+
+    def sample_verdict(self, sample: SampleReport) -> Verdict:
+        return self.decision.samples.get(sample.key, NEVER_RAN).verdict
+
+
+class _Column(NamedTuple):
+    title: str
+    cell: Callable[[Row], str | Text]
+    is_number: bool = False
+    is_flexible: bool = False
+    """At most one: it gets the room that the others leave, and goes if that is too little."""
+
+
+def dimension_tables(report: Report, decision: Decision, options: ReportOptions) -> Iterator[RenderableType]:
+    """One table per dimension that the run has."""
+    for category in Category:
+        rows = [row for row in all_rows(report, decision) if row.scenario.scenario.category is category]
+        if rows:
+            yield heading(category.capitalize())
+            yield from _dimension(category, rows, report, options)
+            yield Text()
+
+
+def all_rows(report: Report, decision: Decision) -> list[Row]:
+    """A row for each scenario and agent."""
+    return [
+        Row(scenario, scenario_decision(decision, scenario).verdict, decision)
+        for scenario in _side_by_side(report.scenarios)
+    ]
+
+
+def _side_by_side(scenarios: Sequence[ScenarioReport]) -> list[ScenarioReport]:
+    """The agents of a scenario next to each other, scenarios in the order of their first."""
+    first = {s.scenario.id: index for index, s in reversed(list(enumerate(scenarios)))}
+    return sorted(scenarios, key=lambda s: first[s.scenario.id])
+
+
+def _dimension(
+    category: Category, rows: Sequence[Row], report: Report, options: ReportOptions
+) -> Iterator[RenderableType]:
+    shown, left_out = selected_rows(rows, verbose=options.verbose)
+    if shown:
+        columns = _columns(category, rows, agents=len(report.dimensions), width=options.width)
+        yield indented(_table(shown, columns, options.width))
+    if left_out:
+        yield indented(Text(left_out, style="dim"))
+
+
+def selected_rows(rows: Sequence[Row], *, verbose: bool) -> tuple[Sequence[Row], str]:
+    """The rows to show, and a line about the others."""
+    if verbose or len(rows) <= MANY_ROWS:
+        return rows, ""
+    unpassed = [row for row in rows if row.verdict is not Verdict.PASSED]
+    passed, hidden = len(rows) - len(unpassed), len(unpassed[MANY_ROWS:])
+    parts = [f"{hidden:,} more that did not pass"] if hidden else []
+    parts += [f"{passed:,} that passed"] if passed else []
+    return unpassed[:MANY_ROWS], f"… and {' and '.join(parts)}" if parts else ""
+
+
+def _table(rows: Sequence[Row], columns: Sequence[_Column], width: int) -> Table:
+    """A table that fits. Rich would take what is missing from every column; here the flexible one gives
+    way first, then the last ones go."""
+    cells = {column: [_as_text(column.cell(row)) for row in rows] for column in columns}
+    names = [free_line(row.scenario.scenario.id, _NAME_LIMIT) for row in rows]
+    natural = max(name.cell_len for name in [*names, Text("scenario")])
+    name_width = min(natural, max(12, width * 2 // 5))
+    shown, room = _fitting(cells, width - (1 + _GAP) - (name_width + _GAP) - _GAP)
+    table = plain_table()
+    table.add_column("", width=1)
+    table.add_column("scenario", overflow="fold", width=name_width)
+    for column in shown:
+        table.add_column(
+            column.title,
+            justify="right" if column.is_number else "left",
+            no_wrap=True,
+            overflow="ellipsis",
+            max_width=room if column.is_flexible else None,
+        )
+    for index, (row, name) in enumerate(zip(rows, names, strict=True)):
+        table.add_row(mark(row.verdict), name, *(cells[column][index] for column in shown))
+    return table
+
+
+def _fitting(cells: Mapping[_Column, Sequence[Text]], width: int) -> tuple[list[_Column], int]:
+    """The columns that have room, and the room that they leave to the flexible one."""
+    fixed = [column for column in cells if not column.is_flexible]
+    while (room := width - sum(_natural(c, cells[c]) + _GAP for c in fixed)) < 0 and len(fixed) > 1:
+        fixed.pop()
+    return [c for c in cells if c in fixed or (c.is_flexible and room >= _LEAST)], room
+
+
+def _as_text(cell: str | Text) -> Text:
+    return Text(cell) if isinstance(cell, str) else cell
+
+
+def _natural(column: _Column, cells: Sequence[Text]) -> int:
+    return max(len(column.title), *(cell.cell_len for cell in cells))
+
+
+def _columns(category: Category, rows: Sequence[Row], *, agents: int, width: int) -> list[_Column]:
+    columns = (
+        [_Column("agent", lambda row: free_line(row.scenario.agent, max(8, width // 4)))]
+        if agents > 1
+        else []
+    )
+    if any(len(row.scenario.samples) + len(row.scenario.missing) > 1 for row in rows):
+        columns.append(_Column("passed", _samples_passed, is_number=True))
+    own = {
+        Category.CAPABILITY: _capability,
+        Category.EFFICIENCY: _efficiency,
+        Category.ROBUSTNESS: _robustness,
+    }[category](width)
+    return columns + own
+
+
+def _capability(width: int) -> list[_Column]:
+    accuracy, output = ("acc.", "ok") if width < NARROW else ("tool accuracy", "output ok")
+    return [
+        *_tools_column(width),
+        _Column(accuracy, lambda row: _accuracy(row), is_number=True),
+        _Column(output, lambda row: yes_no(row.scenario.aggregates.get("output_correct"))),
+        _Column("checks", _checks, is_number=True),
+    ]
+
+
+def _efficiency(width: int) -> list[_Column]:
+    short = width < NARROW
+    columns = [
+        _Column("steps", lambda row: _mean(row, lambda s: s.trajectory.steps), is_number=True),
+        _Column("calls", lambda row: _mean(row, lambda s: len(s.trajectory.tool_calls)), is_number=True),
+        _Column("tokens in", lambda row: _tokens(row, "input_tokens"), is_number=True),
+        _Column("out", lambda row: _tokens(row, "output_tokens"), is_number=True),
+        _Column("ms" if short else "latency ms", _latency, is_number=True),
+    ]
+    return [columns[0], columns[4]] if short else [*_tools_column(width), *columns]
+
+
+def _robustness(width: int) -> list[_Column]:
+    columns = [_Column("pass", lambda row: yes_no(row.scenario.aggregates.get("robustness_pass")))]
+    return columns if width < NARROW else [*columns, _Column("note", _note, is_flexible=True)]
+
+
+def _tools_column(width: int) -> list[_Column]:
+    return [] if width < NARROW else [_Column("tools called", _tools, is_flexible=True)]
+
+
+def _samples_passed(row: Row) -> str:
+    samples = row.scenario.samples
+    passed = sum(row.sample_verdict(sample) is Verdict.PASSED for sample in samples)
+    return f"{passed}/{len(samples) + len(row.scenario.missing)}"
+
+
+def _tools(row: Row) -> Text:
+    sample = row.deciding_sample()
+    return tools_called(call.name for call in sample.trajectory.tool_calls) if sample else Text(NOTHING)
+
+
+def _accuracy(row: Row) -> str:
+    rate = row.scenario.aggregates.get("tool_accuracy")
+    return percent(rate.value, digits=0) if rate else NOTHING
+
+
+def _checks(row: Row) -> str:
+    checks = [check for sample in row.scenario.samples for check in sample.all_checks]
+    return f"{sum(check.passed is True for check in checks)}/{len(checks)}" if checks else NOTHING
+
+
+def _ended_well(row: Row) -> list[SampleReport]:
+    """Those whose cost means something: nothing broke them off."""
+    return [s for s in row.scenario.samples if s.stop is not None and s.stop.fault is None]
+
+
+def _mean(row: Row, of: Callable[[SampleReport], float]) -> str:
+    values = [of(sample) for sample in _ended_well(row)]
+    return number(sum(values) / len(values)) if values else NOTHING
+
+
+def _latency(row: Row) -> str:
+    return _mean(row, lambda sample: sample.trajectory.latency_ms)
+
+
+def _tokens(row: Row, side: str) -> str:
+    usages = [sample.trajectory.usage for sample in _ended_well(row)]
+    told = [usage for usage in usages if usage.tokens]
+    if not told:
+        return NOTHING
+    about = "≈" if any(usage.estimated for usage in told) else ""
+    return about + number(sum(getattr(usage, side) for usage in told) / len(told))
+
+
+def _note(row: Row) -> Text:
+    """Why it did not pass, or how the answer begins."""
+    sample = row.deciding_sample()
+    if sample is None:
+        return Text("did not run", style="dim")
+    if row.verdict is not Verdict.PASSED:
+        return free_line(_first_reason(row, sample), _NAME_LIMIT)
+    answers = [turn.turn.answer for turn in sample.turns]
+    return free_line(answers[-1] if answers else "", _NAME_LIMIT, "dim")
+
+
+def _first_reason(row: Row, sample: SampleReport) -> str:
+    decided = row.decision.samples.get(sample.key, NEVER_RAN)
+    of_scenario = scenario_decision(row.decision, row.scenario)
+    violations = (*decided.violations, *of_scenario.violations)
+    if violations:
+        return violations[0].detail
+    return sample.stop.detail if sample.stop else "did not finish"

@@ -1,0 +1,63 @@
+"""Accepted failures in words, and what to paste to accept a failure: shared by terminal and Markdown."""
+
+from __future__ import annotations
+
+from agenteval.core.decision import AcceptedState, AcceptedUse, Decision
+from agenteval.core.plurals import plural
+from agenteval.core.safe_text import one_line
+from agenteval.core.score import Verdict
+from agenteval.verdict.accepted import SHOWN_ID, yaml_of
+from agenteval.verdict.fingerprints import failures_of
+from agenteval.verdict.report import Report
+
+_FIRST = (AcceptedState.EXPIRED, AcceptedState.IN_FORCE, AcceptedState.UNUSED)
+
+
+def accepted_lines(decision: Decision) -> tuple[str, ...]:
+    """A line for each entry of the accept list: expired ones first, then those that fail nothing now."""
+    uses = sorted(decision.accepted, key=lambda use: _FIRST.index(use.state))
+    return tuple(map(accepted_line, uses))
+
+
+def accepted_line(use: AcceptedUse) -> str:
+    return f"{use.entry.fingerprint} {_said(use)}"
+
+
+def _said(use: AcceptedUse) -> str:
+    entry = use.entry
+    owner, met = one_line(entry.owner, 60), plural(use.samples, "sample")
+    about = ": ".join(one_line(part, 120) for part in (entry.scenario, entry.what) if part)
+    about = f" ({about})" if about else ""
+    if use.elsewhere:
+        met_in = f"its failure is one of '{one_line(use.elsewhere, SHOWN_ID)}'"
+        return f"accepts nothing{about}: {met_in}: correct 'scenario' or leave it out (owner {owner})"
+    match use.state:
+        case AcceptedState.EXPIRED:
+            counts = f"it counts again, in {met}" if use.samples else "it was not met: remove the entry"
+            return f"expired on {entry.expires}, owner {owner}{about}: {counts}"
+        case AcceptedState.IN_FORCE:
+            why = one_line(entry.reason, 160)
+            return f"accepted until {entry.expires} by {owner}{about}: {why} — met in {met}"
+        case AcceptedState.UNUSED:
+            return f"was not met in this run{about}: if it no longer occurs, remove it (owner {owner})"
+
+
+def accepted_count(decision: Decision) -> int:
+    """How many failures do not count, since the accept list knows them."""
+    return sum(use.state is AcceptedState.IN_FORCE for use in decision.accepted)
+
+
+def to_accept(report: Report, decision: Decision) -> str:
+    """The entries that would accept each failure by which a sample failed; empty if there is none."""
+    found: dict[str, tuple[str, str]] = {}
+    for scenario in report.scenarios:
+        for sample in scenario.samples:
+            decided = decision.samples.get(sample.key)
+            if decided is None or decided.verdict is not Verdict.FAILED:
+                continue
+            names = {name for violation in decided.violations for name in violation.fingerprints}
+            for failure in failures_of(sample, scenario.scenario).all:
+                if failure.fingerprint in names:
+                    about = (one_line(scenario.scenario.id, SHOWN_ID), failure.what)
+                    found.setdefault(failure.fingerprint, about)
+    return yaml_of(found)

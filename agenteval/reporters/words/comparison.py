@@ -1,0 +1,141 @@
+"""Two runs compared, in words: shared by the terminal and Markdown."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+
+from agenteval.core.safe_text import one_line
+from agenteval.core.score import Verdict
+from agenteval.verdict.comparison import (
+    AgentComparison,
+    Epochs,
+    FailureChange,
+    FailureState,
+    MeanChange,
+    RunComparison,
+    ScenarioChange,
+)
+from agenteval.verdict.statistics import Change
+
+WORDS = {
+    Verdict.PASSED: "NO REGRESSION",
+    Verdict.FAILED: "REGRESSED",
+    Verdict.INCONCLUSIVE: "NOT DECIDED",
+}
+MARKS = {
+    Change.REGRESSED: Verdict.FAILED,
+    Change.UNDECIDED: Verdict.INCONCLUSIVE,
+    Change.IMPROVED: Verdict.PASSED,
+    Change.UNCHANGED: None,
+}
+SCENARIO_COLUMNS = ("scenario", "", "before", "after", "change", "95 %", "would decide")
+MEAN_COLUMNS = ("", "before", "after", "change", "95 %", "scenarios")
+FAILURE_COLUMNS = ("failure", "", "scenario", "what", "before", "after")
+_MOST_NAMED = 5
+
+
+def points(value: float) -> str:
+    """A difference of rates in percentage points; no sign on a nothing."""
+    text = f"{value * 100:+.1f}"
+    return "0.0" if text in ("+0.0", "-0.0") else text
+
+
+def scenario_cells(scenario: ScenarioChange) -> tuple[str, ...]:
+    before, after = scenario.before, scenario.after
+    known = before.decided and after.decided
+    change = after.successes / after.decided - before.successes / before.decided if known else None
+    return (
+        one_line(scenario.id, 60),
+        str(scenario.change),
+        epochs(before),
+        epochs(after),
+        "–" if change is None else points(change),
+        f"{points(scenario.low)} to {points(scenario.high)}",
+        _would_decide(scenario),
+    )
+
+
+def epochs(told: Epochs) -> str:
+    """``9/10``, and what is missing of it."""
+    missing = told.planned - told.decided
+    return f"{told.successes}/{told.decided}" + (f" ({missing} missing)" if missing else "")
+
+
+def _would_decide(scenario: ScenarioChange) -> str:
+    if scenario.change is not Change.UNDECIDED:
+        return ""
+    if not scenario.before.decided or not scenario.after.decided:
+        return "epochs that are not lost"
+    if scenario.epochs_to_decide is None:
+        return "no number of epochs, at these rates"
+    return f"about {scenario.epochs_to_decide:,} epochs in each run"
+
+
+def mean_cells(change: MeanChange) -> tuple[str, ...]:
+    share = f" ({change.change / change.before:+.0%})" if change.before else ""
+    interval = f"{change.low:+,.3g} to {change.high:+,.3g}" if change.low is not None else "–"
+    return (
+        one_line(change.name, 40),
+        f"{change.before:,.4g}",
+        f"{change.after:,.4g}",
+        f"{change.change:+,.3g}{share}" if change.change else "0",
+        interval,
+        str(change.scenarios),
+    )
+
+
+def failure_cells(failure: FailureChange) -> tuple[str, ...]:
+    state = str(failure.state)
+    if failure.state in (FailureState.NEW, FailureState.FIXED) and not failure.sure:
+        state += ", or luck"
+    if failure.state is FailureState.BACK:
+        state += f" (was in {one_line(failure.seen_in, 40)})"
+    return (
+        failure.fingerprint,
+        state,
+        one_line(failure.scenario, 60),
+        one_line(failure.what, 120),
+        f"{failure.met_before} of {failure.known_before}",
+        f"{failure.met_after} of {failure.known_after}",
+    )
+
+
+def counts(agent: AgentComparison) -> str:
+    """``1 regressed, 2 not decided``."""
+    told = Counter(scenario.change for scenario in agent.scenarios)
+    return ", ".join(f"{told[change]:,} {change}" for change in MARKS if told[change])
+
+
+def mean_line(agent: AgentComparison, margin: float) -> str:
+    """What is known of the mean success rate, beside what is allowed."""
+    bounds = f"from {points(agent.low)} to {points(agent.high)} points"
+    if agent.change is None:
+        told = f"the mean success rate is not known in both runs: {bounds}"
+    else:
+        told = f"the mean success rate changed by {points(agent.change)} points, surely {bounds}"
+    return f"{told}; allowed is a drop below {margin * 100:g}"
+
+
+def verdict_line(comparison: RunComparison) -> str:
+    """After the word of the verdict: why, in one line."""
+    worst = next(agent for agent in comparison.agents if agent.verdict is comparison.verdict)
+    prefix = f"{one_line(worst.after, 60)}: " if len(comparison.agents) > 1 else ""
+    margin = comparison.margin * 100
+    if comparison.verdict is Verdict.PASSED:
+        return f"{prefix}a drop is surely below {margin:g} points, and no scenario surely dropped"
+    if comparison.verdict is Verdict.FAILED and worst.dropped:
+        return f"{prefix}surely dropped: {_named(worst.dropped)}"
+    if comparison.verdict is Verdict.FAILED:
+        return f"{prefix}the mean success rate surely fell by more than {margin:g} points"
+    if worst.perhaps_dropped:
+        prefix += f"perhaps dropped: {_named(worst.perhaps_dropped)}; "
+    if worst.epochs_to_decide is None:
+        return f"{prefix}no number of epochs would decide at these rates, or too many were lost"
+    return f"{prefix}about {worst.epochs_to_decide:,} epochs per scenario in each run would decide"
+
+
+def _named(scenarios: Sequence[str]) -> str:
+    more = len(scenarios) - _MOST_NAMED
+    named = ", ".join(one_line(name, 60) for name in scenarios[:_MOST_NAMED])
+    return named + (f" and {more} more" if more > 0 else "")

@@ -1,0 +1,285 @@
+"""What went wrong, where, and how to see it again: the same words in every format."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass, replace
+
+from agenteval.core.decision import Decision, GateRow, SampleDecision, ScenarioDecision, Violation
+from agenteval.core.event import RunStarted
+from agenteval.core.safe_text import no_commands, one_line, shorten
+from agenteval.core.sample_report import SampleReport, ScenarioReport, numeric
+from agenteval.core.scenario import SampleKey
+from agenteval.core.score import Check, Finding, Verdict
+from agenteval.reporters.words.places import shown_place, split_place
+from agenteval.reporters.words.repeat_command import all_scored_again, repro, score_options, scored_again
+from agenteval.reporters.words.score_cells import is_failure_free, judged_places, score_text
+from agenteval.reporters.words.transcript_lines import TranscriptLine, transcript
+from agenteval.verdict.report import Report
+
+_REASON_LIMIT = 2000
+_TEXT_LIMIT = 600
+_MOST_FINDINGS, _MOST_REASONS, _MOST_SCORES = 20, 20, 3
+
+NEVER_RAN = SampleDecision(Verdict.INCONCLUSIVE, "interrupted")
+"""What holds of a planned sample that nothing was told of."""
+
+
+@dataclass(frozen=True)
+class Failure:
+    """A sample that did not pass, or (``key`` is ``None``) a rule over all samples of a scenario.
+
+    ``tolerated``: the verdict of the scenario or of the run does not suffer from it (a pass rate or
+    a fault tolerance covers it). ``violations`` are its reasons, failed checks among them; there is
+    at least one. ``repro`` is the command that runs the scenario again.
+    """
+
+    of: ScenarioReport
+    key: SampleKey | None
+    title: str
+    verdict: Verdict
+    fault: str | None
+    tolerated: bool
+    where: str
+    violations: tuple[Violation, ...]
+    repro: str
+    sample: SampleReport | None = None
+    several_agents: bool = False
+
+    @property
+    def scenario(self) -> str:
+        return self.of.scenario.id
+
+    @property
+    def agent(self) -> str:
+        return self.of.agent
+
+    @property
+    def epoch(self) -> int | None:
+        return self.key.epoch if self.key else None
+
+    @property
+    def reasons(self) -> tuple[str, ...]:
+        return tuple(reason(violation) for violation in self.violations)
+
+    @property
+    def evidence(self) -> tuple[str, ...]:
+        """What judges and detectors found, a line each, the worst first."""
+        if self.sample is None:
+            return lowest_scores(self.of, {v.metric for v in self.violations})
+        found = sorted(self.sample.findings, key=lambda finding: -finding.severity.rank)
+        return tuple(finding_text(finding) for finding in found[:_MOST_FINDINGS])
+
+    @property
+    def transcript(self) -> tuple[TranscriptLine, ...]:
+        return transcript(self.sample) if self.sample else ()
+
+
+def failures(report: Report, decision: Decision) -> tuple[Failure, ...]:
+    """All that did not pass, in the order of the report: samples first, then the scenario's own rules."""
+    several = len({scenario.agent for scenario in report.scenarios}) > 1
+    return tuple(
+        failure
+        for scenario in report.scenarios
+        for failure in _of_scenario(scenario, decision, report.run, several_agents=several)
+    )
+
+
+def _of_scenario(
+    scenario: ScenarioReport, decision: Decision, run: RunStarted, *, several_agents: bool
+) -> Iterator[Failure]:
+    verdict = scenario_decision(decision, scenario).verdict
+    whole = Failure(
+        of=scenario,
+        key=None,
+        title=title(scenario, None, several_agents=several_agents),
+        verdict=verdict,
+        fault=None,
+        tolerated=Verdict.PASSED in (verdict, decision.verdict),
+        where=scenario.scenario.where(),
+        violations=scenario_violations(scenario, decision),
+        repro=all_scored_again(scenario, run.command) or repro(scenario, run, several_agents=several_agents),
+        several_agents=several_agents,
+    )
+    options = score_options(run.command)
+    for key, sample in planned(scenario):
+        decided = decision.samples.get(key, NEVER_RAN)
+        if decided.verdict is not Verdict.PASSED:
+            yield replace(
+                whole,
+                key=key,
+                title=title(scenario, key, several_agents=several_agents),
+                verdict=decided.verdict,
+                fault=decided.fault,
+                tolerated=whole.tolerated
+                or (decided.verdict is Verdict.INCONCLUSIVE and _losses_tolerated(decision)),
+                where=sample.record if sample and sample.record else whole.where,
+                violations=sample_violations(sample, decided, whole.where),
+                sample=sample,
+                repro=scored_again(key, sample, options) or whole.repro,
+            )
+    if whole.violations:
+        yield replace(whole, verdict=Verdict.worst(v.verdict for v in whole.violations))
+
+
+def decisive(report: Report, decision: Decision) -> list[tuple[Failure, ...]]:
+    """The failures that nothing tolerates, together for each scenario × agent: failed ones before those that
+    were not decided, in the report's order else; in each, what decided it comes first: of a gate over
+    repeated runs that is its own row, and no single conversation."""
+    groups: dict[tuple[str, str], list[Failure]] = {}
+    for failure in failures(report, decision):
+        if not failure.tolerated:
+            groups.setdefault((failure.scenario, failure.agent), []).append(failure)
+    ordered = [tuple(sorted(group, key=_after_what_decided)) for group in groups.values()]
+    return sorted(ordered, key=lambda group: _is_undecided(group[0]))
+
+
+def _after_what_decided(failure: Failure) -> tuple[bool, bool]:
+    return _is_undecided(failure), failure.key is not None
+
+
+def _is_undecided(failure: Failure) -> bool:
+    return failure.verdict is not Verdict.FAILED
+
+
+_OF_SAMPLES = frozenset(("every sample passes", "fault_tolerance", "fail_on_severity"))
+
+
+def run_gates(decision: Decision) -> tuple[GateRow, ...]:
+    """The gates over the whole run that did not pass, without those that only count what the samples
+    tell themselves."""
+    return tuple(
+        gate
+        for gate in decision.gates
+        if not gate.scenario and gate.verdict is not Verdict.PASSED and gate.name not in _OF_SAMPLES
+    )
+
+
+def _losses_tolerated(decision: Decision) -> bool:
+    return any(gate.name == "fault_tolerance" and gate.verdict is Verdict.PASSED for gate in decision.gates)
+
+
+def planned(scenario: ScenarioReport) -> tuple[tuple[SampleKey, SampleReport | None], ...]:
+    """Every planned sample, in the order of epochs; ``None`` for one that never ran."""
+    pairs: list[tuple[SampleKey, SampleReport | None]] = [(s.key, s) for s in scenario.samples]
+    pairs += [(key, None) for key in scenario.missing]
+    return tuple(sorted(pairs, key=lambda pair: (pair[0].epoch, pair[0].variant)))
+
+
+def scenario_decision(decision: Decision, scenario: ScenarioReport) -> ScenarioDecision:
+    """What was decided of a scenario; inconclusive if nothing was."""
+    key = (scenario.scenario.id, scenario.agent)
+    return decision.scenarios.get(key, ScenarioDecision(Verdict.INCONCLUSIVE))
+
+
+def scenario_violations(scenario: ScenarioReport, decision: Decision) -> tuple[Violation, ...]:
+    """The violations of rules over all samples of the scenario: those that no sample has."""
+    of_samples = {
+        _identity(violation)
+        for key, _ in planned(scenario)
+        for violation in decision.samples.get(key, NEVER_RAN).violations
+    }
+    return tuple(
+        violation
+        for violation in scenario_decision(decision, scenario).violations
+        if _identity(violation) not in of_samples
+    )
+
+
+def _identity(violation: Violation) -> tuple[object, ...]:
+    return (violation.name, violation.detail, violation.where, violation.turn)
+
+
+def sample_violations(
+    sample: SampleReport | None, decided: SampleDecision, where: str
+) -> tuple[Violation, ...]:
+    """Why a sample did not pass: its violations, then each failed check that these do not name, and
+    at the very least one sentence. Nothing for one that passed."""
+    if decided.verdict is Verdict.PASSED:
+        return ()
+    told = decided.violations
+    if sample is not None and decided.verdict is Verdict.FAILED:
+        told += tuple(_untold_checks(sample, told))
+    if told:
+        return told
+    if sample is None:
+        return (Violation("not_run", "planned, but never ran", where, Verdict.INCONCLUSIVE),)
+    detail = sample.stop.detail or str(sample.stop.reason) if sample.stop else "the conversation was cut off"
+    return (Violation(decided.fault or "stop", detail, where, decided.verdict),)
+
+
+def _untold_checks(sample: SampleReport, told: Sequence[Violation]) -> Iterator[Violation]:
+    names = {violation.name for violation in told}
+    whole: tuple[tuple[int | None, tuple[Check, ...]], ...] = ((None, sample.checks),)
+    for index, checks in (*((i, turn.checks) for i, turn in enumerate(sample.turns)), *whole):
+        for check in checks:
+            if check.passed is False and check.name not in names:
+                yield Violation(check.name, check.detail, check.where, turn=index)
+
+
+def reason(violation: Violation) -> str:
+    """``tool_calls (turn 2): missing: create_booking(…)``; turns count from 1 for people."""
+    turn = f" (turn {violation.turn + 1})" if violation.turn is not None else ""
+    detail = no_commands(shorten(violation.detail, _REASON_LIMIT)).strip()
+    name = one_line(violation.name, 80)
+    return f"{name}{turn}: {detail}" if detail else f"{name}{turn}"
+
+
+def reason_lines(failure: Failure, root: str) -> tuple[str, ...]:
+    """Each reason, and under it the place that wrote the rule; then the evidence."""
+    lines = []
+    for violation in failure.violations[:_MOST_REASONS]:
+        lines.append(reason(violation))
+        if split_place(violation.where)[0]:
+            lines.append(f"  at {shown_place(violation.where, root)}")
+    left_out = len(failure.violations) - _MOST_REASONS
+    lines += [f"… and {left_out} more"] if left_out > 0 else []
+    return (*lines, *failure.evidence)
+
+
+def finding_text(finding: Finding) -> str:
+    """``high: false information (turn 2, judge): nothing was booked — "Booked!"``. A finding of code and
+    judge names both."""
+    turn = f"turn {finding.turn + 1}, " if finding.turn is not None else ""
+    head = f"{finding.severity}: {one_line(finding.label, 80)} ({turn}{one_line(finding.found_by, 100)})"
+    return head + because(finding.explanation, finding.evidence)
+
+
+def lowest_scores(scenario: ScenarioReport, metrics: Collection[str]) -> tuple[str, ...]:
+    """The lowest scores of ``metrics`` with their reasons: what pulled a mean or a share down."""
+    scores = [
+        (numeric(score), score, f"epoch {sample.key.epoch + 1}" + turn_words(place.turn))
+        for sample in scenario.samples
+        for place in judged_places(sample)
+        for score in place.scores
+        if score.metric in metrics and not is_failure_free(score) and not score.is_open
+    ]
+    mean = sum(told[0] for told in scores) / max(1, len(scores))
+    lowest = sorted((told for told in scores if told[0] <= mean), key=lambda told: told[0])[:_MOST_SCORES]
+    return tuple(
+        f"{one_line(score.metric, 80)} {score_text(score)} ({place})" + because(score.reason, score.evidence)
+        for _, score, place in lowest
+    )
+
+
+def turn_words(turn: int | None) -> str:
+    """``, turn 2`` for people, who count from 1; nothing for the whole conversation."""
+    return f", turn {turn + 1}" if turn is not None else ""
+
+
+def because(reason: str, evidence: str, *, limit: int = _TEXT_LIMIT) -> str:
+    """``: the reason — "the evidence"``; empty where neither was given."""
+    why = f": {one_line(reason, limit)}" if reason.strip() else ""
+    return why + (f' — "{one_line(evidence, limit)}"' if evidence.strip() else "")
+
+
+def title(scenario: ScenarioReport, key: SampleKey | None, *, several_agents: bool) -> str:
+    """The sample in words: the scenario's id, and the agent, variant and epoch where there are several."""
+    parts = [one_line(scenario.scenario.id, 120)]
+    if key is not None and key.variant:
+        parts[0] += f" [{one_line(key.variant, 60)}]"
+    if several_agents:
+        parts.append(one_line(scenario.agent, 60))
+    if key is not None and len(scenario.samples) + len(scenario.missing) > 1:
+        parts.append(f"epoch {key.epoch + 1}")
+    return " · ".join(parts)

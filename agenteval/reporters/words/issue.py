@@ -1,0 +1,130 @@
+"""Issues, and judges' findings that nobody grouped, in words for every format."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Set
+from dataclasses import dataclass
+
+from agenteval.core.decision import Decision
+from agenteval.core.plurals import plural
+from agenteval.core.safe_text import one_line
+from agenteval.core.sample_report import ScenarioReport
+from agenteval.core.scenario import SampleKey
+from agenteval.core.score import Issue, IssueExample, Severity
+from agenteval.reporters.words.failure import title, turn_words
+from agenteval.reporters.words.judge import is_scripted_model
+from agenteval.scoring.findings import effective_severity, sample_of
+from agenteval.verdict.gates import failing_findings
+from agenteval.verdict.report import Report
+
+_EXPLANATION_LIMIT = 600
+_TITLE_LIMIT = 160
+
+
+@dataclass(frozen=True)
+class IssueText:
+    """An issue as it is shown. ``severity`` is the one that counts; ``fails``: whether one of its findings
+    fails the run. ``examples`` are places, each with its turns; ``evidence`` is quoted from the first that
+    has any; ``quotations`` are places with what is quoted there."""
+
+    issue: Issue
+    severity: Severity
+    fails: bool
+    title: str
+    extent: str
+    explanation: str
+    remarks: tuple[str, ...]
+    examples: tuple[str, ...]
+    quotations: tuple[tuple[str, str], ...]
+
+    @property
+    def evidence(self) -> str:
+        return next((said for _, said in self.quotations if said), "")
+
+    @property
+    def head(self) -> str:
+        """``[high] Gives a forecast without data (3 occurrences in 2 samples of 1 scenario)``"""
+        return f"[{self.severity}] {self.title} ({self.extent})"
+
+
+def issues_text(report: Report, decision: Decision) -> tuple[IssueText, ...]:
+    """All issues, the worst first."""
+    failing = failing_findings(report, decision)
+    scenarios = {(s.scenario.id, s.agent): s for s in report.scenarios}
+    several = len({scenario.agent for scenario in report.scenarios}) > 1
+    texts = [
+        _issue_text(issue, report, scenarios, failing, several_agents=several) for issue in report.issues
+    ]
+    return tuple(sorted(texts, key=lambda text: -text.severity.rank))
+
+
+def _issue_text(
+    issue: Issue,
+    report: Report,
+    scenarios: Mapping[tuple[str, str], ScenarioReport],
+    failing: Set[tuple[SampleKey, int]],
+    *,
+    several_agents: bool,
+) -> IssueText:
+    severity = effective_severity(issue, report.run.config.severity_from)
+    places = (
+        (sample_of(occurrence), index) for occurrence in issue.occurrences for index in occurrence.findings
+    )
+    agent = f", agent {one_line(issue.agent, 60)}" if several_agents else ""
+    return IssueText(
+        issue=issue,
+        severity=severity,
+        fails=not failing.isdisjoint(places),
+        title=one_line(issue.title, _TITLE_LIMIT) or "(without a title)",
+        extent=f"{extent_text(issue.findings, issue.samples, issue.scenarios)}{agent}",
+        explanation=one_line(issue.explanation, _EXPLANATION_LIMIT),
+        remarks=tuple(_remarks(issue, severity)),
+        examples=tuple(_examples(issue.examples, scenarios)),
+        quotations=tuple(
+            (_name(example, scenarios) + turn_words(example.turn), one_line(example.evidence, 200))
+            for example in issue.examples
+        ),
+    )
+
+
+def extent_text(findings: int, samples: int, scenarios: int) -> str:
+    """``2 occurrences in 1 scenario, 9 findings``: a loop over eight turns of one sample occurs once."""
+    text = f"{plural(samples, 'occurrence')} in {plural(scenarios, 'scenario')}"
+    return text if findings == samples else f"{text}, {plural(findings, 'finding')}"
+
+
+def _remarks(issue: Issue, severity: Severity) -> Iterator[str]:
+    if severity is not issue.severity:
+        yield f"{issue.severity} by the table"
+    if issue.proposed_severity not in (None, severity):
+        yield f"the model proposed {issue.proposed_severity}"
+    if issue.not_the_agents_fault:
+        why = one_line(issue.not_the_agents_fault, 300).rstrip(".")
+        yield f"not the agent's fault, says the model: {why} (its opinion: severity and verdict are code's)"
+
+
+def grouped_by(issue: Issue) -> str:
+    """Who put its findings together."""
+    if not issue.by:
+        return "code"
+    return one_line(issue.by, 80) + (" (no language model)" if is_scripted_model(issue.by) else "")
+
+
+def _examples(
+    examples: Iterable[IssueExample], scenarios: Mapping[tuple[str, str], ScenarioReport]
+) -> Iterator[str]:
+    """``book-morning · epoch 1, turns 2, 5``: a text for each sample."""
+    places: dict[str, set[int]] = {}
+    for example in examples:
+        turns = places.setdefault(_name(example, scenarios), set())
+        turns |= {example.turn + 1} if example.turn is not None else set()
+    for name, turns in places.items():
+        told = ", ".join(map(str, sorted(turns)))
+        yield f"{name}, turn{'s' if len(turns) > 1 else ''} {told}" if told else name
+
+
+def _name(example: IssueExample, scenarios: Mapping[tuple[str, str], ScenarioReport]) -> str:
+    """The sample in words. The agent is the issue's."""
+    scenario = scenarios.get((example.scenario, example.agent))
+    key = sample_of(example)
+    return title(scenario, key, several_agents=False) if scenario else one_line(str(key), 200)

@@ -1,0 +1,353 @@
+"""Judges and detectors that broke, the simulated user, prompts of the project's own, and what no language
+model said, in words for all formats."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import NamedTuple
+
+from agenteval.core.plurals import plural
+from agenteval.core.safe_text import clean, one_line
+from agenteval.core.sample_report import SampleReport, ScenarioReport
+from agenteval.core.scenario import SampleKey
+from agenteval.core.score import Check, Score, ScoreFailure
+from agenteval.core.severity import LABEL_OF_DETECTOR
+from agenteval.core.trajectory import StopReason, Turn, Usage
+from agenteval.reporters.words.failure import title, turn_words
+from agenteval.verdict.report import Report
+from agenteval.verdict.second_opinions import second_opinions
+from agenteval.verdict.statistics import Interval, wilson
+
+RAW_LIMIT = 200
+"""Characters of what a broken judge said that are shown."""
+_MESSAGE_LIMIT = 600
+
+
+# ── judges that were asked again ─────────────────────────────────────────────────────────────────
+
+
+def second_opinions_text(report: Report) -> str:
+    """What came of asking judges again, in a sentence; empty where no language model judged."""
+    told = second_opinions(report)
+    if not told.judges.is_spent or _only_scripted(report):
+        return ""
+    if not report.run.config.judge.corroborate:
+        return "judge: {corroborate: false}: each verdict is one judge's word, asked once"
+    parts = []
+    if told.doubted:
+        what = f"{plural(told.doubted, 'verdict')} that would fail something"
+        parts.append(f"{what} asked again, {told.upheld:,} upheld")
+    if told.sampled:
+        what = plural(told.sampled, "clean one")
+        parts.append(f"{what} asked again by lot, {told.differed:,} answered otherwise")
+    if not parts:
+        return ""
+    return f"{'; '.join(parts)} ({plural(told.usage.calls, 'call')}, {told.share:.0%} of the judges' tokens)"
+
+
+def _only_scripted(report: Report) -> bool:
+    scripted = [score.scripted for sample in report.samples for score in sample.all_scores]
+    scripted += [check.scripted for sample in report.samples for check in sample.all_checks if check.by]
+    return all(scripted)
+
+
+# ── judges and detectors that broke ──────────────────────────────────────────────────────────────
+
+
+class Lack(StrEnum):
+    """Why there is no score. A judge that says that the record does not decide has not broken."""
+
+    JUDGE = "Judges that broke"
+    UNCLEAR = "Not clear to the judges"
+    DETECTOR = "Detectors that broke"
+
+    @property
+    def remark(self) -> str:
+        return _REMARKS[self]
+
+
+_REMARKS = {
+    Lack.JUDGE: "no score, and not the agent's fault",
+    Lack.UNCLEAR: "no score: the record does not decide it",
+    Lack.DETECTOR: "a defect of agenteval's own, and not the agent's fault",
+}
+
+
+def lack_of(failure: ScoreFailure) -> Lack:
+    if is_detector(failure.metric):
+        return Lack.DETECTOR
+    return Lack.UNCLEAR if failure.unclear else Lack.JUDGE
+
+
+def lack_in_words(lack: Lack) -> str:
+    """``the judge broke``, ``the detector broke`` or ``not clear``."""
+    return {Lack.UNCLEAR: "not clear", Lack.DETECTOR: "the detector broke"}.get(lack, "the judge broke")
+
+
+@dataclass(frozen=True)
+class BrokenJudge:
+    """A way in which there were no scores: the metrics, why, how often, where first, and what was said there.
+    Of a detector no judge was asked: ``metrics`` are detectors."""
+
+    metrics: tuple[str, ...]
+    full_message: str
+    raw: str
+    times: int
+    samples: int
+    place: str
+    scenario: ScenarioReport | None = None
+    lack: Lack = Lack.JUDGE
+
+    @property
+    def message(self) -> str:
+        return one_line(self.full_message, _MESSAGE_LIMIT)
+
+    @property
+    def names(self) -> str:
+        """``helpfulness, coherence and 6 more``"""
+        named = ", ".join(one_line(name, 60) for name in self.metrics[:3])
+        return named + (f" and {len(self.metrics) - 3} more" if len(self.metrics) > 3 else "")
+
+    @property
+    def where(self) -> str:
+        """``refund · epoch 2, turn 1``; of several: how many, and the first."""
+        if self.times == 1:
+            return self.place
+        return f"{self.times:,} times in {plural(self.samples, 'sample')}, first in {self.place}"
+
+
+class _Broken(NamedTuple):
+    failure: ScoreFailure
+    key: SampleKey | None
+    place: str
+    scenario: ScenarioReport | None
+
+
+def broken_judges(report: Report, *, together: bool = True) -> tuple[BrokenJudge, ...]:
+    """Each message once with all that it was met at, the most frequent first; or, not ``together``,
+    each failure. Detectors that broke are among them, and what was not clear. The author's mistakes are told
+    as such elsewhere."""
+    groups: dict[object, list[_Broken]] = {}
+    for number, broken in enumerate(_broken(report)):
+        alike = (broken.failure.message, lack_of(broken.failure))
+        groups.setdefault(alike if together else number, []).append(broken)
+    judges = [_broken_judge(group) for group in groups.values()]
+    return tuple(sorted(judges, key=lambda judge: -judge.times) if together else judges)
+
+
+def _broken_judge(group: list[_Broken]) -> BrokenJudge:
+    first = group[0]
+    said = next((broken.failure.raw for broken in group if broken.failure.raw.strip()), "")
+    return BrokenJudge(
+        metrics=tuple(dict.fromkeys(broken.failure.metric for broken in group)),
+        full_message=first.failure.message,
+        raw=clean(said[:RAW_LIMIT]) + ("…" if len(said) > RAW_LIMIT else ""),
+        times=len(group),
+        samples=len({broken.key for broken in group}),
+        place=first.place,
+        scenario=first.scenario,
+        lack=lack_of(first.failure),
+    )
+
+
+def is_detector(metric: str) -> bool:
+    """Whether what failed to score is a check in code, so that no judge was asked."""
+    return metric in LABEL_OF_DETECTOR
+
+
+def _broken(report: Report) -> Iterator[_Broken]:
+    several = len({scenario.agent for scenario in report.scenarios}) > 1
+    for scenario in report.scenarios:
+        for sample in scenario.samples:
+            name = title(scenario, sample.key, several_agents=several)
+            for turn, failure in _failures(sample):
+                if not failure.author:
+                    yield _Broken(failure, sample.key, name + turn_words(turn), scenario)
+    for failure in report.issue_failures:
+        if not failure.author:
+            yield _Broken(failure, None, "the grouping of issues; code grouped them", None)
+
+
+def _failures(sample: SampleReport) -> Iterator[tuple[int | None, ScoreFailure]]:
+    for index, turn in enumerate(sample.turns):
+        yield from ((index, failure) for failure in turn.score_failures)
+    yield from ((None, failure) for failure in sample.score_failures)
+
+
+# ── the simulated user ───────────────────────────────────────────────────────────────────────────
+
+
+class Reviews(NamedTuple):
+    """How many conversations of simulated users were reviewed, by what became of them, and in how many the
+    user was at fault; those that passed are a tenth, drawn by lot."""
+
+    failed: int = 0
+    failed_at_fault: int = 0
+    passed: int = 0
+    passed_at_fault: int = 0
+
+    @property
+    def all(self) -> int:
+        return self.failed + self.passed
+
+    @property
+    def at_fault(self) -> int:
+        return self.failed_at_fault + self.passed_at_fault
+
+    @property
+    def interval(self) -> Interval:
+        """Of the rate, at 95 %."""
+        return wilson(self.at_fault, self.all)
+
+
+class Simulation(NamedTuple):
+    """How often a simulated user wrote, and how often what it wrote was refused, once or for good;
+    ``lost``: samples in which it was no user at all; ``reviews``: what judges said of it. ``models``: who
+    played it; ``scripted`` and ``real``: how many of the messages no language model wrote, and one did (of
+    one that was refused for good, neither is known)."""
+
+    messages: int
+    refused: int
+    lost: int
+    reviews: Reviews
+    scripted: int
+    real: int
+    models: tuple[str, ...]
+    usage: Usage
+
+
+def simulation(samples: Iterable[SampleReport]) -> Simulation:
+    """Over some samples; of none that a model played the user of, all is zero."""
+    samples = tuple(samples)
+    turns = [told.turn for sample in samples for told in sample.turns if is_simulated(told.turn)]
+    reviews = [sample.review for sample in samples if sample.review]
+    lost = sum(s.stop is not None and s.stop.reason is StopReason.SIMULATOR for s in samples)
+    scripted = sum(is_scripted_model(turn.user_model) for turn in turns)
+    return Simulation(
+        messages=len(turns),
+        refused=sum(bool(turn.user_fault) for turn in turns),
+        lost=lost - sum(review.decides for review in reviews),
+        reviews=Reviews(
+            failed=sum(review.failed for review in reviews),
+            failed_at_fault=sum(review.failed and review.is_fault for review in reviews),
+            passed=sum(not review.failed for review in reviews),
+            passed_at_fault=sum(not review.failed and review.is_fault for review in reviews),
+        ),
+        scripted=scripted,
+        real=sum(bool(turn.user_model) for turn in turns) - scripted,
+        models=tuple(dict.fromkeys(turn.user_model for turn in turns if turn.user_model)),
+        usage=sum((turn.user_usage for turn in turns), Usage()),
+    )
+
+
+def refusals(report: Report, *, fatal: bool = True) -> tuple[tuple[str, str], ...]:
+    """Where a message was refused, or a user was at fault, and why: ``book-morning · epoch 1, turn 2``,
+    ``spoke as …``. Not ``fatal``: without those that ended their sample, or decide it, which stand among the
+    failures."""
+    several = len({scenario.agent for scenario in report.scenarios}) > 1
+    return tuple(
+        (title(scenario, sample.key, several_agents=several) + turn_words(index), one_line(fault, 300))
+        for scenario in report.scenarios
+        for sample in scenario.samples
+        for index, fault in _faults(sample)
+        if fatal or fault not in _last_words(sample)
+    )
+
+
+def _faults(sample: SampleReport) -> Iterator[tuple[int | None, str]]:
+    yield from ((i, told.turn.user_fault) for i, told in enumerate(sample.turns) if told.turn.user_fault)
+    if sample.review and sample.review.is_fault:
+        yield sample.review.turn, sample.review.told
+
+
+def _last_words(sample: SampleReport) -> str:
+    return sample.stop.detail if sample.stop else ""
+
+
+def is_simulated(turn: Turn) -> bool:
+    """Whether a model said the user's message, or tried to."""
+    return bool(turn.user_model or turn.user_fault or turn.user_usage.calls)
+
+
+def simulation_text(report: Report) -> str:
+    """``2 of 14 messages refused; 1 sample lost to it; at fault in 3 of 12 reviewed conversations: …``; empty
+    if no user was simulated."""
+    told = simulation(report.samples)
+    if not told.messages and not told.lost:
+        return ""
+    lost = f"; {plural(told.lost, 'sample')} lost to it" if told.lost else ""
+    return (
+        f"{told.refused:,} of {plural(told.messages, 'message')} refused{lost}{_reviews_text(told.reviews)}"
+    )
+
+
+def _reviews_text(told: Reviews) -> str:
+    """``; at fault in 3 of 12 reviewed conversations: 25 % [9, 53] (3 of 8 that failed, …)``"""
+    if not told.all:
+        return ""
+    low, high = (round(100 * bound) for bound in told.interval)
+    parts = [f"{told.failed_at_fault:,} of {told.failed:,} that failed"] if told.failed else []
+    parts += [f"{told.passed_at_fault:,} of {told.passed:,} that passed, drawn by lot"] if told.passed else []
+    rate = f"{100 * told.at_fault / told.all:.0f} % [{low}, {high}]"
+    what = f"{told.at_fault:,} of {plural(told.all, 'reviewed conversation')}"
+    return f"; at fault in {what}: {rate} ({', '.join(parts)})"
+
+
+# ── what judges and users were told in other words ───────────────────────────────────────────────
+
+
+def overridden_text(report: Report) -> str:
+    """``prompts overridden: judges/helpfulness.md (my/helpfulness.md)``; empty if none is."""
+    own = report.run.config.prompts
+    told = ", ".join(f"{one_line(name, 60)} ({one_line(file, 120)})" for name, file in own.items())
+    return f"prompts overridden: {told}" if told else ""
+
+
+# ── what no language model said ──────────────────────────────────────────────────────────────────
+
+
+def is_scripted_model(name: str) -> bool:
+    return name.startswith("scripted/")
+
+
+class Replies(NamedTuple):
+    """How many replies of a role were scripted, and how many a model's."""
+
+    scripted: int = 0
+    real: int = 0
+
+
+def replies_by_role(report: Report) -> Mapping[str, Replies]:
+    """For the roles that agenteval's own models play."""
+    user, judge = simulation(report.samples), Replies()
+    for sample in report.samples:
+        said: list[Score | Check] = [*sample.all_scores, *sample.all_checks]
+        real = sum(bool(item.by) and not item.scripted for item in said)
+        if sample.review:
+            judge = Replies(
+                judge.scripted + sample.review.scripted, judge.real + (not sample.review.scripted)
+            )
+        judge = Replies(judge.scripted + sum(item.scripted for item in said), judge.real + real)
+    grouped = [is_scripted_model(issue.by) for issue in report.issues if issue.by]
+    return {
+        "user": Replies(user.scripted, user.real),
+        "judge": judge,
+        "dedup": Replies(sum(grouped), len(grouped) - sum(grouped)),
+    }
+
+
+def scripted_text(report: Report) -> str:
+    """``no language model was called for 24 judgements, 6 messages of the simulated user and …``; empty
+    if nothing was scripted."""
+    if not report.scripted:
+        return ""
+    told = replies_by_role(report)
+    parts = [plural(told["judge"].scripted, "judgement")] if told["judge"].scripted else []
+    if told["user"].scripted:
+        parts.append(f"{plural(told['user'].scripted, 'message')} of the simulated user")
+    if told["dedup"].scripted:
+        parts.append("the grouping of issues")
+    listed = " and ".join([", ".join(parts[:-1]), parts[-1]] if len(parts) > 1 else parts)
+    return f"no language model was called for {listed or 'some findings'}: scripted replies"

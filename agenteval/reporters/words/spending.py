@@ -1,0 +1,55 @@
+"""What a run cost, in words: the sum that is known, and what it leaves out."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from agenteval.core.plurals import plural
+from agenteval.core.trajectory import Usage
+from agenteval.verdict.ledger import Line, how_to_price, total_cost
+from agenteval.verdict.report import Report
+
+
+def amount(cost: float) -> str:
+    """Dollars and their parts; what is not nothing never looks like it."""
+    if not cost:
+        return "0"
+    return f"{cost:.4f}" if cost >= 0.0001 else "<0.0001"
+
+
+def dollars(usage: Usage) -> str:
+    """``cost ≈0.0125 USD``; an unknown cost is never a number."""
+    if usage.cost is None:
+        return "cost not known"
+    return f"cost {'≈' if usage.estimated else ''}{amount(usage.cost)} USD"
+
+
+def sum_text(report: Report) -> str:
+    """The cost of the whole run, and whether that is all of it; empty where nothing has a price."""
+    cost = total_cost(report.ledger)
+    if not cost.known:
+        return ""
+    about = "≈" if any(line.usage.estimated and line.usage.cost for line in report.ledger) else ""
+    if cost.is_whole:
+        return f"{about}{amount(cost.known)} USD in all"
+    names = ", ".join(dict.fromkeys(line.name or line.role for line in cost.unknown))
+    return f"at least {about}{amount(cost.known)} USD: without {names}, whose cost is not known"
+
+
+def unknown_texts(report: Report) -> Iterator[str]:
+    """A sentence for each model whose price is not known. Agents are named only where somebody asked what
+    things cost: most are programs that cost nothing, or tell no usage."""
+    config = report.run.config
+    asked = bool(config.prices) or config.budget.max_cost is not None
+    asked |= any(own.max_cost is not None for own in config.budget.roles.values())
+    for line in total_cost(report.ledger).unknown:
+        if line.role != "agent" or asked:
+            calls = plural(line.usage.calls, "call")
+            who = f"{line.name or 'an unnamed model'} ({line.role})"
+            yield f"cost unknown for {calls} of {who}: {_remedy(line, report)}"
+
+
+def _remedy(line: Line, report: Report) -> str:
+    if line.name in report.run.config.prices:
+        return "not every reply told its tokens or its cost"
+    return how_to_price(line.name)

@@ -1,0 +1,110 @@
+"""A conversation in lines, for people who look for what went wrong in it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from typing import Literal, NamedTuple, TypeAlias
+
+from agenteval.core.safe_text import one_line
+from agenteval.core.sample_report import SampleReport
+from agenteval.core.trajectory import StopReason, ToolCall, Turn
+
+_TEXT_LIMIT = 600
+_CALL_LIMIT = 240
+_HEAD, _TAIL = 15, 45
+
+Speaker: TypeAlias = Literal["user", "agent", "call", "result", "error", "note"]
+
+
+class TranscriptLine(NamedTuple):
+    """One line of a conversation, cleaned and cut. ``turn`` counts from 0; ``note`` is our own word."""
+
+    speaker: Speaker
+    text: str
+    turn: int | None = None
+
+    def __str__(self) -> str:
+        signs = {
+            "user": "user:  ",
+            "agent": "agent: ",
+            "call": "  -> ",
+            "result": "  <- ",
+            "error": "error: ",
+        }
+        return signs.get(self.speaker, "") + self.text
+
+
+def transcript(sample: SampleReport) -> tuple[TranscriptLine, ...]:
+    """The conversation, a line for each message, call and result; the middle of a long one is left out, and
+    so is that of a secret which the agent told."""
+    hidden = _secrets(sample)
+    lines = [
+        line._replace(text=_concealed(line.text, hidden))
+        for index, told in enumerate(sample.turns)
+        for line in _of_turn(told.turn, index)
+    ]
+    if sample.stop is None:
+        lines.append(TranscriptLine("note", "(cut off: the conversation never finished)"))
+    elif sample.stop.reason is StopReason.UNREADABLE:
+        pass  # that is the whole of it, and the reason why it is shown
+    elif sample.stop.detail and sample.stop.detail not in {told.turn.error for told in sample.turns}:
+        stop = f"({sample.stop.reason}: {one_line(sample.stop.detail, _TEXT_LIMIT)})"
+        lines.append(TranscriptLine("note", stop))
+    left_out = len(lines) - _HEAD - _TAIL
+    if left_out <= 1:
+        return tuple(lines)
+    note = TranscriptLine("note", f"… {left_out} lines left out …")
+    return (*lines[:_HEAD], note, *lines[-_TAIL:])
+
+
+def _secrets(sample: SampleReport) -> dict[str, str]:
+    """What the detector of leaks found, with what is shown of it: whoever reads a report is not meant to
+    have it either. Instructions are quoted whole."""
+    return {
+        secret: finding.evidence
+        for finding in sample.findings
+        if finding.detector == "leak" and finding.span
+        if finding.turn is not None and finding.turn < len(sample.turns)  # of few samples all is retained
+        for secret in [sample.turns[finding.turn].turn.answer[slice(*finding.span)]]
+        if secret and "…" in finding.evidence
+    }
+
+
+def _concealed(text: str, hidden: Mapping[str, str]) -> str:
+    for secret, shown in hidden.items():
+        text = text.replace(secret, shown)
+    return text
+
+
+def _of_turn(turn: Turn, index: int) -> Iterator[TranscriptLine]:
+    yield TranscriptLine("user", one_line(turn.user, _TEXT_LIMIT), index)
+    for step in turn.steps:
+        if step.text or not step.tool_calls:
+            yield TranscriptLine("agent", one_line(step.text or "", _TEXT_LIMIT) or "(empty)", index)
+        for call in step.tool_calls:
+            yield from _of_call(call, index)
+    if turn.error:
+        yield TranscriptLine("error", one_line(turn.error, _TEXT_LIMIT), index)
+
+
+def _of_call(call: ToolCall, index: int) -> Iterator[TranscriptLine]:
+    yield TranscriptLine("call", call_text(call), index)
+    if told := "(not waited for)" if call.given_up else call.result and json_text(call.result.value):
+        yield TranscriptLine("result", one_line(told, _CALL_LIMIT), index)
+
+
+def call_text(call: ToolCall) -> str:
+    """``name(a=1, b="x")``, cut; what could not be read as arguments stands as it was sent."""
+    if call.args is None:
+        return f"{one_line(call.name, 80)}({one_line(call.raw_args or '', _CALL_LIMIT)})"
+    args = ", ".join(f"{name}={json_text(value)}" for name, value in list(call.args.items())[:50])
+    return f"{one_line(call.name, 80)}({one_line(args, _CALL_LIMIT)})"
+
+
+def json_text(value: object) -> str:
+    """A text as it is written in JSON; what JSON cannot hold, as Python shows it."""
+    try:
+        return json.dumps(value, ensure_ascii=False, default=repr)
+    except (RecursionError, ValueError, TypeError):  # too deep, circular, or keys that are no text
+        return "(no JSON)"

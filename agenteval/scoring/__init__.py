@@ -1,0 +1,1 @@
+"""From a trajectory to checks, scores, findings and issues."""

@@ -1,0 +1,325 @@
+"""Do the arguments of a tool call match the expected ones? Deep equality of JSON, with matchers.
+
+``1`` equals ``1.0`` and is not ``true``; ``null`` is only ``null``; the order of lists counts; NaN
+equals NaN; texts are compared after NFC. A mapping with the one key ``$any``, ``$in``, ``$regex`` or
+``$approx`` is a matcher, wherever it stands. All ``$``-keys are reserved: another one is a mistake.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Callable, Iterator, Mapping
+from fractions import Fraction
+from typing import Any, NamedTuple
+
+from agenteval.core.errors import AuthorError, Mistake, Problem, did_you_mean
+from agenteval.core.expressions import expression
+from agenteval.core.needles import nfc
+from agenteval.core.patterns import is_in, misuse
+from agenteval.core.scenario import ArgsMatch, ExpectedCall
+from agenteval.core.trajectory import ToolCall
+from agenteval.files.yaml_scalars import shown
+from agenteval.scoring.checks.text import one_line
+
+_ABSENT = object()
+_APPROX_KEYS = ("value", "abs", "rel")
+_SHOWN_DIFFERENCES = 5
+_PLAIN_KEY = expression(r"[^\W\d][\w-]*")
+
+
+class Difference(NamedTuple):
+    """One path at which actual arguments are not as expected."""
+
+    path: str
+    expected: Any
+    actual: Any
+
+    def __str__(self) -> str:
+        if self.actual is _ABSENT:
+            return f"{self.path}: missing, expected {words(self.expected)}"
+        if self.expected is _ABSENT:
+            return f"{self.path}: not expected, got {words(self.actual, literal=True)}"
+        return f"{self.path}: expected {words(self.expected)}, got {words(self.actual, literal=True)}"
+
+
+def matches(expected: Any, actual: Any) -> bool:
+    """Whether ``actual`` is what ``expected`` says, matchers included.
+
+    Raises ``AuthorError`` for an unknown or misused matcher. A scenario file is checked for them
+    when it is loaded; expectations made in code come here unchecked.
+    """
+    return next(differences(expected, actual), None) is None
+
+
+def call_matches(expected: ExpectedCall, call: ToolCall) -> bool:
+    """Whether ``call`` has the expected name and arguments.
+
+    ``exact``: the same keys. ``partial``: at least these keys, their values exact. ``ignore``: any.
+    Arguments that could not be read match only where they are ignored.
+    """
+    if expected.name != call.name or _surely_differs(expected, call):
+        return False
+    return next(call_differences(expected, call), None) is None
+
+
+def _surely_differs(expected: ExpectedCall, call: ToolCall) -> bool:
+    """Whether a glance is enough: most calls that are not meant lack a key, or have another text there."""
+    if expected.mode is ArgsMatch.IGNORE or call.args is None or not expected.args:
+        return False
+    actual = _composed(call.args)
+    for key, value in _composed(expected.args).items():
+        if key.startswith("$"):
+            return False
+        if key not in actual or (isinstance(value, str) and not _same(value, actual[key])):
+            return True
+    return False
+
+
+def may_match(expected: ExpectedCall, call: ToolCall) -> bool:
+    """Whether ``call`` has the expected name, and arguments that could not be read: nobody knows whether they
+    match. For what must *not* be called; what is expected must be seen."""
+    return expected.name == call.name and call.args is None and expected.mode is not ArgsMatch.IGNORE
+
+
+def call_differences(expected: ExpectedCall, call: ToolCall) -> Iterator[Difference]:
+    """Where the arguments of ``call`` differ; the name is not looked at."""
+    if expected.mode is ArgsMatch.IGNORE:
+        return
+    if call.args is None:
+        yield Difference("args", expected.args, _Unreadable(call.raw_args))
+        return
+    yield from differences(expected.args, call.args, partial=expected.mode is ArgsMatch.PARTIAL)
+
+
+def explain(expected: Any, actual: Any) -> str:
+    """The paths that differ, in a sentence; empty if none does. Both are values (``args``), or an
+    ``ExpectedCall`` and a ``ToolCall``."""
+    if isinstance(expected, ExpectedCall) and isinstance(actual, ToolCall):
+        found = list(call_differences(expected, actual))
+    else:
+        found = list(differences(expected, actual))
+    shown = "; ".join(map(str, found[:_SHOWN_DIFFERENCES]))
+    rest = len(found) - _SHOWN_DIFFERENCES
+    return f"{shown}; and {rest} more" if rest > 0 else shown
+
+
+def differences(
+    expected: Any, actual: Any, *, path: str = "args", partial: bool = False
+) -> Iterator[Difference]:
+    """Where ``actual`` is not as ``expected``. ``partial``: further keys at this level are allowed."""
+    if matcher := _matcher(expected):
+        kind, operand = matcher
+        if not kind.holds(operand, actual):
+            yield Difference(path, expected, actual)
+    elif isinstance(expected, Mapping) and isinstance(actual, Mapping):
+        yield from _keys(expected, actual, path, partial=partial)
+    elif isinstance(expected, list | tuple) and isinstance(actual, list | tuple):
+        yield from _items(expected, actual, path)
+    elif not _same(expected, actual):
+        yield Difference(path, expected, actual)
+
+
+def words(expected: Any, limit: int = 160, *, literal: bool = False) -> str:
+    """An expected value as JSON with its matchers in words; ``literal``: no matchers are looked for."""
+    if isinstance(expected, _Unreadable):
+        return str(expected)
+    return one_line(_json(expected) if literal else _words(expected), limit)
+
+
+class _Unreadable(NamedTuple):
+    raw: str | None
+
+    def __str__(self) -> str:
+        return f"unreadable arguments {one_line(self.raw or '', 80)}".rstrip()
+
+
+class _Matcher(NamedTuple):
+    holds: Callable[[Any, Any], bool]
+    words: Callable[[Any], str]
+    misuse: Callable[[Any], tuple[str, str] | None]
+    """Says what is wrong with the operand, and a remedy."""
+
+
+def _keys(
+    expected: Mapping[Any, Any], actual: Mapping[Any, Any], path: str, *, partial: bool
+) -> Iterator[Difference]:
+    expected, actual = _composed(expected), _composed(actual)
+    for key, value in expected.items():
+        if key in actual:
+            yield from differences(value, actual[key], path=_join(path, key))
+        else:
+            yield Difference(_join(path, key), value, _ABSENT)
+    if not partial:
+        for key in actual:
+            if key not in expected:
+                yield Difference(_join(path, key), _ABSENT, actual[key])
+
+
+def _composed(value: Mapping[Any, Any]) -> Mapping[Any, Any]:
+    """With its keys in NFC, unless two would become one."""
+    if all(not isinstance(key, str) or key.isascii() for key in value):
+        return value
+    made = {nfc(key) if isinstance(key, str) else key: item for key, item in value.items()}
+    return made if len(made) == len(value) else value
+
+
+def _items(expected: Any, actual: Any, path: str) -> Iterator[Difference]:
+    for index in range(max(len(expected), len(actual))):
+        place = f"{path}[{index}]"
+        if index >= len(actual):
+            yield Difference(place, expected[index], _ABSENT)
+        elif index >= len(expected):
+            yield Difference(place, _ABSENT, actual[index])
+        else:
+            yield from differences(expected[index], actual[index], path=place)
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+def _same(expected: Any, actual: Any) -> bool:
+    if _is_number(expected) and _is_number(actual):
+        return bool(expected == actual or (expected != expected and actual != actual))  # NaN is not itself
+    if isinstance(expected, str) and isinstance(actual, str):
+        return expected == actual or nfc(expected) == nfc(actual)
+    return type(expected) is type(actual) and bool(expected == actual)
+
+
+def _join(path: str, key: Any) -> str:
+    return f"{path}.{key}" if _PLAIN_KEY.fullmatch(str(key)) else f"{path}[{_json(key)}]"
+
+
+def _matcher(expected: Any) -> tuple[_Matcher, Any] | None:
+    if not isinstance(expected, Mapping) or not any(str(key).startswith("$") for key in expected):
+        return None
+    if wrong := next(matcher_mistakes(expected), None):
+        raise AuthorError(Problem(f"args: {wrong.what}", wrong.remedy))
+    ((name, operand),) = expected.items()
+    return _MATCHERS[name], operand
+
+
+def matcher_mistakes(value: Any, path: tuple[str | int, ...] = ()) -> Iterator[Mistake]:
+    """What is wrong with the matchers in an expected value that an author wrote."""
+    if isinstance(value, list | tuple):
+        for index, item in enumerate(value):
+            yield from matcher_mistakes(item, (*path, index))
+    if not isinstance(value, Mapping):
+        return
+    reserved = [key for key in value if str(key).startswith("$")]
+    if not reserved:
+        for key, item in value.items():
+            yield from matcher_mistakes(item, (*path, key))
+        return
+    for key in reserved:
+        if key not in _MATCHERS:
+            yield Mistake(f"unknown matcher '{key}'", did_you_mean(str(key), _MATCHERS), (*path, key))
+        elif fault := _MATCHERS[key].misuse(value[key]):
+            yield Mistake(f"{key}: {fault[0]}", fault[1], (*path, key))
+        elif key == "$in":
+            yield from matcher_mistakes(value[key], (*path, key))
+    if len(value) > 1:
+        what = f"a matcher stands alone in its mapping, and '{reserved[0]}' does not"
+        yield Mistake(what, "keys that begin with '$' are reserved for matchers", path)
+
+
+def _in(options: Any, actual: Any) -> bool:
+    return any(matches(option, actual) for option in options)
+
+
+def _any_misuse(operand: Any) -> tuple[str, str] | None:
+    return None if operand is True else (f"expected true, got {shown(operand)}", "write {$any: true}")
+
+
+def _in_misuse(options: Any) -> tuple[str, str] | None:
+    if isinstance(options, list | tuple) and options:
+        return None
+    got = "an empty list" if options == [] else shown(options)
+    return f"expected a list of values, got {got}", "write {$in: [one, two]}"
+
+
+def _regex(pattern: str, actual: Any) -> bool:
+    return isinstance(actual, str) and is_in(pattern, actual)
+
+
+def _regex_misuse(pattern: Any) -> tuple[str, str] | None:
+    if not isinstance(pattern, str):
+        return f"expected a text, got {shown(pattern)}", "put it in quotes"
+    what, _, remedy = misuse(pattern).partition("; ")
+    return (what, remedy) if what else None
+
+
+def _approx(operand: Any, actual: Any) -> bool:
+    """``|actual - value| <= max(abs, rel * |value|)``, exact in the decimals as they are written, so
+    that 0.4 is within 0.1 of 0.3."""
+    value, absolute, relative = _tolerances(operand)
+    if not _is_number(actual):
+        return False
+    if not (_is_finite(value) and _is_finite(actual)):
+        return _same(value, actual)
+    bound = max(_exact(absolute), _exact(relative) * abs(_exact(value)))
+    return abs(_exact(actual) - _exact(value)) <= bound
+
+
+def _tolerances(operand: Any) -> tuple[Any, Any, Any]:
+    """Value, absolute and relative tolerance. ``abs`` alone is meant as it is: ``rel`` is then 0."""
+    if not isinstance(operand, Mapping):
+        operand = {"value": operand}
+    relative = 0 if "abs" in operand else 1e-6
+    return operand["value"], operand.get("abs", 1e-9), operand.get("rel", relative)
+
+
+def _is_finite(number: Any) -> bool:
+    return isinstance(number, int) or math.isfinite(number)
+
+
+def _exact(number: Any) -> Fraction:
+    return Fraction(number) if isinstance(number, int) else Fraction(repr(number))
+
+
+def _approx_misuse(operand: Any) -> tuple[str, str] | None:
+    example = "write {$approx: 3.5} or {$approx: {value: 3.5, abs: 0.1}}"
+    if _is_number(operand):
+        return None
+    if not isinstance(operand, Mapping):
+        return f"expected a number or a mapping, got {shown(operand)}", example
+    for key, value in operand.items():
+        if key not in _APPROX_KEYS:
+            return f"unknown key '{key}'", did_you_mean(str(key), _APPROX_KEYS)
+        is_bound = key != "value"
+        if not _is_number(value) or (is_bound and not (_is_finite(value) and value >= 0)):
+            return f"{key}: expected a number, got {shown(value)}", example
+    return None if "value" in operand else ("'value' is missing", example)
+
+
+def _approx_words(operand: Any) -> str:
+    if not isinstance(operand, Mapping):
+        return f"about {_json(operand)}"
+    bounds = [f"{name} {_json(operand[name])}" for name in ("abs", "rel") if name in operand]
+    return f"about {_json(operand['value'])}" + (f" (± {', '.join(bounds)})" if bounds else "")
+
+
+_MATCHERS: dict[str, _Matcher] = {
+    "$any": _Matcher(lambda _, actual: actual is not _ABSENT, lambda _: "anything", _any_misuse),
+    "$in": _Matcher(_in, lambda options: f"one of {_words(options)}", _in_misuse),
+    "$regex": _Matcher(_regex, lambda pattern: f"text matching /{pattern}/", _regex_misuse),
+    "$approx": _Matcher(_approx, _approx_words, _approx_misuse),
+}
+
+
+def _words(expected: Any) -> str:
+    if matcher := _matcher(expected):
+        return matcher[0].words(matcher[1])
+    if isinstance(expected, Mapping):
+        return "{" + ", ".join(f"{_json(key)}: {_words(value)}" for key, value in expected.items()) + "}"
+    if isinstance(expected, list | tuple):
+        return "[" + ", ".join(map(_words, expected)) + "]"
+    return _json(expected)
+
+
+def _json(value: Any) -> str:
+    try:
+        return json.dumps(value, ensure_ascii=False, default=repr)
+    except (RecursionError, TypeError, ValueError):  # nested too deep, or keys that JSON has not
+        return f"a {type(value).__name__} that cannot be shown"

@@ -1,0 +1,85 @@
+"""``expect.output.cites``: what the agent says, and has from a tool."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
+
+from agenteval.core.errors import Mistake
+from agenteval.core.needles import contains as is_in
+from agenteval.core.trajectory import Turn
+from agenteval.scoring.checks.rule import Outcome, Rule, Seen, quoted
+
+
+def cites(needles: Sequence[str], seen: Seen) -> Outcome:
+    """Each text is in some answer, and in the result of a tool that was called before that answer: neither
+    made up, nor the user's own words alone."""
+    unsaid, uncited = [], []
+    for needle in needles:
+        saying = [at for at, answer in enumerate(seen.answers) if is_in(answer, needle)]
+        if not saying:
+            unsaid.append(needle)
+        elif not any(is_in(text, needle) for text in _results((*seen.before, *seen.turns[: saying[-1] + 1]))):
+            uncited.append(needle)
+    told = [f"missing {quoted(unsaid)} in {seen.shown}"] if unsaid else []
+    if uncited:
+        told.append(f"{quoted(uncited)}: said, and in no tool result before that ({_called(seen)})")
+    return Outcome(
+        not told,
+        "; ".join(told) or f"said, and in a tool result before that: {quoted(needles)}",
+        parts=(*unsaid, *uncited),
+        is_by_absence=bool(uncited) and not unsaid,
+    )
+
+
+def _called(seen: Seen) -> str:
+    calls = sum(len(turn.tool_calls) for turn in (*seen.before, *seen.turns))
+    return f"{calls} tool call{'' if calls == 1 else 's'}" if calls else "no tool was called"
+
+
+def _results(turns: Iterable[Turn]) -> Iterator[str]:
+    """The text of each result, and each text (keys, too) and number in it. A result that was not waited for
+    is nobody's source; nor is the refusal of a call that was not made: it repeats what the agent sent."""
+    for turn in turns:
+        for call in turn.tool_calls:
+            if call.result is not None and not call.given_up and not call.is_refused:
+                yield call.result.text
+                yield from _leaves(_decoded(call.result.value))
+
+
+def _decoded(value: Any) -> Any:
+    """What a text holds that is JSON: there ``\\n`` and ``\\u00e9`` stand for other characters."""
+    if not isinstance(value, str) or value.strip()[:1] not in ("{", "["):
+        return value
+    try:
+        return json.loads(value)
+    except (ValueError, RecursionError):
+        return value
+
+
+def _leaves(value: Any) -> Iterator[str]:
+    pending = [value]
+    while pending:
+        item = pending.pop()
+        if isinstance(item, dict):
+            pending += [*item.keys(), *item.values()]
+        elif isinstance(item, list):
+            pending += item
+        elif isinstance(item, str):
+            yield item
+        elif isinstance(item, int | float) and not isinstance(item, bool):
+            yield str(item)
+            yield f"{item:.2f}"  # as amounts are said
+
+
+def mistakes(written: Any) -> Iterator[Mistake]:
+    """The words that describe this key are easily taken for its value."""
+    if isinstance(written, str) and written.strip().casefold() in _DESCRIPTIONS:
+        remedy = "list what the answer must say and have from a tool: cites: [BK-001]"
+        yield Mistake(f"output.cites: '{written}' names no text", remedy)
+
+
+_DESCRIPTIONS = frozenset(("tool results only", "tool results", "tool_results", "tools"))
+
+CITES = (Rule("output.cites", cites, needs_answers=True, mistakes=mistakes),)

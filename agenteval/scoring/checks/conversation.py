@@ -1,0 +1,77 @@
+"""A conversation as an author's check in Python sees it: copies, so that the record stays as it was."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from copy import deepcopy
+from dataclasses import dataclass
+from typing import Any
+
+from agenteval.core.speech import answer_of, said_in
+from agenteval.core.trajectory import Message, ToolCall, Turn
+from agenteval.messages import chat
+
+
+@dataclass(frozen=True)
+class ToolCallRecord:
+    """A tool call. ``args`` is ``None`` if they were no JSON object; ``result`` is the value that the
+    tool gave (an error: ``{"error": …}``), ``None`` if there is none."""
+
+    name: str
+    args: dict[str, Any] | None
+    result: Any
+
+
+@dataclass(frozen=True)
+class ConversationTurn:
+    """One turn. ``answer``: the agent's final text, without what the model thought; ``text``: all that the
+    agent said in it, what stood beside its tool calls first."""
+
+    user: str
+    answer: str
+    text: str
+    tool_calls: tuple[ToolCallRecord, ...]
+
+
+@dataclass(frozen=True)
+class Conversation:
+    """The turns up to the one that is checked, which is the last; of a whole conversation, all. ``messages``
+    are OpenAI's. ``scenario``: its id. ``observed``: whether the agent's calls could be seen; where
+    they could not, that there are no ``tool_calls`` says nothing."""
+
+    scenario: str
+    turns: tuple[ConversationTurn, ...]
+    messages: tuple[Message, ...]
+    observed: bool = True
+
+    @property
+    def answer(self) -> str:
+        """The last final text; empty if there is none."""
+        return self.turns[-1].answer if self.turns else ""
+
+    @property
+    def text(self) -> str:
+        """All that the agent said."""
+        return "\n\n".join(turn.text for turn in self.turns if turn.text)
+
+    @property
+    def tool_calls(self) -> tuple[ToolCallRecord, ...]:
+        """Those of all turns, in order."""
+        return tuple(call for turn in self.turns for call in turn.tool_calls)
+
+
+def conversation_of(scenario: str, turns: Sequence[Turn], *, observed: bool) -> Conversation:
+    messages = tuple(deepcopy(chat.messages_of(turns)))
+    return Conversation(scenario, tuple(map(_turn, turns)), messages, observed)
+
+
+def _turn(turn: Turn) -> ConversationTurn:
+    return ConversationTurn(
+        turn.user, answer_of(turn), said_in(turn), tuple(map(call_record, turn.tool_calls))
+    )
+
+
+def call_record(made: ToolCall) -> ToolCallRecord:
+    return ToolCallRecord(
+        made.name, deepcopy(made.args), deepcopy(made.result.value) if made.result else None
+    )

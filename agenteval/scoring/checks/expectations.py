@@ -1,0 +1,231 @@
+"""The checks in code: what ``expect`` and the short form ask of a turn and of the whole.
+
+One ``Check`` per rule (``agenteval.scoring.checks``); its ``detail`` shows expected beside actual. Besides,
+every conversation is asked for ``no_error`` and ``answer``. ``criteria`` are a judge's.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
+from typing import Any, Final
+
+from agenteval.core.patterns import EndlessSearchError, without_waiting
+from agenteval.core.scenario import Expectation, ExpectedCall, Scenario, ToolCallsExpectation
+from agenteval.core.score import Check
+from agenteval.core.sight import is_observed, resting_on_unseen
+from agenteval.core.speech import spoken
+from agenteval.core.trajectory import Trajectory, Turn
+from agenteval.core.value import changed
+from agenteval.scoring.checks import RULES
+from agenteval.scoring.checks.calls import tool_calls
+from agenteval.scoring.checks.output import contains
+from agenteval.scoring.checks.rule import Outcome, Rule, Seen, quoted
+from agenteval.scoring.checks.text import excerpt, is_blank
+
+_CHECK = Check(name="", passed=None, detail="", where="", parts=())
+
+
+class TurnExpectations:
+    """The checks of the last turn of a prefix. ``timeout_s``: of the author's own code, each time."""
+
+    scope: Final = "turn"
+
+    def __init__(self, timeout_s: float = 60.0) -> None:
+        self._timeout_s = timeout_s
+
+    async def __call__(self, scenario: Scenario, trajectory: Trajectory) -> Sequence[Check]:
+        if not trajectory.turns:
+            return ()
+        *before, turn = trajectory.turns
+        expect = scenario.turn_expectation(turn)
+        # Of most turns nothing is expected: all that came before need not be looked at then.
+        observed = expect is None or is_observed(scenario, trajectory)
+        checks = await without_waiting(turn_checks, scenario, turn, before, observed)
+        if expect is None:
+            return checks
+        at = _Places(scenario, f"turns.{turn.script}.expect", observed=observed)
+        seen = Seen((turn,), before=before)
+        return (*checks, *await _asked_of_author(expect, seen, at, self._timeout_s))
+
+
+class ConversationExpectations:
+    """The checks of a whole conversation. ``timeout_s``: of the author's own code, each time."""
+
+    scope: Final = "conversation"
+
+    def __init__(self, timeout_s: float = 60.0) -> None:
+        self._timeout_s = timeout_s
+
+    async def __call__(self, scenario: Scenario, trajectory: Trajectory) -> Sequence[Check]:
+        checks = await without_waiting(conversation_checks, scenario, trajectory)
+        if (trajectory.stop and trajectory.stop.fault) or not any(_author_rules(scenario.expect)):
+            return checks
+        at = _Places(scenario, "expect", observed=is_observed(scenario, trajectory))
+        seen = Seen(trajectory.turns)
+        return (*checks, *await _asked_of_author(scenario.expect, seen, at, self._timeout_s))
+
+
+def turn_checks(
+    scenario: Scenario, turn: Turn, before: Sequence[Turn] = (), observed: bool = True
+) -> tuple[Check, ...]:
+    """The checks of one finished turn: ``answer`` always, the rest as its entry in ``turns`` says.
+    ``observed``: whether the conversation is, by then."""
+    expect = scenario.turn_expectation(turn)
+    place = "expect" if turn.script is None else f"turns.{turn.script}.expect"
+    at = _Places(scenario, place, observed=observed)
+    answer = _turn_answer(scenario, turn, at)
+    if expect is None:
+        return (answer,)
+    return (answer, *_asked(expect, Seen((turn,), before=before), at))
+
+
+def conversation_checks(scenario: Scenario, trajectory: Trajectory) -> tuple[Check, ...]:
+    """The checks of a whole conversation.
+
+    If it ended by a fault that is not the agent's, only what its finished turns have broken for good. If the
+    agent broke, the same of its answers; that it broke, what it called by then and what that cost is judged.
+    """
+    fault = trajectory.stop.fault if trajectory.stop else None
+    observed = is_observed(scenario, trajectory)
+    broke, at = fault == "agent", _Places(scenario, "expect", observed=observed)
+    cut = Seen(trajectory.turns, goes_on=True)
+    if fault is not None and not broke:
+        return tuple(_broken_for_good(RULES, scenario.expect, cut, at))
+    seen = Seen(trajectory.turns, trajectory.unfinished)
+    of_answers = [rule for rule in RULES if rule.needs_answers] if broke else []
+    return (
+        _no_error(trajectory, at, broke=broke),
+        *(() if broke else (_answers(scenario, trajectory, at),)),
+        *_asked(scenario.expect, seen, at, [rule for rule in RULES if rule not in of_answers]),
+        *_broken_for_good(of_answers, scenario.expect, cut, at),
+        *_case(scenario, seen, broke=broke, observed=observed),
+    )
+
+
+def _broken_for_good(rules: Iterable[Rule], expect: Expectation, cut: Seen, at: _Places) -> Iterator[Check]:
+    """The rules that no further turn could have mended."""
+    for rule, outcome in _outcomes(rules, expect, cut):
+        if outcome.passed is False and outcome.is_lasting:
+            yield at.made(rule.name, outcome)
+
+
+def _asked(expect: Expectation, seen: Seen, at: _Places, rules: Iterable[Rule] = RULES) -> Iterator[Check]:
+    for rule, outcome in _outcomes(rules, expect, seen):
+        yield at.made(rule.name, outcome)
+
+
+def _outcomes(rules: Iterable[Rule], expect: Expectation, seen: Seen) -> Iterator[tuple[Rule, Outcome]]:
+    for rule in rules:
+        asked = rule.asked(expect)
+        if asked is None or rule.decide is None:
+            continue
+        try:
+            yield rule, rule.decide(asked, seen)
+        except EndlessSearchError as endless:
+            yield rule, Outcome(None, str(endless))
+
+
+async def _asked_of_author(expect: Expectation, seen: Seen, at: _Places, timeout_s: float) -> Sequence[Check]:
+    """What the author's own code says."""
+    scenario, checks = at.scenario, []
+    seen = replace(seen, scenario=scenario.id, base=scenario.base, observed=at.observed, timeout_s=timeout_s)
+    for rule, asked in _author_rules(expect):
+        assert rule.ask
+        outcomes = enumerate(await rule.ask(asked, seen))
+        checks += [at.made(rule.name, outcome, below=f".{index}") for index, outcome in outcomes]
+    return checks
+
+
+def _author_rules(expect: Expectation) -> Iterator[tuple[Rule, Any]]:
+    return ((rule, asked) for rule in RULES if rule.ask and (asked := rule.asked(expect)) is not None)
+
+
+class _Places:
+    """Makes checks that know the line of their rule. ``observed``: whether the agent's calls were."""
+
+    def __init__(self, scenario: Scenario, prefix: str, *, observed: bool) -> None:
+        self.scenario, self.observed = scenario, observed
+        self._prefix = prefix
+
+    def made(self, name: str, outcome: Outcome, *, path: str | None = None, below: str = "") -> Check:
+        """``path``: where the rule is written, if not where its name says, ``below``: or under that."""
+        passed, detail, parts, *_ = outcome
+        path = f"{self._prefix}.{name}{below}" if below else path
+        full = f"{name}.{outcome.of}" if outcome.of else name
+        check = self.check(full, passed, detail, path=path, parts=parts)
+        return resting_on_unseen(check) if outcome.is_by_absence and not self.observed else check
+
+    def check(
+        self,
+        name: str,
+        passed: bool | None,
+        detail: str,
+        *,
+        path: str | None = None,
+        parts: Iterable[str] = (),
+    ) -> Check:
+        where = self.scenario.where(f"{self._prefix}.{name}" if path is None else path)
+        own = {"name": name, "passed": passed, "detail": detail, "where": where, "parts": tuple(parts)}
+        return changed(_CHECK, own)
+
+
+def _no_error(trajectory: Trajectory, at: _Places, *, broke: bool) -> Check:
+    stop = trajectory.stop
+    if stop is None or not broke:
+        return at.check("no_error", True, "the agent did not break", path="")
+    turn = len(trajectory.turns) + 1
+    detail = f"turn {turn}: {stop.reason}: {stop.detail}".removesuffix(": ")
+    return at.check("no_error", False, detail, path="", parts=[stop.cause])
+
+
+def _may_be_empty(scenario: Scenario, turn: Turn) -> bool:
+    """What the turn's own entry says; else what the scenario says."""
+    expect = scenario.turn_expectation(turn)
+    allowed = expect.allow_empty if expect else None
+    return bool(scenario.expect.allow_empty if allowed is None else allowed)
+
+
+def _turn_answer(scenario: Scenario, turn: Turn, at: _Places) -> Check:
+    if not is_blank(spoken(turn.answer)):
+        return at.check("answer", True, f"answered {excerpt(turn.answer, 80)}")
+    if _may_be_empty(scenario, turn):
+        return at.check("answer", True, "the final answer is empty, as allow_empty permits")
+    after = f" after {len(turn.tool_calls)} tool call(s)" if turn.tool_calls else ""
+    what = "is empty" if is_blank(turn.answer) else "is only what the model thought"
+    return at.check("answer", False, f"the final answer {what}{after} (allow_empty: true would permit it)")
+
+
+def _answers(scenario: Scenario, trajectory: Trajectory, at: _Places) -> Check:
+    turns = trajectory.turns
+    if not turns:
+        return at.check("answer", None, "there was no turn, so nothing was answered")
+    empty = [n for n, turn in enumerate(turns, 1) if is_blank(spoken(turn.answer))]
+    failed = [n for n in empty if not _may_be_empty(scenario, turns[n - 1])]
+    if failed:
+        return at.check("answer", False, f"the final answer is empty in turn {_enumerated(failed)}")
+    permitted = f"; empty in turn {_enumerated(empty)}, as allow_empty permits" if empty else ""
+    return at.check("answer", True, f"{len(turns) - len(empty)} of {len(turns)} turns answered{permitted}")
+
+
+def _case(scenario: Scenario, seen: Seen, *, broke: bool, observed: bool) -> Iterator[Check]:
+    """The two rules of the short form: each tool called at least once, each keyword in the final answer."""
+    if scenario.case is None:
+        return
+    at = _Places(scenario, "", observed=observed)
+    # A name that is written twice asks for nothing more: "called at least once".
+    names = tuple(dict.fromkeys(scenario.case.expected_tools))
+    if names:
+        expected = ToolCallsExpectation(calls=tuple(ExpectedCall(name=name) for name in names))
+        yield at.made("tool_calls", tool_calls(expected, seen), path="expected_tools")
+    if needles := scenario.case.expected_output_contains:
+        path = "expected_output_contains"
+        if broke or not seen.turns:
+            detail = f"no answer; expected {quoted(needles)}"
+            yield at.check("output.contains", False, detail, path=path, parts=needles)
+        else:
+            yield at.made("output.contains", contains(needles, Seen(seen.turns[-1:])), path=path)
+
+
+def _enumerated(numbers: Iterable[int]) -> str:
+    return ", ".join(map(str, numbers))

@@ -1,0 +1,179 @@
+"""``expect.output.json_schema`` and ``expect.output.json``: answers that are JSON."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, TypeAlias
+
+from agenteval.core.errors import Mistake
+from agenteval.core.expressions import expression
+from agenteval.core.json_schema import misfit_of, schema_mistakes
+from agenteval.scoring.checks.arguments import differences, matcher_mistakes
+from agenteval.scoring.checks.rule import Outcome, Rule, Seen
+from agenteval.scoring.checks.text import excerpt, one_line
+
+Path: TypeAlias = tuple[str | int, ...]
+
+_FENCED = expression(r"(`{3,}|~{3,})[^\n`]*\n(.*)\n[ \t]*\1", re.DOTALL)
+_PART = expression(r'(?:(?:\A|(?<!\A)\.)(?P<name>[^.\[\]"]+)|\[(?P<index>\d{1,9})\]|\["(?P<key>[^"]*)"\])')
+_KEYS_SHOWN = 20
+_FAULTS_SHOWN = 5
+
+
+# ── the JSON of an answer ────────────────────────────────────────────────────────────────────────
+
+
+class _NoJsonError(ValueError):
+    """An answer is not JSON; the message says why."""
+
+
+def _json_of(answer: str) -> Any:
+    """What an answer says in JSON. One code fence around all of it is taken off; JSON with other text around
+    it is none. Raises ``_NoJsonError``."""
+    text = answer.strip()
+    if fenced := _FENCED.fullmatch(text):
+        text = fenced[2]
+    try:
+        return json.loads(text, object_pairs_hook=_once, parse_constant=_no_constant)
+    except RecursionError:
+        raise _NoJsonError("is nested too deep to be read") from None
+    except _NoJsonError:
+        raise
+    except json.JSONDecodeError as error:
+        raise _NoJsonError(f"is not JSON ({error.msg} at character {error.pos + 1})") from None
+    except ValueError as error:
+        raise _NoJsonError(f"is not JSON ({error})") from None
+
+
+def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """Readers differ in which of two values they take for a key."""
+    made = dict(pairs)
+    if len(made) < len(pairs):
+        names = [name for name, _ in pairs]
+        twice = next(name for name in names if names.count(name) > 1)
+        raise _NoJsonError(f"is not clear: it says {excerpt(twice, 40)} twice")
+    return made
+
+
+def _no_constant(name: str) -> Any:
+    raise _NoJsonError(f"is not JSON ({name})")
+
+
+# ── json_schema ──────────────────────────────────────────────────────────────────────────────────
+
+
+def json_schema(schema: Mapping[str, Any], seen: Seen) -> Outcome:
+    """Some answer is JSON that fits the schema."""
+    misfit = misfit_of(json.dumps(schema, sort_keys=True))
+    faults = []
+    for answer in seen.answers:
+        try:
+            fault = misfit(_json_of(answer))
+        except _NoJsonError as error:
+            fault = f"it {error}"
+        except RecursionError:
+            return Outcome(None, "the schema, or what it is held against, leads on without end")
+        if not fault:
+            return Outcome(True, f"fits the schema: {excerpt(answer, 80)}")
+        faults.append(fault)
+    told = f": {one_line(faults[-1], 600)}" if faults else ""
+    return Outcome(False, f"not JSON that fits the schema{told}; in {seen.shown}")
+
+
+def schema_mistakes_in(written: Any) -> Iterator[Mistake]:
+    if written == {}:
+        yield Mistake(
+            "output.json_schema: an empty schema checks nothing",
+            "write what is to be checked, or drop the key",
+        )
+    for what, path in schema_mistakes(written) if isinstance(written, Mapping) else ():
+        yield Mistake(f"output.json_schema: {what}", "write a JSON Schema", path)
+
+
+# ── json ─────────────────────────────────────────────────────────────────────────────────────────
+
+
+def json_values(asked: Mapping[str, Any], seen: Seen) -> Outcome:
+    """Some answer is JSON in which every path leads to the value that is expected there."""
+    nearest: dict[str, str] | None = None
+    not_json = ""
+    for answer in seen.answers:
+        try:
+            value = _json_of(answer)
+        except _NoJsonError as error:
+            not_json = f"it {error}"
+            continue
+        faults = {path: fault for path, expected in asked.items() if (fault := _fault(path, expected, value))}
+        if not faults:
+            return Outcome(True, f"holds for {_listed(list(asked))}: {excerpt(answer, 80)}")
+        if nearest is None or len(faults) < len(nearest):
+            nearest = faults
+    if nearest is None:
+        told = f"{not_json}; " if not_json else ""
+        return Outcome(False, f"no JSON for {_listed(list(asked))}: {told}{seen.shown}", parts=list(asked))
+    told = "; ".join(list(nearest.values())[:_FAULTS_SHOWN])
+    more = len(nearest) - _FAULTS_SHOWN
+    also = f"; and {more} more" if more > 0 else ""
+    return Outcome(False, f"{one_line(told, 1000)}{also}; in {seen.shown}", parts=list(nearest))
+
+
+def _fault(path: str, expected: Any, value: Any) -> str:
+    """What is wrong at ``path``; empty if nothing is."""
+    so_far = ""
+    for part in _parts(path) or ():
+        if isinstance(part, int):
+            if not isinstance(value, list):
+                return f"{path}: {so_far or 'the answer'} is not a list"
+            if part >= len(value):
+                return f"{path}: {so_far or 'the answer'} has {len(value)} item(s)"
+            value, so_far = value[part], f"{so_far}[{part}]"
+        else:
+            if not isinstance(value, dict):
+                return f"{path}: {so_far or 'the answer'} is not an object"
+            if part not in value:
+                there = f"; its keys are {_listed(list(value))}" if value else ""
+                return f"{path}: {so_far or 'the answer'} has no {excerpt(part, 40)}{there}"
+            value, so_far = value[part], f"{so_far}.{part}" if so_far else part
+    return "; ".join(map(str, differences(expected, value, path=path)))
+
+
+def _parts(path: str) -> Path | None:
+    """``items[0].price`` as keys and positions; ``None`` if that is no path. A key with a dot or a bracket
+    stands in ``["…"]``."""
+    found: list[str | int] = []
+    at = 0
+    while at < len(path):
+        part = _PART.match(path, at)
+        if part is None:
+            return None
+        found.append(int(part["index"]) if part["index"] else part["name"] or part["key"] or "")
+        at = part.end()
+    return tuple(found) or None
+
+
+def _listed(names: Sequence[str]) -> str:
+    more = f" and {len(names) - _KEYS_SHOWN} more" if len(names) > _KEYS_SHOWN else ""
+    return one_line(", ".join(names[:_KEYS_SHOWN]), 400) + more
+
+
+def value_mistakes(written: Any) -> Iterator[Mistake]:
+    if written == {}:
+        yield Mistake(
+            "output.json: an empty mapping checks nothing", "write what is to be checked, or drop the key"
+        )
+    for path, expected in written.items() if isinstance(written, Mapping) else ():
+        if str(path).startswith("$"):
+            remedy = "begin with a key of the answer: items[0].price"
+            yield Mistake(f"output.json: '{path}' is not a path", remedy, (path,))
+        elif _parts(str(path)) is None:
+            remedy = 'write for example items[0].price, or [0].price; other keys in brackets: ["a.b"]'
+            yield Mistake(f"output.json: '{path}' is not a path", remedy, (path,))
+        yield from matcher_mistakes(expected, (path,))
+
+
+JSON = (
+    Rule("output.json_schema", json_schema, needs_answers=True, mistakes=schema_mistakes_in),
+    Rule("output.json", json_values, needs_answers=True, mistakes=value_mistakes),
+)

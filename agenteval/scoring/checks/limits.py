@@ -1,0 +1,57 @@
+"""``expect.limits``: upper bounds on the agent's side, of all turns, that which broke included."""
+
+from __future__ import annotations
+
+from agenteval.scoring.checks.rule import Outcome, Rule, Seen
+
+
+def steps(bound: int, seen: Seen) -> Outcome:
+    return _of_calls(sum(len(turn.steps) for turn in seen.all_turns), bound, "steps")
+
+
+def tool_calls(bound: int, seen: Seen) -> Outcome:
+    return _of_calls(len(seen.tool_calls), bound, "tool calls")
+
+
+def tokens(bound: int, seen: Seen) -> Outcome:
+    """A turn without any token was not counted, and a usage that nobody understood is no count either: a
+    sum within the bound then decides nothing."""
+    turns = seen.all_turns
+    usages = [turn.usage for turn in turns if turn.steps]
+    spent, uncounted = sum(usage.tokens for usage in usages), sum(not usage.tokens for usage in usages)
+    unread = sum(bool(turn.unread_usage) for turn in turns)
+    found = _within(spent, bound, "tokens")
+    notes = ["estimated"] if any(usage.estimated for usage in usages) else []
+    notes += [f"{uncounted} of {len(turns)} turns reported no usage"] if uncounted else []
+    notes += [f"{unread} of {len(turns)} turns reported a usage that is not understood"] if unread else []
+    detail = f"{found.detail} ({'; '.join(notes)})" if notes else found.detail
+    return found._replace(
+        passed=None if found.passed and (uncounted or unread) else found.passed, detail=detail
+    )
+
+
+def latency_ms(bound: float, seen: Seen) -> Outcome:
+    """Of a recorded conversation nobody may know how long it took."""
+    latency = sum(turn.latency_ms for turn in seen.all_turns)
+    if not latency and any(turn.steps for turn in seen.all_turns):
+        return Outcome(None, f"no times were recorded, at most {bound:,.10g} ms allowed")
+    return _within(latency, bound, "ms")
+
+
+def _within(value: float, bound: float, unit: str) -> Outcome:
+    holds = value <= bound
+    return Outcome(holds, f"{value:,.10g} {unit}, at most {bound:,.10g} allowed", is_lasting=not holds)
+
+
+def _of_calls(count: int, bound: int, unit: str) -> Outcome:
+    """A sum within the bound holds because no further call was seen."""
+    found = _within(count, bound, unit)
+    return found._replace(is_by_absence=bool(found.passed))
+
+
+LIMITS = (
+    Rule("limits.steps", steps),
+    Rule("limits.tool_calls", tool_calls),
+    Rule("limits.tokens", tokens),
+    Rule("limits.latency_ms", latency_ms),
+)

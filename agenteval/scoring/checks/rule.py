@@ -1,0 +1,120 @@
+"""What a check of ``expect`` is made of: each is one ``Rule`` that says all there is to be known of it."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, NamedTuple
+
+from agenteval.core.errors import Mistake
+from agenteval.core.scenario import Expectation, says_something
+from agenteval.core.speech import answer_of, pieces_of
+from agenteval.core.trajectory import ToolCall, Turn
+from agenteval.scoring.checks.text import excerpt
+
+_ANSWERS_SHOWN = 3
+
+
+class Outcome(NamedTuple):
+    """What a rule says of a conversation, or of a turn of it."""
+
+    passed: bool | None
+    """``None``: it could not be decided."""
+    detail: str
+    """Expected beside actual."""
+    parts: Sequence[str] = ()
+    """What did not hold, in the author's words and in names alone; see ``Check.parts``."""
+    is_lasting: bool = False
+    """Whether no later turn could undo this failure: something was done or said that was not to be, or a
+    limit was exceeded. Such a failure stands also where the rest of the conversation was lost."""
+    is_by_absence: bool = False
+    """Whether it holds or fails only because no (further) tool call was seen. Where the agent's calls cannot
+    be seen, it says nothing."""
+    of: str = ""
+    """Of several things that one rule is asked for, which this is about; it becomes part of the name."""
+
+
+@dataclass(frozen=True)
+class Seen:
+    """What a rule looks at: one turn, or a whole conversation. ``turns`` are finished, ``unfinished`` is the
+    one that broke; ``before``: of a turn, those that came ahead of it. ``goes_on``: more turns were to
+    follow, so that what is missing says nothing. For the author's code: the id of the ``scenario``, the
+    folder where its paths start (``base``; empty: none is to be run), whether the agent's calls are
+    ``observed``, how long it may take.
+    """
+
+    turns: Sequence[Turn]
+    unfinished: Turn | None = None
+    before: Sequence[Turn] = ()
+    goes_on: bool = False
+    scenario: str = ""
+    base: str = ""
+    observed: bool = True
+    timeout_s: float = 60.0
+
+    @property
+    def all_turns(self) -> Sequence[Turn]:
+        return (*self.turns, self.unfinished) if self.unfinished else self.turns
+
+    @property
+    def tool_calls(self) -> list[ToolCall]:
+        return [call for turn in self.all_turns for call in turn.tool_calls]
+
+    @cached_property
+    def answers(self) -> list[str]:
+        """The final text of each finished turn, without what the model thought."""
+        return [answer_of(turn) for turn in self.turns]
+
+    @cached_property
+    def said(self) -> list[list[str]]:
+        """All that the agent said in each finished turn, beside its calls too, piece by piece: what it said
+        before a call and after it is no one sentence."""
+        return [pieces_of(turn) for turn in self.turns]
+
+    @property
+    def shown(self) -> str:
+        """The latest answers, quoted."""
+        if not self.answers:
+            return "no answer at all"
+        shown = " / ".join(map(excerpt, self.answers[-_ANSWERS_SHOWN:]))
+        if len(self.answers) == 1:
+            return f"the answer {shown}"
+        more = f"; the last {_ANSWERS_SHOWN}" if len(self.answers) > _ANSWERS_SHOWN else ""
+        return f"any of {len(self.answers)} answers{more}: {shown}"
+
+
+def _none(_written: Any) -> Iterator[Mistake]:
+    yield from ()
+
+
+@dataclass(frozen=True)
+class Rule:
+    """One check that an author can ask for. It is registered in ``agenteval.scoring.checks.RULES`` and
+    nowhere else; its field is that of ``Expectation`` which its name is the path of."""
+
+    name: str
+    """In results (``output.contains``); the path under ``expect`` where it is asked for."""
+    decide: Callable[[Any, Seen], Outcome] | None = None
+    """A pure function of what is asked and what was seen. It may raise ``EndlessSearchError``."""
+    ask: Callable[[Any, Seen], Awaitable[Sequence[Outcome]]] | None = None
+    """In place of ``decide``, for what calls the author's code: an outcome for each thing that is asked."""
+    needs_answers: bool = False
+    """Whether it is about answers: of a conversation in which the agent broke it is not decided."""
+
+    mistakes: Callable[[Any], Iterator[Mistake]] = _none
+    """What is wrong with what an author wrote there, above all that it checks nothing. Empty lists are
+    refused for all rules alike."""
+
+    def asked(self, expect: Expectation) -> Any:
+        """What ``expect`` asks of it; ``None`` if nothing."""
+        found: Any = expect
+        for key in self.name.split("."):
+            found = getattr(found, key)
+            if not says_something(found):
+                return None
+        return found
+
+
+def quoted(texts: Iterable[str]) -> str:
+    return ", ".join(excerpt(text, 80) for text in texts)

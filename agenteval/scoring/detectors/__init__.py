@@ -1,0 +1,1 @@
+"""Failures that code can prove: facts, detectors over them, consent for marked tools."""

@@ -1,0 +1,218 @@
+"""Arguments that cannot be right: they break the schema, cannot be read, or hold what nobody gave."""
+
+from __future__ import annotations
+
+import ast
+import json
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from agenteval.core.call_outcomes import shown
+from agenteval.core.expressions import expression
+from agenteval.core.json_schema import breaks
+from agenteval.scoring.detectors.conversation import Conversation, PlacedCall, Proof, ToolFacts
+from agenteval.scoring.detectors.facts import Kind, facts_in
+from agenteval.scoring.detectors.given import Given
+from agenteval.scoring.detectors.verbs import only_reads
+
+
+def wrong_arguments(conversation: Conversation) -> Iterator[Proof]:
+    """Arguments that break the JSON Schema of their tool, that hold an identifier or address which nobody
+    gave, or a value one edit away from what was given; a date that nobody gave in a call that may change
+    something. A list or object that was written as text and was accepted is a habit of the log."""
+    given = Given()
+    for text in (conversation.policy, conversation.now, *conversation.truths, *conversation.beliefs):
+        given.add(text)
+    calls = iter(conversation.calls)
+    placed = next(calls, None)
+    for number, turn in enumerate(conversation.turns):
+        given.add(turn.user)
+        results: list[Any] = []
+        step = -1
+        while placed is not None and placed.turn == number:
+            if placed.step != step:  # calls of one step were made at the same time
+                for result in results:
+                    given.add(result)
+                results, step = [], placed.step
+            if why := _wrong(conversation, placed, given):
+                yield Proof(placed.turn, placed.index, shown(placed.call), why)
+            given.say((), shown(placed.call, 20_000))
+            if placed.call.result is not None:
+                results.append(placed.call.result.value)
+            else:
+                given.is_blind = True
+            placed = next(calls, None)
+        for result in results:
+            given.add(result)
+        given.say(facts_in(turn.answer), turn.answer)
+
+
+def _wrong(conversation: Conversation, placed: PlacedCall, given: Given) -> str:
+    call = placed.call
+    if call.args is None:
+        return ""
+    facts = conversation.tools.get(call.name)
+    if facts is not None and (broken := _broken(facts, placed)):
+        return f"the arguments break the schema of '{call.name}': {broken}"
+    if nothing := _says_nothing(facts, call.args):
+        return f"the arguments of '{call.name}' say nothing: {nothing}"
+    if given.is_blind or not conversation.observed:
+        return ""
+    reads = only_reads(call.name, facts)
+    for path, value in _leaves(call.args):
+        if why := _from_nowhere(path, value, given, reads=reads, makes=_is_making(call.name)):
+            return why if placed.error is not None or not _is_of_the_user(path, value, given) else ""
+    return ""
+
+
+def _broken(facts: ToolFacts, placed: PlacedCall) -> str:
+    """What breaks the schema; not a value that was written as JSON text and accepted."""
+    args = placed.call.args or {}
+    broken = breaks(facts.parameters or {}, args)
+    if not broken or placed.error is not None or placed.call.result is None:
+        return broken
+    decoded = {key: _decoded(value) for key, value in args.items()}
+    return breaks(facts.parameters or {}, decoded) if decoded != args else broken
+
+
+def _decoded(value: Any) -> Any:
+    if not isinstance(value, str) or value[:1] not in ("[", "{"):
+        return value
+    try:
+        return json.loads(value)
+    except (ValueError, RecursionError):
+        return value
+
+
+def _says_nothing(facts: ToolFacts | None, args: Mapping[str, Any]) -> str:
+    """Where a call tells its tool no word: what the schema requires is empty, and so is all else; or a
+    placeholder was left in."""
+    texts = [(key, value) for key, value in args.items() if isinstance(value, str)]
+    unfilled = next((value for _, value in texts if _PLACEHOLDER.fullmatch(value)), "")
+    if unfilled:
+        return f"the placeholder '{unfilled}'"
+    required = (facts.parameters or {}).get("required") if facts else None
+    if not isinstance(required, list) or not texts or any(value.strip() for _, value in texts):
+        return ""
+    if len(texts) < len(args):
+        return ""
+    return next((f"'{key}' is empty" for key, _ in texts if key in required), "")
+
+
+_PLACEHOLDER = expression(r"<[a-z]+_[a-z_]+>|YOUR_[A-Z_]+")
+_OF_THE_USER = expression(r"(?:^|[._])(?:user|customer|account|member|client|caller)(?:_?id|Id)?\Z")
+"""Whose conversation it is, code around the agent often knows."""
+
+
+def _is_of_the_user(path: str, value: str, given: Given) -> bool:
+    """Not where the user, or a result, named one of the kind."""
+    return _OF_THE_USER.search(path) is not None and not given.is_of_a_kind(value)
+
+
+def _leaves(args: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
+    pending: list[tuple[str, Any]] = list(reversed(list(args.items())))
+    while pending:
+        path, value = pending.pop()
+        if isinstance(value, Mapping):
+            pending.extend((f"{path}.{key}", item) for key, item in reversed(list(value.items())))
+        elif isinstance(value, list):
+            pending.extend((path, item) for item in reversed(value))
+        elif isinstance(value, str) and 0 < len(value) <= _LONGEST_VALUE:
+            yield path, value
+
+
+_LONGEST_VALUE = 120
+_OF_A_SCALE = (Kind.DATE, Kind.TIME, Kind.AMOUNT, Kind.PERCENT)
+"""What may well be the next one to what was given."""
+_FILLED_IN = expression(
+    r"session|token|auth|secret|api_?key|trace|request_?id|tenant|context|nonce|uuid", re.I
+)
+_MAKES = expression(r"create|generate|register|add|new|make|issue|reset|set", re.I)
+
+
+def _is_making(name: str) -> bool:
+    """Whether a call may name something for the first time."""
+    return _MAKES.search(name) is not None
+
+
+def _from_nowhere(path: str, value: str, given: Given, *, reads: bool, makes: bool) -> str:
+    """Why a value cannot come from what was given; empty if it can. Parameters that code around the agent
+    fills in, and what a call makes, need no source."""
+    if _FILLED_IN.search(path):
+        return ""
+    facts = list(facts_in(value))
+    if len(facts) != 1 or facts[0].text != value or facts[0].kind is Kind.NUMBER:
+        changes = makes and any(map(str.isdigit, value))  # what is made may be the next one: "Room 102"
+        near = "" if changes or any(fact.kind in _OF_A_SCALE for fact in facts) else given.near_text(value)
+        return f"'{value}' ({path}) was not given; '{near}' was" if near else ""
+    (fact,) = facts
+    if fact.value is None:
+        return ""
+    if fact.kind is Kind.IDENTIFIER and not given.has_name(fact.value):
+        near = given.near(fact.value)
+        if near or (given.is_telling(fact) and not makes):
+            return f"nobody gave '{value}' ({path})" + (f"; '{near}' was given" if near else "")
+    if fact.kind is Kind.ADDRESS and not given.has_address(fact.value):
+        return f"nobody gave '{value}' ({path})"
+    if fact.kind is Kind.DATE and not reads and not given.has_date(fact.value):
+        return f"nobody gave the date '{value}' ({path}), nor a day beside it"
+    return ""
+
+
+# ── arguments that cannot be read ────────────────────────────────────────────────────────────────
+
+
+def malformed_arguments(conversation: Conversation) -> Iterator[Proof]:
+    """Arguments that are not a JSON object. Where the calls of the tool succeed all the same and all of
+    them are written so, it is how the log was written; so is Python's notation, and JSON written as text
+    twice, where no other call is written in JSON."""
+    odd = [placed for placed in conversation.calls if placed.call.raw_args is not None]
+    if not odd:
+        return
+    plainly = any(each.call.raw_args is None and each.call.args for each in conversation.calls)
+    for placed in odd:
+        call = placed.call
+        raw = call.raw_args or ""
+        what, may_be_log = _written(raw, call.args is not None)
+        habit = placed.error is None and call.result is not None and not plainly and len(odd) > 1
+        if habit and (may_be_log or not _looks_like_json(raw)):
+            continue
+        if may_be_log and not plainly:
+            continue
+        yield Proof(
+            placed.turn,
+            placed.index,
+            raw if len(raw) <= 300 else f"{raw[:299]}…",
+            f"the arguments of '{call.name}' are {what}",
+        )
+
+
+def _looks_like_json(raw: str) -> bool:
+    return raw.lstrip()[:1] in ("{", "[", '"', "}", "`")
+
+
+def _written(raw: str, was_read: bool) -> tuple[str, bool]:
+    """What is wrong with arguments, and whether a logger may have written good ones so."""
+    inner = _json(raw)
+    if isinstance(inner, str) and (was_read or isinstance(_json(inner), dict)):
+        return "a JSON object written as a JSON string", True
+    if was_read:
+        return "Python's notation, not JSON", _is_repr(raw)
+    return "not a JSON object", False
+
+
+def _json(text: str) -> Any:
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError):
+        return None
+
+
+def _is_repr(raw: str) -> bool:
+    """Whether Python's ``repr`` would write a dict so: it knows no comma after the last item."""
+    try:
+        written = repr(ast.literal_eval(raw))
+    except (ValueError, TypeError, SyntaxError, MemoryError, RecursionError):
+        return True
+    return "".join(written.split()) == "".join(raw.split())

@@ -1,0 +1,71 @@
+"""Deeds that are claimed although no call that could have done anything was made."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+
+from agenteval.core.expressions import expression
+from agenteval.scoring.detectors.conversation import Conversation, Proof, ToolFacts
+from agenteval.scoring.detectors.verbs import may_change, surely_changes, words_of
+
+
+def claimed_action_not_called(conversation: Conversation) -> Iterator[Proof]:
+    """ "I've cancelled …", "… has been successfully cancelled": the participle of a declared tool's own
+    verb, in an answer of a conversation in which no call was made that may change anything."""
+    if any(
+        may_change(placed.call.name, conversation.tools.get(placed.call.name))
+        for placed in conversation.calls
+    ):
+        return
+    participles = _participles(conversation.tools)
+    if not participles:
+        return
+    for number, turn in enumerate(conversation.turns):
+        for found in _CLAIM.finditer(turn.answer[:_LONGEST]):
+            word = (found["did"] or found["done"]).lower()
+            if tool := participles.get(word.replace("ll", "l")):
+                why = f"claims what '{tool}' does, but no call that could do it was made"
+                yield Proof(number, None, found[0], why, found.span())
+                break
+
+
+_LONGEST = 20_000
+_CLAIM = expression(
+    r"\b(?:I|we)(?:['’]ve| have)?\s+(?:(?:now|just|already|also|successfully)\s+){0,2}(?P<did>[a-z]{4,20})\b"
+    r"|\b(?:has|have) (?:now )?been successfully\s+(?P<done>[a-z]{4,20})\b",
+    re.IGNORECASE,
+)
+_IRREGULAR = {
+    "send": "sent",
+    "pay": "paid",
+    "make": "made",
+    "put": "put",
+    "set": "set",
+    "buy": "bought",
+    "sell": "sold",
+}
+
+
+def _participles(tools: Mapping[str, ToolFacts]) -> dict[str, str]:
+    """The participle of the verb of each declared tool that changes something, and the tool."""
+    found: dict[str, str] = {}
+    for name, facts in tools.items():
+        verb = next(iter(words_of(name)), "")
+        if verb and surely_changes(name, facts):
+            found.setdefault(_participle(verb).replace("ll", "l"), name)
+    return found
+
+
+def _participle(verb: str) -> str:
+    if verb in _IRREGULAR:
+        return _IRREGULAR[verb]
+    if verb.endswith("e"):
+        return f"{verb}d"
+    if verb.endswith("y") and verb[-2:-1] not in "aeiou":
+        return f"{verb[:-1]}ied"
+    return (
+        f"{verb}{verb[-1]}ed"
+        if verb in ("ship", "drop", "submit", "transfer", "refer", "stop")
+        else f"{verb}ed"
+    )

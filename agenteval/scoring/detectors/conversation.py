@@ -1,0 +1,150 @@
+"""A conversation as detectors see it, and what they say of it. Pure values."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from operator import attrgetter
+from typing import Any, NamedTuple, TypeAlias, TypeVar
+
+from agenteval.core.call_outcomes import error_of, shown
+from agenteval.core.score import Severity
+from agenteval.core.speech import spoken, thought_ends
+from agenteval.core.trajectory import ToolCall, Trajectory, Turn
+
+_T = TypeVar("_T")
+
+
+@dataclass(frozen=True)
+class PlacedCall:
+    """A tool call and where it is: ``turn`` and ``step`` (within the turn) from 0, ``index`` over all
+    calls of the conversation."""
+
+    turn: int
+    step: int
+    index: int
+    call: ToolCall
+
+    @cached_property
+    def error(self) -> str | None:
+        """What it was told if it failed."""
+        return error_of(self.call.result)
+
+    @cached_property
+    def text(self) -> str:
+        """The call and its result, in small letters."""
+        result = self.call.result
+        return f"{shown(self.call, 20_000)} {result.text if result else ''}".lower()
+
+
+@dataclass(frozen=True)
+class ToolFacts:
+    """What is declared of a tool. ``parameters``: its JSON Schema. ``reads`` and ``writes``: whether it
+    was marked to do only the one or (also) the other; both false: nobody said. ``destructive``: what it
+    does cannot be taken back. ``description``: what its author says of it."""
+
+    parameters: Mapping[str, Any] | None = None
+    reads: bool = False
+    writes: bool = False
+    destructive: bool = False
+    description: str = ""
+
+
+@dataclass(frozen=True)
+class Conversation:
+    """All that a check in code may know.
+
+    ``turns``: those that were finished and, last, the one that broke; the ``answer`` of each is all that the
+    agent said in it, what stood beside its calls first, and ``answers_at`` says where its final text begins
+    in there (0 if it is left out). ``tools``: by name; empty where
+    none is declared. ``undeclared_exist``: the agent may have further tools of its own. ``policy``: the
+    agent's instructions. ``truths``: sentences that hold (profile, goal, knowledge, facts). ``beliefs``:
+    what the user thinks. ``now``: the date and time of the conversation, as it was written.
+    ``observed``: a call that is not here was not made.
+    """
+
+    turns: tuple[Turn, ...]
+    tools: Mapping[str, ToolFacts] = field(default_factory=dict)
+    undeclared_exist: bool = True
+    policy: str = ""
+    truths: tuple[str, ...] = ()
+    beliefs: tuple[str, ...] = ()
+    now: str = ""
+    observed: bool = True
+    calls: tuple[PlacedCall, ...] = ()
+    answers_at: Mapping[int, int] = field(default_factory=dict)
+    _found: dict[Any, Any] = field(default_factory=dict, init=False, compare=False, repr=False)
+
+    def once(self, look: Callable[[Conversation], _T]) -> _T:
+        """What ``look`` finds in this conversation; where several detectors ask for it, it looks once."""
+        if look not in self._found:
+            self._found[look] = look(self)
+        found: _T = self._found[look]
+        return found
+
+    @staticmethod
+    def of(trajectory: Trajectory, **known: Any) -> Conversation:
+        """A trajectory with what else is ``known`` (the fields above)."""
+        turns, answers_at = trajectory.all_turns, {}
+        for number, turn in enumerate(turns):
+            if not turn.steps:
+                continue
+            *before, last = turn.steps
+            if any(map(_TEXT, before)) or thought_ends(last.text or ""):
+                whole = _with_all_texts(turn)
+                turns = (*turns[:number], whole, *turns[number + 1 :])
+                answers_at[number] = len(whole.answer) - len(turn.answer)
+        return Conversation(turns=turns, calls=tuple(_placed(turns)), answers_at=answers_at, **known)
+
+
+_TEXT = attrgetter("text")
+
+
+def _with_all_texts(turn: Turn) -> Turn:
+    """The turn, its answer preceded by what the agent said beside its calls."""
+    said = "\n\n".join(spoken(step.text) for step in turn.steps if step.text)
+    return _saying(turn, said)
+
+
+def _saying(turn: Turn, text: str) -> Turn:
+    last = turn.steps[-1].model_copy(update={"text": text})
+    return turn.model_copy(update={"steps": (*turn.steps[:-1], last)})
+
+
+def with_answers(conversation: Conversation, read: Callable[[str], str]) -> Conversation:
+    """The conversation as a reader of its answers has it: each as ``read`` makes it."""
+    turns = conversation.turns
+    read_so = [read(turn.answer) for turn in turns]
+    pairs = zip(turns, read_so, strict=True)
+    return replace(
+        conversation,
+        turns=tuple(turn if turn.answer == text else _saying(turn, text) for turn, text in pairs),
+    )
+
+
+def _placed(turns: Iterable[Turn]) -> Iterable[PlacedCall]:
+    index = 0
+    for number, turn in enumerate(turns):
+        for position, step in enumerate(turn.steps):
+            for call in step.tool_calls:
+                yield PlacedCall(number, position, index, call)
+                index += 1
+
+
+class Proof(NamedTuple):
+    """A failure that code has proven. ``turn`` and ``call`` as in ``Finding``. ``evidence`` quotes the
+    text or call; ``span``: where ``evidence`` begins and ends in the answer of that turn, if it is
+    quoted from there. ``explanation``: one sentence with what it stands against. ``severity``: of this
+    case, where it is not as bad as others of its label."""
+
+    turn: int
+    call: int | None
+    evidence: str
+    explanation: str
+    span: tuple[int, int] | None = None
+    severity: Severity | None = None
+
+
+Detector: TypeAlias = Callable[[Conversation], Iterable[Proof]]
+"""A pure function. It never raises for anything that a conversation can hold."""

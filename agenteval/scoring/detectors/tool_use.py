@@ -1,0 +1,143 @@
+"""Failures in how the agent calls its tools: unknown ones, arguments that cannot be right, calls made
+again."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import pairwise
+from typing import NamedTuple
+
+from agenteval.core.call_outcomes import is_same, key_of, same_result, shown
+from agenteval.core.expressions import expression
+from agenteval.core.score import Severity
+from agenteval.scoring.detectors.conversation import Conversation, PlacedCall, Proof
+from agenteval.scoring.detectors.verbs import is_marked, may_change, nature_of, surely_changes
+
+
+def unknown_tool(conversation: Conversation) -> Iterator[Proof]:
+    """A call of a tool that is not declared, where all that exist are."""
+    if not conversation.tools or conversation.undeclared_exist:
+        return
+    for placed in conversation.calls:
+        name = placed.call.name
+        if name not in conversation.tools:
+            known = ", ".join(conversation.tools)
+            why = f"called '{name}', which is not among the tools: {known}"
+            yield Proof(placed.turn, placed.index, name, why)
+
+
+def repeated_tool_call(conversation: Conversation) -> Iterator[Proof]:
+    """A call with the name, arguments and result of an earlier one, although nothing had changed in between:
+    that call had not failed, no other call since may have changed anything, and no later one of the same kind
+    got another result (then it was waiting for it). In a later turn only of tools that are marked ``reads``:
+    the world may have changed by itself. Not of tools that are for doing again (``next_page``)."""
+    course = _course_of(conversation)
+    latest: dict[object, PlacedCall] = {}
+    for placed in conversation.calls:
+        call = placed.call
+        facts = conversation.tools.get(call.name)
+        if call.args is None or (nature_of(call.name).at_will and not is_marked(facts)):
+            continue
+        key = (call.name, key_of(call.args))
+        earlier = latest.get(key)
+        latest[key] = placed
+        if earlier is None or (earlier.turn != placed.turn and not (facts and facts.reads)):
+            continue
+        if _changed_nothing(conversation, course, earlier, placed):
+            why = f"call {earlier.index + 1} (turn {earlier.turn + 1}) again, though nothing had changed"
+            yield Proof(placed.turn, placed.index, shown(call), why)
+
+
+class _Course(NamedTuple):
+    """What happened around each call, by its index; found in one walk over the calls, which may be thousands.
+
+    ``changed``, ``perhaps``: the latest call of an earlier step that surely (perhaps) changed something; -1
+    where there is none.
+    ``differs_later``: whether the same call, later in the turn, had another result."""
+
+    changed: Sequence[int]
+    perhaps: Sequence[int]
+    differs_later: Sequence[bool]
+
+
+def _course_of(conversation: Conversation) -> _Course:
+    calls, tools = conversation.calls, conversation.tools
+    return _Course(
+        _latest_before(calls, lambda name: surely_changes(name, tools.get(name))),
+        _latest_before(calls, lambda name: may_change(name, tools.get(name))),
+        _differs_later(calls),
+    )
+
+
+def _latest_before(calls: Iterable[PlacedCall], holds: Callable[[str], bool]) -> list[int]:
+    """Calls of one step are made at the same time: none of them is before another."""
+    found: list[int] = []
+    step, before, latest = None, -1, -1
+    for each in calls:
+        if (each.turn, each.step) != step:
+            step, before = (each.turn, each.step), latest
+        found.append(before)
+        if holds(each.call.name):
+            latest = each.index
+    return found
+
+
+def _differs_later(calls: Sequence[PlacedCall]) -> list[bool]:
+    later: dict[object, set[object]] = {}
+    found: list[bool] = []
+    for each in reversed(calls):
+        call = each.call
+        results = later.setdefault((each.turn, call.name, key_of(call.args)), set())
+        result = call.result and (call.result.is_error, key_of(call.result.value))
+        found.append(bool(results - {result}) if len(results) < 2 else True)
+        results.add(result)
+    return found[::-1]
+
+
+def _changed_nothing(
+    conversation: Conversation, course: _Course, earlier: PlacedCall, placed: PlacedCall
+) -> bool:
+    one, other = earlier.call, placed.call
+    if earlier.error is not None or (not one.args and one.result is None):
+        return False
+    does = surely_changes(one.name, conversation.tools.get(one.name))
+    if one.result is not None and other.result is not None and not same_result(one.result, other.result):
+        return does and placed.error is None
+    # What is done once more is not done because something of unknown nature was called meanwhile.
+    changed = (course.changed if does else course.perhaps)[placed.index]
+    return changed <= earlier.index and not course.differs_later[placed.index]
+
+
+MAX_RETRIES = 2
+"""Identical calls at once after an error that may pass: so many are patience, more are not."""
+_MAY_PASS = expression(
+    r"time-?d? ?out|busy|temporar|unavailable|rate.?limit|too many|try again|retry|overload|lock|"
+    r"\b(?:429|50[0234])\b|connection|network",
+    re.IGNORECASE,
+)
+
+
+def ignored_tool_error(conversation: Conversation) -> Iterator[Proof]:
+    """The identical call at once after an error, that fails the same way, with nothing done in between;
+    after an error that may pass (busy, a timeout) only from the third time in one turn on. High when it is
+    made a third time, as nothing can come of it."""
+    again = 0
+    for before, placed in pairwise(conversation.calls):
+        error = before.error
+        if (before.turn, before.step) == (placed.turn, placed.step):
+            continue  # made at the same time
+        if error is None or placed.error != error or not is_same(before.call, placed.call):
+            again = 0
+            continue
+        may_pass = bool(_MAY_PASS.search(error[:400]))
+        if may_pass and before.turn != placed.turn:
+            again = 0  # some time went by, and the user may have asked for another try
+            continue
+        again += 1
+        if again <= (MAX_RETRIES if may_pass else 0):
+            continue
+        times = "1 time" if again == 1 else f"{again} times"
+        why = f'the identical call again, {times}, after the error "{error[:160]}"'
+        severity = None if again > 1 else Severity.MEDIUM
+        yield Proof(placed.turn, placed.index, shown(placed.call), why, severity=severity)

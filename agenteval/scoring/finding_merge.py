@@ -1,0 +1,65 @@
+"""One failure, once: what code has proven and a judge has found, too, is one finding that names both."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+from agenteval.core.score import Finding
+
+JUDGE = "judge"
+
+OTHER_WORDS: Mapping[str, frozenset[str]] = {
+    "repeated_tool_call": frozenset({"unnecessary tool call"}),
+    "ignored_tool_error": frozenset({"false information"}),
+    "contradicts_evidence": frozenset({"ignored tool result"}),
+    "ungrounded_value": frozenset({"missing tool call"}),
+    "claimed_action_not_called": frozenset({"missing tool call"}),
+}
+"""Labels by which a judge may call what a detector finds, besides the detector's own. A judge has one label
+for a turn, and takes the gravest."""
+
+
+def merged(findings: Iterable[Finding]) -> tuple[Finding, ...]:
+    """The findings of a sample, in their order, without those of a judge that code has proven: the proven
+    one has their words in ``also`` and the higher severity of the two. They are of the same turn and, where
+    the judge names one, the same call; a judge's own label goes before another word for it."""
+    told = list(findings)
+    kept: list[Finding | None] = list(told)
+    for index, finding in enumerate(told):
+        if finding.detector != JUDGE or finding.turn is None or finding.criterion:
+            continue
+        place = _proof_of(finding, told)
+        if place is not None and (proof := kept[place]) is not None:
+            kept[place] = _joined(proof, finding)
+            kept[index] = None
+    return tuple(finding for finding in kept if finding is not None)
+
+
+def _proof_of(finding: Finding, told: Iterable[Finding]) -> int | None:
+    """Where the finding is that proves ``finding``."""
+    places = {
+        place: proof.label == finding.label
+        for place, proof in enumerate(told)
+        if proof.detector != JUDGE and is_same(proof, finding)
+    }
+    return min(places, key=lambda place: (not places[place], place), default=None)
+
+
+def is_same(proof: Finding, finding: Finding) -> bool:
+    """Whether what a judge found is what code has proven."""
+    words = OTHER_WORDS.get(proof.detector, frozenset())
+    return (
+        proof.turn == finding.turn
+        and (finding.call is None or proof.call is None or proof.call == finding.call)
+        and (proof.label == finding.label or finding.label in words)
+    )
+
+
+def _joined(proof: Finding, finding: Finding) -> Finding:
+    said = finding.explanation or finding.evidence
+    return proof.model_copy(
+        update={
+            "severity": max(proof.severity, finding.severity, key=lambda severity: severity.rank),
+            "also": (*proof.also, f"{finding.detector}: {said}" if said else finding.detector),
+        }
+    )

@@ -1,0 +1,151 @@
+"""Findings over a whole run: where each is from, what code can tell of its cause, how much it counts."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Literal, NamedTuple, TypeAlias
+
+from agenteval.core.needles import fold
+from agenteval.core.safe_text import one_line
+from agenteval.core.scenario import SampleKey
+from agenteval.core.score import Finding, Issue, IssueExample, Occurrence, Severity
+from agenteval.core.trajectory import ToolCall, Trajectory
+from agenteval.scoring.metrics import TOOL_CALL_BEHAVIOR
+
+SeverityFrom: TypeAlias = Literal["table", "model"]
+
+
+class Cause(NamedTuple):
+    """What code can tell of a root cause: names and labels only, never a judge's prose, so that it is
+    the same in the next run."""
+
+    metric: str
+    label: str
+    tool: str
+    criterion: str
+    rule: str = ""
+
+
+@dataclass(frozen=True)
+class Located:
+    """A finding and where it is from. ``index`` is its place in the sample's findings; ``number``
+    counts over the run from 1. ``tool`` and ``arguments`` (its keys, sorted) are of the call that the
+    finding is about, or of one that is missing; empty where it is about none."""
+
+    number: int
+    key: SampleKey
+    index: int
+    finding: Finding
+    tool: str = ""
+    arguments: tuple[str, ...] = ()
+
+    @property
+    def id(self) -> str:
+        """The name by which a model refers to it."""
+        return f"F{self.number}"
+
+    @property
+    def cause(self) -> Cause:
+        finding = self.finding
+        rule = fold(finding.references.rule).strip(" .,;:!?-\"'")
+        return Cause(finding.metric, finding.label, self.tool, finding.criterion, rule)
+
+
+def located(samples: Iterable[tuple[SampleKey, Trajectory, Sequence[Finding]]]) -> tuple[Located, ...]:
+    """Each finding with its place, numbered the same in whatever order the samples come."""
+    placed = []
+    for key, trajectory, findings in samples:
+        turns = [turn.tool_calls for turn in trajectory.all_turns]
+        for index, finding in enumerate(findings):
+            call = _call_of(finding, turns)
+            arguments = tuple(sorted(call.args or ())) if call else ()
+            tool = call.name if call else finding.references.tool
+            placed.append(Located(0, key, index, finding, tool, arguments))
+    placed.sort(key=_place)
+    return tuple(replace(each, number=number) for number, each in enumerate(placed, 1))
+
+
+def _call_of(finding: Finding, turns: Sequence[Sequence[ToolCall]]) -> ToolCall | None:
+    """The call that a finding is about. A judge names only the turn: it means the turn's tool, if only
+    one was called there and the failure is not that another was missing."""
+    if finding.call is not None:
+        calls = [call for turn in turns for call in turn]
+        return calls[finding.call] if 0 <= finding.call < len(calls) else None
+    if finding.metric != TOOL_CALL_BEHAVIOR or finding.label == "missing tool call":
+        return None
+    called = turns[finding.turn] if finding.turn is not None and 0 <= finding.turn < len(turns) else ()
+    return called[0] if len({call.name for call in called}) == 1 else None
+
+
+def _place(each: Located) -> tuple[Any, ...]:
+    key, finding = each.key, each.finding
+    turn = -1 if finding.turn is None else finding.turn
+    call = -1 if finding.call is None else finding.call
+    sample = (key.agent, key.scenario, key.variant, key.epoch)
+    return (
+        *sample,
+        turn,
+        call,
+        finding.detector,
+        each.cause,
+        finding.evidence,
+        finding.explanation,
+        each.index,
+    )
+
+
+def spread(members: Sequence[Located], limit: int) -> list[Located]:
+    """A few findings from as many scenarios, and then samples, as possible, in their order."""
+    scenarios: dict[str, dict[SampleKey, int]] = {}
+    seen: Counter[SampleKey] = Counter()
+    ranked = []
+    for each in members:
+        samples = scenarios.setdefault(each.key.scenario, {})
+        sample = samples.setdefault(each.key, len(samples))
+        ranked.append((seen[each.key], sample, each.number, each))
+        seen[each.key] += 1
+    ranked.sort(key=lambda item: item[:3])
+    return sorted((item[3] for item in ranked[:limit]), key=lambda each: each.number)
+
+
+def example_of(each: Located) -> IssueExample:
+    """The finding as it is shown."""
+    finding = each.finding
+    evidence = one_line(finding.evidence, 200)
+    return IssueExample(**each.key.model_dump(), turn=finding.turn, call=finding.call, evidence=evidence)
+
+
+# ── severity ───────────────────────────────────────────────────────────────────────────────────────
+
+
+def effective_severity(issue: Issue, severity_from: SeverityFrom) -> Severity:
+    """The severity that counts: the table's, or one level more where a model proposed more."""
+    return (
+        issue.severity.raised_towards(issue.proposed_severity) if severity_from == "model" else issue.severity
+    )
+
+
+def effective_severities(
+    issues: Iterable[Issue], findings: Mapping[SampleKey, Sequence[Finding]], severity_from: SeverityFrom
+) -> dict[SampleKey, tuple[Severity, ...]]:
+    """The severity that counts of each finding of each sample, in their order.
+
+    With ``model``, one level above the finding's own where more was proposed for its issue: a
+    harmless finding does not become critical by its company. The worst of an issue's findings is what
+    ``effective_severity`` says of the issue.
+    """
+    counted = {key: [finding.severity for finding in own] for key, own in findings.items()}
+    for issue in issues if severity_from == "model" else ():
+        for occurrence in issue.occurrences:
+            severities = counted.get(sample_of(occurrence), [])
+            for index in occurrence.findings:
+                if index < len(severities):
+                    severities[index] = severities[index].raised_towards(issue.proposed_severity)
+    return {key: tuple(severities) for key, severities in counted.items()}
+
+
+def sample_of(place: Occurrence | IssueExample) -> SampleKey:
+    """The sample that an occurrence or an example is from."""
+    return SampleKey(scenario=place.scenario, agent=place.agent, epoch=place.epoch, variant=place.variant)

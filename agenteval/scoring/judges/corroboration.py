@@ -1,0 +1,168 @@
+"""One judge's word gates nothing alone: what would is asked again, to be refuted; a third call decides.
+
+A judge that is wrong in 2 of 100 verdicts makes most runs of 60 conversations red; two fresh looks that have
+to agree do not (``benchmarks/corroboration.py``). A tenth of the clean verdicts, drawn by a seed, is asked
+again as well, so that a report can say how often the judge does not agree with itself.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from hashlib import blake2b
+from typing import Any, NamedTuple, Protocol
+
+from agenteval.conversation.current_sample import current
+from agenteval.core.errors import InfrastructureError, NotAskedError, UnreadableReplyError
+from agenteval.core.protocols import ChatModel, ModelReply, ModelRequest, Subject
+from agenteval.core.score import References, ScoreFailure, Vote
+from agenteval.core.trajectory import Usage, total_of
+from agenteval.files.prompts import Rubric, fence
+from agenteval.scoring.judges.stakes import Stakes
+from agenteval.scoring.transcript import Told
+
+SAMPLED = 10
+"""One clean verdict in so many is asked again."""
+
+
+@dataclass(frozen=True)
+class Question:
+    """What a judge is asked. ``gates``: whether an answer would fail something by itself; ``flaw_in``: what
+    is wrong with one; ``is_proven``: whether code has proven what it says; ``is_clean``: whether it finds no
+    fault, so that it may be drawn. ``criterion`` as in ``request_of``."""
+
+    rubric: Rubric
+    record: Told
+    subject: Subject
+    flaw_in: Callable[[Any, bool], str]
+    gates: Callable[[Any], bool]
+    is_proven: Callable[[Any], bool] = lambda _said: False
+    is_clean: Callable[[Any], bool] = lambda _said: False
+    criterion: Mapping[str, str] | None = None
+
+
+class Asked(NamedTuple):
+    """``reply`` is the one that counts: the first that the majority agrees with. ``usage`` is that of all."""
+
+    reply: ModelReply
+    usage: Usage
+    votes: tuple[Vote, ...] = ()
+    is_sampled: bool = False
+
+
+class RequestOf(Protocol):
+    def __call__(
+        self,
+        rubric: Rubric,
+        record: Told,
+        *,
+        subject: Subject,
+        criterion: Mapping[str, str] | None = None,
+        opinion: str = "",
+        flaw_in: Callable[[Any, bool], str],
+    ) -> ModelRequest: ...
+
+
+async def asked(
+    model: ChatModel,
+    question: Question,
+    stakes: Stakes,
+    request_of: RequestOf,
+    first: ModelReply | None = None,
+) -> Asked | ScoreFailure:
+    """The answer to a question, asked as often as it takes. ``first``: the answer that is there already."""
+
+    async def ask_with(opinion: str = "") -> ModelReply | ScoreFailure:
+        request = request_of(
+            question.rubric,
+            question.record,
+            subject=question.subject,
+            criterion=question.criterion,
+            opinion=opinion,
+            flaw_in=question.flaw_in,
+        )
+        return await ask(model, request)
+
+    if why := question.record.misfit:
+        return ScoreFailure(metric=question.subject.metric, message=why)
+    reply = first or await ask_with()
+    if isinstance(reply, ScoreFailure):
+        return reply
+    first = reply
+    would_gate = question.gates(first.value)
+    is_drawn = not would_gate and question.is_clean(first.value) and _is_drawn(question, stakes.seed)
+    if first.scripted or not stakes.corroborate or not (would_gate or is_drawn):
+        return Asked(first, first.usage)
+    if would_gate and question.is_proven(first.value):
+        return Asked(first, first.usage)
+    replies = [first]
+    for prompt in ("judge_refute", "judge_decide"):
+        reply = await ask_with(question.rubric.prompts.prompt(prompt).render(**_answers(replies)).prompt)
+        if isinstance(reply, ScoreFailure):
+            return _uncorroborated(reply, replies)
+        replies.append(reply)
+        if question.gates(reply.value) == would_gate:
+            break
+    sides = [question.gates(reply.value) for reply in replies]
+    majority = sides.count(True) > sides.count(False)
+    return Asked(
+        reply=replies[sides.index(majority)],
+        usage=total_of(reply.usage for reply in replies),
+        votes=tuple(_vote(reply, side) for reply, side in zip(replies, sides, strict=True)),
+        is_sampled=is_drawn,
+    )
+
+
+def _is_drawn(question: Question, seed: int) -> bool:
+    """By what is asked about and the sample that it is from, so that a part of a run draws the same as the
+    whole, and of conversations that are alike some are drawn."""
+    asked_about = json.dumps([seed, str(current()), question.subject.metric, question.record.text])
+    digest = blake2b(asked_about.encode("utf-8", "replace"), digest_size=8).digest()
+    return int.from_bytes(digest) % SAMPLED == 0
+
+
+def _answers(replies: Sequence[ModelReply]) -> dict[str, str]:
+    """By the placeholders ``first`` and ``second``."""
+    texts = (fence(json.dumps(reply.value.model_dump(), ensure_ascii=False)) for reply in replies)
+    return dict(zip(("first", "second"), texts, strict=False))
+
+
+def _uncorroborated(failure: ScoreFailure, replies: Sequence[ModelReply]) -> ScoreFailure:
+    """What was asked again and not answered is not known."""
+    spent = [reply.usage for reply in replies]
+    if failure.usage:
+        spent.append(failure.usage)
+    message = f"a verdict was asked again, and there was no answer: {failure.message}"
+    return failure.model_copy(update={"message": message, "usage": total_of(spent)})
+
+
+def _vote(reply: ModelReply, gates: bool) -> Vote:
+    said: Any = reply.value
+    given = {name: getattr(said, name, None) for name in References.model_fields}
+    verdict = next((getattr(said, key) for key in ("label", "outcome", "score") if hasattr(said, key)), None)
+    return Vote(
+        verdict=verdict,
+        against=gates,
+        reason=said.reason,
+        evidence=said.evidence,
+        references=References(**{name: value for name, value in given.items() if value is not None}),
+        usage=reply.usage,
+    )
+
+
+async def ask(model: ChatModel, request: ModelRequest) -> ModelReply | ScoreFailure:
+    """The model's answer, or that there is none. The author's mistakes are not caught."""
+    try:
+        return await model.complete(request)
+    except InfrastructureError as error:
+        raw = error.raw if isinstance(error, UnreadableReplyError) else ""
+        # What a broken answer cost is known only to some models; it is spent nevertheless.
+        usage = getattr(error, "usage", None)
+        return ScoreFailure(
+            metric=request.subject.metric,
+            message=str(error),
+            raw=raw,
+            usage=usage,
+            refused=isinstance(error, NotAskedError),
+        )

@@ -1,0 +1,179 @@
+"""``expect.criteria``: each sentence judged by a model as met, not met or not clear."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Final
+
+from agenteval.core.protocols import ChatModel, ModelReply, ModelRequest, Subject
+from agenteval.core.scenario import Scenario
+from agenteval.core.score import Check, Finding, ScoreFailure
+from agenteval.core.severity import of_label
+from agenteval.core.trajectory import Trajectory
+from agenteval.files.prompts import CRITERIA, SHIPPED, Rubric
+from agenteval.scoring.judges.corroboration import Asked, Question
+from agenteval.scoring.judges.judge import (
+    PolicyOf,
+    Record,
+    ToolsOf,
+    claim_of,
+    no_policy,
+    request_of,
+    request_of_all,
+    subject_of,
+)
+from agenteval.scoring.judges.references import Shown, flaw_of
+from agenteval.scoring.judges.stakes import Stakes
+from agenteval.scoring.judges.together import asked_together
+from agenteval.scoring.transcript import LIMIT, Told, tools_of
+
+LABEL = "criterion not met"
+DID_NOT_ARISE = "did not arise"
+SPANS = {"turn": "in the turn to judge", "conversation": "over the whole conversation"}
+
+
+class Criteria:
+    """The criteria of a scenario (scope ``conversation``) or of its scripted turns (scope ``turn``), one
+    call each, all at once; or, ``is_shared``, one for all of them.
+
+    A criterion that is not clear, or whose judge broke, is a check that could not be decided, which
+    leaves the sample inconclusive. One whose condition never arose holds, and is marked. A conversation in
+    which the agent broke is not asked about: the sample has failed already.
+    """
+
+    metric: Final = CRITERIA
+
+    def __init__(
+        self,
+        model: ChatModel,
+        *,
+        scope: str,
+        rubric: Rubric | None = None,
+        policy_of: PolicyOf = no_policy,
+        tools_of: ToolsOf = tools_of,
+        now: str | None = None,
+        stakes: Stakes | None = None,
+        is_shared: bool = False,
+        limit: int = LIMIT,
+    ) -> None:
+        self._model = model
+        self._is_shared = is_shared
+        self._scope = scope
+        self._rubric = rubric or SHIPPED.rubric(CRITERIA)
+        self._record = Record(policy_of, tools_of, now, limit=limit)
+        self._stakes = stakes or Stakes()
+        self._severity = of_label(LABEL, self._stakes.severities)
+
+    @property
+    def scope(self) -> str:
+        return self._scope
+
+    async def __call__(
+        self, scenario: Scenario, trajectory: Trajectory
+    ) -> Sequence[Check | ScoreFailure | Finding]:
+        criteria, path = _criteria(scenario, trajectory, self._scope)
+        if not criteria:
+            return ()
+        turn = len(trajectory.turns) - 1 if self._scope == "turn" else None
+        told = self._record.told(scenario, trajectory, turn)
+        subject = subject_of(scenario, trajectory, metric=self.metric, turn=turn)
+        record = self._record.shown(scenario, trajectory, turn)
+        questions = {
+            f"criterion_{number}": question_of(
+                criterion, self._scope, told, subject, record, rubric=self._rubric
+            )
+            for number, criterion in enumerate(criteria, 1)
+        }
+        for_all = request_of_all if self._is_shared else None
+        answers = await asked_together(self._model, questions, self._stakes, request_of, for_all)
+        return [
+            item
+            for criterion, answer in zip(criteria, answers.values(), strict=True)
+            for item in self._items(criterion, answer, scenario.where(path), turn)
+        ]
+
+    def _items(
+        self, criterion: str, answer: Asked | ScoreFailure, where: str, turn: int | None
+    ) -> Sequence[Check | ScoreFailure | Finding]:
+        if isinstance(answer, ScoreFailure):
+            detail = f"{criterion} — not judged: {answer.message}"
+            return Check(name=CRITERIA, passed=None, detail=detail, where=where), answer
+        reply = answer.reply
+        said: Any = reply.value
+        arose = said.label != DID_NOT_ARISE
+        passed = {"pass": True, "fail": False, DID_NOT_ARISE: True}.get(said.label)
+        check = Check(
+            name=CRITERIA,
+            passed=passed,
+            detail=_detail(criterion, said),
+            where=where,
+            arose=arose,
+            by=reply.model,
+            scripted=reply.scripted,
+            usage=answer.usage,
+            votes=answer.votes,
+        )
+        return (check, self._finding(criterion, reply, turn)) if passed is False else (check,)
+
+    def _finding(self, criterion: str, reply: ModelReply, turn: int | None) -> Finding:
+        said: Any = reply.value
+        return Finding(
+            detector="judge",
+            metric=CRITERIA,
+            label=LABEL,
+            severity=self._severity,
+            turn=turn,
+            evidence=said.evidence,
+            explanation=said.reason,
+            criterion=criterion,
+            scripted=reply.scripted,
+        )
+
+
+def _criteria(scenario: Scenario, trajectory: Trajectory, scope: str) -> tuple[tuple[str, ...], str]:
+    """The criteria to judge now, and the path of where they are written."""
+    if scope == "conversation":
+        ended_well = trajectory.stop is None or trajectory.stop.fault is None
+        return (scenario.expect.criteria if ended_well and trajectory.turns else ()), "expect.criteria"
+    if not trajectory.turns or trajectory.unfinished:
+        return (), ""
+    turn = trajectory.turns[-1]
+    expect = scenario.turn_expectation(turn)
+    return (expect.criteria if expect else ()), f"turns.{turn.script}.expect.criteria"
+
+
+def question_of(
+    criterion: str, scope: str, told: Told, subject: Subject, record: Shown, *, rubric: Rubric
+) -> Question:
+    """What is asked of one criterion. One that is not met quotes words of the record, or its own."""
+    record = record.asking(criterion)
+
+    def flaw_in(said: Any, is_scripted: bool) -> str:
+        return flaw_of(LABEL, claim_of(said, is_scripted=is_scripted), record) if said.label == "fail" else ""
+
+    return Question(
+        rubric=rubric,
+        record=told,
+        subject=subject,
+        criterion=_values(criterion, scope),
+        flaw_in=flaw_in,
+        gates=lambda said: said.label == "fail",
+    )
+
+
+def criterion_request(
+    criterion: str, scope: str, record: Told, *, rubric: Rubric, subject: Subject
+) -> ModelRequest:
+    """The request that asks for one criterion, as it is sent first."""
+    values = _values(criterion, scope)
+    return request_of(rubric, record, subject=subject, criterion=values)
+
+
+def _values(criterion: str, scope: str) -> dict[str, str]:
+    """Of the rubric's placeholders."""
+    return {"criterion": criterion, "span": SPANS[scope]}
+
+
+def _detail(criterion: str, said: Any) -> str:
+    quoted = f" (evidence: “{said.evidence}”)" if said.evidence.strip() else ""
+    return f"{criterion} — {said.label}: {said.reason}{quoted}"

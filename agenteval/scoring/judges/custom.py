@@ -1,0 +1,286 @@
+"""Custom metrics: the classes that an author derives from, and what runs them.
+
+A metric that asks one question is a rubric file and needs none of this. A class is for what wants
+code: a measurement, several questions, another service.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import math
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from contextvars import ContextVar
+from dataclasses import dataclass, field
+from typing import Any, ClassVar, TypeAlias, TypeVar
+
+import anyio
+from pydantic import BaseModel
+
+from agenteval.conversation.user_code import contained, describe, load, misfit
+from agenteval.core.errors import AuthorError, Place, Problem
+from agenteval.core.protocols import ChatModel, ModelReply, ModelRequest, Subject
+from agenteval.core.score import MetricSpec
+from agenteval.core.trajectory import Trajectory, Usage
+from agenteval.files.prompts import METRIC_NAME, SHIPPED, Labels, Prompts, Rubric, as_scale, read_labels
+from agenteval.scoring.checks.conversation import ToolCallRecord
+from agenteval.scoring.metrics import spec_of
+
+T = TypeVar("T", bound=BaseModel)
+
+
+# ── what the author sees ─────────────────────────────────────────────────────────────────────────
+
+
+@dataclass(frozen=True)
+class TurnRecord:
+    """An earlier turn."""
+
+    user_message: str
+    agent_message: str
+    tool_calls: tuple[ToolCallRecord, ...] = ()
+
+
+@dataclass(frozen=True)
+class ScoreInput:
+    """What a metric judges: one turn with all that came before it.
+
+    Of a whole conversation, the turn is its last one, but ``tool_calls`` are those of all turns.
+    ``turn_index`` counts from 0. ``trajectory`` is all there is: steps, latencies, usage, errors.
+    """
+
+    goal: str
+    profile: str
+    knowledge: tuple[str, ...]
+    user_message: str
+    agent_message: str
+    tool_calls: tuple[ToolCallRecord, ...]
+    history: tuple[TurnRecord, ...]
+    turn_index: int
+    trajectory: Trajectory
+
+
+@dataclass(frozen=True)
+class QuantResult:
+    """A number on the metric's scale, and why. ``None``: there is not enough to judge."""
+
+    value: float | None
+    reason: str = ""
+    evidence: str = ""
+
+
+@dataclass(frozen=True)
+class QualResult:
+    """One of the metric's labels, and why."""
+
+    label: str
+    reason: str = ""
+    evidence: str = ""
+
+
+class Llm:
+    """The judge's model, for metrics that ask it something. What it costs is counted as the judge's."""
+
+    def __init__(self, model: ChatModel | None) -> None:
+        self._model = model
+
+    async def generate_object(self, *, prompt: str, schema: type[T], system: str = "") -> T:
+        """An answer of the shape ``schema``. Raises ``UnreadableReplyError`` when none could be had."""
+        asking = ASKING.get(None)
+        if asking is None:
+            raise RuntimeError("self.llm answers only while score or evaluate runs")
+        if self._model is None:
+            what = f"the custom metric '{asking.subject.metric}' asks a model, but none is set"
+            raise AuthorError(Problem(what, "set models.default or models.judge"))
+        request = ModelRequest("judge", system, prompt, schema, asking.subject)
+        answer = asking.answer(self._model, request)
+        # The author's code runs on a loop of its own; the model's connections belong to ours.
+        reply = await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(answer, asking.loop))
+        asking.usage = asking.usage + reply.usage
+        asking.by, asking.scripted = reply.model, asking.scripted or reply.scripted
+        assert isinstance(reply.value, schema)
+        return reply.value
+
+    async def generate_text(self, *, prompt: str, system: str = "") -> str:
+        """An answer in plain words."""
+        return (await self.generate_object(prompt=prompt, schema=_Text, system=system)).text
+
+
+class _Text(BaseModel):
+    text: str
+
+
+class CustomMetric:
+    """What the three kinds share. ``name`` is how thresholds and reports call it; ``llm`` is there while
+    a conversation is judged; ``timeout_s`` bounds one judgement, time in ``llm`` not counted.
+
+    One object serves all conversations of a run, several at the same time.
+    """
+
+    name: str = ""
+    timeout_s: float = 60.0
+    llm: Llm
+    scope: ClassVar[str] = "turn"
+    scale: Sequence[float] = (1, 5)
+    labels: Mapping[str, str] | Sequence[str] | None = None
+
+
+class QuantitativeMetric(CustomMetric):
+    """A number for each turn. Set ``name`` (and ``scale``, if it is not 1 to 5), write ``score``."""
+
+    def score(self, input: ScoreInput) -> QuantResult | Awaitable[QuantResult]:
+        raise NotImplementedError
+
+
+class QualitativeMetric(CustomMetric):
+    """A label for each turn. Set ``name`` and ``labels``, ``{label: ok or a severity}``; without them any
+    label may be given and only ``no failure`` is ok. Write ``evaluate``."""
+
+    def evaluate(self, input: ScoreInput) -> QualResult | Awaitable[QualResult]:
+        raise NotImplementedError
+
+
+class ConversationMetric(CustomMetric):
+    """A number or a label for each whole conversation: write ``score`` or ``evaluate``."""
+
+    scope: ClassVar[str] = "conversation"
+
+
+Custom: TypeAlias = "CustomMetric | Rubric"
+
+
+# ── loading ──────────────────────────────────────────────────────────────────────────────────────
+
+
+def load_custom(entry: str, base: str, *, prompts: Prompts = SHIPPED, place: Place | None = None) -> Custom:
+    """What an entry of ``custom_metrics`` names: a rubric file, or a class (or object) as
+    ``module:Class`` or ``file.py:Class``. ``prompts``: what a rubric is sent with. Raises ``AuthorError``."""
+    if entry.endswith(".md"):
+        return prompts.custom(entry, base=base, place=place)
+    found = load(entry, base, what="custom metric", place=place)
+    try:
+        with contained():
+            metric = found() if isinstance(found, type) else found
+            problem = _problem(metric)
+    except Exception as error:
+        what = f"custom metric '{entry}' cannot be made: {describe(error)}"
+        raise AuthorError(Problem(what, "its class is called without arguments", place)) from error
+    if problem:
+        raise AuthorError(Problem(f"custom metric '{entry}' {problem[0]}", problem[1], place))
+    assert isinstance(metric, CustomMetric)
+    return metric
+
+
+def load_all_custom(
+    entries: Sequence[str],
+    base: str,
+    *,
+    prompts: Prompts = SHIPPED,
+    place_of: Callable[[int], Place | None] = lambda _: None,
+) -> tuple[Custom, ...]:
+    """Every entry of ``custom_metrics``; ``place_of`` tells where an entry is, by its position."""
+    loaded: list[Custom] = []
+    problems: list[Problem] = []
+    for position, entry in enumerate(entries):
+        try:
+            loaded.append(load_custom(entry, base, prompts=prompts, place=place_of(position)))
+        except AuthorError as error:
+            problems += error.problems
+    if problems:
+        raise AuthorError(*problems)
+    return tuple(loaded)
+
+
+def _problem(metric: Any) -> tuple[str, str] | None:
+    if not isinstance(metric, CustomMetric):
+        kinds = "QuantitativeMetric, QualitativeMetric or ConversationMetric"
+        return f"is no metric: {type(metric).__name__}", f"derive it from {kinds}"
+    if not isinstance(metric.name, str) or not METRIC_NAME.fullmatch(metric.name):
+        return f"has the name {metric.name!r}", 'set name = "…", letters first'
+    written = _written(metric)
+    if len(written) != 1:
+        return f"has {' and '.join(written) or 'not its method'}", "write score or evaluate"
+    if shape := misfit(getattr(metric, written[0]), 1):
+        return f"cannot be called: {shape}", f"write def {written[0]}(self, input)"
+    if written == ["score"] and as_scale(metric.scale) is None:
+        return f"has the scale {metric.scale!r}", "write lowest and highest: scale = (1, 5)"
+    try:
+        labels_of(metric)
+    except ValueError as error:
+        return f"has labels that cannot be: {error}", 'write labels = {"on brand": "ok", …}'
+    return None
+
+
+def _written(metric: CustomMetric) -> list[str]:
+    """Which of the methods that judge the author wrote. Each kind has its own, a conversation either."""
+    kinds = {"score": QuantitativeMetric, "evaluate": QualitativeMetric}
+    return [
+        name
+        for name, kind in kinds.items()
+        if isinstance(metric, kind | ConversationMetric)
+        and getattr(type(metric), name, None) not in (None, getattr(kind, name))
+    ]
+
+
+def spec_of_custom(metric: Custom) -> MetricSpec:
+    """The metric that a rubric or a class defines."""
+    if isinstance(metric, Rubric):
+        return spec_of(metric)
+    scope: Any = metric.scope
+    if _written(metric) == ["score"]:
+        low, high = metric.scale
+        return MetricSpec(name=metric.name, scope=scope, kind="mean", scale=(low, high))
+    labels = labels_of(metric)
+    ok = tuple(label for label in labels.names if label in labels.ok) or ("no failure",)
+    return MetricSpec(name=metric.name, scope=scope, kind="rate", labels=labels.names, ok=ok)
+
+
+def labels_of(metric: CustomMetric) -> Labels:
+    """The labels that a class declares; none if it leaves them open."""
+    return Labels() if metric.labels is None else read_labels(metric.labels)
+
+
+# ── while it is judged ───────────────────────────────────────────────────────────────────────────
+
+
+@dataclass
+class Asking:
+    """One judgement while it goes on: what it is about, what its model calls cost, its deadline."""
+
+    subject: Subject
+    scope: anyio.CancelScope
+    timeout_s: float
+    usage: Usage = field(default_factory=Usage)
+    by: str = ""
+    scripted: bool = False
+    in_flight: int = 0
+    loop: asyncio.AbstractEventLoop = field(default_factory=asyncio.get_running_loop)
+
+    @property
+    def spent(self) -> Usage | None:
+        """What the model calls cost; ``None`` if there was none."""
+        return None if self.usage == Usage() else self.usage
+
+    async def answer(self, model: ChatModel, request: ModelRequest) -> ModelReply:
+        with _Pause(self):
+            return await model.complete(request)
+
+
+class _Pause:
+    """The clock of a judgement stands still while its model calls wait for their turn and answer."""
+
+    def __init__(self, asking: Asking) -> None:
+        self._asking = asking
+
+    def __enter__(self) -> None:
+        self._asking.in_flight += 1
+        self._asking.scope.deadline = math.inf
+
+    def __exit__(self, *_error: object) -> None:
+        self._asking.in_flight -= 1
+        if not self._asking.in_flight:
+            self._asking.scope.deadline = anyio.current_time() + self._asking.timeout_s
+
+
+# One object serves many conversations at once, and its author calls ``self.llm`` without saying which
+# of them the call is for. The context of the task knows.
+ASKING: ContextVar[Asking] = ContextVar("agenteval_custom_metric")

@@ -1,0 +1,160 @@
+"""Runs a custom metric that is a class."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from copy import deepcopy
+from numbers import Real
+from typing import Any
+
+import anyio
+
+from agenteval.conversation.user_code import call, contained, describe
+from agenteval.core.errors import AuthorError, InfrastructureError, NotAskedError, UnreadableReplyError
+from agenteval.core.protocols import ChatModel
+from agenteval.core.scenario import Scenario
+from agenteval.core.score import Finding, Score, ScoreFailure, Severity
+from agenteval.core.trajectory import Trajectory, Turn
+from agenteval.scoring.checks.conversation import call_record
+from agenteval.scoring.judges.custom import (
+    ASKING,
+    Asking,
+    CustomMetric,
+    Llm,
+    QualResult,
+    QuantResult,
+    ScoreInput,
+    TurnRecord,
+    labels_of,
+    spec_of_custom,
+)
+from agenteval.scoring.judges.judge import finding_of, subject_of
+from agenteval.scoring.metrics import applies
+
+
+class _NoScoreError(Exception):
+    """What a metric returned is no score."""
+
+
+class CustomScorer:
+    """Runs a metric that is a class. Whatever goes wrong in it is a failure to score."""
+
+    def __init__(
+        self,
+        metric: CustomMetric,
+        model: ChatModel | None,
+        *,
+        severities: Mapping[str, Severity] | None = None,
+    ) -> None:
+        self._metric = metric
+        self._spec = spec_of_custom(metric)
+        self._labels = labels_of(metric)
+        self._severities = {**self._labels.severities, **(severities or {})}
+        self._judge = getattr(metric, "evaluate" if self._spec.is_label else "score")
+        metric.llm = Llm(model)
+
+    @property
+    def metric(self) -> str:
+        return self._spec.name
+
+    @property
+    def scope(self) -> str:
+        return self._spec.scope
+
+    async def __call__(
+        self, scenario: Scenario, trajectory: Trajectory
+    ) -> Sequence[Score | ScoreFailure | Finding]:
+        if not applies(self._spec, scenario, trajectory):
+            return ()
+        turn = len(trajectory.turns) - 1 if self.scope == "turn" else None
+        subject = subject_of(scenario, trajectory, metric=self.metric, turn=turn)
+        timeout_s = self._metric.timeout_s
+        with anyio.move_on_after(timeout_s) as scope:
+            asking = Asking(subject, scope, timeout_s)
+            return await self._judged(score_input(scenario, trajectory, self.scope), asking, turn)
+        return (self._failure(f"no result after {timeout_s:g} s", asking),)
+
+    async def _judged(
+        self, given: ScoreInput, asking: Asking, turn: int | None
+    ) -> Sequence[Score | ScoreFailure | Finding]:
+        token = ASKING.set(asking)
+        try:
+            result = await call(self._judge, given)
+            with contained():
+                score = self._score(result, asking)
+        except AuthorError:
+            raise
+        except UnreadableReplyError as error:
+            return (self._failure(str(error), asking, raw=error.raw),)
+        except (InfrastructureError, _NoScoreError) as error:
+            return (self._failure(str(error), asking, refused=isinstance(error, NotAskedError)),)
+        except Exception as error:
+            return (self._failure(describe(error), asking),)
+        finally:
+            ASKING.reset(token)
+        if score.ok is not False or score.label is None:
+            return (score,)
+        return score, finding_of(score, score.label, turn, self._severities)
+
+    def _failure(self, message: str, asking: Asking, *, raw: str = "", refused: bool = False) -> ScoreFailure:
+        return ScoreFailure(metric=self.metric, message=message, raw=raw, usage=asking.spent, refused=refused)
+
+    def _score(self, result: Any, asking: Asking) -> Score:
+        """The score of a result. Raises ``_NoScoreError`` for one that is none."""
+        value, label = (None, self._label(result)) if self._spec.is_label else (self._value(result), None)
+        return Score(
+            metric=self.metric,
+            value=value,
+            label=label,
+            reason=str(result.reason),
+            evidence=str(result.evidence),
+            by=asking.by,
+            scripted=asking.scripted,
+            ok=label in self._spec.ok if label is not None else None,
+            usage=asking.spent,
+        )
+
+    def _value(self, result: Any) -> float:
+        if not isinstance(result, QuantResult):
+            raise _NoScoreError(f"'{self.metric}' returned {type(result).__name__}, expected QuantResult")
+        value: Any = result.value
+        if value is None:
+            raise _NoScoreError(f"not enough to judge: {result.reason}")
+        low, high = self._spec.scale
+        if isinstance(value, bool) or not isinstance(value, Real) or not low <= float(value) <= high:
+            raise _NoScoreError(
+                f"'{self.metric}' returned {value!r}, expected a number from {low:g} to {high:g}"
+            )
+        return float(value)
+
+    def _label(self, result: Any) -> str:
+        if not isinstance(result, QualResult):
+            raise _NoScoreError(f"'{self.metric}' returned {type(result).__name__}, expected QualResult")
+        known = self._spec.labels
+        if not isinstance(result.label, str) or (known and result.label not in known):
+            listed = ", ".join(known) or "a text"
+            raise _NoScoreError(f"'{self.metric}' returned the label {result.label!r}, expected {listed}")
+        return result.label
+
+
+def score_input(scenario: Scenario, trajectory: Trajectory, scope: str) -> ScoreInput:
+    """What a metric is given of a conversation: a copy, for others read the record, too."""
+    trajectory = deepcopy(trajectory)
+    turns = trajectory.all_turns
+    last = turns[-1]
+    calls = last.tool_calls if scope == "turn" else trajectory.tool_calls
+    return ScoreInput(
+        goal=scenario.goal,
+        profile=scenario.profile,
+        knowledge=scenario.knowledge,
+        user_message=last.user,
+        agent_message=last.answer,
+        tool_calls=tuple(map(call_record, calls)),
+        history=tuple(map(_turn_record, turns[:-1])),
+        turn_index=len(turns) - 1,
+        trajectory=trajectory,
+    )
+
+
+def _turn_record(turn: Turn) -> TurnRecord:
+    return TurnRecord(turn.user, turn.answer, tuple(map(call_record, turn.tool_calls)))

@@ -1,0 +1,215 @@
+"""Was the simulated user one? A model looks at each conversation that failed, and at a tenth of the others.
+
+A fault of the user that explains how the conversation ended makes the outcome the simulator's: neither red
+nor green. What the turns before the fault prove stands. Whom the model quotes is checked in code.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from hashlib import blake2b
+from typing import Annotated, Any, NamedTuple
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, WithJsonSchema
+
+from agenteval.conversation.simulated_user import beliefs_of, listed
+from agenteval.core.decision import SampleDecision
+from agenteval.core.event import Event
+from agenteval.core.protocols import ChatModel, ModelRequest, Scorer, Subject
+from agenteval.core.sample_report import SampleReport
+from agenteval.core.scenario import Sample, Scenario
+from agenteval.core.score import (
+    AS_IT_SHOULD,
+    HELPED,
+    HINDERED,
+    NOT_CLEAR,
+    ScoreFailure,
+    UserReview,
+    Verdict,
+)
+from agenteval.core.speech import pieces_of
+from agenteval.core.trajectory import Trajectory
+from agenteval.files.prompts import USER_REVIEW, Prompt, fence
+from agenteval.scoring.goals import goals_of
+from agenteval.scoring.judges.corroboration import SAMPLED, ask
+from agenteval.scoring.judges.references import is_quoted, not_there
+from agenteval.scoring.label_words import label_in
+from agenteval.scoring.transcript import latest_answer
+
+LABELS = (AS_IT_SHOULD, HINDERED, HELPED, NOT_CLEAR)
+
+
+def _label(value: Any) -> Any:
+    """However it is spelled."""
+    label = label_in(value, LABELS) if isinstance(value, str) else None
+    if label is None:
+        raise ValueError(f"the label must be one of: {', '.join(LABELS)}")
+    return label
+
+
+class ReviewReply(BaseModel):
+    """Evidence and reason come before the verdict. A scripted reply may leave out the source and what the
+    fault explains."""
+
+    model_config = ConfigDict(extra="ignore")
+
+    evidence: str
+    source: str = ""
+    reason: str
+    label: Annotated[str, BeforeValidator(_label), WithJsonSchema({"type": "string", "enum": list(LABELS)})]
+    explains: bool = True
+
+
+class Ended(NamedTuple):
+    """A conversation that is over, decided as the report will decide it. ``failed``: the verdict is red, or
+    it counts as a failure where failed samples are tolerated."""
+
+    sample: SampleReport
+    decided: SampleDecision
+    failed: bool
+
+
+@dataclass(frozen=True)
+class UserReviews:
+    """Which conversations are reviewed, by whom. ``decide``: how one ended, by all that was told of it.
+    ``is_asked``: whether the model has an answer at all (a scripted one may have none)."""
+
+    model: ChatModel
+    decide: Callable[[Sample, Sequence[Event]], Ended]
+    prompt: Prompt
+    seed: int = 0
+    now: str = ""
+    is_asked: Callable[[Subject], bool] = lambda _subject: True
+
+    def __call__(self, sample: Sample, told: Sequence[Event]) -> Scorer | None:
+        """The review of a conversation of which all this was told; ``None`` if there is none."""
+        if sample.scenario.is_scripted:
+            return None
+        found, decided, failed = self.decide(sample, told)
+        passed = decided.verdict is Verdict.PASSED and not failed
+        if not failed and not (passed and _is_drawn(sample, self.seed)):
+            return None
+        subject = Subject(
+            scenario=sample.scenario.id,
+            metric=USER_REVIEW,
+            text=latest_answer(found.trajectory),
+            epoch=sample.key.epoch,
+        )
+        if not any(turn.script is None for turn in found.trajectory.turns) or not self.is_asked(subject):
+            return None
+        outcome = "\n".join(_failures(found, decided)) if failed else "Nothing failed."
+        return _Review(self, subject, outcome, failed=failed)
+
+
+def _is_drawn(sample: Sample, seed: int) -> bool:
+    """By the sample, so that a part of a run draws the same as the whole."""
+    digest = blake2b(json.dumps([seed, USER_REVIEW, str(sample.key)]).encode(), digest_size=8).digest()
+    return int.from_bytes(digest) % SAMPLED == 0
+
+
+def _failures(sample: SampleReport, decided: SampleDecision) -> Iterator[str]:
+    for violation in decided.violations:
+        if violation.verdict is Verdict.FAILED:
+            at = "" if violation.turn is None else f" (turn {violation.turn + 1})"
+            yield f"- {violation.name}{at}: {violation.detail}"
+    yield from (f"- the goal: {goal.label}: {goal.reason}" for goal in goals_of(sample) if goal.value == 0)
+
+
+@dataclass(frozen=True)
+class _Review:
+    """Of one conversation: a scorer, asked once it is over."""
+
+    reviews: UserReviews
+    subject: Subject
+    outcome: str
+    failed: bool
+    scope: str = "conversation"
+    metric: str = USER_REVIEW
+
+    async def __call__(
+        self, scenario: Scenario, trajectory: Trajectory
+    ) -> Sequence[UserReview | ScoreFailure]:
+        reply = await ask(self.reviews.model, self._request(scenario, trajectory))
+        if isinstance(reply, ScoreFailure):
+            return (reply,)
+        said: Any = reply.value
+        is_fault = said.label in (HELPED, HINDERED)
+        return (
+            UserReview(
+                label=said.label,
+                explains=is_fault and said.explains,
+                turn=_turn_of(said.evidence, trajectory) if is_fault else None,
+                failed=self.failed,
+                evidence=said.evidence,
+                source=said.source,
+                reason=said.reason,
+                by=reply.model,
+                scripted=reply.scripted,
+                usage=reply.usage,
+            ),
+        )
+
+    def _request(self, scenario: Scenario, trajectory: Trajectory) -> ModelRequest:
+        rendered = self.reviews.prompt.render(
+            profile=scenario.profile or "Nothing particular.",
+            goal=scenario.goal,
+            knowledge=listed(scenario.knowledge),
+            beliefs=listed(beliefs_of(scenario)),
+            now=self.reviews.now or "Not given.",
+            transcript="\n\n".join(_talk(trajectory)),
+            outcome=fence(self.outcome),
+            labels=", ".join(f'"{label}"' for label in LABELS),
+        )
+        return ModelRequest(
+            role="judge",
+            system=rendered.system,
+            prompt=rendered.prompt,
+            reply=ReviewReply,
+            subject=self.subject,
+            states_form=True,
+            flaw_in=lambda said, is_scripted: _flaw(said, is_scripted, scenario, trajectory),
+        )
+
+
+def _talk(trajectory: Trajectory) -> Iterator[str]:
+    for number, turn in enumerate(trajectory.turns, 1):
+        who = "The user said" if turn.script is None else "The user said, as its author had written"
+        agent = "\n\n".join(pieces_of(turn)) or "(nothing)"
+        yield f"Turn {number}\n{who}:\n{fence(turn.user)}\nThe agent said:\n{fence(agent)}"
+    stop = trajectory.stop
+    yield f"Then the conversation ended ({stop.reason if stop else 'broken off'})."
+
+
+def _flaw(said: Any, is_scripted: bool, scenario: Scenario, trajectory: Trajectory) -> str:
+    """What is wrong with the quotations of an answer that finds a fault, in words for the model."""
+    if said.label not in (HELPED, HINDERED):
+        return ""
+    agent = [text for turn in trajectory.turns for text in pieces_of(turn)]
+    own = [turn.user for turn in trajectory.turns if turn.script is None]
+    if "explains" not in said.model_fields_set and not is_scripted:
+        return '"explains" must be true or false'
+    if said.label == HELPED:  # what is given away is said
+        return (
+            ""
+            if is_quoted(said.evidence, own)
+            else not_there("evidence", said.evidence, "what the user said")
+        )
+    if not is_quoted(said.evidence, (*own, *agent)):
+        return not_there(
+            "evidence", said.evidence, "what the user said, or the agent's that it left unanswered"
+        )
+    told = (scenario.profile, scenario.goal, *scenario.knowledge, *(each.belief for each in scenario.beliefs))
+    if (said.source.strip() or not is_scripted) and not is_quoted(said.source, (*filter(None, told), *agent)):
+        return not_there("source", said.source, "what the user was told, or what the agent said")
+    return ""
+
+
+def _turn_of(evidence: str, trajectory: Trajectory) -> int:
+    """Where the fault lies, from 0: at the user's words, or after the agent's that it did not answer."""
+    turns = trajectory.turns
+    for index, turn in enumerate(turns):
+        if turn.script is None and is_quoted(evidence, (turn.user,)):
+            return index
+    return next((i + 1 for i, turn in enumerate(turns) if is_quoted(evidence, pieces_of(turn))), 0)

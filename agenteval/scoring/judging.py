@@ -1,0 +1,264 @@
+"""Which metrics a run judges, and with what: the configuration's metrics become scorers."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from agenteval.core.config import Config
+from agenteval.core.errors import AuthorError, Problem, did_you_mean, place_of
+from agenteval.core.protocols import ChatModel, Scorer
+from agenteval.core.scenario import Scenario
+from agenteval.core.score import Finding, MetricSpec
+from agenteval.core.severity import SEVERITY_OF_LABEL
+from agenteval.files.prompts import CRITERIA, SHIPPED, Prompts, Rubric, load_prompts
+from agenteval.scoring import metrics
+
+if TYPE_CHECKING:
+    from agenteval.core.trajectory import Trajectory
+    from agenteval.scoring.judges.custom import Custom
+    from agenteval.scoring.judges.judge import PolicyOf
+
+# The scorers are imported where they are needed: a run of checks in code needs none of them, and they
+# cost as much CPU as the rest of such a run's own modules.
+
+
+@dataclass(frozen=True)
+class Metrics:
+    """What can be judged (``known``, built in and custom), and what is to be (``asked``); ``prompts``: in
+    which words."""
+
+    known: Mapping[str, MetricSpec]
+    asked: tuple[MetricSpec, ...]
+    custom: Mapping[str, Custom] = field(default_factory=dict)
+    prompts: Prompts = SHIPPED
+
+    def rubric(self, name: str) -> Rubric:
+        """Of a metric that is judged by one."""
+        custom = self.custom.get(name)
+        return custom if isinstance(custom, Rubric) else self.prompts.rubric(name)
+
+    def has_labels(self, *, policy: bool) -> bool:
+        """Whether some label is given, to an agent with a ``policy`` or without one."""
+        return any(spec.is_label and (policy or spec.name != metrics.POLICY_ADHERENCE) for spec in self.asked)
+
+    def is_rubric(self, name: str) -> bool:
+        """Whether judging it asks a model for sure: a class of the author's may do without."""
+        return isinstance(self.custom.get(name), Rubric) or name not in self.custom
+
+
+def metrics_of(config: Config) -> Metrics:
+    """Load prompts and custom metrics, and choose. Raises ``AuthorError`` for what is wrong with either, for
+    unknown names and wrong bounds."""
+    place = config.place("custom_metrics")
+    prompts = prompts_of(config)
+    customs = _customs(config, prompts)
+    by_name = {spec.name: custom for spec, custom in customs}
+    known = metrics.table((spec for spec, _ in customs), place_of=lambda _: place)
+    asked = metrics.select(config.metrics, known, place_of=lambda at: config.place(f"metrics.{at}"))
+    problems = metrics.threshold_problems(
+        config.thresholds, known, lambda name: config.place(f"thresholds.{name}")
+    )
+    problems += _unknown_labels(config, known)
+    if problems:
+        raise AuthorError(*problems)
+    return Metrics(known, asked, by_name, prompts)
+
+
+def prompts_of(config: Config) -> Prompts:
+    """The prompts that are shipped, and the project's own in their place. Raises ``AuthorError``."""
+    return load_prompts(config.prompts, config.root, place_of=lambda path: config.place(f"prompts.{path}"))
+
+
+def _customs(config: Config, prompts: Prompts) -> list[tuple[MetricSpec, Custom]]:
+    if not config.custom_metrics:
+        return []
+    from agenteval.scoring.judges.custom import load_all_custom, spec_of_custom
+
+    loaded = load_all_custom(
+        config.custom_metrics,
+        config.root,
+        prompts=prompts,
+        place_of=lambda at: config.place(f"custom_metrics.{at}"),
+    )
+    return [(spec_of_custom(custom), custom) for custom in loaded]
+
+
+def _unknown_labels(config: Config, known: Mapping[str, MetricSpec]) -> list[Problem]:
+    """A severity for a label that nothing can give would be read by nobody."""
+    labels = {*SEVERITY_OF_LABEL, *(label for spec in known.values() for label in spec.labels)}
+    open_ended = any(spec.is_label and not spec.labels for spec in known.values())
+    return [
+        Problem(
+            f"severities: no label is named '{label}'",
+            did_you_mean(label, labels),
+            config.place(f"severities.{label}"),
+        )
+        for label in config.severities
+        if label not in labels and not open_ended
+    ]
+
+
+def scenario_problems(scenario: Scenario, config: Config, chosen: Metrics) -> list[Problem]:
+    """What is wrong with a scenario's own thresholds: a wrong name or bound, or a metric that cannot be
+    judged there, or that the configuration does not choose."""
+    problems = metrics.threshold_problems(
+        scenario.thresholds, chosen.known, lambda name: place_of(scenario.where(f"thresholds.{name}"))
+    )
+    for name, entry in scenario.thresholds.items():
+        spec = chosen.known.get(name)
+        if entry is not None and spec and (found := _cannot_hold(spec, scenario, config, chosen)):
+            problems.append(Problem(*found, place_of(scenario.where(f"thresholds.{name}"))))
+    return problems
+
+
+def _cannot_hold(
+    spec: MetricSpec, scenario: Scenario, config: Config, chosen: Metrics
+) -> tuple[str, str] | None:
+    """Why a threshold of a scenario says nothing there, and what to do. What the command line leaves out is
+    no mistake of the file."""
+    if not metrics.may_apply(spec, scenario, policy=metrics.has_policy(scenario, config)):
+        what = f"the threshold of '{spec.name}' does not apply to scenario '{scenario.id}'"
+        lacks = "the scenario a goal:" if spec.name == metrics.GOAL_COMPLETION else "an agent a policy:"
+        return what, f"give {lacks}, or remove the threshold"
+    if spec not in chosen.asked and not config.is_by_flag("metrics"):
+        what = f"scenario '{scenario.id}' has a threshold of '{spec.name}', which is not among the metrics"
+        return what, f"add '{spec.name}' to metrics: in the configuration, or remove the threshold"
+    return None
+
+
+def unheld(config: Config, chosen: Metrics, scenarios: Collection[Scenario]) -> list[str]:
+    """The metrics with a threshold of the suite that is sure to hold for none of the scenarios."""
+    entries = {name: chosen.known[name] for name, entry in config.thresholds.items() if entry is not None}
+    return [
+        name
+        for name, spec in entries.items()
+        if not any(
+            _may_hold(spec, each, config)
+            and metrics.applies_to(spec, each, policy=metrics.has_policy(each, config))
+            for each in scenarios
+        )
+    ]
+
+
+def held_elsewhere(
+    missed: Iterable[str],
+    config: Config,
+    chosen: Metrics,
+    selected: Iterable[Scenario],
+    suite: Iterable[Scenario],
+) -> list[str]:
+    """Those of the metrics whose threshold may hold for a scenario of the suite that was not selected."""
+    ids = {scenario.id for scenario in selected}
+    others = [scenario for scenario in suite if scenario.id not in ids]
+    return [name for name in missed if any(_may_hold(chosen.known[name], each, config) for each in others)]
+
+
+def unapplied(missed: Iterable[str]) -> dict[str, str]:
+    """Thresholds that do not hold for a run, by key, with the reason."""
+    return {f"thresholds.{name}": "applies to nothing that was selected" for name in missed}
+
+
+def _may_hold(spec: MetricSpec, scenario: Scenario, config: Config) -> bool:
+    """Whether a threshold that the suite has on the metric may hold for a scenario."""
+    removed = spec.name in scenario.thresholds and scenario.thresholds[spec.name] is None
+    policy = metrics.has_policy(scenario, config)
+    return not removed and metrics.may_apply(spec, scenario, policy=policy)
+
+
+def has_threshold(scenario: Scenario, config: Config, chosen: Metrics) -> bool:
+    """Whether some threshold holds for a scenario."""
+    policy = metrics.has_policy(scenario, config)
+    return any(
+        name in chosen.known and metrics.may_apply(chosen.known[name], scenario, policy=policy)
+        for name in metrics.thresholds_of(scenario, config.thresholds)
+    )
+
+
+def scorers_of(
+    chosen: Metrics,
+    model: ChatModel | None,
+    config: Config,
+    *,
+    policy_of: PolicyOf,
+    criteria: bool,
+) -> tuple[Scorer, ...]:
+    """The judges of a run. ``model`` may be ``None`` only where nothing but classes of the author's is
+    asked for."""
+    if not chosen.asked and not criteria:
+        return ()
+    from agenteval.scoring.detectors.scorer import Detectors
+    from agenteval.scoring.judges.criteria import Criteria
+    from agenteval.scoring.judges.custom_scorer import CustomScorer
+    from agenteval.scoring.judges.goal import GoalJudge
+    from agenteval.scoring.judges.judge import Judge
+    from agenteval.scoring.judges.policy import PolicyJudge
+    from agenteval.scoring.judges.shared_scores import SharedScores
+    from agenteval.scoring.judges.stakes import Stakes
+    from agenteval.scoring.transcript import BYTES_PER_TOKEN, LIMIT
+
+    judging_model = config.models.of("judge")
+    limit = BYTES_PER_TOKEN * judging_model.record_tokens if judging_model else LIMIT
+    judges = {metrics.GOAL_COMPLETION: GoalJudge, metrics.POLICY_ADHERENCE: PolicyJudge}
+    stakes = Stakes.of(config)
+
+    def proofs(scenario: Scenario, trajectory: Trajectory) -> Iterator[Finding]:
+        found = Detectors(config, policy_of(scenario)).look_at(scenario, trajectory)
+        return (item for item in found if isinstance(item, Finding))
+
+    is_shared = calls_are_shared(config)
+    together: list[Judge] = []
+    scorers: list[Scorer] = []
+    for spec in chosen.asked:
+        custom = chosen.custom.get(spec.name)
+        if custom is not None and not isinstance(custom, Rubric):
+            scorers.append(CustomScorer(custom, model, severities=config.severities))
+            continue
+        assert model is not None
+        rubric = chosen.rubric(spec.name)
+        judge = judges.get(spec.name, Judge)
+        made = judge(
+            rubric, model, policy_of=policy_of, now=config.now, stakes=stakes, proofs=proofs, limit=limit
+        )
+        (together if is_shared and spec.name in SHARED_SCORES else scorers).append(made)
+    if together:
+        assert model is not None
+        scorers.append(SharedScores(together, model, stakes))
+    if criteria:
+        assert model is not None
+        rubric = chosen.rubric(CRITERIA)
+        scorers += [
+            Criteria(
+                model,
+                rubric=rubric,
+                scope=scope,
+                policy_of=policy_of,
+                now=config.now,
+                stakes=stakes,
+                is_shared=is_shared,
+                limit=limit,
+            )
+            for scope in ("turn", "conversation")
+        ]
+    return tuple(scorers)
+
+
+SHARED_SCORES = ("helpfulness", "coherence", "relevance", "verbosity")
+"""What may be asked in one call. Whether something is true, what a fault is called, the goal and the policy
+decide more, and are always asked alone."""
+
+
+def calls_are_shared(config: Config) -> bool:
+    """Scripted judges answer by metric, one at a time."""
+    judge = config.models.of("judge")
+    return config.judge.calls == "shared" and (judge is None or judge.provider != "scripted")
+
+
+def hashes_of(chosen: Metrics, config: Config) -> dict[str, str]:
+    """A hash of each prompt that the run may send."""
+    customs = [custom for custom in chosen.custom.values() if isinstance(custom, Rubric)]
+    built_in = [chosen.rubric(spec.name) for spec in chosen.asked if spec.built_in]
+    shared = "answer_shared"
+    more = {shared: chosen.prompts.prompt(shared).hash} if calls_are_shared(config) else {}
+    return chosen.prompts.hashes([*built_in, chosen.rubric(CRITERIA), *customs]) | more

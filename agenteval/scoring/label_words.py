@@ -1,0 +1,65 @@
+"""A verdict as models write it: "4/5", "n/a", a label with a comment. What could mean two things is none."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+
+from agenteval.core.expressions import expression
+from agenteval.files.prompts import NOT_ENOUGH, same_label
+
+_NO_SCORE = ("null", "none", "n/a", "na", "not applicable", NOT_ENOUGH, "not enough")
+_NOTHING = frozenset(map(same_label, _NO_SCORE))
+_OF = expression(r"([0-9]+(?:\.[0-9]+)?)\s*(?:/|out of)\s*([0-9]+(?:\.[0-9]+)?)", re.IGNORECASE)
+_AROUND = " \n\t\"'`.*"
+_COMMENT = expression(r"\s*\(|\s+-+\s+|\s*[\u2013\u2014]\s*")
+"""What parts a label from a comment on it: a bracket, or a dash with blanks around it."""
+_WORD = expression(r"[^\W_]+")
+_TAKES_BACK = expression(r"\?|n['\u2019]t\b|\b(?:no|not|none|never|nothing|without)\b", re.IGNORECASE)
+
+
+def is_nothing(text: str) -> bool:
+    """Whether a text says that there is no score, or nothing to name."""
+    said = text.strip(_AROUND)
+    return not said or same_label(said) in _NOTHING
+
+
+def score_in(text: str, highest: float) -> float | str | None:
+    """The number that a text says, alone or as a share of the ``highest``; ``None`` if it says that there is
+    none. Any other text is given back: it is no score."""
+    if text.strip(_AROUND) and is_nothing(text):
+        return None
+    if (share := _OF.fullmatch(text.strip(_AROUND))) and float(share[2]) == highest:
+        return float(share[1])
+    try:
+        return float(text)
+    except ValueError:
+        return text
+
+
+def label_in(text: str, labels: Iterable[str]) -> str | None:
+    """The label that a text is, or that it begins with before a comment. ``None`` if a comment names a
+    label, asks, or denies: it might take the label back."""
+    by_spelling = {same_label(label): label for label in labels}
+    text = text.strip(_AROUND)
+    if same_label(text) in by_spelling:
+        return by_spelling[same_label(text)]
+    begun = dict(_begun(text, by_spelling))
+    if len(begun) != 1:
+        return None
+    [(spelled, comment)] = begun.items()
+    names_any = any(_words(label) in _words(comment) for label in by_spelling)
+    return None if names_any or _TAKES_BACK.search(comment) else by_spelling[spelled]
+
+
+def _words(text: str) -> str:
+    """The words alone, each between blanks."""
+    return f" {' '.join(_WORD.findall(text.casefold()))} "
+
+
+def _begun(text: str, known: Iterable[str]) -> Iterator[tuple[str, str]]:
+    """Each label that stands before what may begin a comment, with what follows it."""
+    for mark in _COMMENT.finditer(text):
+        spelled = same_label(text[: mark.start()].strip(_AROUND))
+        if spelled in known:
+            yield spelled, text[mark.end() :]

@@ -1,0 +1,181 @@
+"""The table of known metrics, built in and custom: where each applies, and what may be asked of it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import cache
+from typing import Literal, NamedTuple
+
+from agenteval.core.config import Config
+from agenteval.core.errors import AuthorError, Place, Problem, did_you_mean
+from agenteval.core.scenario import Scenario, ThresholdEntry, ThresholdRule, Thresholds
+from agenteval.core.score import MetricSpec
+from agenteval.core.trajectory import Trajectory
+from agenteval.files.prompts import BUILT_IN_METRICS, RESERVED_NAMES, SHIPPED, Rubric
+
+GOAL_COMPLETION = "goal_completion"
+POLICY_ADHERENCE = "policy_adherence"
+TOOL_CALL_BEHAVIOR = "tool_call_behavior_failure"
+
+
+def spec_of(rubric: Rubric) -> MetricSpec:
+    """The metric that a rubric defines. A scale of whole numbers from 0 to 1 is a rate."""
+    is_rate = rubric.scale is None or (rubric.whole and rubric.scale == (0, 1))
+    return MetricSpec(
+        name=rubric.metric,
+        scope="conversation" if rubric.scope == "conversation" else "turn",
+        kind="rate" if is_rate else "mean",
+        scale=rubric.scale or (0.0, 1.0),
+        labels=rubric.labels,
+        ok=tuple(label for label in rubric.labels if label in rubric.ok),
+        built_in=rubric.metric in BUILT_IN_METRICS,
+    )
+
+
+@cache
+def built_in() -> tuple[MetricSpec, ...]:
+    """The nine built-in metrics. A project's own text of one leaves them as they are."""
+    return tuple(spec_of(SHIPPED.rubric(name)) for name in BUILT_IN_METRICS)
+
+
+def table(
+    custom: Iterable[MetricSpec] = (), *, place_of: Callable[[str], Place | None] = lambda _: None
+) -> dict[str, MetricSpec]:
+    """All known metrics by name. Raises ``AuthorError`` for a custom metric with a built-in name, or two
+    of one name; ``place_of`` tells where a custom metric is written."""
+    known = {spec.name: spec for spec in built_in()}
+    problems = []
+    for spec in custom:
+        if spec.name in RESERVED_NAMES:
+            what = f"a custom metric is named '{spec.name}', which is a built-in name"
+            problems.append(Problem(what, "choose another name", place_of(spec.name)))
+        elif spec.name in known:
+            what = f"two custom metrics are named '{spec.name}'"
+            problems.append(Problem(what, "rename one", place_of(spec.name)))
+        known[spec.name] = spec
+    if problems:
+        raise AuthorError(*problems)
+    return known
+
+
+def select(
+    asked: Literal["all"] | Sequence[str],
+    known: Mapping[str, MetricSpec],
+    *,
+    place_of: Callable[[int], Place | None] = lambda _: None,
+) -> tuple[MetricSpec, ...]:
+    """The metrics that ``metrics:`` or ``--metric`` asks for, each once, in the order of the table.
+    Raises ``AuthorError`` for an unknown name; ``place_of`` tells where the name at a position is written."""
+    if asked == "all":
+        return tuple(known.values())
+    unknown = [name for name in dict.fromkeys(asked) if name not in known]
+    if unknown:
+        raise AuthorError(*(_unknown(name, known, place_of(asked.index(name))) for name in unknown))
+    return tuple(spec for name, spec in known.items() if name in asked)
+
+
+def _unknown(name: str, known: Iterable[str], place: Place | None) -> Problem:
+    return Problem(f"no metric is named '{name}'", did_you_mean(name, known), place)
+
+
+def threshold_problems(
+    thresholds: Mapping[str, ThresholdEntry | None],
+    known: Mapping[str, MetricSpec],
+    place_of: Callable[[str], Place | None],
+) -> list[Problem]:
+    """What is wrong with thresholds: unknown metrics, and bounds that every or no score would meet."""
+    problems = []
+    for name, entry in thresholds.items():
+        if name not in known:
+            problems.append(_unknown(name, known, place_of(name)))
+        elif entry is not None:
+            low, high = known[name].scale
+            for bound in _bounds(rule_of(entry)):
+                if not low <= bound <= high:
+                    what = f"the threshold of '{name}' is {bound:g}; {_range(known[name])}"
+                    remedy = f"write a number from {low:g} to {high:g}"
+                    problems.append(Problem(what, remedy, place_of(name)))
+    return problems
+
+
+class Threshold(NamedTuple):
+    """A threshold as it holds for one scenario. ``is_own``: the scenario wrote it, not the suite."""
+
+    rule: ThresholdRule
+    is_own: bool
+
+    @property
+    def bar(self) -> float:
+        """The highest number that it names: a score below it may count against the agent."""
+        return max(_bounds(self.rule))
+
+
+def thresholds_of(scenario: Scenario, suite: Thresholds) -> dict[str, Threshold]:
+    """The thresholds that hold for a scenario, by metric: the suite's, over them its own, of which ``null``
+    removes one. Whether the metric can be judged there is another question: ``may_apply``."""
+    entries = {**suite, **scenario.thresholds}
+    return {
+        name: Threshold(rule_of(entry), name in scenario.thresholds)
+        for name, entry in entries.items()
+        if entry is not None
+    }
+
+
+def rule_of(entry: ThresholdEntry) -> ThresholdRule:
+    """A threshold in its long form: a number is the least mean or rate."""
+    return entry if isinstance(entry, ThresholdRule) else ThresholdRule(at_least=entry)
+
+
+def _bounds(rule: ThresholdRule) -> Iterable[float]:
+    yield from (bound for bound in (rule.at_least, rule.min) if bound is not None)
+    yield from rule.share_below or ()
+
+
+def _range(spec: MetricSpec) -> str:
+    low, high = spec.scale
+    if spec.kind == "rate":
+        return "it is a share, from 0 to 1"
+    return f"its scores are from {low:g} to {high:g}"
+
+
+# ── where a metric applies ───────────────────────────────────────────────────────────────────────
+
+
+def has_policy(scenario: Scenario, config: Config, agent: str | None = None) -> bool:
+    """Whether the agent of that name (``None``: some agent) has a policy."""
+    written = (each.policy for each in config.all_agents if agent in (None, each.name))
+    return any(policy and policy.strip() for policy in (scenario.policy, *written))
+
+
+def applies_to(spec: MetricSpec, scenario: Scenario, *, policy: bool) -> bool:
+    """Whether the metric is sure to be judged in a conversation of this scenario that runs through."""
+    if spec.name == TOOL_CALL_BEHAVIOR:
+        return bool(scenario.tools)
+    return may_apply(spec, scenario, policy=policy)
+
+
+def may_apply(spec: MetricSpec, scenario: Scenario, *, policy: bool) -> bool:
+    """Whether the metric can be judged there at all: an agent may call tools that nobody declared, but
+    a goal that is not written cannot be reached, and a ``policy`` that is not known cannot be kept."""
+    if spec.name == GOAL_COMPLETION:
+        return bool(scenario.goal.strip())
+    return policy or spec.name != POLICY_ADHERENCE
+
+
+def applies(spec: MetricSpec, scenario: Scenario, trajectory: Trajectory, *, policy: bool = True) -> bool:
+    """Whether to judge this: the last turn of a prefix, or a whole conversation, as its scope says.
+    ``policy``: whether the agent has one.
+
+    A turn that broke off is not judged, and a conversation not if a fault ended it that is not the
+    agent's. Tool calls are judged where some were made, and where tools were at hand, so that a missing
+    call is seen.
+    """
+    if spec.scope == "conversation":
+        fault = trajectory.stop.fault if trajectory.stop else None
+        ended = fault in (None, "agent") and bool(trajectory.all_turns)
+        return ended and may_apply(spec, scenario, policy=policy)
+    if not trajectory.turns or trajectory.unfinished:
+        return False
+    if spec.name == TOOL_CALL_BEHAVIOR:
+        return bool(trajectory.turns[-1].tool_calls or scenario.tools)
+    return True

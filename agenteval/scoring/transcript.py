@@ -1,0 +1,428 @@
+"""A conversation as a judge reads it: what was asked for, what was known, and all that happened.
+
+Every text that the author of the check did not write stands in a fence of its own (see
+``prompts.fence``). What more requests share stands before what fewer do, so that providers' prompt caches
+serve them: the agent's policy and tools (a whole suite's), what the author wrote of the scenario (its
+epochs'), the turns. The parameters of the tools, longer than all else that is known of them, are for the
+judge of tools alone; they stand behind what the suite shares, so that its own records share them from
+turn to turn. The text for a turn begins with the text for the turn before it, up to the closing section.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections import deque
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import accumulate
+from typing import Any, NamedTuple
+
+from agenteval.core.scenario import Scenario
+from agenteval.core.sight import is_observed
+from agenteval.core.speech import answer_of, spoken
+from agenteval.core.trajectory import Step, StopReason, ToolCall, Trajectory, Turn
+from agenteval.files.prompts import fence
+from agenteval.scoring.noted import calls_of, values_from_nowhere
+
+BYTES_PER_TOKEN = 4
+LIMIT = 300_000
+"""Bytes of a whole text, about 75,000 tokens. A longer conversation is shortened, which the text says."""
+_ROOM = 0.75
+"""What is left of the limit when earlier turns are shortened: then the next turns fit without another cut."""
+_CLOSING = 1_500
+"""Bytes kept free for the closing section."""
+
+
+class Told(NamedTuple):
+    """A record, and how long those of its beginnings are that others share: a whole suite's, an epoch's, that
+    of each turn so far. In characters, the shortest first."""
+
+    text: str
+    shared: tuple[int, ...] = ()
+    misfit: str = ""
+    """Why it cannot be sent: it is too long even with all its long texts shortened."""
+
+
+def context_of(scenario: Scenario, trajectory: Trajectory, **known: Any) -> str:
+    """The text of ``record_of``."""
+    return record_of(scenario, trajectory, **known).text
+
+
+def record_of(
+    scenario: Scenario,
+    trajectory: Trajectory,
+    *,
+    policy: str = "",
+    tools: Sequence[dict[str, Any]] | None = None,
+    now: str | None = None,
+    upto: int | None = None,
+    parameters: bool = False,
+    limit: int = LIMIT,
+) -> Told:
+    """The record of a conversation up to and with turn ``upto`` (from 0), the one to judge; ``None``:
+    the whole of it.
+
+    ``tools`` are those that the agent had, in OpenAI's format; default: those of the scenario.
+    ``parameters``: whether those of the tools are in it. ``beliefs`` of the user are not, since they need not
+    be true. Beyond ``limit`` bytes texts are shortened: results of the oldest turns first, then what else was
+    said in earlier turns, at last the turn to judge. A cut once made stays, so that the record of the next
+    turn still begins with this one; every call and what a shortened text begins and ends with stay, too.
+    """
+    known = tuple(tools_of(scenario) if tools is None else tools)
+    asked = (policy, known, now, upto, parameters, limit)
+    for scenario_then, trajectory_then, asked_then, told in tuple(_recent):
+        if trajectory_then is trajectory and scenario_then is scenario and asked_then == asked:
+            return told
+    told = _written(scenario, trajectory, *asked)
+    _recent.append((scenario, trajectory, asked, told))
+    return told
+
+
+# All judges of a turn ask for one text, one right after the other.
+_recent: deque[tuple[Scenario, Trajectory, tuple[Any, ...], Told]] = deque(maxlen=4)
+
+
+def _written(
+    scenario: Scenario,
+    trajectory: Trajectory,
+    policy: str,
+    tools: Sequence[dict[str, Any]],
+    now: str | None,
+    upto: int | None,
+    parameters: bool,
+    limit: int,
+) -> Told:
+    head = (
+        tuple(_of_suite(policy, tools)),
+        tuple(_section("## The parameters of these tools", _parameters(tools) if parameters else "")),
+        tuple(_of_scenario(scenario, now)),
+    )
+    turns = trajectory.all_turns if upto is None else trajectory.turns[: upto + 1]
+    record = _Turns(turns, _notes(scenario, trajectory, policy, tools, now))
+    free = limit - _CLOSING - _size(part for section in head for part in section)
+    caps = record.fitted(free)
+    is_cut = any(cap != _Caps() for cap in caps)
+    said = [record.turn(index, cap) for index, cap in enumerate(caps)]
+    told = _joined(
+        (*head, *(said or [("It ended before anything was said.",)])),
+        _what_to_judge(scenario, trajectory, upto, is_cut=is_cut),
+    )
+    over = record.size(caps) - free
+    if over <= 0:
+        return told
+    needed, given = (limit + over) // BYTES_PER_TOKEN, limit // BYTES_PER_TOKEN
+    why = f"the record has about {needed:,} tokens, its long texts shortened, where {given:,} may be sent"
+    return told._replace(misfit=f"{why}: raise `context` of the judge's model, if it reads more")
+
+
+class _Caps(NamedTuple):
+    """How many characters a text of a turn may have: results of tools, and all else."""
+
+    results: int = sys.maxsize
+    texts: int = sys.maxsize
+
+    def lower(self, other: _Caps) -> _Caps:
+        return _Caps(min(self.results, other.results), min(self.texts, other.texts))
+
+
+_EARLIER = (_Caps(1_500), _Caps(1_500, 1_500), _Caps(400, 400))
+_LATEST = (
+    _Caps(20_000),
+    _Caps(5_000),
+    _Caps(5_000, 20_000),
+    _Caps(1_500, 5_000),
+    _Caps(400, 1_500),
+    _Caps(400, 400),
+)
+"""Tried in this order."""
+
+
+class _Turns:
+    """The turns of a record, and how they are made to fit."""
+
+    def __init__(self, turns: Sequence[Turn], notes: Sequence[str]) -> None:
+        self._turns = turns
+        self._notes = notes
+        self._calls = [0, *accumulate(len(turn.tool_calls) for turn in turns)]
+        self._sizes: dict[tuple[int, _Caps], int] = {}
+
+    def turn(self, index: int, caps: _Caps) -> Sequence[str]:
+        return tuple(_turn(self._turns[index], index, self._calls[index], caps, self._notes[index]))
+
+    def size(self, caps: Sequence[_Caps]) -> int:
+        return sum(self._size_of(index, cap) for index, cap in enumerate(caps))
+
+    def _size_of(self, index: int, caps: _Caps) -> int:
+        if (index, caps) not in self._sizes:
+            self._sizes[index, caps] = _size(self.turn(index, caps))
+        return self._sizes[index, caps]
+
+    def fitted(self, free: int) -> Sequence[_Caps]:
+        """What each turn is cut to, so that all fit into so many bytes if they can. Turn by turn, as they
+        were judged: what was cut for one is cut for the next."""
+        whole = [_Caps()] * len(self._turns)
+        if self.size(whole) <= free:
+            return whole
+        caps: list[_Caps] = []
+        for latest in range(len(self._turns)):
+            caps.append(_Caps())
+            if self.size(caps) > free:
+                self._shorten(caps, range(latest), _EARLIER, int(free * _ROOM))
+            if self.size(caps) > free:
+                self._shorten(caps, (latest,), _LATEST, free)
+        return caps
+
+    def _shorten(self, caps: list[_Caps], which: Iterable[int], steps: Sequence[_Caps], free: int) -> None:
+        """The oldest first."""
+        size = self.size(caps)
+        for step in steps:
+            for index in which:
+                before, caps[index] = caps[index], caps[index].lower(step)
+                size += self._size_of(index, caps[index]) - self._size_of(index, before)
+                if size <= free:
+                    return
+
+
+def _size(parts: Iterable[str]) -> int:
+    """In bytes, with what stands between them."""
+    return sum(len(part.encode("utf-8", "replace")) + 2 for part in parts)
+
+
+def _joined(sections: Iterable[Sequence[str]], closing: Iterable[str]) -> Told:
+    """Each section is the end of a beginning that others share, the closing one is not."""
+    parts: list[str] = []
+    shared: list[int] = []
+    length = -2
+    for section in sections:
+        for part in section:
+            parts.append(part)
+            length += 2 + len(part)
+        shared.append(length)
+    return Told("\n\n".join((*parts, *closing)), tuple(dict.fromkeys(shared)))
+
+
+def tools_of(scenario: Scenario) -> tuple[dict[str, Any], ...]:
+    """The tools of a scenario's world in OpenAI's format; those without a schema by name alone."""
+    tools = []
+    for name, tool in scenario.tools.items():
+        told = {"description": tool.description, "parameters": tool.parameters}
+        function = {"name": name, **{key: value for key, value in told.items() if value is not None}}
+        tools.append({"type": "function", "function": function})
+    return tuple(tools)
+
+
+# ── what was known before the first word ─────────────────────────────────────────────────────────
+
+
+def _of_suite(policy: str, tools: Sequence[dict[str, Any]]) -> Iterator[str]:
+    yield "# The record"
+    yield from _section("## The agent's policy: what it was told to do", policy)
+    yield from _section("## The tools that the agent had", "\n".join(map(_tool, tools)))
+    if not tools:
+        yield "## The tools that the agent had\nNone is known but those that it called."
+
+
+def _of_scenario(scenario: Scenario, now: str | None) -> Iterator[str]:
+    if now:
+        yield f"Date and time of the conversation: {_line(now)}"
+    yield from _section("## The user's goal", scenario.goal)
+    yield from _section("## The user", scenario.profile)
+    yield from _section("## Knowledge: what the user knows, and true", _items(scenario.knowledge))
+    yield from _section("## Facts: true, known to you alone", _items(scenario.facts))
+    yield "# The conversation"
+
+
+def _section(title: str, text: str) -> Iterator[str]:
+    if text.strip():
+        yield f"{title}\n{fence(text)}"
+
+
+def _items(texts: Sequence[str]) -> str:
+    return "\n".join(f"- {text}" for text in texts if text.strip())
+
+
+def _tool(schema: dict[str, Any]) -> str:
+    """One line a tool: name and description."""
+    function = schema.get("function", schema)
+    name, description = _name(str(function.get("name", ""))), function.get("description")
+    return f"{name}: {_line(str(description))}" if description else name
+
+
+def _parameters(tools: Sequence[dict[str, Any]]) -> str:
+    """The schema of its arguments, one line a tool."""
+    functions = (schema.get("function", schema) for schema in tools)
+    return "\n".join(
+        f"{_name(str(function.get('name', '')))}: {_json(function['parameters'])}"
+        for function in functions
+        if "parameters" in function
+    )
+
+
+# ── what happened ────────────────────────────────────────────────────────────────────────────────
+
+
+def _notes(
+    scenario: Scenario,
+    trajectory: Trajectory,
+    policy: str,
+    tools: Sequence[dict[str, Any]],
+    now: str | None,
+) -> list[str]:
+    """What a program notes beside each turn; nothing where calls cannot be seen."""
+    turns = trajectory.all_turns
+    if not is_observed(scenario, trajectory):
+        return [""] * len(turns)
+    named = "\n".join((*map(_tool, tools), _parameters(tools)))
+    nowhere = values_from_nowhere(scenario, turns, policy=policy, tools=named, now=now)
+    notes, first = [], 0
+    for turn, values in zip(turns, nowhere, strict=True):
+        note = f"tool calls of this turn: {calls_of(turn.tool_calls, first) or 'none'}"
+        if values:
+            note += f"\nsaid by the agent and found nowhere before: {'; '.join(values)}"
+        notes.append(note)
+        first += len(turn.tool_calls)
+    return notes
+
+
+NOTED = "Noted by a program (what it did not find may be computed, rounded or said in other words):"
+
+
+NOT_OBSERVED = (
+    "The agent's tool calls cannot be seen in this conversation: it may have made calls that the record does"
+    " not show. That no call is shown is no evidence that none was made, and a value, a fact or an action is"
+    " not made up because no call in the record gave it or carried it out. Hold no missing call against the"
+    " agent, and do not take one for made. Where only such a call could decide, the record does not let you"
+    " decide: say so in the way that the form of the answer offers."
+)
+"""Told to every judge of a conversation that is not observed, over what the rules say of records that are."""
+
+
+SHORTENED = (
+    "The record was too long, and texts of it were shortened; each is marked at the place where something is"
+    " left out. The agent knew what stood there, and you do not: hold nothing against it because you do not"
+    " see it, and where only that could decide, say so in the way that the form of the answer offers."
+)
+"""Told to every judge of a record that was cut."""
+
+
+def _what_to_judge(
+    scenario: Scenario, trajectory: Trajectory, upto: int | None, *, is_cut: bool
+) -> Iterator[str]:
+    """The closing section: the only one that differs from the record of the next turn."""
+    yield "# What to judge"
+    if upto is None:
+        yield f"The conversation as a whole. {_ending(trajectory)}"
+        prefix = trajectory
+    else:
+        yield f"The turn to judge is turn {upto + 1}, the last one above."
+        prefix = Trajectory(turns=trajectory.turns[: upto + 1])
+    if not is_observed(scenario, prefix):
+        yield NOT_OBSERVED
+    if is_cut:
+        yield SHORTENED
+
+
+def _turn(turn: Turn, index: int, calls: int, caps: _Caps, note: str) -> Iterator[str]:
+    yield f"## Turn {index + 1}\n{_quoted('The user says:', turn.user, caps.texts)}"
+    for number, step in enumerate(turn.steps, 1):
+        is_final = number == len(turn.steps) and not turn.error
+        yield from _step(step, calls, caps, says="The agent answers:" if is_final else "The agent says:")
+        calls += len(step.tool_calls)
+    if turn.error:
+        yield _quoted("The turn broke off here, without a final answer:", turn.error, caps.texts)
+    elif not answer_of(turn).strip():
+        yield "The agent's final answer is empty."
+    if note:
+        yield _quoted(NOTED, note)
+
+
+def _step(step: Step, calls: int, caps: _Caps, *, says: str) -> Iterator[str]:
+    # What the agent only thought is no part of the record: it was said to nobody.
+    if (text := spoken(step.text or "")).strip():
+        yield _quoted(says, text if text == step.text else text.strip(), caps.texts)
+    for number, call in enumerate(step.tool_calls, calls):
+        yield _call(call, number, caps.texts)
+        yield _result(call, number, caps.results)
+
+
+def _call(call: ToolCall, number: int, cap: int) -> str:
+    title = f"The agent makes tool call {number}"
+    if call.observed:
+        title += " (a tool that it runs itself)"
+    if call.args is None:
+        title += ", with arguments that are no JSON object"
+    args = (call.raw_args or "") if call.args is None else _json(call.args)
+    return f"{title}:\n{fence(f'{_name(call.name)} {_shortened(args, cap)}')}"
+
+
+def _result(call: ToolCall, number: int, cap: int) -> str:
+    if call.given_up:
+        return f"The agent did not wait for the result of tool call {number}."
+    if call.result is None:
+        return f"No result of tool call {number} is known."
+    word = "Error" if call.result.is_error else "Result"
+    return _quoted(f"{word} of tool call {number}:", call.result.text, cap)
+
+
+def _quoted(title: str, text: str, cap: int = sys.maxsize) -> str:
+    return f"{title}\n{fence(_shortened(text, cap))}" if text.strip() else f"{title} (an empty text)"
+
+
+_ENDINGS = {
+    StopReason.SCRIPT_DONE: "It ended when every message of the user had been answered.",
+    StopReason.USER_DONE: "It ended because the user was done.",
+    StopReason.MAX_TURNS: "It ended because the number of turns was limited; the user was not done.",
+    StopReason.AGENT_ERROR: "It ended because the agent broke down.",
+    StopReason.AGENT_TIMEOUT: "It ended because the agent did not answer in time.",
+    StopReason.TOOL_LOOP: "It ended because the agent called tools without end.",
+}
+
+
+def _ending(trajectory: Trajectory) -> str:
+    stop = trajectory.stop
+    if stop is None:
+        return "It goes on."
+    if stop.reason is StopReason.RECORDED and trajectory.all_turns:
+        return f"The recording ends with {_last_of(trajectory)}."
+    return _ENDINGS.get(stop.reason, "It was broken off, which is no fault of the agent.")
+
+
+def _last_of(trajectory: Trajectory) -> str:
+    if trajectory.unfinished is None:
+        return "the agent's answer"
+    steps = trajectory.unfinished.steps
+    if not steps:
+        return "the user's message"
+    if not steps[-1].tool_calls:
+        return "the agent's words, which are no complete answer"
+    return "a tool call" if steps[-1].tool_calls[-1].result is None else "the result of a tool call"
+
+
+# ── texts ────────────────────────────────────────────────────────────────────────────────────────
+
+
+def _json(value: Any) -> str:
+    return json.dumps(value, ensure_ascii=False)
+
+
+def _name(name: str) -> str:
+    """A tool's name; in JSON if it is none that could be mistaken for nothing else."""
+    return name if name.replace("_", "").replace("-", "").replace(".", "").isalnum() else _json(name)
+
+
+def _line(text: str) -> str:
+    return " ".join(text.split())
+
+
+def _shortened(text: str, cap: int) -> str:
+    """Longer texts without their middle, and in its place how much is gone."""
+    if len(text) <= cap:
+        return text
+    head, tail = text[: cap * 2 // 3], text[-(cap // 3) :]
+    gone = len(text) - len(head) - len(tail)
+    return f"{head}\n[… {gone:,} characters left out here to shorten the record …]\n{tail}"
+
+
+def latest_answer(trajectory: Trajectory) -> str:
+    """The final text of the last finished turn; empty if there is none."""
+    return answer_of(trajectory.turns[-1]) if trajectory.turns else ""

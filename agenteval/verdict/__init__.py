@@ -1,0 +1,1 @@
+"""From events to a report, from a report to a decision. Pure."""

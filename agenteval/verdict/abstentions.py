@@ -1,0 +1,97 @@
+"""Judgements that count neither way, and scenarios in which nothing else was decided. Pure.
+
+A criterion whose condition never arose holds, and a goal that was ruled out or is not clear has no value:
+neither may turn a run red, nor be all that a green run rests on.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+
+from agenteval.core.decision import GateRow
+from agenteval.core.plurals import plural
+from agenteval.core.safe_text import one_line
+from agenteval.core.sample_report import SampleReport, ScenarioReport
+from agenteval.core.score import NOT_CLEAR, RULED_OUT, Check, Verdict
+from agenteval.files.prompts import CRITERIA
+from agenteval.scoring.goals import GOAL, goals_of, open_goals
+from agenteval.verdict.fingerprints import criterion_of
+from agenteval.verdict.report import Report
+
+DECIDED = "something decides"
+"""The gate of a scenario in which judges only abstained."""
+NOT_ASKED_FOR = ("no_error", "answer")
+"""Checks that nobody asks for."""
+_MOST_NAMED, _LONGEST = 3, 100
+
+
+def never_arose(scenario: ScenarioReport) -> tuple[str, ...]:
+    """The criteria whose condition arose in none of the scenario's conversations, in the author's words."""
+    arose: dict[tuple[str, str], bool] = {}
+    for check in _criteria(scenario.samples):
+        name = (check.where, criterion_of(check, scenario.scenario))
+        arose[name] = arose.get(name, False) or check.arose
+    return tuple(criterion for (_, criterion), ever in arose.items() if not ever)
+
+
+def _criteria(samples: Iterable[SampleReport]) -> Iterator[Check]:
+    return (check for sample in samples for check in sample.all_checks if check.name == CRITERIA)
+
+
+def is_any_decided(sample: SampleReport) -> bool:
+    """Whether a rule of the author's, a label or a goal was; that the agent answered is none."""
+    return (
+        any(
+            check.passed is not None and check.arose and check.name not in NOT_ASKED_FOR
+            for check in sample.all_checks
+        )
+        or any(score.ok is not None for score in sample.all_scores)
+        or any(goal.value is not None for goal in goals_of(sample))
+    )
+
+
+def nothing_decided(report: Report, thresholds: Sequence[GateRow]) -> Iterator[GateRow]:
+    """A row for each scenario × agent in which judges abstained and nothing else was decided. What only its
+    lost conversations could have told is the matter of ``fault_tolerance``."""
+    held = {(gate.scenario, gate.agent) for gate in thresholds if gate.verdict is not Verdict.INCONCLUSIVE}
+    for scenario in report.scenarios:
+        why = _abstained(scenario)
+        if not why or (scenario.scenario.id, scenario.agent) in held:
+            continue
+        if not any(is_any_decided(sample) for sample in scenario.samples):
+            yield GateRow(
+                name=DECIDED,
+                value="nothing",
+                bound="at least one check, label or goal",
+                rests_on=why,
+                where=scenario.scenario.where(),
+                verdict=Verdict.INCONCLUSIVE,
+                scenario=scenario.scenario.id,
+                agent=scenario.agent,
+            )
+
+
+def _abstained(scenario: ScenarioReport) -> str:
+    """Who counted neither way, and what would make it decide; empty if nobody did."""
+    told = []
+    if ruled_out := open_goals(scenario.samples, RULED_OUT):
+        told.append(
+            f"the goal was ruled out in {plural(ruled_out, 'conversation')}: if that is right, say"
+            " goal_outcome: refused"
+        )
+    if unclear := open_goals(scenario.samples, NOT_CLEAR):
+        told.append(f"the goal is not clear in {plural(unclear, 'conversation')}")
+    policies = sum(
+        score.is_open and score.metric != GOAL for each in scenario.samples for score in each.all_scores
+    )
+    if policies:
+        told.append(f"whether the policy was kept is not clear in {plural(policies, 'conversation')}")
+    if criteria := never_arose(scenario):
+        told.append(f"in no conversation arose: {named(criteria)}")
+    return "; ".join(told)
+
+
+def named(criteria: Sequence[str]) -> str:
+    """The first few, in quotation marks."""
+    more = f" and {len(criteria) - _MOST_NAMED:,} more" if len(criteria) > _MOST_NAMED else ""
+    return ", ".join(f"“{one_line(text, _LONGEST)}”" for text in criteria[:_MOST_NAMED]) + more

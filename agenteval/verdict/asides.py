@@ -1,0 +1,173 @@
+"""What did not gate a run, and what somebody who reads only its last line would want to know. Pure."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from agenteval.core.decision import AcceptedState, Decision
+from agenteval.core.plurals import plural
+from agenteval.core.safe_text import one_line
+from agenteval.core.sample_report import SampleReport
+from agenteval.core.score import NOT_CLEAR, RULED_OUT, Finding, Severity, Verdict
+from agenteval.core.sight import never_seen
+from agenteval.files.prompts import CRITERIA
+from agenteval.scoring.goals import GOAL
+from agenteval.scoring.metrics import POLICY_ADHERENCE
+from agenteval.verdict.abstentions import NOT_ASKED_FOR, named, never_arose
+from agenteval.verdict.gates import counting, is_severe
+from agenteval.verdict.report import Report
+from agenteval.verdict.thresholds import NOT_THE_AGENTS
+
+TOLERANCE = "fault_tolerance"
+
+
+@dataclass(frozen=True)
+class Aside:
+    """``kind`` is for programs, ``text`` for people; ``count``: of what (1 where nothing is counted).
+    ``below_gate``: it is a failure that was found, and ``fail_on_severity`` is above it."""
+
+    kind: str
+    count: int
+    text: str
+    below_gate: bool = False
+
+
+def asides(report: Report, decision: Decision) -> tuple[Aside, ...]:
+    """What decided nothing, in a fixed order: findings below the gate, goals missed, judgements that count
+    neither way, criteria that never arose, samples that were lost and tolerated, accepted failures, a replay,
+    judges that were not asked, agents of which no call was seen, logs in which nothing could have been found.
+    """
+    return (
+        *_below_gate(report, decision),
+        *_open(report, decision),
+        *_never_arose(report),
+        *_lost(decision),
+        *_accepted(decision),
+        *_replayed(report),
+        *_not_judged(report),
+        *_calls_never_seen(report),
+        *_nothing_to_prove(report),
+    )
+
+
+def asides_text(report: Report, decision: Decision) -> str:
+    """``3 findings of high severity and 1 goal missed below the gate; 1 accepted failure``; empty if there is
+    nothing to tell."""
+    told = asides(report, decision)
+    below = [aside.text for aside in told if aside.below_gate]
+    first = [f"{_listed(below)} below the gate"] if below else []
+    return "; ".join([*first, *(aside.text for aside in told if not aside.below_gate)])
+
+
+def _listed(texts: list[str]) -> str:
+    return " and ".join(filter(None, (", ".join(texts[:-1]), texts[-1])))
+
+
+def _below_gate(report: Report, decision: Decision) -> Iterator[Aside]:
+    """Accepted ones are told as such, and those of lost samples with their samples."""
+    config = report.run.config
+    counted = counting(report.scenarios, decision.samples, report)
+    below = [finding for finding in counted if not is_severe(finding, config)]
+    for severity in (Severity.CRITICAL, Severity.HIGH):
+        if count := sum(f.severity is severity and not _is_goal(f) for f in below):
+            text = f"{plural(count, 'finding')} of {severity} severity"
+            yield Aside(f"findings_{severity}", count, text, below_gate=True)
+    # A missed goal is told once, and as a goal: whatever its severity, somebody did not get what he came for.
+    if missed := sum(map(_is_goal, below)):
+        yield Aside("goals_missed", missed, f"{plural(missed, 'goal')} missed", below_gate=True)
+
+
+def _is_goal(finding: Finding) -> bool:
+    return finding.metric == GOAL
+
+
+def _open(report: Report, decision: Decision) -> Iterator[Aside]:
+    """Those of lost samples are told with their samples."""
+    lost = {key for key, decided in decision.samples.items() if decided.fault in NOT_THE_AGENTS}
+    open_ = Counter(
+        (score.metric, score.label)
+        for sample in report.samples
+        if sample.key not in lost
+        for score in sample.all_scores
+        if score.is_open
+    )
+    if count := open_[GOAL, RULED_OUT]:
+        yield Aside("goals_ruled_out", count, f"{plural(count, 'goal')} ruled out")
+    if count := open_[GOAL, NOT_CLEAR]:
+        yield Aside("goals_not_clear", count, f"{plural(count, 'goal')} not clear")
+    if count := open_[POLICY_ADHERENCE, NOT_CLEAR]:
+        told = f"{POLICY_ADHERENCE} not clear in {plural(count, 'conversation')}"
+        yield Aside("policy_not_clear", count, told)
+    # Of the samples that passed: elsewhere it is among the reasons.
+    if count := sum(
+        check.name == CRITERIA and check.passed is None and bool(check.by)
+        for sample in report.samples
+        if (decided := decision.samples.get(sample.key)) and decided.verdict is Verdict.PASSED
+        for check in sample.all_checks
+    ):
+        what = "criterion" if count == 1 else "criteria"
+        yield Aside("criteria_not_clear", count, f"{count:,} {what} not clear")
+
+
+def _never_arose(report: Report) -> Iterator[Aside]:
+    told = [criterion for scenario in report.scenarios for criterion in never_arose(scenario)]
+    if told:
+        count = "1 criterion" if len(told) == 1 else f"{len(told):,} criteria"
+        yield Aside("never_arose", len(told), f"{count} that arose in no conversation: {named(told)}")
+
+
+def _lost(decision: Decision) -> Iterator[Aside]:
+    lost = sum(decided.verdict is Verdict.INCONCLUSIVE for decided in decision.samples.values())
+    rule = next((gate.verdict for gate in decision.gates if gate.name == TOLERANCE), None)
+    if lost and rule is Verdict.PASSED:
+        yield Aside("samples_lost", lost, f"{plural(lost, 'sample')} lost within {TOLERANCE}")
+
+
+def _accepted(decision: Decision) -> Iterator[Aside]:
+    if count := sum(use.state is AcceptedState.IN_FORCE for use in decision.accepted):
+        yield Aside("accepted", count, plural(count, "accepted failure"))
+
+
+def _replayed(report: Report) -> Iterator[Aside]:
+    if played := report.run.request.get("replay"):
+        name = str(played).replace("\\", "/").rpartition("/")[2]
+        yield Aside("replay", 1, f"a replay of {one_line(name, 80)}")
+
+
+def _not_judged(report: Report) -> Iterator[Aside]:
+    run = report.run
+    is_asked_for = bool(run.judged) or any(each.scenario.all_criteria for each in report.scenarios)
+    if run.no_judge and is_asked_for:
+        yield Aside("not_judged", 1, "judges not asked")
+    elif count := sum(failure.refused for sample in report.samples for failure in sample.all_failures):
+        yield Aside("not_judged", count, f"judges not asked {plural(count, 'time')}")
+
+
+def _calls_never_seen(report: Report) -> Iterator[Aside]:
+    """Such an agent may have a way of its own to its tools: then nothing is known of its calls."""
+    told = (
+        (each.agent, each.scenario, sample.trajectory) for each in report.scenarios for sample in each.samples
+    )
+    if agents := never_seen(told):
+        who = f"agent{'s' * (len(agents) > 1)} {', '.join(map(repr, agents))}"
+        text = f"no call of {one_line(who, 120)} seen, though tools are declared"
+        yield Aside("calls_never_seen", len(agents), text)
+
+
+def _nothing_to_prove(report: Report) -> Iterator[Aside]:
+    """Recorded conversations without a call, of which nothing was expected or judged, can hardly fail: that
+    they passed says nothing of the agent, or its calls are not where they were looked for."""
+    samples = report.samples
+    if any(scenario.scenario.tools for scenario in report.scenarios):
+        return  # calls could have been made
+    if samples and all(sample.record and _is_bare(sample) for sample in samples):
+        text = f"nothing to prove: no tool call in {plural(len(samples), 'conversation')}"
+        yield Aside("nothing_to_prove", len(samples), text)
+
+
+def _is_bare(sample: SampleReport) -> bool:
+    if sample.trajectory.tool_calls or sample.findings or sample.all_scores:
+        return False
+    return all(check.name in NOT_ASKED_FOR for check in sample.all_checks)

@@ -1,0 +1,153 @@
+"""A report in short: what a later run needs of it to be compared with. Pure."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from hashlib import blake2b
+from typing import Any
+
+from agenteval.core.config import Config, ModelConfig
+from agenteval.core.decision import SampleDecision
+from agenteval.core.event import RunStarted
+from agenteval.core.run_summary import FailureSummary, RunSummary, ScenarioSummary
+from agenteval.core.sample_report import SampleReport, ScenarioReport, means_of_samples
+from agenteval.core.scenario import SampleKey, Scenario
+from agenteval.core.trajectory import Trajectory
+from agenteval.scoring.goals import GOAL
+from agenteval.verdict.fingerprints import Failure, failures_of
+from agenteval.verdict.report import Report
+from agenteval.verdict.run_gates import epochs_of, succeeded
+from agenteval.verdict.statistics import Tally
+from agenteval.verdict.thresholds import NOT_THE_AGENTS, is_lost
+
+_CONTENT = (
+    "profile", "goal", "goal_outcome", "knowledge", "facts", "beliefs", "tools", "expect", "turns", "case",
+    "max_turns",
+)  # fmt: skip
+"""What the agent, the user or a judge meets of a scenario: its name, tags, epochs and thresholds are not."""
+
+_SETTINGS = (
+    "fail_on_severity", "severities", "severity_from", "detectors", "unmocked_tools", "now", "max_turns",
+)  # fmt: skip
+"""What decides whether a sample fails, and how its conversation goes."""
+
+_EFFORT: Mapping[str, Callable[[Trajectory], float | None]] = {
+    "tokens": lambda t: t.tokens or None,
+    "latency_ms": lambda t: t.latency_ms or None,
+    "tool_calls": lambda t: len(t.tool_calls),
+    "steps": lambda t: t.steps,
+}
+"""``None``: not told, since no agent answers with nothing or at once."""
+
+
+def summary_of(report: Report, samples: Mapping[SampleKey, SampleDecision]) -> RunSummary:
+    """The run in short. ``samples``: what was decided of each (``Decision.samples``). Of a run that has only
+    begun, with no event but its first, it tells what it may be compared with."""
+    run = report.run
+    return RunSummary(
+        run_id=run.run_id,
+        started_at=run.started_at,
+        prompts=run.prompts,
+        judged=() if run.no_judge else tuple(sorted(run.judged)),
+        decisive=() if run.no_judge else _decisive(run),
+        judge=_model(run.config.models.of("judge"), run.sources),
+        user=_model(run.config.models.of("user"), run.sources),
+        judged_by=_judged_by(report),
+        played_by=_names(t.turn.user_model for s in report.samples for t in s.turns),
+        settings=_settings(run.config),
+        scenarios=tuple(_scenario(scenario, samples, run) for scenario in report.scenarios),
+    )
+
+
+def _decisive(run: RunStarted) -> tuple[str, ...]:
+    labels = {spec.name for spec in run.metrics if spec.is_label}
+    matter = {GOAL} | (labels if run.config.fail_on_severity != "none" else set())
+    return tuple(sorted(matter & set(run.judged)))
+
+
+def _model(chosen: ModelConfig | None, sources: Mapping[str, str]) -> dict[str, Any]:
+    """A model without what only concerns how it is reached. A scripted one is what its file says."""
+    if chosen is None:
+        return {}
+    told = chosen.model_dump(include={"model", "base_url", "temperature", "extra"})
+    replies = sources.get(chosen.name) if chosen.provider == "scripted" else None
+    return {**told, "replies": replies[:12]} if replies else told
+
+
+def _judged_by(report: Report) -> tuple[str, ...]:
+    scores = (score.by for sample in report.samples for score in sample.all_scores)
+    checks = (check.by for sample in report.samples for check in sample.all_checks)
+    return _names((*scores, *checks))
+
+
+def _names(names: Iterable[str]) -> tuple[str, ...]:
+    return tuple(sorted(set(filter(None, names))))
+
+
+def _settings(config: Config) -> dict[str, Any]:
+    return config.model_dump(mode="json", include=set(_SETTINGS))
+
+
+def content_of(scenario: Scenario) -> dict[str, str]:
+    """A hash of each part of the scenario that is not empty, whatever file it is in."""
+    made = scenario.model_dump(mode="json", include=set(_CONTENT))
+    for tool in (made.get("tools") or {}).values():
+        tool.pop("base", None)
+    if scenario.goal_outcome == "reached":  # the default, of which older runs say nothing
+        del made["goal_outcome"]
+    return {name: _hash(part) for name, part in sorted(made.items()) if part not in (None, "", [], {})}
+
+
+def _hash(value: Any) -> str:
+    return blake2b(json.dumps(value, sort_keys=True).encode(), digest_size=8).hexdigest()
+
+
+def _scenario(
+    scenario: ScenarioReport, samples: Mapping[SampleKey, SampleDecision], run: RunStarted
+) -> ScenarioSummary:
+    spec = scenario.scenario
+    outcomes = [succeeded(sample, samples[sample.key].verdict) for sample in scenario.samples]
+    tally = Tally.of(epochs_of(scenario, outcomes, run).fixed)
+    known = [s for s in scenario.samples if samples[s.key].fault not in NOT_THE_AGENTS]
+    whole = [sample for sample in known if not is_lost(sample)]
+    return ScenarioSummary(
+        id=spec.id,
+        agent=scenario.agent,
+        content=content_of(spec),
+        simulated=not spec.is_scripted,
+        criteria=bool(spec.all_criteria),
+        successes=tally.successes,
+        decided=tally.decided,
+        planned=tally.planned,
+        known=len(known),
+        scores=means_of_samples(whole),
+        effort={name: _told(of, whole) for name, of in _EFFORT.items()},
+        failures=failures_in(known, spec),
+    )
+
+
+def _told(of: Callable[[Trajectory], float | None], samples: Iterable[SampleReport]) -> tuple[float, ...]:
+    return tuple(value for sample in samples if (value := of(sample.trajectory)) is not None)
+
+
+def failures_in(samples: Sequence[SampleReport], scenario: Scenario) -> tuple[FailureSummary, ...]:
+    """Each failure of these samples of one scenario, and in how many of them it was met."""
+    found: dict[str, Failure] = {}
+    met: Counter[str] = Counter()
+    for sample in samples:
+        for failure in failures_of(sample, scenario).all:
+            met[failure.fingerprint] += 1
+            found.setdefault(failure.fingerprint, failure)
+    return tuple(_summary(found[name], met[name]) for name in sorted(met))
+
+
+def _summary(failure: Failure, epochs: int) -> FailureSummary:
+    return FailureSummary(
+        fingerprint=failure.fingerprint,
+        what=failure.what,
+        metric=failure.metric,
+        severity=failure.severity,
+        epochs=epochs,
+    )

@@ -1,0 +1,23 @@
+"""One conversation decided by itself, before its run is over."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from agenteval.core.event import Event, RunStarted
+from agenteval.core.scenario import Sample
+from agenteval.core.score import Verdict
+from agenteval.scoring.judges.user_review import Ended
+from agenteval.verdict.gates import decide_sample
+from agenteval.verdict.report import fold
+from agenteval.verdict.run_gates import succeeded
+
+
+def ended(run: RunStarted, sample: Sample, told: Sequence[Event]) -> Ended:
+    """How ``sample`` ended, by every event of it; ``run``: what the samples are decided under."""
+    alone = {"scenarios": (sample.scenario,), "samples": (sample.key,)}
+    report = fold([run.model_copy(update=alone), *told])
+    (found,) = report.samples
+    decided = decide_sample(found, report.scenarios[0], report)
+    failed = decided.verdict is Verdict.FAILED or succeeded(found, decided.verdict) is False
+    return Ended(found, decided, failed)

@@ -1,0 +1,489 @@
+"""Who passed: pure rules over a report. See "Who fails what" in ``docs/verdicts.md``."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence, Set
+
+from agenteval.core.config import Config
+from agenteval.core.decision import (
+    EVERY_SAMPLE,
+    AcceptedUse,
+    Decision,
+    GateRow,
+    SampleDecision,
+    ScenarioDecision,
+    Violation,
+)
+from agenteval.core.sample_report import SampleReport, ScenarioReport
+from agenteval.core.scenario import SampleKey, Scenario
+from agenteval.core.score import (
+    NOT_CLEAR,
+    OUTCOME,
+    Check,
+    Finding,
+    ScoreFailure,
+    ScoreItem,
+    Severity,
+    Verdict,
+)
+from agenteval.core.severity import LABEL_OF_DETECTOR
+from agenteval.core.sight import is_observed
+from agenteval.core.trajectory import Stop
+from agenteval.files.prompts import CRITERIA, USER_REVIEW
+from agenteval.scoring.goals import GOAL, decides_all_others, goals_of, may_gate_unjudged
+from agenteval.verdict.abstentions import is_any_decided, named, never_arose, nothing_decided
+from agenteval.verdict.accepted import in_force, uses_of, waive
+from agenteval.verdict.fingerprints import SampleFailures, agent_broke, failures_of
+from agenteval.verdict.limit_gates import budget_gates, deadline_gates
+from agenteval.verdict.report import Report
+from agenteval.verdict.run_gates import Epochs, epochs_of, gates_over_runs, succeeded
+from agenteval.verdict.thresholds import NOT_THE_AGENTS, threshold_gates
+
+SEVERE = "fail_on_severity"
+
+
+def decide(report: Report) -> Decision:
+    """The verdict of a report under the configuration that the run was made with."""
+    samples = {
+        sample.key: decide_sample(sample, scenario, report)
+        for scenario in report.scenarios
+        for sample in scenario.samples
+    }
+    for scenario in report.scenarios:
+        samples.update({key: _never_run(key) for key in scenario.missing})
+    thresholds = tuple(threshold_gates(report))
+    undecided = tuple(nothing_decided(report, thresholds))
+    epochs = {(s.scenario.id, s.agent): _epochs(s, samples, report) for s in report.scenarios}
+    over_runs = tuple(gates_over_runs(report, epochs, samples))
+    own: dict[tuple[str, str], list[GateRow]] = {}
+    for gate in (*over_runs, *undecided, *thresholds):
+        own.setdefault((gate.scenario, gate.agent), []).append(gate)
+    open_for_all = any(not gate.scenario and gate.verdict is Verdict.INCONCLUSIVE for gate in over_runs)
+    scenarios = {
+        (name := (scenario.scenario.id, scenario.agent)): _decide_scenario(
+            scenario, samples, own.get(name, ()), report, open_for_all
+        )
+        for scenario in report.scenarios
+    }
+    replaced = sum(len(own.replaced) for own in epochs.values())
+    gates = (*over_runs, *_run_gates(report, samples, replaced), *undecided, *thresholds)
+    verdict = Verdict.worst(gate.verdict for gate in gates)
+    author_errors = _author_errors(report)
+    return Decision(
+        verdict=verdict,
+        exit_code=_exit_code(report, verdict, author_errors),
+        gates=gates,
+        samples=samples,
+        scenarios=scenarios,
+        ungated=_ungated(report, thresholds),
+        author_errors=author_errors,
+        accepted=_accepted(report),
+    )
+
+
+def _accepted(report: Report) -> tuple[AcceptedUse, ...]:
+    if not report.run.config.accepted_failures:
+        return ()
+    met = [
+        (scenario.scenario.id, failures_of(sample, scenario.scenario).names)
+        for scenario in report.scenarios
+        for sample in scenario.samples
+    ]
+    return uses_of(report.run, met)
+
+
+def _epochs(scenario: ScenarioReport, samples: Mapping[SampleKey, SampleDecision], report: Report) -> Epochs:
+    outcomes = [succeeded(sample, samples[sample.key].verdict) for sample in scenario.samples]
+    return epochs_of(scenario, outcomes, report.run)
+
+
+def sample_failed(items: Sequence[ScoreItem], stop: Stop, config: Config) -> bool:
+    """Whether a sample is likely to fail the run, from what its scorers said alone."""
+    if any(isinstance(item, Finding) and _never_tolerated(item, config) for item in items):
+        return True
+    broke = stop.fault == "agent" or any(
+        (isinstance(item, Check) and item.passed is False)
+        or (isinstance(item, Finding) and is_severe(item, config))
+        for item in items
+    )
+    return broke and not config.gates
+
+
+def fails_alone(report: Report) -> bool:
+    """Whether the only sample of a report is sure to fail its run. With a gate over repeated runs, that is by
+    a critical finding alone."""
+    (scenario,) = report.scenarios
+    (sample,) = scenario.samples
+    decided = decide_sample(sample, scenario, report)
+    if not report.run.config.gates:
+        return decided.verdict is Verdict.FAILED
+    findings = counting((scenario,), {sample.key: decided}, report)
+    return any(_never_tolerated(finding, report.run.config) for finding in findings)
+
+
+def is_severe(finding: Finding, config: Config) -> bool:
+    bound = config.fail_on_severity
+    return isinstance(bound, Severity) and finding.severity.rank >= bound.rank
+
+
+def _never_tolerated(finding: Finding, config: Config) -> bool:
+    """A gate over repeated runs tolerates failed samples, but nothing critical."""
+    return is_severe(finding, config) and (not config.gates or finding.severity is Severity.CRITICAL)
+
+
+def decide_sample(sample: SampleReport, scenario: ScenarioReport, report: Report) -> SampleDecision:
+    """Failed: an expectation does not hold, the agent broke, or a finding is severe. Inconclusive: a
+    fault that is not the agent's, or a check that could not be decided. What the turns before such a fault
+    prove stands: a sample that has failed by then is not lost."""
+    fault = sample.stop.fault if sample.stop else "interrupted"
+    source = sample.record or scenario.scenario.source
+    failures = failures_of(sample, scenario.scenario)
+    names = in_force(report.run, scenario.scenario.id)
+    unclear = _is_unclear_for_want_of_calls(sample, scenario.scenario)
+    violations = [
+        *_broken_checks(sample, source, failures, names, unclear),
+        *_severe_findings(sample, source, report.run.config, failures, names),
+        *_broken_judges(sample, scenario, report),
+        *_goal_that_decides_others(sample, scenario, report.run.config),
+    ]
+    if fault in NOT_THE_AGENTS:
+        proven = [violation for violation in violations if _stands(violation, sample)]
+        kept, accepted = waive(proven, names)
+        verdict = Verdict.FAILED if kept else Verdict.INCONCLUSIVE
+        loss = _loss(sample, str(fault), source)
+        return SampleDecision(verdict, None if kept else fault, (*kept, loss), accepted)
+    if fault == "agent" and not any(v.name == "no_error" for v in violations):
+        detail = sample.stop.detail if sample.stop else ""
+        name = (agent_broke(sample, scenario.scenario).fingerprint,)
+        violations.insert(0, Violation("no_error", detail, source, epoch=sample.key.epoch, fingerprints=name))
+    kept, accepted = waive(violations, names)
+    verdict = Verdict.worst(violation.verdict for violation in kept)
+    if verdict is Verdict.INCONCLUSIVE:
+        # Nobody broke where nobody was asked: the sample lacks what a rule rests on.
+        broke = any(violation.name == "judge" for violation in kept) or (
+            not report.run.no_judge and any(map(_is_unjudged, sample.all_checks))
+        )
+        fault = "judge" if broke else "undecided"
+    return SampleDecision(verdict, None if verdict is Verdict.PASSED else fault, kept, accepted)
+
+
+def _is_unjudged(check: Check) -> bool:
+    """Whether it is a criterion that no judge gave an answer to; *not clear* is one."""
+    return check.name == CRITERIA and check.passed is None and not check.by
+
+
+def _is_unclear_for_want_of_calls(sample: SampleReport, scenario: Scenario) -> Callable[[Check], bool]:
+    """Which checks gate nothing: criteria that are not clear where no call could be seen, if anything else of
+    the sample was decided. Of what nothing is known, nothing is green."""
+    if is_observed(scenario, sample.trajectory) or not is_any_decided(sample):
+        return lambda check: False
+    return lambda check: check.name == CRITERIA and check.passed is None and bool(check.by)
+
+
+def _stands(violation: Violation, sample: SampleReport) -> bool:
+    """Whether it is a failure that a finished turn proves, or that no later turn could have undone: of a
+    conversation that was lost scorers tell no others."""
+    finished = len(sample.trajectory.turns)
+    return violation.verdict is Verdict.FAILED and (violation.turn is None or violation.turn < finished)
+
+
+def _loss(sample: SampleReport, fault: str, source: str) -> Violation:
+    detail = sample.stop.detail if sample.stop else "the sample did not finish"
+    # What could not be read has no turn, and a sample that was cut off did not say where.
+    at = len(sample.trajectory.turns) if sample.stop and fault != "recording" else None
+    if sample.review and sample.review.decides:
+        at = sample.review.turn
+    return Violation(fault, detail, source, Verdict.INCONCLUSIVE, sample.key.epoch, at)
+
+
+def _broken_checks(
+    sample: SampleReport,
+    source: str,
+    failures: SampleFailures,
+    names: Set[str],
+    gates_nothing: Callable[[Check], bool],
+) -> Iterable[Violation]:
+    places: list[tuple[int | None, int, Check]] = [(None, i, check) for i, check in enumerate(sample.checks)]
+    places += [(i, place, c) for i, turn in enumerate(sample.turns) for place, c in enumerate(turn.checks)]
+    told_whole = {check.name for check in sample.checks if check.passed is False}
+    for turn, place, check in places:
+        # An empty answer is told by the turn and, for the reader of the sample alone, by the whole.
+        if check.passed is True or (turn is not None and check.name == "answer" in told_whole):
+            continue
+        if check.name == OUTCOME and check.passed is None:
+            continue  # an outcome that nobody recorded is told, and is no fault of this run
+        if gates_nothing(check):
+            continue
+        verdict = Verdict.FAILED if check.passed is False else Verdict.INCONCLUSIVE
+        yield Violation(
+            check.name,
+            check.detail,
+            check.where or source,
+            verdict,
+            sample.key.epoch,
+            turn=len(sample.trajectory.turns) if check.name == "no_error" else turn,
+            fingerprints=tuple(failure.name_in(names) for failure in failures.checks.get((turn, place), ())),
+        )
+
+
+def _severe_findings(
+    sample: SampleReport, source: str, config: Config, failures: SampleFailures, names: Set[str]
+) -> Iterable[Violation]:
+    for finding, failure in zip(sample.findings, failures.findings, strict=True):
+        if is_severe(finding, config):
+            told = finding.explanation or finding.evidence
+            detail = f"{finding.severity} finding: {finding.label} ({finding.found_by}): {told}"
+            name = (failure.name_in(names),)
+            yield Violation(
+                SEVERE, detail, source, epoch=sample.key.epoch, turn=finding.turn, fingerprints=name
+            )
+
+
+def _broken_judges(sample: SampleReport, scenario: ScenarioReport, report: Report) -> Iterable[Violation]:
+    """A judge that broke hides what it would have found, and so does a detector. Labels gate through their
+    severity, a missed goal where it is severe, or would be the last of all epochs; one that the author
+    broke, and a check in code, always."""
+    config = report.run.config
+    gating = {*LABEL_OF_DETECTOR, *(spec.name for spec in report.run.metrics if spec.is_label)}
+    judged = {*LABEL_OF_DETECTOR, *(spec.name for spec in report.run.metrics), CRITERIA, USER_REVIEW}
+    if config.fail_on_severity == "none":
+        gating = set()
+    elif may_gate_unjudged(scenario.samples, config):
+        gating.add(GOAL)
+    places: list[tuple[int | None, ScoreFailure]] = [(None, f) for f in sample.score_failures]
+    places += [(index, f) for index, turn in enumerate(sample.turns) for f in turn.score_failures]
+    for turn, failure in places:
+        in_code = failure.metric not in judged
+        if failure.author or failure.metric in gating or in_code:
+            who = "detector" if failure.metric in LABEL_OF_DETECTOR else "check" if in_code else "judge of"
+            what = "could not tell" if failure.unclear else "broke"
+            detail = f"the {who} {failure.metric} {what}: {failure.message}"
+            source = sample.record or scenario.scenario.source
+            yield Violation("judge", detail, source, Verdict.INCONCLUSIVE, sample.key.epoch, turn)
+
+
+def _goal_that_decides_others(
+    sample: SampleReport, scenario: ScenarioReport, config: Config
+) -> Iterable[Violation]:
+    """A goal that is not clear gates nothing by itself."""
+    unclear = [goal for goal in goals_of(sample) if goal.label == NOT_CLEAR]
+    if unclear and decides_all_others(scenario.samples, config):
+        detail = "not clear; if it was missed here, too, none of the scenario's conversations reached it"
+        detail += f": {unclear[0].reason}" if unclear[0].reason.strip() else ""
+        source = sample.record or scenario.scenario.source
+        yield Violation(GOAL, detail, source, Verdict.INCONCLUSIVE, sample.key.epoch)
+
+
+def _never_run(key: SampleKey) -> SampleDecision:
+    violation = Violation("interrupted", "the sample was not run", "", Verdict.INCONCLUSIVE, key.epoch)
+    return SampleDecision(Verdict.INCONCLUSIVE, "interrupted", (violation,))
+
+
+def _decide_scenario(
+    scenario: ScenarioReport,
+    samples: Mapping[SampleKey, SampleDecision],
+    gates: Sequence[GateRow],
+    report: Report,
+    open_for_all: bool,
+) -> ScenarioDecision:
+    """With gates over repeated runs a sample may fail, unless critically; what its own ``gates`` say counts,
+    and that all of it was run. ``open_for_all``: a gate over all scenarios is not decided."""
+    decided = [samples[key] for key in (*(sample.key for sample in scenario.samples), *scenario.missing)]
+    violations = [violation for sample in decided for violation in sample.violations]
+    verdicts = [sample.verdict for sample in decided]
+    config = report.run.config
+    if config.gates:
+        severe = any(_never_tolerated(f, config) for f in counting((scenario,), samples, report))
+        known = not _is_half_run(scenario) and any(v is not Verdict.INCONCLUSIVE for v in verdicts)
+        if open_for_all and Verdict.FAILED in verdicts:  # that is tolerated by a gate of its own, or not yet
+            known = known and any(gate.verdict is Verdict.PASSED and not gate.metric for gate in gates)
+        verdicts = [Verdict.FAILED if severe else Verdict.PASSED if known else Verdict.INCONCLUSIVE]
+    for gate in gates:
+        verdicts.append(gate.verdict)
+        if gate.verdict is not Verdict.PASSED:
+            violations.append(_gate_violation(gate))
+    return ScenarioDecision(Verdict.worst(verdicts or [Verdict.INCONCLUSIVE]), tuple(violations))
+
+
+def _is_half_run(scenario: ScenarioReport) -> bool:
+    """Whether samples were planned and not run to their end."""
+    return bool(scenario.missing) or any(s.stop is None or s.stop.is_cut_short for s in scenario.samples)
+
+
+def _gate_violation(gate: GateRow) -> Violation:
+    value = "no score" if gate.value is None else gate.value
+    value = value if isinstance(value, str) else f"{value:.3g}"
+    bound = gate.bound if isinstance(gate.bound, str) else f"at least {gate.bound:g}"
+    detail = f"{value}, expected {bound} ({gate.rests_on})"
+    return Violation(gate.name, detail, gate.where, gate.verdict, metric=gate.metric)
+
+
+def _ungated(report: Report, thresholds: Sequence[GateRow]) -> tuple[str, ...]:
+    """What was judged and can fail nothing: numbers without a threshold, labels where no severity fails,
+    and gates that do not apply."""
+    held = {gate.metric for gate in thresholds}
+    judged = {score.metric for sample in report.samples for score in sample.all_scores}
+    by_severity = {spec.name for spec in report.run.metrics if spec.is_label}
+    gated = held if report.run.config.fail_on_severity == "none" else held | by_severity | {GOAL}
+    if report.run.baseline and not report.run.config.gates.no_regression:
+        judged.add("no_regression (--baseline, without gates.no_regression)")
+    unapplied = report.run.unapplied.items()
+    judged |= {f"{name} ({why})" for name, why in unapplied if name.removeprefix("thresholds.") not in held}
+    for scenario in report.scenarios:
+        if criteria := never_arose(scenario):
+            judged.add(f"criteria (arose in no conversation of {scenario.scenario.id}: {named(criteria)})")
+    return tuple(sorted(judged - gated))
+
+
+def _run_gates(
+    report: Report, samples: Mapping[SampleKey, SampleDecision], replaced: int
+) -> Iterable[GateRow]:
+    """``replaced``: how many lost samples have a further one in their place. They count as lost: an agent
+    whose failures look like faults of the network would else be measured by its successes alone. What was
+    never begun is no share of anything, and tolerated by nothing."""
+    config = report.run.config
+    verdicts = [samples[sample.key].verdict for sample in report.samples]
+    lost, bound = verdicts.count(Verdict.INCONCLUSIVE), report.run.fault_tolerance
+    never = len(samples) - len(verdicts)
+    tolerated = not never and is_tolerated(lost, len(verdicts), bound)
+    if not config.gates:
+        yield _every_sample(report, [decided.verdict for decided in samples.values()], tolerated=tolerated)
+    also = f", {replaced} of them replaced" if replaced else ""
+    also += f"; {never} more never begun" if never else ""
+    where = config.where("fault_tolerance")
+    yield GateRow(
+        name="fault_tolerance",
+        value=lost / len(verdicts) if verdicts else None,
+        bound=bound,
+        rests_on=f"{lost} inconclusive of {len(verdicts)} samples{also}",
+        where=f"{where} of epochs: {{max}}" if where == "default" and report.run.epochs else where,
+        verdict=Verdict.PASSED if tolerated else Verdict.INCONCLUSIVE,
+    )
+    if config.fail_on_severity != "none":
+        yield _severity_gate(report, samples)
+    yield from budget_gates(report)
+    yield from deadline_gates(report)
+    if report.finished is None:
+        yield _cut_off(report)
+    elif report.finished.unmet:
+        yield _unmet(report.finished.unmet)
+
+
+def is_tolerated(lost: int, begun: int, bound: float) -> bool:
+    """Whether so many losses decide nothing. Of a run that is all losses nothing is known."""
+    return lost < begun and lost / begun <= bound
+
+
+def _cut_off(report: Report) -> GateRow:
+    """A run that was killed is never green, whatever is tolerated: what it would have found is not known."""
+    done, planned = len(report.samples), sum(len(s.samples) + len(s.missing) for s in report.scenarios)
+    return GateRow(
+        name="complete run",
+        value="cut off",
+        bound="ended by itself",
+        rests_on=f"{done} of {planned} samples began; agenteval run --resume goes on",
+        where="default",
+        verdict=Verdict.INCONCLUSIVE,
+    )
+
+
+def _unmet(unmet: Mapping[str, str]) -> GateRow:
+    """Expectations that were held against nothing are not met, whatever is tolerated."""
+    names = ", ".join(list(unmet)[:_MOST_NAMED])
+    more = f" and {len(unmet) - _MOST_NAMED:,} more" if len(unmet) > _MOST_NAMED else ""
+    return GateRow(
+        name="every scenario met",
+        value=f"{len(unmet):,} not met",
+        bound="a conversation of each",
+        rests_on=f"no recorded conversation is one of {names}{more}",
+        where=next(iter(unmet.values())),
+        verdict=Verdict.INCONCLUSIVE,
+    )
+
+
+_MOST_NAMED = 5
+
+
+def _every_sample(report: Report, verdicts: Sequence[Verdict], *, tolerated: bool) -> GateRow:
+    lost = verdicts.count(Verdict.INCONCLUSIVE)
+    rests_on = f"{len(verdicts)} samples of {len(report.scenarios)} scenarios"
+    every = Verdict.worst(v for v in verdicts if v is not Verdict.INCONCLUSIVE)
+    return GateRow(
+        name=EVERY_SAMPLE,
+        value=verdicts.count(Verdict.PASSED) / len(verdicts) if verdicts else None,
+        bound=1.0,
+        rests_on=rests_on if not lost else f"{rests_on}, {lost} inconclusive",
+        where="default",
+        verdict=every if every is Verdict.FAILED or tolerated else Verdict.worst(verdicts),
+    )
+
+
+def _severity_gate(report: Report, samples: Mapping[SampleKey, SampleDecision]) -> GateRow:
+    config = report.run.config
+    counted = [s for s in report.samples if samples[s.key].fault not in NOT_THE_AGENTS]
+    found = [finding for sample in counted for finding in sample.findings]
+    findings = counting(report.scenarios, samples, report)
+    accepted = len(found) - len(findings)
+    also = f", {accepted} more accepted" if accepted else ""
+    worst = max((finding.severity for finding in findings), key=lambda s: s.rank, default=None)
+    severe = any(_never_tolerated(finding, config) for finding in findings)
+    return GateRow(
+        name=SEVERE,
+        value=str(worst) if worst else "no finding",
+        bound=f"below {Severity.CRITICAL if config.gates else config.fail_on_severity}",
+        rests_on=f"{len(findings)} findings in {len(counted)} samples{also}",
+        where=config.where("fail_on_severity"),
+        verdict=Verdict.FAILED if severe else Verdict.PASSED,
+    )
+
+
+def counting(
+    scenarios: Iterable[ScenarioReport], samples: Mapping[SampleKey, SampleDecision], report: Report
+) -> list[Finding]:
+    """The findings of samples that were not lost, but for those that are accepted."""
+    return [finding for _, _, finding in _counted(scenarios, samples, report)]
+
+
+def failing_findings(report: Report, decision: Decision) -> frozenset[tuple[SampleKey, int]]:
+    """The findings that fail the run, by sample and place among its own. There are none in a run that has
+    passed."""
+    config = report.run.config
+    counted = _counted(report.scenarios, decision.samples, report)
+    return frozenset((key, place) for key, place, finding in counted if _never_tolerated(finding, config))
+
+
+def _counted(
+    scenarios: Iterable[ScenarioReport], samples: Mapping[SampleKey, SampleDecision], report: Report
+) -> Iterable[tuple[SampleKey, int, Finding]]:
+    for each in scenarios:
+        names = in_force(report.run, each.scenario.id) if report.run.config.accepted_failures else frozenset()
+        for sample in each.samples:
+            decided = samples.get(sample.key)
+            if decided is None or decided.fault in NOT_THE_AGENTS:
+                continue
+            failures = failures_of(sample, each.scenario).findings if names else ()
+            for place, finding in enumerate(sample.findings):
+                if not names or failures[place].name_in(names) not in names:
+                    yield sample.key, place, finding
+
+
+def _author_errors(report: Report) -> tuple[str, ...]:
+    """Mistakes of the author that showed only while running, each once, with where it was met."""
+    met: dict[str, str] = {}
+    for sample in report.samples:
+        told = [sample.stop.detail] if sample.stop and sample.stop.fault == "author" else []
+        told += [failure.message for failure in sample.all_failures if failure.author]
+        for detail in told:
+            met.setdefault(detail, f"{detail}\n  (met in {sample.key})")
+    for failure in report.issue_failures:
+        if failure.author:
+            met.setdefault(failure.message, failure.message)
+    return tuple(met.values())
+
+
+def _exit_code(report: Report, verdict: Verdict, author_errors: Sequence[str]) -> int:
+    if report.finished and report.finished.outcome == "interrupted":
+        return 130
+    if author_errors:
+        return 2
+    return {Verdict.PASSED: 0, Verdict.FAILED: 1, Verdict.INCONCLUSIVE: 3}[verdict]

@@ -1,0 +1,240 @@
+"""What calls cost, and where a run stops: prices, a ledger of calls in flight, and its lines for a report.
+
+Money is in US dollars. A price that nobody wrote is ``None`` all the way: an unknown cost is never 0.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from agenteval.core.config import Allowance, BudgetConfig, Price
+from agenteval.core.errors import BudgetError
+from agenteval.core.trajectory import Usage
+
+ROLES = ("agent", "user", "judge", "dedup")
+FREE_PROVIDERS = frozenset(("local", "scripted"))
+"""Models of these run in this process, or are no models at all."""
+REPLY_TOKENS = 200
+"""Taken for the answer of a model of which none was seen yet."""
+_FREE = Price(input=0.0, output=0.0)
+_ROUNDING = 1e-9  # of a sum of costs
+
+
+def price_of(name: str, prices: Mapping[str, Price]) -> Price | None:
+    """The price of ``PROVIDER/MODEL`` or of an agent's name; ``None`` if nobody wrote one."""
+    return prices.get(name) or (_FREE if name.partition("/")[0] in FREE_PROVIDERS and "/" in name else None)
+
+
+def cost_of(usage: Usage, price: Price) -> float:
+    """What ``usage`` costs at ``price``. Cached tokens are part of the input."""
+    cached = min(usage.cached_tokens, usage.input_tokens)
+    cached_price = price.input if price.cached_input is None else price.cached_input
+    dollars = (usage.input_tokens - cached) * price.input + cached * cached_price
+    return (dollars + usage.output_tokens * price.output) / 1e6
+
+
+def priced(usage: Usage, price: Price | None) -> Usage:
+    """``usage`` with its cost. One that the provider told stays; an unknown price leaves it unknown."""
+    if price is None or usage.cost is not None or not usage.is_spent:
+        return usage
+    return usage.model_copy(update={"cost": cost_of(usage, price)})
+
+
+def how_to_price(name: str) -> str:
+    """What to write where a price is missing."""
+    return f"add prices: {{{name}: {{input: …, output: …}}}} (US dollars per million tokens)"
+
+
+# ── lines of a report ────────────────────────────────────────────────────────────────────────────
+
+
+class Line(NamedTuple):
+    """What one role spent with one model; ``name`` is ``PROVIDER/MODEL``, or the name of an agent."""
+
+    role: str
+    name: str
+    usage: Usage
+
+
+def lines_of(spent: Iterable[Line]) -> tuple[Line, ...]:
+    """One line for each role and model, in the order of the roles."""
+    sums: dict[tuple[str, str], Usage] = {}
+    for role, name, usage in spent:
+        if usage.is_spent or usage.cached_calls:
+            before = sums.get((role, name))
+            sums[role, name] = usage if before is None else before + usage
+    made = [Line(role, name, usage) for (role, name), usage in sums.items()]
+    return tuple(sorted(made, key=lambda line: (ROLES.index(line.role), line.name)))
+
+
+class Cost(NamedTuple):
+    """``known``: the sum of what is known, in US dollars; ``unknown``: the lines that it leaves out."""
+
+    known: float
+    unknown: tuple[Line, ...]
+
+    @property
+    def is_whole(self) -> bool:
+        return not self.unknown
+
+
+def total_cost(lines: Iterable[Line]) -> Cost:
+    """The cost of a run. Lines without tokens of an agent tell of no model, and cost what nobody knows."""
+    asked = [line for line in lines if line.usage.is_spent]
+    known = sum(line.usage.cost for line in asked if line.usage.cost is not None)
+    return Cost(known, tuple(line for line in asked if line.usage.cost is None))
+
+
+# ── while a run goes on ──────────────────────────────────────────────────────────────────────────
+
+
+@dataclass
+class _Sum:
+    calls: int = 0
+    tokens: int = 0
+    cost: float = 0.0
+
+    def add(self, calls: int, tokens: int, cost: float) -> None:
+        self.calls += calls
+        self.tokens += tokens
+        self.cost += cost
+
+
+class _Account:
+    """What was spent, and what calls in flight may spend, against one allowance. ``whose``: in words."""
+
+    def __init__(self, allowance: Allowance, whose: str) -> None:
+        self.allowance = allowance
+        self.whose = whose
+        self.spent = _Sum()
+        self.held = _Sum()
+        self.is_used_up = False
+
+    def lacks(self, calls: int, tokens: int, cost: float) -> str:
+        """Why there is no room for that much more; empty if there is."""
+        asked = {"max_calls": calls, "max_tokens": tokens, "max_cost": cost}
+        for name, limit in self.allowance.limits.items():
+            kind = name.removeprefix("max_")
+            spent, held, more = getattr(self.spent, kind), getattr(self.held, kind), asked[name]
+            if spent + held >= limit - _ROUNDING or spent + held + more > limit + _ROUNDING:
+                return self._sentence(name, limit, spent, held, more)
+        return ""
+
+    def _sentence(self, name: str, limit: float, spent: float, held: float, more: float) -> str:
+        def form(amount: float) -> str:
+            return f"{amount:,.4f} USD" if name == "max_cost" else f"{amount:,}"
+
+        text = f"{self.whose} is used up: {name} is {form(limit)}, {form(spent)} are spent"
+        if held:
+            text += f" and {form(held)} are kept for calls in flight"
+        if name != "max_calls":
+            text += f"; the next call needs about {form(more)}"
+        return text
+
+
+class Ledger:
+    """What a run has spent and what its calls in flight may spend, against its budget.
+
+    ``begin`` before each call and ``settle`` after it keep ``max_calls`` exact, whatever is in flight.
+    For tokens and cost a call in flight stands in with an estimate, so that the limit is passed by no
+    more than estimates are wrong. A role may have limits of its own, which end the calls of that role alone.
+    ``on_stop`` is told once, with a sentence, when the whole budget is used up; ``on_spent`` once for each
+    role.
+    """
+
+    def __init__(
+        self,
+        budget: BudgetConfig,
+        on_stop: Callable[[str], None] = lambda _: None,
+        on_spent: Callable[[str], None] = lambda _: None,
+    ) -> None:
+        self.budget = budget
+        self.on_stop = on_stop
+        self.on_spent = on_spent
+        self._whole = _Account(budget, "the budget")
+        roles = budget.roles.items()
+        self._roles = {role: _Account(own, f"the budget of role {role}") for role, own in roles}
+        self._seen: dict[str, Usage] = {}  # of each model's settled calls
+
+    def carry_over(self, usage: Usage, role: str = "") -> None:
+        """What the run had spent before it was resumed."""
+        for account in self._accounts(role):
+            account.spent.add(usage.calls, usage.tokens, usage.cost or 0.0)
+
+    def _accounts(self, role: str) -> tuple[_Account, ...]:
+        """A role's own comes first: what it ends is less."""
+        own = self._roles.get(role)
+        return (own, self._whole) if own else (self._whole,)
+
+    def weighs(self, role: str = "") -> bool:
+        """Whether the size of a call matters before it is made."""
+        return self.counts_tokens(role) or any(a.allowance.max_cost is not None for a in self._accounts(role))
+
+    def counts_tokens(self, role: str = "") -> bool:
+        return any(account.allowance.max_tokens is not None for account in self._accounts(role))
+
+    def begin(self, name: str, price: Price | None, prompt_tokens: int, role: str = "") -> OpenCall:
+        """Room for one call to ``name``. Raises ``BudgetError`` if there is none: the call must not be
+        made."""
+        usage = self._expected(name, prompt_tokens) if self.weighs(role) else Usage()
+        held = (1, usage.tokens, cost_of(usage, price) if price else 0.0)
+        self._demand(role, *held)
+        self._hold(role, *held)
+        return OpenCall(self, name, role, held)
+
+    def _expected(self, name: str, prompt_tokens: int) -> Usage:
+        """By the prompt, where it is known, and by what the calls before took."""
+        seen = self._seen.get(name)
+        if seen is None:
+            return Usage(input_tokens=prompt_tokens, output_tokens=REPLY_TOKENS if prompt_tokens else 0)
+        asked = prompt_tokens or seen.input_tokens // seen.calls
+        return Usage(input_tokens=asked, output_tokens=seen.output_tokens // seen.calls)
+
+    def _demand(self, role: str, calls: int, tokens: int, cost: float) -> None:
+        for account in self._accounts(role):
+            if why := account.lacks(calls, tokens, cost):
+                if not account.is_used_up:
+                    account.is_used_up = True
+                    (self.on_stop if account is self._whole else self.on_spent)(why)
+                raise BudgetError(why)
+
+    def _hold(self, role: str, calls: int, tokens: int, cost: float) -> None:
+        for account in self._accounts(role):
+            account.held.add(calls, tokens, cost)
+
+    def _settle(self, call: OpenCall, calls: int, usage: Usage) -> None:
+        held, tokens, cost = call.held
+        self._hold(call.role, -held, -tokens, -cost)
+        self.carry_over(usage.model_copy(update={"calls": calls}), call.role)
+        if self.weighs(call.role) and usage.calls:
+            self._seen[call.name] = self._seen.get(call.name, Usage()) + usage
+
+    def _more(self, call: OpenCall) -> None:
+        self._demand(call.role, 1, 0, 0.0)
+        self._hold(call.role, 1, 0, 0.0)
+        held, tokens, cost = call.held
+        call.held = (held + 1, tokens, cost)
+
+
+class OpenCall:
+    """A call in flight: what is held for it. ``request`` is said before each HTTP request that it makes:
+    the first is paid with the call, each further one (a repair, a retry) needs room of its own."""
+
+    def __init__(self, ledger: Ledger, name: str, role: str, held: tuple[int, int, float]) -> None:
+        self.name = name
+        self.role = role
+        self.held = held
+        self._ledger = ledger
+        self._requests = 0
+
+    def request(self) -> None:
+        """Raises ``BudgetError`` if there is no room for one more."""
+        if self._requests:
+            self._ledger._more(self)
+        self._requests += 1
+
+    def settle(self, usage: Usage, *, is_failed: bool = False) -> None:
+        """The call is over. One that failed without telling what it used was made nevertheless."""
+        self._ledger._settle(self, max(usage.calls, 1) if is_failed else usage.calls, usage)

@@ -1,0 +1,64 @@
+"""Gate rows for budget and deadline: a run that one of them ended is not decided, whatever had passed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+from agenteval.core.decision import GateRow
+from agenteval.core.score import Verdict
+from agenteval.core.trajectory import Usage
+from agenteval.verdict.ledger import Line, total_cost
+from agenteval.verdict.report import Report
+
+
+def budget_gates(report: Report) -> Iterable[GateRow]:
+    """What the run used of each limit. The one that is used up the most is what stopped it; one that calls in
+    flight overran before they could be stopped is not held either. A role's own limit stops no run: what it
+    left unasked is told where it lacks."""
+    budget = report.run.config.budget
+    spent = _spent(sum(report.usage.values(), Usage()), report.ledger)
+    stopped = report.finished is not None and report.finished.outcome == "budget"
+    cause = max(budget.limits, key=lambda name: spent[name] / budget.limits[name], default="")
+    for name in budget.limits:
+        by = "the budget stopped the run" if stopped and name == cause else ""
+        yield _row(report, f"budget.{name}", spent[name], budget.limits[name], by, "all roles")
+    for role, own in budget.roles.items():
+        spent = _spent(report.usage[role], [line for line in report.ledger if line.role == role])
+        for name, limit in own.limits.items():
+            yield _row(report, f"budget.by_role.{role}.{name}", spent[name], limit, "", f"role {role}")
+
+
+def _row(report: Report, name: str, spent: float, limit: float, stopped_by: str, whose: str) -> GateRow:
+    broken = stopped_by or ("overrun by calls that were in flight" if spent > limit else "")
+    return GateRow(
+        name=name,
+        value=spent,
+        bound=limit,
+        rests_on=broken or whose,
+        where=report.run.config.where(name),
+        verdict=Verdict.INCONCLUSIVE if broken else Verdict.PASSED,
+    )
+
+
+def _spent(usage: Usage, lines: Iterable[Line]) -> Mapping[str, float]:
+    return {
+        "max_calls": usage.calls,
+        "max_tokens": usage.tokens,
+        "max_cost": total_cost(lines).known,
+    }
+
+
+def deadline_gates(report: Report) -> Iterable[GateRow]:
+    """How long the run took, where it was not to take longer."""
+    config, end = report.run.config, report.finished
+    if config.deadlines.run_s is None:
+        return
+    ended = end is not None and end.outcome == "deadline"
+    yield GateRow(
+        name="deadlines.run_s",
+        value=end.elapsed_s if end else None,
+        bound=f"at most {config.deadlines.run_s:g}",
+        rests_on="the deadline ended the run" if ended else "the whole run",
+        where=config.where("deadlines.run_s"),
+        verdict=Verdict.INCONCLUSIVE if ended else Verdict.PASSED,
+    )

@@ -1,0 +1,108 @@
+"""What the epochs of a run say together: pass^k, pass@k, rates with intervals, who is flaky. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from math import fsum
+
+from agenteval.core.decision import Decision
+from agenteval.core.sample_report import ScenarioReport
+from agenteval.core.trajectory import StopReason
+from agenteval.verdict.report import Report
+from agenteval.verdict.run_gates import epochs_of, succeeded
+from agenteval.verdict.statistics import (
+    Estimate,
+    Interval,
+    Stability,
+    Tally,
+    mean_pass_hat_k,
+    pass_at_k,
+    stability,
+    these_scenarios,
+    users_like_these,
+    wilson,
+)
+
+
+@dataclass(frozen=True)
+class ScenarioRepeats:
+    """One scenario × agent: its epochs, the 95 % score interval of its rate (Wilson 1927; for display, it
+    gates nothing), and whether all epochs ended alike. ``fixed``: of the epochs whose number was settled
+    beforehand; where success decides how many there are, estimates over scenarios rest on these alone."""
+
+    tally: Tally
+    fixed: Tally
+    interval: Interval
+    stability: Stability
+
+
+@dataclass(frozen=True)
+class Repeats:
+    """``pass_hat_k`` and ``pass_at_k``: by k, averaged over scenarios, for each k that every scenario has
+    decided epochs for. ``rates``: the mean success rate of these scenarios, and of scenarios like these."""
+
+    scenarios: Mapping[tuple[str, str], ScenarioRepeats]
+    pass_hat_k: Mapping[int, float]
+    pass_at_k: Mapping[int, float]
+    rates: Mapping[str, Estimate]
+
+
+def repeats_of(report: Report, decision: Decision) -> Repeats:
+    """The statistics of a run. A sample succeeds if it passed and its goal, where judged, was completed;
+    one that is inconclusive or never ran is missing."""
+    entries = {(s.scenario.id, s.agent): repeats_of_scenario(s, report, decision) for s in report.scenarios}
+    unreadable = {(s.scenario.id, s.agent) for s in report.scenarios if _is_unreadable(s)}
+    tallies = [entry.fixed for key, entry in entries.items() if key not in unreadable]
+    decided = [tally for tally in tallies if tally.decided]
+    rates: dict[str, Estimate] = {}
+    if decided:
+        rates["these_scenarios"] = these_scenarios(decided)
+        rates["users_like_these"] = users_like_these([float(tally.rate or 0) for tally in decided])
+    most = min((tally.decided for tally in tallies), default=0)
+    hat = {k: mean_pass_hat_k(tallies, k) for k in range(1, most + 1)}
+    return Repeats(
+        scenarios=entries,
+        pass_hat_k={k: b.estimate for k, b in hat.items() if b is not None and b.estimate is not None},
+        pass_at_k={k: _mean_pass_at_k(tallies, k) for k in range(1, most + 1)},
+        rates=rates,
+    )
+
+
+def _is_unreadable(scenario: ScenarioReport) -> bool:
+    """Of a record that could not be read nobody knows the scenario: it is no epoch of any."""
+    stops = [sample.stop for sample in scenario.samples]
+    return bool(stops) and all(stop and stop.reason is StopReason.UNREADABLE for stop in stops)
+
+
+def repeats_of_scenario(scenario: ScenarioReport, report: Report, decision: Decision) -> ScenarioRepeats:
+    """The epochs of one scenario × agent together."""
+    epochs = epochs_of(scenario, outcomes_of(scenario, decision), report.run)
+    tally = epochs.tally
+    interval = wilson(tally.successes, tally.decided)
+    return ScenarioRepeats(tally, Tally.of(epochs.fixed), interval, stability(tally))
+
+
+def outcomes_of(scenario: ScenarioReport, decision: Decision) -> tuple[bool | None, ...]:
+    """Whether each sample of a scenario succeeded; ``None``: not known."""
+    told = (decision.samples.get(sample.key) for sample in scenario.samples)
+    return tuple(
+        succeeded(sample, one.verdict) if one else None
+        for sample, one in zip(scenario.samples, told, strict=True)
+    )
+
+
+def means_over_scenarios(scenarios: Sequence[ScenarioReport]) -> dict[str, float]:
+    """By metric, the mean over scenarios of the mean over conversations of the mean of each: every scenario
+    counts the same, however long its conversations are."""
+    means: dict[str, list[float]] = {}
+    for scenario in scenarios:
+        for metric, aggregate in scenario.aggregates.items():
+            if aggregate.of_samples is not None:
+                means.setdefault(metric, []).append(aggregate.of_samples)
+    return {metric: fsum(known) / len(known) for metric, known in sorted(means.items())}
+
+
+def _mean_pass_at_k(tallies: Sequence[Tally], k: int) -> float:
+    values = [pass_at_k(tally.decided, tally.successes, k) for tally in tallies]
+    return sum(value or 0.0 for value in values) / len(values)

@@ -1,0 +1,124 @@
+"""A run that goes on: what of it is over, what is left, and whether it would still measure the same. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any
+
+from agenteval.core.event import Event, RunFinished, RunResumed, RunStarted, SampleFinished
+from agenteval.core.scenario import SampleKey, Scenario
+
+MAY_DIFFER = frozenset(
+    (
+        *("concurrency", "agent_concurrency", "reporters", "budget"),
+        # Where things are written; and what ``sources`` tells of.
+        *("source", "root", "lines", "columns", "origins", "accepted_failures"),
+    )
+)
+"""Keys of the configuration that change nothing of what is measured."""
+VARIABLES = ": ${…}"
+"""Ends the name of a source that is a key of the configuration and no file."""
+_NOT_SAID: Any = {"source": True, "lines": True, "base": True, "tools": {"__all__": {"base"}}}
+
+
+def over(events: Iterable[Event]) -> frozenset[SampleKey]:
+    """The samples that came to their end, whatever it was. They are not run again."""
+    ends = (event for event in events if isinstance(event, SampleFinished))
+    return frozenset(event.key for event in ends if event.is_over)
+
+
+def kept(events: Sequence[Event]) -> Iterator[Event]:
+    """How the run began, and all that was told of the samples that are over."""
+    done = over(events)
+    for event in events:
+        if isinstance(event, RunStarted) or getattr(event, "key", None) in done:
+            yield event
+
+
+def ended(events: Iterable[Event]) -> RunFinished | None:
+    """How the run ended, if it did."""
+    end: RunFinished | None = None
+    for event in events:
+        match event:
+            case RunFinished():
+                end = event
+            case RunResumed():
+                end = None
+    return end
+
+
+def is_complete(events: Sequence[Event]) -> bool:
+    """Whether nothing is left to do. What ``--fail-fast`` left out was to be left out; a judge that was not
+    asked is to be."""
+    end = ended(events)
+    last = {event.key: event.is_over for event in events if isinstance(event, SampleFinished)}
+    return end is not None and end.outcome in ("complete", "fail_fast") and all(last.values())
+
+
+def changes(then: RunStarted, now: RunStarted) -> tuple[str, ...]:
+    """Everything that is not as it was and may matter to a result, in words."""
+    named = [
+        *_scenario_changes(then.scenarios, now.scenarios),
+        *_named("the prompt", then.prompts, now.prompts),
+        *_named("the metric", _specs(then), _specs(now)),
+        *(f"the configuration's '{key}' has changed" for key in _config_changes(then, now)),
+        *_named("", _called(then.sources), _called(now.sources)),
+    ]
+    if not named and (then.samples, then.epochs, then.judged) != (now.samples, now.epochs, now.judged):
+        named.append("it would be other samples, or other metrics")
+    return tuple(dict.fromkeys(named))
+
+
+def _specs(run: RunStarted) -> dict[str, Any]:
+    return {spec.name: spec for spec in run.metrics}
+
+
+def _called(sources: Mapping[str, str]) -> dict[str, str]:
+    return {
+        f"what variables put into '{name.removesuffix(VARIABLES)}'"
+        if name.endswith(VARIABLES)
+        else f"the file '{name}'": said
+        for name, said in sources.items()
+    }
+
+
+def _scenario_changes(then: Sequence[Scenario], now: Sequence[Scenario]) -> Iterator[str]:
+    before, after = ({scenario.id: _said(scenario) for scenario in each} for each in (then, now))
+    for name in (*before, *(name for name in after if name not in before)):
+        if name not in after:
+            yield f"the scenario '{name}' is no longer there"
+        elif name not in before:
+            yield f"the scenario '{name}' is new"
+        elif parts := [key for key, value in before[name].items() if after[name][key] != value]:
+            yield f"the scenario '{name}' has changed: {', '.join(parts)}"
+
+
+def _said(scenario: Scenario) -> dict[str, Any]:
+    return scenario.model_dump(mode="json", exclude=_NOT_SAID)
+
+
+def _named(what: str, then: Mapping[str, Any], now: Mapping[str, Any]) -> Iterator[str]:
+    for name in (*then, *(name for name in now if name not in then)):
+        called = f"{what} '{name}'" if what else name
+        if name not in now:
+            yield f"{called} is no longer there"
+        elif name not in then:
+            yield f"{called} is new"
+        elif then[name] != now[name]:
+            yield f"{called} has changed"
+
+
+def _config_changes(then: RunStarted, now: RunStarted) -> Iterator[str]:
+    before, after = (run.config.model_dump(mode="json", exclude=set(MAY_DIFFER)) for run in (then, now))
+    yield from _differing(before, after)
+
+
+def _differing(before: Any, after: Any, path: str = "") -> Iterator[str]:
+    """Dotted keys, as deep as both are mappings."""
+    if isinstance(before, dict) and isinstance(after, dict):
+        for key in dict.fromkeys((*before, *after)):
+            missing = object()
+            below = (before.get(key, missing), after.get(key, missing))
+            yield from _differing(*below, f"{path}.{key}" if path else str(key))
+    elif before != after:
+        yield path

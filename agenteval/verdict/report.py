@@ -1,0 +1,297 @@
+"""Events in, a report out. Pure, and independent of the order of events between samples."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from agenteval.core.config import Config
+from agenteval.core.event import (
+    Event,
+    IssuesFound,
+    Notice,
+    RunFinished,
+    RunResumed,
+    RunStarted,
+    SampleFinished,
+    SampleStarted,
+    Scored,
+    TurnFinished,
+)
+from agenteval.core.sample_report import (
+    Aggregate,
+    SampleReport,
+    ScenarioReport,
+    Spread,
+    TurnReport,
+    aggregates_of,
+    all_held,
+    mean_of,
+    spread_of,
+)
+from agenteval.core.scenario import Category, SampleKey, Scenario
+from agenteval.core.score import Check, Finding, Issue, Score, ScoreFailure, ScoreItem, UserReview
+from agenteval.core.sight import is_observed, settled
+from agenteval.core.trajectory import Stop, Trajectory, Turn, Usage
+from agenteval.scoring.finding_merge import merged
+from agenteval.scoring.goals import held_against_others, raised_if_never_completed
+from agenteval.verdict.ledger import Line, lines_of
+from agenteval.verdict.spending import by_role, dedup_line, lines_of_sample
+
+
+@dataclass(frozen=True)
+class Dimension:
+    """The numbers of one of the three dimensions, over the samples of its category."""
+
+    category: Category
+    samples: int
+    rates: Mapping[str, Aggregate]
+    spreads: Mapping[str, Spread]
+
+
+@dataclass(frozen=True)
+class Report:
+    """All that is known of a run. ``finished`` is ``None`` for one that was cut off."""
+
+    run: RunStarted
+    scenarios: tuple[ScenarioReport, ...]
+    dimensions: Mapping[str, tuple[Dimension, ...]]
+    """By agent."""
+    usage: Mapping[str, Usage]
+    """By role: agent, user, judge, dedup."""
+    ledger: tuple[Line, ...] = ()
+    """By role and model."""
+    issues: tuple[Issue, ...] = ()
+    issue_failures: tuple[ScoreFailure, ...] = ()
+    notices: tuple[Notice, ...] = ()
+    finished: RunFinished | None = None
+
+    @property
+    def scripted(self) -> bool:
+        """Whether any reply came from the scripted model: no language model judged that."""
+        return any(sample.scripted for sample in self.samples) or any(i.scripted for i in self.issues)
+
+    @property
+    def samples(self) -> tuple[SampleReport, ...]:
+        return tuple(sample for scenario in self.scenarios for sample in scenario.samples)
+
+
+class _SampleEvents:
+    """What has been told of one sample so far."""
+
+    def __init__(self) -> None:
+        self.turns: dict[int, Turn] = {}
+        self.items: dict[int | None, list[ScoreItem]] = {}
+        self.aside: list[ScoreItem] = []
+        self.stop: Stop | None = None
+        self.is_over = False
+        self.unfinished: Turn | None = None
+
+    def score(self, turn: int | None, items: Sequence[ScoreItem]) -> None:
+        """What a scorer said. A review that makes the outcome the simulator's sets aside what was said before
+        of the whole, and of the turns from the user's fault on."""
+        for review in (item for item in items if isinstance(item, UserReview) and item.decides):
+            for place in [each for each in self.items if each is None or each >= (review.turn or 0)]:
+                self.aside += self.items.pop(place)
+        self.items.setdefault(turn, []).extend(items)
+
+
+def fold(events: Iterable[Event]) -> Report:
+    """The report of a run. Raises ``ValueError`` if the events hold no ``RunStarted``."""
+    run: RunStarted | None = None
+    found: IssuesFound | None = None
+    finished: RunFinished | None = None
+    notices: list[Notice] = []
+    samples: dict[SampleKey, _SampleEvents] = {}
+    recorded: dict[str, Scenario] = {}
+    for event in events:
+        match event:
+            case RunStarted():
+                run = event
+            case RunResumed() if run:
+                config = run.config.model_copy(update={"budget": event.budget})
+                run, finished, found = run.model_copy(update={"config": config}), None, None
+            case RunFinished():
+                finished = event
+            case IssuesFound():
+                found = event
+            case Notice():
+                notices.append(event)
+            case SampleStarted(key=key):
+                if event.scenario:
+                    recorded.setdefault(key.scenario, event.scenario)
+                # A sample that is started anew (a resumed run) forgets what was cut off.
+                if key not in samples or not samples[key].is_over:
+                    samples[key] = _SampleEvents()
+            case TurnFinished(key=key, index=index, turn=turn):
+                samples[key].turns[index] = turn
+            case Scored(key=key, turn=turn_index, items=items):
+                samples[key].score(turn_index, items)
+            case SampleFinished(key=key):
+                samples[key].stop, samples[key].is_over = event.stop, event.is_over
+                samples[key].unfinished = event.unfinished
+    if run is None:
+        raise ValueError("no run_started event: this is no journal of a run")
+    by_id = {**recorded, **{scenario.id: scenario for scenario in run.scenarios}}
+    # Each is let go when it is read: of many samples only one form is in memory.
+    reports = {key: _sample(key, by_id[key.scenario], samples.pop(key)) for key in list(samples)}
+    scenarios = tuple(_scenarios(run, by_id, reports))
+    if found and run.config.severity_from == "model":
+        scenarios = _with_proposed_severities(scenarios, found.issues)
+    ledger = _ledger(reports.values(), found.usage if found else Usage(), run.config)
+    return Report(
+        run=run,
+        scenarios=scenarios,
+        dimensions=_dimensions(scenarios),
+        usage=by_role(ledger),
+        ledger=ledger,
+        issues=found.issues if found else (),
+        issue_failures=found.failures if found else (),
+        notices=tuple(notices),
+        finished=finished,
+    )
+
+
+def _of_kind(items: Iterable[ScoreItem], kind: type) -> tuple:  # type: ignore[type-arg]
+    return tuple([item for item in items if isinstance(item, kind)])
+
+
+def _sample(key: SampleKey, scenario: Scenario, told: _SampleEvents) -> SampleReport:
+    turns = tuple(told.turns[index] for index in sorted(told.turns))
+    trajectory = Trajectory(turns=turns, stop=told.stop, unfinished=told.unfinished)
+    turn_reports = []
+    for index, turn in enumerate(trajectory.all_turns):
+        items = settled(told.items.get(index, ()), scenario, trajectory)
+        of_kinds = [_of_kind(items, kind) for kind in (Check, Score, ScoreFailure)] if items else ()
+        turn_reports.append(TurnReport(turn, *of_kinds))
+    whole = settled(told.items.get(None, ()), scenario, trajectory)
+    findings = sorted(
+        (item for items in told.items.values() for item in items if isinstance(item, Finding)),
+        key=lambda f: (f.turn is None, f.turn or 0, f.call or 0, f.metric, f.detector),
+    )
+    sample = SampleReport(
+        key=key,
+        turns=tuple(turn_reports),
+        stop=told.stop,
+        checks=_of_kind(whole, Check),
+        scores=_of_kind(whole, Score),
+        score_failures=_of_kind(whole, ScoreFailure),
+        findings=merged(findings),
+        trajectory=trajectory,
+        review=next((item for item in whole if isinstance(item, UserReview)), None),
+        set_aside=tuple(item for item in told.aside if isinstance(item, Score | ScoreFailure | Check)),
+    )
+    return _with_case_values(sample, scenario)
+
+
+def _with_case_values(sample: SampleReport, scenario: Scenario) -> SampleReport:
+    fault = sample.stop.fault if sample.stop else "interrupted"
+    if scenario.case is None or fault not in (None, "agent"):
+        return sample
+    called = {call.name for call in sample.trajectory.tool_calls}
+    expected = scenario.case.expected_tools if is_observed(scenario, sample.trajectory) else ()
+    answered = fault is None and bool(sample.trajectory.turns and sample.trajectory.turns[-1].answer.strip())
+    outputs = [check.passed for check in sample.all_checks if check.name == "output.contains"]
+    return replace(
+        sample,
+        tool_accuracy=sum(name in called for name in expected) / len(expected) if expected else None,
+        output_correct=all_held([answered, *outputs]),
+        robustness_pass=sample.held,
+    )
+
+
+def _scenarios(
+    run: RunStarted, by_id: Mapping[str, Scenario], reports: Mapping[SampleKey, SampleReport]
+) -> Iterable[ScenarioReport]:
+    groups: dict[tuple[str, str], list[SampleKey]] = {}
+    reports = held_against_others(reports, run)
+    planned = set(run.samples)
+    # A run that decides as it goes how many epochs there are has more than it had planned.
+    further = sorted((key for key in reports if key not in planned), key=lambda k: (k.variant, k.epoch))
+    for key in (*run.samples, *further):
+        groups.setdefault((key.scenario, key.agent), []).append(key)
+    for (scenario_id, agent), keys in groups.items():
+        samples = tuple(reports[key] for key in keys if key in reports)
+        missing = tuple(key for key in keys if key not in reports)
+        if not missing:
+            samples = raised_if_never_completed(samples, run.config)
+        yield ScenarioReport(
+            scenario=by_id[scenario_id],
+            agent=agent,
+            samples=samples,
+            missing=missing,
+            aggregates=aggregates_of(samples),
+        )
+
+
+def _with_proposed_severities(
+    scenarios: tuple[ScenarioReport, ...], issues: Sequence[Issue]
+) -> tuple[ScenarioReport, ...]:
+    """``severity_from: model``: a finding counts one level more than by the table where its issue was rated
+    above it."""
+    from agenteval.scoring.findings import effective_severities
+
+    findings = {sample.key: sample.findings for scenario in scenarios for sample in scenario.samples}
+    counted = effective_severities(issues, findings, "model")
+
+    def rated(sample: SampleReport) -> SampleReport:
+        pairs = zip(sample.findings, counted[sample.key], strict=True)
+        return replace(
+            sample, findings=tuple(f.model_copy(update={"severity": severity}) for f, severity in pairs)
+        )
+
+    return tuple(replace(s, samples=tuple(map(rated, s.samples))) for s in scenarios)
+
+
+_NEVER_ZERO = frozenset({"input_tokens", "output_tokens", "latency_ms"})
+"""No agent answers with nothing, or at once: a zero is an agent that does not tell, or a recording."""
+_SPREADS: dict[str, Callable[[Trajectory], float]] = {
+    "steps": lambda t: t.steps,
+    "tool_calls": lambda t: len(t.tool_calls),
+    "input_tokens": lambda t: t.usage.input_tokens,
+    "output_tokens": lambda t: t.usage.output_tokens,
+    "latency_ms": lambda t: t.latency_ms,
+}
+
+
+def _dimensions(scenarios: Sequence[ScenarioReport]) -> dict[str, tuple[Dimension, ...]]:
+    result: dict[str, tuple[Dimension, ...]] = {}
+    for agent in dict.fromkeys(scenario.agent for scenario in scenarios):
+        rows = []
+        for category in Category:
+            samples = [
+                sample
+                for scenario in scenarios
+                if scenario.agent == agent and scenario.scenario.category is category
+                for sample in scenario.samples
+            ]
+            if samples:
+                rows.append(_dimension(category, samples))
+        result[agent] = tuple(rows)
+    return result
+
+
+def _dimension(category: Category, samples: Sequence[SampleReport]) -> Dimension:
+    finished = [s for s in samples if s.stop is not None and s.stop.fault in (None, "agent")]
+    rates = {
+        "tool_accuracy": mean_of([s.tool_accuracy for s in finished]),
+        "task_completion": mean_of([s.output_correct for s in finished]),
+        "checks_passed": mean_of([s.held for s in finished]),
+        "robustness_pass": mean_of([s.robustness_pass for s in finished]),
+    }
+    answered = [s.trajectory for s in finished if s.stop is not None and s.stop.fault is None]
+    measured = {
+        name: [value for t in answered if (value := of(t)) or name not in _NEVER_ZERO]
+        for name, of in _SPREADS.items()
+    }
+    spreads = {name: spread_of(values) for name, values in measured.items() if values}
+    return Dimension(category, len(samples), {k: v for k, v in rates.items() if v.n}, spreads)
+
+
+def _ledger(samples: Iterable[SampleReport], dedup: Usage, config: Config) -> tuple[Line, ...]:
+    told = (
+        line
+        for sample in samples
+        for line in lines_of_sample(sample.key.agent, sample.trajectory, sample.judgements, config)
+    )
+    return lines_of((*told, dedup_line(dedup, config)))

@@ -1,0 +1,221 @@
+"""What reports need of ten thousand conversations: the figures of all, the words of a few that failed.
+
+Everything is in the journal; this is what is held in memory until the reports are written.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from operator import attrgetter
+from typing import Any, NamedTuple
+
+from agenteval.core.config import Config
+from agenteval.core.event import (
+    Answered,
+    Event,
+    RunStarted,
+    SampleFinished,
+    SampleStarted,
+    Scored,
+    TurnFinished,
+)
+from agenteval.core.scenario import SampleKey, Scenario
+from agenteval.core.score import Check, Finding, ScoreItem
+from agenteval.core.sight import settled
+from agenteval.core.trajectory import Step, Stop, ToolCall, Trajectory, Turn
+from agenteval.verdict.gates import sample_failed
+
+KEPT_IN_FULL = 100
+"""Far more than a person reads; a report to be read names the rest with their reasons."""
+LEFT_OUT = "(not kept for the report; the journal has it)"
+
+_BLANK = Scenario()
+_Items = tuple[tuple[int | None, tuple[ScoreItem, ...]], ...]
+
+
+class _Sample(NamedTuple):
+    """A conversation as it is kept."""
+
+    key: SampleKey
+    scenario: Scenario | None
+    turns: tuple[Turn, ...]
+    items: _Items
+    stop: Stop
+    unfinished: Turn | None
+    number: int
+
+    @property
+    def has_findings(self) -> bool:
+        return any(isinstance(item, Finding) for _, items in self.items for item in items)
+
+    def events(self) -> Iterator[Event]:
+        yield SampleStarted(key=self.key, scenario=self.scenario)
+        for index, turn in enumerate(self.turns):
+            yield TurnFinished(key=self.key, index=index, turn=turn)
+        for place, items in self.items:
+            yield Scored(key=self.key, turn=place, items=items)
+        yield SampleFinished(key=self.key, stop=self.stop, unfinished=self.unfinished)
+
+
+class Retained:
+    """A sink of events, to be folded later. ``most``: how many conversations that failed keep their words,
+    and as many others of which something is to be told; with ``everything`` nothing is left out."""
+
+    def __init__(self, config: Config, *, most: int = KEPT_IN_FULL, everything: bool = False) -> None:
+        self._config = config
+        self._everything = everything
+        self._started: list[Event] = []
+        self._rest: list[Event] = []
+        self._open: dict[SampleKey, _Open] = {}
+        self._latest: tuple[SampleKey | None, _Open | None] = (None, None)
+        self._done: list[_Sample] = []
+        self._begun = 0
+        self._scenarios: dict[str, Scenario] = {}
+        self._slim = _Slim()
+        self._room = {True: most, False: most}
+
+    def __call__(self, event: Event) -> None:
+        match event:
+            case RunStarted():
+                self._started.append(event)
+            case SampleStarted(key=key):
+                self._open[key] = begun = _Open(event.scenario, self._begun)
+                self._latest = (key, begun)
+                self._begun += 1
+            case TurnFinished() if opened := self._opened(event.key):
+                opened.turns.append(event.turn)
+            case Scored() if opened := self._opened(event.key):
+                opened.items.append((event.turn, event.items))
+            case SampleFinished() if opened := self._opened(event.key):
+                del self._open[event.key]
+                self._latest = (None, None)
+                self._close(opened, event)
+            case Answered():
+                """No report is made of it."""
+            case _:
+                self._rest.append(event)
+
+    def _opened(self, key: SampleKey) -> _Open | None:
+        """What is told of one sample mostly comes in a row: then its key need not be hashed each time."""
+        latest, opened = self._latest
+        if latest is not key:
+            opened = self._open.get(key)
+            self._latest = (key, opened)
+        return opened
+
+    def events(self, *, found: bool = False) -> Iterator[Event]:
+        """The events of the run, each sample's together and in the order of the records, whichever judge
+        was done first; with ``found`` only of those in which something was found."""
+        yield from self._started
+        for sample in sorted(self._done, key=attrgetter("number")):
+            if not found or sample.has_findings:
+                yield from sample.events()
+        for key, opened in self._open.items():
+            yield SampleStarted(key=key, scenario=opened.scenario)
+        yield from self._rest
+
+    def _close(self, opened: _Open, event: SampleFinished) -> None:
+        turns, items, unfinished = tuple(opened.turns), tuple(opened.items), event.unfinished
+        told = Trajectory(turns=turns, unfinished=unfinished)
+        if not self._is_kept(items, event.stop, opened.scenario or _BLANK, told):
+            turns = tuple(map(self._slim.turn, turns))
+            items = tuple(self._slim.said(place, said) for place, said in items)
+            unfinished = self._slim.turn(unfinished) if unfinished else None
+        scenario = self._scenario(opened.scenario)
+        self._done.append(_Sample(event.key, scenario, turns, items, event.stop, unfinished, opened.number))
+
+    def _is_kept(self, items: _Items, stop: Stop, scenario: Scenario, told: Trajectory) -> bool:
+        if self._everything:
+            return True
+        said = settled([item for _, each in items for item in each], scenario, told)
+        if all(isinstance(item, Check) and item.passed for item in said) and stop.fault is None:
+            return False
+        failed = sample_failed(said, stop, self._config)
+        self._room[failed] -= 1
+        return self._room[failed] >= 0
+
+    def _scenario(self, scenario: Scenario | None) -> Scenario | None:
+        """One object for all conversations of a scenario."""
+        if scenario is not None and scenario.id not in self._scenarios:
+            self._scenarios[scenario.id] = scenario if self._everything else _without_words(scenario)
+        return self._scenarios[scenario.id] if scenario else None
+
+
+def _without_words(scenario: Scenario) -> Scenario:
+    if scenario.lines:  # an author wrote it, and reports name its lines
+        return scenario.model_copy(update={"tools": {}, "knowledge": (), "facts": (), "policy": ""})
+    return _BLANK.model_copy(update={"id": scenario.id, "name": scenario.name, "source": scenario.source})
+
+
+class _Open:
+    """A sample that is being told of."""
+
+    __slots__ = ("items", "number", "scenario", "turns")
+
+    def __init__(self, scenario: Scenario | None, number: int) -> None:
+        self.scenario = scenario
+        self.number = number
+        self.turns: list[Turn] = []
+        self.items: list[tuple[int | None, tuple[ScoreItem, ...]]] = []
+
+
+def _has_figures(step: Step) -> bool:
+    return bool(step.latency_ms or step.usage.calls or step.usage.tokens)
+
+
+class _Slim:
+    """Turns and checks without their words. What then looks the same is one object."""
+
+    def __init__(self) -> None:
+        self._turns: dict[tuple[object, ...], Turn] = {}
+        self._steps: dict[tuple[object, ...], Step] = {}
+        self._calls: dict[tuple[str, bool], ToolCall] = {}
+        self._checks: dict[str, Check] = {}
+        self._said: dict[tuple[object, ...], tuple[int | None, tuple[ScoreItem, ...]]] = {}
+
+    def turn(self, turn: Turn) -> Turn:
+        steps = tuple(map(self._step, turn.steps))
+        update: dict[str, Any] = {"user": LEFT_OUT, "steps": steps}
+        if turn.latency_ms or turn.user_model or turn.error or any(map(_has_figures, turn.steps)):
+            return turn.model_copy(update=update)
+        key = (turn.script, turn.sight, *map(id, steps))
+        if key not in self._turns:
+            self._turns[key] = turn.model_copy(update=update)
+        return self._turns[key]
+
+    def said(self, place: int | None, items: Iterable[ScoreItem]) -> tuple[int | None, tuple[ScoreItem, ...]]:
+        slim = tuple(self._check(item) if isinstance(item, Check) else item for item in items)
+        names = [item.name for item in slim if isinstance(item, Check) and self._is_shared(item)]
+        if len(names) < len(slim):
+            return place, slim
+        return self._said.setdefault((place, *names), (place, slim))
+
+    def _is_shared(self, check: Check) -> bool:
+        return self._checks.get(check.name) is check
+
+    def _step(self, step: Step) -> Step:
+        text = LEFT_OUT if (step.text or "").strip() else step.text
+        if _has_figures(step):
+            return self._without_words(step, text)
+        key = (text, *(call.name for call in step.tool_calls))
+        if key not in self._steps:
+            self._steps[key] = self._without_words(step, text)
+        return self._steps[key]
+
+    def _without_words(self, step: Step, text: str | None) -> Step:
+        calls = tuple(map(self._call, step.tool_calls))
+        return step.model_copy(update={"text": text, "tool_calls": calls, "extra": {}})
+
+    def _call(self, call: ToolCall) -> ToolCall:
+        key = (call.name, call.observed)
+        if key not in self._calls:
+            self._calls[key] = ToolCall(name=call.name, args={}, observed=call.observed)
+        return self._calls[key]
+
+    def _check(self, check: Check) -> Check:
+        """One that held is its name alone."""
+        if not check.passed or check.by:
+            return check
+        if check.name not in self._checks:
+            self._checks[check.name] = Check(name=check.name, passed=True)
+        return self._checks[check.name]

@@ -1,0 +1,58 @@
+"""How often judges were asked again, what came of it, and what it cost. Pure."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from agenteval.core.score import Check, Score, ScoreFailure, UserReview
+from agenteval.core.trajectory import Usage, total_of
+from agenteval.verdict.report import Report
+
+
+class SecondOpinions(NamedTuple):
+    """``doubted``: verdicts that would have gated, ``upheld`` of them; ``sampled``: clean ones that were
+    drawn, in ``differed`` of which the second answer would have gated. ``usage``: of all calls beyond the
+    first; ``judges``: of all calls of judges."""
+
+    doubted: int
+    upheld: int
+    sampled: int
+    differed: int
+    usage: Usage
+    judges: Usage
+
+    @property
+    def share(self) -> float:
+        """Of the judges' tokens, from 0 to 1; of their calls where no tokens are known."""
+        if self.judges.tokens:
+            return self.usage.tokens / self.judges.tokens
+        return self.usage.calls / self.judges.calls if self.judges.calls else 0.0
+
+
+def second_opinions(report: Report) -> SecondOpinions:
+    """Over all samples of a run."""
+    judged = [item for sample in report.samples for item in sample.judgements]
+    told = [item for item in judged if isinstance(item, Score | Check) and item.votes]
+    doubted = [item for item in told if not _is_sampled(item)]
+    sampled = [item for item in told if _is_sampled(item)]
+    return SecondOpinions(
+        doubted=len(doubted),
+        upheld=sum(_is_against(item) for item in doubted),
+        sampled=len(sampled),
+        differed=sum(item.votes[1].against for item in sampled),
+        usage=total_of(vote.usage for item in told for vote in item.votes[1:] if vote.usage),
+        judges=total_of(_spent(item) for item in judged),
+    )
+
+
+def _spent(item: Score | ScoreFailure | Check | UserReview) -> Usage:
+    return item.usage or Usage()
+
+
+def _is_sampled(item: Score | Check) -> bool:
+    return isinstance(item, Score) and item.sampled
+
+
+def _is_against(item: Score | Check) -> bool:
+    sides = [vote.against for vote in item.votes]
+    return sides.count(True) > sides.count(False)

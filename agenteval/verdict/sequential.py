@@ -1,0 +1,129 @@
+"""Which sample is next: all that were planned, or as many epochs as the gate of each scenario takes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from agenteval.core.event import Event, RunStarted, SampleFinished, SampleStarted, Scored, TurnFinished
+from agenteval.core.scenario import EpochRange, Sample, SampleKey, sample_seed
+from agenteval.core.score import RULED_OUT
+from agenteval.scoring.goals import has_reached, open_goals
+from agenteval.verdict import gates, report
+from agenteval.verdict.run_gates import Epochs, Pairing, planned_test, succeeded
+from agenteval.verdict.statistics import RateTest, epochs_to_start, in_epoch_order
+
+
+class InOrder:
+    """The samples of a plan, one after the other; without those of which it is told, before they are asked
+    for, that they have finished (a resumed run)."""
+
+    def __init__(self, samples: Iterable[Sample]) -> None:
+        self._waiting = {sample.key: sample for sample in samples}
+
+    def __call__(self, event: Event) -> None:
+        if isinstance(event, SampleFinished) and event.is_over:
+            self._waiting.pop(event.key, None)
+
+    def next(self) -> Sample | None:
+        return self._waiting.pop(next(iter(self._waiting))) if self._waiting else None
+
+
+@dataclass
+class _Scenario:
+    """One scenario × agent: its test, and what is known of its epochs."""
+
+    first: Sample
+    ranged: EpochRange
+    test: RateTest
+    started: set[int] = field(default_factory=set)
+    finished: dict[int, bool | None] = field(default_factory=dict)
+
+    def next_epoch(self) -> int | None:
+        """The next epoch that no decision can do without, if it does not run yet."""
+        known = in_epoch_order(self.finished, self.ranged.max)
+        needed = self.test.needed_for_sure(known)
+        wanted = epochs_to_start(self.finished, len(known) + needed, self.ranged.max) if needed else ()
+        return next((epoch for epoch in wanted if epoch not in self.started), None)
+
+
+class UntilDecided:
+    """First the samples that were planned; then further epochs of each scenario until its gate is decided.
+
+    A sink of events, too: from them it learns how each sample ended, by the same fold and rules as the
+    report will; also from those of a run that goes on, before the first is asked for. Only epochs that the
+    test needs whatever the others bring are started, so that none is paid for in vain; of the scenarios
+    that have one, that with the fewest goes first.
+    """
+
+    def __init__(
+        self, samples: Sequence[Sample], ranges: Mapping[str, EpochRange], run_seed: int = 0
+    ) -> None:
+        self._planned = InOrder(samples)
+        self._seed = run_seed
+        self._samples = samples
+        self._ranges = ranges
+        self._run: RunStarted | None = None
+        self._told: dict[SampleKey, list[Event]] = {}
+        self._scenarios: dict[Pairing, _Scenario] = {}
+        self._reached: set[str] = set()
+        self._ruled_out: dict[str, list[SampleKey]] = {}
+
+    def __call__(self, event: Event) -> None:
+        self._planned(event)
+        match event:
+            case RunStarted():
+                self._begin(event)
+            case SampleStarted(key=key) if key.scenario in self._ranges:
+                self._told[key] = [event]
+            case TurnFinished(key=key) | Scored(key=key) if key in self._told:
+                self._told[key].append(event)
+            case SampleFinished(key=key) if key in self._told:
+                told = [*self._told.pop(key), event]
+                if event.is_over:
+                    scenario = self._scenarios[key.scenario, key.agent]
+                    scenario.started.add(key.epoch)
+                    scenario.finished[key.epoch] = self._outcome(key, told)
+                    self._hold_ruled_out_against(key.scenario)
+
+    def next(self) -> Sample | None:
+        sample = self._planned.next() or self._further()
+        if sample and sample.scenario.id in self._ranges:
+            self._scenarios[sample.key.scenario, sample.key.agent].started.add(sample.key.epoch)
+        return sample
+
+    def _begin(self, run: RunStarted) -> None:
+        self._run = run
+        gate = run.config.gates.pass_rate
+        assert gate is not None  # selection has asked for one
+        firsts = {(s.key.scenario, s.key.agent): s for s in reversed(self._samples)}
+        for pairing, sample in firsts.items():
+            ranged = self._ranges.get(sample.scenario.id)
+            if ranged:
+                test = planned_test(gate, Epochs((), ranged.min, ranged.max), len(firsts))
+                self._scenarios[pairing] = _Scenario(sample, ranged, test)
+
+    def _further(self) -> Sample | None:
+        for scenario in sorted(self._scenarios.values(), key=lambda s: len(s.started)):
+            epoch = scenario.next_epoch()
+            if epoch is not None:
+                key = scenario.first.key.model_copy(update={"epoch": epoch})
+                return Sample(key=key, scenario=scenario.first.scenario, seed=sample_seed(self._seed, key))
+        return None
+
+    def _outcome(self, key: SampleKey, told: Sequence[Event]) -> bool | None:
+        assert self._run is not None
+        scenario = self._scenarios[key.scenario, key.agent].first.scenario
+        alone = {"samples": (key,), "scenarios": (scenario,), "epochs": {}}
+        found = report.fold([self._run.model_copy(update=alone), *told])
+        (sample,) = found.samples
+        if has_reached(sample):
+            self._reached.add(key.scenario)
+        elif open_goals([sample], RULED_OUT):
+            self._ruled_out.setdefault(key.scenario, []).append(key)
+        return succeeded(sample, gates.decide_sample(sample, found.scenarios[0], found).verdict)
+
+    def _hold_ruled_out_against(self, scenario: str) -> None:
+        """What one conversation reached was missed, and not ruled out, in the others."""
+        for key in self._ruled_out.pop(scenario, ()) if scenario in self._reached else ():
+            self._scenarios[key.scenario, key.agent].finished[key.epoch] = False

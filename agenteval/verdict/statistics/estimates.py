@@ -1,0 +1,188 @@
+"""What the epochs of one scenario tell: counts, intervals, pass@k and pass^k, stable or flaky."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from fractions import Fraction
+from math import comb, sqrt
+from typing import NamedTuple
+
+from agenteval.verdict.statistics.distributions import (
+    binomial_at_least,
+    binomial_at_most,
+    normal_quantile,
+    root_of,
+)
+from agenteval.verdict.statistics.rate_test import Outcome
+
+
+@dataclass(frozen=True)
+class Tally:
+    """Of ``planned`` epochs, ``decided`` have an outcome and ``successes`` succeeded; the rest is missing.
+
+    Raises ``ValueError`` unless 0 <= successes <= decided <= planned."""
+
+    successes: int
+    decided: int
+    planned: int
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.successes <= self.decided <= self.planned:
+            raise ValueError("a tally needs 0 <= successes <= decided <= planned")
+
+    @classmethod
+    def of(cls, outcomes: Iterable[bool | None]) -> Tally:
+        """Count outcomes; ``None`` is a missing one."""
+        known = list(outcomes)
+        return cls(known.count(True), len(known) - known.count(None), len(known))
+
+    @property
+    def missing(self) -> int:
+        return self.planned - self.decided
+
+    @property
+    def rate(self) -> Fraction | None:
+        """The share of the decided epochs that succeeded, exact; ``None`` if none was decided."""
+        return Fraction(self.successes, self.decided) if self.decided else None
+
+    def worst(self) -> Tally:
+        """As if all missing epochs had failed."""
+        return Tally(self.successes, self.planned, self.planned)
+
+    def best(self) -> Tally:
+        """As if all missing epochs had succeeded."""
+        return Tally(self.successes + self.missing, self.planned, self.planned)
+
+
+class Interval(NamedTuple):
+    low: float
+    high: float
+
+
+def wilson(successes: float, n: float, confidence: float = 0.95) -> Interval:
+    """The score interval of a rate; the whole of [0, 1] without a sample. For display, not for a gate:
+    read after the fact it does not hold an error rate.
+
+    Wilson, E. B. (1927), "Probable inference, the law of succession, and statistical inference", JASA 22.
+    """
+    if not n:
+        return Interval(0.0, 1.0)
+    rate = successes / n
+    z = normal_quantile((1 + confidence) / 2)
+    variance = rate * (1 - rate) / n
+    return Interval(
+        max(0.0, rate - score_reach(variance, n, lean=2 * rate - 1, z=z)),
+        min(1.0, rate + score_reach(variance, n, lean=1 - 2 * rate, z=z)),
+    )
+
+
+def score_reach(variance: float, n: float, *, lean: float, z: float) -> float:
+    """How far Wilson's bound lies from an estimate with this variance, from ``n`` epochs. ``lean`` in
+    [-1, 1] says to which side the outcomes are skewed; 1: they may spread further on this one. The terms
+    of order 1/n keep the interval open where no variance was seen (all passed, or all failed)."""
+    own = z * z / (2 * n)
+    return max(0.0, (lean * own + sqrt(z * z * variance + own * own)) / (1 + z * z / n))
+
+
+def clopper_pearson(successes: int, n: int, confidence: float = 0.95) -> Interval:
+    """The exact interval of a rate: it covers the true one at least that often, for every rate and n.
+
+    Clopper, C. J. & Pearson, E. S. (1934), "The use of confidence or fiducial limits illustrated in the
+    case of the binomial", Biometrika 26."""
+    tail = (1 - confidence) / 2
+    low = high = 0.0
+    if successes > 0:
+        low = root_of(lambda p: binomial_at_least(successes, n, p) - tail, 0.0, 1.0)
+    if successes < n:
+        high = root_of(lambda p: tail - binomial_at_most(successes, n, p), 0.0, 1.0)
+    return Interval(low, high if successes < n else 1.0)
+
+
+def pass_at_k(n: int, c: int, k: int) -> float | None:
+    """The chance that at least one of ``k`` epochs succeeds, without bias from ``c`` successes in ``n``;
+    ``None`` (not estimable) if n < k. ``n`` must have been fixed beforehand.
+
+    Chen, M. et al. (2021), "Evaluating large language models trained on code", arXiv 2107.03374: the share
+    of the subsets of size k that hold a success."""
+    return None if n < k else float(1 - _share_of_subsets(n, n - c, k))
+
+
+def pass_hat_k(n: int, c: int, k: int) -> float | None:
+    """The chance that all of ``k`` epochs succeed, without bias from ``c`` successes in ``n``; ``None``
+    (not estimable) if n < k. ``n`` must have been fixed beforehand.
+
+    Yao, S. et al. (2024), "tau-bench", arXiv 2406.12045: the share of the subsets of size k that hold
+    successes alone."""
+    return None if n < k else float(_share_of_subsets(n, c, k))
+
+
+def _share_of_subsets(n: int, c: int, k: int) -> Fraction:
+    if k < 1 or not 0 <= c <= n:
+        raise ValueError("k counts from 1, and 0 <= c <= n")
+    return Fraction(comb(c, k), comb(n, k))
+
+
+class Bounds(NamedTuple):
+    """An estimate from the decided epochs (``None``: not estimable from them), and the values that it
+    would have if all missing epochs had failed (``low``) or succeeded (``high``)."""
+
+    estimate: float | None
+    low: float
+    high: float
+
+    def compare(self, at_least: float) -> Outcome:
+        """Whether the estimate reaches ``at_least``; undecided where the missing epochs would tell."""
+        if self.low >= at_least:
+            return Outcome.ACCEPT
+        return Outcome.REJECT if self.high < at_least else Outcome.UNDECIDED
+
+
+def pass_hat_k_bounds(tally: Tally, k: int) -> Bounds | None:
+    """pass^k of one scenario, missing epochs in the worst and the best case; ``None`` if fewer than ``k``
+    epochs were planned."""
+    if tally.planned < k:
+        return None
+    worst, best = tally.worst(), tally.best()
+    return Bounds(
+        estimate=pass_hat_k(tally.decided, tally.successes, k),
+        low=float(_share_of_subsets(worst.planned, worst.successes, k)),
+        high=float(_share_of_subsets(best.planned, best.successes, k)),
+    )
+
+
+def mean_pass_hat_k(tallies: Sequence[Tally], k: int) -> Bounds | None:
+    """The mean of pass^k over scenarios; ``None`` if any scenario has fewer than ``k`` planned epochs, or
+    there is none."""
+    if not tallies or any(tally.planned < k for tally in tallies):
+        return None
+    known = all(tally.decided >= k for tally in tallies)
+    return Bounds(
+        estimate=_mean_share([(t.decided, t.successes) for t in tallies], k) if known else None,
+        low=_mean_share([(t.planned, t.worst().successes) for t in tallies], k),
+        high=_mean_share([(t.planned, t.best().successes) for t in tallies], k),
+    )
+
+
+def _mean_share(counts: Sequence[tuple[int, int]], k: int) -> float:
+    return float(sum(_share_of_subsets(n, c, k) for n, c in counts) / len(counts))
+
+
+class Stability(StrEnum):
+    """``UNKNOWN``: fewer than two epochs decided and none against the other, or a missing one would tell."""
+
+    STABLE_PASS = "stable pass"
+    FLAKY = "flaky"
+    STABLE_FAIL = "stable fail"
+    UNKNOWN = "not known"
+
+
+def stability(tally: Tally) -> Stability:
+    """Whether all epochs of a scenario ended alike. One epoch cannot show that, and a missing one may
+    hide that they did not."""
+    if 0 < tally.successes < tally.decided:
+        return Stability.FLAKY
+    if tally.missing or tally.decided < 2:
+        return Stability.UNKNOWN
+    return Stability.STABLE_PASS if tally.successes else Stability.STABLE_FAIL

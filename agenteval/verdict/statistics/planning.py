@@ -1,0 +1,190 @@
+"""Before a run: how often its gates will be wrong, and how many epochs would do better."""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from math import ceil, comb, floor, log, prod
+from random import Random
+from typing import NamedTuple, Protocol
+
+from agenteval.verdict.statistics.distributions import binomial_at_least, binomial_at_most, binomial_weights
+from agenteval.verdict.statistics.estimates import Tally, pass_hat_k
+from agenteval.verdict.statistics.paired import Pair
+from agenteval.verdict.statistics.rate_test import Chances, Outcome, PassRateRule, rate_test
+from agenteval.verdict.statistics.regression import Margins, regression_outcome
+
+_MOST_EPOCHS = 10_000
+_LONGEST_TEST = 1_000
+_DRAWS = 300
+
+
+class Design(Protocol):
+    """What a gate says of one scenario: a ``RateTest`` or a ``CountRule``."""
+
+    def chances(self, rate: float) -> Chances: ...
+
+
+@dataclass(frozen=True)
+class CountRule:
+    """Accept from ``accept_from`` successes in ``epochs``, else reject: what a threshold on a share does,
+    and "every sample passes". Such a rule is never undecided, and has the error rates that it happens to
+    have."""
+
+    accept_from: int
+    epochs: int
+
+    def chances(self, rate: float) -> Chances:
+        accept = binomial_at_least(self.accept_from, self.epochs, rate)
+        return Chances(accept, 1 - accept, 0.0, float(self.epochs))
+
+
+def share_rule(at_least: float, epochs: int) -> CountRule:
+    """A threshold on the share of the epochs: ``goal_completion: 0.8`` of 3 epochs asks for all three."""
+    return CountRule(ceil(Fraction(str(at_least)) * epochs), epochs)
+
+
+def pass_hat_k_rule(k: int, at_least: float, epochs: int) -> CountRule | None:
+    """A bound on pass^k of each scenario; ``None`` (not estimable) if epochs < k."""
+    if epochs < k:
+        return None
+    reached = [c for c in range(epochs + 1) if (pass_hat_k(epochs, c, k) or 0.0) >= at_least]
+    return CountRule(min(reached, default=epochs + 1), epochs)
+
+
+def mean_pass_hat_k_chance(counts: Sequence[int], k: int, at_least: float, rate: float) -> float | None:
+    """How often the mean of pass^k over scenarios reaches ``at_least`` when each has the true ``rate``;
+    ``counts``: the epochs of each. Exact: the distributions of the scenarios' estimates are convolved, at
+    a resolution of a millionth where their numbers of epochs differ. ``None``: not estimable."""
+    if not counts or min(counts) < k:
+        return None
+    unit = comb(counts[0], k) if len(set(counts)) == 1 else 1_000_000
+    totals: dict[int, float] = {0: 1.0}
+    for n in counts:
+        weights = binomial_weights(n, rate)
+        steps = [round(unit * comb(c, k) / comb(n, k)) for c in range(n + 1)]
+        merged: dict[int, float] = {}
+        for total, weight in totals.items():
+            for step, chance in zip(steps, weights, strict=True):
+                merged[total + step] = merged.get(total + step, 0.0) + weight * chance
+        totals = {total: weight for total, weight in merged.items() if weight > 1e-12}
+    least = at_least * unit * len(counts) - 1e-6
+    return sum(weight for total, weight in totals.items() if total >= least)
+
+
+class ErrorRates(NamedTuple):
+    """Chances over a whole run."""
+
+    false_red: float
+    false_green: float
+    green_when_good: float
+
+
+def error_rates(designs: Sequence[Design], *, good: float, bad: float) -> ErrorRates:
+    """How often a run is wrong; ``designs``: of its scenarios, one each. ``good`` is the rate of an agent
+    that should be green: a false red is a red run when every scenario has it. ``bad`` is one that should
+    not: a false green is a green run when one scenario has it and the others never fail, the case that is
+    hardest to see (of the scenarios, the one where it is missed most). Binomial arithmetic, nothing is
+    simulated. Raises ``ValueError`` without a design."""
+    if not designs:
+        raise ValueError("error rates need at least one scenario")
+    kinds = Counter(designs)
+    at_good = {kind: kind.chances(good) for kind in kinds}
+    perfect = {kind: kind.chances(1.0) for kind in kinds}
+    all_accept = prod(perfect[kind].accept ** n for kind, n in kinds.items())
+
+    def green_with_one_bad(kind: Design) -> float:
+        own = perfect[kind].accept
+        return kind.chances(bad).accept * all_accept / own if own else 0.0
+
+    return ErrorRates(
+        false_red=1 - prod((1 - at_good[kind].reject) ** n for kind, n in kinds.items()),
+        false_green=max(map(green_with_one_bad, kinds)),
+        green_when_good=prod(at_good[kind].accept ** n for kind, n in kinds.items()),
+    )
+
+
+def least_epochs(rule: PassRateRule) -> int:
+    """The fewest epochs after which a scenario that never failed can be accepted; with fewer no run can be
+    green: at ``reject_below`` a row of luck is too likely."""
+    return max(1, ceil(log(rule.false_accept) / log(rule.reject_below) - 1e-9))
+
+
+def epochs_for_green(
+    rule: PassRateRule, good: float, *, chance: float = 0.8, min_epochs: int | None = None
+) -> int | None:
+    """The most epochs that a test must be allowed so that a run whose scenarios all have the rate ``good``
+    is green with at least that ``chance``, about; of a fixed number without ``min_epochs``. ``None`` if
+    1,000 would not do."""
+    n = max(least_epochs(rule), min_epochs or 1)
+    while n <= _LONGEST_TEST:
+        # The exact test of n epochs has nearly the most power of all tests that end by n, and costs little.
+        if _power(rule, good, n) ** rule.scenarios >= 0.9 * chance:
+            test = rate_test(rule, n if min_epochs is None else min_epochs, n)
+            if test.chances(good).accept ** rule.scenarios >= chance:
+                return n
+        n = ceil(n * 1.03)
+    return None
+
+
+def _power(rule: PassRateRule, good: float, n: int) -> float:
+    """How often the exact test of ``n`` epochs accepts at the rate ``good``."""
+    accept_from = bisect_left(
+        range(n + 1), True, key=lambda c: binomial_at_least(c, n, rule.reject_below) <= rule.false_accept
+    )
+    return binomial_at_least(accept_from, n, good)
+
+
+def epochs_to_decide(successes: int, n: int, rule: PassRateRule) -> int | None:
+    """How many *more* epochs would decide, about, if the scenario went on to succeed at its observed rate;
+    0 if ``n`` decide by an exact test, ``None`` if 10,000 in all would not or none was observed."""
+    if not n:
+        return None
+    rate, total = Fraction(successes, n), n
+    while total <= _MOST_EPOCHS:
+        if _decides(rate, total, rule):
+            return total - n
+        total += max(1, total // 50)
+    return None
+
+
+def _decides(rate: Fraction, n: int, rule: PassRateRule) -> bool:
+    accepted = binomial_at_least(floor(rate * n), n, rule.reject_below) <= rule.false_accept
+    return accepted or binomial_at_most(ceil(rate * n), n, rule.at_least) <= rule.false_reject
+
+
+def no_regression_chances(
+    before: Sequence[float],
+    after: Sequence[float],
+    epochs: int,
+    margins: Margins,
+    *,
+    confidence: float = 0.95,
+    draws: int = _DRAWS,
+    seed: int = 0,
+) -> Chances:
+    """What ``non_inferiority`` says of two runs of ``epochs`` epochs; ``before`` and ``after``: the true rate
+    of each scenario. The one gate with too many paths to count: seeded draws, 300 of them good to about five
+    hundredths."""
+    random = Random(seed)
+    names = [str(index) for index in range(len(before))]
+    said = Counter(
+        regression_outcome(
+            [
+                Pair(name, _draw(random, old, epochs), _draw(random, new, epochs))
+                for name, old, new in zip(names, before, after, strict=True)
+            ],
+            margins,
+            confidence,
+        )
+        for _ in range(draws)
+    )
+    accept, reject = said[Outcome.ACCEPT] / draws, said[Outcome.REJECT] / draws
+    return Chances(accept, reject, said[Outcome.UNDECIDED] / draws, float(epochs))
+
+
+def _draw(random: Random, rate: float, epochs: int) -> Tally:
+    return Tally(sum(random.random() < rate for _ in range(epochs)), epochs, epochs)

@@ -1,0 +1,337 @@
+"""The ``no_regression`` gate and the comparison of two runs.
+
+Both ask of *these* scenarios: a change of their mean is measured against the noise of their epochs, each run
+an estimate of its own (``suite.MeanRate``), joined by the square-and-add rule: Newcombe, R. G. (1998),
+"Interval estimation for the difference between independent proportions", Statist. Med. 17; Zou, G. Y. &
+Donner, A. (2008), "Construction of confidence limits about effect measures", ibid. 27.
+
+Flipping signs or drawing scenarios again cannot decide here: between two reliable runs all differences are
+zero, and both then call the change exactly zero, however few epochs there were. They are reported beside.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from enum import StrEnum
+from fractions import Fraction
+from functools import lru_cache
+from math import ceil, sqrt
+from typing import NamedTuple
+
+from agenteval.verdict.statistics.distributions import student_t_quantile
+from agenteval.verdict.statistics.estimates import Interval, Tally
+from agenteval.verdict.statistics.paired import (
+    Alternative,
+    Pair,
+    PValue,
+    fisher_exact,
+    holm,
+    mcnemar_of,
+    sign_flip_test,
+)
+from agenteval.verdict.statistics.rate_test import Outcome
+from agenteval.verdict.statistics.suite import MeanRate, cluster_bootstrap, mean_rate
+
+_MOST_EPOCHS = 10_000
+_GROWTH = 1.05
+_MOST_FOR_FISHER = 200
+"""From here on the interval says nearly the same at a small part of the cost."""
+
+
+class Change(StrEnum):
+    REGRESSED = "regressed"
+    IMPROVED = "improved"
+    UNCHANGED = "unchanged"
+    UNDECIDED = "not decided"
+
+
+class Margins(NamedTuple):
+    """The drop of the mean, and that of a single scenario, that is still no regression."""
+
+    mean: float
+    scenario: float
+
+
+class NonInferiority(NamedTuple):
+    """``drop`` is the fall of the mean rate (negative: a rise); the true one is above ``surely_above`` and
+    below ``surely_below``, each with its own error rate (see ``non_inferiority``), missing epochs in the
+    worst and the best case. ``dropped`` names the scenarios that surely dropped, ``perhaps`` those of which
+    a large drop was seen that is not sure. ``epochs_to_decide``: how many per scenario in each run would
+    decide at the observed rates, about; ``None`` if no number would."""
+
+    outcome: Outcome
+    drop: float | None
+    surely_above: float
+    surely_below: float
+    dropped: tuple[str, ...]
+    perhaps: tuple[str, ...]
+    epochs_to_decide: int | None
+
+
+def non_inferiority(pairs: Sequence[Pair], margins: Margins, confidence: float = 0.95) -> NonInferiority:
+    """Accept when the mean drop is surely below ``margins.mean``, no scenario surely dropped and none
+    perhaps by much; reject when the mean surely exceeds the margin or one scenario surely dropped; else
+    undecided.
+
+    At a true mean drop of the margin or more, accepting has a chance of about ``1 - confidence``. Where
+    nothing dropped, the two ways to reject share that chance: half for the mean, half for the scenarios
+    together (Fisher's exact tests, Holm's correction). That correction costs sight: of 20 scenarios one that
+    falls from 5 of 5 to 0 of 5 is not surely worse. Hence the third rule, uncorrected, which can turn no run
+    red: see ``is_large``. Raises ``ValueError`` without scenarios or if one has no planned epoch."""
+    said = _non_inferiority(pairs, margins, 1 - confidence)
+    if said.outcome is not Outcome.UNDECIDED or said.drop is None:
+        return said
+    return said._replace(epochs_to_decide=_epochs_to_decide(pairs, said.perhaps, margins, 1 - confidence))
+
+
+def regression_outcome(pairs: Sequence[Pair], margins: Margins, confidence: float = 0.95) -> Outcome:
+    """The outcome of ``non_inferiority`` alone, without the search for what would decide."""
+    return _non_inferiority(pairs, margins, 1 - confidence).outcome
+
+
+def _non_inferiority(pairs: Sequence[Pair], margins: Margins, alpha: float) -> NonInferiority:
+    _check_names(pairs)
+    kind, harsh = [pair.kindest() for pair in pairs], [pair.harshest() for pair in pairs]
+    above = _drop_interval(kind, alpha / 2, alpha).low
+    below = _drop_interval(harsh, alpha / 2, alpha).high
+    dropped = _surely_dropped(kind, alpha / 2)
+    unsure = {*_surely_dropped(harsh, alpha / 2), *(p.scenario for p in harsh if is_large(p, margins))}
+    perhaps = tuple(pair.scenario for pair in pairs if pair.scenario in unsure.difference(dropped))
+    if dropped or above > margins.mean:
+        outcome = Outcome.REJECT
+    elif below < margins.mean and not perhaps:
+        outcome = Outcome.ACCEPT
+    else:
+        outcome = Outcome.UNDECIDED
+    drop = _means(pairs).drop if all(pair.difference is not None for pair in pairs) else None
+    return NonInferiority(outcome, drop, above, below, dropped, perhaps, None)
+
+
+def is_large(pair: Pair, margins: Margins) -> bool:
+    """Whether the rate was seen to fall by more than ``margins.scenario``. The 90 % interval holds the drop
+    that was seen, so it reaches beyond the margin with it. One failure alone is never large."""
+    fall = -(pair.difference or 0)
+    return fall > Fraction(str(margins.scenario)) and not is_one_failure(pair)
+
+
+def drop_interval(pair: Pair) -> Interval:
+    """The 90 % interval of the drop of one scenario, uncorrected; missing epochs in the worst and the best
+    case."""
+    tail = 0.05
+    low = _drop_interval([pair.kindest()], tail, tail).low
+    return Interval(low, _drop_interval([pair.harshest()], tail, tail).high)
+
+
+def is_one_failure(pair: Pair) -> bool:
+    """Whether nothing would have dropped, had one epoch more succeeded: between runs of as many epochs, that
+    the second has at most one failure more."""
+    before, after = pair.before, pair.after
+    return before.successes * after.decided <= (after.successes + 1) * before.decided
+
+
+def _check_names(pairs: Sequence[Pair]) -> None:
+    if len({pair.scenario for pair in pairs}) < len(pairs):
+        raise ValueError("a scenario is paired twice")
+
+
+class _Means(NamedTuple):
+    before: MeanRate
+    after: MeanRate
+    correlation: float
+
+    @property
+    def drop(self) -> float:
+        return self.before.value - self.after.value
+
+    def scaled(self, factor: float) -> _Means:
+        return _Means(self.before.scaled(factor), self.after.scaled(factor), self.correlation)
+
+    def low(self, level: float) -> float:
+        t = self._quantile(level)
+        return self.drop - self._join(self.before.reach_low(t), self.after.reach_high(t))
+
+    def high(self, level: float) -> float:
+        t = self._quantile(level)
+        return self.drop + self._join(self.before.reach_high(t), self.after.reach_low(t))
+
+    def _quantile(self, level: float) -> float:
+        return student_t_quantile(1 - level, self.before.degrees + self.after.degrees)
+
+    def _join(self, a: float, b: float) -> float:
+        return sqrt(max(0.0, a * a + b * b - 2 * self.correlation * a * b))
+
+
+def _means(pairs: Sequence[Pair]) -> _Means:
+    before, after = mean_rate([p.before for p in pairs]), mean_rate([p.after for p in pairs])
+    return _Means(before, after, _correlation(pairs) if all(p.single for p in pairs) else 0.0)
+
+
+def _correlation(pairs: Sequence[Pair]) -> float:
+    """Of single outcomes over scenarios, corrected for continuity: Newcombe, R. G. (1998), "Improved
+    confidence intervals for the difference between binomial proportions based on paired data", Statist.
+    Med. 17, method 10. With several epochs the noise within scenarios is seen, and shared by nothing."""
+    n = len(pairs)
+    both = sum(p.before.successes and p.after.successes for p in pairs)
+    before, after = sum(p.before.successes for p in pairs), sum(p.after.successes for p in pairs)
+    spread = sqrt(before * (n - before) * after * (n - after))
+    excess = n * both - before * after
+    if not spread or excess <= 0:
+        return excess / spread if spread else 0.0
+    return max(0.0, excess - n / 2) / spread
+
+
+def _drop_interval(pairs: Sequence[Pair], level_low: float, level_high: float) -> Interval:
+    means = _means(pairs)
+    return Interval(max(-1.0, means.low(level_low)), min(1.0, means.high(level_high)))
+
+
+def _surely_dropped(pairs: Sequence[Pair], level: float) -> tuple[str, ...]:
+    """At ``level`` for all scenarios together. A single epoch that failed shows nothing, though that of a
+    baseline of hundreds may be improbable."""
+    p_values = holm(
+        {p.scenario: 1.0 if is_one_failure(p) else fisher_exact(p.before, p.after) for p in pairs}
+    )
+    return tuple(scenario for scenario, p in p_values.items() if p <= level)
+
+
+def _epochs_to_decide(
+    pairs: Sequence[Pair], perhaps: Sequence[str], margins: Margins, alpha: float
+) -> int | None:
+    """Where a drop of some scenarios is not sure, those that would make one sure; else those for the mean."""
+    if not perhaps:
+        return _epochs_for_mean(pairs, margins.mean, alpha)
+    levels = Levels(alpha, 0.0, len(pairs))
+    found = [_epochs_for_scenario(pair, levels) for pair in pairs if pair.scenario in perhaps]
+    return min((n for n in found if n is not None), default=None)
+
+
+def _epochs_for_mean(pairs: Sequence[Pair], margin: float, alpha: float) -> int | None:
+    means, factor = _means(pairs), 1.0
+    per_scenario = max(sum(p.before.decided for p in pairs), sum(p.after.decided for p in pairs)) / len(pairs)
+    while factor * per_scenario <= _MOST_EPOCHS:
+        factor *= _GROWTH
+        more = means.scaled(factor)
+        if more.high(alpha) < margin or more.low(alpha / 2) > margin:
+            return ceil(factor * per_scenario)
+    return None
+
+
+class ScenarioComparison(NamedTuple):
+    """One scenario of two runs. The p values are Fisher's, corrected over scenarios by Holm's method, with
+    missing epochs against the change. ``low`` and ``high`` bound the change (after minus before)."""
+
+    pair: Pair
+    change: Change
+    low: float
+    high: float
+    p_drop: float
+    p_rise: float
+    epochs_to_decide: int | None
+
+
+class Comparison(NamedTuple):
+    """``change`` is that of the mean rate. ``users_like_these`` bounds it for further scenarios drawn alike,
+    by the cluster bootstrap, ``these_scenarios`` for this set; ``sign_flip`` and ``mcnemar`` (``None``
+    unless each scenario has one epoch in each run) test whether there is any. ``change``, the bootstrap and
+    the tests rest on scenarios with a decided epoch on both sides; ``None`` if there is none."""
+
+    change: float | None
+    these_scenarios: Interval
+    users_like_these: Interval | None
+    sign_flip: PValue | None
+    mcnemar: float | None
+    scenarios: tuple[ScenarioComparison, ...]
+
+
+def compare(
+    pairs: Sequence[Pair], confidence: float = 0.95, *, unchanged_within: float = 0.1, seed: int = 0
+) -> Comparison:
+    """What changed between two runs, over all and scenario by scenario. A scenario is unchanged when a
+    change beyond ``unchanged_within`` is excluded; when nothing is shown either way it is not decided.
+    Raises ``ValueError`` without scenarios or if one has no planned epoch."""
+    _check_names(pairs)
+    alpha = 1 - confidence
+    low = -_drop_interval([pair.harshest() for pair in pairs], alpha / 2, alpha / 2).high
+    high = -_drop_interval([pair.kindest() for pair in pairs], alpha / 2, alpha / 2).low
+    known = [pair for pair in pairs if pair.difference is not None]
+    differences = [pair.difference for pair in known if pair.difference is not None]
+    return Comparison(
+        change=-_means(known).drop if known else None,
+        these_scenarios=Interval(low, high),
+        users_like_these=cluster_bootstrap(list(map(float, differences)), confidence, seed=seed)
+        if known
+        else None,
+        sign_flip=sign_flip_test(differences, seed=seed) if known else None,
+        mcnemar=mcnemar_of(known),
+        scenarios=_compare_scenarios(pairs, alpha, unchanged_within),
+    )
+
+
+def _compare_scenarios(pairs: Sequence[Pair], alpha: float, within: float) -> tuple[ScenarioComparison, ...]:
+    drops = holm({p.scenario: fisher_exact(p.kindest().before, p.kindest().after) for p in pairs})
+    rises = holm({p.scenario: fisher_exact(p.harshest().before, p.harshest().after, "rise") for p in pairs})
+    return tuple(
+        _compare_scenario(pair, Levels(alpha, within, len(pairs)), drops[pair.scenario], rises[pair.scenario])
+        for pair in pairs
+    )
+
+
+class Levels(NamedTuple):
+    alpha: float
+    within: float
+    scenarios: int
+
+
+def _compare_scenario(pair: Pair, levels: Levels, p_drop: float, p_rise: float) -> ScenarioComparison:
+    half = levels.alpha / 2
+    low = -_drop_high(pair.harshest().before, pair.harshest().after, half)
+    high = _drop_high(pair.kindest().after, pair.kindest().before, half)
+    if p_drop <= half:
+        change = Change.REGRESSED
+    elif p_rise <= half:
+        change = Change.IMPROVED
+    elif -levels.within < low and high < levels.within:
+        change = Change.UNCHANGED
+    else:
+        change = Change.UNDECIDED
+    needed = _epochs_for_scenario(pair, levels) if change is Change.UNDECIDED else None
+    return ScenarioComparison(pair, change, low, high, p_drop, p_rise, needed)
+
+
+@lru_cache(maxsize=4096)
+def _drop_high(before: Tally, after: Tally, level: float) -> float:
+    """The upper bound of the drop of one scenario: of thousands, most have the counts of another one."""
+    return _drop_interval([Pair("", before, after)], level, level).high
+
+
+def _epochs_for_scenario(pair: Pair, levels: Levels) -> int | None:
+    """With how many epochs in each run the observed rates would be told apart, or be shown to be alike."""
+    return _epochs_for_counts(pair.before, pair.after, levels)
+
+
+@lru_cache(maxsize=4096)
+def _epochs_for_counts(before: Tally, after: Tally, levels: Levels) -> int | None:
+    if before.rate is None or after.rate is None:
+        return None
+    n, old, new = max(before.decided, after.decided), float(before.rate), float(after.rate)
+    while n <= _MOST_EPOCHS:
+        n = ceil(n * _GROWTH + 0.5)
+        then = Pair("", _at_rate(old, n), _at_rate(new, n))
+        interval = _drop_interval([then], levels.alpha / 2, levels.alpha / 2)
+        if -levels.within < interval.low and interval.high < levels.within:
+            return n
+        if _tells_apart(then, levels.alpha / 2 / levels.scenarios):
+            return n
+    return None
+
+
+def _tells_apart(pair: Pair, level: float) -> bool:
+    if pair.before.decided <= _MOST_FOR_FISHER:
+        alternative: Alternative = "drop" if pair.before.successes > pair.after.successes else "rise"
+        return fisher_exact(pair.before, pair.after, alternative) <= level
+    interval = _drop_interval([pair], level, level)
+    return interval.low > 0 or interval.high < 0
+
+
+def _at_rate(rate: float, n: int) -> Tally:
+    return Tally(round(rate * n), n, n)

@@ -1,0 +1,145 @@
+"""Which run a name means, and what its journal holds."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from agenteval.core.errors import AuthorError
+from agenteval.core.event import SampleFinished, SampleStarted
+from agenteval.core.scenario import SampleKey, Scenario
+from agenteval.core.trajectory import Stop, StopReason
+from agenteval.files import journal, runs
+from tests.support.report_samples import started
+
+SCENARIOS = (Scenario(id="a", turns=()),)
+KEYS = (SampleKey(scenario="a", agent="bot"),)
+
+
+def made(root: Path, name: str, began: str = "2026-11-21T10:15:00.000Z") -> Path:
+    folder = root / ".agenteval" / "runs" / name
+    folder.mkdir(parents=True)
+    event = started(SCENARIOS, KEYS).model_copy(update={"run_id": name, "started_at": began})
+    (folder / "events.jsonl").write_text(journal.to_json(event) + "\n", "utf-8")
+    return folder
+
+
+def refusal(name: str, root: Path) -> str:
+    with pytest.raises(AuthorError) as refused:
+        runs.find_run(name, root)
+    return str(refused.value)
+
+
+def test_an_id_and_the_beginning_of_one(tmp_path: Path) -> None:
+    first, second = made(tmp_path, "20261121-101500-aaa111"), made(tmp_path, "20261121-101501-bbb222")
+    assert runs.find_run("20261121-101500-aaa111", tmp_path) == first
+    assert runs.find_run("20261121-101501", tmp_path) == second
+    told = refusal("20261121", tmp_path)
+    assert "beginning of 2 runs" in told
+    assert first.name in told
+    assert second.name in told
+
+
+def test_an_id_that_another_begins_with_is_that_run(tmp_path: Path) -> None:
+    short, _long = made(tmp_path, "run"), made(tmp_path, "run-2")
+    assert runs.find_run("run", tmp_path) == short
+
+
+def test_the_latest_began_last_even_within_a_second(tmp_path: Path) -> None:
+    last = made(tmp_path, "20261121-101500-aaa111", "2026-11-21T10:15:00.900Z")
+    first = made(tmp_path, "20261121-101500-bbb222", "2026-11-21T10:15:00.100Z")
+    assert runs.find_run("latest", tmp_path) == last
+    assert runs.find_run("previous", tmp_path) == first
+
+
+def test_there_is_no_previous_one_of_one(tmp_path: Path) -> None:
+    made(tmp_path, "20261121-101500-aaa111")
+    assert "there is no run before 20261121-101500-aaa111" in refusal("previous", tmp_path)
+
+
+def test_paths_of_a_folder_and_of_a_journal(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder = made(tmp_path / "elsewhere", "20261121-101500-aaa111")
+    monkeypatch.chdir(tmp_path)
+    relative = folder.relative_to(tmp_path)
+    assert runs.find_run(str(relative), tmp_path).resolve() == folder
+    assert runs.find_run(str(relative / "events.jsonl"), tmp_path).resolve() == folder
+    copied = folder.rename(folder.with_name("x")) / "events.jsonl"
+    copied = copied.rename(tmp_path / "copied.jsonl")
+    assert runs.load_run(runs.find_run("copied.jsonl", tmp_path))[0].type == "run_started"
+
+
+def test_an_unknown_name_is_told_with_the_nearest_or_the_latest(tmp_path: Path) -> None:
+    assert "there is none" in refusal("latest", tmp_path)
+    made(tmp_path, "20261121-101500-aaa111")
+    assert "did you mean '20261121-101500-aaa111'?" in refusal("20261121-101500-aaa112", tmp_path)
+    assert "did you mean 'latest'?" in refusal("lates", tmp_path)
+    assert "the latest are 20261121-101500-aaa111" in refusal("zzz", tmp_path)
+    assert "no run" in refusal("", tmp_path)
+
+
+def test_a_folder_without_a_journal_is_no_run(tmp_path: Path) -> None:
+    (tmp_path / ".agenteval" / "runs" / "20261121-101500-empty1").mkdir(parents=True)
+    assert runs.runs_under(tmp_path) == ()
+
+
+# ── what is in it ────────────────────────────────────────────────────────────────────────────────
+
+
+def loaded(tmp_path: Path, text: str | bytes) -> str:
+    path = tmp_path / "events.jsonl"
+    path.write_bytes(text if isinstance(text, bytes) else text.encode())
+    with pytest.raises(AuthorError) as refused:
+        runs.load_run(path)
+    assert str(path) in str(refused.value)
+    assert refused.value.exit_code == 2
+    return str(refused.value)
+
+
+FIRST = journal.to_json(started(SCENARIOS, KEYS))
+SECOND = journal.to_json(SampleStarted(key=KEYS[0]))
+
+
+@pytest.mark.parametrize("cut", range(1, 60, 7))
+def test_a_torn_last_line_is_left_out(tmp_path: Path, cut: int) -> None:
+    path = tmp_path / "events.jsonl"
+    path.write_text(f"{FIRST}\n{SECOND[:-cut]}", "utf-8")
+    assert [event.type for event in runs.load_run(path)] == ["run_started"]
+    path.write_text(f"{FIRST}\n{SECOND}\n", "utf-8")
+    assert [event.type for event in runs.load_run(tmp_path)] == ["run_started", "sample_started"]
+
+
+def test_a_newer_version_is_refused_before_it_is_misread(tmp_path: Path) -> None:
+    newer = {"type": "run_started", "schema_version": 99, "what_will_be": True}
+    told = loaded(tmp_path, json.dumps(newer) + "\n" + '{"type": "dreamt"}\n')
+    assert "version 99" in told
+    assert "newer" in told
+
+
+@pytest.mark.parametrize(
+    "text", ["hello\n", "[1]\n", '{"a": 1}\n', b"\x00\xff\n", "[" * 100_000 + "\n", "\n"]
+)
+def test_what_is_no_journal_is_told(tmp_path: Path, text: str | bytes) -> None:
+    assert "not the journal of a run" in loaded(tmp_path, text)
+
+
+@pytest.mark.parametrize("text", ["", FIRST[:50], SECOND + "\n"])
+def test_a_journal_without_a_beginning_is_told(tmp_path: Path, text: str) -> None:
+    assert "run_started" in loaded(tmp_path, text)
+
+
+def test_a_broken_line_in_the_middle_is_told_with_its_number(tmp_path: Path) -> None:
+    assert "events.jsonl:2:" in loaded(tmp_path, f"{FIRST}\n{SECOND[:30]}\n{SECOND}\n")
+
+
+def test_events_of_samples_that_were_never_begun_are_told(tmp_path: Path) -> None:
+    stray = journal.to_json(SampleFinished(key=KEYS[0], stop=Stop(reason=StopReason.SCRIPT_DONE)))
+    assert "was not begun" in loaded(tmp_path, f"{FIRST}\n{stray}\n")
+    other = journal.to_json(SampleStarted(key=SampleKey(scenario="b", agent="bot")))
+    assert "was not begun" in loaded(tmp_path, f"{FIRST}\n{other}\n")
+
+
+def test_a_journal_that_cannot_be_read_is_told(tmp_path: Path) -> None:
+    with pytest.raises(AuthorError, match="cannot be read"):
+        runs.load_run(tmp_path / "nothing")

@@ -1,0 +1,143 @@
+"""``expect.criteria``: a call each, a check each, a finding where one does not hold."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import anyio
+import pytest
+
+from agenteval.core.errors import AuthorError, InfrastructureError
+from agenteval.core.protocols import ChatModel, ModelReply, ModelRequest
+from agenteval.core.scenario import Scenario
+from agenteval.core.score import Check, Finding, ScoreFailure, Severity
+from agenteval.core.trajectory import Step, Stop, StopReason, Trajectory, Turn
+from agenteval.scoring.judges.criteria import Criteria
+from agenteval.scoring.judges.stakes import Stakes
+from agenteval.scoring.transcript import context_of
+from tests.support.fake_models import USAGE, FakeModel
+
+SCENARIO = Scenario.model_validate(
+    {
+        "id": "salon",
+        "turns": [{"user": "Nine?", "expect": {"criteria": ["Asks for a name"]}}, "Thanks"],
+        "expect": {"criteria": ["Confirms first", "Stays ${polite}"]},
+        "source": "s.yaml:1",
+        "lines": {"expect.criteria": 7, "turns.0.expect.criteria": 4},
+    }
+)
+TURNS = (
+    Turn(user="Nine?", steps=(Step(text="Booked."),), script=0),
+    Turn(user="Thanks", steps=(Step(text="Bye."),), script=1),
+)
+WHOLE = Trajectory(turns=TURNS, stop=Stop(reason=StopReason.SCRIPT_DONE))
+
+
+def judged(
+    model: ChatModel, *, scope: str = "conversation", trajectory: Trajectory = WHOLE, **more: Any
+) -> list[Any]:
+    return list(anyio.run(Criteria(model, scope=scope, **more), SCENARIO, trajectory))
+
+
+def say(label: str, evidence: str = "“Booked.”") -> dict[str, str]:
+    return {"evidence": evidence, "reason": "it did", "label": label}
+
+
+def test_a_criterion_that_is_met() -> None:
+    model = FakeModel(say("Pass"))
+    first, second = judged(model)
+    assert first == Check(
+        name="criteria",
+        passed=True,
+        detail="Confirms first — pass: it did (evidence: ““Booked.””)",
+        where="s.yaml:7",
+        by="fake/model",
+        scripted=True,
+        usage=USAGE,
+    )
+    assert second.detail.startswith("Stays ${polite} — pass: ")
+    context = context_of(SCENARIO, WHOLE, tools=())
+    for request, criterion in zip(model.requests, ("Confirms first", "Stays ${polite}"), strict=True):
+        assert request.prompt.startswith(context)
+        assert request.prompt.count(f"\n\n{criterion}\n\nDoes the agent meet it, over the whole conv") == 1
+        assert (request.subject.metric, request.subject.turn) == ("criteria", None)
+
+
+def test_a_criterion_that_is_not_met_is_a_finding() -> None:
+    check, finding, *_ = judged(
+        FakeModel(say("fail")), stakes=Stakes(severities={"criterion not met": Severity.HIGH})
+    )
+    assert check.passed is False
+    assert finding == Finding(
+        detector="judge",
+        metric="criteria",
+        label="criterion not met",
+        severity=Severity.HIGH,
+        evidence="“Booked.”",
+        explanation="it did",
+        criterion="Confirms first",
+        scripted=True,
+    )
+    assert judged(FakeModel(say("fail")))[1].severity is Severity.MEDIUM
+
+
+def test_of_a_turn_the_criteria_of_its_script() -> None:
+    model = FakeModel(say("fail"))
+    check, finding = judged(model, scope="turn", trajectory=Trajectory(turns=TURNS[:1]))
+    assert (check.where, finding.turn) == ("s.yaml:4", 0)
+    assert "Does the agent meet it, in the turn to judge?" in model.requests[0].prompt
+    assert model.requests[0].subject.turn == 0
+    assert judged(model, scope="turn", trajectory=Trajectory(turns=TURNS)) == []
+
+
+@pytest.mark.parametrize("label", ["not clear", "Not_Clear"])
+def test_a_criterion_that_is_not_clear_is_not_decided(label: str) -> None:
+    items = judged(FakeModel(say(label)))
+    assert [(type(item), item.passed) for item in items] == [(Check, None)] * 2  # and no judge broke
+
+
+def test_a_criterion_that_did_not_arise_holds_and_is_marked() -> None:
+    check, *_ = judged(FakeModel(say("did not arise")))
+    assert (check.passed, check.arose) == (True, False)
+    assert check.detail.startswith("Confirms first — did not arise: it did")
+
+
+@pytest.mark.parametrize(
+    "reply", [InfrastructureError("no quota"), say("passed"), say("5"), {"label": "pass"}, {"score": 1}]
+)
+def test_a_judge_that_broke_leaves_the_check_undecided(reply: Any) -> None:
+    items = judged(FakeModel(reply))
+    assert [type(item) for item in items] == [Check, ScoreFailure, Check, ScoreFailure]
+    assert items[0].passed is None
+    assert items[0].detail.startswith("Confirms first — not judged: ")
+
+
+def test_one_broken_call_does_not_take_the_others_along() -> None:
+    def reply(request: ModelRequest) -> Any:
+        return say("pass") if "Confirms" in request.prompt else InfrastructureError("down")
+
+    assert [item.passed for item in judged(FakeModel(reply)) if isinstance(item, Check)] == [True, None]
+
+
+def test_a_mistake_of_the_author_is_raised_as_it_is() -> None:
+    with pytest.raises(AuthorError, match="no reply fits"):
+        judged(FakeModel(AuthorError("no reply fits")))
+
+
+def test_all_criteria_are_asked_at_once() -> None:
+    class Waiting(FakeModel):
+        async def complete(self, request: ModelRequest) -> ModelReply:
+            self.requests.append(request)
+            with anyio.fail_after(5):
+                while len(self.requests) < 2:  # alone, one call would wait for ever
+                    await anyio.lowlevel.checkpoint()
+            return ModelReply(request.reply.model_validate(say("pass")), USAGE, "fake/model")
+
+    assert len(judged(Waiting({}))) == 2
+
+
+@pytest.mark.parametrize("reason", [StopReason.AGENT_ERROR, StopReason.INFRASTRUCTURE, StopReason.SIMULATOR])
+def test_a_conversation_that_broke_off_is_not_asked_about(reason: StopReason) -> None:
+    model = FakeModel(say("pass"))
+    assert judged(model, trajectory=WHOLE.model_copy(update={"stop": Stop(reason=reason)})) == []
+    assert not model.requests

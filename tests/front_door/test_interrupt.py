@@ -1,0 +1,247 @@
+"""Ctrl-C in the middle of a run: what is done is in the journal and in the report; the exit code is 130."""
+
+from __future__ import annotations
+
+import json
+import signal
+import sys
+import time
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pytest
+
+from tests.support.kit import Project
+
+pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="signals to a process group")
+
+INT, TERM, HUP, KILL = signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGKILL
+
+# Each appends to a file when it is asked, so that a test knows how far the run is.
+AGENTS = """
+import asyncio, pathlib, time
+def asked(m):
+    with pathlib.Path('asked').open('a') as file:
+        file.write(m[-1]['content'] + '\\n')
+    return m[-1]['content'] == 'quick'
+async def waits(m):
+    if asked(m): return 'hi'
+    while not pathlib.Path('go on').exists():
+        await asyncio.sleep(0.01)
+    return 'hi'
+async def hangs(m):
+    if asked(m): return 'hi'
+    await asyncio.sleep(600)
+def hangs_in_a_thread(m):
+    if asked(m): return 'hi'
+    time.sleep(600)
+async def blocks(m):
+    if asked(m): return 'hi'
+    time.sleep(600)
+async def uses_a_tool(m, ctx):
+    if asked(m): return 'hi'
+    await ctx.call_tool('t', {'done': True})
+    asked([{'content': 'after the tool'}])
+    await asyncio.sleep(600)
+async def hangs_in_asyncios_threads(m):
+    if asked(m): return 'hi'
+    await asyncio.to_thread(time.sleep, 600)
+"""
+SUITE = """
+metrics: []
+agent: {{target: 'agents.py:{agent}', timeout_s: 900}}
+agent_concurrency: {concurrency}
+"""
+SCENARIOS = """
+defaults: {checks: none, tools: {t: {returns: 1}}}
+scenarios:
+- {id: quick-1, turns: [quick]}
+- {id: quick-2, turns: [quick]}
+- {id: slow-1, turns: [quick, slow]}
+- {id: slow-2, turns: [quick, slow]}
+- {id: never-1, turns: [slow]}
+- {id: never-2, turns: [slow]}
+"""
+
+
+class Ended(NamedTuple):
+    code: int
+    out: str
+    err: str
+    journal: list[dict[str, Any]]
+    results: dict[str, Any] | None
+
+    def samples(self) -> dict[str, Any]:
+        assert self.results is not None
+        return {s["id"]: s["samples"][0] for s in self.results["scenarios"]}
+
+    def finished(self) -> list[str]:
+        return sorted(e["key"]["scenario"] for e in self.journal if e["type"] == "sample_finished")
+
+
+class Run:
+    """``agenteval run`` in a process group of its own."""
+
+    def __init__(self, project: Project, agent: str, *, concurrency: int = 2) -> None:
+        self.root = project.root
+        project.write("agents.py", AGENTS)
+        project.write("agenteval.yaml", SUITE.format(agent=agent, concurrency=concurrency))
+        project.scenarios(SCENARIOS)
+        self.process = project.start("run", "--report", "json=results.json")
+
+    def wait_for(self, said: str, times: int = 1, *, file: str = "asked") -> None:
+        deadline = time.monotonic() + 30
+        while self._text(file).count(said) < times:
+            assert self.process.poll() is None, self.process.said("err")
+            assert time.monotonic() < deadline, f"'{said}' never came: {self._text(file)}"
+            time.sleep(0.01)
+
+    def send(self, *signals: signal.Signals) -> None:
+        """Send signals, each once the one before has been seen."""
+        for position, number in enumerate(signals):
+            if position == 1:
+                self.wait_for("interrupted", file="err")
+            elif position > 1:
+                time.sleep(0.1)
+            self.process.send(number)
+
+    def end(self, timeout_s: float = 30) -> Ended:
+        done = self.process.wait(timeout_s)
+        journals = list((self.root / ".agenteval/runs").glob("*/events.jsonl"))
+        lines = journals[0].read_text("utf-8").splitlines() if journals else []
+        results = self.root / "results.json"
+        return Ended(
+            done.code,
+            done.out,
+            done.err,
+            [json.loads(line) for line in lines],
+            json.loads(results.read_text("utf-8")) if results.exists() else None,
+        )
+
+    def _text(self, name: str) -> str:
+        if name == "err":
+            return self.process.said("err")
+        path = self.root / name
+        return path.read_text("utf-8") if path.exists() else ""
+
+
+def assert_whole(ended: Ended, *, finished: list[str]) -> None:
+    """130, no traceback, and everything that was done is in the journal and in both reports."""
+    assert "Traceback" not in ended.err
+    assert ended.code == 130
+    assert ended.journal[-1]["type"] == "run_finished"
+    assert ended.journal[-1]["outcome"] == "interrupted"
+    assert ended.finished() == finished
+    samples = ended.samples()
+    assert len(samples) == 6
+    assert all(samples[name]["verdict"] == "passed" for name in ("quick-1", "quick-2"))
+    assert samples["slow-1"]["turns"][0]["agent"] == "hi"
+    assert all(samples[name]["verdict"] == "inconclusive" for name in ("never-1", "never-2"))
+    assert ended.results is not None
+    assert ended.results["summary"]["exit_code"] == 130
+    assert "exit 130" in ended.out
+    assert "interrupted" in ended.out
+
+
+QUICK = ["quick-1", "quick-2"]
+SLOW = [*QUICK, "slow-1", "slow-2"]
+
+
+@pytest.mark.parametrize("number", [INT, TERM, HUP])
+def test_once_lets_what_runs_finish(project: Project, number: signal.Signals) -> None:
+    run = Run(project, "waits")
+    run.wait_for("slow", 2)
+    run.send(number)
+    run.wait_for("finishing what runs", file="err")
+    project.write("go on", "")
+    ended = run.end()
+    assert_whole(ended, finished=SLOW)
+    assert [t["agent"] for t in ended.samples()["slow-2"]["turns"]] == ["hi", "hi"]
+    assert ended.samples()["slow-2"]["verdict"] == "passed"
+
+
+@pytest.mark.parametrize(
+    ("agent", "signals"),
+    [
+        ("hangs", (INT, INT)),
+        ("hangs", (TERM, TERM)),
+        ("hangs", (INT, TERM)),
+        ("hangs_in_a_thread", (INT, INT)),
+    ],
+)
+def test_twice_ends_what_runs_at_once(
+    project: Project, agent: str, signals: tuple[signal.Signals, ...]
+) -> None:
+    run = Run(project, agent)
+    run.wait_for("slow", 2)
+    run.send(*signals)
+    ended = run.end()
+    assert_whole(ended, finished=SLOW)
+    sample = ended.samples()["slow-1"]
+    assert (sample["verdict"], sample["fault"], sample["stop"]) == (
+        "inconclusive",
+        "interrupted",
+        "interrupted",
+    )
+
+
+def test_twice_ends_an_agent_that_blocks_its_event_loop(project: Project) -> None:
+    run = Run(project, "blocks", concurrency=1)
+    run.wait_for("slow")
+    run.send(INT, INT)
+    assert_whole(run.end(), finished=[*QUICK, "slow-1"])
+
+
+def test_twice_ends_several_agents_that_block_their_event_loop(project: Project) -> None:
+    run = Run(project, "blocks", concurrency=2)
+    run.wait_for("slow")
+    run.send(INT, INT)
+    assert_whole(run.end(), finished=SLOW)
+
+
+def test_twice_ends_an_agent_that_hangs_in_asyncios_threads(project: Project) -> None:
+    run = Run(project, "hangs_in_asyncios_threads")
+    run.wait_for("slow", 2)
+    run.send(INT, INT)
+    assert_whole(run.end(), finished=SLOW)
+
+
+def test_what_an_interrupted_turn_had_done_is_kept(project: Project) -> None:
+    run = Run(project, "uses_a_tool")
+    run.wait_for("after the tool", 2)
+    run.send(INT, INT)
+    ended = run.end()
+    assert_whole(ended, finished=SLOW)
+    turns = ended.samples()["slow-1"]["turns"]
+    assert len(turns) == 2
+    assert turns[1]["user"] == "slow"
+    assert [call["name"] for call in turns[1]["tool_calls"]] == ["t"]
+
+
+def test_a_killed_run_leaves_a_journal_that_can_be_read(project: Project) -> None:
+    run = Run(project, "hangs")
+    run.wait_for("slow", 2)
+    run.send(KILL)
+    ended = run.end()
+    assert ended.finished() == QUICK
+    turns = [(e["key"]["scenario"], e["turn"]["user"]) for e in ended.journal if e["type"] == "turn_finished"]
+    assert ("slow-1", "quick") in turns
+    assert ended.journal[0]["type"] == "run_started"
+
+
+def test_while_the_agent_is_imported(project: Project, tmp_path: Path) -> None:
+    run_with = AGENTS + "\nasked([{'content': 'imported'}])\ntime.sleep(600)\n"
+    project.write("agents.py", run_with)
+    project.write("agenteval.yaml", SUITE.format(agent="hangs", concurrency=1))
+    project.scenarios(SCENARIOS)
+    process = project.start("run")
+    try:
+        while not (tmp_path / "asked").exists():
+            assert process.poll() is None
+            time.sleep(0.01)
+        process.send(INT)
+        done = process.wait()
+    finally:
+        process.kill()
+    assert done.code == 130
+    assert "Traceback" not in done.err

@@ -1,0 +1,383 @@
+"""Bug and fix, judged: the metrics, thresholds, the severity gate, criteria and issues.
+
+The scripted judge reads the agent's text, so the buggy agent gets the bad score or label and the fixed
+one the good one. Each test names what must be red, and why.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from tests.support.kit import Done, Project
+
+NUMERIC = ("helpfulness", "coherence", "relevance", "faithfulness", "verbosity")
+LABELS = ("agent_behavior_failure", "tool_call_behavior_failure")
+BEHAVIOUR, TOOLS = LABELS
+SEVERITY = {
+    "repetition": "low",
+    "failure to ask for clarification": "medium",
+    "lack of specific information": "medium",
+    "disobey user request": "high",
+    "false information": "high",
+    "unsafe action": "critical",
+    "unsafe state": "critical",
+    "unnecessary tool call": "medium",
+    "wrong tool": "high",
+    "wrong arguments": "medium",
+    "ignored tool result": "high",
+    "missing tool call": "high",
+    "repeated tool call": "medium",
+}
+LADDER = ("low", "medium", "high", "critical")
+AGENTS = """
+def buggy(messages, ctx):
+    said = messages[-1]["content"]
+    return "This is the answer: " + (f"BUG {said}" if said.startswith("ask") else f"well, {said}")
+
+
+def agent(messages, ctx):
+    return "This is the answer: well, " + messages[-1]["content"]
+
+
+def luck(messages, ctx):
+    return "This is the answer: " + ("BUG " if ctx.epoch else "well, ") + messages[-1]["content"]
+"""
+GOOD: list[dict[str, Any]] = [
+    {"when": {"role": "judge", "metric": "goal_completion"}, "reply": {"score": 1}},
+    *({"when": {"role": "judge", "metric": name}, "reply": {"label": "no failure"}} for name in LABELS),
+    {"when": {"role": "judge", "metric": "criteria"}, "reply": {"label": "pass"}},
+    {"when": {"role": "judge"}, "reply": {"score": 5}},
+    {"when": {"role": "dedup"}, "reply": {"issues": []}},
+]
+
+
+def rule(metric: str, text: str, reply: Any) -> dict[str, Any]:
+    """A judge's reply to answers in which ``text`` is found."""
+    return {"when": {"role": "judge", "metric": metric, "text": text}, "reply": reply}
+
+
+def bad(metric: str) -> dict[str, Any]:
+    if metric in LABELS:
+        return {"label": "false information" if metric == BEHAVIOUR else "wrong tool"}
+    return {"score": 0 if metric == "goal_completion" else 2}
+
+
+def filled(entry: dict[str, Any]) -> dict[str, Any]:
+    if isinstance(entry["reply"], str) or entry["when"]["role"] == "dedup":
+        return entry
+    return {**entry, "reply": {"evidence": "This is the answer", "reason": "because", **entry["reply"]}}
+
+
+def suite(
+    project: Project, scenarios: list[dict[str, Any]], *rules: dict[str, Any], config: str = ""
+) -> None:
+    project.agent(AGENTS)
+    project.config(
+        "agents: {buggy: {target: 'agent.py:buggy'}, luck: {target: 'agent.py:luck'}}\n"
+        + ("" if "models:" in config else "models: {default: scripted/replies.yaml}\n")
+        + config
+    )
+    project.write("replies.yaml", json.dumps({"replies": [filled(r) for r in [*rules, *GOOD]]}))
+    project.scenarios(json.dumps({"scenarios": [{"name": s["id"], **s} for s in scenarios]}))
+
+
+def verdicts(project: Project) -> dict[str, str]:
+    return {s["id"]: s["verdict"] for s in project.results()["scenarios"]}
+
+
+def broken(project: Project) -> dict[str, set[str]]:
+    """The names of the violations of each scenario that has any."""
+    found = {s["id"]: {v["name"] for v in s["violations"]} for s in project.results()["scenarios"]}
+    return {name: violations for name, violations in found.items() if violations}
+
+
+def refused(done: Done, *words: str) -> None:
+    assert done.code == 2, done.all
+    missing = [word for word in words if word not in done.all]
+    assert not missing, (missing, done.all)
+
+
+# ── the metrics ──────────────────────────────────────────────────────────────────────────────────
+
+
+def pair(metric: str) -> list[dict[str, Any]]:
+    whole: dict[str, Any] = {
+        "turns": ["hi", f"ask {metric}"],
+        "thresholds": {metric: 4 if metric in NUMERIC else 0.8},
+        "goal": "A lamp.",
+        "tools": {"find": {"returns": 1}},
+    }
+    return [{"id": f"{metric} bug", "agent": "buggy", **whole}, {"id": f"{metric} fix", **whole}]
+
+
+EIGHT = (*NUMERIC, "goal_completion", *LABELS)
+
+
+def test_each_metric_is_red_for_the_bug_at_its_turn_and_green_for_the_fix(project: Project) -> None:
+    rules = [rule(m, f"BUG ask {m}$", bad(m)) for m in EIGHT]
+    suite(project, [s for m in EIGHT for s in pair(m)], *rules, config="fail_on_severity: none\n")
+    done = project.run()
+    assert done.code == 1, done.all
+    assert broken(project) == {f"{m} bug": {f"thresholds.{m}"} for m in EIGHT}
+    for scenario in project.results()["scenarios"]:
+        metric, kind = scenario["id"].split()
+        value = scenario["aggregates"][metric]["value"]
+        expected = {"bug": 3.5 if metric in NUMERIC else 0.0 if metric == "goal_completion" else 0.5}
+        assert value == expected.get(kind, 5.0 if metric in NUMERIC else 1.0), scenario["id"]
+        (sample,) = scenario["samples"]
+        findings = [(f["metric"], f["turn"]) for f in sample["findings"]]
+        where = {BEHAVIOUR: 1, TOOLS: 1, "goal_completion": None}
+        assert findings == ([(metric, where[metric])] if kind == "bug" and metric in where else [])
+        assert all(len(turn["scores"]) == 7 for turn in sample["turns"]), "seven by turn"
+        assert list(sample["scores"]) == ["goal_completion"]
+    assert project.run("-s", "fix").code == 0
+
+
+def test_each_label_has_the_severity_of_the_table_and_the_gate_its_level(project: Project) -> None:
+    rules, scenarios = [], []
+    for label in SEVERITY:
+        metric = TOOLS if "tool" in label or label == "wrong arguments" else BEHAVIOUR
+        rules.append(rule(metric, f"BUG ask {label}$", {"label": label}))
+        scenarios.append({"id": label, "agent": "buggy", "turns": ["hi", f"ask {label}"]})
+        scenarios[-1]["tools"] = {"find": {"returns": 1}}
+    rules.append(rule("goal_completion", "BUG", {"score": 0}))
+    scenarios.append({"id": "goal not completed", "agent": "luck", "turns": ["goal"], "goal": "g"})
+    scenarios[-1]["epochs"] = 2  # the first reaches it
+    alone = {"agent": "luck", "turns": ["goal"], "goal": "g"}
+    never = {**alone, "agent": "buggy", "turns": ["ask goal"]}
+    scenarios.append({**never, "id": "goal never completed", "epochs": 2})
+    scenarios.append({**never, "id": "one epoch alone", "epochs": 1})
+    critical = ("goal never completed", "one epoch alone")
+    expected = {**SEVERITY, "goal not completed": "high", **dict.fromkeys(critical, "critical")}
+    for level in (*LADDER, "none"):
+        if level == "none":  # what no label could fail has to say so
+            scenarios = [{**entry, "checks": "none"} for entry in scenarios]
+        suite(project, scenarios, *rules, config=f"fail_on_severity: {level}\n")
+        done = project.run()
+        gated = LADDER[LADDER.index(level) :] if level in LADDER else ()
+        red = {label for label, severity in expected.items() if severity in gated}
+        assert {k for k, v in verdicts(project).items() if v == "failed"} == red, level
+        assert set(broken(project)) == red
+        assert done.code == (1 if red else 0)
+    for scenario in project.results()["scenarios"]:
+        findings = [f for sample in scenario["samples"] for f in sample["findings"]]
+        assert {f["severity"] for f in findings} == {expected[scenario["id"]]}, scenario["id"]
+        assert {f["detector"] for f in findings} == {"judge"}
+
+
+def test_severities_override_the_table_both_ways(project: Project) -> None:
+    rules = [
+        rule(BEHAVIOUR, "BUG ask a", {"label": "repetition"}),
+        rule(BEHAVIOUR, "BUG ask b", {"label": "unsafe state"}),
+    ]
+    scenarios = [{"id": name, "agent": "buggy", "turns": [f"ask {name}"]} for name in "ab"]
+    suite(project, scenarios, *rules, config="severities: {repetition: critical, unsafe state: medium}\n")
+    assert project.run().code == 1
+    assert verdicts(project) == {"a": "failed", "b": "passed"}
+
+
+# ── thresholds ───────────────────────────────────────────────────────────────────────────────────
+
+
+def test_a_scenarios_threshold_stands_over_the_suites_and_null_removes_it(project: Project) -> None:
+    scenarios = [
+        {"id": "inherits", "agent": "buggy"},
+        {"id": "own", "agent": "buggy", "thresholds": {"helpfulness": 2}},  # the mean itself is enough
+        {"id": "none", "agent": "buggy", "thresholds": {"helpfulness": None}},
+        {"id": "stricter", "thresholds": {"helpfulness": {"at_least": 4.1}}},
+        {"id": "above", "thresholds": {"helpfulness": {"at_least": 4.11}}},
+        {"id": "fix"},
+    ]
+    rules = [rule("helpfulness", "BUG", {"score": 2}), rule("helpfulness", "well", {"score": 4.1})]
+    three = ["ask 1", "ask 2", "ask 3"]
+    suite(
+        project, [{"turns": three, **s} for s in scenarios], *rules, config="thresholds: {helpfulness: 3.5}\n"
+    )
+    assert project.run().code == 1
+    assert broken(project) == {k: {"thresholds.helpfulness"} for k in ("inherits", "above")}
+    gates = {g["scenario"]: g for g in project.results()["summary"]["gates"] if "helpful" in g["name"]}
+    assert set(gates) == {"inherits", "own", "stricter", "above", "fix"}
+    assert (gates["own"]["value"], gates["own"]["bound"], gates["own"]["verdict"]) == (2.0, 2.0, "passed")
+
+
+def test_a_suite_threshold_that_applies_nowhere_is_violated_and_elsewhere_it_is_not_asked(
+    project: Project,
+) -> None:
+    config = "thresholds: {goal_completion: 0.5}\n"
+    suite(project, [{"id": "no-goal", "turns": ["hi"]}], config=config)
+    done = project.run()
+    assert done.code == 1, done.all
+    assert "goal_completion" in done.out
+    (gate,) = [g for g in project.results()["summary"]["gates"] if g["verdict"] == "failed"]
+    assert gate["name"] == "thresholds.goal_completion"
+    goal = {"id": "goal", "turns": ["hi"], "goal": "g"}
+    suite(project, [{"id": "no-goal", "turns": ["hi"]}, goal], config=config)
+    assert project.run().code == 0
+
+
+@pytest.mark.parametrize(
+    ("config", "thresholds", "words"),
+    [
+        ("", {"goal_completion": 0.5}, ("goal_completion", "goal")),  # cannot apply: the scenario has no goal
+        ("", {"helpfulness": 7}, ("helpfulness", "7")),
+        ("", {"helpfulness": 0.5}, ("helpfulness", "0.5")),
+        ("", {BEHAVIOUR: 1.5}, (BEHAVIOUR, "1.5")),
+        ("", {"helpfulnes": 3}, ("helpfulnes", "did you mean", "helpfulness")),
+        ("", {"helpfulness": "high"}, ("helpfulness",)),
+        ("thresholds: {coherance: 3}\n", {}, ("coherance", "did you mean", "coherence", "agenteval.yaml")),
+        ("thresholds: {coherence: 9}\n", {}, ("coherence", "9", "agenteval.yaml")),
+        ("severities: {repetitoin: low}\n", {}, ("repetitoin", "did you mean", "repetition")),
+        ("metrics: [helpfulnes]\n", {}, ("helpfulnes", "did you mean", "helpfulness")),
+    ],
+)
+def test_a_threshold_or_metric_that_makes_no_sense_is_the_authors_mistake(
+    project: Project, config: str, thresholds: dict[str, Any], words: tuple[str, ...]
+) -> None:
+    suite(project, [{"id": "s", "turns": ["hi"], "thresholds": thresholds}], config=config)
+    refused(project.run(), *words)
+    assert not (project.root / "results.json").exists()
+
+
+def missing(name: str, known: int, **more: Any) -> dict[str, Any]:
+    """Three turns that score ``known`` and one at which the judge breaks; of the threshold 3."""
+    return {"id": name, "turns": [f"give {known}"] * 3 + ["break"], "thresholds": {"helpfulness": 3}, **more}
+
+
+def test_missing_scores_leave_a_threshold_open_unless_worst_and_best_agree(project: Project) -> None:
+    rules = [
+        rule("helpfulness", "break", "I am sorry, I cannot do that."),
+        rule("coherence", "break", "garbage"),
+        *(rule("helpfulness", f"give {n}", {"score": n}) for n in (1, 2, 3, 5)),
+    ]
+    scenarios = [
+        missing("sure-green", 5),  # (15 + 1) / 4 = 4
+        missing("open", 3),  # 2.5 to 3.5
+        missing("sure-red", 2),  # 1.75 to 2.75
+        {**missing("all", 1), "turns": ["break", "break"]},
+        {"id": "no-threshold", "turns": ["break"]},
+    ]
+    suite(project, scenarios, *rules)
+    done = project.run()
+    assert done.code == 1, done.all  # a failed part beats an inconclusive one
+    by_threshold = {s["id"]: s["verdict"] for s in project.results()["scenarios"]}
+    assert by_threshold == {
+        "sure-green": "passed",
+        "open": "inconclusive",
+        "sure-red": "failed",
+        "all": "inconclusive",
+        "no-threshold": "passed",
+    }
+    assert {
+        k: project.results()["scenarios"][i]["aggregates"]["helpfulness"]["missing"]
+        for i, k in enumerate(by_threshold)
+    } == {"sure-green": 1, "open": 1, "sure-red": 1, "all": 2, "no-threshold": 1}
+    assert project.run("-s", "sure-green", "-s", "no-threshold").code == 0
+    sample = project.sample("no-threshold")  # told, though it changes no verdict
+    failures = sample["turns"][0]["score_failures"]
+    assert {f["metric"] for f in failures} == {"helpfulness", "coherence"}
+    assert "helpfulness" not in sample["turns"][0]["scores"]
+    assert "I am sorry, I cannot do that." in json.dumps(failures)
+
+
+def test_a_broken_label_judge_leaves_its_sample_inconclusive(project: Project) -> None:
+    suite(project, [{"id": "s", "turns": ["break"]}], rule(BEHAVIOUR, "break", {"label": "fine by me"}))
+    assert project.run().code == 3
+    assert project.sample()["verdict"] == "inconclusive"
+    assert project.sample()["fault"] == "judge"
+    suite(
+        project,
+        [{"id": "s", "turns": ["break"]}, {"id": "t", "turns": ["hi"]}],
+        rule(BEHAVIOUR, "break", {"label": "fine by me"}),
+        config="fault_tolerance: 0.5\n",
+    )
+    assert project.run().code == 0
+    assert project.results()["scenarios"][0]["samples"][0]["verdict"] == "inconclusive"
+
+
+# ── criteria ─────────────────────────────────────────────────────────────────────────────────────
+
+
+def test_criteria_pass_fail_and_not_clear_at_the_scenario_and_at_a_turn(project: Project) -> None:
+    rules = [
+        rule("criteria", "BUG ask red", {"label": "fail"}),
+        rule("criteria", "open", {"label": "not clear"}),
+        rule("criteria", "broken", "no JSON here"),
+        rule("criteria", "wrong", {"label": "maybe"}),
+    ]
+    expect = {"expect": {"criteria": ["Is polite."]}}
+    scenarios: list[dict[str, Any]] = []
+    for said in ("ask red", "ask green", "open", "broken", "wrong"):
+        scenarios.append({"id": f"whole {said}", "turns": ["hi", said], **expect})
+        scenarios.append({"id": f"turn {said}", "turns": ["hi", {"user": said, **expect}]})
+    scenarios.append({"id": "both", "turns": [{"user": "ask red", **expect}, {"user": "open", **expect}]})
+    suite(project, [{"agent": "buggy", **s} for s in scenarios], *rules, config="metrics: []\n")
+    assert project.run().code == 1
+    kinds = {"ask red": "failed", "ask green": "passed"}
+    expected = {
+        f"{scope} {said}": kinds.get(said, "inconclusive")
+        for said in ("ask red", "ask green", "open", "broken", "wrong")
+        for scope in ("whole", "turn")
+    }
+    assert verdicts(project) == {**expected, "both": "failed"}
+    samples = {s["id"]: s["samples"][0] for s in project.results()["scenarios"]}
+    for name, place in (("whole ask red", None), ("turn ask red", 1)):
+        sample = samples[name]
+        owner = sample if place is None else sample["turns"][place]
+        assert [(c["name"], c["passed"]) for c in owner["checks"] if c["name"] == "criteria"] == [
+            ("criteria", False)
+        ]
+        assert [(f["turn"], f["metric"]) for f in sample["findings"]] == [(place, "criteria")]
+    assert samples["whole open"]["checks"][-1]["passed"] is None
+    assert project.run("-s", "green").code == 0
+    assert project.run("-s", "open").code == 3
+
+
+def test_a_criterion_that_was_not_decided_never_leaves_a_sample_passed(project: Project) -> None:
+    suite(project, [{"id": "s", "turns": ["hi"], "expect": {"criteria": ["Is polite."]}}])
+    project.write(
+        "replies.yaml", json.dumps({"replies": [filled(GOOD[0]), filled(GOOD[1]), filled(GOOD[-2])]})
+    )
+    assert project.run("--metric", "agent_behavior_failure").code == 2
+    assert project.sample()["verdict"] == "inconclusive"
+
+
+# ── no model, no judge, fewer metrics ────────────────────────────────────────────────────────────
+
+
+def test_without_judges_cells_are_not_judged_and_gates_on_them_stay_open(project: Project) -> None:
+    green = {"id": "green", "turns": ["hi"], "expect": {"output": {"contains": ["hi"]}}}
+    suite(project, [green])
+    done = project.run("--no-judge")
+    assert done.code == 0, done.all
+    assert "not judged" in done.out
+    assert "judge" not in {k for k, v in project.results()["summary"]["usage"].items() if v["calls"]}
+    suite(project, [{**green, "thresholds": {"helpfulness": 1}}])
+    assert project.run("--no-judge").code == 3
+    suite(project, [{**green, "expect": {"criteria": ["Is polite."]}}])
+    assert project.run("--no-judge").code == 3
+    suite(project, [{**green, "expect": {"criteria": ["Is polite."], "output": {"contains": ["never"]}}}])
+    assert project.run("--no-judge").code == 1  # a failed check beats an undecided one
+
+
+def test_a_model_that_is_needed_and_not_set_names_the_remedies(project: Project) -> None:
+    hi = {"id": "s", "turns": ["hi"], "expect": {"output": {"contains": ["hi"]}}}
+    suite(project, [hi], config="models: {}\n")
+    refused(project.run(), "models", "default", "AGENTEVAL_MODEL", "--no-judge")
+    assert project.run("-m", "scripted/replies.yaml").code == 0
+    assert project.run(env={"AGENTEVAL_MODEL": "scripted/replies.yaml"}).code == 0
+    assert set(project.sample()["turns"][0]["scores"]) == {*NUMERIC, BEHAVIOUR}, "no tools, no goal"
+    flags = ("--metric", "coherence", "--metric", "verbosity", "-m", "scripted/replies.yaml")
+    assert project.run(*flags).code == 0
+    assert set(project.sample()["turns"][0]["scores"]) == {"coherence", "verbosity"}
+    refused(project.run("--metric", "coherense"), "coherense", "did you mean", "coherence")
+    suite(project, [hi], config="metrics: [relevance, agent_behavior_failure]\n")
+    done = project.run()
+    assert set(project.sample()["turns"][0]["scores"]) == {"relevance", BEHAVIOUR}
+    assert project.results()["summary"]["ungated"] == ["relevance"]
+    assert project.results()["summary"]["scripted"] is True
+    assert project.results()["summary"]["usage"]["judge"]["calls"] == 2
+    for words in ("uncalibrated", "no language model was called", "gates nothing"):
+        assert words in done.out, words

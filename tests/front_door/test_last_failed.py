@@ -1,0 +1,147 @@
+"""``--last-failed``: what did not pass in the latest run, and nothing else."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from tests.support.cut_runs import cut_after, journal
+from tests.support.kit import Project
+
+AGENT = """
+import pathlib, time
+def agent(m, ctx):
+    with pathlib.Path("asked").open("a") as file:
+        file.write(f"{ctx.scenario_id}\\n")
+    if ctx.scenario_id == "lost" and not pathlib.Path("mended").exists():
+        raise ConnectionRefusedError("nobody there")
+    return "good" if pathlib.Path("mended").exists() else "bad"
+"""
+SCENARIOS = """
+defaults: {turns: [hello]}
+scenarios:
+- {id: passes, tags: [a], checks: none}
+- {id: fails, tags: [a], expect: {output: {contains: [good]}}}
+- {id: lost, tags: [b], checks: none}
+- {id: passes-too, checks: none}
+"""
+
+
+@pytest.fixture
+def ran(project: Project) -> Project:
+    """One scenario failed, one was not decided, two passed."""
+    project.agent(AGENT)
+    project.config("agent_concurrency: 1")
+    project.scenarios(SCENARIOS)
+    assert project.call("run").code == 1
+    (project.root / "asked").unlink()
+    return project
+
+
+def asked(project: Project) -> list[str]:
+    path = project.root / "asked"
+    return path.read_text("utf-8").split() if path.exists() else []
+
+
+def test_what_failed_or_was_not_decided_is_run(ran: Project) -> None:
+    assert ran.run("--last-failed").code == 1
+    assert asked(ran) == ["fails", "lost"]
+    assert [s["id"] for s in ran.results()["scenarios"]] == ["fails", "lost"]
+
+
+def test_what_failed_and_was_renamed_is_told(ran: Project) -> None:
+    ran.write("mended", "")
+    ran.scenarios(SCENARIOS.replace("id: fails", "id: renamed"))
+    done = ran.run("--last-failed")
+    assert done.code == 0
+    told = "--last-failed: what had failed is not among the scenarios any more, and was not run: fails"
+    assert told in " ".join(done.out.split())
+
+
+def test_it_is_the_latest_run_that_counts(ran: Project) -> None:
+    ran.write("mended", "")
+    assert ran.call("run", "--last-failed").code == 0
+    done = ran.call("run", "--last-failed")
+    assert done.code == 5
+    assert "nothing failed in the latest run" in done.err
+    assert asked(ran) == ["fails", "lost"]
+
+
+def test_what_never_ran_is_run(ran: Project) -> None:
+    cut_after(ran, "sample_finished")  # the first: the other three are missing now
+    ran.call("run", "--last-failed")
+    assert asked(ran) == ["fails", "lost", "passes-too"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "expected"),
+    [
+        (["-s", "fails"], ["fails"]),
+        (["--tag", "b"], ["lost"]),
+        (["--epochs", "2"], ["fails", "fails", "lost", "lost"]),
+    ],
+)
+def test_it_goes_together_with_filters(ran: Project, arguments: list[str], expected: list[str]) -> None:
+    ran.call("run", "--last-failed", *arguments)
+    assert asked(ran) == expected
+
+
+def test_filters_that_leave_nothing_of_it(ran: Project) -> None:
+    done = ran.call("run", "--last-failed", "-s", "passes")
+    assert done.code == 5
+    assert "nothing that is selected failed in the latest run" in done.err
+    assert asked(ran) == []
+
+
+def test_without_an_earlier_run(project: Project) -> None:
+    project.agent(AGENT)
+    project.config()
+    project.scenarios(SCENARIOS)
+    done = project.call("run", "--last-failed")
+    assert done.code == 2
+    assert "there is no earlier run" in done.err
+
+
+def test_of_two_agents_the_one_that_failed(project: Project) -> None:
+    project.write("agents.py", "def good(m): return 'good'\ndef bad(m): return 'bad'\n")
+    project.write(
+        "agenteval.yaml",
+        "metrics: []\nagent: {name: good, target: 'agents.py:good'}\n"
+        "compare: [{name: bad, target: 'agents.py:bad'}]\n",
+    )
+    project.scenarios("{id: x, turns: [hello], expect: {output: {contains: [good]}}}")
+    assert project.run().code == 1
+    assert project.run("--last-failed").code == 1
+    assert [(s["id"], s["agent"]) for s in project.results()["scenarios"]] == [("x", "bad")]
+
+
+def test_a_gate_over_the_whole_run_fails_no_scenario(project: Project) -> None:
+    project.agent("def agent(m, ctx): return 'good' if ctx.epoch else 'bad'\n")
+    project.config("gates: {pass_hat_k: {k: 2, at_least: 0.9, over: suite}}\nepochs: 4")
+    project.scenarios("{id: x, turns: [hello], expect: {output: {contains: [good]}}}")
+    assert project.call("run").code == 1
+    done = project.call("run", "--last-failed")
+    assert done.code == 5
+    assert "'pass_hat_k', over them all" in done.err
+
+
+def test_scored_conversations_are_no_run(ran: Project) -> None:
+    messages = [{"role": "user", "content": "x"}, {"role": "assistant", "content": "y"}]
+    ran.write("talk.jsonl", json.dumps({"id": "a", "messages": messages}) + "\n")
+    assert ran.call("score", "talk.jsonl").code == 0
+    ran.call("run", "--last-failed")
+    assert asked(ran) == ["fails", "lost"]
+
+
+def test_such_a_run_can_be_resumed(ran: Project) -> None:
+    earlier = journal(ran).parent
+    ran.call("run", "--last-failed")
+    (latest,) = set((ran.root / ".agenteval/runs").iterdir()) - {earlier}
+    lines = (latest / "events.jsonl").read_bytes().splitlines(keepends=True)
+    ends = [i for i, line in enumerate(lines) if json.loads(line)["type"] == "sample_finished"]
+    (latest / "events.jsonl").write_bytes(b"".join(lines[: ends[0] + 1]))
+    (ran.root / "asked").unlink()
+    assert ran.call("run", "--resume", "latest", "--report", "json=results.json").code == 1
+    assert asked(ran) == ["lost"]
+    assert [s["id"] for s in ran.results()["scenarios"]] == ["fails", "lost"]

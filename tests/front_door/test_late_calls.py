@@ -1,0 +1,283 @@
+"""What an agent does to a record, and calls that it makes when it has answered or does not wait for."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+import anyio
+import pytest
+
+from agenteval.conversation.simulate import ToolWorld, converse, with_late_calls
+from agenteval.core.protocols import AgentReply, TurnTools, UserMove
+from agenteval.core.scenario import Sample, SampleKey, Scenario
+from agenteval.core.trajectory import Message, Step, StopReason, ToolCall, ToolResult, Trajectory, Turn
+from agenteval.messages.chat import messages_of, read_tool_call, steps_of
+from tests.support.kit import Project, failed_checks
+
+FORBIDDEN = "expect: {tool_calls: {forbidden: [{name: delete_account}]}}"
+
+
+# ── calls after the answer ───────────────────────────────────────────────────────────────────────
+
+LATE = {
+    "task": """
+        import asyncio
+        kept = []
+        async def agent(m, ctx):
+            if ctx.turn == 0:
+                go = asyncio.Event()
+                async def later():
+                    await go.wait()
+                    await ctx.call_tool("delete_account", {"id": 1})
+                kept.extend([go, asyncio.create_task(later())])
+            else:
+                kept[0].set()
+                await kept[1]
+            return "ok"
+    """,
+    "thread": """
+        import threading
+        kept = []
+        def agent(m, ctx):
+            if ctx.turn == 0:
+                go = threading.Event()
+                def later():
+                    go.wait()
+                    ctx.call_tool_sync("delete_account", {"id": 1})
+                kept.extend([go, threading.Thread(target=later)])
+                kept[1].start()
+            else:
+                kept[0].set()
+                kept[1].join()
+            return "ok"
+    """,
+}
+
+
+@pytest.mark.parametrize("code", LATE.values(), ids=LATE)
+def test_a_call_after_the_answer_belongs_to_the_turn_in_which_it_comes(project: Project, code: str) -> None:
+    project.config()
+    project.write("agent.py", code)
+    tools = "tools: {delete_account: {returns: 1}}"
+    project.scenarios(f"scenarios: [{{id: a, turns: [x, y], {tools}, {FORBIDDEN}}}]")
+    assert project.run().code == 1
+    sample = project.sample()
+    assert failed_checks(sample) == {(None, "tool_calls")}
+    assert [len(turn["tool_calls"]) for turn in sample["turns"]] == [0, 1]
+    assert [turn["agent"] for turn in sample["turns"]] == ["ok", "ok"]
+
+
+class Talk:
+    """A user and an agent in one. ``late``: before which messages of the user (from 0) it calls a tool by
+    what it was given for its first turn."""
+
+    def __init__(self, turns: int, *late: int, tool: str = "t") -> None:
+        self.turns, self.late, self.tool = turns, late, tool
+        self.call: Any = None
+        scenario = Scenario(id="s", name="s", tools={"t": {"returns": 1}})
+        sample = Sample(key=SampleKey(scenario="s", agent="a"), scenario=scenario)
+        self.world = ToolWorld(sample, _no_function)
+        self.growing = converse(sample, user=self, make_agent=lambda: self, world=self.world)
+
+    async def next(self, trajectory: Trajectory) -> UserMove:
+        if len(trajectory.turns) in self.late:
+            await self.call(self.tool, {}, 7)
+        over = len(trajectory.turns) == self.turns
+        return UserMove(None if over else "go on", stop=StopReason.USER_DONE if over else None)
+
+    async def reply(self, messages: list[Message], tools: TurnTools) -> AgentReply:
+        self.call = self.call or tools.call
+        return AgentReply("ok")
+
+    async def ended(self) -> Trajectory:
+        return [trajectory async for trajectory in self.growing][-1]
+
+
+async def _no_function(*_: Any) -> Any:
+    raise AssertionError
+
+
+def test_a_call_between_two_turns_belongs_to_the_next() -> None:
+    ended = anyio.run(Talk(2, 1).ended)
+    assert [len(turn.tool_calls) for turn in ended.turns] == [0, 1]
+    assert [turn.answer for turn in ended.turns] == ["ok", "ok"]
+    assert ended.stop
+    assert ended.stop.fault is None
+
+
+def test_a_call_after_the_last_answer_is_the_agents_fault() -> None:
+    ended = anyio.run(Talk(1, 1).ended)
+    assert ended.stop
+    assert ended.stop.fault == "agent"
+    assert "called 't' after its last answer" in ended.stop.detail
+    assert [call.name for call in ended.tool_calls] == ["t"]
+
+
+def test_a_call_while_judges_are_at_work_is_the_agents_fault() -> None:
+    async def main() -> None:
+        talk = Talk(1)
+        ended = await talk.ended()
+        assert ended.stop
+        assert ended.stop.fault is None
+        await talk.call("t", {}, 1)
+        late = with_late_calls(ended, talk.world)
+        assert late.stop
+        assert late.stop.fault == "agent"
+        assert with_late_calls(late, talk.world) == late
+
+    anyio.run(main)
+
+
+def test_a_call_when_all_is_over_is_ended_quietly() -> None:
+    async def main() -> None:
+        talk, told = Talk(1), list[str]()
+        await talk.ended()
+        talk.world.rounds, talk.world.tell_late = None, told.append
+        with pytest.raises(asyncio.CancelledError):
+            await talk.call("t", {}, 1)
+        assert told == ["t"]
+
+    anyio.run(main)
+
+
+def test_a_conversations_context_is_of_no_use_in_another(project: Project) -> None:
+    project.config("concurrency: 1\n")
+    project.agent(
+        "kept = []\ndef agent(m, ctx):\n    kept.append(ctx)\n    return kept[0].call_tool_sync('t')"
+    )
+    project.scenarios("defaults: {tools: {t: {returns: hi}}}\ncases: [{id: a, input: x}, {id: b, input: x}]")
+    assert project.run().code == 1
+    assert project.sample("a")["verdict"] == "passed"
+    assert "the conversation is over" in project.sample("b")["turns"][-1]["error"]
+
+
+def test_a_call_that_the_agent_gives_up_is_told_from_one_that_returned_null(project: Project) -> None:
+    project.config()
+    project.write(
+        "agent.py",
+        """
+        import asyncio
+        async def agent(m, ctx):
+            call = asyncio.create_task(ctx.call_tool("slow"))
+            await asyncio.sleep(0)
+            call.cancel()
+            await asyncio.wait([call])
+            kept = asyncio.create_task(ctx.call_tool("slow", {"left": True}))
+            await asyncio.sleep(0)
+            await ctx.call_tool("null")
+            return "ok"
+    """,
+    )
+    project.write("scenarios/k.py", "import asyncio\nasync def slow(args): await asyncio.Event().wait()\n")
+    tools = "{slow: {python: 'k.py:slow'}, 'null': {returns: null}}"
+    project.scenarios(f"scenarios: [{{id: a, turns: [x], checks: none, tools: {tools}}}]")
+    assert project.run().code == 0
+    (turn,) = project.sample()["turns"]
+    told = {(call["name"], *call["args"]): call.get("error") for call in turn["tool_calls"]}
+    unawaited = "the agent did not wait for the result"
+    assert told == {("slow",): unawaited, ("slow", "left"): unawaited, ("null",): None}
+
+
+# ── what is done to a record afterwards ──────────────────────────────────────────────────────────
+
+
+def test_a_mock_may_change_its_arguments_and_its_results(project: Project) -> None:
+    project.config()
+    project.write(
+        "agent.py",
+        """
+        def agent(m, ctx):
+            args = {"amount": 5000, "to": ["b"]}
+            ctx.call_tool_sync("pay", args)
+            args["to"].append("c")
+            args.clear()
+            ctx.call_tool_sync("pay", {"amount": 1, "to": []})
+            return "ok"
+    """,
+    )
+    project.write(
+        "scenarios/k.py",
+        """
+        kept = {"paid": []}
+        def pay(args):
+            kept["paid"].append(args.pop("amount"))
+            args["to"].clear()
+            return kept
+        """,
+    )
+    forbidden = "{forbidden: [{name: pay, args: {amount: 5000, to: [b]}}]}"
+    tools = "{pay: {python: 'k.py:pay'}}"
+    project.scenarios(
+        f"scenarios: [{{id: a, turns: [x], tools: {tools}, expect: {{tool_calls: {forbidden}}}}}]"
+    )
+    assert project.run().code == 1
+    first, second = project.sample()["turns"][0]["tool_calls"]
+    assert (first["args"], first["result"]) == ({"amount": 5000, "to": ["b"]}, {"paid": [5000]})
+    assert (second["args"], second["result"]) == ({"amount": 1, "to": []}, {"paid": [5000, 1]})
+
+
+def test_a_metric_may_change_what_it_is_given(project: Project) -> None:
+    project.config("metrics: [n]\ncustom_metrics: ['m.py:N']\n")
+    project.agent("def agent(m, ctx): return str(ctx.call_tool_sync('pay', {'amount': 5000}))")
+    project.write(
+        "m.py",
+        """
+        from agenteval import QuantitativeMetric, QuantResult
+        class N(QuantitativeMetric):
+            name = "n"
+            def score(self, input):
+                input.tool_calls[0].args.clear()
+                input.trajectory.turns[0].tool_calls[0].args.clear()
+                return QuantResult(3)
+        """,
+    )
+    forbidden = "{forbidden: [{name: pay, args: {amount: 5000}}]}"
+    says = f"tools: {{pay: {{returns: 1}}}}, expect: {{tool_calls: {forbidden}}}"
+    project.scenarios(f"scenarios: [{{id: a, turns: [x, y], {says}}}]")
+    assert project.run().code == 1
+    assert failed_checks(project.sample()) == {(None, "tool_calls")}
+
+
+def test_an_agent_may_change_its_messages_and_what_it_returned() -> None:
+    call = ToolCall(name="t", args={"x": [1]}, extra={"of": ["call"]})
+    turn = Turn(user="x", steps=(Step(tool_calls=(call,)), Step(text="hi", extra={"of": ["step"]})))
+    _, asks, _, answers = messages_of([turn])
+    asks["tool_calls"][0]["of"].clear()
+    answers["of"].clear()
+    assert (call.extra, turn.steps[1].extra) == ({"of": ["call"]}, {"of": ["step"]})
+    read = read_tool_call(call)
+    assert call.args
+    call.args["x"].clear()
+    assert read.args == {"x": [1]}
+
+
+# ── results that the agent tells itself ──────────────────────────────────────────────────────────
+
+ENDLESS: list[Any] = []
+ENDLESS.append(ENDLESS)
+
+
+@pytest.mark.parametrize(
+    ("content", "value"),
+    [
+        ({"error": "x"}, {"error": "x"}),
+        ([1, {"a": 2}], [1, {"a": 2}]),
+        (["BK-1", "BK-2"], ["BK-1", "BK-2"]),
+        ([{"type": "hotel", "id": 1}], [{"type": "hotel", "id": 1}]),
+        ([{"text": "good", "stars": 5}], [{"text": "good", "stars": 5}]),
+        ([], []),
+        (5, 5),
+        (True, True),
+        (None, None),
+        ("text", "text"),
+        ([{"type": "text", "text": "a"}, {"type": "image_url"}], "a"),
+        (["a", {"text": "b"}], "ab"),
+        (float("nan"), "float that is no JSON: Out of range float values are not JSON compliant"),
+        (ENDLESS, "list that is no JSON: Circular reference detected"),
+    ],
+)
+def test_a_tool_message_may_hold_any_value(content: Any, value: Any) -> None:
+    asks = {"role": "assistant", "tool_calls": [{"id": "1", "function": {"name": "t", "arguments": "{}"}}]}
+    (step,) = steps_of([asks, {"role": "tool", "tool_call_id": "1", "content": content}])
+    assert step.tool_calls[0].result == ToolResult(value=value)

@@ -1,0 +1,230 @@
+"""Whether the policy was kept: all violations, each with rule and act, whose severity code decides."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from tests.support.kit import Project
+
+POLICY = "Verify the caller first. Never close an account without a form. Be polite."
+AGENT = """
+TOOLS = ("close_account", "get_account", "archive", "cancel_card")
+
+
+def agent(messages, ctx):
+    said = messages[-1]["content"]
+    for name in said.split():
+        if name in TOOLS:
+            ctx.call_tool_sync(name, {})
+    return f"Whatever. Her address is 12 Elm Street. ({said})"
+"""
+TOOLS = {
+    "close_account": {"returns": {"closed": True}},
+    "get_account": {"returns": {"address": "12 Elm Street"}},
+    "archive": {"returns": {"ok": True}, "writes": True},
+    "cancel_card": {"error": "service unavailable"},
+}
+VERIFY, FORM, POLITE = "Verify the caller first.", "Never close an account without a form", "Be polite."
+
+
+def suite(
+    project: Project, cases: dict[str, dict[str, Any]], replies: dict[str, dict[str, Any]], config: str = ""
+) -> None:
+    project.agent(AGENT)
+    project.write(
+        "agenteval.yaml",
+        f"agent: {{name: bot, target: 'agent.py:agent', policy: '{POLICY}'}}\n"
+        "models: {default: scripted/replies.yaml}\n"
+        + ("" if "metrics:" in config else "metrics: [policy_adherence]\n")
+        + config,
+    )
+    rules: list[dict[str, Any]] = [
+        {
+            "when": {"role": "judge", "metric": "policy_adherence", "scenario": name},
+            "reply": {"evidence": "", "reason": "because", **reply},
+        }
+        for name, reply in replies.items()
+    ]
+    rules.append({"when": {"role": "dedup"}, "reply": {"issues": []}})
+    project.write("replies.yaml", json.dumps({"replies": rules}))
+    scenarios = [
+        {"id": name, "turns": ["hello", case.pop("turn", "hi")], "tools": TOOLS, **case}
+        for name, case in cases.items()
+    ]
+    project.scenarios(json.dumps({"scenarios": scenarios}))
+
+
+def scenario(project: Project, name: str) -> dict[str, Any]:
+    (found,) = (s for s in project.results()["scenarios"] if s["id"] == name)
+    return found  # type: ignore[no-any-return]
+
+
+def broken(*violations: dict[str, Any]) -> dict[str, Any]:
+    return {"label": "fail", "violations": list(violations)}
+
+
+def test_each_violation_is_a_finding_whose_severity_is_that_of_the_act(project: Project) -> None:
+    words = {"rule": POLITE, "evidence": "Whatever."}
+    cases: dict[str, tuple[str, dict[str, Any], list[tuple[str, int | None, int | None]]]] = {
+        "kept": ("hi", {"label": "pass"}, []),
+        "unclear": ("hi", {"label": "not clear"}, []),
+        "words": ("hi", broken(words), [("medium", 0, None)]),
+        "short": ("hi", {"label": "fail", **words}, [("medium", 0, None)]),
+        "alone": ("hi", {"label": "fail", "evidence": "Whatever."}, [("medium", 0, None)]),
+        "twice": ("hi", broken(words, words), [("medium", 0, None)]),
+        "wrote": ("close_account", broken({"rule": FORM, "call": 0}), [("critical", 1, 0)]),
+        "marked": ("archive", broken({"rule": FORM, "call": 0}), [("critical", 1, 0)]),
+        "failed": ("cancel_card", broken({"rule": FORM, "call": 0}), [("medium", 1, 0)]),
+        "read": ("get_account", broken({"rule": VERIFY, "call": 0}), [("medium", 1, 0)]),
+        "let-in": ("get_account", broken({"rule": VERIFY, "call": 0, "gave": "access"}), [("high", 1, 0)]),
+        "told": (
+            "get_account",
+            broken({"rule": VERIFY, "evidence": "12 Elm Street", "gave": "data"}),
+            [("high", 0, None)],
+        ),
+        "all": (
+            "get_account close_account",
+            broken({"rule": VERIFY, "call": 0}, {"rule": FORM, "call": 1}, words),
+            [("medium", 0, None), ("medium", 1, 0), ("critical", 1, 1)],
+        ),
+    }
+    flawed = {
+        "no-rule": broken({"rule": "Never speak of addresses.", "evidence": "Whatever."}),
+        "no-words": broken({"rule": POLITE, "evidence": "The agent insulted her."}),
+        "no-call": broken({"rule": FORM, "call": 3}),
+        "gave-what": broken({"rule": VERIFY, "evidence": "12 Elm Street", "gave": "money"}),
+        "pass-with-one": {"label": "pass", "violations": [words]},
+    }
+    suite(
+        project,
+        {**{name: {"turn": case[0]} for name, case in cases.items()}, **{name: {} for name in flawed}},
+        {**{name: case[1] for name, case in cases.items()}, **flawed},
+    )
+    done = project.run("--report", "junit=junit.xml", "--report", "markdown=report.md")
+    assert done.code == 1, done.all
+    for name, (_, _, expected) in cases.items():
+        found = scenario(project, name)
+        told = [f for sample in found["samples"] for f in sample["findings"]]
+        assert [(f["severity"], f["turn"], f["call"]) for f in told] == expected, name
+        assert all(f["label"] == "policy violation" and f["metric"] == "policy_adherence" for f in told)
+        critical = any(severity == "critical" for severity, _, _ in expected)
+        assert found["verdict"] == (
+            "failed" if critical else "inconclusive" if name == "unclear" else "passed"
+        )
+    for name in flawed:
+        sample = scenario(project, name)["samples"][0]
+        assert (sample["verdict"], sample["scores"]) == ("inconclusive", {}), name
+    assert "policy_adherence not clear in 1 conversation" in done.out.splitlines()[-1]
+    assert FORM in done.out
+
+
+def test_a_threshold_is_the_share_of_pass_among_pass_and_fail(project: Project) -> None:
+    agent = AGENT + "\ndef luck(messages, ctx):\n    return f'Whatever. Epoch {ctx.epoch}.'\n"
+    suite(project, {"a": {"epochs": 3, "turns": ["hi"]}}, {}, "thresholds: {policy_adherence: 0.6}\n")
+    project.agent(agent)
+    text = (project.root / "agenteval.yaml").read_text().replace("agent.py:agent", "agent.py:luck")
+
+    def run(*labels: str) -> dict[str, Any]:
+        rules: list[dict[str, Any]] = [
+            {
+                "when": {"role": "judge", "metric": "policy_adherence", "text": f"Epoch {n}"},
+                "reply": {"evidence": "Whatever." if label == "fail" else "", "reason": "r", "label": label},
+            }
+            for n, label in enumerate(labels)
+        ]
+        rules.append({"when": {"role": "dedup"}, "reply": {"issues": []}})
+        project.write("replies.yaml", json.dumps({"replies": rules}))
+        project.write("agenteval.yaml", text)
+        project.run()
+        (row,) = (g for g in project.results()["summary"]["gates"] if g["name"].startswith("thresholds."))
+        return row  # type: ignore[no-any-return]
+
+    assert (run("pass", "pass", "fail")["verdict"], run("pass", "fail", "fail")["verdict"]) == (
+        "passed",
+        "failed",
+    )
+    row = run("pass", "not clear", "not clear")
+    assert (row["value"], row["verdict"]) == (1.0, "passed")
+    assert "2 not clear" in row["rests_on"]
+    assert scenario(project, "a")["aggregates"]["policy_adherence"]["open"] == {"not clear": 2}
+    row = run("not clear", "not clear", "not clear")
+    assert row["verdict"] == "inconclusive"
+    assert "not clear in each of 3" in row["rests_on"]
+
+
+def test_without_a_policy_it_is_not_asked_and_decides_nothing(project: Project) -> None:
+    suite(project, {"a": {}}, {}, "thresholds: {policy_adherence: 1}\n")
+    text = (project.root / "agenteval.yaml").read_text().replace(f", policy: '{POLICY}'", "")
+    project.write("agenteval.yaml", text)
+    refused = project.run()
+    assert refused.code == 2
+    assert "nothing is checked" in refused.err
+    project.scenarios(
+        json.dumps({"scenarios": [{"id": "a", "turns": ["hi"], "expect": {"output": {"contains": ["Elm"]}}}]})
+    )
+    assert project.run().code == 1
+    (row,) = (g for g in project.results()["summary"]["gates"] if g["name"].startswith("thresholds."))
+    assert row["rests_on"] == "no scenario that it applies to"
+    own = {"id": "a", "turns": ["hi"], "thresholds": {"policy_adherence": 1}}
+    project.scenarios(json.dumps({"scenarios": [own]}))
+    assert "give an agent a policy:" in project.run().err
+    plan = project.call("plan")
+    assert plan.code == 2
+
+
+def test_an_override_holds_for_every_violation(project: Project) -> None:
+    suite(
+        project,
+        {"a": {"turn": "close_account"}},
+        {"a": broken({"rule": FORM, "call": 0})},
+        "severities: {policy violation: low}\n",
+    )
+    assert project.run().code == 0
+    assert [f["severity"] for f in project.sample()["findings"]] == ["low"]
+
+
+@pytest.mark.parametrize("label", ["pass", "fail"])
+def test_recorded_conversations_are_judged_by_the_policy_that_they_hold(project: Project, label: str) -> None:
+    said = [
+        {"role": "system", "content": POLICY},
+        {"role": "user", "content": "Hi"},
+        {"role": "assistant", "content": "Whatever. Bye."},
+    ]
+    project.write("log.jsonl", json.dumps({"id": "a", "messages": said}))
+    suite(
+        project,
+        {},
+        {"a": {"label": label, "evidence": "Whatever." if label == "fail" else ""}},
+        "severities: {policy violation: critical}\n",
+    )
+    done = project.call("score", "log.jsonl", "-m", "scripted/replies.yaml", "--report", "json=results.json")
+    assert done.code == (1 if label == "fail" else 0), done.all
+    assert project.sample()["scores"]["policy_adherence"]["label"] == label
+
+
+def test_one_accepted_violation_waives_none_of_another_rule(project: Project) -> None:
+    def judged(rule: str) -> None:
+        suite(
+            project,
+            {"s": {}},
+            {"s": broken({"rule": rule, "evidence": "Whatever."})},
+            "fail_on_severity: medium\naccepted: accepted.yaml\n",
+        )
+
+    def named() -> str:
+        (found,) = project.results()["scenarios"][0]["samples"][0]["findings"]
+        return str(found["fingerprint"])
+
+    project.write("accepted.yaml", "[]")
+    judged(POLITE)
+    assert project.run().code == 1
+    entry = {"fingerprint": named(), "owner": "ann", "reason": "ticket 7", "expires": "2999-01-01"}
+    project.write("accepted.yaml", json.dumps([entry]))
+    assert project.run().code == 0
+    judged("Be  *polite*")  # the same rule, quoted otherwise
+    assert project.run().code == 0
+    judged(VERIFY)
+    assert project.run().code == 1

@@ -1,0 +1,64 @@
+"""What repeated runs of a scenario tell together, through the command line."""
+
+import pytest
+
+from tests.support.kit import Project
+
+AGENT = """
+    def agent(messages, ctx):
+        flaky = ctx.scenario_id == "flaky" and ctx.epoch in (1, 3)
+        if ctx.scenario_id == "lost" and ctx.epoch == 2:
+            raise ConnectionRefusedError("down")
+        return "no" if flaky or ctx.scenario_id == "never" else "yes"
+"""
+
+
+@pytest.fixture
+def ran(project: Project) -> Project:
+    project.config("epochs: 4\n")
+    project.agent(AGENT)
+    entries = "".join(
+        f"  - {{id: {name}, input: hello, expected_output_contains: ['yes']}}\n"
+        for name in ("always", "flaky", "never", "lost")
+    )
+    project.scenarios(f"cases:\n{entries}")
+    return project
+
+
+def test_scenarios_are_told_apart_by_how_all_their_epochs_ended(ran: Project) -> None:
+    done = ran.run()
+    assert done.code == 1
+    told = {s["id"]: s["statistics"] for s in ran.results()["scenarios"]}
+    assert {name: s["stability"] for name, s in told.items()} == {
+        "always": "stable pass",
+        "flaky": "flaky",
+        "never": "stable fail",
+        "lost": "not known",  # three passed, and the one that was lost may have failed
+    }
+    assert (told["flaky"]["successes"], told["flaky"]["decided"], told["flaky"]["planned"]) == (2, 4, 4)
+    assert told["lost"]["decided"] == 3
+    # Wilson's interval of 2 in 4 at 95 %.
+    assert told["flaky"]["low"] == pytest.approx(0.1500, abs=1e-4)
+    assert told["flaky"]["high"] == pytest.approx(0.8500, abs=1e-4)
+    assert "flaky: flaky (2 of 4)" in done.out
+
+
+def test_pass_hat_k_and_pass_at_k_are_averaged_over_scenarios(ran: Project) -> None:
+    ran.run("-s", "always", "-s", "flaky", "-s", "never")
+    told = ran.results()["summary"]["statistics"]
+    # C(2,k)/C(4,k) and 1 - C(2,k)/C(4,k) for the flaky one, 1 and 0 for the others.
+    assert told["pass_hat_k"] == {
+        "1": pytest.approx(1.5 / 3),
+        "2": pytest.approx((1 + 1 / 6) / 3),
+        "3": pytest.approx(1 / 3),
+        "4": pytest.approx(1 / 3),
+    }
+    assert told["pass_at_k"]["2"] == pytest.approx((1 + 5 / 6) / 3)
+    rates = told["rates"]["these_scenarios"]
+    assert rates["value"] == pytest.approx(0.5)
+    assert rates["low"] < 0.5 < rates["high"]
+
+
+def test_k_goes_no_further_than_every_scenario_has_epochs(ran: Project) -> None:
+    ran.run()
+    assert set(ran.results()["summary"]["statistics"]["pass_hat_k"]) == {"1", "2", "3"}

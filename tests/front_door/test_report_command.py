@@ -1,0 +1,212 @@
+"""``agenteval report``: from the journal alone, the same reports as of the run itself."""
+
+from __future__ import annotations
+
+import json
+import signal
+import time
+from pathlib import Path
+
+import pytest
+
+from tests.support.kit import Project
+
+AGENT = """
+    def agent(messages, ctx):
+        if ctx.scenario_id == "lost" and ctx.epoch == 1:
+            raise ConnectionRefusedError("down")
+        return "no" if ctx.scenario_id == "flaky" and ctx.epoch == 1 else "yes"
+"""
+CASES = """
+    cases:
+      - {id: always, input: hello, expected_output_contains: ["yes"]}
+      - {id: flaky, input: hello, expected_output_contains: ["yes"]}
+      - {id: lost, input: hello, expected_output_contains: ["yes"]}
+"""
+
+
+@pytest.fixture
+def ran(project: Project) -> Project:
+    project.config("epochs: 3\n")
+    project.agent(AGENT)
+    project.scenarios(CASES)
+    return project
+
+
+def journal_of(project: Project) -> Path:
+    (path,) = (project.root / ".agenteval" / "runs").glob("*/events.jsonl")
+    return path
+
+
+@pytest.mark.parametrize(
+    ("filters", "code"), [((), 1), (("-s", "always"), 0), (("-s", "always", "-s", "lost"), 3)]
+)
+def test_the_reports_are_those_of_the_run_to_the_byte(
+    ran: Project, filters: tuple[str, ...], code: int
+) -> None:
+    names = ("json", "junit", "markdown", "github")
+    files = [part for name in names for part in ("--report", f"{name}=first.{name}")]
+    first = ran.call("run", *files, *filters)
+    assert first.code == code
+    again = [part for name in names for part in ("--report", f"{name}=second.{name}")]
+    second = ran.call("report", "latest", "--report", "terminal", *again)
+    assert second.code == code
+    assert second.out == first.out
+    for name in names:
+        assert (ran.root / f"second.{name}").read_bytes() == (ran.root / f"first.{name}").read_bytes()
+
+
+def test_without_a_choice_it_is_the_terminal_alone(ran: Project) -> None:
+    ran.run()
+    done = ran.call("report", "latest")
+    assert "What gated this run" in done.out
+    assert "report:" not in done.err
+    asked = ran.call("report", "latest", "--report", "json=-")
+    assert json.loads(asked.out)["summary"]["exit_code"] == 1
+
+
+def test_a_run_that_was_killed_is_incomplete_and_never_green(ran: Project) -> None:
+    """As a kill leaves it: whole events, and a last line that is torn."""
+    ran.run("-s", "always")
+    path = journal_of(ran)
+    lines = path.read_text("utf-8").splitlines(keepends=True)
+    ends = [i for i, line in enumerate(lines) if '"sample_finished"' in line]
+    path.write_text("".join(lines[: ends[1] + 1]) + lines[ends[1] + 1][:40], "utf-8")
+    done = ran.call("report", "latest", "--report", "json=results.json", "--report", "terminal")
+    assert done.code == 3, done.all
+    assert "INCOMPLETE" in done.out
+    results = ran.results()
+    assert results["run"]["complete"] is False
+    verdicts = [s["verdict"] for s in results["scenarios"][0]["samples"]]
+    assert sorted(verdicts) == ["inconclusive", "passed", "passed"]
+
+
+def test_a_killed_run_that_had_failed_has_failed(ran: Project) -> None:
+    ran.config("epochs: 2\nagent_concurrency: 1\n")
+    ran.run("-s", "flaky")
+    path = journal_of(ran)
+    lines = path.read_text("utf-8").splitlines(keepends=True)
+    path.write_text("".join(line for line in lines if '"run_finished"' not in line), "utf-8")
+    assert ran.call("report", str(path)).code == 1
+
+
+def test_findings_of_a_killed_run_are_grouped_by_code(project: Project) -> None:
+    project.config()
+    project.agent(
+        """
+        async def agent(messages, ctx):
+            await ctx.call_tool("nonsense", {})
+            return "yes"
+        """
+    )
+    project.scenarios("id: a\nturns: [hello]\nexpect: {limits: {steps: 9}}\ntools: {search: {returns: 1}}\n")
+    assert project.run().code == 1
+    issues = project.results()["summary"]["issues"]
+    assert issues
+    path = journal_of(project)
+    lines = path.read_text("utf-8").splitlines(keepends=True)
+    path.write_text("".join(line for line in lines if '"issues_found"' not in line), "utf-8")
+    project.call("report", "latest", "--report", "json=results.json")
+    assert project.results()["summary"]["issues"] == issues
+
+
+def test_a_run_killed_for_real_can_be_reported(project: Project) -> None:
+    project.config("agent_concurrency: 1\n")
+    project.agent(
+        """
+        import time
+
+        def agent(messages, ctx):
+            if ctx.scenario_id == "hangs":
+                open("reached", "w").close()
+                time.sleep(60)
+            return "yes"
+        """
+    )
+    project.scenarios("cases:\n  - {id: first, input: hello}\n  - {id: hangs, input: hello}\n")
+    process = project.start("run")
+    try:
+        wait_for(project.root / "reached")
+    finally:
+        process.kill()
+    assert project.call("report", "latest", "--report", "json=results.json").code == 3
+    samples = {s["id"]: s["samples"][0]["verdict"] for s in project.results()["scenarios"]}
+    assert samples == {"first": "passed", "hangs": "inconclusive"}
+
+
+def test_an_interrupted_run_is_reported_as_it_was(project: Project) -> None:
+    project.config("agent_concurrency: 1\n")
+    project.agent(
+        """
+        import pathlib, time
+
+        def agent(messages, ctx):
+            pathlib.Path("reached").touch()
+            while not pathlib.Path("go").exists():
+                time.sleep(0.01)
+            return "yes"
+        """
+    )
+    project.scenarios("cases:\n  - {id: first, input: hello}\n  - {id: never, input: hello}\n")
+    process = project.start("run", "--report", "json=first.json")
+    try:
+        wait_for(project.root / "reached")
+        process.send(signal.SIGINT)
+        while "interrupted" not in process.said("err"):
+            assert process.poll() is None
+            time.sleep(0.01)
+        (project.root / "go").touch()
+        assert process.wait().code == 130
+    finally:
+        process.kill()
+    assert project.call("report", "latest", "--report", "json=second.json").code == 130
+    first, second = ((project.root / f"{name}.json").read_bytes() for name in ("first", "second"))
+    assert first == second
+    assert json.loads(first)["run"]["outcome"] == "interrupted"
+
+
+def wait_for(path: Path) -> None:
+    deadline = time.monotonic() + 30
+    while not path.exists():
+        assert time.monotonic() < deadline, path
+        time.sleep(0.02)
+
+
+def test_mistakes_are_told_without_a_traceback(ran: Project) -> None:
+    assert ran.call("report", "latest").code == 2
+    ran.run("-s", "always")
+    for name in ("nothing", "agent.py", "scenarios"):
+        done = ran.call("report", name)
+        assert (done.code, done.out) == (2, ""), name
+    assert "did you mean 'junit'?" in ran.call("report", "latest", "--report", "juni").err
+
+
+def test_what_an_agent_says_of_time_cannot_break_the_journal(project: Project) -> None:
+    project.config()
+    project.agent(
+        """
+        from agenteval import AgentReply
+
+        def agent(messages, ctx):
+            return AgentReply(text="\\ud800 \\ud83d\\ude00", latency_ms=float(ctx.scenario_id))
+        """
+    )
+    project.scenarios(
+        "cases:\n" + "".join(f"  - {{id: '{n}', input: hello}}\n" for n in ("nan", "inf", "-1"))
+    )
+    assert project.run().code == 0
+    first = (project.root / "results.json").read_bytes()
+    assert project.call("report", "latest", "--report", "json=again.json").code == 0
+    assert (project.root / "again.json").read_bytes() == first
+
+
+def test_the_screen_shows_the_exit_code_of_a_run_whose_report_could_not_be_written(project: Project) -> None:
+    if not Path("/dev/full").exists():
+        pytest.skip("no device that is full")
+    project.write("agent.py", "def agent(m): return 'hello'\n")
+    project.write("agenteval.yaml", "metrics: []\nagent: {target: 'agent.py:agent'}\n")
+    project.scenarios("cases: [{id: x, input: hello, expected_output_contains: hello}]")
+    done = project.run("--report", "junit=/dev/full", "--report", "terminal")
+    assert done.code == 3
+    assert "cannot write the junit report to /dev/full" in done.err
+    assert done.out.splitlines()[-1] == "PASSED: 1 scenario passed (exit 3)"

@@ -1,0 +1,444 @@
+"""``agenteval score`` on what jq and proxies write, and under configurations that are made for runs."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import tracemalloc
+from collections.abc import Iterator
+from io import BytesIO
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+
+from agenteval.cli.commands.score_journal import JournalFile
+from agenteval.core.config import GatesConfig
+from agenteval.core.event import SampleStarted
+from agenteval.core.scenario import SampleKey, Scenario, Tool
+from agenteval.core.trajectory import Step, Turn, Usage
+from agenteval.files.journal import from_json, to_json
+from agenteval.files.recorded.entries import entries_of
+from agenteval.files.recorded.files import parse, sources_of
+from agenteval.messages.entry import Record, Unreadable
+from agenteval.messages.records import Conversation, ToolSets, read_conversation
+from agenteval.reporters.results.document import readable
+from agenteval.verdict.unapplied import unapplied
+from tests.support.detector_samples import JSON
+from tests.support.kit import Done, Project
+
+ASKED = {"role": "user", "content": "Where is order ORD-42?"}
+CALLED = {
+    "role": "assistant",
+    "content": None,
+    "tool_calls": [
+        {"id": "1", "type": "function", "function": {"name": "get_order", "arguments": '{"id": "ORD-42"}'}}
+    ],
+}
+FOUND = {"role": "tool", "tool_call_id": "1", "content": '{"status": "shipped"}'}
+ANSWER = {"role": "assistant", "content": "It has been shipped."}
+TOOLS = [
+    {
+        "type": "function",
+        "function": {
+            "name": "get_order",
+            "parameters": {"type": "object", "properties": {"id": {"type": "string"}}, "required": ["id"]},
+        },
+    }
+]
+MESSAGES = [{"role": "system", "content": "Be brief."}, ASKED, CALLED, FOUND]
+REQUEST = {"model": "gpt-x", "messages": MESSAGES, "tools": TOOLS}
+RESPONSE = {"id": "chatcmpl-1", "object": "chat.completion", "choices": [{"index": 0, "message": ANSWER}]}
+
+
+def read(record: Any) -> Conversation:
+    return read_conversation(record, ToolSets())
+
+
+def said(conversation: Conversation) -> list[tuple[str, str, list[str]]]:
+    turns = conversation.talk.trajectory.all_turns
+    return [(turn.user, turn.answer, [call.name for call in turn.tool_calls]) for turn in turns]
+
+
+def score(project: Project, *arguments: str) -> Done:
+    return project.call("score", "--report", "json=results.json", *arguments)
+
+
+def unwrapped(text: str) -> str:
+    return " ".join(text.split())
+
+
+def verdicts(project: Project) -> dict[str, str]:
+    return {s["id"]: s["verdict"] for s in project.results()["scenarios"]}
+
+
+# ── JSON over many lines ─────────────────────────────────────────────────────────────────────────
+
+
+def record(name: str, answer: str = 'It is {here}, "there": [1}') -> dict[str, Any]:
+    return {"id": name, "messages": [ASKED, {"role": "assistant", "content": answer}]}
+
+
+def entries(path: Path) -> list[Any]:
+    (source,) = sources_of([str(path)], path.parent)
+    return list(entries_of(source))
+
+
+@pytest.mark.parametrize("indent", [0, 1, 2, "\t"])
+@pytest.mark.parametrize("between", ["\n", "\n\n", "", ",\n", " "])
+@pytest.mark.parametrize("packed", [False, True])
+def test_objects_one_after_another(tmp_path: Path, indent: Any, between: str, packed: bool) -> None:
+    names = ["a", "b", "c"]
+    data = ("\ufeff" + between.join(json.dumps(record(n), indent=indent) for n in names)).encode()
+    path = tmp_path / ("log.json.gz" if packed else "log.json")
+    path.write_bytes(gzip.compress(data) if packed else data)
+    found = entries(path)
+    assert [entry.value for entry in found] == [record(n) for n in names]
+    height = json.dumps(record("a"), indent=indent).count("\n") + between.count("\n")
+    assert [entry.where for entry in found] == [f"{path.name}:{1 + n * height}" for n in range(3)]
+
+
+def test_bare_lists_of_messages_one_after_another(tmp_path: Path) -> None:
+    path = tmp_path / "log.json"
+    path.write_text("\n".join(json.dumps([ASKED, ANSWER], indent=2) for _ in range(2)), encoding="utf-8")
+    assert [entry.value for entry in entries(path)] == [[ASKED, ANSWER]] * 2
+
+
+def test_objects_with_a_message_a_line(tmp_path: Path) -> None:
+    rows = ",\n".join(json.dumps(message) for message in [*MESSAGES, *MESSAGES, ANSWER])
+    path = tmp_path / "log.json"
+    path.write_text("\n".join(f'{{"id": "{n}", "messages": [\n{rows}\n]}}' for n in "ab"), encoding="utf-8")
+    assert [entry.value["id"] for entry in entries(path)] == ["a", "b"]
+
+
+@pytest.mark.parametrize(
+    ("broken", "line", "why"),
+    [
+        ('{\n  "id": nope\n}', 8, "not JSON: Expecting value at column 9"),
+        ('{\n  "id": "b",\n  "messages": [\n    1 2\n  ]\n}', 10, "Expecting ',' delimiter at column 7"),
+        ('{\n  "id": "b",\n  "x": {\n}', 11, "not JSON: Expecting ',' delimiter at column 1"),
+        ('{\n  "id": "b"\n}}', 9, "not JSON: Expecting value at column 2"),
+    ],
+)
+def test_a_broken_object_is_told_at_its_place_and_the_others_are_read(
+    tmp_path: Path, broken: str, line: int, why: str
+) -> None:
+    whole = '{\n  "id": "a",\n  "messages": [\n    1\n  ]\n}'
+    path = tmp_path / "log.json"
+    path.write_text(f"{whole}\n{broken}\n{whole}\n", encoding="utf-8")
+    found = entries(path)
+    lost = [entry for entry in found if isinstance(entry, Unreadable)]
+    assert [entry.where for entry in lost] == [f"log.json:{line}"]
+    assert why in lost[0].why
+    assert [entry.value["id"] for entry in found if isinstance(entry, Record)][:: len(found) - 2] == [
+        "a",
+        "a",
+    ]
+
+
+def test_bytes_that_are_no_text_are_told_at_their_line(tmp_path: Path) -> None:
+    path = tmp_path / "log.json"
+    path.write_bytes(b'{\n "a": 1\n}\n{\n "a": "caf\xe9"\n}\n')
+    assert entries(path) == [Record({"a": 1}, "log.json:1"), Unreadable("log.json:5", "not UTF-8")]
+
+
+def test_damaged_packed_objects_give_what_comes_before(tmp_path: Path) -> None:
+    path = tmp_path / "log.json.gz"
+    text = "\n".join(json.dumps({"n": n, "x": str(n) * 50}, indent=1) for n in range(2000))
+    path.write_bytes(gzip.compress(text.encode())[:-400])
+    *whole, last = entries(path)
+    assert len(whole) > 10
+    assert all(isinstance(entry, Record) for entry in whole)
+    assert "the packed data end too early" in last.why
+
+
+def test_a_file_of_many_objects_is_read_in_little_memory(tmp_path: Path) -> None:
+    path = tmp_path / "log.json"
+    one = json.dumps(record("a", "x" * 10_000), indent=1) + "\n"
+    path.write_text(one * 2_000, encoding="utf-8")
+    (source,) = sources_of([str(path)], tmp_path)
+    tracemalloc.start()
+    try:
+        count = sum(1 for _ in entries_of(source))
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert count == 2_000
+    assert peak < len(one) * 2_000 / 10
+
+
+@given(JSON)
+@settings(max_examples=200)
+def test_json_is_what_the_standard_library_reads(value: Any) -> None:
+    text = json.dumps(value)
+    assert json.dumps(parse(text.encode())) == json.dumps(json.loads(text))
+
+
+def test_the_command_reads_what_jq_writes(project: Project) -> None:
+    good, bad = record("good", "It has been shipped."), record("bad", "")
+    project.write("log.json", "\n".join(json.dumps(each, indent=2) for each in (good, bad)))
+    done = score(project, "log.json")
+    assert done.code == 1, done.all
+    assert verdicts(project) == {"good": "passed", "bad": "failed"}
+    project.write("log.json", f"{json.dumps(good, indent=2)}\n{{\n  oops\n}}\n")
+    done = score(project, "log.json")
+    assert done.code == 3, done.all
+    assert verdicts(project)["good"] == "passed"
+    line = json.dumps(good, indent=2).count("\n") + 3
+    why = f"log.json:{line}: not JSON: Expecting property name enclosed in double quotes at column 3"
+    assert why in unwrapped(done.out)
+
+
+# ── requests and responses ───────────────────────────────────────────────────────────────────────
+
+SHAPES = {
+    "pair": {"request": REQUEST, "response": RESPONSE},
+    "as text": {"request": json.dumps(REQUEST), "response": json.dumps(RESPONSE)},
+    "the message itself": {"request": REQUEST, "response": ANSWER},
+    "the text itself": {"request": REQUEST, "response": ANSWER["content"]},
+    "in bodies": {"request": {"url": "/v1", "body": REQUEST}, "response": {"status": 200, "body": RESPONSE}},
+    "bodies as text": {"request": {"body": json.dumps(REQUEST)}, "response": {"body": json.dumps(RESPONSE)}},
+    "batch": {"custom_id": "c", "body": REQUEST, "response": {"status_code": 200, "body": RESPONSE}},
+    "flat bodies": {"request_body": REQUEST, "response_body": RESPONSE},
+    "with settings": {
+        "messages": MESSAGES,
+        "model": "gpt-x",
+        "response": RESPONSE,
+        "model_parameters": {"tools": TOOLS},
+    },
+    "traced": {"type": "GENERATION", "model": "gpt-x", "input": REQUEST, "output": ANSWER},
+    "callback": {"kwargs": REQUEST, "response_obj": RESPONSE},
+    "answer twice": {"request": {**REQUEST, "messages": [*MESSAGES, ANSWER]}, "response": ANSWER},
+}
+
+
+@pytest.mark.parametrize("name", SHAPES)
+def test_a_request_and_its_response_are_one_conversation(name: str) -> None:
+    found = read(SHAPES[name])
+    assert said(found) == [("Where is order ORD-42?", "It has been shipped.", ["get_order"])]
+    assert found.talk.trajectory.unfinished is None
+    assert list(found.tools) == ["get_order"]
+    assert (found.policy, found.agent, found.notes) == ("Be brief.", "gpt-x", ())
+
+
+@pytest.mark.parametrize(
+    ("logged", "answer"),
+    [
+        (
+            {
+                "request": {
+                    "model": "c",
+                    "system": [{"type": "text", "text": "Be brief."}],
+                    "messages": [ASKED],
+                },
+                "response": {
+                    "id": "m",
+                    "role": "assistant",
+                    "content": [{"type": "text", "text": "Shipped."}],
+                },
+            },
+            "Shipped.",
+        ),
+        (
+            {
+                "request": {"model": "g", "input": ASKED["content"], "instructions": "Be brief."},
+                "response": {"output": [{"type": "reasoning"}, {"role": "assistant", "content": "Shipped."}]},
+            },
+            "Shipped.",
+        ),
+        (
+            {
+                "request": {
+                    "contents": [{"role": "user", "parts": [{"text": ASKED["content"]}]}],
+                    "system": "Be brief.",
+                },
+                "response": {"candidates": [{"content": {"role": "model", "parts": [{"text": "Shipped."}]}}]},
+            },
+            "Shipped.",
+        ),
+        (
+            {
+                "request": {"messages": [ASKED], "system": "Be brief."},
+                "response": {"message": {"role": "assistant", "content": "Shipped."}, "done": True},
+            },
+            "Shipped.",
+        ),
+        (
+            {"request": {"messages": [ASKED], "system": "Be brief."}, "response": '{"status": "shipped"}'},
+            '{"status": "shipped"}',
+        ),
+        (
+            {
+                "inputs": {"messages": [[ASKED]], "system": "Be brief."},
+                "outputs": {"generations": [[{"message": {"content": "Shipped."}}]]},
+            },
+            "Shipped.",
+        ),
+    ],
+)
+def test_other_interfaces(logged: Any, answer: str) -> None:
+    found = read(logged)
+    assert said(found) == [(ASKED["content"], answer, [])]
+    assert found.policy == "Be brief."
+
+
+def test_a_text_beside_an_answer_is_none_of_the_agent_s() -> None:
+    found = read({"messages": [ASKED, ANSWER], "response": "It was shipped."})
+    assert [turn.answer for turn in found.talk.trajectory.turns] == ["It has been shipped."]
+
+
+def test_the_tools_of_several_agents_are_read_once_each() -> None:
+    sets = ToolSets()
+    read_ = [sets.tools_of([{"name": name}], print) for name in ("a", "b", "a", "b")]
+    assert [list(tools) for tools in read_] == [["a"], ["b"], ["a"], ["b"]]
+    assert read_[0] is read_[2]
+    assert read_[1] is read_[3]
+
+
+def test_the_command_finds_the_bug_in_a_log_of_requests(project: Project) -> None:
+    wrong = json.loads(
+        json.dumps(REQUEST).replace(
+            '"function": {"name": "get_order", "arg', '"function": {"name": "find_order", "arg'
+        )
+    )
+    pairs = [
+        {"id": "fix", "request": REQUEST, "response": RESPONSE},
+        {"id": "bug", "request": wrong, "response": RESPONSE},
+    ]
+    for text in (
+        "".join(json.dumps(p) + "\n" for p in pairs),
+        json.dumps(pairs),
+        json.dumps({"data": pairs}, indent=1),
+    ):
+        project.write("log.json", text)
+        done = score(project, "log.json")
+        assert done.code == 1, done.all
+        assert verdicts(project) == {"fix": "passed", "bug": "failed"}
+        assert [f["detector"] for f in project.sample("bug")["findings"]] == ["unknown_tool"]
+
+
+# ── configurations that are made for runs ────────────────────────────────────────────────────────
+
+PASS_RATE = "{at_least: 0.9, reject_below: 0.5}"
+
+
+def log(project: Project, *answers: str, **more: Any) -> None:
+    lines = [{**record(f"c{n}", answer), **more} for n, answer in enumerate(answers)]
+    project.write("log.jsonl", "".join(f"{json.dumps(line)}\n" for line in lines))
+
+
+def test_a_gate_that_compares_does_not_hold_where_nothing_is_compared(project: Project) -> None:
+    project.write("agenteval.yaml", "gates:\n  no_regression: {margin: 0.05}\n")
+    log(project, "Shipped.", "On its way.")
+    done = score(project, "log.jsonl")
+    assert done.code == 0, done.all
+    why = "score compares with no baseline: agenteval diff A B does"
+    assert f"gates.no_regression (agenteval.yaml:2) was not applied: {why}" in unwrapped(done.out)
+    summary = project.results()["summary"]
+    assert summary["ungated"] == [f"no_regression ({why})"]
+    assert summary["gates"][0]["name"] == "every sample passes"
+    assert "Judged or measured, but gates nothing" in done.out
+    again = project.call("report", "latest")
+    assert f"no_regression ({why})" in unwrapped(again.out)
+    log(project, "Shipped.", "")
+    assert score(project, "log.jsonl").code == 1  # without the gate every conversation has to pass
+
+
+@pytest.mark.parametrize("gate", [f"pass_rate: {PASS_RATE}", "pass_hat_k: {k: 3, at_least: 0.5}"])
+def test_a_gate_over_epochs_holds_where_conversations_may_be_epochs(project: Project, gate: str) -> None:
+    project.write("agenteval.yaml", f"gates:\n  {gate}\n")
+    log(project, *["Shipped."] * 8, task="t")
+    name = gate.partition(":")[0]
+    done = score(project, "log.jsonl")
+    assert done.code == 0, done.all
+    assert f"gates.{name} (agenteval.yaml:2) was not applied: each conversation" in unwrapped(done.out)
+    done = score(project, "log.jsonl", "--scenario-from", "task")
+    assert done.code == 0, done.all
+    assert project.results()["summary"]["gates"][0]["name"] == name
+    assert project.results()["summary"]["ungated"] == []
+    log(project, "Shipped.", task="t")
+    assert score(project, "log.jsonl", "--scenario-from", "task").code == 3  # too few to tell
+
+
+def test_a_gate_that_one_conversation_can_satisfy_holds() -> None:
+    one = GatesConfig.model_validate({"pass_hat_k": {"k": 1, "at_least": 0.5, "over": "suite"}})
+    assert unapplied(one, repeats=False) == {}
+    lax = GatesConfig.model_validate(
+        {"pass_rate": {"at_least": 0.9, "reject_below": 0.1, "confidence": 0.85}}
+    )
+    assert unapplied(lax, repeats=False) == {}
+    strict = GatesConfig.model_validate({"pass_rate": {"at_least": 0.9, "reject_below": 0.5}})
+    assert list(unapplied(strict, repeats=False)) == ["pass_rate"]
+    assert unapplied(strict, repeats=True) == {}
+
+
+def test_a_run_is_scored_under_its_gates_over_epochs(project: Project) -> None:
+    project.write(
+        "agenteval.yaml", "gates:\n  pass_hat_k: {k: 1, at_least: 1}\n  no_regression: {margin: 0.1}\n"
+    )
+    log(project, "Shipped.")
+    assert score(project, "log.jsonl").code == 0
+    done = score(project, "latest")
+    assert done.code == 0, done.all
+    assert project.results()["summary"]["gates"][0]["name"] == "pass_hat_k"
+
+
+@pytest.mark.parametrize(
+    ("config", "arguments", "place"),
+    [
+        ("", ["--metric", "helpfulnes"], "agenteval: --metric: no metric is named 'helpfulnes'"),
+        ("metrics: [coherence, helpfulnes]\n", [], "agenteval.yaml:1:22: no metric is named 'helpfulnes'"),
+        ("metrics:\n  - helpfulnes\n", [], "agenteval.yaml:2:5: no metric is named 'helpfulnes'"),
+        ("metrics: [coherence]\n", ["--metric", "helpfulnes"], "agenteval: --metric: no metric is named"),
+        ("thresholds:\n  helpfulnes: 3\n", [], "agenteval.yaml:2:3: no metric is named 'helpfulnes'"),
+        ("detectors: [leak, leek]\n", [], "agenteval.yaml:1:19: no detector is named 'leek'"),
+    ],
+)
+def test_a_wrong_name_is_told_where_it_stands(
+    project: Project, config: str, arguments: list[str], place: str
+) -> None:
+    project.write("agenteval.yaml", config or "concurrency: 2\n")
+    log(project, "Shipped.")
+    done = project.call("score", "log.jsonl", *arguments)
+    assert done.code == 2
+    assert place in done.err
+    assert "did you mean" in done.err
+
+
+# ── what is done once and not for each conversation ──────────────────────────────────────────────
+
+
+def started(**more: Any) -> Iterator[SampleStarted]:
+    tools = {"f": Tool(description="}}", parameters={"x": float("inf")}), "g": Tool(returns=None)}
+    for number in range(3):
+        scenario = Scenario(id=f"{number}", tools=tools if number < 2 else {}, **more)
+        yield SampleStarted(key=SampleKey(scenario=f"{number}", agent="a"), scenario=scenario)
+    yield SampleStarted(key=SampleKey(scenario="none", agent="a"))
+
+
+@pytest.mark.parametrize("policy", ["", "}}", "half \ud83d"])
+def test_the_quick_journal_says_what_the_other_says(policy: str) -> None:
+    file = BytesIO()
+    journal = JournalFile(file, at_once=True)
+    events = list(started(policy=policy))
+    for event in events:
+        journal(event)
+    assert [from_json(line) for line in file.getvalue().splitlines()] == [
+        from_json(to_json(e)) for e in events
+    ]
+
+
+def test_only_what_a_terminal_would_obey_is_escaped() -> None:
+    long = "ä" * 5000
+    assert readable(long) == f"{long}\n"
+    assert readable(f"{long}\x9b\x7f{'x' * 9000}\u202e") == f"{long}\\u009b\\u007f{'x' * 9000}\\u202e\n"
+    assert readable("x" * 4095 + "\x7f") == "x" * 4095 + "\\u007f\n"
+
+
+def test_usage_is_summed_as_before() -> None:
+    spent = Usage(calls=1, input_tokens=3, cost=0.5)
+    cached = Usage(cached_calls=1)
+    steps = tuple(Step(usage=usage) for usage in (Usage(), spent, cached, Usage(), spent))
+    assert Turn(user="", steps=steps).usage == spent + cached + spent
+    assert Turn(user="", steps=steps[:1]).usage == Usage()

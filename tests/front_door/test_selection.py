@@ -1,0 +1,351 @@
+"""What is run: filters, named and compared agents, where files are found, ids, defaults."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from tests.support.kit import Done, Project
+
+AGENT = """
+def agent(messages, ctx):
+    return "agent"
+
+
+def second(messages, ctx):
+    return "second"
+
+
+def third(messages, ctx):
+    return "third"
+"""
+SUITE = """
+defaults: {checks: none}
+scenarios:
+  - {id: book-morning, name: Books a slot, tags: [booking, quick], turns: [hi]}
+  - {id: cancel, name: Cancels the morning, category: robustness, tags: [booking], turns: [hi]}
+  - {id: order, name: Orders food, category: efficiency, turns: [hi]}
+cases:
+  - {id: C-01, input: hi, category: robustness, tags: [quick]}
+"""
+
+
+def chosen(project: Project) -> set[str]:
+    return {s["id"] for s in project.results()["scenarios"]}
+
+
+def by_agent(project: Project) -> dict[tuple[str, str], str]:
+    """The first answer of each scenario with each agent."""
+    return {
+        (s["id"], s["agent"]): s["samples"][0]["turns"][0]["agent"] for s in project.results()["scenarios"]
+    }
+
+
+@pytest.fixture
+def suite(project: Project) -> Project:
+    project.agent(AGENT)
+    project.config()
+    project.scenarios(SUITE)
+    return project
+
+
+@pytest.mark.parametrize(
+    ("arguments", "ids"),
+    [
+        ((), {"book-morning", "cancel", "order", "C-01"}),
+        (("-s", "morning"), {"book-morning", "cancel"}),
+        (("--scenario", "Orders food", "-s", "C-01"), {"order", "C-01"}),
+        (("--tag", "booking"), {"book-morning", "cancel"}),
+        (("--category", "robustness", "--tag", "quick"), {"C-01"}),
+        (("-s", "morning", "--category", "robustness"), {"cancel"}),
+    ],
+)
+def test_filters_choose_scenarios_and_kinds_of_filters_are_joined(
+    arguments: tuple[str, ...], ids: set[str], suite: Project
+) -> None:
+    assert suite.run(*arguments).code == 0
+    assert chosen(suite) == ids
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("-s", "order", "-s", "a renamed one"),
+        ("--tag", "booking", "--tag", "a renamed one"),
+        ("-s", "order", "--tag", "a renamed one"),
+    ],
+)
+def test_a_filter_that_selects_nothing_is_not_hidden_by_another(
+    arguments: tuple[str, ...], suite: Project
+) -> None:
+    done = suite.run(*arguments)
+    assert done.code == 5
+    assert "a renamed one selects none of 4 scenarios" in done.err
+
+
+def test_a_folder_without_scenarios_is_not_hidden_by_another(suite: Project) -> None:
+    (suite.root / "moved").mkdir()
+    done = suite.run("scenarios", "moved")
+    assert done.code == 5
+    assert "moved: there is no scenario file in this folder" in done.err
+
+
+def test_a_pattern_that_names_no_file_is_told(suite: Project) -> None:
+    suite.config("include: ['scenarios/*.yaml', 'moved/*.yaml']\n")
+    told = "include: 'moved/*.yaml' (agenteval.yaml:3) names no scenario file"
+    done = suite.run()
+    assert done.code == 0
+    assert told in done.out
+    for command in ("validate", "plan"):
+        done = suite.call(command)
+        assert f"warning: {told}" in done.err
+    suite.config()
+    assert "names no scenario file" not in suite.run().all
+
+
+def test_both_endings_of_yaml_are_found(suite: Project) -> None:
+    suite.scenarios("{id: other, turns: [hi], checks: none}", name="scenarios/more.yml")
+    assert suite.run().code == 0
+    assert "other" in chosen(suite)
+
+
+@pytest.mark.parametrize("arguments", [("-s", "nothing like it"), ("--tag", "absent")])
+def test_nothing_selected_ends_with_5(arguments: tuple[str, ...], suite: Project) -> None:
+    done = suite.run(*arguments)
+    assert done.code == 5
+    assert arguments[1] in done.err
+
+
+def test_an_empty_folder_selects_nothing(project: Project) -> None:
+    project.agent(AGENT)
+    project.config()
+    assert project.run().code == 5
+
+
+AGENTS = "agents: {two: {target: 'agent.py:second'}, three: {target: 'agent.py:third'}}\n"
+NAMED = """
+scenarios:
+  - {id: own, name: own, turns: [hi], checks: none, agent: two}
+  - {id: default, name: default, turns: [hi], checks: none}
+"""
+
+
+def test_a_scenario_picks_its_agent_by_name(project: Project) -> None:
+    project.agent(AGENT)
+    project.config(AGENTS)
+    project.scenarios(NAMED)
+    assert project.run().code == 0
+    assert by_agent(project) == {("own", "two"): "second", ("default", "bot"): "agent"}
+
+
+def test_the_agent_flag_chooses_a_named_agent(project: Project) -> None:
+    project.agent(AGENT)
+    project.config(AGENTS)
+    project.scenarios(NAMED.replace(", agent: two", ""))
+    assert project.run("--agent", "three").code == 0
+    assert by_agent(project) == {("own", "three"): "third", ("default", "three"): "third"}
+
+
+def test_an_agent_that_is_not_configured_is_refused_with_its_place(project: Project) -> None:
+    project.agent(AGENT)
+    project.config(AGENTS)
+    project.scenarios(NAMED.replace("agent: two", "agent: tow"))
+    done = project.call("validate")
+    assert done.code == 2
+    assert "suite.yaml:2" in done.err
+    assert "'two'" in done.err
+
+
+COMPARE = "compare: [{name: two, target: 'agent.py:second'}, {name: three, target: 'agent.py:third'}]\n"
+
+
+def test_compared_agents_run_side_by_side(project: Project) -> None:
+    project.agent(AGENT)
+    project.config("epochs: 2\n" + COMPARE)
+    project.scenarios(NAMED.replace(", agent: two", ""))
+    assert project.run().code == 0
+    found = by_agent(project)
+    for id in ("own", "default"):
+        assert (found[id, "two"], found[id, "three"]) == ("second", "third")
+    assert all(len(s["samples"]) == 2 for s in project.results()["scenarios"])
+
+
+def test_with_compare_no_scenario_may_name_its_own_agent(project: Project) -> None:
+    project.agent(AGENT)
+    project.config(AGENTS + COMPARE.replace("two", "four").replace("three", "five"))
+    project.scenarios(NAMED)
+    done = project.call("validate")
+    assert done.code == 2
+    assert "suite.yaml:2" in done.err
+
+
+def test_a_comparison_takes_the_worst_of_its_parts(project: Project) -> None:
+    project.agent(AGENT)
+    project.config(COMPARE)
+    project.scenarios("scenarios: [{id: a, name: a, turns: [hi], expect: {output: {contains: [third]}}}]")
+    assert project.run().code == 1
+    verdicts = {s["agent"]: s["verdict"] for s in project.results()["scenarios"]}
+    assert (verdicts["two"], verdicts["three"]) == ("failed", "passed")
+
+
+ECHO = """
+from where import WORD
+
+
+def agent(messages):
+    return WORD
+"""
+
+
+def test_each_path_starts_where_it_is_written(project: Project) -> None:
+    """At the configuration's folder, at the scenario file, at the working directory of the command line."""
+    project.write(
+        "app/bots/agent.py",
+        ECHO + "\n\nasync def caller(messages, ctx):\n    return str(await ctx.call_tool('t', {}))\n",
+    )
+    project.write("app/where.py", "WORD = 'found beside the configuration'\n")
+    project.write("app/agenteval.yaml", "agent: {name: bot, target: 'bots/agent.py:caller'}\nmetrics: []\n")
+    project.write(
+        "app/scenarios/deep/a.yaml",
+        """
+        scenarios:
+          - {id: a, name: a, turns: [hi], checks: none, tools: {t: {python: "mocks.py:tool"}}}
+    """,
+    )
+    project.write(
+        "app/scenarios/deep/mocks.py",
+        "from beside import VALUE\n\n\ndef tool(args, ctx):\n    return VALUE\n",
+    )
+    project.write("app/scenarios/deep/beside.py", "VALUE = 'beside the scenario'\n")
+    project.write("app/work/here/keep.txt", "")
+    inner = Project(project.root / "app/work/here")
+    assert inner.run().code == 0
+    assert inner.sample()["turns"][0]["agent"] == "beside the scenario"
+    assert inner.run("../../scenarios/deep/a.yaml").code == 0
+    assert inner.run("../../scenarios").code == 0
+    outside = Project(project.root)
+    assert outside.run("-c", "app/agenteval.yaml").code == 0
+    assert outside.sample()["turns"][0]["agent"] == "beside the scenario"
+
+
+def test_a_package_module_is_a_target(project: Project) -> None:
+    project.write("pkg/__init__.py", "")
+    project.write(
+        "pkg/bot.py", "class Bot:\n    def __call__(self, messages):\n        return 'from a package'\n"
+    )
+    project.config(target="pkg.bot:Bot")
+    project.scenarios("scenarios: [{id: a, name: a, turns: [hi], checks: none}]")
+    assert project.run().code == 0
+    assert project.sample()["turns"][0]["agent"] == "from a package"
+
+
+def test_pyproject_holds_the_configuration(project: Project) -> None:
+    project.agent(AGENT)
+    project.write(
+        "pyproject.toml",
+        """
+        [project]
+        name = "mine"
+        [tool.agenteval]
+        epochs = 2
+        metrics = []
+        agent = {name = "bot", target = "agent.py:second"}
+    """,
+    )
+    project.scenarios("scenarios: [{id: a, name: a, turns: [hi], checks: none}]")
+    assert project.run().code == 0
+    assert [s["turns"][0]["agent"] for s in project.results()["scenarios"][0]["samples"]] == ["second"] * 2
+    project.write(
+        "pyproject.toml", "[tool.agenteval]\nepoch = 2\n[tool.agenteval.agent]\ntarget = 'agent.py:second'\n"
+    )
+    done = project.run()
+    assert done.code == 2
+    assert "pyproject.toml" in done.err
+    assert "'epochs'" in done.err
+
+
+def test_the_yml_ending_will_do(project: Project) -> None:
+    project.agent(AGENT)
+    project.write("agenteval.yml", "agent: {target: 'agent.py:third'}\nmetrics: []\n")
+    project.scenarios("scenarios: [{id: a, name: a, turns: [hi], checks: none}]")
+    assert project.run().code == 0
+    assert project.sample()["turns"][0]["agent"] == "third"
+
+
+def test_include_and_exclude(project: Project) -> None:
+    project.agent(AGENT)
+    project.config("include: ['tests/*.yaml', 'more/**/*.yaml']\nexclude: ['**/draft-*.yaml']\n")
+    for name in ("tests/a", "tests/draft-b", "more/deep/c", "more/draft-d", "scenarios/e"):
+        project.write(
+            f"{name}.yaml",
+            f"scenarios: [{{id: {name.replace('/', '-')}, name: x, turns: [hi], checks: none}}]",
+        )
+    assert project.run().code == 0
+    assert chosen(project) == {"tests-a", "more-deep-c"}
+
+
+def test_ids_are_one_namespace_and_the_error_names_both_places(project: Project) -> None:
+    project.agent(AGENT)
+    project.config()
+    project.scenarios("scenarios:\n  - {id: same, name: a, turns: [hi], checks: none}\n", "scenarios/a.yaml")
+    project.scenarios("cases:\n  - {id: other, input: a}\n  - {id: same, input: b}\n", "scenarios/b.yaml")
+    done = project.call("validate")
+    assert done.code == 2
+    assert "scenarios/a.yaml:2" in done.err
+    assert "scenarios/b.yaml:3" in done.err
+
+
+FORMS = {
+    "single.yaml": "id: single\nname: One at top level\nturns: [hi]\nexpect: {output: {contains: [agent]}}\n",
+    "slug.yaml": "scenarios: [{name: 'User books: a Morning slot!', turns: [hi], checks: none}]\n",
+    "defaults.yaml": """
+defaults:
+  tags: [a, b]
+  tools: {look: {returns: 1}}
+  expect: {output: {contains: [agent], not_contains: [x]}, limits: {steps: 5}}
+scenarios:
+  - id: merged
+    name: merged
+    turns: [hi]
+    tags: [c]
+    expect: {output: {contains: [age*]}, limits: {tool_calls: 0}}
+cases:
+  - {id: case, input: hi}
+""",
+}
+
+
+@pytest.fixture
+def forms(project: Project) -> tuple[Project, Done]:
+    project.agent(AGENT)
+    project.config()
+    for name, text in FORMS.items():
+        project.scenarios(text, f"scenarios/{name}")
+    return project, project.run()
+
+
+def test_forms_of_files_and_deep_defaults(forms: tuple[Project, Done]) -> None:
+    project, done = forms
+    assert done.code == 0, done.all
+    assert chosen(project) == {"single", "user-books-a-morning-slot", "merged", "case"}
+    found: dict[str, Any] = {s["id"]: s for s in project.results()["scenarios"]}
+    assert (found["merged"]["tags"], found["case"]["tags"]) == (["c"], ["a", "b"])
+    names = {id: {c["name"] for c in s["samples"][0]["checks"]} for id, s in found.items()}
+    inherited = {"no_error", "answer", "output.contains", "output.not_contains", "limits.steps"}
+    assert names["merged"] == inherited | {"limits.tool_calls"}
+    assert names["case"] == inherited
+    details = [c["detail"] for c in found["merged"]["samples"][0]["checks"] if c["name"] == "output.contains"]
+    assert len(details) == 1
+    assert '"age*"' in details[0]
+
+
+def test_paths_of_the_command_line_replace_the_include(project: Project) -> None:
+    project.agent(AGENT)
+    project.config()
+    project.scenarios("scenarios: [{id: in, name: x, turns: [hi], checks: none}]")
+    project.write("other/out.yaml", "scenarios: [{id: out, name: x, turns: [hi], checks: none}]")
+    assert project.run("other").code == 0
+    assert chosen(project) == {"out"}
+    assert project.run("other/out.yaml", "scenarios").code == 0
+    assert chosen(project) == {"in", "out"}

@@ -1,0 +1,104 @@
+"""What a program notes beside a turn for its judges."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from agenteval.core.scenario import Scenario
+from agenteval.core.score import References
+from agenteval.core.trajectory import Sight, Step, ToolCall, ToolResult, Trajectory, Turn
+from agenteval.scoring.judges.references import Claim, flaw_of, shown
+from agenteval.scoring.noted import MOST_VALUES, calls_of, values_from_nowhere
+from agenteval.scoring.transcript import NOTED, context_of
+
+SCENARIO = Scenario.model_validate(
+    {"id": "s", "knowledge": ["The desk closes at 18:00."], "facts": ["A room is $90."]}
+)
+POLICY = "Refunds take place by May 6, 2026 at the latest. Write to desk@inn.example."
+RESULT = {"booking": "KX-7712", "price": 240.5, "nights": 3}
+
+
+def turn(
+    answer: str, *calls: ToolCall, user: str = "What of my booking KX-7712, made on 2 April?", **known: Any
+) -> Turn:
+    steps = (Step(tool_calls=calls), Step(text=answer)) if calls else (Step(text=answer),)
+    return Turn(user=user, steps=steps, **known)
+
+
+def call(value: Any = RESULT, **known: Any) -> ToolCall:
+    return ToolCall(name="get_booking", args={"id": "KX-7712"}, result=ToolResult(value=value, **known))
+
+
+def nowhere(*turns: Turn) -> list[tuple[str, ...]]:
+    return list(values_from_nowhere(SCENARIO, turns, policy=POLICY, tools="", now="2026-04-30 09:15"))
+
+
+@pytest.mark.parametrize(
+    ("answer", "values"),
+    [
+        ("It costs $240.50 for 3 nights.", ()),  # a result gave it; a count is none
+        ("It costs $260.50.", ("$260.50",)),
+        ("KX-7712 is booked.", ()),
+        ("KX-7721 is booked.", ("KX-7721",)),
+        ("We close at 18:00, and at 20:15 on request.", ("20:15",)),
+        ("You made it on April 2, and hear of us by 6 May.", ()),
+        ("You hear of us by 9 May.", ("9 May",)),
+        ("Write to desk@inn.example or to boss@inn.example.", ("boss@inn.example",)),
+        ("A room is $90, so three are $270.", ("$270",)),  # worked out: the note says that it may be
+        ("That is 1.250 or 03/04/2026.", ()),  # values of two readings
+    ],
+)  # fmt: skip
+def test_values_that_nobody_had_given(answer: str, values: tuple[str, ...]) -> None:
+    assert nowhere(turn(answer, call())) == [values]
+
+
+def test_what_the_agent_said_before_is_not_told_again() -> None:
+    assert nowhere(turn("It costs $260.50."), turn("$260.50, as I said.", user="How much?")) == [
+        ("$260.50",),
+        (),
+    ]
+
+
+def test_nothing_is_from_nowhere_after_a_result_that_is_not_known() -> None:
+    lost = ToolCall(name="get_booking", args={}, result=None)
+    assert nowhere(turn("It costs $1.", lost), turn("It costs $2.", user="And?")) == [(), ()]
+
+
+def test_so_many_values_are_named() -> None:
+    [values] = nowhere(turn(" ".join(f"${amount}.25" for amount in range(300, 400))))
+    assert len(values) == MOST_VALUES
+
+
+def test_each_call_has_its_outcome() -> None:
+    calls = [call(), call("no such booking", is_error=True), call(None).model_copy(update={"result": None})]
+    assert calls_of(calls, 4) == "4 get_booking: a result; 5 get_booking: an error; 6 get_booking: not known"
+
+
+def talk(sight: Sight) -> Trajectory:
+    return Trajectory(
+        turns=(turn("It costs $260.50.", call(), sight=sight), turn("Bye.", user="Thanks.", sight=sight))
+    )
+
+
+def test_the_record_has_the_notes_beside_their_turns() -> None:
+    text = context_of(SCENARIO, talk(Sight.VISIBLE), policy=POLICY)
+    _, first, last = text.split(NOTED)
+    assert "tool calls of this turn: 0 get_booking: a result\n" in first
+    assert "said by the agent and found nowhere before: $260.50" in first
+    assert "tool calls of this turn: none" in last
+    assert text.startswith(
+        context_of(SCENARIO, talk(Sight.VISIBLE), policy=POLICY, upto=0).rpartition("# What to judge")[0]
+    )
+
+
+def test_nothing_is_noted_where_calls_cannot_be_seen() -> None:
+    hidden = Trajectory(turns=(turn("It costs $260.50.", sight=Sight.HIDDEN),))
+    assert NOTED not in context_of(SCENARIO, hidden, policy=POLICY)
+
+
+def test_a_note_is_no_evidence() -> None:
+    record = shown(SCENARIO, talk(Sight.VISIBLE), 0, policy=POLICY, tools=[])
+    note = Claim("said by the agent and found nowhere before", References())
+    assert "must quote words" in flaw_of("disobey user request", note, record)

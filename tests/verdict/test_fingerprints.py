@@ -1,0 +1,219 @@
+"""A failure is known again in the next run: by names, whatever a judge says of it."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from agenteval.core.sample_report import SampleReport
+from agenteval.core.scenario import Expectation, SampleKey, Scenario, ScriptedTurn
+from agenteval.core.score import Check, Finding, ScoreItem, Severity
+from agenteval.core.trajectory import ToolCall
+from agenteval.verdict.fingerprints import Failure, failures_of
+from agenteval.verdict.report import fold
+from tests.support.kit import Project
+from tests.support.report_samples import conversation, started, turn
+
+KEY = SampleKey(scenario="book", agent="bot")
+SCENARIO = Scenario(id="book", turns=(ScriptedTurn(user="Book a table."), ScriptedTurn(user="And?")))
+CALL = ToolCall(name="create_booking", args={"time": "20:00", "seats": 2})
+
+
+def finding(**more: object) -> Finding:
+    values = {
+        "detector": "judge",
+        "metric": "tool_call_behavior_failure",
+        "label": "wrong arguments",
+        "severity": Severity.MEDIUM,
+        "turn": 0,
+        "call": 0,
+        **more,
+    }
+    return Finding(**values)  # type: ignore[arg-type]
+
+
+def sample(
+    *items: ScoreItem, at: int | None = None, key: SampleKey = KEY, calls: tuple[ToolCall, ...] = (CALL,)
+) -> SampleReport:
+    turns = (turn("Book a table.", "Booked.", *calls), turn("And?", "Done.").model_copy(update={"script": 1}))
+    events = [started((SCENARIO,), (key,)), *conversation(key, turns, {at: items})]
+    (only,) = fold(events).samples
+    return only
+
+
+def found(*items: ScoreItem, at: int | None = None, **more: object) -> tuple[Failure, ...]:
+    return failures_of(sample(*items, at=at, **more), SCENARIO).all  # type: ignore[arg-type]
+
+
+def one(*items: ScoreItem, at: int | None = None, **more: object) -> str:
+    (failure,) = found(*items, at=at, **more)
+    return failure.fingerprint
+
+
+def broken(name: str, *parts: str, detail: str = "") -> Check:
+    return Check(name=name, passed=False, parts=parts, detail=detail)
+
+
+# ── findings ─────────────────────────────────────────────────────────────────────────────────────
+
+
+LESSER = [severity for severity in Severity if severity is not Severity.CRITICAL]
+
+
+@given(st.text(max_size=40), st.text(max_size=40), st.sampled_from(LESSER))
+def test_what_a_judge_says_of_it_does_not_matter(evidence: str, why: str, severity: Severity) -> None:
+    other = finding(evidence=evidence, explanation=why, severity=severity, scripted=True)
+    assert one(other) == one(finding())
+
+
+def test_of_a_critical_one_its_quotation_does_but_not_how_its_lines_are_broken() -> None:
+    def name(evidence: str, **more: object) -> str:
+        return one(finding(evidence=evidence, severity=Severity.CRITICAL, **more))
+
+    assert len({name("all gone"), name("all  sold"), name(""), one(finding())}) == 4
+    assert name("all gone") == name(" all\n gone ", explanation="in other words")
+    of_code = {name(evidence, detector="wrong_arguments") for evidence in ("all gone", "all sold")}
+    assert of_code == {one(finding(detector="wrong_arguments"))}
+
+
+def test_neither_do_the_agent_the_epoch_the_turn_and_the_values_of_arguments() -> None:
+    other = SampleKey(scenario="book", agent="another", epoch=7)
+    call = CALL.model_copy(update={"args": {"seats": 9, "time": "later"}})
+    assert one(finding(), key=other, calls=(call,)) == one(finding())
+    assert one(finding(turn=1, call=None), calls=()) == one(finding(turn=0, call=None), calls=())
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        finding(label="wrong tool"),
+        finding(metric="agent_behavior_failure"),
+        finding(detector="wrong_arguments"),
+        finding(criterion="Is polite."),
+    ],
+)
+def test_each_name_matters(other: Finding) -> None:
+    assert one(other) != one(finding(), calls=(CALL, ToolCall(name="other", args={})))
+
+
+def test_so_do_the_tool_and_the_names_of_its_arguments() -> None:
+    names = {
+        one(finding(), calls=(ToolCall(name=name, args=dict.fromkeys(args)),))
+        for name, args in (("a", "xy"), ("b", "xy"), ("a", "x"), ("a", ""), ("ax", "y"))
+    }
+    assert len(names) == 5
+
+
+def test_it_is_twelve_digits_for_good() -> None:
+    """Accept lists in repositories hold these."""
+    assert one(finding()) == "506462155365"
+    assert one(broken("tool_calls", "missing book(…)")) == "9c5cdd96f6b7"
+
+
+# ── checks ───────────────────────────────────────────────────────────────────────────────────────
+
+
+def test_each_part_of_a_rule_is_a_failure_of_its_own() -> None:
+    both = found(broken("output.contains", "25", "sunny"))
+    assert [failure.what for failure in both] == ["output.contains: 25", "output.contains: sunny"]
+    assert one(broken("output.contains", "25")) == both[0].fingerprint
+
+
+def test_the_detail_of_a_check_does_not_matter_and_its_turn_does() -> None:
+    assert one(broken("limits.steps", detail="7 steps")) == one(broken("limits.steps", detail="9 steps"))
+    places = {one(broken("limits.steps"), at=at) for at in (None, 0, 1)}
+    assert len(places) == 3
+
+
+def test_an_empty_answer_is_one_failure_though_the_turn_and_the_whole_tell_it() -> None:
+    whole, own = sample(broken("answer")), sample(broken("answer"), at=1)
+    joined = replace(whole, turns=own.turns)
+    assert len(failures_of(joined, SCENARIO).all) == 1
+
+
+def test_a_simulated_turn_has_no_number_to_be_known_by() -> None:
+    simulated = [
+        replace(
+            told := sample(broken("limits.steps"), at=at),
+            turns=tuple(replace(t, turn=t.turn.model_copy(update={"script": None})) for t in told.turns),
+        )
+        for at in (0, 1)
+    ]
+    assert len({f.fingerprint for s in simulated for f in failures_of(s, SCENARIO).all}) == 1
+
+
+def test_a_criterion_is_known_by_the_authors_sentence_with_or_without_its_finding() -> None:
+    short, long = "Is polite.", "Is polite. — Always, to everybody."
+    scenario = SCENARIO.model_copy(update={"expect": Expectation(criteria=(short, long))})
+
+    def names(criterion: str, why: str, *more: Finding) -> set[str]:
+        check = Check(name="criteria", passed=False, detail=f"{criterion} — fail: {why}", by="m")
+        return {f.fingerprint for f in failures_of(sample(check, *more), scenario).all}
+
+    assert names(short, "rude") == names(short, "It shouted.")
+    assert names(short, "rude") != names(long, "rude")
+    told = finding(metric="criteria", label="criterion not met", criterion=short, turn=None, call=None)
+    assert names(short, "rude", told) == {one(told)}
+
+
+def test_an_unknown_tool_is_one_failure_though_a_check_and_a_finding_tell_it() -> None:
+    told = finding(detector="unknown_tool", label="wrong tool")
+    (failure,) = found(broken("unknown_tool", "create_booking"), told)
+    assert failure.fingerprint == one(told)
+    assert failure.severity is None  # it is a broken check, whatever its severity
+
+
+def test_a_sample_without_failures_has_none() -> None:
+    assert found(Check(name="answer", passed=True), Check(name="limits.tokens", passed=None)) == ()
+
+
+# ── through the command line ─────────────────────────────────────────────────────────────────────
+
+AGENT = """
+    async def agent(messages, ctx):
+        await ctx.call_tool("search", {"city": "Rome"})
+        await ctx.call_tool("nonsense", {"b": 1, "a": 2})
+        return "It is %d degrees."
+"""
+SCENARIOS = """
+    id: weather
+    tools: {search: {returns: {temp: 25}}}
+    turns: [Hello]
+    expect:
+      output: {contains: ["25", sunny]}
+      tool_calls: {calls: [{name: book, args: {time: "20:00"}}], forbidden: [{name: search}]}
+"""
+
+
+def fingerprints(project: Project) -> tuple[dict[str, list[str]], list[str], list[str]]:
+    """Of the failed checks, the findings, and the issues of the last run."""
+    sample = project.sample()
+    checks = {check["name"]: check["fingerprints"] for check in sample["checks"] if not check["passed"]}
+    findings = [finding["fingerprint"] for finding in sample["findings"]]
+    issues = [name for issue in project.results()["summary"]["issues"] for name in issue["fingerprints"]]
+    return checks, findings, issues
+
+
+def test_the_next_run_gives_the_same_ones(project: Project) -> None:
+    project.config()
+    project.scenarios(SCENARIOS)
+    project.agent(AGENT % 20)
+    assert project.run().code == 1
+    checks, findings, issues = fingerprints(project)
+    assert set(checks) == {"output.contains", "tool_calls", "unknown_tool"}
+    assert [len(names) for names in (checks["output.contains"], checks["tool_calls"])] == [2, 2]
+    assert set(checks["unknown_tool"]) <= set(findings)
+    assert set(issues) == set(findings)
+    shown = project.call("report", "latest").out
+    assert all(f"#{name}" in shown for names in checks.values() for name in names)
+
+    project.agent(AGENT % 25)  # now one of the two texts is there
+    project.run()
+    again, *_ = fingerprints(project)
+    assert again["output.contains"] == checks["output.contains"][1:]
+    assert {k: v for k, v in again.items() if k != "output.contains"} == {
+        k: v for k, v in checks.items() if k != "output.contains"
+    }
