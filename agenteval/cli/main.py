@@ -118,7 +118,7 @@ def _run(
     ] = None,
 ) -> None:
     """Run scenarios against the agent; the exit code is the verdict."""
-    from agenteval.adapters.traffic.middleware import tape_of
+    from agenteval.adapters.traffic.middleware import recording_of
     from agenteval.cli.commands.output import chosen_reporters
     from agenteval.cli.commands.prepare import Request
     from agenteval.cli.commands.run import run
@@ -136,7 +136,7 @@ def _run(
         fail_fast=fail_fast,
         no_judge=no_judge,
         baseline=baseline,
-        tape=tape_of(record, replay),
+        recording=recording_of(record, replay),
         last_failed=last_failed,
         resume=resume,
     )

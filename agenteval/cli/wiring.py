@@ -11,7 +11,7 @@ from pathlib import Path
 from random import Random
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
-from agenteval.adapters.traffic.middleware import Tape, Traffic
+from agenteval.adapters.traffic.middleware import Recording, Traffic
 from agenteval.cli import preflight
 from agenteval.conversation.current_sample import enter
 from agenteval.conversation.deadlines import Deadlines
@@ -89,7 +89,7 @@ class Resources:
         secrets: Sequence[str] = (),
         *,
         no_judge: bool = False,
-        tape: Tape | None = None,
+        recording: Recording | None = None,
     ) -> None:
         self.config = config
         self.secrets = all_secrets(config, secrets)
@@ -102,7 +102,7 @@ class Resources:
         self._llm: Shared | None = None
         self._limits: Limits | None = None
         self.traffic = Traffic(
-            config, tape, secrets=self.secrets, tell=self.tell, warn=self.warn, note=self.note
+            config, recording, secrets=self.secrets, tell=self.tell, warn=self.warn, note=self.note
         )
 
     def attach(self, emit: Emit, control: Control) -> None:

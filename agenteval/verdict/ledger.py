@@ -50,7 +50,7 @@ def how_to_price(name: str) -> str:
 # ── lines of a report ────────────────────────────────────────────────────────────────────────────
 
 
-class Line(NamedTuple):
+class LedgerLine(NamedTuple):
     """What one role spent with one model; ``name`` is ``PROVIDER/MODEL``, or the name of an agent."""
 
     role: str
@@ -58,14 +58,14 @@ class Line(NamedTuple):
     usage: Usage
 
 
-def lines_of(spent: Iterable[Line]) -> tuple[Line, ...]:
+def lines_of(spent: Iterable[LedgerLine]) -> tuple[LedgerLine, ...]:
     """One line for each role and model, in the order of the roles."""
     sums: dict[tuple[str, str], Usage] = {}
     for role, name, usage in spent:
         if usage.is_spent or usage.cached_calls:
             before = sums.get((role, name))
             sums[role, name] = usage if before is None else before + usage
-    made = [Line(role, name, usage) for (role, name), usage in sums.items()]
+    made = [LedgerLine(role, name, usage) for (role, name), usage in sums.items()]
     return tuple(sorted(made, key=lambda line: (ROLES.index(line.role), line.name)))
 
 
@@ -73,14 +73,14 @@ class Cost(NamedTuple):
     """``known``: the sum of what is known, in US dollars; ``unknown``: the lines that it leaves out."""
 
     known: float
-    unknown: tuple[Line, ...]
+    unknown: tuple[LedgerLine, ...]
 
     @property
     def is_whole(self) -> bool:
         return not self.unknown
 
 
-def total_cost(lines: Iterable[Line]) -> Cost:
+def total_cost(lines: Iterable[LedgerLine]) -> Cost:
     """The cost of a run. Lines without tokens of an agent tell of no model, and cost what nobody knows."""
     asked = [line for line in lines if line.usage.is_spent]
     known = sum(line.usage.cost for line in asked if line.usage.cost is not None)

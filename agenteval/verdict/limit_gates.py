@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from agenteval.core.decision import GateRow
 from agenteval.core.score import Verdict
 from agenteval.core.trajectory import Usage
-from agenteval.verdict.ledger import Line, total_cost
+from agenteval.verdict.ledger import LedgerLine, total_cost
 from agenteval.verdict.report import Report
 
 
@@ -40,7 +40,7 @@ def _row(report: Report, name: str, spent: float, limit: float, stopped_by: str,
     )
 
 
-def _spent(usage: Usage, lines: Iterable[Line]) -> Mapping[str, float]:
+def _spent(usage: Usage, lines: Iterable[LedgerLine]) -> Mapping[str, float]:
     return {
         "max_calls": usage.calls,
         "max_tokens": usage.tokens,

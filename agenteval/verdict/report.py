@@ -35,7 +35,7 @@ from agenteval.core.sight import is_observed, settled
 from agenteval.core.trajectory import Stop, Trajectory, Turn, Usage
 from agenteval.scoring.finding_merge import merged
 from agenteval.scoring.goals import held_against_others, raised_if_never_completed
-from agenteval.verdict.ledger import Line, lines_of
+from agenteval.verdict.ledger import LedgerLine, lines_of
 from agenteval.verdict.spending import by_role, dedup_line, lines_of_sample
 
 
@@ -59,7 +59,7 @@ class Report:
     """By agent."""
     usage: Mapping[str, Usage]
     """By role: agent, user, judge, dedup."""
-    ledger: tuple[Line, ...] = ()
+    ledger: tuple[LedgerLine, ...] = ()
     """By role and model."""
     issues: tuple[Issue, ...] = ()
     issue_failures: tuple[ScoreFailure, ...] = ()
@@ -288,7 +288,7 @@ def _dimension(category: Category, samples: Sequence[SampleReport]) -> Dimension
     return Dimension(category, len(samples), {k: v for k, v in rates.items() if v.n}, spreads)
 
 
-def _ledger(samples: Iterable[SampleReport], dedup: Usage, config: Config) -> tuple[Line, ...]:
+def _ledger(samples: Iterable[SampleReport], dedup: Usage, config: Config) -> tuple[LedgerLine, ...]:
     told = (
         line
         for sample in samples

@@ -8,7 +8,7 @@ from typing import Literal
 from agenteval.core.config import Config
 from agenteval.core.score import Check, Score, ScoreFailure, UserReview
 from agenteval.core.trajectory import Trajectory, Usage
-from agenteval.verdict.ledger import ROLES, Line, price_of, priced
+from agenteval.verdict.ledger import ROLES, LedgerLine, price_of, priced
 
 
 def lines_of_sample(
@@ -16,23 +16,23 @@ def lines_of_sample(
     trajectory: Trajectory,
     judgements: Iterable[Check | Score | ScoreFailure | UserReview],
     config: Config,
-) -> Iterator[Line]:
+) -> Iterator[LedgerLine]:
     """What one sample cost. Tokens of an agent that does not tell its cost are priced here, estimated ones
     too: they stay marked as such."""
-    yield Line("agent", agent, priced(trajectory.usage, price_of(agent, config.prices)))
+    yield LedgerLine("agent", agent, priced(trajectory.usage, price_of(agent, config.prices)))
     user = model_of("user", config)
     for turn in trajectory.all_turns:
-        yield Line("user", turn.user_model or user, turn.user_usage)
+        yield LedgerLine("user", turn.user_model or user, turn.user_usage)
     if trajectory.stop:
-        yield Line("user", user, trajectory.stop.user_usage)
+        yield LedgerLine("user", user, trajectory.stop.user_usage)
     judge = model_of("judge", config)
     for item in judgements:
         if item.usage:
-            yield Line("judge", getattr(item, "by", "") or judge, item.usage)
+            yield LedgerLine("judge", getattr(item, "by", "") or judge, item.usage)
 
 
-def dedup_line(usage: Usage, config: Config) -> Line:
-    return Line("dedup", model_of("dedup", config), usage)
+def dedup_line(usage: Usage, config: Config) -> LedgerLine:
+    return LedgerLine("dedup", model_of("dedup", config), usage)
 
 
 def model_of(role: Literal["user", "judge", "dedup"], config: Config) -> str:
@@ -41,7 +41,7 @@ def model_of(role: Literal["user", "judge", "dedup"], config: Config) -> str:
     return chosen.model if chosen else ""
 
 
-def by_role(lines: Iterable[Line]) -> dict[str, Usage]:
+def by_role(lines: Iterable[LedgerLine]) -> dict[str, Usage]:
     """The sums over all models of a role; every role has one."""
     sums = {role: Usage() for role in ROLES}
     for line in lines:

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from agenteval.adapters.models.pool import ModelPool
-from agenteval.adapters.transport.limits import Gate, Limiter, Limits, PauseTooLong, Rate
+from agenteval.adapters.transport.limits import Limiter, Limits, PauseTooLong, Rate, Throttle
 from agenteval.adapters.transport.retry import Patience, RetryPolicy
 from agenteval.adapters.transport.retry_after import HINT_S, LONGEST_S, asked_wait_s
 from agenteval.adapters.transport.server_words import is_used_up
@@ -220,12 +220,12 @@ class TightServer:
 def test_many_callers_of_a_server_that_bears_few_all_get_through(asked_s: float | None) -> None:
     async def main(time: VirtualTime) -> None:
         server, limiter = TightServer(time, 5, asked_s), limiter_of(20, time)
-        gate, done = Gate(limiter, slots=ModelPool(20)), []
+        throttle, done = Throttle(limiter, slots=ModelPool(20)), []
 
         async def caller(number: int) -> None:
             patience = Patience(RetryPolicy(jitter=lambda: 0.5, sleep=time.sleep))
             while True:
-                async with gate.call() as call:
+                async with throttle.call() as call:
                     if await server.call():
                         call.answered()
                         done.append(number)
@@ -314,14 +314,14 @@ def test_a_paused_server_leaves_the_pool_to_the_others() -> None:
     async def main(time: VirtualTime) -> None:
         limits, pool = Limits(clock=time, sleep=time.sleep), ModelPool(2)
         busy, free = (
-            Gate(limits.limiter(name, "", who="models", calls=2), slots=pool) for name in ("busy", "free")
+            Throttle(limits.limiter(name, "", who="models", calls=2), slots=pool) for name in ("busy", "free")
         )
         async with busy.call() as call:
             call.pushed_back(60.0)
         ended: dict[str, list[float]] = {"busy": [], "free": []}
 
-        async def caller(name: str, gate: Gate) -> None:
-            async with gate.call():
+        async def caller(name: str, throttle: Throttle) -> None:
+            async with throttle.call():
                 await time.sleep(1)
             ended[name].append(time.now_s)
 
@@ -340,7 +340,7 @@ def test_a_pause_that_begins_while_a_call_waits_for_its_slot_holds_for_it() -> N
     async def main(time: VirtualTime) -> None:
         limits, pool = Limits(clock=time, sleep=time.sleep), ModelPool(1)
         one, other = (
-            Gate(limits.limiter(name, "", who="models", calls=2), slots=pool) for name in ("one", "other")
+            Throttle(limits.limiter(name, "", who="models", calls=2), slots=pool) for name in ("one", "other")
         )
         began: list[float] = []
 
@@ -417,15 +417,15 @@ def test_tokens_are_corrected_by_what_a_call_really_cost() -> None:
     async def main(time: VirtualTime) -> None:
         limits = Limits(clock=time, sleep=time.sleep)
         limiter = limits.limiter("a", "", who="models", calls=5)
-        gate = Gate(limiter, rate=limits.rate("a", requests=None, tokens=1000))
-        async with gate.call(tokens=900) as call:
+        throttle = Throttle(limiter, rate=limits.rate("a", requests=None, tokens=1000))
+        async with throttle.call(tokens=900) as call:
             call.answered(100)
-        async with gate.call(tokens=800) as call:
+        async with throttle.call(tokens=800) as call:
             call.answered(900)
         assert time.now_s == 0
-        async with gate.call(tokens=50):
+        async with throttle.call(tokens=50):
             assert time.now_s == 60
-        async with gate.call(tokens=5000):  # more than a minute may have: alone
+        async with throttle.call(tokens=5000):  # more than a minute may have: alone
             assert time.now_s == 120
 
     run_virtually(main)

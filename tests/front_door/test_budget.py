@@ -10,7 +10,7 @@ import pytest
 from agenteval.core.config import BudgetConfig, Price
 from agenteval.core.errors import BudgetError
 from agenteval.core.trajectory import Usage
-from agenteval.verdict.ledger import Ledger, Line, cost_of, lines_of, price_of, priced, total_cost
+from agenteval.verdict.ledger import Ledger, LedgerLine, cost_of, lines_of, price_of, priced, total_cost
 from tests.support.judged_projects import (
     KEY,
     MODEL,
@@ -53,7 +53,9 @@ def test_sums_are_unknown_where_a_part_is_and_answers_from_the_cache_are_no_part
     assert (known + kept).cost == 1.0
     assert (kept + unknown).cost is None
     assert (kept + kept + known).cached_calls == 2
-    lines = lines_of([Line("judge", "a", known), Line("user", "b", unknown), Line("judge", "a", known)])
+    lines = lines_of(
+        [LedgerLine("judge", "a", known), LedgerLine("user", "b", unknown), LedgerLine("judge", "a", known)]
+    )
     assert [(line.role, line.name, line.usage.calls) for line in lines] == [
         ("user", "b", 1),
         ("judge", "a", 2),

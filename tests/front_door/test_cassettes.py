@@ -11,7 +11,7 @@ from urllib.parse import quote
 
 import pytest
 
-from agenteval.adapters.traffic.placeholders import StandIns, masking
+from agenteval.adapters.traffic.placeholders import Placeholders, masking
 from tests.support.judged_projects import KEY, contented, judged_project, model_config, scenario
 from tests.support.kit import Done, Project
 from tests.support.local_servers import (
@@ -406,8 +406,8 @@ def test_lines_are_one_question_each(recorded: Path | Project) -> None:
         ("hunter22", r"[a-z]{6}\d\d"),
     ],
 )
-def test_a_stand_in_has_the_shape_of_its_secret_and_is_another_each_time(secret: str, shape: str) -> None:
-    one, two = StandIns([secret]), StandIns([secret])
+def test_a_placeholder_has_the_shape_of_its_secret_and_is_another_each_time(secret: str, shape: str) -> None:
+    one, two = Placeholders([secret]), Placeholders([secret])
     text = json.dumps({"text": f"It is {secret}, said with {quote(secret)}."})
     hidden = one.put_in(text)
     assert secret not in hidden
@@ -418,5 +418,5 @@ def test_a_stand_in_has_the_shape_of_its_secret_and_is_another_each_time(secret:
 
 def test_a_secret_that_json_escapes_leaves_json() -> None:
     secret = 'line one\n"quoted" \\ and more é'
-    hidden = StandIns([secret]).put_in(json.dumps({"text": secret}))
+    hidden = Placeholders([secret]).put_in(json.dumps({"text": secret}))
     assert "line one" not in json.loads(hidden)["text"]

@@ -11,7 +11,7 @@ from typing import Any, TypeAlias
 from agenteval.adapters.agents.quirks import REFUSED, Form, lesson, shaped
 from agenteval.adapters.transport.client import CallRules, HttpReply, Transport, may_pass_unheard
 from agenteval.adapters.transport.http_faults import Fault, classify, describe, is_web_address, quote
-from agenteval.adapters.transport.limits import Gate
+from agenteval.adapters.transport.limits import Throttle
 from agenteval.adapters.transport.retry import Retry
 from agenteval.core.config import AgentConfig
 from agenteval.core.errors import AgentError, AgentevalError, AuthorError, Place, Problem
@@ -50,7 +50,7 @@ def _tell_nobody(text: str, key: SampleKey | None) -> None:
 
 
 class Known:
-    """What all conversations with one agent share: where it is, its gate, and the form of a conversation
+    """What all conversations with one agent share: where it is, its throttle, and the form of a conversation
     that it was found to take."""
 
     def __init__(
@@ -70,7 +70,7 @@ class Known:
         self.tell = tell
         self.form = Form()
         limits, key = transport.limits, _key(self.headers)
-        self.gate = Gate(
+        self.throttle = Throttle(
             limits.limiter(without_query(self.endpoint), key, who=f"agent {config.name}", calls=concurrency),
             rate=limits.rate("agent", config.name, requests=config.requests_per_minute),
         )
@@ -79,7 +79,7 @@ class Known:
         def told(retry: Retry) -> None:
             self.tell(f"{retry.where}: {retry.reason}; trying again in {retry.wait_s:.1f} s", key)
 
-        return CallRules(self.gate, may_pass_unheard, self.config.max_wait_s, told)
+        return CallRules(self.throttle, may_pass_unheard, self.config.max_wait_s, told)
 
 
 class HttpAgents:

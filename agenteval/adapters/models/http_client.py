@@ -27,8 +27,8 @@ from agenteval.adapters.transport.bodies import (
     whole_body,
 )
 from agenteval.adapters.transport.connections import (
-    Lanes,
-    Line,
+    Connection,
+    Connections,
     Reply,
     certificates,
     is_direct,
@@ -79,14 +79,14 @@ class HttpClient:
         self._endpoint = endpoint
         self._now = now
         self._timeout_s = timeout_s
-        self._lanes = Lanes(_posts(endpoint))
+        self._connections = Connections(_posts(endpoint))
 
     async def post(self, body: bytes) -> Reply:
         """The reply to ``body``, as it came. Raises ``FailedCall`` if there is none."""
-        lane = self._lanes.take()
+        connection = self._connections.take()
         try:
             with anyio.fail_after(self._timeout_s):
-                reply = await lane.post(body)
+                reply = await connection.post(body)
         except TimeoutError as exc:
             raise FailedCall(self._fault(FaultKind.DEADLINE, f"{self._timeout_s:g} s")) from exc
         except TooLargeError as exc:
@@ -94,12 +94,12 @@ class HttpClient:
         except _FOREIGN as exc:
             raise FailedCall(self._fault(_kind(exc), str(exc))) from exc
         finally:
-            self._lanes.give_back(lane)
+            self._connections.give_back(connection)
         return reply
 
     async def aclose(self) -> None:
         """Close all connections; may be called twice."""
-        await self._lanes.aclose()
+        await self._connections.aclose()
 
     def completion(self, http: Reply) -> Any:
         """The reply as JSON. Raises ``FailedCall`` if it is one of an error, or no completion."""
@@ -214,7 +214,7 @@ def _posts(endpoint: Endpoint) -> Callable[[], _Post]:
     if not is_direct(url, trust_env=not is_here):
         return lambda: _ThroughClient(client(), url)
     headers = [(k, v) for k, v in client().build_request("POST", url).headers.raw if k != b"Content-Length"]
-    return lambda: Line(url, headers, verify=verify, connect_s=_CONNECT_S, keepalive_s=_KEEPALIVE_S)
+    return lambda: Connection(url, headers, verify=verify, connect_s=_CONNECT_S, keepalive_s=_KEEPALIVE_S)
 
 
 def _client(endpoint: Endpoint, *, verify: ssl.SSLContext, trust_env: bool) -> httpx2.AsyncClient:

@@ -22,7 +22,7 @@ from agenteval.adapters.models.refusals import BUDGETS, Refusal, adaption, is_ov
 from agenteval.adapters.models.structured import MAX_TEXT, closing, response_format
 from agenteval.adapters.transport.connections import Reply
 from agenteval.adapters.transport.http_faults import Fault, FaultKind, describe, quote
-from agenteval.adapters.transport.limits import Gate, Limits, Passage, PauseTooLong
+from agenteval.adapters.transport.limits import Limits, Passage, PauseTooLong, Throttle
 from agenteval.adapters.transport.retry import Patience, RetryPolicy
 from agenteval.adapters.transport.server_words import PUSHED_BACK
 from agenteval.core.config import ModelConfig
@@ -108,7 +108,7 @@ class OpenAiChat:
         self._config = config
         self._endpoint = endpoint_of(config, environ)
         limits = shared.limits or Limits(clock=retry.clock, sleep=retry.sleep)
-        self._gate = self._gate_of(limits, shared.pool)
+        self._throttle = self._throttle_of(limits, shared.pool)
         self._memory = shared.capabilities.of(self._endpoint.shown, config.name)
         self._notice = shared.notice
         self._retry = retry
@@ -217,13 +217,13 @@ class OpenAiChat:
 
     # ── one request, until it passes or cannot ───────────────────────────────────────────────────
 
-    def _gate_of(self, limits: Limits, pool: ModelPool) -> Gate:
+    def _throttle_of(self, limits: Limits, pool: ModelPool) -> Throttle:
         """Models at one address with one key share its limits; the rate is the model's own."""
         config, place = self._config, (self._endpoint.shown, self._endpoint.key)
         rate = limits.rate(
             *place, config.name, requests=config.requests_per_minute, tokens=config.tokens_per_minute
         )
-        return Gate(limits.limiter(*place, who="models", calls=pool.limit), rate=rate, slots=pool)
+        return Throttle(limits.limiter(*place, who="models", calls=pool.limit), rate=rate, slots=pool)
 
     async def _send(self, sent: _Sent) -> Answer:
         """Raises ``FailedCall`` when trying again is of no use."""
@@ -247,7 +247,7 @@ class OpenAiChat:
 
     async def _try(self, sent: _Sent, patience: Patience) -> Answer:
         estimate = len(sent.body) // _BYTES_PER_TOKEN
-        async with self._gate.call(tokens=estimate, left_s=patience.left_s) as call:
+        async with self._throttle.call(tokens=estimate, left_s=patience.left_s) as call:
             http = await self._client.post(sent.body)
             if not http.is_success:
                 self._completion(http, call)  # raises, as long as the call has its place
@@ -273,7 +273,7 @@ class OpenAiChat:
         """How often a call may be tried again, after the ``faults`` that it met so far. What would be a wrong
         address in a server that has not answered yet is a hiccup in one that has. Hiccups are counted by
         their kind: a server that fails in many ways is no worse than one that fails in one."""
-        is_proven = self._gate.limiter.has_answered
+        is_proven = self._throttle.limiter.has_answered
         if (asked := ASKED.get()) and not asked.rubric.has_answered and cause.status != _TOO_FAST:
             is_proven = False  # the server is there, but whether it answers this judge is not known
         retries = self._retry.proven_retries if is_proven else self._retry.retries
@@ -284,7 +284,7 @@ class OpenAiChat:
                 return 0
             case FaultKind.GARBLED:
                 # Where other calls are on their way, they will tell whether the address is right.
-                bound = _HICCUPS if is_proven else int(self._gate.limiter.in_flight > 0)
+                bound = _HICCUPS if is_proven else int(self._throttle.limiter.in_flight > 0)
                 return retries if faults[cause.kind] <= bound else 0
             case FaultKind.DEADLINE:
                 bound = _HICCUPS if is_proven else 1

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import IO, Any, NamedTuple
 
 from agenteval import __version__
-from agenteval.adapters.traffic.placeholders import StandIns, masking
+from agenteval.adapters.traffic.placeholders import Placeholders, masking
 from agenteval.core.errors import AuthorError, Place, Problem
 from agenteval.core.expressions import expression
 from agenteval.core.safe_text import one_line
@@ -35,7 +35,7 @@ class Header(NamedTuple):
     scenarios: Mapping[str, str]
     prompts: Mapping[str, str]
     agenteval: str = __version__
-    stand_ins: tuple[str, ...] = ()
+    placeholders: tuple[str, ...] = ()
 
 
 def header_of(scenarios: Iterable[Scenario], prompts: Mapping[str, str]) -> Header:
@@ -85,8 +85,8 @@ class Recorder:
 
     def __init__(self, path: Path, *, secrets: Sequence[str] = ()) -> None:
         self.path = path
-        self.stand_ins = StandIns(secrets)
-        self.mask = masking(secrets, self.stand_ins.values)
+        self.placeholders = Placeholders(secrets)
+        self.mask = masking(secrets, self.placeholders.values)
         self.notice: Callable[[str], None] = lambda _: None
         self._file: IO[str] | None = None
         self._header: Header | None = None
@@ -113,7 +113,7 @@ class Recorder:
             what = f"--record: {self.path} cannot be written: {error.strerror}"
             raise AuthorError(Problem(what)) from None
         head = {"kind": "header", "format": FORMAT, **self._header._asdict()}
-        self._line({**head, "stand_ins": self.stand_ins.values})
+        self._line({**head, "stand_ins": self.placeholders.values})
 
     def _exists(self) -> AuthorError:
         remedy = "a recording is never written over: remove it, or name another file"
@@ -128,7 +128,7 @@ class Recorder:
     def without_secrets(self, answer: Mapping[str, Any]) -> Mapping[str, Any]:
         """``answer`` itself, if no secret is in it: what is recorded is what the run is told."""
         value = json.loads(json.dumps(answer, ensure_ascii=False))
-        hidden: Mapping[str, Any] = self.stand_ins.put_in(value)
+        hidden: Mapping[str, Any] = self.placeholders.put_in(value)
         return answer if hidden == value else hidden
 
     def write(self, spot: Spot, request: Any, *, digest: str, number: int, answer: Mapping[str, Any]) -> None:
@@ -139,7 +139,7 @@ class Recorder:
         if self._file is None:
             return
         try:
-            self._file.write(json.dumps(self.stand_ins.put_in(entry), ensure_ascii=False) + "\n")
+            self._file.write(json.dumps(self.placeholders.put_in(entry), ensure_ascii=False) + "\n")
             self._file.flush()
         except OSError as error:
             self.close()
@@ -165,7 +165,7 @@ class Player:
         self.path = path
         self._header, entries = _read(path)
         # What `ReplayEnviron` put in is none.
-        self._mask = masking([s for s in secrets if MASK not in s], self._header.stand_ins)
+        self._mask = masking([s for s in secrets if MASK not in s], self._header.placeholders)
         self._changed: tuple[str, ...] = ()
         self._at: dict[Spot, list[dict[str, Any]]] = {}
         self._samples: set[str] = set()

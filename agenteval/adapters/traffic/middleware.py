@@ -38,7 +38,7 @@ CACHE = ".agenteval/cache"
 
 
 @dataclass(frozen=True)
-class Tape:
+class Recording:
     """What the command line asks for: ``record`` to a file, ``replay`` from one, or ``asks`` nothing at
     all, of anyone (a forecast). ``kept``: answers of the run that is judged anew."""
 
@@ -56,12 +56,12 @@ class Tape:
         return ReplayEnviron(environ)
 
 
-def tape_of(record: str | None, replay: str | None) -> Tape:
+def recording_of(record: str | None, replay: str | None) -> Recording:
     """``--record`` and ``--replay``, from the working directory. Raises ``AuthorError`` for both at once."""
     if record and replay:
         what = "--record and --replay cannot both be given"
         raise AuthorError(Problem(what, "a replay asks nothing that could be recorded"))
-    return Tape(Path.cwd() / record if record else None, Path.cwd() / replay if replay else None)
+    return Recording(Path.cwd() / record if record else None, Path.cwd() / replay if replay else None)
 
 
 class Traffic:
@@ -74,7 +74,7 @@ class Traffic:
     def __init__(
         self,
         config: Config,
-        tape: Tape | None = None,
+        recording: Recording | None = None,
         *,
         secrets: Iterable[str] = (),
         tell: Callable[[str], None] = lambda _: None,
@@ -83,23 +83,23 @@ class Traffic:
     ) -> None:
         self._note = note
         self._config = config
-        self._tape = tape or Tape()
+        self._recording = recording or Recording()
         self._secrets = tuple(secrets)
         self._tell = tell
         self._warn = warn
-        bounded = config.budget and not self._tape.replay
+        bounded = config.budget and not self._recording.replay
         self.ledger = Ledger(config.budget, on_spent=self._tell_of_role) if bounded else None
         self.recorder: Recorder | None = None
         self.player: Player | None = None
-        if self._tape.record:
+        if self._recording.record:
             from agenteval.adapters.traffic.cassettes import Recorder
 
-            self.recorder = Recorder(self._tape.record, secrets=self._secrets)
+            self.recorder = Recorder(self._recording.record, secrets=self._secrets)
             self.recorder.notice = tell
-        if self._tape.replay:
+        if self._recording.replay:
             from agenteval.adapters.traffic.cassettes import Player
 
-            self.player = Player(self._tape.replay, secrets=self._secrets)
+            self.player = Player(self._recording.replay, secrets=self._secrets)
 
     def _tell_of_role(self, why: str) -> None:
         self._warn(f"{why}; no further call of this role is made, and all others go on")
@@ -118,11 +118,11 @@ class Traffic:
             from agenteval.adapters.traffic.recording import PlayedModel
 
             return PlayedModel(self.player)
-        if not self._tape.asks and self._tape.kept:
+        if not self._recording.asks and self._recording.kept:
             from agenteval.adapters.models.kept import CountedModel
 
-            return self._noted(CountedModel(self._tape.kept.tally), chosen, role)
-        if not self._tape.asks and chosen.provider != "scripted":
+            return self._noted(CountedModel(self._recording.kept.tally), chosen, role)
+        if not self._recording.asks and chosen.provider != "scripted":
             return _Unasked()
         from agenteval.adapters.traffic.metering import MeteredModel
 
@@ -159,7 +159,7 @@ class Traffic:
         from agenteval.adapters.models.cache import CachedModel
         from agenteval.adapters.models.kept import JournalReplies
 
-        replies = JournalReplies(self._tape.kept, self._note)
+        replies = JournalReplies(self._recording.kept, self._note)
         return CachedModel(model, chosen, replies, endpoint=_elsewhere(chosen))
 
     def agents(self, agent: AgentConfig, make: Callable[[], AgentFactory]) -> AgentFactory:
@@ -183,11 +183,11 @@ class Traffic:
     def start(self, scenarios: Iterable[Scenario], prompts: Mapping[str, str]) -> None:
         """Everything is loaded, and nothing was asked yet. Raises ``AuthorError`` if the file to record to
         exists."""
-        tape = self.recorder or self.player
-        if tape:
+        recording = self.recorder or self.player
+        if recording:
             from agenteval.adapters.traffic.cassettes import header_of
 
-            tape.start(header_of(scenarios, prompts))
+            recording.start(header_of(scenarios, prompts))
 
     def begin(self) -> None:
         """The run begins: from here on something may be asked."""

@@ -1,7 +1,7 @@
 """Secrets out of a recording, with something of the same shape in their place.
 
 A mask would do, if nobody looked at the shape: but an agent that tells a key has leaked, in the replay as in
-the run. So each secret gets a stand-in: its letters and digits replaced by others, drawn anew for each
+the run. So each secret gets a placeholder: its letters and digits replaced by others, drawn anew for each
 recording, so that nothing of the secret can be found out from it.
 """
 
@@ -20,12 +20,12 @@ _LONG = 20
 """A secret of so many characters keeps what says its kind (``sk-proj-``, ``AKIA``): four to twelve."""
 
 
-class StandIns:
-    """The stand-ins of one recording; ``values`` may be known to anyone."""
+class Placeholders:
+    """The placeholders of one recording; ``values`` may be known to anyone."""
 
     def __init__(self, secrets: Iterable[str]) -> None:
         random = SystemRandom()
-        self._by_form = {form: _stand_in(form, random.choice) for form in _least(secrets)}
+        self._by_form = {form: _placeholder(form, random.choice) for form in _least(secrets)}
         self.values = tuple(value for value in self._by_form.values() if value != MASK)
         self._replaced = replacer(self._by_form)
 
@@ -40,7 +40,7 @@ def _least(secrets: Iterable[str]) -> list[str]:
     return [form for form in forms if not any(other in form for other in forms if other != form)]
 
 
-def _stand_in(form: str, choose: Callable[[str], str]) -> str:
+def _placeholder(form: str, choose: Callable[[str], str]) -> str:
     if "\\" in form:  # an escape of JSON: a letter of it must not change
         return MASK
     found = _PREFIX.match(form)
@@ -55,6 +55,6 @@ def _alike(character: str, choose: Callable[[str], str]) -> str:
     return choose(ascii_lowercase) if character.isalnum() else character
 
 
-def masking(secrets: Iterable[str], stand_ins: Iterable[str]) -> Callable[[str], str]:
+def masking(secrets: Iterable[str], placeholders: Iterable[str]) -> Callable[[str], str]:
     """Masks the one and the other: with it a text of the run and of its replay are the same."""
-    return masker(sorted({*_least(secrets), *stand_ins}, key=len, reverse=True))
+    return masker(sorted({*_least(secrets), *placeholders}, key=len, reverse=True))

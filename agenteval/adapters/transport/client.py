@@ -18,7 +18,7 @@ import anyio
 import httpx2
 
 from agenteval.adapters.transport.bodies import ENCODINGS, Body, TooLargeError, begin_of_body
-from agenteval.adapters.transport.connections import Lanes, certificates, not_set_up
+from agenteval.adapters.transport.connections import Connections, certificates, not_set_up
 from agenteval.adapters.transport.http_faults import (
     Classify,
     Fault,
@@ -29,7 +29,7 @@ from agenteval.adapters.transport.http_faults import (
     is_web_address,
     quote,
 )
-from agenteval.adapters.transport.limits import Gate, Limits, PauseTooLong
+from agenteval.adapters.transport.limits import Limits, PauseTooLong, Throttle
 from agenteval.adapters.transport.retry import Patience, Retry, RetryPolicy
 from agenteval.adapters.transport.retry_after import asked_wait_s
 from agenteval.adapters.transport.server_words import PUSHED_BACK, is_used_up
@@ -94,11 +94,11 @@ def may_pass_unheard(fault: Fault, asked_s: float | None) -> bool:
 
 @dataclass(frozen=True)
 class CallRules:
-    """What holds for one caller's requests. ``gate``: what they wait for (``None``: nothing).
+    """What holds for one caller's requests. ``throttle``: what they wait for (``None``: nothing).
     ``may_repeat``: whether a request may be sent again, by its fault and the wait that was asked for.
     ``max_wait_s``: over that of the policy. ``on_retry`` is told of each retry."""
 
-    gate: Gate | None = None
+    throttle: Throttle | None = None
     may_repeat: Callable[[Fault, float | None], bool] = may_pass
     max_wait_s: float | None = None
     on_retry: Callable[[Retry], None] | None = None
@@ -141,7 +141,7 @@ class Transport:
         self._retry = retry or RetryPolicy()
         self._on_retry = on_retry
         self.limits = limits or Limits(clock=self._retry.clock, sleep=self._retry.sleep)
-        self._lanes = Lanes(_clients())
+        self._connections = Connections(_clients())
 
     async def post_json(
         self,
@@ -167,7 +167,7 @@ class Transport:
         patience = Patience(self._retry, rules.max_wait_s)
         while True:
             try:
-                return await self._admitted(request, rules.gate, patience)
+                return await self._admitted(request, rules.throttle, patience)
             except PauseTooLong as pause:
                 fault = request.fault(FaultKind.PAUSED, f"for {pause.pause_s:.0f} s more: {pause.reason}")
                 raise classify(_tried(fault, patience, pause.waited_s)) from pause
@@ -180,21 +180,21 @@ class Transport:
 
     async def aclose(self) -> None:
         """Close all connections; may be called twice."""
-        await self._lanes.aclose()
+        await self._connections.aclose()
 
     def _next_wait_s(self, failed: _FailedAttempt, rules: CallRules, patience: Patience) -> float | None:
         retries = self._retry.retries
-        if rules.gate and rules.gate.limiter.has_answered:
+        if rules.throttle and rules.throttle.limiter.has_answered:
             retries = self._retry.proven_retries
         if not rules.may_repeat(failed.fault, failed.asked_s):
             retries = 0
         return patience.next_wait_s(asked_s=failed.asked_s, retries=retries)
 
-    async def _admitted(self, request: _Request, gate: Gate | None, patience: Patience) -> HttpReply:
+    async def _admitted(self, request: _Request, throttle: Throttle | None, patience: Patience) -> HttpReply:
         """One attempt, once there is room for it."""
-        if gate is None:
+        if throttle is None:
             return await self._attempt(request)
-        async with gate.call(left_s=patience.left_s) as call:
+        async with throttle.call(left_s=patience.left_s) as call:
             try:
                 reply = await self._attempt(request)
             except _FailedAttempt as failed:
@@ -206,7 +206,7 @@ class Transport:
 
     async def _attempt(self, request: _Request) -> HttpReply:
         progress = _Progress()
-        client = self._lanes.take()
+        client = self._connections.take()
         try:
             with anyio.fail_after(request.timeout_s) as progress.scope:
                 return await self._exchange(client, request, progress)
@@ -216,7 +216,7 @@ class Transport:
         except (httpx2.HTTPError, httpx2.InvalidURL) as exc:
             raise _FailedAttempt(request.fault(fault_kind(exc), str(exc))) from exc
         finally:
-            self._lanes.give_back(client)
+            self._connections.give_back(client)
 
     async def _exchange(
         self, client: httpx2.AsyncClient, request: _Request, progress: _Progress

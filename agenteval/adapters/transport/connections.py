@@ -1,7 +1,7 @@
 """HTTP clients side by side, each for one request at a time.
 
 The HTTP library's pool looks at all of its connections, busy or idle, when a request begins and again when
-it ends: with 20 in flight that is a tenth of the CPU of a call, with 100 a third. A lane has one connection,
+it ends: with 20 in flight that is a tenth of the CPU of a call, with 100 a third. Here each client has one,
 so there is nothing to look through. The one used last is taken first: it is the warmest.
 """
 
@@ -28,9 +28,9 @@ class _Closable(Protocol):
 Client = TypeVar("Client", bound=_Closable)
 
 
-class Lanes(Generic[Client]):
+class Connections(Generic[Client]):
     """``make`` gives one more client. It is called for the first one at once, so that what is wrong with it
-    is told when the lanes are made."""
+    is reported when they are made."""
 
     def __init__(self, make: Callable[[], Client]) -> None:
         self._make = make
@@ -72,8 +72,8 @@ class Reply(NamedTuple):
         return 300 <= self.status < 400
 
 
-class Line:
-    """One connection to one place, made anew when it was closed; for one request at a time.
+class Connection:
+    """To one place, made anew when it was closed; for one request at a time.
 
     It stands for a client of the library where that would have nothing to do but to look through its pool,
     its proxies, its redirects and its cookies: two fifths of the CPU of a call. ``headers`` are all but the
@@ -193,7 +193,7 @@ def _of_the_client(exc: Exception) -> Exception:
 
 
 def is_direct(url: httpx2.URL, *, trust_env: bool) -> bool:
-    """Whether a ``Line`` leads there: there is no proxy to ask, and no password in the URL to be sent."""
+    """Whether a ``Connection`` leads there: no proxy to ask, and no password in the URL to be sent."""
     proxies = getproxies() if trust_env else {}
     is_proxied = any(proxies.get(scheme) for scheme in ("http", "https", "all"))
     return url.scheme in ("http", "https") and not url.userinfo and not is_proxied

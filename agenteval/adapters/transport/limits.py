@@ -1,7 +1,7 @@
 """How fast a server is asked: calls in flight, calls and tokens a minute, the pauses that it asks for.
 
 One ``Limiter`` stands for a server (address and key), whoever calls it: what one call is told, all heed.
-A ``Rate`` stands for a model or an agent. A ``Gate`` puts them before a caller's calls.
+A ``Rate`` stands for a model or an agent. A ``Throttle`` puts them before a caller's calls.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from agenteval.conversation.deadlines import waiting
 _MINUTE_S = 60.0
 
 
-class PauseTooLong(Exception):  # noqa: N818  # control flow between a gate and its caller
+class PauseTooLong(Exception):  # noqa: N818  # control flow between a throttle and its caller
     """A server asked for a pause that is longer than a call may still wait. ``reason``: its words."""
 
     def __init__(self, waited_s: float, pause_s: float, reason: str) -> None:
@@ -49,7 +49,7 @@ class Limiter:
         self._clock = clock
         self._sleep = sleep
         self._shares: dict[str, int] = {}
-        self._line: deque[_Waiter] = deque()
+        self._queue: deque[_Waiter] = deque()
         self._era = 0
         self._pause_from = self._pause_until = -math.inf
         self._paused_before = 0.0
@@ -79,7 +79,7 @@ class Limiter:
     @property
     def waiting(self) -> int:
         """Calls that wait to be let in."""
-        return len(self._line)
+        return len(self._queue)
 
     @property
     def paused_s(self) -> float:
@@ -89,9 +89,9 @@ class Limiter:
     async def enter(self, left_s: float = math.inf) -> int:
         """Wait to be let in; gives what ``pushed_back`` wants to know. ``left_s`` bounds the pauses that
         are waited for: raises ``PauseTooLong``. Whoever was let in must ``leave``."""
-        if self._line or not self._is_free:
+        if self._queue or not self._is_free:
             with waiting():
-                await self._stand_in_line(left_s)
+                await self._wait_in_queue(left_s)
         else:
             self.in_flight += 1
         return self._era
@@ -126,26 +126,26 @@ class Limiter:
         return self.in_flight < int(self.allowed) and self.is_open
 
     def _wake(self) -> None:
-        if self._line:
-            self._line[0].woken.set()
+        if self._queue:
+            self._queue[0].woken.set()
 
-    async def _stand_in_line(self, left_s: float) -> None:
+    async def _wait_in_queue(self, left_s: float) -> None:
         waiter = _Waiter()
-        self._line.append(waiter)
+        self._queue.append(waiter)
         paused_before = self.paused_s
         try:
-            while self._line[0] is not waiter or not self._is_free:
+            while self._queue[0] is not waiter or not self._is_free:
                 waited_s, pause_s = self.paused_s - paused_before, self.pause_s
                 if pause_s and waited_s + pause_s > left_s:
                     raise PauseTooLong(waited_s, pause_s, self.reason)
-                # Only the first in line watches the clock; who comes next is woken.
-                if pause_s and self._line[0] is waiter:
+                # Only the first in the queue watches the clock; who comes next is woken.
+                if pause_s and self._queue[0] is waiter:
                     await self._sleep(pause_s)
                 else:
                     await waiter.until_woken()
             self.in_flight += 1
         finally:
-            self._line.remove(waiter)
+            self._queue.remove(waiter)
             self._wake()
 
 
@@ -270,7 +270,7 @@ class Passage:
         self._limiter.pushed_back(self._era, asked_s, reason)
 
 
-class Gate:
+class Throttle:
     """What stands before the calls of one model or agent: its rate, its server's limiter, and what bounds
     all servers together, in this order. Who waits for one's own server keeps no one else waiting."""
 

@@ -13,7 +13,7 @@ from typing import Any
 from rich.console import RenderableType
 from rich.text import Text
 
-from agenteval.adapters.traffic.middleware import Tape
+from agenteval.adapters.traffic.middleware import Recording
 from agenteval.cli import wiring
 from agenteval.cli.commands.output import deliver, options_of, say
 from agenteval.cli.commands.prepare import Prepared, Request, prepare
@@ -35,7 +35,7 @@ def plan(request: Request, *, reports: Sequence[str] = ()) -> int:
     """Prints the forecast, and writes it as JSON where ``reports`` says so."""
     targets = [_json_target(text) for text in reports]
     with redirect_stdout(sys.stderr):
-        prepared = prepare(replace(request, tape=Tape(asks=False)))
+        prepared = prepare(replace(request, recording=Recording(asks=False)))
         for text in prepared.remarks:
             say(f"warning: {text}")
         made = forecast_of(prepared)

@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
 from typing import Any
 
-from agenteval.adapters.traffic.middleware import Tape
+from agenteval.adapters.traffic.middleware import Recording
 from agenteval.cli import preflight, wiring
 from agenteval.cli.commands.last_failed import last_failed
 from agenteval.conversation.pipeline import Plan
@@ -38,7 +38,7 @@ class Request:
     fail_fast: bool = False
     no_judge: bool = False
     baseline: str | None = None
-    tape: Tape = field(default_factory=Tape)
+    recording: Recording = field(default_factory=Recording)
     last_failed: bool = False
     pairings: frozenset[Pairing] | None = None
     resume: str | None = None
@@ -58,8 +58,8 @@ class Request:
             "no_judge": self.no_judge,
             "baseline": self.baseline,
             "last_failed": self.last_failed,
-            "record": str(self.tape.record) if self.tape.record else None,
-            "replay": str(self.tape.replay) if self.tape.replay else None,
+            "record": str(self.recording.record) if self.recording.record else None,
+            "replay": str(self.recording.replay) if self.recording.replay else None,
         }
 
 
@@ -77,7 +77,7 @@ def kept_request(run: RunStarted) -> Request:
         fail_fast=kept["fail_fast"],
         no_judge=kept["no_judge"],
         baseline=kept["baseline"],
-        tape=Tape(replay=replay),
+        recording=Recording(replay=replay),
         last_failed=kept["last_failed"],
         pairings=pairings,
     )
@@ -111,7 +111,7 @@ def prepare(request: Request) -> Prepared:
     """Load and check everything; call nothing. Raises ``AuthorError`` with all that is wrong."""
     loaded = config_file.load_config(
         Path(request.config) if request.config else config_file.find_config(Path.cwd()),
-        environ=request.tape.environ(os.environ),
+        environ=request.recording.environ(os.environ),
         flags=request.flags,
     )
     config = loaded.config
@@ -140,7 +140,9 @@ def prepare(request: Request) -> Prepared:
     unapplied = _applied_elsewhere(request, config, chosen, scenarios, loaded_scenarios)
     ranges = selection.ranges_of(scenarios, config, epochs=request.epochs)
     agents = selection.agents_of(config, request.filters)
-    resources = wiring.Resources(config, loaded.secrets, no_judge=request.no_judge, tape=request.tape)
+    resources = wiring.Resources(
+        config, loaded.secrets, no_judge=request.no_judge, recording=request.recording
+    )
     plan = wiring.plan(samples, config, agents, chosen, resources, ranges=ranges, fail_fast=request.fail_fast)
     public = loaded.public
     suite = tuple(loaded_scenarios)

@@ -14,7 +14,7 @@ import anyio
 from rich.console import RenderableType
 
 from agenteval.adapters.models.kept import Kept, Tally, answers_in
-from agenteval.adapters.traffic.middleware import Tape
+from agenteval.adapters.traffic.middleware import Recording
 from agenteval.cli.commands.output import deliver, options_of
 from agenteval.cli.commands.report import runs_root
 from agenteval.cli.commands.score import score
@@ -69,12 +69,12 @@ def rejudge(asked: Anew, *, reports: Sequence[ReporterChoice] = (), verbose: boo
         config=asked.config,
         flags=asked.flags,
         asks_judges=True,
-        tape=Tape(kept=kept),
+        recording=Recording(kept=kept),
     )
     if not asked.dry:
         return score(request, reports=reports, verbose=verbose)
     with redirect_stdout(sys.stderr):
-        config, parts = _told(replace(request, tape=Tape(kept=kept, asks=False)), kept)
+        config, parts = _told(replace(request, recording=Recording(kept=kept, asks=False)), kept)
     options = options_of(ReporterChoice(name="terminal"), folder=Path(config.root), verbose=verbose)
     deliver("terminal", painted(parts, options), None)
     return 0

@@ -78,8 +78,8 @@ def _given(request: Request) -> Iterator[str]:
         "--fail-fast": request.fail_fast,
         "--no-judge": request.no_judge,
         "--baseline": request.baseline,
-        "--record": request.tape.record,
-        "--replay": request.tape.replay,
+        "--record": request.recording.record,
+        "--replay": request.recording.replay,
         "--last-failed": request.last_failed,
         **{names.get(key, f"--{key}"): True for key in request.flags if key != "concurrency"},
     }

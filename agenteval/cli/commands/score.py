@@ -85,7 +85,7 @@ def _scored(request: ScoreRequest, reports: Sequence[ReporterChoice], *, verbose
         conversations = conversations_of(reader, request, prepared)
         retained = _retained(prepared, targets, verbose=verbose)
         folder = new_folder(Path(prepared.config.root), new_id())
-        _run(prepared, reader, conversations, retained, folder, request.tape.kept)
+        _run(prepared, reader, conversations, retained, folder, request.recording.kept)
     told = fold(retained.events())
     return _Scored(told, gates.decide(told), targets, folder)
 

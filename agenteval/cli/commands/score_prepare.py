@@ -14,7 +14,7 @@ from itertools import chain
 from pathlib import Path
 from typing import Any
 
-from agenteval.adapters.traffic.middleware import Tape
+from agenteval.adapters.traffic.middleware import Recording
 from agenteval.cli import preflight, wiring
 from agenteval.cli.commands.output import say
 from agenteval.cli.sources import files_read
@@ -48,7 +48,7 @@ _MOST_PROBLEMS = 5
 @dataclass(frozen=True)
 class ScoreRequest:
     """What the command line asked for. ``flags`` are configuration keys that it sets; ``asks_judges``:
-    whether it named a model or a metric. ``tape``: with what is known of a run that is judged anew."""
+    whether it named a model or a metric. ``recording``: with what is known of a run that is judged anew."""
 
     files: tuple[str, ...]
     config: str | None = None
@@ -58,7 +58,7 @@ class ScoreRequest:
     texts: tuple[str, ...] = ()
     no_judge: bool = False
     asks_judges: bool = False
-    tape: Tape = field(default_factory=Tape)
+    recording: Recording = field(default_factory=Recording)
 
 
 @dataclass(frozen=True)
@@ -90,7 +90,7 @@ def prepare(request: ScoreRequest) -> Prepared:
         # Nothing was to be judged, so that no bound on judgements can be held or broken; that is told. Who
         # switches judges off leaves the bounds undecided, as in a run.
         config = config.model_copy(update={"thresholds": {}})
-    resources = wiring.Resources(config, loaded.secrets, no_judge=not judged, tape=request.tape)
+    resources = wiring.Resources(config, loaded.secrets, no_judge=not judged, recording=request.recording)
     has_criteria = any(scenario.all_criteria for scenario in scenarios)
     priced = preflight.price_problems((), config, chosen, no_judge=not judged)
     checks = preflight.check_problems(scenarios)

@@ -13,7 +13,7 @@ from typing import Any
 from agenteval.core.expressions import expression
 from agenteval.files.recorded.files import (
     BYTE_ORDER_MARK,
-    Line,
+    NumberedLine,
     Source,
     lines_of,
     no_constant,
@@ -71,7 +71,7 @@ def is_document(source: Source) -> bool:
     """Whether the values of a file are written over many lines: its brackets stand in lines of their own, or
     none of its first lines is a record. So is an only line that holds several."""
     ahead = [line for line, _ in zip(lines_of(source), range(_LOOK_AHEAD), strict=False)]
-    lines = [line.data for line in ahead if isinstance(line, Line)]
+    lines = [line.data for line in ahead if isinstance(line, NumberedLine)]
     if not lines or lines[0][:1] not in (b"[", b"{"):
         return False
     first = _value(lines[0])
@@ -98,7 +98,7 @@ def _value(data: bytes) -> Any:
         return None
 
 
-def _parsed_line(line: Line, source: Source) -> Entry:
+def _parsed_line(line: NumberedLine, source: Source) -> Entry:
     where = f"{source.shown}:{line.number}"
     try:
         value = parse(line.data)
@@ -133,7 +133,7 @@ _GAP = expression(r"[\s,]*")
 _DECODER = json.JSONDecoder(parse_constant=no_constant)
 
 
-def _pieces(lines: Iterable[Line | Unreadable]) -> Iterator[Line | Unreadable]:
+def _pieces(lines: Iterable[NumberedLine | Unreadable]) -> Iterator[NumberedLine | Unreadable]:
     """Lines put together until all their brackets are closed, each piece with the number of its first line.
     A value that never ends does not take the next one with it: nothing but a new one begins with a bracket
     after a line that is a closing bracket alone."""
@@ -144,7 +144,7 @@ def _pieces(lines: Iterable[Line | Unreadable]) -> Iterator[Line | Unreadable]:
             return
         stripped = line.data.strip()
         if held and last in (b"}", b"]") and stripped.startswith((b"{", b"[")):
-            yield Line(number, bytes(held))
+            yield NumberedLine(number, bytes(held))
             held, depth = bytearray(), 0
         if not stripped and not held:
             continue
@@ -153,13 +153,13 @@ def _pieces(lines: Iterable[Line | Unreadable]) -> Iterator[Line | Unreadable]:
         last = stripped or last
         depth += _opened_in(line.data)
         if depth <= 0:
-            yield Line(number, bytes(held))
+            yield NumberedLine(number, bytes(held))
             held, depth = bytearray(), 0
     if held:
-        yield Line(number, bytes(held))
+        yield NumberedLine(number, bytes(held))
 
 
-def _is_debris(piece: Line) -> bool:
+def _is_debris(piece: NumberedLine) -> bool:
     """Whether what follows a value that cannot be read is the rest of it."""
     return not piece.data.lstrip().startswith((b"{", b"["))
 
@@ -172,7 +172,7 @@ def _opened_in(line: bytes) -> int:
     return bare.count(b"{") + bare.count(b"[") - bare.count(b"}") - bare.count(b"]")
 
 
-def _entries_in(piece: Line, source: Source) -> Iterator[Entry]:
+def _entries_in(piece: NumberedLine, source: Source) -> Iterator[Entry]:
     """The records of a piece: mostly one."""
     data = piece.data.removeprefix(BYTE_ORDER_MARK)
     try:
@@ -186,7 +186,7 @@ def _entries_in(piece: Line, source: Source) -> Iterator[Entry]:
         yield from _records_of(value, data, piece.number, source)
 
 
-def _one_by_one(piece: Line, source: Source) -> Iterator[Entry]:
+def _one_by_one(piece: NumberedLine, source: Source) -> Iterator[Entry]:
     """The records up to the first that cannot be read, which is told at its place."""
     try:
         text = whole_json(piece.data.decode("utf-8"))

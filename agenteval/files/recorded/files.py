@@ -128,27 +128,27 @@ def _unopenable(source: Source) -> Iterator[Problem]:
 # ── lines ────────────────────────────────────────────────────────────────────────────────────────
 
 
-class Line(NamedTuple):
+class NumberedLine(NamedTuple):
     number: int
     data: bytes
 
 
-def lines_of(source: Source) -> Iterator[Line | Unreadable]:
+def lines_of(source: Source) -> Iterator[NumberedLine | Unreadable]:
     """The lines that are not blank, without byte order marks and what is around them."""
     for line in raw_lines_of(source):
         if isinstance(line, Unreadable):
             yield line
         elif stripped := line.data.removeprefix(BYTE_ORDER_MARK).strip():
-            yield Line(line.number, stripped)
+            yield NumberedLine(line.number, stripped)
 
 
-def raw_lines_of(source: Source) -> Iterator[Line | Unreadable]:
+def raw_lines_of(source: Source) -> Iterator[NumberedLine | Unreadable]:
     """The lines as they are; of packed data that are damaged, those before the damage."""
     number = 0
     try:
         with _opened(source.path) as file:
             for number, data in enumerate(file, start=1):
-                yield Line(number, data)
+                yield NumberedLine(number, data)
     except (OSError, EOFError, zlib.error) as error:
         why = "the packed data end too early" if isinstance(error, EOFError) else f"cannot be read: {error}"
         yield Unreadable(f"{source.shown}:{number + 1}", why)
@@ -185,7 +185,7 @@ class _Unpacked(RawIOBase):
 def is_journal(source: Source) -> bool:
     """Whether a file is the journal of a run of ours: by its first line."""
     first = next(lines_of(source), None)
-    return isinstance(first, Line) and b'"run_started"' in first.data[:200]
+    return isinstance(first, NumberedLine) and b'"run_started"' in first.data[:200]
 
 
 def parse(data: bytes) -> Any:

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from agenteval.core.plurals import plural
 from agenteval.core.trajectory import Usage
-from agenteval.verdict.ledger import Line, how_to_price, total_cost
+from agenteval.verdict.ledger import LedgerLine, how_to_price, total_cost
 from agenteval.verdict.report import Report
 
 
@@ -49,7 +49,7 @@ def unknown_texts(report: Report) -> Iterator[str]:
             yield f"cost unknown for {calls} of {who}: {_remedy(line, report)}"
 
 
-def _remedy(line: Line, report: Report) -> str:
+def _remedy(line: LedgerLine, report: Report) -> str:
     if line.name in report.run.config.prices:
         return "not every reply told its tokens or its cost"
     return how_to_price(line.name)
