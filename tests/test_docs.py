@@ -327,11 +327,14 @@ def test_the_example_suite_ends_as_the_readme_shows(project: Project) -> None:
         "run", "--report", f"json={project.root / 'results.json'}", env={"COLUMNS": "110"}
     )
     out = finished(done, 1)
-    for part in texts("README.md", "criteria: ").split("\n\n"):
-        assert_shown(part, out)
+    for shown in (texts("README.md", "Scores"), texts("docs/examples.md", "criteria: ")):
+        for part in shown.split("\n\n"):
+            assert_shown(part, out)
     results = project.results()
     failed = {s["id"] for s in results["scenarios"] if s["verdict"] != "passed"}
-    assert failed == set(re.findall(r"^- `([\w-]+)`:", section("README.md", "## Try it"), re.MULTILINE))
+    assert failed == set(
+        re.findall(r"^- `([\w-]+)`:", section("docs/examples.md", "## The example suite"), re.MULTILINE)
+    )
     assert f"{len(results['scenarios'])} scenarios, no key" in text_of("README.md")
     usage = results["summary"]["usage"]
     asked = sum(usage[role]["calls"] for role in ("user", "judge", "dedup"))
@@ -487,7 +490,7 @@ def exit_codes(page: str, heading: str) -> dict[int, str]:
 
 def test_the_exit_codes_are_those_of_the_code() -> None:
     documented = exit_codes("docs/verdicts.md", "## Exit codes")
-    assert set(exit_codes("README.md", "## Exit codes")) == set(documented)
+    assert set(exit_codes("README.md", "## Use it in CI")) == set(documented)
     assert documented[errors.AuthorError.exit_code] == "usage or configuration"
     assert documented[errors.NothingSelectedError.exit_code] == "nothing selected"
     assert documented[errors.InfrastructureError.exit_code] == "inconclusive"

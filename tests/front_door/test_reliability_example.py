@@ -1,5 +1,5 @@
 """The example of luck: a lucky green, a flaky scenario, a gate that is not fooled, a regression, each called
-by its name as the README shows."""
+by its name as docs/examples.md shows."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import pytest
 from tests.support.kit import Project
 
 ROOT = Path(__file__).parents[2]
-SECTION = (ROOT / "README.md").read_text(encoding="utf-8").partition("## Lucky, flaky or worse")[2]
+SECTION = (ROOT / "docs/examples.md").read_text(encoding="utf-8").partition("## Lucky, flaky or worse")[2]
 SHOWN = re.findall(r"```text\n(.*?)```", SECTION.partition("\n## ")[0], re.DOTALL)
 
 
