@@ -14,7 +14,7 @@ from agenteval.cli.commands.output import require_apart, say, targets_of, write_
 from agenteval.cli.commands.prepare import Prepared, Request, kept_request, prepare
 from agenteval.cli.commands.report import runs_root
 from agenteval.cli.commands.run import execute, now, started_of
-from agenteval.cli.sources import files_read
+from agenteval.cli.run_files import files_read
 from agenteval.core.config import ReporterChoice
 from agenteval.core.errors import AuthorError, Problem
 from agenteval.core.event import Event, RunResumed, RunStarted

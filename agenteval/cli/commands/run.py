@@ -20,7 +20,7 @@ from agenteval.cli.commands.interrupt import bounded, interruptible
 from agenteval.cli.commands.output import require_apart, targets_of, write_reports
 from agenteval.cli.commands.prepare import Prepared, Request, prepare
 from agenteval.cli.progress import progress_for
-from agenteval.cli.sources import files_read, sources_of
+from agenteval.cli.run_files import file_hashes, files_read
 from agenteval.conversation import pipeline
 from agenteval.conversation.pipeline import Control
 from agenteval.core.config import ReporterChoice
@@ -29,7 +29,7 @@ from agenteval.core.errors import AuthorError, Problem
 from agenteval.core.event import Event, IssuesFound, Notice, RunFinished, RunResumed, RunStarted
 from agenteval.core.protocols import Emit
 from agenteval.core.selection import Filters
-from agenteval.files.journal import Journal, Told, locked
+from agenteval.files.journal import EventLog, Journal, locked
 from agenteval.files.redact import redacting
 from agenteval.files.runs import JOURNAL
 from agenteval.scoring import judging
@@ -71,7 +71,7 @@ def started_of(prepared: Prepared, request: Request) -> RunStarted:
         command=tuple(sys.argv[1:]),
         request=request.to_keep(prepared.config),
         unapplied=dict(prepared.unapplied),
-        sources=sources_of(prepared.config, prepared.public, prepared.scenarios, prepared.resources.secrets),
+        sources=file_hashes(prepared.config, prepared.public, prepared.scenarios, prepared.resources.secrets),
     )
 
 
@@ -97,7 +97,7 @@ def execute(
 ) -> tuple[Report, Decision]:
     """Run what is left. ``begin`` is told first; ``past`` is what the journal holds already, of a run that
     goes on."""
-    events = Told(past)
+    events = EventLog(past)
     over = tuple(kept(past))
     for event in over:
         prepared.plan.queue(event)

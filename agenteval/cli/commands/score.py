@@ -39,9 +39,9 @@ from agenteval.core.protocols import Emit, Scorer
 from agenteval.core.score import ScoreFailure
 from agenteval.core.trajectory import StopReason
 from agenteval.files.plain_files import for_me_alone
-from agenteval.files.recorded.files import JOURNAL
 from agenteval.files.recorded.identity import Recorded
 from agenteval.files.recorded.reader import Reader, Remarks
+from agenteval.files.recorded.sources import JOURNAL
 from agenteval.files.recorded.suite import Suite
 from agenteval.files.redact import redacting
 from agenteval.scoring import judging

@@ -17,7 +17,7 @@ from typing import Any
 from agenteval.adapters.traffic.middleware import Recording
 from agenteval.cli import preflight, wiring
 from agenteval.cli.commands.output import say
-from agenteval.cli.sources import files_read
+from agenteval.cli.run_files import files_read
 from agenteval.core.config import Config
 from agenteval.core.errors import AuthorError, NothingSelectedError, Place, Problem
 from agenteval.core.protocols import Scorer
@@ -25,7 +25,9 @@ from agenteval.core.scenario import Scenario
 from agenteval.core.sight import declared_sight, seen_as
 from agenteval.core.trajectory import Sight
 from agenteval.files import config_file, loading, runs
-from agenteval.files.recorded.files import (
+from agenteval.files.recorded.identity import Naming, Paths, Recorded
+from agenteval.files.recorded.reader import Reader, Remarks, require_paths
+from agenteval.files.recorded.sources import (
     JOURNAL,
     Source,
     each_once,
@@ -35,8 +37,6 @@ from agenteval.files.recorded.files import (
     spooled,
     spooled_from,
 )
-from agenteval.files.recorded.identity import Naming, Paths, Recorded
-from agenteval.files.recorded.reader import Reader, Remarks, require_paths
 from agenteval.files.recorded.suite import Suite
 from agenteval.scoring import judging
 from agenteval.scoring.checks import RULES
