@@ -10,10 +10,10 @@ from dataclasses import replace
 from pathlib import Path
 
 from agenteval import __version__
+from agenteval.cli.commands.execution import execute, now, started_of
 from agenteval.cli.commands.output import require_apart, say, targets_of, write_reports
 from agenteval.cli.commands.prepare import Prepared, Request, kept_request, prepare
 from agenteval.cli.commands.report import runs_root
-from agenteval.cli.commands.run import execute, now, started_of
 from agenteval.cli.run_files import files_read
 from agenteval.core.config import ReporterChoice
 from agenteval.core.errors import AuthorError, Problem
