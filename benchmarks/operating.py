@@ -262,8 +262,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--workers", type=int, default=2)
     parser.add_argument("--seed", type=int, default=1)
     asked = parser.parse_args(arguments)
-    reporters = ("reporters.terminal.summary", "reporters.results.document")
-    for name in ("cli.main", "cli.commands.run", "adapters.agents.python", *reporters):
+    for name in ("cli", "commands.run", "agents.python", "reporters.terminal", "reporters.results_json"):
         __import__(f"agenteval.{name}")
     told, broken = "", 0
     with contextlib.suppress(KeyboardInterrupt):

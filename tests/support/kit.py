@@ -14,7 +14,7 @@ import threading
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, TypeAlias
 
 
 @dataclass(frozen=True)
@@ -54,7 +54,32 @@ class ReadyProcess:
         return int(self._process.stdout.readline())
 
 
-_IDLE: list[ReadyProcess] = []
+class FreshProcess:
+    """As ``ReadyProcess``, where no process can be forked, or none that has threads: each command is a new
+    one."""
+
+    def start(self, request: Mapping[str, Any]) -> int:
+        command = [sys.executable, "-m", "agenteval", *request["arguments"]]
+        env = {**request["env"], "PYTHONIOENCODING": "utf-8"}
+        with open(request["out"], "wb") as out, open(request["err"], "wb") as err:
+            self._process = subprocess.Popen(
+                command, cwd=request["cwd"], env=env, stdin=subprocess.DEVNULL, stdout=out, stderr=err,
+                start_new_session=True,
+            )  # fmt: skip
+        return self._process.pid
+
+    def answer(self) -> int:
+        return self._process.wait()
+
+
+CommandProcess: TypeAlias = ReadyProcess | FreshProcess
+_IDLE: list[CommandProcess] = []
+
+
+def _command_process() -> CommandProcess:
+    if _IDLE:
+        return _IDLE.pop()
+    return ReadyProcess() if sys.platform == "linux" else FreshProcess()
 
 
 class Started:
@@ -65,17 +90,17 @@ class Started:
         self._folder = tempfile.TemporaryDirectory()
         out, err = (Path(self._folder.name, name) for name in ("out", "err"))
         self._texts = {"out": out, "err": err}
-        ready = _IDLE.pop() if _IDLE else ReadyProcess()
-        self.pid = ready.start({
+        process = _command_process()
+        self.pid = process.start({
             "arguments": arguments, "cwd": str(cwd), "env": env, "out": str(out), "err": str(err)
         })  # fmt: skip
         self._code: int | None = None
-        self._reader = threading.Thread(target=self._read, args=(ready,), daemon=True)
+        self._reader = threading.Thread(target=self._read, args=(process,), daemon=True)
         self._reader.start()
 
-    def _read(self, ready: ReadyProcess) -> None:
-        self._code = ready.answer()
-        _IDLE.append(ready)
+    def _read(self, process: CommandProcess) -> None:
+        self._code = process.answer()
+        _IDLE.append(process)
 
     def poll(self) -> int | None:
         """The exit code, if it has ended; below 0: the signal that ended it."""
@@ -86,12 +111,15 @@ class Started:
         return _text(self._texts[where])
 
     def send(self, number: signal.Signals) -> None:
-        os.killpg(self.pid, number)
+        if sys.platform == "win32":
+            os.kill(self.pid, number)
+        else:
+            os.killpg(self.pid, number)
 
     def kill(self) -> None:
         """Nothing, if it has ended."""
         if self.poll() is None:
-            self.send(signal.SIGKILL)
+            self.send(signal.SIGTERM if sys.platform == "win32" else signal.SIGKILL)
         self._reader.join()
 
     def wait(self, timeout_s: float = 30) -> Done:
@@ -113,7 +141,7 @@ def _fresh(cwd: Path, arguments: Sequence[str], env: Mapping[str, str], *, timeo
 
 
 def _text(path: Path) -> str:
-    return path.read_bytes().decode("utf-8") if path.exists() else ""
+    return path.read_bytes().decode("utf-8").replace(os.linesep, "\n") if path.exists() else ""
 
 
 class Project:
