@@ -64,9 +64,9 @@ def detectors_alone(path: Path) -> Callable[[], None]:
 
     from agenteval.cli.commands.garbage import few_collections
     from agenteval.core.config import Config
-    from agenteval.files.recorded.files import sources_of
     from agenteval.files.recorded.identity import Naming
     from agenteval.files.recorded.reader import Reader
+    from agenteval.files.recorded.sources import sources_of
     from agenteval.scoring.detectors.scorer import Detectors
 
     reader = Reader(sources_of([str(path)], path.parent), naming=Naming(), policy_of=lambda config, name: "")

@@ -262,7 +262,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--workers", type=int, default=2)
     parser.add_argument("--seed", type=int, default=1)
     asked = parser.parse_args(arguments)
-    for name in ("cli", "commands.run", "agents.python", "reporters.terminal", "reporters.results_json"):
+    reporters = ("reporters.terminal.summary", "reporters.results.document")
+    for name in ("cli.main", "cli.commands.run", "adapters.agents.python", *reporters):
         __import__(f"agenteval.{name}")
     told, broken = "", 0
     with contextlib.suppress(KeyboardInterrupt):

@@ -360,13 +360,15 @@ _known: dict[tuple[str, str], int] = {}  # by metric and hash of the rubric
 def _counted_beside(rubric: Rubric) -> int:
     from agenteval.scoring.judges.criteria import criterion_request
     from agenteval.scoring.judges.judge import request_of
-    from agenteval.scoring.transcript import Told
+    from agenteval.scoring.transcript import Transcript
 
     if rubric.metric == CRITERIA:
-        request = criterion_request("text " * 15, "conversation", Told(""), rubric=rubric, subject=Subject())
+        request = criterion_request(
+            "text " * 15, "conversation", Transcript(""), rubric=rubric, subject=Subject()
+        )
     else:
         empty = dict.fromkeys(placeholders(rubric.text), "")
-        request = request_of(rubric, Told(""), subject=Subject(), criterion=empty)
+        request = request_of(rubric, Transcript(""), subject=Subject(), criterion=empty)
     return count_tokens(request.system) + count_tokens(request.prompt)
 
 

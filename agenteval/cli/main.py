@@ -7,11 +7,29 @@ import os
 import sys
 from collections.abc import Callable
 from contextlib import suppress
+from dataclasses import replace
 from typing import Annotated, Any
 
 import typer
 
-from agenteval.cli.commands.not_yet import Command, Commands, require_plain
+from agenteval.cli.commands.not_yet import Command, Commands
+from agenteval.cli.options import (
+    RUN_HELP,
+    Agent,
+    ConfigFile,
+    Epochs,
+    Judging,
+    Metric,
+    Model,
+    Reporting,
+    Scenario,
+    Selecting,
+    Verbose,
+    given_keys,
+    given_options,
+    grouped,
+    request_of,
+)
 from agenteval.conversation import exits
 
 app = typer.Typer(
@@ -25,31 +43,6 @@ app = typer.Typer(
     epilog="Exit codes: 0 passed, 1 a gate failed, 2 usage or configuration, 3 inconclusive,"
     " 5 nothing selected, 130 interrupted.",
 )
-
-Paths = Annotated[
-    list[str] | None,
-    typer.Argument(help="Scenario files or folders; default: what the configuration includes."),
-]
-ConfigFile = Annotated[
-    str | None,
-    typer.Option("--config", "-c", metavar="FILE", help="Default: agenteval.yaml, searched upward."),
-]
-Scenario = Annotated[
-    list[str] | None,
-    typer.Option("--scenario", "-s", metavar="TEXT", help="An id, else part of an id or name."),
-]
-Tag = Annotated[list[str] | None, typer.Option("--tag", metavar="TAG", help="Scenarios with this tag.")]
-Category = Annotated[
-    list[str] | None,
-    typer.Option("--category", metavar="NAME", help="capability, efficiency or robustness."),
-]
-Agent = Annotated[str | None, typer.Option("--agent", metavar="NAME", help="Run with this named agent.")]
-Epochs = Annotated[
-    int | None, typer.Option("--epochs", min=1, max=10_000, help="Conversations per scenario.")
-]
-Verbose = Annotated[bool, typer.Option("--verbose", "-v", help="Transcripts of all conversations.")]
-
-_RUN_HELP = "An id, the beginning of one, latest, previous, or the path of a run's folder or journal."
 
 
 def _version(wanted: bool) -> None:
@@ -70,35 +63,23 @@ def _root(
 
 
 @app.command("run", cls=Command)
+@grouped
 def _run(
-    paths: Paths = None,
-    config: ConfigFile = None,
-    scenario: Scenario = None,
-    tag: Tag = None,
-    category: Category = None,
-    agent: Agent = None,
-    model: Annotated[
-        str | None, typer.Option("--model", "-m", metavar="PROVIDER/MODEL", help="models.default.")
-    ] = None,
-    no_judge: Annotated[bool, typer.Option("--no-judge", help="Code checks only; ask no judge.")] = False,
-    metric: Annotated[
-        list[str] | None, typer.Option("--metric", metavar="NAME", help="Judge only this; repeatable.")
-    ] = None,
+    *,
+    context: typer.Context,
+    selecting: Selecting,
+    judging: Judging,
     epochs: Epochs = None,
     concurrency: Annotated[
         int | None, typer.Option("--concurrency", "-n", min=1, help="Model calls in flight.")
     ] = None,
-    report: Annotated[
-        list[str] | None,
-        typer.Option("--report", metavar="NAME[=PATH]", help="Add a report: json, junit, github, markdown."),
-    ] = None,
-    verbose: Verbose = False,
+    reporting: Reporting,
     fail_fast: Annotated[
         bool, typer.Option("--fail-fast", "-x", help="Start nothing more after the first failed sample.")
     ] = False,
     seed: Annotated[int | None, typer.Option("--seed", min=0, help="Of the run; default 0.")] = None,
     baseline: Annotated[
-        str | None, typer.Option("--baseline", metavar="RUN", help=f"Compare with it. {_RUN_HELP}")
+        str | None, typer.Option("--baseline", metavar="RUN", help=f"Compare with it. {RUN_HELP}")
     ] = None,
     resume: Annotated[
         str | None,
@@ -119,62 +100,37 @@ def _run(
 ) -> None:
     """Run scenarios against the agent; the exit code is the verdict."""
     from agenteval.adapters.traffic.middleware import recording_of
-    from agenteval.cli.commands.output import chosen_reporters
-    from agenteval.cli.commands.prepare import Request
     from agenteval.cli.commands.run import run
 
-    flags: dict[str, Any] = {"concurrency": concurrency, "seed": seed, "metrics": metric or None}
-    flags["cache"] = cache
-    if model:
-        flags["models"] = {"default": model}
-    request = Request(
-        paths=_plain(paths),
-        config=config,
-        filters=_filters(scenario, tag, category, agent),
-        flags={key: value for key, value in flags.items() if value is not None},
+    request = replace(
+        request_of(selecting, judging),
+        flags=given_keys(concurrency=concurrency, seed=seed, cache=cache),
         epochs=epochs,
         fail_fast=fail_fast,
-        no_judge=no_judge,
         baseline=baseline,
         recording=recording_of(record, replay),
         last_failed=last_failed,
         resume=resume,
+        given=given_options(context),
     )
-    raise typer.Exit(run(request, reports=chosen_reporters(report or ()), verbose=verbose))
+    raise typer.Exit(run(request, reports=reporting.choices, verbose=reporting.verbose))
 
 
 @app.command("validate", cls=Command)
-def _validate(
-    paths: Paths = None,
-    config: ConfigFile = None,
-    scenario: Scenario = None,
-    tag: Tag = None,
-    category: Category = None,
-    agent: Agent = None,
-) -> None:
+@grouped
+def _validate(*, selecting: Selecting) -> None:
     """Load and check everything; call nothing."""
-    from agenteval.cli.commands.prepare import Request
     from agenteval.cli.commands.validate import validate
 
-    filters = _filters(scenario, tag, category, agent)
-    raise typer.Exit(validate(Request(paths=_plain(paths), config=config, filters=filters)))
+    raise typer.Exit(validate(request_of(selecting)))
 
 
 @app.command("plan", cls=Command)
+@grouped
 def _plan(
-    paths: Paths = None,
-    config: ConfigFile = None,
-    scenario: Scenario = None,
-    tag: Tag = None,
-    category: Category = None,
-    agent: Agent = None,
-    model: Annotated[
-        str | None, typer.Option("--model", "-m", metavar="PROVIDER/MODEL", help="models.default.")
-    ] = None,
-    no_judge: Annotated[bool, typer.Option("--no-judge", help="Code checks only; ask no judge.")] = False,
-    metric: Annotated[
-        list[str] | None, typer.Option("--metric", metavar="NAME", help="Judge only this; repeatable.")
-    ] = None,
+    *,
+    selecting: Selecting,
+    judging: Judging,
     epochs: Epochs = None,
     report: Annotated[
         list[str] | None,
@@ -183,43 +139,31 @@ def _plan(
 ) -> None:
     """Predict a run's calls, tokens and price, and each gate's chance to be wrong; call nothing."""
     from agenteval.cli.commands.plan import plan
-    from agenteval.cli.commands.prepare import Request
 
-    flags: dict[str, Any] = {"metrics": metric} if metric else {}
-    if model:
-        flags["models"] = {"default": model}
-    request = Request(
-        paths=_plain(paths),
-        config=config,
-        filters=_filters(scenario, tag, category, agent),
-        flags=flags,
-        epochs=epochs,
-        no_judge=no_judge,
-    )
+    request = replace(request_of(selecting, judging), epochs=epochs)
     raise typer.Exit(plan(request, reports=report or ()))
 
 
 @app.command("report", cls=Command)
 def _report(
-    run: Annotated[str, typer.Argument(metavar="RUN", help=_RUN_HELP)],
+    run: Annotated[str, typer.Argument(metavar="RUN", help=RUN_HELP)],
     report: Annotated[
         list[str] | None,
         typer.Option("--report", metavar="NAME[=PATH]", help="This report, not the terminal's; repeatable."),
     ] = None,
     verbose: Verbose = False,
     rejudge: Annotated[
-        bool, typer.Option("--rejudge", help="Judge it anew, as a new run: only what changed is asked.")
+        bool,
+        typer.Option(
+            "--rejudge", help="Judge it anew, as a new run, asking only what changed; takes -c, -m, --metric."
+        ),
     ] = False,
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="With --rejudge: say what it would ask; call nothing.")
     ] = False,
     config: ConfigFile = None,
-    model: Annotated[
-        str | None, typer.Option("--model", "-m", metavar="PROVIDER/MODEL", help="With --rejudge.")
-    ] = None,
-    metric: Annotated[
-        list[str] | None, typer.Option("--metric", metavar="NAME", help="With --rejudge; repeatable.")
-    ] = None,
+    model: Model = None,
+    metric: Metric = None,
 ) -> None:
     """Make the reports of a run again, whole or broken; the exit code is the run's."""
     from agenteval.cli.commands.output import chosen_reporters
@@ -229,10 +173,8 @@ def _report(
         from agenteval.cli.commands.rejudge import Anew
         from agenteval.cli.commands.rejudge import rejudge as judge_anew
 
-        flags: dict[str, Any] = {"metrics": metric} if metric else {}
-        if model:
-            flags["models"] = {"default": model}
-        raise typer.Exit(judge_anew(Anew(run, config, flags, dry_run), reports=reports, verbose=verbose))
+        asked = Anew(run, config, Judging(model=model, metric=metric), dry_run)
+        raise typer.Exit(judge_anew(asked, reports=reports, verbose=verbose))
     from agenteval.cli.commands.report import report as again
 
     _refuse_without("--rejudge", {"--dry-run": dry_run, "-c": config, "-m": model, "--metric": metric})
@@ -250,7 +192,7 @@ def _refuse_without(option: str, given: dict[str, Any]) -> None:
 
 @app.command("diff")
 def _diff(
-    before: Annotated[str, typer.Argument(metavar="A", help=f"The baseline. {_RUN_HELP}")],
+    before: Annotated[str, typer.Argument(metavar="A", help=f"The baseline. {RUN_HELP}")],
     after: Annotated[str, typer.Argument(metavar="B", help="The run that is compared with it.")],
     margin: Annotated[
         float,
@@ -272,7 +214,9 @@ def _diff(
 
 
 @app.command("score")
+@grouped
 def _score(
+    *,
     files: Annotated[
         list[str],
         typer.Argument(metavar="FILE…", help="Files, folders, runs (id or path); - is standard input."),
@@ -291,52 +235,31 @@ def _score(
         list[str] | None,
         typer.Option("--scenarios", metavar="FILE", help="Expectations by scenario id; repeatable."),
     ] = None,
-    scenario: Annotated[
-        list[str] | None,
-        typer.Option("--scenario", "-s", metavar="TEXT", help="An id, else part of one; repeatable."),
-    ] = None,
-    model: Annotated[
-        str | None, typer.Option("--model", "-m", metavar="PROVIDER/MODEL", help="Judge with this model.")
-    ] = None,
-    no_judge: Annotated[bool, typer.Option("--no-judge", help="Code checks only; ask no judge.")] = False,
-    metric: Annotated[
-        list[str] | None, typer.Option("--metric", metavar="NAME", help="Judge only this; repeatable.")
-    ] = None,
-    report: Annotated[
-        list[str] | None,
-        typer.Option("--report", metavar="NAME[=PATH]", help="Add a report: json, junit, github, markdown."),
-    ] = None,
-    verbose: Verbose = False,
+    scenario: Scenario = None,
+    judging: Judging,
+    reporting: Reporting,
 ) -> None:
     """Check recorded conversations; nothing is simulated. A PATH is dotted, as labels.task_id."""
-    from agenteval.cli.commands.output import chosen_reporters
     from agenteval.cli.commands.score import score
     from agenteval.cli.commands.score_prepare import ScoreRequest
     from agenteval.files.recorded.identity import Paths
 
-    flags: dict[str, Any] = {"metrics": metric or None}
-    if model:
-        flags["models"] = {"default": model}
     request = ScoreRequest(
         files=tuple(files),
         config=config,
-        flags={key: value for key, value in flags.items() if value is not None},
+        judging=judging,
         paths=Paths(scenario_from, epoch_from, outcome_from),
         scenarios=tuple(scenarios or ()),
         texts=tuple(scenario or ()),
-        no_judge=no_judge,
-        asks_judges=bool(model or metric),
     )
-    raise typer.Exit(score(request, reports=chosen_reporters(report or ()), verbose=verbose))
+    raise typer.Exit(score(request, reports=reporting.choices, verbose=reporting.verbose))
 
 
 @app.command("doctor")
 def _doctor(
     config: ConfigFile = None,
     agent: Agent = None,
-    model: Annotated[
-        str | None, typer.Option("--model", "-m", metavar="PROVIDER/MODEL", help="models.default.")
-    ] = None,
+    model: Model = None,
     no_agent: Annotated[
         bool, typer.Option("--no-agent", help="Do not call the agents: they may act on what they are told.")
     ] = False,
@@ -344,8 +267,7 @@ def _doctor(
     """Make one real call to each model and agent, and say what works: 0 all, 2 configuration, 3 not all."""
     from agenteval.cli.commands.doctor import Request, doctor
 
-    flags = {"models": {"default": model}} if model else {}
-    raise typer.Exit(doctor(Request(config, agent, flags, asks_agents=not no_agent)))
+    raise typer.Exit(doctor(Request(config, agent, Judging(model=model).flags, asks_agents=not no_agent)))
 
 
 @app.command("show-prompts")
@@ -357,26 +279,6 @@ def _show_prompts(
     from agenteval.cli.commands.show_prompts import show_prompts
 
     raise typer.Exit(show_prompts(metric, config))
-
-
-def _plain(paths: list[str] | None) -> tuple[str, ...]:
-    require_plain(paths or ())
-    return tuple(paths or ())
-
-
-def _filters(
-    scenario: list[str] | None, tag: list[str] | None, category: list[str] | None, agent: str | None
-) -> Any:
-    from agenteval.core.errors import AuthorError, Problem, did_you_mean
-    from agenteval.core.scenario import Category
-    from agenteval.core.selection import Filters
-
-    for name in category or ():
-        if name not in set(Category):
-            raise AuthorError(
-                Problem(f"--category: no category is named '{name}'", did_you_mean(name, Category))
-            )
-    return Filters(tuple(scenario or ()), tuple(tag or ()), tuple(category or ()), agent)
 
 
 def main() -> None:

@@ -153,17 +153,17 @@ async def _run_sample(
 def _lost_to(error: Exception) -> Stop:
     """The end of a sample by a mistake of the author's, or a defect of ours or of a plugin: it is lost, the
     others are not."""
-    causes = list(_leaves(error))
+    causes = list(_leaf_errors(error))
     mistake = next((cause for cause in causes if isinstance(cause, AuthorError)), None)
     if mistake:
         return Stop(reason=StopReason.AUTHOR_ERROR, detail=str(mistake))
     return Stop(reason=StopReason.INFRASTRUCTURE, detail=f"agenteval's own error: {causes[0]!r}")
 
 
-def _leaves(error: BaseException) -> Iterator[BaseException]:
+def _leaf_errors(error: BaseException) -> Iterator[BaseException]:
     if isinstance(error, BaseExceptionGroup):
         for each in error.exceptions:
-            yield from _leaves(each)
+            yield from _leaf_errors(each)
     else:
         yield error
 
@@ -214,7 +214,7 @@ class _RunningSample:
         fault = next((item for item in items if isinstance(item, UserReview) and item.decides), None)
         if fault is None:
             return stop
-        stop = Stop(reason=StopReason.SIMULATOR, detail=fault.told, user_usage=stop.user_usage)
+        stop = Stop(reason=StopReason.SIMULATOR, detail=fault.sentence, user_usage=stop.user_usage)
         await self._check("conversation", Trajectory(turns=self.last.turns[: fault.turn], stop=stop), None)
         self.last = self.last.model_copy(update={"stop": stop})
         return stop
@@ -311,7 +311,9 @@ async def said_by(scorer: Scorer, scenario: Scenario, trajectory: Trajectory) ->
     except AuthorError as error:
         return (ScoreFailure(metric=_metric(scorer), message=str(error), author=True),)
     except (Exception, SystemExit) as error:
-        return (ScoreFailure(metric=_metric(scorer), message=f"the scorer broke: {next(_leaves(error))!r}"),)
+        return (
+            ScoreFailure(metric=_metric(scorer), message=f"the scorer broke: {next(_leaf_errors(error))!r}"),
+        )
 
 
 def _metric(scorer: Scorer) -> str:

@@ -191,7 +191,7 @@ class UserReview(Value):
         return self.is_fault and self.explains and (self.failed or self.label == HELPED)
 
     @property
-    def told(self) -> str:
+    def sentence(self) -> str:
         """Of a fault, in a sentence."""
         return f"the simulated user {self.label} the agent: {self.reason} (evidence: “{self.evidence}”)"
 

@@ -57,7 +57,7 @@ def _events() -> TypeAdapter[Event]:
     return TypeAdapter(Event)
 
 
-class Told:
+class EventLog:
     """The events of a run as their lines, an eighth of what they take as objects. A sink, and read as often
     as is wanted; whatever becomes of the file. What is to be run is there as an object anyway, and kept."""
 

@@ -33,7 +33,7 @@ _CLOSING = 1_500
 """Bytes kept free for the closing section."""
 
 
-class Told(NamedTuple):
+class Transcript(NamedTuple):
     """A record, and how long those of its beginnings are that others share: a whole suite's, an epoch's, that
     of each turn so far. In characters, the shortest first."""
 
@@ -58,7 +58,7 @@ def record_of(
     upto: int | None = None,
     parameters: bool = False,
     limit: int = LIMIT,
-) -> Told:
+) -> Transcript:
     """The record of a conversation up to and with turn ``upto`` (from 0), the one to judge; ``None``:
     the whole of it.
 
@@ -79,7 +79,7 @@ def record_of(
 
 
 # All judges of a turn ask for one text, one right after the other.
-_recent: deque[tuple[Scenario, Trajectory, tuple[Any, ...], Told]] = deque(maxlen=4)
+_recent: deque[tuple[Scenario, Trajectory, tuple[Any, ...], Transcript]] = deque(maxlen=4)
 
 
 def _written(
@@ -91,7 +91,7 @@ def _written(
     upto: int | None,
     parameters: bool,
     limit: int,
-) -> Told:
+) -> Transcript:
     head = (
         tuple(_of_suite(policy, tools)),
         tuple(_section("## The parameters of these tools", _parameters(tools) if parameters else "")),
@@ -188,7 +188,7 @@ def _size(parts: Iterable[str]) -> int:
     return sum(len(part.encode("utf-8", "replace")) + 2 for part in parts)
 
 
-def _joined(sections: Iterable[Sequence[str]], closing: Iterable[str]) -> Told:
+def _joined(sections: Iterable[Sequence[str]], closing: Iterable[str]) -> Transcript:
     """Each section is the end of a beginning that others share, the closing one is not."""
     parts: list[str] = []
     shared: list[int] = []
@@ -198,7 +198,7 @@ def _joined(sections: Iterable[Sequence[str]], closing: Iterable[str]) -> Told:
             parts.append(part)
             length += 2 + len(part)
         shared.append(length)
-    return Told("\n\n".join((*parts, *closing)), tuple(dict.fromkeys(shared)))
+    return Transcript("\n\n".join((*parts, *closing)), tuple(dict.fromkeys(shared)))
 
 
 def tools_of(scenario: Scenario) -> tuple[dict[str, Any], ...]:

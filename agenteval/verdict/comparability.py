@@ -23,7 +23,7 @@ class LeftOut(NamedTuple):
     parts: tuple[str, ...] = ()
 
     @property
-    def told(self) -> str:
+    def sentence(self) -> str:
         name = one_line(self.scenario, 80)
         if self.only_in:
             return f"scenario '{name}' is only in the {self.only_in} run"
@@ -84,7 +84,7 @@ def why_not_comparable(before: RunSummary, after: RunSummary, *, common: bool = 
     agents, lost = matched(before, after)
     scenarios = [scenario for agent in agents for pair in agent.pairs for scenario in pair]
     problems = [Problem(text, _AGAIN) for text in _instruments(before, after, scenarios)]
-    left_out = [*lost, *dict.fromkeys(each.told for agent in agents for each in agent.left_out)]
+    left_out = [*lost, *dict.fromkeys(each.sentence for agent in agents for each in agent.left_out)]
     remedy = _AGAIN
     if common and scenarios:
         return tuple(problems)

@@ -166,7 +166,7 @@ def compare_runs(
     agents, lost = matched(before, after)
     compared = tuple(_agent(agent, margin, earlier or {}) for agent in agents if agent.pairs)
     verdict = Verdict.worst(agent.verdict for agent in compared)
-    left_out = dict.fromkeys([*lost, *(each.told for agent in agents for each in agent.left_out)])
+    left_out = dict.fromkeys([*lost, *(each.sentence for agent in agents for each in agent.left_out)])
     return RunComparison(
         before=before.run_id,
         after=after.run_id,

@@ -118,7 +118,7 @@ def test_waits_that_are_asked_for_use_up_no_retry_and_end_with_the_time() -> Non
         waits.append(wait_s)
         patience.waited_s += wait_s
     assert waits == [30, 30, 30]
-    assert patience.told == "tried 4 times, waited 90.0 s"
+    assert patience.summary == "tried 4 times, waited 90.0 s"
 
 
 def test_short_waits_use_up_retries_however_often_they_are_asked_for() -> None:

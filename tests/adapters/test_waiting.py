@@ -106,14 +106,14 @@ def test_what_was_done_is_told_unless_the_first_failure_was_the_last() -> None:
 
     patience = Patience(RetryPolicy(sleep=nothing, max_wait_s=3.0))
     patience.next_wait_s(asked_s=None, retries=2)
-    assert (patience.told, patience.left_s) == ("", 3)
+    assert (patience.summary, patience.left_s) == ("", 3)
     anyio.run(patience.wait, 0.5)
-    assert patience.told == "tried 1 times, waited 0.5 s"
+    assert patience.summary == "tried 1 times, waited 0.5 s"
     anyio.run(patience.wait, 1.5)
-    assert (patience.told, patience.left_s) == ("tried 1 times, waited 2.0 s", 1)
+    assert (patience.summary, patience.left_s) == ("tried 1 times, waited 2.0 s", 1)
     anyio.run(patience.wait, 2.0)
     assert patience.left_s == 0
     again = Patience(RetryPolicy())
     for _ in range(2):
         again.next_wait_s(asked_s=None, retries=2)
-    assert again.told == "tried 2 times, waited 0.0 s"
+    assert again.summary == "tried 2 times, waited 0.0 s"

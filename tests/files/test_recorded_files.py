@@ -15,12 +15,12 @@ from agenteval.core.errors import AuthorError
 from agenteval.core.scenario import Expectation, OutputExpectation, Scenario, ScriptedTurn, Tool
 from agenteval.core.trajectory import StopReason, Turn
 from agenteval.files.recorded.entries import entries_of
-from agenteval.files.recorded.files import is_journal, sources_of
 from agenteval.files.recorded.identity import Naming, Paths, Recorded
 from agenteval.files.recorded.reader import Reader, require_paths
+from agenteval.files.recorded.sources import is_journal, sources_of
 from agenteval.files.recorded.suite import Suite
 from agenteval.messages.entry import Record, Unreadable
-from agenteval.messages.fields import MISSING, find, is_success, suggestion
+from agenteval.messages.record_paths import MISSING, find, is_success, suggestion
 from agenteval.messages.records import Conversation, ToolSets, read_conversation
 
 

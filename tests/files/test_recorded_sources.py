@@ -14,7 +14,7 @@ import pytest
 
 from agenteval.cli.commands import score_prepare
 from agenteval.core.errors import AuthorError
-from agenteval.files.recorded.files import spooled_from
+from agenteval.files.recorded.sources import spooled_from
 from tests.support.kit import Done, Project
 
 SIZE = 300_000

@@ -20,7 +20,7 @@ from agenteval.core.scenario import SampleKey, Scenario, Tool
 from agenteval.core.trajectory import Step, Turn, Usage
 from agenteval.files.journal import from_json, to_json
 from agenteval.files.recorded.entries import entries_of
-from agenteval.files.recorded.files import parse, sources_of
+from agenteval.files.recorded.sources import parse, sources_of
 from agenteval.messages.entry import Record, Unreadable
 from agenteval.messages.records import Conversation, ToolSets, read_conversation
 from agenteval.reporters.results.document import readable

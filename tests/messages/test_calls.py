@@ -11,9 +11,9 @@ import pytest
 from agenteval.core.scenario import Tool
 from agenteval.core.trajectory import ToolCall
 from agenteval.files.recorded.entries import entries_of
-from agenteval.files.recorded.files import Source
 from agenteval.files.recorded.identity import Naming, Paths
 from agenteval.files.recorded.repeated import repeated_key
+from agenteval.files.recorded.sources import Source
 from agenteval.messages.calls import calls_in
 from agenteval.messages.entry import Record, Unreadable
 from agenteval.messages.records import Conversation, ToolSets, read_conversation

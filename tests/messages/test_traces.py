@@ -10,7 +10,7 @@ import pytest
 
 from agenteval.core.errors import AuthorError
 from agenteval.files.recorded.entries import entries_of
-from agenteval.files.recorded.files import Source
+from agenteval.files.recorded.sources import Source
 from agenteval.messages.entry import Record, Unreadable
 from agenteval.messages.records import Conversation, ToolSets, read_conversation
 from tests.support.kit import Project

@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
+from agenteval.scoring.detectors.decoded_answer import decoded_answer
 from agenteval.scoring.detectors.facts import facts_in, number_of
 from agenteval.scoring.detectors.given import Given, is_one_edit
-from agenteval.scoring.detectors.told import told_in
 
 
 def facts(text: str) -> list[tuple[str, Any]]:
@@ -139,12 +139,12 @@ def test_a_name_is_given_in_whatever_form_it_is_written() -> None:
     ],
 )
 def test_json_in_an_answer_tells_its_values(answer: str, line: str) -> None:
-    assert line in told_in(answer).split("\n")
-    assert "It is" not in told_in("[1]")
+    assert line in decoded_answer(answer).split("\n")
+    assert "It is" not in decoded_answer("[1]")
 
 
 @pytest.mark.parametrize(
     "text", ["{" * 5000, "[{" * 2000, '{"a": ' * 3000 + "1" + "}" * 3000, "{[" * 100 + "]}"]
 )
 def test_json_that_is_none_stays_as_it_is(text: str) -> None:
-    assert told_in(text)
+    assert decoded_answer(text)

@@ -183,7 +183,7 @@ def test_a_look_up_that_waits_for_something_is_no_repetition() -> None:
         ("I've found your order.", False),
     ],
 )
-def test_a_deed_without_a_call_that_could_have_done_it(answer: str, is_claim: bool) -> None:
+def test_a_claimed_action_without_a_call_that_could_have_done_it(answer: str, is_claim: bool) -> None:
     tools = {"cancel_order": ToolFacts(), "get_order": ToolFacts()}
     looked_up = call("get_order", ORDER, order_id="#W2378156")
     assert (

@@ -247,7 +247,7 @@ def whose_fault(error: BaseException) -> AgentError | InfrastructureError:
     """An exception of the agent's code is the agent's fault, unless it tells of a network, of access
     or of a provider that is down: those would hit any agent. One that was raised ``from`` such an exception
     tells of it, too; one that merely came up while it was handled does not."""
-    causes = list(_leaves(error))
+    causes = list(_leaf_errors(error))
     if causes and all(map(_tells_of_infrastructure, causes)):
         return InfrastructureError(describe(causes[0]))
     timed_out = all(map(is_timeout, causes))
@@ -255,15 +255,15 @@ def whose_fault(error: BaseException) -> AgentError | InfrastructureError:
 
 
 def _tells_of_infrastructure(error: BaseException) -> bool:
-    return any(all(map(is_infrastructure, _leaves(each))) for each in _chain(error))
+    return any(all(map(is_infrastructure, _leaf_errors(each))) for each in _chain(error))
 
 
-def _leaves(error: BaseException) -> Iterator[BaseException]:
+def _leaf_errors(error: BaseException) -> Iterator[BaseException]:
     if isinstance(error, BaseExceptionGroup):
         for inner in error.exceptions:
-            yield from _leaves(inner)
+            yield from _leaf_errors(inner)
     elif isinstance(error, QuitError) and error.__cause__:
-        yield from _leaves(error.__cause__)
+        yield from _leaf_errors(error.__cause__)
     else:
         yield error
 

@@ -240,7 +240,7 @@ class OpenAiChat:
                 faults.update((cause.kind,) if isinstance(cause, Fault) else ())
                 wait_s = patience.next_wait_s(asked_s=asked_s, retries=self._retries(cause, faults))
                 if wait_s is None:
-                    failed.tried = patience.told
+                    failed.tried = patience.summary
                     raise
                 self._tell_retry(cause, wait_s)
             await patience.wait(wait_s)

@@ -265,7 +265,7 @@ def _reason(fault: Fault) -> str:
 
 def _tried(fault: Fault, patience: Patience, waited_s: float = 0.0) -> Fault:
     patience.waited_s += waited_s
-    return fault._replace(tried=patience.told)
+    return fault._replace(tried=patience.summary)
 
 
 def _tell(on_retry: Callable[[Retry], None] | None, fault: Fault, attempt: int, wait_s: float) -> None:

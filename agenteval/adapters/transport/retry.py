@@ -109,7 +109,7 @@ class Patience:
         self.waited_s += seconds
 
     @property
-    def told(self) -> str:
+    def summary(self) -> str:
         """What was done, for a message; empty if the first failure was the last."""
         if self.failures < 2 and self.waited_s < 0.05:
             return ""

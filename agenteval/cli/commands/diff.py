@@ -8,7 +8,7 @@ from itertools import chain
 from pathlib import Path
 
 from agenteval.cli.commands.output import Target, deliver, options_of, require_apart, say, targets_of
-from agenteval.cli.commands.report import Told, read_by, runs_root, told_of
+from agenteval.cli.commands.report import KeptRun, kept_run, read_by, runs_root
 from agenteval.core.config import Config, ReporterChoice, parse_reporter
 from agenteval.core.errors import AuthorError, Problem, did_you_mean
 from agenteval.files import runs
@@ -40,7 +40,7 @@ def diff(
     """Returns 0 if nothing regressed, 1 if something did, 3 if that is not decided. Raises ``AuthorError``
     where the two cannot be compared."""
     targets = targets_of(Config(reporters=()), _chosen(reports))
-    runs_compared = told_of(before), told_of(after)
+    runs_compared = kept_run(before), kept_run(after)
     require_apart(targets, chain.from_iterable(map(read_by, runs_compared)))
     compared = compare(*runs_compared, margin=margin, common=common)
     written = [_write(target, compared, verbose=verbose) for target in sorted(targets, key=_is_terminal)]
@@ -72,7 +72,7 @@ def _write(target: Target, compared: RunComparison, *, verbose: bool) -> bool:
     return True
 
 
-def compare(before: Told, after: Told, *, margin: float, common: bool) -> RunComparison:
+def compare(before: KeptRun, after: KeptRun, *, margin: float, common: bool) -> RunComparison:
     """The comparison; where a failure is new, earlier runs are asked whether they had it."""
     baseline = as_accepted_by(before.report, after.report.run)
     first = summary_of(baseline, gates.decide(baseline).samples)

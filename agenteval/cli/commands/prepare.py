@@ -11,6 +11,7 @@ from typing import Any
 from agenteval.adapters.traffic.middleware import Recording
 from agenteval.cli import preflight, wiring
 from agenteval.cli.commands.last_failed import last_failed
+from agenteval.cli.options import Judging
 from agenteval.conversation.pipeline import Plan
 from agenteval.core import selection
 from agenteval.core.config import Config
@@ -27,21 +28,23 @@ from agenteval.verdict.run_gates import Pairing
 
 @dataclass(frozen=True)
 class Request:
-    """What the command line asked for. ``flags`` are configuration keys that it sets; ``pairings``: of what
-    is selected, the scenarios and agents that are run (``None``: all); ``resume``: the run to go on with."""
+    """What the command line asked for. ``flags`` are configuration keys that further options set;
+    ``pairings``: of what is selected, the scenarios and agents that are run (``None``: all); ``resume``: the
+    run to go on with; ``given``: the names of all options that were given."""
 
     paths: tuple[str, ...] = ()
     config: str | None = None
     filters: Filters = field(default_factory=Filters)
+    judging: Judging = field(default_factory=Judging)
     flags: Mapping[str, Any] = field(default_factory=dict)
     epochs: int | None = None
     fail_fast: bool = False
-    no_judge: bool = False
     baseline: str | None = None
     recording: Recording = field(default_factory=Recording)
     last_failed: bool = False
     pairings: frozenset[Pairing] | None = None
     resume: str | None = None
+    given: tuple[str, ...] = ()
     cwd: str = field(default_factory=os.getcwd)  # an agent may change it when it is imported
 
     def to_keep(self, config: Config) -> dict[str, Any]:
@@ -52,10 +55,10 @@ class Request:
             "config": os.path.abspath(Path(self.cwd, config.source)) if config.source else None,
             "named_config": self.config,
             "filters": asdict(self.filters),
+            "judging": asdict(self.judging),
             "flags": dict(self.flags),
             "epochs": self.epochs,
             "fail_fast": self.fail_fast,
-            "no_judge": self.no_judge,
             "baseline": self.baseline,
             "last_failed": self.last_failed,
             "record": str(self.recording.record) if self.recording.record else None,
@@ -72,10 +75,10 @@ def kept_request(run: RunStarted) -> Request:
         paths=tuple(kept["paths"]),
         config=kept["config"],
         filters=Filters(*(_tupled(kept["filters"][name.name]) for name in fields(Filters))),
+        judging=Judging(**kept["judging"]),
         flags=kept["flags"],
         epochs=kept["epochs"],
         fail_fast=kept["fail_fast"],
-        no_judge=kept["no_judge"],
         baseline=kept["baseline"],
         recording=Recording(replay=replay),
         last_failed=kept["last_failed"],
@@ -112,7 +115,7 @@ def prepare(request: Request) -> Prepared:
     loaded = config_file.load_config(
         Path(request.config) if request.config else config_file.find_config(Path.cwd()),
         environ=request.recording.environ(os.environ),
-        flags=request.flags,
+        flags={**request.judging.flags, **request.flags},
     )
     config = loaded.config
     root = Path(config.root)
@@ -141,7 +144,7 @@ def prepare(request: Request) -> Prepared:
     ranges = selection.ranges_of(scenarios, config, epochs=request.epochs)
     agents = selection.agents_of(config, request.filters)
     resources = wiring.Resources(
-        config, loaded.secrets, no_judge=request.no_judge, recording=request.recording
+        config, loaded.secrets, no_judge=request.judging.no_judge, recording=request.recording
     )
     plan = wiring.plan(samples, config, agents, chosen, resources, ranges=ranges, fail_fast=request.fail_fast)
     public = loaded.public

@@ -4,11 +4,10 @@ knows what its judges were asked and said: only what changed is asked."""
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, redirect_stdout
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
 
 import anyio
 from rich.console import RenderableType
@@ -26,6 +25,7 @@ from agenteval.cli.commands.score_prepare import (
     reader_of,
 )
 from agenteval.cli.forecast import REPLY_TOKENS
+from agenteval.cli.options import Judging
 from agenteval.cli.rescoring import Rescoring, rescore
 from agenteval.conversation.pipeline import Control
 from agenteval.core.config import Config, ReporterChoice
@@ -47,11 +47,11 @@ from agenteval.verdict.spending import model_of
 
 @dataclass(frozen=True)
 class Anew:
-    """What the command line asked for. ``flags`` are configuration keys that it sets."""
+    """What the command line asked for."""
 
     run: str
     config: str | None = None
-    flags: Mapping[str, Any] = field(default_factory=dict)
+    judging: Judging = field(default_factory=Judging)
     dry: bool = False
 
 
@@ -67,8 +67,8 @@ def rejudge(asked: Anew, *, reports: Sequence[ReporterChoice] = (), verbose: boo
     request = ScoreRequest(
         files=(str(journal),),
         config=asked.config,
-        flags=asked.flags,
-        asks_judges=True,
+        judging=asked.judging,
+        must_judge=True,
         recording=Recording(kept=kept),
     )
     if not asked.dry:

@@ -9,7 +9,7 @@ from typing import NamedTuple
 import anyio
 
 from agenteval.cli.commands.output import require_apart, targets_of, write_reports
-from agenteval.cli.sources import files_read
+from agenteval.cli.run_files import files_read
 from agenteval.core.config import Config, ReporterChoice
 from agenteval.core.decision import Decision
 from agenteval.core.event import Event, IssuesFound, RunResumed
@@ -20,8 +20,8 @@ from agenteval.verdict import report as reporting
 from agenteval.verdict.report import Report
 
 
-class Told(NamedTuple):
-    """A run as its journal tells it."""
+class KeptRun(NamedTuple):
+    """A run as its journal has it."""
 
     report: Report
     decision: Decision
@@ -31,23 +31,23 @@ class Told(NamedTuple):
 def report(name: str, *, reports: Sequence[ReporterChoice] = (), verbose: bool = False) -> int:
     """Write the reports (without any: the terminal's); returns the exit code that the run had, or would
     have had when it was cut off. Raises ``AuthorError``."""
-    told = told_of(name)
+    kept = kept_run(name)
     targets = targets_of(Config(reporters=()), reports or (ReporterChoice(name="terminal"),))
-    require_apart(targets, read_by(told))
-    return write_reports(told.report, told.decision, targets, folder=told.folder, verbose=verbose)
+    require_apart(targets, read_by(kept))
+    return write_reports(kept.report, kept.decision, targets, folder=kept.folder, verbose=verbose)
 
 
-def read_by(told: Told) -> Iterator[Path]:
+def read_by(kept: KeptRun) -> Iterator[Path]:
     """The journal, and the files that the run was made from."""
-    yield told.folder / runs.JOURNAL
-    yield from files_read(told.report.run.config, told.report.run.scenarios)
+    yield kept.folder / runs.JOURNAL
+    yield from files_read(kept.report.run.config, kept.report.run.scenarios)
 
 
-def told_of(name: str) -> Told:
+def kept_run(name: str) -> KeptRun:
     """The run that ``name`` means, folded and decided. Raises ``AuthorError``."""
     path = runs.find_run(name, runs_root())
     folded = reporting.fold(with_issues(runs.load_run(path)))
-    return Told(folded, gates.decide(folded), path if path.is_dir() else path.parent)
+    return KeptRun(folded, gates.decide(folded), path if path.is_dir() else path.parent)
 
 
 def runs_root() -> Path:
@@ -58,8 +58,8 @@ def runs_root() -> Path:
 
 def with_issues(events: Sequence[Event]) -> Sequence[Event]:
     """A run that was killed never grouped its findings: here code does, as it does without a model."""
-    told = [event for event in events if isinstance(event, IssuesFound | RunResumed)]
-    if told and isinstance(told[-1], IssuesFound):
+    marks = [event for event in events if isinstance(event, IssuesFound | RunResumed)]
+    if marks and isinstance(marks[-1], IssuesFound):
         return events
     found = anyio.run(find_issues, reporting.fold(events).scenarios)
     return (*events, found) if found else events

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from contextlib import redirect_stdout
 from dataclasses import replace
 from pathlib import Path
 
 from agenteval import __version__
+from agenteval.cli.commands.execution import execute, now, started_of
 from agenteval.cli.commands.output import require_apart, say, targets_of, write_reports
 from agenteval.cli.commands.prepare import Prepared, Request, kept_request, prepare
 from agenteval.cli.commands.report import runs_root
-from agenteval.cli.commands.run import execute, now, started_of
-from agenteval.cli.sources import files_read
+from agenteval.cli.run_files import files_read
 from agenteval.core.config import ReporterChoice
 from agenteval.core.errors import AuthorError, Problem
 from agenteval.core.event import Event, RunResumed, RunStarted
@@ -27,6 +27,8 @@ from agenteval.verdict import report as reporting
 from agenteval.verdict.remaining import changes, is_complete, over
 
 _MOST_REASONS = 12
+_MAY_DIFFER = ("--resume", "--concurrency", "--report", "--verbose")
+"""Options that change nothing of what is measured."""
 _ANEW = "undo the change, or begin a new run"
 
 
@@ -59,31 +61,10 @@ def resume(request: Request, *, reports: Sequence[ReporterChoice] = (), verbose:
 
 def _refuse_settings(request: Request) -> None:
     """What is run was settled when the run began."""
-    given = list(dict.fromkeys(_given(request)))
+    given = [name for name in request.given if name not in _MAY_DIFFER]
     if given:
         what = f"--resume takes what is run from the run: {', '.join(given)} cannot be given with it"
         raise AuthorError(Problem(what, "leave it out, or begin a new run"))
-
-
-def _given(request: Request) -> Iterator[str]:
-    names = {"models": "--model", "metrics": "--metric", "seed": "--seed", "cache": "--cache"}
-    told = {
-        "PATHS": request.paths,
-        "--config": request.config,
-        "--scenario": request.filters.scenarios,
-        "--tag": request.filters.tags,
-        "--category": request.filters.categories,
-        "--agent": request.filters.agent,
-        "--epochs": request.epochs,
-        "--fail-fast": request.fail_fast,
-        "--no-judge": request.no_judge,
-        "--baseline": request.baseline,
-        "--record": request.recording.record,
-        "--replay": request.recording.replay,
-        "--last-failed": request.last_failed,
-        **{names.get(key, f"--{key}"): True for key in request.flags if key != "concurrency"},
-    }
-    yield from (name for name, value in told.items() if value)
 
 
 def _from_here(choice: ReporterChoice) -> ReporterChoice:

@@ -2,48 +2,29 @@
 
 from __future__ import annotations
 
-import platform
-import secrets as random_secrets
 import sys
-import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from contextlib import redirect_stdout
-from datetime import UTC, datetime
 from pathlib import Path
 
-import anyio
-
-from agenteval import __version__
-from agenteval.cli import wiring
-from agenteval.cli.commands.garbage import few_collections
-from agenteval.cli.commands.interrupt import bounded, interruptible
+from agenteval.cli.commands.baseline import with_baseline
+from agenteval.cli.commands.execution import execute, new_folder, started_of
 from agenteval.cli.commands.output import require_apart, targets_of, write_reports
 from agenteval.cli.commands.prepare import Prepared, Request, prepare
-from agenteval.cli.progress import progress_for
-from agenteval.cli.sources import files_read, sources_of
-from agenteval.conversation import pipeline
-from agenteval.conversation.pipeline import Control
+from agenteval.cli.commands.resume import resume
+from agenteval.cli.run_files import files_read
 from agenteval.core.config import ReporterChoice
 from agenteval.core.decision import Decision
-from agenteval.core.errors import AuthorError, Problem
-from agenteval.core.event import Event, IssuesFound, Notice, RunFinished, RunResumed, RunStarted
-from agenteval.core.protocols import Emit
+from agenteval.core.event import RunStarted
 from agenteval.core.selection import Filters
-from agenteval.files.journal import Journal, Told, locked
-from agenteval.files.redact import redacting
+from agenteval.files.journal import Journal, locked
 from agenteval.files.runs import JOURNAL
-from agenteval.scoring import judging
-from agenteval.scoring.issues import find_issues
-from agenteval.verdict import gates, report
-from agenteval.verdict.remaining import kept
 from agenteval.verdict.report import Report
 
 
 def run(request: Request, *, reports: Sequence[ReporterChoice] = (), verbose: bool = False) -> int:
     """Returns the exit code. What the author's code prints goes to stderr: stdout is for results."""
     if request.resume is not None:
-        from agenteval.cli.commands.resume import resume
-
         return resume(request, reports=reports, verbose=verbose)
     with redirect_stdout(sys.stderr):
         prepared = prepare(request)
@@ -53,34 +34,10 @@ def run(request: Request, *, reports: Sequence[ReporterChoice] = (), verbose: bo
     return write_reports(finished, decision, targets, folder=folder, verbose=verbose)
 
 
-def started_of(prepared: Prepared, request: Request) -> RunStarted:
-    """What is to be run, before any of it is."""
-    return RunStarted(
-        run_id=new_id(),
-        started_at=now(),
-        config=prepared.public,
-        scenarios=prepared.scenarios,
-        samples=tuple(sample.key for sample in prepared.samples),
-        seed=prepared.config.seed,
-        versions={"agenteval": __version__, "python": platform.python_version()},
-        prompts=judging.hashes_of(prepared.metrics, prepared.config),
-        metrics=tuple(prepared.metrics.known.values()),
-        judged=tuple(spec.name for spec in prepared.metrics.asked),
-        no_judge=prepared.resources.no_judge,
-        epochs=dict(prepared.ranges),
-        command=tuple(sys.argv[1:]),
-        request=request.to_keep(prepared.config),
-        unapplied=dict(prepared.unapplied),
-        sources=sources_of(prepared.config, prepared.public, prepared.scenarios, prepared.resources.secrets),
-    )
-
-
 def _compared(started: RunStarted, request: Request) -> RunStarted:
     """With what is known of the baseline. Raises ``AuthorError`` for one that is none."""
     if request.baseline is None:
         return started
-    from agenteval.cli.commands.baseline import with_baseline
-
     selected = bool(request.paths) or request.filters != Filters() or request.last_failed
     return with_baseline(started, request.baseline, Path(started.config.root), selected=selected)
 
@@ -90,129 +47,3 @@ def _run(prepared: Prepared, run: RunStarted) -> tuple[Report, Decision, Path]:
     with locked(folder), Journal(folder / JOURNAL) as journal:
         finished, decision = execute(prepared, journal, run)
     return finished, decision, folder
-
-
-def execute(
-    prepared: Prepared, journal: Journal, begin: RunStarted | RunResumed, past: Sequence[Event] = ()
-) -> tuple[Report, Decision]:
-    """Run what is left. ``begin`` is told first; ``past`` is what the journal holds already, of a run that
-    goes on."""
-    events = Told(past)
-    over = tuple(kept(past))
-    for event in over:
-        prepared.plan.queue(event)
-    with progress_for(
-        sys.stderr, len(prepared.samples), past=over, pending=prepared.plan.deadlines.pending
-    ) as progress:
-        sinks: list[Emit] = [events, journal, prepared.plan.queue, progress]
-        control = Control()
-        if prepared.plan.fail_fast:
-            sinks.append(_fail_fast(control, over))
-        emit = redacting(Fan(sinks), prepared.resources.secrets)
-        with few_collections():
-            _execute(prepared, begin, emit, control, events)
-    finished = report.fold(events.taken())
-    return finished, gates.decide(finished)
-
-
-class Fan:
-    """One sink made of many. One that fails is switched off and told once: a broken display must not
-    kill a run that costs money."""
-
-    def __init__(self, sinks: Iterable[Emit]) -> None:
-        self._sinks = list(sinks)
-
-    def __call__(self, event: Event) -> None:
-        for sink in self._sinks:
-            try:
-                sink(event)
-            except Exception as error:
-                self._sinks = [each for each in self._sinks if each is not sink]
-                name = type(sink).__name__
-                self(Notice(level="error", text=f"{name} failed and is switched off: {error!r}"))
-
-
-def new_id() -> str:
-    """The name of a run, its own whatever else begins in the same second."""
-    return f"{datetime.now(UTC):%Y%m%d-%H%M%S}-{random_secrets.token_hex(3)}"
-
-
-def new_folder(root: Path, name: str) -> Path:
-    """The folder of the run ``name``."""
-    home = root / ".agenteval"
-    folder = home / "runs" / name
-    try:
-        folder.mkdir(parents=True, mode=0o700)
-        ignore = home / ".gitignore"
-        if not ignore.exists():
-            ignore.write_text("*\n", encoding="utf-8")
-    except OSError as error:
-        what = f"cannot make the folder of the run, {folder}: {error.strerror}"
-        raise AuthorError(Problem(what, "agenteval keeps a journal of each run there")) from None
-    return folder
-
-
-def _fail_fast(control: Control, over: Iterable[Event]) -> Emit:
-    """A run that goes on may have met its first failure: then nothing more is started."""
-    from agenteval.cli.fail_fast import FailFast
-
-    sink = FailFast(control)
-    for event in over:
-        sink(event)
-    return sink
-
-
-def _execute(
-    prepared: Prepared,
-    begin: RunStarted | RunResumed,
-    emit: Emit,
-    control: Control,
-    events: Iterable[Event],
-) -> None:
-    started = time.monotonic()
-    emit(begin)
-    for text in prepared.remarks if isinstance(begin, RunStarted) else ():
-        emit(Notice(level="warning", text=text))
-    try:
-        anyio.run(_run_and_close, prepared, emit, control, events)
-    except KeyboardInterrupt:
-        control.stop("interrupted")
-    elapsed_s = round(time.monotonic() - started, 3)
-    emit(RunFinished(finished_at=now(), outcome=control.outcome, elapsed_s=elapsed_s))
-
-
-def now() -> str:
-    return datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
-
-
-async def _run_and_close(prepared: Prepared, emit: Emit, control: Control, events: Iterable[Event]) -> None:
-    prepared.resources.attach(emit, control)
-    try:
-        with interruptible(control), bounded(control, prepared.config.deadlines.run_s):
-            await pipeline.run(prepared.plan, emit, control)
-            await _find_issues(prepared, emit, control, events)
-    finally:
-        with anyio.CancelScope(shield=True):
-            for factory in prepared.plan.agents.values():
-                await factory.aclose()
-            await prepared.resources.aclose()
-
-
-async def _find_issues(prepared: Prepared, emit: Emit, control: Control, events: Iterable[Event]) -> None:
-    """Group the findings of the run; by code alone where it was interrupted."""
-    scenarios = report.fold(events).scenarios
-    found: IssuesFound | None = None
-    with anyio.CancelScope() as scope:
-        asks = not control.stopping
-        control.attach(scope)
-        found = await find_issues(
-            scenarios,
-            prepared.resources.model("dedup") if asks else None,
-            prompt=prepared.metrics.prompts.prompt("error_deduplication"),
-            policies=wiring.policies_of(prepared.config, prepared.plan.agents),
-            weighs=prepared.config.severity_from == "model",
-        )
-    if scope.cancelled_caught:
-        found = await find_issues(scenarios)
-    if found:
-        emit(found)

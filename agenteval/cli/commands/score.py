@@ -14,10 +14,10 @@ import anyio
 
 from agenteval import __version__
 from agenteval.adapters.models.kept import Kept
+from agenteval.cli.commands.execution import Fan, new_folder, new_id, now
 from agenteval.cli.commands.garbage import few_collections
 from agenteval.cli.commands.interrupt import interruptible
 from agenteval.cli.commands.output import Target, require_apart, say, targets_of, write_reports
-from agenteval.cli.commands.run import Fan, new_folder, new_id, now
 from agenteval.cli.commands.score_journal import JournalFile
 from agenteval.cli.commands.score_prepare import (
     Prepared,
@@ -39,9 +39,9 @@ from agenteval.core.protocols import Emit, Scorer
 from agenteval.core.score import ScoreFailure
 from agenteval.core.trajectory import StopReason
 from agenteval.files.plain_files import for_me_alone
-from agenteval.files.recorded.files import JOURNAL
 from agenteval.files.recorded.identity import Recorded
 from agenteval.files.recorded.reader import Reader, Remarks
+from agenteval.files.recorded.sources import JOURNAL
 from agenteval.files.recorded.suite import Suite
 from agenteval.files.redact import redacting
 from agenteval.scoring import judging

@@ -12,12 +12,12 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import chain
 from pathlib import Path
-from typing import Any
 
 from agenteval.adapters.traffic.middleware import Recording
 from agenteval.cli import preflight, wiring
 from agenteval.cli.commands.output import say
-from agenteval.cli.sources import files_read
+from agenteval.cli.options import Judging
+from agenteval.cli.run_files import files_read
 from agenteval.core.config import Config
 from agenteval.core.errors import AuthorError, NothingSelectedError, Place, Problem
 from agenteval.core.protocols import Scorer
@@ -25,7 +25,9 @@ from agenteval.core.scenario import Scenario
 from agenteval.core.sight import declared_sight, seen_as
 from agenteval.core.trajectory import Sight
 from agenteval.files import config_file, loading, runs
-from agenteval.files.recorded.files import (
+from agenteval.files.recorded.identity import Naming, Paths, Recorded
+from agenteval.files.recorded.reader import Reader, Remarks, require_paths
+from agenteval.files.recorded.sources import (
     JOURNAL,
     Source,
     each_once,
@@ -35,8 +37,6 @@ from agenteval.files.recorded.files import (
     spooled,
     spooled_from,
 )
-from agenteval.files.recorded.identity import Naming, Paths, Recorded
-from agenteval.files.recorded.reader import Reader, Remarks, require_paths
 from agenteval.files.recorded.suite import Suite
 from agenteval.scoring import judging
 from agenteval.scoring.checks import RULES
@@ -47,17 +47,16 @@ _MOST_PROBLEMS = 5
 
 @dataclass(frozen=True)
 class ScoreRequest:
-    """What the command line asked for. ``flags`` are configuration keys that it sets; ``asks_judges``:
-    whether it named a model or a metric. ``recording``: with what is known of a run that is judged anew."""
+    """What the command line asked for. ``must_judge``: although nothing names a model or a metric.
+    ``recording``: with what is known of a run that is judged anew."""
 
     files: tuple[str, ...]
     config: str | None = None
-    flags: Mapping[str, Any] = field(default_factory=dict)
+    judging: Judging = field(default_factory=Judging)
     paths: Paths = field(default_factory=Paths)
     scenarios: tuple[str, ...] = ()
     texts: tuple[str, ...] = ()
-    no_judge: bool = False
-    asks_judges: bool = False
+    must_judge: bool = False
     recording: Recording = field(default_factory=Recording)
 
 
@@ -78,13 +77,13 @@ class Prepared:
 def prepare(request: ScoreRequest) -> Prepared:
     """Configuration, expectations and judges. Raises ``AuthorError``."""
     path = Path(request.config) if request.config else config_file.find_config(Path.cwd())
-    loaded = config_file.load_config(path, environ=os.environ, flags=request.flags)
+    loaded = config_file.load_config(path, environ=os.environ, flags=request.judging.flags)
     config = loaded.config
-    judged = not request.no_judge and _is_judging_asked(request, config)
+    judged = not request.judging.no_judge and _is_judging_asked(request, config)
     chosen = judging.metrics_of(config)
     scenarios = _scenarios(request)
     bounds = bool(config.thresholds) or any(scenario.thresholds for scenario in scenarios)
-    unbounded = not judged and not request.no_judge
+    unbounded = not judged and not request.judging.no_judge
     if unbounded:
         chosen = replace(chosen, asked=())
         # Nothing was to be judged, so that no bound on judgements can be held or broken; that is told. Who
@@ -106,7 +105,8 @@ def prepare(request: ScoreRequest) -> Prepared:
 def _is_judging_asked(request: ScoreRequest, config: Config) -> bool:
     """A model costs money with each turn of each conversation: that it is set for runs is not enough."""
     from_environment = "models.default" in config.origins or "models" in config.origins
-    return request.asks_judges or config.models.judge is not None or from_environment
+    named = request.must_judge or request.judging.model or request.judging.metric
+    return bool(named) or config.models.judge is not None or from_environment
 
 
 def _scenarios(request: ScoreRequest) -> tuple[Scenario, ...]:
@@ -239,7 +239,7 @@ def conversations_of(reader: Reader, request: ScoreRequest, prepared: Prepared) 
     agent = prepared.config.agent
     if agent and agent.tools and (sight := declared_sight(agent)):
         conversations = map(partial(_declared, sight), conversations)
-    bounded = prepared.judges or request.no_judge
+    bounded = prepared.judges or request.judging.no_judge
     return conversations if bounded else map(_without_bounds, conversations)
 
 

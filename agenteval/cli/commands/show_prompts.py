@@ -26,7 +26,7 @@ from agenteval.files.prompts import (
 from agenteval.scoring.issues import DedupReply
 from agenteval.scoring.judges.judge import request_of
 from agenteval.scoring.judges.user_review import ReviewReply
-from agenteval.scoring.transcript import Told
+from agenteval.scoring.transcript import Transcript
 
 _RULE = "─" * 100
 
@@ -96,7 +96,7 @@ def template_of(rubric: Rubric) -> ModelRequest:
     a conversation fills in."""
     named = {name: _named(name) for name in placeholders(rubric.text)}
     return request_of(
-        rubric, Told(_named("transcript")), subject=Subject(metric=rubric.metric), criterion=named
+        rubric, Transcript(_named("transcript")), subject=Subject(metric=rubric.metric), criterion=named
     )
 
 

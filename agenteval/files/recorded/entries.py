@@ -11,7 +11,8 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from agenteval.core.expressions import expression
-from agenteval.files.recorded.files import (
+from agenteval.files.recorded.repeated import repeated_key
+from agenteval.files.recorded.sources import (
     BYTE_ORDER_MARK,
     NumberedLine,
     Source,
@@ -20,7 +21,6 @@ from agenteval.files.recorded.files import (
     parse,
     raw_lines_of,
 )
-from agenteval.files.recorded.repeated import repeated_key
 from agenteval.messages.chat import whole_json
 from agenteval.messages.dialects.events import whole_sessions
 from agenteval.messages.dialects.growing import INTERACTIONS, is_cassette, latest_in

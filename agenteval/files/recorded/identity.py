@@ -13,7 +13,7 @@ from agenteval.core.trajectory import Stop, StopReason, Trajectory
 from agenteval.core.value import changed
 from agenteval.files.recorded.journals import Replayed
 from agenteval.messages.entry import Unreadable
-from agenteval.messages.fields import MISSING, find, is_success
+from agenteval.messages.record_paths import MISSING, find, is_success
 from agenteval.messages.records import Conversation
 
 AGENT = "recorded"

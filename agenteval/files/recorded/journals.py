@@ -21,7 +21,7 @@ from agenteval.core.scenario import SampleKey, Scenario
 from agenteval.core.score import OUTCOME, UNSAID, Check, UserReview
 from agenteval.core.trajectory import Stop, StopReason, Trajectory, Turn
 from agenteval.files import journal
-from agenteval.files.recorded.files import Source, lines_of, parse
+from agenteval.files.recorded.sources import Source, lines_of, parse
 from agenteval.messages.entry import Unreadable
 
 PolicyOf: TypeAlias = Callable[[Config, str], str]

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from agenteval.messages.fields import MISSING, find
+from agenteval.messages.record_paths import MISSING, find
 from agenteval.messages.responses import read_json
 
 _ASKED = ("gen_ai.input.messages", "llm.input_messages", "gen_ai.prompt")

@@ -259,7 +259,7 @@ def refusals(report: Report, *, fatal: bool = True) -> tuple[tuple[str, str], ..
 def _faults(sample: SampleReport) -> Iterator[tuple[int | None, str]]:
     yield from ((i, told.turn.user_fault) for i, told in enumerate(sample.turns) if told.turn.user_fault)
     if sample.review and sample.review.is_fault:
-        yield sample.review.turn, sample.review.told
+        yield sample.review.turn, sample.review.sentence
 
 
 def _last_words(sample: SampleReport) -> str:

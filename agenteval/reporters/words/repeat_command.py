@@ -28,10 +28,10 @@ def repro(scenario: ScenarioReport, run: RunStarted, *, several_agents: bool) ->
 def _run_options(run: RunStarted) -> Iterator[str]:
     """What else the command line said of how conversations are held and judged."""
     asked = run.request
-    flags = asked.get("flags") or {}
+    flags, judging = asked.get("flags") or {}, asked.get("judging") or {}
     named = {
         "-c": asked.get("named_config"),
-        "-m": (flags.get("models") or {}).get("default"),
+        "-m": judging.get("model"),
         "--seed": flags.get("seed"),
         "--epochs": asked.get("epochs"),
         "--baseline": _baseline(run),
@@ -39,9 +39,9 @@ def _run_options(run: RunStarted) -> Iterator[str]:
     }
     for name, value in named.items():
         yield from (name, str(value)) if value is not None else ()
-    for metric in flags.get("metrics") or ():
+    for metric in judging.get("metric") or ():
         yield from ("--metric", metric)
-    yield from ("--no-judge",) if asked.get("no_judge") else ()
+    yield from ("--no-judge",) if judging.get("no_judge") else ()
     if "cache" in flags:
         yield "--cache" if flags["cache"] else "--no-cache"
 

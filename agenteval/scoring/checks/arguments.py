@@ -20,7 +20,7 @@ from agenteval.core.patterns import is_in, misuse
 from agenteval.core.scenario import ArgsMatch, ExpectedCall
 from agenteval.core.trajectory import ToolCall
 from agenteval.files.yaml_scalars import shown
-from agenteval.scoring.checks.text import one_line
+from agenteval.scoring.checks.quoting import one_line
 
 _ABSENT = object()
 _APPROX_KEYS = ("value", "abs", "rel")

@@ -25,7 +25,7 @@ from typing import Any, TypeAlias
 from agenteval.core.scenario import ArgsMatch, ExpectedCall, MatchMode, ToolCallsExpectation
 from agenteval.core.trajectory import ToolCall
 from agenteval.scoring.checks.arguments import call_differences, call_matches, explain, may_match, words
-from agenteval.scoring.checks.text import one_line
+from agenteval.scoring.checks.quoting import one_line
 
 _SHOWN_CALLS = 20
 _SHOWN_NEAR = 10

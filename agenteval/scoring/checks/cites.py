@@ -45,7 +45,7 @@ def _results(turns: Iterable[Turn]) -> Iterator[str]:
         for call in turn.tool_calls:
             if call.result is not None and not call.given_up and not call.is_refused:
                 yield call.result.text
-                yield from _leaves(_decoded(call.result.value))
+                yield from _leaf_values(_decoded(call.result.value))
 
 
 def _decoded(value: Any) -> Any:
@@ -58,7 +58,7 @@ def _decoded(value: Any) -> Any:
         return value
 
 
-def _leaves(value: Any) -> Iterator[str]:
+def _leaf_values(value: Any) -> Iterator[str]:
     pending = [value]
     while pending:
         item = pending.pop()

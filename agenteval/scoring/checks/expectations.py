@@ -20,8 +20,8 @@ from agenteval.core.value import changed
 from agenteval.scoring.checks import RULES
 from agenteval.scoring.checks.calls import tool_calls
 from agenteval.scoring.checks.output import contains
+from agenteval.scoring.checks.quoting import excerpt, is_blank
 from agenteval.scoring.checks.rule import Outcome, Rule, Seen, quoted
-from agenteval.scoring.checks.text import excerpt, is_blank
 
 _CHECK = Check(name="", passed=None, detail="", where="", parts=())
 

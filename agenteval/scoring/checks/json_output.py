@@ -11,8 +11,8 @@ from agenteval.core.errors import Mistake
 from agenteval.core.expressions import expression
 from agenteval.core.json_schema import misfit_of, schema_mistakes
 from agenteval.scoring.checks.arguments import differences, matcher_mistakes
+from agenteval.scoring.checks.quoting import excerpt, one_line
 from agenteval.scoring.checks.rule import Outcome, Rule, Seen
-from agenteval.scoring.checks.text import excerpt, one_line
 
 Path: TypeAlias = tuple[str | int, ...]
 

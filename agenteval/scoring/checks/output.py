@@ -7,8 +7,8 @@ from collections.abc import Sequence
 
 from agenteval.core import needles as texts
 from agenteval.core.patterns import EndlessSearchError, is_in
+from agenteval.scoring.checks.quoting import excerpt
 from agenteval.scoring.checks.rule import Outcome, Rule, Seen, quoted
-from agenteval.scoring.checks.text import excerpt
 
 
 def contains(needles: Sequence[str], seen: Seen) -> Outcome:

@@ -11,7 +11,7 @@ from agenteval.core.errors import Mistake
 from agenteval.core.scenario import Expectation, says_something
 from agenteval.core.speech import answer_of, pieces_of
 from agenteval.core.trajectory import ToolCall, Turn
-from agenteval.scoring.checks.text import excerpt
+from agenteval.scoring.checks.quoting import excerpt
 
 _ANSWERS_SHOWN = 3
 

@@ -60,7 +60,7 @@ def _wrong(conversation: Conversation, placed: PlacedCall, given: Given) -> str:
     if given.is_blind or not conversation.observed:
         return ""
     reads = only_reads(call.name, facts)
-    for path, value in _leaves(call.args):
+    for path, value in _leaf_values(call.args):
         if why := _from_nowhere(path, value, given, reads=reads, makes=_is_making(call.name)):
             return why if placed.error is not None or not _is_of_the_user(path, value, given) else ""
     return ""
@@ -110,7 +110,7 @@ def _is_of_the_user(path: str, value: str, given: Given) -> bool:
     return _OF_THE_USER.search(path) is not None and not given.is_of_a_kind(value)
 
 
-def _leaves(args: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
+def _leaf_values(args: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
     pending: list[tuple[str, Any]] = list(reversed(list(args.items())))
     while pending:
         path, value = pending.pop()

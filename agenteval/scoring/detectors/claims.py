@@ -1,4 +1,4 @@
-"""Deeds that are claimed although no call that could have done anything was made."""
+"""Actions that are claimed although no call that could have done anything was made."""
 
 from __future__ import annotations
 

@@ -53,7 +53,7 @@ def things_in(data: Any, asked_for: str = "") -> Iterator[Thing]:
             names = (asked_for.lower(),)
         leaves: list[Leaf] = []
         inner: list[tuple[Any, str]] = []
-        for words, key, leaf in _leaves_of(value, frozenset(), inner):
+        for words, key, leaf in _leaf_values(value, frozenset(), inner):
             leaves.append(_leaf(words, key, leaf))
         count += len(leaves)
         if count > _MOST_LEAVES:
@@ -79,7 +79,7 @@ def _names_of(value: Mapping[str, Any], named: str) -> Iterator[str]:
     yield from filter(None, (identifier, name or (first if not identifier else "")))
 
 
-def _leaves_of(
+def _leaf_values(
     value: Mapping[str, Any], above: frozenset[str], inner: list[tuple[Any, str]], depth: int = 0
 ) -> Iterator[tuple[frozenset[str], str, Any]]:
     """The values of an object and of the nameless objects in it; things of their own go to ``inner``."""
@@ -91,7 +91,7 @@ def _leaves_of(
         elif depth > 3 or core_of(key) or _has_identity(item):
             inner.append((item, key))
         else:
-            yield from _leaves_of(item, above | words_of_key(key), inner, depth + 1)
+            yield from _leaf_values(item, above | words_of_key(key), inner, depth + 1)
 
 
 def _has_identity(value: Mapping[str, Any]) -> bool:

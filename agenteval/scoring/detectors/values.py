@@ -13,6 +13,7 @@ from agenteval.core.expressions import expression
 from agenteval.core.json_text import json_of
 from agenteval.core.score import Severity
 from agenteval.scoring.detectors.conversation import Conversation, PlacedCall, Proof
+from agenteval.scoring.detectors.decoded_answer import decoded_answer
 from agenteval.scoring.detectors.entities import (
     Leaf,
     Thing,
@@ -23,7 +24,6 @@ from agenteval.scoring.detectors.entities import (
 )
 from agenteval.scoring.detectors.facts import Fact, Kind, core_of, facts_in
 from agenteval.scoring.detectors.given import Given, follows
-from agenteval.scoring.detectors.told import told_in
 from agenteval.scoring.detectors.verbs import may_change, words_of
 
 MOST_FACTS = 400
@@ -104,7 +104,7 @@ def _found(conversation: Conversation) -> Iterator[_Found]:
         for placed in conversation.calls:
             if placed.turn == number:
                 _take(placed, given, known, conversation)
-        told = told_in(turn.answer)
+        told = decoded_answer(turn.answer)
         facts = list(facts_in(told))[:MOST_FACTS]
         if not given.is_blind:
             yield from _Answer(conversation, number, told, facts, given, known).found()

@@ -20,7 +20,7 @@ from agenteval.core.score import References, ScoreFailure, Vote
 from agenteval.core.trajectory import Usage, total_of
 from agenteval.files.prompts import Rubric, fence
 from agenteval.scoring.judges.stakes import Stakes
-from agenteval.scoring.transcript import Told
+from agenteval.scoring.transcript import Transcript
 
 SAMPLED = 10
 """One clean verdict in so many is asked again."""
@@ -33,7 +33,7 @@ class Question:
     fault, so that it may be drawn. ``criterion`` as in ``request_of``."""
 
     rubric: Rubric
-    record: Told
+    record: Transcript
     subject: Subject
     flaw_in: Callable[[Any, bool], str]
     gates: Callable[[Any], bool]
@@ -55,7 +55,7 @@ class RequestOf(Protocol):
     def __call__(
         self,
         rubric: Rubric,
-        record: Told,
+        record: Transcript,
         *,
         subject: Subject,
         criterion: Mapping[str, str] | None = None,

@@ -25,7 +25,7 @@ from agenteval.scoring.judges.judge import (
 from agenteval.scoring.judges.references import Shown, flaw_of
 from agenteval.scoring.judges.stakes import Stakes
 from agenteval.scoring.judges.together import asked_together
-from agenteval.scoring.transcript import LIMIT, Told, tools_of
+from agenteval.scoring.transcript import LIMIT, Transcript, tools_of
 
 LABEL = "criterion not met"
 DID_NOT_ARISE = "did not arise"
@@ -75,12 +75,12 @@ class Criteria:
         if not criteria:
             return ()
         turn = len(trajectory.turns) - 1 if self._scope == "turn" else None
-        told = self._record.told(scenario, trajectory, turn)
+        transcript = self._record.transcript(scenario, trajectory, turn)
         subject = subject_of(scenario, trajectory, metric=self.metric, turn=turn)
         record = self._record.shown(scenario, trajectory, turn)
         questions = {
             f"criterion_{number}": question_of(
-                criterion, self._scope, told, subject, record, rubric=self._rubric
+                criterion, self._scope, transcript, subject, record, rubric=self._rubric
             )
             for number, criterion in enumerate(criteria, 1)
         }
@@ -143,7 +143,7 @@ def _criteria(scenario: Scenario, trajectory: Trajectory, scope: str) -> tuple[t
 
 
 def question_of(
-    criterion: str, scope: str, told: Told, subject: Subject, record: Shown, *, rubric: Rubric
+    criterion: str, scope: str, transcript: Transcript, subject: Subject, record: Shown, *, rubric: Rubric
 ) -> Question:
     """What is asked of one criterion. One that is not met quotes words of the record, or its own."""
     record = record.asking(criterion)
@@ -153,7 +153,7 @@ def question_of(
 
     return Question(
         rubric=rubric,
-        record=told,
+        record=transcript,
         subject=subject,
         criterion=_values(criterion, scope),
         flaw_in=flaw_in,
@@ -162,7 +162,7 @@ def question_of(
 
 
 def criterion_request(
-    criterion: str, scope: str, record: Told, *, rubric: Rubric, subject: Subject
+    criterion: str, scope: str, record: Transcript, *, rubric: Rubric, subject: Subject
 ) -> ModelRequest:
     """The request that asks for one criterion, as it is sent first."""
     values = _values(criterion, scope)

@@ -23,7 +23,7 @@ from agenteval.scoring.judges.stakes import Stakes
 from agenteval.scoring.judges.together import reply_of_all
 from agenteval.scoring.label_words import is_nothing, label_in, score_in
 from agenteval.scoring.metrics import TOOL_CALL_BEHAVIOR, applies, spec_of
-from agenteval.scoring.transcript import LIMIT, Told, latest_answer, record_of, tools_of
+from agenteval.scoring.transcript import LIMIT, Transcript, latest_answer, record_of, tools_of
 
 MISSING_CALL = "missing tool call"
 """The label that says nothing where calls could not be seen."""
@@ -99,7 +99,7 @@ class Judge:
         of = Judged(scenario, trajectory, turn, self._record.shown(scenario, trajectory, turn))
         question = Question(
             rubric=rubric,
-            record=self._record.told(scenario, trajectory, turn),
+            record=self._record.transcript(scenario, trajectory, turn),
             subject=subject_of(scenario, trajectory, metric=self.metric, turn=turn),
             criterion=self._placeholders(scenario),
             flaw_in=lambda said, is_scripted: self._flaw(said, is_scripted, of),
@@ -211,7 +211,7 @@ class Record:
         self._tools_of = tools_of
         self._now = now
 
-    def told(self, scenario: Scenario, trajectory: Trajectory, turn: int | None) -> Told:
+    def transcript(self, scenario: Scenario, trajectory: Trajectory, turn: int | None) -> Transcript:
         return record_of(
             scenario,
             trajectory,
@@ -268,7 +268,7 @@ def finding_of(
 
 def request_of(
     rubric: Rubric,
-    record: Told,
+    record: Transcript,
     *,
     subject: Subject,
     criterion: Mapping[str, str] | None = None,
@@ -318,7 +318,7 @@ def request_of_all(questions: Mapping[str, Question], metric: str) -> ModelReque
 
 def _request(
     rendered: Rendered,
-    record: Told,
+    record: Transcript,
     reply: type[BaseModel],
     subject: Subject,
     flaw_in: Callable[[Any, bool], str],

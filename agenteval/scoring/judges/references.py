@@ -146,17 +146,17 @@ def _values(text: str) -> Iterator[str]:
     if start < 0:
         return
     try:
-        yield from _leaves(json.loads(text[start:]))
+        yield from _leaf_values(json.loads(text[start:]))
     except (ValueError, RecursionError):
         return
 
 
-def _leaves(value: Any) -> Iterator[str]:
+def _leaf_values(value: Any) -> Iterator[str]:
     if isinstance(value, dict):
         value = list(value.values())
     if isinstance(value, list):
         for each in value:
-            yield from _leaves(each)
+            yield from _leaf_values(each)
     else:
         yield value if isinstance(value, str) else json.dumps(value)
 
@@ -238,7 +238,7 @@ def _own_words(claim: Claim, record: Shown) -> str:
     return not_there("evidence", claim.evidence, "what the agent says in what is judged")
 
 
-def _own_deed(claim: Claim, record: Shown) -> str:
+def _own_action(claim: Claim, record: Shown) -> str:
     """What the agent says or calls: neither is an omission."""
     if is_quoted(claim.evidence, (*record.said, *record.acts)):
         return ""
@@ -352,7 +352,7 @@ def _ignored_result(claim: Claim, record: Shown) -> str:
 
 def _unsafe_action(claim: Claim, record: Shown) -> str:
     """A call, or the agent's words."""
-    return _own_deed(claim, record) if claim.references.call is None else _judged_call(claim, record)
+    return _own_action(claim, record) if claim.references.call is None else _judged_call(claim, record)
 
 
 def policy_violation(claim: Claim, record: Shown) -> str:
@@ -373,8 +373,8 @@ NEEDS: Mapping[str, Need] = {
     "unnecessary tool call": _judged_call,
     "unsafe action": _unsafe_action,
     "ignored tool result": _ignored_result,
-    "unsafe state": _own_deed,
-    "repetition": _own_deed,
+    "unsafe state": _own_action,
+    "repetition": _own_action,
     "policy violation": policy_violation,
 }
 """By label. Labels that are not here, criteria, goals and scores quote words of the record."""

@@ -124,10 +124,10 @@ def _is_agreement(clause: str, tool: str) -> bool:
     if clause.rstrip().endswith("?"):
         return bool(text) and _ASKS_FOR_IT.fullmatch(text) is not None
     found = _AGREES.fullmatch(text)
-    return found is not None and (not found["verb"] or _is_deed(found["verb"], tool))
+    return found is not None and (not found["verb"] or _is_act(found["verb"], tool))
 
 
-def _is_deed(verb: str, tool: str) -> bool:
+def _is_act(verb: str, tool: str) -> bool:
     """Whether an order ("kill it") may be for the tool's act: its verb is of that kind, or says of no act
     which ("process it"), or stands for no other act, nor for leaving it be or looking at it."""
     kinds, own = KINDS_OF.get(verb), nature_of(tool).kinds
@@ -144,7 +144,7 @@ _DECLINES = expression(
     r"\W*(?:(?:um{1,3}|uh{1,3}|hmm?|oh|actually|well|ok|sorry|please|no)\W{1,3}){0,3}(?:no{1,5}|nope|nah|"
     r"nay|negative|never|never ?mind|wait|hold (?:on|off|it)|by no means|under no circumstances|in no case|"
     r"maybe|perhaps|dunno|incorrect|wrong one|maybe (?:later|another day|tomorrow)|why|how come|"
-    r"(?P<deed>later|stop|abort|skip|cancel|pass))(?: (?:please|thanks|thank you))?\W*|"
+    r"(?P<act>later|stop|abort|skip|cancel|pass))(?: (?:please|thanks|thank you))?\W*|"
     r"\s*[❌🛑🚫✋]\ufe0f?\s*",
     re.IGNORECASE,
 )
@@ -160,7 +160,7 @@ def declines(said: str, asked: str) -> bool:
     if _N.fullmatch(said):
         return _YES_OR_NO.search(asked[-600:]) is not None
     found = _DECLINES.fullmatch(said)
-    return found is not None and (not found["deed"] or found["deed"].lower() not in asked.lower())
+    return found is not None and (not found["act"] or found["act"].lower() not in asked.lower())
 
 
 _SHORT = 60

@@ -85,7 +85,7 @@ def speaks_of_act(answer: str, call: ToolCall) -> bool:
     return bool(kinds) and _speaks_of(answer[-600:], kinds)
 
 
-def asks_leave_for(answer: str, call: ToolCall) -> bool:
+def asks_consent_for(answer: str, call: ToolCall) -> bool:
     """Whether an answer ends by asking for leave to do what a tool does, be it in two sentences: "I'd close
     your account. OK?"."""
     last = _SENTENCE.findall(answer[-600:].rstrip())[-2:]

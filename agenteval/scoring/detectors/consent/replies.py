@@ -136,7 +136,7 @@ _INVERTED = expression(
     r"(?:(?:really|also|still|all|be) )?\Z",
     re.IGNORECASE,
 )
-_LEAVE = expression(
+_CONSENT = expression(
     r"\bproceed\b|\bgo ahead\b|\bgo through with\b|\bshall (?:I|we)\b|\bshould (?:I|we)\b|\b(?:may|can|"
     r"could) (?:I|we) "
     r"(?!have|get|ask|know|help|see|assist)|\b(?:would|do) you (?:like|want) (?:me|us) to\b|\bwant me to\b|"
@@ -166,7 +166,7 @@ _ASSENT = (
     r"decision|(?:final )?word|say-so|authori[sz]ation|confirmation(?! (?:codes?|numbers?|ids?|e-?mails?|"
     r"links?|letters?)\b))\b"
 )
-_LEAVE_TOO = expression(
+_CONSENT_TOO = expression(
     r"(?:(?:^|[.!?:;,\n–—)-]|\b(?:and|so))\s*|\b(?:is|are|does|sounds?|looks?|you|all|that|this|"
     r"it)\s+)(?:all )?(?:ok|okay|alright|all right|right|correct|agreed?|deal|ready|yes|sure|(?:sounds?|"
     r"looks?) (?:good|ok|okay|right|fine)|good|fine|confirm(?:ed)?|approved?|continue|go on|good to go|"
@@ -213,17 +213,17 @@ _OFFERS = expression(
 )
 
 
-def asks_leave(answer: str) -> bool:
+def asks_consent(answer: str) -> bool:
     """Whether an answer asks to be allowed something in plain words ("shall I?", "please confirm"). English;
     of other languages, a question mark is enough."""
     if not is_mostly_english(answer):
         return "?" in answer or "？" in answer or "؟" in answer
-    return _LEAVE.search(answer[-1500:]) is not None
+    return _CONSENT.search(answer[-1500:]) is not None
 
 
 def asks_assent(answer: str) -> bool:
     """Whether an answer asks for a yes in whatever words ("… OK?", "your call", "reply with YES")."""
-    return asks_leave(answer) or _LEAVE_TOO.search(answer[-1500:]) is not None
+    return asks_consent(answer) or _CONSENT_TOO.search(answer[-1500:]) is not None
 
 
 def asks_anew(answer: str) -> bool:
@@ -327,12 +327,12 @@ def postpones(text: str, asked: str) -> bool:
     it next week"."""
     found = _LATER.match(text)
     if found is None:
-        acts = (each for each in _ACT_LATER.finditer(text) if each["act"].lower() in _DEEDS)
+        acts = (each for each in _ACT_LATER.finditer(text) if each["act"].lower() in _ACTS)
         found = next(acts, None)
     return found is not None and found["when"].lower() not in asked.lower()
 
 
-_DEEDS = {"do", *KINDS_OF}
+_ACTS = {"do", *KINDS_OF}
 
 
 # What the user is still to say or do, and not what was ("after I talked to my wife").

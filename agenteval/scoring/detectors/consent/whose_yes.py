@@ -110,7 +110,7 @@ _STANDING = expression(
 )
 
 
-def has_standing_leave(conversation: Conversation, placed: PlacedCall) -> bool:
+def has_standing_consent(conversation: Conversation, placed: PlacedCall) -> bool:
     """Whether the user had said, of this act, that there is no need to ask ("you have my ok for all of
     them"), and the message of the turn neither asks, nor refuses, nor puts it off."""
     number, name = placed.turn, placed.call.name

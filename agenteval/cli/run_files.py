@@ -1,5 +1,5 @@
-"""The files that a run rests on: so that no report takes the place of one, and (each by its hash) that a run
-is not continued with another agent than it began with."""
+"""The files that a run is based on: so that no report takes the place of one, and (each by its hash) that a
+run is not continued with another agent than it began with."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _LIBRARIES = frozenset(("site-packages", "dist-packages"))
 _OWN = Path(__file__).parents[1]
 
 
-def sources_of(
+def file_hashes(
     config: Config, public: Config, scenarios: Sequence[Scenario], secrets: Sequence[str]
 ) -> dict[str, str]:
     """By name: of each file its SHA-256, of a model's file its size and time; and, by ``KEY: ${…}``, of a key

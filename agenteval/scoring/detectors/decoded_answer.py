@@ -14,7 +14,7 @@ _MOST_ATTEMPTS = 20
 _decoder = json.JSONDecoder(strict=False)
 
 
-def told_in(answer: str) -> str:
+def decoded_answer(answer: str) -> str:
     """``answer`` with the JSON in it decoded: an answer that is an object tells its values, and its keys are
     labels. What cannot be decoded (it is cut) stays, with its escaped line breaks as line breaks."""
     if "{" not in answer and "[" not in answer:

@@ -1,0 +1,182 @@
+"""A run that is prepared is carried out: its events reach journal and screen, a signal or a deadline ends it.
+``run`` begins one, ``resume`` continues one, and ``score`` has folders and sinks as they do."""
+
+from __future__ import annotations
+
+import platform
+import secrets as random_secrets
+import sys
+import time
+from collections.abc import Iterable, Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+
+import anyio
+
+from agenteval import __version__
+from agenteval.cli import wiring
+from agenteval.cli.commands.garbage import few_collections
+from agenteval.cli.commands.interrupt import bounded, interruptible
+from agenteval.cli.commands.prepare import Prepared, Request
+from agenteval.cli.fail_fast import FailFast
+from agenteval.cli.progress import progress_for
+from agenteval.cli.run_files import file_hashes
+from agenteval.conversation import pipeline
+from agenteval.conversation.pipeline import Control
+from agenteval.core.decision import Decision
+from agenteval.core.errors import AuthorError, Problem
+from agenteval.core.event import Event, IssuesFound, Notice, RunFinished, RunResumed, RunStarted
+from agenteval.core.protocols import Emit
+from agenteval.files.journal import EventLog, Journal
+from agenteval.files.redact import redacting
+from agenteval.scoring import judging
+from agenteval.scoring.issues import find_issues
+from agenteval.verdict import gates, report
+from agenteval.verdict.remaining import kept
+from agenteval.verdict.report import Report
+
+
+def started_of(prepared: Prepared, request: Request) -> RunStarted:
+    """What is to be run, before any of it is."""
+    return RunStarted(
+        run_id=new_id(),
+        started_at=now(),
+        config=prepared.public,
+        scenarios=prepared.scenarios,
+        samples=tuple(sample.key for sample in prepared.samples),
+        seed=prepared.config.seed,
+        versions={"agenteval": __version__, "python": platform.python_version()},
+        prompts=judging.hashes_of(prepared.metrics, prepared.config),
+        metrics=tuple(prepared.metrics.known.values()),
+        judged=tuple(spec.name for spec in prepared.metrics.asked),
+        no_judge=prepared.resources.no_judge,
+        epochs=dict(prepared.ranges),
+        command=tuple(sys.argv[1:]),
+        request=request.to_keep(prepared.config),
+        unapplied=dict(prepared.unapplied),
+        sources=file_hashes(prepared.config, prepared.public, prepared.scenarios, prepared.resources.secrets),
+    )
+
+
+def execute(
+    prepared: Prepared, journal: Journal, begin: RunStarted | RunResumed, past: Sequence[Event] = ()
+) -> tuple[Report, Decision]:
+    """Run what is left. ``begin`` is told first; ``past`` is what the journal holds already, of a run that
+    goes on."""
+    events = EventLog(past)
+    over = tuple(kept(past))
+    for event in over:
+        prepared.plan.queue(event)
+    with progress_for(
+        sys.stderr, len(prepared.samples), past=over, pending=prepared.plan.deadlines.pending
+    ) as progress:
+        sinks: list[Emit] = [events, journal, prepared.plan.queue, progress]
+        control = Control()
+        if prepared.plan.fail_fast:
+            sinks.append(_fail_fast(control, over))
+        emit = redacting(Fan(sinks), prepared.resources.secrets)
+        with few_collections():
+            _execute(prepared, begin, emit, control, events)
+    finished = report.fold(events.taken())
+    return finished, gates.decide(finished)
+
+
+class Fan:
+    """One sink made of many. One that fails is switched off and told once: a broken display must not
+    kill a run that costs money."""
+
+    def __init__(self, sinks: Iterable[Emit]) -> None:
+        self._sinks = list(sinks)
+
+    def __call__(self, event: Event) -> None:
+        for sink in self._sinks:
+            try:
+                sink(event)
+            except Exception as error:
+                self._sinks = [each for each in self._sinks if each is not sink]
+                name = type(sink).__name__
+                self(Notice(level="error", text=f"{name} failed and is switched off: {error!r}"))
+
+
+def new_id() -> str:
+    """The name of a run, its own whatever else begins in the same second."""
+    return f"{datetime.now(UTC):%Y%m%d-%H%M%S}-{random_secrets.token_hex(3)}"
+
+
+def new_folder(root: Path, name: str) -> Path:
+    """The folder of the run ``name``."""
+    home = root / ".agenteval"
+    folder = home / "runs" / name
+    try:
+        folder.mkdir(parents=True, mode=0o700)
+        ignore = home / ".gitignore"
+        if not ignore.exists():
+            ignore.write_text("*\n", encoding="utf-8")
+    except OSError as error:
+        what = f"cannot make the folder of the run, {folder}: {error.strerror}"
+        raise AuthorError(Problem(what, "agenteval keeps a journal of each run there")) from None
+    return folder
+
+
+def _fail_fast(control: Control, over: Iterable[Event]) -> Emit:
+    """A run that goes on may have met its first failure: then nothing more is started."""
+    sink = FailFast(control)
+    for event in over:
+        sink(event)
+    return sink
+
+
+def _execute(
+    prepared: Prepared,
+    begin: RunStarted | RunResumed,
+    emit: Emit,
+    control: Control,
+    events: Iterable[Event],
+) -> None:
+    started = time.monotonic()
+    emit(begin)
+    for text in prepared.remarks if isinstance(begin, RunStarted) else ():
+        emit(Notice(level="warning", text=text))
+    try:
+        anyio.run(_run_and_close, prepared, emit, control, events)
+    except KeyboardInterrupt:
+        control.stop("interrupted")
+    elapsed_s = round(time.monotonic() - started, 3)
+    emit(RunFinished(finished_at=now(), outcome=control.outcome, elapsed_s=elapsed_s))
+
+
+def now() -> str:
+    return datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+
+
+async def _run_and_close(prepared: Prepared, emit: Emit, control: Control, events: Iterable[Event]) -> None:
+    prepared.resources.attach(emit, control)
+    try:
+        with interruptible(control), bounded(control, prepared.config.deadlines.run_s):
+            await pipeline.run(prepared.plan, emit, control)
+            await _find_issues(prepared, emit, control, events)
+    finally:
+        with anyio.CancelScope(shield=True):
+            for factory in prepared.plan.agents.values():
+                await factory.aclose()
+            await prepared.resources.aclose()
+
+
+async def _find_issues(prepared: Prepared, emit: Emit, control: Control, events: Iterable[Event]) -> None:
+    """Group the findings of the run; by code alone where it was interrupted."""
+    scenarios = report.fold(events).scenarios
+    found: IssuesFound | None = None
+    with anyio.CancelScope() as scope:
+        asks = not control.stopping
+        control.attach(scope)
+        found = await find_issues(
+            scenarios,
+            prepared.resources.model("dedup") if asks else None,
+            prompt=prepared.metrics.prompts.prompt("error_deduplication"),
+            policies=wiring.policies_of(prepared.config, prepared.plan.agents),
+            weighs=prepared.config.severity_from == "model",
+        )
+    if scope.cancelled_caught:
+        found = await find_issues(scenarios)
+    if found:
+        emit(found)

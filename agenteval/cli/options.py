@@ -1,0 +1,171 @@
+"""The options that commands share, each written once: its names, its help, its type and what is made of it.
+
+A command takes a group of them as one parameter, and ``grouped`` shows typer what is in the group. To share
+one more option, add a field to the group; commands hand groups on as they are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, fields, is_dataclass
+from functools import wraps
+from inspect import Parameter, Signature, signature
+from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
+
+import typer
+
+from agenteval.cli.commands.not_yet import require_plain
+
+if TYPE_CHECKING:
+    from agenteval.cli.commands.prepare import Request
+    from agenteval.core.config import ReporterChoice
+    from agenteval.core.selection import Filters
+
+RUN_HELP = "An id, the beginning of one, latest, previous, or the path of a run's folder or journal."
+
+# ── options ──────────────────────────────────────────────────────────────────────────────────────
+
+Paths = Annotated[
+    list[str] | None,
+    typer.Argument(help="Scenario files or folders; default: what the configuration includes."),
+]
+ConfigFile = Annotated[
+    str | None,
+    typer.Option("--config", "-c", metavar="FILE", help="Default: agenteval.yaml, searched upward."),
+]
+Scenario = Annotated[
+    list[str] | None,
+    typer.Option("--scenario", "-s", metavar="TEXT", help="An id, else part of an id or name; repeatable."),
+]
+Tag = Annotated[list[str] | None, typer.Option("--tag", metavar="TAG", help="Scenarios with this tag.")]
+Category = Annotated[
+    list[str] | None,
+    typer.Option("--category", metavar="NAME", help="capability, efficiency or robustness."),
+]
+Agent = Annotated[str | None, typer.Option("--agent", metavar="NAME", help="Run with this named agent.")]
+Epochs = Annotated[
+    int | None, typer.Option("--epochs", min=1, max=10_000, help="Conversations per scenario.")
+]
+Model = Annotated[
+    str | None,
+    typer.Option("--model", "-m", metavar="PROVIDER/MODEL", help="Instead of models.default."),
+]
+NoJudge = Annotated[bool, typer.Option("--no-judge", help="Code checks only; ask no judge.")]
+Metric = Annotated[
+    list[str] | None, typer.Option("--metric", metavar="NAME", help="Judge only this; repeatable.")
+]
+Report = Annotated[
+    list[str] | None,
+    typer.Option("--report", metavar="NAME[=PATH]", help="Add a report: json, junit, github, markdown."),
+]
+Verbose = Annotated[bool, typer.Option("--verbose", "-v", help="Transcripts of all conversations.")]
+
+
+# ── groups ───────────────────────────────────────────────────────────────────────────────────────
+
+
+@dataclass(frozen=True)
+class Selecting:
+    """Which configuration, scenarios and agent."""
+
+    paths: Paths = None
+    config: ConfigFile = None
+    scenario: Scenario = None
+    tag: Tag = None
+    category: Category = None
+    agent: Agent = None
+
+    @property
+    def filters(self) -> Filters:
+        """Raises ``AuthorError`` for a category that there is not."""
+        from agenteval.core.errors import AuthorError, Problem, did_you_mean
+        from agenteval.core.scenario import Category as Known
+        from agenteval.core.selection import Filters
+
+        for name in self.category or ():
+            if name not in set(Known):
+                what = f"--category: no category is named '{name}'"
+                raise AuthorError(Problem(what, did_you_mean(name, Known)))
+        scenarios, tags, categories = (tuple(each or ()) for each in (self.scenario, self.tag, self.category))
+        return Filters(scenarios, tags, categories, self.agent)
+
+
+@dataclass(frozen=True)
+class Judging:
+    """Who judges, and what."""
+
+    model: Model = None
+    no_judge: NoJudge = False
+    metric: Metric = None
+
+    @property
+    def flags(self) -> dict[str, Any]:
+        """The keys of the configuration that these options set."""
+        model = {"default": self.model} if self.model else None
+        return given_keys(models=model, metrics=self.metric or None)
+
+
+@dataclass(frozen=True)
+class Reporting:
+    """What is shown."""
+
+    report: Report = None
+    verbose: Verbose = False
+
+    @property
+    def choices(self) -> tuple[ReporterChoice, ...]:
+        from agenteval.cli.commands.output import chosen_reporters
+
+        return chosen_reporters(self.report or ())
+
+
+def given_keys(**keys: Any) -> dict[str, Any]:
+    """Keys of the configuration, but for those that no option set."""
+    return {key: value for key, value in keys.items() if value is not None}
+
+
+def request_of(selecting: Selecting, judging: Judging | None = None) -> Request:
+    """What every command that loads scenarios asks for. Raises ``AuthorError``."""
+    from agenteval.cli.commands.prepare import Request
+
+    paths = tuple(selecting.paths or ())
+    require_plain(paths)
+    judging = judging or Judging()
+    return Request(paths, selecting.config, selecting.filters, judging)
+
+
+# ── groups as typer sees them ────────────────────────────────────────────────────────────────────
+
+
+def grouped(command: Callable[..., None]) -> Callable[..., None]:
+    """``command`` with the options of its groups in place of each group."""
+    hints = get_type_hints(command, include_extras=True)
+    groups: dict[str, Any] = {name: hint for name, hint in hints.items() if is_dataclass(hint)}
+    shown: list[Parameter] = []
+    for name, parameter in signature(command).parameters.items():
+        if name in groups:
+            shown += signature(groups[name], eval_str=True).parameters.values()
+        else:
+            shown.append(parameter.replace(annotation=hints[name]))
+
+    @wraps(command)
+    def called(**given: Any) -> None:
+        made = {
+            name: group(**{field.name: given.pop(field.name) for field in fields(group)})
+            for name, group in groups.items()
+        }
+        command(**made, **given)
+
+    parameters = [each.replace(kind=Parameter.KEYWORD_ONLY) for each in shown]
+    called.__annotations__ = {each.name: each.annotation for each in parameters}
+    vars(called)["__signature__"] = Signature(parameters)
+    return called
+
+
+def given_options(context: typer.Context) -> tuple[str, ...]:
+    """The options that stood on the command line, by their long names; arguments in capitals."""
+    return tuple(
+        max(each.opts, key=len) if each.param_type_name == "option" else str(each.name).upper()
+        for each in context.command.params
+        if getattr(context.get_parameter_source(each.name or ""), "name", "") == "COMMANDLINE"
+    )

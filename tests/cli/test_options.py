@@ -1,0 +1,71 @@
+"""Options that commands share are declared once, and typer sees them in place of their group."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Annotated, Any
+
+import pytest
+import typer
+from typer.testing import CliRunner
+
+from agenteval.cli.main import app
+from agenteval.cli.options import given_options, grouped
+
+OWN = {("--report", "plan"), ("--report", "report"), ("--report", "diff"), ("--metric", "show-prompts")}
+"""Options that mean another thing in this command than in all others."""
+
+
+def test_an_option_says_the_same_wherever_it_is() -> None:
+    group: Any = typer.main.get_command(app)
+    said: dict[str, set[tuple[Any, ...]]] = {}
+    for name, command in group.commands.items():
+        for each in command.params:
+            option = max(each.opts, key=len)
+            if each.param_type_name == "option" and (option, name) not in OWN:
+                about = (tuple(each.opts), each.help, each.metavar, each.multiple)
+                said.setdefault(option, set()).add(about)
+    assert len(said) > 20
+    assert {option: about for option, about in said.items() if len(about) > 1} == {}
+
+
+@dataclass(frozen=True)
+class Colours:
+    first: Annotated[str, typer.Argument()]
+    hue: Annotated[str | None, typer.Option("--hue", "-h", help="Of all.")] = None
+    many: Annotated[list[str] | None, typer.Option("--many")] = None
+
+
+painting = typer.Typer()
+seen: list[Any] = []
+
+
+@painting.command()
+@grouped
+def _paint(*, context: typer.Context, before: int = 1, colours: Colours, is_thick: bool = False) -> None:
+    """Paints."""
+    seen[:] = [before, colours, is_thick, given_options(context)]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "expected"),
+    [
+        (["red"], [1, Colours("red"), False, ("FIRST",)]),
+        (
+            ["red", "-h", "warm", "--many", "a", "--many", "b", "--is-thick"],
+            [1, Colours("red", "warm", ["a", "b"]), True, ("FIRST", "--hue", "--many", "--is-thick")],
+        ),
+        (["red", "--before", "1"], [1, Colours("red"), False, ("--before", "FIRST")]),
+    ],
+)
+def test_a_group_is_made_of_its_options(arguments: list[str], expected: list[Any]) -> None:
+    done = CliRunner().invoke(painting, arguments)
+    assert done.exit_code == 0, done.output
+    assert seen == expected
+
+
+def test_help_shows_the_options_in_the_place_of_their_group() -> None:
+    text = CliRunner().invoke(painting, ["--help"]).output
+    assert "Paints." in text
+    assert text.index("--before") < text.index("--hue") < text.index("--many") < text.index("--is-thick")
+    assert "colours" not in text
