@@ -145,13 +145,13 @@ async def _sdk(base_url: str, *, aiohttp: bool, models: bool) -> AsyncIterator[C
 
 @asynccontextmanager
 async def transport(base_url: str) -> AsyncIterator[Call]:
-    from agenteval.adapters.transport.client import Transport
+    from agenteval.adapters.transport.client import CallRules, Transport
 
     http = Transport()
 
     async def call() -> None:
         url, headers = f"{base_url}/chat/completions", {"authorization": "Bearer k"}
-        reply = await http.post_json(url, _body(), headers=headers, timeout_s=60)
+        reply = await http.post_json(url, _body(), CallRules(60), headers=headers)
         json.loads(reply.text)["choices"][0]["message"]["content"]
 
     yield call

@@ -17,7 +17,7 @@ import pytest
 
 from agenteval.adapters.models.endpoints import Endpoint
 from agenteval.adapters.models.http_client import FailedCall, HttpClient
-from agenteval.adapters.transport.connections import Line, Reply, is_direct, no_certificates
+from agenteval.adapters.transport.connections import Connection, Reply, is_direct, no_certificates
 from agenteval.core.errors import AuthorError
 from tests.support.local_servers import (
     Behaviour,
@@ -39,10 +39,10 @@ def environment(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     plain_environment(monkeypatch, tmp_path)
 
 
-def line(url: str, *, keepalive_s: float = 3.0) -> Line:
+def line(url: str, *, keepalive_s: float = 3.0) -> Connection:
     parsed = httpx2.URL(url)
     host = (b"Host", parsed.netloc)
-    return Line(parsed, [host], verify=no_certificates(), connect_s=5.0, keepalive_s=keepalive_s)
+    return Connection(parsed, [host], verify=no_certificates(), connect_s=5.0, keepalive_s=keepalive_s)
 
 
 def posted(

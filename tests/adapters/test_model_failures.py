@@ -14,7 +14,7 @@ import httpx2
 import pytest
 
 from agenteval.adapters.models.openai_chat import RETRY
-from agenteval.adapters.transport.connections import Line
+from agenteval.adapters.transport.connections import Connection
 from agenteval.adapters.transport.limits import Limits
 from agenteval.core.errors import AgentevalError, InfrastructureError, UnreadableReplyError
 from tests.support.local_servers import (
@@ -284,7 +284,7 @@ def test_every_exception_of_the_library_is_translated(
         raise cls("broken", **more)
 
     monkeypatch.setattr(httpx2.AsyncClient, "stream", fail)
-    monkeypatch.setattr(Line, "post", fail)
+    monkeypatch.setattr(Connection, "post", fail)
     for url in ("http://127.0.0.1:1/v1", "http://me:word@127.0.0.1:1/v1"):
         message = str(Bench(url).fail())
         assert "a/model:7b" in message

@@ -10,7 +10,7 @@ import socket
 import threading
 import time
 from base64 import b64encode
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from email.utils import formatdate
 from pathlib import Path
@@ -22,7 +22,7 @@ import httpx2
 import pytest
 
 from agenteval.adapters.transport import client as transport_module
-from agenteval.adapters.transport.client import HttpReply, Transport
+from agenteval.adapters.transport.client import CallRules, HttpReply, Transport
 from agenteval.adapters.transport.http_faults import KINDS, Fault, FaultKind, fault_kind
 from agenteval.adapters.transport.retry import Retry, RetryPolicy
 from agenteval.core.errors import AgentError, AgentevalError, AuthorError, InfrastructureError
@@ -61,15 +61,24 @@ class Waits:
         self.seconds.append(seconds)
 
 
-def post(url: str, *, times: int = 1, waits: Waits | None = None, **options: Any) -> HttpReply:
+def post(
+    url: str,
+    *,
+    times: int = 1,
+    waits: Waits | None = None,
+    headers: Mapping[str, str] | None = None,
+    timeout_s: float = 20,
+    **rules: Any,
+) -> HttpReply:
     """The last of some replies, from one transport."""
 
     async def main() -> HttpReply:
         noted = waits or Waits()
-        transport = Transport(retry=noted.policy, on_retry=noted.told.append)
+        transport = Transport(retry=noted.policy)
+        known = CallRules(timeout_s, on_retry=noted.told.append, **rules)
         try:
             for _ in range(times):
-                reply = await transport.post_json(url, {"n": 1}, **{"timeout_s": 20, **options})
+                reply = await transport.post_json(url, {"n": 1}, known, headers=headers)
             return reply
         finally:
             await transport.aclose()
@@ -109,7 +118,7 @@ def test_body_headers_and_reply_go_through() -> None:
 def test_a_lone_surrogate_in_the_body_is_sent() -> None:
     async def main(url: str) -> None:
         transport = Transport()
-        await transport.post_json(url, {"text": "\ud83d"}, timeout_s=20)
+        await transport.post_json(url, {"text": "\ud83d"}, CallRules(20))
         await transport.aclose()
 
     with LocalServer(respond_json({})) as server:
@@ -141,7 +150,7 @@ def test_many_requests_are_in_flight_at_once() -> None:
         transport = Transport()
         async with anyio.create_task_group() as group:
             for _ in range(many):
-                group.start_soon(lambda: transport.post_json(server.url, {}, timeout_s=20))
+                group.start_soon(lambda: transport.post_json(server.url, {}, CallRules(20)))
         await transport.aclose()
 
     with LocalServer(answer(behave)) as server:

@@ -79,7 +79,15 @@ class Known:
         def told(retry: Retry) -> None:
             self.tell(f"{retry.where}: {retry.reason}; trying again in {retry.wait_s:.1f} s", key)
 
-        return CallRules(self.throttle, may_pass_unheard, self.config.max_wait_s, told)
+        return CallRules(
+            self.config.timeout_s,
+            throttle=self.throttle,
+            may_repeat=may_pass_unheard,
+            max_wait_s=self.config.max_wait_s,
+            on_retry=told,
+            secrets=self.secrets,
+            classify=_classify,
+        )
 
 
 class HttpAgents:
@@ -153,15 +161,7 @@ class HttpAgent:
 
     async def _post(self, body: Mapping[str, Any]) -> HttpReply:
         known = self._known
-        return await known.transport.post_json(
-            known.endpoint,
-            body,
-            headers=known.headers,
-            timeout_s=known.config.timeout_s,
-            secrets=known.secrets,
-            classify=_classify,
-            rules=self._rules,
-        )
+        return await known.transport.post_json(known.endpoint, body, self._rules, headers=known.headers)
 
     def _describe(self, unreadable: Unreadable) -> str:
         where = quote(without_query(self._known.endpoint), self._known.secrets)

@@ -94,14 +94,19 @@ def may_pass_unheard(fault: Fault, asked_s: float | None) -> bool:
 
 @dataclass(frozen=True)
 class CallRules:
-    """What holds for one caller's requests. ``throttle``: what they wait for (``None``: nothing).
+    """What holds for one caller's requests. ``timeout_s`` bounds each attempt from start to last byte;
+    waiting for limits and retries is apart. ``throttle``: what they wait for (``None``: nothing).
     ``may_repeat``: whether a request may be sent again, by its fault and the wait that was asked for.
-    ``max_wait_s``: over that of the policy. ``on_retry`` is told of each retry."""
+    ``max_wait_s``: over that of the policy. ``on_retry`` is told of each retry.
+    ``secrets``: what no fault may show. ``classify`` makes an error of a fault."""
 
+    timeout_s: float
     throttle: Throttle | None = None
     may_repeat: Callable[[Fault, float | None], bool] = may_pass
     max_wait_s: float | None = None
     on_retry: Callable[[Retry], None] | None = None
+    secrets: tuple[str, ...] = ()
+    classify: Classify = classify
 
 
 @dataclass
@@ -131,15 +136,8 @@ class Transport:
     honoured. Redirects are not followed, and cookies are not kept: conversations share nothing.
     """
 
-    def __init__(
-        self,
-        *,
-        retry: RetryPolicy | None = None,
-        on_retry: Callable[[Retry], None] | None = None,
-        limits: Limits | None = None,
-    ) -> None:
+    def __init__(self, *, retry: RetryPolicy | None = None, limits: Limits | None = None) -> None:
         self._retry = retry or RetryPolicy()
-        self._on_retry = on_retry
         self.limits = limits or Limits(clock=self._retry.clock, sleep=self._retry.sleep)
         self._connections = Connections(_clients())
 
@@ -147,34 +145,29 @@ class Transport:
         self,
         url: str,
         body: Mapping[str, Any],
+        rules: CallRules,
         *,
         headers: Mapping[str, str] | None = None,
-        timeout_s: float,
-        secrets: tuple[str, ...] = (),
-        classify: Classify = classify,
-        rules: CallRules | None = None,
     ) -> HttpReply:
         """Send ``body`` as JSON and read the whole reply, plain or as server-sent events.
 
-        ``timeout_s`` bounds each attempt from start to last byte; waiting for limits and retries is apart.
-        Raises what ``classify`` makes of a fault, every status outside 200–299 being one.
+        Raises what the rules make of a fault, every status outside 200–299 being one.
         """
         # Escaping all but ASCII keeps lone surrogates, which UTF-8 cannot hold, from raising here.
-        request = _Request(url, json.dumps(body).encode(), _headers(headers), timeout_s, secrets)
+        request = _Request(url, json.dumps(body).encode(), _headers(headers), rules.timeout_s, rules.secrets)
         if not is_web_address(url):
-            raise classify(request.fault(FaultKind.INVALID))
-        rules = rules or CallRules(on_retry=self._on_retry)
+            raise rules.classify(request.fault(FaultKind.INVALID))
         patience = Patience(self._retry, rules.max_wait_s)
         while True:
             try:
                 return await self._admitted(request, rules.throttle, patience)
             except PauseTooLong as pause:
                 fault = request.fault(FaultKind.PAUSED, f"for {pause.pause_s:.0f} s more: {pause.reason}")
-                raise classify(_tried(fault, patience, pause.waited_s)) from pause
+                raise rules.classify(_tried(fault, patience, pause.waited_s)) from pause
             except _FailedAttempt as failed:
                 wait_s = self._next_wait_s(failed, rules, patience)
                 if wait_s is None:
-                    raise classify(_tried(failed.fault, patience)) from failed.__cause__
+                    raise rules.classify(_tried(failed.fault, patience)) from failed.__cause__
                 _tell(rules.on_retry, failed.fault, patience.failures, wait_s)
             await patience.wait(wait_s)
 
