@@ -9,164 +9,27 @@ import contextvars
 import inspect
 import math
 import os
-import sys
 import threading
-import traceback
-from collections.abc import Callable, Iterator
-from pathlib import Path
-from types import ModuleType
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from agenteval.conversation.deadlines import HeldUpError, current, waiting
 from agenteval.conversation.exits import leave_now
-from agenteval.conversation.module_files import module_of_file
 from agenteval.conversation.shared_loop import Seat, Share, owned_by, shared_loop
+from agenteval.conversation.targets.calling import is_async
+from agenteval.conversation.targets.faults import CancelledUserCodeError, QuitError
+from agenteval.conversation.targets.finding import TargetError, find
 from agenteval.core.errors import AuthorError, Place, Problem, did_you_mean
-from agenteval.core.expressions import expression
 
 
 def load(target: str, base: str, *, what: str, place: Place | None = None) -> Any:
     """The object that ``target`` names; ``base`` is the folder where file paths start, and is made
     importable. ``what`` names its use in messages. Raises ``AuthorError``."""
-    location, separator, attribute = target.rpartition(":")
-    if not separator or not location or not attribute:
-        raise AuthorError(
-            Problem(
-                f"{what} '{target}' names no attribute", "write file.py:name or package.module:name", place
-            )
-        )
-    if base not in sys.path:
-        sys.path.insert(0, base)
-    module = _load_module(location, base, what, place)
-    found: Any = module
-    for name in attribute.split("."):
-        if not _has(found, name, what, place):
-            known = [n for n in vars(found) if not n.startswith("_")] if hasattr(found, "__dict__") else []
-            raise AuthorError(
-                Problem(f"{what}: '{location}' has no '{attribute}'", did_you_mean(name, known), place)
-            )
-        found = getattr(found, name)
-    return found
-
-
-def _has(owner: Any, name: str, what: str, place: Place | None) -> bool:
-    """Whether there is such an attribute; a module may find it by code of its own."""
     try:
-        with contained():
-            return hasattr(owner, name)
-    except Exception as error:
-        raise AuthorError(
-            Problem(f"{what}: asking for '{name}' failed: {describe(error)}", "", place)
-        ) from error
-
-
-def _load_module(location: str, base: str, what: str, place: Place | None) -> ModuleType:
-    is_file = location.endswith(".py") or "/" in location
-    path = (Path(base) / location).resolve() if is_file else None
-    if path is not None and not path.is_file():
-        raise AuthorError(Problem(f"{what}: there is no file '{location}'", f"looked in {base}", place))
-    try:
-        with contained():
-            return module_of_file(str(path)) if path else _module_by_name(location)
-    except ModuleNotFoundError as error:
-        if path is None and error.name and location.split(".")[0] == error.name.split(".")[0]:
-            remedy = "is it installed, or does its folder lie elsewhere?"
-            raise AuthorError(Problem(f"{what}: there is no module '{location}'", remedy, place)) from error
-        raise AuthorError(_broken_import(location, error, what, place)) from error
-    except Exception as error:
-        raise AuthorError(_broken_import(location, error, what, place)) from error
-
-
-def _broken_import(location: str, error: BaseException, what: str, place: Place | None) -> Problem:
-    return Problem(f"{what}: importing '{location}' failed: {describe(error)}", "", place)
-
-
-def _module_by_name(name: str) -> ModuleType:
-    from importlib import import_module
-
-    return import_module(name)
-
-
-def describe(error: BaseException) -> str:
-    """``ValueError: text (agent.py:12, in answer)``: the last place outside agenteval and libraries."""
-    if isinstance(error, QuitError) and error.__cause__:
-        return describe(error.__cause__)
-    try:
-        text = str(error).strip() or "no message"
-    except Exception:
-        text = "a message that cannot be read"
-    if isinstance(error, SyntaxError) and error.filename:
-        return f"{type(error).__name__}: {error.msg} ({Path(error.filename).name}:{error.lineno})"
-    frames = traceback.extract_tb(error.__traceback__)
-    own = [f for f in frames if "site-packages" not in f.filename and not _is_ours(f.filename)]
-    own = [f for f in own if not f.filename.startswith("<")] or own
-    where = f" ({Path(own[-1].filename).name}:{own[-1].lineno}, in {own[-1].name})" if own else ""
-    return f"{type(error).__name__}: {text}{where}"
-
-
-def _is_ours(filename: str) -> bool:
-    stdlib = str(Path(threading.__file__).parent)
-    return filename.startswith((str(Path(__file__).parents[1]), stdlib))
-
-
-class QuitError(RuntimeError):
-    """The author's code raised what would end a program, ``sys.exit`` or the like: its ``__cause__``."""
-
-
-@contextlib.contextmanager
-def contained() -> Iterator[None]:
-    """For code of the author's that runs among ours: what would end the run comes out as ``QuitError``.
-    The user's Ctrl-C passes, and our own cancelling."""
-    try:
-        yield
-    except (Exception, KeyboardInterrupt, asyncio.CancelledError):
-        raise
-    except BaseException as error:
-        raise QuitError(type(error).__name__) from error
-
-
-_CONTEXT = expression(r"\b(Agent|Tool)?Context\b")
-
-
-def takes_context(function: Callable[..., Any]) -> bool:
-    """Whether ``function`` is called with a context as its second argument: if it has a second parameter
-    that is no option of its own, or if it does not say. An option has a default, and neither name nor
-    annotation tells of a context."""
-    try:
-        parameters = list(inspect.signature(function).parameters.values())
-    except (TypeError, ValueError):
-        return True
-    places = [p for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
-    if len(places) < 2:
-        return any(p.kind is p.VAR_POSITIONAL for p in parameters)
-    second = places[1]
-    is_named = second.name.strip("_") in ("ctx", "context")
-    return second.default is second.empty or is_named or bool(_CONTEXT.search(str(second.annotation)))
-
-
-def misfit(function: Callable[..., Any], arguments: int) -> str:
-    """The signature of ``function`` if it cannot be called with so many arguments; empty if it can, or if
-    it does not say. What a decorator wraps is the decorator's business."""
-    try:
-        signature = inspect.signature(function, follow_wrapped=False)
-    except (TypeError, ValueError):
-        return ""
-    try:
-        signature.bind(*range(arguments))
-    except TypeError:
-        return f"{getattr(function, '__name__', type(function).__name__)}{signature}"
-    return ""
-
-
-def is_async(function: Callable[..., Any]) -> bool:
-    """Whether calling ``function`` gives a coroutine; of a class: whether calling its instances does."""
-    owner = function if inspect.isclass(function) else type(function)
-    call = getattr(owner, "__call__", None)  # noqa: B004 - what is asked is whether it is async
-    return inspect.iscoroutinefunction(function) or inspect.iscoroutinefunction(call)
-
-
-class CancelledUserCodeError(RuntimeError):
-    """The author's code was cancelled, or said so, and not by us."""
+        return find(target, base)
+    except TargetError as error:
+        remedy = error.remedy or did_you_mean(error.asked, error.known)
+        raise AuthorError(Problem(what + error.what, remedy, place)) from error
 
 
 class DeadlineError(TimeoutError):

@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 
 from agenteval import AgentContext
-from agenteval.conversation.user_code import describe, misfit, takes_context
+from agenteval.conversation.targets.calling import misfit, takes_context
+from agenteval.conversation.targets.faults import describe
 from tests.support.kit import Project, failed_checks
 
 SCENARIO = "scenarios: [{id: a, turns: [x], expect: {output: {contains: [NEVER]}}}]"

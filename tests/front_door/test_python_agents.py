@@ -45,6 +45,20 @@ async def text_async(messages, ctx):
     return "plain"
 
 
+def pieces(messages):
+    yield "pla"
+    yield "in"
+
+
+async def pieces_async(messages, ctx):
+    yield await ctx.call_tool("text", {})
+    yield "!"
+
+
+def observed_generator(messages):
+    yield from own_run()
+
+
 def one_argument(messages):
     return "user said " + messages[-1]["content"]
 
@@ -281,6 +295,8 @@ def answers(sample: dict[str, Any]) -> list[str]:
     [
         ("text_sync", ["plain", "plain"]),
         ("text_async", ["plain", "plain"]),
+        ("pieces", ["plain", "plain"]),
+        ("pieces_async", ["some text!", "some text!"]),
         ("one_argument", ["user said one", "user said two"]),
         ("message_only", ["as a message"] * 2),
         ("PlainClass", ["turn 1", "turn 2"]),
@@ -325,7 +341,9 @@ def test_usage_of_a_reply_is_counted_in_either_words(samples: Samples) -> None:
     assert samples["text_sync"]["usage"]["estimated"] is True
 
 
-@pytest.mark.parametrize("name", ["observed_list", "observed_reply", "observed_reply_and_text"])
+@pytest.mark.parametrize(
+    "name", ["observed_generator", "observed_list", "observed_reply", "observed_reply_and_text"]
+)
 def test_observed_calls_are_judged_like_any_other_and_counted_once(name: str, samples: Samples) -> None:
     for turn in samples[name]["turns"]:
         (call,) = turn["tool_calls"]

@@ -3,31 +3,21 @@
 from __future__ import annotations
 
 import asyncio
-import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from concurrent.futures import CancelledError, Future
+from concurrent.futures import Future
 from contextlib import contextmanager
 from copy import deepcopy
 from dataclasses import replace
-from inspect import getattr_static, isclass, isfunction
 from itertools import count
 from math import inf
-from types import MethodType
 from typing import Any
 
-from agenteval.adapters.agents.client_errors import is_infrastructure, is_timeout
 from agenteval.adapters.transport.limits import Rate
 from agenteval.conversation.deadlines import current
-from agenteval.conversation.user_code import (
-    DeadlineError,
-    QuitError,
-    contained,
-    describe,
-    is_async,
-    misfit,
-    takes_context,
-    timed_call,
-)
+from agenteval.conversation.targets.calling import Played, refusal_of
+from agenteval.conversation.targets.context import Context
+from agenteval.conversation.targets.faults import contained, fault_of
+from agenteval.conversation.user_code import DeadlineError, timed_call
 from agenteval.core.errors import (
     AgentError,
     AgentevalError,
@@ -38,7 +28,7 @@ from agenteval.core.errors import (
 )
 from agenteval.core.protocols import AgentReply, TurnTools
 from agenteval.core.scenario import Sample
-from agenteval.core.trajectory import Message, ToolResult
+from agenteval.core.trajectory import Message
 from agenteval.messages import chat
 from agenteval.messages import message_adapters as foreign
 from agenteval.messages.endings import cut_of, last_answer
@@ -66,12 +56,8 @@ class _ToolTime:
             self._running -= 1
 
 
-class AgentContext:
-    """What a Python agent gets as its second argument.
-
-    ``tools``: the declared tools as JSON Schemas in OpenAI's format. ``scenario_id``, ``turn`` and
-    ``epoch`` (both from 0) and ``seed`` (63 bits, the sample's own) say where it is.
-    """
+class AgentContext(Context):
+    """What a Python agent gets as its second argument; see ``Context``."""
 
     def __init__(
         self,
@@ -80,39 +66,17 @@ class AgentContext:
         loop: asyncio.AbstractEventLoop,
         batches: Iterator[int] | None = None,
     ) -> None:
-        self._tools = tools
-        self._tool_time = _ToolTime()
-        self._batches = batches or count(1)
+        super().__init__(self._begin, batches or count(1))
+        self._turn = tools
+        self.tool_time = _ToolTime()
         self._loop = loop
-        self._lock = threading.Lock()
-        self._in_flight = 0
-        self._batch = 0
         self.scenario_id = sample.key.scenario
         self.epoch = sample.key.epoch
         self.seed = sample.seed
         self.turn = tools.turn
-        self.tools: list[dict[str, Any]] = deepcopy(list(tools.schemas))
+        self.tools = deepcopy(list(tools.schemas))
 
-    async def call_tool(self, name: str, args: Mapping[str, Any] | str | None = None) -> Any:
-        """Call a tool of the scenario's world. Returns the value that its result stands for, an error
-        as ``{"error": …}``; does not raise for one. Calls made at the same time are one step."""
-        with self._flying() as batch:
-            try:
-                return _copied(await asyncio.wrap_future(self._ask(name, args, batch)))
-            except asyncio.CancelledError:
-                if (task := asyncio.current_task()) and task.cancelling():
-                    raise  # the agent's own
-                raise asyncio.CancelledError(_OVER) from None
-
-    def call_tool_sync(self, name: str, args: Mapping[str, Any] | str | None = None) -> Any:
-        """The same for code that cannot await: from any thread."""
-        with self._flying() as batch:
-            try:
-                return _copied(self._ask(name, args, batch).result())
-            except CancelledError:
-                raise SystemExit(_OVER) from None  # ends a thread without a word
-
-    def _ask(self, name: str, args: Any, batch: int) -> Future[ToolResult]:
+    def _begin(self, name: Any, args: Any, batch: int) -> Future[Any]:
         read, raw = chat.read_arguments(args)  # here and now: the agent may change them afterwards
         called = chat.whole(name) if isinstance(name, str) else name
         call = self._resolved(called, read if raw is None else raw, batch)
@@ -120,34 +84,13 @@ class AgentContext:
             return asyncio.run_coroutine_threadsafe(call, self._loop)
         except RuntimeError:  # the run is over, and its loop closed
             call.close()
-            (gone := Future[ToolResult]()).cancel()
+            (gone := Future[Any]()).cancel()
             return gone
 
-    async def _resolved(self, name: str, args: Any, batch: int) -> ToolResult:
-        with self._tool_time.running():
-            return await self._tools.call(name, args, batch)
-
-    @contextmanager
-    def _flying(self) -> Iterator[int]:
-        """A call's batch: that of the calls which are under way, else a new one."""
-        with self._lock:
-            if not self._in_flight:
-                self._batch = next(self._batches)
-            self._in_flight += 1
-            batch = self._batch
-        try:
-            yield batch
-        finally:
-            with self._lock:
-                self._in_flight -= 1
-
-
-_OVER = "the conversation is over; its tools cannot be called any more"
-
-
-def _copied(result: ToolResult) -> Any:
-    """The agent may do to a result what it likes; the record stays as it was."""
-    return deepcopy(result.value)
+    async def _resolved(self, name: str, args: Any, batch: int) -> Any:
+        """The agent may do to a result what it likes; the record stays as it was."""
+        with self.tool_time.running():
+            return deepcopy((await self._turn.call(name, args, batch)).value)
 
 
 class PythonAgents:
@@ -156,13 +99,8 @@ class PythonAgents:
     def __init__(
         self, target: Any, *, timeout_s: float, place: Place | None = None, rate: Rate | None = None
     ) -> None:
-        if not callable(target):
-            what = f"the agent is a {type(target).__name__}; expected a function or a class"
-            raise AuthorError(Problem(what, "", place))
-        if isclass(target) and not any("__call__" in vars(cls) for cls in target.__mro__):
-            raise AuthorError(Problem(f"the agent class {target.__name__} has no __call__", "", place))
-        if problem := _misfit(target):
-            raise AuthorError(Problem(*problem, place))
+        if refused := refusal_of(target):
+            raise AuthorError(Problem(*refused, place))
         self._target = target
         self._timeout_s = timeout_s
         self._rate = rate
@@ -174,32 +112,13 @@ class PythonAgents:
         """Nothing is held."""
 
 
-def _misfit(target: Callable[..., Any]) -> tuple[str, str] | None:
-    """Why an agent cannot be called, and a remedy; where its signature tells."""
-    entry: Callable[..., Any] = target
-    if isclass(target):
-        if shape := misfit(target, 0):
-            remedy = "give each parameter of its __init__ a default, or name a function that makes it"
-            return f"the agent's class is called without arguments, and cannot be: {shape}", remedy
-        method = getattr_static(target, "__call__")
-        if not isfunction(method):
-            return None
-        entry = MethodType(method, object())
-    if shape := misfit(entry, 1 + takes_context(entry)):
-        remedy = "let it take messages, or messages and ctx, by position; give other parameters a default"
-        return f"the agent cannot be called with messages and ctx: {shape}", remedy
-    return None
-
-
 class PythonAgent:
-    """One conversation's agent. An instance of a class is made when the first message comes, where
-    the author's code runs, under the same deadline."""
+    """One conversation's agent."""
 
     def __init__(
         self, target: Callable[..., Any], sample: Sample, *, timeout_s: float, rate: Rate | None = None
     ) -> None:
-        self._target = target
-        self._instance: Callable[..., Any] | None = None if isclass(target) else target
+        self._played = Played(target)
         self._sample = sample
         self._timeout_s = timeout_s
         self._rate = rate
@@ -211,7 +130,11 @@ class PythonAgent:
         context = AgentContext(self._sample, tools, asyncio.get_running_loop(), self._batches)
         try:
             value, elapsed_s = await timed_call(
-                self._entry(), messages, context, timeout_s=self._timeout_s, excused_s=context._tool_time
+                self._played.entry(),
+                messages,
+                context,
+                timeout_s=self._timeout_s,
+                excused_s=context.tool_time,
             )
             with contained():
                 reply = read_reply(value)
@@ -224,58 +147,13 @@ class PythonAgent:
             raise whose_fault(error) from error
         return reply if reply.latency_ms is not None else replace(reply, latency_ms=elapsed_s * 1000)
 
-    def _entry(self) -> Callable[..., Any]:
-        """The agent as a function of messages and context, async as the agent is."""
-        if is_async(self._target):
-
-            async def ask(messages: list[Message], context: AgentContext) -> Any:
-                return await self._made()(*self._arguments(messages, context))
-
-            return ask
-        return lambda messages, context: self._made()(*self._arguments(messages, context))
-
-    def _made(self) -> Callable[..., Any]:
-        if self._instance is None:
-            self._instance = self._target()
-        return self._instance
-
-    def _arguments(self, messages: list[Message], context: AgentContext) -> tuple[Any, ...]:
-        return (messages, context) if takes_context(self._made()) else (messages,)
-
 
 def whose_fault(error: BaseException) -> AgentError | InfrastructureError:
-    """An exception of the agent's code is the agent's fault, unless it tells of a network, of access
-    or of a provider that is down: those would hit any agent. One that was raised ``from`` such an exception
-    tells of it, too; one that merely came up while it was handled does not."""
-    causes = list(_leaf_errors(error))
-    if causes and all(map(_tells_of_infrastructure, causes)):
-        return InfrastructureError(describe(causes[0]))
-    timed_out = all(map(is_timeout, causes))
-    return AgentError(describe(causes[0]), kind="timeout" if timed_out else "exception")
-
-
-def _tells_of_infrastructure(error: BaseException) -> bool:
-    return any(all(map(is_infrastructure, _leaf_errors(each))) for each in _chain(error))
-
-
-def _leaf_errors(error: BaseException) -> Iterator[BaseException]:
-    if isinstance(error, BaseExceptionGroup):
-        for inner in error.exceptions:
-            yield from _leaf_errors(inner)
-    elif isinstance(error, QuitError) and error.__cause__:
-        yield from _leaf_errors(error.__cause__)
-    else:
-        yield error
-
-
-def _chain(error: BaseException) -> Iterator[BaseException]:
-    """The exception and those that it was explicitly raised from."""
-    seen: set[int] = set()
-    found: BaseException | None = error
-    while found is not None and id(found) not in seen:
-        seen.add(id(found))
-        yield found
-        found = found.__cause__
+    """What an exception of the agent's code is to a run."""
+    fault = fault_of(error)
+    if fault.kind == "infrastructure":
+        return InfrastructureError(fault.text)
+    return AgentError(fault.text, kind=fault.kind)
 
 
 def read_reply(value: Any) -> AgentReply:

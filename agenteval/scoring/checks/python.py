@@ -6,7 +6,9 @@ import asyncio
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
-from agenteval.conversation.user_code import DeadlineError, call, contained, describe, load, misfit
+from agenteval.conversation.targets.calling import misfit
+from agenteval.conversation.targets.faults import contained, describe
+from agenteval.conversation.user_code import DeadlineError, call, load
 from agenteval.core.errors import AuthorError, Mistake, Place, Problem, place_of
 from agenteval.core.scenario import Scenario
 from agenteval.core.score import Check

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import sys
-from functools import cache
+from functools import lru_cache
 from importlib import invalidate_caches
 from importlib.util import find_spec, module_from_spec, spec_from_file_location
 from pathlib import Path
-from types import ModuleType
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from types import ModuleType
 
 
-@cache
+@lru_cache(maxsize=None)
 def module_of_file(path: str) -> ModuleType:
     """The module of a file, once a process. Its folder is importable, as when Python runs it.
 

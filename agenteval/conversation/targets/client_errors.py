@@ -8,12 +8,14 @@ message, which anybody may write.
 from __future__ import annotations
 
 import errno
+import re
 import socket
 import ssl
-from collections.abc import Iterator, Mapping
-from typing import Any
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
 
-from agenteval.core.expressions import expression
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 _STATUSES = frozenset({401, 403, 407, 429, 502, 503, 504, 529})
 _GRPC_STATUSES = frozenset({"UNAVAILABLE", "UNAUTHENTICATED", "PERMISSION_DENIED", "RESOURCE_EXHAUSTED"})
@@ -35,7 +37,7 @@ _NO_CONNECTION = frozenset(
         *("ConnectionClosedError", "ResponseStreamingError"),  # botocore, websockets
     ]
 )
-_TOO_MANY = expression(r"too many (\d{3}) error responses")
+_TOO_MANY = re.compile(r"too many (\d{3}) error responses")
 
 
 def is_infrastructure(error: BaseException) -> bool:
@@ -55,7 +57,8 @@ def is_timeout(error: BaseException) -> bool:
 def _told(error: BaseException) -> Iterator[BaseException]:
     """The exception, and those that it was made of: many libraries raise theirs around another, and say so
     in ``reason`` or in their first arguments, not by ``from``."""
-    pending, seen = [error], set[int]()
+    pending = [error]
+    seen: set[int] = set()
     while pending:
         each = pending.pop()
         if id(each) in seen:
@@ -76,7 +79,7 @@ def _is_late(error: BaseException) -> bool:
 
 
 def _is_no_connection(error: BaseException) -> bool:
-    is_known = isinstance(error, ConnectionError | socket.gaierror | ssl.SSLError)
+    is_known = isinstance(error, (ConnectionError, socket.gaierror, ssl.SSLError))
     return is_known or bool(_names(error) & _NO_CONNECTION)
 
 

@@ -1,0 +1,103 @@
+"""What the author's code raised: in words, and whose fault it is."""
+
+from __future__ import annotations
+
+import asyncio
+import builtins
+import contextlib
+import threading
+import traceback
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from .client_errors import is_infrastructure, is_timeout
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+_OURS = str(Path(__file__).parents[2])
+_STDLIB = str(Path(threading.__file__).parent)
+_GROUP: Any = getattr(builtins, "BaseExceptionGroup", ())  # of Python 3.11
+
+
+class QuitError(RuntimeError):
+    """The author's code raised what would end a program, ``sys.exit`` or the like: its ``__cause__``."""
+
+
+class CancelledUserCodeError(RuntimeError):
+    """The author's code was cancelled, or said so, and not by us."""
+
+
+@contextlib.contextmanager
+def contained() -> Iterator[None]:
+    """For code of the author's that runs among ours: what would end the run comes out as ``QuitError``.
+    The user's Ctrl-C passes, and our own cancelling."""
+    try:
+        yield
+    except (Exception, KeyboardInterrupt, asyncio.CancelledError):
+        raise
+    except BaseException as error:
+        raise QuitError(type(error).__name__) from error
+
+
+def describe(error: BaseException) -> str:
+    """``ValueError: text (agent.py:12, in answer)``: the last place outside agenteval and libraries."""
+    if isinstance(error, QuitError) and error.__cause__:
+        return describe(error.__cause__)
+    try:
+        text = str(error).strip() or "no message"
+    except Exception:
+        text = "a message that cannot be read"
+    if isinstance(error, SyntaxError) and error.filename:
+        return f"{type(error).__name__}: {error.msg} ({Path(error.filename).name}:{error.lineno})"
+    frames = traceback.extract_tb(error.__traceback__)
+    own = [f for f in frames if "site-packages" not in f.filename and not _is_ours(f.filename)]
+    own = [f for f in own if not f.filename.startswith("<")] or own
+    where = f" ({Path(own[-1].filename).name}:{own[-1].lineno}, in {own[-1].name})" if own else ""
+    return f"{type(error).__name__}: {text}{where}"
+
+
+def _is_ours(filename: str) -> bool:
+    return filename.startswith((_OURS, _STDLIB))
+
+
+class Fault(NamedTuple):
+    """``kind``: ``exception`` or ``timeout`` (the agent's), or ``infrastructure`` (not the agent's)."""
+
+    text: str
+    kind: str
+
+
+def fault_of(error: BaseException) -> Fault:
+    """An exception of the agent's code is the agent's fault, unless it tells of a network, of access
+    or of a provider that is down: those would hit any agent. One that was raised ``from`` such an exception
+    tells of it, too; one that merely came up while it was handled does not."""
+    causes = list(_leaf_errors(error))
+    if causes and all(map(_tells_of_infrastructure, causes)):
+        return Fault(describe(causes[0]), "infrastructure")
+    timed_out = all(map(is_timeout, causes))
+    return Fault(describe(causes[0]), "timeout" if timed_out else "exception")
+
+
+def _tells_of_infrastructure(error: BaseException) -> bool:
+    return any(all(map(is_infrastructure, _leaf_errors(each))) for each in _chain(error))
+
+
+def _leaf_errors(error: BaseException) -> Iterator[BaseException]:
+    if isinstance(error, _GROUP):
+        for inner in error.exceptions:
+            yield from _leaf_errors(inner)
+    elif isinstance(error, QuitError) and error.__cause__:
+        yield from _leaf_errors(error.__cause__)
+    else:
+        yield error
+
+
+def _chain(error: BaseException) -> Iterator[BaseException]:
+    """The exception and those that it was explicitly raised from."""
+    seen: set[int] = set()
+    found: BaseException | None = error
+    while found is not None and id(found) not in seen:
+        seen.add(id(found))
+        yield found
+        found = found.__cause__

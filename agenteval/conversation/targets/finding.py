@@ -1,0 +1,71 @@
+"""Finding what ``file.py:attribute`` or ``package.module:attribute`` names."""
+
+from __future__ import annotations
+
+import sys
+from importlib import import_module
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from .faults import contained, describe
+from .module_files import module_of_file
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from types import ModuleType
+
+
+class TargetError(Exception):
+    """A target that cannot be found. ``what`` goes on after the name of its use ("tool 'x'"). ``asked`` is a
+    name that is not among those that are ``known``, where one of these may have been meant."""
+
+    def __init__(self, what: str, remedy: str = "", *, asked: str = "", known: Iterable[str] = ()) -> None:
+        super().__init__(what)
+        self.what = what
+        self.remedy = remedy
+        self.asked = asked
+        self.known = tuple(known)
+
+
+def find(target: str, base: str) -> Any:
+    """The object that ``target`` names; ``base`` is the folder where file paths start, and is made
+    importable. Raises ``TargetError``."""
+    location, separator, attribute = target.rpartition(":")
+    if not separator or not location or not attribute:
+        raise TargetError(f" '{target}' names no attribute", "write file.py:name or package.module:name")
+    if base not in sys.path:
+        sys.path.insert(0, base)
+    module = _load_module(location, base)
+    found: Any = module
+    for name in attribute.split("."):
+        if not _has(found, name):
+            known = [n for n in vars(found) if not n.startswith("_")] if hasattr(found, "__dict__") else []
+            raise TargetError(f": '{location}' has no '{attribute}'", asked=attribute, known=known)
+        found = getattr(found, name)
+    return found
+
+
+def _has(owner: Any, name: str) -> bool:
+    """Whether there is such an attribute; a module may find it by code of its own."""
+    try:
+        with contained():
+            return hasattr(owner, name)
+    except Exception as error:
+        raise TargetError(f": asking for '{name}' failed: {describe(error)}") from error
+
+
+def _load_module(location: str, base: str) -> ModuleType:
+    is_file = location.endswith(".py") or "/" in location
+    path = (Path(base) / location).resolve() if is_file else None
+    if path is not None and not path.is_file():
+        raise TargetError(f": there is no file '{location}'", f"looked in {base}")
+    try:
+        with contained():
+            return module_of_file(str(path)) if path else import_module(location)
+    except ModuleNotFoundError as error:
+        if path is None and error.name and location.split(".")[0] == error.name.split(".")[0]:
+            remedy = "is it installed, or does its folder lie elsewhere?"
+            raise TargetError(f": there is no module '{location}'", remedy) from error
+        raise TargetError(f": importing '{location}' failed: {describe(error)}") from error
+    except Exception as error:
+        raise TargetError(f": importing '{location}' failed: {describe(error)}") from error
