@@ -28,7 +28,6 @@ from agenteval.cli.options import (
     given_keys,
     given_options,
     grouped,
-    request_of,
 )
 from agenteval.conversation import exits
 
@@ -100,6 +99,7 @@ def _run(
 ) -> None:
     """Run scenarios against the agent; the exit code is the verdict."""
     from agenteval.adapters.traffic.middleware import recording_of
+    from agenteval.cli.commands.prepare import request_of
     from agenteval.cli.commands.run import run
 
     request = replace(
@@ -120,6 +120,7 @@ def _run(
 @grouped
 def _validate(*, selecting: Selecting) -> None:
     """Load and check everything; call nothing."""
+    from agenteval.cli.commands.prepare import request_of
     from agenteval.cli.commands.validate import validate
 
     raise typer.Exit(validate(request_of(selecting)))
@@ -139,6 +140,7 @@ def _plan(
 ) -> None:
     """Predict a run's calls, tokens and price, and each gate's chance to be wrong; call nothing."""
     from agenteval.cli.commands.plan import plan
+    from agenteval.cli.commands.prepare import request_of
 
     request = replace(request_of(selecting, judging), epochs=epochs)
     raise typer.Exit(plan(request, reports=report or ()))

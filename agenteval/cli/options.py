@@ -14,10 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
 
 import typer
 
-from agenteval.cli.commands.not_yet import require_plain
-
 if TYPE_CHECKING:
-    from agenteval.cli.commands.prepare import Request
     from agenteval.core.config import ReporterChoice
     from agenteval.core.selection import Filters
 
@@ -122,16 +119,6 @@ class Reporting:
 def given_keys(**keys: Any) -> dict[str, Any]:
     """Keys of the configuration, but for those that no option set."""
     return {key: value for key, value in keys.items() if value is not None}
-
-
-def request_of(selecting: Selecting, judging: Judging | None = None) -> Request:
-    """What every command that loads scenarios asks for. Raises ``AuthorError``."""
-    from agenteval.cli.commands.prepare import Request
-
-    paths = tuple(selecting.paths or ())
-    require_plain(paths)
-    judging = judging or Judging()
-    return Request(paths, selecting.config, selecting.filters, judging)
 
 
 # ── groups as typer sees them ────────────────────────────────────────────────────────────────────

@@ -11,7 +11,8 @@ from typing import Any
 from agenteval.adapters.traffic.middleware import Recording
 from agenteval.cli import preflight, wiring
 from agenteval.cli.commands.last_failed import last_failed
-from agenteval.cli.options import Judging
+from agenteval.cli.commands.not_yet import require_plain
+from agenteval.cli.options import Judging, Selecting
 from agenteval.conversation.pipeline import Plan
 from agenteval.core import selection
 from agenteval.core.config import Config
@@ -64,6 +65,13 @@ class Request:
             "record": str(self.recording.record) if self.recording.record else None,
             "replay": str(self.recording.replay) if self.recording.replay else None,
         }
+
+
+def request_of(selecting: Selecting, judging: Judging | None = None) -> Request:
+    """What every command that loads scenarios asks for. Raises ``AuthorError``."""
+    paths = tuple(selecting.paths or ())
+    require_plain(paths)
+    return Request(paths, selecting.config, selecting.filters, judging or Judging())
 
 
 def kept_request(run: RunStarted) -> Request:
