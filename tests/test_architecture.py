@@ -7,6 +7,7 @@ import re
 import subprocess
 import sys
 import tomllib
+from graphlib import CycleError, TopologicalSorter
 from importlib import import_module
 from pathlib import Path
 
@@ -29,6 +30,33 @@ def test_nothing_but_rooms_at_the_root() -> None:
     (layers,) = contract["tool"]["importlinter"]["contracts"][:1]
     rooms = set(layers["layers"])
     assert {module.partition(".")[0] for module in modules()} == rooms | {"__init__", "__main__"}
+
+
+def imports() -> dict[str, set[str]]:
+    """Who imports whom, also within functions; imports for annotations alone are left out."""
+    known = {".".join(("agenteval", module)).removesuffix(".__init__") for module in modules()}
+    found: dict[str, set[str]] = {}
+    for module in modules():
+        path = PACKAGE.joinpath(*module.split(".")).with_suffix(".py")
+        tree = ast.parse(path.read_text(encoding="utf-8"))
+        for node in ast.walk(tree):
+            if isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING":
+                node.body = []
+        own = found.setdefault(f"agenteval.{module}".removesuffix(".__init__"), set())
+        for node in ast.walk(tree):
+            if isinstance(node, ast.ImportFrom) and node.module:
+                names = {f"{node.module}.{each.name}" for each in node.names}
+                own |= (names & known) or ({node.module} & known)
+    return found
+
+
+def test_no_module_needs_one_that_needs_it() -> None:
+    """Not even by an import within a function: what both need stands below both."""
+    graph = TopologicalSorter(imports())
+    try:
+        graph.prepare()
+    except CycleError as error:
+        pytest.fail(" imports ".join(error.args[1][::-1]))
 
 
 @pytest.mark.parametrize("arguments", [["--help"], ["--version"], ["run", "--help"]])

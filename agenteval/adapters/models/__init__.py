@@ -10,28 +10,13 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from importlib.metadata import entry_points
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
 
+from agenteval.adapters.models.shared import Shared
 from agenteval.core.config import PROVIDERS, ModelConfig
 from agenteval.core.errors import AuthorError, Problem, did_you_mean
 from agenteval.core.protocols import ChatModel
 
-if TYPE_CHECKING:
-    from agenteval.adapters.models.capabilities import Capabilities
-    from agenteval.adapters.models.pool import ModelPool
-    from agenteval.adapters.transport.limits import Limits
-
 __all__ = ["Shared", "make_model"]
-
-
-class Shared(NamedTuple):
-    """What all models of a run share: one bound on calls in flight, what servers taught, who is told of that,
-    and how fast servers are asked."""
-
-    pool: ModelPool
-    capabilities: Capabilities
-    notice: Callable[[str], None]
-    limits: Limits | None = None
 
 
 def make_model(

@@ -12,8 +12,8 @@ from typing import Any
 
 import anyio
 
-from agenteval.adapters.models import Shared
 from agenteval.adapters.models.openai_chat import OpenAiChat
+from agenteval.adapters.models.shared import Shared
 from agenteval.core.config import LOCAL_CONTEXT, ModelConfig
 from agenteval.core.errors import AuthorError, InfrastructureError, Place, Problem
 from agenteval.core.protocols import ModelReply, ModelRequest

@@ -10,7 +10,6 @@ from typing import Any, NamedTuple
 
 from anyio.lowlevel import checkpoint
 
-from agenteval.adapters.models import Shared
 from agenteval.adapters.models.answers import ENOUGH, Answer, answer_of
 from agenteval.adapters.models.capabilities import Learned
 from agenteval.adapters.models.circuit import ASKED
@@ -19,6 +18,7 @@ from agenteval.adapters.models.http_client import FailedCall, HttpClient
 from agenteval.adapters.models.pool import ModelPool
 from agenteval.adapters.models.reading import Unfit, read
 from agenteval.adapters.models.refusals import BUDGETS, Refusal, adaption, is_overflow, may_pass
+from agenteval.adapters.models.shared import Shared
 from agenteval.adapters.models.structured import MAX_TEXT, closing, response_format
 from agenteval.adapters.transport.connections import Reply
 from agenteval.adapters.transport.http_faults import Fault, FaultKind, describe, quote
