@@ -14,7 +14,7 @@ from __future__ import annotations
 import argparse
 from typing import NamedTuple
 
-from agenteval.core.config import SCENARIO_MARGIN
+from agenteval.verdict.run_gates.no_regression import SCENARIO_MARGIN
 from agenteval.verdict.statistics import Chances, Margins, PassRateRule, no_regression_chances, rate_test
 
 RATE, MARGIN = 0.95, 0.05

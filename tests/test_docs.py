@@ -18,8 +18,8 @@ import yaml
 from agenteval.adapters.models import endpoints
 from agenteval.adapters.models.scripted import ROLES
 from agenteval.cli import preflight
+from agenteval.cli.known import KNOWN
 from agenteval.cli.main import app
-from agenteval.cli.wiring import REPORTERS
 from agenteval.core import config as configuration
 from agenteval.core import errors
 from agenteval.core.config import AgentConfig, Config, ModelConfig
@@ -32,6 +32,7 @@ from agenteval.files.environment import _VARIABLES
 from agenteval.files.loading import load
 from agenteval.files.validation import NOT_YET, known_keys
 from agenteval.messages.chat import jsonable
+from agenteval.reporters import REPORTERS
 from agenteval.reporters.results import shape as results_shape
 from agenteval.scoring import judging
 from agenteval.scoring.checks import RULES
@@ -140,7 +141,7 @@ def test_every_yaml_block_says_what_it_is(page: str, block: Block) -> None:
 def test_a_configuration_loads(page: str, block: Block, project: Project) -> None:
     write_page(project, page)  # it may name one of the page's files
     path = project.write("agenteval.yaml", block.text)
-    assert load_config(path, environ={}, flags={}).config.agent is not None
+    assert load_config(path, KNOWN, environ={}, flags={}).config.agent is not None
 
 
 @pytest.mark.parametrize(("page", "block"), SCENARIOS)
@@ -162,7 +163,7 @@ def test_a_python_block_compiles(page: str, block: Block) -> None:
 
 def test_the_toml_block_is_the_configuration_above_it(project: Project) -> None:
     (block,) = (b for b in blocks("docs/configuration.md") if b.kind == "toml")
-    config = load_config(project.write("pyproject.toml", block.text), environ={}, flags={}).config
+    config = load_config(project.write("pyproject.toml", block.text), KNOWN, environ={}, flags={}).config
     assert config.agent is not None
     assert (config.agent.name, config.metrics) == ("shop-bot", ())
 

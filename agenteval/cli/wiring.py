@@ -39,13 +39,6 @@ if TYPE_CHECKING:
 
 Role: TypeAlias = Literal["user", "judge", "dedup"]
 
-REPORTERS = {
-    "terminal": "agenteval.reporters.terminal.screen:render",
-    "json": "agenteval.reporters.results.document:render",
-    "junit": "agenteval.reporters.junit:render",
-    "github": "agenteval.reporters.github:render",
-    "markdown": "agenteval.reporters.markdown.document:render",
-}
 AGENTS = {
     "python": "agenteval.cli.wiring:python_agents",
     "http": "agenteval.cli.wiring:http_agents",
@@ -65,11 +58,6 @@ def named(kind: str, built_in: dict[str, str], name: str) -> Any:
         raise AuthorError(Problem(f"no {kind} is named '{name}'", did_you_mean(name, built_in)))
     module, _, attribute = target.partition(":")
     return getattr(import_module(module), attribute)
-
-
-def reporter(name: str) -> Callable[..., str]:
-    found: Callable[..., str] = named("reporter", REPORTERS, name)
-    return found
 
 
 def all_secrets(config: Config, found: Iterable[str]) -> tuple[str, ...]:

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from datetime import date
 from typing import Annotated, Any, ClassVar, Literal, TypeAlias
 
-from pydantic import BeforeValidator, Field, field_validator, model_validator
+from pydantic import BeforeValidator, ConfigDict, Field, field_validator, model_validator
 
 from agenteval.core.errors import Place
 from agenteval.core.scenario import Epochs, Thresholds
@@ -213,60 +213,19 @@ class ReporterChoice(Value):
     SHORT_FORM: ClassVar[str] = "a name"
 
 
-class PassRateGate(Value):
-    """Each scenario's true success rate: accepted at ``reject_below`` or less, and (of a whole run)
-    rejected at ``at_least`` or more, with a chance of at most ``1 - confidence`` each."""
-
-    EXAMPLE: ClassVar[str] = "{at_least: 0.9, reject_below: 0.7}"
-
-    at_least: Annotated[Number, Field(gt=0, le=1)]
-    reject_below: Annotated[Number, Field(gt=0, lt=1)]
-    confidence: Annotated[Number, Field(ge=0.5, lt=1)] = 0.95
-
-    @model_validator(mode="after")
-    def _in_order(self) -> PassRateGate:
-        if self.reject_below >= self.at_least:
-            raise ValueError(
-                f"reject_below ({self.reject_below:g}) must be less than at_least ({self.at_least:g});"
-                " between the two lie the rates about which either verdict is right"
-            )
-        return self
-
-
-class PassHatKGate(Value):
-    """The chance that ``k`` epochs in a row succeed, by the unbiased estimator: of each ``scenario``, or
-    their mean over the ``suite``."""
-
-    EXAMPLE: ClassVar[str] = "{k: 3, at_least: 0.5}"
-
-    k: Annotated[Count, Field(ge=1)]
-    at_least: Annotated[Number, Field(gt=0, le=1)]
-    over: Literal["scenario", "suite"] = "scenario"
-
-
-SCENARIO_MARGIN = 0.3
-"""A drop of one scenario, not surely one, that is still no regression, unless the author says otherwise."""
-
-
-class NoRegressionGate(Value):
-    """Against ``--baseline``: the mean success rate has surely fallen by less than ``margin``, no scenario's
-    has surely fallen, and none was seen to fall by more than ``scenario_margin``."""
-
-    EXAMPLE: ClassVar[str] = "{margin: 0.05}"
-
-    margin: Annotated[Number, Field(gt=0, lt=1)]
-    scenario_margin: Annotated[Number, Field(gt=0, le=1)] = SCENARIO_MARGIN
-
-
 class GatesConfig(Value):
-    """Rules over repeated runs. Any of them replaces "every sample passes"."""
+    """Rules over repeated runs, by name, as they were written: what each one takes is said, and checked, by
+    its object (``agenteval.verdict.run_gates``). Any of them replaces "every sample passes"."""
 
-    pass_rate: PassRateGate | None = None
-    pass_hat_k: PassHatKGate | None = None
-    no_regression: NoRegressionGate | None = None
+    model_config = ConfigDict(extra="allow")
+
+    @property
+    def written(self) -> dict[str, Any]:
+        """Those that are asked for."""
+        return {name: rule for name, rule in (self.model_extra or {}).items() if rule is not None}
 
     def __bool__(self) -> bool:
-        return any((self.pass_rate, self.pass_hat_k, self.no_regression))
+        return bool(self.written)
 
 
 class JudgeConfig(Value):

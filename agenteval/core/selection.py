@@ -125,7 +125,7 @@ def ranges_of(
         return {}
     planned = ((scenario, _epochs(scenario, config)) for scenario in scenarios)
     ranges = [(scenario, epochs) for scenario, epochs in planned if isinstance(epochs, EpochRange)]
-    if ranges and not config.gates.pass_rate:
+    if ranges and "pass_rate" not in config.gates.written:
         places = {place_of(s.where("epochs")) if s.epochs else config.place("epochs") for s, _ in ranges}
         what = "`epochs` as {min, max} needs a gate that can end a scenario early"
         remedy = "add gates: {pass_rate: {at_least: 0.9, reject_below: 0.7}}, or write one number"

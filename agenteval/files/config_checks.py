@@ -5,17 +5,19 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from importlib.metadata import entry_points
-from typing import Any, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 from urllib.parse import urlsplit
+
+from pydantic import BaseModel
 
 from agenteval.core.config import PROVIDERS, parse_reporter
 from agenteval.core.errors import Problem, did_you_mean
 from agenteval.core.expressions import expression
+from agenteval.core.registry import Registry
 from agenteval.core.secrets import keys_in
-from agenteval.files.validation import NOT_YET
+from agenteval.files.validation import NOT_YET, part_problems, unknown_key
 from agenteval.files.yaml_source import Mark
 
-REPORTERS = ("terminal", "json", "junit", "github", "markdown")
 _NEEDS = {"http": "endpoint", "python": "target"}
 _HTTP_KEYS = (*("endpoint", "headers", "body", "streaming", "send_tools", "observed_messages", "max_wait_s"),)
 _FOREIGN = {"http": ("target",), "python": _HTTP_KEYS}
@@ -30,7 +32,15 @@ _VARIABLE_NAME = expression(r"[A-Za-z_][A-Za-z0-9_]*")
 Found: TypeAlias = Iterator[Problem]
 
 
-def config_problems(value: Mapping[str, Any], mark: Mark) -> Found:
+class Known(NamedTuple):
+    """What a configuration may name that is registered in rooms above this one; the command line hands it in.
+    ``gates``: by name, what an author writes there."""
+
+    gates: Mapping[str, type[BaseModel]]
+    reporters: Registry[Any]
+
+
+def config_problems(value: Mapping[str, Any], mark: Mark, known: Known) -> Found:
     for loc, agent in _agents(value):
         yield from _agent_problems(agent, mark.find(loc))
     yield from _twice(value, mark)
@@ -39,7 +49,8 @@ def config_problems(value: Mapping[str, Any], mark: Mark) -> Found:
         yield from _model_problems(model, mark.find(("models", role)))
     reporters = value.get("reporters")
     for index, item in enumerate(reporters if isinstance(reporters, list) else ()):
-        yield from _reporter_problems(item, mark.find(("reporters", index)))
+        yield from _reporter_problems(item, mark.find(("reporters", index)), known.reporters)
+    yield from _gate_problems(value.get("gates"), mark, known.gates)
 
 
 def _agents(value: Mapping[str, Any]) -> Iterator[tuple[tuple[str | int, ...], Mapping[str, Any]]]:
@@ -163,7 +174,17 @@ def _model_problems(model: Any, mark: Mark) -> Found:
         yield Problem("api_key_env is no variable's name", remedy, mark.find(("api_key_env",)).place)
 
 
-def _reporter_problems(item: Any, mark: Mark) -> Found:
+def _gate_problems(gates: Any, mark: Mark, known: Mapping[str, type[BaseModel]]) -> Found:
+    for name, written in (gates if isinstance(gates, Mapping) else {}).items():
+        if name in known:
+            yield from (
+                part_problems(known[name], written, mark, ("gates", name)) if written is not None else ()
+            )
+        elif f"gates.{name}" not in NOT_YET["config"]:
+            yield unknown_key(name, known, mark.find(("gates", name)))
+
+
+def _reporter_problems(item: Any, mark: Mark, known: Registry[Any]) -> Found:
     if isinstance(item, str):
         item = {"name": parse_reporter(item).name}
     name = item.get("name") if isinstance(item, Mapping) else None
@@ -171,8 +192,8 @@ def _reporter_problems(item: Any, mark: Mark) -> Found:
         return
     if name in NOT_YET["reporter"]:
         yield Problem(f"'{name}' is not supported yet", NOT_YET["reporter"][name], mark.place)
-    elif name not in REPORTERS and not _is_plugin("reporters", name):
-        yield Problem(f"no reporter is named '{name}'", did_you_mean(name, REPORTERS), mark.place)
+    elif name not in known:
+        yield known.unknown(name, mark.place)
 
 
 def _is_plugin(kind: str, name: str) -> bool:

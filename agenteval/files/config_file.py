@@ -12,7 +12,7 @@ from pydantic import ValidationError
 from agenteval.core.config import Config, deep_merge
 from agenteval.core.errors import AuthorError, Place, Problem
 from agenteval.files.accepted_file import load_accepted
-from agenteval.files.config_checks import config_problems, is_whole_agent
+from agenteval.files.config_checks import Known, config_problems, is_whole_agent
 from agenteval.files.environment import expand, from_variables, plain, secrets_in, variables_in, written
 from agenteval.files.plain_files import read_file
 from agenteval.files.redact import Mask, redactor
@@ -67,12 +67,17 @@ def _has_section(path: Path) -> bool:
 
 
 def load_config(
-    path: Path | None, *, environ: Mapping[str, str], flags: Mapping[str, Any], cwd: Path | None = None
+    path: Path | None,
+    known: Known,
+    *,
+    environ: Mapping[str, str],
+    flags: Mapping[str, Any],
+    cwd: Path | None = None,
 ) -> LoadedConfig:
     """The configuration of a file (``None``: of none), with ``AGENTEVAL_*`` and then ``flags`` over it.
 
-    ``flags`` has the shape of the file; ``None`` values count as not given. ``path`` starts at ``cwd``
-    (the working directory). Raises ``AuthorError`` with every problem.
+    ``known``: what it may name. ``flags`` has the shape of the file; ``None`` values count as not given.
+    ``path`` starts at ``cwd`` (the working directory). Raises ``AuthorError`` with every problem.
     """
     cwd = cwd or Path.cwd()
     problems: list[Problem] = []
@@ -89,7 +94,7 @@ def load_config(
         value = deep_merge(value, high)
     secrets = secrets_in(value)
     value, mark = _whole_agents(value, mark, problems)
-    config = _checked(plain(value), mark, problems, secrets)
+    config = _checked(plain(value), mark, problems, known, secrets)
     update: dict[str, Any] = {
         "source": shown_path(cwd / path, cwd) if path else "",
         "root": str(Path(os.path.abspath(cwd / path)).parent if path else Path(os.path.abspath(cwd))),
@@ -100,8 +105,9 @@ def load_config(
     if config.accepted:
         file = Path(update["root"]) / config.accepted
         update["accepted_failures"] = load_accepted(file, cwd, named_at=mark.find(("accepted",)).place)
-    public = _public(value)
-    return LoadedConfig(config.model_copy(update=update), public.model_copy(update=update), secrets)
+    # Gates are numbers and words to decide by, and no secrets: a variable there is shown with its value.
+    public = _public(value).model_copy(update={**update, "gates": config.gates})
+    return LoadedConfig(config.model_copy(update=update), public, secrets)
 
 
 _FLAGS = {"models": "--model", "metrics": "--metric"}
@@ -146,9 +152,12 @@ def _parsed(data: bytes, shown_as: str, *, is_toml: bool) -> Document:
     return document
 
 
-def _checked(value: dict[str, Any], mark: Mark, problems: list[Problem], secrets: tuple[str, ...]) -> Config:
+def _checked(
+    value: dict[str, Any], mark: Mark, problems: list[Problem], known: Known, secrets: tuple[str, ...]
+) -> Config:
     unset = {problem.place for problem in problems}  # what is not there yet is not called empty, too
-    problems = [*problems, *(found for found in config_problems(value, mark) if found.place not in unset)]
+    found = (problem for problem in config_problems(value, mark, known) if problem.place not in unset)
+    problems = [*problems, *found]
     config, wrong = validate(Config, value, mark, kind="config")
     problems += wrong
     if config is None or problems:

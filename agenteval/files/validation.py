@@ -96,6 +96,18 @@ def _internal(model: type[BaseModel], value: Any, mark: Mark) -> Iterator[tuple[
             yield (name,), unknown_key(name, known_keys(model), mark.find((name,)))
 
 
+def part_problems(
+    model: type[BaseModel], value: Any, mark: Mark, at: Loc, *, also: Iterable[str] = ()
+) -> list[Problem]:
+    """What is wrong with a part of a file that has a model of its own. ``mark``: of the file; ``at`` leads
+    from there to the part. ``also``: names that a suggestion for an unknown key may give, too."""
+    try:
+        model.model_validate(value)
+    except ValidationError as error:
+        return _problems(error, model, mark, known_keys(model) | set(also), (), at)
+    return []
+
+
 def unknown_key(name: str, known: Iterable[str], mark: Mark) -> Problem:
     return Problem(f"unknown key '{name}'", did_you_mean(name, known), mark.place)
 
@@ -148,9 +160,14 @@ def _pairs(value: Any) -> Iterable[tuple[str | int, Any]]:
 
 
 def _problems(
-    error: ValidationError, model: type[BaseModel], mark: Mark, names: set[str], early: tuple[Loc, ...]
+    error: ValidationError,
+    model: type[BaseModel],
+    mark: Mark,
+    names: set[str],
+    early: tuple[Loc, ...],
+    at: Loc = (),
 ) -> list[Problem]:
-    """``early``: places that have been complained about already."""
+    """``early``: places that have been complained about already. ``at``: where the model's value is."""
     found: dict[Loc, Problem] = {}
     for detail in error.errors(include_url=False):
         loc, asked = _author_loc(model, detail["loc"], is_extra=detail["type"] == "extra_forbidden")
@@ -162,9 +179,9 @@ def _problems(
             continue  # what was written instead is not supported yet
         if detail["type"] == "extra_forbidden":
             known = names if len(loc) == 1 else _keys_of(asked)
-            found[loc] = unknown_key(str(loc[-1]), known, mark.find(loc))
+            found[loc] = unknown_key(str(loc[-1]), known, mark.find((*at, *loc)))
         else:
-            found[loc] = Problem(*_explain(detail, loc, asked), mark.find(loc).place)
+            found[loc] = Problem(*_explain(detail, (*at, *loc), asked), mark.find((*at, *loc)).place)
     return list(found.values())
 
 

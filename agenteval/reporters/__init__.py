@@ -1,19 +1,81 @@
 """A finished report and its verdict as text: for people, for CI systems, for programs.
 
-Each module is one format and has ``render(report, decision, options) -> str``, which is pure: the
-caller owns paths, files, the console and the exit code. Text that an agent, a tool or a model wrote
-goes through ``agenteval.core.safe_text`` on its way out.
+Each format has a function ``render(report, decision, options) -> str``, which is pure: the caller owns
+paths, files, the console and the exit code. Text that an agent, a tool or a model wrote goes through
+``agenteval.core.safe_text`` on its way out. What several formats say is in ``agenteval.reporters.words``.
 
-``options``           what may be asked of any reporter
-``failure_text``      what went wrong, where and how to see it again: shared by all formats
-``score_cells``       what judges said, as the cells of a table: shared by all formats
-``judge_text``        judges that broke, the simulated user, what was scripted: shared by all formats
-``issue_text``        issues, the worst first: shared by all formats
-``terminal``          for people at a screen
-``results_json``      the machine-readable results, with a JSON Schema
-``junit_xml``         for CI systems that list tests
-``github_actions``    annotations, and the summary of a step
-``accepted_text``     the accept list: shared by all formats
-``comparison_text``   two runs compared: shared by ``comparison_terminal``, ``_markdown`` and ``_json``
-``markdown``          a whole report for a pull request or a wiki
+To add one: its module here, an entry in ``REPORTERS``, its test.
 """
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from agenteval.core.registry import Registry, loaded
+
+
+@dataclass(frozen=True)
+class Reporter:
+    """One format. Functions are named as ``module:function``, to be imported when they are needed."""
+
+    render: Callable[..., str] | str
+    """``render(report, decision, options) -> str``, pure."""
+    comparison: str = ""
+    """The same of two runs that ``diff`` compares; empty: it shows none."""
+    file: str = ""
+    """Its file in the run's folder, where the author names no other; empty: the screen."""
+    form: Literal["text", "json", "xml"] = "text"
+    """What a secret is masked in, so that it stays well formed."""
+    shows: Literal["all", "failed", "few"] = "all"
+    """Whose conversations it shows: of all samples, of those that failed, or of a few of these. ``score``
+    keeps no others until the reports are written."""
+    step_summary: str = ""
+    """``render`` of what is added to the summary of a step of GitHub Actions; empty: nothing."""
+
+    @property
+    def function(self) -> Callable[..., str]:
+        found: Callable[..., str] = loaded(self.render) if isinstance(self.render, str) else self.render
+        return found
+
+
+def _of_plugin(found: Any) -> Reporter:
+    """A reporter, or its function alone."""
+    if isinstance(found, Reporter):
+        return found
+    if not callable(found):
+        raise TypeError("it is not a function render(report, decision, options)")
+    return Reporter(found)
+
+
+REPORTERS: Registry[Reporter] = Registry(
+    "reporter",
+    "agenteval.reporters",
+    {
+        "terminal": Reporter(
+            "agenteval.reporters.terminal.screen:render",
+            comparison="agenteval.reporters.terminal.comparison:render",
+            shows="few",
+        ),
+        "json": Reporter(
+            "agenteval.reporters.results.document:render",
+            comparison="agenteval.reporters.results.comparison:render",
+            file="results.json",
+            form="json",
+        ),
+        "junit": Reporter("agenteval.reporters.junit:render", file="junit.xml", form="xml", shows="failed"),
+        "github": Reporter(
+            "agenteval.reporters.github:render",
+            step_summary="agenteval.reporters.github:step_summary",
+            shows="few",
+        ),
+        "markdown": Reporter(
+            "agenteval.reporters.markdown.document:render",
+            comparison="agenteval.reporters.markdown.comparison:render",
+            file="report.md",
+            shows="failed",
+        ),
+    },
+    _of_plugin,
+)

@@ -7,12 +7,12 @@ from enum import StrEnum
 from math import fsum, sqrt
 from typing import Literal
 
-from agenteval.core.config import SCENARIO_MARGIN
 from agenteval.core.errors import AuthorError
 from agenteval.core.run_summary import FailureSummary, RunSummary, ScenarioSummary
 from agenteval.core.score import Severity, Verdict
 from agenteval.core.value import Value
 from agenteval.verdict.comparability import Matched, matched, why_not_comparable
+from agenteval.verdict.run_gates.no_regression import SCENARIO_MARGIN
 from agenteval.verdict.statistics import (
     Change,
     Comparison,

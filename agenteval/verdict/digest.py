@@ -16,9 +16,9 @@ from agenteval.core.sample_report import SampleReport, ScenarioReport, means_of_
 from agenteval.core.scenario import SampleKey, Scenario
 from agenteval.core.trajectory import Trajectory
 from agenteval.scoring.goals import GOAL
+from agenteval.verdict.epochs import epochs_of, succeeded
 from agenteval.verdict.fingerprints import Failure, failures_of
 from agenteval.verdict.report import Report
-from agenteval.verdict.run_gates import epochs_of, succeeded
 from agenteval.verdict.statistics import Tally
 from agenteval.verdict.thresholds import NOT_THE_AGENTS, is_lost
 

@@ -8,9 +8,9 @@ from agenteval.core.event import Event, RunStarted
 from agenteval.core.scenario import Sample
 from agenteval.core.score import Verdict
 from agenteval.scoring.judges.user_review import Ended
+from agenteval.verdict.epochs import succeeded
 from agenteval.verdict.gates import decide_sample
 from agenteval.verdict.report import fold
-from agenteval.verdict.run_gates import succeeded
 
 
 def ended(run: RunStarted, sample: Sample, told: Sequence[Event]) -> Ended:

@@ -33,10 +33,12 @@ from agenteval.files.prompts import CRITERIA, USER_REVIEW
 from agenteval.scoring.goals import GOAL, decides_all_others, goals_of, may_gate_unjudged
 from agenteval.verdict.abstentions import is_any_decided, named, never_arose, nothing_decided
 from agenteval.verdict.accepted import in_force, uses_of, waive
+from agenteval.verdict.epochs import Epochs, epochs_of, succeeded
 from agenteval.verdict.fingerprints import SampleFailures, agent_broke, failures_of
 from agenteval.verdict.limit_gates import budget_gates, deadline_gates
 from agenteval.verdict.report import Report
-from agenteval.verdict.run_gates import Epochs, epochs_of, gates_over_runs, succeeded
+from agenteval.verdict.run_gates import gates_over_runs
+from agenteval.verdict.run_gates.no_regression import NO_REGRESSION
 from agenteval.verdict.thresholds import NOT_THE_AGENTS, threshold_gates
 
 SEVERE = "fail_on_severity"
@@ -325,8 +327,8 @@ def _ungated(report: Report, thresholds: Sequence[GateRow]) -> tuple[str, ...]:
     judged = {score.metric for sample in report.samples for score in sample.all_scores}
     by_severity = {spec.name for spec in report.run.metrics if spec.is_label}
     gated = held if report.run.config.fail_on_severity == "none" else held | by_severity | {GOAL}
-    if report.run.baseline and not report.run.config.gates.no_regression:
-        judged.add("no_regression (--baseline, without gates.no_regression)")
+    if report.run.baseline and NO_REGRESSION.of(report.run.config.gates) is None:
+        judged.add(f"{NO_REGRESSION.name} (--baseline, without gates.no_regression)")
     unapplied = report.run.unapplied.items()
     judged |= {f"{name} ({why})" for name, why in unapplied if name.removeprefix("thresholds.") not in held}
     for scenario in report.scenarios:

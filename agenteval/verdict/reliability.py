@@ -9,8 +9,8 @@ from math import fsum
 from agenteval.core.decision import Decision
 from agenteval.core.sample_report import ScenarioReport
 from agenteval.core.trajectory import StopReason
+from agenteval.verdict.epochs import epochs_of, succeeded
 from agenteval.verdict.report import Report
-from agenteval.verdict.run_gates import epochs_of, succeeded
 from agenteval.verdict.statistics import (
     Estimate,
     Interval,

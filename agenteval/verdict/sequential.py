@@ -10,7 +10,8 @@ from agenteval.core.scenario import EpochRange, Sample, SampleKey, sample_seed
 from agenteval.core.score import RULED_OUT
 from agenteval.scoring.goals import has_reached, open_goals
 from agenteval.verdict import gates, report
-from agenteval.verdict.run_gates import Epochs, Pairing, planned_test, succeeded
+from agenteval.verdict.epochs import Epochs, Pairing, succeeded
+from agenteval.verdict.run_gates.pass_rate import PASS_RATE, planned_test
 from agenteval.verdict.statistics import RateTest, epochs_to_start, in_epoch_order
 
 
@@ -94,7 +95,7 @@ class UntilDecided:
 
     def _begin(self, run: RunStarted) -> None:
         self._run = run
-        gate = run.config.gates.pass_rate
+        gate = PASS_RATE.of(run.config.gates)
         assert gate is not None  # selection has asked for one
         firsts = {(s.key.scenario, s.key.agent): s for s in reversed(self._samples)}
         for pairing, sample in firsts.items():

@@ -11,6 +11,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from agenteval.cli.known import KNOWN
 from agenteval.core.config import Config, ModelConfig, ReporterChoice
 from agenteval.core.errors import AuthorError
 from agenteval.core.score import Severity
@@ -33,7 +34,9 @@ class Folder:
 
     def load(self, text: str, *, name: str = "agenteval.yaml", **more: Any) -> LoadedConfig:
         path = self.write(text, name)
-        return load_config(path, environ=more.get("env", {}), flags=more.get("flags", {}), cwd=self.root)
+        return load_config(
+            path, KNOWN, environ=more.get("env", {}), flags=more.get("flags", {}), cwd=self.root
+        )
 
     def config(self, text: str, **more: Any) -> Config:
         return self.load(text, **more).config
@@ -98,7 +101,7 @@ def test_two_side_by_side_are_refused(folder: Folder) -> None:
 
 def test_none_at_all(tmp_path: Path) -> None:
     assert find_config(tmp_path) is None
-    config = load_config(None, environ={}, flags={"epochs": 2}, cwd=tmp_path).config
+    config = load_config(None, KNOWN, environ={}, flags={"epochs": 2}, cwd=tmp_path).config
     assert (config.agent, config.epochs, config.source, config.root) == (None, 2, "", str(tmp_path))
     assert config.where("epochs") == "--epochs"
     assert config.where("concurrency") == "default"
@@ -106,7 +109,7 @@ def test_none_at_all(tmp_path: Path) -> None:
 
 def test_a_file_that_does_not_exist(folder: Folder) -> None:
     with pytest.raises(AuthorError) as caught:
-        load_config(Path("no.yaml"), environ={}, flags={}, cwd=folder.root)
+        load_config(Path("no.yaml"), KNOWN, environ={}, flags={}, cwd=folder.root)
     assert str(caught.value) == "no.yaml: the configuration cannot be read: No such file or directory"
 
 

@@ -24,7 +24,7 @@ from agenteval.files.recorded.sources import parse, sources_of
 from agenteval.messages.entry import Record, Unreadable
 from agenteval.messages.records import Conversation, ToolSets, read_conversation
 from agenteval.reporters.results.document import readable
-from agenteval.verdict.unapplied import unapplied
+from agenteval.verdict.run_gates import unapplied
 from tests.support.detector_samples import JSON
 from tests.support.kit import Done, Project
 

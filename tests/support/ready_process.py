@@ -69,8 +69,9 @@ def _use_once() -> None:
     list(import_module("agenteval.cli.run_files")._modules(Path("/nowhere")))
     options = import_module("agenteval.reporters.options").ReportOptions()
     for told in (samples.passing(), samples.mixed("wonderbot")):
-        for name in import_module("agenteval.cli.wiring").REPORTERS:
-            import_module("agenteval.cli.wiring").reporter(name)(*told, options)
+        registry = import_module("agenteval.reporters").REPORTERS
+        for name in registry:
+            registry.get(name).function(*told, options)
 
 
 def _below(kind: type[Any]) -> Iterator[type[Any]]:

@@ -15,8 +15,9 @@ from agenteval.core.scenario import EpochRange, SampleKey, Scenario
 from agenteval.core.score import OUTCOME, Check, Finding, MetricSpec, Score, ScoreFailure, Severity, Verdict
 from agenteval.core.trajectory import Stop, StopReason, Usage
 from agenteval.verdict import gates
+from agenteval.verdict.epochs import Epochs, epochs_of, succeeded
 from agenteval.verdict.report import Report, fold
-from agenteval.verdict.run_gates import Epochs, epochs_of, planned_test, succeeded
+from agenteval.verdict.run_gates.pass_rate import PASS_RATE, planned_test
 from agenteval.verdict.thresholds import is_lost
 from tests.support.report_samples import conversation, started, turn
 
@@ -401,7 +402,7 @@ def test_a_lost_epoch_is_replaced_once(first: Epoch, last: Epoch, own: Epochs) -
 
 
 def test_the_planned_test_is_that_of_all_scenarios_and_of_its_own_range() -> None:
-    gate = report_of({"a": [PASS]}, gates=RATE).run.config.gates.pass_rate
+    gate = PASS_RATE.of(report_of({"a": [PASS]}, gates=RATE).run.config.gates)
     assert gate is not None
     test = planned_test(gate, Epochs((), 3, 20), 7)
     assert (test.min_epochs, test.max_epochs, test.rule.scenarios) == (3, 20, 7)

@@ -16,9 +16,9 @@ from agenteval.verdict import gates, report
 from agenteval.verdict.accepted import as_accepted_by
 from agenteval.verdict.comparability import matched, why_not_comparable
 from agenteval.verdict.digest import summary_of
+from agenteval.verdict.epochs import epochs_of
 from agenteval.verdict.reliability import outcomes_of
 from agenteval.verdict.report import Report
-from agenteval.verdict.run_gates import epochs_of
 
 
 def with_baseline(started: RunStarted, name: str, root: Path, *, selected: bool) -> RunStarted:

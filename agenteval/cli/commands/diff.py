@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from importlib import import_module
 from itertools import chain
 from pathlib import Path
 
@@ -11,7 +10,9 @@ from agenteval.cli.commands.output import Target, deliver, options_of, require_a
 from agenteval.cli.commands.report import KeptRun, kept_run, read_by, runs_root
 from agenteval.core.config import Config, ReporterChoice, parse_reporter
 from agenteval.core.errors import AuthorError, Problem, did_you_mean
+from agenteval.core.registry import loaded
 from agenteval.files import runs
+from agenteval.reporters import REPORTERS
 from agenteval.verdict import gates
 from agenteval.verdict import report as reporting
 from agenteval.verdict.accepted import as_accepted_by
@@ -19,11 +20,6 @@ from agenteval.verdict.comparison import MARGIN, FailureState, RunComparison, co
 from agenteval.verdict.digest import failures_in, summary_of
 from agenteval.verdict.report import Report
 
-REPORTERS = {
-    "terminal": "agenteval.reporters.terminal.comparison:render",
-    "json": "agenteval.reporters.results.comparison:render",
-    "markdown": "agenteval.reporters.markdown.comparison:render",
-}
 MOST_EARLIER = 20
 """Runs before the baseline that are looked through for a failure that is back again."""
 
@@ -50,9 +46,10 @@ def diff(
 def _chosen(texts: Sequence[str]) -> tuple[ReporterChoice, ...]:
     choices = tuple(map(parse_reporter, texts or ("terminal",)))
     for choice in choices:
-        if choice.name not in REPORTERS:
+        if choice.name not in REPORTERS or not REPORTERS.get(choice.name).comparison:
+            known = (name for name in REPORTERS if REPORTERS.get(name).comparison)
             what = f"no report of a comparison is named '{choice.name}'"
-            raise AuthorError(Problem(what, did_you_mean(choice.name, REPORTERS)))
+            raise AuthorError(Problem(what, did_you_mean(choice.name, known)))
     return choices
 
 
@@ -62,8 +59,7 @@ def _is_terminal(target: Target) -> bool:
 
 def _write(target: Target, compared: RunComparison, *, verbose: bool) -> bool:
     choice, path = target
-    module, _, attribute = REPORTERS[choice.name].partition(":")
-    render: Callable[..., str] = getattr(import_module(module), attribute)
+    render: Callable[..., str] = loaded(REPORTERS.get(choice.name).comparison)
     try:
         deliver(choice.name, render(compared, options_of(choice, folder=Path(), verbose=verbose)), path)
     except OSError as error:

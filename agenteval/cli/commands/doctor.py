@@ -18,6 +18,7 @@ from pydantic import BaseModel
 
 from agenteval import __version__
 from agenteval.cli import wiring
+from agenteval.cli.known import KNOWN
 from agenteval.core import selection, tokens
 from agenteval.core.config import AgentConfig, Config, ModelConfig
 from agenteval.core.errors import AgentError, AgentevalError, AuthorError, InfrastructureError
@@ -86,7 +87,7 @@ def doctor(request: Request) -> int:
     """Prints the table. 0: all works; 2: the configuration is wrong; 3: something does not answer."""
     with redirect_stdout(sys.stderr):  # the author's code may print
         path = Path(request.config) if request.config else config_file.find_config(Path.cwd())
-        loaded = config_file.load_config(path, environ=os.environ, flags=request.flags or {})
+        loaded = config_file.load_config(path, KNOWN, environ=os.environ, flags=request.flags or {})
         rows = [*_surroundings(loaded.config), *anyio.run(_calls, loaded.config, loaded.secrets, request)]
     redact = redactor(wiring.all_secrets(loaded.config, loaded.secrets))
     sys.stdout.write("".join(f"{redact(line)}\n" for line in _table(rows)))

@@ -9,7 +9,7 @@ from agenteval.core.errors import AuthorError, NothingSelectedError, Problem
 from agenteval.core.score import Verdict
 from agenteval.files import runs
 from agenteval.verdict import gates, report
-from agenteval.verdict.run_gates import Pairing
+from agenteval.verdict.epochs import Pairing
 
 
 def last_failed(root: Path) -> frozenset[Pairing]:

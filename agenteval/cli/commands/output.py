@@ -13,15 +13,14 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, TypeAlias
 
-from agenteval.cli import wiring
 from agenteval.core.config import Config, ReporterChoice, parse_reporter
 from agenteval.core.decision import Decision
 from agenteval.core.errors import AuthorError, Problem
+from agenteval.core.registry import loaded
 from agenteval.files.redact import hide, hide_in_json, hide_in_xml
+from agenteval.reporters import REPORTERS
 from agenteval.reporters.options import ReportOptions
 from agenteval.verdict.report import Report
-
-_FILES = {"json": "results.json", "junit": "junit.xml", "markdown": "report.md", "html": "report.html"}
 
 
 def chosen_reporters(texts: Iterable[str]) -> tuple[ReporterChoice, ...]:
@@ -29,7 +28,7 @@ def chosen_reporters(texts: Iterable[str]) -> tuple[ReporterChoice, ...]:
     anything has been run."""
     choices = tuple(parse_reporter(text) for text in texts)
     for choice in choices:
-        wiring.reporter(choice.name)
+        REPORTERS.get(choice.name)
     return choices
 
 
@@ -126,19 +125,20 @@ _UNWRITTEN = 3
 def _write(target: Target, report: Report, decision: Decision, *, folder: Path, verbose: bool) -> None:
     choice, path = target
     options = options_of(choice, folder=folder, verbose=verbose)
-    text = wiring.reporter(choice.name)(report, decision, options)
-    if choice.name == "github":
-        _append_step_summary(report, decision, options)
-    in_folder = folder / _FILES[choice.name] if choice.name in _FILES and choice.path is None else None
+    reporter = REPORTERS.get(choice.name)
+    text = reporter.function(report, decision, options)
+    if reporter.step_summary:
+        _append_step_summary(loaded(reporter.step_summary)(report, decision, options))
+    in_folder = folder / reporter.file if reporter.file and choice.path is None else None
     deliver(choice.name, text, path or in_folder)
 
 
 def deliver(name: str, text: str, path: Path | None) -> None:
     """Write a report to its file, which is told, or (``None``) to stdout. Raises ``OSError``."""
-    match name:
+    match REPORTERS.get(name).form:
         case "json":
             text = hide_in_json(text, _schema_of_results)
-        case "junit":
+        case "xml":
             text = hide_in_xml(text)
         case _:
             text = hide(text)
@@ -218,13 +218,11 @@ def _replace(path: Path, text: str) -> None:
         raise
 
 
-def _append_step_summary(report: Report, decision: Decision, options: ReportOptions) -> None:
+def _append_step_summary(text: str) -> None:
     target = os.environ.get("GITHUB_STEP_SUMMARY")
     if target:
-        from agenteval.reporters.github import step_summary
-
         with open(target, "a", encoding="utf-8", newline="\n", errors="replace") as file:
-            file.write(hide(step_summary(report, decision, options)))
+            file.write(hide(text))
 
 
 def _shown(path: Path) -> str:

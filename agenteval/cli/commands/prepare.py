@@ -12,6 +12,7 @@ from agenteval.adapters.traffic.middleware import Recording
 from agenteval.cli import preflight, wiring
 from agenteval.cli.commands.last_failed import last_failed
 from agenteval.cli.commands.not_yet import require_plain
+from agenteval.cli.known import KNOWN
 from agenteval.cli.options import Judging, Selecting
 from agenteval.conversation.pipeline import Plan
 from agenteval.core import selection
@@ -24,7 +25,7 @@ from agenteval.files import config_file, loading
 from agenteval.scoring import judging
 from agenteval.scoring.checks import RULES
 from agenteval.scoring.judging import Metrics
-from agenteval.verdict.run_gates import Pairing
+from agenteval.verdict.epochs import Pairing
 
 
 @dataclass(frozen=True)
@@ -122,6 +123,7 @@ def prepare(request: Request) -> Prepared:
     """Load and check everything; call nothing. Raises ``AuthorError`` with all that is wrong."""
     loaded = config_file.load_config(
         Path(request.config) if request.config else config_file.find_config(Path.cwd()),
+        KNOWN,
         environ=request.recording.environ(os.environ),
         flags={**request.judging.flags, **request.flags},
     )

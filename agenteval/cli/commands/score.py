@@ -44,15 +44,12 @@ from agenteval.files.recorded.reader import Reader, Remarks
 from agenteval.files.recorded.sources import JOURNAL
 from agenteval.files.recorded.suite import Suite
 from agenteval.files.redact import redacting
+from agenteval.reporters import REPORTERS
 from agenteval.scoring import judging
 from agenteval.verdict import gates
 from agenteval.verdict.report import Report, fold
 from agenteval.verdict.retention import KEPT_IN_FULL, Retained
 
-_OF_A_FEW = frozenset(("terminal", "github"))
-"""Reports that show what was said in a few conversations that failed …"""
-_OF_FAILED = _OF_A_FEW | {"junit", "markdown"}
-"""… and in all of them. Others show every conversation."""
 _HEARTBEAT_S = 5.0
 _PIECE = 1 << 20
 
@@ -92,10 +89,10 @@ def _scored(request: ScoreRequest, reports: Sequence[ReporterChoice], *, verbose
 
 def _retained(prepared: Prepared, targets: Sequence[Target], *, verbose: bool) -> Retained:
     """What the reports will show is kept until they are written; all of what was paid for."""
-    names = {choice.name for choice, _ in targets}
-    if verbose or prepared.judges or names - _OF_FAILED:
+    shown = {REPORTERS.get(choice.name).shows for choice, _ in targets}
+    if verbose or prepared.judges or "all" in shown:
         return Retained(prepared.config, everything=True)
-    return Retained(prepared.config, most=KEPT_IN_FULL if names <= _OF_A_FEW else sys.maxsize)
+    return Retained(prepared.config, most=sys.maxsize if "failed" in shown else KEPT_IN_FULL)
 
 
 # ── scoring ──────────────────────────────────────────────────────────────────────────────────────

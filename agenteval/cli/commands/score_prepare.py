@@ -16,6 +16,7 @@ from pathlib import Path
 from agenteval.adapters.traffic.middleware import Recording
 from agenteval.cli import preflight, wiring
 from agenteval.cli.commands.output import say
+from agenteval.cli.known import KNOWN
 from agenteval.cli.options import Judging
 from agenteval.cli.run_files import files_read
 from agenteval.core.config import Config
@@ -40,7 +41,7 @@ from agenteval.files.recorded.sources import (
 from agenteval.files.recorded.suite import Suite
 from agenteval.scoring import judging
 from agenteval.scoring.checks import RULES
-from agenteval.verdict.unapplied import unapplied
+from agenteval.verdict.run_gates import unapplied
 
 _MOST_PROBLEMS = 5
 
@@ -77,7 +78,7 @@ class Prepared:
 def prepare(request: ScoreRequest) -> Prepared:
     """Configuration, expectations and judges. Raises ``AuthorError``."""
     path = Path(request.config) if request.config else config_file.find_config(Path.cwd())
-    loaded = config_file.load_config(path, environ=os.environ, flags=request.judging.flags)
+    loaded = config_file.load_config(path, KNOWN, environ=os.environ, flags=request.judging.flags)
     config = loaded.config
     judged = not request.judging.no_judge and _is_judging_asked(request, config)
     chosen = judging.metrics_of(config)

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from agenteval.adapters.models.structured import schema_of
+from agenteval.cli.known import KNOWN
 from agenteval.conversation.simulated_user import UserReply
 from agenteval.core.errors import AuthorError, Problem, did_you_mean
 from agenteval.core.protocols import ModelRequest, Subject
@@ -66,7 +67,7 @@ def _of_project(config: str | None) -> tuple[Prompts, tuple[Rubric, ...]]:
     path = Path(config) if config else config_file.find_config(Path.cwd())
     if path is None:
         return SHIPPED, ()
-    found = config_file.load_config(path, environ=os.environ, flags={}).config
+    found = config_file.load_config(path, KNOWN, environ=os.environ, flags={}).config
     prompts = judging.prompts_of(found)
     rubrics = [
         prompts.custom(entry, base=found.root, place=found.place(f"custom_metrics.{at}"))

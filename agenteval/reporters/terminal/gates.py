@@ -39,9 +39,10 @@ from agenteval.reporters.words.places import shown_place
 from agenteval.reporters.words.score_cells import SCRIPTED
 from agenteval.reporters.words.spending import dollars, sum_text, unknown_texts
 from agenteval.reporters.words.verdict import AUTHOR_ERROR, INCOMPLETE, verdict_line
-from agenteval.verdict.gate_chances import COIN, luck_of
+from agenteval.verdict.gate_chances import luck_of
 from agenteval.verdict.reliability import repeats_of
 from agenteval.verdict.report import Report
+from agenteval.verdict.run_gates.chance import COIN
 from agenteval.verdict.statistics import Stability
 
 WIDE = 70

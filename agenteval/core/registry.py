@@ -1,0 +1,77 @@
+"""The things of one kind that an author can name: those built in, and those that other packages bring."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast
+
+from agenteval.core.errors import AuthorError, Place, Problem, did_you_mean
+
+if TYPE_CHECKING:
+    from importlib.metadata import EntryPoint
+
+Named = TypeVar("Named")
+
+
+def as_it_is(found: Any) -> Any:
+    return found
+
+
+@dataclass(frozen=True)
+class Registry(Generic[Named]):
+    """One table of names for one kind of thing; whoever needs the names asks it. Other packages add theirs by
+    an entry point of the ``group``."""
+
+    kind: str
+    """In messages: no *reporter* is named 'jsn'."""
+    group: str
+    built_in: Mapping[str, Named | str]
+    """By name: the object, or ``module:attribute`` of one that is imported when it is first asked for."""
+    read: Callable[[Any], Named] = as_it_is
+    """What an entry point loads, as one of these. Raises ``TypeError`` with what is wrong with it."""
+
+    def __contains__(self, name: str) -> bool:
+        return name in self.built_in or self._entry(name) is not None
+
+    def __iter__(self) -> Iterator[str]:
+        """The names of those that are built in."""
+        return iter(self.built_in)
+
+    def unknown(self, name: str, place: Place | None = None) -> Problem:
+        """There is none of that name."""
+        return Problem(f"no {self.kind} is named '{name}'", did_you_mean(name, self._names()), place)
+
+    def get(self, name: str) -> Named:
+        """The thing of a name. Raises ``AuthorError`` if there is none, or if another package's cannot be
+        loaded."""
+        if name in self.built_in:
+            found = self.built_in[name]
+            return cast(Named, loaded(found)) if isinstance(found, str) else found
+        entry = self._entry(name)
+        if entry is None:
+            raise AuthorError(self.unknown(name))
+        try:
+            return self.read(entry.load())
+        except Exception as error:  # of a package that is not ours
+            what = (
+                f"the {self.kind} '{name}' ({entry.value}) cannot be loaded: {type(error).__name__}: {error}"
+            )
+            raise AuthorError(Problem(what, "fix or reinstall the package that brings it")) from error
+
+    def _entry(self, name: str) -> EntryPoint | None:
+        from importlib.metadata import entry_points
+
+        return next((entry for entry in entry_points(group=self.group) if entry.name == name), None)
+
+    def _names(self) -> list[str]:
+        from importlib.metadata import entry_points
+
+        return [*self.built_in, *(entry.name for entry in entry_points(group=self.group))]
+
+
+def loaded(target: str) -> Any:
+    """What ``module:attribute`` names."""
+    module, _, attribute = target.partition(":")
+    return getattr(import_module(module), attribute)

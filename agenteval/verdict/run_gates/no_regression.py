@@ -1,0 +1,178 @@
+"""``gates.no_regression``: no worse than the run that ``--baseline`` names."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Annotated, ClassVar
+
+from pydantic import Field
+
+from agenteval.core.decision import GateRow
+from agenteval.core.event import Baseline
+from agenteval.core.plurals import plural
+from agenteval.core.sample_report import ScenarioReport
+from agenteval.core.score import Verdict
+from agenteval.core.value import Number, Value
+from agenteval.verdict.epochs import Epochs, Pairing
+from agenteval.verdict.run_gates.chance import GOOD, GateChances
+from agenteval.verdict.run_gates.gate import VERDICT_OF, Evidence, Prospect, RunGate
+from agenteval.verdict.statistics import (
+    Margins,
+    NonInferiority,
+    Outcome,
+    Pair,
+    Tally,
+    drop_interval,
+    no_regression_chances,
+    non_inferiority,
+)
+
+_MOST_NAMED = 8
+SCENARIO_MARGIN = 0.3
+"""A drop of one scenario, not surely one, that is still no regression, unless the author says otherwise."""
+
+
+class NoRegressionGate(Value):
+    """Against ``--baseline``: the mean success rate has surely fallen by less than ``margin``, no scenario's
+    has surely fallen, and none was seen to fall by more than ``scenario_margin``."""
+
+    EXAMPLE: ClassVar[str] = "{margin: 0.05}"
+
+    margin: Annotated[Number, Field(gt=0, lt=1)]
+    scenario_margin: Annotated[Number, Field(gt=0, le=1)] = SCENARIO_MARGIN
+
+
+def pairs_of(baseline: Baseline, epochs: Mapping[Pairing, Epochs]) -> dict[str, tuple[Pairing, Pair]]:
+    """Each scenario before and now, of one agent: that of the same name, or the only one there is. By the
+    name that the pair has in the comparison."""
+    agents = {agent for _, agent in epochs}
+    pairs = {}
+    for (scenario, agent), own in epochs.items():
+        known = baseline.outcomes.get(agent)
+        if known is None and len(agents) == len(baseline.outcomes) == 1:
+            (known,) = baseline.outcomes.values()
+        if known and scenario in known:
+            name = f"{scenario}\0{agent}"
+            pairs[name] = ((scenario, agent), Pair(name, Tally.of(known[scenario]), Tally.of(own.fixed)))
+    return pairs
+
+
+def _rows(gate: NoRegressionGate, seen: Evidence) -> Iterable[GateRow]:
+    report, epochs, where = seen.report, seen.epochs, seen.where
+    baseline = report.run.baseline
+    bound = f"below {gate.margin:g}"
+    pairs = pairs_of(baseline, epochs) if baseline else {}
+    if baseline is None or not pairs:
+        told = "nothing to compare with: run with --baseline RUN"
+        yield GateRow("no_regression", None, bound, told, where, Verdict.INCONCLUSIVE)
+        return
+    result = non_inferiority([pair for _, pair in pairs.values()], Margins(gate.margin, gate.scenario_margin))
+    compared = {pairing for pairing, _ in pairs.values()}
+    apart = [s for s in report.scenarios if (s.scenario.id, s.agent) not in compared]
+    told = f"{plural(len(pairs), 'scenario')}, against {baseline.run_id}:"
+    told += f" {_drop_words(result, [pair for _, pair in pairs.values()])}"
+    told += _listed("not compared", [scenario.scenario.id for scenario in apart])
+    told += _listed("no longer there", baseline.gone)
+    yield GateRow("no_regression", result.drop, bound, told, where, VERDICT_OF[result.outcome])
+    for name in result.dropped:
+        yield _dropped(*pairs[name], "no drop", "surely dropped", where, Verdict.FAILED)
+    for name in result.perhaps:
+        low, high = drop_interval(pairs[name][1])
+        told = f"perhaps dropped: 90 % interval from {low:.2g} to {high:.2g}"
+        bound = f"no drop above {gate.scenario_margin:g}"
+        yield _dropped(*pairs[name], bound, told, where, Verdict.INCONCLUSIVE)
+    for scenario in apart:
+        yield _on_its_own(scenario, baseline, seen)
+
+
+def _dropped(pairing: Pairing, pair: Pair, bound: str, told: str, where: str, verdict: Verdict) -> GateRow:
+    before, after = pair.before, pair.after
+    lost = f", {after.missing} lost" if after.missing else ""
+    return GateRow(
+        name="no_regression",
+        value=None if pair.difference is None else -float(pair.difference),
+        bound=bound,
+        rests_on=f"{after.successes} of {after.decided} epochs succeeded{lost},"
+        f" {before.successes} of {before.decided} in the baseline: {told}",
+        where=where,
+        verdict=verdict,
+        scenario=pairing[0],
+        agent=pairing[1],
+    )
+
+
+def _on_its_own(scenario: ScenarioReport, baseline: Baseline, seen: Evidence) -> GateRow:
+    """A scenario that the baseline does not have, or not so: it passes as it would without a gate over
+    repeated runs, unless another one of these looks at it by itself."""
+    id, agent = scenario.scenario.id, scenario.agent
+    changed = baseline.changed.get(agent, {}).get(id)
+    why = f"changed since the baseline: {changed}" if changed else "new: not in the baseline"
+    verdicts = [seen.samples[key].verdict for key in (*(s.key for s in scenario.samples), *scenario.missing)]
+    passed = verdicts.count(Verdict.PASSED)
+    told = ""
+    if seen.others_decide:
+        verdict, told = Verdict.PASSED, "; another gate decides"
+    else:
+        # What is lost is the matter of ``fault_tolerance``, unless nothing else is known.
+        known = [verdict for verdict in verdicts if verdict is not Verdict.INCONCLUSIVE]
+        verdict = Verdict.worst(known or [Verdict.INCONCLUSIVE])
+    return GateRow(
+        name="no_regression",
+        value=f"{passed} of {len(verdicts)}",
+        bound="its own checks",
+        rests_on=f"{why}{told}",
+        where=seen.where,
+        verdict=verdict,
+        scenario=id,
+        agent=agent,
+    )
+
+
+def _drop_words(result: NonInferiority, pairs: Sequence[Pair]) -> str:
+    """A run that is no worse than another may be as bad: that is told first."""
+    told = f"fall of the mean: {result.surely_above:.2g} to {result.surely_below:.2g}"
+    never = [pair for pair in pairs if pair.after.decided and not pair.after.successes]
+    if never:
+        before = ", as before" if not any(pair.before.successes for pair in never) else ""
+        told = f"{len(never)} of {len(pairs)} failed in every epoch{before}; {told}"
+    if all((pair.difference or 0) >= 0 for pair in pairs) and result.outcome is Outcome.ACCEPT:
+        told = f"nothing got worse; {told}"
+    if result.outcome is not Outcome.UNDECIDED:
+        return told
+    told += f", {len(result.perhaps)} perhaps dropped" if result.perhaps else ""
+    if result.epochs_to_decide is None:
+        return f"{told}: no number of epochs would decide at these rates"
+    return f"{told}: about epochs: {result.epochs_to_decide} in each run would decide"
+
+
+def _listed(what: str, names: Sequence[str]) -> str:
+    more = f" and {len(names) - _MOST_NAMED} more" if len(names) > _MOST_NAMED else ""
+    return f"; {what}: {', '.join(names[:_MOST_NAMED])}{more}" if names else ""
+
+
+def _chances(gate: NoRegressionGate, ahead: Prospect) -> GateChances:
+    n = min(planned.min for planned in ahead.epochs)
+    rate = max(GOOD, 2 * gate.margin)
+    margins = Margins(gate.margin, gate.scenario_margin)
+    before, worse = [rate] * len(ahead.epochs), rate - 2 * gate.margin
+    same = no_regression_chances(before, before, n, margins)
+    fallen = no_regression_chances(before, [worse] * len(ahead.epochs), n, margins)
+    # The bad agent is one of which all scenarios dropped by twice the margin.
+    row = GateChances(
+        "no_regression",
+        rate,
+        worse,
+        same.reject,
+        fallen.accept,
+        same.accept,
+        ahead.where,
+        bad_where="everywhere",
+    )
+    return row._replace(advice="more epochs, in both runs, decide more often") if row.coin else row
+
+
+def _unapplied(_gate: NoRegressionGate, *, repeats: bool) -> str:
+    return "score compares with no baseline: agenteval diff A B does"
+
+
+NO_REGRESSION = RunGate("no_regression", NoRegressionGate, _rows, _chances, unapplied=_unapplied)

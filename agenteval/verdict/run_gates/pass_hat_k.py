@@ -1,0 +1,98 @@
+"""``gates.pass_hat_k``: the chance that several epochs in a row succeed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+from typing import Annotated, ClassVar, Literal
+
+from pydantic import Field
+
+from agenteval.core.decision import GateRow
+from agenteval.core.value import Count, Number, Value
+from agenteval.verdict.run_gates.chance import BAD, GOOD, GateChances, chances_by_count
+from agenteval.verdict.run_gates.gate import ONE_EACH, VERDICT_OF, Evidence, Prospect, RunGate
+from agenteval.verdict.statistics import (
+    Bounds,
+    Outcome,
+    Tally,
+    mean_pass_hat_k,
+    mean_pass_hat_k_chance,
+    pass_hat_k_bounds,
+    pass_hat_k_rule,
+)
+
+
+class PassHatKGate(Value):
+    """The chance that ``k`` epochs in a row succeed, by the unbiased estimator: of each ``scenario``, or
+    their mean over the ``suite``."""
+
+    EXAMPLE: ClassVar[str] = "{k: 3, at_least: 0.5}"
+
+    k: Annotated[Count, Field(ge=1)]
+    at_least: Annotated[Number, Field(gt=0, le=1)]
+    over: Literal["scenario", "suite"] = "scenario"
+
+
+def _rows(gate: PassHatKGate, seen: Evidence) -> Iterable[GateRow]:
+    epochs, where = seen.epochs, seen.where
+    if gate.over == "suite":
+        tallies = [Tally.of(own.fixed) for own in epochs.values()]
+        least = min((tally.planned for tally in tallies), default=0)
+        found = mean_pass_hat_k(tallies, gate.k)
+        yield _hat_row(gate, found, where, rests_on=f"the mean of {len(tallies)} scenarios", epochs=least)
+        return
+    for (scenario, agent), own in epochs.items():
+        tally = Tally.of(own.fixed)
+        rests_on = f"{tally.successes} of {tally.decided} epochs succeeded"
+        rests_on += f", {tally.missing} missing" if tally.missing else ""
+        found = pass_hat_k_bounds(tally, gate.k)
+        row = _hat_row(gate, found, where, rests_on=rests_on, epochs=tally.planned)
+        yield replace(row, scenario=scenario, agent=agent)
+
+
+def _hat_row(gate: PassHatKGate, found: Bounds | None, where: str, *, rests_on: str, epochs: int) -> GateRow:
+    if found is None:
+        outcome = Outcome.UNDECIDED
+        rests_on = f"not estimable from {epochs} epochs: k is {gate.k}, so set epochs: {gate.k} or more"
+    else:
+        outcome = found.compare(gate.at_least)
+        if outcome is Outcome.UNDECIDED:
+            rests_on += f": from {found.low:.3g} to {found.high:.3g}, as the missing epochs would have it"
+    return GateRow(
+        name="pass_hat_k",
+        value=found.estimate if found else None,
+        bound=gate.at_least,
+        rests_on=rests_on,
+        where=where,
+        verdict=VERDICT_OF[outcome],
+    )
+
+
+def _chances(gate: PassHatKGate, ahead: Prospect) -> GateChances:
+    epochs, where = [planned.min for planned in ahead.epochs], ahead.where
+    name = f"pass_hat_k (k {gate.k}, {gate.over})"
+    if min(epochs) < gate.k:
+        advice = f"not estimable from {min(epochs)} epochs: set epochs: {gate.k} or more"
+        return GateChances(name, GOOD, BAD, None, None, None, where, advice)
+    if gate.over == "suite":
+        good = mean_pass_hat_k_chance(epochs, gate.k, gate.at_least, GOOD) or 0.0
+        bad = mean_pass_hat_k_chance(epochs, gate.k, gate.at_least, BAD) or 0.0
+        row = GateChances(name, GOOD, BAD, 1 - good, bad, good, where)
+        return row._replace(advice="more epochs narrow both") if row.coin else row
+    designs = [pass_hat_k_rule(gate.k, gate.at_least, n) for n in epochs]
+    return chances_by_count(name, [d for d in designs if d is not None], where, "more epochs narrow both")
+
+
+def _unapplied(gate: PassHatKGate, *, repeats: bool) -> str:
+    return ONE_EACH if not repeats and gate.k > 1 else ""
+
+
+PASS_HAT_K = RunGate(
+    "pass_hat_k",
+    PassHatKGate,
+    _rows,
+    _chances,
+    unapplied=_unapplied,
+    decides_each=lambda gate: gate.over == "scenario",
+)

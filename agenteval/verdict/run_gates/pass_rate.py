@@ -1,0 +1,129 @@
+"""``gates.pass_rate``: each scenario's true success rate, by a test planned before the first epoch."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Annotated, ClassVar
+
+from pydantic import Field, model_validator
+
+from agenteval.core.decision import GateRow
+from agenteval.core.value import Number, Value
+from agenteval.verdict.epochs import Epochs
+from agenteval.verdict.run_gates.chance import GateChances, chances_by_count
+from agenteval.verdict.run_gates.gate import ONE_EACH, VERDICT_OF, Evidence, Prospect, RunGate
+from agenteval.verdict.statistics import (
+    Outcome,
+    PassRateRule,
+    RateTest,
+    SequentialDecision,
+    epochs_for_green,
+    epochs_to_decide,
+    least_epochs,
+    rate_test,
+)
+
+
+class PassRateGate(Value):
+    """Each scenario's true success rate: accepted at ``reject_below`` or less, and (of a whole run)
+    rejected at ``at_least`` or more, with a chance of at most ``1 - confidence`` each."""
+
+    EXAMPLE: ClassVar[str] = "{at_least: 0.9, reject_below: 0.7}"
+
+    at_least: Annotated[Number, Field(gt=0, le=1)]
+    reject_below: Annotated[Number, Field(gt=0, lt=1)]
+    confidence: Annotated[Number, Field(ge=0.5, lt=1)] = 0.95
+
+    @model_validator(mode="after")
+    def _in_order(self) -> PassRateGate:
+        if self.reject_below >= self.at_least:
+            raise ValueError(
+                f"reject_below ({self.reject_below:g}) must be less than at_least ({self.at_least:g});"
+                " between the two lie the rates about which either verdict is right"
+            )
+        return self
+
+
+def rule_of(gate: PassRateGate, scenarios: int) -> PassRateRule:
+    return PassRateRule(gate.at_least, gate.reject_below, gate.confidence, scenarios)
+
+
+def planned_test(gate: PassRateGate, epochs: Epochs, scenarios: int) -> RateTest:
+    """The test that was planned before the first epoch: sequential, or the exact one of a fixed number."""
+    return rate_test(rule_of(gate, scenarios), max(1, epochs.wanted), max(1, epochs.most))
+
+
+def _rows(gate: PassRateGate, seen: Evidence) -> Iterable[GateRow]:
+    epochs = seen.epochs
+    rule = rule_of(gate, len(epochs))
+    for (scenario, agent), own in epochs.items():
+        test = planned_test(gate, own, len(epochs))
+        decision = test.decide(own.outcomes)
+        decided = decision.epochs - decision.missing
+        yield GateRow(
+            name="pass_rate",
+            value=decision.successes / decided if decided else None,
+            bound=gate.at_least,
+            rests_on=_why(decision, own, rule),
+            where=seen.where,
+            verdict=VERDICT_OF[decision.outcome],
+            scenario=scenario,
+            agent=agent,
+        )
+
+
+def _why(decision: SequentialDecision, own: Epochs, rule: PassRateRule) -> str:
+    decided = decision.epochs - decision.missing
+    told = f"{decision.successes} of {decided} epochs succeeded"
+    if decision.missing:
+        told += f", {decision.missing} lost"
+    if own.replaced:
+        told += f", {len(own.replaced)} lost and replaced"
+    match decision.outcome:
+        case Outcome.ACCEPT:
+            return f"{told}: surely above {rule.reject_below:g}"
+        case Outcome.REJECT:
+            return f"{told}: surely below {rule.at_least:g}"
+        case _:
+            return f"{told}: not decided; {_what_would_decide(decision, own, rule)}"
+
+
+def _what_would_decide(decision: SequentialDecision, own: Epochs, rule: PassRateRule) -> str:
+    decided = decision.epochs - decision.missing
+    if own.most < least_epochs(rule):
+        return f"even without a failure it takes {least_epochs(rule)} epochs, and {own.most} were planned"
+    if decision.outcome is Outcome.CONTINUE and decision.epochs < own.most:
+        return "the run ended early"
+    more = epochs_to_decide(decision.successes, decided, rule)
+    if more is None:
+        between = f"between {rule.reject_below:g} and {rule.at_least:g}"
+        return f"a rate {between} may stay undecided" if decided else "no epoch was decided"
+    if more == 0:
+        return "the lost epochs could have decided either way"
+    return f"about {more} more would decide at this rate"
+
+
+def _chances(gate: PassRateGate, ahead: Prospect) -> GateChances:
+    rule = rule_of(gate, len(ahead.epochs))
+    # An agent right at the bound is as often red as is allowed; one that is as good again is asked for.
+    good = (1 + gate.at_least) / 2
+    designs = [rate_test(rule, planned.min, planned.max) for planned in ahead.epochs]
+    most = max(planned.max for planned in ahead.epochs)
+    if most < least_epochs(rule):
+        advice = f"no run can be green: it takes {least_epochs(rule)} epochs, without a failure"
+    else:
+        ranged = any(planned.min < planned.max for planned in ahead.epochs)
+        least = min(planned.min for planned in ahead.epochs) if ranged else None
+        enough = epochs_for_green(rule, good, min_epochs=least)
+        written = f"{{min: {least}, max: {enough}}}" if ranged else f"{enough}"
+        advice = f"epochs: {written} would let {good:.3g} be green in 8 of 10 runs" if enough else ""
+    return chances_by_count("pass_rate", designs, ahead.where, advice, good=good, bad=gate.reject_below)
+
+
+def _unapplied(gate: PassRateGate, *, repeats: bool) -> str:
+    return ONE_EACH if not repeats and least_epochs(rule_of(gate, 1)) > 1 else ""
+
+
+PASS_RATE = RunGate(
+    "pass_rate", PassRateGate, _rows, _chances, unapplied=_unapplied, decides_each=lambda _: True
+)
