@@ -316,7 +316,7 @@ def _guarded(command: Callable[[], Any]) -> int | None:
         return 130
     except BrokenPipeError:
         # The reader of our output has gone (``| head``); Python would complain again at its exit.
-        sys.stdout = open("/dev/null", "w", encoding="utf-8")  # noqa: SIM115
+        sys.stdout = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115
         return 3
     except Exception as error:
         return _tell(error)

@@ -122,4 +122,4 @@ def _hash(data: bytes) -> str:
 
 def _shown(path: Path, root: Path) -> str:
     resolved = root.resolve()
-    return str(path.relative_to(resolved) if path.is_relative_to(resolved) else path)
+    return (path.relative_to(resolved) if path.is_relative_to(resolved) else path).as_posix()

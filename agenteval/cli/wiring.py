@@ -26,6 +26,7 @@ from agenteval.core.protocols import AgentFactory, ChatModel, Emit, Reviewer, Sc
 from agenteval.core.scenario import EpochRange, Sample, SampleKey, Scenario
 from agenteval.core.sight import declared_sight
 from agenteval.files import loading
+from agenteval.files.plain_files import read_text
 from agenteval.files.prompts import USER_REVIEW
 from agenteval.files.redact import know
 from agenteval.scoring import judging
@@ -395,7 +396,7 @@ def policy_of(agent: AgentConfig, root: str) -> str:
     if policy and "\n" not in policy and len(policy) < 500:
         path = Path(root) / policy
         if path.is_file():
-            return path.read_text(encoding="utf-8")
+            return read_text(path, f"policy of agent '{agent.name}'")
         if path.exists() or (Path(policy).suffix in _TEXT_FILES and not any(map(str.isspace, policy))):
             what = f"the policy of agent '{agent.name}' is no file: {policy}"
             raise AuthorError(

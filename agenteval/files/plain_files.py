@@ -9,6 +9,8 @@ import stat
 from pathlib import Path
 from typing import IO
 
+from agenteval.core.errors import AuthorError, Place, Problem
+
 _KINDS = {
     stat.S_IFIFO: "a named pipe",
     stat.S_IFCHR: "a device",
@@ -29,6 +31,16 @@ def read_file(path: Path, most: int = -1) -> bytes:
     """What it holds, at most so many bytes of it. Raises ``OSError``, as ``open_file``."""
     with open_file(path) as file:
         return file.read(most)
+
+
+def read_text(path: Path, what: str) -> str:
+    """The text of an author's file, whatever editor wrote it: with a byte order mark or without, line ends
+    of Windows or others. Raises ``OSError``, and ``AuthorError`` where it is not UTF-8."""
+    try:
+        text = read_file(path).decode("utf-8-sig")
+    except UnicodeDecodeError:
+        raise AuthorError(Problem(f"the {what} is not UTF-8", "save it as UTF-8", Place(str(path)))) from None
+    return text.replace("\r\n", "\n")
 
 
 def is_device(path: Path) -> bool:

@@ -22,7 +22,7 @@ from typing import Any, NamedTuple
 from agenteval.core.errors import AuthorError, Place, Problem, did_you_mean
 from agenteval.core.expressions import expression
 from agenteval.core.score import NOT_CLEAR, Severity
-from agenteval.files.plain_files import read_file
+from agenteval.files.plain_files import read_text
 from agenteval.files.yaml_source import Mark, parse
 
 BUILT_IN_METRICS = (
@@ -266,19 +266,17 @@ def _read(name: str, base: str | Path, what: str, place: Place | None) -> tuple[
     """The source and the text of an author's file; ``place`` is where its path is written."""
     path = Path(base) / name
     try:
-        text = read_file(path).decode("utf-8-sig")
-    except UnicodeDecodeError:
-        raise AuthorError(Problem(f"the {what} is not UTF-8", "save it as UTF-8", Place(str(path)))) from None
+        text = read_text(path, what)
     except OSError as error:
         told = f"the {what} '{name}' cannot be read: {error.strerror}"
         raise AuthorError(Problem(told, f"looked for {path}", place)) from None
-    return _shown(path), text.replace("\r\n", "\n")
+    return _shown(path), text
 
 
 def _shown(path: Path) -> str:
     """The path as messages have it: short where it lies below the working directory."""
     try:
-        return str(path.resolve().relative_to(Path.cwd()))
+        return path.resolve().relative_to(Path.cwd()).as_posix()
     except ValueError:
         return str(path)
 

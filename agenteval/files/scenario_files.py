@@ -6,7 +6,7 @@ import os
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
-from pathlib import Path
+from pathlib import Path, PurePath
 
 from agenteval.core.errors import AuthorError, NothingSelectedError, Place, Problem, did_you_mean
 from agenteval.core.expressions import expression
@@ -58,7 +58,7 @@ def _matching(root: Path, pattern: str) -> Iterator[Path]:
 def _is_excluded(path: Path, root: Path, exclude: Sequence[str]) -> bool:
     name = Path(os.path.relpath(path, root)).as_posix()
     names = [name, *(parent.as_posix() for parent in Path(name).parents)]
-    patterns = [_glob(pattern.removeprefix("./").rstrip("/")) for pattern in exclude]
+    patterns = [_glob(PurePath(pattern).as_posix()) for pattern in exclude]
     return any(pattern.fullmatch(each) for pattern in patterns for each in names)
 
 

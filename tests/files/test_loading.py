@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 import textwrap
-from pathlib import Path
+from pathlib import Path, PureWindowsPath
 from typing import Any
 
 import jsonschema
@@ -831,3 +831,9 @@ def test_no_entry_crashes_it(suite: Suite, entry: dict[str, Any], defaults: dict
     else:
         return
     assert "s.yaml:" in text
+
+
+def test_a_pattern_of_windows_may_have_its_slashes(tree: Suite, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("agenteval.files.scenario_files.PurePath", PureWindowsPath)
+    left = find_files(tree.root, ["**/*.yaml"], [r".\sub\deep\d*.yaml"])
+    assert names(left, tree.root) == ["b.yaml", "sub/odd.yaml"]

@@ -299,6 +299,16 @@ def test_ascii_output_of_text_that_is_not(many: Project) -> None:
     assert many.results()["scenarios"][0]["samples"][0]["turns"][0]["agent"] == "Größe ✓ 漢字 🎉"
 
 
+def test_every_command_speaks_ascii(many: Project) -> None:
+    env = {"PYTHONIOENCODING": "ascii"}
+    assert many.call("run", env=env).code == 0
+    for command in ("validate", "plan", "report latest", "diff latest latest", "show-prompts"):
+        done = many.call(*command.split(), env=env)
+        assert done.code in (0, 3), done.all
+        assert done.all.isascii()
+        assert done.out
+
+
 def test_narrow_and_without_color(many: Project) -> None:
     done = shell(many, "$RUN", COLUMNS="40", NO_COLOR="1", FORCE_COLOR="1")
     assert done.code == 0

@@ -228,3 +228,25 @@ def test_one_accepted_violation_waives_none_of_another_rule(project: Project) ->
     assert project.run().code == 0
     judged(VERIFY)
     assert project.run().code == 1
+
+
+@pytest.mark.parametrize(
+    ("data", "code", "said"),
+    [
+        (b"Sei h\xf6flich.\n", 2, "policy.md: the policy of agent 'bot' is not UTF-8 — save it as UTF-8"),
+        (b"\xef\xbb\xbfSei h\xc3\xb6flich.\r\n", 0, "PASSED"),
+    ],
+    ids=["latin-1", "byte order mark"],
+)
+def test_a_policy_file_of_any_editor_is_read_or_told(
+    project: Project, data: bytes, code: int, said: str
+) -> None:
+    project.agent("def agent(messages):\n    return 'Hello.'\n")
+    project.write(
+        "agenteval.yaml", "agent: {name: bot, target: 'agent.py:agent', policy: policy.md}\nmetrics: []\n"
+    )
+    project.scenarios("{id: a, turns: [Hi], checks: none}\n")
+    (project.root / "policy.md").write_bytes(data)
+    done = project.run()
+    assert done.code == code, done.all
+    assert said in done.all
