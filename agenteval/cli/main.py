@@ -15,16 +15,16 @@ import typer
 from agenteval.cli.commands.not_yet import Command, Commands
 from agenteval.cli.options import (
     RUN_HELP,
-    Agent,
-    ConfigFile,
-    Epochs,
+    AgentOption,
+    ConfigOption,
+    EpochsOption,
     Judging,
-    Metric,
-    Model,
+    MetricOption,
+    ModelOption,
     Reporting,
-    Scenario,
+    ScenarioOption,
     Selecting,
-    Verbose,
+    VerboseOption,
     given_keys,
     given_options,
     grouped,
@@ -68,7 +68,7 @@ def _run(
     context: typer.Context,
     selecting: Selecting,
     judging: Judging,
-    epochs: Epochs = None,
+    epochs: EpochsOption = None,
     concurrency: Annotated[
         int | None, typer.Option("--concurrency", "-n", min=1, help="Model calls in flight.")
     ] = None,
@@ -132,7 +132,7 @@ def _plan(
     *,
     selecting: Selecting,
     judging: Judging,
-    epochs: Epochs = None,
+    epochs: EpochsOption = None,
     report: Annotated[
         list[str] | None,
         typer.Option("--report", metavar="json[=PATH]", help="As JSON, to a file or instead of the table."),
@@ -153,7 +153,7 @@ def _report(
         list[str] | None,
         typer.Option("--report", metavar="NAME[=PATH]", help="This report, not the terminal's; repeatable."),
     ] = None,
-    verbose: Verbose = False,
+    verbose: VerboseOption = False,
     rejudge: Annotated[
         bool,
         typer.Option(
@@ -163,9 +163,9 @@ def _report(
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="With --rejudge: say what it would ask; call nothing.")
     ] = False,
-    config: ConfigFile = None,
-    model: Model = None,
-    metric: Metric = None,
+    config: ConfigOption = None,
+    model: ModelOption = None,
+    metric: MetricOption = None,
 ) -> None:
     """Make the reports of a run again, whole or broken; the exit code is the run's."""
     from agenteval.cli.commands.output import chosen_reporters
@@ -207,7 +207,7 @@ def _diff(
         list[str] | None,
         typer.Option("--report", metavar="NAME[=PATH]", help="json or markdown, not the terminal's."),
     ] = None,
-    verbose: Verbose = False,
+    verbose: VerboseOption = False,
 ) -> None:
     """Two runs, scenario by scenario: 0 nothing regressed, 1 something did, 3 not decided, 2 refused."""
     from agenteval.cli.commands.diff import diff
@@ -223,7 +223,7 @@ def _score(
         list[str],
         typer.Argument(metavar="FILE…", help="Files, folders, runs (id or path); - is standard input."),
     ],
-    config: ConfigFile = None,
+    config: ConfigOption = None,
     scenario_from: Annotated[
         str | None, typer.Option("--scenario-from", metavar="PATH", help="Conversations of one scenario.")
     ] = None,
@@ -237,7 +237,7 @@ def _score(
         list[str] | None,
         typer.Option("--scenarios", metavar="FILE", help="Expectations by scenario id; repeatable."),
     ] = None,
-    scenario: Scenario = None,
+    scenario: ScenarioOption = None,
     judging: Judging,
     reporting: Reporting,
 ) -> None:
@@ -259,23 +259,25 @@ def _score(
 
 @app.command("doctor")
 def _doctor(
-    config: ConfigFile = None,
-    agent: Agent = None,
-    model: Model = None,
+    config: ConfigOption = None,
+    agent: AgentOption = None,
+    model: ModelOption = None,
     no_agent: Annotated[
         bool, typer.Option("--no-agent", help="Do not call the agents: they may act on what they are told.")
     ] = False,
 ) -> None:
     """Make one real call to each model and agent, and say what works: 0 all, 2 configuration, 3 not all."""
-    from agenteval.cli.commands.doctor import Request, doctor
+    from agenteval.cli.commands.doctor import DoctorRequest, doctor
 
-    raise typer.Exit(doctor(Request(config, agent, Judging(model=model).flags, asks_agents=not no_agent)))
+    raise typer.Exit(
+        doctor(DoctorRequest(config, agent, Judging(model=model).flags, asks_agents=not no_agent))
+    )
 
 
 @app.command("show-prompts")
 def _show_prompts(
     metric: Annotated[str | None, typer.Option("--metric", metavar="NAME", help="Only this one.")] = None,
-    config: ConfigFile = None,
+    config: ConfigOption = None,
 ) -> None:
     """Every prompt as it is sent, placeholders named. Needs no configuration; one adds its own."""
     from agenteval.cli.commands.show_prompts import show_prompts

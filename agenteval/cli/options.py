@@ -22,40 +22,42 @@ RUN_HELP = "An id, the beginning of one, latest, previous, or the path of a run'
 
 # ── options ──────────────────────────────────────────────────────────────────────────────────────
 
-Paths = Annotated[
+PathsArgument = Annotated[
     list[str] | None,
     typer.Argument(help="Scenario files or folders; default: what the configuration includes."),
 ]
-ConfigFile = Annotated[
+ConfigOption = Annotated[
     str | None,
     typer.Option("--config", "-c", metavar="FILE", help="Default: agenteval.yaml, searched upward."),
 ]
-Scenario = Annotated[
+ScenarioOption = Annotated[
     list[str] | None,
     typer.Option("--scenario", "-s", metavar="TEXT", help="An id, else part of an id or name; repeatable."),
 ]
-Tag = Annotated[list[str] | None, typer.Option("--tag", metavar="TAG", help="Scenarios with this tag.")]
-Category = Annotated[
+TagOption = Annotated[list[str] | None, typer.Option("--tag", metavar="TAG", help="Scenarios with this tag.")]
+CategoryOption = Annotated[
     list[str] | None,
     typer.Option("--category", metavar="NAME", help="capability, efficiency or robustness."),
 ]
-Agent = Annotated[str | None, typer.Option("--agent", metavar="NAME", help="Run with this named agent.")]
-Epochs = Annotated[
+AgentOption = Annotated[
+    str | None, typer.Option("--agent", metavar="NAME", help="Run with this named agent.")
+]
+EpochsOption = Annotated[
     int | None, typer.Option("--epochs", min=1, max=10_000, help="Conversations per scenario.")
 ]
-Model = Annotated[
+ModelOption = Annotated[
     str | None,
     typer.Option("--model", "-m", metavar="PROVIDER/MODEL", help="Instead of models.default."),
 ]
-NoJudge = Annotated[bool, typer.Option("--no-judge", help="Code checks only; ask no judge.")]
-Metric = Annotated[
+NoJudgeOption = Annotated[bool, typer.Option("--no-judge", help="Code checks only; ask no judge.")]
+MetricOption = Annotated[
     list[str] | None, typer.Option("--metric", metavar="NAME", help="Judge only this; repeatable.")
 ]
-Report = Annotated[
+ReportOption = Annotated[
     list[str] | None,
     typer.Option("--report", metavar="NAME[=PATH]", help="Add a report: json, junit, github, markdown."),
 ]
-Verbose = Annotated[bool, typer.Option("--verbose", "-v", help="Transcripts of all conversations.")]
+VerboseOption = Annotated[bool, typer.Option("--verbose", "-v", help="Transcripts of all conversations.")]
 
 
 # ── groups ───────────────────────────────────────────────────────────────────────────────────────
@@ -65,12 +67,12 @@ Verbose = Annotated[bool, typer.Option("--verbose", "-v", help="Transcripts of a
 class Selecting:
     """Which configuration, scenarios and agent."""
 
-    paths: Paths = None
-    config: ConfigFile = None
-    scenario: Scenario = None
-    tag: Tag = None
-    category: Category = None
-    agent: Agent = None
+    paths: PathsArgument = None
+    config: ConfigOption = None
+    scenario: ScenarioOption = None
+    tag: TagOption = None
+    category: CategoryOption = None
+    agent: AgentOption = None
 
     @property
     def filters(self) -> Filters:
@@ -91,9 +93,9 @@ class Selecting:
 class Judging:
     """Who judges, and what."""
 
-    model: Model = None
-    no_judge: NoJudge = False
-    metric: Metric = None
+    model: ModelOption = None
+    no_judge: NoJudgeOption = False
+    metric: MetricOption = None
 
     @property
     def flags(self) -> dict[str, Any]:
@@ -106,8 +108,8 @@ class Judging:
 class Reporting:
     """What is shown."""
 
-    report: Report = None
-    verbose: Verbose = False
+    report: ReportOption = None
+    verbose: VerboseOption = False
 
     @property
     def choices(self) -> tuple[ReporterChoice, ...]:

@@ -18,9 +18,9 @@ from agenteval.cli.progress_state import (
     SHOWN_PENDING,
     STILL_S,
     Pending,
+    ProgressState,
     Snapshot,
     Stillness,
-    Tally,
     counts,
     duration,
     heartbeat,
@@ -75,7 +75,7 @@ def live_progress(
     pending: Pending = not_known,
 ) -> LiveProgress:
     """A display that repaints itself about four times a second and is gone when closed."""
-    return LiveProgress(stream, Tally(total, clock=clock, past=past, pending=pending))
+    return LiveProgress(stream, ProgressState(total, clock=clock, past=past, pending=pending))
 
 
 def plain_progress(
@@ -88,8 +88,8 @@ def plain_progress(
     pending: Pending = not_known,
 ) -> PlainProgress:
     """Lines: one per finished sample if there are few, and a heartbeat after ``interval_s`` of silence."""
-    tally = Tally(total, clock=clock, past=past, pending=pending)
-    return PlainProgress(stream, tally, interval_s=interval_s)
+    state = ProgressState(total, clock=clock, past=past, pending=pending)
+    return PlainProgress(stream, state, interval_s=interval_s)
 
 
 class _Guarded:
@@ -140,9 +140,9 @@ class _Closing:
 class PlainProgress(_Closing):
     """Lines for a log. See ``plain_progress``."""
 
-    def __init__(self, stream: TextIO, tally: Tally, *, interval_s: float) -> None:
+    def __init__(self, stream: TextIO, state: ProgressState, *, interval_s: float) -> None:
         self._out = _Guarded(stream)
-        self._tally = tally
+        self._state = state
         self._interval_s = interval_s
         self._lines: SimpleQueue[str | None] = SimpleQueue()
         self._writer: Thread | None = None
@@ -153,13 +153,13 @@ class PlainProgress(_Closing):
     def __call__(self, event: Event) -> None:
         if self._closed:
             return
-        self._tally.see(event)
+        self._state.see(event)
         if self._writer is None:
             self._writer = Thread(target=self._write, name="agenteval-progress", daemon=True)
             self._writer.start()
         match event:
             case RunStarted():
-                self._lines.put(f"running {plural(self._tally.snapshot().total, 'sample')}")
+                self._lines.put(f"running {plural(self._state.snapshot().total, 'sample')}")
             case SampleFinished(key=key, stop=stop):
                 self._finished(key, stop)
             case Notice(level="warning" | "error", text=text):
@@ -168,13 +168,13 @@ class PlainProgress(_Closing):
                 pass
 
     def _finished(self, key: SampleKey, stop: Stop) -> None:
-        if not self._tally.are_few:
+        if not self._state.are_few:
             return
-        at = self._tally.snapshot()
+        at = self._state.snapshot()
         how = stop.reason.replace("_", " ")
         if stop.fault:
             how = f"broken: {how}: {one_line(stop.detail, 120)}" if stop.detail else f"broken: {how}"
-        self._lines.put(f"[{at.finished}/{at.total}] {self._tally.label(key)}: {how}")
+        self._lines.put(f"[{at.finished}/{at.total}] {self._state.label(key)}: {how}")
 
     def _warn(self, level: str, text: str) -> None:
         self._warnings += 1
@@ -195,7 +195,7 @@ class PlainProgress(_Closing):
             self._out.flush()
 
     def _meanwhile(self) -> str:
-        at = self._tally.snapshot(SHOWN_PENDING)
+        at = self._state.snapshot(SHOWN_PENDING)
         return "\n".join(pending_lines(at)) if self._stillness.is_due(at.still_s) else heartbeat(at)
 
     def close(self) -> None:
@@ -203,7 +203,7 @@ class PlainProgress(_Closing):
             return
         self._closed = True
         if self._writer is not None:
-            self._lines.put(last_line(self._tally.snapshot()))
+            self._lines.put(last_line(self._state.snapshot()))
             self._lines.put(None)
             # A reader that has stopped reading must not keep the run from ending.
             self._writer.join(timeout=CLOSE_WAIT_S)
@@ -213,17 +213,17 @@ class PlainProgress(_Closing):
 class LiveProgress(_Closing):
     """A display on a terminal. See ``live_progress``."""
 
-    def __init__(self, stream: TextIO, tally: Tally) -> None:
+    def __init__(self, stream: TextIO, state: ProgressState) -> None:
         self._stream = stream
         self._out = _Guarded(stream)
-        self._tally = tally
+        self._state = state
         self._live: Live | None = None
         self._closed = False
 
     def __call__(self, event: Event) -> None:
         if self._closed:
             return
-        self._tally.see(event)
+        self._state.see(event)
         if self._live is None:
             self._live = self._start()
 
@@ -237,7 +237,7 @@ class LiveProgress(_Closing):
         console = Console(file=cast(TextIO, self._out), force_terminal=True, highlight=False, markup=False)
         live = Live(
             console=console,
-            get_renderable=lambda: _painting(self._tally.snapshot()),
+            get_renderable=lambda: _painting(self._state.snapshot()),
             transient=True,
             # What an agent prints must not tear the display; a redirected stdout is left alone.
             redirect_stdout=sys.stdout is not None and sys.stdout.isatty(),
@@ -252,7 +252,7 @@ class LiveProgress(_Closing):
         self._closed = True
         if self._live is not None:
             self._live.stop()
-            self._out.write(last_line(self._tally.snapshot()) + "\n")
+            self._out.write(last_line(self._state.snapshot()) + "\n")
             self._out.flush()
         self._out.shut()
 

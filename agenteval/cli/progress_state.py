@@ -80,7 +80,7 @@ class Snapshot:
     still_s: float = 0.0
 
 
-class Tally:
+class ProgressState:
     """Counts what it is told. Safe to read from another thread while it is told more."""
 
     def __init__(

@@ -36,9 +36,9 @@ from agenteval.verdict.sequential import InOrder, UntilDecided
 if TYPE_CHECKING:
     from agenteval.adapters.models import Shared
     from agenteval.adapters.transport.client import Transport
-    from agenteval.adapters.transport.limits import Limits
+    from agenteval.adapters.transport.limits import RateLimits
 
-Role: TypeAlias = Literal["user", "judge", "dedup"]
+ModelRole: TypeAlias = Literal["user", "judge", "dedup"]
 
 AGENTS = {
     "python": "agenteval.cli.wiring:python_agents",
@@ -89,7 +89,7 @@ class Resources:
         self._transport: Transport | None = None
         self._models: dict[str, ChatModel] = {}
         self._llm: Shared | None = None
-        self._limits: Limits | None = None
+        self._limits: RateLimits | None = None
         self.traffic = Traffic(
             config, recording, secrets=self.secrets, tell=self.tell, warn=self.warn, note=self.note
         )
@@ -123,11 +123,11 @@ class Resources:
         if self.emit:
             self.emit(Notice(level="warning", text=text))
 
-    def limits(self) -> Limits:
+    def limits(self) -> RateLimits:
         """How fast servers are asked: models and agents at one address heed the same."""
-        from agenteval.adapters.transport.limits import Limits
+        from agenteval.adapters.transport.limits import RateLimits
 
-        self._limits = self._limits or Limits()
+        self._limits = self._limits or RateLimits()
         return self._limits
 
     def jitter(self) -> Callable[[], float]:
@@ -142,14 +142,14 @@ class Resources:
             self._transport = Transport(retry=RetryPolicy(jitter=self.jitter()), limits=self.limits())
         return self._transport
 
-    def model(self, role: Role) -> ChatModel | None:
+    def model(self, role: ModelRole) -> ChatModel | None:
         """The model of a role; ``None`` if none is set, if judging is switched off, or if the scripted model
         says nothing of grouping: code can do that alone. Raises ``AuthorError`` for one that cannot be made.
         """
         with placed_at(self.config.place(self.config.models.key_of(role))):
             return self._model(role)
 
-    def _model(self, role: Role) -> ChatModel | None:
+    def _model(self, role: ModelRole) -> ChatModel | None:
         chosen = self.config.models.of(role)
         if chosen is None or (self.no_judge and role != "user"):
             return None
@@ -163,7 +163,7 @@ class Resources:
             self._models[key] = self.traffic.model(chosen, lambda: self._make_model(chosen, role), role=role)
         return self._models[key]
 
-    def _make_model(self, chosen: ModelConfig, role: Role) -> ChatModel:
+    def _make_model(self, chosen: ModelConfig, role: ModelRole) -> ChatModel:
         from agenteval.adapters.models import Shared, make_model
         from agenteval.adapters.models.capabilities import Capabilities
 
@@ -269,7 +269,7 @@ def plan(
 def _model_mistakes(scenarios: Sequence[Scenario], resources: Resources) -> Iterator[Problem]:
     """Of the models that may be asked, those that cannot be made: each is made before any conversation."""
     plays = any(not scenario.is_scripted for scenario in scenarios)
-    roles: tuple[Role, ...] = ("user", "judge", "dedup") if plays else ("judge", "dedup")
+    roles: tuple[ModelRole, ...] = ("user", "judge", "dedup") if plays else ("judge", "dedup")
     for role in roles:
         try:
             resources.model(role)

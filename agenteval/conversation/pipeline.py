@@ -18,7 +18,7 @@ from agenteval.core.scenario import Sample, Scenario
 from agenteval.core.score import ScoreFailure, ScoreItem, UserReview
 from agenteval.core.trajectory import Sight, Stop, StopReason, Trajectory, Turn
 
-Outcome: TypeAlias = Literal["complete", "interrupted", "fail_fast", "budget", "deadline"]
+RunOutcome: TypeAlias = Literal["complete", "interrupted", "fail_fast", "budget", "deadline"]
 
 
 @dataclass(frozen=True)
@@ -47,7 +47,7 @@ class Control:
     """How a run is told to end early. ``stop``: start nothing more; ``cancel``: end what runs, too."""
 
     def __init__(self) -> None:
-        self.outcome: Outcome = "complete"
+        self.outcome: RunOutcome = "complete"
         self.why = "the run was interrupted"
         self._scope: anyio.CancelScope | None = None
 
@@ -55,12 +55,12 @@ class Control:
     def stopping(self) -> bool:
         return self.outcome != "complete"
 
-    def stop(self, outcome: Outcome, why: str | None = None) -> None:
+    def stop(self, outcome: RunOutcome, why: str | None = None) -> None:
         """``why``: what samples that are cut off are told."""
         if not self.stopping:
             self.outcome, self.why = outcome, why or self.why
 
-    def cancel(self, outcome: Outcome, why: str | None = None) -> None:
+    def cancel(self, outcome: RunOutcome, why: str | None = None) -> None:
         self.stop(outcome, why)
         if self._scope:
             self._scope.cancel()

@@ -47,7 +47,7 @@ class _Case(CaseSpec):
     input: Text
 
 
-Check: TypeAlias = Callable[[Scenario], Iterable[Problem]]
+ScenarioCheck: TypeAlias = Callable[[Scenario], Iterable[Problem]]
 
 
 def _nothing_more(_scenario: Scenario) -> Iterable[Problem]:
@@ -66,7 +66,7 @@ def load(
     rules: Sequence[ExpectRule],
     root: Path,
     cwd: Path | None = None,
-    check: Check = _nothing_more,
+    check: ScenarioCheck = _nothing_more,
 ) -> tuple[Scenario, ...]:
     """The scenarios of the files, in order. Relative ``paths`` start at ``root``; files below ``cwd``
     (the working directory) are shown relative to it. ``rules``: what ``expect`` may ask for.
@@ -159,7 +159,9 @@ class _Entry(NamedTuple):
 class _FileLoader:
     """One file's entries. What they share through ``defaults`` is checked once."""
 
-    def __init__(self, document: Document, *, base: str, rules: Sequence[ExpectRule], check: Check) -> None:
+    def __init__(
+        self, document: Document, *, base: str, rules: Sequence[ExpectRule], check: ScenarioCheck
+    ) -> None:
         self.problems: list[Problem] = []
         self._check = check
         self._rules = rules

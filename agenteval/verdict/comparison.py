@@ -36,7 +36,7 @@ _EXIT_CODES = {Verdict.PASSED: 0, Verdict.FAILED: 1, Verdict.INCONCLUSIVE: 3}
 _ORDER = (Change.REGRESSED, Change.UNDECIDED, Change.IMPROVED, Change.UNCHANGED)
 
 
-class Epochs(Value):
+class EpochCounts(Value):
     """Of ``planned`` epochs ``decided`` have an outcome and ``successes`` succeeded; the rest is missing."""
 
     successes: int
@@ -51,8 +51,8 @@ class ScenarioChange(Value):
 
     id: str
     change: Change
-    before: Epochs
-    after: Epochs
+    before: EpochCounts
+    after: EpochCounts
     low: float
     high: float
     p_drop: float
@@ -221,8 +221,8 @@ def _scenario(said: ScenarioComparison) -> ScenarioChange:
     return ScenarioChange(
         id=said.pair.scenario,
         change=said.change,
-        before=Epochs(**vars(said.pair.before)),
-        after=Epochs(**vars(said.pair.after)),
+        before=EpochCounts(**vars(said.pair.before)),
+        after=EpochCounts(**vars(said.pair.after)),
         low=said.low,
         high=said.high,
         p_drop=said.p_drop,

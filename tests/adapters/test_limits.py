@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from agenteval.adapters.models.pool import ModelPool
-from agenteval.adapters.transport.limits import Limiter, Limits, PauseTooLong, Rate, Throttle
+from agenteval.adapters.transport.limits import Limiter, PauseTooLong, Rate, RateLimits, Throttle
 from agenteval.adapters.transport.retry import Patience, RetryPolicy
 from agenteval.adapters.transport.retry_after import HINT_S, LONGEST_S, asked_wait_s
 from agenteval.adapters.transport.server_words import is_used_up
@@ -312,7 +312,7 @@ def test_waiting_in_line_without_a_pause_is_not_counted() -> None:
 
 def test_a_paused_server_leaves_the_pool_to_the_others() -> None:
     async def main(time: VirtualTime) -> None:
-        limits, pool = Limits(clock=time, sleep=time.sleep), ModelPool(2)
+        limits, pool = RateLimits(clock=time, sleep=time.sleep), ModelPool(2)
         busy, free = (
             Throttle(limits.limiter(name, "", who="models", calls=2), slots=pool) for name in ("busy", "free")
         )
@@ -338,7 +338,7 @@ def test_a_paused_server_leaves_the_pool_to_the_others() -> None:
 
 def test_a_pause_that_begins_while_a_call_waits_for_its_slot_holds_for_it() -> None:
     async def main(time: VirtualTime) -> None:
-        limits, pool = Limits(clock=time, sleep=time.sleep), ModelPool(1)
+        limits, pool = RateLimits(clock=time, sleep=time.sleep), ModelPool(1)
         one, other = (
             Throttle(limits.limiter(name, "", who="models", calls=2), slots=pool) for name in ("one", "other")
         )
@@ -415,7 +415,7 @@ def test_a_rate_waits_no_longer_than_it_must() -> None:
 
 def test_tokens_are_corrected_by_what_a_call_really_cost() -> None:
     async def main(time: VirtualTime) -> None:
-        limits = Limits(clock=time, sleep=time.sleep)
+        limits = RateLimits(clock=time, sleep=time.sleep)
         limiter = limits.limiter("a", "", who="models", calls=5)
         throttle = Throttle(limiter, rate=limits.rate("a", requests=None, tokens=1000))
         async with throttle.call(tokens=900) as call:
@@ -449,7 +449,7 @@ def test_a_call_that_gives_its_place_up_leaves_it_to_the_next() -> None:
 
 
 def test_of_two_limits_for_one_model_the_lower_holds() -> None:
-    limits = Limits()
+    limits = RateLimits()
     rate = limits.rate("url", "key", "m", requests=10)
     assert limits.rate("url", "key", "m", requests=5, tokens=100) is rate
     assert limits.rate("url", "key", "m", requests=None) is rate

@@ -15,7 +15,7 @@ import pytest
 
 from agenteval.adapters.models.openai_chat import RETRY
 from agenteval.adapters.transport.connections import Connection
-from agenteval.adapters.transport.limits import Limits
+from agenteval.adapters.transport.limits import RateLimits
 from agenteval.core.errors import AgentevalError, InfrastructureError, UnreadableReplyError
 from tests.support.local_servers import (
     Behaviour,
@@ -211,7 +211,7 @@ def test_what_can_pass_is_tried_again_with_back_off(play: Play) -> None:
 @pytest.mark.parametrize("name", ["429", "503", "overloaded, with status 200", "too many, with status 200"])
 def test_a_server_that_pushes_back_is_asked_less(name: str) -> None:
     async def allowed(server: ModelServer) -> float:
-        bench, limits = Bench(server.base_url), Limits()
+        bench, limits = Bench(server.base_url), RateLimits()
         client = bench.client(limits=limits)
         try:
             await client.complete(REQUEST)

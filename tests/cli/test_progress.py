@@ -15,8 +15,8 @@ from agenteval.cli.progress import Progress, live_progress, plain_progress, prog
 from agenteval.cli.progress_state import (
     SHOWN_PENDING,
     STILL_S,
+    ProgressState,
     Stillness,
-    Tally,
     counts,
     duration,
     heartbeat,
@@ -118,7 +118,7 @@ class Terminal(io.StringIO):
 
 
 def test_tally_counts_what_it_is_told() -> None:
-    tally = Tally(3, clock=Clock())
+    tally = ProgressState(3, clock=Clock())
     for event in [*whole(key("a")), *whole(key("b"), BROKE), SampleStarted(key=key("c"))]:
         tally.see(event)
     at = tally.snapshot()
@@ -127,7 +127,7 @@ def test_tally_counts_what_it_is_told() -> None:
 
 def test_a_sample_that_is_still_being_judged_counts_as_running() -> None:
     clock = Clock()
-    tally = Tally(2, clock=clock)
+    tally = ProgressState(2, clock=clock)
     tally.see(begin(key("a"), key("b")))
     tally.see(SampleStarted(key=key("a")))
     tally.see(TurnFinished(key=key("a"), index=0, turn=Turn(user="hi")))
@@ -145,7 +145,7 @@ def test_a_sample_that_is_still_being_judged_counts_as_running() -> None:
 
 
 def test_a_sample_that_was_cut_off_is_not_called_broken() -> None:
-    tally = Tally(2)
+    tally = ProgressState(2)
     for event in whole(key("a"), Stop(reason=StopReason.INTERRUPTED)) + whole(
         key("b"), Stop(reason=StopReason.BUDGET)
     ):
@@ -155,7 +155,7 @@ def test_a_sample_that_was_cut_off_is_not_called_broken() -> None:
 
 def test_the_longest_running_come_first_and_at_most_five() -> None:
     clock = Clock()
-    tally = Tally(9, clock=clock)
+    tally = ProgressState(9, clock=clock)
     for index in range(9):
         tally.see(SampleStarted(key=key(f"s{index}")))
         clock.now += 10
@@ -169,7 +169,7 @@ def test_the_longest_running_come_first_and_at_most_five() -> None:
 
 def test_a_sample_that_is_started_anew_waits_anew() -> None:
     clock = Clock()
-    tally = Tally(2, clock=clock)
+    tally = ProgressState(2, clock=clock)
     tally.see(SampleStarted(key=key("a")))
     clock.now += 50
     tally.see(SampleStarted(key=key("b")))
@@ -178,14 +178,14 @@ def test_a_sample_that_is_started_anew_waits_anew() -> None:
 
 
 def test_more_samples_than_planned_raise_the_total() -> None:
-    tally = Tally(1)
+    tally = ProgressState(1)
     for event in [*whole(key("a")), *whole(key("a", epoch=1)), SampleStarted(key=key("a", epoch=2))]:
         tally.see(event)
     assert tally.snapshot().total == 3
 
 
 def test_labels_name_agent_and_epoch_only_where_there_are_several() -> None:
-    one, many = Tally(0), Tally(0)
+    one, many = ProgressState(0), ProgressState(0)
     one.see(begin(key("a"), key("b")))
     many.see(begin(key("a"), key("a", "other"), key("a", epoch=1)))
     assert one.label(key("a")) == "a"
@@ -202,7 +202,7 @@ def test_duration(seconds: float, text: str) -> None:
 
 def test_lines_of_a_run_that_waits_and_one_that_ended() -> None:
     clock = Clock()
-    tally = Tally(2, clock=clock)
+    tally = ProgressState(2, clock=clock)
     tally.see(begin(key("a"), key("b")))
     for event in [*whole(key("a"), BROKE), SampleStarted(key=key("b"))]:
         tally.see(event)
@@ -404,7 +404,7 @@ def test_what_is_pending_is_told_once_in_each_period_without_events() -> None:
 def test_pending_lines_say_who_is_waited_for() -> None:
     clock = Clock()
     waits = {"a": "the agent, the tool 'lookup'", "b": "the simulated user, held up by a limit or a retry"}
-    tally = Tally(30, clock=clock, pending=lambda k: waits.get(k.scenario, ""))
+    tally = ProgressState(30, clock=clock, pending=lambda k: waits.get(k.scenario, ""))
     keys = [key(name) for name in ("a", "b", *(f"s{number}" for number in range(12)))]
     tally.see(begin(*keys))
     for each in keys:

@@ -12,7 +12,7 @@ from agenteval.adapters.models import Shared
 from agenteval.adapters.models.capabilities import Capabilities
 from agenteval.adapters.models.openai_chat import RETRY, OpenAiChat
 from agenteval.adapters.models.pool import ModelPool
-from agenteval.adapters.transport.limits import Limits
+from agenteval.adapters.transport.limits import RateLimits
 from agenteval.adapters.transport.retry import RetryPolicy
 from agenteval.core.config import ModelConfig
 from agenteval.core.errors import InfrastructureError
@@ -59,7 +59,7 @@ class Bench:
         self.waits.append(seconds)
         self.held.append(self.pool.in_flight)
 
-    def client(self, *, limits: Limits | None = None) -> OpenAiChat:
+    def client(self, *, limits: RateLimits | None = None) -> OpenAiChat:
         return OpenAiChat(
             self._config,
             Shared(self.pool, self.capabilities, self.notices.append, limits),

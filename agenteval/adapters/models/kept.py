@@ -23,7 +23,7 @@ def answers_in(events: Iterable[Event]) -> dict[str, Mapping[str, Any]]:
 
 
 @dataclass
-class Tally:
+class AskedCounts:
     """By metric: answers that were taken from a journal, calls that were made (or would be), and the tokens
     that go into those."""
 
@@ -41,7 +41,7 @@ class Kept:
     """The answers of the run that is judged anew, and what becomes of them."""
 
     answers: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
-    tally: Tally = field(default_factory=Tally)
+    tally: AskedCounts = field(default_factory=AskedCounts)
 
 
 class JournalReplies:
@@ -67,7 +67,7 @@ class CountedModel:
     """A ``ChatModel`` that is asked nothing: what it would be asked is counted. What a call for several asks
     is asked alone when that is refused, as it is here: it counts once, as part of the call for all."""
 
-    def __init__(self, tally: Tally) -> None:
+    def __init__(self, tally: AskedCounts) -> None:
         self._tally = tally
         self._shared: set[tuple[SampleKey | None, int | None, str]] = set()
 

@@ -22,7 +22,7 @@ from agenteval.adapters.models.shared import Shared
 from agenteval.adapters.models.structured import MAX_TEXT, closing, response_format
 from agenteval.adapters.transport.connections import Reply
 from agenteval.adapters.transport.http_faults import Fault, FaultKind, describe, quote
-from agenteval.adapters.transport.limits import Limits, Passage, PauseTooLong, Throttle
+from agenteval.adapters.transport.limits import Passage, PauseTooLong, RateLimits, Throttle
 from agenteval.adapters.transport.retry import Patience, RetryPolicy
 from agenteval.adapters.transport.server_words import PUSHED_BACK
 from agenteval.core.config import ModelConfig
@@ -107,7 +107,7 @@ class OpenAiChat:
     ) -> None:
         self._config = config
         self._endpoint = endpoint_of(config, environ)
-        limits = shared.limits or Limits(clock=retry.clock, sleep=retry.sleep)
+        limits = shared.limits or RateLimits(clock=retry.clock, sleep=retry.sleep)
         self._throttle = self._throttle_of(limits, shared.pool)
         self._memory = shared.capabilities.of(self._endpoint.shown, config.name)
         self._notice = shared.notice
@@ -217,7 +217,7 @@ class OpenAiChat:
 
     # ── one request, until it passes or cannot ───────────────────────────────────────────────────
 
-    def _throttle_of(self, limits: Limits, pool: ModelPool) -> Throttle:
+    def _throttle_of(self, limits: RateLimits, pool: ModelPool) -> Throttle:
         """Models at one address with one key share its limits; the rate is the model's own."""
         config, place = self._config, (self._endpoint.shown, self._endpoint.key)
         rate = limits.rate(

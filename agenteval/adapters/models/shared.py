@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 if TYPE_CHECKING:
     from agenteval.adapters.models.capabilities import Capabilities
     from agenteval.adapters.models.pool import ModelPool
-    from agenteval.adapters.transport.limits import Limits
+    from agenteval.adapters.transport.limits import RateLimits
 
 
 class Shared(NamedTuple):
@@ -18,4 +18,4 @@ class Shared(NamedTuple):
     pool: ModelPool
     capabilities: Capabilities
     notice: Callable[[str], None]
-    limits: Limits | None = None
+    limits: RateLimits | None = None

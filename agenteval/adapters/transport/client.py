@@ -29,7 +29,7 @@ from agenteval.adapters.transport.http_faults import (
     is_web_address,
     quote,
 )
-from agenteval.adapters.transport.limits import Limits, PauseTooLong, Throttle
+from agenteval.adapters.transport.limits import PauseTooLong, RateLimits, Throttle
 from agenteval.adapters.transport.retry import Patience, Retry, RetryPolicy
 from agenteval.adapters.transport.retry_after import asked_wait_s
 from agenteval.adapters.transport.server_words import PUSHED_BACK, is_used_up
@@ -136,9 +136,9 @@ class Transport:
     honoured. Redirects are not followed, and cookies are not kept: conversations share nothing.
     """
 
-    def __init__(self, *, retry: RetryPolicy | None = None, limits: Limits | None = None) -> None:
+    def __init__(self, *, retry: RetryPolicy | None = None, limits: RateLimits | None = None) -> None:
         self._retry = retry or RetryPolicy()
-        self.limits = limits or Limits(clock=self._retry.clock, sleep=self._retry.sleep)
+        self.limits = limits or RateLimits(clock=self._retry.clock, sleep=self._retry.sleep)
         self._connections = Connections(_clients())
 
     async def post_json(

@@ -302,7 +302,7 @@ class Throttle:
                 booking.cancelled()
 
 
-class Limits:
+class RateLimits:
     """The limiters and rates of a run."""
 
     def __init__(

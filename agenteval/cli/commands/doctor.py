@@ -76,14 +76,14 @@ class Row(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Request:
+class DoctorRequest:
     config: str | None = None
     agent: str | None = None
     flags: Mapping[str, Any] | None = None
     asks_agents: bool = True
 
 
-def doctor(request: Request) -> int:
+def doctor(request: DoctorRequest) -> int:
     """Prints the table. 0: all works; 2: the configuration is wrong; 3: something does not answer."""
     with redirect_stdout(sys.stderr):  # the author's code may print
         path = Path(request.config) if request.config else config_file.find_config(Path.cwd())
@@ -139,7 +139,7 @@ def _prompts(config: Config) -> Row:
 # ── calls ────────────────────────────────────────────────────────────────────────────────────────
 
 
-async def _calls(config: Config, secrets: tuple[str, ...], request: Request) -> list[Row]:
+async def _calls(config: Config, secrets: tuple[str, ...], request: DoctorRequest) -> list[Row]:
     agents = selection.agents_of(config, Filters(agent=request.agent))
     agents = {name: agent for name, agent in agents.items() if request.agent in (None, name)}
     rows = [await _agent(agent, config, secrets, request) for agent in agents.values()]
@@ -157,7 +157,7 @@ async def _calls(config: Config, secrets: tuple[str, ...], request: Request) -> 
 def _models(config: Config) -> list[tuple[ModelConfig, list[str]]]:
     """Each model once, with the roles that it has."""
     found: list[tuple[ModelConfig, list[str]]] = []
-    for role in get_args(wiring.Role):
+    for role in get_args(wiring.ModelRole):
         chosen = config.models.of(role)
         roles = next((roles for other, roles in found if other == chosen), None)
         if roles is not None:
@@ -176,7 +176,7 @@ def _failed(what: str, error: AgentevalError) -> Row:
 # ── agents ───────────────────────────────────────────────────────────────────────────────────────
 
 
-async def _agent(agent: AgentConfig, config: Config, secrets: tuple[str, ...], request: Request) -> Row:
+async def _agent(agent: AgentConfig, config: Config, secrets: tuple[str, ...], request: DoctorRequest) -> Row:
     what = f"agent {agent.name}"
     if not request.asks_agents:
         return Row(what, State.NOTE, "not asked (--no-agent)")

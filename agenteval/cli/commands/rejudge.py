@@ -12,7 +12,7 @@ from pathlib import Path
 import anyio
 from rich.console import RenderableType
 
-from agenteval.adapters.models.kept import Kept, Tally, answers_in
+from agenteval.adapters.models.kept import AskedCounts, Kept, answers_in
 from agenteval.adapters.traffic.middleware import Recording
 from agenteval.cli.commands.output import deliver, options_of
 from agenteval.cli.commands.report import runs_root
@@ -110,7 +110,7 @@ def _no_checks(_: object) -> Sequence[Scorer]:
 
 
 def _parts(
-    tally: Tally, conversations: int, classes: Sequence[str], config: Config
+    tally: AskedCounts, conversations: int, classes: Sequence[str], config: Config
 ) -> Iterator[RenderableType]:
     model = model_of("judge", config)
     yield free(f"{plural(conversations, 'conversation')}, judged by {model}; nothing was called\n")
@@ -139,7 +139,7 @@ def _cost(usage: Usage, model: str, config: Config) -> str:
     )
 
 
-def _notes(tally: Tally, classes: Sequence[str], config: Config) -> Iterator[str]:
+def _notes(tally: AskedCounts, classes: Sequence[str], config: Config) -> Iterator[str]:
     if not tally.taken:
         yield "the journal has no answer to any of these questions: prompts, model or record are others"
     if tally.calls and config.judge.corroborate:

@@ -20,7 +20,7 @@ from agenteval.cli.commands.interrupt import interruptible
 from agenteval.cli.commands.output import Target, require_apart, say, targets_of, write_reports
 from agenteval.cli.commands.score_journal import JournalFile
 from agenteval.cli.commands.score_prepare import (
-    Prepared,
+    PreparedScore,
     ScoreRequest,
     conversations_of,
     files_of,
@@ -87,7 +87,7 @@ def _scored(request: ScoreRequest, reports: Sequence[ReporterChoice], *, verbose
     return _Scored(told, gates.decide(told), targets, folder)
 
 
-def _retained(prepared: Prepared, targets: Sequence[Target], *, verbose: bool) -> Retained:
+def _retained(prepared: PreparedScore, targets: Sequence[Target], *, verbose: bool) -> Retained:
     """What the reports will show is kept until they are written; all of what was paid for."""
     shown = {REPORTERS.get(choice.name).shows for choice, _ in targets}
     if verbose or prepared.judges or "all" in shown:
@@ -99,7 +99,7 @@ def _retained(prepared: Prepared, targets: Sequence[Target], *, verbose: bool) -
 
 
 def _run(
-    prepared: Prepared,
+    prepared: PreparedScore,
     reader: Reader,
     conversations: Iterator[Recorded],
     retained: Retained,
@@ -126,7 +126,7 @@ def _run(
         emit(RunFinished(finished_at=now(), outcome=control.outcome, elapsed_s=elapsed_s, unmet=unmet))
 
 
-def _started(prepared: Prepared, run_id: str) -> RunStarted:
+def _started(prepared: PreparedScore, run_id: str) -> RunStarted:
     """Its scenarios and samples are told with the samples: what a stream holds is known at its end."""
     return RunStarted(
         run_id=run_id,
@@ -146,7 +146,7 @@ def _started(prepared: Prepared, run_id: str) -> RunStarted:
 
 
 async def _score_and_close(
-    prepared: Prepared,
+    prepared: PreparedScore,
     reader: Reader,
     conversations: Iterator[Recorded],
     emit: Emit,
@@ -165,7 +165,7 @@ async def _score_and_close(
             await prepared.resources.aclose()
 
 
-def _checks_of(prepared: Prepared) -> Callable[[Recorded], Sequence[Scorer]]:
+def _checks_of(prepared: PreparedScore) -> Callable[[Recorded], Sequence[Scorer]]:
     from agenteval.scoring.checks.expectations import ConversationExpectations, TurnExpectations
     from agenteval.scoring.judges.not_judged import NotJudged
 
@@ -198,7 +198,7 @@ def _detectors(config: Config, recorded: Recorded) -> Scorer:
 
 
 async def _find_issues(
-    prepared: Prepared, reader: Reader, emit: Emit, control: Control, retained: Retained
+    prepared: PreparedScore, reader: Reader, emit: Emit, control: Control, retained: Retained
 ) -> None:
     """Group the findings; by a model only where judges were asked."""
     from agenteval.scoring.issues import find_issues
@@ -241,7 +241,7 @@ def _anew(kept: Kept | None) -> Iterator[str]:
     )
 
 
-def _remarks(prepared: Prepared, reader: Reader, *, complete: bool) -> Iterator[str]:
+def _remarks(prepared: PreparedScore, reader: Reader, *, complete: bool) -> Iterator[str]:
     if not prepared.judges:
         yield "nothing was judged: checks in code alone (-m PROVIDER/MODEL asks judges)"
     if prepared.without_bounds:

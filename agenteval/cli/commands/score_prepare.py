@@ -62,7 +62,7 @@ class ScoreRequest:
 
 
 @dataclass(frozen=True)
-class Prepared:
+class PreparedScore:
     config: Config
     public: Config
     resources: wiring.Resources
@@ -75,7 +75,7 @@ class Prepared:
     """The gates that these conversations could never satisfy, by name with the reason."""
 
 
-def prepare(request: ScoreRequest) -> Prepared:
+def prepare(request: ScoreRequest) -> PreparedScore:
     """Configuration, expectations and judges. Raises ``AuthorError``."""
     path = Path(request.config) if request.config else config_file.find_config(Path.cwd())
     loaded = config_file.load_config(path, KNOWN, environ=os.environ, flags=request.judging.flags)
@@ -100,7 +100,7 @@ def prepare(request: ScoreRequest) -> Prepared:
     if judges:
         resources.model("dedup")  # what is wrong with it is told before anything is asked
     public = loaded.public.model_copy(update={"thresholds": config.thresholds})
-    return Prepared(config, public, resources, chosen, Suite(scenarios), judges, bounds and unbounded)
+    return PreparedScore(config, public, resources, chosen, Suite(scenarios), judges, bounds and unbounded)
 
 
 def _is_judging_asked(request: ScoreRequest, config: Config) -> bool:
@@ -156,7 +156,7 @@ def files_of(
     return each_once(found, tell)
 
 
-def read_by(request: ScoreRequest, prepared: Prepared, sources: Iterable[Source]) -> Iterator[Path]:
+def read_by(request: ScoreRequest, prepared: PreparedScore, sources: Iterable[Source]) -> Iterator[Path]:
     """The files that a score is made from."""
     yield from (source.path for source in sources)
     if "-" in request.files:
@@ -198,7 +198,9 @@ def _run_named(name: str, root: Path) -> Path | None:
     return None
 
 
-def with_its_gates(prepared: Prepared, request: ScoreRequest, sources: Iterable[Source]) -> Prepared:
+def with_its_gates(
+    prepared: PreparedScore, request: ScoreRequest, sources: Iterable[Source]
+) -> PreparedScore:
     """Without the gates that could never be satisfied: they would leave every score inconclusive. Where none
     is left, every conversation has to pass."""
     repeats = request.paths.scenario is not None or any(map(is_journal, sources))
@@ -211,7 +213,7 @@ def with_its_gates(prepared: Prepared, request: ScoreRequest, sources: Iterable[
 
 
 def reader_of(
-    request: ScoreRequest, prepared: Prepared, sources: Sequence[Source], remarks: Remarks
+    request: ScoreRequest, prepared: PreparedScore, sources: Sequence[Source], remarks: Remarks
 ) -> Reader:
     """Raises ``AuthorError`` for a path of an option that no record has."""
     require_paths(sources, request.paths.options)
@@ -234,7 +236,7 @@ def _policy_in_journal(config: Config, name: str) -> str:
     return wiring.policy_of(agent, config.root) if agent else ""
 
 
-def conversations_of(reader: Reader, request: ScoreRequest, prepared: Prepared) -> Iterator[Recorded]:
+def conversations_of(reader: Reader, request: ScoreRequest, prepared: PreparedScore) -> Iterator[Recorded]:
     """All of them, if there is one that can be read. Raises ``AuthorError`` as ``_from_first_readable``."""
     conversations = _from_first_readable(reader, request)
     agent = prepared.config.agent

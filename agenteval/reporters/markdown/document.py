@@ -19,7 +19,7 @@ from agenteval.reporters.markdown.table import CELL, MARKS, Extent, more, table
 from agenteval.reporters.options import ReportOptions
 from agenteval.reporters.words.accepted import accepted_count, accepted_lines
 from agenteval.reporters.words.failure import Failure, failures, planned, reason_lines, scenario_decision
-from agenteval.reporters.words.judge import Replies, replies_by_role
+from agenteval.reporters.words.judge import ReplyCounts, replies_by_role
 from agenteval.reporters.words.places import shown_place
 from agenteval.reporters.words.score_cells import SCRIPTED, columns
 from agenteval.reporters.words.spending import amount, sum_text, unknown_texts
@@ -206,7 +206,8 @@ def _usage(report: Report) -> Iterator[str]:
         head = ("role", "calls", "input tokens", "of these cached", "output tokens", "cost")
         replies = replies_by_role(report)
         yield table(
-            head, (_usage_cells(role, usage, replies.get(role, Replies())) for role, usage in used.items())
+            head,
+            (_usage_cells(role, usage, replies.get(role, ReplyCounts())) for role, usage in used.items()),
         )
         if any(usage.estimated for usage in used.values()):
             yield "≈: estimated, since no provider reported it."
@@ -214,7 +215,7 @@ def _usage(report: Report) -> Iterator[str]:
             yield markdown(told)
 
 
-def _usage_cells(role: str, usage: Usage, replies: Replies) -> tuple[str, ...]:
+def _usage_cells(role: str, usage: Usage, replies: ReplyCounts) -> tuple[str, ...]:
     about = "≈ " if usage.estimated else ""
     cost = "price unknown" if usage.cost is None else f"{about}{amount(usage.cost)} USD"
     if replies.scripted:

@@ -27,7 +27,7 @@ from agenteval.reporters.terminal.cells import (
     unbroken,
 )
 from agenteval.reporters.words.judge import (
-    Replies,
+    ReplyCounts,
     overridden_text,
     refusals,
     replies_by_role,
@@ -199,7 +199,7 @@ def _labelled(report: Report, decision: Decision, *, verbose: bool) -> Iterator[
         yield Text("note:"), Text(f"simulated user: {told}")
     replies = replies_by_role(report)
     used = [
-        f"{role} {_spent(usage, replies.get(role, Replies()))}"
+        f"{role} {_spent(usage, replies.get(role, ReplyCounts()))}"
         for role, usage in report.usage.items()
         if usage.is_spent or usage.cached_calls
     ]
@@ -231,7 +231,7 @@ def _notices(report: Report, *, verbose: bool) -> Iterator[tuple[Text, Text]]:
 _STYLES = {"info": "dim", "warning": "yellow", "error": "red"}
 
 
-def _spent(usage: Usage, replies: Replies) -> str:
+def _spent(usage: Usage, replies: ReplyCounts) -> str:
     about = "≈" if usage.estimated else ""
     parts = [plural(usage.calls, "call")] if usage.calls else []
     if usage.cached_calls:

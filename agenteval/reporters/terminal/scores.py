@@ -29,7 +29,7 @@ from agenteval.reporters.words.score_cells import (
     UNCALIBRATED,
     Cell,
     Column,
-    Judged,
+    JudgedPlace,
     bound_in,
     brief_score,
     columns,
@@ -265,7 +265,7 @@ def conversation_scores(
 
 
 def _place_lines(
-    place: Judged, scenario: ScenarioReport, report: Report, known: Sequence[Column], *, verbose: bool
+    place: JudgedPlace, scenario: ScenarioReport, report: Report, known: Sequence[Column], *, verbose: bool
 ) -> Iterator[Text]:
     told = {column.name: column for column in known}
     order = list(told)

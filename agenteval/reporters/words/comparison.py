@@ -9,7 +9,7 @@ from agenteval.core.safe_text import one_line
 from agenteval.core.score import Verdict
 from agenteval.verdict.comparison import (
     AgentComparison,
-    Epochs,
+    EpochCounts,
     FailureChange,
     FailureState,
     MeanChange,
@@ -56,7 +56,7 @@ def scenario_cells(scenario: ScenarioChange) -> tuple[str, ...]:
     )
 
 
-def epochs(told: Epochs) -> str:
+def epochs(told: EpochCounts) -> str:
     """``9/10``, and what is missing of it."""
     missing = told.planned - told.decided
     return f"{told.successes}/{told.decided}" + (f" ({missing} missing)" if missing else "")

@@ -312,29 +312,29 @@ def is_scripted_model(name: str) -> bool:
     return name.startswith("scripted/")
 
 
-class Replies(NamedTuple):
+class ReplyCounts(NamedTuple):
     """How many replies of a role were scripted, and how many a model's."""
 
     scripted: int = 0
     real: int = 0
 
 
-def replies_by_role(report: Report) -> Mapping[str, Replies]:
+def replies_by_role(report: Report) -> Mapping[str, ReplyCounts]:
     """For the roles that agenteval's own models play."""
-    user, judge = simulation(report.samples), Replies()
+    user, judge = simulation(report.samples), ReplyCounts()
     for sample in report.samples:
         said: list[Score | Check] = [*sample.all_scores, *sample.all_checks]
         real = sum(bool(item.by) and not item.scripted for item in said)
         if sample.review:
-            judge = Replies(
+            judge = ReplyCounts(
                 judge.scripted + sample.review.scripted, judge.real + (not sample.review.scripted)
             )
-        judge = Replies(judge.scripted + sum(item.scripted for item in said), judge.real + real)
+        judge = ReplyCounts(judge.scripted + sum(item.scripted for item in said), judge.real + real)
     grouped = [is_scripted_model(issue.by) for issue in report.issues if issue.by]
     return {
-        "user": Replies(user.scripted, user.real),
+        "user": ReplyCounts(user.scripted, user.real),
         "judge": judge,
-        "dedup": Replies(sum(grouped), len(grouped) - sum(grouped)),
+        "dedup": ReplyCounts(sum(grouped), len(grouped) - sum(grouped)),
     }
 
 

@@ -170,7 +170,7 @@ def _mean(value: float, bound: float | None, *, digits: int) -> str:
 # ── one conversation ─────────────────────────────────────────────────────────────────────────────
 
 
-class Judged(NamedTuple):
+class JudgedPlace(NamedTuple):
     """What judges said of a turn (from 0), or of the whole conversation (``None``)."""
 
     turn: int | None
@@ -178,13 +178,13 @@ class Judged(NamedTuple):
     failures: tuple[ScoreFailure, ...]
 
 
-def judged_places(sample: SampleReport) -> Iterator[Judged]:
+def judged_places(sample: SampleReport) -> Iterator[JudgedPlace]:
     """Turn by turn, the whole last; only where something was said."""
     for index, turn in enumerate(sample.turns):
         if turn.scores or turn.score_failures:
-            yield Judged(index, turn.scores, turn.score_failures)
+            yield JudgedPlace(index, turn.scores, turn.score_failures)
     if sample.scores or sample.score_failures:
-        yield Judged(None, sample.scores, sample.score_failures)
+        yield JudgedPlace(None, sample.scores, sample.score_failures)
 
 
 def score_text(score: Score) -> str:

@@ -28,7 +28,7 @@ class Kind(StrEnum):
     """Of a mailbox or a page."""
 
 
-Value: TypeAlias = Any
+FactValue: TypeAlias = Any
 """A ``Decimal`` (amount, number, percentage), ``(year or None, month, day)``, minutes of the day, or a
 text."""
 
@@ -37,7 +37,7 @@ class Fact(NamedTuple):
     """A value in a text: what it says, and where it stands. ``value`` is ``None`` if it has two readings."""
 
     kind: Kind
-    value: Value
+    value: FactValue
     text: str
     start: int
     end: int
@@ -250,12 +250,12 @@ def number_of(text: str) -> Decimal | None:
 _LONGEST_NUMBER = 24
 
 
-def _date(year: str | None, month: str | int, day: str) -> Value:
+def _date(year: str | None, month: str | int, day: str) -> FactValue:
     y, m, d = int(year) if year else None, int(month), int(day)
     return (y, m, d) if 1 <= m <= 12 and 1 <= d <= 31 else None
 
 
-def _minutes(hours: str, minutes: str, half: str | None) -> Value:
+def _minutes(hours: str, minutes: str, half: str | None) -> FactValue:
     hour = int(hours)
     if half:
         if not 1 <= hour <= 12:

@@ -13,8 +13,8 @@ from agenteval.core.trajectory import Trajectory
 from agenteval.files.prompts import CRITERIA, SHIPPED, Rubric
 from agenteval.scoring.judges.corroboration import Asked, Question
 from agenteval.scoring.judges.judge import (
+    ConversationView,
     PolicyOf,
-    Record,
     ToolsOf,
     claim_of,
     no_policy,
@@ -60,7 +60,7 @@ class Criteria:
         self._is_shared = is_shared
         self._scope = scope
         self._rubric = rubric or SHIPPED.rubric(CRITERIA)
-        self._record = Record(policy_of, tools_of, now, limit=limit)
+        self._view = ConversationView(policy_of, tools_of, now, limit=limit)
         self._stakes = stakes or Stakes()
         self._severity = of_label(LABEL, self._stakes.severities)
 
@@ -75,9 +75,9 @@ class Criteria:
         if not criteria:
             return ()
         turn = len(trajectory.turns) - 1 if self._scope == "turn" else None
-        transcript = self._record.transcript(scenario, trajectory, turn)
+        transcript = self._view.transcript(scenario, trajectory, turn)
         subject = subject_of(scenario, trajectory, metric=self.metric, turn=turn)
-        record = self._record.shown(scenario, trajectory, turn)
+        record = self._view.shown(scenario, trajectory, turn)
         questions = {
             f"criterion_{number}": question_of(
                 criterion, self._scope, transcript, subject, record, rubric=self._rubric

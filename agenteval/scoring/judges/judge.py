@@ -68,7 +68,7 @@ class Judge:
         self._spec = spec_of(rubric)
         self._model = model
         parameters = rubric.metric == TOOL_CALL_BEHAVIOR
-        self._record = Record(policy_of, tools_of, now, parameters=parameters, limit=limit)
+        self._view = ConversationView(policy_of, tools_of, now, parameters=parameters, limit=limit)
         self._stakes = stakes or Stakes()
         self._severities = {**rubric.severities, **self._stakes.severities}
 
@@ -91,15 +91,15 @@ class Judge:
 
     def asking(self, scenario: Scenario, trajectory: Trajectory) -> tuple[Question, Judged] | None:
         """What is asked, and about what; ``None`` where the metric does not apply."""
-        policy = bool(self._record.policy_of(scenario).strip())
+        policy = bool(self._view.policy_of(scenario).strip())
         if not applies(self._spec, scenario, trajectory, policy=policy):
             return None
         turn = len(trajectory.turns) - 1 if self.scope == "turn" else None
         rubric = self._rubric if is_observed(scenario, trajectory) else self._rubric.without(MISSING_CALL)
-        of = Judged(scenario, trajectory, turn, self._record.shown(scenario, trajectory, turn))
+        of = Judged(scenario, trajectory, turn, self._view.shown(scenario, trajectory, turn))
         question = Question(
             rubric=rubric,
-            record=self._record.transcript(scenario, trajectory, turn),
+            record=self._view.transcript(scenario, trajectory, turn),
             subject=subject_of(scenario, trajectory, metric=self.metric, turn=turn),
             criterion=self._placeholders(scenario),
             flaw_in=lambda said, is_scripted: self._flaw(said, is_scripted, of),
@@ -192,7 +192,7 @@ class Judged(NamedTuple):
     record: Shown
 
 
-class Record:
+class ConversationView:
     """How the conversation is shown to whoever judges it; ``parameters``: with those of the tools.
     ``limit``: in bytes."""
 
