@@ -17,27 +17,27 @@ class FailFast:
         self._control = control
         self._run: RunStarted | None = None
         self._epochs: dict[tuple[str, str], list[SampleKey]] = {}
-        self._told: dict[SampleKey, list[Event]] = {}
+        self._events: dict[SampleKey, list[Event]] = {}
 
     def __call__(self, event: Event) -> None:
         match event:
             case RunStarted():
                 self._run, self._epochs = event, _epochs(event)
             case SampleStarted(key=key):
-                self._told[key] = [event]
+                self._events[key] = [event]
             case TurnFinished(key=key) | Scored(key=key):
-                self._told[key].append(event)
+                self._events[key].append(event)
             case SampleFinished(key=key):
-                if self._fails([*self._told.pop(key), event], key):
+                if self._fails([*self._events.pop(key), event], key):
                     self._control.stop("fail_fast")
 
-    def _fails(self, told: list[Event], key: SampleKey) -> bool:
+    def _fails(self, events: list[Event], key: SampleKey) -> bool:
         assert self._run
         scenario = tuple(each for each in self._run.scenarios if each.id == key.scenario)
         # The others of its scenario are known to be planned: what only all of them prove, one does not.
         planned = tuple(dict.fromkeys((key, *self._epochs[key.scenario, key.agent])))
         alone = self._run.model_copy(update={"samples": planned, "scenarios": scenario})
-        return fails_alone(fold([alone, *told]))
+        return fails_alone(fold([alone, *events]))
 
 
 def _epochs(run: RunStarted) -> dict[tuple[str, str], list[SampleKey]]:

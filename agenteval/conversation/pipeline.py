@@ -177,13 +177,13 @@ class _RunningSample:
         self._is_whole = False  # checks have looked at the whole
         self._plan = plan
         self._emit_all = emit
-        self._told: list[Event] = []  # for who looks at it when it is over
+        self._events: list[Event] = []  # for who looks at it when it is over
         self._slots: anyio.Semaphore | None = slots
         self._world: ToolWorld | None = None
 
     def emit(self, event: Event) -> None:
         if self._plan.review:
-            self._told.append(event)
+            self._events.append(event)
         self._emit_all(event)
 
     def unfinished(self, why: str) -> Turn | None:
@@ -203,8 +203,8 @@ class _RunningSample:
         outcome is the simulator's, and of the conversation only what was proven before the fault stands."""
         if self._plan.review is None or stop is None or stop.fault is not None:
             return stop
-        told = [*self._told, SampleFinished(key=self.sample.key, stop=stop)]
-        reviewer = self._plan.review(self.sample, told)
+        events = [*self._events, SampleFinished(key=self.sample.key, stop=stop)]
+        reviewer = self._plan.review(self.sample, events)
         if reviewer is None:
             return stop
         with apart(self.watch, "the review of the simulated user"):

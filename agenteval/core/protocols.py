@@ -110,9 +110,9 @@ class Scorer(Protocol):
 
 class Reviewer(Protocol):
     """Chooses which conversations are looked at once more when all else was said of them, and by whom.
-    ``told``: every event of the sample, its end included."""
+    ``events``: every event of the sample, its end included."""
 
-    def __call__(self, sample: Sample, told: Sequence[Event]) -> Scorer | None: ...
+    def __call__(self, sample: Sample, events: Sequence[Event]) -> Scorer | None: ...
 
 
 @dataclass(frozen=True)

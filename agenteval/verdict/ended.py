@@ -13,10 +13,10 @@ from agenteval.verdict.gates import decide_sample
 from agenteval.verdict.report import fold
 
 
-def ended(run: RunStarted, sample: Sample, told: Sequence[Event]) -> Ended:
+def ended(run: RunStarted, sample: Sample, events: Sequence[Event]) -> Ended:
     """How ``sample`` ended, by every event of it; ``run``: what the samples are decided under."""
     alone = {"scenarios": (sample.scenario,), "samples": (sample.key,)}
-    report = fold([run.model_copy(update=alone), *told])
+    report = fold([run.model_copy(update=alone), *events])
     (found,) = report.samples
     decided = decide_sample(found, report.scenarios[0], report)
     failed = decided.verdict is Verdict.FAILED or succeeded(found, decided.verdict) is False

@@ -65,7 +65,7 @@ class UntilDecided:
         self._samples = samples
         self._ranges = ranges
         self._run: RunStarted | None = None
-        self._told: dict[SampleKey, list[Event]] = {}
+        self._events: dict[SampleKey, list[Event]] = {}
         self._scenarios: dict[Pairing, _Scenario] = {}
         self._reached: set[str] = set()
         self._ruled_out: dict[str, list[SampleKey]] = {}
@@ -76,15 +76,15 @@ class UntilDecided:
             case RunStarted():
                 self._begin(event)
             case SampleStarted(key=key) if key.scenario in self._ranges:
-                self._told[key] = [event]
-            case TurnFinished(key=key) | Scored(key=key) if key in self._told:
-                self._told[key].append(event)
-            case SampleFinished(key=key) if key in self._told:
-                told = [*self._told.pop(key), event]
+                self._events[key] = [event]
+            case TurnFinished(key=key) | Scored(key=key) if key in self._events:
+                self._events[key].append(event)
+            case SampleFinished(key=key) if key in self._events:
+                events = [*self._events.pop(key), event]
                 if event.is_over:
                     scenario = self._scenarios[key.scenario, key.agent]
                     scenario.started.add(key.epoch)
-                    scenario.finished[key.epoch] = self._outcome(key, told)
+                    scenario.finished[key.epoch] = self._outcome(key, events)
                     self._hold_ruled_out_against(key.scenario)
 
     def next(self) -> Sample | None:
@@ -112,11 +112,11 @@ class UntilDecided:
                 return Sample(key=key, scenario=scenario.first.scenario, seed=sample_seed(self._seed, key))
         return None
 
-    def _outcome(self, key: SampleKey, told: Sequence[Event]) -> bool | None:
+    def _outcome(self, key: SampleKey, events: Sequence[Event]) -> bool | None:
         assert self._run is not None
         scenario = self._scenarios[key.scenario, key.agent].first.scenario
         alone = {"samples": (key,), "scenarios": (scenario,), "epochs": {}}
-        found = report.fold([self._run.model_copy(update=alone), *told])
+        found = report.fold([self._run.model_copy(update=alone), *events])
         (sample,) = found.samples
         if has_reached(sample):
             self._reached.add(key.scenario)

@@ -33,11 +33,11 @@ class Memory:
     """What is known of one endpoint and model, shared by all who call it.
 
     ``lock`` is held while one call finds out what is accepted, so that the others wait for the answer
-    instead of being refused the same way. ``told``: what was told already.
+    instead of being refused the same way. ``noticed``: what was reported already.
     """
 
     learned: Learned = Learned()
-    told: set[str] = field(default_factory=set)
+    noticed: set[str] = field(default_factory=set)
     lock: anyio.Lock = field(default_factory=anyio.Lock)
 
     async def settled(self) -> None:

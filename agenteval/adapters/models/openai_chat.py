@@ -295,8 +295,8 @@ class OpenAiChat:
     # ── words ────────────────────────────────────────────────────────────────────────────────────
 
     def _tell(self, note: str) -> None:
-        if note not in self._memory.told:
-            self._memory.told.add(note)
+        if note not in self._memory.noticed:
+            self._memory.noticed.add(note)
             self._notice(f"{self._config.model} at {self._endpoint.shown}: {note}")
 
     def _tell_retry(self, cause: Refusal | Fault, wait_s: float) -> None:

@@ -56,10 +56,10 @@ def scenario_cells(scenario: ScenarioChange) -> tuple[str, ...]:
     )
 
 
-def epochs(told: EpochCounts) -> str:
+def epochs(counts: EpochCounts) -> str:
     """``9/10``, and what is missing of it."""
-    missing = told.planned - told.decided
-    return f"{told.successes}/{told.decided}" + (f" ({missing} missing)" if missing else "")
+    missing = counts.planned - counts.decided
+    return f"{counts.successes}/{counts.decided}" + (f" ({missing} missing)" if missing else "")
 
 
 def _would_decide(scenario: ScenarioChange) -> str:

@@ -73,7 +73,7 @@ class Ended(NamedTuple):
 
 @dataclass(frozen=True)
 class UserReviews:
-    """Which conversations are reviewed, by whom. ``decide``: how one ended, by all that was told of it.
+    """Which conversations are reviewed, by whom. ``decide``: how one ended, by all its events.
     ``is_asked``: whether the model has an answer at all (a scripted one may have none)."""
 
     model: ChatModel
@@ -83,11 +83,11 @@ class UserReviews:
     now: str = ""
     is_asked: Callable[[Subject], bool] = lambda _subject: True
 
-    def __call__(self, sample: Sample, told: Sequence[Event]) -> Scorer | None:
-        """The review of a conversation of which all this was told; ``None`` if there is none."""
+    def __call__(self, sample: Sample, events: Sequence[Event]) -> Scorer | None:
+        """The review of a conversation with all its events; ``None`` if there is none."""
         if sample.scenario.is_scripted:
             return None
-        found, decided, failed = self.decide(sample, told)
+        found, decided, failed = self.decide(sample, events)
         passed = decided.verdict is Verdict.PASSED and not failed
         if not failed and not (passed and _is_drawn(sample, self.seed)):
             return None
