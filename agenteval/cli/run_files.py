@@ -34,6 +34,13 @@ def file_hashes(
     return dict(sorted(found.items())) | dict(_variables(config, public, secrets))
 
 
+def is_as_recorded(path: Path, root: str, sources: Mapping[str, str]) -> bool:
+    """Whether a file is, byte for byte, the one that a run read: ``root`` is that of its configuration,
+    ``sources`` what ``file_hashes`` said then."""
+    found = path.resolve()
+    return sources.get(_shown(found, Path(root))) == _hash(found.read_bytes())
+
+
 def files_read(config: Config, scenarios: Iterable[Scenario]) -> Iterator[Path]:
     """The configuration, the scenarios, and all else that lies in files and is known of. Modules count where
     they were imported."""

@@ -392,17 +392,23 @@ def policy_of(agent: AgentConfig, root: str) -> str:
     """The text of ``policy``: itself, or what the file of that name (from the configuration's folder)
     holds. Raises ``AuthorError`` for what is named like a file and is none: without its policy judges and
     leak checks would be none either."""
+    file = policy_file(agent, root)
+    return read_text(file, f"policy of agent '{agent.name}'") if file else agent.policy or ""
+
+
+def policy_file(agent: AgentConfig, root: str) -> Path | None:
+    """The file that ``policy`` names, if it is not the text itself. Raises as ``policy_of``."""
     policy = agent.policy or ""
     if policy and "\n" not in policy and len(policy) < 500:
         path = Path(root) / policy
         if path.is_file():
-            return read_text(path, f"policy of agent '{agent.name}'")
+            return path
         if path.exists() or (Path(policy).suffix in _TEXT_FILES and not any(map(str.isspace, policy))):
             what = f"the policy of agent '{agent.name}' is no file: {policy}"
             raise AuthorError(
                 Problem(what, "name a file from the configuration's folder, or write the text itself")
             )
-    return policy
+    return None
 
 
 _TEXT_FILES = frozenset((".md", ".txt", ".markdown", ".rst", ".prompt", ".j2"))

@@ -18,9 +18,10 @@ from agenteval.cli import preflight, wiring
 from agenteval.cli.commands.output import say
 from agenteval.cli.known import KNOWN
 from agenteval.cli.options import Judging
-from agenteval.cli.run_files import files_read
+from agenteval.cli.run_files import files_read, is_as_recorded
 from agenteval.core.config import Config
 from agenteval.core.errors import AuthorError, NothingSelectedError, Place, Problem
+from agenteval.core.event import RunStarted
 from agenteval.core.protocols import Scorer
 from agenteval.core.scenario import Scenario
 from agenteval.core.sight import declared_sight, seen_as
@@ -222,7 +223,7 @@ def reader_of(
     reader = Reader(
         sources,
         naming=Naming(request.paths, policy, prepared.suite.ids),
-        policy_of=_policy_in_journal,
+        policy_of=partial(_policy_in_journal, prepared.config),
         suite=prepared.suite,
         texts=request.texts,
         remarks=remarks,
@@ -231,9 +232,24 @@ def reader_of(
     return reader.with_exact(again) if request.texts else reader
 
 
-def _policy_in_journal(config: Config, name: str) -> str:
-    agent = next((agent for agent in config.all_agents if agent.name == name), None)
-    return wiring.policy_of(agent, config.root) if agent else ""
+def _policy_in_journal(config: Config, run: RunStarted, name: str) -> str:
+    """The policy of a run's agent. A journal may be anybody's, so it opens no file of this machine: none but
+    the one that ``config`` names, too, or whose bytes are those that the run read. Raises ``AuthorError``."""
+    agent, own = (
+        next((agent for agent in each.all_agents if agent.name == name), None)
+        for each in (run.config, config)
+    )
+    if agent is None:
+        return ""
+    if own and own.policy == agent.policy:
+        return wiring.policy_of(own, config.root)
+    file = wiring.policy_file(agent, run.config.root)
+    if file and not is_as_recorded(file, run.config.root, run.sources):
+        what = (
+            f"{run.run_id}: the policy of agent '{name}', {agent.policy}, is not the file that the run read"
+        )
+        raise AuthorError(Problem(what, "score it with the configuration that names it (-c)"))
+    return wiring.policy_of(agent, run.config.root)
 
 
 def conversations_of(reader: Reader, request: ScoreRequest, prepared: PreparedScore) -> Iterator[Recorded]:

@@ -24,7 +24,7 @@ from agenteval.files import journal
 from agenteval.files.recorded.sources import Source, lines_of, parse
 from agenteval.messages.entry import Unreadable
 
-PolicyOf: TypeAlias = Callable[[Config, str], str]
+PolicyOf: TypeAlias = Callable[[RunStarted, str], str]
 """The policy of a named agent under a configuration."""
 
 
@@ -115,7 +115,7 @@ class _Run:
             turns=tuple(turns[index] for index in sorted(turns)), stop=stop, unfinished=unfinished
         )
         if key.agent not in self._policies:
-            self._policies[key.agent] = self._policy_of(self.started.config, key.agent)
+            self._policies[key.agent] = self._policy_of(self.started, key.agent)
         if not scenario.policy and self._policies[key.agent]:
             scenario = scenario.model_copy(update={"policy": self._policies[key.agent]})
         known = self._known.pop(key, ())
