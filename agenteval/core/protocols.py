@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple, Protocol, TypeAlias
+from typing import Any, NamedTuple, Protocol, TypeAlias, runtime_checkable
 
 from pydantic import BaseModel
 
@@ -186,3 +186,30 @@ class ChatModel(Protocol):
     async def complete(self, request: ModelRequest) -> ModelReply: ...
 
     async def aclose(self) -> None: ...
+
+
+class Importer(Protocol):
+    """Reads the logs of one dialect: another package's door to ``agenteval score``.
+
+    ``matches``: whether a record, one JSON value of a log, is of this dialect; it is asked of every record,
+    so it looks at keys and not at texts. ``read``: its conversations, in OpenAI's form: ``messages``, and
+    where the record tells them ``id``, ``agent``, ``tools``, ``system``, ``outcome`` (true, or 1: a success)
+    and ``notes``, sentences of what was not read. None at all: the record is of another dialect after all.
+    One that raises makes its record unreadable; the others go on.
+    """
+
+    @property
+    def name(self) -> str: ...
+
+    def matches(self, record: Any, /) -> bool: ...
+
+    def read(self, record: Any, /) -> Sequence[Mapping[str, Any]]: ...
+
+
+@runtime_checkable
+class LineImporter(Importer, Protocol):
+    """Of a dialect that writes a conversation in several records, an event a line. ``goes_on``: whether a
+    record that matches begins one (nothing is ``held`` yet), or a record goes on with the one that is held.
+    ``read`` gets all of them as a tuple."""
+
+    def goes_on(self, held: Sequence[Any], record: Any, /) -> bool: ...

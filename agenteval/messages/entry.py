@@ -4,12 +4,22 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple, TypeAlias
 
+from agenteval.messages.record_paths import MISSING
+
 
 class Record(NamedTuple):
-    """A JSON value and its place, ``file:line``."""
+    """A JSON value and its place, ``file:line``. Where an importer made it, ``logged`` is the one that it was
+    made of (of several lines: itself), ``outcome`` and ``notes`` are what the importer says of it."""
 
     value: Any
     where: str
+    logged: Any = MISSING
+    outcome: Any = MISSING
+    notes: tuple[str, ...] = ()
+
+    @property
+    def as_logged(self) -> Any:
+        return self.value if self.logged is MISSING else self.logged
 
 
 class Unreadable(NamedTuple):

@@ -11,12 +11,11 @@ from agenteval.core.errors import AuthorError, Problem, did_you_mean
 from agenteval.core.scenario import Tool
 from agenteval.messages.calls import Tell
 from agenteval.messages.chat import MAX_DEPTH, depth_of
-from agenteval.messages.dialects.events import messages_in
-from agenteval.messages.dialects.frameworks import in_common
-from agenteval.messages.dialects.traces import logged_in_trace
 from agenteval.messages.exchanges import MESSAGES, Logged, logged_in
 from agenteval.messages.message import kind_of
+from agenteval.messages.record_paths import MISSING
 from agenteval.messages.speakers import is_event, is_message
+from agenteval.messages.traces import logged_in_trace
 from agenteval.messages.turns import Talk, talk_of
 
 _IDS = ("id", "conversation_id", "session_id", "thread_id", "trace_id", "uuid")
@@ -30,7 +29,8 @@ _MOST_SETS = 8
 class Conversation:
     """A record that could be read. ``id`` and ``agent`` are empty where it names none; ``record`` is the
     whole of it, for dotted paths; ``notes`` tell what was not read as it stands. ``lost``: why the last
-    request got no answer, which is nothing that the agent did; empty if it got one."""
+    request got no answer, which is nothing that the agent did; empty if it got one. ``outcome``: what an
+    importer says of its success."""
 
     id: str
     agent: str
@@ -40,6 +40,7 @@ class Conversation:
     record: Any
     notes: tuple[str, ...] = ()
     lost: str = ""
+    outcome: Any = MISSING
 
 
 class ToolSets:
@@ -71,7 +72,8 @@ def _tool_set(declared: Any) -> _ToolSet:
 
 
 def read_conversation(record: Any, tool_sets: ToolSets) -> Conversation:
-    """A record as a conversation: an object with messages, or a bare array of messages.
+    """A record in a form that is built in as a conversation: an object with messages, or a bare array of
+    messages; a logged request with its response; a trace.
 
     Raises ``AuthorError`` (without a place) for a record that is neither.
     """
@@ -80,18 +82,14 @@ def read_conversation(record: Any, tool_sets: ToolSets) -> Conversation:
     def tell(text: str) -> None:
         notes.setdefault(text)
 
-    common = in_common(record, tell)
-    logged = _logged(common)
-    fields = common if isinstance(common, dict) else {}
+    logged = _logged(record)
+    fields = record if isinstance(record, dict) else {}
     places = (fields, *logged.requests)
     for note in logged.notes:
         tell(note)
     tools = tool_sets.tools_of(_declared(places), tell)
     is_raw = "choices" in logged.response
-    messages = logged.messages
-    if messages and _may_be_event(messages[0]) and any(map(is_event, messages)):
-        messages = messages_in(messages, tell)
-    talk = talk_of(messages, tell, tools=tools, is_raw=is_raw, lost=logged.lost)
+    talk = talk_of(logged.messages, tell, tools=tools, is_raw=is_raw, lost=logged.lost)
     if tools and talk.served - tools.keys():
         tools = {**tools, **{name: Tool() for name in sorted(talk.served - tools.keys())}}
     said = dict.fromkeys(_text(each[key]) for each in places for key in _POLICIES if key in each)
@@ -121,11 +119,6 @@ def _logged(record: Any) -> Logged:
     if logged is None:
         raise AuthorError(Problem("no messages", _remedy(record)))
     return logged
-
-
-def _may_be_event(value: Any) -> bool:
-    """Looked at first: nearly all messages name a role, and events do not."""
-    return isinstance(value, dict) and "role" not in value
 
 
 def _declared(places: Iterable[Mapping[str, Any]]) -> Any:

@@ -7,16 +7,12 @@ from typing import Any
 
 import pytest
 
-from agenteval.messages.records import Conversation, ToolSets, read_conversation
 from tests.support.kit import Project
+from tests.support.recorded import read
 
 ASKED, ANSWER, GIVEN = "Weather in Rome?", "It is 21 C in Rome.", '{"city": "Rome"}'
 ROME = {"city": "Rome"}
 CALL = {"id": "c", "type": "function", "function": {"name": "weather", "arguments": GIVEN}}
-
-
-def read(record: Any) -> Conversation:
-    return read_conversation(record, ToolSets())
 
 
 def said(record: Any) -> list[Any]:
@@ -75,195 +71,12 @@ COHERE = [
     {"role": "CHATBOT", "message": "", "tool_calls": [{"name": "weather", "parameters": ROME}]},
     {"role": "TOOL", "tool_results": [{"call": {"name": "weather"}, "outputs": "21 C"}]},
 ]
-AUTOGEN = [
-    {"source": "user", "type": "TextMessage", "content": ASKED},
-    {"source": "a", "type": "ThoughtEvent", "content": "I look it up."},
-    {"source": "a", "type": "ToolCallRequestEvent", "content": [CALL["function"] | {"id": "c"}]},
-    {"source": "a", "type": "ToolCallExecutionEvent", "content": [{"call_id": "c", "content": "21 C"}]},
-    {"source": "a", "type": "TextMessage", "content": ANSWER},
-]
-LETTA = [
-    {"message_type": "user_message", "content": ASKED},
-    {"message_type": "reasoning_message", "reasoning": "I look it up."},
-    {"message_type": "tool_call_message", "tool_call": {**CALL["function"], "tool_call_id": "c"}},
-    {"message_type": "tool_return_message", "tool_return": "21 C", "status": "success", "tool_call_id": "c"},
-    {"message_type": "assistant_message", "content": ANSWER},
-]
-OPENCODE = [
-    {"info": {"role": "user"}, "parts": [{"type": "text", "text": ASKED}]},
-    {
-        "info": {"role": "assistant"},
-        "parts": [
-            {"type": "step-start"},
-            {
-                "type": "tool",
-                "tool": "weather",
-                "state": {"status": "completed", "input": ROME, "output": "21 C"},
-            },
-        ],
-    },
-    {"info": {"role": "assistant"}, "parts": [{"type": "text", "text": ANSWER}]},
-]
-ATIF = [
-    {"step_id": 1, "source": "user", "message": ASKED},
-    {
-        "step_id": 2,
-        "source": "agent",
-        "message": "",
-        "tool_calls": [{"tool_call_id": "c", "function_name": "weather", "arguments": ROME}],
-        "observation": {"results": [{"source_call_id": "c", "content": "21 C"}]},
-    },
-    {"step_id": 3, "source": "agent", "message": ANSWER},
-]
-SPRING = [
-    {"messageType": "USER", "text": ASKED},
-    {
-        "messageType": "ASSISTANT",
-        "text": "",
-        "toolCalls": [{"id": "c", "name": "weather", "arguments": GIVEN}],
-    },
-    {"messageType": "TOOL", "responses": [{"id": "c", "name": "weather", "responseData": "21 C"}]},
-    {"messageType": "ASSISTANT", "text": ANSWER},
-]
-LANGCHAIN4J = [
-    {"type": "USER", "contents": [{"type": "TEXT", "text": ASKED}]},
-    {"type": "AI", "toolExecutionRequests": [{"id": "c", "name": "weather", "arguments": GIVEN}]},
-    {"type": "TOOL_EXECUTION_RESULT", "id": "c", "toolName": "weather", "text": "21 C"},
-    {"type": "AI", "text": ANSWER},
-]
-HAYSTACK = [
-    {"role": "user", "content": [{"text": ASKED}]},
-    {"role": "assistant", "content": [{"tool_call": {"tool_name": "weather", "arguments": ROME, "id": "c"}}]},
-    {"role": "tool", "content": [{"tool_call_result": {"result": "21 C", "origin": {"id": "c"}}}]},
-    {"role": "assistant", "content": [{"text": ANSWER}]},
-]
-GOOSE_CALL = {"status": "success", "value": {"name": "weather", "arguments": ROME}}
-GOOSE = [
-    {"role": "user", "content": [{"type": "text", "text": ASKED}]},
-    {"role": "assistant", "content": [{"type": "toolRequest", "id": "c", "toolCall": GOOSE_CALL}]},
-    {
-        "role": "user",
-        "content": [
-            {"type": "toolResponse", "id": "c", "toolResult": {"status": "success", "value": "21 C"}},
-        ],
-    },
-    {"role": "assistant", "content": [{"type": "text", "text": ANSWER}]},
-]
-AGENT_FRAMEWORK = [
-    {"role": {"type": "role", "value": "user"}, "contents": [{"type": "text", "text": ASKED}]},
-    {"role": "assistant", "contents": [{"type": "function_call", "call_id": "c", **CALL["function"]}]},
-    {"role": "tool", "contents": [{"type": "function_result", "call_id": "c", "result": "21 C"}]},
-    {"role": "assistant", "contents": [{"type": "text", "text": ANSWER}]},
-]
-SEMANTIC_KERNEL = [
-    {"role": "user", "items": [{"content_type": "text", "text": ASKED}]},
-    {"role": "assistant", "items": [{"content_type": "function_call", "id": "c", **CALL["function"]}]},
-    {"role": "tool", "items": [{"content_type": "function_result", "id": "c", "result": "21 C"}]},
-    {"role": "assistant", "items": [{"content_type": "text", "text": ANSWER}]},
-]
-MASTRA_CALL = {"state": "result", "toolCallId": "c", "toolName": "weather", "args": ROME, "result": "21 C"}
-MASTRA = [
-    {"role": "user", "content": {"format": 2, "parts": [{"type": "text", "text": ASKED}]}},
-    {
-        "role": "assistant",
-        "content": {"format": 2, "parts": [{"type": "tool-invocation", "toolInvocation": MASTRA_CALL}]},
-    },
-    {"role": "assistant", "content": {"format": 2, "parts": [{"type": "text", "text": ANSWER}]}},
-]
-AZURE = [
-    {"role": "user", "content": [{"type": "text", "text": ASKED}]},
-    {"role": "assistant", "content": [{"type": "tool_call", "tool_call": CALL}]},
-    {"role": "tool", "tool_call_id": "c", "content": [{"type": "tool_result", "tool_result": "21 C"}]},
-    {"role": "assistant", "content": [{"type": "text", "text": ANSWER}]},
-]
-MANAGED = [
-    {"type": "user.message", "content": [{"type": "text", "text": ASKED}]},
-    {"type": "span.model_request_start"},
-    {"type": "agent.custom_tool_use", "id": "c", "name": "weather", "input": ROME},
-    {"type": "user.custom_tool_result", "custom_tool_use_id": "c", "content": "21 C", "is_error": False},
-    {"type": "agent.message", "content": [{"type": "text", "text": ANSWER}]},
-    {"type": "session.status_idle"},
-]
-GEMINI_CLI = [
-    {"type": "user", "content": ASKED},
-    {"type": "gemini", "toolCalls": [{"id": "c", "name": "weather", "args": ROME, "result": "21 C"}]},
-    {"type": "gemini", "content": ANSWER},
-]
-VAPI = [
-    {"role": "user", "message": ASKED},
-    {"role": "tool_calls", "message": "", "toolCalls": [CALL]},
-    {"role": "tool_call_result", "toolCallId": "c", "name": "weather", "result": "21 C"},
-    {"role": "bot", "message": ANSWER},
-]
-RETELL = [
-    {"role": "user", "content": ASKED},
-    {"role": "tool_call_invocation", "tool_call_id": "c", **CALL["function"]},
-    {"role": "tool_call_result", "tool_call_id": "c", "content": "21 C"},
-    {"role": "agent", "content": ANSWER},
-]
-ELEVENLABS = [
-    {"role": "user", "message": ASKED},
-    {
-        "role": "agent",
-        "message": None,
-        "tool_calls": [{"request_id": "c", "tool_name": "weather", "params_as_json": GIVEN}],
-        "tool_results": [],
-    },
-    {
-        "role": "agent",
-        "message": None,
-        "tool_calls": [],
-        "tool_results": [{"request_id": "c", "tool_name": "weather", "result_value": "21 C"}],
-    },
-    {"role": "agent", "message": ANSWER},
-]
-
-
-@pytest.mark.parametrize(
-    "record",
-    [
-        pytest.param(PYDANTIC, id="pydantic-ai"),
-        pytest.param({"id": "s", "appName": "a", "events": ADK}, id="adk"),
-        pytest.param(ADK, id="adk-events"),
-        pytest.param({"eval_id": "e", "conversation": [INVOCATION]}, id="adk-case"),
-        pytest.param({"chat_history": [*COHERE, {"role": "CHATBOT", "message": ANSWER}]}, id="cohere"),
-        pytest.param({"messages": AUTOGEN}, id="autogen"),
-        pytest.param(LETTA, id="letta"),
-        pytest.param({"info": {"id": "s"}, "messages": OPENCODE}, id="opencode"),
-        pytest.param({"schema_version": "ATIF-v1.4", "steps": ATIF}, id="atif"),
-        pytest.param(SPRING, id="spring-ai"),
-        pytest.param(LANGCHAIN4J, id="langchain4j"),
-        pytest.param({"messages": HAYSTACK}, id="haystack"),
-        pytest.param({"messages": GOOSE}, id="goose"),
-        pytest.param({"messages": AGENT_FRAMEWORK}, id="agent-framework"),
-        pytest.param({"messages": SEMANTIC_KERNEL}, id="semantic-kernel"),
-        pytest.param({"messages": MASTRA}, id="mastra"),
-        pytest.param({"messages": AZURE}, id="azure"),
-        pytest.param(MANAGED, id="managed-agents"),
-        pytest.param({"sessionId": "s", "messages": GEMINI_CLI}, id="gemini-cli"),
-        pytest.param({"messages": VAPI}, id="vapi"),
-        pytest.param({"transcript": "text", "transcript_with_tool_calls": RETELL}, id="retell"),
-        pytest.param({"transcript": ELEVENLABS}, id="elevenlabs"),
-    ],
-)
-def test_a_conversation_is_the_same_in_every_dialect(record: Any) -> None:
-    assert said(record) == [ASKED, ("weather", ROME, "21 C"), ANSWER]
-    assert not read(record).notes
 
 
 def test_what_an_agent_told_on_the_way_is_said() -> None:
     between = {**INVOCATION["intermediate_data"], "intermediate_responses": [["a", [{"text": "I look."}]]]}
     record = {"conversation": [{**INVOCATION, "intermediate_data": between}]}
     assert said(record) == [ASKED, ("weather", ROME, "21 C"), "I look.", ANSWER]
-
-
-def test_the_command_finds_the_same_in_them(project: Project) -> None:
-    """A slip of a figure, in four files of one conversation each."""
-    for name, record in (("a", PYDANTIC), ("b", ADK), ("c", {"messages": AGENT_FRAMEWORK}), ("d", AZURE)):
-        text = json.dumps(record, indent=1).replace('21 C"', 'The fare of RX4417 is $797.27"')
-        project.write(f"{name}.json", text.replace(ANSWER, "RX4471 costs $797.27."))
-    result = project.call("score", "a.json", "b.json", "c.json", "d.json")
-    assert "[high] false information (4 occurrences in 4 scenarios" in result.out
 
 
 # ── what is special in one ───────────────────────────────────────────────────────────────────────

@@ -8,8 +8,9 @@ from typing import Any
 import pytest
 
 from agenteval.core.errors import AuthorError
-from agenteval.messages.records import Conversation, ToolSets, read_conversation
+from agenteval.messages.records import Conversation
 from tests.support.kit import Project
+from tests.support.recorded import read
 
 LOOK = {"type": "tool_use", "id": "t1", "name": "get_tide", "input": {"port": "Brest"}}
 FOUND = {"type": "tool_result", "tool_use_id": "t1", "content": '{"high": "06:14"}'}
@@ -35,10 +36,6 @@ SESSION = [
     event("user", [FOUND]),
     event("assistant", [{"type": "text", "text": "At 06:14."}]),
 ]
-
-
-def read(record: Any) -> Conversation:
-    return read_conversation(record, ToolSets())
 
 
 def said(found: Conversation) -> list[tuple[str, list[str | None]]]:
@@ -193,7 +190,7 @@ def test_a_session_that_is_interrupted_is_not_read_to_its_end(project: Project) 
         project, lines(*SESSION, *other, event("user", "And in Lorient?"), event("assistant", "?"))
     )
     assert [verdict for verdict, *_ in found.values()] == ["passed", "passed", "inconclusive"]
-    assert "sessionId s1 began further up" in found["log.jsonl:11"][2]
+    assert "s1 began further up" in found["log.jsonl:11"][2]
 
 
 def test_a_broken_line_ends_what_can_be_read(project: Project) -> None:

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from agenteval.core.expressions import expression
+from agenteval.files.recorded.importers import imported, matching
 from agenteval.files.recorded.repeated import repeated_key
 from agenteval.files.recorded.sources import (
     BYTE_ORDER_MARK,
@@ -22,13 +23,11 @@ from agenteval.files.recorded.sources import (
     raw_lines_of,
 )
 from agenteval.messages.chat import whole_json
-from agenteval.messages.dialects.events import whole_sessions
-from agenteval.messages.dialects.growing import INTERACTIONS, is_cassette, latest_in
-from agenteval.messages.dialects.rollouts import whole_rollouts
-from agenteval.messages.dialects.traces import whole_traces
 from agenteval.messages.entry import Entry, Record, Unreadable
 from agenteval.messages.exchanges import MESSAGES, is_exchange
+from agenteval.messages.growing import INTERACTIONS, is_cassette, latest_in
 from agenteval.messages.speakers import is_message
+from agenteval.messages.traces import whole_traces
 
 _LOOK_AHEAD = 5
 """Lines that are tried before a file whose first line is no JSON is taken for JSON over many lines."""
@@ -43,7 +42,7 @@ _GOES_ON = (b",", b"[", b"{", b":")
 def entries_of(source: Source) -> Iterator[Entry]:
     """The records of a file, in order; those of a document as if each stood in a line of its own."""
     read = _document_read if is_document(source) else _lines_read
-    yield from whole_sessions(whole_rollouts(whole_traces(read(source))))
+    yield from whole_traces(imported(read(source)))
 
 
 def _lines_read(source: Source) -> Iterator[Entry]:
@@ -268,6 +267,8 @@ def _kept(cassette: Any) -> Iterator[int]:
 
 def conversations_in(value: Any) -> list[Any] | None:
     """The conversations of a document that holds several; ``None`` if it is one itself."""
+    if matching(value):
+        return None
     if isinstance(value, list):
         return value if not value or _are_conversations(value) else None
     if isinstance(value, dict) and not is_exchange(value):
@@ -295,8 +296,11 @@ def _has_role(value: Any) -> bool:
 def _is_conversation(value: Any) -> bool:
     if isinstance(value, dict):
         places = _OF_MESSAGES if "role" in value else MESSAGES
-        return any(isinstance(value.get(key), list) for key in places) or is_exchange(value)
-    return isinstance(value, list) and any(map(is_message, value))
+        if any(isinstance(value.get(key), list) for key in places) or is_exchange(value):
+            return True
+    elif isinstance(value, list) and any(map(is_message, value)):
+        return True
+    return matching(value) is not None
 
 
 def _lines_of_items(text: str) -> list[int]:

@@ -95,7 +95,7 @@ class Naming:
             scenario=self._scenario(read, scenario_id, where),
             trajectory=Trajectory(turns=talk.turns, stop=stop, unfinished=talk.unfinished),
             where=where,
-            checks=self._outcome(read.record, where, notes),
+            checks=self._outcome(read, where, notes),
             notes=tuple(notes),
         )
 
@@ -163,11 +163,14 @@ class Naming:
         self._epochs[scenario] = max(following, epoch + 1)
         return epoch
 
-    def _outcome(self, record: Any, where: str, notes: list[str]) -> tuple[Check, ...]:
-        path = self.paths.outcome
-        if path is None:
+    def _outcome(self, read: Conversation, where: str, notes: list[str]) -> tuple[Check, ...]:
+        """At the path that was given, else what an importer says."""
+        path, value = self.paths.outcome, read.outcome
+        if path is not None:
+            value = find(read.record, path)
+        elif value is MISSING:
             return ()
-        value = find(record, path)
+        path = path or "outcome"
         if value is MISSING or value is None:
             notes.append(f"no outcome at {path}: whether it succeeded is not known")
             return (Check(name=OUTCOME, passed=None, detail=f"no outcome at {path}", where=where),)

@@ -15,7 +15,7 @@ from agenteval.files.recorded.sources import Source, is_journal
 from agenteval.files.recorded.suite import Suite
 from agenteval.messages.entry import Record, Unreadable
 from agenteval.messages.record_paths import MISSING, find, suggestion
-from agenteval.messages.records import ToolSets, read_conversation
+from agenteval.messages.records import Conversation, ToolSets, read_conversation
 
 
 @dataclass
@@ -79,7 +79,7 @@ class Reader:
         for entry in entries_of(source):
             if isinstance(entry, Record):
                 try:
-                    read = read_conversation(entry.value, tool_sets)
+                    read = conversation_of(entry, tool_sets)
                 except AuthorError as error:
                     entry = Unreadable(entry.where, str(error))
                 else:
@@ -109,6 +109,15 @@ class Reader:
         return tuple(text for text in dict.fromkeys(self.texts) if text not in self._met)
 
 
+def conversation_of(entry: Record, tool_sets: ToolSets) -> Conversation:
+    """Raises ``AuthorError`` (without a place)."""
+    read = read_conversation(entry.value, tool_sets)
+    if entry.logged is MISSING and not entry.notes and entry.outcome is MISSING:
+        return read
+    notes = tuple(dict.fromkeys((*entry.notes, *read.notes)))
+    return replace(read, record=entry.as_logged, notes=notes, outcome=entry.outcome)
+
+
 def require_paths(sources: Iterable[Source], options: Mapping[str, str]) -> None:
     """Raises ``AuthorError`` for an option whose path is in no record, or leads to a list or an object:
     before anything is scored, since a slip there would make every figure wrong. Mostly the first record
@@ -123,7 +132,7 @@ def require_paths(sources: Iterable[Source], options: Mapping[str, str]) -> None
                 continue
             first = first or entry
             for option, path in list(open_options.items()):
-                found = find(entry.value, path)
+                found = find(entry.as_logged, path)
                 if found is not MISSING and found is not None:
                     _require_plain(option, path, found, entry.where)
                     del open_options[option]
@@ -146,7 +155,7 @@ def _require_plain(option: str, path: str, found: Any, where: str) -> None:
 
 def _nowhere(option: str, path: str, record: Record) -> Problem:
     what = f"{option} {path}: no record has that"
-    return Problem(what, suggestion(record.value, path), _place(record.where))
+    return Problem(what, suggestion(record.as_logged, path), _place(record.where))
 
 
 def _place(where: str) -> Place:

@@ -1,1 +1,1 @@
-"""Logs whose messages stand in a form of their own: a file for each."""
+"""Logs in a form of their own: a file for each, with an ``importer`` that is found as those of others are."""

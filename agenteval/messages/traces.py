@@ -12,10 +12,10 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from agenteval.core.errors import AuthorError, Problem
-from agenteval.messages.dialects.growing import Words, goes_on, words_of
-from agenteval.messages.dialects.spans import Span, is_span, read_span, start_of, trace_of
 from agenteval.messages.entry import Entry, Record, Unreadable
 from agenteval.messages.exchanges import Logged
+from agenteval.messages.growing import Words, goes_on, words_of
+from agenteval.messages.spans import Span, is_span, read_span, start_of, trace_of
 from agenteval.messages.speakers import is_agents
 
 _SPANS = "spans"

@@ -6,12 +6,11 @@ conversation where they name it, and where nothing else comes between them.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+from agenteval.core.errors import AuthorError, Problem
 from agenteval.messages.calls import Tell, word
-from agenteval.messages.entry import Entry, Record, Unreadable
 from agenteval.messages.exchanges import MESSAGES
 from agenteval.messages.speakers import event_opened, is_event, is_message
 
@@ -22,6 +21,8 @@ _NAMES = (
 """What a message may name its conversation by, the widest first."""
 _OF_MORE = ("session_id", "sessionId", "thread_id", "threadId")
 """Those that something else than a conversation may have, such as a browser that a tool uses."""
+_BEFORE = ("summary", "file-history-snapshot")
+"""Events before the messages that name no conversation."""
 _MOST_ASIDES = 64
 """Events that may come before the first one with a message, and are kept until then."""
 
@@ -29,7 +30,7 @@ _MOST_ASIDES = 64
 # ── the messages of one conversation ─────────────────────────────────────────────────────────────
 
 
-def messages_in(events: Sequence[Any], tell: Tell) -> list[Any]:
+def _messages_in(events: Sequence[Any], tell: Tell) -> list[Any]:
     """The messages of events, without what no user and no agent of this conversation said."""
     kept = [event for event in events if not _is_notice(event)]
     if len(kept) < len(events):
@@ -104,79 +105,73 @@ def _is_same(one: Any, other: Any) -> bool:
 # ── which events are one conversation ────────────────────────────────────────────────────────────
 
 
-@dataclass(slots=True)
-class _Session:
-    """Events in a row that name one conversation, and those between them that name none."""
+class _ClaudeCode:
+    name = "claude-code"
 
-    records: list[Record] = field(default_factory=list)
-    key: str = ""
-    name: str = ""
-    has_messages: bool = False
+    def matches(self, record: Any) -> bool:
+        if isinstance(record, list):
+            return _are_events(record) or len(_groups_in(record)) > 1
+        if not isinstance(record, dict):
+            return False
+        if isinstance(messages := record.get("messages"), list):
+            return _are_events(messages)
+        return _begins(record)
 
-    def is_other(self, name: str) -> bool:
-        return bool(self.name and name and name != self.name)
+    def goes_on(self, held: Sequence[Any], record: Any) -> bool:
+        if not isinstance(record, dict):
+            return False
+        if not held:
+            return _begins(record)
+        ahead = held[: _MOST_ASIDES + 1]
+        name, other = _named(record)[1], _name_in(ahead)[1]
+        if name and other and name != other:
+            return False
+        if is_event(record):
+            return bool(name)
+        return _is_aside(record) and (len(held) < _MOST_ASIDES or any(map(is_event, ahead)))
 
-    def add(self, record: Record) -> None:
-        self.records.append(record)
-        self.has_messages = self.has_messages or is_event(record.value)
-        if not self.name:
-            self.key, self.name = _named(record.value)
-
-    def whole(self) -> Record:
-        values = [record.value for record in self.records]
-        first = next(record for record in self.records if is_event(record.value))
-        return Record({"id": self.name, self.key: self.name, "messages": values}, first.where)
-
-
-def whole_sessions(entries: Iterable[Entry]) -> Iterator[Entry]:
-    """Events that are entries of their own put together by the conversation that they name, and lists of the
-    messages of several taken apart; all else as it is."""
-    held = _Session()
-    ended: set[str] = set()
-    for entry in entries:
-        if not held.records and _is_plain(entry):
-            yield entry
-            continue
-        is_held = not isinstance(entry, Unreadable) and _belongs(entry.value, held)
-        if held.records and not is_held:
-            yield from _ended(held, ended)
-            held = _Session()
-            is_held = not isinstance(entry, Unreadable) and _belongs(entry.value, held)
-        if isinstance(entry, Unreadable):
-            yield entry
-        elif is_held:
-            held.add(entry)
+    def read(self, record: Any) -> list[dict[str, Any]]:
+        notes: dict[str, None] = {}
+        fields: list[dict[str, Any]]
+        if isinstance(record, tuple):
+            key, name = _name_in(record)
+            fields = [{"id": name, key: name, "messages": record}] if any(map(is_event, record)) else []
+        elif isinstance(record, list):
+            fields = _conversations_in(record)
         else:
-            yield from _apart(entry)
-    yield from _ended(held, ended)
+            fields = [record]
+        found = [{**each, "messages": _messages_in(each["messages"], notes.setdefault)} for each in fields]
+        return [{**each, "notes": list(notes)} for each in found]
 
 
-def _is_plain(entry: Entry) -> bool:
-    """Whether an entry is neither an event nor a list, as nearly all are."""
-    if isinstance(entry, Unreadable):
-        return True
-    value = entry.value
-    return isinstance(value, dict) and "message" not in value and "type" not in value
+importer = _ClaudeCode()
 
 
-def _belongs(value: Any, held: _Session) -> bool:
-    """Whether a value goes on with the events that are held, or begins them."""
-    if not isinstance(value, dict):
-        return False
-    name = _named(value)[1]
-    if is_event(value):
-        return bool(name) and not held.is_other(name)
-    is_aside = bool(word(value, "type")) and _OF_RECORDS.isdisjoint(value)
-    has_room = held.has_messages or len(held.records) < _MOST_ASIDES
-    return is_aside and has_room and not held.is_other(name)
+def _are_events(messages: Sequence[Any]) -> bool:
+    """Looked at first: nearly all messages name a role, and events do not."""
+    first = messages[0] if messages else None
+    return isinstance(first, dict) and "role" not in first and any(map(is_event, messages))
+
+
+def _begins(record: Mapping[str, Any]) -> bool:
+    is_named = bool(_named(record)[1])
+    if is_event(record):
+        return is_named
+    return _is_aside(record) and (is_named or record["type"] in _BEFORE)
+
+
+def _is_aside(record: Mapping[str, Any]) -> bool:
+    """Whether a record may be one of those between the messages: of a summary, a snapshot."""
+    return bool(word(record, "type")) and _OF_RECORDS.isdisjoint(record)
 
 
 _OF_RECORDS = frozenset(
-    (*MESSAGES, "message", "role", "request", "response", "attributes", "spans", "resourceSpans")
+    (*MESSAGES, "message", "role", "request", "response", "attributes", "spans", "resourceSpans", "payload")
 )
 
 
 def _named(value: Mapping[str, Any]) -> tuple[str, str]:
+    """The key by which a record names its conversation, and the name."""
     for key in _NAMES:
         name = value.get(key)
         if isinstance(name, str | int) and not isinstance(name, bool) and str(name).strip():
@@ -184,42 +179,37 @@ def _named(value: Mapping[str, Any]) -> tuple[str, str]:
     return "", ""
 
 
-def _ended(held: _Session, ended: set[str]) -> Iterator[Entry]:
-    if not held.has_messages:
-        yield from held.records
-        return
-    if held.name in ended:
-        why = f"{held.key} {held.name} began further up, and other lines came between: sort the lines by it"
-        yield Unreadable(held.records[0].where, why)
-        return
-    ended.add(held.name)
-    yield held.whole()
+def _name_in(records: Iterable[Any]) -> tuple[str, str]:
+    return next(filter(lambda found: found[1], map(_named, records)), ("", ""))
 
 
-def _apart(record: Record) -> Iterator[Entry]:
-    """The conversations of a list of messages that name several."""
-    rows = _rows(record.value)
-    key = next((key for key in _NAMES if any(key in row for row in rows)), "")
-    groups: dict[str, list[Any]] = {}
-    for row in rows if key else ():
-        groups.setdefault(_named({key: row.get(key)})[1], []).append(row)
-    names = [name for name in groups if name]
-    if len(names) < 2 or ("" in groups and key in _OF_MORE):
-        yield record
-    elif "" in groups:
-        why = f"messages of several conversations ({key}: {', '.join(names[:3])}), and some that name none"
-        yield Unreadable(record.where, f"{why}: write each conversation as a list of its own")
-    else:
-        for name in names:
-            yield Record({"id": name, key: name, "messages": groups[name]}, record.where)
+# ── lists of the messages of several conversations ───────────────────────────────────────────────
 
 
-def _rows(value: Any) -> list[Any]:
-    """The messages of a list whose ends name a conversation, without what else a log tells between them."""
-    if not isinstance(value, list) or not any(map(_is_named, (*value[:1], *value[-1:]))):
-        return []
-    return [each for each in value if is_event(each)] or [each for each in value if is_message(each)]
+def _conversations_in(rows: list[Any]) -> list[dict[str, Any]]:
+    """Raises ``AuthorError`` (without a place) for messages of several, and some that name none."""
+    groups = _groups_in(rows)
+    if len(groups) < 2:
+        return [{"messages": rows}]
+    names = [name for _, name in groups]
+    if "" in names:
+        key = next(key for key, _ in groups)
+        first = ", ".join([name for name in names if name][:3])
+        why = f"messages of several conversations ({key}: {first}), and some that name none"
+        raise AuthorError(Problem(f"{why}: write each conversation as a list of its own"))
+    return [{"id": name, key: name, "messages": messages} for (key, name), messages in groups.items()]
 
 
-def _is_named(value: Any) -> bool:
-    return isinstance(value, dict) and bool(_named(value)[1])
+def _groups_in(rows: Sequence[Any]) -> Mapping[tuple[str, str], list[Any]]:
+    """The messages of a list whose ends name a conversation, by the key and the name that they have for it;
+    empty where they name but one."""
+    if not any(isinstance(each, dict) and _named(each)[1] for each in (*rows[:1], *rows[-1:])):
+        return {}
+    # Without what else a log tells between them.
+    said = [each for each in rows if is_event(each)] or [each for each in rows if is_message(each)]
+    key = next((key for key in _NAMES if any(key in each for each in said)), "")
+    groups: dict[tuple[str, str], list[Any]] = {}
+    for each in said if key else ():
+        groups.setdefault((key, _named({key: each.get(key)})[1]), []).append(each)
+    is_one = sum(bool(name) for _, name in groups) < 2 or ((key, "") in groups and key in _OF_MORE)
+    return {} if is_one else groups

@@ -1,0 +1,166 @@
+"""The importers of dialects: which there are, which of them reads a record, what comes of one that fails.
+
+They are found by the entry points of one group, ours among them. Those of other packages are asked first,
+so that a user can replace one of ours; each kind in the order of its names. The first that matches reads.
+What none matches is in a form that is built in.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import cache
+from importlib.metadata import EntryPoint, entry_points
+from typing import Any, NamedTuple
+
+from agenteval.core.errors import AuthorError, Problem
+from agenteval.core.protocols import Importer, LineImporter
+from agenteval.messages.entry import Entry, Record, Unreadable
+from agenteval.messages.record_paths import MISSING
+
+GROUP = "agenteval.importers"
+_BESIDE = ("notes", "outcome")
+
+
+@cache
+def importers() -> tuple[Importer, ...]:
+    """All that are installed, in the order in which they are asked. Raises ``AuthorError`` for one that
+    cannot be loaded: what it would have read, nobody knows."""
+    found = sorted(entry_points(group=GROUP), key=lambda entry: (_is_own(entry), entry.name))
+    return tuple(_loaded(entry) for entry in found)
+
+
+def _is_own(entry: EntryPoint) -> bool:
+    return entry.module.partition(".")[0] == "agenteval"
+
+
+def _loaded(entry: EntryPoint) -> Importer:
+    try:
+        importer: Importer = entry.load()
+        _ = importer.name, importer.matches, importer.read
+    except Exception as error:
+        what = f"the importer '{entry.name}' ({entry.value}) cannot be loaded: {_told(error)}"
+        raise AuthorError(Problem(what, "fix or uninstall the package that it comes with")) from error
+    return importer
+
+
+class _Failed(NamedTuple):
+    """An importer that broke, in words."""
+
+    why: str
+
+
+def matching(record: Any) -> Importer | _Failed | None:
+    """Who reads a record; ``None``: it is in no dialect."""
+    return _matching(record, importers())
+
+
+def _matching(record: Any, asked: Sequence[Importer]) -> Importer | _Failed | None:
+    for importer in asked:
+        try:
+            if importer.matches(record):
+                return importer
+        except Exception as error:
+            return _failed(importer, error)
+    return None
+
+
+def _failed(importer: Importer, error: Exception) -> _Failed:
+    return _Failed(f"the importer '{importer.name}' failed: {_told(error)}")
+
+
+def _told(error: Exception) -> str:
+    return f"{type(error).__name__}: {' '.join(str(error).split())[:200]}"
+
+
+# ── records ──────────────────────────────────────────────────────────────────────────────────────
+
+
+def imported(entries: Iterable[Entry]) -> Iterator[Entry]:
+    """Records of a dialect in OpenAI's form, those that one conversation is written in put together; all
+    else as it is."""
+    return _imported(entries, importers())
+
+
+class _Row(NamedTuple):
+    """Records of one conversation, so far."""
+
+    importer: LineImporter
+    records: list[Record]
+    values: list[Any]
+
+    def takes(self, entry: Entry) -> bool:
+        """Whether the row goes on. An importer that breaks here ends it."""
+        if isinstance(entry, Unreadable):
+            return False
+        try:
+            is_taken = self.importer.goes_on(self.values, entry.value)
+        except Exception:
+            return False  # it is asked of the record once more, and what it fails of is reported then
+        if is_taken:
+            self.records.append(entry)
+            self.values.append(entry.value)
+        return is_taken
+
+
+def _imported(entries: Iterable[Entry], asked: Sequence[Importer]) -> Iterator[Entry]:
+    row: _Row | None = None
+    begun: set[tuple[str, str]] = set()
+    for entry in entries:
+        if row is not None:
+            if row.takes(entry):
+                continue
+            yield from _put_together(row, asked, begun)
+            row = None
+        importer = None if isinstance(entry, Unreadable) else _matching(entry.value, asked)
+        if importer is None or isinstance(entry, Unreadable):
+            yield entry
+        elif isinstance(importer, _Failed):
+            yield Unreadable(entry.where, importer.why)
+        elif isinstance(importer, LineImporter) and (new := _Row(importer, [], [])).takes(entry):
+            row = new
+        else:
+            yield from _read(importer, [entry], entry.value, asked)
+    if row is not None:
+        yield from _put_together(row, asked, begun)
+
+
+def _put_together(row: _Row, asked: Sequence[Importer], begun: set[tuple[str, str]]) -> Iterator[Entry]:
+    """What a row amounts to. A conversation that other records come between would be checked in parts."""
+    for entry in _read(row.importer, row.records, tuple(row.values), asked):
+        is_left = isinstance(entry, Unreadable) or any(entry is record for record in row.records)
+        identity = "" if isinstance(entry, Unreadable) or is_left else entry.value.get("id")
+        key = row.importer.name, str(identity)
+        if identity and key in begun:
+            why = f"{identity} began further up, and other lines came between: sort the lines by it"
+            yield Unreadable(entry.where, why)
+        else:
+            begun.add(key)
+            yield entry
+
+
+def _read(
+    importer: Importer, records: Sequence[Record], value: Any, asked: Sequence[Importer]
+) -> Iterator[Entry]:
+    """The conversations in ``value``, which is what the records hold. Where there are none, the records are
+    left to the others."""
+    where = records[0].where
+    try:
+        found = [_conversation(each) for each in importer.read(value)]
+    except AuthorError as error:
+        yield Unreadable(where, str(error))
+    except Exception as error:
+        yield Unreadable(where, _failed(importer, error).why)
+    else:
+        logged = value if len(records) == 1 else MISSING
+        yield from (each._replace(where=where, logged=logged) for each in found)
+        if not found:
+            yield from _imported(records, [each for each in asked if each is not importer])
+
+
+def _conversation(found: Any) -> Record:
+    """Raises ``TypeError`` for what is no conversation."""
+    if not isinstance(found, Mapping) or not isinstance(found.get("messages"), list):
+        raise TypeError(f"it gave {type(found).__name__}, expected an object with a list of messages")
+    notes = found.get("notes") or ()
+    fields = {key: value for key, value in found.items() if key not in _BESIDE}
+    return Record(fields, "", outcome=found.get("outcome", MISSING), notes=tuple(map(str, notes)))

@@ -1,0 +1,94 @@
+"""A history beside the question that follows it: Cohere's requests, chains over documents. Pure.
+
+Such a history has messages with roles, or pairs of texts: a role and what was said, or a question and its
+answer.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from agenteval.messages.speakers import ROLES
+
+_HISTORY = "chat_history"
+_ASKED = ("message", "question", "query", "input")
+_STEPS = "intermediate_steps"
+_SOURCES = ("source_documents",)
+_ANSWERS = ("answer", "response", "output", "text")
+_UNREAD = f"what stands in '{_STEPS}' looks like tool calls, and was not read"
+
+
+class _ChatHistory:
+    name = "chat-history"
+
+    def matches(self, record: Any) -> bool:
+        if not isinstance(record, dict) or isinstance(record.get("messages"), list):
+            return False
+        return isinstance(record.get(_HISTORY), list) or _is_request(record.get("request"))
+
+    def read(self, record: Mapping[str, Any]) -> list[dict[str, Any]]:
+        inside = record.get(_HISTORY)
+        return [_answered(record, inside) if isinstance(inside, list) else _exchange(record)]
+
+
+def _is_request(value: Any) -> bool:
+    return isinstance(value, dict) and isinstance(value.get(_HISTORY), list)
+
+
+def _answered(record: Mapping[str, Any], inside: list[Any]) -> dict[str, Any]:
+    messages = [*_history(inside), *_asked(record), *_between(record)]
+    answer = next((record[key] for key in _ANSWERS if isinstance(record.get(key), str)), "")
+    if answer and not _is_said(messages, answer):
+        messages.append({"role": "assistant", "content": answer})
+    rest = {key: value for key, value in record.items() if key not in (_HISTORY, *_ASKED, *_ANSWERS)}
+    policy = {"system": record["preamble"]} if isinstance(record.get("preamble"), str) else {}
+    notes = [] if all(map(_is_step, record.get(_STEPS) or ())) else [_UNREAD]
+    return {**rest, **policy, "messages": messages, "notes": notes}
+
+
+def _exchange(record: Mapping[str, Any]) -> dict[str, Any]:
+    """A request that has a history, with its response."""
+    request, response = record["request"], record.get("response")
+    messages = [*_history(request[_HISTORY]), *_asked(request)]
+    fields = {**record, **request, "messages": messages}
+    if isinstance(response, dict) and isinstance(response.get("text"), str):
+        answer = {"role": "assistant", "content": response["text"], "tool_calls": response.get("tool_calls")}
+        fields["response"] = answer
+    return fields
+
+
+def _history(inside: list[Any]) -> Sequence[Any]:
+    pairs = [each for each in inside if isinstance(each, list) and len(each) == 2]
+    if not pairs or len(pairs) < len(inside):
+        return inside
+    if all(isinstance(one, str) and one.lower() in ROLES for one, _ in pairs):
+        return [{"role": one, "content": other} for one, other in pairs]
+    said = (item for one, other in pairs for item in (("user", one), ("assistant", other)))
+    return [{"role": role, "content": text} for role, text in said if text]
+
+
+def _asked(fields: Mapping[str, Any]) -> Iterator[Any]:
+    asked = next((fields[key] for key in _ASKED if isinstance(fields.get(key), str) and fields[key]), None)
+    if asked is not None:
+        yield {"role": "user", "content": asked}
+
+
+def _between(record: Mapping[str, Any]) -> Iterator[Any]:
+    """What the agent saw before it answered: passages, and steps as LangChain keeps them."""
+    yield from ({"role": "tool", "content": record[key]} for key in _SOURCES if record.get(key))
+    for step in filter(_is_step, record.get(_STEPS) or ()):
+        yield {"role": "assistant", "tool_calls": [step[0]]}
+        yield {"role": "tool", "content": step[1]}
+
+
+def _is_step(step: Any) -> bool:
+    return isinstance(step, list) and len(step) == 2 and isinstance(step[0], dict)
+
+
+def _is_said(messages: Sequence[Any], answer: str) -> bool:
+    last = messages[-1] if messages and isinstance(messages[-1], dict) else {}
+    return answer in (last.get("content"), last.get("message"))
+
+
+importer = _ChatHistory()

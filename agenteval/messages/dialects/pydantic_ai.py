@@ -1,0 +1,62 @@
+"""The messages of pydantic-ai: ``kind``, and ``parts`` that each name a ``part_kind``. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from agenteval.messages.calls import Tell
+from agenteval.messages.dialects.message_lists import MessageList
+
+
+def _is_message(message: Mapping[str, Any]) -> bool:
+    parts = message.get("parts")
+    if message.get("kind") not in ("request", "response") or not isinstance(parts, list):
+        return False
+    return all(isinstance(part, dict) and "part_kind" in part for part in parts)
+
+
+def _in_openai(messages: Sequence[Any], tell: Tell) -> Iterator[Any]:
+    told: set[str] = set()
+    for message in messages:
+        instructions = message.get("instructions")
+        if isinstance(instructions, str) and instructions not in told:
+            told.add(instructions)
+            yield {"role": "system", "content": instructions}
+        if message["kind"] == "response":
+            parts = [part for each in message["parts"] if (part := _reply_part(each))]
+            yield {"role": "assistant", "content": parts, "usage": message.get("usage")}
+        else:
+            yield from filter(None, (_request_part(part, tell) for part in message["parts"]))
+
+
+_BUILT_IN = "builtin-"
+_KINDS = {"tool-call": "tool_call", "tool-return": "tool_result"}
+
+
+def _reply_part(part: Mapping[str, Any]) -> dict[str, Any]:
+    kind = str(part["part_kind"])
+    known = _KINDS.get(kind.removeprefix(_BUILT_IN), kind)
+    if known == "tool_call" and kind.startswith(_BUILT_IN):
+        known = "server_tool_use"
+    own = {key: part[key] for key in ("content", "args", "tool_name", "tool_call_id") if key in part}
+    return {"type": known, **own}
+
+
+def _request_part(part: Mapping[str, Any], tell: Tell) -> dict[str, Any] | None:
+    kind, content = part["part_kind"], part.get("content")
+    if kind == "system-prompt":
+        return {"role": "system", "content": content}
+    if kind == "user-prompt":
+        return {"role": "user", "content": content}
+    if kind == "retry-prompt" and not part.get("tool_name"):
+        tell("what the framework told the agent to do anew was left out")
+        return None
+    if kind in ("tool-return", "retry-prompt"):
+        failed = kind == "retry-prompt" or part.get("outcome") in ("failed", "denied")
+        named = {"name": part.get("tool_name"), "tool_call_id": part.get("tool_call_id")}
+        return {"role": "tool", "content": content, "is_error": failed, **named}
+    return {"role": kind}
+
+
+importer = MessageList("pydantic-ai", _is_message, _in_openai)
