@@ -22,7 +22,7 @@ from agenteval.core.sight import is_observed
 from agenteval.core.speech import answer_of, spoken
 from agenteval.core.trajectory import Step, StopReason, ToolCall, Trajectory, Turn
 from agenteval.files.prompts import fence
-from agenteval.scoring.noted import calls_of, values_from_nowhere
+from agenteval.scoring.judge_notes import calls_of, values_from_nowhere
 
 BYTES_PER_TOKEN = 4
 LIMIT = 300_000

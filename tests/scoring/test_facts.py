@@ -9,7 +9,7 @@ import pytest
 
 from agenteval.scoring.detectors.decoded_answer import decoded_answer
 from agenteval.scoring.detectors.facts import facts_in, number_of
-from agenteval.scoring.detectors.given import Given, is_one_edit
+from agenteval.scoring.detectors.given_facts import Given, is_one_edit
 
 
 def facts(text: str) -> list[tuple[str, Any]]:

@@ -13,7 +13,7 @@ from agenteval.core.expressions import expression
 from agenteval.core.json_schema import breaks
 from agenteval.scoring.detectors.conversation import Conversation, PlacedCall, Proof, ToolFacts
 from agenteval.scoring.detectors.facts import Kind, facts_in
-from agenteval.scoring.detectors.given import Given
+from agenteval.scoring.detectors.given_facts import Given
 from agenteval.scoring.detectors.verbs import only_reads
 
 

@@ -23,8 +23,8 @@ from agenteval.core.secrets import (
     quoted,
 )
 from agenteval.scoring.detectors.conversation import Conversation, PlacedCall, Proof
-from agenteval.scoring.detectors.marked import marked_in
-from agenteval.scoring.detectors.meant import Meant, gives, meant_for_user
+from agenteval.scoring.detectors.marked_secrets import marked_in
+from agenteval.scoring.detectors.user_passwords import Meant, gives, meant_for_user
 from agenteval.scoring.detectors.verbs import words_of
 
 _WORD = expression(r"\w+")

@@ -23,7 +23,7 @@ from agenteval.scoring.detectors.entities import (
     words_of_label,
 )
 from agenteval.scoring.detectors.facts import Fact, Kind, core_of, facts_in
-from agenteval.scoring.detectors.given import Given, follows
+from agenteval.scoring.detectors.given_facts import Given, follows
 from agenteval.scoring.detectors.verbs import may_change, words_of
 
 MOST_FACTS = 400

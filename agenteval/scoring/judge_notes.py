@@ -14,7 +14,7 @@ from agenteval.core.scenario import Scenario
 from agenteval.core.speech import pieces_of
 from agenteval.core.trajectory import ToolCall, Turn
 from agenteval.scoring.detectors.facts import Fact, Kind, facts_in
-from agenteval.scoring.detectors.given import Given
+from agenteval.scoring.detectors.given_facts import Given
 
 MOST_VALUES = 12
 """Of one turn that are named."""

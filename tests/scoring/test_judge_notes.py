@@ -9,8 +9,8 @@ import pytest
 from agenteval.core.scenario import Scenario
 from agenteval.core.score import References
 from agenteval.core.trajectory import Sight, Step, ToolCall, ToolResult, Trajectory, Turn
+from agenteval.scoring.judge_notes import MOST_VALUES, calls_of, values_from_nowhere
 from agenteval.scoring.judges.references import Claim, flaw_of, shown
-from agenteval.scoring.noted import MOST_VALUES, calls_of, values_from_nowhere
 from agenteval.scoring.transcript import NOTED, context_of
 
 SCENARIO = Scenario.model_validate(
