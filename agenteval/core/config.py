@@ -42,7 +42,7 @@ class AgentConfig(Value):
         return "http" if self.endpoint else "python" if self.target else ""
 
 
-PROVIDERS = ("openai", "anthropic", "google", "ollama", "openai-compatible", "local", "scripted")
+PROVIDERS = ("openai", "azure", "anthropic", "google", "ollama", "openai-compatible", "local", "scripted")
 
 
 CONTEXT = 80_000
@@ -57,13 +57,15 @@ BESIDE_RECORD = 5_000
 class ModelConfig(Value):
     """One of agenteval's own models. ``PROVIDER/MODEL`` alone stands for a mapping with ``model``.
 
-    ``api_key_env`` names the environment variable that holds the key. ``extra`` is merged into each
-    request. ``local/PATH.gguf`` and ``scripted/FILE.yaml`` start at the configuration's folder.
+    ``api_key_env`` names the environment variable that holds the key. ``client``: who sends requests,
+    agenteval itself (``http``) or the ``openai`` package (``sdk``). ``extra`` is merged into each request.
+    ``local/PATH.gguf`` and ``scripted/FILE.yaml`` start at the configuration's folder.
     """
 
     model: str
     base_url: str | None = None
     api_key_env: str | None = None
+    client: Literal["http", "sdk"] | None = None
     timeout_s: Annotated[Number, Field(gt=0)] = 120.0
     max_wait_s: Annotated[Number, Field(ge=0)] = 180.0
     requests_per_minute: Annotated[Count, Field(ge=1)] | None = None
@@ -78,6 +80,11 @@ class ModelConfig(Value):
     @property
     def provider(self) -> str:
         return self.model.partition("/")[0]
+
+    @property
+    def is_by_sdk(self) -> bool:
+        """Whether requests are sent by the ``openai`` package."""
+        return self.client == "sdk" or self.provider == "azure"
 
     @property
     def record_tokens(self) -> int:
@@ -103,6 +110,14 @@ class ModelConfig(Value):
     def _has_base_url(self) -> ModelConfig:
         if self.provider == "openai-compatible" and not self.base_url:
             raise ValueError("openai-compatible needs base_url; write {model: …, base_url: https://…/v1}")
+        return self
+
+    @model_validator(mode="after")
+    def _has_its_client(self) -> ModelConfig:
+        if self.client == "http" and self.provider == "azure":
+            raise ValueError("azure is asked through the openai package only; remove `client`")
+        if self.client and self.provider in ("local", "scripted"):
+            raise ValueError(f"{self.provider} models are in this process and have no `client`; remove it")
         return self
 
 

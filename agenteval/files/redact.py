@@ -32,7 +32,10 @@ SHORTEST_SECRET = 6
 """A shorter text is too common to be blotted out wherever it stands."""
 SECRET_HEADER = expression(r"auth|key|token|secret|cookie|passw", re.IGNORECASE)
 """In the name of a header: its value is a secret."""
-KEY_VARIABLES = ("OPENAI_API_KEY", "ANTHROPIC_API_KEY", "GEMINI_API_KEY", "GOOGLE_GENERATIVE_AI_API_KEY")
+KEY_VARIABLES = (
+    *("OPENAI_API_KEY", "AZURE_OPENAI_API_KEY", "AZURE_OPENAI_AD_TOKEN"),
+    *("ANTHROPIC_API_KEY", "GEMINI_API_KEY", "GOOGLE_GENERATIVE_AI_API_KEY"),
+)
 """Where the keys of providers are, whichever of them a configuration names."""
 
 Mask = Callable[[str], str]

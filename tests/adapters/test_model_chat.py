@@ -31,9 +31,12 @@ from tests.support.model_servers import (
 )
 
 
-@pytest.fixture(autouse=True)
-def environment(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+@pytest.fixture(autouse=True, params=["http", "sdk"])
+def client(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> str:
+    """All of this holds for requests of ours and for those of the ``openai`` package."""
     plain_environment(monkeypatch, tmp_path)
+    monkeypatch.setattr(Bench, "sent_by", request.param)
+    return str(request.param)
 
 
 # ── quirks that end well ─────────────────────────────────────────────────────────────────────────

@@ -26,7 +26,7 @@ from tests.support.local_servers import (
     plain_environment,
     raw,
 )
-from tests.support.model_bench import KEY, REQUEST, Bench
+from tests.support.model_bench import KEY, REQUEST, Bench, sdk_library
 from tests.support.model_servers import (
     ModelServer,
     Play,
@@ -40,9 +40,12 @@ from tests.support.model_servers import (
 )
 
 
-@pytest.fixture(autouse=True)
-def environment(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+@pytest.fixture(autouse=True, params=["http", "sdk"])
+def client(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> str:
+    """All of this holds for requests of ours and for those of the ``openai`` package."""
     plain_environment(monkeypatch, tmp_path)
+    monkeypatch.setattr(Bench, "sent_by", request.param)
+    return str(request.param)
 
 
 # ── what ends badly ──────────────────────────────────────────────────────────────────────────────
@@ -275,15 +278,18 @@ FOREIGN |= {ssl.SSLError, anyio.EndOfStream}  # these two pass through the libra
 
 @pytest.mark.parametrize("cls", sorted(FOREIGN, key=lambda cls: cls.__name__))
 def test_every_exception_of_the_library_is_translated(
-    cls: type[Exception], monkeypatch: pytest.MonkeyPatch
+    cls: type[Exception], monkeypatch: pytest.MonkeyPatch, client: str
 ) -> None:
+    library = sdk_library() if client == "sdk" else httpx2
+
     def fail(*_: Any, **__: Any) -> None:
         is_httpx = cls.__module__.startswith("httpx2")
-        needed = inspect.signature(cls).parameters if is_httpx else {}
+        raised = getattr(library, cls.__name__, cls) if is_httpx else cls
+        needed = inspect.signature(raised).parameters if is_httpx else {}
         more = {name: None for name in ("request", "response") if name in needed}
-        raise cls("broken", **more)
+        raise raised("broken", **more)
 
-    monkeypatch.setattr(httpx2.AsyncClient, "stream", fail)
+    monkeypatch.setattr(library.AsyncClient, "send" if client == "sdk" else "stream", fail)
     monkeypatch.setattr(Connection, "post", fail)
     for url in ("http://127.0.0.1:1/v1", "http://me:word@127.0.0.1:1/v1"):
         message = str(Bench(url).fail())

@@ -201,7 +201,11 @@ class Project:
 
 def environment(extra: dict[str, str] | None = None) -> dict[str, str]:
     """This process's environment without what would change a run."""
-    kept = {k: v for k, v in os.environ.items() if not k.startswith(("AGENTEVAL_", "GITHUB_", "OPENAI_"))}
+    kept = {
+        k: v
+        for k, v in os.environ.items()
+        if not k.startswith(("AGENTEVAL_", "AZURE_", "GITHUB_", "OPENAI_"))
+    }
     return {**kept, "COLUMNS": "120", **(extra or {})}
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from importlib import import_module
 from typing import Any
 
 import anyio
@@ -21,6 +22,14 @@ from agenteval.core.protocols import ModelReply, ModelRequest
 KEY = "sk-secret-0123456789"
 
 
+def sdk_library() -> Any:
+    """What the installed ``openai`` package sends with: httpx or httpx2."""
+    made = import_module("openai").DefaultAsyncHttpxClient
+    return import_module(
+        next(cls.__module__ for cls in made.__mro__ if cls.__name__ == "AsyncClient").partition(".")[0]
+    )
+
+
 class Verdict(BaseModel):
     evidence: str
     reason: str
@@ -32,11 +41,15 @@ GOOD = {"evidence": "words", "reason": "words", "score": 1}
 
 
 class Bench:
-    """A client with its surroundings; waits are noted and not waited for: they move ``clock_s`` on."""
+    """A client with its surroundings; waits are noted and not waited for: they move ``clock_s`` on.
+    ``sent_by``: see ``client`` of a model, for tests that hold with each."""
+
+    sent_by: str | None = None
 
     def __init__(
         self, base_url: str, *, provider: str = "openai-compatible", limit: int = 5, **config: Any
     ) -> None:
+        config.setdefault("client", self.sent_by)
         self.clock_s = 0.0
         self.waits: list[float] = []
         self.notices: list[str] = []

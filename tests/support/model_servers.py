@@ -46,6 +46,9 @@ class ModelServer:
 
     def __init__(self, *plays: Play, delay_s: float = 0.0) -> None:
         self._plays = plays or (answers(),)
+        for play in self._plays:
+            if isinstance(play, _Once):
+                play.begin()
         self._delay_s = delay_s
         self._lock = threading.Lock()
         self._in_flight = 0
@@ -134,13 +137,20 @@ def fenced() -> Play:
 
 
 def once(*plays: Play) -> Play:
-    """Each play in turn, once; then it passes requests on."""
-    left = list(plays)
+    """Each play in turn, once with a server; then it passes requests on."""
+    return _Once(plays)
 
-    def play(asked: Json) -> Reply | None:
-        return left.pop(0)(asked) if left else None
 
-    return play
+class _Once:
+    def __init__(self, plays: tuple[Play, ...]) -> None:
+        self._plays = plays
+        self.begin()
+
+    def begin(self) -> None:
+        self._left = list(self._plays)
+
+    def __call__(self, asked: Json) -> Reply | None:
+        return self._left.pop(0)(asked) if self._left else None
 
 
 def says(body: Any, *, status: int = 200, **headers: str) -> Play:

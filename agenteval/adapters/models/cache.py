@@ -22,7 +22,7 @@ from agenteval.files.redact import within
 
 FORMAT = 2
 """Of keys and entries: raised, it makes all earlier entries misses."""
-_NOT_ASKED = frozenset(("api_key_env", "timeout_s", "context"))
+_NOT_ASKED = frozenset(("api_key_env", "client", "timeout_s", "context"))
 """What of a model's configuration does not reach the model."""
 
 

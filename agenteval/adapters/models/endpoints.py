@@ -2,27 +2,38 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping
+from importlib.util import find_spec
 from typing import NamedTuple
-from urllib.parse import parse_qsl, urlsplit, urlunsplit
+from urllib.parse import SplitResult, parse_qsl, quote, urlsplit, urlunsplit
 
 from agenteval.core.config import ModelConfig
 from agenteval.core.errors import AuthorError, Problem
-from agenteval.files.redact import keys_in, without_query
+from agenteval.files.redact import SECRET_HEADER, keys_in, without_query
+
+AZURE_ENDPOINT = "AZURE_OPENAI_ENDPOINT"
+API_VERSION = "OPENAI_API_VERSION"
+AD_TOKEN = "AZURE_OPENAI_AD_TOKEN"
+"""Azure's variables, by the names that the ``openai`` package gave them."""
 
 
 class Provider(NamedTuple):
-    """A provider that speaks OpenAI's chat completions. ``base_url`` is empty if the author gives it;
-    ``keys`` are the variables that may hold the key, empty if none is needed. ``budget`` is the name of
-    the limit of output tokens that is tried first."""
+    """A provider that speaks OpenAI's chat completions. ``base_url`` is empty if the author gives it,
+    ``base_url_env`` the variable that may hold another; ``keys`` are the variables that may hold the key,
+    empty if none is needed. ``budget`` is the name of the limit of output tokens that is tried first."""
 
     base_url: str
     keys: tuple[str, ...] = ()
     budget: str = "max_tokens"
+    base_url_env: str = ""
 
 
 PROVIDERS: Mapping[str, Provider] = {
-    "openai": Provider("https://api.openai.com/v1", ("OPENAI_API_KEY",), "max_completion_tokens"),
+    "openai": Provider(
+        "https://api.openai.com/v1", ("OPENAI_API_KEY",), "max_completion_tokens", "OPENAI_BASE_URL"
+    ),
+    "azure": Provider("", (AD_TOKEN, "AZURE_OPENAI_API_KEY"), "max_completion_tokens", AZURE_ENDPOINT),
     "anthropic": Provider("https://api.anthropic.com/v1/", ("ANTHROPIC_API_KEY",)),
     "google": Provider(
         "https://generativelanguage.googleapis.com/v1beta/openai/",
@@ -36,7 +47,11 @@ PROVIDERS: Mapping[str, Provider] = {
 
 class Endpoint(NamedTuple):
     """``url`` takes the requests; ``shown`` is it without credentials and query. ``key`` is empty if none
-    is to be sent, ``key_name`` the variable it came from. ``budget``: see ``Provider``."""
+    is to be sent, ``key_name`` the variable it came from. ``budget``: see ``Provider``.
+
+    Of Azure ``url`` is the resource, with the API version as its query: the ``openai`` package makes the
+    rest. Without a key there, tokens are fetched by ``azure-identity``.
+    """
 
     url: str
     shown: str
@@ -48,24 +63,28 @@ class Endpoint(NamedTuple):
 def endpoint_of(config: ModelConfig, environ: Mapping[str, str]) -> Endpoint:
     """Raises ``AuthorError`` for a missing key and for a malformed URL."""
     provider = PROVIDERS[config.provider]
-    base_url = config.base_url or provider.base_url
-    if config.provider == "openai" and not config.base_url:
-        base_url = environ.get("OPENAI_BASE_URL", "").strip() or base_url
-    key_name, key = _key(config, provider, environ)
-    url = _chat_url(base_url, config)
+    base_url = config.base_url or elsewhere(config, environ) or provider.base_url
+    if config.provider == "azure":
+        key_name, key, url = _azure(base_url, config, environ)
+    else:
+        key_name, key = _key(config, provider, environ)
+        url = _chat_url(base_url, config)
     return Endpoint(url, without_query(url), key, key_name, provider.budget)
+
+
+def elsewhere(config: ModelConfig, environ: Mapping[str, str]) -> str:
+    """The address that the environment says, where the configuration says none."""
+    provider = PROVIDERS.get(config.provider)
+    if config.base_url or provider is None:
+        return ""
+    return environ.get(provider.base_url_env, "").strip()
 
 
 def _key(config: ModelConfig, provider: Provider, environ: Mapping[str, str]) -> tuple[str, str]:
     names = (config.api_key_env,) if config.api_key_env else provider.keys
-    for name in names:
-        key = environ.get(name, "").strip()
-        if key and not (key.isascii() and key.isprintable()):
-            raise AuthorError(Problem(f"{name} holds characters that no key has", "copy the key anew"))
-        if key:
-            return name, key
-    if not names:
-        return "", ""
+    found = _known_key(names, environ)
+    if found or not names:
+        return found or ("", "")
     missing = Problem(
         f"the model {config.model} needs a key, and {' and '.join(names)} is not set",
         f"set {names[0]} in the environment; without a model, run with --no-judge",
@@ -73,25 +92,82 @@ def _key(config: ModelConfig, provider: Provider, environ: Mapping[str, str]) ->
     raise AuthorError(missing)
 
 
+def _known_key(names: Iterable[str], environ: Mapping[str, str]) -> tuple[str, str] | None:
+    """The first variable that is set, and the key in it."""
+    for name in names:
+        key = environ.get(name, "").strip()
+        if key and not (key.isascii() and key.isprintable()):
+            raise AuthorError(Problem(f"{name} holds characters that no key has", "copy the key anew"))
+        if key:
+            return name, key
+    return None
+
+
+def _azure(base_url: str, config: ModelConfig, environ: Mapping[str, str]) -> tuple[str, str, str]:
+    """The key's variable, the key and the address. All that is missing is said at once."""
+    problems = []
+    if not base_url:
+        remedy = f"set {AZURE_ENDPOINT}, or base_url, for example https://NAME.openai.azure.com"
+        problems.append(Problem(f"the model {config.model} needs the endpoint of a resource", remedy))
+    parts = _parts(base_url or "https://endpoint", config)
+    # The portal shows the whole address of a deployment, documents of the newer API one that ends in /v1.
+    path = re.sub(r"/openai/(deployments/.*|v1/?)$", "", parts.path).rstrip("/")
+    version = dict(parse_qsl(parts.query)).get("api-version") or environ.get(API_VERSION, "").strip()
+    if not version:
+        remedy = f"set {API_VERSION}, for example 2024-10-21, or end base_url with ?api-version=2024-10-21"
+        problems.append(Problem(f"the model {config.model} needs an API version", remedy))
+    names = (config.api_key_env,) if config.api_key_env else PROVIDERS["azure"].keys
+    found = _known_key(names, environ)
+    if found is None and (config.api_key_env or not is_installed("azure.identity")):
+        what = f"the model {config.model} needs a key, and {names[-1]} is not set"
+        remedy = f"set {names[-1]} in the environment; to sign in with Entra ID: pip install azure-identity"
+        problems.append(Problem(what, remedy))
+    if problems:
+        raise AuthorError(*problems)
+    url = urlunsplit((parts.scheme, parts.netloc, path, f"api-version={quote(version)}", ""))
+    return (*(found or ("", "")), url)
+
+
+def is_installed(module: str) -> bool:
+    try:
+        return find_spec(module) is not None
+    except ImportError:  # the package around it is not
+        return False
+
+
 def keys_of(models: Iterable[ModelConfig], environ: Mapping[str, str]) -> tuple[str, ...]:
     """Every text that opens a door: the models' keys, and those of all known providers. They are sent in
     headers, which nothing keeps; but a server or an agent may say one back."""
     names = [model.api_key_env for model in models if model.api_key_env]
     found = [environ.get(name, "").strip() for name in names]
-    parts = urlsplit(environ.get("OPENAI_BASE_URL", ""))
-    found += [parts.password or "", *(value for _, value in parse_qsl(parts.query))]
+    for name in filter(None, (provider.base_url_env for provider in PROVIDERS.values())):
+        parts = urlsplit(environ.get(name, ""))
+        queried = (value for key, value in parse_qsl(parts.query) if key != "api-version")
+        found += [parts.password or "", *queried]
+    # The ``openai`` package sends what this one holds to OpenAI: a line for each header.
+    lines = (line.partition(":") for line in environ.get("OPENAI_CUSTOM_HEADERS", "").splitlines())
+    found += [value.strip() for name, _, value in lines if SECRET_HEADER.search(name)]
     return tuple(dict.fromkeys(filter(None, (*found, *keys_in(environ)))))
 
 
 def _chat_url(base_url: str, config: ModelConfig) -> str:
+    parts = _parts(base_url, config)
+    path = parts.path.rstrip("/").removesuffix("/chat/completions")
+    # The query stays: some gateways want an api-version there.
+    return urlunsplit((parts.scheme, parts.netloc, f"{path}/chat/completions", parts.query, ""))
+
+
+def _parts(base_url: str, config: ModelConfig) -> SplitResult:
     try:
         parts = urlsplit(base_url.strip())
         is_usable = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
     except ValueError:
         is_usable = False
     if not is_usable:
-        what = f"base_url of the model {config.model} is no URL of a server"
-        raise AuthorError(Problem(what, "write for example http://localhost:8000/v1"))
-    path = parts.path.rstrip("/").removesuffix("/chat/completions")
-    # The query stays: some gateways want an api-version there.
-    return urlunsplit((parts.scheme, parts.netloc, f"{path}/chat/completions", parts.query, ""))
+        where = "the endpoint" if config.provider == "azure" and not config.base_url else "base_url"
+        what = f"{where} of the model {config.model} is no URL of a server"
+        example = "http://localhost:8000/v1"
+        if config.provider == "azure":
+            example = "https://NAME.openai.azure.com"
+        raise AuthorError(Problem(what, f"write for example {example}"))
+    return parts

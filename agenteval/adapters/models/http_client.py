@@ -1,9 +1,8 @@
 """One request to a server of language models, and the HTTP library's exceptions translated once.
 
-The ``openai`` package was measured and left out (``benchmarks/model_calls.py``): even with its response
-models bypassed, which servers that only resemble OpenAI do not fit, it takes half as much CPU again as
-the HTTP library that it sits on, and half a second to import. Its retries would sleep in a slot of the
-pool, and it takes headers from ``OPENAI_*`` variables whatever the server.
+The HTTP library itself sends them. The ``openai`` package (``sdk_client``) does for Azure and for whoever
+asks for it: even with its response models bypassed, which servers that only resemble OpenAI do not fit, it
+takes half as much CPU again (``benchmarks/model_calls.py``), and half a second to import.
 """
 
 from __future__ import annotations
@@ -19,6 +18,7 @@ import httpx2
 
 from agenteval.adapters.models.endpoints import Endpoint
 from agenteval.adapters.models.refusals import Refusal, refusal_of
+from agenteval.adapters.models.sdk_client import SdkPost, SignInError
 from agenteval.adapters.transport.bodies import (
     ENCODINGS,
     TooLargeError,
@@ -73,13 +73,16 @@ class HttpClient:
 
     Environment proxies (not for this machine itself), ``SSL_CERT_FILE`` and ``SSL_CERT_DIR`` are
     honoured. A key is sent only if there is one, and to no other host: redirects are not followed.
+    ``sdk``: the provider whose requests the ``openai`` package is to send; empty for none.
     """
 
-    def __init__(self, endpoint: Endpoint, *, timeout_s: float, now: Callable[[], float] = time.time) -> None:
+    def __init__(
+        self, endpoint: Endpoint, *, timeout_s: float, now: Callable[[], float] = time.time, sdk: str = ""
+    ) -> None:
         self._endpoint = endpoint
         self._now = now
         self._timeout_s = timeout_s
-        self._connections = Connections(_posts(endpoint))
+        self._connections = Connections(_by_sdk(endpoint, sdk) if sdk else _posts(endpoint))
 
     async def post(self, body: bytes) -> Reply:
         """The reply to ``body``, as it came. Raises ``FailedCall`` if there is none."""
@@ -91,6 +94,8 @@ class HttpClient:
             raise FailedCall(self._fault(FaultKind.DEADLINE, f"{self._timeout_s:g} s")) from exc
         except TooLargeError as exc:
             raise FailedCall(self._fault(FaultKind.TOO_LARGE, "")) from exc
+        except SignInError as exc:
+            raise FailedCall(self._fault(FaultKind.SIGN_IN, str(exc))) from exc
         except _FOREIGN as exc:
             raise FailedCall(self._fault(_kind(exc), str(exc))) from exc
         finally:
@@ -200,18 +205,29 @@ class _ThroughClient:
         await self._client.aclose()
 
 
+def _by_sdk(endpoint: Endpoint, provider: str) -> Callable[[], _Post]:
+    """One for all: the package has a pool of its own."""
+    verify, trust_env = _surroundings(_url(endpoint))
+    post = SdkPost(endpoint, provider, verify=verify, trust_env=trust_env, connect_s=_CONNECT_S)
+    return lambda: post
+
+
+def _surroundings(url: httpx2.URL) -> tuple[ssl.SSLContext, bool]:
+    """The certificates for a server, and whether it is reached as the environment says. Without TLS to be set
+    up, that has nothing to say about a server on this machine but proxies, and those are not meant for it."""
+    is_here = url.scheme == "http" and url.host in _THIS_MACHINE
+    return (no_certificates() if is_here else certificates()), not is_here
+
+
 def _posts(endpoint: Endpoint) -> Callable[[], _Post]:
     """Makes what sends requests to an endpoint, all alike."""
     url = _url(endpoint)
-    # Without TLS to be set up, the environment has nothing to say about a server on this machine but
-    # proxies, and those are not meant for it.
-    is_here = url.scheme == "http" and url.host in _THIS_MACHINE
-    verify = no_certificates() if is_here else certificates()
+    verify, trust_env = _surroundings(url)
 
     def client() -> httpx2.AsyncClient:
-        return _client(endpoint, verify=verify, trust_env=not is_here)
+        return _client(endpoint, verify=verify, trust_env=trust_env)
 
-    if not is_direct(url, trust_env=not is_here):
+    if not is_direct(url, trust_env=trust_env):
         return lambda: _ThroughClient(client(), url)
     headers = [(k, v) for k, v in client().build_request("POST", url).headers.raw if k != b"Content-Length"]
     return lambda: Connection(url, headers, verify=verify, connect_s=_CONNECT_S, keepalive_s=_KEEPALIVE_S)

@@ -113,7 +113,12 @@ class OpenAiChat:
         self._notice = shared.notice
         self._retry = retry
         self._max_text = max_text
-        self._client = HttpClient(self._endpoint, timeout_s=config.timeout_s, now=retry.now)
+        self._client = HttpClient(
+            self._endpoint,
+            timeout_s=config.timeout_s,
+            now=retry.now,
+            sdk=config.provider if config.is_by_sdk else "",
+        )
 
     async def complete(self, request: ModelRequest) -> ModelReply:
         """An answer of the asked shape; a cut one is asked for once more with a larger budget, and one
@@ -280,7 +285,7 @@ class OpenAiChat:
         if isinstance(cause, Refusal):
             return retries if may_pass(cause) else 0
         match cause.kind:
-            case FaultKind.INVALID | FaultKind.TOO_LARGE | FaultKind.STATUS:
+            case FaultKind.INVALID | FaultKind.TOO_LARGE | FaultKind.STATUS | FaultKind.SIGN_IN:
                 return 0
             case FaultKind.GARBLED:
                 # Where other calls are on their way, they will tell whether the address is right.

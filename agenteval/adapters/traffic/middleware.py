@@ -147,20 +147,22 @@ class Traffic:
         if where is False or chosen.provider == "scripted":
             return model
         from agenteval.adapters.models.cache import CachedModel, ReplyCache
+        from agenteval.adapters.models.endpoints import elsewhere
 
         folder = Path(self._config.root) / (CACHE if where is True else where)
         cache = ReplyCache(folder, notice=self._tell, redact=redactor(self._secrets))
-        return CachedModel(model, chosen, cache, endpoint=_elsewhere(chosen))
+        return CachedModel(model, chosen, cache, endpoint=elsewhere(chosen, os.environ))
 
     def _noted(self, model: ChatModel, chosen: ModelConfig, role: str) -> ChatModel:
         """Fixed replies cost nothing, and no hash tells whether they have changed; no user is asked anew."""
         if role == "user" or chosen.provider == "scripted":
             return model
         from agenteval.adapters.models.cache import CachedModel
+        from agenteval.adapters.models.endpoints import elsewhere
         from agenteval.adapters.models.kept import JournalReplies
 
         replies = JournalReplies(self._recording.kept, self._note)
-        return CachedModel(model, chosen, replies, endpoint=_elsewhere(chosen))
+        return CachedModel(model, chosen, replies, endpoint=elsewhere(chosen, os.environ))
 
     def agents(self, agent: AgentConfig, make: Callable[[], AgentFactory]) -> AgentFactory:
         """The door to an agent."""
@@ -197,12 +199,6 @@ class Traffic:
     def close(self) -> None:
         if self.recorder:
             self.recorder.close()
-
-
-def _elsewhere(chosen: ModelConfig) -> str:
-    """Where a model is, if not by its configuration alone."""
-    is_openai = chosen.provider == "openai" and not chosen.base_url
-    return os.environ.get("OPENAI_BASE_URL", "") if is_openai else ""
 
 
 class _Unasked:

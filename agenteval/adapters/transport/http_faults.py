@@ -43,6 +43,8 @@ class FaultKind(StrEnum):
     """The reply is no HTTP, or its compression is broken."""
     INVALID = "invalid"
     """The request cannot be made: its URL or a header is malformed."""
+    SIGN_IN = "sign_in"
+    """There is no token to ask with."""
     PAUSED = "paused"
     """The server asked for a longer pause than a call may wait."""
 
@@ -73,6 +75,7 @@ _SENTENCES = {
     FaultKind.TOO_LARGE: (f"the reply is larger than {MAX_BODY // 2**20} MiB", ""),
     FaultKind.GARBLED: ("the reply cannot be read", ""),
     FaultKind.INVALID: ("the request cannot be made", "check the URL and the headers"),
+    FaultKind.SIGN_IN: ("no token of Entra ID", "sign in with `az login`, or set AZURE_OPENAI_API_KEY"),
     FaultKind.PAUSED: ("the server asks to be left alone", "raise `max_wait_s`, or ask it less often"),
 }
 _HINTS = {

@@ -1,0 +1,205 @@
+"""Requests sent by the ``openai`` package: its addresses and sign-in for Azure, and whoever asks for it.
+
+It stands where a connection of ours would: it takes a request's body and gives back status, headers and body.
+Retries, limits, deadlines, budgets, what is learned from refusals and what an answer is worth are decided
+above, for both alike. Releases 1.55 to 3.x are known to fit; the older ones send with ``httpx``, which need
+not be installed, so nothing here names the library that the package sends with.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Awaitable, Callable
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+from urllib.parse import parse_qsl, urlsplit, urlunsplit
+
+import anyio
+import httpx2
+
+from agenteval.adapters.models.endpoints import AD_TOKEN, Endpoint
+from agenteval.adapters.transport.bodies import MAX_ERROR, whole_body
+from agenteval.adapters.transport.connections import Reply, not_set_up
+from agenteval.core.errors import AuthorError, Problem
+from agenteval.files.redact import MASK
+
+if TYPE_CHECKING:
+    import ssl
+
+_SCOPE = "https://cognitiveservices.azure.com/.default"
+_NO_KEY = "none"
+"""The package demands a key of everybody; this one is not sent."""
+_CREDENTIALS = ("authorization", "api-key")
+_HEADERS = frozenset(
+    (
+        *("accept", "accept-encoding", "connection", "content-length", "content-type", "host", "user-agent"),
+        *("transfer-encoding", *_CREDENTIALS),
+    )
+)
+
+
+_HTTP = (httpx2.HTTPError, httpx2.InvalidURL)
+
+
+class SignInError(Exception):
+    """There is no token to ask with."""
+
+
+class SdkPost:
+    """Sends to one endpoint, any number of requests at a time. ``verify`` and ``trust_env`` are what the HTTP
+    library takes. Raises ``AuthorError`` if the package is missing or cannot be set up."""
+
+    def __init__(
+        self,
+        endpoint: Endpoint,
+        provider: str,
+        *,
+        verify: ssl.SSLContext,
+        trust_env: bool,
+        connect_s: float,
+    ) -> None:
+        openai = _package()
+        self._tokens = _Tokens() if provider == "azure" and not endpoint.key else None
+        timeout = openai.Timeout(None, connect=connect_s)
+        # The package takes headers from OPENAI_* variables, whatever the server.
+        hooks = {} if provider == "openai" else {"request": [_only_ours(endpoint, provider)]}
+        try:
+            http = openai.DefaultAsyncHttpxClient(
+                verify=verify, trust_env=trust_env, follow_redirects=False, timeout=timeout, event_hooks=hooks
+            )
+        except (OSError, ValueError, ImportError) as exc:
+            raise not_set_up(exc) from exc
+        options: dict[str, Any] = {"max_retries": 0, "timeout": timeout, "http_client": http}
+        parts = urlsplit(endpoint.url)
+        query = dict(parse_qsl(parts.query, keep_blank_values=True))
+        address = urlunsplit((parts.scheme, parts.netloc, parts.path, "", ""))
+        if provider == "azure":
+            version = query.pop("api-version")
+            options |= {"azure_endpoint": address, "api_version": version, **self._credential(endpoint)}
+            self._client: Any = openai.AsyncAzureOpenAI(default_query=query, **options)
+        else:
+            options |= {"base_url": address.removesuffix("/chat/completions")}
+            key = endpoint.key or _NO_KEY
+            self._client = openai.AsyncOpenAI(api_key=key, default_query=query, **options)
+
+    def _credential(self, endpoint: Endpoint) -> dict[str, Any]:
+        if self._tokens:
+            return {"azure_ad_token_provider": self._tokens.get}
+        return {"azure_ad_token" if endpoint.key_name == AD_TOKEN else "api_key": endpoint.key}
+
+    async def post(self, body: bytes) -> Reply:
+        """The reply, of whatever status. Raises ``SignInError``, ``TooLargeError``, and otherwise what our
+        own HTTP library would."""
+        openai = _package()
+        fields = _sendable(body)
+        ask = self._client.chat.completions.with_streaming_response.create(
+            model=fields["model"], messages=fields["messages"], extra_body=fields
+        )
+        try:
+            async with ask as response:
+                content = await whole_body(response.iter_bytes(), None)
+                return Reply(response.status_code, response.headers.raw, content)
+        except openai.APIStatusError as refused:
+            content = refused.response.content[:MAX_ERROR]
+            if self._tokens:
+                content = self._tokens.masked_in(content)
+            return Reply(refused.status_code, refused.response.headers.raw, content)
+        except Exception as exc:
+            failed = _as_ours(exc)
+        raise failed  # not within the handler: its cause would become its own context
+
+    async def aclose(self) -> None:
+        """Close all connections; may be called twice."""
+        await self._client.close()
+
+
+def _package() -> Any:
+    """The ``openai`` package: it takes half a second to import, so nobody does who has no need of it."""
+    try:
+        return import_module("openai")
+    except ImportError as exc:
+        what = f"the package openai cannot be imported: {exc}"
+        raise AuthorError(Problem(what, "pip install 'openai>=1.55.3,<4'")) from exc
+
+
+def _only_ours(endpoint: Endpoint, provider: str) -> Callable[[Any], Awaitable[None]]:
+    """Takes out of a request what the environment put into it. The key that the configuration chose is sent,
+    and no other one."""
+    is_azure_key = provider == "azure" and endpoint.key_name != AD_TOKEN
+    chosen = ("api-key", endpoint.key) if is_azure_key else ("authorization", f"Bearer {endpoint.key}")
+
+    async def hook(request: Any) -> None:
+        headers = request.headers
+        for name in [
+            name for name in headers if name not in _HEADERS and not name.startswith("x-stainless-")
+        ]:
+            del headers[name]
+        if provider == "azure" and not endpoint.key:
+            return  # a token is there, fetched for this request
+        for name in _CREDENTIALS:
+            headers.pop(name, None)
+        if endpoint.key:
+            headers[chosen[0]] = chosen[1]
+
+    return hook
+
+
+def _sendable(body: bytes) -> dict[str, Any]:
+    """The request's fields. The package writes UTF-8, which has no lone surrogates."""
+    fields: dict[str, Any] = json.loads(body)
+    if b"\\ud" in body:
+        fields = json.loads(json.dumps(fields, ensure_ascii=False).encode("utf-8", "replace"))
+    return fields
+
+
+# ── tokens of Entra ID ───────────────────────────────────────────────────────────────────────────
+
+
+class _Tokens:
+    """Tokens by ``azure-identity``, which keeps and renews them: of the environment, a managed identity, or
+    who is signed in on this machine."""
+
+    def __init__(self) -> None:
+        try:
+            identity: Any = import_module("azure.identity")
+        except ImportError as exc:
+            what = f"azure-identity cannot be imported: {exc}"
+            raise AuthorError(Problem(what, "install it anew, or set AZURE_OPENAI_API_KEY")) from exc
+        self._next = identity.get_bearer_token_provider(identity.DefaultAzureCredential(), _SCOPE)
+        self._last = ""
+
+    async def get(self) -> str:
+        """Raises ``SignInError``."""
+        try:
+            token = await anyio.to_thread.run_sync(self._next, abandon_on_cancel=True)
+        except Exception as exc:
+            raise SignInError(str(exc)) from exc
+        self._last = str(token)
+        return self._last
+
+    def masked_in(self, content: bytes) -> bytes:
+        """What a server says, without the token: no variable holds it, so nobody else masks it."""
+        return content.replace(self._last.encode(), MASK.encode()) if self._last else content
+
+
+# ── errors ───────────────────────────────────────────────────────────────────────────────────────
+
+
+def _as_ours(exc: Exception) -> Exception:
+    """What our own HTTP library would have raised: those that the package sends with have the same exceptions
+    by the same names. The package wraps whatever it meets."""
+    while _library(exc) == "openai" and isinstance(exc.__cause__, Exception):
+        exc = exc.__cause__
+    ours = getattr(httpx2, type(exc).__name__, None)
+    if _library(exc) == "openai":
+        made: Exception = httpx2.LocalProtocolError(str(exc))
+    elif _library(exc) == "httpx" and isinstance(ours, type) and issubclass(ours, _HTTP):
+        made = httpx2.RequestError(str(exc)) if ours is httpx2.HTTPStatusError else ours(str(exc))
+    else:
+        return exc
+    made.__cause__ = exc
+    return made
+
+
+def _library(exc: BaseException) -> str:
+    return type(exc).__module__.partition(".")[0]
