@@ -49,12 +49,28 @@ class Exit:
             what = f"{called} was called: the process ended before anything was decided"
             _say(f"agenteval: {what} (exit {UNDECIDED})\n  what was done by then is in the journal")
             self._code = UNDECIDED
+        _make_last_calls()
         flush()
         _leave(self._code)
 
 
+def before_leaving(call: Callable[[], None]) -> None:
+    """``call`` is made in front of each end that ``atexit`` does not hear of."""
+    _last_calls.append(call)
+
+
+_last_calls: list[Callable[[], None]] = []
+
+
+def _make_last_calls() -> None:
+    for call in _last_calls:
+        with suppress(Exception):
+            call()
+
+
 def leave_now(code: int) -> NoReturn:
     """Ends the process there and then."""
+    _make_last_calls()
     _leave(code)
 
 

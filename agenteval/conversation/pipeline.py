@@ -13,7 +13,7 @@ from agenteval.conversation.deadlines import Deadlines, Stopwatch, apart
 from agenteval.conversation.simulate import CallFunction, ToolWorld, converse, with_late_calls
 from agenteval.core.errors import AuthorError
 from agenteval.core.event import Event, Notice, SampleFinished, SampleStarted, Scored, TurnFinished
-from agenteval.core.protocols import AgentFactory, Emit, Reviewer, SampleQueue, Scorer, User
+from agenteval.core.protocols import Agent, AgentFactory, Emit, Reviewer, SampleQueue, Scorer, User, close
 from agenteval.core.scenario import Sample, Scenario
 from agenteval.core.score import ScoreFailure, ScoreItem, UserReview
 from agenteval.core.trajectory import Sight, Stop, StopReason, Trajectory, Turn
@@ -267,22 +267,29 @@ class _RunningSample:
             sight=plan.sights.get(sample.key.agent),
         )
         world.tell_unread = self._tell_unread
-        trajectories = converse(
-            sample,
-            user=plan.make_user(sample),
-            make_agent=lambda: plan.agents[sample.key.agent].make(sample),
-            world=world,
-        )
-        async for trajectory in trajectories:
-            self.last = trajectory
-            if trajectory.stop is None:
-                index = len(trajectory.turns) - 1
-                self.emit(TurnFinished(key=sample.key, index=index, turn=trajectory.turns[-1]))
-                await self._score("turn", trajectory, index, scoring)
-            else:
+        agent: Agent | None = None
+
+        def make_agent() -> Agent:
+            nonlocal agent
+            agent = plan.agents[sample.key.agent].make(sample)
+            return agent
+
+        trajectories = converse(sample, user=plan.make_user(sample), make_agent=make_agent, world=world)
+        try:
+            async for trajectory in trajectories:
+                self.last = trajectory
+                if trajectory.stop is None:
+                    index = len(trajectory.turns) - 1
+                    self.emit(TurnFinished(key=sample.key, index=index, turn=trajectory.turns[-1]))
+                    await self._score("turn", trajectory, index, scoring)
+                    continue
+                close(agent)
+                agent = None
                 if not plan.fail_fast:
                     self.free_slot()
                 await self._score("conversation", trajectory, None, scoring)
+        finally:
+            close(agent)
 
     async def _score(self, scope: str, trajectory: Trajectory, turn: int | None, scoring: TaskGroup) -> None:
         await self._check(scope, trajectory, turn)

@@ -55,10 +55,18 @@ class TurnTools:
 class Agent(Protocol):
     """The agent under test; one instance per sample, so that conversations share nothing.
 
-    Raises ``AgentError`` when the agent broke and ``InfrastructureError`` when something else did.
+    Raises ``AgentError`` when the agent broke and ``InfrastructureError`` when something else did. One that
+    holds something may have an ``end_conversation()``, too, which ``close`` calls.
     """
 
     async def reply(self, messages: list[Message], tools: TurnTools) -> AgentReply: ...
+
+
+def close(agent: Agent | None) -> None:
+    """The conversation is over, in whatever way: an agent's ``end_conversation()`` hears of it. That
+    neither waits nor raises; what has to be waited for is for the factory's ``aclose``."""
+    if end := getattr(agent, "end_conversation", None):
+        end()
 
 
 class AgentFactory(Protocol):

@@ -18,6 +18,7 @@ from agenteval.core.protocols import (
     ModelReply,
     ModelRequest,
     TurnTools,
+    close,
 )
 from agenteval.core.scenario import Sample
 from agenteval.core.tokens import count_tokens
@@ -131,6 +132,9 @@ class _MeteredAgent:
             return reply
         finally:
             call.settle(usage, is_failed=failed)
+
+    def end_conversation(self) -> None:
+        close(self._agent)
 
     def _told(self, reply: AgentReply) -> AgentReply:
         usage = read_usage(reply.usage)

@@ -31,6 +31,7 @@ from agenteval.core.protocols import (
     ModelReply,
     ModelRequest,
     TurnTools,
+    close,
 )
 from agenteval.core.scenario import Sample
 from agenteval.core.trajectory import Message, ToolCall, ToolResult, Usage
@@ -223,6 +224,9 @@ class _RecordedAgent:
             answer = {"calls": self._calls, **answer}
             self._calls = []
             self._recorder.write(spot, asked, digest=digest, number=number, answer=answer)
+
+    def end_conversation(self) -> None:
+        close(self._agent)
 
 
 def _told(reply: AgentReply) -> dict[str, Any]:

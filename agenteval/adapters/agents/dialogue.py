@@ -1,0 +1,347 @@
+"""JSON lines with a program: one request, one answer, and between them calls of tools.
+
+::
+
+    to the program      {"session", "turn", "message", "messages", "tools"}                a request
+                        {"tool_result": {"id", "result"}}                                  what a call gave
+    from the program    {"tool_call": {"id", "name", "arguments", "batch", "session"}}     a call
+                        anything else                                              the request's answer
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextvars
+import json
+import math
+import threading
+from collections.abc import Callable, Coroutine, Mapping, Sequence
+from concurrent.futures import Future
+from contextlib import suppress
+from dataclasses import dataclass, field
+from itertools import count
+from typing import Any
+
+import anyio
+
+from agenteval.adapters.agents.process import MAX_LINE, Ended, Line, Process, Said, TooLong
+from agenteval.core.errors import AgentError, AgentevalError, InfrastructureError
+from agenteval.core.protocols import TurnTools
+from agenteval.core.safe_text import one_line
+from agenteval.messages import chat
+
+_SHOWN = 200
+_RULE = "standard output is for one JSON object a line, one for each request; log to standard error"
+_WORDS = 600
+_BOM = b"\xef\xbb\xbf"
+_OF_ANSWERS = frozenset(("text", "messages", "tool_calls", "error", "content", "value"))
+
+
+class _Unreadable(Exception):  # noqa: N818  # it becomes an AgentError where the program is known
+    """A line that is not of the protocol. ``what`` completes "a line that …"; ``shown`` is the line."""
+
+    def __init__(self, what: str, shown: str = "") -> None:
+        self.what = f"{what}: {one_line(shown, _SHOWN)}" if shown else what
+
+
+@dataclass(frozen=True)
+class Program:
+    """How a program is started. ``who``: what messages call it. ``greets``: its first line says whether it is
+    ready, before anything is asked."""
+
+    who: str
+    command: Sequence[str]
+    cwd: str
+    env: Mapping[str, str] = field(repr=False)
+    greets: bool = False
+
+
+class Dialogue:
+    """A program that runs, and the conversation that it is in. Raises ``OSError`` if it cannot be started.
+
+    Made in any thread; from the first question on it is that event loop's. What breaks it is kept as
+    ``fault``, and raised by the question that goes on or comes next; then nothing more can be asked.
+    """
+
+    def __init__(self, program: Program, warn: Callable[[str], None] = lambda _: None) -> None:
+        """``warn`` hears of what is wrong with a conversation that is over already."""
+        self._program = program
+        self._warn = warn
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._lock = threading.Lock()
+        self.greeting: Future[dict[str, Any]] = Future()
+        self.fault: AgentevalError | None = None
+        self.is_ending = False
+        self._surplus = ""
+        self._answer: asyncio.Future[dict[str, Any]] | None = None
+        self._calls = _Calls(self)
+        self._process = Process(program.command, cwd=program.cwd, env=program.env, tell=self._tell)
+        if not program.greets:
+            self.greeting.set_result({})
+        self._process.listen()
+
+    async def ask(
+        self, request: Mapping[str, Any], tools: TurnTools, *, timeout_s: float
+    ) -> tuple[dict[str, Any], float]:
+        """The answer, and how many seconds the program took for it: that of the tools is not its own.
+
+        Raises ``AgentError`` where there is none within ``timeout_s``, or where it cannot be read. Whoever
+        is cancelled here has to ``kill`` it: the program is still at work on what nobody waits for.
+        """
+        loop = asyncio.get_running_loop()
+        with self._lock:
+            self._loop = loop
+        if self.fault:
+            self._surplus = ""
+            raise self.fault
+        self._answer = loop.create_future()
+        with anyio.move_on_after(timeout_s) as scope:
+            self._calls.begin(tools, scope, session=request.get("session"))
+            self._process.send(_line(request))
+            return await self._answer, self._calls.end()
+        if self.fault:
+            raise self.fault
+        raise AgentError(f"no answer within {timeout_s:g} s{self._last_words()}", kind="timeout")
+
+    @property
+    def is_usable(self) -> bool:
+        """Whether another conversation may begin with it."""
+        return self.fault is None and not self.is_over and not self._is_asked
+
+    @property
+    def is_over(self) -> bool:
+        """Whether the program has ended, and all that it started."""
+        return self._process.over.is_set()
+
+    @property
+    def _is_asked(self) -> bool:
+        return self._answer is not None and not self._answer.done()
+
+    def leave(self) -> None:
+        """The conversation is over: what is called from now on is not carried out."""
+        self._calls.close()
+        self._tell_of_surplus()
+
+    def kill(self) -> None:
+        self.fault = self.fault or AgentError(f"{self._program.who} was ended")
+        self._calls.close()
+        self._process.kill()
+
+    def end(self) -> None:
+        """Lets it come to its end. Blocks; see ``Process.end``."""
+        self._process.end()
+
+    def send(self, value: Mapping[str, Any]) -> None:
+        self._process.send(_line(value))
+
+    # ── what it says ─────────────────────────────────────────────────────────────────────────────
+
+    def _tell(self, said: Said) -> None:
+        """From a thread. What comes before anything is asked is dealt with at once."""
+        with self._lock:
+            if self._loop is None and not self.greeting.done():
+                self._greet(said)
+                return
+            if self._loop is None:
+                self._hear(said)
+                return
+        try:
+            self._loop.call_soon_threadsafe(self._hear, said)
+        except RuntimeError:  # the run is over, and its loop closed
+            self._process.took()
+
+    def _greet(self, said: Said) -> None:
+        """What stands in front of the greeting was written before anything of ours ran."""
+        if isinstance(said, Ended):
+            self.fault = AgentError(self._ended(said))
+            self.greeting.set_exception(self.fault)
+            return
+        self._process.took()
+        with suppress(_Unreadable):
+            if isinstance(said, Line):
+                self.greeting.set_result(_object(_text(said.data)))
+
+    def _hear(self, said: Said) -> None:
+        if not isinstance(said, Ended):
+            self._process.took()
+        if self.fault:
+            return
+        match said:
+            case Ended():
+                self._break(f"{self._ended(said)}", kind="exception")
+            case TooLong():
+                self._break(f"wrote a line of more than {MAX_LINE // 2**20} MiB")
+            case Line():
+                try:
+                    self._read(_text(said.data))
+                except _Unreadable as unreadable:
+                    self._break(f"wrote a line that {unreadable.what} — {_RULE}")
+
+    def _read(self, text: str) -> None:
+        if not text.strip():
+            return
+        value = _object(text)
+        if "tool_call" in value:
+            if beside := sorted(_OF_ANSWERS & value.keys()):
+                raise _Unreadable(f"has tool_call and {beside[0]}, a call and an answer in one", text)
+            self._calls.hear(value["tool_call"])
+        elif self._is_asked and self._answer:
+            self._answer.set_result(value)
+        else:
+            self._surplus = text
+            if self._calls.are_closed:
+                self._tell_of_surplus()
+            raise _Unreadable("nothing had asked for", text)
+
+    def _tell_of_surplus(self) -> None:
+        """Where no question comes any more that could raise it."""
+        text, self._surplus = self._surplus, ""
+        if text and self._loop:
+            what = f"{self._program.who} wrote more lines than it was asked for: {one_line(text, _SHOWN)}"
+            self._warn(f"{what} — an answer may have been taken for that of another turn")
+
+    def _break(self, what: str, *, kind: str = "protocol") -> None:
+        self.fail(AgentError(f"{self._program.who} {what}", kind=kind))
+
+    def fail(self, fault: AgentevalError) -> None:
+        """It cannot go on."""
+        self.fault = self.fault or fault
+        if self._answer is not None and not self._answer.done():
+            self._answer.set_exception(self.fault)
+        self._process.kill()
+
+    def _ended(self, ended: Ended) -> str:
+        return f"{ended}{self._last_words()}"
+
+    def _last_words(self) -> str:
+        """What its log says last, as the rest of a sentence."""
+        words = one_line(self._process.last_words().replace("\n", " | "), _WORDS)
+        return f"; its log: {words}" if words else ""
+
+
+class _Calls:
+    """The calls of tools that come while a program computes, or after it."""
+
+    def __init__(self, dialogue: Dialogue) -> None:
+        self._dialogue = dialogue
+        self._tools: TurnTools | None = None
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._session: Any = None
+        self._scope: anyio.CancelScope | None = None
+        self._context: contextvars.Context | None = None
+        self._batches = count(1)
+        self._named: dict[str, int] = {}
+        self._began = self._tools_s = 0.0
+        self._since = 0.0
+        self._left_s = math.inf
+
+    def begin(self, tools: TurnTools, scope: anyio.CancelScope, *, session: Any) -> None:
+        """A question is asked. While one of its calls is carried out, the time of ``scope`` stands still."""
+        self._session = session
+        self._tools, self._scope, self._context = tools, scope, contextvars.copy_context()
+        self._named.clear()
+        self._began, self._tools_s = asyncio.get_running_loop().time(), 0.0
+        if self._tasks:
+            self._stop_clock()
+
+    def end(self) -> float:
+        """It is answered. How long the program took."""
+        now = asyncio.get_running_loop().time()
+        waited = now - self._since if self._tasks else 0.0
+        self._scope = None
+        return max(0.0, now - self._began - self._tools_s - waited)
+
+    @property
+    def are_closed(self) -> bool:
+        """Whether no conversation goes on."""
+        return self._tools is None
+
+    def close(self) -> None:
+        self._tools = None
+        for task in tuple(self._tasks):
+            task.cancel()
+
+    def hear(self, call: Any) -> None:
+        tools = self._tools
+        session = call.get("session", self._session) if isinstance(call, Mapping) else self._session
+        if tools is None or session != self._session:  # its conversation is over
+            self._result(call, {"over": True})
+            return
+        function = call.get("function", call) if isinstance(call, Mapping) else {}
+        function = function if isinstance(function, Mapping) else {}
+        arguments = function.get("arguments", function.get("args"))
+        name = function.get("name")
+        batch = self._batch(call.get("batch") if isinstance(call, Mapping) else None)
+        self._start(self._carry_out(call, tools, name, arguments, batch))
+
+    def _batch(self, named: Any) -> int:
+        """Calls that name the same batch were made at the same time; one that names none, alone."""
+        if named is None:
+            return next(self._batches)
+        return self._named.setdefault(json.dumps(named), next(self._batches))
+
+    def _start(self, work: Coroutine[Any, Any, None]) -> None:
+        if not self._tasks:
+            self._stop_clock()
+        task = asyncio.get_running_loop().create_task(work, context=self._context)
+        self._tasks.add(task)
+        task.add_done_callback(self._done)
+
+    def _done(self, task: asyncio.Task[None]) -> None:
+        self._tasks.discard(task)
+        if not task.cancelled() and (error := task.exception()):
+            self._dialogue.fail(InfrastructureError(f"agenteval's own error: {error!r}"))
+        if not self._tasks:
+            self._tools_s += asyncio.get_running_loop().time() - self._since
+            if self._scope:
+                self._scope.deadline = asyncio.get_running_loop().time() + self._left_s
+
+    def _stop_clock(self) -> None:
+        self._since = asyncio.get_running_loop().time()
+        if self._scope:
+            self._left_s = self._scope.deadline - self._since
+            self._scope.deadline = math.inf
+
+    async def _carry_out(self, call: Any, tools: TurnTools, name: Any, arguments: Any, batch: int) -> None:
+        read, raw = chat.read_arguments(arguments)
+        called = chat.whole(name) if isinstance(name, str) else name
+        try:
+            result = await tools.call(called, read if raw is None else raw, batch)
+        except asyncio.CancelledError:
+            self._result(call, {"over": True})
+            raise
+        self._result(call, {"result": result.value})
+
+    def _result(self, call: Any, told: Mapping[str, Any]) -> None:
+        own = call.get("id") if isinstance(call, Mapping) else None
+        self._dialogue.send({"tool_result": {"id": own, **told}})
+
+
+def _line(value: Mapping[str, Any]) -> bytes:
+    """ASCII alone: no line end is in it but its own, and half of a surrogate pair cannot break it."""
+    return json.dumps(value, separators=(",", ":")).encode("ascii")
+
+
+def _text(data: bytes) -> str:
+    try:
+        return data.removeprefix(_BOM).decode("utf-8")
+    except UnicodeDecodeError:
+        raise _Unreadable("is not UTF-8", data[: _SHOWN * 4].decode("utf-8", "replace")) from None
+
+
+def _object(text: str) -> dict[str, Any]:
+    try:
+        value = json.loads(text, object_pairs_hook=chat.noting_twice, parse_constant=_no_number)
+    except RecursionError:
+        raise _Unreadable("is nested too deeply", text) from None
+    except ValueError:
+        raise _Unreadable("is no JSON", text) from None
+    if not isinstance(value, dict):
+        raise _Unreadable("is JSON but no object", text)
+    if isinstance(value, chat.Twice):
+        raise _Unreadable("has a key twice", text)
+    return value
+
+
+def _no_number(name: str) -> None:
+    raise ValueError(name)

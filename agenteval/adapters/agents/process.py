@@ -1,0 +1,291 @@
+"""A program of the agent's: its lines, its log, its end.
+
+It runs in a session and process group of its own, so that a Ctrl-C at the terminal is not its own, and that
+it can be ended with all that it started. Threads serve its pipes, so that neither a program that never reads
+nor one that never stops writing holds up the run.
+"""
+
+from __future__ import annotations
+
+import atexit
+import os
+import re
+import signal
+import subprocess
+import sys
+import threading
+from collections import deque
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from queue import SimpleQueue
+from typing import IO, TypeAlias
+
+from agenteval.conversation import exits
+from agenteval.core.expressions import expression
+
+MAX_LINE = 10 * 2**20
+"""Bytes of a line; a longer one is unreadable, as the body of a reply would be."""
+MAX_LOG = 64 * 2**10
+"""Bytes of the log that are kept: the last ones."""
+GRACE_S = 2.0
+"""How long a program may take to end once its input is closed."""
+_LAST_LINES = 4
+_IN_TRANSIT = 64
+"""Lines that are read and not yet taken; with more of them the program has to wait."""
+_ERROR = expression(r"\b\w*(?:error|exception|panic|fatal)\b", re.IGNORECASE)
+_LATE_S = 1.0
+"""So long is waited for what should come at once: an end after its last line, the rest of a log."""
+
+
+@dataclass(frozen=True)
+class Line:
+    """One line of its standard output, without its end."""
+
+    data: bytes
+
+
+@dataclass(frozen=True)
+class TooLong:
+    """A line has more than ``MAX_LINE`` bytes; nothing more is read."""
+
+
+@dataclass(frozen=True)
+class Ended:
+    """Nothing more comes. ``code``: its exit code, below 0 the signal that ended it; ``None``: it has closed
+    its standard output and goes on."""
+
+    code: int | None
+
+    def __str__(self) -> str:
+        if self.code is None:
+            return "closed its standard output"
+        if self.code >= 0:
+            return f"ended with exit code {self.code}"
+        with suppress(ValueError):
+            return f"was ended by {signal.Signals(-self.code).name}"
+        return f"was ended by signal {-self.code}"
+
+
+Said: TypeAlias = Line | TooLong | Ended
+
+
+class Process:
+    """Starts the program. Raises ``OSError`` if it cannot be started.
+
+    ``tell`` hears what it says, in order, from threads; ``Ended`` comes last, and once. After a ``Line``
+    it is to be asked for more with ``took``.
+    """
+
+    def __init__(
+        self, command: Sequence[str], *, cwd: str, env: Mapping[str, str], tell: Callable[[Said], None]
+    ) -> None:
+        self._tell = tell
+        self._lock = threading.Lock()
+        self._is_reaped = self._has_ended = self._is_telling = False
+        self._log: deque[bytes] = deque()
+        self._log_size = 0
+        self._room = threading.Semaphore(_IN_TRANSIT)
+        self._out: SimpleQueue[bytes | None] = SimpleQueue()
+        self.over = threading.Event()
+        """It has ended, and so has its group."""
+        self._popen = subprocess.Popen(
+            command,
+            cwd=cwd,
+            env=dict(env),
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            bufsize=0,
+            start_new_session=os.name != "nt",
+            creationflags=getattr(subprocess, "CREATE_NEW_PROCESS_GROUP", 0),
+        )
+        self.pid = self._popen.pid
+        _running(self)
+        work = (self._read, self._keep_log, self._write, self._wait)
+        self._threads = [
+            threading.Thread(target=each, daemon=True, name="agenteval-process") for each in work
+        ]
+
+    def listen(self) -> None:
+        """From now on ``tell`` hears of it."""
+        for thread in self._threads:
+            thread.start()
+
+    def send(self, line: bytes) -> None:
+        """Never blocks; to a program that has ended it is lost."""
+        self._out.put(line + b"\n")
+
+    def took(self) -> None:
+        """A line was dealt with."""
+        self._room.release()
+
+    def kill(self) -> None:
+        """Ends it, and all that it started in its group, there and then."""
+        with self._lock:
+            if not self._is_reaped:
+                _kill_tree(self.pid)
+
+    def end(self, grace_s: float = GRACE_S) -> None:
+        """Closes its input, which asks it to end, and waits for that; then ends it. Blocks."""
+        self._out.put(None)
+        self.over.wait(grace_s)
+        self.kill()
+        self.over.wait(_LATE_S)
+
+    def last_words(self) -> str:
+        """Of its log what tells best why it ended: from the last line on that speaks of an error."""
+        data = b"".join(tuple(self._log))
+        lines = [line for line in data.decode("utf-8", "replace").splitlines() if line.strip()]
+        told = [at for at, line in enumerate(lines) if _ERROR.search(line)]
+        begin = told[-1] if told else -_LAST_LINES
+        return "\n".join(lines[begin:][:_LAST_LINES])
+
+    # ── threads ──────────────────────────────────────────────────────────────────────────────────
+
+    def _read(self) -> None:
+        with _pipe(self._popen.stdout) as out:
+            for line in _lines(out):
+                self._is_telling = True
+                self._room.acquire()
+                self._tell(Line(line) if line is not None else TooLong())
+                self._is_telling = False
+                if line is None:
+                    break
+            _drain(out)
+        self._tell_end(self._popen.returncode if self.over.wait(_LATE_S) else None)
+
+    def _keep_log(self) -> None:
+        with _pipe(self._popen.stderr) as log:
+            for chunk in _chunks(log):
+                self._log.append(chunk)
+                self._log_size += len(chunk)
+                while self._log_size - len(self._log[0]) > MAX_LOG:
+                    self._log_size -= len(self._log.popleft())
+
+    def _write(self) -> None:
+        into = _pipe(self._popen.stdin)
+        with suppress(OSError), into:
+            while (line := self._out.get()) is not None:
+                view = memoryview(line)
+                while view:
+                    view = view[into.write(view) :]
+
+    def _wait(self) -> None:
+        if hasattr(os, "waitid"):
+            # It is not reaped yet, so that its number is surely still its own when the rest is ended.
+            with suppress(ChildProcessError):
+                os.waitid(os.P_PID, self.pid, os.WEXITED | os.WNOWAIT)
+            with self._lock:
+                _kill_tree(self.pid)
+                self._popen.wait()
+                self._is_reaped = True
+        else:
+            self._popen.wait()
+            with self._lock:
+                self._is_reaped = True
+        self._out.put(None)
+        _gone(self)
+        reader, logger, *_ = self._threads
+        logger.join(_LATE_S)
+        self.over.set()
+        # One that it started in another session may hold its output open: then nothing ends the stream.
+        while reader.is_alive():
+            reader.join(_LATE_S)
+            if not self._is_telling:
+                self._tell_end(self._popen.returncode)
+                break
+
+    def _tell_end(self, code: int | None) -> None:
+        with self._lock:
+            if self._has_ended:
+                return
+            self._has_ended = True
+        self._tell(Ended(code))
+
+
+def _pipe(stream: IO[bytes] | None) -> IO[bytes]:
+    assert stream is not None
+    return stream
+
+
+def _chunks(stream: IO[bytes]) -> Iterator[bytes]:
+    with suppress(OSError, ValueError):
+        while chunk := stream.read(65536):
+            yield chunk
+
+
+def _drain(stream: IO[bytes]) -> None:
+    """What nobody reads must not keep the program from its end."""
+    for _ in _chunks(stream):
+        pass
+
+
+def _lines(stream: IO[bytes]) -> Iterator[bytes | None]:
+    """Each line; what is left at the end is one, too. ``None`` for one that is too long, and no more."""
+    held = bytearray()
+    for chunk in _chunks(stream):
+        *whole, rest = chunk.split(b"\n")
+        for piece in whole:
+            if len(held) + len(piece) > MAX_LINE:
+                yield None
+                return
+            yield bytes(held + piece)
+            held.clear()
+        held += rest
+        if len(held) > MAX_LINE:
+            yield None
+            return
+    if held:
+        yield bytes(held)
+
+
+def _kill_tree(pid: int) -> None:
+    if os.name == "nt":  # never tried
+        subprocess.run(["taskkill", "/T", "/F", "/PID", str(pid)], capture_output=True, check=False)
+        return
+    with suppress(ProcessLookupError, PermissionError):
+        os.killpg(pid, signal.SIGKILL)
+
+
+# ── nothing is left running ──────────────────────────────────────────────────────────────────────
+
+_alive: set[Process] = set()
+_home = 0
+
+
+def _running(process: Process) -> None:
+    """From now on it is ended with this process, in whatever way that ends, but for a signal that nobody can
+    hear: then its input is closed, which tells it."""
+    global _home
+    if _home != os.getpid():
+        _home = os.getpid()
+        _alive.clear()
+        atexit.register(kill_all)
+        exits.before_leaving(kill_all)
+    _alive.add(process)
+
+
+def _gone(process: Process) -> None:
+    _alive.discard(process)
+
+
+def kill_all() -> None:
+    """Ends all that still run. A copy of this process ends nothing of its parent's."""
+    if os.getpid() == _home:
+        for process in tuple(_alive):
+            process.kill()
+
+
+def search_path(program: str, folder: str, env: Mapping[str, str]) -> str | None:
+    """Where a program is: from ``folder``, if it is named by a path, else as a shell finds it."""
+    import shutil
+
+    if os.path.dirname(program):
+        path = os.path.join(folder, os.path.expanduser(program))
+        return path if os.path.isfile(path) else None
+    return shutil.which(program, path=env.get("PATH"))
+
+
+def is_executable(path: str) -> bool:
+    return sys.platform == "win32" or os.access(path, os.X_OK)

@@ -1,0 +1,204 @@
+"""Agents that are programs: one for each conversation, or kept and used again, one conversation at a time."""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Callable, Mapping
+from concurrent.futures import TimeoutError as LateError
+from dataclasses import replace
+from typing import Any, TypeAlias
+from uuid import uuid4
+
+import anyio
+import anyio.to_thread
+
+from agenteval.adapters.agents.dialogue import Dialogue, Program
+from agenteval.adapters.transport.limits import Rate
+from agenteval.conversation.deadlines import waiting
+from agenteval.core.errors import AgentError, AgentevalError, InfrastructureError
+from agenteval.core.protocols import AgentReply, TurnTools
+from agenteval.core.scenario import Sample
+from agenteval.core.trajectory import Message
+
+START_S = 120.0
+"""How long a program that says when it is ready may take for it: frameworks take 2 to 18 seconds."""
+
+Read: TypeAlias = Callable[[Mapping[str, Any]], AgentReply]
+"""What the answer of a program says. Raises ``AgentevalError``."""
+
+
+class Programs:
+    """Those of one agent that run. ``keep``: one whose conversation is over may begin another."""
+
+    def __init__(
+        self,
+        program: Program,
+        *,
+        keep: bool,
+        start_s: float = START_S,
+        warn: Callable[[str], None] = lambda _: None,
+    ) -> None:
+        self._program = program
+        self._warn = warn
+        self._keep = keep
+        self._start_s = start_s
+        self._idle: list[Dialogue] = []
+        self._all: set[Dialogue] = set()
+        self._endings: list[threading.Thread] = []
+        self._limiter: anyio.CapacityLimiter | None = None
+
+    def start(self) -> Dialogue:
+        """One more, ready. Blocks. Raises ``OSError``, and ``AgentError`` for one that does not get ready."""
+        self._all = {each for each in tuple(self._all) if not each.is_over}
+        dialogue = Dialogue(self._program, self._warn)
+        self._all.add(dialogue)
+        try:
+            dialogue.greeting.result(self._start_s)
+        except LateError:
+            dialogue.kill()
+            raise AgentError(f"was not ready within {self._start_s:g} s", kind="timeout") from None
+        except BaseException:
+            dialogue.kill()
+            raise
+        return dialogue
+
+    async def take(self) -> Dialogue:
+        """One for a conversation. Imports are hard work: so many begin at a time as there are processors."""
+        while self._idle:
+            dialogue = self._idle.pop()
+            if dialogue.is_usable:
+                return dialogue
+            dialogue.kill()
+        self._limiter = self._limiter or anyio.CapacityLimiter(os.cpu_count() or 1)
+        with waiting():
+            try:
+                return await anyio.to_thread.run_sync(
+                    self.start, abandon_on_cancel=True, limiter=self._limiter
+                )
+            except OSError as error:
+                raise AgentError(f"{self._program.who} cannot be started: {error}") from error
+            except AgentError as error:
+                raise AgentError(f"{self._program.who} {error}", kind=error.kind) from error
+
+    def put_first(self, dialogue: Dialogue) -> None:
+        """One that was started ahead; the first conversation gets it."""
+        self._idle.append(dialogue)
+
+    def put(self, dialogue: Dialogue) -> None:
+        """Its conversation is over, or has not begun. Never blocks."""
+        dialogue.leave()
+        if not dialogue.is_usable:
+            dialogue.kill()
+        elif self._keep:
+            self._idle.append(dialogue)
+        else:
+            self._end(dialogue)
+
+    def _end(self, dialogue: Dialogue) -> None:
+        dialogue.is_ending = True
+        self._endings = [each for each in self._endings if each.is_alive()]
+        ending = threading.Thread(target=dialogue.end, daemon=True, name="agenteval-process-end")
+        self._endings.append(ending)
+        ending.start()
+
+    async def aclose(self) -> None:
+        """Ends them all, and waits for it. Those that are still in a conversation nobody waits for."""
+        idle, self._idle = self._idle, []
+        for dialogue in self._all.difference(idle):
+            if not dialogue.is_ending:
+                dialogue.kill()
+        for dialogue in idle:
+            self._end(dialogue)
+        await anyio.to_thread.run_sync(self._wait_for_endings)
+
+    def _wait_for_endings(self) -> None:
+        for ending in self._endings:
+            ending.join()
+
+
+class ProcessAgents:
+    """The agents of a run that are programs. ``more(sample)``: what a request has besides what all have."""
+
+    def __init__(
+        self,
+        programs: Programs,
+        *,
+        read: Read,
+        timeout_s: float,
+        rate: Rate | None = None,
+        more: Callable[[Sample], Mapping[str, Any]] = lambda _: {},
+    ) -> None:
+        self._programs = programs
+        self._read = read
+        self._timeout_s = timeout_s
+        self._rate = rate
+        self._more = more
+
+    def make(self, sample: Sample) -> ProcessAgent:
+        return ProcessAgent(
+            self._programs, self._read, timeout_s=self._timeout_s, rate=self._rate, more=self._more(sample)
+        )
+
+    async def aclose(self) -> None:
+        await self._programs.aclose()
+
+
+class ProcessAgent:
+    """One conversation's agent. Its program is started, or taken, when the first message comes."""
+
+    def __init__(
+        self,
+        programs: Programs,
+        read: Read,
+        *,
+        timeout_s: float,
+        rate: Rate | None,
+        more: Mapping[str, Any],
+    ) -> None:
+        self._programs = programs
+        self._read = read
+        self._timeout_s = timeout_s
+        self._rate = rate
+        self._more = more
+        self._session = uuid4().hex  # its own in all runs: the agent may keep what it knows of one
+        self._dialogue: Dialogue | None = None
+
+    async def reply(self, messages: list[Message], tools: TurnTools) -> AgentReply:
+        if self._rate:
+            (await self._rate.book()).sent()
+        dialogue = self._dialogue = self._dialogue or await self._programs.take()
+        try:
+            request = self._request(messages, tools)
+            answer, elapsed_s = await dialogue.ask(request, tools, timeout_s=self._timeout_s)
+        except BaseException:
+            dialogue.kill()
+            raise
+        reply = self._read(answer)
+        return reply if reply.latency_ms is not None else replace(reply, latency_ms=elapsed_s * 1000)
+
+    def _request(self, messages: list[Message], tools: TurnTools) -> dict[str, Any]:
+        said = (message.get("content") for message in reversed(messages) if message.get("role") == "user")
+        return {
+            "session": self._session,
+            "turn": tools.turn,
+            "message": next(said, ""),
+            "messages": messages,
+            "tools": list(tools.schemas),
+            **self._more,
+        }
+
+    def end_conversation(self) -> None:
+        dialogue, self._dialogue = self._dialogue, None
+        if dialogue:
+            self._programs.put(dialogue)
+
+
+def error_in(told: Any) -> AgentevalError:
+    """What a program reports as its error: a text, or a mapping with ``message`` and ``kind``."""
+    if not isinstance(told, Mapping):
+        return AgentError(str(told))
+    message, kind = str(told.get("message") or "no message"), told.get("kind")
+    if kind == "infrastructure":
+        return InfrastructureError(message)
+    return AgentError(message, kind="timeout" if kind == "timeout" else "exception")

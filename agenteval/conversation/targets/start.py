@@ -1,0 +1,31 @@
+# Run by path, by whatever interpreter the author names: this file has to be read by all of them.
+import json
+import os
+import sys
+
+LEAST = (3, 8)
+
+
+def main() -> None:
+    if sys.version_info < LEAST:
+        what = "it is Python {}.{}".format(*sys.version_info[:2])
+        remedy = "Python {}.{} is the oldest that will do".format(*LEAST)
+        sys.stdout.write(json.dumps({"refused": {"of": "python", "what": what, "remedy": remedy}}) + "\n")
+        sys.stdout.flush()
+        return
+    folder = os.path.dirname(os.path.abspath(__file__))
+    if sys.path and sys.path[0] and os.path.abspath(sys.path[0]) == folder:
+        del sys.path[0]  # the names of our modules are nothing to the agent
+    from importlib import import_module
+    from types import ModuleType
+
+    package = ModuleType("_agenteval_targets")
+    package.__path__ = [folder]
+    sys.modules["_agenteval_targets"] = package
+    target, base = sys.argv[1:3]
+    del sys.argv[1:]  # a script may read its own
+    import_module("_agenteval_targets.worker").work(target, base)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,199 @@
+"""A target of the author's in an interpreter of its own, one conversation at a time.
+
+::
+
+    to the worker       {"session", "turn", "messages", "tools", "scenario_id", "epoch", "seed"}
+                        {"tool_result": {"id", "result"}}, with "over": true where nobody answers any more
+    from the worker     {"ready": {"python"}} or {"refused": {"what", "remedy", …}}, once, before all else
+                        {"tool_call": {"id", "name", "arguments", "batch", "session"}}
+                        {"value": …}, {"agent_reply": …}, {"returned": TYPE} or {"error": {"message", "kind"}}
+
+The lines go over the pipes that the process began with; what the agent prints goes to standard error.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import inspect
+import json
+import os
+import platform
+import sys
+import threading
+from concurrent.futures import Future
+from functools import partial
+from itertools import count
+from queue import Queue
+from typing import IO, TYPE_CHECKING, Any
+
+from .calling import Played, refusal_of
+from .context import Context
+from .faults import CancelledUserCodeError, QuitError, fault_of
+from .finding import TargetError, find
+from .plain import plain, returned
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping
+
+
+def work(target: str, base: str) -> None:
+    """Until the input ends."""
+    lines, out = _taken_over()
+    wire = _Wire(out)
+    try:
+        agent = find(target, base)
+    except TargetError as error:
+        told = {"what": error.what, "remedy": error.remedy, "asked": error.asked, "known": error.known}
+        wire.send({"refused": told})
+        return
+    if refused := refusal_of(agent):
+        wire.send({"refused": {"of": "agent", "what": refused.what, "remedy": refused.remedy}})
+        return
+    wire.send({"ready": {"python": platform.python_version()}})
+    requests: Queue[dict[str, Any] | None] = Queue()
+    threading.Thread(target=wire.listen, args=(lines, requests), daemon=True).start()
+    _play(agent, wire, requests)
+
+
+def _taken_over() -> tuple[IO[bytes], IO[bytes]]:
+    """The pipes to agenteval; from now on the agent reads nothing, and what it prints is its log."""
+    lines, out = os.fdopen(os.dup(0), "rb"), os.fdopen(os.dup(1), "wb")
+    nothing = os.open(os.devnull, os.O_RDONLY)
+    os.dup2(nothing, 0)
+    os.close(nothing)
+    os.dup2(2, 1)
+    for stream in (sys.stdout, sys.stderr):
+        with contextlib.suppress(AttributeError, ValueError):
+            stream.reconfigure(errors="backslashreplace", line_buffering=True)  # type: ignore[union-attr]
+    return lines, out
+
+
+class _Wire:
+    """The lines to agenteval and, from a thread, those that come from it."""
+
+    def __init__(self, out: IO[bytes]) -> None:
+        self._out = out
+        self._lock = threading.Lock()
+        self._ids = count(1)
+        self._waiting: dict[int, Future[Any]] = {}
+        self.is_busy = False
+
+    def send(self, value: Mapping[str, Any]) -> None:
+        line = json.dumps(value, separators=(",", ":")).encode("ascii") + b"\n"
+        with self._lock:
+            self._out.write(line)
+            self._out.flush()
+
+    def call(self, session: str, name: Any, args: Any, batch: int) -> Future[Any]:
+        """A call of a tool; its future is cancelled where the conversation is over."""
+        number, future = next(self._ids), Future()  # type: ignore[var-annotated]
+        self._waiting[number] = future
+        called = name if isinstance(name, str) else repr(name)[:200]
+        told = {"id": number, "name": called, "arguments": _arguments(args)}
+        self.send({"tool_call": {**told, "batch": batch, "session": session}})
+        return future
+
+    def listen(self, lines: IO[bytes], requests: Queue[dict[str, Any] | None]) -> None:
+        for line in lines:
+            told = json.loads(line)
+            if "tool_result" in told:
+                self._answer(told["tool_result"])
+            else:
+                self.is_busy = True
+                requests.put(told)
+        if self.is_busy:  # nobody waits for an answer any more
+            os._exit(0)
+        requests.put(None)
+
+    def _answer(self, told: Mapping[str, Any]) -> None:
+        future = self._waiting.pop(told["id"], None)
+        if future is None or future.done():
+            return
+        if told.get("over"):
+            future.cancel()
+            future.set_running_or_notify_cancel()
+            return
+        with contextlib.suppress(Exception):  # cancelled in this very moment
+            future.set_result(told.get("result"))
+
+
+def _arguments(args: Any) -> Any:
+    """As they are, where JSON can say it; else a text that is no JSON, which is answered with an error."""
+    try:
+        json.dumps(args)
+    except (TypeError, ValueError, RecursionError) as error:
+        return f"{type(args).__name__} that is no JSON: {error}"
+    return args
+
+
+def _play(agent: Any, wire: _Wire, requests: Queue[dict[str, Any] | None]) -> None:
+    loop = asyncio.new_event_loop()
+    threading.Thread(target=_keep_running, args=(loop,), daemon=True).start()
+    session, played, batches = None, Played(agent), count(1)
+    while True:
+        request = requests.get()
+        if request is None:
+            return
+        if request["session"] != session:
+            session, played, batches = request["session"], Played(agent), count(1)
+        told = _told(played.entry(), request, wire, loop, batches)
+        wire.is_busy = False
+        wire.send(told)
+
+
+def _keep_running(loop: asyncio.AbstractEventLoop) -> None:
+    """A ``sys.exit`` in a background task, or ``loop.stop()``, must not end what comes later."""
+    asyncio.set_event_loop(loop)
+    while not loop.is_closed():
+        with contextlib.suppress(BaseException):
+            loop.run_forever()
+
+
+def _told(
+    entry: Callable[..., Any],
+    request: Mapping[str, Any],
+    wire: _Wire,
+    loop: asyncio.AbstractEventLoop,
+    batches: Iterator[int],
+) -> dict[str, Any]:
+    """The agent's answer to a request, or what it raised, as a line."""
+    context = Context(partial(wire.call, request["session"]), batches)
+    context.scenario_id, context.epoch = request["scenario_id"], request["epoch"]
+    context.seed, context.turn = request["seed"], request["turn"]
+    context.tools = request["tools"]
+    try:
+        return returned(_answer(entry, request["messages"], context, loop))
+    except BaseException as error:
+        fault = fault_of(_as_exception(error))
+        return {"error": {"message": plain(fault.text), "kind": fault.kind}}
+
+
+def _answer(
+    entry: Callable[..., Any], messages: Any, context: Context, loop: asyncio.AbstractEventLoop
+) -> Any:
+    """Async code runs on the one loop that the process has; all other in the main thread, and may block."""
+    if inspect.iscoroutinefunction(entry):
+        return asyncio.run_coroutine_threadsafe(entry(messages, context), loop).result()
+    value = entry(messages, context)
+    if not inspect.isawaitable(value):
+        return value
+
+    async def wait() -> Any:
+        return await value
+
+    return asyncio.run_coroutine_threadsafe(wait(), loop).result()
+
+
+def _as_exception(error: BaseException) -> BaseException:
+    """As agenteval's own process sees it: what would end a program is an error like any other."""
+    import concurrent.futures
+
+    if isinstance(error, (asyncio.CancelledError, concurrent.futures.CancelledError)):
+        made: RuntimeError = CancelledUserCodeError(str(error) or "its code was cancelled")
+    elif isinstance(error, Exception):
+        return error
+    else:
+        made = QuitError(type(error).__name__)
+    made.__cause__ = error
+    return made

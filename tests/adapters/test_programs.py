@@ -1,0 +1,435 @@
+"""Agents that are programs: real ones, with every oddity of their lines, their logs and their ends."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+import os
+import sys
+import textwrap
+import time
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pytest
+
+from agenteval.adapters.agents import process
+from agenteval.adapters.agents.command import CommandOptions, command_agents
+from agenteval.adapters.agents.process_agents import ProcessAgents
+from agenteval.core.errors import AgentError, AgentevalError, AuthorError, InfrastructureError
+from agenteval.core.protocols import AgentReply, TurnTools
+from agenteval.core.scenario import Sample, SampleKey, Scenario, ScriptedTurn
+from agenteval.core.trajectory import ToolResult
+
+pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="process groups")
+
+LOOP = """
+import json, os, sys, time
+def say(value):
+    print(value if isinstance(value, str) else json.dumps(value), flush=True)
+def read():
+    line = sys.stdin.readline()
+    return json.loads(line) if line else sys.exit(0)
+while True:
+    asked = read()
+"""
+SAMPLE = Sample(
+    key=SampleKey(scenario="a", agent="bot"),
+    scenario=Scenario(id="a", name="a", turns=(ScriptedTurn(user="x"),)),
+)
+
+
+class Played(NamedTuple):
+    replies: list[AgentReply]
+    fault: AgentevalError | None
+    calls: list[tuple[Any, Any, int]]
+
+    @property
+    def texts(self) -> list[str | None]:
+        return [reply.text for reply in self.replies]
+
+
+def program(body: str) -> list[str]:
+    """A command that does ``body`` for each request."""
+    return [sys.executable, "-c", LOOP + textwrap.indent(textwrap.dedent(body), "    ")]
+
+
+def agents_of(command: Sequence[str], *, timeout_s: float = 30, keep: bool = False) -> ProcessAgents:
+    return command_agents(CommandOptions(command=tuple(command), keep=keep), root=".", timeout_s=timeout_s)
+
+
+async def conversation(agents: ProcessAgents, turns: int = 2) -> Played:
+    played = Played([], None, [])
+
+    async def call(name: str, args: Any, batch: int) -> ToolResult:
+        played.calls.append((name, args, batch))
+        await asyncio.sleep(0)
+        return ToolResult(value={"status": "shipped", "of": args})
+
+    agent = agents.make(SAMPLE)
+    try:
+        for turn in range(turns):
+            asked = [{"role": "user", "content": f"turn {turn}"}]
+            played.replies.append(await agent.reply(asked, TurnTools(turn, (), call)))
+    except AgentevalError as fault:
+        return played._replace(fault=fault)
+    finally:
+        agent.end_conversation()
+    return played
+
+
+def play(command: Sequence[str], *, turns: int = 2, timeout_s: float = 30) -> Played:
+    async def whole() -> Played:
+        agents = agents_of(command, timeout_s=timeout_s)
+        try:
+            return await conversation(agents, turns)
+        finally:
+            await agents.aclose()
+
+    return asyncio.run(whole())
+
+
+def is_alive(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    return Path(f"/proc/{pid}/stat").read_text(encoding="utf-8").rpartition(")")[2].split()[0] != "Z"
+
+
+# ── lines ────────────────────────────────────────────────────────────────────────────────────────
+
+FORMS: Mapping[str, str] = {
+    "text": "say({'text': asked['message']})",
+    "a message": "say({'role': 'assistant', 'content': asked['message']})",
+    "a completion": "say({'choices': [{'message': {'role': 'assistant', 'content': asked['message']}}]})",
+    "in pieces": """
+        for piece in json.dumps({'text': asked['message']}) + '\\n':
+            sys.stdout.write(piece); sys.stdout.flush()
+    """,
+    "carriage returns": "say(json.dumps({'text': asked['message']}) + '\\r')",
+    "a byte order mark": "say(chr(0xfeff) + json.dumps({'text': asked['message']}))",
+    "empty lines": "say(''); say('  '); say({'text': asked['message']}); say('')",
+    "a long line": "say({'text': asked['message'], 'messages': None, 'usage': {'x': 'y' * 2_000_000}})",
+    "much of a log": "sys.stderr.write('noise ' * 100_000); say({'text': asked['message']})",
+    "a log that is no text": "os.write(2, bytes(range(256)) * 100); say({'text': asked['message']})",
+    "a session of its own": "assert len(asked['session']) == 32; say({'text': asked['message']})",
+    "all that is sent": "assert asked['tools'] == [] and asked['messages'][0]['role'] == 'user'"
+    "; say({'text': f\"turn {asked['turn']}\"})",
+}
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_an_answer_may_come_in_each_of_these_forms(form: str) -> None:
+    played = play(program(FORMS[form]))
+    assert played.fault is None
+    assert played.texts == ["turn 0", "turn 1"]
+
+
+def test_text_outside_ascii_goes_both_ways() -> None:
+    async def whole() -> AgentReply:
+        agents = agents_of(program("say({'text': asked['message'][::-1]})"))
+        agent = agents.make(SAMPLE)
+        messages = [{"role": "user", "content": "Größe\u2028 \U0001f600"}]
+        try:
+            return await agent.reply(messages, TurnTools(0, (), _no_call))
+        finally:
+            agent.end_conversation()
+            await agents.aclose()
+
+    assert asyncio.run(whole()).text == "\U0001f600 \u2028eßörG"
+
+
+async def _no_call(name: str, args: Any, batch: int) -> ToolResult:
+    raise AssertionError
+
+
+BROKEN: Mapping[str, tuple[str, str]] = {
+    "no JSON": ("print('Hello!', flush=True)", "wrote a line that is no JSON: Hello!"),
+    "no object": ("say([1])", "is JSON but no object: [1]"),
+    "a key twice": ("""say('{"text": "a", "text": "b"}')""", "has a key twice"),
+    "no number": ("""say('{"text": NaN}')""", "is no JSON"),
+    "no UTF-8": ("os.write(1, b'\\xff\\xfe{}\\n')", "is not UTF-8"),
+    "too deep": ("say('[' * 100_000)", "is nested too deeply"),
+    "an unknown key": ("say({'txt': 'x'})", "the answer has txt — did you mean 'text'?"),
+    "nothing in it": ("say({'usage': {}})", "neither text nor calls nor messages"),
+    "text that is none": ("say({'text': 3})", "text is int, expected a string"),
+    "calls that are no list": ("say({'tool_calls': {}})", "tool_calls is dict, expected a list"),
+    "messages that are no list": ("say({'messages': 'x'})", "messages is str, expected a list"),
+    "an error": ("say({'error': 'no luck'})", "no luck"),
+    "an error with a kind": ("say({'error': {'message': 'no luck'}})", "no luck"),
+    "a call and an answer": ("say({'tool_call': {'name': 'x'}, 'text': 'y'})", "has tool_call and text"),
+    "an end": ("sys.exit('no more')", "ended with exit code 1; its log: no more"),
+    "an end with 0": ("sys.exit()", "ended with exit code 0"),
+    "a signal": ("os.kill(os.getpid(), 9)", "was ended by SIGKILL"),
+    "a traceback": ("raise ValueError('oops')", "its log: ValueError: oops"),
+    "an end within a line": ("sys.stdout.write('{\"te'); sys.exit(2)", "is no JSON: {\"te"),
+    "no output any more": ("os.close(1); time.sleep(600)", "closed its standard output"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", BROKEN)
+def test_what_breaks_the_protocol_is_the_agents_failure_and_says_why(name: str) -> None:
+    body, says = BROKEN[name]
+    played = play(program(body))
+    assert isinstance(played.fault, AgentError)
+    assert says in str(played.fault)
+
+
+def test_a_line_that_never_ends_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(process, "MAX_LINE", 1000)
+    played = play(program("while True: os.write(1, b'x' * 65536)"))
+    assert "wrote a line of more than" in str(played.fault)
+
+
+def test_what_is_written_before_anything_was_asked_is_no_answer() -> None:
+    command = [sys.executable, "-c", "print('{\"text\": \"hi\"}', flush=True); open('/dev/stdin').read()"]
+
+    async def whole() -> Played:
+        agents = agents_of(command)
+        dialogue = await agents._programs.take()
+        dialogue._process.over.wait()
+        with pytest.raises(AgentError, match="nothing had asked for"):
+            await dialogue.ask({}, TurnTools(0, (), _no_call), timeout_s=1)
+        await agents.aclose()
+        return Played([], None, [])
+
+    asyncio.run(whole())
+
+
+def test_a_line_too_many_is_told_where_it_came_too_late_to_fail() -> None:
+    told: list[str] = []
+
+    async def whole() -> None:
+        command = CommandOptions(command=tuple(program("say({'text': '1'}); say({'text': '2'})")))
+        agents = command_agents(command, root=".", timeout_s=30, warn=told.append)
+        await conversation(agents, turns=1)
+        await agents.aclose()
+
+    asyncio.run(whole())
+    (warning,) = told
+    assert 'wrote more lines than it was asked for: {"text": "2"}' in warning
+
+
+def test_an_error_that_is_not_the_agents_is_said_to_be_so() -> None:
+    played = play(program("say({'error': {'message': 'down', 'kind': 'infrastructure'}})"))
+    assert isinstance(played.fault, InfrastructureError)
+
+
+# ── calls ────────────────────────────────────────────────────────────────────────────────────────
+
+
+def test_a_program_may_call_tools_while_it_computes() -> None:
+    body = """
+        say({'tool_call': {'id': 'a', 'name': 'get_order', 'arguments': {'n': 1}}})
+        first = read()['tool_result']
+        say({'tool_call': {'id': 'b', 'function': {'name': 'get_order', 'arguments': '{"n": 2}'}}})
+        second = read()['tool_result']
+        say({'text': json.dumps([first, second])})
+    """
+    played = play(program(body), turns=1)
+    assert [(name, args) for name, args, _ in played.calls] == [
+        ("get_order", {"n": 1}),
+        ("get_order", {"n": 2}),
+    ]
+    assert len({batch for *_, batch in played.calls}) == 2
+    first, second = json.loads(played.texts[0] or "")
+    assert first == {"id": "a", "result": {"status": "shipped", "of": {"n": 1}}}
+    assert second["id"] == "b"
+
+
+def test_calls_of_one_batch_are_one_step_however_they_arrive() -> None:
+    body = """
+        for number in range(3):
+            say({'tool_call': {'id': number, 'name': 'x', 'batch': 'all'}})
+            read()
+        say({'text': 'done'})
+    """
+    played = play(program(body))
+    batches = [batch for *_, batch in played.calls]
+    assert [len(set(batches[:3])), len(set(batches[3:])), len(set(batches))] == [1, 1, 2]
+
+
+def test_the_time_of_the_tools_is_not_the_programs() -> None:
+    async def slow(name: str, args: Any, batch: int) -> ToolResult:
+        await asyncio.sleep(1.5)
+        return ToolResult(value=1)
+
+    async def whole() -> AgentReply:
+        body = "say({'tool_call': {'name': 'x'}}); read(); say({'text': 'done'})"
+        agents = agents_of(program(body), timeout_s=1)
+        agent = agents.make(SAMPLE)
+        await agent._programs.take()  # warm: the bytecode of the interpreter is read
+        try:
+            return await agent.reply([], TurnTools(0, (), slow))
+        finally:
+            agent.end_conversation()
+            await agents.aclose()
+
+    reply = asyncio.run(whole())
+    assert reply.text == "done"
+    assert reply.latency_ms is not None
+    assert reply.latency_ms < 1400
+
+
+# ── processes ────────────────────────────────────────────────────────────────────────────────────
+
+FAMILY = """
+import subprocess
+child = subprocess.Popen(['sh', '-c', 'sleep 600 & wait'])
+open('{pids}', 'a').write(f'{{os.getpid()}} {{child.pid}}\\n')
+"""
+
+
+def family(pids: Path) -> list[int]:
+    """The programs, and their children and grandchildren."""
+    found = [int(pid) for pid in pids.read_text(encoding="utf-8").split()]
+    return [*found, *(child for pid in found for child in children(pid))]
+
+
+def children(pid: int) -> list[int]:
+    path = Path(f"/proc/{pid}/task/{pid}/children")
+    return [int(each) for each in path.read_text(encoding="utf-8").split()] if path.exists() else []
+
+
+ENDS = {
+    "an answer": ("say({'text': 'hi'})", 30),
+    "a deadline": ("read()", 1.0),
+    "an end of its own": ("sys.exit(3)", 30),
+    "a closed input that it does not heed": ("""
+        import signal; signal.signal(signal.SIGTERM, signal.SIG_IGN)
+        say({'text': 'hi'}); time.sleep(600)
+    """, 30),
+}  # fmt: skip
+
+
+@pytest.mark.skipif(not Path("/proc/self").exists(), reason="asks /proc")
+@pytest.mark.parametrize("how", ENDS)
+def test_nothing_is_left_running(how: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(process, "GRACE_S", 0.2)
+    body, timeout_s = ENDS[how]
+    pids = tmp_path / "pids"
+    seen: list[int] = []
+
+    async def whole() -> None:
+        agents = agents_of(program(FAMILY.format(pids=pids) + textwrap.dedent(body)), timeout_s=timeout_s)
+        watch = asyncio.create_task(_watch(pids, seen))
+        await conversation(agents, turns=1)
+        watch.cancel()
+        await agents.aclose()
+
+    asyncio.run(whole())
+    seen += family(pids)
+    assert len(seen) >= 2
+    until = time.monotonic() + 10
+    while any(map(is_alive, seen)) and time.monotonic() < until:
+        time.sleep(0.02)
+    assert not any(map(is_alive, seen))
+
+
+async def _watch(pids: Path, seen: list[int]) -> None:
+    """Grandchildren are known only while their parents live."""
+    while True:
+        with contextlib.suppress(FileNotFoundError):
+            seen[:] = list(dict.fromkeys([*seen, *family(pids)]))
+        await asyncio.sleep(0.01)
+
+
+def test_a_program_that_never_reads_does_not_hold_up_the_run() -> None:
+    async def whole() -> None:
+        agents = agents_of(["sleep", "600"], timeout_s=0.5)
+        agent = agents.make(SAMPLE)
+        messages = [{"role": "user", "content": "x" * 5_000_000}]
+        with pytest.raises(AgentError, match="no answer within"):
+            await agent.reply(messages, TurnTools(0, (), _no_call))
+        agent.end_conversation()
+        await agents.aclose()
+
+    asyncio.run(whole())
+
+
+@pytest.mark.parametrize("keep", [True, False])
+def test_a_kept_program_plays_one_conversation_after_the_other(*, keep: bool) -> None:
+    async def whole() -> list[str | None]:
+        agents = agents_of(program("say({'text': f\"{os.getpid()} {asked['session']}\"})"), keep=keep)
+        try:
+            return [text for _ in range(3) for text in (await conversation(agents, turns=2)).texts]
+        finally:
+            await agents.aclose()
+
+    told = [(text or "").split() for text in asyncio.run(whole())]
+    assert len({session for _, session in told}) == 3
+    assert len({pid for pid, _ in told}) == (1 if keep else 3)
+
+
+def test_a_kept_program_that_broke_is_started_anew() -> None:
+    async def whole() -> tuple[Played, Played]:
+        body = "say('x') if asked['turn'] else say({'text': str(os.getpid())})"
+        agents = agents_of(program(body), keep=True)
+        try:
+            return await conversation(agents), await conversation(agents, turns=1)
+        finally:
+            await agents.aclose()
+
+    first, second = asyncio.run(whole())
+    assert first.fault
+    assert first.texts != second.texts
+
+
+def test_a_late_call_of_a_conversation_that_is_over_is_not_carried_out_in_the_next() -> None:
+    body = """
+        if asked['turn'] == 0 and not globals().get('before'):
+            before = asked['session']
+            say({'text': 'first'})
+            continue
+        say({'tool_call': {'id': 1, 'name': 'late', 'session': before}})
+        say({'text': json.dumps(read())})
+    """
+
+    async def whole() -> Played:
+        agents = agents_of(program(body), keep=True)
+        try:
+            await conversation(agents, turns=1)
+            return await conversation(agents, turns=1)
+        finally:
+            await agents.aclose()
+
+    played = asyncio.run(whole())
+    assert played.calls == []
+    assert json.loads(played.texts[0] or "") == {"tool_result": {"id": 1, "over": True}}
+
+
+# ── programs that are not there ──────────────────────────────────────────────────────────────────
+
+
+@pytest.mark.parametrize(
+    ("command", "says"),
+    [
+        (["no-such-program"], "there is no program 'no-such-program'"),
+        (["./no-such-program"], "there is no program './no-such-program'"),
+        (["./plain.txt"], "'./plain.txt' cannot be executed"),
+    ],
+)
+def test_a_program_that_is_not_there_is_the_authors_mistake(
+    command: list[str], says: str, tmp_path: Path
+) -> None:
+    (tmp_path / "plain.txt").write_text("hi", encoding="utf-8")
+    with pytest.raises(AuthorError, match=says):
+        command_agents(CommandOptions(command=tuple(command)), root=str(tmp_path), timeout_s=1)
+
+
+def test_a_program_is_found_from_the_configurations_folder_and_runs_there(tmp_path: Path) -> None:
+    bot = tmp_path / "bot.sh"
+    bot.write_text('#!/bin/sh\nread line\necho "{\\"text\\": \\"$PWD\\"}"\n', encoding="utf-8")
+    bot.chmod(0o755)
+
+    async def whole() -> Played:
+        agents = command_agents(CommandOptions(command=("./bot.sh",)), root=str(tmp_path), timeout_s=30)
+        try:
+            return await conversation(agents, turns=1)
+        finally:
+            await agents.aclose()
+
+    assert asyncio.run(whole()).texts == [str(tmp_path)]
