@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 __version__ = "0.1.0"
 
 _EXPORTS = {
+    "AgentAdapter": "agenteval.core.protocols",
     "AgentContext": "agenteval.adapters.agents.python",
     "AgentReply": "agenteval.core.protocols",
     "Check": "agenteval.core.score",
@@ -24,6 +25,7 @@ _EXPORTS = {
 }
 
 __all__ = [
+    "AgentAdapter",
     "AgentContext",
     "AgentReply",
     "Check",
@@ -42,7 +44,7 @@ __all__ = [
 if TYPE_CHECKING:
     from agenteval.adapters.agents.python import AgentContext
     from agenteval.core.errors import ToolError
-    from agenteval.core.protocols import AgentReply
+    from agenteval.core.protocols import AgentAdapter, AgentReply
     from agenteval.core.score import Check
     from agenteval.core.trajectory import Usage
     from agenteval.scoring.checks.conversation import Conversation

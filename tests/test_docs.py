@@ -15,6 +15,7 @@ import pytest
 import typer.main
 import yaml
 
+from agenteval.adapters.agents import AGENTS
 from agenteval.adapters.models import endpoints
 from agenteval.adapters.models.scripted import ROLES
 from agenteval.cli import preflight
@@ -228,9 +229,33 @@ def test_every_agent_of_the_page_runs_side_by_side(project: Project) -> None:
     )
     finished(project.run(), 0)
     agents = {s["agent"]: s["verdict"] for s in project.results()["scenarios"]}
-    shown = [b.file for b in blocks("docs/agents.md") if b.kind == "python"]
+    shown = [b for b in blocks("docs/agents.md") if b.kind == "python" and "AgentAdapter" not in b.text]
     assert len(agents) == len(shown) == 5
     assert set(agents.values()) == {"passed"}
+
+
+def test_the_adapter_of_the_page_is_played_and_its_options_are_checked(project: Project) -> None:
+    found = blocks("docs/agents.md")
+    adapter, config = (
+        next(b for b in found if b.file == f) for f in ("shop_adapter.py", "shop/agenteval.yaml")
+    )
+    (entry,) = (b.text for b in found if b.kind == "toml")
+    project.write("shop_adapter.py", adapter.text)
+    project.write("shop-1.dist-info/METADATA", "Metadata-Version: 2.1\nName: shop\nVersion: 1\n")
+    line = entry.splitlines()[1].replace('"', "")
+    project.write("shop-1.dist-info/entry_points.txt", f"[agenteval.agents]\n{line}\n")
+    project.write("agenteval.yaml", config.text)
+    project.scenarios("id: s\nturns: [Ann]\nexpect: {output: {contains: ['Hello Hello, Ann!']}}\n")
+    finished(project.run(), 0)
+    project.write("agenteval.yaml", config.text.replace("times: 2", "times: 9"))
+    done = project.run()
+    assert (done.code, texts_in("docs/agents.md", "agenteval.yaml:") in done.err) == (2, True), done.err
+
+
+def texts_in(page: str, beginning: str) -> str:
+    """What stands in backticks on a page and begins so."""
+    codes = re.findall(r"`([^`]+)`", _FENCE.sub("", text_of(page)))
+    return next(code for code in codes if code.startswith(beginning))
 
 
 def test_the_checks_of_the_page_in_python_json_and_citations_hold_and_fail(project: Project) -> None:
@@ -434,7 +459,8 @@ def test_every_configuration_key_is_documented_and_no_other() -> None:
     listed = set(first_code(KEYS)) | set(first_code(JUDGED))
     refused = {pattern.removesuffix(".{}") for pattern in NOT_YET["config"] if pattern.endswith(".{}")}
     assert listed | refused == known_keys(Config)
-    assert sorted(first_code(AGENT)) == sorted(known_keys(AgentConfig))
+    options = {key for kind in AGENTS for key in known_keys(AGENTS.get(kind).options)}
+    assert sorted(first_code(AGENT)) == sorted({*known_keys(AgentConfig), *options})
 
 
 def model_keys() -> str:
@@ -447,8 +473,10 @@ def model_keys() -> str:
     [(Config, KEYS + JUDGED), (AgentConfig, AGENT), (ModelConfig, model_keys())],
 )
 def test_documented_defaults_are_the_real_ones(model: Any, text: str) -> None:
+    models = [model, *(AGENTS.get(kind).options for kind in AGENTS if model is AgentConfig)]
+    fields = {name: field for each in models for name, field in each.model_fields.items()}
     for name, _type, default, *_meaning in rows(text):
-        field = model.model_fields[name.strip("`")]
+        field = fields[name.strip("`")]
         real = None if field.is_required() else field.get_default(call_default_factory=True)
         if hasattr(real, "model_dump"):
             real = real.model_dump(exclude_defaults=True)

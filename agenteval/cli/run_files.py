@@ -54,7 +54,7 @@ def files_read(config: Config, scenarios: Iterable[Scenario]) -> Iterator[Path]:
 def _files(config: Config, scenarios: Sequence[Scenario], root: Path) -> Iterator[Path]:
     named = [agent.policy for agent in config.all_agents] + list(config.custom_metrics)
     named += [*config.prompts.values(), config.accepted, *_models(config, "scripted")]
-    targets = [*(agent.target or "" for agent in config.all_agents), *config.custom_metrics]
+    targets = [*_texts(agent.own for agent in config.all_agents), *config.custom_metrics]
     named += [target.rpartition(":")[0] for target in targets]
     yield from _existing(root / name for name in named if name and "\n" not in name and len(name) < 500)
     mocks = [tool for scenario in scenarios for tool in scenario.tools.values() if tool.python]
@@ -62,6 +62,11 @@ def _files(config: Config, scenarios: Sequence[Scenario], root: Path) -> Iterato
     checks = [(s.base, target) for s in scenarios for _, expect in s.expectations for target in expect.python]
     yield from _existing(Path(base) / target.rpartition(":")[0] for base, target in checks)
     yield from _modules(root.resolve())
+
+
+def _texts(options: Iterable[Mapping[str, Any]]) -> Iterator[str]:
+    """Any option of an agent may name code (``agent.py:agent``)."""
+    yield from (text for own in options for text in own.values() if isinstance(text, str))
 
 
 def _modules(root: Path) -> Iterator[Path]:

@@ -6,11 +6,11 @@ import os
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from functools import partial
-from importlib import import_module
 from pathlib import Path
 from random import Random
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+from typing import TYPE_CHECKING, Literal, TypeAlias
 
+from agenteval.adapters.agents import AGENTS
 from agenteval.adapters.traffic.middleware import Recording, Traffic
 from agenteval.cli import preflight
 from agenteval.conversation.current_sample import enter
@@ -18,13 +18,13 @@ from agenteval.conversation.deadlines import Deadlines
 from agenteval.conversation.mocks import MockFunctions
 from agenteval.conversation.pipeline import Control, Plan
 from agenteval.conversation.user import ScenarioUser
-from agenteval.conversation.user_code import load
 from agenteval.core.config import AgentConfig, Config, ModelConfig
-from agenteval.core.errors import AuthorError, Problem, did_you_mean, placed_at
+from agenteval.core.errors import AgentevalError, AuthorError, Place, Problem, placed_at
 from agenteval.core.event import Event, Notice, RunStarted
 from agenteval.core.protocols import AgentFactory, ChatModel, Emit, Reviewer, Scorer, Subject, User
 from agenteval.core.scenario import EpochRange, Sample, SampleKey, Scenario
 from agenteval.core.sight import declared_sight
+from agenteval.core.trajectory import Sight
 from agenteval.files import loading
 from agenteval.files.plain_files import read_text
 from agenteval.files.prompts import USER_REVIEW
@@ -39,26 +39,6 @@ if TYPE_CHECKING:
     from agenteval.adapters.transport.limits import RateLimits
 
 ModelRole: TypeAlias = Literal["user", "judge", "dedup"]
-
-AGENTS = {
-    "python": "agenteval.cli.wiring:python_agents",
-    "http": "agenteval.cli.wiring:http_agents",
-}
-
-
-def named(kind: str, built_in: dict[str, str], name: str) -> Any:
-    """The object of a name: built in, or registered by a package under ``agenteval.<kind>s``. Raises
-    ``AuthorError``."""
-    target = built_in.get(name)
-    if target is None:
-        from importlib.metadata import entry_points
-
-        for entry in entry_points(group=f"agenteval.{kind}s"):
-            if entry.name == name:
-                return entry.load()
-        raise AuthorError(Problem(f"no {kind} is named '{name}'", did_you_mean(name, built_in)))
-    module, _, attribute = target.partition(":")
-    return getattr(import_module(module), attribute)
 
 
 def all_secrets(config: Config, found: Iterable[str]) -> tuple[str, ...]:
@@ -134,6 +114,9 @@ class Resources:
         """Of waits for retries; the same in each run with the same seed."""
         return Random(self.config.seed).random
 
+    def place_of(self, agent: AgentConfig, key: str) -> Place:
+        return self.config.place(f"{_key_of(agent, self.config)}.{key}")
+
     def transport(self) -> Transport:
         from agenteval.adapters.transport.client import Transport
         from agenteval.adapters.transport.retry import RetryPolicy
@@ -187,31 +170,6 @@ class Resources:
         self.traffic.close()
 
 
-def python_agents(agent: AgentConfig, resources: Resources) -> AgentFactory:
-    from agenteval.adapters.agents.python import PythonAgents
-
-    config = resources.config
-    place = config.place(f"{_key_of(agent, config)}.target")
-    target = load(agent.target or "", config.root, what=f"agent '{agent.name}'", place=place)
-    rate = resources.limits().rate("agent", agent.name, requests=agent.requests_per_minute)
-    return PythonAgents(target, timeout_s=agent.timeout_s, place=place, rate=rate)
-
-
-def http_agents(agent: AgentConfig, resources: Resources) -> AgentFactory:
-    from agenteval.adapters.agents.http import HttpAgents
-
-    config = resources.config
-    calls = config.agent_concurrency or config.concurrency
-    return HttpAgents(
-        agent,
-        transport=resources.transport(),
-        secrets=resources.secrets,
-        concurrency=calls,
-        tell=resources.tell,
-        place_of=lambda key: config.place(f"{_key_of(agent, config)}.{key}"),
-    )
-
-
 def _key_of(agent: AgentConfig, config: Config) -> str:
     """Where the configuration names an agent."""
     if config.agent and config.agent.name == agent.name:
@@ -258,7 +216,7 @@ def plan(
         review=_review(scenarios, chosen, resources),
         agent_concurrency=config.agent_concurrency or config.concurrency,
         unmocked=config.unmocked_tools,
-        sights={name: sight for name, agent in used.items() if (sight := declared_sight(agent))},
+        sights=_sights(used),
         deadlines=Deadlines(config.deadlines.turn_s, config.deadlines.sample_s),
         fail_fast=fail_fast,
     )
@@ -282,7 +240,7 @@ def _agents(used: Mapping[str, AgentConfig], resources: Resources) -> dict[str, 
     problems: list[Problem] = []
     for name, agent in used.items():
         try:
-            factories[name] = resources.traffic.agents(agent, partial(_agents_of, agent, resources))
+            factories[name] = resources.traffic.agents(agent, partial(agents_of, agent, resources))
         except AuthorError as error:
             problems += error.problems
     if problems:
@@ -290,9 +248,29 @@ def _agents(used: Mapping[str, AgentConfig], resources: Resources) -> dict[str, 
     return factories
 
 
-def _agents_of(agent: AgentConfig, resources: Resources) -> AgentFactory:
-    made: AgentFactory = named("agent", AGENTS, agent.kind)(agent, resources)
-    return made
+def agents_of(agent: AgentConfig, resources: Resources) -> AgentFactory:
+    """Raises ``AuthorError`` for an agent that cannot be made."""
+    adapter = AGENTS.get(agent.kind)
+    with placed_at(resources.place_of(agent, "type")):
+        try:
+            return adapter.make(agent, adapter.of(agent), resources)
+        except AgentevalError:
+            raise
+        except Exception as error:
+            if agent.kind in AGENTS.built_in:
+                raise
+            what = f"agent '{agent.name}' cannot be made: {type(error).__name__}: {error}"
+            raise AuthorError(Problem(what, f"the adapter '{agent.kind}' raised it")) from error
+
+
+def _sights(used: Mapping[str, AgentConfig]) -> dict[str, Sight]:
+    """How the tool calls of the agents will be seen, as far as the configuration says."""
+    adapters = {name: AGENTS.get(agent.kind) for name, agent in used.items()}
+    found = {
+        name: declared_sight(agent) or adapters[name].sight(adapters[name].of(agent))
+        for name, agent in used.items()
+    }
+    return {name: sight for name, sight in found.items() if sight}
 
 
 def _checks(agent: AgentConfig, resources: Resources, timeout_s: float) -> tuple[Scorer, ...]:

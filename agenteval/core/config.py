@@ -13,33 +13,36 @@ from agenteval.core.scenario import Epochs, Thresholds
 from agenteval.core.score import Severity
 from agenteval.core.value import Count, Number, Text, Texts, Value
 
+KIND_BY_KEY = {"endpoint": "http", "target": "python"}
+"""What ``type`` is where it is left out, by the option that is written."""
+
 
 class AgentConfig(Value):
-    """An agent under test. ``type`` may be left out: ``endpoint`` means http, ``target`` python."""
+    """An agent under test: what is asked of every one. All other keys are options of its adapter, which alone
+    knows and checks them (``AgentAdapter``); those of other packages' adapters are under ``options``."""
+
+    model_config = ConfigDict(extra="allow")
 
     MEANT: ClassVar[dict[str, str]] = {"://": "endpoint", ":": "target", "": "name"}
 
     name: Annotated[Text, Field(min_length=1)] = "agent"
     type: str | None = None
-    target: str | None = None
-    endpoint: str | None = None
-    headers: dict[str, Text] = {}
-    body: dict[str, Any] = {}
-    streaming: bool = False
-    send_tools: bool = True
-    observed_messages: str | None = None
     timeout_s: Annotated[Number, Field(gt=0)] = 60.0
-    max_wait_s: Annotated[Number, Field(ge=0)] = 180.0
     requests_per_minute: Annotated[Count, Field(ge=1)] | None = None
     tools: Literal["visible", "none"] | None = None
     policy: str | None = None
+    options: dict[str, Any] = {}
+
+    @property
+    def own(self) -> dict[str, Any]:
+        """The options of its adapter, as they were written."""
+        return {**(self.model_extra or {}), **self.options}
 
     @property
     def kind(self) -> str:
         """The adapter's name; empty when nothing says which."""
-        if self.type:
-            return self.type
-        return "http" if self.endpoint else "python" if self.target else ""
+        own = self.own
+        return self.type or next((kind for key, kind in KIND_BY_KEY.items() if own.get(key)), "")
 
 
 PROVIDERS = ("openai", "azure", "anthropic", "google", "ollama", "openai-compatible", "local", "scripted")

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple, Protocol, TypeAlias, runtime_checkable
 
 from pydantic import BaseModel
 
+from agenteval.core.config import AgentConfig
 from agenteval.core.errors import Mistake
 from agenteval.core.event import Event
 from agenteval.core.scenario import Sample, Scenario
 from agenteval.core.score import ScoreItem
-from agenteval.core.trajectory import Message, StopReason, ToolResult, Trajectory, Usage
+from agenteval.core.trajectory import Message, Sight, StopReason, ToolResult, Trajectory, Usage
+from agenteval.core.value import Value
 
 Emit: TypeAlias = Callable[[Event], None]
 """A sink of events. It never blocks or awaits; one that fails is switched off and told once."""
@@ -75,6 +77,40 @@ class AgentFactory(Protocol):
     def make(self, sample: Sample) -> Agent: ...
 
     async def aclose(self) -> None: ...
+
+
+class NoOptions(Value):
+    """Of an adapter that has none."""
+
+
+def _no_mistakes(_own: Mapping[str, Any]) -> Iterator[Mistake]:
+    yield from ()
+
+
+@dataclass(frozen=True)
+class AgentAdapter:
+    """One kind of agent: what an author may write of it, and how it is made.
+
+    A package of its own registers one under the entry point group ``agenteval.agents``, by the name that
+    authors give as ``type``.
+    """
+
+    make: Callable[[AgentConfig, Any, Any], AgentFactory]
+    """``make(agent, options, resources)``: ``agent`` has the keys that all agents share, ``options`` is an
+    instance of the model below, ``resources`` is what the parts of a run share (``config``, ``secrets``,
+    ``tell(text)``). Raises ``AuthorError`` for what cannot work."""
+    options: type[BaseModel] = NoOptions
+    """What an author may write under ``options``. Unknown keys are refused, whatever the model says."""
+    mistakes: Callable[[Mapping[str, Any]], Iterable[Mistake]] = _no_mistakes
+    """What else is wrong with the options as they are written, in words of its own."""
+    sight: Callable[[Any], Sight | None] = lambda _options: None
+    """What the options say of the agent's tool calls: how they will be seen. ``None``: nothing."""
+    example: str = ""
+    """An agent of this kind, as an author writes it."""
+
+    def of(self, agent: AgentConfig) -> Any:
+        """The options of an agent."""
+        return self.options.model_validate(agent.own)
 
 
 class SampleQueue(Protocol):

@@ -30,10 +30,10 @@ _Item = TypeVar("_Item", bound=ScoreItem)
 
 
 def declared_sight(agent: AgentConfig) -> Sight | None:
-    """What a configuration says of an agent's calls, whatever the agent returns."""
-    if agent.tools:
-        return Sight.VISIBLE if agent.tools == "visible" else Sight.HIDDEN
-    return Sight.MESSAGES if agent.observed_messages else None
+    """What ``tools`` says of an agent's calls, whatever the agent returns."""
+    if not agent.tools:
+        return None
+    return Sight.VISIBLE if agent.tools == "visible" else Sight.HIDDEN
 
 
 def is_observed(scenario: Scenario, trajectory: Trajectory) -> bool:

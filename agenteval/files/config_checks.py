@@ -15,18 +15,10 @@ from agenteval.core.errors import Problem, did_you_mean
 from agenteval.core.expressions import expression
 from agenteval.core.registry import Registry
 from agenteval.core.secrets import keys_in
+from agenteval.files.agent_checks import Adapters, agent_problems
 from agenteval.files.validation import NOT_YET, part_problems, unknown_key
 from agenteval.files.yaml_source import Mark
 
-_NEEDS = {"http": "endpoint", "python": "target"}
-_HTTP_KEYS = (*("endpoint", "headers", "body", "streaming", "send_tools", "observed_messages", "max_wait_s"),)
-_FOREIGN = {"http": ("target",), "python": _HTTP_KEYS}
-_EXAMPLE = {
-    "http": "endpoint: http://localhost:3000/v1/chat/completions",
-    "python": "target: my_agent.py:agent",
-}
-_HEADER_NAME = expression(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
-_BAD_HEADER_VALUE = expression(r"[\x00-\x08\x0a-\x1f\x7f]")
 _VARIABLE_NAME = expression(r"[A-Za-z_][A-Za-z0-9_]*")
 
 Found: TypeAlias = Iterator[Problem]
@@ -36,14 +28,13 @@ class Known(NamedTuple):
     """What a configuration may name that is registered in rooms above this one; the command line hands it in.
     ``gates``: by name, what an author writes there."""
 
+    agents: Adapters
     gates: Mapping[str, type[BaseModel]]
     reporters: Registry[Any]
 
 
 def config_problems(value: Mapping[str, Any], mark: Mark, known: Known) -> Found:
-    for loc, agent in _agents(value):
-        yield from _agent_problems(agent, mark.find(loc))
-    yield from _twice(value, mark)
+    yield from agent_problems(value, mark, known.agents)
     models = value.get("models")
     for role, model in (models if isinstance(models, Mapping) else {}).items():
         yield from _model_problems(model, mark.find(("models", role)))
@@ -51,86 +42,6 @@ def config_problems(value: Mapping[str, Any], mark: Mark, known: Known) -> Found
     for index, item in enumerate(reporters if isinstance(reporters, list) else ()):
         yield from _reporter_problems(item, mark.find(("reporters", index)), known.reporters)
     yield from _gate_problems(value.get("gates"), mark, known.gates)
-
-
-def _agents(value: Mapping[str, Any]) -> Iterator[tuple[tuple[str | int, ...], Mapping[str, Any]]]:
-    agents, compare = value.get("agents"), value.get("compare")
-    found: list[tuple[tuple[str | int, ...], Any]] = [(("agent",), value.get("agent"))]
-    found += [(("agents", k), agent) for k, agent in (agents if isinstance(agents, Mapping) else {}).items()]
-    found += [(("compare", i), agent) for i, agent in enumerate(compare if isinstance(compare, list) else ())]
-    yield from ((loc, agent) for loc, agent in found if isinstance(agent, Mapping))
-
-
-def _twice(value: Mapping[str, Any], mark: Mark) -> Found:
-    """One name for two agents. With ``compare`` the primary agent is in it and not counted again."""
-    first: dict[str, Mark] = {}
-    for loc, agent in _agents(value):
-        if loc[0] == "agent" and value.get("compare"):
-            continue
-        name, where = str(agent.get("name", "agent")), mark.find((*loc, "name"))
-        if name in first:
-            remedy = "give each agent a name of its own"
-            yield Problem(f"the agent '{name}' is already at {first[name].place}", remedy, where.place)
-        first.setdefault(name, where)
-
-
-def kind_of(agent: Mapping[str, Any]) -> str:
-    """The adapter's name; empty when nothing says which, or when two do."""
-    if agent.get("type"):
-        return str(agent["type"])
-    given = [kind for kind, key in _NEEDS.items() if agent.get(key)]
-    return given[0] if len(given) == 1 else ""
-
-
-def _agent_problems(agent: Mapping[str, Any], mark: Mark) -> Found:
-    kind = kind_of(agent)
-    if not kind:
-        yield from _no_kind(agent, mark)
-    elif kind in _NEEDS:
-        yield from _misfits(agent, kind, mark)
-    elif kind in NOT_YET["agent type"]:
-        remedy = NOT_YET["agent type"][kind]
-        yield Problem(f"the agent type '{kind}' is not supported yet", remedy, mark.find(("type",)).place)
-    elif not _is_plugin("agents", kind):
-        remedy = did_you_mean(kind, _NEEDS)
-        yield Problem(f"no agent type is named '{kind}'", remedy, mark.find(("type",)).place)
-    yield from _endpoint_problems(agent.get("endpoint"), mark.find(("endpoint",)))
-    headers = agent.get("headers")
-    for name, value in (headers if isinstance(headers, Mapping) else {}).items():
-        yield from _header_problems(name, value, mark.find(("headers", name)))
-
-
-def _no_kind(agent: Mapping[str, Any], mark: Mark) -> Found:
-    if agent.get("endpoint") and agent.get("target"):
-        what = "the agent has both an endpoint and a target"
-        yield Problem(what, "keep one, or say type: http or type: python", mark.find(("target",)).place)
-        return
-    if empty := next((key for key in ("endpoint", "target") if agent.get(key) == ""), ""):
-        kind = "http" if empty == "endpoint" else "python"
-        yield Problem(f"the agent's {empty} is empty", f"write {_EXAMPLE[kind]}", mark.find((empty,)).place)
-        return
-    remedy = f"write {_EXAMPLE['python']} (Python) or {_EXAMPLE['http']}"
-    yield Problem("the agent has neither a target nor an endpoint", remedy, mark.place)
-
-
-def _misfits(agent: Mapping[str, Any], kind: str, mark: Mark) -> Found:
-    needed = _NEEDS[kind]
-    if agent.get(needed) == "":
-        what = f"the agent's {needed} is empty"
-        yield Problem(what, f"write {_EXAMPLE[kind]}", mark.find((needed,)).place)
-    elif not agent.get(needed):
-        what = f"an agent of type {kind} needs {needed}"
-        yield Problem(what, f"write {_EXAMPLE[kind]}", mark.find((needed,)).place)
-    for key in _FOREIGN[kind]:
-        if agent.get(key) is not None:
-            what = f"an agent of type {kind} has no '{key}'"
-            yield Problem(what, "drop it, or change type", mark.find((key,)).place)
-    target = agent.get("target")
-    if kind == "python" and isinstance(target, str) and target:
-        location, colon, attribute = target.rpartition(":")
-        if not (location and colon and attribute):
-            remedy = "write file.py:name or package.module:name"
-            yield Problem("the target names no attribute", remedy, mark.find(("target",)).place)
 
 
 def _endpoint_problems(url: Any, mark: Mark) -> Found:
@@ -145,14 +56,6 @@ def _is_http(url: str) -> bool:
         return parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
     except ValueError:
         return False
-
-
-def _header_problems(name: str, value: Any, mark: Mark) -> Found:
-    if not _HEADER_NAME.fullmatch(name):
-        yield Problem(f"{name!r} is no name of a header", "use letters, digits and dashes", mark.place)
-    if isinstance(value, str) and _BAD_HEADER_VALUE.search(value):
-        what = f"the header '{name}' holds a line break or control character"
-        yield Problem(what, "remove it; a variable read from a file may end in one", mark.place)
 
 
 def _model_problems(model: Any, mark: Mark) -> Found:
@@ -199,17 +102,3 @@ def _reporter_problems(item: Any, mark: Mark, known: Registry[Any]) -> Found:
 def _is_plugin(kind: str, name: str) -> bool:
     names: Iterable[str] = (entry.name for entry in entry_points(group=f"agenteval.{kind}"))
     return name in names
-
-
-# ── compare ──────────────────────────────────────────────────────────────────────────────────────
-
-
-def is_whole_agent(entry: Mapping[str, Any], agent: Mapping[str, Any]) -> bool:
-    """Whether an entry of ``compare`` stands on its own: it brings what another type needs, or it says
-    its type and what that needs. Such an entry inherits nothing, credentials least of all."""
-    brought = [key for key in _NEEDS.values() if entry.get(key)]
-    own = _NEEDS.get(kind_of(agent))
-    if any(key != own for key in brought):
-        return True
-    said = entry.get("type")
-    return bool(said) and (said != kind_of(agent) or bool(brought))

@@ -5,14 +5,17 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
-from pydantic import ValidationError
+from pydantic import BaseModel, ValidationError
 
-from agenteval.core.config import Config, deep_merge
+from agenteval.core.config import AgentConfig, Config, deep_merge
 from agenteval.core.errors import AuthorError, Place, Problem
+from agenteval.core.protocols import AgentAdapter
+from agenteval.core.registry import Registry
 from agenteval.files.accepted_file import load_accepted
-from agenteval.files.config_checks import Known, config_problems, is_whole_agent
+from agenteval.files.agent_checks import is_whole_agent, with_options_in_place
+from agenteval.files.config_checks import Known, config_problems
 from agenteval.files.environment import expand, from_variables, plain, secrets_in, variables_in, written
 from agenteval.files.plain_files import read_file
 from agenteval.files.redact import Mask, redactor
@@ -23,12 +26,13 @@ from agenteval.files.yaml_scalars import shown
 from agenteval.files.yaml_source import MAX_BYTES, Document, Mark, parse
 
 PYPROJECT = "pyproject.toml"
+Model = TypeVar("Model", bound=BaseModel)
 
 _TEXT_KEYS = frozenset(
     ("accepted", "name", "now", "custom_metrics", "detectors", "metrics", "include", "exclude")
 )
 _TEXT_MAPS = frozenset(("headers",))
-_OPAQUE_KEYS = frozenset(("body", "extra"))
+_OPAQUE_KEYS = frozenset(("body", "extra", "options"))
 
 
 class LoadedConfig(NamedTuple):
@@ -92,6 +96,7 @@ def load_config(
     ):
         mark = _at_file(merge_marks(mark, marks, value, high), mark)
         value = deep_merge(value, high)
+    value, mark = with_options_in_place(value, mark, known.agents, problems)
     secrets = secrets_in(value)
     value, mark = _whole_agents(value, mark, problems)
     config = _checked(plain(value), mark, problems, known, secrets)
@@ -105,8 +110,11 @@ def load_config(
     if config.accepted:
         file = Path(update["root"]) / config.accepted
         update["accepted_failures"] = load_accepted(file, cwd, named_at=mark.find(("accepted",)).place)
+    shown = _public(value)
     # Gates are numbers and words to decide by, and no secrets: a variable there is shown with its value.
-    public = _public(value).model_copy(update={**update, "gates": config.gates})
+    agents = _agents_read(shown, config, known.agents)
+    public = shown.model_copy(update={**update, **agents, "gates": config.gates})
+    update |= _agents_read(config, config, known.agents)
     return LoadedConfig(config.model_copy(update=update), public, secrets)
 
 
@@ -233,16 +241,37 @@ def _named(value: Mapping[str, Any], mark: Mark, problems: list[Problem]) -> dic
 
 
 def _public(value: dict[str, Any]) -> Config:
-    """The configuration with variables unexpanded. Where only the value has the right type (a number, a
-    choice), the value stays: it is no secret."""
-    shown_value, real = written(value), plain(value)
+    """The configuration with variables unexpanded."""
+    return _fitting(Config, written(value), plain(value)) or Config()
+
+
+def _agents_read(config: Config, real: Config, adapters: Registry[AgentAdapter]) -> dict[str, Any]:
+    """The agents of ``config``, options of the adapters that are built in as these read them. Of other
+    packages' they stay as they were written: what their models make of them may not be data."""
+
+    def read(agent: AgentConfig, like: AgentConfig) -> AgentConfig:
+        if like.kind not in adapters.built_in:
+            return agent
+        options = _fitting(adapters.get(like.kind).options, agent.own, like.own)
+        return agent.model_copy(update=options.model_dump()) if options else agent
+
+    return {
+        "agent": read(config.agent, real.agent) if config.agent and real.agent else None,
+        "agents": {name: read(agent, real.agents[name]) for name, agent in config.agents.items()},
+        "compare": tuple(map(read, config.compare, real.compare)),
+    }
+
+
+def _fitting(model: type[Model], shown_value: Any, real: Any) -> Model | None:
+    """``shown_value`` as a model. Where only the ``real`` value has the right type (a number, a choice), that
+    stays: it is no secret."""
     for _ in range(3):
         try:
-            return Config.model_validate(shown_value)
+            return model.model_validate(shown_value)
         except ValidationError as error:
             for detail in error.errors(include_url=False):
                 shown_value = _patched(shown_value, real, list(detail["loc"]))
-    return Config()
+    return None
 
 
 def _patched(shown_value: Any, real: Any, loc: list[str | int]) -> Any:

@@ -30,7 +30,7 @@ _REFERENCE = expression(
     r"\$\$\{|\$\{(?P<name>[A-Za-z_][A-Za-z0-9_]*)(?::-(?P<default>[^}]*))?\}|\$\{(?P<bad>[^}]*\}?)"
 )
 _SECRET_NAME = expression(r"authorization|api.?key|token|cookie|secret|passw", re.IGNORECASE)
-_SECRET_PLACES = frozenset(("headers", "body", "extra", "endpoint", "base_url"))
+_SECRET_PLACES = frozenset(("headers", "body", "extra", "options", "endpoint", "base_url"))
 """Where a variable's value is kept out of all that is written, whatever the variable's name is."""
 
 _URL_USER = expression(r"(?<=//)[^/@\s]+(?=@)")
@@ -172,7 +172,7 @@ def _mask(value: Any, place: str) -> Any:
 def _is_secret_key(key: str, place: str) -> bool:
     if place == "headers":
         return bool(SECRET_HEADER.search(key))
-    return place in ("body", "extra") and bool(_SECRET_NAME.search(key))
+    return place in ("body", "extra", "options") and bool(_SECRET_NAME.search(key))
 
 
 def _is_only_reference(value: Any) -> bool:

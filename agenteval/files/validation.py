@@ -23,7 +23,6 @@ _WRAP = "write a Python function that calls the agent, and name it as target"
 _LATER_OF_AGENTS = {
     **dict.fromkeys(("intercept", "interpreter", "command", "request", "reply"), _WRAP),
     **dict.fromkeys(("observe", "mcp"), "let the agent report its calls, or call tools through ctx"),
-    "options": "drop it",
 }
 NOT_YET: Mapping[str, Mapping[str, str]] = {
     # `*` stands for any key or item; a pattern that ends in `{}` refuses whatever is written there.
@@ -262,10 +261,18 @@ def _explain(detail: Any, loc: Loc, asked: Any) -> tuple[str, str]:
         return f"{prefix}must be {_BOUNDS[kind]} {context[_BOUND_NAMES[kind]]}, got {shown(value)}", ""
     if kind in ("too_short", "string_too_short"):
         return f"{prefix}must not be empty", ""
+    if kind.startswith(_SAID_BY_PYDANTIC):
+        said = str(detail["msg"])
+        return f"{prefix}{said[:1].lower()}{said[1:]}, got {shown(value)}", ""
     what = f"{prefix}expected {asked_for(asked)}, got {shown(value)}"
     return what, _remedy(value, asked)
 
 
+# Of types that only options of other packages' adapters have.
+_SAID_BY_PYDANTIC = (
+    *("string_pattern", "string_too_long", "too_long", "multiple_of", "url", "path", "date", "time", "uuid"),
+    *("decimal", "ip_", "bytes", "callable", "is_instance", "is_subclass", "frozen_set", "set_"),
+)
 _BOUND_NAMES = {"greater_than_equal": "ge", "greater_than": "gt", "less_than_equal": "le", "less_than": "lt"}
 _BOUNDS = {
     "greater_than_equal": "at least",

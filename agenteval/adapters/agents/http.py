@@ -6,19 +6,23 @@ import json
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import Any, TypeAlias
+from typing import Annotated, Any, TypeAlias
 
+from pydantic import Field
+
+from agenteval.adapters.agents import AgentResources
 from agenteval.adapters.agents.quirks import REFUSED, Form, lesson, shaped
 from agenteval.adapters.transport.client import CallRules, HttpReply, Transport, may_pass_unheard
 from agenteval.adapters.transport.http_faults import Fault, classify, describe, is_web_address, quote
 from agenteval.adapters.transport.limits import Throttle
 from agenteval.adapters.transport.retry import Retry
 from agenteval.core.config import AgentConfig
-from agenteval.core.errors import AgentError, AgentevalError, AuthorError, Place, Problem
+from agenteval.core.errors import AgentError, AgentevalError, AuthorError, Mistake, Place, Problem
 from agenteval.core.expressions import expression
-from agenteval.core.protocols import AgentReply, TurnTools
+from agenteval.core.protocols import AgentAdapter, AgentReply, TurnTools
 from agenteval.core.scenario import Sample, SampleKey
-from agenteval.core.trajectory import Message
+from agenteval.core.trajectory import Message, Sight
+from agenteval.core.value import Number, Text, Value
 from agenteval.files.redact import SECRET_HEADER, without_query
 from agenteval.messages import chat
 from agenteval.messages import message_adapters as foreign
@@ -27,6 +31,8 @@ from agenteval.messages.endings import cut_of, last_answer, refusal_in
 
 _KNOWN_FIELDS = frozenset({"role", "content", "tool_calls", "function_call", "refusal"})
 _QUOTED = 200
+_HEADER_NAME = expression(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
+_BAD_HEADER_VALUE = expression(r"[\x00-\x08\x0a-\x1f\x7f]")
 _SURROGATE = expression("[\ud800-\udfff]")
 
 
@@ -49,6 +55,18 @@ def _tell_nobody(text: str, key: SampleKey | None) -> None:
     pass
 
 
+class HttpOptions(Value):
+    """What an author writes of an agent behind a URL, beside what is asked of every agent."""
+
+    endpoint: str | None = None
+    headers: dict[str, Text] = {}
+    body: dict[str, Any] = {}
+    streaming: bool = False
+    send_tools: bool = True
+    observed_messages: str | None = None
+    max_wait_s: Annotated[Number, Field(ge=0)] = 180.0
+
+
 class Known:
     """What all conversations with one agent share: where it is, its throttle, and the form of a conversation
     that it was found to take."""
@@ -56,6 +74,7 @@ class Known:
     def __init__(
         self,
         config: AgentConfig,
+        options: HttpOptions,
         *,
         transport: Transport,
         secrets: Sequence[str],
@@ -63,9 +82,10 @@ class Known:
         tell: Tell,
     ) -> None:
         self.config = config
-        self.endpoint = config.endpoint or ""
+        self.options = options
+        self.endpoint = options.endpoint or ""
         self.transport = transport
-        self.headers = _sendable(config.headers)
+        self.headers = _sendable(options.headers)
         self.secrets = (*secrets, *_header_secrets(self.headers))
         self.tell = tell
         self.form = Form()
@@ -83,7 +103,7 @@ class Known:
             self.config.timeout_s,
             throttle=self.throttle,
             may_repeat=may_pass_unheard,
-            max_wait_s=self.config.max_wait_s,
+            max_wait_s=self.options.max_wait_s,
             on_retry=told,
             secrets=self.secrets,
             classify=_classify,
@@ -108,10 +128,14 @@ class HttpAgents:
         tell: Tell = _tell_nobody,
         place_of: Callable[[str], Place | None] = lambda _: None,
     ) -> None:
-        problems = tuple(problem._replace(place=place_of(key)) for key, problem in _problems(config))
+        options = HttpOptions.model_validate(config.own)
+        found = _problems(options, f"agent '{config.name}'")
+        problems = tuple(problem._replace(place=place_of(key)) for key, problem in found)
         if problems:
             raise AuthorError(*problems)
-        self._known = Known(config, transport=transport, secrets=secrets, concurrency=concurrency, tell=tell)
+        self._known = Known(
+            config, options, transport=transport, secrets=secrets, concurrency=concurrency, tell=tell
+        )
 
     def make(self, sample: Sample) -> HttpAgent:
         """The agent of one sample. It remembers nothing: each request carries the conversation."""
@@ -134,10 +158,10 @@ class HttpAgent:
         Raises ``AgentError`` for a timeout, a bad status and an unreadable or cut reply,
         ``InfrastructureError`` for faults that are not the agent's.
         """
-        config = self._known.config
-        reply = await self._send(request_body(config, messages, tools))
+        options = self._known.options
+        reply = await self._send(request_body(options, messages, tools))
         try:
-            return _without_given(read_reply(reply, observed=config.observed_messages), config)
+            return _without_given(read_reply(reply, observed=options.observed_messages), options)
         except Unreadable as unreadable:
             raise AgentError(self._describe(unreadable), kind="protocol") from unreadable
 
@@ -169,7 +193,7 @@ class HttpAgent:
         return f"{where}: the reply {unreadable.what}" + (f": {evidence}" if evidence else "")
 
 
-def request_body(config: AgentConfig, messages: Sequence[Message], tools: TurnTools) -> dict[str, Any]:
+def request_body(config: HttpOptions, messages: Sequence[Message], tools: TurnTools) -> dict[str, Any]:
     """What is sent: the configured body, its messages first, then the conversation as it is."""
     body = dict(config.body)
     body["messages"] = [*(config.body.get("messages") or ()), *messages]
@@ -213,7 +237,7 @@ def read_reply(reply: HttpReply, *, observed: str | None = None) -> AgentReply:
     )
 
 
-def _without_given(reply: AgentReply, config: AgentConfig) -> AgentReply:
+def _without_given(reply: AgentReply, config: HttpOptions) -> AgentReply:
     """A reply whose messages begin with those of the configured body has its history in them."""
     given = [(each.get("role"), each.get("content")) for each in config.body.get("messages") or ()]
     told = [(each.get("role"), each.get("content")) for each in reply.messages[: len(given)]]
@@ -307,15 +331,14 @@ def _contents(value: Any) -> str:
     return f"a list of {len(value)}" if isinstance(value, list) else _json(value)
 
 
-def _problems(config: AgentConfig) -> Iterator[tuple[str, Problem]]:
+def _problems(config: HttpOptions, where: str) -> Iterator[tuple[str, Problem]]:
     """What cannot work, each with the key that it is about. Values of headers are not shown: they may be
     secrets."""
-    where = f"agent '{config.name}'"
     if not is_web_address(config.endpoint or ""):
         example = "write a whole URL, such as http://localhost:3000/v1/chat/completions"
         yield "endpoint", Problem(f"{where}: `endpoint` is no http or https URL", example)
     for name, value in config.headers.items():
-        if not re.fullmatch(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+", name):
+        if not _HEADER_NAME.fullmatch(name):
             what = f"{where}: '{name}' cannot be the name of a header"
             yield f"headers.{name}", Problem(what, "letters, digits and hyphens")
         if not re.fullmatch(r"[\t\x20-\x7e]*", value.strip()):
@@ -325,7 +348,7 @@ def _problems(config: AgentConfig) -> Iterator[tuple[str, Problem]]:
     yield from _body_problems(config, where)
 
 
-def _body_problems(config: AgentConfig, where: str) -> Iterator[tuple[str, Problem]]:
+def _body_problems(config: HttpOptions, where: str) -> Iterator[tuple[str, Problem]]:
     given = config.body.get("messages")
     if given is not None and not (isinstance(given, list) and all(isinstance(m, dict) for m in given)):
         what = f"{where}: `body.messages` is no list of messages"
@@ -361,3 +384,50 @@ def _header_secrets(headers: Mapping[str, str]) -> Iterator[str]:
         if value and SECRET_HEADER.search(name):
             yield value
             yield value.split()[-1]
+
+
+# ── the adapter ──────────────────────────────────────────────────────────────────────────────────
+
+_EXAMPLE = "endpoint: http://localhost:3000/v1/chat/completions"
+
+
+def _mistakes(own: Mapping[str, Any]) -> Iterator[Mistake]:
+    """Neither the address nor a header's value is shown: they may hold a secret."""
+    endpoint = own.get("endpoint")
+    if endpoint == "":
+        yield Mistake("the agent's endpoint is empty", f"write {_EXAMPLE}", ("endpoint",))
+    elif not endpoint:
+        yield Mistake("an agent of type http needs endpoint", f"write {_EXAMPLE}", ("endpoint",))
+    elif isinstance(endpoint, str) and not is_web_address(endpoint):
+        remedy = "write for example http://localhost:3000/…"
+        yield Mistake("not an http or https address", remedy, ("endpoint",))
+    headers = own.get("headers")
+    for name, value in (headers if isinstance(headers, Mapping) else {}).items():
+        if not _HEADER_NAME.fullmatch(name):
+            remedy = "use letters, digits and dashes"
+            yield Mistake(f"{name!r} is no name of a header", remedy, ("headers", name))
+        if isinstance(value, str) and _BAD_HEADER_VALUE.search(value):
+            what = f"the header '{name}' holds a line break or control character"
+            remedy = "remove it; a variable read from a file may end in one"
+            yield Mistake(what, remedy, ("headers", name))
+
+
+def _agents(agent: AgentConfig, _options: HttpOptions, resources: AgentResources) -> HttpAgents:
+    config = resources.config
+    return HttpAgents(
+        agent,
+        transport=resources.transport(),
+        secrets=resources.secrets,
+        concurrency=config.agent_concurrency or config.concurrency,
+        tell=resources.tell,
+        place_of=lambda key: resources.place_of(agent, key),
+    )
+
+
+ADAPTER = AgentAdapter(
+    _agents,
+    HttpOptions,
+    _mistakes,
+    sight=lambda options: Sight.MESSAGES if options.observed_messages else None,
+    example=_EXAMPLE,
+)

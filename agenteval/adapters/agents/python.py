@@ -12,23 +12,27 @@ from itertools import count
 from math import inf
 from typing import Any
 
+from agenteval.adapters.agents import AgentResources
 from agenteval.adapters.transport.limits import Rate
 from agenteval.conversation.deadlines import current
 from agenteval.conversation.targets.calling import Played, refusal_of
 from agenteval.conversation.targets.context import Context
 from agenteval.conversation.targets.faults import contained, fault_of
-from agenteval.conversation.user_code import DeadlineError, timed_call
+from agenteval.conversation.user_code import DeadlineError, load, timed_call
+from agenteval.core.config import AgentConfig
 from agenteval.core.errors import (
     AgentError,
     AgentevalError,
     AuthorError,
     InfrastructureError,
+    Mistake,
     Place,
     Problem,
 )
-from agenteval.core.protocols import AgentReply, TurnTools
+from agenteval.core.protocols import AgentAdapter, AgentReply, TurnTools
 from agenteval.core.scenario import Sample
 from agenteval.core.trajectory import Message
+from agenteval.core.value import Value
 from agenteval.messages import chat
 from agenteval.messages import message_adapters as foreign
 from agenteval.messages.endings import cut_of, last_answer
@@ -262,3 +266,37 @@ def _read_completion(value: Mapping[str, Any]) -> AgentReply:
         raise AgentError(
             "the agent returned a completion without choices[0].message", kind="protocol"
         ) from None
+
+
+# ── the adapter ──────────────────────────────────────────────────────────────────────────────────
+
+_EXAMPLE = "target: my_agent.py:agent"
+
+
+class PythonOptions(Value):
+    """What an author writes of an agent in Python, beside what is asked of every agent."""
+
+    target: str | None = None
+
+
+def _mistakes(own: Mapping[str, Any]) -> Iterator[Mistake]:
+    target = own.get("target")
+    if target == "":
+        yield Mistake("the agent's target is empty", f"write {_EXAMPLE}", ("target",))
+    elif not target:
+        yield Mistake("an agent of type python needs target", f"write {_EXAMPLE}", ("target",))
+    elif isinstance(target, str):
+        location, colon, attribute = target.rpartition(":")
+        if not (location and colon and attribute):
+            remedy = "write file.py:name or package.module:name"
+            yield Mistake("the target names no attribute", remedy, ("target",))
+
+
+def _agents(agent: AgentConfig, options: PythonOptions, resources: AgentResources) -> PythonAgents:
+    place = resources.place_of(agent, "target")
+    target = load(options.target or "", resources.config.root, what=f"agent '{agent.name}'", place=place)
+    rate = resources.limits().rate("agent", agent.name, requests=agent.requests_per_minute)
+    return PythonAgents(target, timeout_s=agent.timeout_s, place=place, rate=rate)
+
+
+ADAPTER = AgentAdapter(_agents, PythonOptions, _mistakes, example=_EXAMPLE)

@@ -17,6 +17,7 @@ import anyio
 from pydantic import BaseModel
 
 from agenteval import __version__
+from agenteval.adapters.agents.http import HttpOptions
 from agenteval.cli import wiring
 from agenteval.cli.known import KNOWN
 from agenteval.core import selection, tokens
@@ -180,12 +181,13 @@ async def _agent(agent: AgentConfig, config: Config, secrets: tuple[str, ...], r
     what = f"agent {agent.name}"
     if not request.asks_agents:
         return Row(what, State.NOTE, "not asked (--no-agent)")
-    hasty = agent.model_copy(update={"max_wait_s": min(agent.max_wait_s, _WAIT_S)})
+    http = HttpOptions.model_validate(agent.own) if agent.kind == "http" else None
+    if http:
+        agent = agent.model_copy(update={"max_wait_s": min(http.max_wait_s, _WAIT_S)})
     resources = wiring.Resources(config, secrets)
-    probe = _Probe(hasty)
+    probe = _Probe(agent, http)
     try:
-        factory: AgentFactory = wiring.named("agent", wiring.AGENTS, agent.kind)(hasty, resources)
-        return await probe.row(what, factory)
+        return await probe.row(what, wiring.agents_of(agent, resources))
     except AgentevalError as error:
         return _failed(what, error)
     finally:
@@ -195,13 +197,14 @@ async def _agent(agent: AgentConfig, config: Config, secrets: tuple[str, ...], r
 class _Probe:
     """A conversation of one message with an agent."""
 
-    def __init__(self, agent: AgentConfig) -> None:
+    def __init__(self, agent: AgentConfig, http: HttpOptions | None) -> None:
         self._agent = agent
+        self._http = http
         self._called: list[str] = []
 
     async def row(self, what: str, factory: AgentFactory) -> Row:
         try:
-            offers_tools = self._agent.kind == "http" and self._agent.send_tools
+            offers_tools = bool(self._http and self._http.send_tools)
             try:
                 return self._told(what, await self._ask(factory, with_tools=offers_tools), offers_tools)
             except AgentError as error:
@@ -241,8 +244,8 @@ class _Probe:
             parts.append(f"calls tools ({', '.join(dict.fromkeys(calls))})")
         elif offers_tools:
             parts.append("takes tools")
-        if self._agent.kind == "http":
-            parts.append("streamed" if self._agent.streaming else "not streamed (`streaming` is off)")
+        if self._http:
+            parts.append("streamed" if self._http.streaming else "not streamed (`streaming` is off)")
         is_empty = not (reply.text or calls or any(step.text for step in steps))
         if is_empty:
             parts.insert(0, "the answer is empty")

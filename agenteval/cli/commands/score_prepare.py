@@ -256,7 +256,7 @@ def conversations_of(reader: Reader, request: ScoreRequest, prepared: PreparedSc
     """All of them, if there is one that can be read. Raises ``AuthorError`` as ``_from_first_readable``."""
     conversations = _from_first_readable(reader, request)
     agent = prepared.config.agent
-    if agent and agent.tools and (sight := declared_sight(agent)):
+    if agent and (sight := declared_sight(agent)):
         conversations = map(partial(_declared, sight), conversations)
     bounded = prepared.judges or request.judging.no_judge
     return conversations if bounded else map(_without_bounds, conversations)
