@@ -265,12 +265,24 @@ def _doctor(
     no_agent: Annotated[
         bool, typer.Option("--no-agent", help="Do not call the agents: they may act on what they are told.")
     ] = False,
+    fetch_vocabulary: Annotated[
+        bool,
+        typer.Option("--fetch-vocabulary", help="Download tiktoken's vocabulary (4 MB), to count tokens."),
+    ] = False,
 ) -> None:
     """Make one real call to each model and agent, and say what works: 0 all, 2 configuration, 3 not all."""
     from agenteval.cli.commands.doctor import DoctorRequest, doctor
 
     raise typer.Exit(
-        doctor(DoctorRequest(config, agent, Judging(model=model).flags, asks_agents=not no_agent))
+        doctor(
+            DoctorRequest(
+                config,
+                agent,
+                Judging(model=model).flags,
+                asks_agents=not no_agent,
+                fetches_vocabulary=fetch_vocabulary,
+            )
+        )
     )
 
 

@@ -1,8 +1,8 @@
 """How many tokens a text has, where no provider says so. Every such number is marked as an estimate.
 
 tiktoken downloads its vocabulary on first use, without a timeout. agenteval makes no unasked call, so
-tiktoken is used only where the vocabulary is already on disk and whole; elsewhere four bytes of UTF-8
-count as a token.
+tiktoken is used only where the vocabulary is already on disk and whole (``agenteval doctor
+--fetch-vocabulary`` puts it there); elsewhere four bytes of UTF-8 count as a token.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from functools import cache
 from hashlib import sha1, sha256
 from pathlib import Path
 
-_VOCABULARY = "https://openaipublic.blob.core.windows.net/encodings/o200k_base.tiktoken"
+VOCABULARY = "https://openaipublic.blob.core.windows.net/encodings/o200k_base.tiktoken"
 _SHA256 = "446a9538cb6c348e3516120d7c08b09f57c36495e2acfffe59a5bf8b0cfb1a2d"
 
 
@@ -34,15 +34,22 @@ def _counter() -> Callable[[str], int]:
 
 def vocabulary_is_here() -> bool:
     """Whether tiktoken would find its file, with the contents it demands (else it downloads anew)."""
+    path = vocabulary_path()
+    try:
+        return path is not None and is_vocabulary(path.read_bytes())
+    except OSError:
+        return False
+
+
+def is_vocabulary(data: bytes) -> bool:
+    return sha256(data).hexdigest() == _SHA256
+
+
+def vocabulary_path() -> Path | None:
+    """Where tiktoken keeps its file; ``None`` where it is told to keep none."""
     import tempfile
 
     folder = os.environ.get("TIKTOKEN_CACHE_DIR", os.environ.get("DATA_GYM_CACHE_DIR"))
     if folder is None:
         folder = str(Path(tempfile.gettempdir()) / "data-gym-cache")
-    if not folder:
-        return False
-    path = Path(folder) / sha1(_VOCABULARY.encode()).hexdigest()
-    try:
-        return sha256(path.read_bytes()).hexdigest() == _SHA256
-    except OSError:
-        return False
+    return Path(folder) / sha1(VOCABULARY.encode()).hexdigest() if folder else None

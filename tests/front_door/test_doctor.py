@@ -282,3 +282,34 @@ def test_one_agent_by_its_name(project: Project) -> None:
     project.config("agents: {other: {target: 'agent.py:agent'}}")
     assert "agent bot" not in doctor(project, "--agent", "other").out
     assert doctor(project, "--agent", "nobody").code == 2
+
+
+# ── the vocabulary ───────────────────────────────────────────────────────────────────────────────
+
+
+def test_the_vocabulary_is_fetched_when_asked_for_and_never_otherwise(
+    project: Project, tmp_path: Path
+) -> None:
+    project.agent("def agent(messages): return 'Hi'")
+    project.config("")
+    with LocalServer(respond("", status=503)) as proxy:
+        env = {"TIKTOKEN_CACHE_DIR": str(tmp_path / "cache"), "HTTPS_PROXY": proxy.address}
+        done = doctor(project, **env)
+        assert done.code == 0
+        assert "--fetch-vocabulary" in row(done, "tokens  ")
+        assert not proxy.requests
+        done = doctor(project, "--fetch-vocabulary", **env)
+        assert [request.method for request in proxy.requests] == ["CONNECT"]
+    assert done.code == 3
+    assert row(done, "tokens  ").startswith("FAIL")
+    assert "cannot be fetched: 503" in row(done, "tokens  ")
+    assert f"there yourself: {tmp_path / 'cache'}" in row(done, "tokens  ")
+    assert not (tmp_path / "cache").exists()
+
+
+def test_tiktoken_may_be_told_to_keep_no_vocabulary(project: Project) -> None:
+    project.agent("def agent(messages): return 'Hi'")
+    project.config("")
+    done = doctor(project, "--fetch-vocabulary", TIKTOKEN_CACHE_DIR="")
+    assert done.code == 2
+    assert "TIKTOKEN_CACHE_DIR is empty" in row(done, "tokens  ")

@@ -64,7 +64,7 @@ def _model_file(config: ModelConfig, root: Path) -> Path:
     if find_spec("xllamacpp") is None:
         what = f"the model {config.model} needs llama.cpp, which is not installed"
         raise AuthorError(
-            Problem(what, "pip install 'agenteval[local]', or: pip install --no-deps xllamacpp")
+            Problem(what, "pip install 'agenteval-runner[local]', or: pip install --no-deps xllamacpp")
         )
     return path.resolve()
 

@@ -82,6 +82,7 @@ class DoctorRequest:
     agent: str | None = None
     flags: Mapping[str, Any] | None = None
     asks_agents: bool = True
+    fetches_vocabulary: bool = False
 
 
 def doctor(request: DoctorRequest) -> int:
@@ -89,7 +90,11 @@ def doctor(request: DoctorRequest) -> int:
     with redirect_stdout(sys.stderr):  # the author's code may print
         path = Path(request.config) if request.config else config_file.find_config(Path.cwd())
         loaded = config_file.load_config(path, KNOWN, environ=os.environ, flags=request.flags or {})
-        rows = [*_surroundings(loaded.config), *anyio.run(_calls, loaded.config, loaded.secrets, request)]
+        rows = [
+            *_surroundings(loaded.config),
+            _tokens(request),
+            *anyio.run(_calls, loaded.config, loaded.secrets, request),
+        ]
     redact = redactor(wiring.all_secrets(loaded.config, loaded.secrets))
     sys.stdout.write("".join(f"{redact(line)}\n" for line in _table(rows)))
     states = {row.state for row in rows}
@@ -116,11 +121,27 @@ def _surroundings(config: Config) -> Iterator[Row]:
     else:
         yield Row("configuration", State.NOTE, "no file found; all is by default", "write agenteval.yaml")
     yield _prompts(config)
+
+
+def _tokens(request: DoctorRequest) -> Row:
+    what = "tokens"
+    if request.fetches_vocabulary and not tokens.vocabulary_is_here():
+        from agenteval.adapters.transport.vocabulary import fetch_vocabulary
+
+        try:
+            where = anyio.run(fetch_vocabulary)
+        except AuthorError as error:
+            return _failed(what, error)
+        except InfrastructureError as error:
+            remedy = f"put {tokens.VOCABULARY} there yourself: {tokens.vocabulary_path()}"
+            return Row(what, State.FAULT, f"{error}; estimated until then", remedy)
+        return Row(what, State.OK, f"counted with tiktoken: its vocabulary was fetched to {where}")
     if tokens.vocabulary_is_here():
-        yield Row("tokens", State.OK, "counted with tiktoken where a server does not tell")
-    else:
-        found = "estimated, and marked so, where a server does not tell: tiktoken's vocabulary is not here"
-        yield Row("tokens", State.NOTE, found, "nothing to do, unless estimates are not good enough")
+        return Row(what, State.OK, "counted with tiktoken where a server does not tell")
+    found = "estimated, and marked so, where a server does not tell: tiktoken's vocabulary is not here"
+    return Row(
+        what, State.NOTE, found, "agenteval doctor --fetch-vocabulary, unless estimates are good enough"
+    )
 
 
 def _prompts(config: Config) -> Row:

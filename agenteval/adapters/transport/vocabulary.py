@@ -1,0 +1,58 @@
+"""Fetches tiktoken's vocabulary to where tiktoken looks for it, when somebody asks for it."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from pathlib import Path
+
+import anyio
+import httpx2
+
+from agenteval.adapters.transport.bodies import TooLargeError, encoding_of, whole_body
+from agenteval.adapters.transport.connections import certificates
+from agenteval.core import tokens
+from agenteval.core.errors import AuthorError, InfrastructureError, Problem
+
+_DEADLINE_S = 60.0
+
+
+async def fetch_vocabulary() -> Path:
+    """Where it is now. Raises ``AuthorError`` where tiktoken is to keep none, ``InfrastructureError`` if it
+    cannot be had."""
+    path = tokens.vocabulary_path()
+    if path is None:
+        what = "tiktoken is told to keep no vocabulary: TIKTOKEN_CACHE_DIR is empty"
+        raise AuthorError(Problem(what, "name a folder there, or unset it"))
+    try:
+        with anyio.fail_after(_DEADLINE_S):
+            data = await _fetched()
+        if not tokens.is_vocabulary(data):
+            raise InfrastructureError(f"{tokens.VOCABULARY} sends something else than the vocabulary")
+        _keep(path, data)
+    except (httpx2.HTTPError, TooLargeError, TimeoutError, OSError) as exc:
+        why = str(exc) or type(exc).__name__
+        raise InfrastructureError(f"tiktoken's vocabulary cannot be fetched: {why}") from exc
+    return path
+
+
+async def _fetched() -> bytes:
+    async with (
+        httpx2.AsyncClient(verify=certificates(), follow_redirects=False) as client,
+        client.stream("GET", tokens.VOCABULARY) as response,
+    ):
+        response.raise_for_status()
+        return await whole_body(response.aiter_raw(), encoding_of(response.headers.raw))
+
+
+def _keep(path: Path, data: bytes) -> None:
+    """Whole or not at all: others may read it at any time."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    handle, temporary = tempfile.mkstemp(dir=path.parent)
+    try:
+        with os.fdopen(handle, "wb") as file:
+            file.write(data)
+        os.replace(temporary, path)
+    except BaseException:
+        Path(temporary).unlink(missing_ok=True)
+        raise
