@@ -16,15 +16,14 @@ import typer.main
 import yaml
 
 from agenteval.adapters.agents import AGENTS
-from agenteval.adapters.models import endpoints
 from agenteval.adapters.models.scripted import ROLES
 from agenteval.cli import preflight
 from agenteval.cli.known import KNOWN
 from agenteval.cli.main import app
-from agenteval.core import config as configuration
 from agenteval.core import errors
 from agenteval.core.config import AgentConfig, Config, ModelConfig
 from agenteval.core.event import Event
+from agenteval.core.providers import PROVIDERS
 from agenteval.core.scenario import CaseSpec, Scenario
 from agenteval.core.severity import SEVERITY_OF_LABEL
 from agenteval.files import prompts
@@ -539,9 +538,9 @@ def test_the_reporters_are_those_that_exist() -> None:
 
 def test_the_providers_are_those_that_exist() -> None:
     listed = {row[0].strip("`"): row[1:] for row in rows(section("docs/models.md", "## Providers"))}
-    providers = {name: listed.pop(name) for name in configuration.PROVIDERS}
+    providers = {name: listed.pop(name) for name in PROVIDERS}
     assert set(listed) == known_keys(ModelConfig)
-    for name, provider in endpoints.PROVIDERS.items():
+    for name, provider in PROVIDERS.shipped.items():
         address, keys = providers[name]
         assert provider.base_url in address
         assert tuple(re.findall(r"`([A-Z_]+)`", keys)) == provider.keys

@@ -9,6 +9,7 @@ from typing import Annotated, Any, ClassVar, Literal, TypeAlias
 from pydantic import BeforeValidator, ConfigDict, Field, field_validator, model_validator
 
 from agenteval.core.errors import Place
+from agenteval.core.providers import PROVIDERS, Provider
 from agenteval.core.scenario import Epochs, Thresholds
 from agenteval.core.score import Severity
 from agenteval.core.value import Count, Number, Text, Texts, Value
@@ -43,9 +44,6 @@ class AgentConfig(Value):
         """The adapter's name; empty when nothing says which."""
         own = self.own
         return self.type or next((kind for key, kind in KIND_BY_KEY.items() if own.get(key)), "")
-
-
-PROVIDERS = ("openai", "azure", "anthropic", "google", "ollama", "openai-compatible", "local", "scripted")
 
 
 CONTEXT = 80_000
@@ -85,9 +83,14 @@ class ModelConfig(Value):
         return self.model.partition("/")[0]
 
     @property
+    def _provider(self) -> Provider:
+        """Of another package's nothing is known here."""
+        return PROVIDERS.shipped.get(self.provider, Provider())
+
+    @property
     def is_by_sdk(self) -> bool:
         """Whether requests are sent by the ``openai`` package."""
-        return self.client == "sdk" or self.provider == "azure"
+        return self.client == "sdk" or self._provider.sdk_only
 
     @property
     def record_tokens(self) -> int:
@@ -111,15 +114,15 @@ class ModelConfig(Value):
 
     @model_validator(mode="after")
     def _has_base_url(self) -> ModelConfig:
-        if self.provider == "openai-compatible" and not self.base_url:
-            raise ValueError("openai-compatible needs base_url; write {model: …, base_url: https://…/v1}")
+        if self._provider.needs_base_url and not self.base_url:
+            raise ValueError(f"{self.provider} needs base_url; write {{model: …, base_url: https://…/v1}}")
         return self
 
     @model_validator(mode="after")
     def _has_its_client(self) -> ModelConfig:
-        if self.client == "http" and self.provider == "azure":
-            raise ValueError("azure is asked through the openai package only; remove `client`")
-        if self.client and self.provider in ("local", "scripted"):
+        if self.client == "http" and self._provider.sdk_only:
+            raise ValueError(f"{self.provider} is asked through the openai package only; remove `client`")
+        if self.client and self._provider.in_process:
             raise ValueError(f"{self.provider} models are in this process and have no `client`; remove it")
         return self
 

@@ -39,6 +39,11 @@ class Registry(Generic[Named]):
         """The names of those that are built in."""
         return iter(self.built_in)
 
+    @property
+    def shipped(self) -> dict[str, Named]:
+        """Those that are built in, by name."""
+        return {name: self.get(name) for name in self.built_in}
+
     def unknown(self, name: str, place: Place | None = None) -> Problem:
         """There is none of that name."""
         return Problem(f"no {self.kind} is named '{name}'", did_you_mean(name, self._names()), place)

@@ -3,20 +3,20 @@ reached, names that exist. They look at what was written, so that they run besid
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
-from importlib.metadata import entry_points
+from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple, TypeAlias
 from urllib.parse import urlsplit
 
 from pydantic import BaseModel
 
-from agenteval.core.config import PROVIDERS, parse_reporter
-from agenteval.core.errors import Problem, did_you_mean
+from agenteval.core.config import parse_reporter
+from agenteval.core.errors import AuthorError, Problem
 from agenteval.core.expressions import expression
+from agenteval.core.providers import PROVIDERS
 from agenteval.core.registry import Registry
 from agenteval.core.secrets import keys_in
 from agenteval.files.agent_checks import Adapters, agent_problems
-from agenteval.files.validation import NOT_YET, part_problems, unknown_key
+from agenteval.files.validation import NOT_YET, Loc, part_problems, strict_problems, unknown_key
 from agenteval.files.yaml_source import Mark
 
 _VARIABLE_NAME = expression(r"[A-Za-z_][A-Za-z0-9_]*")
@@ -37,7 +37,7 @@ def config_problems(value: Mapping[str, Any], mark: Mark, known: Known) -> Found
     yield from agent_problems(value, mark, known.agents)
     models = value.get("models")
     for role, model in (models if isinstance(models, Mapping) else {}).items():
-        yield from _model_problems(model, mark.find(("models", role)))
+        yield from _model_problems(model, mark, ("models", role))
     reporters = value.get("reporters")
     for index, item in enumerate(reporters if isinstance(reporters, list) else ()):
         yield from _reporter_problems(item, mark.find(("reporters", index)), known.reporters)
@@ -58,13 +58,15 @@ def _is_http(url: str) -> bool:
         return False
 
 
-def _model_problems(model: Any, mark: Mark) -> Found:
+def _model_problems(model: Any, file: Mark, at: Loc) -> Found:
+    mark = file.find(at)
     spec = model if isinstance(model, Mapping) else {"model": model}
     name = spec.get("model")
     provider = name.partition("/")[0] if isinstance(name, str) and "/" in name else None
-    if provider and provider not in PROVIDERS and not _is_plugin("models", provider):
-        where = mark.find(("model",)).place
-        yield Problem(f"no provider is named '{provider}'", did_you_mean(provider, PROVIDERS), where)
+    if provider and provider not in PROVIDERS:
+        yield PROVIDERS.unknown(provider, mark.find(("model",)).place)
+    elif provider:
+        yield from _extra_problems(provider, spec.get("extra", {}), file, at)
     if isinstance(name, str) and any(keys_in(name)):
         # It would be sent to whoever has the model, and stand in every report.
         remedy = "write PROVIDER/MODEL, and the key into the environment (OPENAI_API_KEY, api_key_env)"
@@ -75,6 +77,18 @@ def _model_problems(model: Any, mark: Mark) -> Found:
         # Most likely the key itself, which must not be shown.
         remedy = "write the name of the environment variable that holds the key, never the key"
         yield Problem("api_key_env is no variable's name", remedy, mark.find(("api_key_env",)).place)
+
+
+def _extra_problems(provider: str, extra: Any, file: Mark, at: Loc) -> Found:
+    """Of a provider that has a model of its options."""
+    try:
+        options = PROVIDERS.get(provider).options
+    except AuthorError as error:
+        where = file.find((*at, "model")).place
+        yield from (problem._replace(place=where) for problem in error.problems)
+        return
+    if options is not None and isinstance(extra, Mapping):
+        yield from strict_problems(options, extra, file, (*at, "extra"))
 
 
 def _gate_problems(gates: Any, mark: Mark, known: Mapping[str, type[BaseModel]]) -> Found:
@@ -97,8 +111,3 @@ def _reporter_problems(item: Any, mark: Mark, known: Registry[Any]) -> Found:
         yield Problem(f"'{name}' is not supported yet", NOT_YET["reporter"][name], mark.place)
     elif name not in known:
         yield known.unknown(name, mark.place)
-
-
-def _is_plugin(kind: str, name: str) -> bool:
-    names: Iterable[str] = (entry.name for entry in entry_points(group=f"agenteval.{kind}"))
-    return name in names

@@ -23,6 +23,7 @@ from agenteval.core.errors import AuthorError, Problem
 from agenteval.core.event import Event
 from agenteval.core.expressions import expression
 from agenteval.core.protocols import Emit
+from agenteval.core.providers import PROVIDERS
 from agenteval.core.safe_text import unseen
 from agenteval.core.secrets import without_keys
 from agenteval.files.journal import from_json, to_json
@@ -32,10 +33,7 @@ SHORTEST_SECRET = 6
 """A shorter text is too common to be blotted out wherever it stands."""
 SECRET_HEADER = expression(r"auth|key|token|secret|cookie|passw", re.IGNORECASE)
 """In the name of a header: its value is a secret."""
-KEY_VARIABLES = (
-    *("OPENAI_API_KEY", "AZURE_OPENAI_API_KEY", "AZURE_OPENAI_AD_TOKEN"),
-    *("ANTHROPIC_API_KEY", "GEMINI_API_KEY", "GOOGLE_GENERATIVE_AI_API_KEY"),
-)
+KEY_VARIABLES = tuple(name for provider in PROVIDERS.shipped.values() for name in provider.keys)
 """Where the keys of providers are, whichever of them a configuration names."""
 
 Mask = Callable[[str], str]

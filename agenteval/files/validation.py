@@ -107,6 +107,13 @@ def part_problems(
     return []
 
 
+def strict_problems(model: type[BaseModel], value: Mapping[str, Any], mark: Mark, at: Loc) -> list[Problem]:
+    """The same, of a model of another package, which may allow keys that it does not know."""
+    known = known_keys(model)
+    found = [unknown_key(key, known, mark.find((*at, key))) for key in value if key not in known]
+    return [*found, *part_problems(model, {k: v for k, v in value.items() if k in known}, mark, at)]
+
+
 def unknown_key(name: str, known: Iterable[str], mark: Mark) -> Problem:
     return Problem(f"unknown key '{name}'", did_you_mean(name, known), mark.place)
 

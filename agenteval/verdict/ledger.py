@@ -11,11 +11,10 @@ from typing import NamedTuple
 
 from agenteval.core.config import Allowance, BudgetConfig, Price
 from agenteval.core.errors import BudgetError
+from agenteval.core.providers import PROVIDERS
 from agenteval.core.trajectory import Usage
 
 ROLES = ("agent", "user", "judge", "dedup")
-FREE_PROVIDERS = frozenset(("local", "scripted"))
-"""Models of these run in this process, or are no models at all."""
 REPLY_TOKENS = 200
 """Taken for the answer of a model of which none was seen yet."""
 _FREE = Price(input=0.0, output=0.0)
@@ -24,7 +23,8 @@ _ROUNDING = 1e-9  # of a sum of costs
 
 def price_of(name: str, prices: Mapping[str, Price]) -> Price | None:
     """The price of ``PROVIDER/MODEL`` or of an agent's name; ``None`` if nobody wrote one."""
-    return prices.get(name) or (_FREE if name.partition("/")[0] in FREE_PROVIDERS and "/" in name else None)
+    provider = PROVIDERS.shipped.get(name.partition("/")[0]) if "/" in name else None
+    return prices.get(name) or (_FREE if provider and provider.in_process else None)
 
 
 def cost_of(usage: Usage, price: Price) -> float:

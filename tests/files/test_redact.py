@@ -16,11 +16,11 @@ from xml.etree import ElementTree
 
 import pytest
 
-from agenteval.adapters.models.endpoints import PROVIDERS
 from agenteval.core import safe_text
 from agenteval.core.config import AcceptedFailure, Config
 from agenteval.core.errors import AuthorError
 from agenteval.core.event import Event, RunStarted
+from agenteval.core.providers import PROVIDERS
 from agenteval.files.redact import (
     KEY_VARIABLES,
     MASK,
@@ -167,7 +167,7 @@ def test_json_stays_json() -> None:
 
 
 def test_the_variables_of_all_providers_are_known() -> None:
-    assert {name for provider in PROVIDERS.values() for name in provider.keys} == set(KEY_VARIABLES)
+    assert {name for provider in PROVIDERS.shipped.values() for name in provider.keys} == set(KEY_VARIABLES)
 
 
 # ── through the command line ─────────────────────────────────────────────────────────────────────

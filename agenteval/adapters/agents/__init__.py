@@ -18,7 +18,7 @@ from agenteval.core.scenario import SampleKey
 
 if TYPE_CHECKING:
     from agenteval.adapters.transport.client import Transport
-    from agenteval.adapters.transport.limits import Limits
+    from agenteval.adapters.transport.limits import RateLimits
 
 
 class AgentResources(Protocol):
@@ -37,7 +37,7 @@ class AgentResources(Protocol):
     def place_of(self, agent: AgentConfig, key: str) -> Place:
         """Where a key of an agent is written."""
 
-    def limits(self) -> Limits: ...
+    def limits(self) -> RateLimits: ...
 
     def transport(self) -> Transport: ...
 

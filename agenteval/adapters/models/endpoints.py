@@ -10,39 +10,11 @@ from urllib.parse import SplitResult, parse_qsl, quote, urlsplit, urlunsplit
 
 from agenteval.core.config import ModelConfig
 from agenteval.core.errors import AuthorError, Problem
+from agenteval.core.providers import AZURE_ENDPOINT, PROVIDERS, Provider
 from agenteval.files.redact import SECRET_HEADER, keys_in, without_query
 
-AZURE_ENDPOINT = "AZURE_OPENAI_ENDPOINT"
 API_VERSION = "OPENAI_API_VERSION"
-AD_TOKEN = "AZURE_OPENAI_AD_TOKEN"
-"""Azure's variables, by the names that the ``openai`` package gave them."""
-
-
-class Provider(NamedTuple):
-    """A provider that speaks OpenAI's chat completions. ``base_url`` is empty if the author gives it,
-    ``base_url_env`` the variable that may hold another; ``keys`` are the variables that may hold the key,
-    empty if none is needed. ``budget`` is the name of the limit of output tokens that is tried first."""
-
-    base_url: str
-    keys: tuple[str, ...] = ()
-    budget: str = "max_tokens"
-    base_url_env: str = ""
-
-
-PROVIDERS: Mapping[str, Provider] = {
-    "openai": Provider(
-        "https://api.openai.com/v1", ("OPENAI_API_KEY",), "max_completion_tokens", "OPENAI_BASE_URL"
-    ),
-    "azure": Provider("", (AD_TOKEN, "AZURE_OPENAI_API_KEY"), "max_completion_tokens", AZURE_ENDPOINT),
-    "anthropic": Provider("https://api.anthropic.com/v1/", ("ANTHROPIC_API_KEY",)),
-    "google": Provider(
-        "https://generativelanguage.googleapis.com/v1beta/openai/",
-        ("GEMINI_API_KEY", "GOOGLE_GENERATIVE_AI_API_KEY"),
-    ),
-    "ollama": Provider("http://localhost:11434/v1"),
-    "openai-compatible": Provider(""),
-    "local": Provider(""),
-}
+"""Azure's, by the name that the ``openai`` package gave it."""
 
 
 class Endpoint(NamedTuple):
@@ -62,7 +34,7 @@ class Endpoint(NamedTuple):
 
 def endpoint_of(config: ModelConfig, environ: Mapping[str, str]) -> Endpoint:
     """Raises ``AuthorError`` for a missing key and for a malformed URL."""
-    provider = PROVIDERS[config.provider]
+    provider = PROVIDERS.get(config.provider)
     base_url = config.base_url or elsewhere(config, environ) or provider.base_url
     if config.provider == "azure":
         key_name, key, url = _azure(base_url, config, environ)
@@ -74,7 +46,7 @@ def endpoint_of(config: ModelConfig, environ: Mapping[str, str]) -> Endpoint:
 
 def elsewhere(config: ModelConfig, environ: Mapping[str, str]) -> str:
     """The address that the environment says, where the configuration says none."""
-    provider = PROVIDERS.get(config.provider)
+    provider = PROVIDERS.shipped.get(config.provider)
     if config.base_url or provider is None:
         return ""
     return environ.get(provider.base_url_env, "").strip()
@@ -116,7 +88,7 @@ def _azure(base_url: str, config: ModelConfig, environ: Mapping[str, str]) -> tu
     if not version:
         remedy = f"set {API_VERSION}, for example 2024-10-21, or end base_url with ?api-version=2024-10-21"
         problems.append(Problem(f"the model {config.model} needs an API version", remedy))
-    names = (config.api_key_env,) if config.api_key_env else PROVIDERS["azure"].keys
+    names = (config.api_key_env,) if config.api_key_env else PROVIDERS.shipped["azure"].keys
     found = _known_key(names, environ)
     if found is None and (config.api_key_env or not is_installed("azure.identity")):
         what = f"the model {config.model} needs a key, and {names[-1]} is not set"
@@ -140,7 +112,7 @@ def keys_of(models: Iterable[ModelConfig], environ: Mapping[str, str]) -> tuple[
     headers, which nothing keeps; but a server or an agent may say one back."""
     names = [model.api_key_env for model in models if model.api_key_env]
     found = [environ.get(name, "").strip() for name in names]
-    for name in filter(None, (provider.base_url_env for provider in PROVIDERS.values())):
+    for name in filter(None, (provider.base_url_env for provider in PROVIDERS.shipped.values())):
         parts = urlsplit(environ.get(name, ""))
         queried = (value for key, value in parse_qsl(parts.query) if key != "api-version")
         found += [parts.password or "", *queried]

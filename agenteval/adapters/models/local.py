@@ -105,3 +105,7 @@ def _start(path: Path, n_ctx: int, threads: int) -> Any:
         return llama.Server(params)
     except (RuntimeError, ValueError) as exc:
         raise InfrastructureError(f"{path}: llama.cpp cannot load the model: {exc}") from exc
+
+
+def make(config: ModelConfig, *, shared: Shared, root: Path, **_more: Any) -> LocalModel:
+    return LocalModel(config, shared, root=root)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
@@ -388,3 +388,15 @@ def _form_again(request: ModelRequest) -> str:
 def _folded(messages: Sequence[Mapping[str, str]]) -> tuple[Mapping[str, str], ...]:
     system, user, *rest = messages
     return ({"role": "user", "content": f"{system['content']}\n\n{user['content']}"}, *rest)
+
+
+def make(
+    config: ModelConfig,
+    *,
+    shared: Shared,
+    environ: Mapping[str, str],
+    jitter: Callable[[], float] | None = None,
+    **_more: Any,
+) -> OpenAiChat:
+    retry = replace(RETRY, jitter=jitter) if jitter else RETRY
+    return OpenAiChat(config, shared, environ=environ, retry=retry)

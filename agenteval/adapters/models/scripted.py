@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 from pydantic import BaseModel
 
 from agenteval.adapters.models.reading import Unfit, read
+from agenteval.core.config import ModelConfig
 from agenteval.core.errors import AuthorError, Place, Problem, UnreadableReplyError, did_you_mean
 from agenteval.core.patterns import EndlessSearchError, is_in
 from agenteval.core.protocols import ModelReply, ModelRequest, Subject
@@ -258,3 +259,7 @@ def _pattern(text: Any, mark: Mark, problems: list[Problem]) -> re.Pattern[str] 
     except re.error as error:
         problems.append(Problem(f"'text' is no regular expression: {error}", "", at.place))
         return None
+
+
+def make(config: ModelConfig, *, root: Path, **_shared: Any) -> ScriptedModel:
+    return ScriptedModel(config.name, root=root)

@@ -17,10 +17,11 @@ from urllib.parse import parse_qsl, urlsplit, urlunsplit
 import anyio
 import httpx2
 
-from agenteval.adapters.models.endpoints import AD_TOKEN, Endpoint
+from agenteval.adapters.models.endpoints import Endpoint
 from agenteval.adapters.transport.bodies import MAX_ERROR, whole_body
 from agenteval.adapters.transport.connections import Reply, not_set_up
 from agenteval.core.errors import AuthorError, Problem
+from agenteval.core.providers import AD_TOKEN
 from agenteval.files.redact import MASK
 
 if TYPE_CHECKING:
