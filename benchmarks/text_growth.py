@@ -14,7 +14,7 @@ from agenteval.core.needles import contains, fold, found, mentions, starred
 from agenteval.core.speech import spoken
 from agenteval.core.trajectory import Step, ToolCall, ToolResult, Trajectory, Turn
 from agenteval.scoring.detectors.conversation import Conversation
-from agenteval.scoring.detectors.table import DETECTORS, detector
+from agenteval.scoring.detectors.table import DETECTORS
 
 SHORT, LONG = 10_000, 80_000
 MOST = 20.0
@@ -95,11 +95,11 @@ def conversation(said: str, heard: str = "") -> Conversation:
 
 def looks() -> dict[str, Callable[[str], object]]:
     def said(name: str) -> Callable[[str], object]:
-        return lambda text: list(detector(name)(conversation(text)))
+        return lambda text: list(DETECTORS[name].find(conversation(text)))
 
     def heard(name: str) -> Callable[[str], object]:
         answer = "Your order ORD-42 of $25.50 was shipped on 4 May, and 7 % refunded."
-        return lambda text: list(detector(name)(conversation(answer, text)))
+        return lambda text: list(DETECTORS[name].find(conversation(answer, text)))
 
     found: dict[str, Callable[[str], object]] = {"comparison": compared}
     found |= {name: said(name) for name in DETECTORS}

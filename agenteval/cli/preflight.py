@@ -9,10 +9,10 @@ from agenteval.conversation.mocks import MockFunctions
 from agenteval.core.config import Config
 from agenteval.core.errors import AuthorError, Problem, did_you_mean, place_of
 from agenteval.core.scenario import Scenario
-from agenteval.core.severity import LABEL_OF_DETECTOR
 from agenteval.files.loading import vacuous, vacuous_problem
 from agenteval.scoring import judging
 from agenteval.scoring.checks.python import target_problems
+from agenteval.scoring.detectors.table import DETECTORS
 from agenteval.scoring.metrics import has_policy
 from agenteval.verdict.ledger import how_to_price, price_of
 
@@ -91,9 +91,9 @@ _MOST_NAMED = 3
 
 def detector_problems(config: Config) -> Iterable[Problem]:
     for at, name in enumerate(config.detectors or ()):
-        if name not in LABEL_OF_DETECTOR:
+        if name not in DETECTORS:
             place = config.place(f"detectors.{at}")
-            yield Problem(f"no detector is named '{name}'", did_you_mean(name, LABEL_OF_DETECTOR), place)
+            yield Problem(f"no detector is named '{name}'", did_you_mean(name, DETECTORS), place)
 
 
 def model_problems(

@@ -26,20 +26,6 @@ SEVERITY_OF_LABEL: Mapping[str, Severity] = {
     "repetition": Severity.LOW,
 }
 
-LABEL_OF_DETECTOR: Mapping[str, str] = {
-    "repeated_tool_call": "repeated tool call",
-    "wrong_arguments": "wrong arguments",
-    "malformed_arguments": "wrong arguments",
-    "unknown_tool": "wrong tool",
-    "ignored_tool_error": "ignored tool result",
-    "contradicts_evidence": "false information",
-    "claimed_action_not_called": "false information",
-    "ungrounded_value": "false information",
-    "repetition": "repetition",
-    "leak": "unsafe state",
-    "unconfirmed_action": "unsafe action",
-}
-
 
 def of_label(label: str, overrides: Mapping[str, Severity] | None = None) -> Severity:
     """The author's severity of a label, else the table's, else medium."""
@@ -57,17 +43,3 @@ def of_violation(*, wrote: bool, gave: bool, overrides: Mapping[str, Severity] |
     if (overrides and POLICY_VIOLATION in overrides) or not (wrote or gave):
         return of_label(POLICY_VIOLATION, overrides)
     return Severity.CRITICAL if wrote else Severity.HIGH
-
-
-def of_detector(
-    name: str, overrides: Mapping[str, Severity] | None = None, *, proven: Severity | None = None
-) -> Severity:
-    """The severity of a detector's finding: the author's of its label, else that of this case if the
-    detector says one (``proven``), else the label's, but medium for ``ungrounded_value``, which cannot
-    know what the agent may have had from elsewhere."""
-    label = LABEL_OF_DETECTOR[name]
-    if overrides and label in overrides:
-        return overrides[label]
-    if proven is not None:
-        return proven
-    return Severity.MEDIUM if name == "ungrounded_value" else of_label(label)

@@ -2,21 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 
 from agenteval.core.score import Finding
+from agenteval.scoring.detectors.table import DETECTORS
 
 JUDGE = "judge"
-
-OTHER_WORDS: Mapping[str, frozenset[str]] = {
-    "repeated_tool_call": frozenset({"unnecessary tool call"}),
-    "ignored_tool_error": frozenset({"false information"}),
-    "contradicts_evidence": frozenset({"ignored tool result"}),
-    "ungrounded_value": frozenset({"missing tool call"}),
-    "claimed_action_not_called": frozenset({"missing tool call"}),
-}
-"""Labels by which a judge may call what a detector finds, besides the detector's own. A judge has one label
-for a turn, and takes the gravest."""
 
 
 def merged(findings: Iterable[Finding]) -> tuple[Finding, ...]:
@@ -47,7 +38,8 @@ def _proof_of(finding: Finding, told: Iterable[Finding]) -> int | None:
 
 def is_same(proof: Finding, finding: Finding) -> bool:
     """Whether what a judge found is what code has proven."""
-    words = OTHER_WORDS.get(proof.detector, frozenset())
+    known = DETECTORS.get(proof.detector)
+    words = known.other_words if known else frozenset()
     return (
         proof.turn == finding.turn
         and (finding.call is None or proof.call is None or proof.call == finding.call)

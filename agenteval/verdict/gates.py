@@ -26,10 +26,10 @@ from agenteval.core.score import (
     Severity,
     Verdict,
 )
-from agenteval.core.severity import LABEL_OF_DETECTOR
 from agenteval.core.sight import is_observed
 from agenteval.core.trajectory import Stop
 from agenteval.files.prompts import CRITERIA, USER_REVIEW
+from agenteval.scoring.detectors.table import DETECTORS
 from agenteval.scoring.goals import GOAL, decides_all_others, goals_of, may_gate_unjudged
 from agenteval.verdict.abstentions import is_any_decided, named, never_arose, nothing_decided
 from agenteval.verdict.accepted import in_force, uses_of, waive
@@ -246,8 +246,8 @@ def _broken_judges(sample: SampleReport, scenario: ScenarioReport, report: Repor
     severity, a missed goal where it is severe, or would be the last of all epochs; one that the author
     broke, and a check in code, always."""
     config = report.run.config
-    gating = {*LABEL_OF_DETECTOR, *(spec.name for spec in report.run.metrics if spec.is_label)}
-    judged = {*LABEL_OF_DETECTOR, *(spec.name for spec in report.run.metrics), CRITERIA, USER_REVIEW}
+    gating = {*DETECTORS, *(spec.name for spec in report.run.metrics if spec.is_label)}
+    judged = {*DETECTORS, *(spec.name for spec in report.run.metrics), CRITERIA, USER_REVIEW}
     if config.fail_on_severity == "none":
         gating = set()
     elif may_gate_unjudged(scenario.samples, config):
@@ -257,7 +257,7 @@ def _broken_judges(sample: SampleReport, scenario: ScenarioReport, report: Repor
     for turn, failure in places:
         in_code = failure.metric not in judged
         if failure.author or failure.metric in gating or in_code:
-            who = "detector" if failure.metric in LABEL_OF_DETECTOR else "check" if in_code else "judge of"
+            who = "detector" if failure.metric in DETECTORS else "check" if in_code else "judge of"
             what = "could not tell" if failure.unclear else "broke"
             detail = f"the {who} {failure.metric} {what}: {failure.message}"
             source = sample.record or scenario.scenario.source

@@ -10,7 +10,6 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from agenteval.core.severity import LABEL_OF_DETECTOR
 from agenteval.scoring.detectors.table import DETECTORS
 from tests.support.kit import Project
 
@@ -236,7 +235,7 @@ def test_the_bug_is_red_at_its_place_and_the_fix_green(pair: Pair, project: Proj
     assert [(f["turn"], f["call"]) for f in found] == [(pair.turn, pair.call)], project.sample()["findings"]
     (finding,) = found
     assert pair.evidence in finding["evidence"]
-    assert finding["label"] == LABEL_OF_DETECTOR[pair.detector]
+    assert finding["label"] == DETECTORS[pair.detector].label
     assert finding["metric"] in ("agent_behavior_failure", "tool_call_behavior_failure")
     if span := finding.get("span"):
         answer = project.sample()["turns"][pair.turn]["agent"]

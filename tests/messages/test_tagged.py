@@ -8,7 +8,7 @@ import pytest
 
 from agenteval.messages.records import Conversation, ToolSets, read_conversation
 from agenteval.scoring.detectors.conversation import Conversation as Seen
-from agenteval.scoring.detectors.table import DETECTORS, detector
+from agenteval.scoring.detectors.table import DETECTORS
 
 ASKED = {"role": "user", "content": "Please fell the ash at plot 12."}
 CALL = '<tool_call>\n{"name": "fell_tree", "arguments": {"plot": 12}}\n</tool_call>'
@@ -56,7 +56,7 @@ def texts(found: Conversation) -> list[list[str | None]]:
 
 def labels(found: Conversation) -> set[str]:
     seen = Seen.of(found.talk.trajectory, tools={}, policy=found.policy)
-    return {str(name) for name in DETECTORS if list(detector(name)(seen))}
+    return {str(name) for name in DETECTORS if list(DETECTORS[name].find(seen))}
 
 
 @pytest.mark.parametrize("result", [tool(RESULT), user(RESULT), tool('{"done": true}')])

@@ -8,7 +8,7 @@ import pytest
 
 from agenteval.messages.records import Conversation, ToolSets, read_conversation
 from agenteval.scoring.detectors.conversation import Conversation as Seen
-from agenteval.scoring.detectors.table import DETECTORS, detector
+from agenteval.scoring.detectors.table import DETECTORS
 
 ASKED = {"role": "user", "content": "How warm is it in Bonn?"}
 FORMAT = """Answer with these tools:
@@ -56,7 +56,7 @@ def answers(found: Conversation) -> list[str]:
 
 
 def labels(found: Conversation) -> set[str]:
-    return {str(name) for name in DETECTORS if list(detector(name)(seen(found)))}
+    return {str(name) for name in DETECTORS if list(DETECTORS[name].find(seen(found)))}
 
 
 WEATHER = ("get_weather", {"city": "Bonn"}, "12 degrees")

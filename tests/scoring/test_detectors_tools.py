@@ -15,11 +15,10 @@ from agenteval.conversation.tools import ToolState, resolve
 from agenteval.core.call_outcomes import error_of
 from agenteval.core.json_schema import breaks
 from agenteval.core.scenario import Tool
-from agenteval.core.severity import LABEL_OF_DETECTOR
 from agenteval.core.trajectory import ToolCall, ToolResult
 from agenteval.scoring.detectors.arguments import malformed_arguments, wrong_arguments
 from agenteval.scoring.detectors.conversation import ToolFacts
-from agenteval.scoring.detectors.table import DETECTORS, detector, metric_of
+from agenteval.scoring.detectors.table import DETECTORS
 from agenteval.scoring.detectors.tool_use import ignored_tool_error, repeated_tool_call, unknown_tool
 from agenteval.scoring.detectors.verbs import nature_of, only_reads
 from tests.support.detector_samples import CONVERSATIONS, call, conversation, failing, marked, places, turn
@@ -28,18 +27,16 @@ GET = call("get_weather", "20", city="Rome")
 ANSWER = "It is 20 degrees in Rome."
 
 
-def test_every_detector_has_a_label_a_metric_and_a_function() -> None:
-    assert set(DETECTORS) == set(LABEL_OF_DETECTOR)
-    for name in DETECTORS:
-        assert detector(name).__name__ == name
-        assert metric_of(name) in ("agent_behavior_failure", "tool_call_behavior_failure")
+def test_every_detector_has_a_function_of_its_name() -> None:
+    for name, detector in DETECTORS.items():
+        assert detector.find.__name__ == detector.name == name
 
 
 @given(talk=CONVERSATIONS)
 @settings(max_examples=150, suppress_health_check=list(HealthCheck))
 def test_no_conversation_breaks_a_detector(talk: Any) -> None:
-    for name in (name for name, home in DETECTORS.items() if home != "grounding"):
-        for proof in detector(name)(talk):
+    for name, detector in DETECTORS.items():
+        for proof in detector.find(talk):
             assert 0 <= proof.turn < len(talk.turns), name
             assert proof.call is None or talk.calls[proof.call].turn == proof.turn, name
             if proof.span:

@@ -13,9 +13,9 @@ from agenteval.core.safe_text import clean, one_line
 from agenteval.core.sample_report import SampleReport, ScenarioReport
 from agenteval.core.scenario import SampleKey
 from agenteval.core.score import Check, Score, ScoreFailure
-from agenteval.core.severity import LABEL_OF_DETECTOR
 from agenteval.core.trajectory import StopReason, Turn, Usage
 from agenteval.reporters.words.failure import title, turn_words
+from agenteval.scoring.detectors.table import DETECTORS
 from agenteval.verdict.report import Report
 from agenteval.verdict.second_opinions import second_opinions
 from agenteval.verdict.statistics import Interval, wilson
@@ -154,7 +154,7 @@ def _broken_judge(group: list[_Broken]) -> BrokenJudge:
 
 def is_detector(metric: str) -> bool:
     """Whether what failed to score is a check in code, so that no judge was asked."""
-    return metric in LABEL_OF_DETECTOR
+    return metric in DETECTORS
 
 
 def _broken(report: Report) -> Iterator[_Broken]:

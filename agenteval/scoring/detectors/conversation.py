@@ -146,5 +146,5 @@ class Proof(NamedTuple):
     severity: Severity | None = None
 
 
-Detector: TypeAlias = Callable[[Conversation], Iterable[Proof]]
+Find: TypeAlias = Callable[[Conversation], Iterable[Proof]]
 """A pure function. It never raises for anything that a conversation can hold."""

@@ -8,11 +8,10 @@ from typing import Final
 from agenteval.core.config import Config
 from agenteval.core.scenario import Scenario, Tool
 from agenteval.core.score import Check, Finding, ScoreFailure
-from agenteval.core.severity import LABEL_OF_DETECTOR, of_detector
 from agenteval.core.sight import is_observed
 from agenteval.core.trajectory import Trajectory
 from agenteval.scoring.detectors.conversation import Conversation, Proof, ToolFacts
-from agenteval.scoring.detectors.table import DETECTORS, NEED_ALL_CALLS, detector, metric_of
+from agenteval.scoring.detectors.table import DETECTORS, Detector
 
 UNKNOWN_TOOL = "unknown_tool"
 _MOST_NAMED = 20
@@ -30,7 +29,8 @@ class Detectors:
     scope: Final = "conversation"
 
     def __init__(self, config: Config, policy: str = "", *, recorded: bool = False) -> None:
-        self._names = tuple(DETECTORS if config.detectors is None else dict.fromkeys(config.detectors))
+        names = DETECTORS if config.detectors is None else dict.fromkeys(config.detectors)
+        self._detectors = tuple(DETECTORS[name] for name in names)
         self._severities = config.severities
         self._unmocked = config.unmocked_tools
         self._now = config.now or ""
@@ -50,17 +50,17 @@ class Detectors:
         conversation = self.conversation(scenario, trajectory)
         unknown = tuple(self._unknown(conversation))
         items: list[Check | Finding | ScoreFailure] = list(_check(scenario, unknown))
-        for name in self._names:
-            if name in NEED_ALL_CALLS and not conversation.observed:
+        for detector in self._detectors:
+            if detector.needs_all_calls and not conversation.observed:
                 continue
             try:
-                proofs = unknown if name == UNKNOWN_TOOL else tuple(detector(name)(conversation))
+                proofs = unknown if detector.name == UNKNOWN_TOOL else tuple(detector.find(conversation))
             except (
                 Exception
             ) as error:  # a defect of ours, told as such; the others have found what they found
-                items.append(ScoreFailure(metric=name, message=repr(error)))
+                items.append(ScoreFailure(metric=detector.name, message=repr(error)))
                 continue
-            items += (self._finding(name, _in_answer(proof, conversation)) for proof in proofs)
+            items += (self._finding(detector, _in_answer(proof, conversation)) for proof in proofs)
         return items
 
     def conversation(self, scenario: Scenario, trajectory: Trajectory) -> Conversation:
@@ -88,17 +88,17 @@ class Detectors:
 
     def _unknown(self, conversation: Conversation) -> Iterator[Proof]:
         """In a run, an agent's own tools need no declaration: calls that it ran itself do not count."""
-        for proof in detector(UNKNOWN_TOOL)(conversation):
+        for proof in DETECTORS[UNKNOWN_TOOL].find(conversation):
             observed = proof.call is not None and conversation.calls[proof.call].call.observed
             if self._recorded or not observed:
                 yield proof
 
-    def _finding(self, name: str, proof: Proof) -> Finding:
+    def _finding(self, detector: Detector, proof: Proof) -> Finding:
         return Finding(
-            detector=name,
-            metric=metric_of(name),
-            label=LABEL_OF_DETECTOR[name],
-            severity=of_detector(name, self._severities, proven=proof.severity),
+            detector=detector.name,
+            metric=detector.metric,
+            label=detector.label,
+            severity=detector.severity_of(self._severities, proven=proof.severity),
             turn=proof.turn,
             call=proof.call,
             evidence=proof.evidence,

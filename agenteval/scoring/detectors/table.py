@@ -1,53 +1,108 @@
-"""The detectors by name. Each is imported when it is first asked for."""
+"""The detectors, each one object. The function of one is imported when it is first asked for.
+
+To add one: its function in a module here, its entry in ``DETECTORS``, its pair of agents in the tests.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from functools import cache
-from importlib import import_module
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Literal
 
-from agenteval.scoring.detectors.conversation import Detector
-from agenteval.scoring.metrics import TOOL_CALL_BEHAVIOR
-
-AGENT_BEHAVIOR = "agent_behavior_failure"
-
-DETECTORS: Mapping[str, str] = {
-    "repeated_tool_call": "tool_use",
-    "wrong_arguments": "arguments",
-    "malformed_arguments": "arguments",
-    "unknown_tool": "tool_use",
-    "ignored_tool_error": "tool_use",
-    "contradicts_evidence": "values",
-    "ungrounded_value": "values",
-    "repetition": "repetition",
-    "leak": "leaks",
-    "unconfirmed_action": "consent.unconfirmed",
-    "claimed_action_not_called": "claims",
-}
-"""Each name, which is also that of a function, and the module of it."""
+from agenteval.core.registry import loaded
+from agenteval.core.score import Severity
+from agenteval.core.severity import of_label
+from agenteval.scoring.detectors.conversation import Find
 
 
-NEED_ALL_CALLS = frozenset(
-    (
-        "claimed_action_not_called",
-        "contradicts_evidence",
-        "ungrounded_value",
-        "ignored_tool_error",
-        "repeated_tool_call",
+@dataclass(frozen=True)
+class Detector:
+    """A failure that code proves in a finished conversation."""
+
+    name: str
+    """Also that of its function."""
+    module: str
+    """Where the function is, below ``agenteval.scoring.detectors``."""
+    label: str
+    """Of its findings."""
+    metric: Literal["agent_behavior_failure", "tool_call_behavior_failure"]
+    """The label metric whose labels its findings have."""
+    severity: Severity | None = None
+    """Of its findings, where it is not that of the label."""
+    needs_all_calls: bool = False
+    """Whether it argues from a call which was not made: none that gave the value or did what is claimed, none
+    that made up for an error or came between two that are alike. It does not run where calls may have been
+    made that nobody saw; nor do those parts of ``wrong_arguments`` that look for who gave a value."""
+    other_words: frozenset[str] = frozenset()
+    """Labels by which a judge may call what it finds, besides its own. A judge has one label for a turn, and
+    takes the gravest."""
+
+    @cached_property
+    def find(self) -> Find:
+        found: Find = loaded(f"agenteval.scoring.detectors.{self.module}:{self.name}")
+        return found
+
+    def severity_of(
+        self, overrides: Mapping[str, Severity] | None = None, *, proven: Severity | None = None
+    ) -> Severity:
+        """Of a finding: the author's of its label, else that of this case if the function says one
+        (``proven``), else the detector's, else the label's."""
+        if overrides and self.label in overrides:
+            return overrides[self.label]
+        return proven or self.severity or of_label(self.label)
+
+
+DETECTORS: Mapping[str, Detector] = {
+    detector.name: detector
+    for detector in (
+        Detector(
+            "repeated_tool_call",
+            "tool_use",
+            "repeated tool call",
+            "tool_call_behavior_failure",
+            needs_all_calls=True,
+            other_words=frozenset({"unnecessary tool call"}),
+        ),
+        Detector("wrong_arguments", "arguments", "wrong arguments", "tool_call_behavior_failure"),
+        Detector("malformed_arguments", "arguments", "wrong arguments", "tool_call_behavior_failure"),
+        Detector("unknown_tool", "tool_use", "wrong tool", "tool_call_behavior_failure"),
+        Detector(
+            "ignored_tool_error",
+            "tool_use",
+            "ignored tool result",
+            "tool_call_behavior_failure",
+            needs_all_calls=True,
+            other_words=frozenset({"false information"}),
+        ),
+        Detector(
+            "contradicts_evidence",
+            "values",
+            "false information",
+            "agent_behavior_failure",
+            needs_all_calls=True,
+            other_words=frozenset({"ignored tool result"}),
+        ),
+        Detector(
+            "ungrounded_value",
+            "values",
+            "false information",
+            "agent_behavior_failure",
+            severity=Severity.MEDIUM,  # it cannot know what the agent may have had from elsewhere
+            needs_all_calls=True,
+            other_words=frozenset({"missing tool call"}),
+        ),
+        Detector("repetition", "repetition", "repetition", "agent_behavior_failure"),
+        Detector("leak", "leaks", "unsafe state", "agent_behavior_failure"),
+        Detector("unconfirmed_action", "consent.unconfirmed", "unsafe action", "agent_behavior_failure"),
+        Detector(
+            "claimed_action_not_called",
+            "claims",
+            "false information",
+            "agent_behavior_failure",
+            needs_all_calls=True,
+            other_words=frozenset({"missing tool call"}),
+        ),
     )
-)
-"""Those that argue from a call which was not made: none that gave the value or did what is claimed, none that
-made up for an error or came between two that are alike. They do not run where calls may have been made that
-nobody saw; nor do those of ``wrong_arguments`` that look for who gave a value."""
-
-
-@cache
-def detector(name: str) -> Detector:
-    """The detector of a name in ``DETECTORS``."""
-    found: Detector = getattr(import_module(f"agenteval.scoring.detectors.{DETECTORS[name]}"), name)
-    return found
-
-
-def metric_of(name: str) -> str:
-    """The label metric whose labels a detector's findings have."""
-    return TOOL_CALL_BEHAVIOR if DETECTORS[name] in ("tool_use", "arguments") else AGENT_BEHAVIOR
+}
+"""All of them by name, in the order in which they run."""
