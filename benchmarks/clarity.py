@@ -21,6 +21,7 @@ import argparse
 import json
 import random
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import partial
 from math import sqrt
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -35,6 +36,7 @@ from agenteval.core.scenario import Scenario
 from agenteval.core.trajectory import Sight, Stop, StopReason, Trajectory
 from agenteval.messages.records import ToolSets, read_conversation
 from agenteval.scoring import judging
+from agenteval.scoring.resolve import applies_of, suite_of
 
 LABELS = ("agent_behavior_failure", "tool_call_behavior_failure")
 WHOLE = ("goal_completion", "policy_adherence", "criteria")
@@ -94,10 +96,13 @@ def questions_of(entry: Mapping[str, Any], number: int) -> list[Question]:
     config = Config(agent=AgentConfig(name="agent", target="none:none"), metrics="all")
     wanted = _wanted(entry)
     listener = _Listener()
+    chosen = judging.metrics_of(config)
+    suite = suite_of(config, chosen.known.values(), chosen.asked)
     scorers = judging.scorers_of(
-        judging.metrics_of(config),
+        chosen,
         listener,
-        config,
+        suite,
+        applies_of=partial(applies_of, suite=suite),
         policy_of=lambda _: entry["policy"],
         criteria=bool(criteria),
     )

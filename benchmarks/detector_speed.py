@@ -63,7 +63,7 @@ def detectors_alone(path: Path) -> Callable[[], None]:
     import anyio
 
     from agenteval.cli.commands.garbage import few_collections
-    from agenteval.core.config import Config
+    from agenteval.core.plan import Plan
     from agenteval.files.recorded.identity import Naming
     from agenteval.files.recorded.reader import Reader
     from agenteval.files.recorded.sources import sources_of
@@ -79,7 +79,7 @@ def detectors_alone(path: Path) -> Callable[[], None]:
             for recorded in read:
                 policy = recorded.scenario.policy
                 if policy not in scorers:
-                    scorers[policy] = Detectors(Config(), policy, recorded=True)
+                    scorers[policy] = Detectors(Plan(), policy, recorded=True)
                 await scorers[policy](recorded.scenario, recorded.trajectory)
 
     return lambda: anyio.run(over_all)

@@ -16,13 +16,12 @@ class FailFast:
     def __init__(self, control: Control) -> None:
         self._control = control
         self._run: RunStarted | None = None
-        self._epochs: dict[tuple[str, str], list[SampleKey]] = {}
         self._events: dict[SampleKey, list[Event]] = {}
 
     def __call__(self, event: Event) -> None:
         match event:
             case RunStarted():
-                self._run, self._epochs = event, _epochs(event)
+                self._run = event
             case SampleStarted(key=key):
                 self._events[key] = [event]
             case TurnFinished(key=key) | Scored(key=key):
@@ -35,17 +34,7 @@ class FailFast:
         assert self._run
         scenario = tuple(each for each in self._run.scenarios if each.id == key.scenario)
         # The others of its scenario are known to be planned: what only all of them prove, one does not.
-        planned = tuple(dict.fromkeys((key, *self._epochs[key.scenario, key.agent])))
-        alone = self._run.model_copy(update={"samples": planned, "scenarios": scenario})
+        applies = self._run.plan.of(key.scenario, key.agent)
+        plan = self._run.plan.alone(key.scenario, key.agent, epochs=applies.most)
+        alone = self._run.model_copy(update={"plan": plan, "scenarios": scenario})
         return fails_alone(fold([alone, *events]))
-
-
-def _epochs(run: RunStarted) -> dict[tuple[str, str], list[SampleKey]]:
-    """By scenario and agent, the samples that there will be at most."""
-    found: dict[tuple[str, str], list[SampleKey]] = {}
-    for key in run.samples:
-        ranged = run.epochs.get(key.scenario)
-        numbers = range(ranged.max) if ranged else (key.epoch,)
-        own = found.setdefault((key.scenario, key.agent), [])
-        own += (key.model_copy(update={"epoch": number}) for number in numbers)
-    return found

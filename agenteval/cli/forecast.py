@@ -13,18 +13,18 @@ from dataclasses import dataclass, field, replace
 from math import ceil
 from typing import NamedTuple
 
-from agenteval.core.config import Allowance, Config
+from agenteval.core.config import Allowance
+from agenteval.core.plan import Applies, Plan
 from agenteval.core.protocols import Subject
-from agenteval.core.scenario import EpochRange, Sample, Scenario, ScriptedTurn, SimulatedTurns
+from agenteval.core.scenario import EpochRange, Scenario, ScriptedTurn, SimulatedTurns
 from agenteval.core.tokens import count_tokens
 from agenteval.core.trajectory import Step, Trajectory, Turn, Usage
 from agenteval.files.prompts import CRITERIA, Rubric, placeholders
 from agenteval.scoring import metrics
 from agenteval.scoring.judges.corroboration import SAMPLED
 from agenteval.scoring.judges.stakes import Stakes
-from agenteval.scoring.judging import SHARED_SCORES, Metrics, calls_are_shared
+from agenteval.scoring.judging import SHARED_SCORES, Metrics
 from agenteval.verdict.ledger import ROLES, cost_of, price_of
-from agenteval.verdict.spending import model_of
 
 ANSWER_TOKENS = 100
 """Taken for an answer of the agent."""
@@ -85,53 +85,37 @@ class Forecast:
 
 
 def forecast(
-    samples: Sequence[Sample],
-    config: Config,
+    plan: Plan,
+    scenarios: Iterable[Scenario],
     chosen: Metrics,
     *,
     policies: Mapping[str, str],
-    ranges: Mapping[str, EpochRange],
-    no_judge: bool = False,
+    uses_cache: bool = False,
 ) -> Forecast:
-    """The forecast of a run of ``samples``. ``policies``: the text of each agent's policy; ``ranges``: by
-    scenario, where a gate decides how many epochs there are."""
-    planned = _planned(samples, ranges)
-    asking = _Asking(config, chosen, no_judge=no_judge)
+    """The forecast of a run. ``policies``: the text of each agent's policy."""
+    by_id = {scenario.id: scenario for scenario in scenarios}
+    run = [by_id[name] for name in plan.scenarios]
+    asking = _Asking(plan, chosen)
     total = _Tally()
-    for scenario, agent, epochs in planned:
-        total.add(asking.conversation(scenario, agent, policies.get(agent, "")), epochs)
-    agents = tuple(dict.fromkeys(each.agent for each in planned))
-    scenarios = tuple({each.scenario.id: each.scenario for each in planned}.values())
+    least = most = 0
+    for name, agents in plan.scenarios.items():
+        for agent in agents:
+            applies = plan.of(name, agent)
+            epochs = EpochRange(min=applies.least, max=applies.most)
+            total.add(asking.conversation(by_id[name], agent, policies.get(agent, "")), epochs)
+            least, most = least + epochs.min, most + epochs.max
+    agents_run = tuple(dict.fromkeys(agent for agents in plan.scenarios.values() for agent in agents))
     if asking.may_group:
-        total.put("dedup", model_of("dedup", config), _dedup(total, agents))
-    rows = tuple(_rows(total, config))
+        total.put("dedup", plan.model("dedup"), _dedup(total, agents_run))
+    rows = tuple(_rows(total, plan))
     return Forecast(
-        scenarios=len(scenarios),
-        agents=len(agents),
-        samples=Range(len(samples), sum(each.epochs.max for each in planned)),
+        scenarios=len(run),
+        agents=len(agents_run),
+        samples=Range(least, most),
         turns=total.turns,
         rows=rows,
-        notes=tuple(_notes(rows, scenarios, config, chosen, no_judge=no_judge)),
+        notes=tuple(_notes(rows, run, plan, chosen, uses_cache=uses_cache)),
     )
-
-
-class _Planned(NamedTuple):
-    scenario: Scenario
-    agent: str
-    epochs: EpochRange
-
-
-def _planned(samples: Iterable[Sample], ranges: Mapping[str, EpochRange]) -> list[_Planned]:
-    counts: dict[tuple[str, str], int] = {}
-    scenarios: dict[str, Scenario] = {}
-    for sample in samples:
-        pairing = (sample.key.scenario, sample.key.agent)
-        counts[pairing] = counts.get(pairing, 0) + 1
-        scenarios[sample.key.scenario] = sample.scenario
-    return [
-        _Planned(scenarios[name], agent, ranges.get(name) or EpochRange(min=count, max=count))
-        for (name, agent), count in counts.items()
-    ]
 
 
 # ── one conversation ─────────────────────────────────────────────────────────────────────────────
@@ -204,25 +188,26 @@ class _Judged(NamedTuple):
 class _Asking:
     """What is asked in a conversation, by the rules that the run goes by."""
 
-    def __init__(self, config: Config, chosen: Metrics, *, no_judge: bool) -> None:
-        self._config = config
+    def __init__(self, plan: Plan, chosen: Metrics) -> None:
+        self._plan = plan
         self._chosen = chosen
-        self._judged = not no_judge
-        judge = model_of("judge", config)
-        self._stakes = Stakes.of(config)
-        self._is_doubted = config.judge.corroborate and not judge.startswith("scripted/")
-        self.may_group = self._judged and config.models.of("dedup") is not None
+        self._judged = not plan.no_judge
+        judge = plan.model("judge")
+        self._is_doubted = plan.corroborate and not judge.startswith("scripted/")
+        self.may_group = self._judged and "dedup" in plan.models
 
     def conversation(self, scenario: Scenario, agent: str, policy: str) -> _Conversation:
-        short, long = (_skeleton(scenario, self._config, is_long=is_long) for is_long in (False, True))
+        applies = self._plan.of(scenario.id, agent)
+        stakes = Stakes.of(self._plan, lambda _: applies)
+        short, long = (_skeleton(scenario, applies, is_long=is_long) for is_long in (False, True))
         spent = {("agent", agent): self._agent(scenario, short, long)}
-        user, judge = model_of("user", self._config), model_of("judge", self._config)
+        user, judge = self._plan.model("user"), self._plan.model("judge")
         if not scenario.is_scripted:
             spent["user", user] = _both(self._user(scenario, short), self._user(scenario, long), "user")
-        least = self._judge(scenario, short, policy)
+        least = self._judge(scenario, short, policy, stakes)
         doubtful: Mapping[int, _Spent] = {}
         if self._judged and (judge or least.calls.count):
-            most = least if short == long else self._judge(scenario, long, policy)
+            most = least if short == long else self._judge(scenario, long, policy, stakes)
             review = not scenario.is_scripted  # of the simulated user
             own = _Calls(self._of_own_tools(scenario, long) + review)
             spent["judge", judge] = _both(least.calls, most.calls + own, "judge")
@@ -233,7 +218,7 @@ class _Asking:
 
     def _agent(self, scenario: Scenario, short: Trajectory, long: Trajectory) -> _Spent:
         spent = _both(_agent_calls(short), _agent_calls(long), "agent")
-        if scenario.tools or self._config.unmocked_tools != "error":
+        if scenario.tools or self._plan.unmocked_tools != "error":
             # A round of calls that the agent leaves to us asks it once more.
             spent.calls = Range(spent.calls.least, None)
         return spent
@@ -246,12 +231,12 @@ class _Asking:
         for index, turn in enumerate(trajectory.turns):
             if turn.script is None:
                 before = Trajectory(turns=trajectory.turns[:index])
-                rendered = render(scenario, before, prompt, now=self._config.now)
+                rendered = render(scenario, before, prompt, now=self._plan.now)
                 tokens += count_tokens(rendered.system) + count_tokens(rendered.prompt)
                 count += 1
         return _Calls(count, tokens)
 
-    def _judge(self, scenario: Scenario, whole: Trajectory, policy: str) -> _Judged:
+    def _judge(self, scenario: Scenario, whole: Trajectory, policy: str, stakes: Stakes) -> _Judged:
         asked: list[tuple[Rubric, int]] = []
         calls = _Calls()
         if self._judged:
@@ -269,7 +254,7 @@ class _Asking:
             asked += of_whole
         doubted = asked if self._is_doubted else []
         drawn = [tokens for rubric, tokens in doubted if is_drawn(rubric)]
-        gating = [tokens for rubric, tokens in doubted if may_gate(rubric, scenario, self._stakes)]
+        gating = [tokens for rubric, tokens in doubted if may_gate(rubric, scenario, stakes)]
         return _Judged(
             calls,
             {SAMPLED: _Calls(len(drawn), sum(drawn)), GATING: _Calls(len(gating), sum(gating))},
@@ -280,7 +265,7 @@ class _Asking:
         together: dict[str, list[tuple[Rubric, int]]] = {}
         for number, (rubric, tokens) in enumerate(asked):
             shared = {CRITERIA: CRITERIA, **dict.fromkeys(SHARED_SCORES, "scores")}.get(rubric.metric)
-            name = shared if shared and calls_are_shared(self._config) else str(number)
+            name = shared if shared and self._plan.shares_calls else str(number)
             together.setdefault(name, []).append((rubric, tokens))
         sums = (each[0][1] + sum(_beside(rubric) for rubric, _ in each[1:]) for each in together.values())
         return _Calls(len(together), sum(sums))
@@ -316,7 +301,7 @@ class _Asking:
         for rubric in asked:
             parameters = rubric.metric == metrics.TOOL_CALL_BEHAVIOR
             if parameters not in records:
-                now = self._config.now
+                now = self._plan.now
                 text = context_of(scenario, prefix, policy=policy, now=now, upto=turn, parameters=parameters)
                 records[parameters] = count_tokens(text)
             yield rubric, records[parameters] + _beside(rubric)
@@ -372,10 +357,10 @@ def _counted_beside(rubric: Rubric) -> int:
     return count_tokens(request.system) + count_tokens(request.prompt)
 
 
-def _skeleton(scenario: Scenario, config: Config, *, is_long: bool) -> Trajectory:
+def _skeleton(scenario: Scenario, applies: Applies, *, is_long: bool) -> Trajectory:
     """The turns of a conversation: as short as can be (a simulated user is done with its first message), or
     as long as it may get."""
-    left = scenario.max_turns or config.max_turns
+    left = applies.max_turns
     turns: list[Turn] = []
     for place, entry in enumerate(scenario.turns or (SimulatedTurns(simulate=left),)):
         if isinstance(entry, ScriptedTurn):
@@ -403,11 +388,11 @@ def _dedup(total: _Tally, agents: Sequence[str]) -> _Spent:
     return _Spent(Range(0, calls), Range(0, tokens), Range(0, calls * REPLY_TOKENS["dedup"]))
 
 
-def _rows(total: _Tally, config: Config) -> Iterator[Row]:
+def _rows(total: _Tally, plan: Plan) -> Iterator[Row]:
     for (role, name), spent in total.by_model():
-        yield _row(role, name, spent, config)
+        yield _row(role, name, spent, plan)
         if role == "judge" and (again := _asked_again(total.doubtful)).calls.most:
-            yield replace(_row(AGAIN, name, again, config), estimated=True)
+            yield replace(_row(AGAIN, name, again, plan), estimated=True)
 
 
 AGAIN = "judge again"
@@ -444,8 +429,8 @@ def may_gate(rubric: Rubric, scenario: Scenario, stakes: Stakes) -> bool:
     return any(stakes.is_severe(label, rubric.metric, scenario, rubric.severities) for label in failing)
 
 
-def _row(role: str, name: str, spent: _Spent, config: Config) -> Row:
-    price = price_of(name, config.prices)
+def _row(role: str, name: str, spent: _Spent, plan: Plan) -> Row:
+    price = price_of(name, plan.prices)
     cost = None
     if price:
         ends = [
@@ -465,18 +450,18 @@ def _ends(spent: _Spent) -> tuple[tuple[int | None, int | None], ...]:
 def _notes(
     rows: Sequence[Row],
     scenarios: Sequence[Scenario],
-    config: Config,
+    plan: Plan,
     chosen: Metrics,
     *,
-    no_judge: bool,
+    uses_cache: bool,
 ) -> Iterator[str]:
     if any(row.role == "agent" and row.calls.most is None for row in rows):
         yield "an agent that leaves its tool calls to agenteval is asked once more after each round of them"
     names = [spec.name for spec in chosen.asked if not chosen.is_rubric(spec.name)]
-    if names and not no_judge:
+    if names and not plan.no_judge:
         yield f"what {', '.join(names)} ask{'s' if len(names) == 1 else ''} of a model is not counted"
     asked = {spec.name for spec in chosen.asked}
-    if not no_judge and metrics.TOOL_CALL_BEHAVIOR in asked and any(not s.tools for s in scenarios):
+    if not plan.no_judge and metrics.TOOL_CALL_BEHAVIOR in asked and any(not s.tools for s in scenarios):
         name = metrics.TOOL_CALL_BEHAVIOR
         yield f"the judge's upper number: {name} is asked where agents call tools that nobody declared"
     if any(row.role == "user" for row in rows):
@@ -486,14 +471,14 @@ def _notes(
             f"{AGAIN} is an estimate: one in {SAMPLED} verdicts of labels and goals, asked again by lot,"
             f" and one in {GATING} of those that may fail something, taken to do so"
         )
-    if config.cache is not False:
+    if uses_cache:
         yield "what the cache knows is not asked again"
-    yield from _budget_notes(rows, config)
+    yield from _budget_notes(rows, plan)
 
 
-def _budget_notes(rows: Sequence[Row], config: Config) -> Iterator[str]:
-    yield from _beyond(rows, config.budget, "budget", "this run takes", "it would be stopped")
-    for role, own in config.budget.roles.items():
+def _budget_notes(rows: Sequence[Row], plan: Plan) -> Iterator[str]:
+    yield from _beyond(rows, plan.budget, "budget", "this run takes", "it would be stopped")
+    for role, own in plan.budget.roles.items():
         asked = [row for row in rows if row.role == role]
         yield from _beyond(asked, own, f"budget.by_role.{role}", "this role takes", "its calls would end")
 

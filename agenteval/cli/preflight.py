@@ -8,27 +8,30 @@ from typing import Literal
 from agenteval.conversation.mocks import MockFunctions
 from agenteval.core.config import Config
 from agenteval.core.errors import AuthorError, Problem, did_you_mean, place_of
+from agenteval.core.plan import Plan
 from agenteval.core.scenario import Scenario
 from agenteval.files.loading import vacuous, vacuous_problem
 from agenteval.scoring import judging
 from agenteval.scoring.checks.python import target_problems
 from agenteval.scoring.detectors.table import DETECTORS
-from agenteval.scoring.metrics import has_policy
+from agenteval.scoring.metrics import POLICY_ADHERENCE
+from agenteval.scoring.resolve import has_policy, has_threshold
 from agenteval.verdict.ledger import how_to_price, price_of
 
 _REMEDY = "set models: {default: PROVIDER/MODEL} (for example openai/gpt-5-mini), or AGENTEVAL_MODEL"
 
 
-def scenario_problems(scenario: Scenario, config: Config, chosen: judging.Metrics) -> Iterable[Problem]:
-    """What is wrong with a scenario under this configuration."""
-    applies = judging.has_threshold(scenario, config, chosen)
-    fails = config.fail_on_severity != "none"
-    labels = chosen.has_labels(policy=has_policy(scenario, config))
+def scenario_problems(scenario: Scenario, suite: Plan) -> Iterable[Problem]:
+    """What is wrong with a scenario in this suite."""
+    applies = has_threshold(scenario, suite)
+    fails = suite.fail_on is not None
+    policy = has_policy(scenario, suite)
+    labels = any(suite.specs[name].is_label and (policy or name != POLICY_ADHERENCE) for name in suite.judged)
     if vacuous(scenario, thresholds_apply=applies, label_metrics=labels and fails):
         why = "" if fails or not labels else "; with fail_on_severity: none no label fails anything"
         yield vacuous_problem(scenario, why)
-    yield from judging.scenario_problems(scenario, config, chosen)
-    yield from _tool_problems(scenario, config)
+    yield from judging.scenario_problems(scenario, suite)
+    yield from _tool_problems(scenario, suite)
 
 
 def mock_problems(scenarios: Sequence[Scenario], mocks: MockFunctions) -> Iterable[Problem]:
@@ -46,9 +49,9 @@ def check_problems(scenarios: Sequence[Scenario]) -> Iterable[Problem]:
         yield from target_problems(scenario)
 
 
-def _tool_problems(scenario: Scenario, config: Config) -> Iterable[Problem]:
+def _tool_problems(scenario: Scenario, suite: Plan) -> Iterable[Problem]:
     for name, tool in scenario.tools.items():
-        if not tool.is_mocked and config.unmocked_tools == "error":
+        if not tool.is_mocked and suite.unmocked_tools == "error":
             what = f"tool '{name}' does not say how it answers"
             remedy = "add returns:, error:, sequence: or python:"
             yield Problem(what, remedy, place_of(scenario.where(f"tools.{name}")))

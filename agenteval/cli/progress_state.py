@@ -135,9 +135,10 @@ class ProgressState:
                     pass
 
     def _begin(self, event: RunStarted) -> None:
-        self._total = self._total or len(event.samples)
-        self._names_agent = len({key.agent for key in event.samples}) > 1
-        self._names_epoch = any(key.epoch for key in event.samples)
+        samples = event.plan.samples
+        self._total = self._total or len(samples)
+        self._names_agent = len({key.agent for key in samples}) > 1
+        self._names_epoch = any(key.epoch for key in samples)
 
     @property
     def are_few(self) -> bool:

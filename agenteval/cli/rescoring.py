@@ -13,12 +13,14 @@ from anyio.abc import TaskGroup
 from agenteval.conversation.current_sample import enter
 from agenteval.conversation.pipeline import Control, said_by
 from agenteval.core.event import SampleFinished, SampleStarted, Scored, TurnFinished
+from agenteval.core.plan import Applies, Plan
 from agenteval.core.protocols import Emit, Scorer
-from agenteval.core.scenario import SampleKey
+from agenteval.core.scenario import SampleKey, Scenario
 from agenteval.core.score import ScoreItem
 from agenteval.core.trajectory import Stop, StopReason, Trajectory
 from agenteval.core.value import changed
 from agenteval.files.recorded.identity import Recorded
+from agenteval.scoring.resolve import applies_of
 
 _BREATH = 20
 """After so many conversations that nothing had to be waited for, signals are heard."""
@@ -28,36 +30,53 @@ _SCORED = Scored(key=SampleKey(scenario="", agent=""), turn=None, items=())
 @dataclass(frozen=True)
 class Rescoring:
     """``checks_of``: the scorers in code for a conversation. ``judges`` ask models; of so many conversations
-    at a time."""
+    at a time. ``applies_of``: what applies to a scenario with an agent, where that is not what the suite
+    says of all."""
 
     checks_of: Callable[[Recorded], Sequence[Scorer]]
     judges: Sequence[Scorer] = ()
+    applies_of: Callable[[Scenario, str], Applies | None] = lambda _scenario, _agent: None
     in_flight: int = 20
 
 
-async def rescore(conversations: Iterable[Recorded], plan: Rescoring, emit: Emit, control: Control) -> None:
+class Applied:
+    """What applies to one conversation after the other; ``None``: what the suite says of all. Mostly they are
+    of a few kinds, each of which is one value."""
+
+    def __init__(self, suite: Plan) -> None:
+        self._suite = suite
+        self._known: dict[str, Applies | None] = {}
+
+    def __call__(self, scenario: Scenario, agent: str) -> Applies | None:
+        applies = applies_of(scenario, self._suite, agent)
+        return self._known.setdefault(repr(applies), None if applies == self._suite.default else applies)
+
+
+async def rescore(
+    conversations: Iterable[Recorded], rescoring: Rescoring, emit: Emit, control: Control
+) -> None:
     """Score each conversation, and keep none. Without judges one after the other; with them, up to
     ``in_flight`` at a time. ``control`` ends it early."""
-    slots = anyio.Semaphore(plan.in_flight)
+    slots = anyio.Semaphore(rescoring.in_flight)
     async with anyio.create_task_group() as group:
         control.attach(group.cancel_scope)
         for number, recorded in enumerate(conversations):
             if control.stopping:
                 break
-            if not plan.judges:
-                await _score(recorded, plan, emit, None)
+            if not rescoring.judges:
+                await _score(recorded, rescoring, emit, None)
                 if number % _BREATH == 0:
                     await anyio.lowlevel.checkpoint()
                 continue
             await slots.acquire()
-            group.start_soon(_judge, recorded, plan, emit, slots)
+            group.start_soon(_judge, recorded, rescoring, emit, slots)
 
 
-async def _judge(recorded: Recorded, plan: Rescoring, emit: Emit, slots: anyio.Semaphore) -> None:
+async def _judge(recorded: Recorded, rescoring: Rescoring, emit: Emit, slots: anyio.Semaphore) -> None:
     enter(recorded.key)
     try:
         async with anyio.create_task_group() as scoring:
-            await _score(recorded, plan, emit, scoring, finish=False)
+            await _score(recorded, rescoring, emit, scoring, finish=False)
         _finish(recorded, emit, recorded.trajectory.stop)
     except BaseException:
         stop = Stop(reason=StopReason.INTERRUPTED, detail="the run was interrupted")
@@ -69,11 +88,12 @@ async def _judge(recorded: Recorded, plan: Rescoring, emit: Emit, slots: anyio.S
 
 
 async def _score(
-    recorded: Recorded, plan: Rescoring, emit: Emit, scoring: TaskGroup | None, *, finish: bool = True
+    recorded: Recorded, rescoring: Rescoring, emit: Emit, scoring: TaskGroup | None, *, finish: bool = True
 ) -> None:
     """The turns as they were finished, then the whole: each scorer sees what had happened by then."""
-    emit(SampleStarted(key=recorded.key, scenario=recorded.scenario))
-    ask = _Asking(recorded, plan, emit, scoring)
+    applies = rescoring.applies_of(recorded.scenario, recorded.key.agent)
+    emit(SampleStarted(key=recorded.key, applies=applies, scenario=recorded.scenario))
+    ask = _Asking(recorded, rescoring, emit, scoring)
     turns = recorded.trajectory.turns
     for index, turn in enumerate(turns):
         emit(TurnFinished(key=recorded.key, index=index, turn=turn))
@@ -99,14 +119,16 @@ def _finish(recorded: Recorded, emit: Emit, stop: Stop | None) -> None:
 class _Asking:
     """Checks are asked in passing, judges beside everything else."""
 
-    def __init__(self, recorded: Recorded, plan: Rescoring, emit: Emit, scoring: TaskGroup | None) -> None:
+    def __init__(
+        self, recorded: Recorded, rescoring: Rescoring, emit: Emit, scoring: TaskGroup | None
+    ) -> None:
         self._recorded = recorded
         self._emit = emit
         self._scoring = scoring
-        self._checks = plan.checks_of(recorded)
+        self._checks = rescoring.checks_of(recorded)
         stop = recorded.trajectory.stop
         lost = stop is not None and stop.fault not in (None, "agent")
-        self._judges = () if lost else tuple(plan.judges)
+        self._judges = () if lost else tuple(rescoring.judges)
 
     async def all(self, scope: str, trajectory: Trajectory, turn: int | None) -> None:
         items: list[ScoreItem] = []

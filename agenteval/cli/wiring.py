@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
 from random import Random
-from typing import TYPE_CHECKING, Literal, TypeAlias
+from typing import TYPE_CHECKING
 
 from agenteval.adapters.agents import AGENTS
 from agenteval.adapters.traffic.middleware import Recording, Traffic
@@ -16,13 +16,14 @@ from agenteval.cli import preflight
 from agenteval.conversation.current_sample import enter
 from agenteval.conversation.deadlines import Deadlines
 from agenteval.conversation.mocks import MockFunctions
-from agenteval.conversation.pipeline import Control, Plan
+from agenteval.conversation.pipeline import Control, Runtime
 from agenteval.conversation.user import ScenarioUser
 from agenteval.core.config import AgentConfig, Config, ModelConfig
 from agenteval.core.errors import AgentevalError, AuthorError, Place, Problem, placed_at
 from agenteval.core.event import Event, Notice, RunStarted
+from agenteval.core.plan import ModelRole, Plan
 from agenteval.core.protocols import AgentFactory, ChatModel, Emit, Reviewer, Scorer, Subject, User
-from agenteval.core.scenario import EpochRange, Sample, SampleKey, Scenario
+from agenteval.core.scenario import Sample, SampleKey, Scenario
 from agenteval.core.sight import declared_sight
 from agenteval.core.trajectory import Sight
 from agenteval.files import loading
@@ -37,8 +38,6 @@ if TYPE_CHECKING:
     from agenteval.adapters.models import Shared
     from agenteval.adapters.transport.client import Transport
     from agenteval.adapters.transport.limits import RateLimits
-
-ModelRole: TypeAlias = Literal["user", "judge", "dedup"]
 
 
 def all_secrets(config: Config, found: Iterable[str]) -> tuple[str, ...]:
@@ -178,19 +177,18 @@ def _key_of(agent: AgentConfig, config: Config) -> str:
     return next(compared, f"agents.{agent.name}")
 
 
-def plan(
+def runtime_of(
     samples: Sequence[Sample],
+    plan: Plan,
     config: Config,
     agents: Mapping[str, AgentConfig],
     chosen: judging.Metrics,
     resources: Resources,
     *,
-    ranges: Mapping[str, EpochRange] | None = None,
     fail_fast: bool = False,
-) -> Plan:
-    """Everything that a run needs. ``ranges``: by scenario, where a gate decides how many epochs there are.
-    Agents, mocks and models are loaded here; raises ``AuthorError`` with all that is wrong with them, before
-    the first call."""
+) -> Runtime:
+    """All that a run is carried out with. Agents, mocks and models are loaded here; raises ``AuthorError``
+    with all that is wrong with them, before the first call."""
     scenarios = tuple({sample.scenario.id: sample.scenario for sample in samples}.values())
     used = {name: agents[name] for name in dict.fromkeys(sample.key.agent for sample in samples)}
     timeout_s = max((agent.timeout_s for agent in used.values()), default=60.0)
@@ -206,21 +204,24 @@ def plan(
         raise AuthorError(*dict.fromkeys(problems))
     factories = _agents(used, resources)
     policies = {name: policy_of(agent, config.root) for name, agent in used.items()}
-    made = Plan(
-        queue=UntilDecided(samples, ranges, config.seed) if ranges else InOrder(samples),
+    ranges = plan.ranges
+    made = Runtime(
+        queue=UntilDecided(samples, ranges, plan.seed) if ranges else InOrder(samples),
         agents=factories,
-        make_user=lambda sample: _make_user(sample, resources, chosen, policies.get(sample.key.agent, "")),
+        make_user=lambda sample: _make_user(
+            sample, plan, resources, chosen, policies.get(sample.key.agent, "")
+        ),
         call_function=mocks,
-        checks={name: _checks(agent, resources, timeout_s) for name, agent in used.items()},
-        judges={name: _judges(agent, scenarios, chosen, resources) for name, agent in used.items()},
-        review=_review(scenarios, chosen, resources),
+        checks={name: _checks(agent, plan, resources, timeout_s) for name, agent in used.items()},
+        judges={name: _judges(agent, scenarios, plan, chosen, resources) for name, agent in used.items()},
+        review=_review(scenarios, plan, chosen, resources),
         agent_concurrency=config.agent_concurrency or config.concurrency,
-        unmocked=config.unmocked_tools,
-        sights=_sights(used),
-        deadlines=Deadlines(config.deadlines.turn_s, config.deadlines.sample_s),
+        unmocked=plan.unmocked_tools,
+        sights=plan.sights,
+        deadlines=Deadlines(plan.deadlines.turn_s, plan.deadlines.sample_s),
         fail_fast=fail_fast,
     )
-    resources.traffic.start(scenarios, judging.hashes_of(chosen, resources.config))
+    resources.traffic.start(scenarios, judging.hashes_of(chosen, plan))
     return made
 
 
@@ -263,7 +264,7 @@ def agents_of(agent: AgentConfig, resources: Resources) -> AgentFactory:
             raise AuthorError(Problem(what, f"the adapter '{agent.kind}' raised it")) from error
 
 
-def _sights(used: Mapping[str, AgentConfig]) -> dict[str, Sight]:
+def sights_of(used: Mapping[str, AgentConfig]) -> dict[str, Sight]:
     """How the tool calls of the agents will be seen, as far as the configuration says."""
     adapters = {name: AGENTS.get(agent.kind) for name, agent in used.items()}
     found = {
@@ -273,13 +274,13 @@ def _sights(used: Mapping[str, AgentConfig]) -> dict[str, Sight]:
     return {name: sight for name, sight in found.items() if sight}
 
 
-def _checks(agent: AgentConfig, resources: Resources, timeout_s: float) -> tuple[Scorer, ...]:
+def _checks(agent: AgentConfig, plan: Plan, resources: Resources, timeout_s: float) -> tuple[Scorer, ...]:
     """One agent's checks in code: they know its policy. ``timeout_s``: for those that the author wrote."""
     from agenteval.scoring.checks.expectations import ConversationExpectations, TurnExpectations
     from agenteval.scoring.detectors.scorer import Detectors
     from agenteval.scoring.judges.not_judged import NotJudged
 
-    found = Detectors(resources.config, policy_of(agent, resources.config.root))
+    found = Detectors(plan, policy_of(agent, resources.config.root))
     scorers: list[Scorer] = [TurnExpectations(timeout_s), ConversationExpectations(timeout_s), found]
     if resources.no_judge:
         scorers.append(
@@ -289,7 +290,11 @@ def _checks(agent: AgentConfig, resources: Resources, timeout_s: float) -> tuple
 
 
 def _judges(
-    agent: AgentConfig, scenarios: Sequence[Scenario], chosen: judging.Metrics, resources: Resources
+    agent: AgentConfig,
+    scenarios: Sequence[Scenario],
+    plan: Plan,
+    chosen: judging.Metrics,
+    resources: Resources,
 ) -> tuple[Scorer, ...]:
     """One agent's judges: they know its policy."""
     if resources.no_judge:
@@ -298,13 +303,16 @@ def _judges(
     return judging.scorers_of(
         chosen,
         resources.model("judge"),
-        resources.config,
+        plan,
+        applies_of=lambda scenario: plan.of(scenario.id, agent.name),
         policy_of=lambda _: policy,
         criteria=any(scenario.all_criteria for scenario in scenarios),
     )
 
 
-def _review(scenarios: Sequence[Scenario], chosen: judging.Metrics, resources: Resources) -> Reviewer | None:
+def _review(
+    scenarios: Sequence[Scenario], plan: Plan, chosen: judging.Metrics, resources: Resources
+) -> Reviewer | None:
     """Who looks at the simulated users; nobody without a judge. A scripted one has an answer where its file
     says so."""
     config = resources.config
@@ -323,26 +331,24 @@ def _review(scenarios: Sequence[Scenario], chosen: judging.Metrics, resources: R
         run_id="",
         started_at=datetime.now(UTC).isoformat(),
         config=config,
+        plan=plan,
         scenarios=(),
-        samples=(),
-        seed=config.seed,
-        metrics=tuple(chosen.known.values()),
-        judged=tuple(spec.name for spec in chosen.asked),
     )
     return UserReviews(
         model,
         partial(ended, run),
         chosen.prompts.prompt(USER_REVIEW),
-        seed=config.seed,
-        now=config.now or "",
+        seed=plan.seed,
+        now=plan.now or "",
         is_asked=is_asked,
     )
 
 
-def _make_user(sample: Sample, resources: Resources, chosen: judging.Metrics, policy: str) -> User:
+def _make_user(
+    sample: Sample, plan: Plan, resources: Resources, chosen: judging.Metrics, policy: str
+) -> User:
     enter(sample.key)  # the sample begins: this is its own task, and its scorers are started from it
-    config = resources.config
-    max_turns = sample.scenario.max_turns or config.max_turns
+    max_turns = plan.of(sample.key.scenario, sample.key.agent).max_turns
     if sample.scenario.is_scripted:
         return ScenarioUser(sample, max_turns=max_turns)
     from agenteval.conversation.simulated_user import SimulatedUser
@@ -352,10 +358,10 @@ def _make_user(sample: Sample, resources: Resources, chosen: judging.Metrics, po
     simulated = SimulatedUser(
         sample,
         model,
-        now=config.now,
+        now=plan.now,
         prompt=chosen.prompts.prompt("simulated_user"),
         policy=policy,
-        agent_has_tools=config.unmocked_tools == "passthrough",
+        agent_has_tools=plan.unmocked_tools == "passthrough",
     )
     return ScenarioUser(sample, simulated, max_turns=max_turns)
 

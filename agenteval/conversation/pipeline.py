@@ -22,11 +22,11 @@ RunOutcome: TypeAlias = Literal["complete", "interrupted", "fail_fast", "budget"
 
 
 @dataclass(frozen=True)
-class Plan:
-    """All that a run needs. ``checks`` are code and run in passing; ``judges`` ask models and run beside
-    the conversation: both by agent. ``review``: who looks at conversations that are over. ``fail_fast``:
-    nothing is started before it is known how the samples before it ended. ``sights``: by agent, what is
-    declared of how its calls are seen. ``warned``: warnings that a run gives once."""
+class Runtime:
+    """All that a run is carried out with. ``checks`` are code and run in passing; ``judges`` ask models and
+    run beside the conversation: both by agent. ``review``: who looks at conversations that are over.
+    ``fail_fast``: nothing is started before it is known how the samples before it ended. ``sights``: by
+    agent, what is declared of how its calls are seen. ``warned``: warnings that a run gives once."""
 
     queue: SampleQueue
     agents: Mapping[str, AgentFactory]
@@ -69,20 +69,20 @@ class Control:
         self._scope = scope
 
 
-async def run(plan: Plan, emit: Emit, control: Control) -> None:
-    """Run every sample of the plan, at most ``agent_concurrency`` conversations at a time. A fault of
+async def run(runtime: Runtime, emit: Emit, control: Control) -> None:
+    """Run every sample of its queue, at most ``agent_concurrency`` conversations at a time. A fault of
     one sample never ends another."""
-    slots = anyio.Semaphore(plan.agent_concurrency)
+    slots = anyio.Semaphore(runtime.agent_concurrency)
     running = _Running()
     emit = _telling_of_usage(emit)
     async with anyio.create_task_group() as group:
         control.attach(group.cancel_scope)
         while True:
             await slots.acquire()
-            sample = None if control.stopping else plan.queue.next()
+            sample = None if control.stopping else runtime.queue.next()
             if sample is not None:
                 running.begin()
-                group.start_soon(_run_sample, sample, plan, emit, control, slots, running)
+                group.start_soon(_run_sample, sample, runtime, emit, control, slots, running)
                 continue
             slots.release()
             if control.stopping or not running.count:
@@ -126,13 +126,13 @@ class _Running:
 
 
 async def _run_sample(
-    sample: Sample, plan: Plan, emit: Emit, control: Control, slots: anyio.Semaphore, running: _Running
+    sample: Sample, runtime: Runtime, emit: Emit, control: Control, slots: anyio.Semaphore, running: _Running
 ) -> None:
-    one = _RunningSample(sample, plan, emit, slots)
+    one = _RunningSample(sample, runtime, emit, slots)
     one.emit(SampleStarted(key=sample.key))
     stop: Stop | None = None
     try:
-        with plan.deadlines.sample(sample.key) as one.watch:
+        with runtime.deadlines.sample(sample.key) as one.watch:
             async with anyio.create_task_group() as scoring:
                 await one.converse(scoring)
             stop = await one.review(one.end())
@@ -169,20 +169,20 @@ def _leaf_errors(error: BaseException) -> Iterator[BaseException]:
 
 
 class _RunningSample:
-    def __init__(self, sample: Sample, plan: Plan, emit: Emit, slots: anyio.Semaphore) -> None:
+    def __init__(self, sample: Sample, runtime: Runtime, emit: Emit, slots: anyio.Semaphore) -> None:
         self.sample = sample
         self.last = Trajectory()
         self.watch = Stopwatch()
         self.is_refused = False  # a judge of it was not asked
         self._is_whole = False  # checks have looked at the whole
-        self._plan = plan
+        self._runtime = runtime
         self._emit_all = emit
         self._events: list[Event] = []  # for who looks at it when it is over
         self._slots: anyio.Semaphore | None = slots
         self._world: ToolWorld | None = None
 
     def emit(self, event: Event) -> None:
-        if self._plan.review:
+        if self._runtime.review:
             self._events.append(event)
         self._emit_all(event)
 
@@ -201,10 +201,10 @@ class _RunningSample:
     async def review(self, stop: Stop | None) -> Stop | None:
         """Why it ended, once the simulated user was looked at: where its fault explains the outcome, the
         outcome is the simulator's, and of the conversation only what was proven before the fault stands."""
-        if self._plan.review is None or stop is None or stop.fault is not None:
+        if self._runtime.review is None or stop is None or stop.fault is not None:
             return stop
         events = [*self._events, SampleFinished(key=self.sample.key, stop=stop)]
-        reviewer = self._plan.review(self.sample, events)
+        reviewer = self._runtime.review(self.sample, events)
         if reviewer is None:
             return stop
         with apart(self.watch, "the review of the simulated user"):
@@ -242,8 +242,8 @@ class _RunningSample:
         self.emit(Notice(level="warning", text=text, key=self.sample.key))
 
     def _tell_unread(self, text: str) -> None:
-        if text not in self._plan.warned:
-            self._plan.warned.add(text)
+        if text not in self._runtime.warned:
+            self._runtime.warned.add(text)
             self.emit(Notice(level="warning", text=text, key=self.sample.key))
 
     def free_slot(self) -> None:
@@ -259,22 +259,22 @@ class _RunningSample:
             raise RuntimeError(f"SystemExit: {error}") from error
 
     async def _converse(self, scoring: TaskGroup) -> None:
-        plan, sample = self._plan, self.sample
+        runtime, sample = self._runtime, self.sample
         world = self._world = ToolWorld(
             sample,
-            plan.call_function,
-            unmocked=plan.unmocked,
-            sight=plan.sights.get(sample.key.agent),
+            runtime.call_function,
+            unmocked=runtime.unmocked,
+            sight=runtime.sights.get(sample.key.agent),
         )
         world.tell_unread = self._tell_unread
         agent: Agent | None = None
 
         def make_agent() -> Agent:
             nonlocal agent
-            agent = plan.agents[sample.key.agent].make(sample)
+            agent = runtime.agents[sample.key.agent].make(sample)
             return agent
 
-        trajectories = converse(sample, user=plan.make_user(sample), make_agent=make_agent, world=world)
+        trajectories = converse(sample, user=runtime.make_user(sample), make_agent=make_agent, world=world)
         try:
             async for trajectory in trajectories:
                 self.last = trajectory
@@ -285,7 +285,7 @@ class _RunningSample:
                     continue
                 close(agent)
                 agent = None
-                if not plan.fail_fast:
+                if not runtime.fail_fast:
                     self.free_slot()
                 await self._score("conversation", trajectory, None, scoring)
         finally:
@@ -293,13 +293,13 @@ class _RunningSample:
 
     async def _score(self, scope: str, trajectory: Trajectory, turn: int | None, scoring: TaskGroup) -> None:
         await self._check(scope, trajectory, turn)
-        for judge in self._plan.judges.get(self.sample.key.agent, ()):
+        for judge in self._runtime.judges.get(self.sample.key.agent, ()):
             if judge.scope == scope:
                 scoring.start_soon(self._ask, judge, trajectory, turn)
 
     async def _check(self, scope: str, trajectory: Trajectory, turn: int | None) -> None:
         self._is_whole |= trajectory.stop is not None
-        for check in self._plan.checks.get(self.sample.key.agent, ()):
+        for check in self._runtime.checks.get(self.sample.key.agent, ()):
             if check.scope == scope:
                 await self._ask(check, trajectory, turn)
 

@@ -294,6 +294,10 @@ class AcceptedFailure(Value):
 _SWITCHES = frozenset({"", "yes", "no", "on", "off", "y", "n", "none"})
 
 
+USUAL_TURNS = 8
+"""Of a conversation with a simulated user."""
+
+
 class Config(Value):
     """``agenteval.yaml`` after merging. Every field is explained in ``docs/configuration.md``."""
 
@@ -302,7 +306,7 @@ class Config(Value):
     compare: tuple[AgentConfig, ...] = ()
     models: ModelsConfig = ModelsConfig()
     epochs: Epochs | None = None
-    max_turns: Annotated[Count, Field(ge=1)] = 8
+    max_turns: Annotated[Count, Field(ge=1)] = USUAL_TURNS
     concurrency: Annotated[Count, Field(ge=1)] = 20
     agent_concurrency: Annotated[Count, Field(ge=1)] | None = None
     metrics: Annotated[Literal["all"] | tuple[str, ...], BeforeValidator(_names)] = "all"

@@ -7,13 +7,14 @@ from typing import Annotated, Any, Literal, TypeAlias
 from pydantic import Field
 
 from agenteval.core.config import BudgetConfig, Config
-from agenteval.core.scenario import EpochRange, SampleKey, Scenario
-from agenteval.core.score import Issue, MetricSpec, ScoreFailure, ScoreItem
+from agenteval.core.plan import Applies, Plan
+from agenteval.core.scenario import SampleKey, Scenario
+from agenteval.core.score import Issue, ScoreFailure, ScoreItem
 from agenteval.core.trajectory import Stop, Turn, Usage
 from agenteval.core.value import Value
 
-SCHEMA_VERSION = 1
-"""Of the journal. Raised when an old reader would misread a new journal."""
+SCHEMA_VERSION = 2
+"""Of the journal. Raised when it says something else, or elsewhere; one of another version is refused."""
 
 
 class Baseline(Value):
@@ -30,41 +31,25 @@ class Baseline(Value):
 
 
 class RunStarted(Value):
-    """The first event. ``config`` is without secrets; ``started_at`` is ISO 8601 in UTC. ``metrics``:
-    all that are known; ``judged``: the names of those that were asked for; ``no_judge``: the run was told
-    to ask no judge at all. ``prompts``: a hash of each prompt by name. ``samples``: those that were planned;
-    ``epochs``: by scenario, where the run decides as it goes how many there will be. ``baseline``: of
-    ``--baseline``. ``request``: what the command line asked for, all that a resumed run needs to be
-    prepared as this one was; empty where nothing can be resumed. ``sources``: a hash of each file that the
-    run rests on beyond scenarios and prompts. ``unapplied``: gates of the configuration that the run could
-    never satisfy and which do not hold for it, and thresholds that apply to none of its scenarios but to
-    others of the suite, by name, with the reason."""
+    """The first event. ``config`` is what the file said, without secrets; ``plan`` what applies.
+    ``started_at`` is ISO 8601 in UTC. ``prompts``: a hash of each prompt by name. ``baseline``: of
+    ``--baseline``. ``request``: what the command line asked for, all that a resumed run needs to be prepared
+    as this one was; empty where nothing can be resumed. ``sources``: a hash of each file that the run rests
+    on beyond scenarios and prompts."""
 
     type: Literal["run_started"] = "run_started"
     schema_version: int = SCHEMA_VERSION
     run_id: str
     started_at: str
     config: Config
+    plan: Plan
     scenarios: tuple[Scenario, ...]
-    samples: tuple[SampleKey, ...]
-    seed: int = 0
     versions: dict[str, str] = {}
     prompts: dict[str, str] = {}
-    metrics: tuple[MetricSpec, ...] = ()
-    judged: tuple[str, ...] = ()
-    no_judge: bool = False
-    epochs: dict[str, EpochRange] = {}
     baseline: Baseline | None = None
     command: tuple[str, ...] = ()
     request: dict[str, Any] = {}
     sources: dict[str, str] = {}
-    unapplied: dict[str, str] = {}
-
-    @property
-    def fault_tolerance(self) -> float:
-        """The share of samples that may be lost. Where lost epochs are replaced nobody wants to write it."""
-        asked = self.config.fault_tolerance
-        return (0.05 if self.epochs else 0.0) if asked is None else asked
 
 
 class RunResumed(Value):
@@ -76,12 +61,25 @@ class RunResumed(Value):
     budget: BudgetConfig = BudgetConfig()
 
 
+# What is as it mostly is, is not written: in a large suite there are thousands of these.
+
+
+def _is_none(value: object) -> bool:
+    return value is None
+
+
+def _is_false(value: bool) -> bool:
+    return not value
+
+
 class SampleStarted(Value):
-    """``scenario``: of a recorded conversation, which is known only when it has been read."""
+    """``scenario``: of a recorded conversation, which is known only when it has been read; ``applies``: what
+    applies to it, where that is not the plan's ``default``."""
 
     type: Literal["sample_started"] = "sample_started"
     key: SampleKey
-    scenario: Scenario | None = None
+    applies: Annotated[Applies | None, Field(exclude_if=_is_none)] = None
+    scenario: Annotated[Scenario | None, Field(exclude_if=_is_none)] = None
 
 
 class TurnFinished(Value):
@@ -120,8 +118,8 @@ class SampleFinished(Value):
     type: Literal["sample_finished"] = "sample_finished"
     key: SampleKey
     stop: Stop
-    unfinished: Turn | None = None
-    refused: bool = False
+    unfinished: Annotated[Turn | None, Field(exclude_if=_is_none)] = None
+    refused: Annotated[bool, Field(exclude_if=_is_false)] = False
 
     @property
     def is_over(self) -> bool:

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from math import ceil, fsum
 
+from agenteval.core.plan import Applies
 from agenteval.core.scenario import SampleKey, Scenario
 from agenteval.core.score import OUTCOME, Check, Finding, Score, ScoreFailure, UserReview
 from agenteval.core.trajectory import Stop, StopReason, Trajectory, Turn
@@ -195,11 +196,12 @@ def spread_of(values: Sequence[float]) -> Spread:
 
 @dataclass(frozen=True)
 class ScenarioReport:
-    """One scenario × agent. ``samples`` in the order of epochs; planned ones that never ran are
-    in ``missing``."""
+    """One scenario × agent, and what applies to it. ``samples`` in the order of epochs; planned ones that
+    never ran are in ``missing``."""
 
     scenario: Scenario
     agent: str
+    applies: Applies
     samples: tuple[SampleReport, ...]
     missing: tuple[SampleKey, ...] = ()
     aggregates: Mapping[str, Aggregate] = field(default_factory=dict)

@@ -270,6 +270,12 @@ class ThresholdRule(Value):
             raise ValueError("says nothing; write at_least, min or share_below")
         return self
 
+    @property
+    def numbers(self) -> tuple[float, ...]:
+        """Every score that it names."""
+        given = (bound for bound in (self.at_least, self.min) if bound is not None)
+        return (*given, *(self.share_below or ()))
+
 
 def _threshold_kind(value: Any) -> str:
     return "rule" if isinstance(value, dict | ThresholdRule) else "number"
@@ -280,6 +286,17 @@ ThresholdEntry: TypeAlias = Annotated[
     Discriminator(_threshold_kind),
 ]
 Thresholds: TypeAlias = dict[str, ThresholdEntry | None]
+
+
+def long_form(entry: ThresholdEntry) -> ThresholdRule:
+    """A threshold in its long form: a number is the least mean or rate."""
+    return entry if isinstance(entry, ThresholdRule) else ThresholdRule(at_least=entry)
+
+
+def short_form(rule: ThresholdRule) -> ThresholdEntry:
+    """The same as an author may write it."""
+    given = rule.at_least
+    return given if given is not None and rule.min is None and rule.share_below is None else rule
 
 
 class EpochRange(Value):

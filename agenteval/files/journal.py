@@ -8,7 +8,7 @@ import os
 import sys
 import threading
 from collections import deque
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from functools import cache
 from io import FileIO
@@ -19,7 +19,7 @@ from typing import Any, Self
 from pydantic import TypeAdapter, ValidationError
 
 from agenteval.core.errors import AuthorError, Place, Problem
-from agenteval.core.event import Answered, Event, RunStarted, SampleFinished
+from agenteval.core.event import SCHEMA_VERSION, Answered, Event, RunStarted, SampleFinished
 from agenteval.files.plain_files import for_me_alone
 
 LOCK = "lock"
@@ -227,6 +227,18 @@ def _lock(descriptor: int) -> bool:
     except OSError as error:
         return error.errno not in (errno.EACCES, errno.EAGAIN, errno.EDEADLK)
     return True
+
+
+def check_version(first: Mapping[str, Any], place: Place) -> None:
+    """Raises ``AuthorError`` for a journal that another version of agenteval wrote. ``first``: its first
+    event, as it stands there."""
+    version = first.get("schema_version")
+    if first.get("type") != "run_started" or not isinstance(version, int) or version == SCHEMA_VERSION:
+        return
+    what = f"the journal has version {version}, and this agenteval reads version {SCHEMA_VERSION}"
+    newer = "use the agenteval that wrote it, or a newer one"
+    older = "read it with the agenteval that wrote it, or make the run again"
+    raise AuthorError(Problem(what, newer if version > SCHEMA_VERSION else older, place))
 
 
 def read(path: Path) -> Iterator[Event]:

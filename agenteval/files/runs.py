@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from agenteval.core.errors import AuthorError, Place, Problem, did_you_mean
-from agenteval.core.event import SCHEMA_VERSION, Event, RunStarted, SampleStarted
+from agenteval.core.event import Event, RunStarted, SampleStarted
 from agenteval.core.expressions import expression
 from agenteval.files import journal
 from agenteval.files.plain_files import open_file
@@ -85,7 +85,7 @@ def _unknown(name: str, known: list[str], root: Path) -> Problem:
 def load_run(path: Path) -> tuple[Event, ...]:
     """The events of a run, from its folder or its journal; a torn last line is left out.
 
-    Raises ``AuthorError`` for what is no journal, one of a newer version, and one that was cut off before
+    Raises ``AuthorError`` for what is no journal, one of another version, and one that was cut off before
     it said what was to be run.
     """
     file = path / JOURNAL if path.is_dir() else path
@@ -100,17 +100,15 @@ def load_run(path: Path) -> tuple[Event, ...]:
 
 
 def _check_version(file: Path) -> None:
-    """Before anything else is read: what a newer version wrote would only look broken."""
+    """Before anything else is read: what another version wrote would only look broken."""
     with open_file(file) as opened:
         first = opened.readline()
     try:
         said = json.loads(first)
     except (ValueError, RecursionError):
         said = None
-    version = said.get("schema_version", 0) if isinstance(said, dict) else 0
-    if isinstance(version, int) and version > SCHEMA_VERSION:
-        what = f"the journal has version {version}, and this agenteval reads up to {SCHEMA_VERSION}"
-        raise AuthorError(Problem(what, "use the agenteval that wrote it, or a newer one", Place(str(file))))
+    if isinstance(said, dict):
+        journal.check_version(said, Place(str(file), 1))
     if first.endswith(b"\n") and not (isinstance(said, dict) and "type" in said):
         raise AuthorError(
             Problem("not the journal of a run", f"name a folder with {JOURNAL}", Place(str(file), 1))
@@ -123,7 +121,7 @@ def _check_whole(events: Sequence[Event], file: Path) -> None:
         what = "the journal does not begin with run_started: nothing is known of the run"
         raise AuthorError(Problem(what, "it may have been killed at its very beginning", Place(str(file), 1)))
     scenarios = {scenario.id for scenario in events[0].scenarios}
-    if stray := {key.scenario for key in events[0].samples} - scenarios:
+    if stray := set(events[0].plan.scenarios) - scenarios:
         raise AuthorError(Problem(f"a sample of an unknown scenario, {min(stray)}", "", Place(str(file), 1)))
     begun = set()
     for number, event in enumerate(events, start=1):

@@ -129,8 +129,8 @@ def _of_violation(failure: Failure, violation: Violation, epochs: list[int]) -> 
 
 def _low_findings(report: Report) -> Iterator[Annotation]:
     """Findings that fail nothing: below ``fail_on_severity``. Those above are violations already."""
-    bar = report.run.config.fail_on_severity
-    least = bar.rank if isinstance(bar, Severity) else len(Severity)
+    bar = report.plan.fail_on
+    least = bar.rank if bar else len(Severity)
     several = len({scenario.agent for scenario in report.scenarios}) > 1
     for scenario in report.scenarios:
         for sample in scenario.samples:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
-from agenteval.core.config import Config
 from agenteval.core.event import RunStarted
+from agenteval.core.plan import Plan
 from agenteval.core.sample_report import SampleReport
 from agenteval.core.scenario import SampleKey
 from agenteval.core.score import MISSED, NOT_CLEAR, REACHED, RULED_OUT, Finding, Score, Severity
@@ -43,7 +43,7 @@ def held_against_others(
     if not reached:
         return dict(samples)
     return {
-        key: _as_missed(sample, where, run.config)
+        key: _as_missed(sample, where, run.plan)
         if (where := reached.get((key.scenario, key.variant))) and _is_ruled_out(sample)
         else sample
         for key, sample in samples.items()
@@ -71,23 +71,23 @@ def _counts_neither_way(score: Score) -> bool:
     return score.metric == GOAL and score.label == RULED_OUT and score.is_open
 
 
-def _as_missed(sample: SampleReport, where: str, config: Config) -> SampleReport:
+def _as_missed(sample: SampleReport, where: str, plan: Plan) -> SampleReport:
     scores, findings = [], []
     for score in sample.scores:
         if _counts_neither_way(score):
             reason = f"{score.reason} (the judge held it for ruled out, but it was reached {where})".strip()
             score = score.model_copy(update={"label": MISSED, "value": 0.0, "reason": reason})
-            findings.append(_finding(score, config))
+            findings.append(_finding(score, plan))
         scores.append(score)
     return replace(sample, scores=tuple(scores), findings=(*sample.findings, *findings))
 
 
-def _finding(score: Score, config: Config) -> Finding:
+def _finding(score: Score, plan: Plan) -> Finding:
     return Finding(
         detector="judge",
         metric=GOAL,
         label=NOT_COMPLETED,
-        severity=of_label(NOT_COMPLETED, config.severities),
+        severity=of_label(NOT_COMPLETED, plan.severities),
         evidence=score.evidence,
         explanation=score.reason,
         references=score.references,
@@ -98,7 +98,7 @@ def _finding(score: Score, config: Config) -> Finding:
 # ── never completed ──────────────────────────────────────────────────────────────────────────────
 
 
-def raised_if_never_completed(samples: tuple[SampleReport, ...], config: Config) -> tuple[SampleReport, ...]:
+def raised_if_never_completed(samples: tuple[SampleReport, ...], plan: Plan) -> tuple[SampleReport, ...]:
     """Raise the severity of missed goals where none of the conversations reached it, be it the only one.
     Lost ones and those in which it was ruled out tell nothing, for or against; where a judge broke, a goal is
     not clear, or some conversations are still to be held, it is not known."""
@@ -108,7 +108,7 @@ def raised_if_never_completed(samples: tuple[SampleReport, ...], config: Config)
     unknown |= any(sample.stop is None or sample.stop.is_cut_short for sample in samples)
     if unknown or any(goal.value for goal in goals):
         return samples
-    severity = of_label(NEVER_COMPLETED, config.severities)
+    severity = of_label(NEVER_COMPLETED, plan.severities)
     none = "the scenario's only conversation did not complete the goal"
     if len(goals) > 1:
         none = f"the goal was completed in none of {len(goals)} conversations"
@@ -125,25 +125,25 @@ def _raised(sample: SampleReport, severity: Severity, why: str) -> SampleReport:
     return replace(sample, findings=findings)
 
 
-def may_gate_unjudged(samples: Sequence[SampleReport], config: Config) -> bool:
+def may_gate_unjudged(samples: Sequence[SampleReport], plan: Plan) -> bool:
     """Whether a goal that nobody could judge might have been severe."""
-    bound = config.fail_on_severity
-    if not isinstance(bound, Severity):
+    bound = plan.fail_on
+    if bound is None:
         return False
-    if of_label(NOT_COMPLETED, config.severities).rank >= bound.rank:
+    if of_label(NOT_COMPLETED, plan.severities).rank >= bound.rank:
         return True
     reached = any(goal.value for sample in samples for goal in goals_of(sample))
-    return not reached and of_label(NEVER_COMPLETED, config.severities).rank >= bound.rank
+    return not reached and of_label(NEVER_COMPLETED, plan.severities).rank >= bound.rank
 
 
-def decides_all_others(samples: Sequence[SampleReport], config: Config) -> bool:
+def decides_all_others(samples: Sequence[SampleReport], plan: Plan) -> bool:
     """Whether a goal that is not clear says how bad the others are: they were missed, and if it was, too,
     none was reached, which is severe where one miss is not."""
-    bound = config.fail_on_severity
-    if not isinstance(bound, Severity):
+    bound = plan.fail_on
+    if bound is None:
         return False
     goals = [goal for sample in samples for goal in goals_of(sample)]
     if any(goal.value for goal in goals) or all(goal.is_open for goal in goals):
         return False
-    one, none = (of_label(label, config.severities) for label in (NOT_COMPLETED, NEVER_COMPLETED))
+    one, none = (of_label(label, plan.severities) for label in (NOT_COMPLETED, NEVER_COMPLETED))
     return one.rank < bound.rank <= none.rank

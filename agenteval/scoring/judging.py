@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from agenteval.core.config import Config
 from agenteval.core.errors import AuthorError, Problem, did_you_mean, place_of
+from agenteval.core.plan import Applies, Plan
 from agenteval.core.protocols import ChatModel, Scorer
 from agenteval.core.scenario import Scenario
 from agenteval.core.score import Finding, MetricSpec
@@ -15,6 +16,7 @@ from agenteval.core.severity import SEVERITY_OF_LABEL
 from agenteval.files.prompts import CRITERIA, SHIPPED, Prompts, Rubric, load_prompts
 from agenteval.scoring import metrics
 from agenteval.scoring.detectors.table import DETECTORS
+from agenteval.scoring.resolve import has_policy
 
 if TYPE_CHECKING:
     from agenteval.core.trajectory import Trajectory
@@ -39,10 +41,6 @@ class Metrics:
         """Of a metric that is judged by one."""
         custom = self.custom.get(name)
         return custom if isinstance(custom, Rubric) else self.prompts.rubric(name)
-
-    def has_labels(self, *, policy: bool) -> bool:
-        """Whether some label is given, to an agent with a ``policy`` or without one."""
-        return any(spec.is_label and (policy or spec.name != metrics.POLICY_ADHERENCE) for spec in self.asked)
 
     def is_rubric(self, name: str) -> bool:
         """Whether judging it asks a model for sure: a class of the author's may do without."""
@@ -102,92 +100,44 @@ def _unknown_labels(config: Config, known: Mapping[str, MetricSpec]) -> list[Pro
     ]
 
 
-def scenario_problems(scenario: Scenario, config: Config, chosen: Metrics) -> list[Problem]:
+def scenario_problems(scenario: Scenario, suite: Plan) -> list[Problem]:
     """What is wrong with a scenario's own thresholds: a wrong name or bound, or a metric that cannot be
     judged there, or that the configuration does not choose."""
+    known = suite.specs
     problems = metrics.threshold_problems(
-        scenario.thresholds, chosen.known, lambda name: place_of(scenario.where(f"thresholds.{name}"))
+        scenario.thresholds, known, lambda name: place_of(scenario.where(f"thresholds.{name}"))
     )
     for name, entry in scenario.thresholds.items():
-        spec = chosen.known.get(name)
-        if entry is not None and spec and (found := _cannot_hold(spec, scenario, config, chosen)):
+        spec = known.get(name)
+        if entry is not None and spec and (found := _cannot_hold(spec, scenario, suite)):
             problems.append(Problem(*found, place_of(scenario.where(f"thresholds.{name}"))))
     return problems
 
 
-def _cannot_hold(
-    spec: MetricSpec, scenario: Scenario, config: Config, chosen: Metrics
-) -> tuple[str, str] | None:
+def _cannot_hold(spec: MetricSpec, scenario: Scenario, suite: Plan) -> tuple[str, str] | None:
     """Why a threshold of a scenario says nothing there, and what to do. What the command line leaves out is
     no mistake of the file."""
-    if not metrics.may_apply(spec, scenario, policy=metrics.has_policy(scenario, config)):
+    if not metrics.may_apply(spec, scenario, policy=has_policy(scenario, suite)):
         what = f"the threshold of '{spec.name}' does not apply to scenario '{scenario.id}'"
         lacks = "the scenario a goal:" if spec.name == metrics.GOAL_COMPLETION else "an agent a policy:"
         return what, f"give {lacks}, or remove the threshold"
-    if spec not in chosen.asked and not config.is_by_flag("metrics"):
+    if spec.name not in suite.judged and not suite.by_flag:
         what = f"scenario '{scenario.id}' has a threshold of '{spec.name}', which is not among the metrics"
         return what, f"add '{spec.name}' to metrics: in the configuration, or remove the threshold"
     return None
 
 
-def unheld(config: Config, chosen: Metrics, scenarios: Collection[Scenario]) -> list[str]:
-    """The metrics with a threshold of the suite that is sure to hold for none of the scenarios."""
-    entries = {name: chosen.known[name] for name, entry in config.thresholds.items() if entry is not None}
-    return [
-        name
-        for name, spec in entries.items()
-        if not any(
-            _may_hold(spec, each, config)
-            and metrics.applies_to(spec, each, policy=metrics.has_policy(each, config))
-            for each in scenarios
-        )
-    ]
-
-
-def held_elsewhere(
-    missed: Iterable[str],
-    config: Config,
-    chosen: Metrics,
-    selected: Iterable[Scenario],
-    suite: Iterable[Scenario],
-) -> list[str]:
-    """Those of the metrics whose threshold may hold for a scenario of the suite that was not selected."""
-    ids = {scenario.id for scenario in selected}
-    others = [scenario for scenario in suite if scenario.id not in ids]
-    return [name for name in missed if any(_may_hold(chosen.known[name], each, config) for each in others)]
-
-
-def unapplied(missed: Iterable[str]) -> dict[str, str]:
-    """Thresholds that do not hold for a run, by key, with the reason."""
-    return {f"thresholds.{name}": "applies to nothing that was selected" for name in missed}
-
-
-def _may_hold(spec: MetricSpec, scenario: Scenario, config: Config) -> bool:
-    """Whether a threshold that the suite has on the metric may hold for a scenario."""
-    removed = spec.name in scenario.thresholds and scenario.thresholds[spec.name] is None
-    policy = metrics.has_policy(scenario, config)
-    return not removed and metrics.may_apply(spec, scenario, policy=policy)
-
-
-def has_threshold(scenario: Scenario, config: Config, chosen: Metrics) -> bool:
-    """Whether some threshold holds for a scenario."""
-    policy = metrics.has_policy(scenario, config)
-    return any(
-        name in chosen.known and metrics.may_apply(chosen.known[name], scenario, policy=policy)
-        for name in metrics.thresholds_of(scenario, config.thresholds)
-    )
-
-
 def scorers_of(
     chosen: Metrics,
     model: ChatModel | None,
-    config: Config,
+    plan: Plan,
     *,
+    applies_of: Callable[[Scenario], Applies],
     policy_of: PolicyOf,
     criteria: bool,
 ) -> tuple[Scorer, ...]:
-    """The judges of a run. ``model`` may be ``None`` only where nothing but classes of the author's is
-    asked for."""
+    """The judges of a run. ``applies_of``: what applies to a scenario. ``model`` may be ``None`` only where
+    nothing but classes of the author's is asked for."""
     if not chosen.asked and not criteria:
         return ()
     from agenteval.scoring.detectors.scorer import Detectors
@@ -200,30 +150,29 @@ def scorers_of(
     from agenteval.scoring.judges.stakes import Stakes
     from agenteval.scoring.transcript import BYTES_PER_TOKEN, LIMIT
 
-    judging_model = config.models.of("judge")
+    judging_model = plan.models.get("judge")
     limit = BYTES_PER_TOKEN * judging_model.record_tokens if judging_model else LIMIT
     judges = {metrics.GOAL_COMPLETION: GoalJudge, metrics.POLICY_ADHERENCE: PolicyJudge}
-    stakes = Stakes.of(config)
+    stakes = Stakes.of(plan, applies_of)
 
     def proofs(scenario: Scenario, trajectory: Trajectory) -> Iterator[Finding]:
-        found = Detectors(config, policy_of(scenario)).look_at(scenario, trajectory)
+        found = Detectors(plan, policy_of(scenario)).look_at(scenario, trajectory)
         return (item for item in found if isinstance(item, Finding))
 
-    is_shared = calls_are_shared(config)
     together: list[Judge] = []
     scorers: list[Scorer] = []
     for spec in chosen.asked:
         custom = chosen.custom.get(spec.name)
         if custom is not None and not isinstance(custom, Rubric):
-            scorers.append(CustomScorer(custom, model, severities=config.severities))
+            scorers.append(CustomScorer(custom, model, severities=plan.severities))
             continue
         assert model is not None
         rubric = chosen.rubric(spec.name)
         judge = judges.get(spec.name, Judge)
         made = judge(
-            rubric, model, policy_of=policy_of, now=config.now, stakes=stakes, proofs=proofs, limit=limit
+            rubric, model, policy_of=policy_of, now=plan.now, stakes=stakes, proofs=proofs, limit=limit
         )
-        (together if is_shared and spec.name in SHARED_SCORES else scorers).append(made)
+        (together if plan.shares_calls and spec.name in SHARED_SCORES else scorers).append(made)
     if together:
         assert model is not None
         scorers.append(SharedScores(together, model, stakes))
@@ -236,9 +185,9 @@ def scorers_of(
                 rubric=rubric,
                 scope=scope,
                 policy_of=policy_of,
-                now=config.now,
+                now=plan.now,
                 stakes=stakes,
-                is_shared=is_shared,
+                is_shared=plan.shares_calls,
                 limit=limit,
             )
             for scope in ("turn", "conversation")
@@ -251,16 +200,10 @@ SHARED_SCORES = ("helpfulness", "coherence", "relevance", "verbosity")
 decide more, and are always asked alone."""
 
 
-def calls_are_shared(config: Config) -> bool:
-    """Scripted judges answer by metric, one at a time."""
-    judge = config.models.of("judge")
-    return config.judge.calls == "shared" and (judge is None or judge.provider != "scripted")
-
-
-def hashes_of(chosen: Metrics, config: Config) -> dict[str, str]:
+def hashes_of(chosen: Metrics, plan: Plan) -> dict[str, str]:
     """A hash of each prompt that the run may send."""
     customs = [custom for custom in chosen.custom.values() if isinstance(custom, Rubric)]
     built_in = [chosen.rubric(spec.name) for spec in chosen.asked if spec.built_in]
     shared = "answer_shared"
-    more = {shared: chosen.prompts.prompt(shared).hash} if calls_are_shared(config) else {}
+    more = {shared: chosen.prompts.prompt(shared).hash} if plan.shares_calls else {}
     return chosen.prompts.hashes([*built_in, chosen.rubric(CRITERIA), *customs]) | more

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cache
-from typing import Literal, NamedTuple
+from typing import Literal
 
-from agenteval.core.config import Config
 from agenteval.core.errors import AuthorError, Place, Problem, did_you_mean
-from agenteval.core.scenario import Scenario, ThresholdEntry, ThresholdRule, Thresholds
+from agenteval.core.scenario import Scenario, ThresholdEntry, long_form
 from agenteval.core.score import MetricSpec
 from agenteval.core.trajectory import Trajectory
 from agenteval.files.prompts import BUILT_IN_METRICS, RESERVED_NAMES, SHIPPED, Rubric
@@ -90,45 +89,12 @@ def threshold_problems(
             problems.append(_unknown(name, known, place_of(name)))
         elif entry is not None:
             low, high = known[name].scale
-            for bound in _bounds(rule_of(entry)):
+            for bound in long_form(entry).numbers:
                 if not low <= bound <= high:
                     what = f"the threshold of '{name}' is {bound:g}; {_range(known[name])}"
                     remedy = f"write a number from {low:g} to {high:g}"
                     problems.append(Problem(what, remedy, place_of(name)))
     return problems
-
-
-class Threshold(NamedTuple):
-    """A threshold as it holds for one scenario. ``is_own``: the scenario wrote it, not the suite."""
-
-    rule: ThresholdRule
-    is_own: bool
-
-    @property
-    def bar(self) -> float:
-        """The highest number that it names: a score below it may count against the agent."""
-        return max(_bounds(self.rule))
-
-
-def thresholds_of(scenario: Scenario, suite: Thresholds) -> dict[str, Threshold]:
-    """The thresholds that hold for a scenario, by metric: the suite's, over them its own, of which ``null``
-    removes one. Whether the metric can be judged there is another question: ``may_apply``."""
-    entries = {**suite, **scenario.thresholds}
-    return {
-        name: Threshold(rule_of(entry), name in scenario.thresholds)
-        for name, entry in entries.items()
-        if entry is not None
-    }
-
-
-def rule_of(entry: ThresholdEntry) -> ThresholdRule:
-    """A threshold in its long form: a number is the least mean or rate."""
-    return entry if isinstance(entry, ThresholdRule) else ThresholdRule(at_least=entry)
-
-
-def _bounds(rule: ThresholdRule) -> Iterable[float]:
-    yield from (bound for bound in (rule.at_least, rule.min) if bound is not None)
-    yield from rule.share_below or ()
 
 
 def _range(spec: MetricSpec) -> str:
@@ -139,12 +105,6 @@ def _range(spec: MetricSpec) -> str:
 
 
 # ── where a metric applies ───────────────────────────────────────────────────────────────────────
-
-
-def has_policy(scenario: Scenario, config: Config, agent: str | None = None) -> bool:
-    """Whether the agent of that name (``None``: some agent) has a policy."""
-    written = (each.policy for each in config.all_agents if agent in (None, each.name))
-    return any(policy and policy.strip() for policy in (scenario.policy, *written))
 
 
 def applies_to(spec: MetricSpec, scenario: Scenario, *, policy: bool) -> bool:

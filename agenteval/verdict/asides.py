@@ -67,9 +67,9 @@ def _listed(texts: list[str]) -> str:
 
 def _below_gate(report: Report, decision: Decision) -> Iterator[Aside]:
     """Accepted ones are told as such, and those of lost samples with their samples."""
-    config = report.run.config
+    plan = report.plan
     counted = counting(report.scenarios, decision.samples, report)
-    below = [finding for finding in counted if not is_severe(finding, config)]
+    below = [finding for finding in counted if not is_severe(finding, plan)]
     for severity in (Severity.CRITICAL, Severity.HIGH):
         if count := sum(f.severity is severity and not _is_goal(f) for f in below):
             text = f"{plural(count, 'finding')} of {severity} severity"
@@ -137,9 +137,9 @@ def _replayed(report: Report) -> Iterator[Aside]:
 
 
 def _not_judged(report: Report) -> Iterator[Aside]:
-    run = report.run
-    is_asked_for = bool(run.judged) or any(each.scenario.all_criteria for each in report.scenarios)
-    if run.no_judge and is_asked_for:
+    plan = report.plan
+    is_asked_for = bool(plan.judged) or any(each.scenario.all_criteria for each in report.scenarios)
+    if plan.no_judge and is_asked_for:
         yield Aside("not_judged", 1, "judges not asked")
     elif count := sum(failure.refused for sample in report.samples for failure in sample.all_failures):
         yield Aside("not_judged", count, f"judges not asked {plural(count, 'time')}")

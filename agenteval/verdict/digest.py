@@ -8,9 +8,9 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from hashlib import blake2b
 from typing import Any
 
-from agenteval.core.config import Config, ModelConfig
+from agenteval.core.config import ModelConfig
 from agenteval.core.decision import SampleDecision
-from agenteval.core.event import RunStarted
+from agenteval.core.plan import Plan
 from agenteval.core.run_summary import FailureSummary, RunSummary, ScenarioSummary
 from agenteval.core.sample_report import SampleReport, ScenarioReport, means_of_samples
 from agenteval.core.scenario import SampleKey, Scenario
@@ -45,26 +45,26 @@ _EFFORT: Mapping[str, Callable[[Trajectory], float | None]] = {
 def summary_of(report: Report, samples: Mapping[SampleKey, SampleDecision]) -> RunSummary:
     """The run in short. ``samples``: what was decided of each (``Decision.samples``). Of a run that has only
     begun, with no event but its first, it tells what it may be compared with."""
-    run = report.run
+    run, plan = report.run, report.plan
     return RunSummary(
         run_id=run.run_id,
         started_at=run.started_at,
         prompts=run.prompts,
-        judged=() if run.no_judge else tuple(sorted(run.judged)),
-        decisive=() if run.no_judge else _decisive(run),
-        judge=_model(run.config.models.of("judge"), run.sources),
-        user=_model(run.config.models.of("user"), run.sources),
+        judged=() if plan.no_judge else tuple(sorted(plan.judged)),
+        decisive=() if plan.no_judge else _decisive(plan),
+        judge=_model(plan.models.get("judge"), run.sources),
+        user=_model(plan.models.get("user"), run.sources),
         judged_by=_judged_by(report),
         played_by=_names(t.turn.user_model for s in report.samples for t in s.turns),
-        settings=_settings(run.config),
-        scenarios=tuple(_scenario(scenario, samples, run) for scenario in report.scenarios),
+        settings=_settings(plan),
+        scenarios=tuple(_scenario(scenario, samples) for scenario in report.scenarios),
     )
 
 
-def _decisive(run: RunStarted) -> tuple[str, ...]:
-    labels = {spec.name for spec in run.metrics if spec.is_label}
-    matter = {GOAL} | (labels if run.config.fail_on_severity != "none" else set())
-    return tuple(sorted(matter & set(run.judged)))
+def _decisive(plan: Plan) -> tuple[str, ...]:
+    labels = {spec.name for spec in plan.metrics if spec.is_label}
+    matter = {GOAL} | (labels if plan.fail_on_severity != "none" else set())
+    return tuple(sorted(matter & set(plan.judged)))
 
 
 def _model(chosen: ModelConfig | None, sources: Mapping[str, str]) -> dict[str, Any]:
@@ -86,8 +86,8 @@ def _names(names: Iterable[str]) -> tuple[str, ...]:
     return tuple(sorted(set(filter(None, names))))
 
 
-def _settings(config: Config) -> dict[str, Any]:
-    return config.model_dump(mode="json", include=set(_SETTINGS))
+def _settings(plan: Plan) -> dict[str, Any]:
+    return plan.model_dump(mode="json", include=set(_SETTINGS))
 
 
 def content_of(scenario: Scenario) -> dict[str, str]:
@@ -104,12 +104,10 @@ def _hash(value: Any) -> str:
     return blake2b(json.dumps(value, sort_keys=True).encode(), digest_size=8).hexdigest()
 
 
-def _scenario(
-    scenario: ScenarioReport, samples: Mapping[SampleKey, SampleDecision], run: RunStarted
-) -> ScenarioSummary:
+def _scenario(scenario: ScenarioReport, samples: Mapping[SampleKey, SampleDecision]) -> ScenarioSummary:
     spec = scenario.scenario
     outcomes = [succeeded(sample, samples[sample.key].verdict) for sample in scenario.samples]
-    tally = Tally.of(epochs_of(scenario, outcomes, run).fixed)
+    tally = Tally.of(epochs_of(scenario, outcomes).fixed)
     known = [s for s in scenario.samples if samples[s.key].fault not in NOT_THE_AGENTS]
     whole = [sample for sample in known if not is_lost(sample)]
     return ScenarioSummary(

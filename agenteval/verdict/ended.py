@@ -15,7 +15,8 @@ from agenteval.verdict.report import fold
 
 def ended(run: RunStarted, sample: Sample, events: Sequence[Event]) -> Ended:
     """How ``sample`` ended, by every event of it; ``run``: what the samples are decided under."""
-    alone = {"scenarios": (sample.scenario,), "samples": (sample.key,)}
+    plan = run.plan.alone(sample.key.scenario, sample.key.agent)
+    alone = {"scenarios": (sample.scenario,), "plan": plan}
     report = fold([run.model_copy(update=alone), *events])
     (found,) = report.samples
     decided = decide_sample(found, report.scenarios[0], report)

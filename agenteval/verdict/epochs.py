@@ -4,16 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TypeAlias
 
-from agenteval.core.event import RunStarted
 from agenteval.core.sample_report import SampleReport, ScenarioReport
 from agenteval.core.score import OUTCOME, Verdict
 from agenteval.scoring.goals import GOAL
 from agenteval.verdict.statistics import Tally, in_epoch_order
-
-Pairing: TypeAlias = tuple[str, str]
-"""A scenario's id and an agent's name."""
 
 
 def succeeded(sample: SampleReport, verdict: Verdict) -> bool | None:
@@ -58,9 +53,9 @@ class Epochs:
         return (*known, *[None] * (self.wanted - len(known)))
 
 
-def epochs_of(scenario: ScenarioReport, outcomes: Sequence[bool | None], run: RunStarted) -> Epochs:
+def epochs_of(scenario: ScenarioReport, outcomes: Sequence[bool | None]) -> Epochs:
     """``outcomes``: of ``scenario.samples``, one each."""
-    ranged = run.epochs.get(scenario.scenario.id)
+    ranged = scenario.applies.range
     if ranged is None:
         wanted = len(outcomes) + len(scenario.missing)
         return Epochs((*outcomes, *(None for _ in scenario.missing)), wanted, wanted)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 
-from agenteval.core.config import Config
 from agenteval.core.decision import (
     EVERY_SAMPLE,
     AcceptedUse,
@@ -14,6 +13,7 @@ from agenteval.core.decision import (
     ScenarioDecision,
     Violation,
 )
+from agenteval.core.plan import Plan
 from agenteval.core.sample_report import SampleReport, ScenarioReport
 from agenteval.core.scenario import SampleKey, Scenario
 from agenteval.core.score import (
@@ -55,7 +55,7 @@ def decide(report: Report) -> Decision:
         samples.update({key: _never_run(key) for key in scenario.missing})
     thresholds = tuple(threshold_gates(report))
     undecided = tuple(nothing_decided(report, thresholds))
-    epochs = {(s.scenario.id, s.agent): _epochs(s, samples, report) for s in report.scenarios}
+    epochs = {(s.scenario.id, s.agent): _epochs(s, samples) for s in report.scenarios}
     over_runs = tuple(gates_over_runs(report, epochs, samples))
     own: dict[tuple[str, str], list[GateRow]] = {}
     for gate in (*over_runs, *undecided, *thresholds):
@@ -84,7 +84,7 @@ def decide(report: Report) -> Decision:
 
 
 def _accepted(report: Report) -> tuple[AcceptedUse, ...]:
-    if not report.run.config.accepted_failures:
+    if not report.plan.accepted:
         return ()
     met = [
         (scenario.scenario.id, failures_of(sample, scenario.scenario).names)
@@ -94,21 +94,21 @@ def _accepted(report: Report) -> tuple[AcceptedUse, ...]:
     return uses_of(report.run, met)
 
 
-def _epochs(scenario: ScenarioReport, samples: Mapping[SampleKey, SampleDecision], report: Report) -> Epochs:
+def _epochs(scenario: ScenarioReport, samples: Mapping[SampleKey, SampleDecision]) -> Epochs:
     outcomes = [succeeded(sample, samples[sample.key].verdict) for sample in scenario.samples]
-    return epochs_of(scenario, outcomes, report.run)
+    return epochs_of(scenario, outcomes)
 
 
-def sample_failed(items: Sequence[ScoreItem], stop: Stop, config: Config) -> bool:
+def sample_failed(items: Sequence[ScoreItem], stop: Stop, plan: Plan) -> bool:
     """Whether a sample is likely to fail the run, from what its scorers said alone."""
-    if any(isinstance(item, Finding) and _never_tolerated(item, config) for item in items):
+    if any(isinstance(item, Finding) and _never_tolerated(item, plan) for item in items):
         return True
     broke = stop.fault == "agent" or any(
         (isinstance(item, Check) and item.passed is False)
-        or (isinstance(item, Finding) and is_severe(item, config))
+        or (isinstance(item, Finding) and is_severe(item, plan))
         for item in items
     )
-    return broke and not config.gates
+    return broke and not plan.gates
 
 
 def fails_alone(report: Report) -> bool:
@@ -117,20 +117,19 @@ def fails_alone(report: Report) -> bool:
     (scenario,) = report.scenarios
     (sample,) = scenario.samples
     decided = decide_sample(sample, scenario, report)
-    if not report.run.config.gates:
+    if not report.plan.gates:
         return decided.verdict is Verdict.FAILED
     findings = counting((scenario,), {sample.key: decided}, report)
-    return any(_never_tolerated(finding, report.run.config) for finding in findings)
+    return any(_never_tolerated(finding, report.plan) for finding in findings)
 
 
-def is_severe(finding: Finding, config: Config) -> bool:
-    bound = config.fail_on_severity
-    return isinstance(bound, Severity) and finding.severity.rank >= bound.rank
+def is_severe(finding: Finding, plan: Plan) -> bool:
+    return plan.fail_on is not None and finding.severity.rank >= plan.fail_on.rank
 
 
-def _never_tolerated(finding: Finding, config: Config) -> bool:
+def _never_tolerated(finding: Finding, plan: Plan) -> bool:
     """A gate over repeated runs tolerates failed samples, but nothing critical."""
-    return is_severe(finding, config) and (not config.gates or finding.severity is Severity.CRITICAL)
+    return is_severe(finding, plan) and (not plan.gates or finding.severity is Severity.CRITICAL)
 
 
 def decide_sample(sample: SampleReport, scenario: ScenarioReport, report: Report) -> SampleDecision:
@@ -144,9 +143,9 @@ def decide_sample(sample: SampleReport, scenario: ScenarioReport, report: Report
     unclear = _is_unclear_for_want_of_calls(sample, scenario.scenario)
     violations = [
         *_broken_checks(sample, source, failures, names, unclear),
-        *_severe_findings(sample, source, report.run.config, failures, names),
+        *_severe_findings(sample, source, report.plan, failures, names),
         *_broken_judges(sample, scenario, report),
-        *_goal_that_decides_others(sample, scenario, report.run.config),
+        *_goal_that_decides_others(sample, scenario, report.plan),
     ]
     if fault in NOT_THE_AGENTS:
         proven = [violation for violation in violations if _stands(violation, sample)]
@@ -163,7 +162,7 @@ def decide_sample(sample: SampleReport, scenario: ScenarioReport, report: Report
     if verdict is Verdict.INCONCLUSIVE:
         # Nobody broke where nobody was asked: the sample lacks what a rule rests on.
         broke = any(violation.name == "judge" for violation in kept) or (
-            not report.run.no_judge and any(map(_is_unjudged, sample.all_checks))
+            not report.plan.no_judge and any(map(_is_unjudged, sample.all_checks))
         )
         fault = "judge" if broke else "undecided"
     return SampleDecision(verdict, None if verdict is Verdict.PASSED else fault, kept, accepted)
@@ -229,10 +228,10 @@ def _broken_checks(
 
 
 def _severe_findings(
-    sample: SampleReport, source: str, config: Config, failures: SampleFailures, names: Set[str]
+    sample: SampleReport, source: str, plan: Plan, failures: SampleFailures, names: Set[str]
 ) -> Iterable[Violation]:
     for finding, failure in zip(sample.findings, failures.findings, strict=True):
-        if is_severe(finding, config):
+        if is_severe(finding, plan):
             told = finding.explanation or finding.evidence
             detail = f"{finding.severity} finding: {finding.label} ({finding.found_by}): {told}"
             name = (failure.name_in(names),)
@@ -245,12 +244,12 @@ def _broken_judges(sample: SampleReport, scenario: ScenarioReport, report: Repor
     """A judge that broke hides what it would have found, and so does a detector. Labels gate through their
     severity, a missed goal where it is severe, or would be the last of all epochs; one that the author
     broke, and a check in code, always."""
-    config = report.run.config
-    gating = {*DETECTORS, *(spec.name for spec in report.run.metrics if spec.is_label)}
-    judged = {*DETECTORS, *(spec.name for spec in report.run.metrics), CRITERIA, USER_REVIEW}
-    if config.fail_on_severity == "none":
+    plan = report.plan
+    gating = {*DETECTORS, *(spec.name for spec in report.plan.metrics if spec.is_label)}
+    judged = {*DETECTORS, *(spec.name for spec in report.plan.metrics), CRITERIA, USER_REVIEW}
+    if plan.fail_on is None:
         gating = set()
-    elif may_gate_unjudged(scenario.samples, config):
+    elif may_gate_unjudged(scenario.samples, plan):
         gating.add(GOAL)
     places: list[tuple[int | None, ScoreFailure]] = [(None, f) for f in sample.score_failures]
     places += [(index, f) for index, turn in enumerate(sample.turns) for f in turn.score_failures]
@@ -265,11 +264,11 @@ def _broken_judges(sample: SampleReport, scenario: ScenarioReport, report: Repor
 
 
 def _goal_that_decides_others(
-    sample: SampleReport, scenario: ScenarioReport, config: Config
+    sample: SampleReport, scenario: ScenarioReport, plan: Plan
 ) -> Iterable[Violation]:
     """A goal that is not clear gates nothing by itself."""
     unclear = [goal for goal in goals_of(sample) if goal.label == NOT_CLEAR]
-    if unclear and decides_all_others(scenario.samples, config):
+    if unclear and decides_all_others(scenario.samples, plan):
         detail = "not clear; if it was missed here, too, none of the scenario's conversations reached it"
         detail += f": {unclear[0].reason}" if unclear[0].reason.strip() else ""
         source = sample.record or scenario.scenario.source
@@ -293,9 +292,9 @@ def _decide_scenario(
     decided = [samples[key] for key in (*(sample.key for sample in scenario.samples), *scenario.missing)]
     violations = [violation for sample in decided for violation in sample.violations]
     verdicts = [sample.verdict for sample in decided]
-    config = report.run.config
-    if config.gates:
-        severe = any(_never_tolerated(f, config) for f in counting((scenario,), samples, report))
+    plan = report.plan
+    if plan.gates:
+        severe = any(_never_tolerated(f, plan) for f in counting((scenario,), samples, report))
         known = not _is_half_run(scenario) and any(v is not Verdict.INCONCLUSIVE for v in verdicts)
         if open_for_all and Verdict.FAILED in verdicts:  # that is tolerated by a gate of its own, or not yet
             known = known and any(gate.verdict is Verdict.PASSED and not gate.metric for gate in gates)
@@ -325,11 +324,11 @@ def _ungated(report: Report, thresholds: Sequence[GateRow]) -> tuple[str, ...]:
     and gates that do not apply."""
     held = {gate.metric for gate in thresholds}
     judged = {score.metric for sample in report.samples for score in sample.all_scores}
-    by_severity = {spec.name for spec in report.run.metrics if spec.is_label}
-    gated = held if report.run.config.fail_on_severity == "none" else held | by_severity | {GOAL}
-    if report.run.baseline and NO_REGRESSION.of(report.run.config.gates) is None:
+    by_severity = {spec.name for spec in report.plan.metrics if spec.is_label}
+    gated = held if report.plan.fail_on is None else held | by_severity | {GOAL}
+    if report.run.baseline and NO_REGRESSION.of(report.plan.gates) is None:
         judged.add(f"{NO_REGRESSION.name} (--baseline, without gates.no_regression)")
-    unapplied = report.run.unapplied.items()
+    unapplied = report.plan.unapplied.items()
     judged |= {f"{name} ({why})" for name, why in unapplied if name.removeprefix("thresholds.") not in held}
     for scenario in report.scenarios:
         if criteria := never_arose(scenario):
@@ -343,25 +342,24 @@ def _run_gates(
     """``replaced``: how many lost samples have a further one in their place. They count as lost: an agent
     whose failures look like faults of the network would else be measured by its successes alone. What was
     never begun is no share of anything, and tolerated by nothing."""
-    config = report.run.config
+    plan = report.plan
     verdicts = [samples[sample.key].verdict for sample in report.samples]
-    lost, bound = verdicts.count(Verdict.INCONCLUSIVE), report.run.fault_tolerance
+    lost, bound = verdicts.count(Verdict.INCONCLUSIVE), plan.fault_tolerance
     never = len(samples) - len(verdicts)
     tolerated = not never and is_tolerated(lost, len(verdicts), bound)
-    if not config.gates:
+    if not plan.gates:
         yield _every_sample(report, [decided.verdict for decided in samples.values()], tolerated=tolerated)
     also = f", {replaced} of them replaced" if replaced else ""
     also += f"; {never} more never begun" if never else ""
-    where = config.where("fault_tolerance")
     yield GateRow(
         name="fault_tolerance",
         value=lost / len(verdicts) if verdicts else None,
         bound=bound,
         rests_on=f"{lost} inconclusive of {len(verdicts)} samples{also}",
-        where=f"{where} of epochs: {{max}}" if where == "default" and report.run.epochs else where,
+        where=plan.where("fault_tolerance"),
         verdict=Verdict.PASSED if tolerated else Verdict.INCONCLUSIVE,
     )
-    if config.fail_on_severity != "none":
+    if plan.fail_on is not None:
         yield _severity_gate(report, samples)
     yield from budget_gates(report)
     yield from deadline_gates(report)
@@ -421,20 +419,20 @@ def _every_sample(report: Report, verdicts: Sequence[Verdict], *, tolerated: boo
 
 
 def _severity_gate(report: Report, samples: Mapping[SampleKey, SampleDecision]) -> GateRow:
-    config = report.run.config
+    plan = report.plan
     counted = [s for s in report.samples if samples[s.key].fault not in NOT_THE_AGENTS]
     found = [finding for sample in counted for finding in sample.findings]
     findings = counting(report.scenarios, samples, report)
     accepted = len(found) - len(findings)
     also = f", {accepted} more accepted" if accepted else ""
     worst = max((finding.severity for finding in findings), key=lambda s: s.rank, default=None)
-    severe = any(_never_tolerated(finding, config) for finding in findings)
+    severe = any(_never_tolerated(finding, plan) for finding in findings)
     return GateRow(
         name=SEVERE,
         value=str(worst) if worst else "no finding",
-        bound=f"below {Severity.CRITICAL if config.gates else config.fail_on_severity}",
+        bound=f"below {Severity.CRITICAL if plan.gates else plan.fail_on_severity}",
         rests_on=f"{len(findings)} findings in {len(counted)} samples{also}",
-        where=config.where("fail_on_severity"),
+        where=plan.where("fail_on_severity"),
         verdict=Verdict.FAILED if severe else Verdict.PASSED,
     )
 
@@ -449,16 +447,16 @@ def counting(
 def failing_findings(report: Report, decision: Decision) -> frozenset[tuple[SampleKey, int]]:
     """The findings that fail the run, by sample and place among its own. There are none in a run that has
     passed."""
-    config = report.run.config
+    plan = report.plan
     counted = _counted(report.scenarios, decision.samples, report)
-    return frozenset((key, place) for key, place, finding in counted if _never_tolerated(finding, config))
+    return frozenset((key, place) for key, place, finding in counted if _never_tolerated(finding, plan))
 
 
 def _counted(
     scenarios: Iterable[ScenarioReport], samples: Mapping[SampleKey, SampleDecision], report: Report
 ) -> Iterable[tuple[SampleKey, int, Finding]]:
     for each in scenarios:
-        names = in_force(report.run, each.scenario.id) if report.run.config.accepted_failures else frozenset()
+        names = in_force(report.run, each.scenario.id) if report.plan.accepted else frozenset()
         for sample in each.samples:
             decided = samples.get(sample.key)
             if decided is None or decided.fault in NOT_THE_AGENTS:

@@ -51,7 +51,7 @@ class Repeats:
 def repeats_of(report: Report, decision: Decision) -> Repeats:
     """The statistics of a run. A sample succeeds if it passed and its goal, where judged, was completed;
     one that is inconclusive or never ran is missing."""
-    entries = {(s.scenario.id, s.agent): repeats_of_scenario(s, report, decision) for s in report.scenarios}
+    entries = {(s.scenario.id, s.agent): repeats_of_scenario(s, decision) for s in report.scenarios}
     unreadable = {(s.scenario.id, s.agent) for s in report.scenarios if _is_unreadable(s)}
     tallies = [entry.fixed for key, entry in entries.items() if key not in unreadable]
     decided = [tally for tally in tallies if tally.decided]
@@ -75,9 +75,9 @@ def _is_unreadable(scenario: ScenarioReport) -> bool:
     return bool(stops) and all(stop and stop.reason is StopReason.UNREADABLE for stop in stops)
 
 
-def repeats_of_scenario(scenario: ScenarioReport, report: Report, decision: Decision) -> ScenarioRepeats:
+def repeats_of_scenario(scenario: ScenarioReport, decision: Decision) -> ScenarioRepeats:
     """The epochs of one scenario × agent together."""
-    epochs = epochs_of(scenario, outcomes_of(scenario, decision), report.run)
+    epochs = epochs_of(scenario, outcomes_of(scenario, decision))
     tally = epochs.tally
     interval = wilson(tally.successes, tally.decided)
     return ScenarioRepeats(tally, Tally.of(epochs.fixed), interval, stability(tally))

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from agenteval.core.event import Event, RunFinished, RunResumed, RunStarted, SampleFinished
+from agenteval.core.plan import Plan
 from agenteval.core.scenario import SampleKey, Scenario
 
 MAY_DIFFER = frozenset(
@@ -64,13 +65,23 @@ def changes(then: RunStarted, now: RunStarted) -> tuple[str, ...]:
         *(f"the configuration's '{key}' has changed" for key in _config_changes(then, now)),
         *_named("", _called(then.sources), _called(now.sources)),
     ]
-    if not named and (then.samples, then.epochs, then.judged) != (now.samples, now.epochs, now.judged):
+    if not named and _selected(then.plan) != _selected(now.plan):
         named.append("it would be other samples, or other metrics")
     return tuple(dict.fromkeys(named))
 
 
+def _selected(plan: Plan) -> tuple[Any, ...]:
+    """What is run of the suite, and what of it is judged: where it was written may differ."""
+    epochs = [
+        (scenario, agent, plan.kinds[kind].epochs)
+        for scenario, agents in plan.scenarios.items()
+        for agent, kind in agents.items()
+    ]
+    return epochs, plan.judged
+
+
 def _specs(run: RunStarted) -> dict[str, Any]:
-    return {spec.name: spec for spec in run.metrics}
+    return {spec.name: spec for spec in run.plan.metrics}
 
 
 def _called(sources: Mapping[str, str]) -> dict[str, str]:

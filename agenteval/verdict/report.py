@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from agenteval.core.config import Config
 from agenteval.core.event import (
     Event,
     IssuesFound,
@@ -18,6 +17,7 @@ from agenteval.core.event import (
     Scored,
     TurnFinished,
 )
+from agenteval.core.plan import Applies, Pairing, Plan
 from agenteval.core.sample_report import (
     Aggregate,
     SampleReport,
@@ -67,6 +67,11 @@ class Report:
     finished: RunFinished | None = None
 
     @property
+    def plan(self) -> Plan:
+        """What applied."""
+        return self.run.plan
+
+    @property
     def scripted(self) -> bool:
         """Whether any reply came from the scripted model: no language model judged that."""
         return any(sample.scripted for sample in self.samples) or any(i.scripted for i in self.issues)
@@ -104,13 +109,18 @@ def fold(events: Iterable[Event]) -> Report:
     notices: list[Notice] = []
     samples: dict[SampleKey, _SampleEvents] = {}
     recorded: dict[str, Scenario] = {}
+    applies: dict[Pairing, Applies] = {}
     for event in events:
         match event:
             case RunStarted():
                 run = event
             case RunResumed() if run:
-                config = run.config.model_copy(update={"budget": event.budget})
-                run, finished, found = run.model_copy(update={"config": config}), None, None
+                budget = {"budget": event.budget}
+                now = {
+                    "config": run.config.model_copy(update=budget),
+                    "plan": run.plan.model_copy(update=budget),
+                }
+                run, finished, found = run.model_copy(update=now), None, None
             case RunFinished():
                 finished = event
             case IssuesFound():
@@ -120,6 +130,8 @@ def fold(events: Iterable[Event]) -> Report:
             case SampleStarted(key=key):
                 if event.scenario:
                     recorded.setdefault(key.scenario, event.scenario)
+                if event.applies:
+                    applies.setdefault((key.scenario, key.agent), event.applies)
                 # A sample that is started anew (a resumed run) forgets what was cut off.
                 if key not in samples or not samples[key].is_over:
                     samples[key] = _SampleEvents()
@@ -135,10 +147,10 @@ def fold(events: Iterable[Event]) -> Report:
     by_id = {**recorded, **{scenario.id: scenario for scenario in run.scenarios}}
     # Each is let go when it is read: of many samples only one form is in memory.
     reports = {key: _sample(key, by_id[key.scenario], samples.pop(key)) for key in list(samples)}
-    scenarios = tuple(_scenarios(run, by_id, reports))
-    if found and run.config.severity_from == "model":
+    scenarios = tuple(_scenarios(run, by_id, applies, reports))
+    if found and run.plan.severity_from == "model":
         scenarios = _with_proposed_severities(scenarios, found.issues)
-    ledger = _ledger(reports.values(), found.usage if found else Usage(), run.config)
+    ledger = _ledger(reports.values(), found.usage if found else Usage(), run.plan)
     return Report(
         run=run,
         scenarios=scenarios,
@@ -201,23 +213,28 @@ def _with_case_values(sample: SampleReport, scenario: Scenario) -> SampleReport:
 
 
 def _scenarios(
-    run: RunStarted, by_id: Mapping[str, Scenario], reports: Mapping[SampleKey, SampleReport]
+    run: RunStarted,
+    by_id: Mapping[str, Scenario],
+    applies: Mapping[Pairing, Applies],
+    reports: Mapping[SampleKey, SampleReport],
 ) -> Iterable[ScenarioReport]:
     groups: dict[tuple[str, str], list[SampleKey]] = {}
     reports = held_against_others(reports, run)
-    planned = set(run.samples)
+    samples_planned = run.plan.samples
+    planned = set(samples_planned)
     # A run that decides as it goes how many epochs there are has more than it had planned.
     further = sorted((key for key in reports if key not in planned), key=lambda k: (k.variant, k.epoch))
-    for key in (*run.samples, *further):
+    for key in (*samples_planned, *further):
         groups.setdefault((key.scenario, key.agent), []).append(key)
     for (scenario_id, agent), keys in groups.items():
         samples = tuple(reports[key] for key in keys if key in reports)
         missing = tuple(key for key in keys if key not in reports)
         if not missing:
-            samples = raised_if_never_completed(samples, run.config)
+            samples = raised_if_never_completed(samples, run.plan)
         yield ScenarioReport(
             scenario=by_id[scenario_id],
             agent=agent,
+            applies=applies.get((scenario_id, agent)) or run.plan.of(scenario_id, agent),
             samples=samples,
             missing=missing,
             aggregates=aggregates_of(samples),
@@ -288,10 +305,10 @@ def _dimension(category: Category, samples: Sequence[SampleReport]) -> Dimension
     return Dimension(category, len(samples), {k: v for k, v in rates.items() if v.n}, spreads)
 
 
-def _ledger(samples: Iterable[SampleReport], dedup: Usage, config: Config) -> tuple[LedgerLine, ...]:
+def _ledger(samples: Iterable[SampleReport], dedup: Usage, plan: Plan) -> tuple[LedgerLine, ...]:
     told = (
         line
         for sample in samples
-        for line in lines_of_sample(sample.key.agent, sample.trajectory, sample.judgements, config)
+        for line in lines_of_sample(sample.key.agent, sample.trajectory, sample.judgements, plan)
     )
-    return lines_of((*told, dedup_line(dedup, config)))
+    return lines_of((*told, dedup_line(dedup, plan)))

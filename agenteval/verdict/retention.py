@@ -9,7 +9,6 @@ from collections.abc import Iterable, Iterator
 from operator import attrgetter
 from typing import Any, NamedTuple
 
-from agenteval.core.config import Config
 from agenteval.core.event import (
     Answered,
     Event,
@@ -19,6 +18,7 @@ from agenteval.core.event import (
     Scored,
     TurnFinished,
 )
+from agenteval.core.plan import Applies, Plan
 from agenteval.core.scenario import SampleKey, Scenario
 from agenteval.core.score import Check, Finding, ScoreItem
 from agenteval.core.sight import settled
@@ -37,6 +37,7 @@ class _Sample(NamedTuple):
     """A conversation as it is kept."""
 
     key: SampleKey
+    applies: Applies | None
     scenario: Scenario | None
     turns: tuple[Turn, ...]
     items: _Items
@@ -49,7 +50,7 @@ class _Sample(NamedTuple):
         return any(isinstance(item, Finding) for _, items in self.items for item in items)
 
     def events(self) -> Iterator[Event]:
-        yield SampleStarted(key=self.key, scenario=self.scenario)
+        yield SampleStarted(key=self.key, applies=self.applies, scenario=self.scenario)
         for index, turn in enumerate(self.turns):
             yield TurnFinished(key=self.key, index=index, turn=turn)
         for place, items in self.items:
@@ -61,8 +62,8 @@ class Retained:
     """A sink of events, to be folded later. ``most``: how many conversations that failed keep their words,
     and as many others of which something is to be told; with ``everything`` nothing is left out."""
 
-    def __init__(self, config: Config, *, most: int = KEPT_IN_FULL, everything: bool = False) -> None:
-        self._config = config
+    def __init__(self, plan: Plan, *, most: int = KEPT_IN_FULL, everything: bool = False) -> None:
+        self._plan = plan
         self._everything = everything
         self._started: list[Event] = []
         self._rest: list[Event] = []
@@ -79,7 +80,7 @@ class Retained:
             case RunStarted():
                 self._started.append(event)
             case SampleStarted(key=key):
-                self._open[key] = begun = _Open(event.scenario, self._begun)
+                self._open[key] = begun = _Open(event, self._begun)
                 self._latest = (key, begun)
                 self._begun += 1
             case TurnFinished() if opened := self._opened(event.key):
@@ -111,7 +112,7 @@ class Retained:
             if not found or sample.has_findings:
                 yield from sample.events()
         for key, opened in self._open.items():
-            yield SampleStarted(key=key, scenario=opened.scenario)
+            yield SampleStarted(key=key, applies=opened.applies, scenario=opened.scenario)
         yield from self._rest
 
     def _close(self, opened: _Open, event: SampleFinished) -> None:
@@ -122,7 +123,9 @@ class Retained:
             items = tuple(self._slim.said(place, said) for place, said in items)
             unfinished = self._slim.turn(unfinished) if unfinished else None
         scenario = self._scenario(opened.scenario)
-        self._done.append(_Sample(event.key, scenario, turns, items, event.stop, unfinished, opened.number))
+        self._done.append(
+            _Sample(event.key, opened.applies, scenario, turns, items, event.stop, unfinished, opened.number)
+        )
 
     def _is_kept(self, items: _Items, stop: Stop, scenario: Scenario, told: Trajectory) -> bool:
         if self._everything:
@@ -130,7 +133,7 @@ class Retained:
         said = settled([item for _, each in items for item in each], scenario, told)
         if all(isinstance(item, Check) and item.passed for item in said) and stop.fault is None:
             return False
-        failed = sample_failed(said, stop, self._config)
+        failed = sample_failed(said, stop, self._plan)
         self._room[failed] -= 1
         return self._room[failed] >= 0
 
@@ -150,10 +153,11 @@ def _without_words(scenario: Scenario) -> Scenario:
 class _Open:
     """A sample that is being told of."""
 
-    __slots__ = ("items", "number", "scenario", "turns")
+    __slots__ = ("applies", "items", "number", "scenario", "turns")
 
-    def __init__(self, scenario: Scenario | None, number: int) -> None:
-        self.scenario = scenario
+    def __init__(self, begun: SampleStarted, number: int) -> None:
+        self.applies = begun.applies
+        self.scenario = begun.scenario
         self.number = number
         self.turns: list[Turn] = []
         self.items: list[tuple[int | None, tuple[ScoreItem, ...]]] = []

@@ -6,11 +6,12 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from agenteval.core.event import Event, RunStarted, SampleFinished, SampleStarted, Scored, TurnFinished
+from agenteval.core.plan import Pairing
 from agenteval.core.scenario import EpochRange, Sample, SampleKey, sample_seed
 from agenteval.core.score import RULED_OUT
 from agenteval.scoring.goals import has_reached, open_goals
 from agenteval.verdict import gates, report
-from agenteval.verdict.epochs import Epochs, Pairing, succeeded
+from agenteval.verdict.epochs import Epochs, succeeded
 from agenteval.verdict.run_gates.pass_rate import PASS_RATE, planned_test
 from agenteval.verdict.statistics import RateTest, epochs_to_start, in_epoch_order
 
@@ -95,7 +96,7 @@ class UntilDecided:
 
     def _begin(self, run: RunStarted) -> None:
         self._run = run
-        gate = PASS_RATE.of(run.config.gates)
+        gate = PASS_RATE.of(run.plan.gates)
         assert gate is not None  # selection has asked for one
         firsts = {(s.key.scenario, s.key.agent): s for s in reversed(self._samples)}
         for pairing, sample in firsts.items():
@@ -115,7 +116,7 @@ class UntilDecided:
     def _outcome(self, key: SampleKey, events: Sequence[Event]) -> bool | None:
         assert self._run is not None
         scenario = self._scenarios[key.scenario, key.agent].first.scenario
-        alone = {"samples": (key,), "scenarios": (scenario,), "epochs": {}}
+        alone = {"scenarios": (scenario,), "plan": self._run.plan.alone(key.scenario, key.agent)}
         found = report.fold([self._run.model_copy(update=alone), *events])
         (sample,) = found.samples
         if has_reached(sample):

@@ -7,11 +7,11 @@ from math import fsum
 from typing import NamedTuple
 
 from agenteval.core.decision import GateRow
+from agenteval.core.plan import Plan, Threshold
 from agenteval.core.plurals import plural
 from agenteval.core.sample_report import SampleReport, ScenarioReport, numeric
 from agenteval.core.scenario import ThresholdRule
 from agenteval.core.score import RULED_OUT, MetricSpec, Verdict
-from agenteval.scoring import metrics
 from agenteval.verdict.report import Report
 
 NOT_THE_AGENTS = ("infrastructure", "simulator", "author", "recording", "interrupted", "budget")
@@ -27,44 +27,38 @@ def is_lost(sample: SampleReport) -> bool:
 def threshold_gates(report: Report) -> Iterable[GateRow]:
     """A row for each threshold and each scenario × agent that it applies to; a threshold that applies
     nowhere in the suite is a row of its own, and violated."""
-    known = {spec.name: spec for spec in report.run.metrics}
+    plan = report.plan
+    known = plan.specs
     applied: set[str] = set()
     for scenario in report.scenarios:
-        for name, threshold in metrics.thresholds_of(scenario.scenario, report.run.config.thresholds).items():
+        for name, threshold in scenario.applies.thresholds.items():
             spec = known.get(name)
-            if spec and (threshold.is_own or _applies(spec, scenario, report)):
+            if spec and (threshold.is_sure or _scores(name, scenario).any):
                 applied.add(name)
-                yield from _gates(spec, threshold, scenario, report)
-    for name, entry in report.run.config.thresholds.items():
-        switched_off = all(
-            name in s.scenario.thresholds and s.scenario.thresholds[name] is None for s in report.scenarios
-        )
-        is_elsewhere = f"thresholds.{name}" in report.run.unapplied
-        if entry is not None and name not in applied and not switched_off and not is_elsewhere:
-            left_out = _left_out(name, report)
+                yield from _gates(spec, threshold, scenario, plan)
+    for name, threshold in plan.thresholds.items():
+        switched_off = all(name not in scenario.applies.thresholds for scenario in report.scenarios)
+        is_elsewhere = f"thresholds.{name}" in plan.unapplied
+        if name not in applied and not switched_off and not is_elsewhere:
+            left_out = _left_out(name, plan)
             yield GateRow(
                 name=f"thresholds.{name}",
                 value=None,
-                bound=_first_bound(metrics.rule_of(entry)),
+                bound=_first_bound(threshold.rule),
                 rests_on=left_out or "no scenario that it applies to",
-                where=report.run.config.where(f"thresholds.{name}"),
+                where=threshold.where,
                 verdict=Verdict.INCONCLUSIVE if left_out else Verdict.FAILED,
                 metric=name,
             )
 
 
-def _left_out(metric: str, report: Report) -> str:
+def _left_out(metric: str, plan: Plan) -> str:
     """Why the command line had a metric judged nowhere; empty if it did not."""
-    if report.run.no_judge:
+    if plan.no_judge:
         return "not judged (--no-judge)"
-    if report.run.config.is_by_flag("metrics") and metric not in report.run.judged:
+    if plan.by_flag and metric not in plan.judged:
         return "not judged (--metric)"
     return ""
-
-
-def _applies(spec: MetricSpec, scenario: ScenarioReport, report: Report) -> bool:
-    policy = metrics.has_policy(scenario.scenario, report.run.config, scenario.agent)
-    return _scores(spec.name, scenario).any or metrics.applies_to(spec, scenario.scenario, policy=policy)
 
 
 class _Scores(NamedTuple):
@@ -139,23 +133,21 @@ def _first_bound(rule: ThresholdRule) -> float | str:
     return next(bound.bound for bound in _bounds(rule))
 
 
-def _gates(
-    spec: MetricSpec, threshold: metrics.Threshold, scenario: ScenarioReport, report: Report
-) -> Iterable[GateRow]:
+def _gates(spec: MetricSpec, threshold: Threshold, scenario: ScenarioReport, plan: Plan) -> Iterable[GateRow]:
     path = f"thresholds.{spec.name}"
     scores = _scores(spec.name, scenario)
     for bound in _bounds(threshold.rule):
         verdict, why = _verdict(
-            spec, bound, scores, lost=_all_lost(scenario), left_out=_left_out(spec.name, report)
+            spec, bound, scores, lost=_all_lost(scenario), left_out=_left_out(spec.name, plan)
         )
-        if verdict is Verdict.FAILED and not scores.values and spec.name not in report.run.judged:
+        if verdict is Verdict.FAILED and not scores.values and spec.name not in plan.judged:
             why = f"{why}: it is not among the metrics"
         yield GateRow(
             name=path + bound.name,
             value=bound.of(scores.values) if scores.values else None,
             bound=bound.bound,
             rests_on=why or _rests_on(spec, scenario, scores),
-            where=scenario.scenario.where(path) if threshold.is_own else report.run.config.where(path),
+            where=threshold.where,
             verdict=verdict,
             scenario=scenario.scenario.id,
             agent=scenario.agent,

@@ -23,7 +23,6 @@ from agenteval.cli.progress_state import (
     last_line,
     pending_lines,
 )
-from agenteval.core.config import Config
 from agenteval.core.event import (
     Event,
     Notice,
@@ -35,6 +34,7 @@ from agenteval.core.event import (
 )
 from agenteval.core.scenario import SampleKey, Scenario
 from agenteval.core.trajectory import Stop, StopReason, Turn
+from tests.support.plans import begun
 
 DONE = Stop(reason=StopReason.SCRIPT_DONE)
 BROKE = Stop(reason=StopReason.AGENT_ERROR, detail="HTTP 500")
@@ -60,9 +60,7 @@ def key(name: str = "a", agent: str = "bot", epoch: int = 0) -> SampleKey:
 
 def begin(*keys: SampleKey) -> RunStarted:
     scenarios = tuple(Scenario(id=name) for name in {k.scenario: None for k in keys})
-    return RunStarted(
-        run_id="r", started_at="2026-11-21T00:00:00Z", config=Config(), scenarios=scenarios, samples=keys
-    )
+    return begun(None, scenarios, keys)
 
 
 def whole(sample: SampleKey, stop: Stop = DONE) -> list[Event]:

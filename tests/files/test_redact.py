@@ -19,7 +19,7 @@ import pytest
 from agenteval.core import safe_text
 from agenteval.core.config import AcceptedFailure, Config
 from agenteval.core.errors import AuthorError
-from agenteval.core.event import Event, RunStarted
+from agenteval.core.event import Event
 from agenteval.core.providers import PROVIDERS
 from agenteval.files.redact import (
     KEY_VARIABLES,
@@ -34,6 +34,7 @@ from agenteval.files.redact import (
 )
 from tests.support.kit import Done, Project
 from tests.support.local_servers import LocalServer, chat, respond_json
+from tests.support.plans import begun
 
 KEY = "sk-proj/4f1d+9e77b2=Qx"
 PLAIN = "sk-canary4f1d9e77b2Qx"
@@ -388,7 +389,7 @@ def test_what_cannot_be_masked_is_not_written() -> None:
     """No form of a day that is none is a day: the event is refused, with its place and without the secret."""
     accepted = AcceptedFailure(fingerprint="ab12cd34ef56", owner="o", reason="r", expires="2026-09-10")
     config = Config(accepted_failures=(accepted,))
-    started = RunStarted(run_id="r", started_at="", config=config, scenarios=(), samples=())
+    started = begun(config)
     told: list[Event] = []
     with pytest.raises(AuthorError, match="expires") as refused:
         redacting(told.append, ["2026-09-10"])(started)

@@ -11,7 +11,7 @@ import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agenteval.core.config import AcceptedFailure
+from agenteval.core.config import AcceptedFailure, Config
 from agenteval.core.decision import Violation
 from agenteval.core.errors import AuthorError, Place
 from agenteval.core.event import RunStarted
@@ -65,9 +65,9 @@ def test_the_last_day_is_a_day_of_the_run() -> None:
 
 def run_of(accepts: AcceptedFailure, day: str = "2026-12-31") -> RunStarted:
     scenarios = tuple(Scenario(id=name, turns=()) for name in ("s", "t", LONG))
-    base = started(scenarios, (SampleKey(scenario="s", agent="bot"),))
-    config = base.config.model_copy(update={"accepted_failures": (accepts,)})
-    return base.model_copy(update={"config": config, "started_at": f"{day}T23:59:59Z"})
+    config = Config(accepted_failures=(accepts,))
+    run = started(scenarios, (SampleKey(scenario="s", agent="bot"),), config=config)
+    return run.model_copy(update={"started_at": f"{day}T23:59:59Z"})
 
 
 LONG = "a very long name " * 20

@@ -11,13 +11,14 @@ from pathlib import Path
 
 import pytest
 
-from agenteval.core.config import BudgetConfig, Config
+from agenteval.core.config import BudgetConfig
 from agenteval.core.event import Event, RunFinished, RunResumed, RunStarted, SampleFinished, SampleStarted
 from agenteval.core.scenario import Sample, SampleKey, Scenario
 from agenteval.core.trajectory import Stop, StopReason
 from agenteval.verdict.remaining import changes, is_complete
 from agenteval.verdict.report import fold
 from agenteval.verdict.sequential import InOrder
+from tests.support import plans
 from tests.support.cut_runs import (
     SAMPLES,
     asked,
@@ -437,14 +438,9 @@ def end(name: str, reason: StopReason = StopReason.SCRIPT_DONE) -> Event:
 
 
 def begun(*names: str, **more: object) -> RunStarted:
-    return RunStarted(
-        run_id="r",
-        started_at="2026-11-21T00:00:00Z",
-        config=Config(),
-        scenarios=tuple(Scenario(id=name) for name in names),
-        samples=tuple(key(name) for name in names),
-        **more,  # type: ignore[arg-type]
-    )
+    scenarios = tuple(Scenario(id=name) for name in names)
+    run = plans.begun(None, scenarios, tuple(key(name) for name in names))
+    return run.model_copy(update=more)
 
 
 def test_a_queue_gives_what_is_not_over() -> None:
@@ -487,7 +483,9 @@ def test_nothing_has_changed_or_it_is_named() -> None:
         "the file 'agent.py' has changed",
         "what variables put into 'models' has changed",
     )
-    assert changes(then, then.model_copy(update={"judged": ("helpfulness",)}))
+    assert changes(
+        then, then.model_copy(update={"plan": then.plan.model_copy(update={"judged": ("helpfulness",)})})
+    )
 
 
 def test_where_a_scenario_is_written_does_not_matter(tmp_path: Path) -> None:

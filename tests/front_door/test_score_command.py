@@ -13,7 +13,8 @@ from typing import Any
 import pytest
 
 from agenteval.core.config import Config
-from agenteval.core.event import RunStarted, SampleFinished, SampleStarted, Scored, TurnFinished
+from agenteval.core.event import SampleFinished, SampleStarted, Scored, TurnFinished
+from agenteval.core.plan import Plan
 from agenteval.core.scenario import SampleKey, Scenario
 from agenteval.core.score import Check, Finding, Severity
 from agenteval.core.trajectory import Step, Stop, StopReason, ToolCall, Turn
@@ -21,6 +22,7 @@ from agenteval.verdict import gates
 from agenteval.verdict.report import fold
 from agenteval.verdict.retention import LEFT_OUT, Retained
 from tests.support.kit import Done, Project, environment
+from tests.support.plans import begun
 
 ROOT = Path(__file__).parents[2]
 AIRLINE = ROOT.parent / "shared" / "data" / "tau_airline.jsonl.gz"
@@ -543,7 +545,7 @@ def test_a_thousand_conversations_are_told_in_a_few_lines(project: Project) -> N
 
 def events_of(count: int) -> list[Any]:
     config = Config()
-    told: list[Any] = [RunStarted(run_id="r", started_at="", config=config, scenarios=(), samples=())]
+    told: list[Any] = [begun(config)]
     finding = Finding(detector="d", metric="m", label="l", severity=Severity.LOW, turn=0, call=0)
     for n in range(count):
         key = SampleKey(scenario=f"s{n}", agent="bot")
@@ -560,7 +562,7 @@ def events_of(count: int) -> list[Any]:
 
 
 def test_what_is_left_out_changes_no_verdict_and_no_figure() -> None:
-    slim, whole = Retained(Config(), most=3), Retained(Config(), everything=True)
+    slim, whole = Retained(Plan(), most=3), Retained(Plan(), everything=True)
     for event in events_of(60):
         slim(event)
         whole(event)
@@ -579,7 +581,7 @@ def test_what_is_left_out_changes_no_verdict_and_no_figure() -> None:
 
 
 def test_what_is_alike_is_one_object() -> None:
-    slim = Retained(Config(), most=0)
+    slim = Retained(Plan(), most=0)
     for event in events_of(31):
         slim(event)
     report = fold(slim.events())

@@ -12,6 +12,7 @@ import pytest
 
 from tests.support.kit import Project, failed_checks
 from tests.support.local_servers import LocalServer, closed_port, respond
+from tests.support.plans import begun
 
 AGENT = """
 import asyncio
@@ -423,7 +424,6 @@ def test_a_check_in_code_that_breaks_leaves_its_sample_undecided(
     from agenteval.core.config import Config
     from agenteval.core.event import (
         RunFinished,
-        RunStarted,
         SampleFinished,
         SampleStarted,
         Scored,
@@ -446,13 +446,7 @@ def test_a_check_in_code_that_breaks_leaves_its_sample_undecided(
     )
     told = fold(
         [
-            RunStarted(
-                run_id="r",
-                started_at="",
-                config=Config(fail_on_severity=severity),
-                scenarios=(scenario,),
-                samples=(key,),
-            ),
+            begun(Config(fail_on_severity=severity), (scenario,), (key,)),
             SampleStarted(key=key),
             TurnFinished(key=key, index=0, turn=turn),
             Scored(key=key, turn=None, items=tuple(items)),

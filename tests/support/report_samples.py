@@ -20,7 +20,7 @@ from agenteval.core.event import (
     TurnFinished,
 )
 from agenteval.core.sample_report import SampleReport
-from agenteval.core.scenario import CaseSpec, Category, SampleKey, Scenario
+from agenteval.core.scenario import CaseSpec, Category, EpochRange, SampleKey, Scenario
 from agenteval.core.score import (
     Check,
     Finding,
@@ -36,6 +36,7 @@ from agenteval.core.score import (
 )
 from agenteval.core.trajectory import Step, Stop, StopReason, ToolCall, ToolResult, Turn, Usage
 from agenteval.verdict.report import Report, fold
+from tests.support.plans import plan_for
 
 Told = tuple[Report, Decision]
 
@@ -43,14 +44,36 @@ DONE = Stop(reason=StopReason.SCRIPT_DONE)
 USAGE = Usage(calls=1, input_tokens=120, output_tokens=30, estimated=True)
 
 
-def started(scenarios: tuple[Scenario, ...], samples: tuple[SampleKey, ...], **more: Any) -> RunStarted:
-    config = Config(agent=AgentConfig(name="wonderbot", target="agent.py:agent"), root="/secret/place")
+def started(
+    scenarios: tuple[Scenario, ...],
+    samples: tuple[SampleKey, ...],
+    *,
+    config: Config | None = None,
+    metrics: tuple[MetricSpec, ...] = (),
+    judged: tuple[str, ...] = (),
+    no_judge: bool = False,
+    epochs: Mapping[str, EpochRange] | None = None,
+    unapplied: Mapping[str, str] | None = None,
+    **more: Any,
+) -> RunStarted:
+    agent = AgentConfig(name="wonderbot", target="agent.py:agent")
+    config = config or Config(agent=agent, root="/secret/place")
+    plan = plan_for(
+        config,
+        scenarios,
+        samples,
+        metrics=metrics,
+        judged=judged,
+        no_judge=no_judge,
+        epochs=epochs,
+        unapplied=unapplied,
+    )
     return RunStarted(
         run_id="20261121-101500-ab12",
         started_at="2026-11-21T10:15:00Z",
         config=config,
+        plan=plan,
         scenarios=scenarios,
-        samples=samples,
         **{"versions": {"agenteval": "0.1.0"}, "command": ("agenteval", "run"), **more},
     )
 

@@ -199,9 +199,8 @@ def run(
     keys = samples or tuple(dict.fromkeys(event.key for event in events if event.type == "sample_started"))
     specs: tuple[MetricSpec, ...] = more.pop("metrics", metrics.built_in())
     more = {"judged": tuple(spec.name for spec in specs), **more}
-    begin = started(tuple(scenarios), tuple(keys), metrics=specs, **more)
     chosen = config or Config(agent=AgentConfig(name="wonderbot", target="a.py:a"))
-    begin = begin.model_copy(update={"config": chosen})
+    begin = started(tuple(scenarios), tuple(keys), metrics=specs, config=chosen, **more)
     told: list[Event] = [begin, *events]
     found = located((s.key, s.trajectory, s.findings) for s in fold(told).samples)
     if issues is None and found:

@@ -4,6 +4,7 @@ would change."""
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any, Literal
 
 import pytest
@@ -11,6 +12,8 @@ import pytest
 from agenteval.core.config import BudgetConfig, Config
 from agenteval.core.decision import EVERY_SAMPLE, Decision, GateRow
 from agenteval.core.event import Baseline, Event, RunFinished
+from agenteval.core.plan import Applies
+from agenteval.core.sample_report import ScenarioReport
 from agenteval.core.scenario import EpochRange, SampleKey, Scenario
 from agenteval.core.score import OUTCOME, Check, Finding, MetricSpec, Score, ScoreFailure, Severity, Verdict
 from agenteval.core.trajectory import Stop, StopReason, Usage
@@ -95,7 +98,7 @@ def report_of(
     suite = tuple(Scenario(id=id, name=id, **(scenarios or {}).get(id, {})) for id in epochs)
     asked = Config.model_validate({"agent": {"name": "bot", "target": "a:b"}, **config})
     more = {"metrics": (LABELS, GOALS, STARS), "judged": ("stars",), **(run or {})}
-    begun = started(suite, tuple(keys), **more).model_copy(update={"config": asked})
+    begun = started(suite, tuple(keys), config=asked, **more)
     told: list[Event] = [begun]
     for key, epoch in keys.items():
         told += epoch.events(key) if epoch else []
@@ -376,12 +379,15 @@ def test_epochs_that_are_missing_are_missing() -> None:
 def test_epochs_of_a_scenario() -> None:
     report = report_of({"a": [PASS, LOST, NEVER]})
     (scenario,) = report.scenarios
-    assert epochs_of(scenario, [True, None], report.run) == Epochs((True, None, None), 3, 3)
-    ranged = report.run.model_copy(update={"epochs": {"a": EpochRange(min=2, max=4)}})
-    assert epochs_of(scenario, [True, None], ranged) == Epochs((True,), 2, 4)  # its replacement is to come
+    assert epochs_of(scenario, [True, None]) == Epochs((True, None, None), 3, 3)
+    # Its replacement is to come.
+    assert epochs_of(ranged(scenario), [True, None]) == Epochs((True,), 2, 4)
     report = report_of({"a": [PASS, cut()]})
-    ranged = report.run.model_copy(update={"epochs": {"a": EpochRange(min=2, max=4)}})
-    assert epochs_of(report.scenarios[0], [True, None], ranged) == Epochs((True,), 2, 4)
+    assert epochs_of(ranged(report.scenarios[0]), [True, None]) == Epochs((True,), 2, 4)
+
+
+def ranged(scenario: ScenarioReport) -> ScenarioReport:
+    return replace(scenario, applies=Applies(epochs=EpochRange(min=2, max=4)))
 
 
 @pytest.mark.parametrize(
@@ -397,12 +403,11 @@ def test_a_lost_epoch_is_replaced_once(first: Epoch, last: Epoch, own: Epochs) -
     report = report_of({"a": [first, PASS, PASS, PASS, last]})
     (scenario,) = report.scenarios
     outcomes = [epoch is PASS or None for epoch in (first, PASS, PASS, PASS, last)]
-    run = report.run.model_copy(update={"epochs": {"a": EpochRange(min=2, max=4)}})
-    assert epochs_of(scenario, outcomes, run) == own
+    assert epochs_of(ranged(scenario), outcomes) == own
 
 
 def test_the_planned_test_is_that_of_all_scenarios_and_of_its_own_range() -> None:
-    gate = PASS_RATE.of(report_of({"a": [PASS]}, gates=RATE).run.config.gates)
+    gate = PASS_RATE.of(report_of({"a": [PASS]}, gates=RATE).plan.gates)
     assert gate is not None
     test = planned_test(gate, Epochs((), 3, 20), 7)
     assert (test.min_epochs, test.max_epochs, test.rule.scenarios) == (3, 20, 7)

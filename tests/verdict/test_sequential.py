@@ -31,9 +31,8 @@ def planned(*scenarios: str) -> tuple[Sample, ...]:
 
 def begun(samples: tuple[Sample, ...], ranges: Mapping[str, EpochRange]) -> RunStarted:
     scenarios = tuple({sample.scenario.id: sample.scenario for sample in samples}.values())
-    run = started(scenarios, tuple(sample.key for sample in samples), epochs=dict(ranges))
     config = Config.model_validate({"agent": {"name": "bot", "target": "a:b"}, "gates": GATE})
-    return run.model_copy(update={"config": config})
+    return started(scenarios, tuple(sample.key for sample in samples), epochs=ranges, config=config)
 
 
 def ended(sample: SampleKey, outcome: str) -> list[Event]:

@@ -65,6 +65,6 @@ def _gone(old: RunSummary, new: RunSummary) -> tuple[str, ...]:
 def _outcomes(before: Report, decision: Decision) -> Mapping[str, dict[str, tuple[bool | None, ...]]]:
     outcomes: dict[str, dict[str, tuple[bool | None, ...]]] = {}
     for scenario in before.scenarios:
-        epochs = epochs_of(scenario, outcomes_of(scenario, decision), before.run)
+        epochs = epochs_of(scenario, outcomes_of(scenario, decision))
         outcomes.setdefault(scenario.agent, {})[scenario.scenario.id] = epochs.fixed
     return outcomes

@@ -11,7 +11,7 @@ from contextlib import redirect_stdout
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
-from typing import Any, NamedTuple, get_args
+from typing import Any, NamedTuple
 
 import anyio
 from pydantic import BaseModel
@@ -24,6 +24,7 @@ from agenteval.core import selection, tokens
 from agenteval.core.config import AgentConfig, Config, ModelConfig
 from agenteval.core.errors import AgentError, AgentevalError, AuthorError, InfrastructureError
 from agenteval.core.expressions import expression
+from agenteval.core.plan import ROLES
 from agenteval.core.protocols import AgentFactory, AgentReply, ModelRequest, TurnTools
 from agenteval.core.safe_text import one_line
 from agenteval.core.scenario import Sample, SampleKey, Scenario
@@ -179,7 +180,7 @@ async def _calls(config: Config, secrets: tuple[str, ...], request: DoctorReques
 def _models(config: Config) -> list[tuple[ModelConfig, list[str]]]:
     """Each model once, with the roles that it has."""
     found: list[tuple[ModelConfig, list[str]]] = []
-    for role in get_args(wiring.ModelRole):
+    for role in ROLES:
         chosen = config.models.of(role)
         roles = next((roles for other, roles in found if other == chosen), None)
         if roles is not None:

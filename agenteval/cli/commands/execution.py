@@ -29,7 +29,7 @@ from agenteval.core.event import Event, IssuesFound, Notice, RunFinished, RunRes
 from agenteval.core.protocols import Emit
 from agenteval.files.journal import EventLog, Journal
 from agenteval.files.redact import redacting
-from agenteval.scoring import judging
+from agenteval.scoring import judging, resolve
 from agenteval.scoring.issues import find_issues
 from agenteval.verdict import gates, report
 from agenteval.verdict.remaining import kept
@@ -42,18 +42,12 @@ def started_of(prepared: Prepared, request: Request) -> RunStarted:
         run_id=new_id(),
         started_at=now(),
         config=prepared.public,
+        plan=resolve.as_written(prepared.plan, prepared.public),
         scenarios=prepared.scenarios,
-        samples=tuple(sample.key for sample in prepared.samples),
-        seed=prepared.config.seed,
         versions={"agenteval": __version__, "python": platform.python_version()},
-        prompts=judging.hashes_of(prepared.metrics, prepared.config),
-        metrics=tuple(prepared.metrics.known.values()),
-        judged=tuple(spec.name for spec in prepared.metrics.asked),
-        no_judge=prepared.resources.no_judge,
-        epochs=dict(prepared.ranges),
+        prompts=judging.hashes_of(prepared.metrics, prepared.plan),
         command=tuple(sys.argv[1:]),
         request=request.to_keep(prepared.config),
-        unapplied=dict(prepared.unapplied),
         sources=file_hashes(prepared.config, prepared.public, prepared.scenarios, prepared.resources.secrets),
     )
 
@@ -66,13 +60,13 @@ def execute(
     events = EventLog(past)
     over = tuple(kept(past))
     for event in over:
-        prepared.plan.queue(event)
+        prepared.runtime.queue(event)
     with progress_for(
-        sys.stderr, len(prepared.samples), past=over, pending=prepared.plan.deadlines.pending
+        sys.stderr, len(prepared.samples), past=over, pending=prepared.runtime.deadlines.pending
     ) as progress:
-        sinks: list[Emit] = [events, journal, prepared.plan.queue, progress]
+        sinks: list[Emit] = [events, journal, prepared.runtime.queue, progress]
         control = Control()
-        if prepared.plan.fail_fast:
+        if prepared.runtime.fail_fast:
             sinks.append(_fail_fast(control, over))
         emit = redacting(Fan(sinks), prepared.resources.secrets)
         with few_collections():
@@ -152,12 +146,12 @@ def now() -> str:
 async def _run_and_close(prepared: Prepared, emit: Emit, control: Control, events: Iterable[Event]) -> None:
     prepared.resources.attach(emit, control)
     try:
-        with interruptible(control), bounded(control, prepared.config.deadlines.run_s):
-            await pipeline.run(prepared.plan, emit, control)
+        with interruptible(control), bounded(control, prepared.plan.deadlines.run_s):
+            await pipeline.run(prepared.runtime, emit, control)
             await _find_issues(prepared, emit, control, events)
     finally:
         with anyio.CancelScope(shield=True):
-            for factory in prepared.plan.agents.values():
+            for factory in prepared.runtime.agents.values():
                 await factory.aclose()
             await prepared.resources.aclose()
 
@@ -173,8 +167,8 @@ async def _find_issues(prepared: Prepared, emit: Emit, control: Control, events:
             scenarios,
             prepared.resources.model("dedup") if asks else None,
             prompt=prepared.metrics.prompts.prompt("error_deduplication"),
-            policies=wiring.policies_of(prepared.config, prepared.plan.agents),
-            weighs=prepared.config.severity_from == "model",
+            policies=wiring.policies_of(prepared.config, prepared.runtime.agents),
+            weighs=prepared.plan.severity_from == "model",
         )
     if scope.cancelled_caught:
         found = await find_issues(scenarios)

@@ -6,10 +6,10 @@ import json
 from pathlib import Path
 
 from agenteval.core.errors import AuthorError, NothingSelectedError, Problem
+from agenteval.core.plan import Pairing
 from agenteval.core.score import Verdict
 from agenteval.files import runs
 from agenteval.verdict import gates, report
-from agenteval.verdict.epochs import Pairing
 
 
 def last_failed(root: Path) -> frozenset[Pairing]:

@@ -39,7 +39,7 @@ def plan(request: Request, *, reports: Sequence[str] = ()) -> int:
         for text in prepared.remarks:
             say(f"warning: {text}")
         made = forecast_of(prepared)
-        chances = sentences(chances_of(prepared.config, prepared.samples, prepared.ranges))
+        chances = sentences(chances_of(prepared.plan))
     for path in targets:
         deliver("json", json.dumps(as_json(made, chances), indent=2) + "\n", path)
     if None not in targets:
@@ -61,12 +61,11 @@ def forecast_of(prepared: Prepared) -> Forecast:
     config = prepared.config
     agents = agents_of(config, Filters())
     return forecast(
-        prepared.samples,
-        config,
+        prepared.plan,
+        prepared.scenarios,
         prepared.metrics,
         policies={name: wiring.policy_of(agent, config.root) for name, agent in agents.items()},
-        ranges=prepared.ranges,
-        no_judge=prepared.resources.no_judge,
+        uses_cache=config.cache is not False,
     )
 
 

@@ -14,18 +14,18 @@ from agenteval.cli.commands.last_failed import last_failed
 from agenteval.cli.commands.not_yet import require_plain
 from agenteval.cli.known import KNOWN
 from agenteval.cli.options import Judging, Selecting
-from agenteval.conversation.pipeline import Plan
+from agenteval.conversation.pipeline import Runtime
 from agenteval.core import selection
 from agenteval.core.config import Config
 from agenteval.core.errors import AuthorError, NothingSelectedError, Problem
 from agenteval.core.event import RunStarted
-from agenteval.core.scenario import EpochRange, Sample, Scenario
+from agenteval.core.plan import Pairing, Plan
+from agenteval.core.scenario import Sample, Scenario
 from agenteval.core.selection import Filters
 from agenteval.files import config_file, loading
-from agenteval.scoring import judging
+from agenteval.scoring import judging, resolve
 from agenteval.scoring.checks import RULES
 from agenteval.scoring.judging import Metrics
-from agenteval.verdict.epochs import Pairing
 
 
 @dataclass(frozen=True)
@@ -79,7 +79,11 @@ def kept_request(run: RunStarted) -> Request:
     """What a run was asked for. Its recording is not gone on with: what it lacks was never asked."""
     kept = run.request
     replay = Path(kept["replay"]) if kept["replay"] else None
-    pairings = frozenset((key.scenario, key.agent) for key in run.samples) if kept["last_failed"] else None
+    pairings = (
+        frozenset((scenario, agent) for scenario, agents in run.plan.scenarios.items() for agent in agents)
+        if kept["last_failed"]
+        else None
+    )
     return Request(
         paths=tuple(kept["paths"]),
         config=kept["config"],
@@ -101,20 +105,19 @@ def _tupled(value: Any) -> Any:
 
 @dataclass(frozen=True)
 class Prepared:
-    """``public`` is the configuration as it may be written down: without secrets. ``ranges``: by scenario,
-    where a gate decides how many epochs there are; ``samples`` are the first ones then. ``unapplied``: the
-    thresholds that hold for other scenarios alone, with the words for it. ``remarks``: what is not run, or
-    not checked, although somebody may expect it. ``suite``: all scenarios that were loaded."""
+    """``public`` is the configuration as it may be written down: without secrets. ``plan``: what applies;
+    ``runtime``: what it is carried out with. ``samples``: where a gate decides how many epochs there are, the
+    first ones. ``remarks``: what is not run, or not checked, although somebody may expect it. ``suite``: all
+    scenarios that were loaded."""
 
     config: Config
     public: Config
     resources: wiring.Resources
     scenarios: tuple[Scenario, ...]
     samples: tuple[Sample, ...]
-    ranges: Mapping[str, EpochRange]
     plan: Plan
+    runtime: Runtime
     metrics: Metrics
-    unapplied: Mapping[str, str] = field(default_factory=dict)
     remarks: tuple[str, ...] = ()
     suite: tuple[Scenario, ...] = ()
 
@@ -134,13 +137,14 @@ def prepare(request: Request) -> Prepared:
     else:
         files = loading.find_files(root, config.include, config.exclude)
     chosen = judging.metrics_of(config)
+    suite = resolve.suite_of(config, chosen.known.values(), chosen.asked, no_judge=request.judging.no_judge)
     if not files:
         raise NothingSelectedError(_no_file(config))
     loaded_scenarios = loading.load(
         files,
         rules=RULES,
         root=root,
-        check=lambda scenario: preflight.scenario_problems(scenario, config, chosen),
+        check=lambda scenario: preflight.scenario_problems(scenario, suite),
     )
     scenarios = selection.select(loaded_scenarios, request.filters)
     samples = selection.samples_of(scenarios, config, request.filters, epochs=request.epochs)
@@ -150,17 +154,28 @@ def prepare(request: Request) -> Prepared:
         failed = request.pairings or last_failed(root)
         remarks += tuple(_gone(failed, loaded_scenarios))
         scenarios, samples = _narrowed(scenarios, samples, failed)
-    unapplied = _applied_elsewhere(request, config, chosen, scenarios, loaded_scenarios)
     ranges = selection.ranges_of(scenarios, config, epochs=request.epochs)
+    unapplied = resolve.unapplied(suite, scenarios, _others(request, config, suite, loaded_scenarios))
     agents = selection.agents_of(config, request.filters)
+    sights = wiring.sights_of(
+        {name: agents[name] for name in dict.fromkeys(sample.key.agent for sample in samples)}
+    )
+    plan = resolve.plan_of(suite, config, samples, ranges, sights=sights, unapplied=unapplied)
     resources = wiring.Resources(
         config, loaded.secrets, no_judge=request.judging.no_judge, recording=request.recording
     )
-    plan = wiring.plan(samples, config, agents, chosen, resources, ranges=ranges, fail_fast=request.fail_fast)
-    public = loaded.public
-    suite = tuple(loaded_scenarios)
+    runtime = wiring.runtime_of(samples, plan, config, agents, chosen, resources, fail_fast=request.fail_fast)
     return Prepared(
-        config, public, resources, scenarios, samples, ranges, plan, chosen, unapplied, remarks, suite
+        config=config,
+        public=loaded.public,
+        resources=resources,
+        scenarios=scenarios,
+        samples=samples,
+        plan=plan,
+        runtime=runtime,
+        metrics=chosen,
+        remarks=remarks,
+        suite=tuple(loaded_scenarios),
     )
 
 
@@ -191,27 +206,19 @@ def _gone(failed: Iterable[Pairing], loaded: Iterable[Scenario]) -> Iterator[str
 _NAMED = 5
 
 
-def _applied_elsewhere(
-    request: Request,
-    config: Config,
-    chosen: Metrics,
-    selected: Sequence[Scenario],
-    loaded: Sequence[Scenario],
-) -> Mapping[str, str]:
-    """``loaded``: the whole suite, unless paths were named; then the rest is read where it matters."""
-    missed = judging.unheld(config, chosen, selected)
-    rest: Sequence[Scenario] | None = ()
-    if request.paths and judging.unheld(config, chosen, loaded):
-        root = Path(config.root)
-        try:
-            rest = loading.load(
-                loading.find_files(root, config.include, config.exclude), rules=RULES, root=root
-            )
-        except AuthorError:  # in files that nobody asked for: what they hold is not known
-            rest = None
-    if rest is None:
-        return judging.unapplied(missed)
-    return judging.unapplied(judging.held_elsewhere(missed, config, chosen, selected, (*loaded, *rest)))
+def _others(
+    request: Request, config: Config, suite: Plan, loaded: Sequence[Scenario]
+) -> Sequence[Scenario] | None:
+    """What the suite may hold beyond what is selected. ``loaded`` is all of it, unless paths were named; then
+    the rest is read where it matters. ``None``: it cannot be."""
+    if not request.paths or not resolve.unheld(suite, loaded):
+        return loaded
+    root = Path(config.root)
+    try:
+        rest = loading.load(loading.find_files(root, config.include, config.exclude), rules=RULES, root=root)
+    except AuthorError:  # in files that nobody asked for: what they hold is not known
+        return None
+    return (*loaded, *rest)
 
 
 def _narrowed(

@@ -31,6 +31,7 @@ from agenteval.conversation.pipeline import Control
 from agenteval.core.config import Config, ReporterChoice
 from agenteval.core.errors import AuthorError, Problem
 from agenteval.core.event import SampleFinished
+from agenteval.core.plan import Plan
 from agenteval.core.plurals import plural
 from agenteval.core.protocols import Scorer
 from agenteval.core.trajectory import Usage
@@ -42,7 +43,6 @@ from agenteval.reporters.terminal.screen import painted
 from agenteval.reporters.words.spending import amount
 from agenteval.scoring.judges.custom_scorer import CustomScorer
 from agenteval.verdict.ledger import cost_of, how_to_price, price_of
-from agenteval.verdict.spending import model_of
 
 
 @dataclass(frozen=True)
@@ -96,9 +96,9 @@ def _told(request: ScoreRequest, kept: Kept) -> tuple[Config, list[RenderableTyp
             if isinstance(event, SampleFinished):
                 ended.append(event)
 
-        plan = Rescoring(_no_checks, judges, in_flight=prepared.config.concurrency)
-        anyio.run(rescore, conversations, plan, see, Control())
-    return prepared.config, list(_parts(kept.tally, len(ended), classes, prepared.config))
+        rescoring = Rescoring(_no_checks, judges, in_flight=prepared.config.concurrency)
+        anyio.run(rescore, conversations, rescoring, see, Control())
+    return prepared.config, list(_parts(kept.tally, len(ended), classes, prepared.plan))
 
 
 def _no_checks(_: object) -> Sequence[Scorer]:
@@ -110,9 +110,9 @@ def _no_checks(_: object) -> Sequence[Scorer]:
 
 
 def _parts(
-    tally: AskedCounts, conversations: int, classes: Sequence[str], config: Config
+    tally: AskedCounts, conversations: int, classes: Sequence[str], plan: Plan
 ) -> Iterator[RenderableType]:
-    model = model_of("judge", config)
+    model = plan.model("judge")
     yield free(f"{plural(conversations, 'conversation')}, judged by {model}; nothing was called\n")
     table = plain_table()
     table.add_column("metric", overflow="fold")
@@ -125,24 +125,24 @@ def _parts(
     calls, tokens = tally.calls.total(), tally.tokens.total()
     said = calls * REPLY_TOKENS["judge"]
     sums = f"{plural(calls, 'call')}, ≈{tokens:,} tokens in, ≈{said:,} out" if calls else "0 calls"
-    yield free(f"\n{sums}{_cost(Usage(input_tokens=tokens, output_tokens=said), model, config)}")
-    for note in _notes(tally, classes, config):
+    yield free(f"\n{sums}{_cost(Usage(input_tokens=tokens, output_tokens=said), model, plan)}")
+    for note in _notes(tally, classes, plan):
         yield free(f"note: {note}")
 
 
-def _cost(usage: Usage, model: str, config: Config) -> str:
+def _cost(usage: Usage, model: str, plan: Plan) -> str:
     if not usage.tokens:
         return ""
-    price = price_of(model, config.prices)
+    price = price_of(model, plan.prices)
     return (
         f", cost ≈{amount(cost_of(usage, price))} USD" if price else f", cost unknown: {how_to_price(model)}"
     )
 
 
-def _notes(tally: AskedCounts, classes: Sequence[str], config: Config) -> Iterator[str]:
+def _notes(tally: AskedCounts, classes: Sequence[str], plan: Plan) -> Iterator[str]:
     if not tally.taken:
         yield "the journal has no answer to any of these questions: prompts, model or record are others"
-    if tally.calls and config.judge.corroborate:
+    if tally.calls and plan.corroborate:
         yield "what would fail something is asked again, once or twice; so is a tenth of the clean verdicts"
     if classes:
         yield f"what {', '.join(classes)} ask{'s' if len(classes) == 1 else ''} of a model is not counted"

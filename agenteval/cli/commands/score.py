@@ -29,11 +29,12 @@ from agenteval.cli.commands.score_prepare import (
     reader_of,
     with_its_gates,
 )
-from agenteval.cli.rescoring import Rescoring, rescore
+from agenteval.cli.rescoring import Applied, Rescoring, rescore
 from agenteval.conversation.pipeline import Control
-from agenteval.core.config import Config, ReporterChoice
+from agenteval.core.config import ReporterChoice
 from agenteval.core.decision import Decision
 from agenteval.core.event import Event, IssuesFound, Notice, RunFinished, RunStarted, SampleFinished
+from agenteval.core.plan import Plan
 from agenteval.core.plurals import plural
 from agenteval.core.protocols import Emit, Scorer
 from agenteval.core.score import ScoreFailure
@@ -46,6 +47,7 @@ from agenteval.files.recorded.suite import Suite
 from agenteval.files.redact import redacting
 from agenteval.reporters import REPORTERS
 from agenteval.scoring import judging
+from agenteval.scoring.resolve import as_written
 from agenteval.verdict import gates
 from agenteval.verdict.report import Report, fold
 from agenteval.verdict.retention import KEPT_IN_FULL, Retained
@@ -91,8 +93,8 @@ def _retained(prepared: PreparedScore, targets: Sequence[Target], *, verbose: bo
     """What the reports will show is kept until they are written; all of what was paid for."""
     shown = {REPORTERS.get(choice.name).shows for choice, _ in targets}
     if verbose or prepared.judges or "all" in shown:
-        return Retained(prepared.config, everything=True)
-    return Retained(prepared.config, most=sys.maxsize if "failed" in shown else KEPT_IN_FULL)
+        return Retained(prepared.plan, everything=True)
+    return Retained(prepared.plan, most=sys.maxsize if "failed" in shown else KEPT_IN_FULL)
 
 
 # ── scoring ──────────────────────────────────────────────────────────────────────────────────────
@@ -132,16 +134,11 @@ def _started(prepared: PreparedScore, run_id: str) -> RunStarted:
         run_id=run_id,
         started_at=now(),
         config=prepared.public,
+        plan=as_written(prepared.plan, prepared.public),
         scenarios=(),
-        samples=(),
-        seed=prepared.config.seed,
         versions={"agenteval": __version__, "python": platform.python_version()},
-        prompts=judging.hashes_of(prepared.metrics, prepared.config) if prepared.judges else {},
-        metrics=tuple(prepared.metrics.known.values()),
-        judged=tuple(spec.name for spec in prepared.metrics.asked),
-        no_judge=prepared.resources.no_judge,
+        prompts=judging.hashes_of(prepared.metrics, prepared.plan) if prepared.judges else {},
         command=tuple(sys.argv[1:]),
-        unapplied=dict(prepared.unapplied),
     )
 
 
@@ -154,11 +151,15 @@ async def _score_and_close(
     retained: Retained,
 ) -> None:
     prepared.resources.attach(emit, control)
-    config = prepared.config
-    plan = Rescoring(_checks_of(prepared), prepared.judges, in_flight=config.concurrency)
+    rescoring = Rescoring(
+        _checks_of(prepared),
+        prepared.judges,
+        applies_of=Applied(prepared.plan),
+        in_flight=prepared.config.concurrency,
+    )
     try:
         with interruptible(control):
-            await rescore(conversations, plan, emit, control)
+            await rescore(conversations, rescoring, emit, control)
             await _find_issues(prepared, reader, emit, control, retained)
     finally:
         with anyio.CancelScope(shield=True):
@@ -177,24 +178,24 @@ def _checks_of(prepared: PreparedScore) -> Callable[[Recorded], Sequence[Scorer]
     def checks_of(recorded: Recorded) -> Sequence[Scorer]:
         policy = recorded.scenario.policy
         if recorded.replayed is not None:
-            return (*always, _detectors(prepared.config, recorded))
+            return (*always, _detectors(prepared.plan, recorded))
         if policy not in detectors:  # mostly one policy holds for all
             detectors.clear()
-            detectors[policy] = _detectors(prepared.config, recorded)
+            detectors[policy] = _detectors(prepared.plan, recorded)
         return (*always, detectors[policy])
 
     return checks_of
 
 
-def _detectors(config: Config, recorded: Recorded) -> Scorer:
+def _detectors(plan: Plan, recorded: Recorded) -> Scorer:
     """Of a run of ours it is known what could be called and when it was; of a log, what it declares."""
     from agenteval.scoring.detectors.scorer import Detectors
 
     policy, sample, stop = recorded.scenario.policy, recorded.replayed, recorded.trajectory.stop
     if sample is None or (stop and stop.reason is StopReason.RECORDED):
-        return Detectors(config, policy, recorded=True)
-    then = {"unmocked_tools": sample.config.unmocked_tools, "now": config.now or sample.config.now}
-    return Detectors(config.model_copy(update=then), policy)
+        return Detectors(plan, policy, recorded=True)
+    then = {"unmocked_tools": sample.plan.unmocked_tools, "now": plan.now or sample.plan.now}
+    return Detectors(plan.model_copy(update=then), policy)
 
 
 async def _find_issues(
@@ -209,7 +210,7 @@ async def _find_issues(
         fold(retained.events(found=True)).scenarios,
         prepared.resources.model("dedup") if asks else None,
         prompt=prepared.metrics.prompts.prompt("error_deduplication"),
-        weighs=prepared.config.severity_from == "model",
+        weighs=prepared.plan.severity_from == "model",
     )
     if found or unmet:
         found = found or IssuesFound(issues=())
@@ -246,8 +247,8 @@ def _remarks(prepared: PreparedScore, reader: Reader, *, complete: bool) -> Iter
         yield "nothing was judged: checks in code alone (-m PROVIDER/MODEL asks judges)"
     if prepared.without_bounds:
         yield "thresholds were not applied: there are no judgements to hold against them"
-    for name, why in prepared.unapplied.items():
-        where = prepared.config.where(f"gates.{name}")
+    for name, why in prepared.plan.unapplied.items():
+        where = prepared.plan.where(f"gates.{name}")
         yield f"gates.{name} ({where}) was not applied: {why}"
     yield from reader.remarks.texts()
     if complete and not reader.texts:

@@ -6,7 +6,7 @@ import os
 import sys
 import tempfile
 import threading
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -22,6 +22,7 @@ from agenteval.cli.run_files import files_read, is_as_recorded
 from agenteval.core.config import Config
 from agenteval.core.errors import AuthorError, NothingSelectedError, Place, Problem
 from agenteval.core.event import RunStarted
+from agenteval.core.plan import Plan
 from agenteval.core.protocols import Scorer
 from agenteval.core.scenario import Scenario
 from agenteval.core.sight import declared_sight, seen_as
@@ -32,6 +33,7 @@ from agenteval.files.recorded.reader import Reader, Remarks, require_paths
 from agenteval.files.recorded.sources import (
     JOURNAL,
     Source,
+    check_journals,
     each_once,
     is_journal,
     is_stream,
@@ -42,6 +44,7 @@ from agenteval.files.recorded.sources import (
 from agenteval.files.recorded.suite import Suite
 from agenteval.scoring import judging
 from agenteval.scoring.checks import RULES
+from agenteval.scoring.resolve import applies_of, suite_of
 from agenteval.verdict.run_gates import unapplied
 
 _MOST_PROBLEMS = 5
@@ -66,14 +69,13 @@ class ScoreRequest:
 class PreparedScore:
     config: Config
     public: Config
+    plan: Plan
     resources: wiring.Resources
     metrics: judging.Metrics
     suite: Suite
     judges: tuple[Scorer, ...]
     without_bounds: bool = False
     """Whether thresholds were set that nothing can be held against."""
-    unapplied: Mapping[str, str] = field(default_factory=dict)
-    """The gates that these conversations could never satisfy, by name with the reason."""
 
 
 def prepare(request: ScoreRequest) -> PreparedScore:
@@ -91,17 +93,20 @@ def prepare(request: ScoreRequest) -> PreparedScore:
         # Nothing was to be judged, so that no bound on judgements can be held or broken; that is told. Who
         # switches judges off leaves the bounds undecided, as in a run.
         config = config.model_copy(update={"thresholds": {}})
+    plan = suite_of(config, chosen.known.values(), chosen.asked, no_judge=not judged)
     resources = wiring.Resources(config, loaded.secrets, no_judge=not judged, recording=request.recording)
     has_criteria = any(scenario.all_criteria for scenario in scenarios)
     priced = preflight.price_problems((), config, chosen, no_judge=not judged)
     checks = preflight.check_problems(scenarios)
     if problems := (*preflight.detector_problems(config), *priced, *checks):
         raise AuthorError(*problems)
-    judges = _judges(chosen, resources, config, has_criteria=has_criteria) if judged else ()
+    judges = _judges(chosen, resources, plan, has_criteria=has_criteria) if judged else ()
     if judges:
         resources.model("dedup")  # what is wrong with it is told before anything is asked
     public = loaded.public.model_copy(update={"thresholds": config.thresholds})
-    return PreparedScore(config, public, resources, chosen, Suite(scenarios), judges, bounds and unbounded)
+    return PreparedScore(
+        config, public, plan, resources, chosen, Suite(scenarios), judges, bounds and unbounded
+    )
 
 
 def _is_judging_asked(request: ScoreRequest, config: Config) -> bool:
@@ -119,7 +124,7 @@ def _scenarios(request: ScoreRequest) -> tuple[Scenario, ...]:
 
 
 def _judges(
-    chosen: judging.Metrics, resources: wiring.Resources, config: Config, *, has_criteria: bool
+    chosen: judging.Metrics, resources: wiring.Resources, plan: Plan, *, has_criteria: bool
 ) -> tuple[Scorer, ...]:
     model = resources.model("judge")
     needed = has_criteria or any(chosen.is_rubric(spec.name) for spec in chosen.asked)
@@ -128,7 +133,12 @@ def _judges(
         raise AuthorError(Problem("judges are asked for, and no model is set", remedy))
     # A journal may bring criteria of its own.
     return judging.scorers_of(
-        chosen, model, config, policy_of=lambda scenario: scenario.policy, criteria=model is not None
+        chosen,
+        model,
+        plan,
+        applies_of=partial(applies_of, suite=plan),
+        policy_of=lambda scenario: scenario.policy,
+        criteria=model is not None,
     )
 
 
@@ -154,7 +164,9 @@ def files_of(
         else:
             streams.add(real)
             found.append(_spooled(name, stack))
-    return each_once(found, tell)
+    sources = each_once(found, tell)
+    check_journals(sources)
+    return sources
 
 
 def read_by(request: ScoreRequest, prepared: PreparedScore, sources: Iterable[Source]) -> Iterator[Path]:
@@ -205,12 +217,12 @@ def with_its_gates(
     """Without the gates that could never be satisfied: they would leave every score inconclusive. Where none
     is left, every conversation has to pass."""
     repeats = request.paths.scenario is not None or any(map(is_journal, sources))
-    left_out = unapplied(prepared.config.gates, repeats=repeats)
+    left_out = unapplied(prepared.plan.gates, repeats=repeats)
     if not left_out:
         return prepared
-    update = {"gates": prepared.config.gates.model_copy(update=dict.fromkeys(left_out))}
-    config, public = (each.model_copy(update=update) for each in (prepared.config, prepared.public))
-    return replace(prepared, config=config, public=public, unapplied=left_out)
+    update = {"gates": prepared.plan.gates.model_copy(update=dict.fromkeys(left_out))}
+    plan = prepared.plan.model_copy(update={**update, "unapplied": left_out})
+    return replace(prepared, public=prepared.public.model_copy(update=update), plan=plan)
 
 
 def reader_of(

@@ -23,7 +23,7 @@ def validate(request: Request) -> int:
         f"valid: {plural(len(prepared.scenarios), 'scenario')} in {plural(len(files), 'file')},"
         f" {plural(len(prepared.samples), 'sample')} to run\n"
     )
-    rows = chances_of(prepared.config, prepared.samples, prepared.ranges)
+    rows = chances_of(prepared.plan)
     for sentence in sentences(rows):
         sys.stdout.write(hide(f"  {sentence}\n"))
     return 0

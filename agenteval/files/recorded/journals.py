@@ -7,7 +7,6 @@ from typing import NamedTuple, TypeAlias
 
 from pydantic import ValidationError
 
-from agenteval.core.config import Config
 from agenteval.core.event import (
     RunFinished,
     RunResumed,
@@ -17,6 +16,7 @@ from agenteval.core.event import (
     Scored,
     TurnFinished,
 )
+from agenteval.core.plan import Plan
 from agenteval.core.scenario import SampleKey, Scenario
 from agenteval.core.score import OUTCOME, UNSAID, Check, UserReview
 from agenteval.core.trajectory import Stop, StopReason, Trajectory, Turn
@@ -29,7 +29,7 @@ PolicyOf: TypeAlias = Callable[[RunStarted, str], str]
 
 
 class Replayed(NamedTuple):
-    """A sample of a run. ``run``: the id of that run; ``config``: what it was made with; ``checks``: what was
+    """A sample of a run. ``run``: the id of that run; ``plan``: what applied in it; ``checks``: what was
     known of a recorded conversation then, and cannot be found out anew; ``review``: what was said of its
     simulated user."""
 
@@ -37,7 +37,7 @@ class Replayed(NamedTuple):
     scenario: Scenario
     trajectory: Trajectory
     run: str
-    config: Config
+    plan: Plan
     where: str
     checks: tuple[Check, ...] = ()
     review: UserReview | None = None
@@ -56,7 +56,7 @@ class _Run:
         self._known: dict[SampleKey, tuple[Check, ...]] = {}
         self._reviews: dict[SampleKey, UserReview] = {}
         self._cut_short: dict[SampleKey, Replayed] = {}
-        self._never_ran = dict.fromkeys(started.samples)
+        self._never_ran = dict.fromkeys(started.plan.samples)
         self.has_ended = False
 
     def begin(self, event: SampleStarted, where: str) -> bool:
@@ -120,8 +120,8 @@ class _Run:
             scenario = scenario.model_copy(update={"policy": self._policies[key.agent]})
         known = self._known.pop(key, ())
         review = self._reviews.pop(key, None)
-        run, config = self.started.run_id, self.started.config
-        return Replayed(key, scenario, trajectory, run, config, where, known, review)
+        run, plan = self.started.run_id, self.started.plan
+        return Replayed(key, scenario, trajectory, run, plan, where, known, review)
 
 
 def _is_cut_short(replayed: Replayed) -> bool:

@@ -19,6 +19,7 @@ from typing import IO, Any, NamedTuple, cast
 from pydantic_core import from_json
 
 from agenteval.core.errors import AuthorError, Place, Problem
+from agenteval.files.journal import check_version
 from agenteval.files.plain_files import is_device
 from agenteval.messages.chat import whole_json
 from agenteval.messages.entry import Unreadable
@@ -186,6 +187,18 @@ def is_journal(source: Source) -> bool:
     """Whether a file is the journal of a run of ours: by its first line."""
     first = next(lines_of(source), None)
     return isinstance(first, NumberedLine) and b'"run_started"' in first.data[:200]
+
+
+def check_journals(sources: Iterable[Source]) -> None:
+    """Raises ``AuthorError`` for the journal of a run that another version of agenteval wrote."""
+    for source in filter(is_journal, sources):
+        first = next(lines_of(source))
+        try:
+            said = parse(first.data) if isinstance(first, NumberedLine) else None
+        except (ValueError, RecursionError):
+            continue
+        if isinstance(said, dict):
+            check_version(said, Place(source.shown, 1))
 
 
 def parse(data: bytes) -> Any:

@@ -234,7 +234,7 @@ def _notices(report: Report, extent: Extent) -> Iterator[str]:
 
 
 def _foot(report: Report, options: ReportOptions) -> Iterator[str]:
-    facts = [f"run {report.run.run_id}", f"started {report.run.started_at}", f"seed {report.run.seed}"]
+    facts = [f"run {report.run.run_id}", f"started {report.run.started_at}", f"seed {report.plan.seed}"]
     facts += [f"{name} {version}" for name, version in report.run.versions.items()]
     facts += [f"journal {options.journal}"] if options.journal else []
     yield "---"

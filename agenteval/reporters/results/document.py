@@ -123,14 +123,14 @@ def _run(report: Report) -> shape.RunShape:
         elapsed_s=finished.elapsed_s if finished else None,
         complete=finished is not None and finished.outcome == "complete",
         outcome=finished.outcome if finished else None,
-        seed=run.seed,
+        seed=run.plan.seed,
         versions=run.versions,
         # The folder is a fact of one machine, and the lines are for messages.
         config=run.config.model_dump(exclude={"root", "lines", "columns"}),
         prompts=run.prompts,
         prompts_overridden=run.config.prompts,
-        judged=list(run.judged),
-        no_judge=run.no_judge,
+        judged=list(run.plan.judged),
+        no_judge=run.plan.no_judge,
         command=list(run.command),
     )
 
@@ -172,7 +172,7 @@ def _second_opinions(report: Report) -> shape.SecondOpinionsShape | None:
     if not told.judges.is_spent:
         return None
     return shape.SecondOpinionsShape(
-        corroborate=report.run.config.judge.corroborate,
+        corroborate=report.plan.corroborate,
         doubted=told.doubted,
         upheld=told.upheld,
         sampled=told.sampled,

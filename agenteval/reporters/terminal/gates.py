@@ -263,7 +263,7 @@ _WORD_STYLES = {INCOMPLETE: "yellow", AUTHOR_ERROR: "red"}
 
 def _luck(report: Report, decision: Decision) -> str:
     """What a green or red that every sample has a part in is worth, where it is worth little."""
-    if report.run.config.gates or decision.verdict is Verdict.INCONCLUSIVE:
+    if report.plan.gates or decision.verdict is Verdict.INCONCLUSIVE:
         return ""
     worth = luck_of([len(scenario.samples) + len(scenario.missing) for scenario in report.scenarios])
     if decision.verdict is Verdict.PASSED and worth.false_green and worth.false_green > COIN:

@@ -115,7 +115,7 @@ def _legend(table: _Table, report: Report, *, scored: bool) -> Iterator[str]:
         yield f"~1: {NEITHER_WAY}"
     if any(cell.scripted for cell in cells):
         yield f"ˢ {SCRIPTED}"
-    if report.run.no_judge and any(cell.text == NOT_JUDGED for cell in cells):
+    if report.plan.no_judge and any(cell.text == NOT_JUDGED for cell in cells):
         yield "not judged: --no-judge"
     for short, whole in cut_names(table.known):
         yield f"{short}: {whole}"
@@ -275,7 +275,7 @@ def _place_lines(
     parts += [f"{one_line(name, 40)}: {lack_in_words(lack)}" for name, lack in lacking]
     yield from [free(" · ".join(parts))] if parts else []
     for score in scores:
-        bound = bound_in(scenario, score.metric, report)
+        bound = bound_in(scenario, score.metric)
         if verbose or is_low(score, told[score.metric], bound):
             yield _why(score, told[score.metric], verbose=verbose)
 

@@ -66,7 +66,7 @@ def _issue_text(
     *,
     several_agents: bool,
 ) -> IssueText:
-    severity = effective_severity(issue, report.run.config.severity_from)
+    severity = effective_severity(issue, report.plan.severity_from)
     places = (
         (sample_of(occurrence), index) for occurrence in issue.occurrences for index in occurrence.findings
     )

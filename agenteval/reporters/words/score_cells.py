@@ -69,10 +69,10 @@ class Cell(NamedTuple):
 
 def columns(report: Report) -> tuple[Column, ...]:
     """The metrics that were asked for or judged; none where nothing was to be judged."""
-    known = {spec.name: spec for spec in report.run.metrics}
+    known = {spec.name: spec for spec in report.plan.metrics}
     told = {score.metric: score for sample in report.samples for score in sample.all_scores}
     broken = {failure.metric for sample in report.samples for failure in sample.all_failures}
-    asked = {*report.run.judged, *told, *(broken & known.keys())}
+    asked = {*report.plan.judged, *told, *(broken & known.keys())}
     names = [*known, *sorted(asked - known.keys())]
     return tuple(_column(name, known.get(name), told.get(name)) for name in names if name in asked)
 
@@ -130,21 +130,15 @@ def _cell(scenario: ScenarioReport, column: Column, report: Report, marks: Marks
     verdict = marks.get((scenario.scenario.id, scenario.agent, column.name))
     found = scenario.aggregates.get(column.name)
     if found is not None and (found.n or found.missing or found.open):
-        text = _figure(found, column, bound_in(scenario, column.name, report))
+        text = _figure(found, column, bound_in(scenario, column.name))
         return Cell(text, missing=found.missing, open=sum(found.open.values()), verdict=verdict)
-    judged = column.name in report.run.judged
-    policy = metrics.has_policy(scenario.scenario, report.run.config, scenario.agent)
-    applies = (
-        judged
-        and column.spec is not None
-        and metrics.applies_to(column.spec, scenario.scenario, policy=policy)
-    )
+    applies = column.name in report.plan.judged and column.name not in scenario.applies.unjudged
     return Cell(NOT_JUDGED if applies or verdict else NOT_APPLICABLE, verdict=verdict)
 
 
-def bound_in(scenario: ScenarioReport, metric: str, report: Report) -> float | None:
+def bound_in(scenario: ScenarioReport, metric: str) -> float | None:
     """The least mean of a metric in a scenario, if one is written."""
-    held = metrics.thresholds_of(scenario.scenario, report.run.config.thresholds).get(metric)
+    held = scenario.applies.thresholds.get(metric)
     return held.rule.at_least if held else None
 
 

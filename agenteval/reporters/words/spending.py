@@ -39,9 +39,9 @@ def sum_text(report: Report) -> str:
 def unknown_texts(report: Report) -> Iterator[str]:
     """A sentence for each model whose price is not known. Agents are named only where somebody asked what
     things cost: most are programs that cost nothing, or tell no usage."""
-    config = report.run.config
-    asked = bool(config.prices) or config.budget.max_cost is not None
-    asked |= any(own.max_cost is not None for own in config.budget.roles.values())
+    plan = report.plan
+    asked = bool(plan.prices) or plan.budget.max_cost is not None
+    asked |= any(own.max_cost is not None for own in plan.budget.roles.values())
     for line in total_cost(report.ledger).unknown:
         if line.role != "agent" or asked:
             calls = plural(line.usage.calls, "call")
@@ -50,6 +50,6 @@ def unknown_texts(report: Report) -> Iterator[str]:
 
 
 def _remedy(line: LedgerLine, report: Report) -> str:
-    if line.name in report.run.config.prices:
+    if line.name in report.plan.prices:
         return "not every reply told its tokens or its cost"
     return how_to_price(line.name)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Final
 
-from agenteval.core.config import Config
+from agenteval.core.plan import Plan
 from agenteval.core.scenario import Scenario, Tool
 from agenteval.core.score import Check, Finding, ScoreFailure
 from agenteval.core.sight import is_observed
@@ -28,12 +28,12 @@ class Detectors:
 
     scope: Final = "conversation"
 
-    def __init__(self, config: Config, policy: str = "", *, recorded: bool = False) -> None:
-        names = DETECTORS if config.detectors is None else dict.fromkeys(config.detectors)
+    def __init__(self, plan: Plan, policy: str = "", *, recorded: bool = False) -> None:
+        names = DETECTORS if plan.detectors is None else dict.fromkeys(plan.detectors)
         self._detectors = tuple(DETECTORS[name] for name in names)
-        self._severities = config.severities
-        self._unmocked = config.unmocked_tools
-        self._now = config.now or ""
+        self._severities = plan.severities
+        self._unmocked = plan.unmocked_tools
+        self._now = plan.now or ""
         self._policy = policy
         self._recorded = recorded
         self._known: tuple[Mapping[str, Tool], Mapping[str, ToolFacts]] | None = None

@@ -2,41 +2,40 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
-from agenteval.core.config import Config
-from agenteval.core.scenario import Scenario, Thresholds
+from agenteval.core.plan import Applies, Plan
+from agenteval.core.scenario import Scenario
 from agenteval.core.score import Severity
 from agenteval.core.severity import of_label
-from agenteval.scoring.metrics import thresholds_of
 
 
 @dataclass(frozen=True)
 class Stakes:
-    """``fail_on``: the least severity that fails a sample. ``thresholds``: the suite's. ``corroborate``:
-    whether what would gate is asked again; ``seed`` draws the clean verdicts that are, too."""
+    """``fail_on``: the least severity that fails a sample. ``applies_of``: what applies to a
+    scenario. ``corroborate``: whether what would gate is asked again; ``seed`` draws the clean verdicts that
+    are, too."""
 
     fail_on: Severity | None = Severity.CRITICAL
     severities: Mapping[str, Severity] = field(default_factory=dict)
-    thresholds: Thresholds = field(default_factory=dict)
+    applies_of: Callable[[Scenario], Applies] = lambda _: Applies()
     corroborate: bool = True
     seed: int = 0
 
     @classmethod
-    def of(cls, config: Config) -> Stakes:
-        bound = config.fail_on_severity
+    def of(cls, plan: Plan, applies_of: Callable[[Scenario], Applies]) -> Stakes:
         return cls(
-            fail_on=bound if isinstance(bound, Severity) else None,
-            severities=config.severities,
-            thresholds=config.thresholds,
-            corroborate=config.judge.corroborate,
-            seed=config.seed,
+            fail_on=plan.fail_on,
+            severities=plan.severities,
+            applies_of=applies_of,
+            corroborate=plan.corroborate,
+            seed=plan.seed,
         )
 
     def bar(self, metric: str, scenario: Scenario) -> float | None:
         """The highest number that a threshold on the metric names for the scenario."""
-        held = thresholds_of(scenario, self.thresholds).get(metric)
+        held = self.applies_of(scenario).thresholds.get(metric)
         return held.bar if held else None
 
     def is_severe(self, label: str, metric: str, scenario: Scenario, own: Mapping[str, Severity]) -> bool:

@@ -10,10 +10,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from agenteval.core.config import Config, GatesConfig
+from agenteval.core.config import GatesConfig
 from agenteval.core.decision import GateRow, SampleDecision
+from agenteval.core.plan import Pairing, Plan
 from agenteval.core.scenario import EpochRange, SampleKey
-from agenteval.verdict.epochs import Epochs, Pairing
+from agenteval.verdict.epochs import Epochs
 from agenteval.verdict.report import Report
 from agenteval.verdict.run_gates.chance import GateChances
 from agenteval.verdict.run_gates.gate import Evidence, Prospect, RunGate
@@ -34,18 +35,18 @@ def gates_over_runs(
 ) -> Iterable[GateRow]:
     """A row for each gate, and for each scenario × agent that it looks at by itself. ``samples``: what was
     decided of each."""
-    asked = _asked(report.run.config.gates)
+    asked = _asked(report.plan.gates)
     deciding = [gate for gate, settings in asked if gate.decides_each(settings)]
     for gate, settings in asked:
-        where = report.run.config.where(f"gates.{gate.name}")
+        where = report.plan.where(f"gates.{gate.name}")
         others_decide = any(other is not gate for other in deciding)
         yield from gate.rows(settings, Evidence(report, epochs, samples, where, others_decide))
 
 
-def chances_of_gates(config: Config, epochs: Sequence[EpochRange]) -> Iterable[GateChances]:
+def chances_of_gates(plan: Plan, epochs: Sequence[EpochRange]) -> Iterable[GateChances]:
     """How often each gate will be wrong. ``epochs``: of each scenario × agent."""
-    for gate, settings in _asked(config.gates):
-        yield gate.chances(settings, Prospect(epochs, config.where(f"gates.{gate.name}")))
+    for gate, settings in _asked(plan.gates):
+        yield gate.chances(settings, Prospect(epochs, plan.where(f"gates.{gate.name}")))
 
 
 def unapplied(gates: GatesConfig, *, repeats: bool) -> dict[str, str]:

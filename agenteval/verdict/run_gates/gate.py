@@ -8,10 +8,11 @@ from typing import Any, Generic, NamedTuple, TypeVar
 
 from agenteval.core.config import GatesConfig
 from agenteval.core.decision import GateRow, SampleDecision
+from agenteval.core.plan import Pairing
 from agenteval.core.scenario import EpochRange, SampleKey
 from agenteval.core.score import Verdict
 from agenteval.core.value import Value
-from agenteval.verdict.epochs import Epochs, Pairing
+from agenteval.verdict.epochs import Epochs
 from agenteval.verdict.report import Report
 from agenteval.verdict.run_gates.chance import GateChances
 from agenteval.verdict.statistics import Outcome

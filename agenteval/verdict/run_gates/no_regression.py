@@ -9,11 +9,12 @@ from pydantic import Field
 
 from agenteval.core.decision import GateRow
 from agenteval.core.event import Baseline
+from agenteval.core.plan import Pairing
 from agenteval.core.plurals import plural
 from agenteval.core.sample_report import ScenarioReport
 from agenteval.core.score import Verdict
 from agenteval.core.value import Number, Value
-from agenteval.verdict.epochs import Epochs, Pairing
+from agenteval.verdict.epochs import Epochs
 from agenteval.verdict.run_gates.chance import GOOD, GateChances
 from agenteval.verdict.run_gates.gate import VERDICT_OF, Evidence, Prospect, RunGate
 from agenteval.verdict.statistics import (

@@ -1,0 +1,201 @@
+"""What applies is decided here, once and nowhere else: a configuration, the metrics that are known and the
+scenarios that are run become the ``Plan``, which everything after reads."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+
+from agenteval.core.config import Config
+from agenteval.core.plan import ROLES, Applies, Plan, Threshold
+from agenteval.core.scenario import EpochRange, Epochs, Sample, Scenario, long_form
+from agenteval.core.score import MetricSpec
+from agenteval.core.trajectory import Sight
+from agenteval.scoring import metrics
+
+_WHERE_REPLACED = 0.05
+"""The share of samples that may be lost where lost epochs are replaced: nobody wants to write it."""
+
+
+def suite_of(
+    config: Config,
+    known: Iterable[MetricSpec] = (),
+    asked: Iterable[MetricSpec] = (),
+    *,
+    no_judge: bool = False,
+) -> Plan:
+    """What the suite says: a plan without scenarios. ``known``: all metrics; ``asked``: those that are
+    judged."""
+    plan = Plan(
+        seed=config.seed,
+        metrics=tuple(known),
+        judged=tuple(spec.name for spec in asked),
+        by_flag=config.is_by_flag("metrics"),
+        no_judge=no_judge,
+        thresholds={
+            name: Threshold(rule=long_form(entry), where=config.where(f"thresholds.{name}"))
+            for name, entry in config.thresholds.items()
+            if entry is not None
+        },
+        severities=config.severities,
+        severity_from=config.severity_from,
+        fail_on_severity=config.fail_on_severity,
+        fault_tolerance=config.fault_tolerance or 0.0,
+        gates=config.gates,
+        accepted=config.accepted_failures,
+        budget=config.budget,
+        deadlines=config.deadlines,
+        prices=config.prices,
+        models={role: model for role in ROLES if (model := config.models.of(role))},
+        corroborate=config.judge.corroborate,
+        shares_calls=_shares_calls(config),
+        detectors=config.detectors,
+        unmocked_tools=config.unmocked_tools,
+        now=config.now,
+        max_turns=config.max_turns,
+        policies=tuple(dict.fromkeys(each.name for each in config.all_agents if (each.policy or "").strip())),
+        places={key: config.where(key) for key in _reported(config)},
+    )
+    return plan.model_copy(update={"default": applies_of(Scenario(), plan, "")})
+
+
+def plan_of(
+    suite: Plan,
+    config: Config,
+    samples: Iterable[Sample],
+    ranges: Mapping[str, EpochRange],
+    *,
+    sights: Mapping[str, Sight] | None = None,
+    unapplied: Mapping[str, str] | None = None,
+) -> Plan:
+    """The plan of a run. ``samples``: all of them, or the first ones where ``ranges`` has their scenario:
+    there a gate decides how many epochs there are. ``sights``: by agent, what is declared of how its
+    calls are seen. ``unapplied``: what does not hold for it, with the reason."""
+    epochs: dict[tuple[str, str], int] = {}
+    known: dict[str, Scenario] = {}
+    for sample in samples:
+        pairing = (sample.key.scenario, sample.key.agent)
+        epochs[pairing] = epochs.get(pairing, 0) + 1
+        known[sample.key.scenario] = sample.scenario
+    kinds: dict[str, Applies] = {}
+    numbers: dict[str, int] = {}
+    scenarios: dict[str, dict[str, int]] = {}
+    for (scenario, agent), count in epochs.items():
+        kind = applies_of(known[scenario], suite, agent, epochs=ranges.get(scenario) or count)
+        text = repr(kind)
+        kinds.setdefault(text, kind)
+        scenarios.setdefault(scenario, {})[agent] = numbers.setdefault(text, len(numbers))
+    update: dict[str, object] = {
+        "kinds": tuple(kinds.values()),
+        "scenarios": scenarios,
+        "sights": dict(sights or {}),
+        "unapplied": dict(unapplied or {}),
+    }
+    if ranges:
+        update |= _where_replaced(suite, config)
+    return suite.model_copy(update=update)
+
+
+def _where_replaced(suite: Plan, config: Config) -> dict[str, object]:
+    """Of a run that replaces lost epochs, how many samples may be lost."""
+    key = "fault_tolerance"
+    share = _WHERE_REPLACED if config.fault_tolerance is None else config.fault_tolerance
+    where = suite.where(key)
+    by = f"{where} of epochs: {{max}}" if where == "default" else where
+    return {key: share, "places": {**suite.places, key: by}}
+
+
+def applies_of(scenario: Scenario, suite: Plan, agent: str | None = None, *, epochs: Epochs = 1) -> Applies:
+    """What applies to a scenario with an agent (``None``: with some agent). A threshold of the scenario is in
+    the place of the suite's on the same metric, and ``null`` removes that. Whether a metric can be judged
+    there at all is another question: ``metrics.may_apply``."""
+    policy = has_policy(scenario, suite, agent)
+    sure = {
+        spec.name: metrics.applies_to(spec, scenario, policy=policy)
+        for spec in suite.metrics
+        if spec.name in suite.thresholds or spec.name in suite.judged
+    }
+    held = {
+        name: threshold.model_copy(update={"is_sure": sure.get(name, False)})
+        for name, threshold in suite.thresholds.items()
+    }
+    for name, entry in scenario.thresholds.items():
+        if entry is None:
+            held.pop(name, None)
+        else:
+            where = scenario.where(f"thresholds.{name}")
+            held[name] = Threshold(rule=long_form(entry), where=where)
+    return Applies(
+        epochs=epochs,
+        max_turns=scenario.max_turns or suite.max_turns,
+        unjudged=tuple(name for name in suite.judged if not sure.get(name)),
+        thresholds=held,
+    )
+
+
+def has_policy(scenario: Scenario, suite: Plan, agent: str | None = None) -> bool:
+    """Whether the agent of that name (``None``: some agent) has a policy."""
+    own = bool(suite.policies) if agent is None else agent in suite.policies
+    return own or bool(scenario.policy.strip())
+
+
+def as_written(plan: Plan, public: Config) -> Plan:
+    """The plan as it may be written down: without what variables put into texts. ``public``: the
+    configuration so."""
+    shown = {role: model for role in ROLES if (model := public.models.of(role))}
+    return plan.model_copy(update={"models": shown, "now": public.now, "detectors": public.detectors})
+
+
+def _shares_calls(config: Config) -> bool:
+    """Scripted judges answer by metric, one at a time."""
+    judge = config.models.of("judge")
+    return config.judge.calls == "shared" and (judge is None or judge.provider != "scripted")
+
+
+def _reported(config: Config) -> Iterator[str]:
+    """The keys whose place a report names."""
+    yield from ("fail_on_severity", "fault_tolerance", "deadlines.run_s")
+    yield from (f"gates.{name}" for name in config.gates.written)
+    yield from (f"budget.{name}" for name in config.budget.limits)
+    for role, own in config.budget.roles.items():
+        yield from (f"budget.by_role.{role}.{name}" for name in own.limits)
+
+
+# ── thresholds that hold for nothing that is run ─────────────────────────────────────────────────
+
+
+def has_threshold(scenario: Scenario, suite: Plan) -> bool:
+    """Whether some threshold may hold for a scenario."""
+    return any(_may_hold(name, scenario, suite) for name in applies_of(scenario, suite).thresholds)
+
+
+def unapplied(suite: Plan, selected: Sequence[Scenario], others: Iterable[Scenario] | None) -> dict[str, str]:
+    """By key, the thresholds of the suite that are sure to hold for none of the scenarios that are selected,
+    and may for one of the ``others`` (``None``: which are not known)."""
+    missed = unheld(suite, selected)
+    if others is not None:
+        ids = {scenario.id for scenario in selected}
+        rest = [scenario for scenario in others if scenario.id not in ids]
+        missed = [name for name in missed if any(_may_hold(name, each, suite) for each in rest)]
+    return {f"thresholds.{name}": "applies to nothing that was selected" for name in missed}
+
+
+def unheld(suite: Plan, scenarios: Collection[Scenario]) -> list[str]:
+    """The metrics with a threshold of the suite that is sure to hold for none of the scenarios."""
+    return [
+        name
+        for name in suite.thresholds
+        if not any(_may_hold(name, each, suite) and _is_judged(name, each, suite) for each in scenarios)
+    ]
+
+
+def _may_hold(name: str, scenario: Scenario, suite: Plan) -> bool:
+    """Whether a threshold on a metric may hold for a scenario: it does not remove it, and the metric can be
+    judged there."""
+    spec = suite.specs.get(name)
+    if spec is None or name not in applies_of(scenario, suite).thresholds:
+        return False
+    return metrics.may_apply(spec, scenario, policy=has_policy(scenario, suite))
+
+
+def _is_judged(name: str, scenario: Scenario, suite: Plan) -> bool:
+    return metrics.applies_to(suite.specs[name], scenario, policy=has_policy(scenario, suite))
