@@ -172,7 +172,7 @@ class Process:
                     view = view[into.write(view) :]
 
     def _wait(self) -> None:
-        if hasattr(os, "waitid"):
+        if sys.platform != "win32" and hasattr(os, "waitid"):
             # It is not reaped yet, so that its number is surely still its own when the rest is ended.
             with suppress(ChildProcessError):
                 os.waitid(os.P_PID, self.pid, os.WEXITED | os.WNOWAIT)
@@ -241,7 +241,7 @@ def _lines(stream: IO[bytes]) -> Iterator[bytes | None]:
 
 
 def _kill_tree(pid: int) -> None:
-    if os.name == "nt":  # never tried
+    if sys.platform == "win32":  # never tried
         subprocess.run(["taskkill", "/T", "/F", "/PID", str(pid)], capture_output=True, check=False)
         return
     with suppress(ProcessLookupError, PermissionError):
