@@ -23,7 +23,7 @@ from agenteval.files.prompts import CRITERIA, Rubric, placeholders
 from agenteval.scoring import metrics
 from agenteval.scoring.judges.corroboration import SAMPLED
 from agenteval.scoring.judges.stakes import Stakes
-from agenteval.scoring.judging import SHARED_SCORES, Metrics
+from agenteval.scoring.judging import Metrics
 from agenteval.verdict.ledger import ROLES, cost_of, price_of
 
 ANSWER_TOKENS = 100
@@ -264,7 +264,7 @@ class _Asking:
         """Of the questions on one record, the calls that ask them. A shared one has the record once."""
         together: dict[str, list[tuple[Rubric, int]]] = {}
         for number, (rubric, tokens) in enumerate(asked):
-            shared = {CRITERIA: CRITERIA, **dict.fromkeys(SHARED_SCORES, "scores")}.get(rubric.metric)
+            shared = "scores" if rubric.shared else CRITERIA if rubric.metric == CRITERIA else None
             name = shared if shared and self._plan.shares_calls else str(number)
             together.setdefault(name, []).append((rubric, tokens))
         sums = (each[0][1] + sum(_beside(rubric) for rubric, _ in each[1:]) for each in together.values())
@@ -299,7 +299,7 @@ class _Asking:
 
         records: dict[bool, int] = {}
         for rubric in asked:
-            parameters = rubric.metric == metrics.TOOL_CALL_BEHAVIOR
+            parameters = rubric.needs == "tools"
             if parameters not in records:
                 now = self._plan.now
                 text = context_of(scenario, prefix, policy=policy, now=now, upto=turn, parameters=parameters)
@@ -308,8 +308,8 @@ class _Asking:
 
     def _of_own_tools(self, scenario: Scenario, long: Trajectory) -> int:
         """Calls that are made only if the agent tells of tools that no scenario declares."""
-        names = {spec.name for spec in self._chosen.asked}
-        return 0 if scenario.tools or metrics.TOOL_CALL_BEHAVIOR not in names else len(long.turns)
+        asked = sum(spec.needs == "tools" for spec in self._chosen.asked)
+        return 0 if scenario.tools else asked * len(long.turns)
 
 
 def _both(least: _Calls, most: _Calls, role: str) -> _Spent:
@@ -423,7 +423,7 @@ def may_gate(rubric: Rubric, scenario: Scenario, stakes: Stakes) -> bool:
     """Whether some verdict of it would fail something by itself."""
     if rubric.outcomes or rubric.metric == CRITERIA or stakes.bar(rubric.metric, scenario) is not None:
         return True
-    if rubric.metric == metrics.POLICY_ADHERENCE:
+    if rubric.form == "answer_policy":
         return stakes.fail_on is not None
     failing = (label for label in rubric.labels if label not in rubric.ok)
     return any(stakes.is_severe(label, rubric.metric, scenario, rubric.severities) for label in failing)
@@ -460,9 +460,8 @@ def _notes(
     names = [spec.name for spec in chosen.asked if not chosen.is_rubric(spec.name)]
     if names and not plan.no_judge:
         yield f"what {', '.join(names)} ask{'s' if len(names) == 1 else ''} of a model is not counted"
-    asked = {spec.name for spec in chosen.asked}
-    if not plan.no_judge and metrics.TOOL_CALL_BEHAVIOR in asked and any(not s.tools for s in scenarios):
-        name = metrics.TOOL_CALL_BEHAVIOR
+    of_tools = [spec.name for spec in chosen.asked if spec.needs == "tools"]
+    for name in of_tools if not plan.no_judge and any(not s.tools for s in scenarios) else ():
         yield f"the judge's upper number: {name} is asked where agents call tools that nobody declared"
     if any(row.role == "user" for row in rows):
         yield "a message of the simulated user that is no user's is asked for once more"

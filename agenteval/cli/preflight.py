@@ -14,7 +14,6 @@ from agenteval.files.loading import vacuous, vacuous_problem
 from agenteval.scoring import judging
 from agenteval.scoring.checks.python import target_problems
 from agenteval.scoring.detectors.table import DETECTORS
-from agenteval.scoring.metrics import POLICY_ADHERENCE
 from agenteval.scoring.resolve import has_policy, has_threshold
 from agenteval.verdict.ledger import how_to_price, price_of
 
@@ -26,7 +25,8 @@ def scenario_problems(scenario: Scenario, suite: Plan) -> Iterable[Problem]:
     applies = has_threshold(scenario, suite)
     fails = suite.fail_on is not None
     policy = has_policy(scenario, suite)
-    labels = any(suite.specs[name].is_label and (policy or name != POLICY_ADHERENCE) for name in suite.judged)
+    judged = [suite.specs[name] for name in suite.judged]
+    labels = any(spec.is_label and (policy or spec.needs != "policy") for spec in judged)
     if vacuous(scenario, thresholds_apply=applies, label_metrics=labels and fails):
         why = "" if fails or not labels else "; with fail_on_severity: none no label fails anything"
         yield vacuous_problem(scenario, why)

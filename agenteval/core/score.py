@@ -292,11 +292,16 @@ class Issue(Value):
         return len({occurrence.scenario for occurrence in self.occurrences})
 
 
+Needs: TypeAlias = Literal["", "goal", "policy", "tools"]
+"""Without what a metric is not judged: a goal of the scenario, a policy of the agent, tools at hand."""
+
+
 class MetricSpec(Value):
     """What is known of a metric before anything is judged.
 
     ``kind`` says what its aggregate is: the ``mean`` of numbers on ``scale``, or a ``rate``: the share
     of goals completed, or of labels that are no failure (``ok``; empty ``labels``: any may be given).
+    ``short``: the head of its column.
     """
 
     name: str
@@ -306,6 +311,8 @@ class MetricSpec(Value):
     labels: tuple[str, ...] = ()
     ok: tuple[str, ...] = ()
     built_in: bool = False
+    short: str = ""
+    needs: Needs = ""
 
     @property
     def is_label(self) -> bool:

@@ -21,21 +21,32 @@ from typing import Any, NamedTuple
 
 from agenteval.core.errors import AuthorError, Place, Problem, did_you_mean
 from agenteval.core.expressions import expression
-from agenteval.core.score import NOT_CLEAR, Severity
+from agenteval.core.score import Needs, Severity
 from agenteval.files.plain_files import read_text
 from agenteval.files.yaml_source import Mark, parse
 
-BUILT_IN_METRICS = (
-    "helpfulness",
-    "coherence",
-    "relevance",
-    "faithfulness",
-    "verbosity",
-    "goal_completion",
-    "policy_adherence",
-    "agent_behavior_failure",
-    "tool_call_behavior_failure",
-)
+
+def _shipped_folder() -> Traversable:
+    """In an installed package, else in the checkout."""
+    packed: Traversable = files("agenteval") / "_prompts"
+    return packed if packed.is_dir() else Path(__file__).parents[2] / "prompts"
+
+
+_ORDER = expression(r"^order: (\d+)$", re.MULTILINE)
+
+
+def _built_in_metrics() -> tuple[str, ...]:
+    """The rubrics of ``prompts/judges`` that have an ``order``, in that order. This alone makes a metric a
+    built-in one."""
+    found = []
+    for file in (_shipped_folder() / "judges").iterdir():
+        head = file.read_text(encoding="utf-8").partition("\n---\n")[0] if file.name.endswith(".md") else ""
+        if order := _ORDER.search(head):
+            found.append((int(order[1]), file.name.removesuffix(".md")))
+    return tuple(name for _, name in sorted(found))
+
+
+BUILT_IN_METRICS = _built_in_metrics()
 CRITERIA = "criteria"
 USER_REVIEW = "user_review"
 _FILES = {
@@ -56,8 +67,6 @@ RESERVED_NAMES = frozenset((*_FILES, "tool_accuracy", "output_correct", "robustn
 """What a custom metric cannot be called: reports and thresholds know these names already."""
 NOT_ENOUGH = "not enough to judge"
 """What a judge says instead of a label when it cannot tell."""
-_NOT_CLEAR = frozenset((CRITERIA, "goal_completion", "policy_adherence"))
-"""Of these it says ``not clear``, which is an answer of its own."""
 
 
 _REFERENCE = expression(r"\$(?:(?P<escaped>\$\{)|\{(?P<name>[^}\n]*)\})")
@@ -204,11 +213,9 @@ def _placeholder_problems(head: _Head, known: tuple[str, ...]) -> Iterator[Probl
 def _shipped(name: str) -> tuple[str, str]:
     """The place and the text of a shipped file: in an installed package, else in the checkout."""
     path = _FILES[name]
-    packed: Traversable = files("agenteval") / "_prompts"
-    if packed.is_dir():
-        return f"agenteval/_prompts/{path}", (packed / path).read_text(encoding="utf-8")
-    file = Path(__file__).parents[2] / "prompts" / path
-    return f"prompts/{path}", file.read_text(encoding="utf-8")
+    folder = _shipped_folder()
+    shown = "prompts" if isinstance(folder, Path) and folder.name == "prompts" else "agenteval/_prompts"
+    return f"{shown}/{path}", (folder / path).read_text(encoding="utf-8")
 
 
 # ── rubrics ──────────────────────────────────────────────────────────────────────────────────────
@@ -224,7 +231,9 @@ class Rubric:
     ``outcomes``: what may have become of a goal, and what it is worth (``None``: neither way). ``form``: the
     prompt that asks for the answer.
     ``hash`` covers all that a judge is told beside the conversation: rules, criterion, form of answer.
-    ``prompts``: where the rules and the form are from.
+    ``prompts``: where the rules and the form are from. Of built-in ones alone: ``short``, the head of
+    a column; ``needs``, without what it is not judged; ``shared``, whether it may be asked with others in one
+    call; ``unsure``, what a judge answers when it cannot tell.
     """
 
     metric: str
@@ -238,15 +247,14 @@ class Rubric:
     references: Mapping[str, str] = field(default_factory=dict)
     outcomes: Mapping[str, float | None] = field(default_factory=dict)
     form: str = "answer_score"
+    short: str = ""
+    needs: Needs = ""
+    shared: bool = False
+    unsure: str = NOT_ENOUGH
     version: int = 1
     hash: str = ""
     source: str = ""
     prompts: Prompts = field(default_factory=lambda: SHIPPED, compare=False, repr=False)
-
-    @property
-    def unsure(self) -> str:
-        """What a judge answers instead of a label when it cannot tell."""
-        return NOT_CLEAR if self.metric in _NOT_CLEAR else NOT_ENOUGH
 
     def without(self, label: str) -> Rubric:
         """The same, and one label is not offered: neither as an answer nor in the list of what they mean, nor
@@ -283,12 +291,10 @@ def _shown(path: Path) -> str:
 
 _AGAIN = ("judge_refute", "judge_decide")
 _KEYS = ("metric", "scope", "scale", "whole", "labels", "version")
-_PLACEHOLDERS: Mapping[str, tuple[str, ...]] = {
-    CRITERIA: ("criterion", "span"),
-    "goal_completion": ("right_end",),
-}
-"""What a shipped rubric has filled in."""
-_SHIPPED_KEYS = ("references", "outcomes", "answer")
+_TABLE_KEYS = ("order", "short", "needs", "shared", "unsure")
+"""What tables say of a metric and a judge is not told: no part of the hash."""
+_SHIPPED_KEYS = ("references", "outcomes", "answer", *_TABLE_KEYS)
+_TABLE_LINES = expression(rf"^(?:{'|'.join(_TABLE_KEYS)}): .*\n", re.MULTILINE)
 METRIC_NAME = expression(r"[^\W\d_][\w .-]*")
 """How a metric may be called: it stands in YAML keys, tables and on the command line."""
 
@@ -300,6 +306,7 @@ def _parse_rubric(
     it takes."""
     head = _split(text, source)
     problems = [*_unknown_keys(head, (*_KEYS, *_SHIPPED_KEYS) if shipped else _KEYS)]
+    known = placeholders((over or head).body) if shipped else ()  # of one that is shipped, they are filled in
     if over is not None:
         problems += _other_terms(head, over)
         head = head._replace(value={**over.value, **head.value})
@@ -319,7 +326,7 @@ def _parse_rubric(
     if not head.body.strip():
         what = "the rubric says nothing after its front matter"
         problems.append(Problem(what, "write what the judge is to look at", Place(source, head.first_line)))
-    problems += _placeholder_problems(head, _PLACEHOLDERS.get(metric, ()) if shipped else ())
+    problems += _placeholder_problems(head, known)
     if problems:
         raise AuthorError(*problems)
     form = head.value.get("answer", "answer_score" if scale else "answer_label")
@@ -336,11 +343,18 @@ def _parse_rubric(
         references=head.value.get("references", {}),
         outcomes=outcomes,
         form=form,
+        **{key: head.value[key] for key in _TABLE_KEYS if key != "order" and key in head.value},
         version=version,
-        hash=content_hash(text, *parts),
+        hash=content_hash(_judged(text), *parts),
         source=source,
         prompts=prompts,
     )
+
+
+def _judged(text: str) -> str:
+    """A file without what a judge is not told."""
+    front, end, body = text.partition("\n---\n")
+    return f"{_TABLE_LINES.sub('', front + chr(10)).removesuffix(chr(10))}{end}{body}"
 
 
 def beside(form: str) -> tuple[str, ...]:
@@ -353,7 +367,7 @@ def _other_terms(head: _Head, shipped: _Head) -> Iterator[Problem]:
     comparisons rest on the metric as it is. What it leaves out is as it is."""
     for key in head.value:
         if (
-            key in (*_KEYS, "outcomes", "answer")
+            key in (*_KEYS, "outcomes", "answer", *_TABLE_KEYS)
             and key != "version"
             and head.value[key] != shipped.value.get(key, _LEFT_OUT.get(key))
         ):

@@ -119,7 +119,7 @@ def _cannot_hold(spec: MetricSpec, scenario: Scenario, suite: Plan) -> tuple[str
     no mistake of the file."""
     if not metrics.may_apply(spec, scenario, policy=has_policy(scenario, suite)):
         what = f"the threshold of '{spec.name}' does not apply to scenario '{scenario.id}'"
-        lacks = "the scenario a goal:" if spec.name == metrics.GOAL_COMPLETION else "an agent a policy:"
+        lacks = "the scenario a goal:" if spec.needs == "goal" else "an agent a policy:"
         return what, f"give {lacks}, or remove the threshold"
     if spec.name not in suite.judged and not suite.by_flag:
         what = f"scenario '{scenario.id}' has a threshold of '{spec.name}', which is not among the metrics"
@@ -152,7 +152,7 @@ def scorers_of(
 
     judging_model = plan.models.get("judge")
     limit = BYTES_PER_TOKEN * judging_model.record_tokens if judging_model else LIMIT
-    judges = {metrics.GOAL_COMPLETION: GoalJudge, metrics.POLICY_ADHERENCE: PolicyJudge}
+    judges = {"answer_outcome": GoalJudge, "answer_policy": PolicyJudge}  # by the form of the answer
     stakes = Stakes.of(plan, applies_of)
 
     def proofs(scenario: Scenario, trajectory: Trajectory) -> Iterator[Finding]:
@@ -168,11 +168,11 @@ def scorers_of(
             continue
         assert model is not None
         rubric = chosen.rubric(spec.name)
-        judge = judges.get(spec.name, Judge)
+        judge = judges.get(rubric.form, Judge)
         made = judge(
             rubric, model, policy_of=policy_of, now=plan.now, stakes=stakes, proofs=proofs, limit=limit
         )
-        (together if plan.shares_calls and spec.name in SHARED_SCORES else scorers).append(made)
+        (together if plan.shares_calls and rubric.shared else scorers).append(made)
     if together:
         assert model is not None
         scorers.append(SharedScores(together, model, stakes))
@@ -193,11 +193,6 @@ def scorers_of(
             for scope in ("turn", "conversation")
         ]
     return tuple(scorers)
-
-
-SHARED_SCORES = ("helpfulness", "coherence", "relevance", "verbosity")
-"""What may be asked in one call. Whether something is true, what a fault is called, the goal and the policy
-decide more, and are always asked alone."""
 
 
 def hashes_of(chosen: Metrics, plan: Plan) -> dict[str, str]:

@@ -12,7 +12,6 @@ from agenteval.core.score import MetricSpec
 from agenteval.core.trajectory import Trajectory
 from agenteval.files.prompts import BUILT_IN_METRICS, RESERVED_NAMES, SHIPPED, Rubric
 
-GOAL_COMPLETION = "goal_completion"
 POLICY_ADHERENCE = "policy_adherence"
 TOOL_CALL_BEHAVIOR = "tool_call_behavior_failure"
 
@@ -28,12 +27,14 @@ def spec_of(rubric: Rubric) -> MetricSpec:
         labels=rubric.labels,
         ok=tuple(label for label in rubric.labels if label in rubric.ok),
         built_in=rubric.metric in BUILT_IN_METRICS,
+        short=rubric.short,
+        needs=rubric.needs,
     )
 
 
 @cache
 def built_in() -> tuple[MetricSpec, ...]:
-    """The nine built-in metrics. A project's own text of one leaves them as they are."""
+    """The built-in metrics. A project's own text of one leaves them as they are."""
     return tuple(spec_of(SHIPPED.rubric(name)) for name in BUILT_IN_METRICS)
 
 
@@ -109,7 +110,7 @@ def _range(spec: MetricSpec) -> str:
 
 def applies_to(spec: MetricSpec, scenario: Scenario, *, policy: bool) -> bool:
     """Whether the metric is sure to be judged in a conversation of this scenario that runs through."""
-    if spec.name == TOOL_CALL_BEHAVIOR:
+    if spec.needs == "tools":
         return bool(scenario.tools)
     return may_apply(spec, scenario, policy=policy)
 
@@ -117,9 +118,9 @@ def applies_to(spec: MetricSpec, scenario: Scenario, *, policy: bool) -> bool:
 def may_apply(spec: MetricSpec, scenario: Scenario, *, policy: bool) -> bool:
     """Whether the metric can be judged there at all: an agent may call tools that nobody declared, but
     a goal that is not written cannot be reached, and a ``policy`` that is not known cannot be kept."""
-    if spec.name == GOAL_COMPLETION:
+    if spec.needs == "goal":
         return bool(scenario.goal.strip())
-    return policy or spec.name != POLICY_ADHERENCE
+    return policy or spec.needs != "policy"
 
 
 def applies(spec: MetricSpec, scenario: Scenario, trajectory: Trajectory, *, policy: bool = True) -> bool:
@@ -136,6 +137,6 @@ def applies(spec: MetricSpec, scenario: Scenario, trajectory: Trajectory, *, pol
         return ended and may_apply(spec, scenario, policy=policy)
     if not trajectory.turns or trajectory.unfinished:
         return False
-    if spec.name == TOOL_CALL_BEHAVIOR:
+    if spec.needs == "tools":
         return bool(trajectory.turns[-1].tool_calls or scenario.tools)
     return True

@@ -10,7 +10,6 @@ from agenteval.core.decision import Decision
 from agenteval.core.safe_text import one_line
 from agenteval.core.sample_report import Aggregate, SampleReport, ScenarioReport
 from agenteval.core.score import MetricSpec, Score, ScoreFailure, Verdict
-from agenteval.scoring import metrics
 from agenteval.scoring.goals import GOAL
 from agenteval.verdict.report import Report
 
@@ -21,17 +20,6 @@ NEITHER_WAY = "counts neither way (a goal ruled out, or not clear)"
 NOT_JUDGED = "not judged"
 NOT_APPLICABLE = "–"
 
-_SHORT = {
-    "helpfulness": "help",
-    "coherence": "coher",
-    "relevance": "relev",
-    "faithfulness": "faith",
-    "verbosity": "verb",
-    GOAL: "goal",
-    metrics.POLICY_ADHERENCE: "policy",
-    "agent_behavior_failure": "behav",
-    metrics.TOOL_CALL_BEHAVIOR: "tools",
-}
 _SHORT_LIMIT = 16
 _MOST_DIGITS = 6
 _LABEL_LIMIT = 60
@@ -82,7 +70,8 @@ def _column(name: str, spec: MetricSpec | None, score: Score | None) -> Column:
         is_rate = spec.kind == "rate"
     else:
         is_rate = name == GOAL or (score is not None and score.value is None)
-    return Column(name, _SHORT.get(name) or _shortened(name), is_rate, spec)
+    short = spec.short if spec and spec.short else _shortened(name)
+    return Column(name, short, is_rate, spec)
 
 
 def _shortened(name: str) -> str:
@@ -94,7 +83,11 @@ def _shortened(name: str) -> str:
 
 def cut_names(told: Sequence[Column]) -> tuple[tuple[str, str], ...]:
     """The short and the whole name of custom metrics whose name is too long for a column."""
-    pairs = ((column.short, one_line(column.name, 80)) for column in told if column.name not in _SHORT)
+    pairs = (
+        (column.short, one_line(column.name, 80))
+        for column in told
+        if not (column.spec and column.spec.short)
+    )
     return tuple((short, whole) for short, whole in pairs if short != whole)
 
 

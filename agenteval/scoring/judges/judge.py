@@ -22,7 +22,7 @@ from agenteval.scoring.judges.references import Claim, Shown, flaw_of, shown
 from agenteval.scoring.judges.stakes import Stakes
 from agenteval.scoring.judges.together import reply_of_all
 from agenteval.scoring.label_words import is_nothing, label_in, score_in
-from agenteval.scoring.metrics import TOOL_CALL_BEHAVIOR, applies, spec_of
+from agenteval.scoring.metrics import applies, spec_of
 from agenteval.scoring.transcript import LIMIT, Transcript, latest_answer, record_of, tools_of
 
 MISSING_CALL = "missing tool call"
@@ -67,7 +67,7 @@ class Judge:
         self._proofs = proofs
         self._spec = spec_of(rubric)
         self._model = model
-        parameters = rubric.metric == TOOL_CALL_BEHAVIOR
+        parameters = rubric.needs == "tools"
         self._view = ConversationView(policy_of, tools_of, now, parameters=parameters, limit=limit)
         self._stakes = stakes or Stakes()
         self._severities = {**rubric.severities, **self._stakes.severities}
