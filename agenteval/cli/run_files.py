@@ -55,7 +55,7 @@ def _files(config: Config, scenarios: Sequence[Scenario], root: Path) -> Iterato
     named = [agent.policy for agent in config.all_agents] + list(config.custom_metrics)
     named += [*config.prompts.values(), config.accepted, *_models(config, "scripted")]
     targets = [*_texts(agent.own for agent in config.all_agents), *config.custom_metrics]
-    named += [target.rpartition(":")[0] for target in targets]
+    named += [target.rpartition(":")[0] or target for target in targets]
     yield from _existing(root / name for name in named if name and "\n" not in name and len(name) < 500)
     mocks = [tool for scenario in scenarios for tool in scenario.tools.values() if tool.python]
     yield from _existing(Path(tool.base) / (tool.python or "").rpartition(":")[0] for tool in mocks)
@@ -65,8 +65,10 @@ def _files(config: Config, scenarios: Sequence[Scenario], root: Path) -> Iterato
 
 
 def _texts(options: Iterable[Mapping[str, Any]]) -> Iterator[str]:
-    """Any option of an agent may name code (``agent.py:agent``)."""
-    yield from (text for own in options for text in own.values() if isinstance(text, str))
+    """Any option of an agent may name code (``agent.py:agent``; ``[node, bot.js]``)."""
+    for value in (value for own in options for value in own.values()):
+        listed = value if isinstance(value, list | tuple) else [value]
+        yield from (text for text in listed if isinstance(text, str))
 
 
 def _modules(root: Path) -> Iterator[Path]:

@@ -14,7 +14,7 @@ from agenteval.core.scenario import Epochs, Thresholds
 from agenteval.core.score import Severity
 from agenteval.core.value import Count, Number, Text, Texts, Value
 
-KIND_BY_KEY = {"endpoint": "http", "target": "python"}
+KIND_BY_KEY = {"endpoint": "http", "target": "python", "command": "command"}
 """What ``type`` is where it is left out, by the option that is written."""
 
 

@@ -18,6 +18,7 @@ Found: TypeAlias = Iterator[Problem]
 
 _COMMON = frozenset(known_keys(AgentConfig))
 _OPTIONS = "options"
+_A = {"endpoint": "an endpoint", "target": "a target", "command": "a command"}
 
 
 def agents_in(value: Mapping[str, Any]) -> Iterator[tuple[Loc, Mapping[str, Any]]]:
@@ -126,11 +127,13 @@ def _is_not_yet(key: str) -> bool:
 
 
 def _no_kind(agent: Mapping[str, Any], mark: Mark, adapters: Adapters) -> Found:
-    if agent.get("endpoint") and agent.get("target"):
-        what = "the agent has both an endpoint and a target"
-        yield Problem(what, "keep one, or say type: http or type: python", mark.find(("target",)).place)
+    if len(given := [key for key in KIND_BY_KEY if agent.get(key)]) > 1:
+        one, other = given[:2]
+        what = f"the agent has both {_A[one]} and {_A[other]}"
+        remedy = f"keep one, or say type: {KIND_BY_KEY[one]} or type: {KIND_BY_KEY[other]}"
+        yield Problem(what, remedy, mark.find((other,)).place)
         return
-    empty = (key for key in ("endpoint", "target") if agent.get(key) == "")
+    empty = (key for key in KIND_BY_KEY if agent.get(key) in ("", []))
     if key := next(empty, ""):
         example = adapters.get(KIND_BY_KEY[key]).example
         yield Problem(f"the agent's {key} is empty", f"write {example}", mark.find((key,)).place)

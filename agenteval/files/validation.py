@@ -21,7 +21,7 @@ _LATER_GATES = (
 )
 _WRAP = "write a Python function that calls the agent, and name it as target"
 _LATER_OF_AGENTS = {
-    **dict.fromkeys(("intercept", "interpreter", "command", "request", "reply"), _WRAP),
+    **dict.fromkeys(("intercept", "request", "reply"), _WRAP),
     **dict.fromkeys(("observe", "mcp"), "let the agent report its calls, or call tools through ctx"),
 }
 NOT_YET: Mapping[str, Mapping[str, str]] = {
@@ -54,7 +54,7 @@ NOT_YET: Mapping[str, Mapping[str, str]] = {
         },
     },
     "reporter": {"html": "use markdown"},
-    "agent type": {"command": "use python or http"},
+    "agent type": {},
 }
 """Keys that are documented and not built. Building one removes its line here."""
 

@@ -11,7 +11,7 @@ from pydantic import BaseModel
 from test_agent_http import assert_unreadable, environment, error_of, reply_of, stream  # noqa: F401
 
 from agenteval import AgentReply
-from agenteval.adapters.agents.python import read_reply
+from agenteval.adapters.agents.replies import read_reply
 from agenteval.core.errors import AgentError
 from tests.support.local_servers import chat, chunked, completion, delta, respond_json, sse
 

@@ -9,15 +9,17 @@ import os
 import sys
 import textwrap
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
 
 from agenteval.adapters.agents import process
-from agenteval.adapters.agents.command import CommandOptions, command_agents
+from agenteval.adapters.agents.command import ADAPTER
 from agenteval.adapters.agents.process_agents import ProcessAgents
+from agenteval.cli.wiring import Resources
+from agenteval.core.config import AgentConfig, Config
 from agenteval.core.errors import AgentError, AgentevalError, AuthorError, InfrastructureError
 from agenteval.core.protocols import AgentReply, TurnTools
 from agenteval.core.scenario import Sample, SampleKey, Scenario, ScriptedTurn
@@ -57,7 +59,22 @@ def program(body: str) -> list[str]:
 
 
 def agents_of(command: Sequence[str], *, timeout_s: float = 30, keep: bool = False) -> ProcessAgents:
-    return command_agents(CommandOptions(command=tuple(command), keep=keep), root=".", timeout_s=timeout_s)
+    return made({"command": list(command), "keep": keep}, timeout_s=timeout_s)
+
+
+def made(
+    own: Mapping[str, Any],
+    *,
+    root: Path = Path(),
+    timeout_s: float = 30,
+    warn: Callable[[str], None] = lambda _: None,
+) -> ProcessAgents:
+    """The agents of a configuration in ``root``."""
+    resources = Resources(Config(root=str(root)))
+    resources.warn = warn  # type: ignore[method-assign]
+    agent = AgentConfig(name="bot", timeout_s=timeout_s, **own)
+    agents: ProcessAgents = ADAPTER.make(agent, ADAPTER.of(agent), resources)
+    return agents
 
 
 async def conversation(agents: ProcessAgents, turns: int = 2) -> Played:
@@ -203,8 +220,7 @@ def test_a_line_too_many_is_told_where_it_came_too_late_to_fail() -> None:
     told: list[str] = []
 
     async def whole() -> None:
-        command = CommandOptions(command=tuple(program("say({'text': '1'}); say({'text': '2'})")))
-        agents = command_agents(command, root=".", timeout_s=30, warn=told.append)
+        agents = made({"command": program("say({'text': '1'}); say({'text': '2'})")}, warn=told.append)
         await conversation(agents, turns=1)
         await agents.aclose()
 
@@ -417,7 +433,7 @@ def test_a_program_that_is_not_there_is_the_authors_mistake(
 ) -> None:
     (tmp_path / "plain.txt").write_text("hi", encoding="utf-8")
     with pytest.raises(AuthorError, match=says):
-        command_agents(CommandOptions(command=tuple(command)), root=str(tmp_path), timeout_s=1)
+        made({"command": command}, root=tmp_path)
 
 
 def test_a_program_is_found_from_the_configurations_folder_and_runs_there(tmp_path: Path) -> None:
@@ -426,7 +442,7 @@ def test_a_program_is_found_from_the_configurations_folder_and_runs_there(tmp_pa
     bot.chmod(0o755)
 
     async def whole() -> Played:
-        agents = command_agents(CommandOptions(command=("./bot.sh",)), root=str(tmp_path), timeout_s=30)
+        agents = made({"command": ["./bot.sh"]}, root=tmp_path)
         try:
             return await conversation(agents, turns=1)
         finally:

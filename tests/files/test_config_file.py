@@ -507,7 +507,8 @@ def test_what_compare_inherits_wrong_is_told_once(folder: Folder) -> None:
     text = "agent: {target: 'a:b', timeout_s: -1, zz: 1}\ncompare: [{name: b}, {name: c}]\n"
     assert folder.complaints(text) == [
         "1:24: agent.timeout_s: must be more than 0, got -1",
-        "1:39: unknown key 'zz' — known: name, policy, requests_per_minute, target, timeout_s, tools, type",
+        "1:39: unknown key 'zz' — known: interpreter, keep, name, policy,"
+        " requests_per_minute, target, timeout_s, tools, type",
     ]
 
 
@@ -606,7 +607,7 @@ def test_what_agents_have_not_yet(folder: Folder, pattern: str) -> None:
     (complaint,) = folder.complaints(text)
     assert f"'{key}' is not supported yet — {NOT_YET['config'][pattern]}" in complaint
     (complaint,) = folder.complaints("agent: {type: command}")
-    assert "the agent type 'command' is not supported yet — use python or http" in complaint
+    assert "an agent of type command needs command — write command: [node, bot.js]" in complaint
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from pydantic import BaseModel
 
-from agenteval.adapters.agents.python import read_reply
+from agenteval.adapters.agents.replies import read_reply
 from agenteval.core.errors import AgentError
 from agenteval.core.protocols import AgentReply
 from agenteval.core.trajectory import Step, ToolCall, ToolResult, Turn

@@ -34,6 +34,9 @@ class AgentResources(Protocol):
     def tell(self, text: str, key: SampleKey | None = None) -> None:
         """A notice, of one sample if it has a ``key``."""
 
+    def warn(self, text: str) -> None:
+        """A notice that concerns the verdict."""
+
     def place_of(self, agent: AgentConfig, key: str) -> Place:
         """Where a key of an agent is written."""
 
@@ -59,6 +62,7 @@ AGENTS: Registry[AgentAdapter] = Registry(
     {
         "python": "agenteval.adapters.agents.python:ADAPTER",
         "http": "agenteval.adapters.agents.http:ADAPTER",
+        "command": "agenteval.adapters.agents.command:ADAPTER",
     },
     _of_plugin,
 )

@@ -2,57 +2,75 @@
 
 from __future__ import annotations
 
+import json
 import os
-from collections.abc import Callable, Mapping
-from typing import Annotated, Any
+from collections.abc import Iterator, Mapping
+from typing import Any
 
-from pydantic import Field
-
+from agenteval.adapters.agents import AgentResources
 from agenteval.adapters.agents.dialogue import Program
 from agenteval.adapters.agents.process import is_executable, search_path
 from agenteval.adapters.agents.process_agents import ProcessAgents, Programs, error_in
-from agenteval.adapters.agents.python import read_reply
-from agenteval.adapters.transport.limits import Rate
-from agenteval.core.errors import AgentError, AuthorError, Place, Problem, did_you_mean
-from agenteval.core.protocols import AgentReply
+from agenteval.adapters.agents.replies import read_reply
+from agenteval.core.config import AgentConfig
+from agenteval.core.errors import AgentError, AuthorError, Mistake, Problem, did_you_mean
+from agenteval.core.protocols import AgentAdapter, AgentReply
 from agenteval.core.safe_text import one_line
 from agenteval.core.value import Text, Value
 
+_EXAMPLE = "command: [node, bot.js]"
 _PARTS = ("text", "tool_calls", "messages", "usage", "error", "latency_ms")
 _MESSAGE = frozenset(("role", "content", "choices", "function_call", "refusal"))
 
 
 class CommandOptions(Value):
-    """``command``: the program and its arguments. ``keep``: a program plays one conversation after the other
-    instead of one alone."""
+    """What an author writes of an agent that is a command, beside what is asked of every agent. ``command``:
+    the program and its arguments. ``keep``: a process plays one conversation after another."""
 
-    command: Annotated[tuple[Text, ...], Field(min_length=1)]
-    keep: bool = False
+    command: tuple[Text, ...] = ()
+    keep: bool | None = None
 
 
-def command_agents(
-    options: CommandOptions,
-    *,
-    root: str,
-    timeout_s: float,
-    rate: Rate | None = None,
-    place: Place | None = None,
-    warn: Callable[[str], None] = lambda _: None,
-) -> ProcessAgents:
-    """The agents of a run that are a command, started in the folder ``root``. Raises ``AuthorError`` for a
-    program that is not there."""
-    env = dict(os.environ)
-    name, *arguments = options.command
+def _mistakes(own: Mapping[str, Any]) -> Iterator[Mistake]:
+    command = own.get("command")
+    if isinstance(command, str):
+        what = "the command is a text; its words may be more than they seem"
+        yield Mistake(what, f"write a list, such as {json.dumps(command.split())}", ("command",))
+    elif not command:
+        what = "an agent of type command needs command" if command is None else "the command is empty"
+        yield Mistake(what, f"write {_EXAMPLE}", ("command",))
+
+
+def _agents(agent: AgentConfig, options: CommandOptions, resources: AgentResources) -> ProcessAgents:
+    """The agents of a run that are a command, started in the configuration's folder. Raises ``AuthorError``
+    for a program that is not there."""
+    root, env = resources.config.root, dict(os.environ)
+    program = Program(
+        f"the command '{_shown(options.command)}'", _found(agent, options, resources, env), root, env
+    )
+    return ProcessAgents(
+        Programs(program, keep=options.keep is True, warn=resources.warn),
+        read=read_answer,
+        timeout_s=agent.timeout_s,
+        rate=resources.limits().rate("agent", agent.name, requests=agent.requests_per_minute),
+    )
+
+
+def _found(
+    agent: AgentConfig, options: CommandOptions, resources: AgentResources, env: Mapping[str, str]
+) -> tuple[str, ...]:
+    """The command, its program by its path."""
+    (name, *arguments), root = options.command, resources.config.root
     found = search_path(name, root, env)
     if found is None:
+        what = f"agent '{agent.name}': there is no program '{name}'"
         remedy = f"looked in {root}" if os.path.dirname(name) else "is it installed, and on the PATH?"
-        raise AuthorError(Problem(f"there is no program '{name}'", remedy, place))
-    if not is_executable(found):
-        remedy = f"chmod +x it, or name what runs it: [sh, {name}]"
-        raise AuthorError(Problem(f"'{name}' cannot be executed", remedy, place))
-    program = Program(f"the command '{_shown(options.command)}'", (found, *arguments), root, env)
-    programs = Programs(program, keep=options.keep, warn=warn)
-    return ProcessAgents(programs, read=read_answer, timeout_s=timeout_s, rate=rate)
+    elif not is_executable(found):
+        what = f"agent '{agent.name}': '{name}' cannot be executed"
+        remedy = f"chmod +x it, or name what runs it, such as [sh, {name}]"
+    else:
+        return (found, *arguments)
+    raise AuthorError(Problem(what, remedy, resources.place_of(agent, "command")))
 
 
 def _shown(command: tuple[str, ...]) -> str:
@@ -80,3 +98,6 @@ def read_answer(answer: Mapping[str, Any]) -> AgentReply:
         )
     reply = AgentReply(text, calls or (), listed or (), answer.get("usage"), answer.get("latency_ms"))
     return read_reply(reply)
+
+
+ADAPTER = AgentAdapter(_agents, CommandOptions, _mistakes, example=_EXAMPLE)

@@ -3,20 +3,20 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
+from agenteval.adapters.agents import AgentResources
 from agenteval.adapters.agents.dialogue import Program
 from agenteval.adapters.agents.process import is_executable, search_path
 from agenteval.adapters.agents.process_agents import START_S, ProcessAgents, Programs, error_in
-from agenteval.adapters.agents.python import read_reply
-from agenteval.adapters.transport.limits import Rate
+from agenteval.adapters.agents.replies import read_reply
 from agenteval.conversation import targets
+from agenteval.core.config import AgentConfig
 from agenteval.core.errors import AgentError, AuthorError, Place, Problem, did_you_mean
 from agenteval.core.protocols import AgentReply
 from agenteval.core.scenario import Sample
-from agenteval.core.value import Text, Value
 
 _USUAL = ("bin/python", "Scripts/python.exe")
 START = Path(targets.__file__).with_name("start.py")
@@ -24,44 +24,43 @@ _NOT_INHERITED = ("__PYVENV_LAUNCHER__",)
 """How macOS says which environment *this* process is of."""
 
 
-class InterpreterOptions(Value):
-    """``interpreter``: the Python that the target runs in. ``keep``: a process plays one conversation after
-    the other; without it each conversation has a process of its own."""
-
-    target: Text
-    interpreter: Text
-    keep: bool = True
-
-
 def interpreter_agents(
-    options: InterpreterOptions,
+    agent: AgentConfig,
     *,
-    name: str,
-    root: str,
-    timeout_s: float,
-    rate: Rate | None = None,
-    place_of: Callable[[str], Place | None] = lambda _: None,
+    target: str,
+    interpreter: str,
+    keep: bool,
+    resources: AgentResources,
     start_s: float = START_S,
 ) -> ProcessAgents:
-    """The agents of a run in another interpreter, started in the folder ``root``. The first process is
+    """The agents of a run in another interpreter, started in the configuration's folder. The first process is
     started here and now: raises ``AuthorError`` for what keeps it from getting ready."""
+    root = resources.config.root
     env = {key: value for key, value in os.environ.items() if key not in _NOT_INHERITED}
-    python = _python(options.interpreter, root, env, place_of("interpreter"))
-    command = (python, str(START), options.target, root)
-    program = Program(f"the agent's process ({options.interpreter})", command, root, env, greets=True)
-    programs = Programs(program, keep=options.keep, start_s=start_s)
+    where = resources.place_of(agent, "interpreter")
+    python = _python(interpreter, root, env, where)
+    program = Program(
+        f"the agent's process ({interpreter})", (python, str(START), target, root), root, env, greets=True
+    )
+    programs = Programs(program, keep=keep, start_s=start_s, warn=resources.warn)
     try:
         first = programs.start()
     except (OSError, AgentError) as error:
-        what = f"agent '{name}': the interpreter '{options.interpreter}' {_unready(error)}"
+        what = f"agent '{agent.name}': the interpreter '{interpreter}' {_unready(error)}"
         remedy = "does importing the target end the process, or is it no Python?"
-        raise AuthorError(Problem(what, remedy, place_of("interpreter"))) from error
-    greeting = first.greeting.result()
-    if "ready" not in greeting:
+        raise AuthorError(Problem(what, remedy, where)) from error
+    if problem := _refusal(first.greeting.result(), agent.name, interpreter):
         first.kill()
-        raise AuthorError(_refusal(greeting, name, options, place_of))
+        place = where if problem.is_of_interpreter else resources.place_of(agent, "target")
+        raise AuthorError(Problem(problem.what, problem.remedy, place))
     programs.put_first(first)
-    return ProcessAgents(programs, read=read_answer, timeout_s=timeout_s, rate=rate, more=_of_sample)
+    return ProcessAgents(
+        programs,
+        read=read_answer,
+        timeout_s=agent.timeout_s,
+        rate=resources.limits().rate("agent", agent.name, requests=agent.requests_per_minute),
+        more=_of_sample,
+    )
 
 
 def _unready(error: Exception) -> str:
@@ -85,26 +84,25 @@ def _python(written: str, root: str, env: Mapping[str, str], place: Place | None
     return os.path.abspath(found)
 
 
-def _refusal(
-    greeting: Mapping[str, Any],
-    name: str,
-    options: InterpreterOptions,
-    place_of: Callable[[str], Place | None],
-) -> Problem:
+class _Refusal(NamedTuple):
+    what: str
+    remedy: str
+    is_of_interpreter: bool = False
+
+
+def _refusal(greeting: Mapping[str, Any], name: str, interpreter: str) -> _Refusal | None:
+    """Why the worker cannot play the agent; ``None`` if it can."""
     refused = greeting.get("refused")
     if not isinstance(refused, Mapping):
-        what = f"agent '{name}': the interpreter '{options.interpreter}' is no Python"
-        return Problem(what, "write the path of the agent's python", place_of("interpreter"))
+        what = f"agent '{name}': the interpreter '{interpreter}' is no Python"
+        return None if "ready" in greeting else _Refusal(what, "write the path of the agent's python", True)
     what, remedy = str(refused.get("what")), str(refused.get("remedy") or "")
-    match refused.get("of"):
-        case "python":
-            what = f"the interpreter '{options.interpreter}' is too old: {what}"
-            return Problem(what, remedy, place_of("interpreter"))
-        case "agent":
-            return Problem(what, remedy, place_of("target"))
-    asked, known = str(refused.get("asked") or ""), refused.get("known") or ()
-    remedy = remedy or did_you_mean(asked, map(str, known))
-    return Problem(f"agent '{name}'{what}", remedy, place_of("target"))
+    if refused.get("of") == "python":
+        return _Refusal(f"agent '{name}': the interpreter '{interpreter}' is too old: {what}", remedy, True)
+    if refused.get("of") == "agent":
+        return _Refusal(what, remedy)
+    known = [str(each) for each in refused.get("known") or ()]
+    return _Refusal(f"agent '{name}'{what}", remedy or did_you_mean(str(refused.get("asked")), known))
 
 
 def _of_sample(sample: Sample) -> dict[str, Any]:

@@ -1,0 +1,367 @@
+"""Python agents in an interpreter of their own: as in agenteval's process, with nothing of ours there."""
+
+from __future__ import annotations
+
+import ast
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from agenteval.conversation import targets
+from tests.front_door import test_python_agents as zoo
+from tests.front_door.test_commands import alive, wait_until
+from tests.support.kit import Project, failed_checks
+
+pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="process groups")
+
+WORKER = sorted(Path(targets.__file__).parent.glob("*.py"))
+
+
+@pytest.fixture(scope="module")
+def python(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """The interpreter of an environment in which nothing is installed, not even pip."""
+    folder = tmp_path_factory.mktemp("app") / ".venv"
+    subprocess.run([sys.executable, "-m", "venv", "--without-pip", str(folder)], check=True)
+    return str(folder / "bin/python")
+
+
+def config(project: Project, python: str, more: str = "", target: str = "app/shop.py:agent") -> None:
+    agent = f"agent: {{name: bot, target: '{target}', interpreter: '{python}', timeout_s: 60{more}}}\n"
+    project.config(agent, target="")
+
+
+@pytest.mark.parametrize("path", WORKER, ids=lambda path: path.name)
+def test_what_runs_there_is_of_the_standard_library_and_of_python_3_8(path: Path) -> None:
+    tree = ast.parse(path.read_text(encoding="utf-8"), feature_version=(3, 8))
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            names = [alias.name for alias in node.names]
+        elif isinstance(node, ast.ImportFrom) and not node.level:
+            names = [node.module or ""]
+        else:
+            continue
+        assert {name.partition(".")[0] for name in names} <= sys.stdlib_module_names
+
+
+SHOP = """
+import importlib.util, json, pathlib, sys
+
+for name in ("agenteval", "pydantic", "anyio", "yaml", "httpx2", "openai"):
+    assert importlib.util.find_spec(name) is None, name
+from helper import status_of            # beside it, as when Python runs it
+print("the shop is open", flush=True)   # standard output is no part of the protocol
+made = []
+
+class Agent:
+    def __init__(self):
+        made.append(self)
+        self.seen = []
+
+    async def __call__(self, messages, ctx):
+        said = messages[-1]["content"]
+        self.seen.append(said)
+        order = await ctx.call_tool("get_order", {"id": said})
+        with pathlib.Path("record").open("a") as record:
+            made_call = [ctx.scenario_id, ctx.epoch, ctx.turn, "get_order", {"id": said}]
+            record.write(json.dumps(made_call) + "\\n")
+        return f"{said} is {status_of(order)} ({len(self.seen)} of {len(made)} in {sys.prefix})"
+
+agent = Agent
+"""
+HELPER = "def status_of(order):\n    return order.get('status', 'unknown')\n"
+SUITE = """
+scenarios:
+- id: one
+  turns:
+  - {user: ORD-1, expect: {output: {contains: [shipped, 1 of]}}}
+  - {user: ORD-2, expect: {output: {contains: [unknown, 2 of]}}}
+  tools: {get_order: {sequence: [{returns: {status: shipped}}, {error: no such order}]}}
+- id: two
+  turns: [ORD-3]
+  expect: {tool_calls: {match: strict, calls: [{name: get_order, args: {id: ORD-3}}]}}
+  tools: {get_order: {returns: {status: lost}}}
+epochs: 2
+"""
+
+
+def test_red_with_a_bug_and_green_without_and_all_calls_are_the_agents_own(
+    project: Project, python: str
+) -> None:
+    project.write("app/shop.py", SHOP)
+    project.write("app/helper.py", HELPER)
+    project.scenarios(SUITE.replace("epochs: 2\n", "defaults: {epochs: 2}\n"))
+    config(project, python)
+    done = project.run()
+    assert done.code == 0, done.all
+    assert "the shop is open" not in done.out
+    said = [
+        sample["turns"][0]["agent"] for each in project.results()["scenarios"] for sample in each["samples"]
+    ]
+    assert all(str(Path(python).parents[1]) in text for text in said)
+    assert sorted(calls(project)) == sorted((project.root / "record").read_text("utf-8").splitlines())
+
+    project.write("app/helper.py", HELPER.replace("'unknown'", "'shipped'"))
+    assert project.run().code == 1
+    one, two = project.results()["scenarios"]
+    assert [failed_checks(sample) for sample in one["samples"]] == [{(1, "output.contains")}] * 2
+    assert two["verdict"] == "passed"
+
+
+def calls(project: Project) -> list[str]:
+    """What a run has seen, as the agent writes it down."""
+    return [
+        json.dumps([each["id"], sample["epoch"], index, call["name"], call["args"]])
+        for each in project.results()["scenarios"]
+        for sample in each["samples"]
+        for index, turn in enumerate(sample["turns"])
+        for call in turn["tool_calls"]
+    ]
+
+
+EVERY = """
+
+async def every(messages, ctx):
+    import inspect
+    agent = globals()[ctx.scenario_id]
+    takes = len(inspect.signature(agent).parameters)
+    answer = agent(messages, ctx) if takes > 1 else agent(messages)
+    return await answer if inspect.isawaitable(answer) else answer
+"""
+OWN = ("text_sync", "pieces_async", "OnePerSample")
+
+
+def test_every_agent_does_the_same_as_in_this_process(tmp_path: Path) -> None:
+    """The functions of ``test_python_agents``: once here, once in a process of their own; three of them, one
+    of a kind, as targets. Left out: what is made at the same time by chance, and what only takes long."""
+    left_out = ("pieces", "fifty", "thousand")
+    functions = [name for name in zoo.NAMES if name.islower() and not name.startswith(left_out)]
+    functions = [name for name in functions if "thread" not in name]
+    told = []
+    for more in ("", f", interpreter: '{sys.executable}'"):
+        project = Project(tmp_path / str(len(told)))
+        project.agent(zoo.AGENTS + EVERY)
+        agents = "".join(
+            f"  {name}: {{target: 'agent.py:{name}', timeout_s: 60{more}}}\n" for name in ("every", *OWN)
+        )
+        project.config(f"agents:\n{agents}unmocked_tools: empty\n", target="agent.py:text_sync")
+        lines = [f"  - {{id: {name}, agent: every, turns: [one, two]}}" for name in functions]
+        lines += [f"  - {{id: own-{name}, agent: {name}, turns: [one, two]}}" for name in OWN]
+        project.scenarios(zoo.TOOLS + "scenarios:\n" + "\n".join(lines))
+        project.write("scenarios/mocks.py", zoo.MOCKS)
+        project.run("--seed", "1", "--concurrency", "1")
+        told.append({each["id"]: timeless(each["samples"][0]) for each in project.results()["scenarios"]})
+    here, elsewhere = told
+    assert list(here) == list(elsewhere)
+    assert len(here) > 20
+    for name in here:
+        assert elsewhere[name] == here[name], name
+
+
+def timeless(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: timeless(each) for key, each in value.items() if key != "latency_ms"}
+    return [timeless(each) for each in value] if isinstance(value, list) else value
+
+
+RAISES = """
+import asyncio, os, socket, sys
+class Down(Exception):
+    status_code = 503
+def raises(messages): raise ValueError("no luck")
+def down(messages): raise Down("later")
+def quits(messages): sys.exit(3)
+def ends(messages):
+    print("fatal: out of paper", file=sys.stderr)
+    os._exit(7)
+async def cancels(messages): raise asyncio.CancelledError
+def odd(messages): return {1, 2}
+def holds_itself(messages):
+    found = {"role": "assistant", "content": "x"}
+    found["content"] = [found]
+    return found
+def nothing(messages): return None
+"""
+
+
+@pytest.mark.parametrize(
+    ("name", "stop", "says"),
+    [
+        ("raises", "agent_error", "ValueError: no luck (shop.py:4, in raises)"),
+        ("down", "infrastructure", "Down: later (shop.py:5, in down)"),
+        ("quits", "agent_error", "SystemExit: 3 (shop.py:6, in quits)"),
+        ("ends", "agent_error", "ended with exit code 7; its log: fatal: out of paper"),
+        ("cancels", "agent_error", "its code was cancelled"),
+        ("odd", "agent_error", "the agent returned set; expected the answer's text"),
+        ("holds_itself", "agent_error", "nested too deeply"),
+    ],
+)
+def test_an_exception_counts_as_it_does_here(
+    name: str, stop: str, says: str, project: Project, python: str
+) -> None:
+    project.write("app/shop.py", RAISES)
+    project.scenarios("id: a\nturns: [x]\nchecks: none\n")
+    config(project, python, target=f"app/shop.py:{name}")
+    assert project.run().code == (3 if stop == "infrastructure" else 1)
+    sample = project.sample()
+    assert (sample["stop"], says in sample["turns"][0]["error"]) == (stop, True), sample["turns"][0]["error"]
+
+
+def test_a_process_that_hangs_is_ended_with_its_children_and_the_next_is_another(
+    project: Project, python: str
+) -> None:
+    project.write(
+        "app/shop.py",
+        """
+        import os, subprocess, time
+        def agent(messages, ctx):
+            if ctx.epoch == 0:
+                child = subprocess.Popen(["sleep", "600"])
+                with open("pids", "w") as pids:
+                    pids.write(f"{os.getpid()} {child.pid}")
+                time.sleep(600)
+            return f"process {os.getpid()}"
+        """,
+    )
+    project.scenarios("id: a\nturns: [x]\nchecks: none\nepochs: 2\n")
+    config(project, python, ", requests_per_minute: null")
+    text = (project.root / "agenteval.yaml").read_text("utf-8").replace("timeout_s: 60", "timeout_s: 3")
+    project.write("agenteval.yaml", text)
+    assert project.run("--concurrency", "1").code == 1
+    (scenario,) = project.results()["scenarios"]
+    first, second = scenario["samples"]
+    assert (first["stop"], second["stop"]) == ("agent_timeout", "script_done")
+    pids = [int(pid) for pid in (project.root / "pids").read_text("utf-8").split()]
+    assert second["turns"][0]["agent"] != f"process {pids[0]}"
+    if Path("/proc/self").exists():
+        wait_until(lambda: not alive(pids))
+
+
+STATE = """
+import os
+seen = []
+class Agent:
+    def __init__(self): self.turns = 0
+    def __call__(self, messages):
+        self.turns += 1
+        seen.append(1)
+        return f"{os.getpid()} {self.turns} {len(seen)}"
+"""
+
+
+@pytest.mark.parametrize("keep", ["true", "false"])
+def test_a_kept_process_shares_its_module_and_not_its_instances(
+    keep: str, project: Project, python: str
+) -> None:
+    project.write("app/shop.py", STATE)
+    project.scenarios("id: a\nturns: [x, y]\nchecks: none\nepochs: 2\n")
+    config(project, python, f", keep: {keep}", target="app/shop.py:Agent")
+    assert project.run("--concurrency", "1").code == 0
+    (scenario,) = project.results()["scenarios"]
+    told = [turn["agent"].split() for sample in scenario["samples"] for turn in sample["turns"]]
+    assert [turns for _, turns, _ in told] == ["1", "2", "1", "2"]
+    assert [seen for *_, seen in told] == (["1", "2", "3", "4"] if keep == "true" else ["1", "2", "1", "2"])
+    assert len({process for process, *_ in told}) == (1 if keep == "true" else 2)
+
+
+def test_a_late_call_of_a_conversation_is_not_made_in_the_next(project: Project, python: str) -> None:
+    project.write(
+        "app/shop.py",
+        """
+        import asyncio
+        tasks, before = [], []
+        async def later(ctx):
+            while len(before) < 2:
+                await asyncio.sleep(0.01)
+            await ctx.call_tool("pay", {})
+        async def agent(messages, ctx):
+            before.append(ctx.epoch)
+            if ctx.epoch == 0:
+                tasks.append(asyncio.ensure_future(later(ctx)))
+                return "later"
+            await asyncio.wait(tasks)
+            return f"cancelled: {tasks[0].cancelled()}"
+        """,
+    )
+    project.scenarios("""
+        id: a
+        turns: [x]
+        expect: {tool_calls: {forbidden: [{name: pay}]}}
+        tools: {pay: {returns: paid}}
+        epochs: 2
+    """)
+    config(project, python)
+    assert project.run("--concurrency", "1").code == 0
+    (scenario,) = project.results()["scenarios"]
+    assert [sample["turns"][0]["agent"] for sample in scenario["samples"]] == ["later", "cancelled: True"]
+
+
+OLD = """#!/bin/sh
+exec {python} -c '
+import sys
+path, sys.argv = sys.argv[1], sys.argv[1:]
+sys.version_info = (3, 7, 2)
+exec(compile(open(path).read(), path, "exec"))
+' "$@"
+"""
+
+
+@pytest.mark.parametrize(
+    ("more", "target", "says"),
+    [
+        ("", "app/shop.py:agnt", "2:20: agent 'bot': 'app/shop.py' has no 'agnt' — did you mean 'agent'?"),
+        ("", "app/none.py:agent", "2:20: agent 'bot': there is no file 'app/none.py' — looked in"),
+        ("", "none:agent", "2:20: agent 'bot': there is no module 'none' — is it installed"),
+        (
+            "",
+            "app/broken.py:agent",
+            "2:20: agent 'bot': importing 'app/broken.py' failed: ModuleNotFound",
+        ),
+        ("", "app/quits.py:agent", "importing 'app/quits.py' failed: SystemExit: no key (quits.py:2"),
+        ("", "app/ends.py:agent", "ended with exit code 9; its log: fatal: no paper"),
+        ("", "app/shop.py:number", "the agent is a int; expected a function or a class"),
+        ("", "app/shop.py:three", "the agent cannot be called with messages and ctx: three(a, b, c)"),
+        ("app/.venv", "app/shop.py:agent", "there is no interpreter 'app/.venv' — looked in"),
+        ("ENV", "app/shop.py:agent", "there is no interpreter 'ENV' — write ENV/bin/python"),
+        ("no-python", "app/shop.py:agent", "there is no interpreter 'no-python' — write its path"),
+        ("./app/shop.py", "app/shop.py:agent", "the interpreter './app/shop.py' cannot be executed"),
+        ("/bin/false", "app/shop.py:agent", "the interpreter '/bin/false' ended with exit code 1"),
+        (
+            "./old",
+            "app/shop.py:agent",
+            "the interpreter './old' is too old: it is Python 3.7 — Python 3.8",
+        ),
+    ],
+)
+def test_what_cannot_be_played_ends_the_run_before_it_begins(
+    more: str, target: str, says: str, project: Project, python: str
+) -> None:
+    project.write("app/shop.py", "number = 3\ndef agent(messages): return 'hi'\ndef three(a, b, c): pass\n")
+    project.write("app/broken.py", "import no_such_package\n")
+    project.write("app/quits.py", "import sys\nsys.exit('no key')\n")
+    project.write("app/ends.py", "import os\nos.write(2, b'fatal: no paper')\nos._exit(9)\n")
+    project.write("old", OLD.format(python=python)).chmod(0o755)
+    environment = str(Path(python).parents[1])
+    project.scenarios("id: a\nturns: [x]\nchecks: none\n")
+    config(project, more.replace("ENV", environment) or python, target=target)
+    done = project.run()
+    assert done.code == 2
+    assert says.replace("ENV", environment) in done.err
+    assert "agenteval.yaml:2:" in done.err
+
+
+def test_the_environments_of_both_are_kept_apart(project: Project, python: str) -> None:
+    """What is importable for agenteval is not for the agent, whatever the agent's folder is called."""
+    project.write("app/shop.py", "import sys\ndef agent(m): return ' '.join(sys.path + sys.argv)\n")
+    project.scenarios("id: a\nturns: [x]\nchecks: none\n")
+    config(project, python)
+    assert project.run().code == 0
+    said = project.sample()["turns"][0]["agent"]
+    assert str(Path(targets.__file__).parents[2]) + os.sep not in said.replace(
+        str(WORKER[0].parent / "start.py"), ""
+    )
+    assert str(project.root / "app") in said
