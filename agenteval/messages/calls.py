@@ -14,7 +14,7 @@ from agenteval.messages.chat import MAX_DEPTH, depth_of, read_arguments
 Tell: TypeAlias = Callable[[str], None]
 """Takes one sentence about something that was not read as it stands."""
 
-CALL_ITEMS = frozenset(("function_call", "tool_call", "custom_tool_call", "tool_call_invocation"))
+CALL_ITEMS = frozenset(("function_call", "tool_call", "custom_tool_call"))
 CALL_ALONE = frozenset(("id", "type", "function", "index"))
 """The keys of a call with nothing beside it."""
 _OF_TEXT = ("custom", "custom_tool_call")
@@ -171,13 +171,12 @@ def _written_again(text: str) -> dict[str, Any] | None:
 _NAMES = ("toolName", "tool_name", "tool", "functionName", "function_name", "recipient_name")
 _ARGUMENTS = (
     "arguments", "args", "input", "parameters", "action_input", "kwargs", "tool_input", "toolInput",
-    "tool_args", "toolArgs", "tool_arguments", "tool_kwargs", "params", "rawInput", "params_as_json",
+    "tool_args", "toolArgs", "tool_arguments", "tool_kwargs", "params", "rawInput",
 )  # fmt: skip
 _NO_ARGUMENTS = expression(
     "function|custom|result|output|response|error|meta|extra|provider|usage|caller|schema|additional", re.I
 )
-_CALL_IDS = ("call_id", "callId", "id", "toolCallId", "toolUseId", "tool_call_id", "tool_use_id",
-             "request_id")  # fmt: skip
+_CALL_IDS = ("call_id", "callId", "id", "toolCallId", "toolUseId", "tool_call_id", "tool_use_id")
 
 
 _LAST = frozenset(("final_answer", "Finish"))

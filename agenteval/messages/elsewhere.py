@@ -10,7 +10,7 @@ from agenteval.core.expressions import expression
 from agenteval.messages.calls import may_hold_calls
 from agenteval.messages.texts import is_silent
 
-CONTENTS = ("content", "value", "parts", "text", "message", "blocks", "contents", "items")
+CONTENTS = ("content", "parts", "text", "message", "blocks", "contents", "items")
 """Where a message may have what it says; the first that holds something counts."""
 _SAID = expression(
     r"text|answer|respon[sd]|repl(?:y|ies)|output|completion|transcri|speech|utterance|body|html|markdown"

@@ -20,9 +20,8 @@ from agenteval.messages.responses import (
     reply_to,
 )
 
-MESSAGES = ("messages", "conversation", "conversations", "trajectory", "traj", "history", "chat", "dialogue",
-            "dialog", "turns", "transcript", "items", "contents", "input", "chat_messages",
-            "transcript_with_tool_calls", "transcript_object")  # fmt: skip
+MESSAGES = ("messages", "conversation", "conversations", "trajectory", "traj", "history", "chat", "turns",
+            "transcript", "items", "contents", "input")  # fmt: skip
 """Where the messages of a record may be; the first that holds a list counts."""
 _PAIRS = (
     ("request", "response"),

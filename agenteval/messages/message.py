@@ -1,7 +1,7 @@
 """One recorded message, in any of the shapes that logs have, as what somebody said, called or got back.
 
 Known are OpenAI's chat messages and response items, Anthropic's and Google's content blocks, LangChain's
-messages and ShareGPT's pairs. What is not known is skipped and told, never guessed at.
+messages. What is not known is skipped and told, never guessed at.
 """
 
 from __future__ import annotations
@@ -15,7 +15,6 @@ from agenteval.messages.calls import (
     Tell,
     calls_in,
     calls_of,
-    listed,
     served_call,
     unread_calls,
     word,
@@ -71,9 +70,7 @@ def _said(message: dict[str, Any], tell: Tell) -> Iterator[Said]:
         role = written_role(message)
     name = str(role).lower()
     known = ROLES.get(name)
-    if known is None and name in CALL_ITEMS:
-        yield from _called(listed(_content(message)) or [message], tell)
-    elif known is None:
+    if known is None:
         tell(f"a message with the unknown role '{str(role)[:40]}' was skipped")
     elif known == "tool":
         yield from _tool_message(message)
@@ -108,8 +105,6 @@ def _content(message: Mapping[str, Any]) -> Any:
     found = [message[key] for key in CONTENTS if key in message]
     first = found[0] if found else None
     content = next(filter(None, found), first) if first is None or first in ("", []) else first
-    if isinstance(content, dict) and isinstance(content.get("parts"), list):
-        return content["parts"]
     if content is message.get("items") and isinstance(content, list):
         return list(map(_typed, content))
     return content
@@ -277,9 +272,6 @@ def _call_part(part: Any) -> dict[str, Any] | None:
     for key in ("functionCall", "function_call", "toolUse", "toolInvocation", "tool_call"):
         if isinstance(part.get(key), dict):
             return cast(dict[str, Any], part[key])
-    if kind == "toolRequest" and isinstance(inner := part.get("toolCall"), dict):
-        value = inner.get("value")
-        return {"id": part.get("id"), **(value if isinstance(value, dict) else {})}
     return None
 
 
@@ -293,9 +285,6 @@ def _result_part(part: Any) -> Said | None:
         named = {"call_id": part.get("id")} if kind.endswith(("response", "function_result")) else {}
         failed = {"is_error": True} if kind == "tool-error" else {}
         return result_said({**named, **part, **failed}, next(given, None))
-    if kind == "toolResponse" and isinstance(inner := part.get("toolResult"), dict):
-        named = {"call_id": part.get("id"), "status": inner.get("status")}
-        return result_said(named, inner.get("value", inner.get("error")))
     for key in ("functionResponse", "function_response", "toolResult"):
         if isinstance(inner := part.get(key), dict):
             return result_said(inner, inner.get("response", bare(inner.get("content"))))
@@ -308,7 +297,7 @@ def _result_part(part: Any) -> Said | None:
 
 _RESULT_PARTS = ("tool_result", "tool-result", "tool-error", "tool_call_response", "tool_response",
                  "function_result")  # fmt: skip
-_GIVEN_BACK = ("content", "output", "result", "tool_result", "response", "outputs", "result_value")
+_GIVEN_BACK = ("content", "output", "result", "tool_result", "response", "outputs")
 _NOTHING: tuple[Any, ...] = (None, "", [])
 
 

@@ -86,5 +86,5 @@ RESULT_LISTS = (
 )
 """Where one message of a tool has the results of several calls, each with its own id: AutoGen writes all of
 them once more as its text."""
-RESULT_IDS = ("tool_call_id", "tool_use_id", "call_id", "callId", "toolCallId", "toolUseId", "request_id")
+RESULT_IDS = ("tool_call_id", "tool_use_id", "call_id", "callId", "toolCallId", "toolUseId")
 _OF_MORE = frozenset(("parts", "blocks", *RESULT_LISTS))

@@ -14,22 +14,13 @@ ROLES: dict[str, Role] = {
     "customer": "user",
     "assistant": "assistant",
     "ai": "assistant",
-    "gpt": "assistant",
     "bot": "assistant",
     "model": "assistant",
     "agent": "assistant",
-    "chatgpt": "assistant",
     "chatbot": "assistant",
-    "gemini": "assistant",
-    "tool_calls": "assistant",
     "tool": "tool",
     "function": "tool",
-    "observation": "tool",
-    "tool_response": "tool",
-    "function_response": "tool",
-    "ipython": "tool",
     "tool_result": "tool",
-    "tool_call_result": "tool",
     "tool_execution_result": "tool",
     "system": "system",
     "developer": "system",
@@ -92,7 +83,7 @@ def unwrapped(message: dict[str, Any]) -> dict[str, Any]:
 
 
 def written_role(message: Mapping[str, Any]) -> Any:
-    for key in ("from", "speaker", "sender", "author", "type", "source"):
+    for key in ("speaker", "sender", "author", "type", "source"):
         value = message.get(key)
         if isinstance(value, dict):
             value = value.get("role")

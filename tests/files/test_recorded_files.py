@@ -21,11 +21,7 @@ from agenteval.files.recorded.sources import is_journal, sources_of
 from agenteval.files.recorded.suite import Suite
 from agenteval.messages.entry import Record, Unreadable
 from agenteval.messages.record_paths import MISSING, find, is_success, suggestion
-from agenteval.messages.records import Conversation, ToolSets, read_conversation
-
-
-def read(record: Any) -> Conversation:
-    return read_conversation(record, ToolSets())
+from tests.support.recorded import read
 
 
 def turns_of(*messages: Any) -> tuple[Turn, ...]:

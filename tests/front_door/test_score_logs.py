@@ -22,11 +22,12 @@ from agenteval.files.journal import from_json, to_json
 from agenteval.files.recorded.entries import entries_of
 from agenteval.files.recorded.sources import parse, sources_of
 from agenteval.messages.entry import Record, Unreadable
-from agenteval.messages.records import Conversation, ToolSets, read_conversation
+from agenteval.messages.records import Conversation, ToolSets
 from agenteval.reporters.results.document import readable
 from agenteval.verdict.run_gates import unapplied
 from tests.support.detector_samples import JSON
 from tests.support.kit import Done, Project
+from tests.support.recorded import read
 
 ASKED = {"role": "user", "content": "Where is order ORD-42?"}
 CALLED = {
@@ -50,10 +51,6 @@ TOOLS = [
 MESSAGES = [{"role": "system", "content": "Be brief."}, ASKED, CALLED, FOUND]
 REQUEST = {"model": "gpt-x", "messages": MESSAGES, "tools": TOOLS}
 RESPONSE = {"id": "chatcmpl-1", "object": "chat.completion", "choices": [{"index": 0, "message": ANSWER}]}
-
-
-def read(record: Any) -> Conversation:
-    return read_conversation(record, ToolSets())
 
 
 def said(conversation: Conversation) -> list[tuple[str, str, list[str]]]:

@@ -16,17 +16,13 @@ from agenteval.files.recorded.repeated import repeated_key
 from agenteval.files.recorded.sources import Source
 from agenteval.messages.calls import calls_in
 from agenteval.messages.entry import Record, Unreadable
-from agenteval.messages.records import Conversation, ToolSets, read_conversation
 from tests.support.kit import Project
+from tests.support.recorded import read
 
 KEY = "sk-proj-aB3dE5fG7hI9jK1lM3nO5pQ7rS9tU1vW3xY5zA2b4"
 ASKED = {"role": "user", "content": "Hi"}
 DONE = {"type": "message", "role": "assistant", "content": [{"type": "output_text", "text": "Done."}]}
 FUNCTION = {"type": "function", "function": {"name": "get_order", "parameters": {"type": "object"}}}
-
-
-def read(record: Any) -> Conversation:
-    return read_conversation(record, ToolSets())
 
 
 def calls_of(*items: Any, **more: Any) -> tuple[ToolCall, ...]:

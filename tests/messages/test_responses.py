@@ -13,17 +13,14 @@ from hypothesis import strategies as st
 from agenteval.core.errors import AuthorError
 from agenteval.core.trajectory import StopReason
 from agenteval.files.recorded.identity import Naming
-from agenteval.messages.records import Conversation, ToolSets, read_conversation
+from agenteval.messages.records import Conversation
 from tests.support.kit import Project
+from tests.support.recorded import read
 
 ASKED = {"role": "user", "content": "Where is order ORD-42?"}
 ANSWER = {"role": "assistant", "content": "It has been shipped."}
 HISTORY = [ASKED, ANSWER, {"role": "user", "content": "And ORD-43?"}]
 KEY = "sk-proj-aB3dE5fG7hI9jK1lM3nO5pQ7rS9tU1vW3xY5zA2b4"
-
-
-def read(record: Any) -> Conversation:
-    return read_conversation(record, ToolSets())
 
 
 def answered(response: Any, messages: Any = HISTORY) -> Conversation:

@@ -8,18 +8,14 @@ from typing import Any
 import pytest
 
 from agenteval.core.errors import AuthorError
-from agenteval.messages.records import Conversation, ToolSets, read_conversation
 from tests.support.kit import Project
+from tests.support.recorded import read
 
 ASKED = {"role": "user", "content": "Cancel rehearsal 7, please"}
 DONE = {"role": "assistant", "content": "It is cancelled."}
 ARGS = {"id": 7}
 CALL = {"id": "a", "type": "function", "function": {"name": "cancel", "arguments": '{"id": 7}'}}
 CALLED = {"role": "assistant", "content": None, "tool_calls": [CALL]}
-
-
-def read(record: Any) -> Conversation:
-    return read_conversation(record, ToolSets())
 
 
 def agent(**fields: Any) -> dict[str, Any]:

@@ -6,9 +6,10 @@ from typing import Any
 
 import pytest
 
-from agenteval.messages.records import Conversation, ToolSets, read_conversation
+from agenteval.messages.records import Conversation
 from agenteval.scoring.detectors.conversation import Conversation as Seen
 from agenteval.scoring.detectors.table import DETECTORS
+from tests.support.recorded import read as read_log
 
 ASKED = {"role": "user", "content": "Please fell the ash at plot 12."}
 CALL = '<tool_call>\n{"name": "fell_tree", "arguments": {"plot": 12}}\n</tool_call>'
@@ -42,7 +43,7 @@ END = agent("The ash at plot 12 is felled.")
 
 
 def read(*messages: Any, **more: Any) -> Conversation:
-    return read_conversation({"messages": [*messages], **more}, ToolSets())
+    return read_log({"messages": [*messages], **more})
 
 
 def calls(found: Conversation) -> list[tuple[str, Any, Any]]:
@@ -153,7 +154,7 @@ def test_a_log_that_ends_with_a_call(system: str) -> None:
 
 def test_shapes_of_data_sets() -> None:
     pairs = [("human", ASKED["content"]), ("gpt", CALL), ("tool", RESULT), ("gpt", END["content"])]
-    found = read_conversation({"conversations": [{"from": f, "value": v} for f, v in pairs]}, ToolSets())
+    found = read_log({"conversations": [{"from": f, "value": v} for f, v in pairs]})
     assert calls(found) == [CALLED]
 
 

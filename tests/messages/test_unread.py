@@ -8,8 +8,9 @@ from typing import Any
 import pytest
 
 from agenteval.core.errors import AuthorError
-from agenteval.messages.records import Conversation, ToolSets, read_conversation
+from agenteval.messages.records import Conversation
 from tests.support.kit import Project
+from tests.support.recorded import read as read_log
 
 ASKED = {"role": "user", "content": "How deep is the well?"}
 CALLS = [
@@ -25,7 +26,7 @@ def agent(**fields: Any) -> dict[str, Any]:
 
 
 def read(*messages: Any) -> Conversation:
-    return read_conversation([*messages], ToolSets())
+    return read_log([*messages])
 
 
 def answer(**fields: Any) -> str | None:

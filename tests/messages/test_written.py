@@ -6,9 +6,10 @@ from typing import Any
 
 import pytest
 
-from agenteval.messages.records import Conversation, ToolSets, read_conversation
+from agenteval.messages.records import Conversation
 from agenteval.scoring.detectors.conversation import Conversation as Seen
 from agenteval.scoring.detectors.table import DETECTORS
+from tests.support.recorded import read as read_log
 
 ASKED = {"role": "user", "content": "How warm is it in Bonn?"}
 FORMAT = """Answer with these tools:
@@ -38,7 +39,7 @@ def user(text: str) -> dict[str, Any]:
 
 
 def read(*messages: Any, **more: Any) -> Conversation:
-    return read_conversation({"messages": [*messages], **more}, ToolSets())
+    return read_log({"messages": [*messages], **more})
 
 
 def seen(found: Conversation) -> Seen:
@@ -128,7 +129,7 @@ def test_what_the_tool_answers_counts_and_not_what_the_model_made_up() -> None:
     )
     assert calls(found) == [WEATHER]
     invented = {"choices": [{"message": agent(f"{CALL}\nObservation: 30 degrees\n{END}")}]}
-    found = read_conversation({"request": {"messages": [ASKED]}, "response": invented}, ToolSets())
+    found = read_log({"request": {"messages": [ASKED]}, "response": invented})
     assert calls(found) == [("get_weather", {"city": "Bonn"}, None)]
 
 

@@ -25,28 +25,22 @@ def _of_events(events: Sequence[Any]) -> Iterator[Any]:
 
 
 def _is_invocation(message: Mapping[str, Any]) -> bool:
-    return isinstance(message.get("user_content", message.get("userContent")), dict)
+    return isinstance(message.get("user_content"), dict)
 
 
 def _of_invocations(invocations: Sequence[Any]) -> Iterator[Any]:
     for each in invocations:
-        between = _either(each, "intermediate_data", "intermediateData")
-        yield {**_either(each, "user_content", "userContent"), "role": "user"}
-        for call in _either(between, "tool_uses", "toolUses", []):
+        between = each.get("intermediate_data") or {}
+        yield {**each["user_content"], "role": "user"}
+        for call in between.get("tool_uses") or ():
             yield {"role": "model", "parts": [{"function_call": call}]}
-        for result in _either(between, "tool_responses", "toolResponses", []):
+        for result in between.get("tool_responses") or ():
             yield {"role": "user", "parts": [{"function_response": result}]}
-        for event in _either(between, "invocation_events", "invocationEvents", []):
-            yield {"role": "model", **(event.get("content") or {})}
-        for told in _either(between, "intermediate_responses", "intermediateResponses", []):
+        for told in between.get("intermediate_responses") or ():
             yield {"role": "model", "parts": told[-1]}  # behind the name of the agent that told it
-        answer = _either(each, "final_response", "finalResponse")
+        answer = each.get("final_response") or {}
         if any(isinstance(part, dict) and part.get("text") for part in answer.get("parts") or ()):
             yield {**answer, "role": "model"}
-
-
-def _either(fields: Mapping[str, Any], key: str, other: str, default: Any = None) -> Any:
-    return fields.get(key) or fields.get(other) or ({} if default is None else default)
 
 
 def _is_one(each: Mapping[str, Any]) -> bool:

@@ -8,24 +8,35 @@ from typing import Any, NamedTuple
 
 from agenteval.messages.calls import Tell
 
-_PLACES = ("messages", "conversation", "events", "steps", "turns", "data")
-"""Where a record may have the messages."""
+_PLACES = ("conversation", "conversations", "events", "steps", "turns", "data")
+"""Where a record that has no ``messages`` may have them."""
 _OF_IMPORTERS = ("notes", "outcome")
 
 
-class _Found(NamedTuple):
-    key: str
+class Found(NamedTuple):
+    """A list in a record that may be of messages. ``rest``: what else the record says."""
+
     messages: Sequence[Any]
+    record: Mapping[str, Any] = {}
+    key: str = ""
+
+    @property
+    def rest(self) -> dict[str, Any]:
+        fields = self.record
+        return {key: fields[key] for key in fields if key not in (self.key, *_OF_IMPORTERS)}
 
 
 @dataclass(frozen=True)
 class MessageList:
     """``is_one``: whether something may be a message of it, which all must be; ``in_openai``: the messages in
-    OpenAI's form, ``tell`` hears what is not read."""
+    OpenAI's form, ``tell`` hears what is not read; ``names_role``: its messages have a role; ``is_any``:
+    what else has to be true of messages that might be of another dialect, too."""
 
     name: str
     is_one: Callable[[Mapping[str, Any]], bool]
     in_openai: Callable[[Sequence[Any], Tell], Iterable[Any]]
+    names_role: bool = False
+    is_any: Callable[[Sequence[Any]], bool] = bool
 
     def matches(self, record: Any) -> bool:
         return self._found(record) is not None
@@ -36,27 +47,29 @@ class MessageList:
             return []
         notes: dict[str, None] = {}
         messages = list(self.in_openai(found.messages, notes.setdefault))
-        fields = record if isinstance(record, dict) else {}
-        rest = {key: fields[key] for key in fields if key not in (found.key, *_OF_IMPORTERS)}
-        return [{**rest, "messages": messages, "notes": list(notes)}]
+        return [{**found.rest, "messages": messages, "notes": list(notes)}]
 
-    def _found(self, record: Any) -> _Found | None:
+    def _found(self, record: Any) -> Found | None:
+        if isinstance(record, dict) and isinstance(usual := record.get("messages"), list):
+            return Found(usual, record, "messages") if self._is_all(usual) else None
         return next((each for each in _lists_in(record) if self._is_all(each.messages)), None)
 
     def _is_all(self, messages: Sequence[Any]) -> bool:
         first = messages[0] if messages else None
-        # Nearly all messages name a role, and of these dialects only that of threads does.
-        if not isinstance(first, dict) or ("role" in first and "object" not in first):
+        # Looked at first: nearly all messages name a role, and those of few dialects do.
+        if not isinstance(first, dict) or ("role" in first) is not self.names_role:
             return False
-        return self.is_one(first) and all(isinstance(each, dict) and self.is_one(each) for each in messages)
+        if not self.is_one(first) or not all(
+            isinstance(each, dict) and self.is_one(each) for each in messages
+        ):
+            return False
+        return self.is_any(messages)
 
 
-def _lists_in(record: Any) -> Iterator[_Found]:
+def _lists_in(record: Any) -> Iterator[Found]:
     if isinstance(record, list):
-        yield _Found("", record)
+        yield Found(record)
     elif isinstance(record, dict):
         for key in _PLACES:
             if isinstance(inside := record.get(key), list):
-                yield _Found(key, inside)
-                if key == "messages":
-                    return
+                yield Found(inside, record, key)

@@ -20,4 +20,4 @@ def _in_openai(messages: Sequence[Any], _: Tell) -> list[Any]:
     return list(reversed(messages)) if latest_first else list(messages)
 
 
-importer = MessageList("openai-threads", _is_message, _in_openai)
+importer = MessageList("openai-threads", _is_message, _in_openai, names_role=True)
