@@ -35,7 +35,7 @@ _BROKEN = ("agent", "infrastructure", "simulator", "author")
 
 
 Pending: TypeAlias = Callable[[SampleKey], str]
-"""What a running sample waits for, in words; empty if that is not known. Asked from another thread."""
+"""What a running sample waits for, in words; empty if that is unknown. Asked from another thread."""
 
 
 def not_known(key: SampleKey) -> str:

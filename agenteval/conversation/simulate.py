@@ -388,7 +388,7 @@ def _unreadable(steps: Sequence[Step]) -> AgentError | None:
     """What of the calls in a reply nobody can carry out as they were meant."""
     for step in steps:
         if len(step.tool_calls) > MAX_CALLS:
-            what = f"{len(step.tool_calls):,} tool calls in one reply, at most {MAX_CALLS:,} are read"
+            what = f"{len(step.tool_calls):,} tool calls in one reply; at most {MAX_CALLS:,} are allowed"
             return AgentError(f"unreadable reply: {what}", kind="protocol")
         for call in step.tool_calls:
             if call.raw_args is not None and (why := chat.key_twice(call.raw_args)):
@@ -399,7 +399,7 @@ def _unreadable(steps: Sequence[Step]) -> AgentError | None:
 
 def _refused_step(step: Step) -> Step:
     """The step of a reply that was not carried out; of very many calls the first are kept."""
-    refused = refusal("not carried out: the reply is unreadable")
+    refused = refusal("not run: the reply is unreadable")
     calls = (
         call if call.result or call.given_up else call.model_copy(update={"result": refused})
         for call in step.tool_calls[:MAX_CALLS]

@@ -201,7 +201,7 @@ def _mistakes(text: str) -> tuple[tuple[str, tuple[str | int, ...]], ...]:
         validator_for(schema, default=Draft202012Validator).check_schema(schema)
     except SchemaError as error:
         return ((f"not a JSON Schema: {error.message[:200]}", tuple(error.absolute_path)),)
-    nowhere = "leads nowhere: only what is in the schema can be referred to"
+    nowhere = "leads nowhere: only parts of the schema can be referenced"
     return tuple((f"the reference '{to}' {nowhere}", path) for to, path in dangling(schema))
 
 

@@ -60,11 +60,11 @@ def misuse(needle: str, *, takes_stars: bool) -> str:
     """Why a needle cannot be looked for, and a remedy behind a semicolon; empty if it can."""
     if not fold(_needle(needle).text, stars=_ESCAPED in needle):
         if not needle.strip():
-            return "an empty text is in every answer; write the text that is meant"
+            return "an empty text is in every answer; write the text to look for"
         return f"nothing is left to look for in '{needle}' without Markdown's marks; use matches for them"
     if not takes_stars and "*" in needle.replace(_ESCAPED, ""):
         return (
-            f"not_contains takes no '*': '{needle}'; drop it, letters are found inside words, too"
+            f"not_contains takes no '*': '{needle}'; remove it, letters are found inside words too"
             f" ('{_ESCAPED}' is a star)"
         )
     return ""

@@ -66,7 +66,7 @@ def _texts(value: Any) -> Any:
 def _number(value: Any) -> Any:
     """``true`` is no number, although Python would count it as one."""
     if isinstance(value, bool):
-        raise PydanticCustomError("number_type", "a truth value is no number")
+        raise PydanticCustomError("number_type", "true and false are not numbers")
     return value
 
 

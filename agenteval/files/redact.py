@@ -320,7 +320,7 @@ def _try_next(path: _Path, tried: dict[_Path, int], last: int) -> None:
             tried[around] = tried.get(around, 0) + 1
             return
     name = ".".join(part for part in path if isinstance(part, str))
-    what = f"a secret stands where it cannot be masked: {name or 'in the whole'}"
+    what = f"a secret is in a place where it cannot be masked: {name or 'in the value'}"
     raise AuthorError(Problem(what, "write no secret there, or give the variable another value"))
 
 

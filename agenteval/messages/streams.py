@@ -65,7 +65,7 @@ def _of_events(text: str) -> list[dict[str, Any]]:
             elif line.strip():
                 piece = _piece(line)
                 if piece is None:
-                    raise Unreadable("is a stream with an event that is no JSON object", line)
+                    raise Unreadable("is a stream with an event that is not JSON object", line)
                 found.append(piece)
     return found
 

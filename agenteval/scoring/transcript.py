@@ -111,8 +111,8 @@ def _written(
     if over <= 0:
         return told
     needed, given = (limit + over) // BYTES_PER_TOKEN, limit // BYTES_PER_TOKEN
-    why = f"the record has about {needed:,} tokens, its long texts shortened, where {given:,} may be sent"
-    return told._replace(misfit=f"{why}: raise `context` of the judge's model, if it reads more")
+    why = f"the record has about {needed:,} tokens, its long texts shortened, but only {given:,} may be sent"
+    return told._replace(misfit=f"{why}: raise `context` of the judge's model, if it can read more")
 
 
 class _Caps(NamedTuple):

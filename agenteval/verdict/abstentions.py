@@ -87,7 +87,7 @@ def _abstained(scenario: ScenarioReport) -> str:
     if policies:
         told.append(f"whether the policy was kept is not clear in {plural(policies, 'conversation')}")
     if criteria := never_arose(scenario):
-        told.append(f"in no conversation arose: {named(criteria)}")
+        told.append(f"did not arise in any conversation: {named(criteria)}")
     return "; ".join(told)
 
 

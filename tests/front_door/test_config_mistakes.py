@@ -272,8 +272,11 @@ def test_a_mistake_is_told_at_its_column(project, config, told):
     ("key", "told"),
     [
         ("headers: {A: 'é'}", "agenteval.yaml:1:50: agent 'b': header 'A' holds a line break"),
-        ("body: {messages: x}", "agenteval.yaml:1:47: agent 'b': `body.messages` is no list"),
-        ("body: {stream_options: x}", "agenteval.yaml:1:47: agent 'b': `body.stream_options` is no mapping"),
+        ("body: {messages: x}", "agenteval.yaml:1:47: agent 'b': `body.messages` is not a list"),
+        (
+            "body: {stream_options: x}",
+            "agenteval.yaml:1:47: agent 'b': `body.stream_options` is not a mapping",
+        ),
     ],
 )
 def test_a_mistake_in_an_http_agent_is_told_at_its_place(project, key, told):

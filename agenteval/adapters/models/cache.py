@@ -62,7 +62,7 @@ class ReplyCache:
         except OSError as error:
             if not self._is_broken:
                 self._is_broken = True
-                self._notice(f"the cache cannot be written: {error}; replies are not kept")
+                self._notice(f"the cache cannot be written: {error}; replies are not cached")
 
     def _path(self, key: str) -> Path:
         return self._folder / key[:2] / f"{key}.json"

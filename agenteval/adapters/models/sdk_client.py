@@ -165,7 +165,7 @@ class _Tokens:
             identity: Any = import_module("azure.identity")
         except ImportError as exc:
             what = f"azure-identity cannot be imported: {exc}"
-            raise AuthorError(Problem(what, "install it anew, or set AZURE_OPENAI_API_KEY")) from exc
+            raise AuthorError(Problem(what, "reinstall it, or set AZURE_OPENAI_API_KEY")) from exc
         self._next = identity.get_bearer_token_provider(identity.DefaultAzureCredential(), _SCOPE)
         self._last = ""
 

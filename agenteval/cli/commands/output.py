@@ -77,7 +77,10 @@ def require_apart(targets: Iterable[Target], read: Iterable[Path]) -> None:
     if overwritten:
         raise AuthorError(
             *(
-                Problem(f"the {choice.name} report would overwrite {choice.path}, which is read", _ELSEWHERE)
+                Problem(
+                    f"the {choice.name} report would overwrite {choice.path}, which is an input of the run",
+                    _ELSEWHERE,
+                )
                 for choice in overwritten
             )
         )

@@ -123,7 +123,7 @@ def _arguments(args: Any) -> Any:
     try:
         json.dumps(args)
     except (TypeError, ValueError, RecursionError) as error:
-        return f"{type(args).__name__} that is no JSON: {error}"
+        return f"{type(args).__name__} that is not JSON: {error}"
     return args
 
 

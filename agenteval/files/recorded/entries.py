@@ -112,7 +112,7 @@ def _parsed_line(line: NumberedLine, source: Source) -> Entry:
         return Unreadable(where, f"not JSON: {_told(error)}")
 
 
-_REPEATED = "'{key}' is in one object twice: which of them is meant is not known"
+_REPEATED = "'{key}' is in one object twice: which one is meant is unknown"
 
 
 def _told(error: ValueError) -> str:

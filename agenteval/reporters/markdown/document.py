@@ -93,7 +93,7 @@ def _gates(decision: Decision, options: ReportOptions, extent: Extent) -> Iterat
     rows.sort(key=lambda gate: _worst_first(gate.verdict))
     passed = len(decision.gates) - len(rows)
     if rows:
-        head = ("", "gate", "value", "bound", "rests on", "where")
+        head = ("", "gate", "value", "bound", "based on", "where")
         yield table(head, (_gate_cells(gate, options) for gate in rows[: extent.rows]))
     notes = [
         more(len(rows) - extent.rows, "gate"),

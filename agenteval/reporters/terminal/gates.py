@@ -116,7 +116,7 @@ def _gate_table(rows: Sequence[GateRow], options: ReportOptions) -> RenderableTy
     for title, index in (("value", 0), ("bound", 1)):
         longest = max(len(pair[index]) for pair in figures)
         table.add_column(title, overflow="fold", width=max(5, min(longest, _FIGURE_LIMIT)))
-    for title in ("rests on", "where") if wide else ():
+    for title in ("based on", "where") if wide else ():
         table.add_column(title, overflow="fold")
     table.add_column("verdict", no_wrap=True, width=max(7, *(len(row.verdict) for row in rows)))
     for row, pair in zip(rows, figures, strict=True):
@@ -244,7 +244,7 @@ def _spent(usage: Usage, replies: ReplyCounts) -> str:
         parts.append(f"{tokens_in}, {about}{usage.output_tokens:,} out")
         parts.append(dollars(usage))
     elif not replies.scripted and usage.calls:
-        parts.append("tokens not told")
+        parts.append("tokens not reported")
     return ", ".join(parts)
 
 

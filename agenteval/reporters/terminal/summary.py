@@ -79,7 +79,7 @@ def summary_table(report: Report, decision: Decision, options: ReportOptions) ->
         yield heading("Summary")
         yield indented(_table(agents if len(agents) > 1 else ["Value"], lines))
     if any("≈" in value.text for line in lines for value in line.values if value):
-        yield indented(Text("≈ estimated: not every reply told its usage", style="dim"))
+        yield indented(Text("≈ estimated: not every reply reported its usage", style="dim"))
     yield Text()
 
 

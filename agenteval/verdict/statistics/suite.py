@@ -124,7 +124,7 @@ def users_like_these(rates: Sequence[float], confidence: float = 0.95) -> Estima
     value = fsum(rates) / len(rates)
     estimand = "users like these"
     if len(rates) < 2:
-        return Estimate(value, 0.0, 1.0, None, estimand, "one scenario tells nothing of others")
+        return Estimate(value, 0.0, 1.0, None, estimand, "one scenario says nothing about others")
     error = sqrt(_spread(rates) / len(rates))
     if error < 1e-12:
         return Estimate(value, *betting_interval(rates, confidence), error, estimand, "betting interval")
