@@ -462,7 +462,7 @@ def _notes(
         yield f"what {', '.join(names)} ask{'s' if len(names) == 1 else ''} of a model is not counted"
     of_tools = [spec.name for spec in chosen.asked if spec.needs == "tools"]
     for name in of_tools if not plan.no_judge and any(not s.tools for s in scenarios) else ():
-        yield f"the judge's upper number: {name} is asked where agents call tools that nobody declared"
+        yield f"the judge's upper number: {name} is asked if agents call tools that nobody declared"
     if any(row.role == "user" for row in rows):
         yield "a refused message of the simulated user is requested once more"
     if any(row.role == AGAIN for row in rows):
