@@ -82,6 +82,8 @@ class SdkPost:
             options |= {"base_url": address.removesuffix("/chat/completions")}
             key = endpoint.key or _NO_KEY
             self._client = openai.AsyncOpenAI(api_key=key, default_query=query, **options)
+        # Looked up here, since that imports half of the package.
+        self._create = self._client.chat.completions.with_streaming_response.create
 
     def _credential(self, endpoint: Endpoint) -> dict[str, Any]:
         if self._tokens:
@@ -93,9 +95,7 @@ class SdkPost:
         own HTTP library would."""
         openai = _package()
         fields = _sendable(body)
-        ask = self._client.chat.completions.with_streaming_response.create(
-            model=fields["model"], messages=fields["messages"], extra_body=fields
-        )
+        ask = self._create(model=fields["model"], messages=fields["messages"], extra_body=fields)
         try:
             async with ask as response:
                 content = await whole_body(response.iter_bytes(), None)

@@ -135,7 +135,6 @@ KINDS: dict[type[Exception], FaultKind] = {
     httpx2.ProxyError: FaultKind.PROXY,
     httpx2.RemoteProtocolError: FaultKind.GARBLED,
     httpx2.ProtocolError: FaultKind.GARBLED,
-    httpx2.SSEError: FaultKind.GARBLED,
     httpx2.DecodingError: FaultKind.GARBLED,
     httpx2.TransportError: FaultKind.GARBLED,
     httpx2.RequestError: FaultKind.GARBLED,
