@@ -185,7 +185,7 @@ def _report(
 
 
 def _refuse_without(option: str, given: dict[str, Any]) -> None:
-    """What says nothing without ``option`` is no option without it."""
+    """What says nothing without ``option`` is not an option without it."""
     from agenteval.core.errors import AuthorError, Problem
 
     if names := [name for name, value in given.items() if value]:
@@ -313,7 +313,7 @@ def main() -> None:
 
 
 def _open_closed_streams() -> None:
-    """A stream that the shell closed (``2>&-``) is no reason to fail a run that passed."""
+    """A stream that the shell closed (``2>&-``) is not a reason to fail a run that passed."""
     for name in ("stdout", "stderr"):
         stream = getattr(sys, name)
         if stream is None:

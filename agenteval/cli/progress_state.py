@@ -27,7 +27,7 @@ SHOWN_RUNNING = 5
 FEW_SAMPLES = 50
 """Up to so many samples, each gets a line of its own where there is no terminal."""
 STILL_S = 30.0
-"""Without any event for so long, what is pending is told; and again after as long."""
+"""Without any event for so long, what is pending is reported; and again after as long."""
 SHOWN_PENDING = 10
 LABEL_WIDTH = 60
 

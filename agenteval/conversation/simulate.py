@@ -168,7 +168,7 @@ def _agent_too_slow(what: str) -> AgentevalError:
 
 
 def _refused(error: AgentevalError) -> Turn | None:
-    """The turn that a message which is no user's would have begun: evidence, and its cost."""
+    """The turn that a message which is not a user's would have begun: evidence, and its cost."""
     if not isinstance(error, SimulatorError):
         return None
     return Turn(user=error.said, error=str(error), user_usage=error.usage or Usage(), user_fault=str(error))
@@ -371,7 +371,7 @@ def _given_up(call: ToolCall) -> ToolCall:
 
 def _steps_of(reply: AgentReply, told: Sequence[Step], recorded: Sequence[Step]) -> list[Step]:
     """The steps of one reply: what went through ``ctx``, what its message list has ``told``, its own text and
-    calls. A call or text that is told twice counts once."""
+    calls. A call or text that is reported twice counts once."""
     listed, rest = _without_doubles(told, recorded)
     steps = [*rest, *listed]
     calls = tuple(chat.read_tool_call(foreign.as_call(call)) for call in reply.tool_calls)

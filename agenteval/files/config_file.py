@@ -176,7 +176,7 @@ def _checked(
 
 
 def _told_once(problems: list[Problem]) -> list[Problem]:
-    """Without repetition; a mistake in ``agent`` is no second one where ``compare`` inherits it."""
+    """Without repetition; a mistake in ``agent`` is not a second one where ``compare`` inherits it."""
     kept = dict.fromkeys(problems)
     for problem in problems:
         if problem.what.startswith("compare."):
@@ -264,7 +264,7 @@ def _agents_read(config: Config, real: Config, adapters: Registry[AgentAdapter])
 
 def _fitting(model: type[Model], shown_value: Any, real: Any) -> Model | None:
     """``shown_value`` as a model. Where only the ``real`` value has the right type (a number, a choice), that
-    stays: it is no secret."""
+    stays: it is not a secret."""
     for _ in range(3):
         try:
             return model.model_validate(shown_value)

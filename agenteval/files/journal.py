@@ -88,7 +88,7 @@ class Journal:
     """Writes events, a line each, in one piece: what is done survives a killed process. A finished sample
     is synced to disk at once, and survives a power cut. A context manager.
 
-    A new file, which must not exist; ``Journal.of_resumed`` goes on with one.
+    A new file, which must not exist; ``Journal.of_resumed`` continues with one.
     """
 
     def __init__(self, path: Path) -> None:

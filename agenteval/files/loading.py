@@ -1,4 +1,4 @@
-"""Scenario files to ``Scenario`` values. Every mistake of every file is told at once, at its place."""
+"""Scenario files to ``Scenario`` values. Every mistake of every file is reported at once, at its place."""
 
 from __future__ import annotations
 

@@ -136,7 +136,7 @@ class Rendered(NamedTuple):
 
 @dataclass(frozen=True)
 class Prompt:
-    """A prompt that is no rubric: its two templates, and where they are from."""
+    """A prompt that is not a rubric: its two templates, and where they are from."""
 
     name: str
     version: int

@@ -85,7 +85,7 @@ def _unknown(name: str, known: list[str], root: Path) -> Problem:
 def load_run(path: Path) -> tuple[Event, ...]:
     """The events of a run, from its folder or its journal; a torn last line is left out.
 
-    Raises ``AuthorError`` for what is no journal, one of another version, and one that was cut off before
+    Raises ``AuthorError`` for what is not a journal, one of another version, and one that was cut off before
     it said what was to be run.
     """
     file = path / JOURNAL if path.is_dir() else path

@@ -369,7 +369,7 @@ def read_tool_call(raw: Any, *, observed: bool = False, lenient: bool = False) -
 
 
 def calls_of(raw: Any) -> tuple[Any, ...]:
-    """The raw tool calls of a message. Raises ``AgentError`` if that is no list."""
+    """The raw tool calls of a message. Raises ``AgentError`` if that is not a list."""
     if raw is None:
         return ()
     if not isinstance(raw, Sequence) or isinstance(raw, str | bytes):

@@ -11,7 +11,7 @@ from agenteval.messages.sse import ends_stream
 
 
 class Unreadable(Exception):  # noqa: N818  # it becomes an AgentError where the endpoint is known
-    """A reply that is no chat completion. ``what`` completes "the reply …"; ``evidence`` is the
+    """A reply that is not a chat completion. ``what`` completes "the reply …"; ``evidence`` is the
     server's own text, for quoting; ``error`` is the error that a stream told of, if it did."""
 
     def __init__(self, what: str, evidence: str = "", *, error: Any = None) -> None:

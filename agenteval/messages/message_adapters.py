@@ -1,7 +1,7 @@
 """Messages that an agent returns in shapes of other libraries, as OpenAI's: with the reader of recorded ones.
 
 What stands in OpenAI's shape stays as it is. Of all else nothing is lost unseen: what looks like a tool call
-and cannot be read is the agent's failure, what is no call is told.
+and cannot be read is the agent's failure, what is not a call is reported.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """A streamed response as it was logged, its pieces put together. Pure.
 
 Known are the streams of OpenAI (both of its interfaces), Anthropic, Google and Ollama: as server-sent events,
-as a JSON object a line, or as a list of such objects. What cannot be put together is no answer.
+as a JSON object a line, or as a list of such objects. What cannot be put together is not an answer.
 """
 
 from __future__ import annotations

@@ -337,7 +337,7 @@ def _turn(turn: Turn, index: int, calls: int, caps: _Caps, note: str) -> Iterato
 
 
 def _step(step: Step, calls: int, caps: _Caps, *, says: str) -> Iterator[str]:
-    # What the agent only thought is no part of the record: it was said to nobody.
+    # What the agent only thought is not a part of the record: it was said to nobody.
     if (text := spoken(step.text or "")).strip():
         yield _quoted(says, text if text == step.text else text.strip(), caps.texts)
     for number, call in enumerate(step.tool_calls, calls):

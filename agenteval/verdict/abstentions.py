@@ -1,7 +1,7 @@
 """Judgements that count neither way, and scenarios in which nothing else was decided. Pure.
 
 A criterion whose condition never arose holds, and a goal that was ruled out or is not clear has no value:
-neither may turn a run red, nor be all that a green run rests on.
+neither may turn a run red, nor be all that a green run is based on.
 """
 
 from __future__ import annotations

@@ -66,7 +66,7 @@ def _listed(texts: list[str]) -> str:
 
 
 def _below_gate(report: Report, decision: Decision) -> Iterator[Aside]:
-    """Accepted ones are told as such, and those of lost samples with their samples."""
+    """Accepted ones are reported as such, and those of lost samples with their samples."""
     plan = report.plan
     counted = counting(report.scenarios, decision.samples, report)
     below = [finding for finding in counted if not is_severe(finding, plan)]
@@ -84,7 +84,7 @@ def _is_goal(finding: Finding) -> bool:
 
 
 def _open(report: Report, decision: Decision) -> Iterator[Aside]:
-    """Those of lost samples are told with their samples."""
+    """Those of lost samples are reported with their samples."""
     lost = {key for key, decided in decision.samples.items() if decided.fault in NOT_THE_AGENTS}
     open_ = Counter(
         (score.metric, score.label)

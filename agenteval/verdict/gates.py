@@ -161,7 +161,7 @@ def decide_sample(sample: SampleReport, scenario: ScenarioReport, report: Report
     kept, accepted = waive(violations, names)
     verdict = Verdict.worst(violation.verdict for violation in kept)
     if verdict is Verdict.INCONCLUSIVE:
-        # Nobody broke where nobody was asked: the sample lacks what a rule rests on.
+        # Nobody broke where nobody was asked: the sample lacks what a rule is based on.
         broke = any(violation.name == "judge" for violation in kept) or (
             not report.plan.no_judge and any(map(_is_unjudged, sample.all_checks))
         )
@@ -213,7 +213,7 @@ def _broken_checks(
         if check.passed is True or (turn is not None and check.name == "answer" in told_whole):
             continue
         if check.name == OUTCOME and check.passed is None:
-            continue  # an outcome that nobody recorded is told, and is no fault of this run
+            continue  # an outcome that nobody recorded is reported, and is not a fault of this run
         if gates_nothing(check):
             continue
         verdict = Verdict.FAILED if check.passed is False else Verdict.INCONCLUSIVE
@@ -343,7 +343,7 @@ def _run_gates(
 ) -> Iterable[GateRow]:
     """``replaced``: how many lost samples have a further one in their place. They count as lost: an agent
     whose failures look like faults of the network would else be measured by its successes alone. What was
-    never begun is no share of anything, and tolerated by nothing."""
+    never begun is not a share of anything, and tolerated by nothing."""
     plan = report.plan
     verdicts = [samples[sample.key].verdict for sample in report.samples]
     lost, bound = verdicts.count(Verdict.INCONCLUSIVE), plan.fault_tolerance

@@ -1,4 +1,4 @@
-"""What is no answer ends as an error, never as a value; what can pass is tried again."""
+"""What is not an answer ends as an error, never as a value; what can pass is tried again."""
 
 from __future__ import annotations
 

@@ -80,7 +80,7 @@ def test_a_pipe_is_read_once_and_whole(project: Project, pipe: Path, packed: boo
 def test_it_is_told_which_pipe_is_waited_for(
     project: Project, pipe: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Nobody writes before that is told: without it this test has no end."""
+    """Nobody writes before that is reported: without it this test has no end."""
     told: list[str] = []
 
     def say(text: str) -> None:

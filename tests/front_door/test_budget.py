@@ -279,7 +279,7 @@ def test_a_roles_limit_ends_the_calls_of_that_role_alone(project: Project) -> No
     config = "budget: {max_calls: 100, by_role: {judge: {max_calls: 5}, user: {max_calls: 50}}}\n"
     with ModelServer(contented()) as server:
         done = run(project, server, config, scenarios=[*TALKS, sim])
-    assert done.code == 0, done.all  # no gate rests on the scores that are missing
+    assert done.code == 0, done.all  # no gate is based on the scores that are missing
     results, usage = project.results(), usage_of(project)
     assert (usage["judge"]["calls"], usage["user"]["calls"], usage["agent"]["calls"]) == (5, 2, 14)
     assert (results["run"]["outcome"], results["run"]["complete"]) == ("complete", True)

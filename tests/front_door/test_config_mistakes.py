@@ -146,7 +146,7 @@ def test_a_threshold_that_a_scenario_removes_needs_no_metric(project):
 
 @pytest.mark.parametrize("own", [True, False])
 def test_a_metric_that_the_command_line_leaves_out_decides_nothing(project, own):
-    """It is no mistake of the file, and no fault of the agent."""
+    """It is not a mistake of the file, and no fault of the agent."""
     bounds = "" if own else "thresholds: {helpfulness: 0}\n"
     project.config(f"{bounds.replace('0', '3')}models: {{default: scripted/replies.yaml}}")
     project.write("replies.yaml", PASSES.replace("score: 1", "score: 5"))

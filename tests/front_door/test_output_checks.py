@@ -207,7 +207,7 @@ def test_a_pattern_that_takes_for_ever_decides_nothing(project: Project) -> None
     assert "took longer than" in reason(sample, "output.json_schema")
 
 
-REFUSED = [  # what is written, where the mistake is, what is told
+REFUSED = [  # what is written, where the mistake is, what is reported
     ("any_of: []", "any_of", "output.any_of: an empty list checks nothing"),
     ('any_of: [""]', '""', "expect.output.any_of: an empty text is in every answer"),
     ("contains: []", "contains", "output.contains: an empty list checks nothing"),

@@ -219,7 +219,7 @@ def read_reply(reply: HttpReply, *, observed: str | None = None) -> AgentReply:
     told = _observed(document, observed) if observed else []
     usage = document.get("usage")
     if told and "choices" not in document:
-        # The messages are the whole answer; an agent with a format of its own needs no choices.
+        # The messages are the complete answer; an agent with a format of its own needs no choices.
         _check_whole(last_answer(told), document)
         return AgentReply(messages=told, usage=usage, latency_ms=reply.latency_ms)
     message = _message(document)

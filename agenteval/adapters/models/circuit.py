@@ -1,4 +1,4 @@
-"""A judge that fails on every call is asked no more: what is left is told as not asked, at once."""
+"""A judge that fails on every call is asked no more: what is left is reported as not asked, at once."""
 
 from __future__ import annotations
 

@@ -141,7 +141,7 @@ def _is_error(reply: Any) -> bool:
 
 
 def _unlike_a_completion(reply: Any) -> str:
-    """What is wrong with a reply that is no completion; empty if it is one."""
+    """What is wrong with a reply that is not a completion; empty if it is one."""
     if isinstance(reply, str):
         return "it is a web page" if "<html" in reply[:1000].lower() else "it is not JSON"
     choices = reply.get("choices") if isinstance(reply, dict) else None

@@ -184,7 +184,7 @@ class OpenAiChat:
                 cause = self._refusal(failed, sent, memory.learned)
 
     def _refusal(self, failed: FailedCall, sent: _Sent, learned: Learned) -> Refusal:
-        """The refusal that a changed request may mend. Raises what cannot be mended."""
+        """The refusal that a changed request may mend. Raises what cannot be fixed."""
         cause = failed.cause
         if isinstance(cause, Fault):
             cause = cause._replace(tried=failed.tried)

@@ -158,7 +158,7 @@ def digest_of(request: Any, mask: Callable[[str], str]) -> str:
 
 
 class Player:
-    """Answers from a recording. Raises ``AuthorError`` when made if the file is no recording that this
+    """Answers from a recording. Raises ``AuthorError`` when made if the file is not a recording that this
     version can read. ``secrets``: those of today."""
 
     def __init__(self, path: Path, *, secrets: Sequence[str] = ()) -> None:

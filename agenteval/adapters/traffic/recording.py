@@ -230,7 +230,7 @@ class _RecordedAgent:
 
 
 def _told(reply: AgentReply) -> dict[str, Any]:
-    """A reply as JSON. What JSON cannot hold is told in place of it."""
+    """A reply as JSON. What JSON cannot hold is reported in place of it."""
     usage = read_usage(reply.usage)
     try:
         return {

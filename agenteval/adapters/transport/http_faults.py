@@ -40,7 +40,7 @@ class FaultKind(StrEnum):
     STATUS = "status"
     TOO_LARGE = "too_large"
     GARBLED = "garbled"
-    """The reply is no HTTP, or its compression is broken."""
+    """The reply is not HTTP, or its compression is broken."""
     INVALID = "invalid"
     """The request cannot be made: its URL or a header is malformed."""
     SIGN_IN = "sign_in"
@@ -149,7 +149,7 @@ def fault_kind(exc: Exception) -> FaultKind:
     """The kind of an exception of the HTTP library, by its nearest known class."""
     if isinstance(exc, httpx2.ConnectError):
         return _connect_kind(exc)
-    # The library has one class for a lost connection and for a reply that is no HTTP.
+    # The library has one class for a lost connection and for a reply that is not HTTP.
     if isinstance(exc, httpx2.RemoteProtocolError) and re.search(r"disconnected|closed connection", str(exc)):
         return FaultKind.DROPPED
     return next(KINDS[cls] for cls in type(exc).__mro__ if cls in KINDS)

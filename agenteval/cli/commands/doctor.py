@@ -237,7 +237,7 @@ class _Probe:
             await factory.aclose()
 
     async def _without_tools(self, what: str, factory: AgentFactory, error: AgentError) -> Row:
-        """Perhaps it does not know tools; that is no fault where the scenarios declare none."""
+        """Perhaps it does not know tools; that is not a fault where the scenarios declare none."""
         try:
             reply = await self._ask(factory, with_tools=False)
         except AgentError:

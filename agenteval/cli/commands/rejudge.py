@@ -57,7 +57,7 @@ class Anew:
 
 def rejudge(asked: Anew, *, reports: Sequence[ReporterChoice] = (), verbose: bool = False) -> int:
     """Returns the exit code of the new run, in a folder of its own. With ``dry`` nothing is called or
-    written: what it would ask is told. Raises ``AuthorError``."""
+    written: what it would ask is reported. Raises ``AuthorError``."""
     if asked.dry and reports:
         what = "--dry-run writes no report"
         raise AuthorError(Problem(what, "remove --report, or judge without --dry-run"))

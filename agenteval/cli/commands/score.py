@@ -129,7 +129,7 @@ def _run(
 
 
 def _started(prepared: PreparedScore, run_id: str) -> RunStarted:
-    """Its scenarios and samples are told with the samples: what a stream holds is known at its end."""
+    """Its scenarios and samples are reported with the samples: what a stream holds is known at its end."""
     return RunStarted(
         run_id=run_id,
         started_at=now(),

@@ -119,7 +119,7 @@ class _Wire:
 
 
 def _arguments(args: Any) -> Any:
-    """As they are, where JSON can say it; else a text that is no JSON, which is answered with an error."""
+    """As they are, where JSON can say it; else a text that is not JSON, which is answered with an error."""
     try:
         json.dumps(args)
     except (TypeError, ValueError, RecursionError) as error:

@@ -1,6 +1,6 @@
 """Files with records, gzip or not: which they are, their lines, JSON in them.
 
-A file that cannot be opened is the author's mistake; what cannot be read in it is told with its line.
+A file that cannot be opened is the author's mistake; what cannot be read in it is reported with its line.
 """
 
 from __future__ import annotations

@@ -77,7 +77,7 @@ def _head(report: Report, decision: Decision) -> Iterator[str]:
 
 def _author_errors(decision: Decision) -> Iterator[str]:
     if decision.author_errors:
-        yield "## To be mended in the scenarios or the configuration"
+        yield "## To fix in the scenarios or the configuration"
         yield "\n".join(f"- {markdown(one_line(text, 1000))}" for text in decision.author_errors)
 
 

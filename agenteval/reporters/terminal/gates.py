@@ -107,7 +107,7 @@ _STATES = {
 
 
 def _gate_table(rows: Sequence[GateRow], options: ReportOptions) -> RenderableType:
-    """Where there is room for it, what a rule rests on and its place have columns of their own."""
+    """Where there is room for it, what a rule is based on and its place have columns of their own."""
     wide = options.width >= VERY_WIDE
     figures = [_figures(row) for row in rows]
     table = plain_table()
@@ -132,7 +132,7 @@ def _texts(figures: tuple[str, str]) -> list[Text]:
 
 
 def _stacked(rule: Text, basis: Text, place: Text) -> Text:
-    """The rule, and on a line below it what it rests on and where it is written."""
+    """The rule, and on a line below it what it is based on and where it is written."""
     details = Text("; ").join(part for part in (basis, place) if part)
     details.stylize("dim")
     return Text("\n").join([rule, details]) if details else rule

@@ -295,7 +295,7 @@ def _reviews_text(told: Reviews) -> str:
     return f"; at fault in {what}: {rate} ({', '.join(parts)})"
 
 
-# ── what judges and users were told in other words ───────────────────────────────────────────────
+# ── what judges and users were reported in other words ───────────────────────────────────────────────
 
 
 def overridden_text(report: Report) -> str:

@@ -186,7 +186,7 @@ def brief_score(score: Score) -> str:
 
 
 def is_failure_free(score: Score) -> bool:
-    """Whether it is a label that is no failure. A number is never one, nor is what counts neither way."""
+    """Whether it is a label that is not a failure. A number is never one, nor is what counts neither way."""
     return score.value is None and (score.ok or (score.ok is None and score.label == "no failure"))
 
 

@@ -105,7 +105,7 @@ def conversation_checks(scenario: Scenario, trajectory: Trajectory) -> tuple[Che
 
 
 def _broken_for_good(rules: Iterable[Rule], expect: Expectation, cut: Seen, at: _Places) -> Iterator[Check]:
-    """The rules that no further turn could have mended."""
+    """The rules that no further turn could have fixed."""
     for rule, outcome in _outcomes(rules, expect, cut):
         if outcome.passed is False and outcome.is_lasting:
             yield at.made(rule.name, outcome)

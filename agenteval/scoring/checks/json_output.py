@@ -141,7 +141,7 @@ def _fault(path: str, expected: Any, value: Any) -> str:
 
 
 def _parts(path: str) -> Path | None:
-    """``items[0].price`` as keys and positions; ``None`` if that is no path. A key with a dot or a bracket
+    """``items[0].price`` as keys and positions; ``None`` if that is not a path. A key with a dot or a bracket
     stands in ``["…"]``."""
     found: list[str | int] = []
     at = 0

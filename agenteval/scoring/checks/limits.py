@@ -15,7 +15,7 @@ def tool_calls(bound: int, seen: Seen) -> Outcome:
 
 
 def tokens(bound: int, seen: Seen) -> Outcome:
-    """A turn without any token was not counted, and a usage that nobody understood is no count either: a
+    """A turn without any token was not counted, and a usage that nobody understood is not a count either: a
     sum within the bound then decides nothing."""
     turns = seen.all_turns
     usages = [turn.usage for turn in turns if turn.steps]

@@ -130,7 +130,7 @@ def _on_its_own(scenario: ScenarioReport, baseline: Baseline, seen: Evidence) ->
 
 
 def _drop_words(result: NonInferiority, pairs: Sequence[Pair]) -> str:
-    """A run that is no worse than another may be as bad: that is told first."""
+    """A run that is no worse than another may be as bad: that is reported first."""
     told = f"fall of the mean: {result.surely_above:.2g} to {result.surely_below:.2g}"
     never = [pair for pair in pairs if pair.after.decided and not pair.after.successes]
     if never:
