@@ -92,7 +92,7 @@ BAD = {
         1,
     ),
     "a web page": ((says(HTML, content_type="text/html"),), InfrastructureError, "a web page", 1),
-    "no JSON": ((says("OK"),), InfrastructureError, "no JSON", 1),
+    "no JSON": ((says("OK"),), InfrastructureError, "it is not JSON", 1),
     "no choices": ((says({"choices": []}),), InfrastructureError, "no `choices`", 1),
     "no message": ((says({"choices": [{"message": None}]}),), InfrastructureError, "no `message`", 1),
     "an error in a 200": (

@@ -9,6 +9,7 @@ not be installed, so nothing here names the library that the package sends with.
 from __future__ import annotations
 
 import json
+import logging
 from collections.abc import Awaitable, Callable
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
@@ -166,6 +167,8 @@ class _Tokens:
         except ImportError as exc:
             what = f"azure-identity cannot be imported: {exc}"
             raise AuthorError(Problem(what, "reinstall it, or set AZURE_OPENAI_API_KEY")) from exc
+        # What it would log is in the error; who configures logging gets it all the same.
+        logging.getLogger("azure.identity").addHandler(logging.NullHandler())
         self._next = identity.get_bearer_token_provider(identity.DefaultAzureCredential(), _SCOPE)
         self._last = ""
 
