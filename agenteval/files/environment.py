@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 from agenteval.core.config import Config
 from agenteval.core.errors import AuthorError, Place, Problem, did_you_mean
@@ -30,7 +30,7 @@ _REFERENCE = expression(
     r"\$\$\{|\$\{(?P<name>[A-Za-z_][A-Za-z0-9_]*)(?::-(?P<default>[^}]*))?\}|\$\{(?P<bad>[^}]*\}?)"
 )
 _SECRET_NAME = expression(r"authorization|api.?key|token|cookie|secret|passw", re.IGNORECASE)
-_SECRET_PLACES = frozenset(("headers", "body", "extra", "options", "endpoint", "base_url"))
+_SECRET_PLACES = frozenset(("headers", "body", "extra", "options", "request", "endpoint", "base_url"))
 """Where a variable's value is kept out of all that is written, whatever the variable's name is."""
 
 _URL_USER = expression(r"(?<=//)[^/@\s]+(?=@)")
@@ -46,41 +46,90 @@ class Expanded(str):
     values: tuple[tuple[str, str], ...]
 
 
+TEMPLATE_NAMES = frozenset(("message", "messages", "session", "tools", "turn", "tool_results"))
+"""Names in an agent's ``request`` that are no variables: each request fills them."""
+TEMPLATE_NAME = expression(r"\$\$\{|\$\{(?P<name>[A-Za-z_][A-Za-z0-9_]*)\}")
+_SESSION = frozenset(("session",))
+_FILLED_LATER = {
+    ("request",): TEMPLATE_NAMES,
+    ("headers",): _SESSION,
+    ("endpoint",): _SESSION,
+    ("poll", "url"): frozenset(("job",)),
+}
+"""The keys of an agent whose texts have names of their own."""
+
+
 def expand(value: Any, mark: Mark, environ: Mapping[str, str], problems: list[Problem]) -> Any:
     """``value`` with ``${VAR}`` and ``${VAR:-default}`` put into its texts, once: what is put in is not
     read again. As in a shell, the default also stands for an empty variable. ``$${`` writes ``${``.
+
+    Names that a request fills (``_FILLED_LATER``) stay; in such a text ``${`` is still written ``$${``.
     """
+    return _expanded(value, mark, (), _Expansion(environ, problems))
+
+
+class _Expansion(NamedTuple):
+    environ: Mapping[str, str]
+    problems: list[Problem]
+
+
+def _expanded(value: Any, mark: Mark, path: tuple[str | int, ...], how: _Expansion) -> Any:
     if isinstance(value, str):
-        return _expand_text(value, mark, environ, problems) if "${" in value else value
+        return _expand_text(value, mark, _names_at(path), how) if "${" in value else value
     if isinstance(value, dict):
-        return {k: expand(item, mark.find((k,)), environ, problems) for k, item in value.items()}
+        return {k: _expanded(item, mark.find((k,)), (*path, k), how) for k, item in value.items()}
     if isinstance(value, list):
-        return [expand(item, mark.find((i,)), environ, problems) for i, item in enumerate(value)]
+        return [_expanded(item, mark.find((i,)), (*path, i), how) for i, item in enumerate(value)]
     return value
 
 
-def _expand_text(text: str, mark: Mark, environ: Mapping[str, str], problems: list[Problem]) -> Expanded:
+def _names_at(path: tuple[str | int, ...]) -> frozenset[str]:
+    """The names that stay, at a place in the configuration."""
+    inside = {"agent": 1, "agents": 2, "compare": 2}.get(str(path[0]) if path else "", len(path))
+    keys = path[inside:]
+    keys = keys[1:] if keys[:1] == ("options",) else keys
+    found = (names for start, names in _FILLED_LATER.items() if keys[: len(start)] == start)
+    return next(found, frozenset())
+
+
+def _expand_text(text: str, mark: Mark, stay: frozenset[str], how: _Expansion) -> Expanded:
+    environ, problems = how
     values: list[tuple[str, str]] = []
+    names = {match["name"] for match in _REFERENCE.finditer(text) if match["default"] is None}
+    is_template = stay == TEMPLATE_NAMES or not stay.isdisjoint(names)
+
+    def kept(text: str) -> str:
+        return text.replace("${", "$${") if is_template else text
 
     def put(match: re.Match[str]) -> str:
         name, default = match["name"], match["default"]
         if match["bad"] is not None:
-            remedy = "write ${NAME} or ${NAME:-default}, or $${ for the literal characters"
-            problems.append(Problem(f"'{match[0][:40]}' does not name a variable", remedy, mark.place))
+            remedy = "write ${NAME} or ${NAME:-default}, or $${ for the characters themselves"
+            problems.append(Problem(f"'{match[0][:40]}' names no variable", remedy, mark.place))
         elif name is None:
-            return "${"
+            return kept("${")
+        elif name in stay and default is None:
+            return match[0]
         elif environ.get(name) or (name in environ and default is None):
             values.append((name, environ[name]))
-            return environ[name]
+            return kept(environ[name])
         elif default is None:
-            remedy = f"set it, or write ${{{name}:-default}}"
-            problems.append(Problem(f"the variable {name} is not set", remedy, mark.place))
-        return default or ""
+            problems.append(_not_set(name, stay, mark))
+        return kept(default or "")
 
     expanded = Expanded(_REFERENCE.sub(put, text))
     expanded.written = text
     expanded.values = tuple(values)
     return expanded
+
+
+def _not_set(name: str, stay: frozenset[str], mark: Mark) -> Problem:
+    remedy = f"set it, or write ${{{name}:-default}}"
+    if name == "mcp_url" and stay == TEMPLATE_NAMES:
+        return Problem("${mcp_url} is not supported yet", "let the reply ask for tools", mark.place)
+    if stay and (near := did_you_mean(name, stay)):
+        remedy = f"{near.rstrip('?')}, which each request fills? Or {remedy}" if "did" in near else remedy
+    return Problem(f"the variable {name} is not set", remedy, mark.place)
 
 
 def variables_in(value: Any) -> Iterator[str]:
@@ -172,7 +221,7 @@ def _mask(value: Any, place: str) -> Any:
 def _is_secret_key(key: str, place: str) -> bool:
     if place == "headers":
         return bool(SECRET_HEADER.search(key))
-    return place in ("body", "extra", "options") and bool(_SECRET_NAME.search(key))
+    return place in ("body", "extra", "options", "request") and bool(_SECRET_NAME.search(key))
 
 
 def _is_only_reference(value: Any) -> bool:

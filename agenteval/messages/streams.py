@@ -1,7 +1,7 @@
 """A streamed response as it was logged, its pieces put together. Pure.
 
 Known are the streams of OpenAI (both of its interfaces), Anthropic, Google and Ollama: as server-sent events,
-as a JSON object a line, or as a list of such objects. What cannot be put together is not an answer.
+as a JSON object a line, or as a list of such objects. What cannot be put together is no answer.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ def _of_events(text: str) -> list[dict[str, Any]]:
             elif line.strip():
                 piece = _piece(line)
                 if piece is None:
-                    raise Unreadable("is a stream with an event that is not JSON object", line)
+                    raise Unreadable("is a stream with an event that is no JSON object", line)
                 found.append(piece)
     return found
 

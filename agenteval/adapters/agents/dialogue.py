@@ -335,7 +335,7 @@ def _object(text: str) -> dict[str, Any]:
     except RecursionError:
         raise _Unreadable("is nested too deeply", text) from None
     except ValueError:
-        raise _Unreadable("is not JSON", text) from None
+        raise _Unreadable("is no JSON", text) from None
     if not isinstance(value, dict):
         raise _Unreadable("is JSON but no object", text)
     if isinstance(value, chat.Twice):

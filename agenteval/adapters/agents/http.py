@@ -1,4 +1,4 @@
-"""An agent behind a URL that speaks OpenAI's chat completions, streamed or not."""
+"""Agents behind a URL: chat completions unless something else is said, streamed or not."""
 
 from __future__ import annotations
 
@@ -6,13 +6,21 @@ import json
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import Annotated, Any, TypeAlias
+from typing import Annotated, Any, Literal, TypeAlias
+from urllib.parse import urlsplit
 
 from pydantic import Field
 
-from agenteval.adapters.agents import AgentResources
+from agenteval.adapters.agents import AgentResources, http_api
+from agenteval.adapters.agents.a2a import A2aApi
+from agenteval.adapters.agents.http_api import Api, Ask, Later
+from agenteval.adapters.agents.http_mistakes import option_mistakes
+from agenteval.adapters.agents.model_apis import MessagesApi, ResponsesApi
+from agenteval.adapters.agents.polling import PollOptions
 from agenteval.adapters.agents.quirks import REFUSED, Form, lesson, shaped
-from agenteval.adapters.transport.client import CallRules, HttpReply, Transport, may_pass_unheard
+from agenteval.adapters.agents.reply_paths import ReplyPaths
+from agenteval.adapters.agents.template_api import Template, TemplateApi
+from agenteval.adapters.transport.client import CallRules, HttpReply, Transport, may_pass, may_pass_unheard
 from agenteval.adapters.transport.http_faults import Fault, classify, describe, is_web_address, quote
 from agenteval.adapters.transport.limits import Throttle
 from agenteval.adapters.transport.retry import Retry
@@ -33,7 +41,7 @@ _KNOWN_FIELDS = frozenset({"role", "content", "tool_calls", "function_call", "re
 _QUOTED = 200
 _HEADER_NAME = expression(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 _BAD_HEADER_VALUE = expression(r"[\x00-\x08\x0a-\x1f\x7f]")
-_SURROGATE = expression("[\ud800-\udfff]")
+_LEAST_S = 0.1
 
 
 class _RefusedRequestError(AgentError):
@@ -55,16 +63,65 @@ def _tell_nobody(text: str, key: SampleKey | None) -> None:
     pass
 
 
+ApiName: TypeAlias = Literal["chat_completions", "responses", "messages", "a2a"]
+
+
 class HttpOptions(Value):
     """What an author writes of an agent behind a URL, beside what is asked of every agent."""
 
     endpoint: str | None = None
     headers: dict[str, Text] = {}
+    api: ApiName | None = None
     body: dict[str, Any] = {}
+    request: dict[str, Any] | None = None
+    reply: ReplyPaths | None = None
+    poll: PollOptions | None = None
     streaming: bool = False
     send_tools: bool = True
     observed_messages: str | None = None
     max_wait_s: Annotated[Number, Field(ge=0)] = 180.0
+
+    @property
+    def form(self) -> str:
+        """The API that the agent speaks; ``template``: one of its own."""
+        return "template" if self.request is not None else self.api or _api_at(self.endpoint or "")
+
+    @property
+    def template(self) -> Template:
+        headers = _sendable(self.headers)
+        reply = self.reply or ReplyPaths()
+        return Template(self.endpoint or "", headers, self.request or {}, reply, self.poll, self.streaming)
+
+    @property
+    def offers_tools(self) -> bool:
+        """Whether a request tells of the tools that a scenario declares."""
+        if self.form == "template":
+            return "tools" in self.template.names
+        return self.send_tools and self.form != "a2a"
+
+    @property
+    def sight(self) -> Sight | None:
+        """How the agent's calls will be seen, where that does not depend on the scenario."""
+        reports = self.reply.messages if self.reply else self.observed_messages
+        if reports:
+            return Sight.MESSAGES
+        asks_us = self.reply.tool_calls if self.reply else self.form != "a2a"
+        return None if asks_us else Sight.UNSEEN
+
+
+def _api_at(endpoint: str) -> ApiName:
+    """By the two paths that are known; all others have always been chat completions."""
+    path = _path(endpoint)
+    if path.endswith("/v1/responses"):
+        return "responses"
+    return "messages" if path.endswith("/v1/messages") else "chat_completions"
+
+
+def _path(endpoint: str) -> str:
+    try:
+        return urlsplit(endpoint).path.rstrip("/")
+    except ValueError:
+        return ""
 
 
 class Known:
@@ -80,6 +137,7 @@ class Known:
         secrets: Sequence[str],
         concurrency: int,
         tell: Tell,
+        warn: Callable[[str], None],
     ) -> None:
         self.config = config
         self.options = options
@@ -89,15 +147,36 @@ class Known:
         self.secrets = (*secrets, *_header_secrets(self.headers))
         self.tell = tell
         self.form = Form()
+        self.api = http_api.Known()
+        self._warn = warn
+        self._told: set[str] = set()
         limits, key = transport.limits, _key(self.headers)
         self.throttle = Throttle(
             limits.limiter(without_query(self.endpoint), key, who=f"agent {config.name}", calls=concurrency),
             rate=limits.rate("agent", config.name, requests=config.requests_per_minute),
         )
 
+    def new_api(self) -> Api:
+        """For one conversation."""
+        options = self.options
+        form, given = options.form, {"send_tools": options.send_tools, "streaming": options.streaming}
+        if form == "template":
+            return TemplateApi(options.template, self.warn_once)
+        if form == "a2a":
+            every_s = options.poll.every_s if options.poll else PollOptions().every_s
+            return A2aApi(self.api, self.headers, every_s=every_s)
+        if form == "responses":
+            return ResponsesApi(options.body, **given)
+        return MessagesApi(options.body, self.headers, **given) if form == "messages" else ChatApi(options)
+
+    def warn_once(self, text: str) -> None:
+        if text not in self._told:
+            self._told.add(text)
+            self._warn(f"agent '{self.config.name}': {text}")
+
     def rules(self, key: SampleKey) -> CallRules:
         def told(retry: Retry) -> None:
-            self.tell(f"{retry.where}: {retry.reason}; retrying in {retry.wait_s:.1f} s", key)
+            self.tell(f"{retry.where}: {retry.reason}; trying again in {retry.wait_s:.1f} s", key)
 
         return CallRules(
             self.config.timeout_s,
@@ -115,7 +194,8 @@ class HttpAgents:
 
     ``secrets``: texts that no error message may show. What headers such as ``Authorization`` hold is
     added to them. ``concurrency``: requests in flight at most. ``tell`` gets each retry and each adaption,
-    with the sample that it was for. ``place_of`` tells where a key of the agent is written.
+    with the sample that it was for; ``warn`` what everybody should know.
+    ``place_of`` tells where a key of the agent is written.
     """
 
     def __init__(
@@ -126,6 +206,7 @@ class HttpAgents:
         secrets: Sequence[str] = (),
         concurrency: int = 20,
         tell: Tell = _tell_nobody,
+        warn: Callable[[str], None] = lambda _: None,
         place_of: Callable[[str], Place | None] = lambda _: None,
     ) -> None:
         options = HttpOptions.model_validate(config.own)
@@ -134,11 +215,17 @@ class HttpAgents:
         if problems:
             raise AuthorError(*problems)
         self._known = Known(
-            config, options, transport=transport, secrets=secrets, concurrency=concurrency, tell=tell
+            config,
+            options,
+            transport=transport,
+            secrets=secrets,
+            concurrency=concurrency,
+            tell=tell,
+            warn=warn,
         )
 
     def make(self, sample: Sample) -> HttpAgent:
-        """The agent of one sample. It remembers nothing: each request carries the conversation."""
+        """The agent of one sample."""
         return HttpAgent(self._known, sample.key)
 
     async def aclose(self) -> None:
@@ -151,6 +238,7 @@ class HttpAgent:
     def __init__(self, known: Known, key: SampleKey) -> None:
         self._known = known
         self._rules = known.rules(key)
+        self._api = known.new_api()
 
     async def reply(self, messages: list[Message], tools: TurnTools) -> AgentReply:
         """Send the conversation and read the answer.
@@ -158,22 +246,54 @@ class HttpAgent:
         Raises ``AgentError`` for a timeout, a bad status and an unreadable or cut reply,
         ``InfrastructureError`` for faults that are not the agent's.
         """
-        options = self._known.options
-        reply = await self._send(request_body(options, messages, tools))
         try:
-            return _without_given(read_reply(reply, observed=options.observed_messages), options)
-        except Unreadable as unreadable:
-            raise AgentError(self._describe(unreadable), kind="protocol") from unreadable
+            return await self._answer(self._api.ask(messages, tools))
+        except Unreadable as error:
+            told = self._described(f"the reply {error.what}", error.evidence)
+            raise AgentError(told, kind="protocol") from error
+        except http_api.AgentFailure as error:
+            raise AgentError(self._described(error.what, error.words), kind="exception") from error
 
-    async def _send(self, body: Mapping[str, Any]) -> HttpReply:
-        """The reply to the conversation, in the first form that the server takes. A request that was
-        refused for its form was not carried out."""
+    async def _answer(self, ask: Ask) -> AgentReply:
+        """Ask, and ask again while the agent works on it. All of that is the agent's time."""
+        reply = await self._send(ask)
+        spent_s = reply.latency_ms / 1000
+        while True:
+            answer = self._api.read(reply)
+            if isinstance(answer, AgentReply):
+                return replace(answer, latency_ms=spent_s * 1000)
+            spent_s += await self._wait(answer, reply, spent_s)
+            left_s = self._known.config.timeout_s - spent_s
+            may_repeat = may_pass if answer.ask.body is None else may_pass_unheard
+            rules = replace(self._rules, timeout_s=max(left_s, _LEAST_S), may_repeat=may_repeat)
+            reply = await self._post(answer.ask, answer.ask.body, rules)
+            spent_s += reply.latency_ms / 1000
+
+    async def _wait(self, later: Later, reply: HttpReply, spent_s: float) -> float:
+        """Until a job is asked about again: as its author says, and at least as long as the server does."""
+        if not later.state:
+            return 0.0
+        timeout_s = self._known.config.timeout_s
+        wait_s = max(later.after_s, self._known.transport.asked_wait_s(reply) or 0.0)
+        if spent_s + wait_s >= timeout_s:
+            where = quote(without_query(later.ask.url or self._known.endpoint), self._known.secrets)
+            state = quote(later.state, self._known.secrets, _QUOTED)
+            what = f"{where}: the deadline of {timeout_s:g} s (`timeout_s`) has passed; the job is '{state}'"
+            raise AgentError(what, kind="timeout")
+        await self._known.transport.pause(wait_s)
+        return wait_s
+
+    async def _send(self, ask: Ask) -> HttpReply:
+        """The reply to a request; to a conversation of chat completions, in the first form that the server
+        takes. A request that was refused for its form was not carried out."""
         known = self._known
+        if not isinstance(self._api, ChatApi):
+            return await self._post(ask, ask.body, self._rules)
         while True:
             form = known.form
-            sent = shaped(body, form)
+            sent = shaped(ask.body or {}, form)
             try:
-                return await self._post(sent)
+                return await self._transported(ask, sent, self._rules)
             except _RefusedRequestError as refused:
                 if known.form != form:  # another conversation has found out meanwhile
                     continue
@@ -183,14 +303,34 @@ class HttpAgent:
                 known.form = found.form
                 known.tell(f"{refused.fault.where}: {found.note}", None)
 
-    async def _post(self, body: Mapping[str, Any]) -> HttpReply:
-        known = self._known
-        return await known.transport.post_json(known.endpoint, body, self._rules, headers=known.headers)
+    async def _post(self, ask: Ask, body: Mapping[str, Any] | None, rules: CallRules) -> HttpReply:
+        try:
+            return await self._transported(ask, body, rules)
+        except _RefusedRequestError as refused:
+            raise AgentError(str(refused), kind=refused.kind) from refused
 
-    def _describe(self, unreadable: Unreadable) -> str:
+    async def _transported(self, ask: Ask, body: Mapping[str, Any] | None, rules: CallRules) -> HttpReply:
+        known = self._known
+        headers = known.headers if ask.headers is None else ask.headers
+        return await known.transport.exchange(ask.url or known.endpoint, body, rules, headers=headers)
+
+    def _described(self, what: str, evidence: str) -> str:
         where = quote(without_query(self._known.endpoint), self._known.secrets)
-        evidence = quote(unreadable.evidence, self._known.secrets, _QUOTED)
-        return f"{where}: the reply {unreadable.what}" + (f": {evidence}" if evidence else "")
+        shown = quote(evidence, self._known.secrets, _QUOTED)
+        return f"{where}: {what}" + (f": {shown}" if shown else "")
+
+
+class ChatApi:
+    """OpenAI's chat completions. It remembers nothing: each request carries the conversation."""
+
+    def __init__(self, options: HttpOptions) -> None:
+        self._options = options
+
+    def ask(self, messages: list[Message], tools: TurnTools) -> Ask:
+        return Ask(request_body(self._options, messages, tools))
+
+    def read(self, reply: HttpReply) -> AgentReply:
+        return _without_given(read_reply(reply, observed=self._options.observed_messages), self._options)
 
 
 def request_body(config: HttpOptions, messages: Sequence[Message], tools: TurnTools) -> dict[str, Any]:
@@ -219,7 +359,7 @@ def read_reply(reply: HttpReply, *, observed: str | None = None) -> AgentReply:
     told = _observed(document, observed) if observed else []
     usage = document.get("usage")
     if told and "choices" not in document:
-        # The messages are the complete answer; an agent with a format of its own needs no choices.
+        # The messages are the whole answer; an agent with a format of its own needs no choices.
         _check_whole(last_answer(told), document)
         return AgentReply(messages=told, usage=usage, latency_ms=reply.latency_ms)
     message = _message(document)
@@ -245,16 +385,11 @@ def _without_given(reply: AgentReply, config: HttpOptions) -> AgentReply:
 
 
 def _document(reply: HttpReply) -> dict[str, Any]:
-    """The reply as a chat completion. Halves of surrogate pairs, which no file can hold, are replaced."""
+    """The reply as a chat completion."""
+    document: dict[str, Any]
     document = parse_object(reply.text) if reply.events is None else assemble(reply.events)
-    try:
-        text = _json(document)
-    except RecursionError:
-        raise Unreadable("is nested too deeply") from None
-    if not _SURROGATE.search(text):
-        return document
-    whole = text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
-    return parse_object(whole)
+    storable: dict[str, Any] = http_api.storable(document)
+    return storable
 
 
 def _message(document: Mapping[str, Any]) -> dict[str, Any]:
@@ -289,7 +424,7 @@ def _tool_calls(message: Mapping[str, Any]) -> list[Any]:
     if not calls and isinstance(legacy, dict):
         return [{"type": "function", "function": legacy}]
     if calls is not None and not isinstance(calls, list):
-        raise Unreadable("has tool_calls that are not a list", _json(calls))
+        raise Unreadable("has tool_calls that are no list", _json(calls))
     return list(chat.in_order(calls or []))
 
 
@@ -334,16 +469,16 @@ def _contents(value: Any) -> str:
 def _problems(config: HttpOptions, where: str) -> Iterator[tuple[str, Problem]]:
     """What cannot work, each with the key that it is about. Values of headers are not shown: they may be
     secrets."""
-    if not is_web_address(config.endpoint or ""):
-        example = "write a complete URL, such as http://localhost:3000/v1/chat/completions"
-        yield "endpoint", Problem(f"{where}: `endpoint` is not an http or https URL", example)
+    if not is_web_address(_without_session(config.endpoint or "")):
+        example = "write a whole URL, such as http://localhost:3000/v1/chat/completions"
+        yield "endpoint", Problem(f"{where}: `endpoint` is no http or https URL", example)
     for name, value in config.headers.items():
         if not _HEADER_NAME.fullmatch(name):
             what = f"{where}: '{name}' cannot be the name of a header"
             yield f"headers.{name}", Problem(what, "letters, digits and hyphens")
         if not re.fullmatch(r"[\t\x20-\x7e]*", value.strip()):
             what = f"{where}: header '{name}' holds a line break or a character that is not ASCII"
-            remedy = "does its variable contain more than the value?"
+            remedy = "does the variable that it comes from hold more than the value?"
             yield f"headers.{name}", Problem(what, remedy)
     yield from _body_problems(config, where)
 
@@ -351,11 +486,11 @@ def _problems(config: HttpOptions, where: str) -> Iterator[tuple[str, Problem]]:
 def _body_problems(config: HttpOptions, where: str) -> Iterator[tuple[str, Problem]]:
     given = config.body.get("messages")
     if given is not None and not (isinstance(given, list) and all(isinstance(m, dict) for m in given)):
-        what = f"{where}: `body.messages` is not a list of messages"
+        what = f"{where}: `body.messages` is no list of messages"
         yield "body.messages", Problem(what, "write - {role: …, content: …}")
     options = config.body.get("stream_options")
     if options is not None and not isinstance(options, dict):
-        what = f"{where}: `body.stream_options` is not a mapping"
+        what = f"{where}: `body.stream_options` is no mapping"
         yield "body.stream_options", Problem(what, "write {include_usage: true}")
     try:
         json.dumps(config.body)
@@ -388,6 +523,11 @@ def _header_secrets(headers: Mapping[str, str]) -> Iterator[str]:
 
 # ── the adapter ──────────────────────────────────────────────────────────────────────────────────
 
+
+def _without_session(endpoint: str) -> str:
+    return endpoint.replace("${session}", "x")
+
+
 _EXAMPLE = "endpoint: http://localhost:3000/v1/chat/completions"
 
 
@@ -398,18 +538,19 @@ def _mistakes(own: Mapping[str, Any]) -> Iterator[Mistake]:
         yield Mistake("the agent's endpoint is empty", f"write {_EXAMPLE}", ("endpoint",))
     elif not endpoint:
         yield Mistake("an agent of type http needs endpoint", f"write {_EXAMPLE}", ("endpoint",))
-    elif isinstance(endpoint, str) and not is_web_address(endpoint):
+    elif isinstance(endpoint, str) and not is_web_address(_without_session(endpoint)):
         remedy = "write for example http://localhost:3000/…"
         yield Mistake("not an http or https address", remedy, ("endpoint",))
     headers = own.get("headers")
     for name, value in (headers if isinstance(headers, Mapping) else {}).items():
         if not _HEADER_NAME.fullmatch(name):
             remedy = "use letters, digits and dashes"
-            yield Mistake(f"{name!r} is not a valid header name", remedy, ("headers", name))
+            yield Mistake(f"{name!r} is no name of a header", remedy, ("headers", name))
         if isinstance(value, str) and _BAD_HEADER_VALUE.search(value):
-            what = f"the header '{name}' contains a line break or control character"
+            what = f"the header '{name}' holds a line break or control character"
             remedy = "remove it; a variable read from a file may end in one"
             yield Mistake(what, remedy, ("headers", name))
+    yield from option_mistakes(own)
 
 
 def _agents(agent: AgentConfig, _options: HttpOptions, resources: AgentResources) -> HttpAgents:
@@ -420,6 +561,7 @@ def _agents(agent: AgentConfig, _options: HttpOptions, resources: AgentResources
         secrets=resources.secrets,
         concurrency=config.agent_concurrency or config.concurrency,
         tell=resources.tell,
+        warn=resources.warn,
         place_of=lambda key: resources.place_of(agent, key),
     )
 
@@ -428,6 +570,6 @@ ADAPTER = AgentAdapter(
     _agents,
     HttpOptions,
     _mistakes,
-    sight=lambda options: Sight.MESSAGES if options.observed_messages else None,
+    sight=lambda options: options.sight,
     example=_EXAMPLE,
 )

@@ -61,6 +61,7 @@ class HttpReply:
 
 @dataclass(frozen=True)
 class _Request:
+    method: str
     url: str
     content: bytes
     headers: httpx2.Headers
@@ -119,7 +120,7 @@ class _Progress:
 
     async def trace(self, event: str, info: Mapping[str, Any]) -> None:
         if event.endswith("send_request_headers.started"):
-            self.sent = self.sent or info["request"].method == b"POST"  # not the CONNECT to a proxy
+            self.sent = self.sent or info["request"].method != b"CONNECT"  # to a proxy
 
 
 @dataclass
@@ -149,12 +150,23 @@ class Transport:
         *,
         headers: Mapping[str, str] | None = None,
     ) -> HttpReply:
-        """Send ``body`` as JSON and read the whole reply, plain or as server-sent events.
+        """``exchange`` with a body."""
+        return await self.exchange(url, body, rules, headers=headers)
+
+    async def exchange(
+        self,
+        url: str,
+        body: Mapping[str, Any] | None,
+        rules: CallRules,
+        *,
+        headers: Mapping[str, str] | None = None,
+    ) -> HttpReply:
+        """Send ``body`` as JSON, or a GET without one, and read the whole reply, plain or as server-sent
+        events.
 
         Raises what the rules make of a fault, every status outside 200–299 being one.
         """
-        # Escaping all but ASCII keeps lone surrogates, which UTF-8 cannot hold, from raising here.
-        request = _Request(url, json.dumps(body).encode(), _headers(headers), rules.timeout_s, rules.secrets)
+        request = _request(url, body, headers, rules)
         if not is_web_address(url):
             raise rules.classify(request.fault(FaultKind.INVALID))
         patience = Patience(self._retry, rules.max_wait_s)
@@ -170,6 +182,15 @@ class Transport:
                     raise rules.classify(_tried(failed.fault, patience)) from failed.__cause__
                 _tell(rules.on_retry, failed.fault, patience.failures, wait_s)
             await patience.wait(wait_s)
+
+    def asked_wait_s(self, reply: HttpReply) -> float | None:
+        """How long a reply asks to wait before the next request (``Retry-After``)."""
+        asked = {name: value for name, value in reply.headers.items() if name.startswith("retry-after")}
+        return asked_wait_s(asked, now_s=self._retry.now())
+
+    async def pause(self, seconds: float) -> None:
+        """Wait between two requests: that is the time of whoever is asked."""
+        await self._retry.sleep(seconds)
 
     async def aclose(self) -> None:
         """Close all connections; may be called twice."""
@@ -216,9 +237,9 @@ class Transport:
     ) -> HttpReply:
         started = time.perf_counter()
         async with client.stream(
-            "POST",
+            request.method,
             request.url,
-            content=request.content,
+            content=request.content or None,
             headers=request.headers,
             # Below the deadline: when the library itself gives up, it closes its half-open socket.
             timeout=httpx2.Timeout(None, connect=min(_CONNECT_S, 0.9 * request.timeout_s)),
@@ -241,7 +262,7 @@ class Transport:
         )
 
     async def _refusal(self, request: _Request, response: httpx2.Response) -> _FailedAttempt:
-        """A status that is not a success; its body, whole or not, is only quoted."""
+        """A status that is no success; its body, whole or not, is only quoted."""
         encoding = response.headers.get("content-encoding")
         body = await begin_of_body(response.aiter_raw(), encoding, _ERROR_BODY)
         detail = body.decode("utf-8", "replace")
@@ -291,6 +312,18 @@ async def _drain(chunks: AsyncIterator[bytes]) -> None:
     with contextlib.suppress(httpx2.HTTPError), anyio.move_on_after(_DRAIN_S):
         async for _ in chunks:
             pass
+
+
+def _request(
+    url: str, body: Mapping[str, Any] | None, headers: Mapping[str, str] | None, rules: CallRules
+) -> _Request:
+    # Escaping all but ASCII keeps lone surrogates, which UTF-8 cannot hold, from raising here.
+    content = b"" if body is None else json.dumps(body).encode()
+    made = _headers(headers)
+    if body is None:
+        made.pop("content-type", None)
+    method = "GET" if body is None else "POST"
+    return _Request(method, url, content, made, rules.timeout_s, rules.secrets)
 
 
 def _headers(given: Mapping[str, str] | None) -> httpx2.Headers:

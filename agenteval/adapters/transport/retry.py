@@ -113,5 +113,4 @@ class Patience:
         """What was done, for a message; empty if the first failure was the last."""
         if self.failures < 2 and self.waited_s < 0.05:
             return ""
-        times = "once" if self.failures == 1 else f"{self.failures} times"
-        return f"tried {times}, waited {self.waited_s:.1f} s"
+        return f"tried {self.failures} times, waited {self.waited_s:.1f} s"

@@ -1,0 +1,86 @@
+"""What every API of an HTTP agent has in common: a conversation becomes requests, replies become answers."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+from agenteval.adapters.transport.client import HttpReply
+from agenteval.core.expressions import expression
+from agenteval.core.protocols import AgentReply, TurnTools
+from agenteval.core.trajectory import Message
+from agenteval.messages import chat
+from agenteval.messages.completion import Unreadable, not_json
+
+_SURROGATE = expression("[\ud800-\udfff]")
+
+
+@dataclass(frozen=True)
+class Ask:
+    """A request. ``body``: sent as JSON; without one it is a GET. ``url``: empty for the agent's endpoint.
+    ``headers``: instead of those of the agent; ``None``: those."""
+
+    body: Mapping[str, Any] | None
+    url: str = ""
+    headers: Mapping[str, str] | None = None
+
+
+@dataclass(frozen=True)
+class Later:
+    """The answer is not there yet: ``ask`` again. ``state``: what the agent says that it does meanwhile;
+    empty where the same question is asked in another way, at once."""
+
+    ask: Ask
+    after_s: float = 0.0
+    state: str = ""
+
+
+class AgentFailure(Exception):  # noqa: N818  # it becomes an AgentError where the endpoint is known
+    """A failure that an agent reports itself. ``words`` are its own, for quoting."""
+
+    def __init__(self, what: str, words: str = "") -> None:
+        super().__init__(what)
+        self.what = what
+        self.words = words
+
+
+class Api(Protocol):
+    """One conversation with an agent, in the form of one API. It may remember a session."""
+
+    def ask(self, messages: list[Message], tools: TurnTools) -> Ask:
+        """The request that carries the conversation, or what is new in it."""
+
+    def read(self, reply: HttpReply) -> AgentReply | Later:
+        """What came of the last request. Raises ``Unreadable`` for what is not a complete answer, and
+        ``AgentFailure``."""
+
+
+@dataclass(frozen=True)
+class Known:
+    """What the conversations with one agent share of its API; ``learned`` may be changed by any of them."""
+
+    learned: dict[str, str] = field(default_factory=dict)
+
+
+def json_of(text: str) -> Any:
+    """The JSON value in a reply. Raises ``Unreadable``."""
+    try:
+        value = json.loads(text, object_pairs_hook=chat.noting_twice)
+    except (ValueError, RecursionError):
+        raise Unreadable(not_json(text), text) from None
+    return storable(value)
+
+
+def storable(value: Any) -> Any:
+    """A JSON value without halves of surrogate pairs, which no file can hold. Raises ``Unreadable`` for one
+    that is nested too deeply."""
+    try:
+        text = json.dumps(value, ensure_ascii=False)
+    except RecursionError:
+        raise Unreadable("is nested too deeply") from None
+    if not _SURROGATE.search(text):
+        return value
+    whole = text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+    return json.loads(whole, object_pairs_hook=chat.noting_twice)

@@ -1,0 +1,148 @@
+"""What does not fit together in the options of an HTTP agent, as they are written."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from agenteval.adapters.agents.reply_paths import WHOLE
+from agenteval.adapters.agents.request_template import names_in
+from agenteval.core.errors import Mistake
+
+_OF_CHAT = ("body", "send_tools", "observed_messages", "api")
+_NOT_OF = {
+    "a2a": ("body", "send_tools", "streaming", "observed_messages"),
+    "responses": ("observed_messages",),
+    "messages": ("observed_messages",),
+}
+_PATHS = ("text", "delta", "tool_calls", "messages", "session", "usage", "error", "done")
+
+
+def option_mistakes(own: Mapping[str, Any]) -> Iterator[Mistake]:
+    """``own``: what the author wrote; what has the wrong type is told of by the model."""
+    request, reply = own.get("request"), own.get("reply")
+    if request is None and reply is None:
+        yield from _of_an_api(own)
+        return
+    if request is None or reply is None:
+        yield _only_one(is_request=reply is None)
+        return
+    for key in _OF_CHAT:
+        if key in own and own[key] not in (None, {}):
+            yield Mistake(f"`{key}` does not go with `request`", _instead(key), (key,))
+    if not isinstance(request, Mapping) or not isinstance(reply, Mapping):
+        return
+    yield from _of_request(own, request, reply)
+    yield from _of_reply(reply)
+    yield from _of_session(own, request, reply)
+    yield from _of_poll(own)
+
+
+def _only_one(*, is_request: bool) -> Mistake:
+    if is_request:
+        return Mistake(
+            "`request` needs `reply`", "write where the answer is: reply: {text: answer}", ("request",)
+        )
+    return Mistake(
+        "`reply` needs `request`", 'write what is sent: request: {message: "${message}"}', ("reply",)
+    )
+
+
+def _instead(key: str) -> str:
+    return {
+        "body": "write its keys into `request`",
+        "send_tools": 'drop it; `request` has `"${tools}"` where tools go',
+        "observed_messages": "write reply: {messages: …}",
+    }.get(key, "drop one of them")
+
+
+def _of_an_api(own: Mapping[str, Any]) -> Iterator[Mistake]:
+    api = own.get("api")
+    for key in _NOT_OF.get(api if isinstance(api, str) else "", ()):
+        if key in own and own[key] not in (None, {}):
+            yield Mistake(f"`{key}` does not go with api: {api}", "drop it", (key,))
+    if own.get("poll") is not None and api != "a2a":
+        yield Mistake("`poll` needs `request` and `reply`", "write both, or drop poll", ("poll",))
+    for key, path in _texts_with_session(own):
+        yield Mistake(f"`{key}` has ${{session}}, which needs `request`", "write request and reply", path)
+
+
+def _of_request(
+    own: Mapping[str, Any], request: Mapping[str, Any], reply: Mapping[str, Any]
+) -> Iterator[Mistake]:
+    names = set(names_in(request))
+    if names.isdisjoint(("message", "messages")):
+        what = "`request` has neither ${message} nor ${messages}: the agent would hear nothing"
+        yield Mistake(what, 'write for example {message: "${message}"}', ("request",))
+    takes_results = not names.isdisjoint(("messages", "tool_results"))
+    if reply.get("tool_calls") and not takes_results:
+        what = "`reply.tool_calls` are answered, and `request` has no place for the results"
+        remedy = 'add tool_results: "${tool_results}", or send the conversation with "${messages}"'
+        yield Mistake(what, remedy, ("reply", "tool_calls"))
+    if "tool_results" in names and not reply.get("tool_calls"):
+        what = "`request` has ${tool_results}, and `reply` says nowhere that tools are asked for"
+        yield Mistake(what, "add tool_calls: PATH to reply", ("request",))
+
+
+def _of_reply(reply: Mapping[str, Any]) -> Iterator[Mistake]:
+    if not any(reply.get(key) for key in ("text", "delta", "messages")):
+        yield Mistake("`reply` does not say where the answer is", "add text: PATH", ("reply",))
+    for key in _PATHS:
+        path = reply.get(key)
+        if isinstance(path, str) and (remedy := _wrong_path(path)):
+            yield Mistake(f"'{path}' is not a dotted path", remedy, ("reply", key))
+    where = reply.get("session")
+    if isinstance(where, Mapping) and len(set(where) & {"header", "cookie"}) != 1:
+        yield Mistake("expected one of header and cookie", "write {header: X-Session}", ("reply", "session"))
+
+
+def _wrong_path(path: str) -> str:
+    if path == WHOLE:
+        return ""
+    bare = path.removesuffix("?")
+    if "[" in bare or bare.startswith("$"):
+        shown = bare.removeprefix("$").replace("[*]", "").replace("[", ".").replace("]", "").strip(".")
+        return f"write for example {shown or 'data.reply'}"
+    is_empty = not bare or any(not part.strip() for part in bare.split("."))
+    return "write the keys with dots between them, such as data.reply" if is_empty else ""
+
+
+def _of_session(
+    own: Mapping[str, Any], request: Mapping[str, Any], reply: Mapping[str, Any]
+) -> Iterator[Mistake]:
+    outside = list(_texts_with_session(own))
+    if reply.get("session") and not outside and "session" not in names_in(request):
+        what = "`reply.session` is read, and no request has ${session}"
+        yield Mistake(what, 'add session: "${session}" to request', ("reply", "session"))
+    if reply.get("session") and any(key == "endpoint" for key, _ in outside):
+        what = "the endpoint has ${session}, which is not known before the first reply"
+        yield Mistake(what, "drop reply.session: then agenteval makes the id", ("endpoint",))
+
+
+def _texts_with_session(own: Mapping[str, Any]) -> Iterator[tuple[str, tuple[str, ...]]]:
+    if "session" in names_in(own.get("endpoint") or ""):
+        yield "endpoint", ("endpoint",)
+    headers = own.get("headers")
+    for name, value in (headers if isinstance(headers, Mapping) else {}).items():
+        if "session" in names_in(value):
+            yield f"headers.{name}", ("headers", name)
+
+
+def _of_poll(own: Mapping[str, Any]) -> Iterator[Mistake]:
+    poll = own.get("poll")
+    if not isinstance(poll, Mapping):
+        return
+    if own.get("streaming"):
+        yield Mistake("`poll` does not go with `streaming`", "drop one of them", ("poll",))
+    if not poll.get("status"):
+        what = "`poll` does not say where the state of the job is"
+        yield Mistake(what, "add status: PATH", ("poll",))
+    for key in ("status", "job"):
+        path = poll.get(key)
+        if isinstance(path, str) and (remedy := _wrong_path(path)):
+            yield Mistake(f"'{path}' is not a dotted path", remedy, ("poll", key))
+    url = poll.get("url")
+    if isinstance(url, str) and "job" in names_in(url) and not poll.get("job"):
+        yield Mistake("`poll.url` has ${job}, and `poll.job` is missing", "add job: PATH", ("poll", "url"))
+    if isinstance(url, str) and poll.get("job") and "job" not in names_in(url):
+        yield Mistake("`poll.url` has no ${job}", "write for example /jobs/${job}", ("poll", "url"))

@@ -1,0 +1,199 @@
+"""The Responses API and the Messages API as endpoints of agents: the conversation in their forms, and their
+replies by the readers that logs have."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from agenteval.adapters.agents.http_api import Ask, storable
+from agenteval.adapters.transport.client import HttpReply
+from agenteval.core.errors import AuthorError
+from agenteval.core.protocols import AgentReply, TurnTools
+from agenteval.core.trajectory import Message
+from agenteval.messages import chat
+from agenteval.messages import message_adapters as foreign
+from agenteval.messages.completion import Unreadable, parse_object
+from agenteval.messages.endings import cut_of, is_at_limit, is_filtered, refusal_in
+from agenteval.messages.responses import error_in, reply_to
+from agenteval.messages.sse import ends_stream
+from agenteval.messages.streams import whole
+
+_RAW = "agenteval_output"
+"""The field of a message with what the server sent, where that is more than text and calls: it goes back."""
+_MAX_TOKENS = 4096
+_TEXT_AND_CALLS = frozenset(("message", "function_call", "text", "tool_use"))
+_CACHED = ("cache_read_input_tokens", "cache_creation_input_tokens")
+_ENDED = ("completed", "incomplete", "failed", "cancelled")
+
+
+class ResponsesApi:
+    """``POST /v1/responses``. The complete conversation is sent each time."""
+
+    def __init__(self, body: Mapping[str, Any], *, send_tools: bool, streaming: bool) -> None:
+        self._body = body
+        self._send_tools = send_tools
+        self._streaming = streaming
+
+    def ask(self, messages: list[Message], tools: TurnTools) -> Ask:
+        body = dict(self._body)
+        body["input"] = [*(self._body.get("input") or ()), *_items(messages)]
+        if self._send_tools and tools.schemas and "tools" not in body:
+            body["tools"] = [{"type": "function", **schema["function"]} for schema in tools.schemas]
+        if self._streaming:
+            body["stream"] = True
+        return Ask(body)
+
+    def read(self, reply: HttpReply) -> AgentReply:
+        document = _document(reply)
+        status = document.get("status")
+        reason = document.get("incomplete_details")
+        reason = reason.get("reason") if isinstance(reason, Mapping) else None
+        if status == "incomplete" or is_at_limit(reason) or is_filtered(reason):
+            remedy = (
+                "" if is_filtered(reason) else " — raise the agent's token limit, `body.max_output_tokens`?"
+            )
+            raise Unreadable(f"was cut off ({reason or 'status=incomplete'}){remedy}")
+        if status is not None and status not in _ENDED:
+            raise Unreadable(f"is not complete (status={status})", _json(document))
+        return _answer(document, document.get("output"), document.get("usage"))
+
+
+def _items(messages: Sequence[Message]) -> Iterator[Any]:
+    for message in messages:
+        if isinstance(raw := message.get(_RAW), list):
+            yield from raw
+        elif message.get("role") == "tool":
+            call, output = message.get("tool_call_id"), message.get("content")
+            yield {"type": "function_call_output", "call_id": call, "output": output}
+        else:
+            text = message.get("content")
+            if text or not message.get("tool_calls"):
+                yield {"role": message["role"], "content": text or ""}
+            for call in message.get("tool_calls") or ():
+                yield {"type": "function_call", "call_id": call["id"], **_function(call)}
+
+
+class MessagesApi:
+    """``POST /v1/messages``."""
+
+    def __init__(
+        self, body: Mapping[str, Any], headers: Mapping[str, str], *, send_tools: bool, streaming: bool
+    ) -> None:
+        self._body = body
+        given = {name.lower() for name in headers}
+        added = {} if "anthropic-version" in given else {"anthropic-version": "2023-06-01"}
+        self._headers = {**headers, **added}
+        self._send_tools = send_tools
+        self._streaming = streaming
+
+    def ask(self, messages: list[Message], tools: TurnTools) -> Ask:
+        body = {"max_tokens": _MAX_TOKENS, **self._body}
+        body["messages"] = [*(self._body.get("messages") or ()), *_blocks(messages)]
+        if self._send_tools and tools.schemas and "tools" not in body:
+            body["tools"] = [_tool(schema["function"]) for schema in tools.schemas]
+        if self._streaming:
+            body["stream"] = True
+        return Ask(body, headers=self._headers)
+
+    def read(self, reply: HttpReply) -> AgentReply:
+        document = _document(reply)
+        if cut := cut_of(document):
+            remedy = " — raise the agent's token limit, `body.max_tokens`?" if cut.at_limit else ""
+            raise Unreadable(f"{cut.what}{remedy}")
+        return _answer(document, document.get("content"), _usage(document.get("usage")))
+
+
+def _blocks(messages: Sequence[Message]) -> Iterator[Message]:
+    results: list[Any] = []
+    for message in messages:
+        if message.get("role") == "tool":
+            call, content = message.get("tool_call_id"), message.get("content")
+            results.append({"type": "tool_result", "tool_use_id": call, "content": content})
+            continue
+        if results:
+            yield {"role": "user", "content": results}
+            results = []
+        if message.get("role") != "assistant":
+            yield {"role": "user", "content": message.get("content") or ""}
+        elif content := message.get(_RAW) or list(_of_assistant(message)):
+            yield {"role": "assistant", "content": content}
+    if results:
+        yield {"role": "user", "content": results}
+
+
+def _of_assistant(message: Message) -> Iterator[Any]:
+    if text := message.get("content"):
+        yield {"type": "text", "text": text}
+    for call in message.get("tool_calls") or ():
+        function = _function(call)
+        given = json.loads(function["arguments"] or "{}")
+        yield {"type": "tool_use", "id": call["id"], "name": function["name"], "input": given}
+
+
+def _tool(function: Mapping[str, Any]) -> dict[str, Any]:
+    known = {key: function[key] for key in ("name", "description") if key in function}
+    return {**known, "input_schema": function.get("parameters") or {"type": "object", "properties": {}}}
+
+
+def _usage(told: Any) -> Any:
+    """Tokens of the cache are apart in this API, and input all the same."""
+    if not isinstance(told, Mapping):
+        return told
+    given, *cached = (told.get(name) or 0 for name in ("input_tokens", *_CACHED))
+    if not all(isinstance(count, int) for count in (given, *cached)):
+        return told
+    return {**told, "input_tokens": given + sum(cached), "cached_tokens": cached[0]}
+
+
+# ── what both have in common ─────────────────────────────────────────────────────────────────────
+
+
+def _function(call: Mapping[str, Any]) -> dict[str, Any]:
+    function = call["function"]
+    return {"name": function["name"], "arguments": function["arguments"]}
+
+
+def _document(reply: HttpReply) -> dict[str, Any]:
+    """The response. Raises ``Unreadable`` for one that is an error."""
+    if reply.events is None:
+        document = parse_object(reply.text)
+    else:
+        document = dict(whole([parse_object(text) for text in reply.events if not ends_stream(text)]))
+    if document.get("type") == "error" or (error := error_in(document)):
+        raise Unreadable("is an error", _json(document.get("error") or error))
+    made: dict[str, Any] = storable(document)
+    return made
+
+
+def _answer(document: Mapping[str, Any], output: Any, usage: Any) -> AgentReply:
+    try:
+        found = reply_to((), document)
+    except AuthorError as error:
+        raise Unreadable(f"cannot be read: {error}", _json(document)) from None
+    if found.lost:
+        raise Unreadable("is an error", found.lost)
+    if not found.messages:
+        raise Unreadable("has no message", _json(document))
+    told: list[str] = []
+    messages = foreign.plain(found.messages, told.append)
+    kinds = (
+        {str(part.get("type")) for part in output if isinstance(part, Mapping)}
+        if isinstance(output, list)
+        else set()
+    )
+    extra = {} if kinds <= _TEXT_AND_CALLS else {_RAW: output}
+    if any(message["role"] == "tool" for message in messages):
+        # The provider ran tools of its own.
+        return AgentReply(messages=messages, usage=usage, alone=True)
+    answers = [message for message in messages if message["role"] == "assistant"]
+    texts = [chat.text_of(each.get("content")) or refusal_in(each) or "" for each in answers]
+    calls = [call for each in answers for call in each.get("tool_calls") or ()]
+    return AgentReply(
+        text="\n\n".join(filter(None, texts)) or None, tool_calls=calls, usage=usage, extra=extra
+    )
+
+
+def _json(value: Any) -> str:
+    return json.dumps(value, ensure_ascii=False)

@@ -1,0 +1,111 @@
+"""Jobs: the first reply is not the answer yet, but says where it will be."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Annotated, Any
+from urllib.parse import quote as url_part
+from urllib.parse import urljoin, urlsplit
+
+from pydantic import Field
+
+from agenteval.adapters.agents.http_api import AgentFailure, Ask, Later
+from agenteval.adapters.agents.reply_paths import Document, ReplyPaths, is_one_of, refuse_errors, value_at
+from agenteval.adapters.agents.request_template import filled_text
+from agenteval.adapters.transport.client import HttpReply
+from agenteval.core.value import ListOf, Number, Text, Value
+from agenteval.messages.completion import Unreadable
+from agenteval.messages.record_paths import MISSING, find
+
+DONE = ("completed", "complete", "done", "finished", "succeeded", "success", "successful", "ok")
+FAILED = (
+    *("failed", "failure", "error", "errored", "cancelled", "canceled", "aborted", "expired", "rejected"),
+    *("timed_out", "timeout"),
+)
+_WORDS = ("error", "message", "detail", "reason")
+
+
+class PollOptions(Value):
+    """How a job is followed. ``job``: the path of its id or URL in the first reply; ``url``: where to ask,
+    with ``${job}`` in it, and relative to the endpoint. Without both the reply's ``Location`` says where.
+    ``status``: the path of its state, one of ``done``, one of ``failed``, or anything else until then."""
+
+    status: Text | None = None
+    job: Text | None = None
+    url: Text | None = None
+    done: ListOf[Text] = DONE
+    failed: ListOf[Text] = FAILED
+    every_s: Annotated[Number, Field(gt=0)] = 1.0
+
+
+class Job:
+    """One answer that takes several requests."""
+
+    def __init__(self, options: PollOptions, paths: ReplyPaths, endpoint: str, asked: Ask) -> None:
+        self._options = options
+        self._paths = paths
+        self._endpoint = endpoint
+        self._asked = asked
+        self._url = ""
+
+    def later(self, reply: HttpReply, document: Document) -> Later | None:
+        """When and where to ask again; ``None`` once the job is done. Raises ``AgentFailure`` for one that
+        failed, and ``Unreadable``."""
+        status = self._status(document)
+        if status is not MISSING:
+            if is_one_of(status, self._options.done):
+                return None
+            if is_one_of(status, self._options.failed):
+                raise AgentFailure(f"the job is '{_shown(status)}'", self._words(document))
+        refuse_errors(document, self._paths)
+        self._url = self._url or self._place(reply, document)
+        state = "running" if status is MISSING else _shown(status)
+        return Later(Ask(None, self._url, self._asked.headers), self._options.every_s, state)
+
+    def _status(self, document: Document) -> Any:
+        path = self._options.status or ""
+        first = not self._url
+        if first and all(find(event, path.removesuffix("?")) is MISSING for event in document.events):
+            return MISSING  # the reply that begins a job need not tell its state
+        return value_at(document, path, "poll.status")
+
+    def _words(self, document: Document) -> str:
+        last = document.events[-1]
+        paths = [self._paths.error.removesuffix("?")] if self._paths.error else []
+        told = (find(last, path) for path in (*paths, *_WORDS))
+        words = next((value for value in told if value is not MISSING and value), None)
+        if isinstance(words, Mapping) and isinstance(words.get("message"), str):
+            words = words["message"]
+        return "" if words is None else _shown(words)
+
+    def _place(self, reply: HttpReply, document: Document) -> str:
+        options = self._options
+        if options.job is None and options.url is None:
+            found = reply.headers.get("operation-location") or reply.headers.get("location")
+            if not found:
+                what = "has no Location header that says where the job is, and no `poll.job`; its headers are"
+                raise Unreadable(what, ", ".join(reply.headers))
+        else:
+            job = "" if options.job is None else _shown(value_at(document, options.job, "poll.job"))
+            if options.url and options.url != "${job}":
+                job = url_part(job, safe="")
+            found = filled_text(options.url or "${job}", {"job": job}) or ""
+        url = urljoin(self._endpoint, found)
+        allowed = {_origin(self._endpoint), _origin(urljoin(self._endpoint, options.url or ""))}
+        if _origin(url) not in allowed:
+            what = "leads to another server for its job, where the agent's headers would be sent"
+            raise Unreadable(f"{what} (write `poll.url` if that is right)", url)
+        return url
+
+
+def _origin(url: str) -> tuple[str, str]:
+    try:
+        parts = urlsplit(url)
+    except ValueError:
+        return "", url
+    return parts.scheme, parts.netloc
+
+
+def _shown(value: Any) -> str:
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)

@@ -1,0 +1,384 @@
+"""``reply:``, where the parts of an answer are in a reply of any shape, at once or as a stream of events.
+
+A path that names nothing is a failure, so that a misspelt one is not taken for an agent that made no calls.
+One that ends in ``?`` may name nothing. An answer needs no text where the reply asks for tools.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
+
+from agenteval.adapters.agents.http_api import json_of, storable
+from agenteval.adapters.transport.client import HttpReply
+from agenteval.core.errors import AgentError
+from agenteval.core.protocols import AgentReply
+from agenteval.core.trajectory import Message
+from agenteval.core.value import Text, Value
+from agenteval.messages import chat
+from agenteval.messages import message_adapters as foreign
+from agenteval.messages.completion import Unreadable
+from agenteval.messages.endings import cut_of, last_answer
+from agenteval.messages.record_paths import MISSING, find
+from agenteval.messages.sse import ends_stream
+
+WHOLE = "."
+"""The path of the reply itself, which may be a plain text."""
+_JSON_LINES = ("ndjson", "jsonl", "json-lines", "jsonlines", "stream+json", "json-stream")
+_KINDS = ("type", "event", "kind", "object", "status", "state", "done", "final", "is_final", "partial")
+_NAMES = ("name", "tool", "tool_name", "toolName")
+_ARGUMENTS = ("arguments", "args", "input", "parameters", "params")
+_RESULTS = ("result", "output", "response", "observation")
+
+
+class SessionPlace(Value):
+    """Where a server gives its session, if that is not in the body."""
+
+    header: Text | None = None
+    cookie: Text | None = None
+
+
+class ReplyPaths(Value):
+    """Dotted paths into a reply. ``delta``: of pieces of text, beside the complete ``text`` in a stream.
+    ``done``: what marks the last event, a path to something true, or paths with their values."""
+
+    text: Text | None = None
+    delta: Text | None = None
+    tool_calls: Text | None = None
+    messages: Text | None = None
+    session: Text | SessionPlace | None = None
+    usage: Text | None = None
+    error: Text | None = None
+    done: Text | dict[str, Any] | None = None
+
+    def paths(self) -> Iterator[tuple[str, str]]:
+        """Those that are given, by their keys."""
+        for key in ("text", "delta", "tool_calls", "messages", "session", "usage", "error", "done"):
+            value = getattr(self, key)
+            if isinstance(value, str):
+                yield key, value
+            elif key == "done" and isinstance(value, Mapping):
+                yield from ((key, path) for path in value)
+
+
+class Document(NamedTuple):
+    """What came back: one value, or the events of a stream."""
+
+    events: tuple[Any, ...]
+    is_stream: bool = False
+
+
+def document_of(reply: HttpReply, paths: ReplyPaths, *, streaming: bool) -> Document:
+    """The body of a reply. Raises ``Unreadable``."""
+    if reply.events is not None:
+        return _events(reply.events, paths)
+    kind = reply.headers.get("content-type", "").lower()
+    if streaming or any(name in kind for name in _JSON_LINES):
+        return _lines(reply.text, paths)
+    return Document((_value(reply.text, paths),))
+
+
+def _value(text: str, paths: ReplyPaths) -> Any:
+    if paths.text != WHOLE:
+        return json_of(text)
+    try:
+        value = json_of(text)
+    except Unreadable:
+        return storable(text)
+    return value if isinstance(value, str | Mapping | list) else text
+
+
+def _events(payloads: Sequence[str], paths: ReplyPaths) -> Document:
+    told = [payload for payload in payloads if not ends_stream(payload)]
+    if WHOLE in (paths.text, paths.delta):
+        return Document(tuple(_value(each, ReplyPaths(text=WHOLE)) for each in told), is_stream=True)
+    events = [_event(each) for each in told if each.strip()]
+    return Document(tuple(events), is_stream=True)
+
+
+def _event(text: str) -> Any:
+    try:
+        return json_of(text)
+    except Unreadable as error:
+        raise Unreadable("is a stream with an event that is not JSON", text) from error
+
+
+def _lines(text: str, paths: ReplyPaths) -> Document:
+    try:
+        whole = json.loads(text)
+    except (ValueError, RecursionError):
+        whole = None
+    if isinstance(whole, Mapping | list):
+        return Document((json_of(text),), is_stream=True)
+    lines = [line for line in text.splitlines() if line.strip()]
+    if not lines:
+        raise Unreadable("is empty")
+    return _events(lines, paths)
+
+
+# ── the parts ────────────────────────────────────────────────────────────────────────────────────
+
+
+def session_in(reply: HttpReply, document: Document, paths: ReplyPaths, *, known: str | None) -> str | None:
+    """The server's session. One that is ``known`` need not be given again."""
+    where = paths.session
+    if where is None:
+        return known
+    if isinstance(where, SessionPlace):
+        found = _in_headers(reply.headers, where)
+        if not found and known is None:
+            name = f"header '{where.header}'" if where.header else f"cookie '{where.cookie}'"
+            raise Unreadable(f"has no {name} for the session; its headers are", ", ".join(reply.headers))
+        return found or known
+    values = [value for value in _found(document, where) if value not in (None, "")]
+    if not values:
+        if known is None and not where.endswith("?"):
+            raise _nothing("session", where, document)
+        return known
+    if isinstance(values[-1], Mapping | list):
+        raise Unreadable(f"has no text at `reply.session: {where}`", json.dumps(values[-1]))
+    return values[-1] if isinstance(values[-1], str) else json.dumps(values[-1])
+
+
+def _in_headers(headers: Mapping[str, str], where: SessionPlace) -> str | None:
+    if where.header:
+        return headers.get(where.header.lower())
+    name = re.escape(where.cookie or "")
+    found = re.search(rf"(?:^|[,;]\s*){name}=([^;,]*)", headers.get("set-cookie", ""))
+    return found[1].strip('"') if found else None
+
+
+def answer_in(document: Document, paths: ReplyPaths) -> AgentReply:
+    """The answer in a reply. Raises ``Unreadable`` and ``AgentError``."""
+    if not document.events:
+        raise Unreadable("is an empty stream")
+    refuse_errors(document, paths)
+    if document.is_stream and paths.done is not None and not any(_is_end(e, paths) for e in document.events):
+        what = f"was cut off: no event of the stream is the last one by `reply.done: {_plain(paths.done)}`"
+        raise Unreadable(what, _json(document.events[-1]))
+    _refuse_cut(document, paths)
+    calls = list(_calls(document, paths))
+    messages = _messages(document, paths)
+    return AgentReply(
+        text=_text(document, paths, may_lack=bool(calls or last_answer(messages))),
+        tool_calls=calls,
+        messages=messages,
+        usage=_usage(document, paths),
+    )
+
+
+def refuse_errors(document: Document, paths: ReplyPaths) -> None:
+    """Raises ``Unreadable`` for an error that a reply reports in place of an answer."""
+    where = (paths.error or "error").removesuffix("?")
+    for event in document.events:
+        error = find(event, where)
+        if error is not MISSING and error:
+            what = "broke off with an error" if document.is_stream else "is an error"
+            raise Unreadable(what, error if isinstance(error, str) else _json(error), error=error)
+
+
+def _refuse_cut(document: Document, paths: ReplyPaths) -> None:
+    for event in document.events:
+        for path in filter(None, (paths.text, paths.delta)):
+            levels = list(_levels(event, path.removesuffix("?")))
+            if levels and (cut := cut_of(levels[-1], *levels[:-1])):
+                raise Unreadable(cut.what)
+
+
+def _levels(value: Any, path: str) -> Iterator[Mapping[str, Any]]:
+    """The objects on the way to a path, the outermost first."""
+    if isinstance(value, Mapping):
+        yield value
+    head = ""
+    for name in path.split(".")[:-1]:
+        head = f"{head}.{name}" if head else name
+        inner = find(value, head)
+        if isinstance(inner, Mapping):
+            yield inner
+
+
+def _is_end(event: Any, paths: ReplyPaths) -> bool:
+    if isinstance(paths.done, str):
+        value = find(event, paths.done.removesuffix("?"))
+        return value is not MISSING and bool(value)
+    wanted = paths.done or {}
+    return bool(wanted) and all(is_one_of(find(event, path), values) for path, values in wanted.items())
+
+
+def is_one_of(value: Any, wanted: Any) -> bool:
+    """Whether a value is one of those that are ``wanted`` (one, or a list), in any case of letters."""
+    several = wanted if isinstance(wanted, list | tuple) else (wanted,)
+    return value is not MISSING and _word(value) in map(_word, several)
+
+
+def _word(value: Any) -> str:
+    return (value if isinstance(value, str) else json.dumps(value)).strip().casefold()
+
+
+def _found(document: Document, path: str) -> list[Any]:
+    """What is at a path, in each event that has it."""
+    bare = path.removesuffix("?")
+    if bare == WHOLE:
+        return list(document.events)
+    return [value for event in document.events if (value := find(event, bare)) is not MISSING]
+
+
+def _text(document: Document, paths: ReplyPaths, *, may_lack: bool) -> str | None:
+    whole = _texts(document, paths.text, "text", may_lack=may_lack or paths.delta is not None)
+    if paths.delta is None:
+        return _joined(whole, document, paths.text or "") if whole else None
+    if whole:
+        return whole[-1]
+    pieces = _texts(document, paths.delta, "delta", may_lack=may_lack)
+    return "".join(pieces) if pieces else None
+
+
+def _texts(document: Document, path: str | None, key: str, *, may_lack: bool) -> list[str]:
+    if path is None:
+        return []
+    values = _found(document, path)
+    if not values and not (may_lack or path.endswith("?")):
+        raise _nothing(key, path, document)
+    return [_as_text(value, key, path) for value in values if value is not None]
+
+
+def _as_text(value: Any, key: str, path: str) -> str:
+    if isinstance(value, str | list):
+        try:
+            return chat.text_of(value) or ""
+        except AgentError:
+            pass
+    what = f"has no text at `reply.{key}: {path}`, but {_kind(value)}"
+    raise Unreadable(what, ", ".join(value) if isinstance(value, Mapping) else _json(value))
+
+
+def _joined(pieces: Sequence[str], document: Document, path: str) -> str:
+    """The pieces of a text. A last event of another kind that has all of it again counts once."""
+    before, last = "".join(pieces[:-1]), pieces[-1]
+    if len(pieces) < 2 or last != before:
+        return before + last
+    bare = path.removesuffix("?")
+    holders = [event for event in document.events if find(event, bare) not in (MISSING, None)]
+    kinds = [_kind_of(event) for event in holders]
+    return last if kinds and kinds[-1] not in kinds[:-1] else before + last
+
+
+def _kind_of(event: Any) -> tuple[str, ...]:
+    return tuple(_json(event.get(key)) for key in _KINDS) if isinstance(event, Mapping) else ()
+
+
+def _calls(document: Document, paths: ReplyPaths) -> Iterator[Any]:
+    """The calls that a reply asks for; one that several events hold counts once."""
+    if paths.tool_calls is None:
+        return
+    values = _found(document, paths.tool_calls)
+    if not values and not paths.tool_calls.endswith("?"):
+        raise _nothing("tool_calls", paths.tool_calls, document, "if it is left out where there are none")
+    told: dict[Any, Any] = {}
+    for value in values:
+        calls = [value] if isinstance(value, Mapping) and value else value or []
+        if not isinstance(calls, list):
+            what = f"has no list of tool calls at `reply.tool_calls: {paths.tool_calls}`, but {_kind(value)}"
+            raise Unreadable(what, _json(value))
+        for call in calls:
+            own = call.get("id") if isinstance(call, Mapping) else None
+            told[own if isinstance(own, str) and own and document.is_stream else len(told)] = call
+    yield from chat.in_order(list(told.values()))
+
+
+def _messages(document: Document, paths: ReplyPaths) -> list[Message]:
+    if paths.messages is None:
+        return []
+    values = _found(document, paths.messages)
+    if not values and not paths.messages.endswith("?"):
+        raise _nothing("messages", paths.messages, document, "if it is left out where there are none")
+    told: list[Any] = []
+    for value in values:
+        told += [value] if document.is_stream and isinstance(value, Mapping) else _list_of(value, paths)
+    return [message for at, each in enumerate(told) for message in _as_messages(each, at)]
+
+
+def _list_of(value: Any, paths: ReplyPaths) -> list[Any]:
+    listed = [] if value is None else value
+    if not isinstance(listed, list) or not all(isinstance(each, Mapping) for each in listed):
+        raise Unreadable(f"has no list of messages at `reply.messages: {paths.messages}`", _json(value))
+    return listed
+
+
+def _as_messages(item: Mapping[str, Any], at: int) -> Iterable[Message]:
+    """A message as it is; a record of a call, with its arguments and its result, as the two that it was."""
+    if any(key in item for key in ("role", "type", "kind", "content", "parts", "tool_calls", "function")):
+        return [dict(item)]
+    name = next((item[key] for key in _NAMES if isinstance(item.get(key), str)), None)
+    given = next((item[key] for key in _ARGUMENTS if key in item), MISSING)
+    if name is None or given is MISSING:
+        return [dict(item)]
+    call_id = str(item.get("id") or item.get("tool_call_id") or f"reported_{at}")
+    call = foreign.as_call({"id": call_id, "function": {"name": name, "arguments": given}})
+    asked = {"role": "assistant", "content": None, "tool_calls": [call]}
+    result = {"error": item["error"]} if item.get("error") else None
+    result = next((item[key] for key in _RESULTS if key in item), None) if result is None else result
+    return [asked, {"role": "tool", "tool_call_id": call_id, "content": result}]
+
+
+def _usage(document: Document, paths: ReplyPaths) -> Any:
+    if paths.usage is None:
+        return None
+    values = _found(document, paths.usage)
+    if not values and not paths.usage.endswith("?"):
+        raise _nothing("usage", paths.usage, document)
+    return next((value for value in reversed(values) if value is not None), None)
+
+
+# ── what is said of a path that names nothing ────────────────────────────────────────────────────
+
+
+def value_at(document: Document, path: str, key: str) -> Any:
+    """What is at a path of ``key``, in the last event that has it. Raises ``Unreadable``."""
+    values = _found(document, path)
+    if not values:
+        if path.endswith("?"):
+            return None
+        raise _nothing(key, path, document)
+    return values[-1]
+
+
+def _nothing(key: str, path: str, document: Document, when: str = "") -> Unreadable:
+    remedy = f" (write `{path}?` {when})" if when else ""
+    told = dict.fromkeys(_there(event, path) for event in document.events)
+    name = key if "." in key else f"reply.{key}"
+    return Unreadable(f"has nothing at `{name}: {path}`{remedy}; there is", "; ".join(told))
+
+
+def _there(value: Any, path: str) -> str:
+    """The keys that are there, as far as a path leads."""
+    at, head, inner = "", "", value
+    for name in path.removesuffix("?").split("."):
+        head = f"{head}.{name}" if head else name
+        found = find(value, head)
+        if not isinstance(found, Mapping | list):
+            break
+        at, inner = head, found
+    return f"in `{at}`: {_contents(inner)}" if at else _contents(inner)
+
+
+def _contents(value: Any) -> str:
+    if isinstance(value, Mapping):
+        return ", ".join(map(str, value)) or "an empty object"
+    return f"a list of {len(value)}" if isinstance(value, list) else _json(value)
+
+
+def _kind(value: Any) -> str:
+    if isinstance(value, Mapping):
+        return "an object with the keys"
+    return "a list" if isinstance(value, list) else "the value"
+
+
+def _plain(value: Any) -> str:
+    return value if isinstance(value, str) else _json(value)
+
+
+def _json(value: Any) -> str:
+    return json.dumps(value, ensure_ascii=False)

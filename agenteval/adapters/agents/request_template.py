@@ -1,0 +1,120 @@
+"""``request:``, the body of a request as an author writes it, with names that are filled each time.
+
+A text that is one ``${name}`` alone becomes its value, of whatever type; within a longer text it is put in. A
+name that has no value in a request is left out with its key: the session before there is one, the tools where
+none are declared, the message where a request brings results of tools, these in all other requests.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
+
+from agenteval.core.trajectory import Message
+from agenteval.files.environment import TEMPLATE_NAME, TEMPLATE_NAMES
+
+ABSENT: Any = object()
+_OF_A_TURN = frozenset(("message", "tool_results"))
+"""Where one of these has no value, what stands around it says nothing without it: ``{role: user}``."""
+
+
+def names_in(template: Any) -> Iterator[str]:
+    """The names that are filled, in a template or a part of it."""
+    if isinstance(template, str):
+        yield from (found["name"] for found in TEMPLATE_NAME.finditer(template) if found["name"])
+    elif isinstance(template, Mapping | list | tuple):
+        for item in template.values() if isinstance(template, Mapping) else template:
+            yield from names_in(item)
+
+
+def values_of(
+    template_names: frozenset[str],
+    messages: Sequence[Message],
+    *,
+    session: str | None,
+    tools: Sequence[Mapping[str, Any]],
+    turn: int,
+) -> dict[str, Any]:
+    """What each name stands for in the next request."""
+    results = list(_results(messages))
+    said = next((m.get("content") for m in reversed(messages) if m.get("role") == "user"), ABSENT)
+    brings_results = bool(results) and "tool_results" in template_names
+    return {
+        "message": ABSENT if brings_results else said,
+        "messages": list(messages),
+        "session": ABSENT if session is None else session,
+        "tools": list(tools) or ABSENT,
+        "turn": turn,
+        "tool_results": results or ABSENT,
+    }
+
+
+def _results(messages: Sequence[Message]) -> Iterator[dict[str, Any]]:
+    """The results at the end of a conversation, which the agent has not seen yet."""
+    at = len(messages)
+    while at and messages[at - 1].get("role") == "tool":
+        at -= 1
+    asked = messages[at - 1].get("tool_calls") if at else None
+    names = {call.get("id"): (call.get("function") or {}).get("name") for call in asked or ()}
+    for message in messages[at:]:
+        call = message.get("tool_call_id")
+        yield {"tool_call_id": call, "name": names.get(call), "content": message.get("content")}
+
+
+def filled(template: Mapping[str, Any], values: Mapping[str, Any]) -> dict[str, Any]:
+    """The body of a request."""
+    parts = {key: _filled(item, values) for key, item in template.items()}
+    return {key: part.value for key, part in parts.items() if part.value is not ABSENT}
+
+
+def filled_text(template: str, values: Mapping[str, Any]) -> str | None:
+    """A text, such as a header; ``None`` where one of its names has no value."""
+    made = _filled_text(template, values).value
+    return None if made is ABSENT else made if isinstance(made, str) else _shown(made)
+
+
+class _Part(NamedTuple):
+    """``has``: some name in it has a value. ``lost``: one of a turn has none."""
+
+    value: Any
+    has: bool = False
+    lost: bool = False
+
+
+def _filled(template: Any, values: Mapping[str, Any]) -> _Part:
+    if isinstance(template, str):
+        return _filled_text(template, values)
+    if isinstance(template, Mapping):
+        parts = {key: _filled(item, values) for key, item in template.items()}
+        made: Any = {key: part.value for key, part in parts.items() if part.value is not ABSENT}
+        return _around(made, template, list(parts.values()))
+    if isinstance(template, list | tuple):
+        items = [_filled(item, values) for item in template]
+        return _around([item.value for item in items if item.value is not ABSENT], template, items)
+    return _Part(template)
+
+
+def _around(made: Any, template: Any, parts: Sequence[_Part]) -> _Part:
+    has, lost = any(part.has for part in parts), any(part.lost for part in parts)
+    is_empty = len(template) > 0 and not made
+    return _Part(ABSENT if is_empty or (lost and not has) else made, has, lost)
+
+
+def _filled_text(text: str, values: Mapping[str, Any]) -> _Part:
+    names = list(names_in(text))
+    if not names:
+        return _Part(TEMPLATE_NAME.sub("${", text))
+    if missing := [name for name in names if values.get(name, ABSENT) is ABSENT]:
+        return _Part(ABSENT, lost=any(name in _OF_A_TURN for name in missing))
+    if text == f"${{{names[0]}}}":
+        return _Part(values[names[0]], has=True)
+    put = TEMPLATE_NAME.sub(lambda m: _shown(values[m["name"]]) if m["name"] else "${", text)
+    return _Part(put, has=True)
+
+
+def _shown(value: Any) -> str:
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+
+
+__all__ = ["ABSENT", "TEMPLATE_NAMES", "filled", "filled_text", "names_in", "values_of"]

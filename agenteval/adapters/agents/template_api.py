@@ -1,0 +1,99 @@
+"""An API of any shape, as ``request:`` and ``reply:`` describe it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+from uuid import uuid4
+
+from agenteval.adapters.agents.http_api import Ask, Later
+from agenteval.adapters.agents.polling import Job, PollOptions
+from agenteval.adapters.agents.reply_paths import (
+    ReplyPaths,
+    answer_in,
+    document_of,
+    refuse_errors,
+    session_in,
+)
+from agenteval.adapters.agents.request_template import filled, filled_text, names_in, values_of
+from agenteval.adapters.transport.client import HttpReply
+from agenteval.core.expressions import expression
+from agenteval.core.protocols import AgentReply, TurnTools
+from agenteval.core.trajectory import Message
+from agenteval.messages.completion import Unreadable
+
+_FIT_FOR_HEADER = expression(r"[\x20-\x7e]*")
+
+
+@dataclass(frozen=True)
+class Template:
+    """What an author writes of such an API."""
+
+    endpoint: str
+    headers: Mapping[str, str]
+    request: Mapping[str, Any]
+    reply: ReplyPaths
+    poll: PollOptions | None
+    streaming: bool
+
+    @property
+    def names(self) -> frozenset[str]:
+        """Those that a request fills."""
+        outside = (self.endpoint, *self.headers.values())
+        return frozenset((*names_in(self.request), *(n for text in outside for n in names_in(text))))
+
+
+class TemplateApi:
+    """A conversation. Its session is the server's where ``reply.session`` says so, else one of ours."""
+
+    def __init__(self, template: Template, tell: Callable[[str], None]) -> None:
+        self._template = template
+        self._tell = tell
+        self._names = template.names
+        own = "session" in self._names and template.reply.session is None
+        self._session: str | None = uuid4().hex if own else None
+        self._job: Job | None = None
+
+    def ask(self, messages: list[Message], tools: TurnTools) -> Ask:
+        template = self._template
+        if tools.turn and self._names.isdisjoint(("messages", "session")):
+            self._tell(
+                "`request` has neither ${messages} nor ${session}: the agent gets each message without"
+                " what came before it"
+            )
+        values = values_of(self._names, messages, session=self._session, tools=tools.schemas, turn=tools.turn)
+        headers = {name: _text(value, values) for name, value in template.headers.items()}
+        kept = {name: value for name, value in headers.items() if value is not None}
+        asked = Ask(filled(template.request, values), _text(template.endpoint, values) or "", kept)
+        self._job = Job(template.poll, template.reply, asked.url, asked) if template.poll else None
+        return asked
+
+    def read(self, reply: HttpReply) -> AgentReply | Later:
+        template = self._template
+        paths = template.reply
+        document = document_of(reply, paths, streaming=template.streaming)
+        if self._job:
+            later = self._job.later(reply, document)
+            if later:
+                self._learn(reply, document, is_last=False)
+                return later
+        refuse_errors(document, paths)
+        self._learn(reply, document, is_last=True)
+        return answer_in(document, paths)
+
+    def _learn(self, reply: HttpReply, document: Any, *, is_last: bool) -> None:
+        """Which session it is. Of a job some reply has to tell it."""
+        known = self._session if is_last else (self._session or "")
+        found = session_in(reply, document, self._template.reply, known=known) or None
+        if found and not _FIT_FOR_HEADER.fullmatch(found) and self._is_in_headers:
+            raise Unreadable("gives a session that cannot be sent in a header", found)
+        self._session = found
+
+    @property
+    def _is_in_headers(self) -> bool:
+        return any("session" in names_in(value) for value in self._template.headers.values())
+
+
+def _text(template: str, values: Mapping[str, Any]) -> str | None:
+    return filled_text(template, values) if "${session}" in template else template

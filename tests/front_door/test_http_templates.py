@@ -1,0 +1,460 @@
+"""Agents behind an API of their own: ``request:``, ``reply:``, sessions, streams and jobs."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from tests.support.agent_servers import OBSERVED, SCENARIO, Shop, calls_of, okay, played, served
+from tests.support.kit import Project
+from tests.support.local_servers import Behaviour, LocalServer, Request, chunked, respond, respond_json, sse
+
+both = pytest.mark.parametrize("has_bug", [True, False], ids=["bug", "fix"])
+
+# ── sessions of the server's, tools of the scenario's ────────────────────────────────────────────
+
+SESSION = """
+agent:
+  name: shop
+  endpoint: {url}/chat
+  request:
+    input: {text: "${message}"}
+    results: "${tool_results}"
+    session: "${session}"
+    tools: "${tools}"
+    turn: "${turn}"
+    meta: {client: "agenteval $${x}", number: 1, shown: "turn ${turn}"}
+  reply: {text: data.reply, tool_calls: data.calls, session: data.id, usage: data.usage}
+"""
+
+
+def with_session(shop: Shop, request: Request) -> Behaviour:
+    asked = request.json
+    usage = {"input_tokens": 5, "output_tokens": 2}
+    data: dict[str, Any] = {"id": asked.get("session", "s-1"), "usage": usage, "calls": None, "reply": None}
+    if "results" in asked:
+        (result,) = asked["results"]
+        assert "input" not in asked
+        assert (result["name"], result["tool_call_id"]) == ("get_order", "c1")
+        data["reply"] = shop.answer(result["content"])
+    else:
+        call = shop.call(asked["input"]["text"])
+        data["calls"] = [{"id": "c1", "name": call["name"], "arguments": call["args"]}]
+    return okay({"data": data})
+
+
+@both
+def test_a_session_of_the_servers_and_calls_that_the_scenario_answers(
+    project: Project, has_bug: bool
+) -> None:
+    _, server = played(project, with_session, SESSION, has_bug=has_bug)
+    asked = [request.json for request in server.requests]
+    assert ["session" in each for each in asked] == [False, True, True, True]
+    assert asked[0] | {"tools": ...} == {
+        "input": {"text": "Where is ORD-1?"},
+        "tools": ...,
+        "turn": 0,
+        "meta": {"client": "agenteval ${x}", "number": 1, "shown": "turn 0"},
+    }
+    assert asked[0]["tools"][0]["function"]["name"] == "get_order"
+    assert [each["turn"] for each in asked] == [0, 0, 1, 1]
+    usage = project.sample()["usage"]
+    assert (usage["input_tokens"], usage["estimated"]) == (20, False)
+
+
+# ── sessions of ours, the complete conversation, lists ───────────────────────────────────────────
+
+OURS = """
+agent:
+  endpoint: {url}/s/${session}/chat
+  headers: {X-Conversation: "c-${session}"}
+  request: {history: {messages: "${messages}"}, parts: [{text: "${message}"}, ["${session}"], fixed]}
+  reply: {text: "reply.0.text", tool_calls: "calls?"}
+"""
+
+
+def with_history(shop: Shop, request: Request) -> Behaviour:
+    asked = request.json
+    last = asked["history"]["messages"][-1]
+    if last["role"] == "tool":
+        return okay({"reply": [{"text": shop.answer(last["content"])}]})
+    call = shop.call(asked["parts"][0]["text"])
+    arguments = json.dumps(call["args"])
+    return okay({"calls": [{"id": "c1", "function": {"name": call["name"], "arguments": arguments}}]})
+
+
+@both
+def test_a_session_of_ours_and_the_complete_conversation(project: Project, has_bug: bool) -> None:
+    _, server = played(project, with_history, OURS, has_bug=has_bug)
+    (session,) = {request.json["parts"][1][0] for request in server.requests}
+    assert len(session) == 32
+    assert {request.path for request in server.requests} == {f"/s/{session}/chat"}
+    assert {request.headers["x-conversation"] for request in server.requests} == {f"c-{session}"}
+    assert len(server.requests[-1].json["history"]["messages"]) == 7
+
+
+def test_conversations_have_sessions_of_their_own(project: Project) -> None:
+    with served(Shop(), with_history) as server:
+        project.write("agenteval.yaml", OURS.replace("{url}", server.address) + "\nmetrics: []\n")
+        project.scenarios(SCENARIO)
+        assert project.run("--epochs", "3").code == 0
+    assert len({request.path for request in server.requests}) == 3
+
+
+# ── a session in a header or a cookie ────────────────────────────────────────────────────────────
+
+
+@pytest.mark.parametrize(
+    ("headers", "place", "given", "sent"),
+    [
+        ('{X-Session: "${session}"}', "{header: X-Session-Id}", {"X-Session-Id": "s 1"}, "x-session"),
+        ('{Cookie: "sid=${session}"}', "{cookie: sid}", {"Set-Cookie": "a=b; P=/, sid=s1; P=/"}, "cookie"),
+    ],
+)  # fmt: skip
+def test_a_session_in_a_header(
+    project: Project, headers: str, place: str, given: dict[str, str], sent: str
+) -> None:
+    config = (
+        "agent: {endpoint: '{url}/chat', headers: "
+        + headers
+        + ', request: {message: "${message}"}, reply: {text: text, session: '
+        + place
+        + "}}"
+    )
+    with LocalServer(okay({"text": "hello"}, **given), okay({"text": "hello"})) as server:
+        project.write("agenteval.yaml", config.replace("{url}", server.address) + "\nmetrics: []\n")
+        project.scenarios("scenarios: [{name: s, turns: [a, b], expect: {output: {contains: [hello]}}}]")
+        assert project.run().code == 0
+    first, second = (request.headers for request in server.requests)
+    assert sent not in first
+    assert second[sent] == ("sid=s1" if sent == "cookie" else "s 1")
+
+
+# ── agents that run their own tools ──────────────────────────────────────────────────────────────
+
+OWN = """
+agent:
+  endpoint: {url}/ask
+  request: {q: "${message}", session: "${session}"}
+  reply: {text: answer, messages: trace}
+"""
+
+
+def with_messages(shop: Shop, request: Request) -> Behaviour:
+    call = shop.call(request.json["q"])
+    asks = {"id": "x", "type": "function", "function": {"name": call["name"], "arguments": call["args"]}}
+    result = {**call["args"], "status": "shipped"}
+    trace = [
+        {"role": "assistant", "content": None, "tool_calls": [asks]},
+        {"role": "tool", "tool_call_id": "x", "content": json.dumps(result)},
+    ]
+    return okay({"answer": shop.answer(result), "trace": trace})
+
+
+def with_records(shop: Shop, request: Request) -> Behaviour:
+    call = shop.call(request.json["q"])
+    result = {**call["args"], "status": "shipped"}
+    trace = [{"tool": call["name"], "input": call["args"], "output": result}]
+    return okay({"answer": shop.answer(result), "trace": trace})
+
+
+@both
+@pytest.mark.parametrize("serve", [with_messages, with_records])
+def test_calls_that_the_agent_made_itself(project: Project, serve: Any, has_bug: bool) -> None:
+    played(project, serve, OWN, has_bug=has_bug, scenario=OBSERVED)
+    calls = [call for turn in project.sample()["turns"] for call in turn["tool_calls"]]
+    assert all(call["observed"] for call in calls)
+    assert all("shipped" in str(call["result"]) for call in calls)
+
+
+# ── streams ──────────────────────────────────────────────────────────────────────────────────────
+
+STREAM = """
+agent:
+  endpoint: {url}/stream
+  streaming: true
+  request: {message: "${message}", results: "${tool_results}", session: "${session}"}
+  reply: {delta: delta.text, tool_calls: "call?", done: {type: end}, usage: "usage?"}
+"""
+
+
+def _events(shop: Shop, request: Request) -> list[Any]:
+    asked = request.json
+    if "results" not in asked:
+        call = shop.call(asked["message"])
+        return [{"type": "call", "call": {"id": "c", **call}}, {"type": "end", "delta": {"text": None}}]
+    text = shop.answer(asked["results"][0]["content"])
+    pieces = [{"type": "text", "delta": {"text": piece}} for piece in (text[:4], text[4:9], text[9:])]
+    return [*pieces, {"type": "end", "usage": {"input_tokens": 3, "output_tokens": 4}}]
+
+
+def _as_sse(shop: Shop, request: Request) -> Behaviour:
+    return sse(*_events(shop, request), done=False)
+
+
+def _as_lines(shop: Shop, request: Request) -> Behaviour:
+    lines = [json.dumps(event).encode() + b"\n" for event in _events(shop, request)]
+    return chunked(lines, headers={"Content-Type": "application/x-ndjson"})
+
+
+def _as_plain_lines(shop: Shop, request: Request) -> Behaviour:
+    return respond("\n".join(map(json.dumps, _events(shop, request))))
+
+
+@both
+@pytest.mark.parametrize("serve", [_as_sse, _as_lines, _as_plain_lines])
+def test_a_stream(project: Project, serve: Any, has_bug: bool) -> None:
+    played(project, serve, STREAM, has_bug=has_bug)
+    assert project.sample()["turns"][0]["agent"] == "Your order ORD-1 is shipped."
+
+
+# ── jobs ─────────────────────────────────────────────────────────────────────────────────────────
+
+JOB = """
+agent:
+  endpoint: {url}/jobs
+  headers: {Authorization: "Bearer abcdefgh12345"}
+  request: {message: "${message}", session: "${session}"}
+  reply: {text: result.text, messages: result.steps}
+"""
+POLLS = {
+    "an id": "  poll: {job: job.id, url: '/jobs/${job}', status: status, every_s: 0.01}\n",
+    "a URL": "  poll: {job: job.url, status: status, every_s: 0.01}\n",
+    "Location": "  poll: {status: status, every_s: 0.01}\n",
+    "words": "  poll: {job: job.id, url: '/jobs/${job}', status: state.code, done: [3], every_s: 0.01}\n",
+}
+
+
+def _job(shop: Shop, request: Request) -> Behaviour:
+    """Two polls say that it runs, the third has the answer."""
+    if request.method == "POST":
+        shop.polls, shop.text = 0, request.json["message"]  # type: ignore[attr-defined]
+        job = {"id": "a/b", "url": "/jobs/a%2Fb"}
+        return respond_json({"job": job}, status=202, headers={"Location": "/jobs/a%2Fb"})
+    assert request.path == "/jobs/a%2Fb"
+    assert request.headers["authorization"] == "Bearer abcdefgh12345"
+    assert request.body == b""
+    assert "content-type" not in request.headers
+    shop.polls += 1  # type: ignore[attr-defined]
+    if shop.polls < 3:  # type: ignore[attr-defined]
+        return okay({"status": "Running", "state": {"code": 1}}, **{"Retry-After": "0"})
+    call = shop.call(shop.text)  # type: ignore[attr-defined]
+    result = {**call["args"], "status": "shipped"}
+    steps = [{"name": call["name"], "args": call["args"], "result": result}]
+    done = {"text": shop.answer(result), "steps": steps}
+    return okay({"status": "COMPLETED", "state": {"code": 3}, "result": done})
+
+
+@both
+@pytest.mark.parametrize("poll", POLLS)
+def test_a_job(project: Project, poll: str, has_bug: bool) -> None:
+    played(project, _job, JOB + POLLS[poll], has_bug=has_bug, scenario=OBSERVED)
+
+
+# ── what breaks, and whose fault it is ───────────────────────────────────────────────────────────
+
+SAYS_HI = "scenarios: [{name: s, turns: [hi], expect: {output: {contains: [hello]}}}]"
+PLAIN = 'request: {m: "${message}"}, reply: {text: data.reply}'
+STREAMED = 'streaming: true, request: {m: "${message}"}, reply: {text: t'
+POLLED = f"{PLAIN}, poll: {{job: id, url: '/j/${{job}}', status: status, every_s: 0.01"
+BEGUN = okay({"id": 7})
+
+
+def agent(project: Project, server: LocalServer, options: str) -> None:
+    project.write("agenteval.yaml", f"agent: {{endpoint: '{server.address}/x', {options}}}\nmetrics: []\n")
+
+
+BROKEN: dict[str, tuple[str, list[Behaviour], str]] = {
+    "a path that names nothing": (
+        PLAIN,
+        [okay({"data": {"answer": "hello", "id": 1}})],
+        "has nothing at `reply.text: data.reply`; there is: in `data`: answer, id",
+    ),
+    "no such branch": (PLAIN, [okay({"reply": "hello"})], "`reply.text: data.reply`; there is: reply"),
+    "not a text": (PLAIN, [okay({"data": {"reply": {"de": "hello"}}})], "an object with the keys: de"),
+    "an error in a 200": (
+        PLAIN,
+        [okay({"error": "out of order", "data": {"reply": "hello"}})],
+        "is an error: out of order",
+    ),
+    "its own error": (
+        'request: {m: "${message}"}, reply: {text: t, error: fault.words}',
+        [okay({"t": "hello", "fault": {"words": "no stock"}})],
+        "is an error: no stock",
+    ),
+    "a misspelt path to calls": (
+        'request: {m: "${messages}"}, reply: {text: t, tool_calls: call}',
+        [okay({"t": "hello", "calls": []})],
+        "`reply.tool_calls: call` (write `call?` if it is left out where there are none); there is: t, calls",
+    ),
+    "no trace": (
+        'request: {m: "${message}"}, reply: {text: t, messages: trace}',
+        [okay({"t": "hello"})],
+        "there is: t",
+    ),
+    "no session": (
+        'request: {m: "${message}", s: "${session}"}, reply: {text: t, session: sid}',
+        [okay({"t": "hello"})],
+        "`reply.session: sid`; there is: t",
+    ),
+    "not JSON": (PLAIN, [respond("hello")], "is no JSON"),
+    "a web page": (PLAIN, [respond("<html>")], "is a web page"),
+    "cut off": (
+        'request: {m: "${message}"}, reply: {text: choices.0.message.content}',
+        [okay({"choices": [{"finish_reason": "length", "message": {"content": "hello"}}]})],
+        "cut off (finish_reason=length)",
+    ),
+    "status 500": (PLAIN, [respond("oops", status=500)], "HTTP status 500: oops"),
+    "status 422": (PLAIN, [respond("m is too long", status=422)], "HTTP status 422: m is too long"),
+    "an error event": (
+        f"{STREAMED}}}",
+        [sse({"t": "hello"}, {"error": {"message": "boom"}})],
+        "broke off with an error",
+    ),
+    "an event named error": (
+        f"{STREAMED}}}",
+        [
+            respond(
+                'data: {"t": "hello"}\n\nevent: error\ndata: boom\n\n',
+                headers={"Content-Type": "text/event-stream"},
+            )
+        ],
+        "boom",
+    ),
+    "a stream without its end": (
+        f"{STREAMED}, done: last}}",
+        [sse({"t": "hello"}, done=False)],
+        "was cut off: no event of the stream is the last one",
+    ),
+    "half a line": (f"{STREAMED}}}", [respond('{"t": "hello"}\n{"t": "')], "an event that is not JSON"),
+    "an empty stream": (f"{STREAMED}}}", [sse(done=False)], "is an empty stream"),
+    "no event has it": (f"{STREAMED}}}", [sse({"x": 1}, {"y": 1})], "`reply.text: t`; there is: x; y"),
+    "a failed job": (
+        f"{POLLED}}}",
+        [BEGUN, okay({"status": "Failed", "error": {"message": "no GPU"}})],
+        "the job is 'Failed': no GPU",
+    ),
+    "a job without a state": (
+        f"{POLLED}}}",
+        [BEGUN, okay({"state": 1})],
+        "`poll.status: status`; there is: state",
+    ),
+    "a job nowhere": (f"{POLLED}}}", [okay({"job": 7})], "`poll.job: id`; there is: job"),
+    "a job elsewhere": (
+        f"{PLAIN}, poll: {{job: url, status: status}}",
+        [okay({"url": "http://example.org/x"})],
+        "leads to another server",
+    ),
+}
+
+
+@pytest.mark.parametrize("case", BROKEN)
+def test_what_breaks_is_the_agents_failure(project: Project, case: str) -> None:
+    options, behaviours, says = BROKEN[case]
+    with LocalServer(*behaviours) as server:
+        agent(project, server, options)
+        project.scenarios(SAYS_HI)
+        done = project.run()
+    sample = project.sample()
+    assert (done.code, sample["verdict"], sample["fault"]) == (1, "failed", "agent"), done.all
+    assert says in sample["turns"][0]["error"], sample["turns"]
+
+
+def test_a_job_that_is_never_done(project: Project) -> None:
+    with LocalServer(BEGUN, okay({"status": "queued"}, **{"Retry-After": "9"})) as server:
+        agent(project, server, f"timeout_s: 5, {POLLED}}}")
+        project.scenarios(SAYS_HI)
+        assert project.run().code == 1
+    sample = project.sample()
+    assert sample["stop"] == "agent_timeout"
+    assert "the job is 'queued'" in sample["turns"][0]["error"]
+    assert len(server.requests) == 2  # it was told to wait longer than there is time
+
+
+def test_a_stream_that_the_connection_cuts_is_nobodys_answer(project: Project) -> None:
+    with LocalServer(sse({"t": "hello"}, done=False, end="drop")) as server:
+        project.write(
+            "agenteval.yaml", f"agent: {{endpoint: '{server.address}/x', {STREAMED}}}}}\nmetrics: []\n"
+        )
+        project.scenarios(SAYS_HI)
+        assert project.run().code == 3
+    assert project.sample()["fault"] == "infrastructure"
+
+
+# ── not seen ─────────────────────────────────────────────────────────────────────────────────────
+
+
+def test_an_api_that_only_answers_is_not_observed(project: Project) -> None:
+    """Even where the scenario declares tools: no request and no reply is a way to them."""
+    with LocalServer(okay({"data": {"reply": "hello"}})) as server:
+        agent(project, server, PLAIN)
+        project.scenarios("""
+            scenarios:
+              - name: s
+                turns: [hi]
+                tools: {drop: {returns: 1}}
+                expect: {tool_calls: {forbidden: [{name: drop}]}}
+        """)
+        assert project.run().code == 3
+    (check,) = [c for c in project.sample()["checks"] if c["name"] == "tool_calls"]
+    assert check["passed"] is None
+    assert "not observed" in check["detail"]
+
+
+def test_what_only_the_new_message_leaves_out_is_told_once(project: Project) -> None:
+    with LocalServer(okay({"data": {"reply": "hello"}})) as server:
+        agent(project, server, PLAIN)
+        project.scenarios(SAYS_HI.replace("[hi]", "[hi, ho, hum]"))
+        done = project.run("--epochs", "2")
+    assert done.code == 0
+    assert done.err.count("neither ${messages} nor ${session}") == 1
+
+
+# ── the same as for chat completions: limits, secrets, recordings, doctor ────────────────────────
+
+
+def test_secrets_in_a_request_are_masked(project: Project) -> None:
+    secret = "sk-live-0123456789abcdef"
+    with LocalServer(respond(f"bad key {secret}", status=500)) as server:
+        agent(project, server, "request: {m: '${message}', auth: {key: '${KEY}'}}, reply: {text: t}")
+        project.scenarios(SAYS_HI)
+        done = project.run(env={"KEY": secret})
+    assert server.requests[0].json["auth"] == {"key": secret}
+    kept = "".join(p.read_text(encoding="utf-8") for p in project.root.rglob("*.json*"))
+    assert "bad key" in kept
+    assert secret not in kept + done.all
+
+
+def test_a_recording_is_replayed_without_the_server(project: Project) -> None:
+    shop = Shop()
+    with served(shop, with_session) as server:
+        project.write("agenteval.yaml", SESSION.replace("{url}", server.address) + "\nmetrics: []\n")
+        project.scenarios(SCENARIO)
+        assert project.run("--record", "tape.jsonl").code == 0
+    asked = len(server.requests)
+    assert project.run("--replay", "tape.jsonl").code == 0
+    assert len(server.requests) == asked
+    assert calls_of(project) == shop.made
+
+
+def test_a_busy_server_is_asked_again(project: Project) -> None:
+    busy = respond("busy", status=503, headers={"Retry-After": "0"})
+    with LocalServer(busy, BEGUN, busy, okay({"status": "done", "data": {"reply": "hello"}})) as server:
+        project.write(
+            "agenteval.yaml", f"agent: {{endpoint: '{server.address}/x', {POLLED}}}}}\nmetrics: []\n"
+        )
+        project.scenarios(SAYS_HI)
+        assert project.run().code == 0
+    assert [request.method for request in server.requests] == ["POST", "POST", "GET", "GET"]
+
+
+def test_doctor_asks_such_an_agent(project: Project) -> None:
+    with LocalServer(okay({"data": {"reply": "hello"}})) as server:
+        agent(project, server, PLAIN)
+        done = project.call("doctor")
+    assert done.code == 0, done.all
+    assert "answered in" in done.out
+    assert "takes tools" not in done.out
+    assert server.requests[0].json == {"m": "Hello"}
