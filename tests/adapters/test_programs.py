@@ -164,12 +164,12 @@ async def _no_call(name: str, args: Any, batch: int) -> ToolResult:
 
 
 BROKEN: Mapping[str, tuple[str, str]] = {
-    "no JSON": ("print('Hello!', flush=True)", "wrote a line that is no JSON: Hello!"),
-    "no object": ("say([1])", "is JSON but no object: [1]"),
-    "a key twice": ("""say('{"text": "a", "text": "b"}')""", "has a key twice"),
-    "no number": ("""say('{"text": NaN}')""", "is no JSON"),
-    "no UTF-8": ("os.write(1, b'\\xff\\xfe{}\\n')", "is not UTF-8"),
-    "too deep": ("say('[' * 100_000)", "is nested too deeply"),
+    "no JSON": ("print('Hello!', flush=True)", "wrote invalid JSON: Hello!"),
+    "no object": ("say([1])", "wrote JSON that is not an object: [1]"),
+    "a key twice": ("""say('{"text": "a", "text": "b"}')""", "wrote JSON with a duplicate key"),
+    "no number": ("""say('{"text": NaN}')""", "wrote invalid JSON"),
+    "no UTF-8": ("os.write(1, b'\\xff\\xfe{}\\n')", "wrote invalid UTF-8"),
+    "too deep": ("say('[' * 100_000)", "wrote JSON that is nested too deeply"),
     "an unknown key": ("say({'txt': 'x'})", "the answer has txt — did you mean 'text'?"),
     "nothing in it": ("say({'usage': {}})", "neither text nor calls nor messages"),
     "text that is none": ("say({'text': 3})", "text is int, expected a string"),
@@ -177,12 +177,12 @@ BROKEN: Mapping[str, tuple[str, str]] = {
     "messages that are no list": ("say({'messages': 'x'})", "messages is str, expected a list"),
     "an error": ("say({'error': 'no luck'})", "no luck"),
     "an error with a kind": ("say({'error': {'message': 'no luck'}})", "no luck"),
-    "a call and an answer": ("say({'tool_call': {'name': 'x'}, 'text': 'y'})", "has tool_call and text"),
+    "a call and an answer": ("say({'tool_call': {'name': 'x'}, 'text': 'y'})", "wrote tool_call and text"),
     "an end": ("sys.exit('no more')", "ended with exit code 1; its log: no more"),
     "an end with 0": ("sys.exit()", "ended with exit code 0"),
     "a signal": ("os.kill(os.getpid(), 9)", "was ended by SIGKILL"),
     "a traceback": ("raise ValueError('oops')", "its log: ValueError: oops"),
-    "an end within a line": ("sys.stdout.write('{\"te'); sys.exit(2)", "is no JSON: {\"te"),
+    "an end within a line": ("sys.stdout.write('{\"te'); sys.exit(2)", "wrote invalid JSON: {\"te"),
     "no output any more": ("os.close(1); time.sleep(600)", "closed its standard output"),
 }  # fmt: skip
 
@@ -268,26 +268,46 @@ def test_calls_of_one_batch_are_one_step_however_they_arrive() -> None:
     assert [len(set(batches[:3])), len(set(batches[3:])), len(set(batches))] == [1, 1, 2]
 
 
-def test_the_time_of_the_tools_is_not_the_programs() -> None:
-    async def slow(name: str, args: Any, batch: int) -> ToolResult:
-        await asyncio.sleep(1.5)
-        return ToolResult(value=1)
+class Clock:
+    """That of the running loop, which can be put forward."""
 
+    def __init__(self) -> None:
+        loop = asyncio.get_running_loop()
+        real, self.ahead_s = loop.time, 0.0
+        loop.time = lambda: real() + self.ahead_s  # type: ignore[method-assign]
+
+
+@pytest.mark.parametrize("who", ["a tool", "the program"])
+def test_the_time_of_the_tools_is_not_the_programs(who: str) -> None:
     async def whole() -> AgentReply:
-        body = "say({'tool_call': {'name': 'x'}}); read(); say({'text': 'done'})"
-        agents = agents_of(program(body), timeout_s=1)
+        clock = Clock()
+
+        async def slow(name: str, args: Any, batch: int) -> ToolResult:
+            clock.ahead_s += 100 if who == "a tool" else 0
+            asyncio.get_running_loop().call_later(0.01, late)
+            return ToolResult(value=1)
+
+        def late() -> None:
+            clock.ahead_s += 0 if who == "a tool" else 100
+
+        rest = "read()" if who == "the program" else "say({'text': 'done'})"
+        body = f"say({{'tool_call': {{'name': 'x'}}}}); read(); {rest}"
+        agents = agents_of(program(body), timeout_s=50)
         agent = agents.make(SAMPLE)
-        await agent._programs.take()  # warm: the bytecode of the interpreter is read
         try:
             return await agent.reply([], TurnTools(0, (), slow))
         finally:
             agent.end_conversation()
             await agents.aclose()
 
+    if who == "the program":
+        with pytest.raises(AgentError, match="no answer within 50 s"):
+            asyncio.run(whole())
+        return
     reply = asyncio.run(whole())
     assert reply.text == "done"
     assert reply.latency_ms is not None
-    assert reply.latency_ms < 1400
+    assert reply.latency_ms < 50_000
 
 
 # ── processes ────────────────────────────────────────────────────────────────────────────────────
@@ -312,7 +332,7 @@ def children(pid: int) -> list[int]:
 
 ENDS = {
     "an answer": ("say({'text': 'hi'})", 30),
-    "a deadline": ("read()", 1.0),
+    "a deadline": ("read()", 1000),
     "an end of its own": ("sys.exit(3)", 30),
     "a closed input that it does not heed": ("""
         import signal; signal.signal(signal.SIGTERM, signal.SIG_IGN)
@@ -331,7 +351,7 @@ def test_nothing_is_left_running(how: str, tmp_path: Path, monkeypatch: pytest.M
 
     async def whole() -> None:
         agents = agents_of(program(FAMILY.format(pids=pids) + textwrap.dedent(body)), timeout_s=timeout_s)
-        watch = asyncio.create_task(_watch(pids, seen))
+        watch = asyncio.create_task(_watch(pids, seen, Clock()))
         await conversation(agents, turns=1)
         watch.cancel()
         await agents.aclose()
@@ -345,11 +365,12 @@ def test_nothing_is_left_running(how: str, tmp_path: Path, monkeypatch: pytest.M
     assert not any(map(is_alive, seen))
 
 
-async def _watch(pids: Path, seen: list[int]) -> None:
-    """Grandchildren are known only while their parents live."""
+async def _watch(pids: Path, seen: list[int], clock: Clock) -> None:
+    """Grandchildren are known only while their parents live. Once all are there, the deadline may pass."""
     while True:
         with contextlib.suppress(FileNotFoundError):
             seen[:] = list(dict.fromkeys([*seen, *family(pids)]))
+        clock.ahead_s = 2000 if len(seen) > 2 else 0
         await asyncio.sleep(0.01)
 
 

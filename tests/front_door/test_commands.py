@@ -138,7 +138,7 @@ def test_a_program_that_ends_is_the_agents_failure_with_its_last_words(project: 
     sample = project.sample()
     assert (sample["verdict"], sample["fault"], sample["stop"]) == ("failed", "agent", "agent_error")
     error = sample["turns"][0]["error"]
-    assert error == "the command 'sh bot.sh' ended with exit code 4; its log: fatal: no key"
+    assert error == "'sh bot.sh' ended with exit code 4; its log: fatal: no key"
 
 
 @pytest.mark.parametrize(

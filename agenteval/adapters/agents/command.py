@@ -45,9 +45,7 @@ def _agents(agent: AgentConfig, options: CommandOptions, resources: AgentResourc
     """The agents of a run that are a command, started in the configuration's folder. Raises ``AuthorError``
     for a program that is not there."""
     root, env = resources.config.root, dict(os.environ)
-    program = Program(
-        f"the command '{_shown(options.command)}'", _found(agent, options, resources, env), root, env
-    )
+    program = Program(f"'{_shown(options.command)}'", _found(agent, options, resources, env), root, env)
     return ProcessAgents(
         Programs(program, keep=options.keep is True, warn=resources.warn),
         read=read_answer,

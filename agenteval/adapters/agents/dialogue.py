@@ -38,7 +38,7 @@ _OF_ANSWERS = frozenset(("text", "messages", "tool_calls", "error", "content", "
 
 
 class _Unreadable(Exception):  # noqa: N818  # it becomes an AgentError where the program is known
-    """A line that is not of the protocol. ``what`` completes "a line that …"; ``shown`` is the line."""
+    """A line that is not of the protocol. ``what`` completes "it wrote …"; ``shown`` is the line."""
 
     def __init__(self, what: str, shown: str = "") -> None:
         self.what = f"{what}: {one_line(shown, _SHOWN)}" if shown else what
@@ -175,7 +175,7 @@ class Dialogue:
                 try:
                     self._read(_text(said.data))
                 except _Unreadable as unreadable:
-                    self._break(f"wrote a line that {unreadable.what} — {_RULE}")
+                    self._break(f"wrote {unreadable.what} — {_RULE}")
 
     def _read(self, text: str) -> None:
         if not text.strip():
@@ -183,7 +183,7 @@ class Dialogue:
         value = _object(text)
         if "tool_call" in value:
             if beside := sorted(_OF_ANSWERS & value.keys()):
-                raise _Unreadable(f"has tool_call and {beside[0]}, a call and an answer in one", text)
+                raise _Unreadable(f"tool_call and {beside[0]}, a call and an answer, in one line", text)
             self._calls.hear(value["tool_call"])
         elif self._is_asked and self._answer:
             self._answer.set_result(value)
@@ -191,7 +191,7 @@ class Dialogue:
             self._surplus = text
             if self._calls.are_closed:
                 self._tell_of_surplus()
-            raise _Unreadable("nothing had asked for", text)
+            raise _Unreadable("a line that nothing had asked for", text)
 
     def _tell_of_surplus(self) -> None:
         """Where no question comes any more that could raise it."""
@@ -326,20 +326,20 @@ def _text(data: bytes) -> str:
     try:
         return data.removeprefix(_BOM).decode("utf-8")
     except UnicodeDecodeError:
-        raise _Unreadable("is not UTF-8", data[: _SHOWN * 4].decode("utf-8", "replace")) from None
+        raise _Unreadable("invalid UTF-8", data[: _SHOWN * 4].decode("utf-8", "replace")) from None
 
 
 def _object(text: str) -> dict[str, Any]:
     try:
         value = json.loads(text, object_pairs_hook=chat.noting_twice, parse_constant=_no_number)
     except RecursionError:
-        raise _Unreadable("is nested too deeply", text) from None
+        raise _Unreadable("JSON that is nested too deeply", text) from None
     except ValueError:
-        raise _Unreadable("is no JSON", text) from None
+        raise _Unreadable("invalid JSON", text) from None
     if not isinstance(value, dict):
-        raise _Unreadable("is JSON but no object", text)
+        raise _Unreadable("JSON that is not an object", text)
     if isinstance(value, chat.Twice):
-        raise _Unreadable("has a key twice", text)
+        raise _Unreadable("JSON with a duplicate key", text)
     return value
 
 

@@ -126,10 +126,10 @@ class Process:
             if not self._is_reaped:
                 _kill_tree(self.pid)
 
-    def end(self, grace_s: float = GRACE_S) -> None:
+    def end(self) -> None:
         """Closes its input, which asks it to end, and waits for that; then ends it. Blocks."""
         self._out.put(None)
-        self.over.wait(grace_s)
+        self.over.wait(GRACE_S)
         self.kill()
         self.over.wait(_LATE_S)
 
