@@ -444,8 +444,8 @@ def test_a_late_call_of_a_conversation_that_is_over_is_not_carried_out_in_the_ne
 @pytest.mark.parametrize(
     ("command", "says"),
     [
-        (["no-such-program"], "there is no program 'no-such-program'"),
-        (["./no-such-program"], "there is no program './no-such-program'"),
+        (["no-such-program"], "no such program: 'no-such-program'"),
+        (["./no-such-program"], "no such program: './no-such-program'"),
         (["./plain.txt"], "'./plain.txt' cannot be executed"),
     ],
 )

@@ -144,7 +144,7 @@ def test_a_program_that_ends_is_the_agents_failure_with_its_last_words(project: 
 @pytest.mark.parametrize(
     ("line", "place", "says"),
     [
-        ("command: [no-such, x]", "2:20", "agent 'bot': there is no program 'no-such'"),
+        ("command: [no-such, x]", "2:20", "agent 'bot': no such program: 'no-such'"),
         ("command: node bot.js", "2:20", "the command is a text; its words may be more than they seem"),
         ("command: []", "2:20", "the agent's command is empty — write command: [node, bot.js]"),
         ("type: command", "2:1", "an agent of type command needs command"),

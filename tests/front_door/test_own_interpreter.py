@@ -314,8 +314,8 @@ exec(compile(open(path).read(), path, "exec"))
     ("more", "target", "says"),
     [
         ("", "app/shop.py:agnt", "2:20: agent 'bot': 'app/shop.py' has no 'agnt' — did you mean 'agent'?"),
-        ("", "app/none.py:agent", "2:20: agent 'bot': there is no file 'app/none.py' — looked in"),
-        ("", "none:agent", "2:20: agent 'bot': there is no module 'none' — is it installed"),
+        ("", "app/none.py:agent", "2:20: agent 'bot': no such file: 'app/none.py' — looked in"),
+        ("", "none:agent", "2:20: agent 'bot': no such module: 'none' — is it installed"),
         (
             "",
             "app/broken.py:agent",
@@ -325,9 +325,9 @@ exec(compile(open(path).read(), path, "exec"))
         ("", "app/ends.py:agent", "ended with exit code 9; its log: fatal: no paper"),
         ("", "app/shop.py:number", "the agent is a int; expected a function or a class"),
         ("", "app/shop.py:three", "the agent cannot be called with messages and ctx: three(a, b, c)"),
-        ("app/.venv", "app/shop.py:agent", "there is no interpreter 'app/.venv' — looked in"),
-        ("ENV", "app/shop.py:agent", "there is no interpreter 'ENV' — write ENV/bin/python"),
-        ("no-python", "app/shop.py:agent", "there is no interpreter 'no-python' — write its path"),
+        ("app/.venv", "app/shop.py:agent", "no such interpreter: 'app/.venv' — looked in"),
+        ("ENV", "app/shop.py:agent", "no such interpreter: 'ENV' — write ENV/bin/python"),
+        ("no-python", "app/shop.py:agent", "no such interpreter: 'no-python' — write its path"),
         ("./app/shop.py", "app/shop.py:agent", "the interpreter './app/shop.py' cannot be executed"),
         ("/bin/false", "app/shop.py:agent", "the interpreter '/bin/false' ended with exit code 1"),
         (

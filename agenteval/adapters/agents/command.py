@@ -61,7 +61,7 @@ def _found(
     (name, *arguments), root = options.command, resources.config.root
     found = search_path(name, root, env)
     if found is None:
-        what = f"agent '{agent.name}': there is no program '{name}'"
+        what = f"agent '{agent.name}': no such program: '{name}'"
         remedy = f"looked in {root}" if os.path.dirname(name) else "is it installed, and on the PATH?"
     elif not is_executable(found):
         what = f"agent '{agent.name}': '{name}' cannot be executed"

@@ -47,7 +47,7 @@ def interpreter_agents(
         first = programs.start()
     except (OSError, AgentError) as error:
         what = f"agent '{agent.name}': the interpreter '{interpreter}' {_unready(error)}"
-        remedy = "does importing the target end the process, or is it no Python?"
+        remedy = "does importing the target end the process, or is it not Python?"
         raise AuthorError(Problem(what, remedy, where)) from error
     if problem := _refusal(first.greeting.result(), agent.name, interpreter):
         first.kill()
@@ -78,7 +78,7 @@ def _python(written: str, root: str, env: Mapping[str, str], place: Place | None
         remedy = f"write {written.rstrip('/')}/{inside}" if inside else f"looked in {root}"
         if not os.path.dirname(written) and not inside:
             remedy = "write its path, such as ../app/.venv/bin/python"
-        raise AuthorError(Problem(f"there is no interpreter '{written}'", remedy, place))
+        raise AuthorError(Problem(f"no such interpreter: '{written}'", remedy, place))
     if not is_executable(found):
         raise AuthorError(Problem(f"the interpreter '{written}' cannot be executed", "", place))
     return os.path.abspath(found)
@@ -94,7 +94,7 @@ def _refusal(greeting: Mapping[str, Any], name: str, interpreter: str) -> _Refus
     """Why the worker cannot play the agent; ``None`` if it can."""
     refused = greeting.get("refused")
     if not isinstance(refused, Mapping):
-        what = f"agent '{name}': the interpreter '{interpreter}' is no Python"
+        what = f"agent '{name}': the interpreter '{interpreter}' is not Python"
         return None if "ready" in greeting else _Refusal(what, "write the path of the agent's python", True)
     what, remedy = str(refused.get("what")), str(refused.get("remedy") or "")
     if refused.get("of") == "python":
