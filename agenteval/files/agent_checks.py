@@ -119,7 +119,7 @@ def _of_any_adapter(agent: Mapping[str, Any], mark: Mark, loc: Loc, adapters: Ad
             yield unknown_key(key, (names | _COMMON) - {_OPTIONS}, mark.find((*loc, key)))
     for adapter in known:
         own = {key: value for key, value in agent.items() if key in known_keys(adapter.options)}
-        yield from part_problems(adapter.options, own, mark, loc)
+        yield from part_problems(adapter.options, own, mark, loc, is_whole=False)
 
 
 def _is_not_yet(key: str) -> bool:

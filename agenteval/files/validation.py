@@ -96,14 +96,14 @@ def _internal(model: type[BaseModel], value: Any, mark: Mark) -> Iterator[tuple[
 
 
 def part_problems(
-    model: type[BaseModel], value: Any, mark: Mark, at: Loc, *, also: Iterable[str] = ()
+    model: type[BaseModel], value: Any, mark: Mark, at: Loc, *, is_whole: bool = True
 ) -> list[Problem]:
     """What is wrong with a part of a file that has a model of its own. ``mark``: of the file; ``at`` leads
-    from there to the part. ``also``: names that a suggestion for an unknown key may give, too."""
+    from there to the part. Of one that is not ``is_whole``, nothing is missing."""
     try:
         model.model_validate(value)
     except ValidationError as error:
-        return _problems(error, model, mark, known_keys(model) | set(also), (), at)
+        return _problems(error, model, mark, known_keys(model), (), at, is_whole=is_whole)
     return []
 
 
@@ -172,6 +172,8 @@ def _problems(
     names: set[str],
     early: tuple[Loc, ...],
     at: Loc = (),
+    *,
+    is_whole: bool = True,
 ) -> list[Problem]:
     """``early``: places that have been complained about already. ``at``: where the model's value is."""
     found: dict[Loc, Problem] = {}
@@ -181,6 +183,8 @@ def _problems(
             continue
         if detail["type"] == "too_short" and detail["input"]:
             continue  # an item that is wrong is told by itself
+        if detail["type"] == "missing" and not is_whole and len(loc) == 1:
+            continue
         if detail["type"] == "missing" and any(seen[:-1] == loc[:-1] for seen in early):
             continue  # what was written instead is not supported yet
         if detail["type"] == "extra_forbidden":

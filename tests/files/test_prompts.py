@@ -84,7 +84,8 @@ def test_the_placeholders_of_the_shipped_prompts() -> None:
 def test_the_hash_is_of_the_content_alone() -> None:
     assert content_hash("a\r\nb") == content_hash("a\nb")
     assert content_hash("a", "b") != content_hash("ab", "")
-    assert len(set(prompt_hashes(map(load_rubric, BUILT_IN_METRICS)).values())) == 12
+    hashes = prompt_hashes(map(load_rubric, BUILT_IN_METRICS))
+    assert len(set(hashes.values())) == len(hashes) == len(BUILT_IN_METRICS) + 3
 
 
 # ── fences ───────────────────────────────────────────────────────────────────────────────────────
@@ -151,7 +152,7 @@ def test_the_labels_are_those_of_the_seed_and_each_is_explained(metric: str, lab
     assert set(labels) - {"no failure"} <= set(SEVERITY_OF_LABEL) | {"failure to ask for clarification"}
 
 
-@pytest.mark.parametrize("metric", BUILT_IN_METRICS[:5])
+@pytest.mark.parametrize("metric", [name for name in BUILT_IN_METRICS if load_rubric(name).scale])
 def test_the_scales_have_five_anchors(metric: str) -> None:
     rubric = load_rubric(metric)
     assert (rubric.scale, rubric.scope, rubric.whole) == ((1, 5), "turn", False)

@@ -216,9 +216,12 @@ def test_a_mistake_of_the_author_is_not_caught() -> None:
 # ── what is asked ────────────────────────────────────────────────────────────────────────────────
 
 
+OF_A_TURN = tuple(name for name in BUILT_IN_METRICS if load_rubric(name).scope == "turn")
+
+
 def requests_of(scenario: Scenario = TALK, trajectory: Trajectory = PREFIX) -> list[Any]:
     model = FakeModel(InfrastructureError("asked enough"))
-    for name in BUILT_IN_METRICS[:5] + BUILT_IN_METRICS[7:]:
+    for name in OF_A_TURN:
         judged(
             name, model, scenario=scenario, trajectory=trajectory, policy_of=lambda s: f"Policy of {s.id}."
         )
@@ -229,11 +232,13 @@ def test_all_prompts_of_a_turn_begin_alike_and_end_with_the_criterion() -> None:
     scenario = TALK.model_copy(update={"tools": {"book": Tool()}})
     requests = requests_of(scenario)
     context = context_of(scenario, PREFIX, policy="Policy of talk.", upto=1)
-    assert len(requests) == 7  # no parameters of tools are known, else the judge of tools has them, too
+    assert len(requests) == len(
+        OF_A_TURN
+    )  # no parameters of tools are known, else the judge of tools has them, too
     assert len({request.system for request in requests}) == 1
     rests = [request.prompt.removeprefix(context) for request in requests]
     assert all(rest.startswith("\n\n# Criterion: ") for rest in rests)
-    assert len(set(rests)) == 7
+    assert len(set(rests)) == len(OF_A_TURN)
     assert context not in rests
 
 
@@ -250,7 +255,7 @@ def test_parameters_of_tools_are_for_the_judge_of_tools_alone_behind_what_a_suit
 
 
 def test_the_scores_of_a_scale_share_one_schema_with_the_verdict_last() -> None:
-    types = {reply_type(load_rubric(metric)) for metric in BUILT_IN_METRICS[:5]}
+    types = {reply_type(load_rubric(metric)) for metric in BUILT_IN_METRICS if load_rubric(metric).scale}
     assert len(types) == 1
     schema = types.pop().model_json_schema()
     assert list(schema["properties"]) == ["evidence", "reason", "score"]
