@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from agenteval.cli.known import KNOWN
 from agenteval.core.config import Config, ModelConfig, ReporterChoice
 from agenteval.core.errors import AuthorError
+from agenteval.core.providers import PROVIDERS
 from agenteval.core.score import Severity
 from agenteval.files.config_file import LoadedConfig, find_config, load_config
 from agenteval.files.validation import NOT_YET
@@ -518,7 +519,7 @@ LATER_GATES = [
     "tool_accuracy", "output_accuracy", "robustness", "latency_ms", "tokens", "steps", "tool_calls", "cost",
     "require_calibrated",
 ]  # fmt: skip
-PROVIDERS = "known: anthropic, google, local, ollama, openai, openai-compatible, scripted"
+KNOWN_PROVIDERS = f"known: {', '.join(sorted(PROVIDERS))}"
 
 
 @pytest.mark.parametrize(
@@ -570,7 +571,7 @@ PROVIDERS = "known: anthropic, google, local, ollama, openai, openai-compatible,
          "1: models: expected a mapping, got 'openai/x' — write {default: openai/x}"),
         ("models: {usr: openai/x}", "10: unknown key 'usr' — did you mean 'user'?"),
         ("models: {default: opnai/x}", "10: no provider is named 'opnai' — did you mean 'openai'?"),
-        ("models: {default: zz/x}", f"10: no provider is named 'zz' — {PROVIDERS}"),
+        ("models: {default: zz/x}", f"10: no provider is named 'zz' — {KNOWN_PROVIDERS}"),
         ("models: {default: gpt-5}",
          "10: models.default.model: 'gpt-5' is not PROVIDER/MODEL — write for example openai/gpt-5-mini"),
         ("models: {default: [a]}", "10: models.default: expected PROVIDER/MODEL or a mapping, got a list"),
