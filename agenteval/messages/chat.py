@@ -18,6 +18,7 @@ from pydantic_core import from_json
 from agenteval.core.errors import AgentError
 from agenteval.core.expressions import expression
 from agenteval.core.trajectory import Message, Step, ToolCall, ToolResult, Turn
+from agenteval.messages.endings import refusal_in
 
 PARTS = {"text", "output_text", "input_text", "refusal", "image", "image_url", "input_image", "audio",
           "input_audio", "file", "input_file", "document"}  # fmt: skip
@@ -405,14 +406,28 @@ def steps_of(
     return tuple(step.done() for step in steps)
 
 
+def given_calls(message: Mapping[str, Any]) -> tuple[Any, ...]:
+    """The raw tool calls of a message; the older ``function_call`` as one of them, unless they hold it."""
+    calls, legacy = calls_of(message.get("tool_calls")), message.get("function_call")
+    if not legacy or any(_is_same_call(call, legacy) for call in calls):
+        return calls
+    return (*calls, {"type": "function", "function": legacy} if isinstance(legacy, Mapping) else legacy)
+
+
+def _is_same_call(call: Any, legacy: Any) -> bool:
+    function = call.get("function", call) if isinstance(call, Mapping) else call
+    if not isinstance(function, Mapping) or not isinstance(legacy, Mapping):
+        return False
+    told, older = (read_arguments(each.get("arguments"), lenient=True) for each in (function, legacy))
+    return function.get("name") == legacy.get("name") and told == older
+
+
 def step_of(message: Mapping[str, Any], *, lenient: bool = False, observed: bool = False) -> Step:
     """One assistant message as a step; calls have no results yet."""
-    calls = calls_of(message.get("tool_calls"))
-    if legacy := message.get("function_call"):
-        calls = (*calls, legacy)
+    calls = given_calls(message)
     text = text_of(message.get("content"))
-    if not text and message.get("refusal"):
-        text = str(message["refusal"])
+    if not text and (refused := refusal_in(message) or message.get("refusal")):
+        text = str(refused)
     return Step(
         text=text,
         tool_calls=tuple(read_tool_call(call, observed=observed, lenient=lenient) for call in calls),

@@ -11,8 +11,8 @@ from pydantic import BaseModel
 from test_agent_http import assert_unreadable, environment, error_of, reply_of, stream  # noqa: F401
 
 from agenteval import AgentReply
-from agenteval.adapters.agents.replies import read_reply
 from agenteval.core.errors import AgentError
+from agenteval.messages.agent_reply import reply_of as read_python
 from tests.support.local_servers import chat, chunked, completion, delta, respond_json, sse
 
 TEXT = "Your order is done, but"
@@ -50,7 +50,7 @@ CUT: dict[str, Any] = {
 @pytest.mark.parametrize("name", CUT)
 def test_a_python_agents_reply_that_was_cut_off(name: str) -> None:
     with pytest.raises(AgentError) as caught:
-        read_reply(CUT[name])
+        read_python(CUT[name])
     assert caught.value.kind == "protocol"
     assert str(caught.value).startswith("the agent's reply ")
 
@@ -70,7 +70,7 @@ WHOLE: dict[str, Any] = {
 
 @pytest.mark.parametrize("name", WHOLE)
 def test_a_python_agents_reply_that_is_whole(name: str) -> None:
-    assert read_reply(WHOLE[name])
+    assert read_python(WHOLE[name])
 
 
 def test_over_http_the_words_are_the_same() -> None:

@@ -89,7 +89,7 @@ FAILED = {
     "cut by length": Bad(chat("half", finish_reason="length"), ERROR, "cut off"),
     "content is a number": Bad(chat(5), ERROR, "message content is int"),
     "content is an object": Bad(chat({"a": 1}), ERROR, "message content is dict"),
-    "calls are an object": Bad(chat(None, tool_calls={"a": 1}), ERROR, "tool_calls that are no list"),
+    "calls are an object": Bad(chat(None, tool_calls={"a": 1}), ERROR, "tool_calls that are not a list"),
     "call is a number": Bad(chat(None, tool_calls=[1]), ERROR, "a tool call is int"),
     "call without a name": Bad(chat(None, tool_calls=[{"id": "1"}]), ERROR, "without a name"),
     "endless calls": Bad(

@@ -8,12 +8,12 @@ from typing import Any
 import pytest
 from pydantic import BaseModel
 
-from agenteval.adapters.agents.replies import read_reply
 from agenteval.core.errors import AgentError
 from agenteval.core.protocols import AgentReply
 from agenteval.core.trajectory import Step, ToolCall, ToolResult, Turn
 from agenteval.messages import chat
 from agenteval.messages.agent_messages import steps_of
+from agenteval.messages.agent_reply import reply_of
 from tests.support.kit import Project
 from tests.support.message_shapes import (
     ARGS,
@@ -35,7 +35,7 @@ from tests.support.message_shapes import (
 
 def heard(messages: Sequence[Any], *sent: Turn) -> tuple[list[Step], list[str]]:
     told: list[str] = []
-    reply = read_reply(list(messages))
+    reply = reply_of(list(messages))
     return list(steps_of(reply.messages, sent or (Turn(user="Cancel it."),), told.append)), told
 
 
@@ -220,14 +220,14 @@ class Human(BaseModel):
     ],
 )
 def test_a_message_of_somebody_else_is_no_answer(message: Any) -> None:
-    reply = read_reply(message)
+    reply = reply_of(message)
     assert (reply.text, list(reply.tool_calls)) == (None, [])
     assert steps_of(reply.messages, (SECOND,), lambda _: None) == ()
 
 
 @pytest.mark.parametrize("role", ["wizard", "assistant", "model"])
 def test_an_answer_in_a_role_of_its_own_is_the_agents(role: str) -> None:
-    assert read_reply({"role": role, "content": "done"}).text == "done"
+    assert reply_of({"role": role, "content": "done"}).text == "done"
 
 
 @pytest.mark.parametrize(
@@ -245,15 +245,15 @@ def test_an_answer_in_a_role_of_its_own_is_the_agents(role: str) -> None:
     ],
 )
 def test_calls_in_one_message_are_to_be_answered(message: Any) -> None:
-    (step,) = steps_of(read_reply(message).messages, (SECOND,), lambda _: None)
+    (step,) = steps_of(reply_of(message).messages, (SECOND,), lambda _: None)
     assert (step.text, calls_in([step])) == ("done", [("cancel", ARGS, None)])
 
 
 def test_nothing_is_lost_of_what_stands_side_by_side() -> None:
-    state = read_reply({"content": "done", "messages": NEW})
+    state = reply_of({"content": "done", "messages": NEW})
     assert (state.text, list(state.messages)) == ("done", NEW)
     asked = AgentReply(text=asks(call("a")), tool_calls=[call("b")], messages=NEW)  # type: ignore[arg-type]
-    both = read_reply(asked)
+    both = reply_of(asked)
     assert ([each["id"] for each in both.tool_calls], list(both.messages)) == (["a", "b"], NEW)
 
 

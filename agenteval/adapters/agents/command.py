@@ -11,12 +11,12 @@ from agenteval.adapters.agents import AgentResources
 from agenteval.adapters.agents.dialogue import Program
 from agenteval.adapters.agents.process import is_executable, search_path
 from agenteval.adapters.agents.process_agents import ProcessAgents, Programs, error_in
-from agenteval.adapters.agents.replies import read_reply
 from agenteval.core.config import AgentConfig
 from agenteval.core.errors import AgentError, AuthorError, Mistake, Problem, did_you_mean
 from agenteval.core.protocols import AgentAdapter, AgentReply
 from agenteval.core.safe_text import one_line
 from agenteval.core.value import Text, Value
+from agenteval.messages.agent_reply import reply_of
 
 _EXAMPLE = "command: [node, bot.js]"
 _PARTS = ("text", "tool_calls", "messages", "usage", "error", "latency_ms")
@@ -81,7 +81,7 @@ def read_answer(answer: Mapping[str, Any]) -> AgentReply:
     if answer.get("error") is not None:
         raise error_in(answer["error"])
     if answer.keys() & _MESSAGE:
-        return read_reply(answer)
+        return reply_of(answer)
     unknown = sorted(answer.keys() - set(_PARTS))
     if unknown or not answer.keys() - {"usage", "latency_ms", "error"}:
         what = f"the answer has {', '.join(unknown) or 'neither text nor calls nor messages'}"
@@ -95,7 +95,7 @@ def read_answer(answer: Mapping[str, Any]) -> AgentReply:
             f"the answer's tool_calls is {type(calls).__name__}, expected a list", kind="protocol"
         )
     reply = AgentReply(text, calls or (), listed or (), answer.get("usage"), answer.get("latency_ms"))
-    return read_reply(reply)
+    return reply_of(reply)
 
 
 ADAPTER = AgentAdapter(_agents, CommandOptions, _mistakes, example=_EXAMPLE)

@@ -32,12 +32,10 @@ from agenteval.core.scenario import Sample, SampleKey
 from agenteval.core.trajectory import Message, Sight
 from agenteval.core.value import Number, Text, Value
 from agenteval.files.redact import SECRET_HEADER, without_query
-from agenteval.messages import chat
-from agenteval.messages import message_adapters as foreign
+from agenteval.messages.agent_reply import answer_of, answers_in, message_of
 from agenteval.messages.completion import Unreadable, assemble, parse_object
-from agenteval.messages.endings import cut_of, last_answer, refusal_in
 
-_KNOWN_FIELDS = frozenset({"role", "content", "tool_calls", "function_call", "refusal"})
+_LIMIT = "raise the agent's token limit, `body.max_tokens`?"
 _QUOTED = 200
 _HEADER_NAME = expression(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 _BAD_HEADER_VALUE = expression(r"[\x00-\x08\x0a-\x1f\x7f]")
@@ -360,21 +358,15 @@ def read_reply(reply: HttpReply, *, observed: str | None = None) -> AgentReply:
     usage = document.get("usage")
     if told and "choices" not in document:
         # The messages are the whole answer; an agent with a format of its own needs no choices.
-        _check_whole(last_answer(told), document)
+        told = answers_in(told, document, remedy=_LIMIT)
         return AgentReply(messages=told, usage=usage, latency_ms=reply.latency_ms)
-    message = _message(document)
-    single, is_plain = foreign.answer_in(_without_observed(message, observed))
-    if not is_plain:
+    message, choice = _message(document)
+    answer = answer_of(_without_observed(message, observed), choice, usage=usage, remedy=_LIMIT)
+    if answer.messages:  # of no shape that is read here; one that was observed is not meant twice
+        (single,) = answer.messages
         told = [*told, *([] if told and told[-1].get("content") == single.get("content") else [single])]
-        return AgentReply(messages=told, usage=usage, latency_ms=reply.latency_ms, alone=observed is None)
-    return AgentReply(
-        text=_text(message),
-        tool_calls=_tool_calls(message),
-        messages=told,
-        usage=usage,
-        latency_ms=reply.latency_ms,
-        extra=_extra(_without_observed(message, observed)),
-    )
+        return replace(answer, messages=told, latency_ms=reply.latency_ms, alone=observed is None)
+    return replace(answer, messages=told, latency_ms=reply.latency_ms)
 
 
 def _without_given(reply: AgentReply, config: HttpOptions) -> AgentReply:
@@ -392,40 +384,19 @@ def _document(reply: HttpReply) -> dict[str, Any]:
     return storable
 
 
-def _message(document: Mapping[str, Any]) -> dict[str, Any]:
+def _message(document: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
+    """The message, and the choice that it came in."""
     choices = document.get("choices")
     if not isinstance(choices, list) or not choices or not isinstance(choices[0], dict):
         raise Unreadable("has no choices", _json(document))
     choice = choices[0]
-    if choice.get("error"):
-        raise Unreadable("holds an error instead of a message", _json(choice["error"]))
-    message = choice.get("message")
-    _check_whole(message, choice)
+    message = message_of(choice, remedy=_LIMIT)
     if not isinstance(message, dict):
         raise Unreadable("has no message in its first choice", _json(document))
-    return message
-
-
-def _check_whole(answer: Any, around: Any) -> None:
-    """Raises ``Unreadable`` for a reply that was cut off, whatever of it there is."""
-    if cut := cut_of(answer, around):
-        remedy = " — raise the agent's token limit, `body.max_tokens`?" if cut.at_limit else ""
-        raise Unreadable(f"{cut.what}{remedy}")
-
-
-def _text(message: Mapping[str, Any]) -> str | None:
-    text = chat.text_of(message.get("content"))
-    return text or refusal_in(message) or text
-
-
-def _tool_calls(message: Mapping[str, Any]) -> list[Any]:
-    """The calls as they came; the older ``function_call`` as one of them."""
-    calls, legacy = message.get("tool_calls"), message.get("function_call")
-    if not calls and isinstance(legacy, dict):
-        return [{"type": "function", "function": legacy}]
+    calls = message.get("tool_calls")
     if calls is not None and not isinstance(calls, list):
-        raise Unreadable("has tool_calls that are no list", _json(calls))
-    return list(chat.in_order(calls or []))
+        raise Unreadable("has tool_calls that are not a list", _json(calls))
+    return message, choice
 
 
 def _without_observed(message: Mapping[str, Any], path: str | None) -> dict[str, Any]:
@@ -433,11 +404,6 @@ def _without_observed(message: Mapping[str, Any], path: str | None) -> dict[str,
     steps = (path or "").split(".")
     inner = steps[3] if steps[:3] == ["choices", "0", "message"] and len(steps) > 3 else None
     return {name: value for name, value in message.items() if name != inner}
-
-
-def _extra(message: Mapping[str, Any]) -> dict[str, Any]:
-    """Fields that we do not know, for the way back to the same endpoint."""
-    return {name: value for name, value in message.items() if value is not None and name not in _KNOWN_FIELDS}
 
 
 def _observed(document: Mapping[str, Any], path: str) -> list[Message]:

@@ -11,12 +11,12 @@ from agenteval.adapters.agents import AgentResources
 from agenteval.adapters.agents.dialogue import Program
 from agenteval.adapters.agents.process import is_executable, search_path
 from agenteval.adapters.agents.process_agents import START_S, ProcessAgents, Programs, error_in
-from agenteval.adapters.agents.replies import read_reply
 from agenteval.conversation import targets
 from agenteval.core.config import AgentConfig
 from agenteval.core.errors import AgentError, AuthorError, Place, Problem, did_you_mean
 from agenteval.core.protocols import AgentReply
 from agenteval.core.scenario import Sample
+from agenteval.messages.agent_reply import reply_of
 
 _USUAL = ("bin/python", "Scripts/python.exe")
 START = Path(targets.__file__).with_name("start.py")
@@ -115,9 +115,9 @@ def read_answer(answer: Mapping[str, Any]) -> AgentReply:
         raise error_in(answer["error"])
     if isinstance(told := answer.get("agent_reply"), Mapping):
         parts = {key: value for key, value in told.items() if value is not None}
-        return read_reply(AgentReply(**parts))
+        return reply_of(AgentReply(**parts))
     if "value" in answer:
-        return read_reply(answer["value"])
+        return reply_of(answer["value"])
     raise AgentError(
         f"the agent returned {answer.get('returned', 'nothing')}; expected the answer's text, an assistant"
         " message, the list of this turn's messages, or an AgentReply",

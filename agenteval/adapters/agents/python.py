@@ -14,7 +14,6 @@ from typing import Annotated, Any
 from pydantic import Field
 
 from agenteval.adapters.agents import AgentResources
-from agenteval.adapters.agents.replies import read_reply
 from agenteval.adapters.transport.limits import Rate
 from agenteval.conversation.deadlines import current
 from agenteval.conversation.targets.calling import Played, refusal_of
@@ -36,6 +35,7 @@ from agenteval.core.scenario import Sample
 from agenteval.core.trajectory import Message
 from agenteval.core.value import Text, Value
 from agenteval.messages import chat
+from agenteval.messages.agent_reply import reply_of
 
 
 class _ToolTime:
@@ -141,7 +141,7 @@ class PythonAgent:
                 excused_s=context.tool_time,
             )
             with contained():
-                reply = read_reply(value)
+                reply = reply_of(value)
         except (AgentevalError, asyncio.CancelledError):
             raise
         except DeadlineError:

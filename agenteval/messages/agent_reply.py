@@ -1,0 +1,155 @@
+"""Is this a complete answer of an agent, and what is in it? One reading for every adapter: what an endpoint
+sent, what a function returned and what a program wrote is the same answer if it says the same."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from math import inf
+from typing import Any
+
+from agenteval.core.errors import AgentError
+from agenteval.core.protocols import AgentReply
+from agenteval.core.trajectory import Message
+from agenteval.messages import chat
+from agenteval.messages import message_adapters as foreign
+from agenteval.messages.completion import Unreadable
+from agenteval.messages.endings import cut_of, last_answer
+
+LIMIT = "raise the agent's token limit?"
+"""What to do about an answer that a limit of tokens cut off."""
+_QUOTED = 200
+
+
+def require_complete(answer: Any, *around: Any, remedy: str = LIMIT) -> None:
+    """Raises ``Unreadable`` for an answer that was cut off, whatever of it there is. ``around``: what it came
+    in."""
+    if cut := cut_of(answer, *around):
+        raise Unreadable(f"{cut.what} — {remedy}" if cut.at_limit else cut.what)
+
+
+def answer_of(message: Mapping[str, Any], *around: Any, usage: Any = None, remedy: str = LIMIT) -> AgentReply:
+    """What one message says. One in another library's shape, or that holds more than an answer and its calls,
+    is kept as it is, to be read with the whole conversation. Raises ``Unreadable`` for one that was cut off,
+    and ``AgentError`` for what looks like a tool call and cannot be read."""
+    require_complete(message, *around, remedy=remedy)
+    single, is_plain = foreign.answer_in(message)
+    if not is_plain:
+        return AgentReply(messages=[single], usage=usage, alone=True)
+    step = chat.step_of({**single, "tool_calls": None, "function_call": None})
+    extra = {name: value for name, value in step.extra.items() if value is not None}
+    return AgentReply(step.text, list(chat.given_calls(single)), usage=usage, extra=extra)
+
+
+def message_of(choice: Mapping[str, Any], *, remedy: str = LIMIT) -> Any:
+    """The message of a choice of a completion; ``None`` if it has none. Raises ``Unreadable`` for an error in
+    its place, and for one that was cut off."""
+    if error := choice.get("error"):
+        raise Unreadable("holds an error instead of a message", json.dumps(error, default=str))
+    message = choice.get("message")
+    require_complete(message, choice, remedy=remedy)
+    return message
+
+
+def answers_in(listed: Sequence[Any], *around: Any, remedy: str = LIMIT) -> list[Message]:
+    """The messages of a turn, of which the last of the agent's is the answer. Raises ``Unreadable``, and
+    ``AgentError`` for what is no message."""
+    messages = [foreign.as_message(message) for message in listed]
+    require_complete(last_answer(listed), *around, remedy=remedy)
+    return messages
+
+
+# ── what code returns ────────────────────────────────────────────────────────────────────────────
+
+
+def reply_of(value: Any) -> AgentReply:
+    """What an agent in code returned, in any of the documented styles. Raises ``AgentError`` for others, and
+    for what is no complete answer."""
+    try:
+        return _reply_of(value)
+    except Unreadable as error:
+        evidence = f": {error.evidence[:_QUOTED]}" if error.evidence else ""
+        raise AgentError(f"the agent's reply {error.what}{evidence}", kind="protocol") from None
+
+
+def _reply_of(value: Any) -> AgentReply:
+    if isinstance(value, AgentReply):
+        return _read_agent_reply(value)
+    if value is None or isinstance(value, str):
+        return AgentReply(text=value)
+    if isinstance(value, Sequence) and not isinstance(value, bytes | bytearray):
+        return AgentReply(messages=answers_in(value))
+    if hasattr(value, "model_dump"):
+        value = value.model_dump(exclude_none=True)
+    if isinstance(value, Mapping):
+        return _read_mapping(value)
+    raise AgentError(
+        f"the agent returned {type(value).__name__}; expected the answer's text, an assistant message, the"
+        " list of this turn's messages, or an AgentReply",
+        kind="protocol",
+    )
+
+
+def _read_agent_reply(reply: AgentReply) -> AgentReply:
+    """Checked; ``text`` may be any of the other return styles."""
+    inner = AgentReply(reply.text) if isinstance(reply.text, str | None) else _reply_of(reply.text)
+    listed: Any = reply.messages or ()
+    if not isinstance(listed, Sequence) or isinstance(listed, str | bytes):
+        raise AgentError(f"AgentReply.messages is {type(listed).__name__}, expected a list", kind="protocol")
+    return AgentReply(
+        inner.text,
+        [
+            *inner.tool_calls,
+            *(call for call in chat.calls_of(reply.tool_calls) if call not in inner.tool_calls),
+        ],
+        _both(answers_in(listed), inner.messages),
+        reply.usage if reply.usage is not None else inner.usage,
+        latency_ms=_time(reply.latency_ms),
+        extra=reply.extra,
+        alone=reply.alone or (inner.alone and not listed),
+    )
+
+
+def _both(listed: Sequence[Message], more: Sequence[Message]) -> Sequence[Message]:
+    """Two lists of messages as one. Who gives a list twice, or its last message once more, means it once."""
+    return listed if not more or list(more) == list(listed[-len(more) :]) else [*listed, *more]
+
+
+def _time(value: Any) -> float | None:
+    """A time that an agent told, if it is one: we take our own else. JSON, and so the journal, has no NaN."""
+    return value if isinstance(value, int | float) and 0 <= value < inf else None
+
+
+def _read_mapping(value: Mapping[str, Any]) -> AgentReply:
+    if "choices" in value:  # a whole completion of a client library
+        return _read_completion(value)
+    if not value.keys() & {"role", "content", "tool_calls", "messages", "function_call", "refusal"}:
+        raise AgentError(
+            f"the agent returned a mapping with {', '.join(map(str, list(value)[:5])) or 'nothing'};"
+            " expected an assistant message with content or tool_calls",
+            kind="protocol",
+        )
+    if isinstance(listed := value.get("messages"), Sequence) and not isinstance(listed, str):
+        return _read_listed(listed, {key: told for key, told in value.items() if key != "messages"})
+    return answer_of(value, usage=value.get("usage") or value.get("usage_metadata"))
+
+
+def _read_listed(listed: Sequence[Any], beside: Mapping[str, Any]) -> AgentReply:
+    """Messages, as graphs return them in their state; with ``content``, a message that has its turn's."""
+    reply = AgentReply(messages=answers_in(listed, beside), usage=beside.get("usage"))
+    if "content" not in beside:
+        return reply
+    inner = _read_mapping(beside)
+    return replace(inner, messages=_both(reply.messages, inner.messages), alone=False)
+
+
+def _read_completion(value: Mapping[str, Any]) -> AgentReply:
+    try:
+        message = {**message_of(value["choices"][0])}
+    except (LookupError, TypeError):
+        raise AgentError(
+            "the agent returned a completion without choices[0].message", kind="protocol"
+        ) from None
+    reply = _read_mapping(message)
+    return replace(reply, usage=value.get("usage") or reply.usage)
