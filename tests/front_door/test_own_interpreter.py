@@ -314,8 +314,8 @@ exec(compile(open(path).read(), path, "exec"))
     ("more", "target", "says"),
     [
         ("", "app/shop.py:agnt", "2:20: agent 'bot': 'app/shop.py' has no 'agnt' — did you mean 'agent'?"),
-        ("", "app/none.py:agent", "2:20: agent 'bot': no such file: 'app/none.py' — looked in"),
-        ("", "none:agent", "2:20: agent 'bot': no such module: 'none' — is it installed"),
+        ("", "app/none.py:agent", "'app/none.py' — looked in"),
+        ("", "none:agent", "'none' — is it installed"),
         (
             "",
             "app/broken.py:agent",
