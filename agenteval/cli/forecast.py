@@ -3,7 +3,7 @@
 Calls are exact where a conversation is written down, and a range where a user is simulated. They take it
 that every conversation runs through, and that no call must be made twice. How many verdicts are asked about
 again is an estimate of its own. Tokens are estimates: of the
-prompts as they will be sent, with texts of a fixed length where an answer is not known yet.
+prompts as they will be sent, with texts of a fixed length where an answer is unknown yet.
 """
 
 from __future__ import annotations
@@ -322,7 +322,7 @@ def _both(least: _Calls, most: _Calls, role: str) -> _Spent:
 
 
 def _agent_calls(trajectory: Trajectory) -> _Calls:
-    """The texts of the conversation, again at each turn. What the agent adds to them is not known."""
+    """The texts of the conversation, again at each turn. What the agent adds to them is unknown."""
     tokens = so_far = 0
     for turn in trajectory.turns:
         so_far += count_tokens(turn.user)
@@ -456,22 +456,22 @@ def _notes(
     uses_cache: bool,
 ) -> Iterator[str]:
     if any(row.role == "agent" and row.calls.most is None for row in rows):
-        yield "an agent that leaves its tool calls to agenteval is asked once more after each round of them"
+        yield "an agent that leaves its tool calls to agenteval is asked once more after each round of calls"
     names = [spec.name for spec in chosen.asked if not chosen.is_rubric(spec.name)]
     if names and not plan.no_judge:
         yield f"what {', '.join(names)} ask{'s' if len(names) == 1 else ''} of a model is not counted"
     of_tools = [spec.name for spec in chosen.asked if spec.needs == "tools"]
     for name in of_tools if not plan.no_judge and any(not s.tools for s in scenarios) else ():
-        yield f"the judge's upper number: {name} is asked where agents call tools that nobody declared"
+        yield f"the judge's upper number: {name} is asked if agents call tools that nobody declared"
     if any(row.role == "user" for row in rows):
-        yield "a message of the simulated user that is no user's is asked for once more"
+        yield "a refused message of the simulated user is requested once more"
     if any(row.role == AGAIN for row in rows):
         yield (
-            f"{AGAIN} is an estimate: one in {SAMPLED} verdicts of labels and goals, asked again by lot,"
-            f" and one in {GATING} of those that may fail something, taken to do so"
+            f"{AGAIN} is an estimate: one in {SAMPLED} verdicts of labels and goals, drawn by lot,"
+            f" and one in {GATING} of those that may fail something, assumed to do so"
         )
     if uses_cache:
-        yield "what the cache knows is not asked again"
+        yield "answers from the cache are not asked again"
     yield from _budget_notes(rows, plan)
 
 

@@ -76,25 +76,25 @@ def _run(
     fail_fast: Annotated[
         bool, typer.Option("--fail-fast", "-x", help="Start nothing more after the first failed sample.")
     ] = False,
-    seed: Annotated[int | None, typer.Option("--seed", min=0, help="Of the run; default 0.")] = None,
+    seed: Annotated[int | None, typer.Option("--seed", min=0, help="Seed of the run; default 0.")] = None,
     baseline: Annotated[
         str | None, typer.Option("--baseline", metavar="RUN", help=f"Compare with it. {RUN_HELP}")
     ] = None,
     resume: Annotated[
         str | None,
-        typer.Option("--resume", metavar="RUN", help="Go on with a run: only what is missing."),
+        typer.Option("--resume", metavar="RUN", help="Resume a run: only what is missing."),
     ] = None,
     last_failed: Annotated[
         bool, typer.Option("--last-failed", "--lf", help="Only what did not pass in the latest run.")
     ] = False,
     cache: Annotated[
-        bool | None, typer.Option("--cache/--no-cache", help="Keep replies of models, and use those kept.")
+        bool | None, typer.Option("--cache/--no-cache", help="Cache replies of models, and use cached ones.")
     ] = None,
     record: Annotated[
         str | None, typer.Option("--record", metavar="FILE", help="Write all traffic to a new file.")
     ] = None,
     replay: Annotated[
-        str | None, typer.Option("--replay", metavar="FILE", help="Ask nothing: answer from a recording.")
+        str | None, typer.Option("--replay", metavar="FILE", help="Call nothing: answer from a recording.")
     ] = None,
 ) -> None:
     """Run scenarios against the agent; the exit code is the verdict."""
@@ -157,7 +157,8 @@ def _report(
     rejudge: Annotated[
         bool,
         typer.Option(
-            "--rejudge", help="Judge it anew, as a new run, asking only what changed; takes -c, -m, --metric."
+            "--rejudge",
+            help="Judge it again, as a new run, asking only what changed; takes -c, -m, --metric.",
         ),
     ] = False,
     dry_run: Annotated[
@@ -184,12 +185,12 @@ def _report(
 
 
 def _refuse_without(option: str, given: dict[str, Any]) -> None:
-    """What says nothing without ``option`` is no option without it."""
+    """What says nothing without ``option`` is not an option without it."""
     from agenteval.core.errors import AuthorError, Problem
 
     if names := [name for name, value in given.items() if value]:
         what = f"{', '.join(names)}: a report is made of what was judged"
-        raise AuthorError(Problem(what, f"add {option} to judge the run anew"))
+        raise AuthorError(Problem(what, f"add {option} to judge the run again"))
 
 
 @app.command("diff")
@@ -198,10 +199,10 @@ def _diff(
     after: Annotated[str, typer.Argument(metavar="B", help="The run that is compared with it.")],
     margin: Annotated[
         float,
-        typer.Option("--margin", min=0.001, max=0.999, help="A mean drop below it is no regression."),
+        typer.Option("--margin", min=0.001, max=0.999, help="A mean drop below it is not a regression."),
     ] = 0.05,
     common: Annotated[
-        bool, typer.Option("--common", help="Compare only the scenarios that are in both runs and equal.")
+        bool, typer.Option("--common", help="Compare only the scenarios that are the same in both runs.")
     ] = False,
     report: Annotated[
         list[str] | None,
@@ -231,7 +232,8 @@ def _score(
         str | None, typer.Option("--epoch-from", metavar="PATH", help="The number of the repetition.")
     ] = None,
     outcome_from: Annotated[
-        str | None, typer.Option("--outcome-from", metavar="PATH", help="Success: true, 1 or 1.0.")
+        str | None,
+        typer.Option("--outcome-from", metavar="PATH", help="A known outcome; success is true, 1 or 1.0."),
     ] = None,
     scenarios: Annotated[
         list[str] | None,
@@ -263,7 +265,7 @@ def _doctor(
     agent: AgentOption = None,
     model: ModelOption = None,
     no_agent: Annotated[
-        bool, typer.Option("--no-agent", help="Do not call the agents: they may act on what they are told.")
+        bool, typer.Option("--no-agent", help="Do not call the agents: they may act on the message.")
     ] = False,
     fetch_vocabulary: Annotated[
         bool,
@@ -311,7 +313,7 @@ def main() -> None:
 
 
 def _open_closed_streams() -> None:
-    """A stream that the shell closed (``2>&-``) is no reason to fail a run that passed."""
+    """A stream that the shell closed (``2>&-``) is not a reason to fail a run that passed."""
     for name in ("stdout", "stderr"):
         stream = getattr(sys, name)
         if stream is None:
@@ -350,7 +352,7 @@ def _tell(error: BaseException) -> int:
         return error.exit_code
     import traceback
 
-    _say(f"agenteval: a defect of agenteval's own: {type(error).__name__}: {error}")
+    _say(f"agenteval: a defect in agenteval: {type(error).__name__}: {error}")
     if {"-v", "--verbose"} & set(sys.argv):
         _say("".join(traceback.format_exception(error)).rstrip())
     else:

@@ -67,7 +67,7 @@ def misspelt_tools(scenario: Scenario) -> Iterable[str]:
             near = get_close_matches(call.name, scenario.tools, n=1, cutoff=_NEARLY_THE_SAME)
             if near and call.name not in scenario.tools:
                 where = scenario.where(f"{path}.tool_calls.forbidden")
-                what = f"scenario '{scenario.id}' forbids '{call.name}', which is none of its tools"
+                what = f"scenario '{scenario.id}' forbids '{call.name}', which is not one of its tools"
                 yield f"{what} ({where}): did you mean '{near[0]}'?"
 
 
@@ -83,7 +83,7 @@ def without_twin(scenarios: Iterable[Scenario]) -> Iterable[str]:
         names = ", ".join(f"'{scenario.id}'" for scenario in refused[:_MOST_NAMED])
         more = f" and {len(refused) - _MOST_NAMED:,} more" if len(refused) > _MOST_NAMED else ""
         yield (
-            f"the goal of {names}{more} is to be refused, and no scenario has one that is to be reached: an"
+            f"the goal of {names}{more} is to be refused, but no scenario has one to be reached: an"
             " agent that refuses everything would pass; add a twin whose goal the policy allows"
             f" ({refused[0].where('goal_outcome')})"
         )
@@ -127,7 +127,7 @@ def model_problems(
 def price_problems(
     scenarios: Sequence[Scenario], config: Config, chosen: judging.Metrics, *, no_judge: bool
 ) -> Iterable[Problem]:
-    """Models whose price is not known, where the budget is in money."""
+    """Models whose price is unknown, where the budget is in money."""
     roles: list[Literal["user", "judge", "dedup"]] = []
     simulated = any(not scenario.is_scripted for scenario in scenarios)
     if simulated:
@@ -141,7 +141,7 @@ def price_problems(
             told.setdefault(model.model, key)
     for name, key in told.items():
         if price_of(name, config.prices) is None:
-            what = f"{key} needs the price of {name}, which is not known"
+            what = f"{key} needs the price of {name}, which is unknown"
             yield Problem(what, how_to_price(name), config.place(key))
 
 

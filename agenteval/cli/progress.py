@@ -1,6 +1,6 @@
 """What a person sees on stderr while a run goes on: live on a terminal, a few lines elsewhere.
 
-The sinks only note what they are told; another thread writes. A stream that is slow or broken
+The sinks only note what they are reported; another thread writes. A stream that is slow or broken
 therefore neither delays the run nor breaks it, and an event costs a few microseconds.
 """
 

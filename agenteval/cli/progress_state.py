@@ -27,7 +27,7 @@ SHOWN_RUNNING = 5
 FEW_SAMPLES = 50
 """Up to so many samples, each gets a line of its own where there is no terminal."""
 STILL_S = 30.0
-"""Without any event for so long, what is pending is told; and again after as long."""
+"""Without any event for so long, what is pending is reported; and again after as long."""
 SHOWN_PENDING = 10
 LABEL_WIDTH = 60
 
@@ -35,7 +35,7 @@ _BROKEN = ("agent", "infrastructure", "simulator", "author")
 
 
 Pending: TypeAlias = Callable[[SampleKey], str]
-"""What a running sample waits for, in words; empty if that is not known. Asked from another thread."""
+"""What a running sample waits for, in words; empty if that is unknown. Asked from another thread."""
 
 
 def not_known(key: SampleKey) -> str:

@@ -388,7 +388,7 @@ def policy_file(agent: AgentConfig, root: str) -> Path | None:
         if path.is_file():
             return path
         if path.exists() or (Path(policy).suffix in _TEXT_FILES and not any(map(str.isspace, policy))):
-            what = f"the policy of agent '{agent.name}' is no file: {policy}"
+            what = f"the policy of agent '{agent.name}' is not a file: {policy}"
             raise AuthorError(
                 Problem(what, "name a file from the configuration's folder, or write the text itself")
             )

@@ -28,7 +28,7 @@ class HeldUpError(InfrastructureError):
 
     def __init__(self) -> None:
         super().__init__(
-            "the event loop of Python agents is blocked by another conversation, which is over, or by a task"
+            "the event loop of Python agents is blocked by a conversation that is over, or by a task"
         )
 
 

@@ -47,7 +47,7 @@ class Exit:
     def _end(self, called: str) -> NoReturn:
         if self._code is None:
             what = f"{called} was called: the process ended before anything was decided"
-            _say(f"agenteval: {what} (exit {UNDECIDED})\n  what was done by then is in the journal")
+            _say(f"agenteval: {what} (exit {UNDECIDED})\n  everything done by then is in the journal")
             self._code = UNDECIDED
         _make_last_calls()
         flush()

@@ -76,8 +76,8 @@ def _result(value: Any, tool: str, place: Place) -> ToolResult:
     try:
         return ToolResult(value=jsonable(value, _text_of))
     except ValueError as error:
-        what = f"the mock of '{tool}' returned what JSON cannot hold: {error}"
-        remedy = "return texts, numbers, lists and mappings, or what is printed as a text, like a date"
+        what = f"the mock of '{tool}' returned a value that JSON cannot hold: {error}"
+        remedy = "return texts, numbers, lists and mappings, or values with a text form, like a date"
         raise AuthorError(Problem(what, remedy, place)) from error
 
 

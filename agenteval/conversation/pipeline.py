@@ -99,8 +99,8 @@ def _telling_of_usage(emit: Emit) -> Emit:
         if not isinstance(event, TurnFinished) or event.key.agent in told or not event.turn.unread_usage:
             return
         told.add(event.key.agent)
-        what = f"agent '{event.key.agent}' reports a usage that is not understood: {event.turn.unread_usage}"
-        why = "its tokens are estimated, and so is what rests on them"
+        what = f"agent '{event.key.agent}' reports usage that cannot be read: {event.turn.unread_usage}"
+        why = "its tokens are estimated, and so is everything based on them"
         emit(Notice(level="warning", text=f"{what}; {why}", key=event.key))
 
     return emit_and_tell
@@ -238,7 +238,7 @@ class _RunningSample:
     def _tell_late(self, name: str) -> None:
         assert self._world
         self._world.tell_late = lambda name: None
-        text = f"the agent called '{name}' after its conversation was over, which is not judged"
+        text = f"the agent called '{name}' after its conversation was over; the call is not judged"
         self.emit(Notice(level="warning", text=text, key=self.sample.key))
 
     def _tell_unread(self, text: str) -> None:

@@ -168,7 +168,7 @@ def _agent_too_slow(what: str) -> AgentevalError:
 
 
 def _refused(error: AgentevalError) -> Turn | None:
-    """The turn that a message which is no user's would have begun: evidence, and its cost."""
+    """The turn that a message which is not a user's would have begun: evidence, and its cost."""
     if not isinstance(error, SimulatorError):
         return None
     return Turn(user=error.said, error=str(error), user_usage=error.usage or Usage(), user_fault=str(error))
@@ -371,7 +371,7 @@ def _given_up(call: ToolCall) -> ToolCall:
 
 def _steps_of(reply: AgentReply, told: Sequence[Step], recorded: Sequence[Step]) -> list[Step]:
     """The steps of one reply: what went through ``ctx``, what its message list has ``told``, its own text and
-    calls. A call or text that is told twice counts once."""
+    calls. A call or text that is reported twice counts once."""
     listed, rest = _without_doubles(told, recorded)
     steps = [*rest, *listed]
     calls = tuple(chat.read_tool_call(foreign.as_call(call)) for call in reply.tool_calls)
@@ -388,7 +388,7 @@ def _unreadable(steps: Sequence[Step]) -> AgentError | None:
     """What of the calls in a reply nobody can carry out as they were meant."""
     for step in steps:
         if len(step.tool_calls) > MAX_CALLS:
-            what = f"{len(step.tool_calls):,} tool calls in one reply, at most {MAX_CALLS:,} are read"
+            what = f"{len(step.tool_calls):,} tool calls in one reply; at most {MAX_CALLS:,} are allowed"
             return AgentError(f"unreadable reply: {what}", kind="protocol")
         for call in step.tool_calls:
             if call.raw_args is not None and (why := chat.key_twice(call.raw_args)):
@@ -399,7 +399,7 @@ def _unreadable(steps: Sequence[Step]) -> AgentError | None:
 
 def _refused_step(step: Step) -> Step:
     """The step of a reply that was not carried out; of very many calls the first are kept."""
-    refused = refusal("not carried out: the reply is unreadable")
+    refused = refusal("not run: the reply is unreadable")
     calls = (
         call if call.result or call.given_up else call.model_copy(update={"result": refused})
         for call in step.tool_calls[:MAX_CALLS]

@@ -73,7 +73,7 @@ def fault_in(
     if unknown:
         return f"used an identifier that it could not know ({unknown[0]})"
     leaked = leaked_needle(text, scenario, trajectory, now=now)
-    return f"gave away what the checks look for, before anyone had told it ({leaked!r})" if leaked else ""
+    return f"gave away what the checks look for, before anyone had said it ({leaked!r})" if leaked else ""
 
 
 # ── what the agent is to find out ────────────────────────────────────────────────────────────────
@@ -133,9 +133,9 @@ def untold_fact(
                 if not (_CODE.fullmatch(value) or _IDENTIFIER.fullmatch(value)) or _compact(value) in known:
                     continue
                 if _is_named(asked, _name_words(name) or _name_words(call.name)):  # get_order(id)
-                    what = f'the agent asks the user for "{one_line(unknown, 80)}", which nothing tells it;'
+                    what = f'the agent asks the user for "{one_line(unknown, 80)}", which it was not given;'
                     what += f" the expected call of '{call.name}' needs {name.strip()}: {value}"
-                    remedy = "tell it under knowledge:, or expect the call without it"
+                    remedy = "add it to knowledge:, or expect the call without it"
                     return Problem(what, remedy, place_of(scenario.where(f"{path}.tool_calls")))
     return None
 

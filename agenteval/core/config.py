@@ -276,7 +276,7 @@ class AcceptedFailure(Value):
     def _is_a_fingerprint(cls, value: str) -> str:
         if len(value) == 12 and set(value) <= set("0123456789abcdef"):
             return value
-        raise ValueError(f"'{value[:40]}' is none; copy the twelve digits that the report shows")
+        raise ValueError(f"'{value[:40]}' is not a fingerprint; copy the twelve digits that the report shows")
 
     @field_validator("expires")
     @classmethod
@@ -284,7 +284,7 @@ class AcceptedFailure(Value):
         try:
             return date.fromisoformat(value).isoformat()
         except ValueError:
-            raise ValueError(f"'{value}' is no day; write it as 2026-12-31") from None
+            raise ValueError(f"'{value}' is not a date; write it as 2026-12-31") from None
 
     def holds_on(self, day: str) -> bool:
         """``day``: ISO 8601, which sorts as text."""
@@ -351,7 +351,7 @@ class Config(Value):
     def _is_a_folder(cls, value: bool | str) -> bool | str:
         # In YAML 1.2 `no` is a text: it must not switch the cache on, with a folder of that name.
         if isinstance(value, str) and (value.strip().lower() in _SWITCHES or value.isdigit()):
-            raise ValueError(f"'{value}' is no folder; write true, false or a path such as ./cache")
+            raise ValueError(f"'{value}' is not a folder; write true, false or a path such as ./cache")
         return value
 
     @field_validator("reporters", mode="before")

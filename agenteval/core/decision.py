@@ -16,7 +16,7 @@ EVERY_SAMPLE = "every sample passes"
 
 @dataclass(frozen=True)
 class GateRow:
-    """One line of "what gated this run": a rule, its value and bound, what it rests on, its place.
+    """One line of "what gated this run": a rule, its value and bound, what it is based on, its place.
 
     ``scenario`` and ``agent`` are empty for a rule over the whole run; ``metric`` for one that is no
     threshold."""
@@ -50,7 +50,7 @@ class Violation:
 @dataclass(frozen=True)
 class SampleDecision:
     """``fault``: ``agent``, ``infrastructure``, ``simulator``, ``judge``, ``author``, ``interrupted``,
-    ``undecided`` (what a rule rests on is not known) or ``None`` (a sample that passed, or that failed an
+    ``undecided`` (what a rule is based on is not known) or ``None`` (a sample that passed, or that failed an
     expectation). ``accepted``: broken rules that do not count, since the accept list knows their
     failures."""
 

@@ -128,7 +128,7 @@ class SampleFinished(Value):
 
 
 class Notice(Value):
-    """Something to tell that is no result: a retry, a switched-off sink, a parameter dropped."""
+    """Something to tell that is not a result: a retry, a switched-off sink, a parameter dropped."""
 
     type: Literal["notice"] = "notice"
     level: Literal["info", "warning", "error"] = "info"

@@ -47,7 +47,7 @@ _TYPES: Mapping[str, Callable[[Any], bool]] = {
 
 
 def breaks(parameters: Mapping[str, Any], args: Mapping[str, Any]) -> str:
-    """What in ``args`` the schema forbids; empty if nothing, or if the schema is no JSON Schema. ``null``
+    """What in ``args`` the schema forbids; empty if nothing, or if the schema is not JSON Schema. ``null``
     is allowed where the schema says ``nullable`` (OpenAPI)."""
     return "" if fits(parameters, args, 0) else _asked(parameters, args)
 
@@ -201,7 +201,7 @@ def _mistakes(text: str) -> tuple[tuple[str, tuple[str | int, ...]], ...]:
         validator_for(schema, default=Draft202012Validator).check_schema(schema)
     except SchemaError as error:
         return ((f"not a JSON Schema: {error.message[:200]}", tuple(error.absolute_path)),)
-    nowhere = "leads nowhere: only what is in the schema can be referred to"
+    nowhere = "leads nowhere: only parts of the schema can be referenced"
     return tuple((f"the reference '{to}' {nowhere}", path) for to, path in dangling(schema))
 
 
@@ -235,7 +235,7 @@ _DEEPEST = 100
 
 @lru_cache(maxsize=1)
 def _cannot_be_told() -> tuple[type[Exception], ...]:
-    """What the library raises at a reference to nothing, or to what is no schema, and at no pattern; and a
+    """What the library raises at a reference to nothing, or to what is not a schema, and at no pattern; and a
     pattern that takes for ever."""
     from referencing.exceptions import Unresolvable
 

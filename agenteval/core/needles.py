@@ -2,7 +2,7 @@
 
 **Both sides are folded**, so that no typography decides: see ``fold``. Markdown's marks go one by one and not
 in pairs, since a needle is a piece of a text and may hold one half of a pair. What stands between two digits
-(``2*3``) or, of underscores, within a word is no mark.
+(``2*3``) or, of underscores, within a word is not a mark.
 
 **A needle's ends are bounds.** Letters of scripts that part words by blanks (Latin, Greek, Cyrillic) are not
 cut out of a word. Numbers are not cut at all: a minus, the digits, the decimal point with its fraction and
@@ -60,11 +60,11 @@ def misuse(needle: str, *, takes_stars: bool) -> str:
     """Why a needle cannot be looked for, and a remedy behind a semicolon; empty if it can."""
     if not fold(_needle(needle).text, stars=_ESCAPED in needle):
         if not needle.strip():
-            return "an empty text is in every answer; write the text that is meant"
+            return "an empty text is in every answer; write the text to look for"
         return f"nothing is left to look for in '{needle}' without Markdown's marks; use matches for them"
     if not takes_stars and "*" in needle.replace(_ESCAPED, ""):
         return (
-            f"not_contains takes no '*': '{needle}'; drop it, letters are found inside words, too"
+            f"not_contains takes no '*': '{needle}'; remove it, letters are found inside words too"
             f" ('{_ESCAPED}' is a star)"
         )
     return ""
@@ -76,7 +76,7 @@ def misuse(needle: str, *, takes_stars: bool) -> str:
 def fold(text: str, *, stars: bool = False) -> str:
     """``text`` without what is no matter of words: case, the way in which letters are composed, characters
     that are not seen, the kinds of white space, of quotes, hyphens and digits, and Markdown's emphasis,
-    strike and code marks. Idempotent. ``stars``: a star, ``\\*`` too, is no mark."""
+    strike and code marks. Idempotent. ``stars``: a star, ``\\*`` too, is not a mark."""
     return " ".join(_seen(text, stars=stars).split())
 
 
@@ -114,7 +114,7 @@ def _seen(text: str, *, stars: bool = False) -> str:
         text = text.lower()
     else:
         # Canonical caseless form (The Unicode Standard, section 3.13, D145), composed again so that a plain
-        # `e` is no part of `é`.
+        # `e` is not a part of `é`.
         bare = unicodedata.normalize("NFD", _in_order(text)).casefold()
         text = unicodedata.normalize("NFC", _in_order(bare)).translate(_PLAIN)
         text = _FOREIGN_DIGIT.sub(lambda digit: str(unicodedata.decimal(digit[0])), text)

@@ -95,7 +95,7 @@ def _is_any(kind: str, operand: Any, parsed: type) -> bool:
 
 
 _ALL_KINDS = (
-    {"CATEGORY_NOT_SPACE"},  # nothing but white space is no answer
+    {"CATEGORY_NOT_SPACE"},  # nothing but white space is not an answer
     *({f"CATEGORY_{kind}", f"CATEGORY_NOT_{kind}"} for kind in ("WORD", "DIGIT")),
 )
 

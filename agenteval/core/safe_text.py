@@ -98,7 +98,7 @@ def github_property(text: str) -> str:
 
 
 _ENTITIES = {"&": "&amp;", "<": "&lt;", ">": "&gt;"}
-_SPECIAL = expression(r"[\\`*\[\]|~$]|(?<![^\W_])_|_(?![^\W_])")  # `_` within a word is no emphasis
+_SPECIAL = expression(r"[\\`*\[\]|~$]|(?<![^\W_])_|_(?![^\W_])")  # `_` within a word is not an emphasis
 _LEADING = expression(r"^(?=[#+=-])|^(\d+)(?=[.)](?:\s|$))")
 _LINKED = expression(
     r"(?i)(?<=:)(?=//)|(?<=www)(?=\.)|(?<=\bmailto:)|(?<=\bxmpp:)|(?<=@)|(?<=#)(?=\d)|(?<=\bGH)(?=-\d)"

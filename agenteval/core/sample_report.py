@@ -73,7 +73,7 @@ class SampleReport:
 
     @property
     def scripted(self) -> bool:
-        """Whether any part of it rests on the scripted model."""
+        """Whether any part of it is based on the scripted model."""
         return (
             any(turn.turn.user_model.startswith("scripted/") for turn in self.turns)
             or any(score.scripted for score in self.all_scores)
@@ -85,7 +85,7 @@ class SampleReport:
     @property
     def held(self) -> bool | None:
         """Whether the agent did not break and every check held; ``None``: that could not be decided. An
-        outcome that nobody recorded is no check."""
+        outcome that nobody recorded is not a check."""
         told = (c.passed for c in self.all_checks if not (c.name == OUTCOME and c.passed is None))
         return all_held([self.stop is not None and self.stop.fault is None, *told])
 
@@ -178,7 +178,7 @@ def aggregates_of(samples: Sequence[SampleReport]) -> dict[str, Aggregate]:
 
 
 def numeric(score: Score) -> float:
-    """A score that counts as a number: its value, or for a label whether it is no failure."""
+    """A score that counts as a number: its value, or for a label whether it is not a failure."""
     if score.value is not None:
         return score.value
     return 1.0 if score.ok or (score.ok is None and score.label == "no failure") else 0.0

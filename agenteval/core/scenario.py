@@ -69,7 +69,7 @@ class ExpectedCall(Value):
     @model_validator(mode="after")
     def _args_go_with_args_match(self) -> ExpectedCall:
         if self.args is None and self.args_match in (ArgsMatch.EXACT, ArgsMatch.PARTIAL):
-            raise ValueError(f"args_match: {self.args_match} without args; add args or drop args_match")
+            raise ValueError(f"args_match: {self.args_match} without args; add args or remove args_match")
         return self
 
 
@@ -91,7 +91,7 @@ class ToolCallsExpectation(Value):
         open_modes = (MatchMode.CONTAINS, MatchMode.IN_ORDER)
         if not self.forbidden and (self.calls is None or (not self.calls and self.match in open_modes)):
             raise ValueError(
-                f"checks nothing: no call is expected ({self.match}) and none forbidden; add calls or"
+                f"checks nothing: no call is expected ({self.match}) and none is forbidden; add calls or"
                 " forbidden (to allow no call at all: match: strict, calls: [])"
             )
         return self
@@ -239,9 +239,9 @@ class Tool(Value):
     def _one_answer(self) -> Tool:
         given = [k for k in ("returns", "error", "sequence", "python") if k in self.model_fields_set]
         if len(given) > 1:
-            raise ValueError(f"says twice how it answers: {' and '.join(given)}; keep one")
+            raise ValueError(f"says more than once how it answers: {' and '.join(given)}; keep one")
         if self.reads and (self.writes or self.destructive):
-            raise ValueError("is marked `reads` and to change something; keep one")
+            raise ValueError("is marked `reads` and also as changing something; keep one")
         return self
 
     @model_serializer(mode="wrap")
@@ -267,7 +267,7 @@ class ThresholdRule(Value):
     @model_validator(mode="after")
     def _says_something(self) -> ThresholdRule:
         if self.at_least is None and self.min is None and self.share_below is None:
-            raise ValueError("says nothing; write at_least, min or share_below")
+            raise ValueError("is empty; write at_least, min or share_below")
         return self
 
     @property

@@ -79,7 +79,7 @@ class Check(Value):
     ``name`` is the place of the rule under ``expect`` (``tool_calls``, ``output.contains``,
     ``limits.steps``), or ``no_error`` or ``answer``. ``where`` is the line that wrote it. ``parts``: what
     of it did not hold, in the author's words and in names alone, so that the next run says the same.
-    ``if_observed``: of a check that rests on calls which were not seen, what it is (and ``detail`` and
+    ``if_observed``: of a check that is based on calls which were not seen, what it is (and ``detail`` and
     ``parts`` say) once a later turn shows that they would have been; see ``agenteval.core.sight``.
     ``by``, ``scripted``, ``usage`` and ``votes`` tell of the model that judged it, if one did (``criteria``);
     ``arose`` is then false if the criterion's condition never did, and so nothing was decided by it.

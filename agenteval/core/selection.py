@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from agenteval.core.config import AgentConfig, Config
 from agenteval.core.errors import AuthorError, NothingSelectedError, Problem, did_you_mean, place_of
+from agenteval.core.plurals import plural
 from agenteval.core.scenario import EpochRange, Sample, SampleKey, Scenario, sample_seed
 
 DEFAULT_EPOCHS = 3
@@ -83,7 +84,7 @@ def _nothing(scenarios: Sequence[Scenario], filters: Filters) -> Problem:
     wanted = (filters.scenarios or filters.tags or filters.categories or ("",))[0]
     hint = did_you_mean(wanted, known)
     hint = hint if len(hint) < 200 else f"{hint[:200]}…"
-    return Problem(f"{' '.join(asked)} selects none of {len(scenarios)} scenarios", hint)
+    return Problem(f"{' '.join(asked)} selects none of {plural(len(scenarios), 'scenario')}", hint)
 
 
 def agents_of(config: Config, filters: Filters) -> dict[str, AgentConfig]:
@@ -150,7 +151,7 @@ def _agents_for(
     place = place_of(scenario.where("agent"))
     if config.compare:
         if scenario.agent:
-            what = f"scenario '{scenario.id}' names its own agent, and `compare:` gives it others"
+            what = f"scenario '{scenario.id}' names its own agent, but `compare:` gives it others"
             problems.append(Problem(what, "remove `agent:` here, or run without `compare:`", place))
         return tuple(agent.name for agent in config.compare)
     if scenario.agent:

@@ -1,4 +1,4 @@
-"""Could the agent's tool calls be seen? And what follows, where they could not, for what rests on them.
+"""Could the agent's tool calls be seen? And what follows, where they could not, for what is based on them.
 
 A rule that a call was made, or was not, can be decided only of an agent whose calls are seen. Each turn
 records how they could be (``Turn.sight``); a conversation is *observed* if they could in any of its turns.

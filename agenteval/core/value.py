@@ -31,7 +31,7 @@ def changed(blank: ValueT, fields: dict[str, Any]) -> ValueT:
 
 def numbers_once(value: Any) -> Any:
     """Checks that no key of a mapping is the number of another one (``5`` and ``5.0``), of which one alone
-    would be kept. Raises ``ValueError``; what is no number at all is told of as such elsewhere."""
+    would be kept. Raises ``ValueError``; what is not a number at all is told of as such elsewhere."""
     first: dict[float, Any] = {}
     for key in value if isinstance(value, dict) else ():
         try:
@@ -64,9 +64,9 @@ def _texts(value: Any) -> Any:
 
 
 def _number(value: Any) -> Any:
-    """``true`` is no number, although Python would count it as one."""
+    """``true`` is not a number, although Python would count it as one."""
     if isinstance(value, bool):
-        raise PydanticCustomError("number_type", "a truth value is no number")
+        raise PydanticCustomError("number_type", "true and false are not numbers")
     return value
 
 

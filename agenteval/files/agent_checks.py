@@ -101,7 +101,7 @@ def _option_problems(
         if key in names or _is_not_yet(key):
             continue
         if key in unfit and own[key] is not None:
-            yield Problem(unfit[key], "drop it, or change type", where.place)
+            yield Problem(unfit[key], "remove it, or change type", where.place)
         elif key not in unfit:
             # ``options`` may be written for any adapter; of one that is built in, beside is the usual way.
             yield unknown_key(key, names | (_COMMON if _OPTIONS in at else _COMMON - {_OPTIONS}), where)

@@ -70,13 +70,13 @@ def _model_problems(model: Any, file: Mark, at: Loc) -> Found:
     if isinstance(name, str) and any(keys_in(name)):
         # It would be sent to whoever has the model, and stand in every report.
         remedy = "write PROVIDER/MODEL, and the key into the environment (OPENAI_API_KEY, api_key_env)"
-        yield Problem("a key stands where a model's name belongs", remedy, mark.find(("model",)).place)
+        yield Problem("this is a key; write the name of a model", remedy, mark.find(("model",)).place)
     yield from _endpoint_problems(spec.get("base_url"), mark.find(("base_url",)))
     variable = spec.get("api_key_env")
     if isinstance(variable, str) and not _VARIABLE_NAME.fullmatch(variable):
         # Most likely the key itself, which must not be shown.
         remedy = "write the name of the environment variable that holds the key, never the key"
-        yield Problem("api_key_env is no variable's name", remedy, mark.find(("api_key_env",)).place)
+        yield Problem("api_key_env is not the name of a variable", remedy, mark.find(("api_key_env",)).place)
 
 
 def _extra_problems(provider: str, extra: Any, file: Mark, at: Loc) -> Found:

@@ -50,7 +50,7 @@ def find_config(start: Path) -> Path | None:
     for folder in (here, *here.parents):
         found = [folder / name for name in CONFIG_NAMES if (folder / name).is_file()]
         if len(found) > 1:
-            what = f"{folder} holds both {found[0].name} and {found[1].name}"
+            what = f"{folder} contains both {found[0].name} and {found[1].name}"
             raise AuthorError(Problem(what, "keep one"))
         if found:
             return found[0]
@@ -176,7 +176,7 @@ def _checked(
 
 
 def _told_once(problems: list[Problem]) -> list[Problem]:
-    """Without repetition; a mistake in ``agent`` is no second one where ``compare`` inherits it."""
+    """Without repetition; a mistake in ``agent`` is not a second one where ``compare`` inherits it."""
     kept = dict.fromkeys(problems)
     for problem in problems:
         if problem.what.startswith("compare."):
@@ -232,7 +232,7 @@ def _named(value: Mapping[str, Any], mark: Mark, problems: list[Problem]) -> dic
     for name, agent in agents.items():
         if isinstance(agent, Mapping) and agent.get("name", name) != name:
             what = f"the agent is named '{name}' by its key and '{agent['name']}' by name:"
-            problems.append(Problem(what, "drop name:", mark.find(("agents", name, "name")).place))
+            problems.append(Problem(what, "remove name:", mark.find(("agents", name, "name")).place))
         named[name] = {**agent, "name": name} if isinstance(agent, Mapping) else agent
     return {"agents": named}
 
@@ -264,7 +264,7 @@ def _agents_read(config: Config, real: Config, adapters: Registry[AgentAdapter])
 
 def _fitting(model: type[Model], shown_value: Any, real: Any) -> Model | None:
     """``shown_value`` as a model. Where only the ``real`` value has the right type (a number, a choice), that
-    stays: it is no secret."""
+    stays: it is not a secret."""
     for _ in range(3):
         try:
             return model.model_validate(shown_value)

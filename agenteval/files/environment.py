@@ -104,8 +104,8 @@ def _expand_text(text: str, mark: Mark, stay: frozenset[str], how: _Expansion) -
     def put(match: re.Match[str]) -> str:
         name, default = match["name"], match["default"]
         if match["bad"] is not None:
-            remedy = "write ${NAME} or ${NAME:-default}, or $${ for the characters themselves"
-            problems.append(Problem(f"'{match[0][:40]}' names no variable", remedy, mark.place))
+            remedy = "write ${NAME} or ${NAME:-default}, or $${ for the literal characters"
+            problems.append(Problem(f"'{match[0][:40]}' does not name a variable", remedy, mark.place))
         elif name is None:
             return kept("${")
         elif name in stay and default is None:

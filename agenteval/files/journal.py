@@ -88,7 +88,7 @@ class Journal:
     """Writes events, a line each, in one piece: what is done survives a killed process. A finished sample
     is synced to disk at once, and survives a power cut. A context manager.
 
-    A new file, which must not exist; ``Journal.of_resumed`` goes on with one.
+    A new file, which must not exist; ``Journal.of_resumed`` continues with one.
     """
 
     def __init__(self, path: Path) -> None:
@@ -203,8 +203,8 @@ def locked(folder: Path) -> Iterator[None]:
             file.seek(0)
             process = file.read(20).decode("ascii", "replace").strip()
             by = f" (process {process})" if process.isdigit() else ""
-            what = f"the run {folder.name} is still going on{by}"
-            raise AuthorError(Problem(what, "wait for its end, or stop it"))
+            what = f"the run {folder.name} is still in progress{by}"
+            raise AuthorError(Problem(what, "wait for it to end, or stop it"))
         with suppress(OSError):  # on a full disk nobody reads who has it
             file.truncate(0)
             os.write(file.fileno(), str(os.getpid()).encode())

@@ -1,4 +1,4 @@
-"""Scenario files to ``Scenario`` values. Every mistake of every file is told at once, at its place."""
+"""Scenario files to ``Scenario`` values. Every mistake of every file is reported at once, at its place."""
 
 from __future__ import annotations
 
@@ -144,7 +144,7 @@ def _duplicates(entries: Sequence[_Loaded]) -> Iterator[Problem]:
         if scenario.id in first:
             other = first[scenario.id]
             what = f"the id '{scenario.id}' is already used at {other}"
-            yield Problem(what, "give one of them another id", place)
+            yield Problem(what, "give one of them a different id", place)
         first.setdefault(scenario.id, place)
 
 
@@ -195,12 +195,12 @@ class _FileLoader:
         else:
             self._unknown_top_level(value, mark)
             if set(value) <= {"defaults"}:
-                self._note("the file holds no scenario", "add scenarios: or cases:", mark)
+                self._note("the file contains no scenario", "add scenarios: or cases:", mark)
 
     def _listed(self, value: Mapping[str, Any], mark: Mark) -> Iterator[_Entry]:
         self._unknown_top_level(value, mark)
         if not any(value.get(group) for group in ("scenarios", "cases")) and None not in value.values():
-            self._note("the file holds no scenario", "add one to the list", mark)
+            self._note("the file contains no scenario", "add one to the list", mark)
         for group in ("scenarios", "cases"):
             if group not in value:
                 continue
@@ -210,7 +210,7 @@ class _FileLoader:
             else:
                 self._note(
                     f"{group}: expected a list, got {shown(value[group])}",
-                    "begin each entry with '- '",
+                    "start each entry with '- '",
                     where,
                 )
 
@@ -319,7 +319,7 @@ class _FileLoader:
         case, problems = validate(_Case, spec, mark, kind="case")
         self.problems += problems
         expected = mark.find(("expected_tools",))
-        self.problems += blank_problems(spec.get("expected_tools"), expected, "no tool has an empty name")
+        self.problems += blank_problems(spec.get("expected_tools"), expected, "a tool name must not be empty")
         return case
 
     def _refuse(self, value: dict[str, Any], mark: Mark, keys: Sequence[str], remedy: str) -> None:
@@ -338,18 +338,18 @@ def _unusable(scenario: Scenario, mark: Mark) -> Iterator[Problem]:
         yield Problem("a scenario needs a name or an id", "add name:", mark.place)
     elif not scenario.id.strip():
         where = mark.find(("name",)).place
-        yield Problem("the name has no letter or digit to make an id of", "add id:", where)
+        yield Problem("the name has no letter or digit to make an id from", "add id:", where)
     elif not scenario.id.isprintable():
         where = mark.find(("id",)).place
-        yield Problem("an id is one line of printable characters", "shorten it", where)
+        yield Problem("an id must be one line of printable characters", "shorten it", where)
     if scenario.turns == ():
-        remedy = "write what the user says, or drop turns: and write goal: for a simulated user"
+        remedy = "write what the user says, or remove turns: and write goal: for a simulated user"
         yield Problem("turns is empty", remedy, mark.find(("turns",)).place)
     elif not scenario.is_scripted and not scenario.goal.strip():
         yield _no_goal(scenario, mark)
     if scenario.goal_outcome == "refused" and not scenario.goal.strip():
-        what = "goal_outcome: refused, and there is no goal to be refused"
-        yield Problem(what, "add goal:, or drop goal_outcome:", mark.find(("goal_outcome",)).place)
+        what = "goal_outcome: refused, but there is no goal to refuse"
+        yield Problem(what, "add goal:, or remove goal_outcome:", mark.find(("goal_outcome",)).place)
 
 
 def _no_goal(scenario: Scenario, mark: Mark) -> Problem:
@@ -357,7 +357,7 @@ def _no_goal(scenario: Scenario, mark: Mark) -> Problem:
         remedy = "add goal: (and profile:) for a simulated user, or turns: with what the user says"
         return Problem("the scenario has neither turns nor a goal", remedy, mark.place)
     index = next(i for i, turn in enumerate(scenario.turns) if isinstance(turn, SimulatedTurns))
-    what = "a simulated stretch needs a goal"
+    what = "a simulated part needs a goal"
     return Problem(what, "add goal: to the scenario", mark.find(("turns", index)).place)
 
 
@@ -398,4 +398,4 @@ def vacuous_problem(scenario: Scenario, why: str = "") -> Problem:
     """What to tell the author of a vacuous scenario."""
     path, _, line = scenario.source.rpartition(":")
     what = f"scenario '{scenario.id}': nothing is checked{why}"
-    return Problem(what, "add expect:, or say checks: none", Place(path, int(line)) if path else None)
+    return Problem(what, "add expect:, or set checks: none", Place(path, int(line)) if path else None)

@@ -20,7 +20,7 @@ _KINDS = {
 
 
 def open_file(path: Path) -> IO[bytes]:
-    """The file, opened to be read. Raises ``OSError``, as ``open`` does, also for what is no file: that is
+    """The file, opened to be read. Raises ``OSError``, as ``open`` does, also for what is not a file: that is
     told without opening it."""
     if kind := _KINDS.get(stat.S_IFMT(os.stat(path).st_mode)):
         raise OSError(errno.EINVAL, f"it is {kind}, not a file", str(path))

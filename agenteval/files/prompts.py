@@ -136,7 +136,7 @@ class Rendered(NamedTuple):
 
 @dataclass(frozen=True)
 class Prompt:
-    """A prompt that is no rubric: its two templates, and where they are from."""
+    """A prompt that is not a rubric: its two templates, and where they are from."""
 
     name: str
     version: int
@@ -184,7 +184,7 @@ _PROMPT_KEYS = ("name", "version")
 def _not_its_name(head: _Head, key: str, name: str) -> Iterator[Problem]:
     if (given := head.value.get(key, name)) != name:
         remedy = f"write {key}: {name}, or leave it out"
-        yield head.problem(key, f"the file stands for '{name}', and says {key}: {given}", remedy)
+        yield head.problem(key, f"the file replaces '{name}', but says {key}: {given}", remedy)
 
 
 def _other_parts(head: _Head, made: Prompt, shipped: Prompt) -> Iterator[Problem]:
@@ -192,9 +192,9 @@ def _other_parts(head: _Head, made: Prompt, shipped: Prompt) -> Iterator[Problem
     at = Place(head.source, head.first_line, 1)
     if shipped.system and not (made.system and made.prompt):
         remedy = "write the system text, a line '---', and the prompt"
-        yield Problem("the prompt has not its two parts", remedy, at)
+        yield Problem("the prompt does not have its two parts", remedy, at)
     elif not shipped.system and (made.system or not made.prompt):
-        yield Problem("the prompt is one part alone, and not empty", "write no further line '---'", at)
+        yield Problem("the prompt must be a single, non-empty part", "remove the extra line '---'", at)
 
 
 def _placeholder_problems(head: _Head, known: tuple[str, ...]) -> Iterator[Problem]:
@@ -372,7 +372,7 @@ def _other_terms(head: _Head, shipped: _Head) -> Iterator[Problem]:
             and head.value[key] != shipped.value.get(key, _LEFT_OUT.get(key))
         ):
             what = f"{key} is not that of the built-in metric"
-            remedy = "leave it out, or make it a metric of your own (custom_metrics)"
+            remedy = "leave it out, or make it a custom metric (custom_metrics)"
             yield head.problem(key, what, remedy)
     asked = shipped.value.get("references", {})
     if (own := head.value.get("references", asked)) is not asked:
@@ -457,7 +457,7 @@ def read_labels(value: Any) -> Labels:
         raise ValueError("every label is a failure; say which are ok")
     spelled = {same_label(name) for name in (*pairs, NOT_ENOUGH)}
     if len(spelled) <= len(pairs):
-        raise ValueError(f"two labels read alike, or one is '{NOT_ENOUGH}', which every judge may say")
+        raise ValueError(f"two labels are the same, or one is '{NOT_ENOUGH}', which every judge may say")
     return Labels(tuple(pairs), ok, severities)
 
 
@@ -500,7 +500,7 @@ def _split(text: str, source: str) -> _Head:
     written = "\n".join(["", *lines[1:end]])
     document = parse((written if written.strip() else "{}").encode(), source)
     if not isinstance(document.value, dict):
-        raise AuthorError(Problem("the front matter is no mapping", "write key: value", Place(source, 2)))
+        raise AuthorError(Problem("the front matter is not a mapping", "write key: value", Place(source, 2)))
     return _Head(document.value, document.mark, "\n".join(lines[end + 1 :]), end + 2, source)
 
 
@@ -596,7 +596,7 @@ def load_prompts(
     for path, file in files.items():
         if path not in names:
             problems.append(
-                Problem(f"no prompt is shipped as '{path}'", did_you_mean(path, names), place_of(path))
+                Problem(f"no shipped prompt is named '{path}'", did_you_mean(path, names), place_of(path))
             )
             continue
         try:

@@ -90,7 +90,7 @@ def masker(forms: Sequence[str]) -> Mask:
 
 def replacer(by_form: Mapping[str, str]) -> Mask:
     """Puts something else in the place of each form, in their order, also where it is there between signs
-    that no reader sees. A part of a form that a shortened text ends or goes on with is masked."""
+    that no reader sees. A part of a form that a shortened text ends or continues with is masked."""
     all_forms = "\0".join(by_form)
 
     def cut_off(text: str) -> list[_Place]:
@@ -320,7 +320,7 @@ def _try_next(path: _Path, tried: dict[_Path, int], last: int) -> None:
             tried[around] = tried.get(around, 0) + 1
             return
     name = ".".join(part for part in path if isinstance(part, str))
-    what = f"a secret stands where it cannot be masked: {name or 'in the whole'}"
+    what = f"a secret is in a place where it cannot be masked: {name or 'in the value'}"
     raise AuthorError(Problem(what, "write no secret there, or give the variable another value"))
 
 
@@ -354,12 +354,12 @@ def hide(text: str) -> str:
 
 def hide_keys(text: str) -> str:
     """The same for what is said of an author's mistake, and without anything that looks like a key: one that
-    stands where a name belongs is no secret that was known."""
+    stands where a name belongs is not a secret that was known."""
     return without_keys(hide(text), MASK)
 
 
 def hide_in_json(text: str, schema: Callable[[], Any] = dict) -> str:
-    """The same for JSON, which it stays: a secret of digits alone is no part of its numbers, and one that
+    """The same for JSON, which it stays: a secret of digits alone is not a part of its numbers, and one that
     is a word of its ``schema`` is left there."""
     if hide(text) == text and not _ESCAPED.search(text):
         return text

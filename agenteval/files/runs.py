@@ -65,17 +65,17 @@ def _counted_back(name: str, known: Sequence[Path], root: Path) -> Path:
         return known[-back]
     if not known:
         raise AuthorError(_unknown(name, [], root))
-    raise AuthorError(Problem(f"there is no run before {known[0].name}", "begin one with agenteval run"))
+    raise AuthorError(Problem(f"there is no run before {known[0].name}", "start one with agenteval run"))
 
 
 def _ambiguous(name: str, alike: Sequence[Path]) -> Problem:
     named = ", ".join(folder.name for folder in alike[-_MOST_NAMED:])
-    return Problem(f"'{name}' is the beginning of {len(alike)} runs: {named}", "write more of it")
+    return Problem(f"'{name}' matches {len(alike)} runs: {named}", "write more of its id")
 
 
 def _unknown(name: str, known: list[str], root: Path) -> Problem:
     if not known:
-        remedy = "begin with agenteval run, or name the folder of a run or its events.jsonl"
+        remedy = "start with agenteval run, or name the folder of a run or its events.jsonl"
         return Problem(f"no run '{name}': there is none in {root / '.agenteval' / 'runs'}", remedy)
     near = did_you_mean(name, [*known, "latest", "previous"])
     latest = f"the latest are {', '.join(reversed(known[-_MOST_NAMED:]))}"
@@ -85,7 +85,7 @@ def _unknown(name: str, known: list[str], root: Path) -> Problem:
 def load_run(path: Path) -> tuple[Event, ...]:
     """The events of a run, from its folder or its journal; a torn last line is left out.
 
-    Raises ``AuthorError`` for what is no journal, one of another version, and one that was cut off before
+    Raises ``AuthorError`` for what is not a journal, one of another version, and one that was cut off before
     it said what was to be run.
     """
     file = path / JOURNAL if path.is_dir() else path
@@ -118,8 +118,8 @@ def _check_version(file: Path) -> None:
 def _check_whole(events: Sequence[Event], file: Path) -> None:
     """That what is told of a sample can be put somewhere: a reader must not stumble over an edited file."""
     if not events or not isinstance(events[0], RunStarted):
-        what = "the journal does not begin with run_started: nothing is known of the run"
-        raise AuthorError(Problem(what, "it may have been killed at its very beginning", Place(str(file), 1)))
+        what = "the journal does not start with run_started: nothing is known about the run"
+        raise AuthorError(Problem(what, "it may have been killed right at its start", Place(str(file), 1)))
     scenarios = {scenario.id for scenario in events[0].scenarios}
     if stray := set(events[0].plan.scenarios) - scenarios:
         raise AuthorError(Problem(f"a sample of an unknown scenario, {min(stray)}", "", Place(str(file), 1)))
@@ -130,5 +130,5 @@ def _check_whole(events: Sequence[Event], file: Path) -> None:
             begun.add(event.key)
         elif key is not None and key not in begun and event.type != "notice":
             raise AuthorError(
-                Problem(f"{event.type} of a sample that was not begun: {key}", "", Place(str(file), number))
+                Problem(f"{event.type} of a sample that was not started: {key}", "", Place(str(file), number))
             )

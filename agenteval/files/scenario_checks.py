@@ -44,7 +44,7 @@ def tool_problems(tool: Any, mark: Mark) -> Found:
 def _answer_problems(step: Mapping[str, Any], mark: Mark, known: frozenset[str] | None) -> Found:
     for key in ("error", "sequence", "python"):
         if key in step and step[key] is None:
-            remedy = "write a value, or drop the key; `returns: null` answers null"
+            remedy = "write a value, or remove the key; `returns: null` answers null"
             yield Problem(f"{key}: null does not say how the tool answers", remedy, mark.find((key,)).place)
     for key in ("returns", "error"):
         if key in step:
@@ -78,7 +78,7 @@ def _reference_problems(text: str, mark: Mark, known: frozenset[str] | None) -> 
         if name is None:
             continue
         if not match["end"]:
-            remedy = "close it with '}', or write $${ for the characters themselves"
+            remedy = "close it with '}', or write $${ for the literal characters"
             yield Problem(f"'${{{name[:40]}' is not closed", remedy, mark.place)
             continue
         root, *path = name.strip().split(".")
@@ -93,14 +93,14 @@ def _template_remedy(root: str, path: list[str]) -> str:
     near = did_you_mean(root, ("args",))
     if root != "args" and near.startswith("did you"):
         return f"did you mean '${{{'.'.join(('args', *filter(None, path)))}}}'?"
-    return "write ${args.NAME} for an argument of the call, or $${ for the characters themselves"
+    return "write ${args.NAME} for an argument of the call, or $${ for the literal characters"
 
 
 def _schema_problems(schema: Mapping[str, Any], mark: Mark) -> Found:
     remedy = "write a JSON Schema of type object"
     if schema.get("type") != "object":
         kind = shown(schema.get("type")) if "type" in schema else "missing"
-        what = f"parameters: its type must be object, and is {kind}"
+        what = f"parameters: its type must be object, but is {kind}"
         yield Problem(what, remedy, mark.find(("type",)).place)
         return
     for what, path in schema_mistakes(schema):
@@ -116,7 +116,7 @@ def expectation_problems(expect: Any, mark: Mark, rules: Iterable[ExpectRule]) -
         return
     yield from _empty_lists(expect, mark)
     criteria = mark.find(("criteria",))
-    yield from blank_problems(expect.get("criteria"), criteria, "criteria: an empty criterion asks nothing")
+    yield from blank_problems(expect.get("criteria"), criteria, "criteria: an empty criterion checks nothing")
     for rule in rules:
         written: Any = expect
         path = rule.name.split(".")
@@ -132,7 +132,7 @@ def blank_problems(value: Any, mark: Mark, what: str) -> Found:
     for index, text in enumerate(value if isinstance(value, list) else [value]):
         if isinstance(text, str) and not text.strip():
             where = mark.find((index,)) if isinstance(value, list) else mark
-            yield Problem(what, "write the text that is meant, or drop it", where.place)
+            yield Problem(what, "write the text to look for, or remove it", where.place)
 
 
 def _empty_lists(expect: Mapping[str, Any], mark: Mark, within: str = "") -> Found:
@@ -142,7 +142,7 @@ def _empty_lists(expect: Mapping[str, Any], mark: Mark, within: str = "") -> Fou
         if key in ("output", "tool_calls") and isinstance(value, Mapping) and not within:
             yield from _empty_lists(value, mark.find((key,)), f"{key}.")
         elif value == [] and not (key == "calls" and _calls_may_be_empty(expect)):
-            remedy = "write what is to be checked, or drop the key; null takes away what defaults say"
+            remedy = "write what to check, or remove the key; null removes what defaults say"
             yield Problem(f"{within}{key}: an empty list checks nothing", remedy, mark.find((key,)).place)
 
 

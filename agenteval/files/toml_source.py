@@ -24,7 +24,7 @@ _AT = expression(r"^(.*?) \(at line (\d+), column (\d+)\)$", re.DOTALL)
 
 
 def parse_toml(data: bytes, path: str) -> Document | None:
-    """The section, or ``None`` if there is none. Raises ``AuthorError`` for what is no TOML."""
+    """The section, or ``None`` if there is none. Raises ``AuthorError`` for what is not a TOML."""
     if len(data) > MAX_BYTES:
         raise AuthorError(Problem("the file is too large", "", Place(path)))
     try:

@@ -33,7 +33,7 @@ NOT_YET: Mapping[str, Mapping[str, str]] = {
         "expect.state": "expect the tool calls instead",
         "turns.*.expect.state": "expect the tool calls instead",
         **{
-            f"{at}expect.{key}": "drop it"
+            f"{at}expect.{key}": "remove it"
             for at in ("", "turns.*.")
             for key in ("agents", "tool_calls.calls.*.agent", "tool_calls.forbidden.*.agent")
         },
@@ -43,7 +43,7 @@ NOT_YET: Mapping[str, Mapping[str, str]] = {
     },
     "config": {
         "thresholds.*.votes": "write at_least alone",
-        **{f"judge.{name}": "drop it" for name in ["votes", "votes_near", "models", "cascade"]},
+        **{f"judge.{name}": "remove it" for name in ["votes", "votes_near", "models", "cascade"]},
         "on_undecided": "an undecided run ends with 3",
         "profiles": "write a configuration file for each, and name it with -c",
         **{f"gates.{name}": "use thresholds, or pass_rate" for name in _LATER_GATES.split()},
@@ -137,7 +137,7 @@ def _emptied(value: Any, mark: Mark, kind: str) -> Iterator[tuple[Loc, Problem]]
     for pattern in _NEVER_EMPTY.get(kind, ()):
         for loc in _matches(value, [*pattern.split("."), "?"]):
             name = ".".join(part for part in loc if isinstance(part, str))
-            problem = Problem(f"{name}: nothing is written there", "write a value, or drop the key")
+            problem = Problem(f"{name}: it has no value", "write a value, or remove the key")
             yield loc, problem._replace(place=mark.find(loc).place)
 
 
@@ -299,7 +299,7 @@ def _remedy(value: Any, asked: Any) -> str:
         near = did_you_mean(value, choices)
         return near if near.startswith("did you") else ""
     if value is None:
-        return "write a value, or drop the key"
+        return "write a value, or remove the key"
     if isinstance(value, dict) and str in _members(asked):
         return "put the text in quotes if ': ' is part of it"
     for model in _models_in(asked):

@@ -61,7 +61,7 @@ def tagged_value(tag: str, text: str) -> Any:
     if name == "float" and type(value) is int:
         return float(value)
     if name in ("seq", "map") or type(value) is not _TYPES[name]:
-        raise ValueError(f"'{text[:40]}' does not fit the tag '!!{name}'")
+        raise ValueError(f"'{text[:40]}' does not match the tag '!!{name}'")
     return value
 
 

@@ -201,7 +201,7 @@ class _Builder:
     def _document_start(self, event: Any) -> None:
         self._documents += 1
         if self._documents > 1:
-            self._stop(event, "a second YAML document begins here", "write one document a file")
+            self._stop(event, "a second YAML document starts here", "write one document per file")
 
     def _scalar(self, event: Any) -> None:
         text = event.value
@@ -224,13 +224,13 @@ class _Builder:
             try:
                 node.value = tagged_value(event.tag, event.value)
             except ValueError as error:
-                self._note(event, str(error), "drop the tag, or write a value that fits it")
+                self._note(event, str(error), "remove the tag, or write a value that matches it")
 
     def _is_known_tag(self, event: Any) -> bool:
         if event.tag in STANDARD_TAGS:
             return True
         tag = event.tag.replace("tag:yaml.org,2002:", "!!")
-        self._note(event, f"the tag '{tag}' is not allowed", "drop it; only plain YAML values are read")
+        self._note(event, f"the tag '{tag}' is not allowed", "remove it; only plain YAML values are allowed")
         return False
 
     def _start(self, event: Any) -> None:
@@ -242,7 +242,9 @@ class _Builder:
             fits = ("!", "tag:yaml.org,2002:" + ("map" if is_mapping else "seq"))
             if event.tag not in fits:
                 got = "a mapping" if is_mapping else "a list"
-                self._note(event, f"{got} cannot have the tag '!!{event.tag.rpartition(':')[2]}'", "drop it")
+                self._note(
+                    event, f"{got} cannot have the tag '!!{event.tag.rpartition(':')[2]}'", "remove it"
+                )
         if event.anchor:
             self._anchors[event.anchor] = None
         self._stack.append(_Frame({}, {}, event) if is_mapping else _Frame([], [], event))
@@ -261,8 +263,8 @@ class _Builder:
         node = self._anchors.get(name)
         if node is None:
             if name in self._anchors:
-                self._stop(event, f"'*{name}' stands inside what it refers to", "write the value out")
-            self._stop(event, f"'*{name}' refers to nothing", f"mark what is meant with &{name}, further up")
+                self._stop(event, f"'*{name}' is inside the value it refers to", "write the value out")
+            self._stop(event, f"'*{name}' refers to nothing", f"mark the value with &{name} before this line")
         self._aliased += node.size
         if self._aliased > MAX_ALIASED:
             what = f"aliases here stand for more than {MAX_ALIASED:,} values"
@@ -307,7 +309,7 @@ class _Builder:
             frame.merges = []
         elif key in frame.value:
             line = frame.marks[key].line
-            self._note(mark, f"the key '{key}' is written twice, first in line {line}", "keep one")
+            self._note(mark, f"the key '{key}' is written twice, first on line {line}", "keep one")
         else:
             # Taken at once, so that the second of two equal keys is seen whatever their values are.
             frame.marks[key] = mark
@@ -335,7 +337,7 @@ class _Builder:
     def _refuse_as_key(self, event: Any) -> None:
         frame = self._stack[-1] if self._stack else None
         if frame and isinstance(frame.value, dict) and frame.key is None:
-            remedy = "put a text that begins with '{', '[' or '*' in quotes"
+            remedy = "put a text that starts with '{', '[' or '*' in quotes"
             self._stop(event, "a key must be a text", remedy)
 
     def _too_deep(self, event: Any) -> NoReturn:

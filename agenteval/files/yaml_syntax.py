@@ -23,7 +23,7 @@ _ADVICE = (
     _Advice("mapping values are not allowed", "a ':' that is not expected here",
             "check the indentation, or put the text in quotes if ': ' is part of it"),
     _Advice("block sequence entries are not allowed", "a list cannot begin here",
-            "begin it in a line of its own"),
+            "start it on its own line"),
     _Advice("could not find expected ':'", "a line without ': '",
             "write key: value, or check the indentation", at_start=True),
     _Advice("expected node content", "a value is missing, or a '[' or '{' is not closed",
@@ -40,11 +40,11 @@ _ADVICE = (
             "align it with the keys above it, or put the text in quotes"),
     _Advice("expected '-' indicator", "a list item is expected here",
             "align it with the items above it, or check the indentation"),
-    _Advice("expected <block end>", "the indentation fits nothing above", "align it with the lines above"),
-    _Advice("alphabetic or numeric character", "a '*' or '&' that names nothing",
-            "put a text that begins with it in quotes"),
+    _Advice("expected <block end>", "the indentation matches nothing above", "align it with the lines above"),
+    _Advice("alphabetic or numeric character", "a '*' or '&' without a name",
+            "put a text that starts with it in quotes"),
     _Advice("incompatible YAML document", "a %YAML version that is not supported", "remove the line"),
-    _Advice("undefined tag handle", "a tag that is not known", "remove it, or put the text in quotes"),
+    _Advice("undefined tag handle", "an unknown tag", "remove it, or put the text in quotes"),
 )  # fmt: skip
 
 
@@ -96,5 +96,5 @@ def _tab_in_indentation(text: str, line: int) -> int | None:
 def _bad_start(text: str, mark: Any, path: str) -> Problem:
     character = _line(text, mark.line)[mark.column : mark.column + 1]
     if character == "\t":
-        return Problem("a tab where only spaces may be", "write spaces", _place(mark, text, path))
-    return Problem(f"a text cannot begin with '{character}'", "put it in quotes", _place(mark, text, path))
+        return Problem("a tab where only spaces are allowed", "write spaces", _place(mark, text, path))
+    return Problem(f"a text cannot start with '{character}'", "put it in quotes", _place(mark, text, path))

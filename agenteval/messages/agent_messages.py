@@ -14,7 +14,7 @@ from agenteval.messages.message_adapters import plain
 
 def steps_of(messages: Sequence[Any], sent: Sequence[Turn], tell: Tell) -> tuple[Step, ...]:
     """The steps of this turn in a list of messages. ``sent``: the turns so far, this one as the last; what is
-    known from them is history. A call that is not known is no history, wherever it stands. ``tell`` hears
+    known from them is history. A call that is not known is not a history, wherever it stands. ``tell`` hears
     what could not be read. Raises ``AgentError`` for what looks like a tool call and cannot be read."""
     read = plain(messages, tell)
     steps = chat.steps_of(read)

@@ -108,7 +108,7 @@ def calls_in(raw: Iterable[Any], tell: Tell) -> Iterator[Call]:
             tell("a tool call without a name was left out")
             continue
         if call.args == {} and call.raw_args is None and (key := _elsewhere(each)):
-            tell(f"what stands in '{key}' of a tool call was not read: its arguments are not known")
+            tell(f"'{key}' of a tool call was not read: its arguments are unknown")
         yield call
 
 
@@ -123,7 +123,7 @@ def _call(raw: Any) -> Call | None:
     name = name.removeprefix("functions.") if "recipient_name" in inner else name
     given = _given(raw, inner)
     if isinstance(given, str) and word(raw, "type") in _OF_TEXT:
-        given = {"input": given}  # such a tool takes any text: it is no JSON that is malformed
+        given = {"input": given}  # such a tool takes any text: it is not JSON that is malformed
     identity = next((raw[key] for key in _CALL_IDS if raw.get(key)), "")
     return Call(name, *_arguments(given), str(identity), word(raw, "type") in _BY_SERVERS)
 

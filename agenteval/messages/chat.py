@@ -100,7 +100,7 @@ def result_of(content: Any) -> Any:
     try:
         return jsonable(content)
     except ValueError as error:
-        return f"{type(content).__name__} that is no JSON: {error}"
+        return f"{type(content).__name__} that is not JSON: {error}"
 
 
 def _are_parts(content: Any) -> bool:
@@ -131,7 +131,7 @@ def read_arguments(raw: Any, *, lenient: bool = False) -> tuple[dict[str, Any] |
         try:
             return jsonable(dict(raw)), None
         except ValueError as error:
-            return None, f"{type(raw).__name__} that is no JSON: {error}"
+            return None, f"{type(raw).__name__} that is not JSON: {error}"
     return ({}, None) if raw is None else (None, json.dumps(raw, ensure_ascii=False, default=str))
 
 
@@ -172,14 +172,14 @@ def _keys_in(value: Any) -> int:
 
 
 def _refuse_constant(name: str) -> Any:
-    raise ValueError(f"{name} is no JSON")
+    raise ValueError(f"{name} is not JSON")
 
 
 class KeyTwiceError(ValueError):
-    """An object of JSON in which a key is there twice."""
+    """An object of JSON in which a key occurs twice."""
 
     def __init__(self, key: str) -> None:
-        super().__init__(f"the key {json.dumps(key, ensure_ascii=False)} is there twice")
+        super().__init__(f"the key {json.dumps(key, ensure_ascii=False)} occurs twice")
 
 
 def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
@@ -238,7 +238,7 @@ def _with_pairs(value: Any) -> str:
 
 
 def key_twice(raw_args: str) -> str:
-    """What is wrong with arguments in which a key is there twice; empty for all others."""
+    """What is wrong with arguments in which a key occurs twice; empty for all others."""
     try:
         _STRICT.decode(whole_json(raw_args))
     except KeyTwiceError as twice:
@@ -370,7 +370,7 @@ def read_tool_call(raw: Any, *, observed: bool = False, lenient: bool = False) -
 
 
 def calls_of(raw: Any) -> tuple[Any, ...]:
-    """The raw tool calls of a message. Raises ``AgentError`` if that is no list."""
+    """The raw tool calls of a message. Raises ``AgentError`` if that is not a list."""
     if raw is None:
         return ()
     if not isinstance(raw, Sequence) or isinstance(raw, str | bytes):

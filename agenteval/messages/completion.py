@@ -11,7 +11,7 @@ from agenteval.messages.sse import ends_stream
 
 
 class Unreadable(Exception):  # noqa: N818  # it becomes an AgentError where the endpoint is known
-    """A reply that is no chat completion. ``what`` completes "the reply …"; ``evidence`` is the
+    """A reply that is not a chat completion. ``what`` completes "the reply …"; ``evidence`` is the
     server's own text, for quoting; ``error`` is the error that a stream told of, if it did."""
 
     def __init__(self, what: str, evidence: str = "", *, error: Any = None) -> None:
@@ -28,20 +28,20 @@ def parse_object(text: str) -> dict[str, Any]:
     except (ValueError, RecursionError):
         raise Unreadable(not_json(text), text) from None
     if not isinstance(value, dict):
-        raise Unreadable("is JSON but no object", text)
+        raise Unreadable("is JSON but not an object", text)
     return value
 
 
 def not_json(text: str) -> str:
     if not text.strip():
         return "is empty"
-    return "is a web page: is the URL the API's?" if text.lstrip().startswith("<") else "is no JSON"
+    return "is a web page: is the URL the API's?" if text.lstrip().startswith("<") else "is not JSON"
 
 
 def assemble(payloads: Sequence[str]) -> dict[str, Any]:
     """The completion that a stream's payloads amount to.
 
-    Raises ``Unreadable`` for a payload that is no object, for an error in the stream, for a stream that
+    Raises ``Unreadable`` for a payload that is not an object, for an error in the stream, for a stream that
     ends with neither a ``finish_reason`` nor ``[DONE]``, and for one that ends without a ``finish_reason``
     after what reads like an error.
     """
@@ -220,7 +220,7 @@ class _Calls:
 
     def add(self, piece: Any) -> None:
         if not isinstance(piece, dict):
-            raise Unreadable("has a tool call that is no object", json.dumps(piece))
+            raise Unreadable("has a tool call that is not an object", json.dumps(piece))
         index = piece.get("index")
         index = index if isinstance(index, int) and not isinstance(index, bool) else None
         call = self._continued(piece, index)

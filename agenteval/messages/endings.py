@@ -33,7 +33,7 @@ class Cut(NamedTuple):
 
 def cut_of(answer: Any, *around: Any) -> Cut | None:
     """How a message was cut off, whatever of it there is; ``None`` if it is whole. ``around``: what it came
-    in. All are mappings or objects. A refusal is a whole answer."""
+    in. All are mappings or objects. A refusal is a complete answer."""
     for holder in (answer, *around):
         for part in (holder, _field(holder, "response_metadata")):
             for key in ENDS:

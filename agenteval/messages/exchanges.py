@@ -90,9 +90,9 @@ def _with_reply(record: Mapping[str, Any], key: str, messages: list[Any]) -> Log
         lost = lost or reply.lost
         notes += reply.notes
         if not reply.is_known:
-            notes += (f"what stands in '{name}' beside the messages is no answer to them, and was left out",)
+            notes += (f"'{name}' beside the messages is not an answer to them and was left out",)
     if not lost and record.get("error") and not is_answer_in(messages):
-        lost = f"the record tells of an error: {error_in(record)}"
+        lost = f"the record reports an error: {error_in(record)}"
     return Logged(messages, requests, lost=lost, notes=notes)
 
 
@@ -139,7 +139,7 @@ def _exchange(
 ) -> Logged:
     is_answered = is_answer_in(messages)
     error = "" if is_answered else error_in(record)
-    lost = f"the record tells of an error: {error}" if error else ""
+    lost = f"the record reports an error: {error}" if error else ""
     response = record.get(answered)
     if lost and not isinstance(response, dict | list):
         return Logged(messages, requests, lost=lost)
@@ -148,7 +148,7 @@ def _exchange(
         return Logged(messages, requests, notes=notes)
     reply = reply_to(messages, response)
     if not (reply.is_known or is_answered or lost):
-        raise AuthorError(Problem("the response holds no message that is known", "log the whole response"))
+        raise AuthorError(Problem("the response holds no known message", "log the complete response"))
     lost = reply.lost or ("" if reply.messages else lost)
     return Logged(messages + reply.messages, requests, reply.body, lost, reply.notes)
 

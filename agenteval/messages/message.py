@@ -32,7 +32,7 @@ def said_in(messages: Iterable[Any], tell: Tell) -> Iterator[Said]:
     beside: set[str] = set()
     for message in messages:
         if not isinstance(message, dict):
-            tell(f"a message that is {kind_of(message)} and no object was skipped")
+            tell(f"a message that is {kind_of(message)} and not an object was skipped")
             continue
         plain = plain_said(message)
         if plain and not beside:
@@ -128,7 +128,7 @@ def _spoken(role: Role, message: dict[str, Any], tell: Tell) -> Iterator[Said]:
     called = list(_called(calls_of(message), tell)) if role == "assistant" else []
     if role == "assistant":
         for key in unread_calls(message):
-            tell(f"what stands in '{key}' of a message looks like tool calls, and was not read")
+            tell(f"'{key}' of a message looks like tool calls and was not read")
     if not content and role == "assistant" and not called:
         content = message.get("output") or content
     if content is None or content == [] or isinstance(content, str):
@@ -137,7 +137,7 @@ def _spoken(role: Role, message: dict[str, Any], tell: Tell) -> Iterator[Said]:
             text = spoken_beside(message) or text
         key = "" if called or role == "system" or (text and text.strip()) else text_elsewhere(message)
         if key:
-            tell(f"what stands in '{key[:40]}' of a message looks like its text, and was not read")
+            tell(f"'{key[:40]}' of a message looks like its text and was not read")
             text = f"[{key[:40]}]"
         usage = message.get("usage") or message.get("usage_metadata")
         yield from _with_calls([Said(role, text, usage=usage, is_unread=bool(key))], called)

@@ -1,7 +1,7 @@
 """Messages that an agent returns in shapes of other libraries, as OpenAI's: with the reader of recorded ones.
 
 What stands in OpenAI's shape stays as it is. Of all else nothing is lost unseen: what looks like a tool call
-and cannot be read is the agent's failure, what is no call is told.
+and cannot be read is the agent's failure, what is not a call is reported.
 """
 
 from __future__ import annotations
@@ -219,7 +219,7 @@ def _bare(message: Mapping[str, Any]) -> Message:
     try:
         bare: Message = chat.jsonable(dict(message))
     except ValueError as error:
-        raise AgentError(f"a message of the agent's is no JSON: {error}", kind="protocol") from None
+        raise AgentError(f"a message of the agent's is not JSON: {error}", kind="protocol") from None
     return bare
 
 
@@ -234,14 +234,14 @@ def _heard(message: Message, tell: Tell) -> list[Said]:
     _refuse_lost_calls(message, told, (message,) if told and not said else ())
     _refuse_lost_calls(message, (), tuple(_unread_parts(message)))
     for note in told:
-        tell(f"in a message of the agent's, {note}")
+        tell(f"in a message of the agent, {note}")
     return said
 
 
 def _refuse_lost_calls(message: Any, told: Sequence[str], unread: Sequence[Any] = ()) -> None:
     lost = next((note for note in told if "tool call" in note), "")
     if lost or any(map(looks_like_call, unread)):
-        why = lost or "it looks like a tool call, and is of no kind that is known"
+        why = lost or "it looks like a tool call of an unknown kind"
         text = " ".join(str(message).split())[:_QUOTED]
         raise AgentError(f"unreadable message in the agent's reply: {why}: {text}", kind="protocol")
 

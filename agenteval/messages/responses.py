@@ -25,7 +25,7 @@ _CODES = ("status", "status_code", "statusCode", "response_status", "http_status
           "ResponseMetadata")  # fmt: skip
 _ERROR_LIMIT = 200
 
-CUT = "a reply was cut off by its limit of tokens: what it would have said is not known"
+CUT = "a reply was cut off by its limit of tokens: what it would have said is unknown"
 
 
 class Reply(NamedTuple):
@@ -115,7 +115,7 @@ def opened(value: Any) -> Any:
     except Unreadable as error:
         if error.error is not None:
             return {"error": error.error}
-        why = "the answer is not known: log the whole response"
+        why = "the answer is unknown: log the complete response"
         raise AuthorError(Problem(f"the response {error.what}", why)) from None
 
 
@@ -127,7 +127,7 @@ def _undressed(value: Any) -> Any:
 
 
 def read_json(value: Any) -> Any:
-    """What a JSON text holds; anything else, and what is no JSON, as it is."""
+    """What a JSON text holds; anything else, and what is not JSON, as it is."""
     if isinstance(value, str) and value.lstrip().startswith(("[", "{")):
         try:
             return json.loads(value)

@@ -1,6 +1,6 @@
 """What a tool gave back, in any of the wrappings that logs have: its value, and whether it is an error. Pure.
 
-That a call failed is told by a flag of the message, by its status, by the kind of what it wraps, or by an
+That a call failed is reported by a flag of the message, by its status, by the kind of what it wraps, or by an
 error in place of a value.
 """
 

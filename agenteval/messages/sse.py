@@ -59,7 +59,7 @@ def _as_error(payload: str) -> str:
         told = payload
     if isinstance(told, dict) and told.get("error"):
         return payload
-    return json.dumps({"error": told or "an event of the name 'error' that tells no more"})
+    return json.dumps({"error": told or "an event of the name 'error' without details"})
 
 
 def ends_stream(payload: str) -> bool:

@@ -1,7 +1,7 @@
 """A streamed response as it was logged, its pieces put together. Pure.
 
 Known are the streams of OpenAI (both of its interfaces), Anthropic, Google and Ollama: as server-sent events,
-as a JSON object a line, or as a list of such objects. What cannot be put together is no answer.
+as a JSON object a line, or as a list of such objects. What cannot be put together is not an answer.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ def _of_events(text: str) -> list[dict[str, Any]]:
             elif line.strip():
                 piece = _piece(line)
                 if piece is None:
-                    raise Unreadable("is a stream with an event that is no JSON object", line)
+                    raise Unreadable("is a stream with an event that is not JSON object", line)
                 found.append(piece)
     return found
 
@@ -131,24 +131,13 @@ def _message(pieces: Iterable[Mapping[str, Any]]) -> Mapping[str, Any]:
                 _grow(block, _object(piece, "delta"))
             case "message_delta":
                 message.update(_object(piece, "delta"))
-                if told := _object(piece, "usage"):
-                    message["usage"] = {**_object(message, "usage"), **told}
             case "message_stop":
                 return {**message, "role": "assistant", "content": [_closed(b) for b in blocks.values()]}
     raise _cut_off()
 
 
-_GROWING = (
-    ("text", "text"),
-    ("partial_json", "_input"),
-    ("thinking", "thinking"),
-    ("signature", "signature"),
-)
-"""Fields of a delta, and the fields of its block that they are pieces of."""
-
-
 def _grow(block: dict[str, Any], delta: Mapping[str, Any]) -> None:
-    for key, name in _GROWING:
+    for key, name in (("text", "text"), ("partial_json", "_input")):
         if isinstance(delta.get(key), str):
             block[name] = str(block.get(name) or "") + delta[key]
 

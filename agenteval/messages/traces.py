@@ -120,7 +120,7 @@ def logged_in_trace(record: Mapping[str, Any]) -> Logged | None:
         raise AuthorError(Problem("a trace without messages", what))
     talk = max(talks, key=lambda each: len(each.messages))
     is_lost = bool(talk.error) and not is_agents(talk.messages[-1])
-    lost = f"the trace tells of an error: {talk.error}" if is_lost else ""
+    lost = f"the trace reports an error: {talk.error}" if is_lost else ""
     notes = ("a trace with several conversations: only the longest was read",) if len(talks) > 1 else ()
     return Logged(talk.messages, (talk.request,), {"id": trace_of(spans[0])}, lost, notes)
 

@@ -58,8 +58,8 @@ def talk_of(
         raise AuthorError(Problem(f"{what} is in it", "there is nothing to check"))
     if unread := next((turn for turn in draft.turns if turn.is_unread), None):
         parts = " ".join((unread.steps[-1].said.text or "").split())
-        what = f"nothing of an answer of the agent could be read: {parts[:80]}"
-        raise AuthorError(Problem(what, "its parts are of kinds that are not known"))
+        what = f"no part of an answer of the agent could be read: {parts[:80]}"
+        raise AuthorError(Problem(what, "its parts are of unknown kinds"))
     done, unfinished = draft.turns, None
     # One turn that was cut off at a tool is all there is to look at: it is taken as it stands.
     if done[-1].is_open and (len(done) > 1 or lost):

@@ -34,7 +34,7 @@ _LONGEST_NAME = 80
 _ANSWER = "Final Answer"
 _OF_CALLS = {"Action", "Action Input"}
 _NEXT = {"Thought": ("Action", _ANSWER), "Action": ("Action Input",), "Action Input": ("Observation",)}
-"""What a message with one label goes on with in the next one."""
+"""What a message with one label continues with in the next one."""
 _THINKING = expression(r"</?think(?:ing)?>")
 
 

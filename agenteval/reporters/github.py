@@ -91,7 +91,7 @@ def _of_accepted(use: AcceptedUse) -> Annotation:
 def _author_error(text: str) -> Annotation:
     """Its place stands before the message, as ``path:line:column: ``."""
     found = re.match(r"(\S+?:\d+)(?::\d+)?: ", text)
-    return Annotation("error", "to be mended", text, found[1] if found else "", rank=100)
+    return Annotation("error", "to fix", text, found[1] if found else "", rank=100)
 
 
 def _level(verdict: Verdict) -> Level:
@@ -194,7 +194,7 @@ def _capped(annotations: list[Annotation]) -> list[Annotation]:
     if more <= 0:
         return annotations
     level = annotations[0].level
-    text = f"{more + 1} more of level {level} are not shown; the summary of this step has the failures."
+    text = f"{more + 1} more of level {level} are not shown; the step summary has all failures."
     return [*annotations[: MOST - 1], Annotation(level, "agenteval", text)]
 
 

@@ -2,7 +2,7 @@
 
 A test suite is a scenario file with one agent, a test case a sample. ``failure`` is what the agent
 did wrong; ``error`` is what could not be decided, planned samples that never ran included: a CI must
-not take them for passed. ``skipped`` is never written. What a gate tolerates is no failure.
+not take them for passed. ``skipped`` is never written. What a gate tolerates is not a failure.
 """
 
 from __future__ import annotations
@@ -165,7 +165,7 @@ def _suite_properties(scenarios: Sequence[ScenarioReport], report: Report, texts
 
 def _sample_properties(sample: SampleReport) -> dict[str, str]:
     """Its stop, and its scores: numbers as the mean over the turns, labels as they are. A judge
-    or detector that broke is told here and makes no failure: that is not the agent's fault."""
+    or detector that broke is reported here and makes no failure: that is not the agent's fault."""
     properties = {"stop": sample.stop.reason.value if sample.stop else "never finished"}
     scores: dict[str, list[Score]] = {}
     for score in (*sample.scores, *(score for turn in sample.turns for score in turn.scores)):

@@ -75,7 +75,7 @@ def _as_missed(sample: SampleReport, where: str, plan: Plan) -> SampleReport:
     scores, findings = [], []
     for score in sample.scores:
         if _counts_neither_way(score):
-            reason = f"{score.reason} (the judge held it for ruled out, but it was reached {where})".strip()
+            reason = f"{score.reason} (the judge answered ruled out, but it was reached {where})".strip()
             score = score.model_copy(update={"label": MISSED, "value": 0.0, "reason": reason})
             findings.append(_finding(score, plan))
         scores.append(score)

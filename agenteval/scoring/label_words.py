@@ -26,7 +26,7 @@ def is_nothing(text: str) -> bool:
 
 def score_in(text: str, highest: float) -> float | str | None:
     """The number that a text says, alone or as a share of the ``highest``; ``None`` if it says that there is
-    none. Any other text is given back: it is no score."""
+    none. Any other text is given back: it is not a score."""
     if text.strip(_AROUND) and is_nothing(text):
         return None
     if (share := _OF.fullmatch(text.strip(_AROUND))) and float(share[2]) == highest:

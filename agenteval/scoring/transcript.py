@@ -111,8 +111,8 @@ def _written(
     if over <= 0:
         return told
     needed, given = (limit + over) // BYTES_PER_TOKEN, limit // BYTES_PER_TOKEN
-    why = f"the record has about {needed:,} tokens, its long texts shortened, where {given:,} may be sent"
-    return told._replace(misfit=f"{why}: raise `context` of the judge's model, if it reads more")
+    why = f"the record has about {needed:,} tokens, its long texts shortened, but only {given:,} may be sent"
+    return told._replace(misfit=f"{why}: raise `context` of the judge's model, if it can read more")
 
 
 class _Caps(NamedTuple):
@@ -337,7 +337,7 @@ def _turn(turn: Turn, index: int, calls: int, caps: _Caps, note: str) -> Iterato
 
 
 def _step(step: Step, calls: int, caps: _Caps, *, says: str) -> Iterator[str]:
-    # What the agent only thought is no part of the record: it was said to nobody.
+    # What the agent only thought is not a part of the record: it was said to nobody.
     if (text := spoken(step.text or "")).strip():
         yield _quoted(says, text if text == step.text else text.strip(), caps.texts)
     for number, call in enumerate(step.tool_calls, calls):

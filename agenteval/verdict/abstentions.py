@@ -1,7 +1,7 @@
 """Judgements that count neither way, and scenarios in which nothing else was decided. Pure.
 
 A criterion whose condition never arose holds, and a goal that was ruled out or is not clear has no value:
-neither may turn a run red, nor be all that a green run rests on.
+neither may turn a run red, nor be all that a green run is based on.
 """
 
 from __future__ import annotations
@@ -87,7 +87,7 @@ def _abstained(scenario: ScenarioReport) -> str:
     if policies:
         told.append(f"whether the policy was kept is not clear in {plural(policies, 'conversation')}")
     if criteria := never_arose(scenario):
-        told.append(f"in no conversation arose: {named(criteria)}")
+        told.append(f"did not arise in any conversation: {named(criteria)}")
     return "; ".join(told)
 
 

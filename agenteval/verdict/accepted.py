@@ -43,7 +43,7 @@ def _speaks_of(entry: AcceptedFailure, scenario: str) -> bool:
 
 def as_accepted_by(report: Report, run: RunStarted) -> Report:
     """``report`` with the accept list that is in force for ``run``: two runs are compared under one, or a
-    failure that was accepted in between would look mended."""
+    failure that was accepted in between would look fixed."""
     entries = tuple(entry.model_copy(update={"expires": _NEVER}) for entry in _valid(run))
     plan = report.plan.model_copy(update={"accepted": entries})
     return replace(report, run=report.run.model_copy(update={"plan": plan}))
@@ -51,7 +51,7 @@ def as_accepted_by(report: Report, run: RunStarted) -> Report:
 
 def waive(violations: Iterable[Violation], names: Collection[str]) -> Waived:
     """Broken rules are accepted if every failure that they tell of is: one that is not known breaks
-    through. What could not be decided is no failure."""
+    through. What could not be decided is not a failure."""
     kept: list[Violation] = []
     accepted: list[Violation] = []
     for violation in violations:

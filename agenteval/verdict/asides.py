@@ -66,7 +66,7 @@ def _listed(texts: list[str]) -> str:
 
 
 def _below_gate(report: Report, decision: Decision) -> Iterator[Aside]:
-    """Accepted ones are told as such, and those of lost samples with their samples."""
+    """Accepted ones are reported as such, and those of lost samples with their samples."""
     plan = report.plan
     counted = counting(report.scenarios, decision.samples, report)
     below = [finding for finding in counted if not is_severe(finding, plan)]
@@ -84,7 +84,7 @@ def _is_goal(finding: Finding) -> bool:
 
 
 def _open(report: Report, decision: Decision) -> Iterator[Aside]:
-    """Those of lost samples are told with their samples."""
+    """Those of lost samples are reported with their samples."""
     lost = {key for key, decided in decision.samples.items() if decided.fault in NOT_THE_AGENTS}
     open_ = Counter(
         (score.metric, score.label)
@@ -115,7 +115,8 @@ def _never_arose(report: Report) -> Iterator[Aside]:
     told = [criterion for scenario in report.scenarios for criterion in never_arose(scenario)]
     if told:
         count = "1 criterion" if len(told) == 1 else f"{len(told):,} criteria"
-        yield Aside("never_arose", len(told), f"{count} that arose in no conversation: {named(told)}")
+        text = f"{count} that did not arise in any conversation: {named(told)}"
+        yield Aside("never_arose", len(told), text)
 
 
 def _lost(decision: Decision) -> Iterator[Aside]:
@@ -152,7 +153,7 @@ def _calls_never_seen(report: Report) -> Iterator[Aside]:
     )
     if agents := never_seen(told):
         who = f"agent{'s' * (len(agents) > 1)} {', '.join(map(repr, agents))}"
-        text = f"no call of {one_line(who, 120)} seen, though tools are declared"
+        text = f"no call of {one_line(who, 120)} seen, although tools are declared"
         yield Aside("calls_never_seen", len(agents), text)
 
 

@@ -11,7 +11,7 @@ from agenteval.core.safe_text import one_line
 from agenteval.files.prompts import CRITERIA, USER_REVIEW
 
 _MOST_NAMED = 8
-_AGAIN = "run the baseline again as the current run was made"
+_AGAIN = "repeat the baseline with the settings of the current run"
 
 
 class LeftOut(NamedTuple):
@@ -27,7 +27,7 @@ class LeftOut(NamedTuple):
         name = one_line(self.scenario, 80)
         if self.only_in:
             return f"scenario '{name}' is only in the {self.only_in} run"
-        return f"scenario '{name}' is not the same: {self.differing}"
+        return f"scenario '{name}' differs: {self.differing}"
 
     @property
     def differing(self) -> str:
@@ -89,9 +89,9 @@ def why_not_comparable(before: RunSummary, after: RunSummary, *, common: bool = 
     if common and scenarios:
         return tuple(problems)
     if common:
-        problems.append(Problem("no scenario is in both runs and the same", remedy))
+        problems.append(Problem("no scenario is the same in both runs", remedy))
     else:
-        remedy += ", or compare what is in both and equal: agenteval diff … --common"
+        remedy += ", or compare only what is the same in both: agenteval diff … --common"
     problems += [Problem(text, remedy) for text in left_out[:_MOST_NAMED]]
     if len(left_out) > _MOST_NAMED:
         problems.append(Problem(f"and {len(left_out) - _MOST_NAMED} more differ", remedy))
@@ -110,7 +110,7 @@ def _instruments(before: RunSummary, after: RunSummary, scenarios: list[Scenario
     ]
     for name in prompts:
         if before.prompts.get(name) != after.prompts.get(name):
-            yield f"the prompt '{one_line(name, 80)}' is not the same"
+            yield f"the prompt '{one_line(name, 80)}' differs"
     for name in sorted(set(before.decisive) ^ set(after.decisive)):
         which = "first" if name in before.decisive else "second"
         yield f"'{one_line(name, 80)}' was judged only in the {which} run, and may decide who passes"
@@ -134,14 +134,14 @@ def _models(
     if before != after:
         keys = [key for key in before.keys() | after.keys() if before.get(key) != after.get(key)]
         told = ", ".join(f"{key} {before.get(key)} and {after.get(key)}" for key in sorted(keys))
-        yield f"the model of the {role} is not the same: {one_line(told, 300)}"
+        yield f"the model of the {role} differs: {one_line(told, 300)}"
     elif named_before and named_after and set(named_before) != set(named_after):
         first, second = ", ".join(named_before), ", ".join(named_after)
-        yield f"the model of the {role} is not the same: it answered as {first} and as {second}"
+        yield f"the model of the {role} differs: it answered as {first} and as {second}"
 
 
 def _settings(before: RunSummary, after: RunSummary, *, simulated: bool) -> Iterator[str]:
     for key in sorted(before.settings.keys() | after.settings.keys()):
         first, second = before.settings.get(key), after.settings.get(key)
         if first != second and (simulated or key != "max_turns"):
-            yield one_line(f"the setting '{key}' is not the same: {first} and {second}", 300)
+            yield one_line(f"the setting '{key}' differs: {first} and {second}", 300)

@@ -48,7 +48,7 @@ class Epochs:
 
     @property
     def fixed(self) -> tuple[bool | None, ...]:
-        """The first ones, whose number was settled beforehand: what estimates rest on."""
+        """The first ones, whose number was settled beforehand: what estimates are based on."""
         known = self.outcomes[: self.wanted]
         return (*known, *[None] * (self.wanted - len(known)))
 

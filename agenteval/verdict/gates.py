@@ -14,6 +14,7 @@ from agenteval.core.decision import (
     Violation,
 )
 from agenteval.core.plan import Plan
+from agenteval.core.plurals import plural
 from agenteval.core.sample_report import SampleReport, ScenarioReport
 from agenteval.core.scenario import SampleKey, Scenario
 from agenteval.core.score import (
@@ -160,7 +161,7 @@ def decide_sample(sample: SampleReport, scenario: ScenarioReport, report: Report
     kept, accepted = waive(violations, names)
     verdict = Verdict.worst(violation.verdict for violation in kept)
     if verdict is Verdict.INCONCLUSIVE:
-        # Nobody broke where nobody was asked: the sample lacks what a rule rests on.
+        # Nobody broke where nobody was asked: the sample lacks what a rule is based on.
         broke = any(violation.name == "judge" for violation in kept) or (
             not report.plan.no_judge and any(map(_is_unjudged, sample.all_checks))
         )
@@ -212,7 +213,7 @@ def _broken_checks(
         if check.passed is True or (turn is not None and check.name == "answer" in told_whole):
             continue
         if check.name == OUTCOME and check.passed is None:
-            continue  # an outcome that nobody recorded is told, and is no fault of this run
+            continue  # an outcome that nobody recorded is reported, and is not a fault of this run
         if gates_nothing(check):
             continue
         verdict = Verdict.FAILED if check.passed is False else Verdict.INCONCLUSIVE
@@ -257,7 +258,7 @@ def _broken_judges(sample: SampleReport, scenario: ScenarioReport, report: Repor
         in_code = failure.metric not in judged
         if failure.author or failure.metric in gating or in_code:
             who = "detector" if failure.metric in DETECTORS else "check" if in_code else "judge of"
-            what = "could not tell" if failure.unclear else "broke"
+            what = "could not decide" if failure.unclear else "broke"
             detail = f"the {who} {failure.metric} {what}: {failure.message}"
             source = sample.record or scenario.scenario.source
             yield Violation("judge", detail, source, Verdict.INCONCLUSIVE, sample.key.epoch, turn)
@@ -269,7 +270,7 @@ def _goal_that_decides_others(
     """A goal that is not clear gates nothing by itself."""
     unclear = [goal for goal in goals_of(sample) if goal.label == NOT_CLEAR]
     if unclear and decides_all_others(scenario.samples, plan):
-        detail = "not clear; if it was missed here, too, none of the scenario's conversations reached it"
+        detail = "not clear; if it was missed here too, none of the scenario's conversations reached it"
         detail += f": {unclear[0].reason}" if unclear[0].reason.strip() else ""
         source = sample.record or scenario.scenario.source
         yield Violation(GOAL, detail, source, Verdict.INCONCLUSIVE, sample.key.epoch)
@@ -332,7 +333,8 @@ def _ungated(report: Report, thresholds: Sequence[GateRow]) -> tuple[str, ...]:
     judged |= {f"{name} ({why})" for name, why in unapplied if name.removeprefix("thresholds.") not in held}
     for scenario in report.scenarios:
         if criteria := never_arose(scenario):
-            judged.add(f"criteria (arose in no conversation of {scenario.scenario.id}: {named(criteria)})")
+            where = f"did not arise in any conversation of {scenario.scenario.id}"
+            judged.add(f"criteria ({where}: {named(criteria)})")
     return tuple(sorted(judged - gated))
 
 
@@ -341,7 +343,7 @@ def _run_gates(
 ) -> Iterable[GateRow]:
     """``replaced``: how many lost samples have a further one in their place. They count as lost: an agent
     whose failures look like faults of the network would else be measured by its successes alone. What was
-    never begun is no share of anything, and tolerated by nothing."""
+    never begun is not a share of anything, and tolerated by nothing."""
     plan = report.plan
     verdicts = [samples[sample.key].verdict for sample in report.samples]
     lost, bound = verdicts.count(Verdict.INCONCLUSIVE), plan.fault_tolerance
@@ -350,12 +352,12 @@ def _run_gates(
     if not plan.gates:
         yield _every_sample(report, [decided.verdict for decided in samples.values()], tolerated=tolerated)
     also = f", {replaced} of them replaced" if replaced else ""
-    also += f"; {never} more never begun" if never else ""
+    also += f"; {never} more never started" if never else ""
     yield GateRow(
         name="fault_tolerance",
         value=lost / len(verdicts) if verdicts else None,
         bound=bound,
-        rests_on=f"{lost} inconclusive of {len(verdicts)} samples{also}",
+        rests_on=f"{lost} inconclusive of {plural(len(verdicts), 'sample')}{also}",
         where=plan.where("fault_tolerance"),
         verdict=Verdict.PASSED if tolerated else Verdict.INCONCLUSIVE,
     )
@@ -381,7 +383,7 @@ def _cut_off(report: Report) -> GateRow:
         name="complete run",
         value="cut off",
         bound="ended by itself",
-        rests_on=f"{done} of {planned} samples began; agenteval run --resume goes on",
+        rests_on=f"{done} of {plural(planned, 'sample')} started; agenteval run --resume continues",
         where="default",
         verdict=Verdict.INCONCLUSIVE,
     )
@@ -393,9 +395,9 @@ def _unmet(unmet: Mapping[str, str]) -> GateRow:
     more = f" and {len(unmet) - _MOST_NAMED:,} more" if len(unmet) > _MOST_NAMED else ""
     return GateRow(
         name="every scenario met",
-        value=f"{len(unmet):,} not met",
-        bound="a conversation of each",
-        rests_on=f"no recorded conversation is one of {names}{more}",
+        value=f"{len(unmet):,} without one",
+        bound="a conversation for each",
+        rests_on=f"no recorded conversation matches {names}{more}",
         where=next(iter(unmet.values())),
         verdict=Verdict.INCONCLUSIVE,
     )
@@ -406,7 +408,7 @@ _MOST_NAMED = 5
 
 def _every_sample(report: Report, verdicts: Sequence[Verdict], *, tolerated: bool) -> GateRow:
     lost = verdicts.count(Verdict.INCONCLUSIVE)
-    rests_on = f"{len(verdicts)} samples of {len(report.scenarios)} scenarios"
+    rests_on = f"{plural(len(verdicts), 'sample')} of {plural(len(report.scenarios), 'scenario')}"
     every = Verdict.worst(v for v in verdicts if v is not Verdict.INCONCLUSIVE)
     return GateRow(
         name=EVERY_SAMPLE,
@@ -431,7 +433,7 @@ def _severity_gate(report: Report, samples: Mapping[SampleKey, SampleDecision]) 
         name=SEVERE,
         value=str(worst) if worst else "no finding",
         bound=f"below {Severity.CRITICAL if plan.gates else plan.fail_on_severity}",
-        rests_on=f"{len(findings)} findings in {len(counted)} samples{also}",
+        rests_on=f"{plural(len(findings), 'finding')} in {plural(len(counted), 'sample')}{also}",
         where=plan.where("fail_on_severity"),
         verdict=Verdict.FAILED if severe else Verdict.PASSED,
     )
@@ -474,7 +476,7 @@ def _author_errors(report: Report) -> tuple[str, ...]:
         told = [sample.stop.detail] if sample.stop and sample.stop.fault == "author" else []
         told += [failure.message for failure in sample.all_failures if failure.author]
         for detail in told:
-            met.setdefault(detail, f"{detail}\n  (met in {sample.key})")
+            met.setdefault(detail, f"{detail}\n  (in {sample.key})")
     for failure in report.issue_failures:
         if failure.author:
             met.setdefault(failure.message, failure.message)

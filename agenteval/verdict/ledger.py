@@ -128,7 +128,7 @@ class _Account:
 
         text = f"{self.whose} is used up: {name} is {form(limit)}, {form(spent)} are spent"
         if held:
-            text += f" and {form(held)} are kept for calls in flight"
+            text += f" and {form(held)} are reserved for calls in flight"
         if name != "max_calls":
             text += f"; the next call needs about {form(more)}"
         return text

@@ -58,7 +58,7 @@ def deadline_gates(report: Report) -> Iterable[GateRow]:
         name="deadlines.run_s",
         value=end.elapsed_s if end else None,
         bound=f"at most {plan.deadlines.run_s:g}",
-        rests_on="the deadline ended the run" if ended else "the whole run",
+        rests_on="the deadline ended the run" if ended else "the complete run",
         where=plan.where("deadlines.run_s"),
         verdict=Verdict.INCONCLUSIVE if ended else Verdict.PASSED,
     )

@@ -70,7 +70,7 @@ def repeats_of(report: Report, decision: Decision) -> Repeats:
 
 
 def _is_unreadable(scenario: ScenarioReport) -> bool:
-    """Of a record that could not be read nobody knows the scenario: it is no epoch of any."""
+    """Of a record that could not be read nobody knows the scenario: it is not an epoch of any."""
     stops = [sample.stop for sample in scenario.samples]
     return bool(stops) and all(stop and stop.reason is StopReason.UNREADABLE for stop in stops)
 

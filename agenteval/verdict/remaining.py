@@ -66,7 +66,7 @@ def changes(then: RunStarted, now: RunStarted) -> tuple[str, ...]:
         *_named("", _called(then.sources), _called(now.sources)),
     ]
     if not named and _selected(then.plan) != _selected(now.plan):
-        named.append("it would be other samples, or other metrics")
+        named.append("the samples or the metrics would differ")
     return tuple(dict.fromkeys(named))
 
 
@@ -86,7 +86,7 @@ def _specs(run: RunStarted) -> dict[str, Any]:
 
 def _called(sources: Mapping[str, str]) -> dict[str, str]:
     return {
-        f"what variables put into '{name.removesuffix(VARIABLES)}'"
+        f"what variables expand to in '{name.removesuffix(VARIABLES)}'"
         if name.endswith(VARIABLES)
         else f"the file '{name}'": said
         for name, said in sources.items()

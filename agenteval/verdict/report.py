@@ -143,7 +143,7 @@ def fold(events: Iterable[Event]) -> Report:
                 samples[key].stop, samples[key].is_over = event.stop, event.is_over
                 samples[key].unfinished = event.unfinished
     if run is None:
-        raise ValueError("no run_started event: this is no journal of a run")
+        raise ValueError("no run_started event: this is not the journal of a run")
     by_id = {**recorded, **{scenario.id: scenario for scenario in run.scenarios}}
     # Each is let go when it is read: of many samples only one form is in memory.
     reports = {key: _sample(key, by_id[key.scenario], samples.pop(key)) for key in list(samples)}

@@ -180,8 +180,8 @@ def _verdict(
 
 def _never_told(scores: _Scores) -> str:
     if not scores.unclear:
-        return f"the judge broke each of {scores.broken} times"
-    broke = f"; the judge broke {scores.broken} times" if scores.broken else ""
+        return f"the judge broke every time ({scores.broken})"
+    broke = f"; the judge broke {plural(scores.broken, 'time')}" if scores.broken else ""
     return f"not clear in each of {plural(scores.unclear, 'conversation')}{broke}"
 
 
@@ -189,20 +189,20 @@ def _could_decide(spec: MetricSpec, bound: _Bound, scores: _Scores) -> str:
     """What has no value, and could decide either way."""
     told = [plural(len(scores.values), "score")]
     if scores.broken:
-        told.append(f"{scores.broken} that the judge broke could decide it")
+        told.append(f"{scores.broken} on which the judge broke could decide it")
     if scores.unclear and not spec.is_label:
         told.append(f"{scores.unclear} not clear could decide it")
     if scores.ruled_out:
         low, high = ((f"{bound.of(values):.3g}" if values else "no score") for values in scores.ends(spec))
         told.append(
             f"{scores.ruled_out} ruled out: {low} if that counts as missed, {high} if left out;"
-            " goal_outcome: refused says that refusing is right"
+            " goal_outcome: refused means that refusing is right"
         )
     return "; ".join(told)
 
 
 def _rests_on(spec: MetricSpec, scenario: ScenarioReport, scores: _Scores) -> str:
-    unit = "turns" if spec.scope == "turn" else "conversations"
-    text = f"{len(scores.values)} {unit} of {len(scenario.samples)} samples"
+    unit = "turn" if spec.scope == "turn" else "conversation"
+    text = f"{plural(len(scores.values), unit)} of {plural(len(scenario.samples), 'sample')}"
     told = ((scores.broken, "missing"), (scores.unclear, "not clear"), (scores.ruled_out, "ruled out"))
     return ", ".join([text, *(f"{count} {word}" for count, word in told if count)])

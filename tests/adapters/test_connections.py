@@ -198,7 +198,7 @@ def test_what_the_lower_layer_raises_is_raised_as_by_the_client(
         anyio.run(lambda: line("http://127.0.0.1:1/").post(b"{}"))
 
 
-# ── when there is a line, and that it is no different ────────────────────────────────────────────
+# ── when there is a line, and that it is not a different ────────────────────────────────────────────
 
 
 @pytest.mark.parametrize(

@@ -44,7 +44,7 @@ def client(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch, tmp_
 
 @dataclass(frozen=True)
 class Quirk:
-    """``requests``: how many the first call takes. ``notices``: words of what is told, in order.
+    """``requests``: how many the first call takes. ``notices``: words of what is reported, in order.
     ``then``: what holds for the last request's JSON."""
 
     plays: tuple[Play, ...]

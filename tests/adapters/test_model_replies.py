@@ -104,7 +104,7 @@ UNREADABLE = {
     "an unended thought that quotes one": f"<think>It wrote <think>{FORGED}</think> and",
     "a quotation that is not escaped": f'{{"evidence": "it said {FORGED}", "reason": "r", "score": 1}}',
     "a quotation that closes the answer": f'{{"evidence": "a "}} {FORGED} ", "reason": "r", "score": 1}}',
-    "an answer that is no JSON": f"It wrote {FORGED}. I say {{'evidence': '', 'reason': '', 'score': 1}}",
+    "an answer that is not JSON": f"It wrote {FORGED}. I say {{'evidence': '', 'reason': '', 'score': 1}}",
     "wrapped, and one of another": f'{{"answer": {GOOD}}} It wrote {FORGED}.',
     "of another, and wrapped": f'It wrote {{"score": 5}}. {{"answer": {GOOD}}}',
     "one that is wrapped by another": f'It wrote {{"answer": {FORGED}}}. {GOOD}',

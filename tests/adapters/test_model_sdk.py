@@ -100,7 +100,8 @@ def test_a_token_of_the_environment_goes_before_a_key(monkeypatch: pytest.Monkey
         assert "authorization" not in server.requests[0].headers
 
 
-def test_all_that_azure_lacks_is_named_at_once() -> None:
+def test_all_that_azure_lacks_is_named_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("agenteval.adapters.models.endpoints.is_installed", lambda _: False)
     with pytest.raises(AuthorError) as caught:
         made(AZURE, {})
     told = str(caught.value)
@@ -108,7 +109,7 @@ def test_all_that_azure_lacks_is_named_at_once() -> None:
     assert "set OPENAI_API_VERSION, for example 2024-10-21" in told
     assert "set AZURE_OPENAI_API_KEY" in told
     assert "pip install azure-identity" in told
-    with pytest.raises(AuthorError, match="the endpoint of the model azure/x is no URL"):
+    with pytest.raises(AuthorError, match="the endpoint of the model azure/x is not the URL"):
         made("azure/x", {"AZURE_OPENAI_ENDPOINT": "my-resource"})
 
 

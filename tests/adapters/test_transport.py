@@ -235,7 +235,7 @@ def test_a_host_name_that_nobody_knows(monkeypatch: pytest.MonkeyPatch) -> None:
     waits = Waits()
     error = fault_of("http://no-such-host.example/v1", waits=waits)
     assert isinstance(error, InfrastructureError)
-    assert "host name is not known" in str(error)
+    assert "host name is unknown" in str(error)
     assert waits.seconds == []
 
 

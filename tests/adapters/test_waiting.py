@@ -108,9 +108,9 @@ def test_what_was_done_is_told_unless_the_first_failure_was_the_last() -> None:
     patience.next_wait_s(asked_s=None, retries=2)
     assert (patience.summary, patience.left_s) == ("", 3)
     anyio.run(patience.wait, 0.5)
-    assert patience.summary == "tried 1 times, waited 0.5 s"
+    assert patience.summary == "tried once, waited 0.5 s"
     anyio.run(patience.wait, 1.5)
-    assert (patience.summary, patience.left_s) == ("tried 1 times, waited 2.0 s", 1)
+    assert (patience.summary, patience.left_s) == ("tried once, waited 2.0 s", 1)
     anyio.run(patience.wait, 2.0)
     assert patience.left_s == 0
     again = Patience(RetryPolicy())

@@ -97,7 +97,7 @@ def test_two_side_by_side_are_refused(folder: Folder) -> None:
     folder.write(AGENT, "agenteval.yml")
     with pytest.raises(AuthorError) as caught:
         find_config(folder.root)
-    assert str(caught.value) == f"{folder.root} holds both agenteval.yaml and agenteval.yml — keep one"
+    assert str(caught.value) == f"{folder.root} contains both agenteval.yaml and agenteval.yml — keep one"
 
 
 def test_none_at_all(tmp_path: Path) -> None:
@@ -277,14 +277,14 @@ def test_numbers_and_lists_may_come_from_variables(folder: Folder) -> None:
     ("text", "message"),
     [
         ("${UNSET}", "2:1: the variable UNSET is not set — set it, or write ${UNSET:-default}"),
-        ("x ${", "2:1: '${' names no variable — write ${NAME} or ${NAME:-default}, or $${ for the characters"
-         " themselves"),
+        ("x ${", "2:1: '${' does not name a variable — write ${NAME} or ${NAME:-default}, or $${ for the"
+         " literal characters"),
         ("${1X}",
-         "2:1: '${1X}' names no variable — write ${NAME} or ${NAME:-default}, or $${ for the characters"
-         " themselves"),
+         "2:1: '${1X}' does not name a variable — write ${NAME} or ${NAME:-default}, or $${ for the"
+         " literal characters"),
         ("${X-y}",
-         "2:1: '${X-y}' names no variable — write ${NAME} or ${NAME:-default}, or $${ for the characters"
-         " themselves"),
+         "2:1: '${X-y}' does not name a variable — write ${NAME} or ${NAME:-default}, or $${ for the"
+         " literal characters"),
     ],
 )  # fmt: skip
 def test_references_that_are_wrong(folder: Folder, text: str, message: str) -> None:
@@ -376,15 +376,15 @@ NEITHER = (
         ("{target: 'a:b', endpoint: 'http://x'}",
          "1:9: the agent has both an endpoint and a target — keep one, or say type: http or type: python"),
         ("{type: http, target: 'a:b', endpoint: 'http://x'}",
-         "1:21: an agent of type http has no 'target' — drop it, or change type"),
+         "1:21: an agent of type http has no 'target' — remove it, or change type"),
         ("{type: python, target: 'a:b', streaming: true}",
-         "1:38: an agent of type python has no 'streaming' — drop it, or change type"),
+         "1:38: an agent of type python has no 'streaming' — remove it, or change type"),
         ("{type: http}", "1:1: an agent of type http needs endpoint — write endpoint:"
          " http://localhost:3000/v1/chat/completions"),
         ("{type: python}", "1:1: an agent of type python needs target — write target: my_agent.py:agent"),
         ("{type: htp, endpoint: 'http://x'}", "1:9: no agent type is named 'htp' — did you mean 'http'?"),
         ("{target: agent.py}",
-         "1:9: the target names no attribute — write file.py:name or package.module:name"),
+         "1:9: the target does not name an attribute — write file.py:name or package.module:name"),
         ("{endpoint: 'localhost:3000'}",
          "1:9: not an http or https address — write for example http://localhost:3000/…"),
         ("{endpoint: 'ftp://x'}",
@@ -394,11 +394,11 @@ NEITHER = (
         ("{endpoint: 'http://x:99999'}",
          "1:9: not an http or https address — write for example http://localhost:3000/…"),
         ("{endpoint: 'http://x', headers: {'a b': 1}}",
-         "1:41: 'a b' is no name of a header — use letters, digits and dashes"),
-        ('{endpoint: "http://x", headers: {A: "b\\r\\nX: y"}}', "1:41: the header 'A' holds a line break or"
-         " control character — remove it; a variable read from a file may end in one"),
+         "1:41: 'a b' is not a valid header name — use letters, digits and dashes"),
+        ('{endpoint: "http://x", headers: {A: "b\\r\\nX: y"}}', "1:41: the header 'A' contains a line break"
+         " or control character — remove it; a variable read from a file may end in one"),
         ("{endpoint: 'http://x', headers: {A: null}}",
-         "1:41: agent.headers.A: expected a text, got null — write a value, or drop the key"),
+         "1:41: agent.headers.A: expected a text, got null — write a value, or remove the key"),
         ("{endpoint: 'http://x', heders: {}}", "1:31: unknown key 'heders' — did you mean 'headers'?"),
         ("{target: 'a:b', timeout_s: 0}", "1:24: agent.timeout_s: must be more than 0, got 0"),
         ("{target: 'a:b', timeout_s: true}", "1:24: agent.timeout_s: expected a number, got true"),
@@ -420,8 +420,8 @@ def test_agents_that_are_wrong(folder: Folder, agent: str, message: str) -> None
 def test_header_values_that_come_with_a_line_break(folder: Folder) -> None:
     text = "agent:\n  endpoint: http://x\n  headers:\n    Authorization: Bearer ${K}\n"
     assert folder.complaints(text, env={"K": "secret-key\n"}) == [
-        "4:5: the header 'Authorization' holds a line break or control character — remove it; a variable read"
-        " from a file may end in one"
+        "4:5: the header 'Authorization' contains a line break or control character — remove it; a variable"
+        " read from a file may end in one"
     ]
 
 
@@ -495,7 +495,7 @@ def test_compare_without_a_primary_agent(folder: Folder) -> None:
         ("agents: {bot: {target: 'a:b'}}",
          ["2:10: the agent 'bot' is already at agenteval.yaml:1:9 — give each agent a name of its own"]),
         ("agents: {x: {name: y, target: 'a:b'}}",
-         ["2:14: the agent is named 'x' by its key and 'y' by name: — drop name:"]),
+         ["2:14: the agent is named 'x' by its key and 'y' by name: — remove name:"]),
         ("agents: {x: {}}", [f"2:10: {NEITHER}"]),
         ("agents: {x: 3}", ["2:10: agents.x: expected a mapping, got 3"]),
     ],
@@ -532,7 +532,7 @@ KNOWN_PROVIDERS = f"known: {', '.join(sorted(PROVIDERS))}"
          " prompts, reporters, seed, severities, severity_from, thresholds, unmocked_tools"),
         ("epochs: {min: 3}", "1: epochs: 'max' is missing"),
         *(
-            (f"judge: {{{key}: 3}}", f"9: '{key}' is not supported yet — drop it")
+            (f"judge: {{{key}: 3}}", f"9: '{key}' is not supported yet — remove it")
             for key in ("votes", "votes_near", "models", "cascade")
         ),
         ("gates: {pass_rate: 1}",
@@ -540,7 +540,7 @@ KNOWN_PROVIDERS = f"known: {', '.join(sorted(PROVIDERS))}"
          " write for example {at_least: 0.9, reject_below: 0.7}"),
         ("gates: {pass_rate: {at_least: 1}}", "9: gates.pass_rate: 'reject_below' is missing"),
         ("gates: {no_regression: }",
-         "9: gates.no_regression: nothing is written there — write a value, or drop the key"),
+         "9: gates.no_regression: it has no value — write a value, or remove the key"),
         *((f"gates: {{{name}: {{p95: 4000}}}}",
            f"9: '{name}' is not supported yet — use thresholds, or pass_rate") for name in LATER_GATES),
         ("judge: openai/x", "1: judge: expected a mapping, got 'openai/x'"),
@@ -580,7 +580,7 @@ KNOWN_PROVIDERS = f"known: {', '.join(sorted(PROVIDERS))}"
         ("models: {default: {model: openai/x, base_url: host}}",
          "37: not an http or https address — write for example http://localhost:3000/…"),
         ("models: {default: {model: openai/x, api_key_env: sk-abc-123}}",
-         "37: api_key_env is no variable's name —"
+         "37: api_key_env is not the name of a variable —"
          " write the name of the environment variable that holds the key, never the key"),
         ("models: {default: {model: openai/x, api_key: k}}",
          "37: unknown key 'api_key' — did you mean 'api_key_env'?"),
@@ -617,7 +617,7 @@ def test_what_agents_have_not_yet(folder: Folder, pattern: str) -> None:
         ("- a", "1:1: expected a mapping, got a list — write for example agent: {target: my_agent.py:agent}"),
         ("# all commented\n", " the file is empty"),
         ("agent: {\n", "1:9: a value is missing"),
-        ("epochs: 1\nepochs: 2\n", "2:1: the key 'epochs' is written twice, first in line 1 — keep one"),
+        ("epochs: 1\nepochs: 2\n", "2:1: the key 'epochs' is written twice, first on line 1 — keep one"),
     ],
 )
 def test_a_file_that_is_no_configuration(folder: Folder, text: str, message: str) -> None:
@@ -687,7 +687,7 @@ def test_a_pyproject(folder: Folder) -> None:
         (
             '"X-A" = 1.5',
             '"X A" = 1.5',
-            "13:46: 'X A' is no name of a header — use letters, digits and dashes",
+            "13:46: 'X A' is not a valid header name — use letters, digits and dashes",
         ),
         ('"openai/x"', '"opnai/x"', "8:1: no provider is named 'opnai' — did you mean 'openai'?"),
         ("epochs = 3", "epochs = ", "6:10: not valid TOML: Invalid value"),
@@ -758,6 +758,6 @@ def test_a_policy_that_is_named_like_a_file_is_one(project: Project, policy: str
         assert done.code == 0  # a text of one word
     else:
         assert done.code == 2
-        assert f"the policy of agent 'bot' is no file: {policy}" in done.err
+        assert f"the policy of agent 'bot' is not a file: {policy}" in done.err
         assert "Traceback" not in done.all
         project.write("policy.md", "Be kind.")

@@ -276,8 +276,8 @@ QUOTE = "put the text in quotes if ': ' is part of it"
          " 'capabilty' — did you mean 'capability'?"),
         ("knowledge: {a: 1}", "4:1: knowledge: expected a list of texts, got a mapping"),
         ("knowledge: [{content: x}]", f"4:13: knowledge: expected a text, got a mapping — {QUOTE}"),
-        ("tags: [null]", "4:8: tags: expected a text, got null — write a value, or drop the key"),
-        ("profile:", "4:1: profile: expected a text, got null — write a value, or drop the key"),
+        ("tags: [null]", "4:8: tags: expected a text, got null — write a value, or remove the key"),
+        ("profile:", "4:1: profile: expected a text, got null — write a value, or remove the key"),
         ("profile: [a]", "4:1: profile: expected a text, got a list"),
         ("epochs: 0", "4:1: epochs: must be at least 1, got 0"),
         ("epochs: true", "4:1: epochs: expected a whole number or a mapping, got true"),
@@ -286,12 +286,12 @@ QUOTE = "put the text in quotes if ': ' is part of it"
         ("epochs: .inf", "4:1: epochs: expected a whole number or a mapping, got inf"),
         ("checks: all", "4:1: checks: expected 'none', got 'all'"),
         ("tools: [a]", "4:1: tools: expected a mapping, got a list"),
-        ("tools: {t: null}", "4:9: tools.t: expected a mapping, got null — write a value, or drop the key"),
+        ("tools: {t: null}", "4:9: tools.t: expected a mapping, got null — write a value, or remove the key"),
         ("tools: {t: {retruns: 1}}", "4:13: unknown key 'retruns' — did you mean 'returns'?"),
         ("tools: {t: {base: x}}", "4:13: unknown key 'base' — known: description, destructive, error,"
          " parameters, python, reads, returns, sequence, writes"),
         ("tools: {t: {returns: 1, error: x}}",
-         "4:9: tools.t: says twice how it answers: returns and error — keep one"),
+         "4:9: tools.t: says more than once how it answers: returns and error — keep one"),
         ("tools: {t: {sequence: []}}", "4:13: tools.t.sequence: must not be empty"),
         ("tools: {t: {sequence: [{}]}}", "4:24: tools.t.sequence: needs either returns or error"),
         ("tools: {' ': {returns: 1}}", "4:9: a tool needs a name"),
@@ -299,7 +299,7 @@ QUOTE = "put the text in quotes if ': ' is part of it"
         ("thresholds: {a: true}", "4:14: thresholds.a: expected a number or a mapping, got true"),
         ("thresholds: {a: .nan}", "4:14: thresholds.a: expected a number or a mapping, got nan"),
         ("thresholds: {a: {}}",
-         "4:14: thresholds.a: says nothing — write at_least, min or share_below"),
+         "4:14: thresholds.a: is empty — write at_least, min or share_below"),
         ("thresholds: {a: {atleast: 1}}",
          "4:18: unknown key 'atleast' — did you mean 'at_least'?"),
         ("expect: []", "4:1: expect: expected a mapping, got a list"),
@@ -308,21 +308,21 @@ QUOTE = "put the text in quotes if ': ' is part of it"
         ("expect: {output: {contains: [a: b]}}",
          f"4:30: expect.output.contains: expected a text, got a mapping — {QUOTE}"),
         ("expect: {output: {contains: ['']}}",
-         "4:30: expect.output.contains: an empty text is in every answer — write the text that is meant"),
+         "4:30: expect.output.contains: an empty text is in every answer — write the text to look for"),
         ("expect: {output: {matches: '('}}",
          "4:19: expect.output.matches: not a regular expression: missing ),"
          " unterminated subpattern at position 0"),
         ("expect: {tool_calls: {}}",
          "4:10: expect.tool_calls: checks nothing: no call is expected (contains) and"
-         " none forbidden — add calls or forbidden (to allow no call at all: match: strict, calls: [])"),
+         " none is forbidden — add calls or forbidden (to allow no call at all: match: strict, calls: [])"),
         ("expect: {tool_calls: {match: stric, calls: []}}",
          "4:23: expect.tool_calls.match: expected one of strict,"
          " unordered, in_order, contains, within, got 'stric' — did you mean 'strict'?"),
         ("expect: {tool_calls: {calls: [get_x]}}",
          "4:31: expect.tool_calls.calls: expected a mapping, got 'get_x' — write {name: get_x}"),
         ("expect: {tool_calls: {calls: [{name: a, args_match: partial}]}}", "4:31: expect.tool_calls.calls:"
-         " args_match: partial without args — add args or drop args_match"),
-        ("id: \"a\\nb\"", "4:1: an id is one line of printable characters — shorten it"),
+         " args_match: partial without args — add args or remove args_match"),
+        ("id: \"a\\nb\"", "4:1: an id must be one line of printable characters — shorten it"),
     ],
 )  # fmt: skip
 def test_a_mistake_in_a_scenario(suite: Suite, line: str, message: str) -> None:
@@ -334,17 +334,17 @@ def test_a_mistake_in_a_scenario(suite: Suite, line: str, message: str) -> None:
     ("turns", "message"),
     [
         ("[]",
-         "2:1: turns is empty — write what the user says, or drop turns: and write goal: for a simulated"
+         "2:1: turns is empty — write what the user says, or remove turns: and write goal: for a simulated"
                " user"),
         ("hello", "2:1: turns: expected a list, got 'hello'"),
-        ("[null]", "2:9: turns: expected a text or a mapping, got null — write a value, or drop the key"),
+        ("[null]", "2:9: turns: expected a text or a mapping, got null — write a value, or remove the key"),
         ("[[a]]", "2:9: turns: expected a text or a mapping, got a list"),
         ("[{usr: a}]", "2:9: turns: 'user' is missing\n2:10: unknown key 'usr' — did you mean 'user'?"),
         ("[{user: a, expct: {}}]", "2:19: unknown key 'expct' — did you mean 'expect'?"),
         ("[{user: [a]}]", "2:10: turns.user: expected a text, got a list"),
         ("[{simulate: 0}]", "2:10: turns.simulate: must be at least 1, got 0"),
         ("[{simulate: 1, user: a}]", "2:23: unknown key 'user' — known: simulate"),
-        ("[a, {simulate: 2}]", "2:12: a simulated stretch needs a goal — add goal: to the scenario"),
+        ("[a, {simulate: 2}]", "2:12: a simulated part needs a goal — add goal: to the scenario"),
         ("[{user: a, expect: {output: {contain: b}}}]",
          "2:37: unknown key 'contain' — did you mean 'contains'?"),
     ],
@@ -358,14 +358,14 @@ def test_a_mistake_in_the_turns(suite: Suite, turns: str, message: str) -> None:
     ("line", "message"),
     [
         ("id: a", "1:9: 'input' is missing"),
-        ("id: a, input: null", "1:17: input: expected a text, got null — write a value, or drop the key"),
+        ("id: a, input: null", "1:17: input: expected a text, got null — write a value, or remove the key"),
         ("id: a, input: [x]", "1:17: input: expected a text, got a list"),
         ("id: a, input: x, expected_tool: y", "1:27: unknown key 'expected_tool' — did you mean"
          " 'expected_tools'?"),
         ("id: a, input: x, expected_tools: {a: 1}",
          "1:27: expected_tools: expected a list of texts, got a mapping"),
         ("id: a, input: x, expected_output_contains: [' ']",
-         "1:54: expected_output_contains: an empty text is in every answer — write the text that is meant"),
+         "1:54: expected_output_contains: an empty text is in every answer — write the text to look for"),
         ("id: a, input: x, turns: [y]",
          "1:27: unknown key 'turns' — a case has one input; write a scenario for several turns"),
         ("input: x", "1:9: a scenario needs a name or an id — add name:"),
@@ -382,11 +382,11 @@ def test_a_mistake_in_a_case(suite: Suite, line: str, message: str) -> None:
         " above"
          " the list"]),
         ("hello", ["1:1: expected a mapping with scenarios: or cases:, got 'hello'"]),
-        ("{}", ["1:1: the file holds no scenario — add scenarios: or cases:"]),
-        ("defaults: {}", ["1:1: the file holds no scenario — add scenarios: or cases:"]),
-        ("scenarios: []", ["1:1: the file holds no scenario — add one to the list"]),
-        ("scenarios:", ["1:1: scenarios: expected a list, got null — begin each entry with '- '"]),
-        ("cases: {a: 1}", ["1:1: cases: expected a list, got a mapping — begin each entry with '- '"]),
+        ("{}", ["1:1: the file contains no scenario — add scenarios: or cases:"]),
+        ("defaults: {}", ["1:1: the file contains no scenario — add scenarios: or cases:"]),
+        ("scenarios: []", ["1:1: the file contains no scenario — add one to the list"]),
+        ("scenarios:", ["1:1: scenarios: expected a list, got null — start each entry with '- '"]),
+        ("cases: {a: 1}", ["1:1: cases: expected a list, got a mapping — start each entry with '- '"]),
         ("scenaros: [{name: a}]", ["1:1: unknown key 'scenaros' — did you mean 'scenarios'?"]),
         ("cases: [{id: a, input: b}]\ntags: [x]",
          ["2:1: unknown key 'tags' — it is a key of an entry; move it into one, or into defaults:"]),
@@ -395,11 +395,11 @@ def test_a_mistake_in_a_case(suite: Suite, line: str, message: str) -> None:
         ("replies: []", ["1:1: this is a scripted model, not a scenario file — name it in the configuration:"
          " models: {default: scripted/FILE.yaml}"]),
         ("scenarios: [{tags: [a], goal: x}]", ["1:13: a scenario needs a name or an id — add name:"]),
-        ("name: '!!!'\ngoal: x", ["1:1: the name has no letter or digit to make an id of — add id:"]),
+        ("name: '!!!'\ngoal: x", ["1:1: the name has no letter or digit to make an id from — add id:"]),
         ("name: x", ["1:1: the scenario has neither turns nor a goal — add goal: (and profile:) for a"
         " simulated"
          " user, or turns: with what the user says"]),
-        ("a: 1\na: 2", ["2:1: the key 'a' is written twice, first in line 1 — keep one"]),
+        ("a: 1\na: 2", ["2:1: the key 'a' is written twice, first on line 1 — keep one"]),
     ],
 )  # fmt: skip
 def test_a_mistake_in_the_file(suite: Suite, text: str, messages: list[str]) -> None:
@@ -413,7 +413,7 @@ def test_a_mistake_in_defaults_is_told_once_where_it_is(suite: Suite) -> None:
     """)
     assert found == [
         "s.yaml:1:30: expect.limits.steps: expected a whole number, got 'x'",
-        "s.yaml:1:54: '${args' is not closed — close it with '}', or write $${ for the characters themselves",
+        "s.yaml:1:54: '${args' is not closed — close it with '}', or write $${ for the literal characters",
     ]
 
 
@@ -441,8 +441,8 @@ def test_ids_are_one_namespace(suite: Suite) -> None:
         " input: z}\n",
     )
     assert found == [
-        "t.yaml:3:16: the id 'two-words' is already used at s.yaml:1:14 — give one of them another id",
-        "t.yaml:4:6: the id 'other' is already used at t.yaml:1:14 — give one of them another id",
+        "t.yaml:3:16: the id 'two-words' is already used at s.yaml:1:14 — give one of them a different id",
+        "t.yaml:4:6: the id 'other' is already used at t.yaml:1:14 — give one of them a different id",
     ]
 
 
@@ -493,7 +493,7 @@ def test_a_tool_that_only_reads_changes_nothing(suite: Suite, mark: str) -> None
         f"name: x\nturns: [a]\ntools: {{t: {{returns: 1, reads: true, {mark}: true}}}}\n"
     )
     assert complaint.startswith("s.yaml:3:")
-    assert "is marked `reads` and to change something — keep one" in complaint
+    assert "is marked `reads` and also as changing something — keep one" in complaint
 
 
 @pytest.mark.parametrize("mark", ["reads", "writes", "destructive"])
@@ -517,16 +517,16 @@ def test_a_mark_is_true_or_false(suite: Suite, mark: str) -> None:
          "3:28: 'state' is not supported yet — expect the tool calls instead"),
         ("thresholds: {h: {at_least: 1, votes: 2}}",
          "3:31: 'votes' is not supported yet — write at_least alone"),
-        ("expect: {agents: [a]}", "3:10: 'agents' is not supported yet — drop it"),
+        ("expect: {agents: [a]}", "3:10: 'agents' is not supported yet — remove it"),
         ("expect: {tool_calls: {calls: [{name: a, agent: b}]}}",
-         "3:41: 'agent' is not supported yet — drop it"),
+         "3:41: 'agent' is not supported yet — remove it"),
         ("expect: {tool_calls: {forbidden: [{name: a, agent: b}]}}",
-         "3:45: 'agent' is not supported yet — drop it"),
-        ("turns: [{user: a, expect: {agents: [a]}}]", "3:28: 'agents' is not supported yet — drop it"),
+         "3:45: 'agent' is not supported yet — remove it"),
+        ("turns: [{user: a, expect: {agents: [a]}}]", "3:28: 'agents' is not supported yet — remove it"),
         ("turns: [{user: a, expect: {tool_calls: {calls: [{name: a, agent: b}]}}}]",
-         "3:59: 'agent' is not supported yet — drop it"),
+         "3:59: 'agent' is not supported yet — remove it"),
         ("turns: [{user: a, expect: {tool_calls: {forbidden: [{name: a, agent: b}]}}}]",
-         "3:63: 'agent' is not supported yet — drop it"),
+         "3:63: 'agent' is not supported yet — remove it"),
         *((f"{key}: {value}", f"3:1: '{key}' is not supported yet — write a scenario for each row")
           for key, value in {"rows": "[{a: 1}]", "matrix": "{a: [1]}", "types": "{a: integer}"}.items()),
         ("include: x.yaml", "3:1: 'include' is not supported yet — write it under defaults: of this file"),
@@ -550,7 +550,7 @@ def test_the_table_above_covers_the_whole_list() -> None:
 # ── templates, schemas, matchers ─────────────────────────────────────────────────────────────────
 
 CITY = "parameters: {type: object, properties: {city: {type: string}, items: {}}}"
-OWN = "or $${ for the characters themselves"
+OWN = "or $${ for the literal characters"
 
 
 @pytest.mark.parametrize(
@@ -584,16 +584,16 @@ def test_templates_that_are_right(suite: Suite, tool: str) -> None:
          f"4:7: '${{args.}}' names nothing — write ${{args.NAME}} for an argument of the call, {OWN}"),
         ('returns: "x ${args.city"',
          "4:7: '${args.city' is not closed — close it with '}', or write $${ for the"
-         " characters themselves"),
+         " literal characters"),
         ('sequence: [{returns: 1}, {returns: {a: "${x}"}}]',
          f"4:43: '${{x}}' names nothing — write ${{args.NAME}} for an argument of the call, {OWN}"),
         ('error: "${arsg.x}"', "4:7: '${arsg.x}' names nothing — did you mean '${args.x}'?"),
         (f'{CITY}, returns: "${{args.cty}}"',
          "4:82: '${args.cty}': the tool's parameters have no 'cty' — did you mean 'city'?"),
         ("parameters: {type: array}",
-         "4:20: parameters: its type must be object, and is 'array' — write a JSON Schema of type object"),
+         "4:20: parameters: its type must be object, but is 'array' — write a JSON Schema of type object"),
         ("parameters: {properties: {}}",
-         "4:7: parameters: its type must be object, and is missing — write a JSON Schema of type object"),
+         "4:7: parameters: its type must be object, but is missing — write a JSON Schema of type object"),
         ("parameters: {type: object, properties: {a: {type: strin}}}",
          "4:51: parameters: not a JSON Schema: 'strin' is not valid under any of the given schemas — write"
          " a JSON Schema of type object"),
@@ -647,7 +647,7 @@ EXAMPLE = "write {$approx: 3.5} or {$approx: {value: 3.5, abs: 0.1}}"
         ("{a: {$approx: {abs: 1}}}", f"5: $approx: 'value' is missing — {EXAMPLE}"),
         ("{a: {$approx: {value: 1, rel: -1}}}", f"5: $approx: rel: expected a number, got -1 — {EXAMPLE}"),
         ("{a: {$any: true, b: 1}}",
-         "1: a matcher stands alone in its mapping, and '$any' does not — keys that"
+         "1: a matcher must be alone in its mapping, and '$any' is not — keys that"
          " begin with '$' are reserved for matchers"),
     ],
 )  # fmt: skip
@@ -690,7 +690,7 @@ def test_vacuous(suite: Suite, text: str, *, expected: bool) -> None:
 
 def test_what_is_said_of_a_vacuous_scenario(suite: Suite) -> None:
     problem = vacuous_problem(suite.one("name: x\ngoal: y"))
-    assert str(problem) == "s.yaml:1: scenario 'x': nothing is checked — add expect:, or say checks: none"
+    assert str(problem) == "s.yaml:1: scenario 'x': nothing is checked — add expect:, or set checks: none"
 
 
 # ── finding files ────────────────────────────────────────────────────────────────────────────────

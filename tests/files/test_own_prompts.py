@@ -100,7 +100,7 @@ def test_they_are_sent_marked_and_compared(project: Project) -> None:
         second, first = runs_of(project)
         compared = project.call("diff", first, second)
         assert compared.code == 2
-        assert "the prompt 'helpfulness' is not the same" in compared.all
+        assert "the prompt 'helpfulness' differs" in compared.all
 
         server.asked.clear()
         own = "prompts: {user/simulated_user.md: my/user.md, judges/rules.md: my/rules.md}"
@@ -132,7 +132,7 @@ def test_a_file_that_says_the_same_is_compared_as_the_same(project: Project) -> 
         second, first = runs_of(project)
         compared = project.call("diff", first, second)
         assert compared.code == 3, "too few epochs, and no other prompt"
-        assert "is not the same" not in compared.all
+        assert "differs" not in compared.all
 
 
 SHORT = "---\n---\nHow good?\n"
@@ -141,7 +141,7 @@ SHORT = "---\n---\nHow good?\n"
 @pytest.mark.parametrize(
     ("written", "text", "wrong"),
     [
-        ("{judges/helpfullness.md: my/x.md}", SHORT, "agenteval.yaml:3:11: no prompt is shipped as"),
+        ("{judges/helpfullness.md: my/x.md}", SHORT, "agenteval.yaml:3:11: no shipped prompt is named"),
         ("{judges/helpfullness.md: my/x.md}", SHORT, "did you mean 'judges/helpfulness.md'?"),
         ("{judges/helpfulness.md: my/none.md}", SHORT, "agenteval.yaml:3:11: the prompt 'my/none.md' cannot"),
         ("{judges/helpfulness.md: my}", SHORT, "agenteval.yaml:3:11: the prompt 'my' cannot be read"),
@@ -180,17 +180,17 @@ SHORT = "---\n---\nHow good?\n"
         (
             "{judges/rules.md: my/x.md}",
             "---\n---\nJudge ${transcript} ${criterion} ${answer}\n",
-            "my/x.md:3:1: the prompt has not its two parts — write the system text, a line '---'",
+            "my/x.md:3:1: the prompt does not have its two parts — write the system text, a line '---'",
         ),
         (
             "{judges/rules.md: my/x.md}",
             "---\nname: rules\n---\nJ\n---\n${transcript} ${criterion} ${answer}\n",
-            "my/x.md:2:1: the file stands for 'judge_rules', and says name: rules",
+            "my/x.md:2:1: the file replaces 'judge_rules', but says name: rules",
         ),
         (
             "{judges/answer_score.md: my/x.md}",
             "---\n---\nSay\n---\n${scale}\n",
-            "my/x.md:3:1: the prompt is one part alone",
+            "my/x.md:3:1: the prompt must be a single",
         ),
         ("{judges/helpfulness.md: 7}", SHORT, "agenteval.yaml:3:"),
         ("[my/x.md]", SHORT, "agenteval.yaml:3:"),
@@ -229,7 +229,7 @@ def test_a_broken_configuration_does_not_hide_what_is_shipped(project: Project) 
     project_with(project, "metricks: all\n")
     done: Done = project.call("show-prompts", "--metric", "coherence")
     assert done.code == 0
-    assert "only what is shipped is shown" in done.err
+    assert "only shipped prompts are shown" in done.err
     assert "agenteval.yaml:3:1: unknown key 'metricks'" in done.err
     assert project.call("show-prompts", "--metric", "brand").code == 2
     named: Any = project.call("show-prompts", "-c", "agenteval.yaml")

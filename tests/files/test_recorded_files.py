@@ -237,9 +237,9 @@ def test_unknown_roles_and_odd_messages_are_skipped_and_told() -> None:
     assert told(read_.talk.trajectory.turns) == [("a", "b", [])]
     assert read_.notes == (
         "a message with the unknown role 'critic' was skipped",
-        "a message that is null and no object was skipped",
-        "a message that is a text and no object was skipped",
-        "a message that is a number and no object was skipped",
+        "a message that is null and not an object was skipped",
+        "a message that is a text and not an object was skipped",
+        "a message that is a number and not an object was skipped",
         "a message with the unknown role 'None' was skipped",
     )
 
@@ -632,7 +632,7 @@ def test_damaged_packed_data_give_what_comes_before(tmp_path: Path) -> None:
     found = entries(path)
     assert len(found) > 10
     assert isinstance(found[-1], Unreadable)
-    assert "the packed data end too early" in found[-1].why
+    assert "the compressed data is cut off" in found[-1].why
 
 
 @pytest.mark.parametrize(
@@ -830,7 +830,7 @@ def test_names_come_from_the_record_or_its_place(tmp_path: Path) -> None:
         ("x#2", "recorded", 0, ""),
         ("log.jsonl:5", "bot", 0, ""),
     ]
-    assert "id is used again" in found[3].notes[0]
+    assert "id is used twice" in found[3].notes[0]
     assert [r.where for r in found] == [f"log.jsonl:{n}" for n in range(1, 6)]
 
 
@@ -909,8 +909,8 @@ def test_a_suite_adds_expectations_facts_and_marks(tmp_path: Path) -> None:
     assert first.trajectory.turns[0].script == 0
     assert second.scenario.tools == {}
     assert list(suite.remarks()) == [
-        "scenario unmet of --scenarios met no conversation",
-        "scenario other of the conversations are not in --scenarios: nothing is expected there",
+        "scenario unmet of --scenarios matched no conversation",
+        "scenario other of the conversations are not in --scenarios: nothing is expected of them",
     ]
 
 

@@ -74,13 +74,13 @@ def test_a_pipe_is_read_once_and_whole(project: Project, pipe: Path, packed: boo
         f"pipe:{len(records) + 1}"
     ]
     assert len(found) == len(records) + 1
-    assert "./pipe is named again: it was read once" in told(done)
+    assert "./pipe is named twice: it was read once" in told(done)
 
 
 def test_it_is_told_which_pipe_is_waited_for(
     project: Project, pipe: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Nobody writes before that is told: without it this test has no end."""
+    """Nobody writes before that is reported: without it this test has no end."""
     told: list[str] = []
 
     def say(text: str) -> None:
@@ -96,7 +96,7 @@ def test_it_is_told_which_pipe_is_waited_for(
         (source,) = score_prepare.files_of(request, project.root, stack, tell=told.append)
         assert source.path.read_bytes() == lines(conversation("a"))
 
-    assert told == ["waiting for pipe: a stream is scored once somebody has written to it and closed it"]
+    assert told == ["waiting for pipe: it is scored when its writer has closed it"]
 
 
 def test_what_no_log_is_written_in_is_told_of_a_pipe_too(project: Project, pipe: Path) -> None:
@@ -125,7 +125,7 @@ def test_one_file_under_several_names_is_read_once_and_told(project: Project) ->
     assert verdicts(project) == {"a": "passed"}
     assert "log.jsonl and sub/../log.jsonl are one file: it was read once" in told(done)
     assert "log.jsonl and link.jsonl are one file: it was read once" in told(done)
-    assert "log.jsonl is named again: it was read once" in told(done)
+    assert "log.jsonl is named twice: it was read once" in told(done)
 
 
 def test_folders_in_a_folder_are_told(project: Project) -> None:
@@ -137,7 +137,7 @@ def test_folders_in_a_folder_are_told(project: Project) -> None:
 
     assert done.code == 0, done.all
     assert verdicts(project) == {"logs/a.jsonl": "passed"}
-    assert "not read: 1 folder in the folder logs: name them, too" in told(done)
+    assert "not read: 1 folder in the folder logs: name them too" in told(done)
     (project.root / "logs/a.jsonl").unlink()
     assert "holds no recorded conversations (not read: 1 folder)" in told(score(project, "logs"))
     assert "not read" not in told(score(project, "logs/sub"))

@@ -106,7 +106,7 @@ def test_signs_that_nobody_sees_hide_no_key(sign: str) -> None:
     for at in range(1, len(PLAIN)):
         text = f"the key: {PLAIN[:at]}{sign}{PLAIN[at:]}."
         assert mask(text) == f"the key: {MASK}."
-    assert mask(f"{sign}a{sign}.".join([*PLAIN])) != MASK  # other signs between: it is no key
+    assert mask(f"{sign}a{sign}.".join([*PLAIN])) != MASK  # other signs between: it is not a key
     assert mask(sign.join(PLAIN) + sign) == MASK + sign
     twice = mask(f"{PLAIN[:3]}{sign}{PLAIN[3:]} and {sign}{PLAIN[:5]}{sign}{PLAIN[5:]}")
     assert twice == f"{MASK} and {sign}{MASK}"

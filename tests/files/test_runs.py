@@ -37,7 +37,7 @@ def test_an_id_and_the_beginning_of_one(tmp_path: Path) -> None:
     assert runs.find_run("20261121-101500-aaa111", tmp_path) == first
     assert runs.find_run("20261121-101501", tmp_path) == second
     told = refusal("20261121", tmp_path)
-    assert "beginning of 2 runs" in told
+    assert "matches 2 runs" in told
     assert first.name in told
     assert second.name in told
 
@@ -135,9 +135,9 @@ def test_a_broken_line_in_the_middle_is_told_with_its_number(tmp_path: Path) -> 
 
 def test_events_of_samples_that_were_never_begun_are_told(tmp_path: Path) -> None:
     stray = journal.to_json(SampleFinished(key=KEYS[0], stop=Stop(reason=StopReason.SCRIPT_DONE)))
-    assert "was not begun" in loaded(tmp_path, f"{FIRST}\n{stray}\n")
+    assert "was not started" in loaded(tmp_path, f"{FIRST}\n{stray}\n")
     other = journal.to_json(SampleStarted(key=SampleKey(scenario="b", agent="bot")))
-    assert "was not begun" in loaded(tmp_path, f"{FIRST}\n{other}\n")
+    assert "was not started" in loaded(tmp_path, f"{FIRST}\n{other}\n")
 
 
 def test_a_journal_that_cannot_be_read_is_told(tmp_path: Path) -> None:

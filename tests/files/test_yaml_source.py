@@ -152,34 +152,34 @@ def test_a_quoted_merge_sign_is_a_key() -> None:
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("a: 1\nb: 2\na: 3\n", "3:1: the key 'a' is written twice, first in line 1 — keep one"),
-        ('1: a\n"1": b', "2:1: the key '1' is written twice, first in line 1 — keep one"),
+        ("a: 1\nb: 2\na: 3\n", "3:1: the key 'a' is written twice, first on line 1 — keep one"),
+        ('1: a\n"1": b', "2:1: the key '1' is written twice, first on line 1 — keep one"),
         (
             "a: !!python/object:os.system x",
-            "1:4: the tag '!!python/object:os.system' is not allowed — drop it; only plain YAML"
-            " values are read",
+            "1:4: the tag '!!python/object:os.system' is not allowed — remove it; only plain YAML"
+            " values are allowed",
         ),
-        ("a: !foo [1]", "1:4: the tag '!foo' is not allowed — drop it; only plain YAML values are read"),
-        ("a: !!binary aGk=", "1:4: the tag '!!binary' is not allowed — drop it; only plain YAML values"
-         " are read"),
-        ("a: !!int abc", "1:4: 'abc' does not fit the tag '!!int' — drop the tag, or write a value that"
-         " fits it"),
-        ("a: !!bool yes", "1:4: 'yes' does not fit the tag '!!bool' — drop the tag, or write a value"
-         " that fits it"),
-        ("a: !!map 1", "1:4: '1' does not fit the tag '!!map' — drop the tag, or write a value that"
-         " fits it"),
-        ("a: !!seq {}", "1:4: a mapping cannot have the tag '!!seq' — drop it"),
-        ("? [a]\n: 1", "1:3: a key must be a text — put a text that begins with '{', '[' or '*' in"
+        ("a: !foo [1]", "1:4: the tag '!foo' is not allowed — remove it; only plain YAML values are allowed"),
+        ("a: !!binary aGk=", "1:4: the tag '!!binary' is not allowed — remove it; only plain YAML values"
+         " are allowed"),
+        ("a: !!int abc", "1:4: 'abc' does not match the tag '!!int' — remove the tag, or write a value that"
+         " matches it"),
+        ("a: !!bool yes", "1:4: 'yes' does not match the tag '!!bool' — remove the tag, or write a value"
+         " that matches it"),
+        ("a: !!map 1", "1:4: '1' does not match the tag '!!map' — remove the tag, or write a value that"
+         " matches it"),
+        ("a: !!seq {}", "1:4: a mapping cannot have the tag '!!seq' — remove it"),
+        ("? [a]\n: 1", "1:3: a key must be a text — put a text that starts with '{', '[' or '*' in"
          " quotes"),
-        ("a: {{ name }}", "1:5: a key must be a text — put a text that begins with '{', '[' or '*' in"
+        ("a: {{ name }}", "1:5: a key must be a text — put a text that starts with '{', '[' or '*' in"
          " quotes"),
-        ("a: &x [1]\n*x : 2", "2:1: a key must be a text — put a text that begins with '{', '[' or '*'"
+        ("a: &x [1]\n*x : 2", "2:1: a key must be a text — put a text that starts with '{', '[' or '*'"
          " in quotes"),
-        ("a: *b", "1:4: '*b' refers to nothing — mark what is meant with &b, further up"),
-        ("a: &a [*a]", "1:8: '*a' stands inside what it refers to — write the value out"),
+        ("a: *b", "1:4: '*b' refers to nothing — mark the value with &b before this line"),
+        ("a: &a [*a]", "1:8: '*a' is inside the value it refers to — write the value out"),
         ("<<: 3", "1:5: '<<' takes a mapping or a list of mappings — write <<: *name"),
         ("a: &a {x: 1}\nb:\n  <<: *a\n  <<: *a\n", "4:3: '<<' is written twice — write <<: [*one, *two]"),
-        ("a: 1\n---\nb: 2\n", "2:1: a second YAML document begins here — write one document a file"),
+        ("a: 1\n---\nb: 2\n", "2:1: a second YAML document starts here — write one document per file"),
         ("", " the file is empty"),
         ("# only a comment\n", " the file is empty"),
         ("a: " + "9" * 10_000, "1:4: a number of 10,000 digits is too long — put it in quotes if it is"
@@ -204,7 +204,7 @@ COLON = (
         ("a:\n\tb: 1", f"2:1: {TAB}"),
         ("a: 1\n \tb: 2", f"2:2: {TAB}"),
         ("a:\n  - x\n\t- y", f"3:1: {TAB}"),
-        ("- \t- x", "1:3: a tab where only spaces may be — write spaces"),
+        ("- \t- x", "1:3: a tab where only spaces are allowed — write spaces"),
         ("a: b: c", f"1:5: {COLON}"),
         ("a: 1\n b: 2", f"2:3: {COLON}"),
         ("a: 1\nbcd", "2:1: a line without ': ' — write key: value, or check the indentation"),
@@ -216,13 +216,13 @@ COLON = (
         (r'a: "\d"', r"1:5: an unknown escape in a text in double quotes — write \\ for a backslash, or"
          " use single quotes"),
         (r'a: "\uD800"', r"1:7: an escape that stands for no character — write \\ for a backslash"),
-        ("a: - x", "1:4: a list cannot begin here — begin it in a line of its own"),
+        ("a: - x", "1:4: a list cannot begin here — start it on its own line"),
         ("a: 1\nb: {c: ,\n\n", "2:9: a value is missing, or a '[' or '{' is not closed — write the value, and"
          " close what is open"),
-        ("a: @x", "1:4: a text cannot begin with '@' — put it in quotes"),
-        ("a: `x`", "1:4: a text cannot begin with '`' — put it in quotes"),
-        ("a: %x", "1:4: a text cannot begin with '%' — put it in quotes"),
-        ("a: *", "1:5: a '*' or '&' that names nothing — put a text that begins with it in quotes"),
+        ("a: @x", "1:4: a text cannot start with '@' — put it in quotes"),
+        ("a: `x`", "1:4: a text cannot start with '`' — put it in quotes"),
+        ("a: %x", "1:4: a text cannot start with '%' — put it in quotes"),
+        ("a: *", "1:5: a '*' or '&' without a name — put a text that starts with it in quotes"),
         ("- a\nb: 1", "2:1: a list item is expected here — align it with the items above it, or check"
          " the indentation"),
         ("a:\n    b: 1\n  c: 2", "3:3: a key is expected here — align it with the keys above it, or put"
@@ -236,8 +236,8 @@ def test_syntax_errors_say_where_and_what_to_do(text: str, message: str) -> None
 
 def test_several_mistakes_are_told_at_once() -> None:
     assert complaint("a: !x 1\na: 2\nb: [").splitlines() == [
-        "f.yaml:1:4: the tag '!x' is not allowed — drop it; only plain YAML values are read",
-        "f.yaml:2:1: the key 'a' is written twice, first in line 1 — keep one",
+        "f.yaml:1:4: the tag '!x' is not allowed — remove it; only plain YAML values are allowed",
+        "f.yaml:2:1: the key 'a' is written twice, first on line 1 — keep one",
         "f.yaml:3:5: a value is missing, or a '[' or '{' is not closed — write the value, and close what is"
         " open",
     ]

@@ -65,7 +65,7 @@ def test_a_criterion_that_did_not_arise_holds_is_marked_and_decides_nothing(proj
     assert BEFORE in row["rests_on"]
     never = {aside["kind"]: aside for aside in project.results()["summary"]["asides"]}["never_arose"]
     assert never["count"] == 3
-    assert f"3 criteria that arose in no conversation: “{BEFORE}”" in done.out.splitlines()[-1]
+    assert f"3 criteria that did not arise in any conversation: “{BEFORE}”" in done.out.splitlines()[-1]
     assert any(BEFORE in text for text in project.results()["summary"]["ungated"])
     assert project.run("-s", "beside", "-s", "once").code == 0
 

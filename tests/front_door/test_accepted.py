@@ -128,9 +128,9 @@ def test_a_fingerprint_of_digits_is_a_text(tmp_path: Path) -> None:
         (GOOD.replace("owner: ann, ", ""), "accepted.yaml:1:3: 'owner' is missing"),
         (GOOD.replace("reason: ticket 7", "reason: ''"), "reason: must not be empty"),
         (GOOD.replace("reason: ticket 7", "reason: null"), "reason: expected a text, got null"),
-        (GOOD.replace("2999-01-01", "next year"), "'next year' is no day — write it as 2026-12-31"),
-        (GOOD.replace("2999-01-01", "2026-02-30"), "'2026-02-30' is no day"),
-        (GOOD.replace(NAME, "abc"), "accepted.yaml:1:4: fingerprint: 'abc' is none"),
+        (GOOD.replace("2999-01-01", "next year"), "'next year' is not a date — write it as 2026-12-31"),
+        (GOOD.replace("2999-01-01", "2026-02-30"), "'2026-02-30' is not a date"),
+        (GOOD.replace(NAME, "abc"), "accepted.yaml:1:4: fingerprint: 'abc' is not a fingerprint"),
         (GOOD.replace("owner", "ownr"), "unknown key 'ownr' — did you mean 'owner'?"),
         (GOOD.replace("}", ", where: x}"), "unknown key 'where'"),
         (GOOD + GOOD, f"accepted.yaml:2: the failure {NAME} is already at accepted.yaml:1 — keep one"),
@@ -197,7 +197,7 @@ def test_an_accepted_failure_fails_nothing_and_is_told(suite: Project) -> None:
     assert done.code == 0, done.all
     assert accepted(suite) == [("accepted", 1)]
     assert "1 accepted failure" in done.out.splitlines()[-1]
-    assert "accepted until 2999-01-01 by ann: ticket 7 — met in 1 sample" in done.out
+    assert "accepted until 2999-01-01 by ann: ticket 7 — occurred in 1 sample" in done.out
     sample = suite.sample("a")
     assert sample["verdict"] == "passed"
     assert [violation["name"] for violation in sample["accepted"]] == ["output.contains"]
@@ -275,7 +275,7 @@ def test_an_entry_that_names_another_scenario_accepts_nothing_and_says_so(suite:
     done = suite.run()
     assert done.code == 1, done.all
     assert accepted(suite) == [("not met", 0)]
-    told = "accepts nothing (b): its failure is one of 'a': correct 'scenario' or leave it out (owner ann)"
+    told = "accepts nothing (b): its failure is one of 'a': correct 'scenario' or remove it (owner ann)"
     assert told in " ".join(done.out.split())
     accept(suite, fingerprint(suite, "a"), more=", scenario: a")
     assert suite.run().code == 0
@@ -295,7 +295,7 @@ def test_one_that_is_not_met_is_to_be_removed_unless_its_scenario_was_not_run(su
     accept(suite, NAME, more=", scenario: b")
     done = suite.run()
     assert accepted(suite) == [("not met", 0)]
-    assert "was not met in this run (b): if it no longer occurs, remove it (owner ann)" in done.out
+    assert "did not occur in this run (b): if it is fixed, remove it (owner ann)" in done.out
     suite.run("-s", "a")
     assert accepted(suite) == []
 
@@ -303,7 +303,7 @@ def test_one_that_is_not_met_is_to_be_removed_unless_its_scenario_was_not_run(su
 def test_what_verbose_shows_can_be_pasted(suite: Project) -> None:
     suite.run()
     shown = suite.call("report", "latest", "-v").out
-    lines = shown.partition("put its entry into the accept list\n")[2].partition("\n\n")[0]
+    lines = shown.partition("add its entry to the accept list\n")[2].partition("\n\n")[0]
     filled = lines.replace("owner: ", "owner: ann").replace("owner:\n", "owner: ann\n")
     filled = filled.replace("reason:\n", "reason: x\n").replace("expires:\n", "expires: 2999-01-01\n")
     suite.write("known/accepted.yaml", filled)
@@ -471,7 +471,7 @@ def test_one_unsafe_act_that_is_accepted_does_not_waive_another_of_the_same_conv
     sample = project.sample()
     assert [v["turn"] for v in sample["accepted"]] == [0]
     (gate,) = [g for g in project.results()["summary"]["gates"] if g["name"] == "fail_on_severity"]
-    assert gate["rests_on"] == "1 findings in 1 samples, 1 more accepted"
+    assert gate["rests_on"] == "1 finding in 1 sample, 1 more accepted"
 
 
 def test_what_is_accepted_as_critical_is_accepted_where_it_is_less(project: Project) -> None:

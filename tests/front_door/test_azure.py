@@ -61,7 +61,7 @@ def test_doctor_asks_it(project: Project) -> None:
         done = run(project, server, "doctor")
     assert done.code == 0, done.all
     assert f"{MODEL}: answered in" in done.out
-    assert "answers by json_schema; usage told" in done.out
+    assert "answers by json_schema; usage reported" in done.out
     with AzureServer(contented()) as server:
         done = run(project, server, "doctor", AZURE_OPENAI_API_KEY="another-key-0123456789")
     assert done.code == 3

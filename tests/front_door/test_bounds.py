@@ -117,7 +117,7 @@ def test_a_packed_reply_that_is_not(project: Project, encoding: str) -> None:
 def test_an_unknown_packing_is_unreadable(scenario: Project) -> None:
     done = with_agent(scenario, packed(b"\x1b\x00", "br"))
     assert done.code == 1
-    assert "gzip, deflate was asked for" in scenario.sample()["turns"][0]["error"]
+    assert "gzip, deflate was requested" in scenario.sample()["turns"][0]["error"]
 
 
 # ── the counter by itself ────────────────────────────────────────────────────────────────────────

@@ -37,7 +37,7 @@ BROKEN: dict[str, tuple[str | bytes, str]] = {
     "cut-utf-16": ("cases".encode("utf-16") + b"x", ": the file is not valid UTF-16"),
     "nul": ("cases: [{id: n\0, input: x}]", ":1:15: the control character U+0000"),
     "alias-bomb": (BOMB, "aliases here stand for more than 1,000,000 values"),
-    "alias-of-itself": ("cases: &a [*a]\n", ":1:12: '*a' stands inside what it refers to"),
+    "alias-of-itself": ("cases: &a [*a]\n", ":1:12: '*a' is inside the value it refers to"),
     "alias-of-nothing": ("cases: *nope\n", ":1:8: '*nope' refers to nothing"),
     "deep": ("cases: " + "[" * 100_000, "nested deeper than 100 levels"),
     "same-key": ("cases:\n- id: k\n  input: x\n  input: y\n", ":4:3: the key 'input' is written twice"),
@@ -70,7 +70,7 @@ BROKEN: dict[str, tuple[str | bytes, str]] = {
     "no-agent": ("cases: [{id: na, agent: nobody, input: x}]\n", ""),
     "escape-in-id": (
         'cases: [{id: "a\\e[31m", input: x}]\n',
-        ":1:10: an id is one line of printable characters",
+        ":1:10: an id must be one line of printable characters",
     ),
     "long-number": (f"cases: [{{id: ln, input: x, epochs: {'9' * 5000}}}]\n", "5,000 digits is too long"),
 }
@@ -278,7 +278,7 @@ CONFIGS: dict[str, tuple[str, tuple[str, ...]]] = {
     ),
     "headers": (
         "agent: {endpoint: 'http://x/', headers: {Bad Name: x, Ok: \"secret\\nvalue\"}}\n",
-        ("'Bad Name' is no name of a header", "the header 'Ok' holds a line break"),
+        ("'Bad Name' is not a valid header name", "the header 'Ok' contains a line break"),
     ),
     "wrong types": (
         "".join(

@@ -10,17 +10,17 @@ import pytest
 from tests.support.kit import Project
 
 BROKEN_MODULES = {
-    "missing.py:agent": ("", "there is no file 'missing.py'"),
+    "missing.py:agent": ("", "no such file: 'missing.py'"),
     "typo.py:agnet": ("agent = lambda m: 'hi'", "did you mean 'agent'?"),
-    "colon.py": ("", "names no attribute"),
-    "no_such_package.bot:agent": ("", "there is no module 'no_such_package.bot'"),
+    "colon.py": ("", "does not name an attribute"),
+    "no_such_package.bot:agent": ("", "no such module: 'no_such_package.bot'"),
     "number.py:agent": ("agent = 5", "is not a function"),
     "raises.py:agent": ("raise ValueError('at import')", "ValueError: at import (raises.py:1"),
     "exits.py:agent": ("import sys; sys.exit(0)", "SystemExit"),
     "syntax.py:agent": ("def agent(m)\n    pass", "SyntaxError: expected ':' (syntax.py:1)"),
     "imports.py:agent": ("import no_such_library", "No module named 'no_such_library'"),
     "binary.py:agent": ("agent = '\0'", "importing 'binary.py' failed"),
-    "folder/:agent": ("", "there is no file 'folder/'"),
+    "folder/:agent": ("", "no such file: 'folder/'"),
 }
 
 
@@ -186,7 +186,7 @@ def test_a_result_that_json_cannot_hold_is_the_authors_error(mocked: Any, name: 
 
 def test_what_a_mock_returned_in_vain_is_told(mocked: Any) -> None:
     told = {name: sample["turns"][0]["error"] for name, sample in mocked[1].items() if name in UNUSABLE}
-    assert "the mock of 't' returned what JSON cannot hold: generator — return" in told["a generator"]
+    assert "the mock of 't' returned a value that JSON cannot hold: generator — return" in told["a generator"]
     assert "cannot hold: Shown" in told["a class with a repr"]
     assert "cannot hold: bytes" in told["bytes in a dataclass"]
 

@@ -77,7 +77,7 @@ def test_calls_are_exact_whatever_is_in_flight() -> None:
     with pytest.raises(BudgetError, match="max_calls is 3"):
         ledger.begin("m", None, 0)
     first.settle(Usage(calls=1))
-    with pytest.raises(BudgetError, match="1 are spent and 2 are kept"):
+    with pytest.raises(BudgetError, match="1 are spent and 2 are reserved"):
         ledger.begin("m", None, 0)
     assert len(told) == 1
 
@@ -103,7 +103,7 @@ def test_a_call_that_failed_was_made() -> None:
 def test_tokens_in_flight_stand_in_with_an_estimate() -> None:
     ledger = Ledger(BudgetConfig(max_tokens=1000))
     call = ledger.begin("m", None, 500)  # and an answer of a length taken
-    with pytest.raises(BudgetError, match="max_tokens is 1,000, 0 are spent and 700 are kept"):
+    with pytest.raises(BudgetError, match="max_tokens is 1,000, 0 are spent and 700 are reserved"):
         ledger.begin("m", None, 500)
     call.settle(Usage(calls=1, input_tokens=500, output_tokens=20))
     ledger.begin("m", None, 300)  # now it is known how long its answers are
@@ -139,7 +139,7 @@ def test_the_cost_of_each_role_and_model_is_told(project: Project) -> None:
     ledger = {(line["role"], line["name"]): line["usage"] for line in project.results()["summary"]["ledger"]}
     assert set(ledger) == {("agent", "bot"), ("user", MODEL), ("judge", MODEL)}
     assert ledger["judge", MODEL] == usage["judge"]
-    assert f"at least {16 * each:.4f} USD: without bot, whose cost is not known" in " ".join(done.out.split())
+    assert f"at least {16 * each:.4f} USD: without bot, whose cost is unknown" in " ".join(done.out.split())
 
 
 def test_an_unknown_price_is_said_aloud_and_is_never_zero(project: Project) -> None:
@@ -246,8 +246,8 @@ def test_a_budget_in_money_needs_prices(project: Project) -> None:
         )  # none is simulated
         by_role = run(project, server, "budget: {by_role: {judge: {max_cost: 1.5}}}\n")
     assert by_role.code == done.code == 2
-    assert f"budget.by_role.judge.max_cost needs the price of {MODEL}, which is not known" in by_role.err
-    assert f"budget.max_cost needs the price of {MODEL}, which is not known" in done.err
+    assert f"budget.by_role.judge.max_cost needs the price of {MODEL}, which is unknown" in by_role.err
+    assert f"budget.max_cost needs the price of {MODEL}, which is unknown" in done.err
     assert f"add prices: {{{MODEL}: {{input: …, output: …}}}}" in done.err
 
 
@@ -279,7 +279,7 @@ def test_a_roles_limit_ends_the_calls_of_that_role_alone(project: Project) -> No
     config = "budget: {max_calls: 100, by_role: {judge: {max_calls: 5}, user: {max_calls: 50}}}\n"
     with ModelServer(contented()) as server:
         done = run(project, server, config, scenarios=[*TALKS, sim])
-    assert done.code == 0, done.all  # no gate rests on the scores that are missing
+    assert done.code == 0, done.all  # no gate is based on the scores that are missing
     results, usage = project.results(), usage_of(project)
     assert (usage["judge"]["calls"], usage["user"]["calls"], usage["agent"]["calls"]) == (5, 2, 14)
     assert (results["run"]["outcome"], results["run"]["complete"]) == ("complete", True)

@@ -133,7 +133,7 @@ def test_a_reply_that_is_kept_is_checked_again(tmp_path: Path) -> None:
     checked = replace(REQUEST, flaw_in=flaw_in)
     assert ask(kept(tmp_path, mended), checked).value == Answer(text="quoted")
     assert seen == [(Answer(text="invented"), True), (Answer(text="quoted"), True)]
-    # Which check is made is no part of the question.
+    # Which check is made is not a part of the question.
     assert checked == REQUEST
     assert ask(kept(tmp_path, mended), checked).usage.cached_calls == 1
     assert len(mended.requests) == 1

@@ -171,10 +171,10 @@ def test_nothing_of_an_unreadable_reply_is_carried_out(played: tuple[Project, di
         (turn,) = played[1][key]["turns"]
         results = [call["result"] for call in turn["tool_calls"]]
         assert results
-        assert all("not carried out" in json.dumps(result) for result in results)
+        assert all("not run" in json.dumps(result) for result in results)
     (unread,) = [c for c in turn["tool_calls"] if c["args"] is None]
     assert unread["raw_args"] == TWICE
-    assert '"amount" is there twice' in reason(played[1]["key-twice"])
+    assert '"amount" occurs twice' in reason(played[1]["key-twice"])
     assert "1,001 tool calls in one reply" in reason(played[1]["more-than-a-thousand"])
 
 
@@ -270,7 +270,7 @@ def test_arguments_as_an_object_with_a_key_twice(project: Project) -> None:
         project.run()
     sample = project.sample()
     assert sample["stop"] == "agent_error"
-    assert '"n" is there twice' in reason(sample)
+    assert '"n" occurs twice' in reason(sample)
     assert sample["turns"][0]["tool_calls"][0]["raw_args"] == '{"n": 1, "n": 2}'
 
 

@@ -284,9 +284,9 @@ def test_a_changed_message_is_named_with_its_place(recorded: Project) -> None:
     assert done.code == 2, done.all
     (told,) = recorded.results()["summary"]["author_errors"]
     assert "run.jsonl has no answer of the agent (a · bot · epoch 1, turn 2)" in told
-    assert re.search(r"in messages 3, '.*Three.*' stands where '.*Two.*' stood", told)
+    assert re.search(r"in messages 3, '.*Three.*' replaces '.*Two.*'", told)
     assert "changed since the recording: scenario a" in told
-    assert "record it anew with --record" in told
+    assert "record it again with --record" in told
 
 
 def test_a_changed_prompt_names_the_judge_and_the_line(recorded: Project) -> None:
@@ -295,7 +295,7 @@ def test_a_changed_prompt_names_the_judge_and_the_line(recorded: Project) -> Non
     assert done.code == 2, done.all
     told = recorded.results()["summary"]["author_errors"][0]
     assert "no answer of the judge of helpfulness (a · bot · epoch 1, turn 1)" in told
-    assert "in the prompt, 'It is blue.' stands where 'The lamp is red.' stood" in told.replace("- ", "")
+    assert "in the prompt, 'It is blue.' replaces 'The lamp is red.'" in told.replace("- ", "")
 
 
 def test_what_was_never_asked_is_a_miss(recorded: Project) -> None:
@@ -322,7 +322,7 @@ def test_a_recording_is_not_written_over(recorded: Project) -> None:
     before = (recorded.root / "run.jsonl").read_bytes()
     done = record(recorded, KEY)
     assert done.code == 2
-    assert "run.jsonl exists — a recording is never written over" in done.err
+    assert "run.jsonl exists — a recording is never overwritten" in done.err
     assert (recorded.root / "run.jsonl").read_bytes() == before
 
 
@@ -342,12 +342,12 @@ def test_recording_and_replaying_at_once_is_refused(recorded: Project) -> None:
     ("text", "message"),
     [
         (None, "run.jsonl cannot be read: No such file or directory"),
-        ("", "run.jsonl:1: this is no recording of a run"),
-        ("# Notes\n", "run.jsonl:1: this is no recording of a run"),
-        ('{"type": "run_started"}\n', "run.jsonl:1: this is no recording of a run"),
+        ("", "run.jsonl:1: this is not a recording of a run"),
+        ("# Notes\n", "run.jsonl:1: this is not a recording of a run"),
+        ('{"type": "run_started"}\n', "run.jsonl:1: this is not a recording of a run"),
         ('{"kind": "header", "format": 99}\n', "has format 99, and this version reads 1"),
-        ('{"kind": "header", "format": 1}\n{"kind": "answer"}\n', "run.jsonl:2: this is no recording"),
-        ('{"kind": "header", "format": 1}\n{"kin\n{}\n', "run.jsonl:2: this is no recording"),
+        ('{"kind": "header", "format": 1}\n{"kind": "answer"}\n', "run.jsonl:2: this is not a recording"),
+        ('{"kind": "header", "format": 1}\n{"kin\n{}\n', "run.jsonl:2: this is not a recording"),
     ],
 )
 def test_a_file_that_is_no_recording(project: Project, text: str | None, message: str) -> None:

@@ -61,7 +61,7 @@ def test_a_judge_that_never_answers_is_asked_a_few_times(project: Project) -> No
         names = [f"s{number}" for number in range(12)]
         project.scenarios(json.dumps({"scenarios": [scenario(n, "Hi.", "And then?") for n in names]}))
         done = project.run()
-        assert done.code == 0, done.all  # no threshold rests on it
+        assert done.code == 0, done.all  # no threshold is based on it
         turns = 2 * len(names)
         again = project.results()["summary"]["second_opinions"]["usage"]["calls"]  # drawn by lot
         labels = turns + again
@@ -108,7 +108,7 @@ FLAWED = UnreadableReplyError("the quotation stands nowhere", is_flawed=True)
 
 
 def run(says: list[Any], *, metric: str = "helpfulness") -> tuple[list[str], list[str]]:
-    """What becomes of calls that would be answered so, one after another; and what was told."""
+    """What becomes of calls that would be answered so, one after another; and what was reported."""
     told: list[str] = []
     answers = iter(says)
     model = CircuitModel(FakeModel(lambda _: next(answers)), "m", tell=told.append)

@@ -317,7 +317,7 @@ def test_what_is_documented_but_not_built_is_refused_as_such(entry: str, word: s
 
 
 def test_what_the_command_line_has_not_yet_is_refused_as_such(project: Project) -> None:
-    """Each in one line, which says what to do instead; and what is no option of ours stays unknown."""
+    """Each in one line, which says what to do instead; and what is not an option of ours stays unknown."""
     project.agent(AGENT)
     project.config()
     project.scenarios("scenarios: [{id: a, turns: [hi], checks: none}]")

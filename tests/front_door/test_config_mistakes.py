@@ -146,7 +146,7 @@ def test_a_threshold_that_a_scenario_removes_needs_no_metric(project):
 
 @pytest.mark.parametrize("own", [True, False])
 def test_a_metric_that_the_command_line_leaves_out_decides_nothing(project, own):
-    """It is no mistake of the file, and no fault of the agent."""
+    """It is not a mistake of the file, and no fault of the agent."""
     bounds = "" if own else "thresholds: {helpfulness: 0}\n"
     project.config(f"{bounds.replace('0', '3')}models: {{default: scripted/replies.yaml}}")
     project.write("replies.yaml", PASSES.replace("score: 1", "score: 5"))
@@ -272,8 +272,11 @@ def test_a_mistake_is_told_at_its_column(project, config, told):
     ("key", "told"),
     [
         ("headers: {A: 'é'}", "agenteval.yaml:1:50: agent 'b': header 'A' holds a line break"),
-        ("body: {messages: x}", "agenteval.yaml:1:47: agent 'b': `body.messages` is no list"),
-        ("body: {stream_options: x}", "agenteval.yaml:1:47: agent 'b': `body.stream_options` is no mapping"),
+        ("body: {messages: x}", "agenteval.yaml:1:47: agent 'b': `body.messages` is not a list"),
+        (
+            "body: {stream_options: x}",
+            "agenteval.yaml:1:47: agent 'b': `body.stream_options` is not a mapping",
+        ),
     ],
 )
 def test_a_mistake_in_an_http_agent_is_told_at_its_place(project, key, told):

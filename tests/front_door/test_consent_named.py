@@ -1,4 +1,4 @@
-"""A yes that names another thing than the call is for, or puts the act off, is no yes to the call."""
+"""A yes that names another thing than the call is for, or puts the act off, is not a yes to the call."""
 
 from __future__ import annotations
 

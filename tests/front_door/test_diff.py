@@ -268,7 +268,7 @@ def test_equal_runs_can_be_compared() -> None:
 
 def test_scenarios_that_differ_are_named_with_what_differs() -> None:
     other = run(scenario("a", 1, 1), scenario("b", 1, 1, content={"turns": "2", "goal": "3"}))
-    assert reasons(BASE, other) == ["scenario 'b' is not the same: goal, turns differ"]
+    assert reasons(BASE, other) == ["scenario 'b' differs: goal, turns differ"]
     more = run(*BASE.scenarios, scenario("c", 1, 1))
     assert reasons(BASE, more) == ["scenario 'c' is only in the second run"]
     assert reasons(more, BASE) == ["scenario 'c' is only in the first run"]
@@ -284,7 +284,7 @@ def test_common_compares_the_rest_and_says_what_is_left_out() -> None:
         "scenario 'c' is only in the second run",
     )
     assert reasons(run(scenario("x", 1, 1)), BASE, common=True) == [
-        "no scenario is in both runs and the same",
+        "no scenario is the same in both runs",
         "scenario 'a' is only in the second run",
         "scenario 'b' is only in the second run",
         "scenario 'x' is only in the first run",
@@ -305,7 +305,7 @@ def test_both_must_have_been_measured_alike(key: str, first: Any, second: Any, t
         BASE.model_copy(update={"judged": ("clarity",), "prompts": {"clarity": "1"}, key: value})
         for value in (first, second)
     ]
-    expected = [told.format("is not the same")]
+    expected = [told.format("differs")]
     assert reasons(*sides) == expected
     assert reasons(*sides, common=True) == expected
     with pytest.raises(AuthorError) as refused:
@@ -325,8 +325,8 @@ def test_the_simulated_user_is_part_of_the_measurement() -> None:
     simulated = run(scenario("a", 1, 1, simulated=True))
     other = simulated.model_copy(update={"user": {"model": "x/b"}, "prompts": {"simulated_user": "2"}})
     assert reasons(simulated, other) == [
-        "the prompt 'simulated_user' is not the same",
-        "the model of the simulated user is not the same: model None and x/b",
+        "the prompt 'simulated_user' differs",
+        "the model of the simulated user differs: model None and x/b",
     ]
 
 
@@ -342,12 +342,12 @@ def test_what_played_no_part_does_not_matter() -> None:
 
 def test_criteria_have_a_judge_and_simulated_users_a_bound() -> None:
     asked = run(scenario("a", 1, 1, criteria=True))
-    told = "the model of the judge is not the same: model None and x/b"
+    told = "the model of the judge differs: model None and x/b"
     assert reasons(asked, asked.model_copy(update={"judge": {"model": "x/b"}})) == [told]
     for is_simulated in (False, True):
         one = run(scenario("a", 1, 1, simulated=is_simulated), settings={"max_turns": 4})
         other = one.model_copy(update={"settings": {"max_turns": 8}})
-        told = "the setting 'max_turns' is not the same: 4 and 8"
+        told = "the setting 'max_turns' differs: 4 and 8"
         assert reasons(one, other) == [told] * is_simulated
 
 
@@ -418,7 +418,7 @@ def test_an_agent_that_got_worse_is_red_and_the_scenario_is_named(suite: Project
     assert "regressed" not in changes.values()
     (failure,) = told["agents"][0]["failures"]
     assert (failure["state"], failure["scenario"], failure["met_after"]) == ("new", "case-2", 8)
-    assert "REGRESSED: surely dropped: case-2 (exit 1)" in done.out
+    assert "REGRESSED: significantly dropped: case-2 (exit 1)" in done.out
     assert failure["fingerprint"] in done.out
 
 
@@ -467,11 +467,11 @@ def test_another_scenario_text_is_refused_by_name(suite: Project) -> None:
     suite.run("--epochs", "2")
     done = suite.call("diff", "previous", "latest")
     assert (done.code, done.out) == (2, "")
-    assert "scenario 'case-0' is not the same: turns differ" in done.err
+    assert "scenario 'case-0' differs: turns differ" in done.err
     assert "--common" in done.err
     done = suite.call("diff", "previous", "latest", "--common")
     assert done.code == 3
-    assert "left out: scenario 'case-0' is not the same" in done.out
+    assert "left out: scenario 'case-0' differs" in done.out
 
 
 def test_names_tags_epochs_and_places_may_differ(suite: Project) -> None:
@@ -500,7 +500,7 @@ def test_another_prompt_of_a_judge_is_refused_by_name(project: Project) -> None:
     assert project.call("diff", str(runs[0]), str(runs[1])).code == 3
     done = project.call("diff", "previous", "latest", "--common")
     assert (done.code, done.out) == (2, "")
-    assert "the prompt 'tone' is not the same" in done.err
+    assert "the prompt 'tone' differs" in done.err
 
 
 def test_a_failure_that_was_there_before_is_back_again(suite: Project) -> None:
@@ -511,7 +511,7 @@ def test_a_failure_that_was_there_before_is_back_again(suite: Project) -> None:
     (failure,) = told["agents"][0]["failures"]
     assert failure["state"] == "back again"
     assert failure["seen_in"]
-    assert f"back again (was in {failure['seen_in']})" in " ".join(done.out.split())
+    assert f"back again (seen in {failure['seen_in']})" in " ".join(done.out.split())
 
 
 def test_markdown_and_mistakes(suite: Project) -> None:

@@ -70,7 +70,7 @@ def test_all_that_works_is_told_and_the_end_is_good(project: Project) -> None:
     told = row(done, "model user, judge, dedup")
     assert told.startswith("ok")
     assert "openai-compatible/m: answered in" in told
-    assert "answers by json_schema; usage told" in told
+    assert "answers by json_schema; usage reported" in told
 
 
 def test_each_role_that_has_a_model_of_its_own_is_asked(project: Project) -> None:
@@ -87,7 +87,7 @@ def test_each_role_that_has_a_model_of_its_own_is_asked(project: Project) -> Non
         assert (len(one.asked), len(other.asked)) == (1, 1)
     assert done.code == 0
     assert row(done, "model user, dedup").startswith("ok")
-    assert "usage not told, tokens are estimates" in row(done, "model judge")
+    assert "usage not reported, tokens are estimates" in row(done, "model judge")
     assert row(done, "agent").startswith("note")
 
 
@@ -108,7 +108,7 @@ def test_a_model_that_thinks_long_is_alive(project: Project) -> None:
         project.write("agenteval.yaml", f"models: {{default: {model}}}")
         done = doctor(project)
     assert done.code == 0
-    assert "2 answers for one that fits" in done.out
+    assert "2 answers until one was valid" in done.out
 
 
 BAD_MODELS: dict[str, tuple[Any, int, str]] = {
@@ -179,7 +179,7 @@ def test_an_agent_over_http(project: Project) -> None:
     done, server = http_agent(project, chat("Hi"))
     assert done.code == 0
     told = row(done, "agent bot")
-    for words in ("ok", "answered in", "usage told", "takes tools", "not streamed"):
+    for words in ("ok", "answered in", "usage reported", "takes tools", "not streamed"):
         assert words in told
     assert len(server.requests) == 1
     assert server.requests[0].json["messages"] == [{"role": "user", "content": "Hello"}]
@@ -189,7 +189,7 @@ def test_an_agent_that_streams_and_tells_no_usage(project: Project) -> None:
     done, _ = http_agent(
         project, sse(delta("Hi"), delta(finish_reason="stop")), more="streaming: true, send_tools: false"
     )
-    assert "usage not told, tokens are estimates; streamed" in row(done, "agent bot")
+    assert "usage not reported, tokens are estimates; streamed" in row(done, "agent bot")
 
 
 def test_an_agent_that_calls_tools(project: Project) -> None:

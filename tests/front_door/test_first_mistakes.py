@@ -36,7 +36,9 @@ def test_no_report_takes_the_place_of_what_the_run_is_made_of(suite: Project, na
     for command in commands:
         done = suite.call(*command, "--report", f"json={name}")
         assert done.code == 2, done.all
-        assert f"{name}, which is read — write it to another file" in " ".join(done.err.split())
+        assert f"{name}, which is an input of the run — write it to another file" in " ".join(
+            done.err.split()
+        )
         assert path.read_text() == text
 
 
@@ -57,10 +59,10 @@ def test_a_check_without_a_value_is_refused(suite: Project, expect: str, named: 
     suite.scenarios(SUITE.replace("{output: {contains: hello}}", expect))
     done = suite.call("validate")
     assert done.code == 2, done.all
-    assert f": {named}: nothing is written there — write a value, or drop the key" in done.err
+    assert f": {named}: it has no value — write a value, or remove the key" in done.err
     at_a_turn = SUITE.replace("[Hi]", f"[{{user: Hi, expect: {expect}}}]")
     suite.scenarios(at_a_turn)
-    assert f": turns.{named}: nothing is written there" in suite.call("validate").err
+    assert f": turns.{named}: it has no value" in suite.call("validate").err
 
 
 def test_null_takes_away_a_check_of_the_defaults(suite: Project) -> None:
@@ -91,7 +93,7 @@ def test_a_forbidden_tool_that_is_misspelt_is_told(suite: Project, name: str, is
     suite.scenarios(SUITE.replace("send:", "send_mail:").replace("{output: {contains: hello}}", expect))
     done = suite.call("validate")
     assert done.code == 0, done.all
-    assert ("which is none of its tools" in done.err) is is_told
+    assert ("which is not one of its tools" in done.err) is is_told
     if is_told:
         assert "(scenarios/suite.yaml:4): did you mean 'send_mail'?" in done.err
 
@@ -101,10 +103,10 @@ def test_a_forbidden_tool_that_is_misspelt_is_told(suite: Project, name: str, is
     [
         (
             "include: [scenario/*.yaml]",
-            "agenteval.yaml:3:1: no scenario was found: 'scenario/*.yaml' names no file in",
+            "agenteval.yaml:3:1: no scenario was found: 'scenario/*.yaml' matches no file in",
         ),
-        ("include: []", "agenteval.yaml:3:1: no scenario was found: `include` names none"),
-        ("exclude: [scenarios]", "that `exclude` leaves"),
+        ("include: []", "agenteval.yaml:3:1: no scenario was found: `include` is empty"),
+        ("exclude: [scenarios]", "not excluded by `exclude`"),
     ],
 )
 def test_where_no_scenario_is_found_is_told_where_it_was_looked(

@@ -273,8 +273,8 @@ ENDLESS.append(ENDLESS)
         ("text", "text"),
         ([{"type": "text", "text": "a"}, {"type": "image_url"}], "a"),
         (["a", {"text": "b"}], "ab"),
-        (float("nan"), "float that is no JSON: Out of range float values are not JSON compliant"),
-        (ENDLESS, "list that is no JSON: Circular reference detected"),
+        (float("nan"), "float that is not JSON: Out of range float values are not JSON compliant"),
+        (ENDLESS, "list that is not JSON: Circular reference detected"),
     ],
 )
 def test_a_tool_message_may_hold_any_value(content: Any, value: Any) -> None:

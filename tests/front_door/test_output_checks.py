@@ -97,7 +97,7 @@ BREAK: list[tuple[dict[str, Any], Any, str, int | None, str]] = [
     ({"json_schema": ORDER}, f"Here it is: {GOOD}", "json_schema", None, "it is not JSON"),
     ({"json_schema": ORDER}, f"Here it is:\n{fenced(GOOD)}", "json_schema", None, "it is not JSON"),
     ({"json_schema": ORDER}, fenced(GOOD) + fenced(GOOD), "json_schema", None, "it is not JSON"),
-    ({"json_schema": ORDER}, '{"id": "BK-1", "id": "no"}', "json_schema", None, 'it says "id" twice'),
+    ({"json_schema": ORDER}, '{"id": "BK-1", "id": "no"}', "json_schema", None, 'it has "id" twice'),
     ({"json_schema": {"type": "number"}}, "NaN", "json_schema", None, "it is not JSON (NaN)"),
     ({"json_schema": {"type": "array"}}, "[" * 100_000, "json_schema", None, "nested too deep"),
     ({"json_schema": {"const": True}}, "1", "json_schema", None, "True was expected"),
@@ -105,7 +105,7 @@ BREAK: list[tuple[dict[str, Any], Any, str, int | None, str]] = [
     ({"json": {"items[0].price": {"$approx": 9.5}}}, '{"items": [{"price": 9.6}]}', "json", None,
      "items[0].price: expected about 9.5, got 9.6"),
     ({"json": {"items[0].prise": 1}}, GOOD, "json", None, 'items[0] has no "prise"; its keys are price'),
-    ({"json": {"items[2].price": 3}}, GOOD, "json", None, "items[2].price: items has 2 item(s)"),
+    ({"json": {"items[2].price": 3}}, GOOD, "json", None, "items[2].price: items has 2 items"),
     ({"json": {"id[0]": "B"}}, GOOD, "json", None, "id[0]: id is not a list"),
     ({"json": {"id.x": "B"}}, GOOD, "json", None, "id.x: id is not an object"),
     ({"json": {"items[1]": {"price": 3, "more": 1}}}, GOOD, "json", None, "items[1].more: missing"),
@@ -115,8 +115,8 @@ BREAK: list[tuple[dict[str, Any], Any, str, int | None, str]] = [
     ({"json": {"id": 1, "paid": True}}, ['{"id": 1, "paid": false}', '{"id": 2, "paid": true}'], "json", None,
      "paid: expected true, got false"),
     ({"json": {"n": 1}, "turn": 1}, ['{"n": 1}', '{"n": 2}'], "json", 1, "n: expected 1, got 2"),
-    ({"cites": ["BK-7"]}, "It is BK-7.", "cites", None, "in no tool result before that (no tool was called)"),
-    ({"cites": ["BK-8"]}, "@price It is BK-8.", "cites", None, "in no tool result before that (1 tool call)"),
+    ({"cites": ["BK-7"]}, "It is BK-7.", "cites", None, "in no tool result before it (no tool was called)"),
+    ({"cites": ["BK-8"]}, "@price It is BK-8.", "cites", None, "in no tool result before it (1 tool call)"),
     ({"cites": ["BK-7"]}, "@price Done.", "cites", None, 'missing "BK-7" in the answer "Done."'),
     ({"cites": ["125"]}, "@price It is 125.", "cites", None, "no tool result"),
     ({"cites": ["BK-7"]}, ["it is BK-7", "@price yes"], "cites", None, "no tool result"),
@@ -197,7 +197,7 @@ def test_a_call_that_was_not_made_is_no_source(project: Project) -> None:
     }
     for name in calls.keys() - {*green}:
         assert (None, "output.cites") in failed_checks(samples[name]), name
-        assert "in no tool result before that" in reason(samples[name], "output.cites"), name
+        assert "in no tool result before it" in reason(samples[name], "output.cites"), name
 
 
 def test_a_pattern_that_takes_for_ever_decides_nothing(project: Project) -> None:
@@ -207,13 +207,13 @@ def test_a_pattern_that_takes_for_ever_decides_nothing(project: Project) -> None
     assert "took longer than" in reason(sample, "output.json_schema")
 
 
-REFUSED = [  # what is written, where the mistake is, what is told
+REFUSED = [  # what is written, where the mistake is, what is reported
     ("any_of: []", "any_of", "output.any_of: an empty list checks nothing"),
     ('any_of: [""]', '""', "expect.output.any_of: an empty text is in every answer"),
     ("contains: []", "contains", "output.contains: an empty list checks nothing"),
     ("contains: [a], not_contains: []", "not_", "output.not_contains: an empty list checks nothing"),
     ("cites: []", "cites", "output.cites: an empty list checks nothing"),
-    ("cites: tool results only", "cites", "output.cites: 'tool results only' names no text"),
+    ("cites: tool results only", "cites", "output.cites: 'tool results only' is not a text"),
     ("json: {}", "json", "output.json: an empty mapping checks nothing"),
     ("json: null", "json", "expect.output.json: expected a mapping, got null"),
     ("json: {'items[x]': 1}", "'items", "output.json: 'items[x]' is not a path"),

@@ -265,7 +265,7 @@ def test_the_table_marks_estimates_and_ranges(project: Project) -> None:
 @pytest.mark.parametrize(
     ("flags", "message"),
     [
-        (("--report", "junit"), "a plan is shown, or written as json"),
+        (("--report", "junit"), "a plan can only be shown, or written as json"),
         (("-s", "nothing"), "selects none of 3 scenarios"),
     ],
 )

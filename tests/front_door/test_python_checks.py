@@ -226,16 +226,16 @@ def test_a_check_that_breaks_leaves_no_run_green(suite: Project) -> None:
 def test_what_cannot_be_loaded_or_called_is_told_before_anything_runs(suite: Project) -> None:
     suite.write("broken.py", "import nothing_of_that_name\n")
     rows = {
-        "../no.py:polite": "there is no file '../no.py'",
+        "../no.py:polite": "no such file: '../no.py'",
         "../checks.py:holdz": "'../checks.py' has no 'holdz' — did you mean 'holds'?",
         "../checks.py:constant": "../checks.py:constant is not a function",
-        "../checks.py:two": "cannot be called with the conversation alone: two(conversation, more)",
-        "../checks.py": "names no attribute",
+        "../checks.py:two": "cannot be called with only the conversation: two(conversation, more)",
+        "../checks.py": "does not name an attribute",
         "../broken.py:x": "importing '../broken.py' failed",
-        "no.such.module:x": "there is no module 'no.such.module'",
+        "no.such.module:x": "no such module: 'no.such.module'",
     }
     write(suite, {"id": "blank", "expect": {"python": " "}})
-    assert "python: an empty text names no function" in suite.call("validate").err
+    assert "python: an empty text does not name a function" in suite.call("validate").err
     targets = list(rows)
     in_turn = {"turns": [{"user": "hi", "expect": {"python": targets[0]}}]}
     write(
@@ -281,7 +281,7 @@ def test_recorded_conversations_meet_it_by_their_scenario_and_no_journal_brings_
     assert suite.call("score", "log.jsonl", *by_id).code == 2
     done = suite.call("score", "latest", "--report", "json=results.json")
     assert done.code == 3, done.all
-    assert "a journal brings no code" in python_checks(suite.sample())[0]["detail"]
+    assert "a journal contains no code" in python_checks(suite.sample())[0]["detail"]
 
 
 def test_an_undecided_check_has_neither_held_nor_failed(project: Project) -> None:

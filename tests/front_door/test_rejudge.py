@@ -90,8 +90,8 @@ def test_what_has_not_changed_is_not_asked_and_the_run_is_a_new_one(bench: Bench
     assert len(bench.journals) == 2
     results = bench.project.results()
     assert results["summary"]["usage"]["judge"]["calls"] == 0
-    (notice,) = (n["text"] for n in results["summary"]["notices"] if "judged anew" in n["text"])
-    assert notice == f"judged anew: {bench.asked_first} answers from the journal of the run, 0 asked"
+    (notice,) = (n["text"] for n in results["summary"]["notices"] if "judged again" in n["text"])
+    assert notice == f"judged again: {bench.asked_first} answers from the journal of the run, 0 asked"
     scores = [t["scores"] for s in results["scenarios"] for each in s["samples"] for t in each["turns"]]
     assert [score["helpfulness"]["value"] for score in scores] == [4] * TURNS
     # The new run can be judged anew in its turn.
@@ -153,7 +153,7 @@ def test_another_model_a_new_metric_and_an_old_journal_are_asked(bench: Bench) -
         (["--dry-run"], "--dry-run: a report is made of what was judged — add --rejudge"),
         (["-m", "openai/x"], "-m: a report is made of what was judged"),
         (["--rejudge", "--dry-run", "--report", "json"], "--dry-run writes no report"),
-        (["--rejudge"], "judges are asked for, and no model is set"),
+        (["--rejudge"], "judges were requested, but no model is set"),
     ],
 )
 def test_what_makes_no_sense_is_refused(project: Project, flags: list[str], says: str) -> None:

@@ -64,7 +64,7 @@ def test_a_regression_is_told_from_luck(example: Project) -> None:
     assert "would decide" in few.out, few.out
     worse = example.call("run", "--baseline", "previous", env={"DESK": "new"})
     assert worse.code == 1
-    assert "surely" in worse.out
+    assert "significantly" in worse.out
     assert "dropped" in worse.out
 
 

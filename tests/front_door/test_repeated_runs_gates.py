@@ -408,7 +408,7 @@ def test_a_mean_hides_one_terrible_turn_and_other_bounds_do_not(
         assert row["value"] == (1 if "min" in row["name"] else 0.1)
 
 
-# ── what is told before a run ────────────────────────────────────────────────────────────────────
+# ── what is reported before a run ────────────────────────────────────────────────────────────────────
 
 
 def test_validate_tells_a_gate_that_is_a_coin(project: Project) -> None:

@@ -299,7 +299,7 @@ def test_it_refuses_to_go_on_with_something_else(cut: Project, name: str) -> Non
     done = resumed(cut)
     assert done.code == 2
     assert says in done.err
-    assert "begin a new run" in done.err
+    assert "start a new run" in done.err
     assert asked(cut) == []
     assert journal(cut).read_bytes() == before
 
@@ -333,7 +333,7 @@ def test_a_variable_that_changes_what_is_run_is_seen_and_a_key_is_not(project: P
     cut_after(project, "sample_finished", 3)
     done = project.call("run", "--resume", "latest", env={**env, "POLICY": "Be rude."})
     assert done.code == 2
-    assert "what variables put into 'agent' has changed" in done.err
+    assert "what variables expand to in 'agent' has changed" in done.err
     assert project.call("run", "--resume", "latest", env={**env, "KEY": "secret-two"}).code == 1
     assert b"secret" not in journal(project).read_bytes()
 
@@ -362,7 +362,7 @@ GIVEN = {
 def test_what_is_run_is_taken_from_the_run(whole: Project, name: str) -> None:
     done = resumed(whole, *GIVEN[name])
     assert done.code == 2
-    assert f"--resume takes what is run from the run: {name} cannot be given with it" in done.err
+    assert f"--resume uses the options of the run: {name} cannot be given with it" in done.err
 
 
 def test_a_run_that_still_goes_on_is_left_alone(project: Project) -> None:
@@ -386,7 +386,7 @@ def test_a_run_that_still_goes_on_is_left_alone(project: Project) -> None:
             time.sleep(0.01)
         done = resumed(project)
         assert done.code == 2
-        assert f"is still going on (process {process.pid})" in done.err
+        assert f"is still in progress (process {process.pid})" in done.err
         project.write("go on", "")
         assert process.wait().code == 0
     finally:
@@ -397,7 +397,7 @@ def test_a_run_that_still_goes_on_is_left_alone(project: Project) -> None:
 
 @pytest.mark.parametrize(
     ("name", "says"),
-    [("nowhere", "no run"), ("agent.py", "is no folder of a run"), ("scenarios", "no run")],
+    [("nowhere", "no run"), ("agent.py", "is not the folder of a run"), ("scenarios", "no run")],
 )
 def test_what_is_no_run(whole: Project, name: str, says: str) -> None:
     done = whole.call("run", "--resume", name)
@@ -423,7 +423,7 @@ def test_a_run_of_another_version(cut: Project) -> None:
     journal(cut).write_bytes(json.dumps(started).encode() + b"\n" + b"".join(lines[1:]))
     done = resumed(cut)
     assert done.code == 2
-    assert "was begun by agenteval 0.0.1" in done.err
+    assert "was started by agenteval 0.0.1" in done.err
 
 
 # ── the pure parts ───────────────────────────────────────────────────────────────────────────────
@@ -481,7 +481,7 @@ def test_nothing_has_changed_or_it_is_named() -> None:
         "the prompt 'p' is no longer there",
         "the prompt 'q' is new",
         "the file 'agent.py' has changed",
-        "what variables put into 'models' has changed",
+        "what variables expand to in 'models' has changed",
     )
     assert changes(
         then, then.model_copy(update={"plan": then.plan.model_copy(update={"judged": ("helpfulness",)})})

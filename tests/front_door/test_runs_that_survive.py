@@ -88,7 +88,7 @@ def test_another_scripted_judge_is_another_judge(judged):
     judged.write("replies.yaml", REPLIES.format(score=0))
     done = judged.run("--baseline", "latest")
     assert done.code == 2
-    assert "--baseline: the model of the judge is not the same: replies " in done.err
+    assert "--baseline: the model of the judge differs: replies " in done.err
     judged.run()
     assert judged.call("diff", "previous", "latest").code == 2
 
@@ -99,7 +99,7 @@ def test_a_baseline_of_which_nothing_fits_is_refused(project):
     project.scenarios(SUITE.replace("hi", "hello"))
     done = project.run("--baseline", "latest")
     assert done.code == 2
-    assert "--baseline: scenario 'first' is not the same: turns differ" in done.err
+    assert "--baseline: scenario 'first' differs: turns differ" in done.err
     assert "--common" not in done.err  # an option of diff, not of run
 
 

@@ -11,11 +11,11 @@ from agenteval.files.loading import load
 from agenteval.scoring.checks import RULES
 
 EXPECTATIONS = {
-    'tool_calls: {forbidden: [{name: ""}]}': "no tool has an empty name",
-    'tool_calls: {calls: [{name: pay}, {name: " "}]}': "no tool has an empty name",
-    'criteria: [""]': "an empty criterion asks nothing",
-    'criteria: ["Greets.", "  "]': "an empty criterion asks nothing",
-    'criteria: ""': "an empty criterion asks nothing",
+    'tool_calls: {forbidden: [{name: ""}]}': "a tool name must not be empty",
+    'tool_calls: {calls: [{name: pay}, {name: " "}]}': "a tool name must not be empty",
+    'criteria: [""]': "an empty criterion checks nothing",
+    'criteria: ["Greets.", "  "]': "an empty criterion checks nothing",
+    'criteria: ""': "an empty criterion checks nothing",
     "tool_calls: {calls: [{name: t, args: {a: {$any: false}}}]}": "$any: expected true, got false",
     "tool_calls: {calls: [{name: t, args: {a: {$any: null}}}]}": "$any: expected true, got null",
     "tool_calls: {forbidden: [{name: t, args: {a: [{$any: 1}]}}]}": "$any: expected true, got 1",
@@ -56,7 +56,7 @@ def test_a_tool(tmp_path: Path, tool: str, says: str) -> None:
 def test_an_expected_tool_of_a_case(tmp_path: Path) -> None:
     told = complaint(tmp_path, 'cases:\n- {id: a, input: x, expected_tools: [pay, ""]}\n')
     assert told.startswith("s.yaml:2:")
-    assert "no tool has an empty name" in told
+    assert "a tool name must not be empty" in told
 
 
 def test_a_tool_that_returns_null_is_one(tmp_path: Path) -> None:

@@ -158,7 +158,7 @@ def test_failed_beats_what_cannot_be_read_and_a_tolerance_allows_for_it(project:
         (["log.jsonl", "-s", "zzz"], 5, "-s zzz selects no conversation"),
         (["log.jsonl", "--scenarios", "none.yaml"], 2, "none.yaml"),
         (["log.jsonl", "-c", "none.yaml"], 2, "none.yaml"),
-        (["log.jsonl", "--metric", "helpfulness"], 2, "judges are asked for, and no model is set"),
+        (["log.jsonl", "--metric", "helpfulness"], 2, "judges were requested, but no model is set"),
         (["log.jsonl", "--metric", "helpfulnes", "-m", "openai/x"], 2, "did you mean 'helpfulness'?"),
     ],
 )
@@ -303,7 +303,7 @@ def test_an_outcome_that_is_missing_is_told_and_in_no_rate(project: Project) -> 
     log(project, *(conversation(f"c{n}", t=1, **({} if n == 2 else {"r": 1})) for n in range(3)))
     done = score(project, "log.jsonl", "--scenario-from", "t", "--outcome-from", "r")
     assert done.code == 0, done.all
-    assert "no outcome at r: whether it succeeded is not known (log.jsonl:3)" in done.out
+    assert "no outcome at r: whether it succeeded is unknown (log.jsonl:3)" in done.out
     (scenario,) = project.results()["scenarios"]
     assert (scenario["statistics"]["successes"], scenario["statistics"]["decided"]) == (2, 2)
 
@@ -340,7 +340,7 @@ def test_what_is_expected_is_checked(project: Project) -> None:
     assert verdicts(project) == {"held": "passed", "broken": "failed", "other": "passed"}
     assert [c["name"] for c in project.sample("held")["turns"][0]["checks"]] == ["answer", "tool_calls"]
     assert 'missing "delivered"' in done.out
-    assert "scenario unmet of --scenarios met no conversation" in done.out
+    assert "scenario unmet of --scenarios matched no conversation" in done.out
     assert "scenario other of the conversations are not in --scenarios" in done.out
 
 
@@ -353,7 +353,7 @@ def test_a_scenario_that_no_conversation_met_leaves_the_score_undecided(project:
     assert done.code == 3, done.all
     (gate,) = [g for g in project.results()["summary"]["gates"] if g["verdict"] == "inconclusive"]
     assert (gate["name"], gate["where"]) == ("every scenario met", "suite.yaml:3")
-    assert gate["rests_on"] == "no recorded conversation is one of unmet"
+    assert gate["rests_on"] == "no recorded conversation matches unmet"
     assert "unmet" in done.out
     assert score(project, "log.jsonl", "--scenarios", "suite.yaml", "-s", "held").code == 0
 
@@ -387,7 +387,9 @@ def test_expectations_that_meet_no_conversation_are_a_mistake(project: Project) 
     assert done.code == 2, done.all
     told = " ".join(done.out.split())
     assert "suite.yaml:1: --scenarios: none of its scenarios has the id of a conversation" in told
-    assert done.out.splitlines()[-1].startswith("AUTHOR ERROR: 1 mistake, told above; all 2 scenarios passed")
+    assert done.out.splitlines()[-1].startswith(
+        "AUTHOR ERROR: 1 mistake, listed above; all 2 scenarios passed"
+    )
 
 
 def test_expectations_may_stand_in_several_files(project: Project) -> None:

@@ -50,7 +50,9 @@ def test_a_report_takes_no_place_of_what_is_read(project: Project, path: str) ->
     (log.parent / "link.jsonl").symlink_to(log)
     done = project.call("score", "log.jsonl", "--report", f"json={path}")
     assert done.code == 2, done.all
-    assert f"the json report would overwrite {path}, which is read" in " ".join(done.err.split())
+    assert f"the json report would overwrite {path}, which is an input of the run" in " ".join(
+        done.err.split()
+    )
     assert (log.read_text(), settings.read_text()) == (LOG, "fault_tolerance: 0.1\n")
     assert not (log.parent / ".agenteval").exists()
     assert project.call("score", "log.jsonl", "--report", "json=other.jsonl").code == 0
@@ -77,5 +79,5 @@ def test_a_report_of_a_run_takes_no_scenario_s_place(project: Project) -> None:
     for report in ("json=scenarios/a.yaml", "junit=agenteval.yaml"):
         done = project.call("run", "--report", report)
         assert done.code == 2, done.all
-        assert "which is read" in " ".join(done.err.split())
+        assert "which is an input of the run" in " ".join(done.err.split())
     assert scenarios.read_text() == text

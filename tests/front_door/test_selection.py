@@ -93,7 +93,7 @@ def test_a_folder_without_scenarios_is_not_hidden_by_another(suite: Project) -> 
 
 def test_a_pattern_that_names_no_file_is_told(suite: Project) -> None:
     suite.config("include: ['scenarios/*.yaml', 'moved/*.yaml']\n")
-    told = "include: 'moved/*.yaml' (agenteval.yaml:3) names no scenario file"
+    told = "include: 'moved/*.yaml' (agenteval.yaml:3) matches no scenario file"
     done = suite.run()
     assert done.code == 0
     assert told in done.out
@@ -101,7 +101,7 @@ def test_a_pattern_that_names_no_file_is_told(suite: Project) -> None:
         done = suite.call(command)
         assert f"warning: {told}" in done.err
     suite.config()
-    assert "names no scenario file" not in suite.run().all
+    assert "matches no scenario file" not in suite.run().all
 
 
 def test_both_endings_of_yaml_are_found(suite: Project) -> None:

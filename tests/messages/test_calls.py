@@ -186,7 +186,7 @@ def test_a_record_with_two_lists_of_messages_is_not_read(tmp_path: Path, spread:
     path.write_text(f"{text}\n{other}\n", encoding="utf-8")
     first, second = entries_of(Source(path, "log.jsonl"))
     assert first == Unreadable(
-        "log.jsonl:1", "'messages' is in one object twice: which of them is meant is not known"
+        "log.jsonl:1", "'messages' is in one object twice: which one is meant is unknown"
     )
     assert isinstance(second, Record)
     assert second.value["id"] == "b"
@@ -195,7 +195,10 @@ def test_a_record_with_two_lists_of_messages_is_not_read(tmp_path: Path, spread:
 @pytest.mark.parametrize(
     ("record", "note"),
     [
-        ({"trial": "third"}, "what is at trial is no whole number from 0: counted in the order of the file"),
+        (
+            {"trial": "third"},
+            "trial is not a whole number from 0: counted in the order of the file",
+        ),
         ({"trial": None}, "no epoch at trial: counted in the order of the file"),
         ({}, "no epoch at trial: counted in the order of the file"),
     ],

@@ -93,7 +93,7 @@ def test_a_retry_is_an_error_of_its_call() -> None:
     assert called.result is not None
     assert called.result.is_error
     assert found.talk.policy == "Be brief."
-    assert found.notes == ("what the framework told the agent to do anew was left out",)
+    assert found.notes == ("what the framework asked the agent to do again was left out",)
 
 
 @pytest.mark.parametrize(
@@ -122,7 +122,7 @@ def test_what_an_agent_saw_between_a_question_and_its_answer() -> None:
     record = {"chat_history": [], "input": ASKED, "intermediate_steps": [step], "output": ANSWER}
     assert said(record) == [ASKED, ("weather", ROME, "21 C"), ANSWER]
     (told,) = read({**record, "intermediate_steps": ["a step in words"]}).notes
-    assert told == "what stands in 'intermediate_steps' looks like tool calls, and was not read"
+    assert told == "what stands in 'intermediate_steps' looks like tool calls and was not read"
     pages = {"chat_history": [], "question": ASKED, "source_documents": ["Rome: 21 C"], "answer": ANSWER}
     (fact,) = read(pages).talk.orphans
     assert "Rome: 21 C" in fact

@@ -119,7 +119,7 @@ def test_a_limit_is_not_held_by_a_guess_in_place_of_what_was_told(project: Proje
     project.run("--record", "tape.jsonl")
     check = limit_of(project, "low")
     assert (check["passed"], project.sample("low")["verdict"]) == (None, "inconclusive")
-    assert "2 of 2 turns reported a usage that is not understood" in check["detail"]
+    assert "2 of 2 turns reported usage that cannot be read" in check["detail"]
     assert limit_of(project, "lower")["passed"] is False
     project.run("--replay", "tape.jsonl")
     assert limit_of(project, "low") == check
@@ -129,12 +129,12 @@ def test_it_is_told_once_of_an_agent(project: Project) -> None:
     done = project.run()
     told = [notice["text"] for notice in project.results()["summary"]["notices"]]
     assert len(told) == 1
-    assert "agent 'bot' reports a usage that is not understood: {\"total_tokens\": 5020}" in told[0]
-    assert done.err.count("not understood") == 1
+    assert "agent 'bot' reports usage that cannot be read: {\"total_tokens\": 5020}" in told[0]
+    assert done.err.count("cannot be read") == 1
 
 
 def test_where_nothing_is_told_the_limit_is_decided_by_estimates(project: Project) -> None:
     project.config(target="agent.py:silent")
-    assert "not understood" not in project.run("-s", "low").all
+    assert "cannot be read" not in project.run("-s", "low").all
     check = limit_of(project, "low")
     assert (check["passed"], "(estimated)" in check["detail"]) == (True, True)

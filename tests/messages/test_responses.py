@@ -80,8 +80,8 @@ def test_an_answer_that_the_request_already_has_is_not_lost() -> None:
 @pytest.mark.parametrize(
     ("beside", "why"),
     [
-        ({"error": {"message": "boom"}}, "the record tells of an error: boom"),
-        ({"error": "boom"}, "the record tells of an error: boom"),
+        ({"error": {"message": "boom"}}, "the record reports an error: boom"),
+        ({"error": "boom"}, "the record reports an error: boom"),
         ({"error": None}, ""),
     ],
 )
@@ -93,9 +93,9 @@ def test_an_error_beside_messages_that_have_no_answer(beside: Any, why: str) -> 
 def test_a_status_beside_the_response_counts_where_it_holds_no_message() -> None:
     record = {"request": {"messages": HISTORY}, "status_code": 503}
     assert (
-        read({**record, "response": "Service Unavailable"}).lost == "the record tells of an error: status 503"
+        read({**record, "response": "Service Unavailable"}).lost == "the record reports an error: status 503"
     )
-    assert read(record).lost == "the record tells of an error: status 503"
+    assert read(record).lost == "the record reports an error: status 503"
     assert read({**record, "response": {"choices": [{"message": ANSWER}]}}).lost == ""
 
 
@@ -106,7 +106,7 @@ def test_a_request_alone_is_told_and_not_lost() -> None:
 
 
 def test_a_response_of_an_unknown_kind_is_no_answer() -> None:
-    with pytest.raises(AuthorError, match="holds no message that is known"):
+    with pytest.raises(AuthorError, match="holds no known message"):
         answered({"choices": []})
 
 
@@ -285,7 +285,7 @@ def test_whatever_came_back_is_read_or_refused(response: Any, streamed: bool) ->
 
 # ── cut replies, several choices ─────────────────────────────────────────────────────────────────
 
-CUT = "a reply was cut off by its limit of tokens: what it would have said is not known"
+CUT = "a reply was cut off by its limit of tokens: what it would have said is unknown"
 
 
 @pytest.mark.parametrize(
@@ -337,18 +337,14 @@ def test_one_beside_messages_that_have_it_is_told_if_it_is_another(name: str) ->
     messages = [*HISTORY, ANSWER]
     other = read({"messages": messages, name: "Something else."})
     assert last_of(other)[0] == ANSWER["content"]
-    assert other.notes == (
-        f"what stands in '{name}' beside the messages is no answer to them, and was left out",
-    )
+    assert other.notes == (f"'{name}' beside the messages is not an answer to them and was left out",)
     for same in (ANSWER["content"], None, ""):
         assert read({"messages": messages, name: same}).notes == ()
 
 
 def test_what_is_no_answer_is_told() -> None:
     found = read({"messages": HISTORY, "output": {"score": 3}})
-    assert found.notes == (
-        "what stands in 'output' beside the messages is no answer to them, and was left out",
-    )
+    assert found.notes == ("'output' beside the messages is not an answer to them and was left out",)
 
 
 def test_a_key_in_an_answer_beside_the_messages_is_found(project: Project) -> None:

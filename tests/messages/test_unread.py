@@ -108,7 +108,7 @@ def test_an_answer_in_an_unknown_place_is_not_known(key: str, fields: Any) -> No
 
 def test_an_unknown_place_before_an_answer_is_told() -> None:
     found = read(ASKED, agent(utterance="Let me see."), DONE)
-    assert found.notes == ("what stands in 'utterance' of a message looks like its text, and was not read",)
+    assert found.notes == ("'utterance' of a message looks like its text and was not read",)
 
 
 def test_words_of_a_user_in_an_unknown_place_are_told() -> None:

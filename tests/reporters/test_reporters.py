@@ -312,7 +312,7 @@ def test_what_json_cannot_hold_becomes_what_it_can(text):
     turn = turn.model_copy(update={"latency_ms": float("nan")})
     report = fold([samples.started((samples.CASE,), (key,)), *_told(key, (turn,))])
     written = results_json.render(report, samples.decide(report), OPTIONS)
-    read = json.loads(written, parse_constant=lambda word: pytest.fail(f"{word} is no JSON"))
+    read = json.loads(written, parse_constant=lambda word: pytest.fail(f"{word} is not JSON"))
     jsonschema.validate(read, results_json.schema())
     (told,) = read["scenarios"][0]["samples"][0]["turns"]
     assert told["tool_calls"][0]["args"] == {"nan": None, "set": [1]}

@@ -88,7 +88,7 @@ def test_a_row_has_means_shares_thresholds_and_what_broke() -> None:
 def test_every_table_of_scores_says_that_nothing_is_calibrated() -> None:
     text = shown(judged_run())
     assert "Scores (uncalibrated)" in text.splitlines()
-    assert "uncalibrated: never compared with people's judgement" in text
+    assert "uncalibrated: never compared with human judgement" in text
 
 
 def test_scripted_cells_are_marked_and_the_end_says_so() -> None:
@@ -317,7 +317,7 @@ def test_findings_of_a_run_that_was_cut_off_are_told_ungrouped() -> None:
 
 def test_judges_that_broke_stand_apart_with_what_they_said() -> None:
     lines = section(shown(judged_run()), "Judges that broke")
-    assert lines[0] == "! coherence: the reply is no JSON (book-morning · epoch 2, turn 1)"
+    assert lines[0] == "! coherence: the reply is not JSON (book-morning · epoch 2, turn 1)"
     said = " ".join(lines[1:4])
     assert said.startswith('said: {"evidence": "…xxx')
     assert 150 < said.count("x") <= 200
@@ -349,12 +349,12 @@ def test_an_authors_mistake_is_no_broken_judge() -> None:
 
 
 def test_a_broken_judge_that_gates_nothing_fails_no_ci() -> None:
-    broken = ScoreFailure(metric="coherence", message="the reply is no JSON", raw="{")
+    broken = ScoreFailure(metric="coherence", message="the reply is not JSON", raw="{")
     told = run((book(thresholds={}),), one(*turn_scores(), broken, whole=(number("goal_completion", 1),)))
     assert told[1].verdict is Verdict.PASSED
     root = etree.fromstring(junit_xml.render(*told, ReportOptions()).encode())
     assert (root.get("failures"), root.get("errors")) == ("0", "0")
-    assert root.find(".//property[@name='judge_broke.coherence']").get("value") == "the reply is no JSON"
+    assert root.find(".//property[@name='judge_broke.coherence']").get("value") == "the reply is not JSON"
     line, beside = github_actions.render(*told, ReportOptions()).splitlines()
     assert line.startswith("::warning file=scenarios/booking.yaml,line=2,title=the judge broke%3A coherence")
     assert beside.startswith("::notice")
@@ -399,8 +399,8 @@ def test_usage_is_told_by_role() -> None:
     lines = shown(judged_run()).splitlines()
     start = next(n for n, line in enumerate(lines) if line.startswith("usage:"))
     assert [line.removeprefix("usage:").strip() for line in lines[start : start + 4]] == [
-        "agent 5 calls, 600 tokens in, 150 out, cost not known",
-        "user 7 calls, 2,500 tokens in, 100 out, cost not known",
+        "agent 5 calls, 600 tokens in, 150 out, cost unknown",
+        "user 7 calls, 2,500 tokens in, 100 out, cost unknown",
         "judge 42 calls, 84,000 tokens in (63,000 cached), 3,360 out, cost 0.0420 USD",
         "dedup 1 call, 2,000 tokens in (1,500 cached), 80 out, cost 0.0010 USD",
     ]
@@ -514,10 +514,10 @@ def test_markdown_has_scores_issues_and_what_broke(render) -> None:
         "- **high**: Claims a booking that was never made (1 occurrence in 1 scenario, 2 findings)",
         "  - examples: refund · epoch 1, turn 2",
         "## ⚠️ Judges that broke",
-        "- coherence: the reply is no JSON (book-morning · epoch 2, turn 1) — said:",
+        "- coherence: the reply is not JSON (book-morning · epoch 2, turn 1) — said:",
         "**Scripted replies**: no language model was called for 42 judgements",
         "**Simulated user**: 2 of 6 messages refused; 1 sample lost to it.",
-        "never compared with people",
+        "never compared with human",
     ):
         assert words in text
     assert text.index("**high**") < text.index("**medium**") < text.index("**low**")
@@ -532,7 +532,7 @@ def test_junit_has_scores_and_issues_as_properties() -> None:
     assert told["score.helpfulness"] == "1"
     assert told["score.agent_behavior_failure"] == "false information"
     assert told["scores"] == "uncalibrated, scripted: no language model was called"
-    assert told["judge_broke.coherence"] == "the reply is no JSON"
+    assert told["judge_broke.coherence"] == "the reply is not JSON"
     suite = {each.get("name"): each.get("value") for each in root[0].find("properties")}
     assert suite["issue.I1"].startswith("[high] Claims a booking that was never made (1 occurrence")
     assert suite["scripted"].startswith("no language model was called for 42 judgements")

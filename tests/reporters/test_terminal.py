@@ -340,7 +340,7 @@ def test_author_errors_and_repeated_notices() -> None:
     assert "for your information" not in text
     assert "for your information" in shown((told, decision), verbose=True)
     assert text.splitlines()[-2] == "journal: runs/1/events.jsonl"
-    assert text.splitlines()[-1] == "AUTHOR ERROR: 1 mistake, told above; 1 scenario passed (exit 2)"
+    assert text.splitlines()[-1] == "AUTHOR ERROR: 1 mistake, listed above; 1 scenario passed (exit 2)"
 
 
 @pytest.mark.parametrize(
@@ -394,5 +394,5 @@ def test_a_gate_over_the_run_alone_is_named() -> None:
     gate = GateRow("no_regression", 0.2, 0.05, "2 scenarios", "agenteval.yaml:9", Verdict.FAILED)
     told_last = shown((told, replace(decision, gates=(gate,), verdict=Verdict.FAILED, exit_code=1)))
     assert (
-        told_last.splitlines()[-1] == "FAILED: no_regression failed, though all 2 scenarios passed (exit 1)"
+        told_last.splitlines()[-1] == "FAILED: no_regression failed, although all 2 scenarios passed (exit 1)"
     )

@@ -353,7 +353,7 @@ def test_what_custom_metrics_may_name(folder: Path) -> None:
         ("BadScale", "scale = (1, 5)"),
         ("BadLabels", "'severe' is neither ok nor"),
         ("NeedsArgument", "its class is called without arguments"),
-        ("other", "is no metric: object"),
+        ("other", "is not a metric: object"),
         ("Tome", "did you mean 'Tone'?"),
     ],
 )

@@ -100,7 +100,7 @@ def test_a_short_quotation_is_a_whole_message_value_or_result() -> None:
     assert all(is_quoted(short, said) for short in ("ok", "Ok.", "open", "7", "true"))
     assert not is_quoted("pen", said)
     assert not is_quoted("sta", said)
-    assert is_quoted('open … "status"', said)  # the key is no value, but one part is enough
+    assert is_quoted('open … "status"', said)  # the key is not a value, but one part is enough
 
 
 def test_json_is_read_as_a_person_reads_it() -> None:
@@ -171,7 +171,7 @@ FORGED: list[tuple[str, str, dict[str, Any]]] = [
     ("disobey user request", "Do not cancel it!", {}),
     ("disobey user request", "", {}),
     ("repetition", "yes", {}),
-    ("repetition", "Cancel it, please.", {}),  # the user's words: it is no omission
+    ("repetition", "Cancel it, please.", {}),  # the user's words: it is not an omission
     ("unsafe state", "Cancel it, please.", {}),
     ("repetition", "I found your booking", {}),  # of an earlier turn
     ("disobey user request", "already cancelled", {}),  # a result by itself

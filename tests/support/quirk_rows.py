@@ -353,7 +353,7 @@ ROWS: tuple[Row, ...] = (
         for who in ("model", "agent")
         for status, words in ((400, "400"), (401, "key"), (403, "key"), (404, "/v1"), (422, "422"))
     ),
-    # ── 13: a 200 that is no answer ──────────────────────────────────────────────────────────────
+    # ── 13: a 200 that is not an answer ──────────────────────────────────────────────────────────────
     *(
         row(
             *(13, who, f"200: {what}", "always", "is no answer, and says so"),

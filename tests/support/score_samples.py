@@ -116,7 +116,7 @@ def _booking(scripted: bool) -> Iterator[Event]:
         LABELS[0], "false information", scripted=scripted, reason="nothing was booked", evidence="Booked!"
     )
     broken = ScoreFailure(
-        metric="coherence", message="the reply is no JSON", raw='{"evidence": "…' + "x" * 400
+        metric="coherence", message="the reply is not JSON", raw='{"evidence": "…' + "x" * 400
     )
     bad = tuple(
         s

@@ -268,7 +268,7 @@ def test_findings_of_lost_samples_are_not_counted() -> None:
     lost = Epoch(finding(Severity.CRITICAL, 1), stop=StopReason.INFRASTRUCTURE)
     decision = decided({"a": [PASS, lost]}, fault_tolerance=0.5)
     assert decision.verdict is PASSED
-    assert row(decision, gates.SEVERE).rests_on == "0 findings in 1 samples"
+    assert row(decision, gates.SEVERE).rests_on == "0 findings in 1 sample"
 
 
 def test_an_accepted_finding_is_not_counted_either() -> None:
@@ -281,7 +281,7 @@ def test_an_accepted_finding_is_not_counted_either() -> None:
     assert row(decision, gates.SEVERE).rests_on == "0 findings in 2 samples, 1 more accepted"
     both = {"a": [Epoch(finding(Severity.CRITICAL), finding(Severity.HIGH)), PASS]}
     decision = decided(both, accepted_failures=[known])
-    assert row(decision, gates.SEVERE).rests_on == "1 findings in 2 samples, 1 more accepted"
+    assert row(decision, gates.SEVERE).rests_on == "1 finding in 2 samples, 1 more accepted"
 
 
 # ── scenarios, with gates over repeated runs ─────────────────────────────────────────────────────
@@ -419,8 +419,8 @@ def test_the_planned_test_is_that_of_all_scenarios_and_of_its_own_range() -> Non
 @pytest.mark.parametrize(
     ("epochs", "most", "verdict", "value", "words"),
     [
-        ([PASS] * 4, None, PASSED, 1.0, "4 of 4 epochs succeeded: surely above 0.2"),
-        ([FAIL] * 3, None, FAILED, 0.0, "0 of 3 epochs succeeded: surely below 0.9"),
+        ([PASS] * 4, None, PASSED, 1.0, "4 of 4 epochs succeeded: significantly above 0.2"),
+        ([FAIL] * 3, None, FAILED, 0.0, "0 of 3 epochs succeeded: significantly below 0.9"),
         ([PASS], None, OPEN, 1.0, "even without a failure it takes 2 epochs, and 1 were planned"),
         ([PASS, FAIL], None, OPEN, 0.5, "not decided; about "),
         ([PASS, PASS, LOST, LOST], None, OPEN, 1.0, "2 of 2 epochs succeeded, 2 lost: not decided;"
@@ -450,7 +450,7 @@ def test_pass_hat_k_rests_on_epochs_whose_number_was_settled(over: str) -> None:
 
 
 def test_pass_hat_k_of_too_few_epochs_is_not_estimable() -> None:
-    for over, told in {"suite": "from 1 epochs", "scenario": "from 1 epochs"}.items():
+    for over, told in {"suite": "from 1 epoch:", "scenario": "from 1 epoch:"}.items():
         hat = {"pass_hat_k": {"k": 2, "at_least": 0.4, "over": over}}
         decision = decided({"a": [PASS], "b": [PASS] * 3}, gates=hat)
         found = next(g for g in decision.gates if g.name == "pass_hat_k" and g.value is None)
@@ -489,7 +489,7 @@ def test_a_scenario_that_surely_dropped_turns_it_red() -> None:
     found = rows(decision)
     assert (found[""][0], found["a"][0], "b" in found) == (FAILED, FAILED, False)
     assert row(decision, "no_regression", "a").value == 1.0
-    assert "0 of 20 epochs succeeded, 20 of 20 in the baseline: surely dropped" in found["a"][1]
+    assert "0 of 20 epochs succeeded, 20 of 20 in the baseline: significantly dropped" in found["a"][1]
 
 
 def test_a_scenario_that_perhaps_dropped_leaves_it_open() -> None:

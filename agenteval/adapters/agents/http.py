@@ -174,7 +174,7 @@ class Known:
 
     def rules(self, key: SampleKey) -> CallRules:
         def told(retry: Retry) -> None:
-            self.tell(f"{retry.where}: {retry.reason}; trying again in {retry.wait_s:.1f} s", key)
+            self.tell(f"{retry.where}: {retry.reason}; retrying in {retry.wait_s:.1f} s", key)
 
         return CallRules(
             self.config.timeout_s,
@@ -357,7 +357,7 @@ def read_reply(reply: HttpReply, *, observed: str | None = None) -> AgentReply:
     told = _observed(document, observed) if observed else []
     usage = document.get("usage")
     if told and "choices" not in document:
-        # The messages are the whole answer; an agent with a format of its own needs no choices.
+        # The messages are the complete answer; an agent with a format of its own needs no choices.
         told = answers_in(told, document, remedy=_LIMIT)
         return AgentReply(messages=told, usage=usage, latency_ms=reply.latency_ms)
     message, choice = _message(document)
@@ -436,15 +436,15 @@ def _problems(config: HttpOptions, where: str) -> Iterator[tuple[str, Problem]]:
     """What cannot work, each with the key that it is about. Values of headers are not shown: they may be
     secrets."""
     if not is_web_address(_without_session(config.endpoint or "")):
-        example = "write a whole URL, such as http://localhost:3000/v1/chat/completions"
-        yield "endpoint", Problem(f"{where}: `endpoint` is no http or https URL", example)
+        example = "write a complete URL, such as http://localhost:3000/v1/chat/completions"
+        yield "endpoint", Problem(f"{where}: `endpoint` is not an http or https URL", example)
     for name, value in config.headers.items():
         if not _HEADER_NAME.fullmatch(name):
             what = f"{where}: '{name}' cannot be the name of a header"
             yield f"headers.{name}", Problem(what, "letters, digits and hyphens")
         if not re.fullmatch(r"[\t\x20-\x7e]*", value.strip()):
             what = f"{where}: header '{name}' holds a line break or a character that is not ASCII"
-            remedy = "does the variable that it comes from hold more than the value?"
+            remedy = "does its variable contain more than the value?"
             yield f"headers.{name}", Problem(what, remedy)
     yield from _body_problems(config, where)
 
@@ -452,11 +452,11 @@ def _problems(config: HttpOptions, where: str) -> Iterator[tuple[str, Problem]]:
 def _body_problems(config: HttpOptions, where: str) -> Iterator[tuple[str, Problem]]:
     given = config.body.get("messages")
     if given is not None and not (isinstance(given, list) and all(isinstance(m, dict) for m in given)):
-        what = f"{where}: `body.messages` is no list of messages"
+        what = f"{where}: `body.messages` is not a list of messages"
         yield "body.messages", Problem(what, "write - {role: …, content: …}")
     options = config.body.get("stream_options")
     if options is not None and not isinstance(options, dict):
-        what = f"{where}: `body.stream_options` is no mapping"
+        what = f"{where}: `body.stream_options` is not a mapping"
         yield "body.stream_options", Problem(what, "write {include_usage: true}")
     try:
         json.dumps(config.body)
@@ -511,9 +511,9 @@ def _mistakes(own: Mapping[str, Any]) -> Iterator[Mistake]:
     for name, value in (headers if isinstance(headers, Mapping) else {}).items():
         if not _HEADER_NAME.fullmatch(name):
             remedy = "use letters, digits and dashes"
-            yield Mistake(f"{name!r} is no name of a header", remedy, ("headers", name))
+            yield Mistake(f"{name!r} is not a valid header name", remedy, ("headers", name))
         if isinstance(value, str) and _BAD_HEADER_VALUE.search(value):
-            what = f"the header '{name}' holds a line break or control character"
+            what = f"the header '{name}' contains a line break or control character"
             remedy = "remove it; a variable read from a file may end in one"
             yield Mistake(what, remedy, ("headers", name))
     yield from option_mistakes(own)

@@ -185,7 +185,7 @@ def _mistakes(own: Mapping[str, Any]) -> Iterator[Mistake]:
         location, colon, attribute = target.rpartition(":")
         if not (location and colon and attribute):
             remedy = "write file.py:name or package.module:name"
-            yield Mistake("the target names no attribute", remedy, ("target",))
+            yield Mistake("the target does not name an attribute", remedy, ("target",))
     if own.get("keep") is not None and not own.get("interpreter"):
         what = "keep is for an agent in processes of its own"
         yield Mistake(what, "name its interpreter, or drop it", ("keep",))

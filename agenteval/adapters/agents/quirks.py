@@ -204,7 +204,8 @@ def _further_field(text: str, body: Mapping[str, Any], form: Form) -> Lesson | N
         return None
     told = ", ".join(f"`{name}`" for name in sorted(named))
     return Lesson(
-        replace(form, left_out=form.left_out | named), f"{told} of its own messages is refused and left out"
+        replace(form, left_out=form.left_out | named),
+        f"{told} of the agent's own messages is refused and left out",
     )
 
 
@@ -224,7 +225,7 @@ def _system(text: str, body: Mapping[str, Any], form: Form) -> Lesson | None:
         return None
     if not NO_SYSTEM.search(text):
         return None
-    note = "the system role is refused; its text goes into the first message of the user"
+    note = "the system role is refused; its text goes into the first user message"
     return Lesson(replace(form, system="user"), note)
 
 
@@ -236,7 +237,9 @@ def _has_neighbours(body: Mapping[str, Any]) -> bool:
 def _alternation(text: str, body: Mapping[str, Any], form: Form) -> Lesson | None:
     if form.merges or not _ALTERNATE.search(text) or not _has_neighbours(body):
         return None
-    return Lesson(replace(form, merges=True), "roles must alternate; neighbours of one role are merged")
+    return Lesson(
+        replace(form, merges=True), "roles must alternate; adjacent messages of one role are merged"
+    )
 
 
 def _empty_message(text: str, body: Mapping[str, Any], form: Form) -> Lesson | None:

@@ -43,7 +43,7 @@ def answer_of(
     (its tokens are estimated where the server does not count them), ``quote`` makes the server's words
     fit for a message.
 
-    Raises ``InfrastructureError`` if it is no completion, and ``UnreadableReplyError`` if the model
+    Raises ``InfrastructureError`` if it is not a completion, and ``UnreadableReplyError`` if the model
     would not answer.
     """
     choices = reply.get("choices") if isinstance(reply, Mapping) else None

@@ -37,7 +37,7 @@ class Replies(Protocol):
 class ReplyCache:
     """Entries in a folder, one file each, under the hash of their request. Several runs may share it.
 
-    What cannot be read, or was changed, is a miss; what cannot be written is told once (``notice``) and
+    What cannot be read, or was changed, is a miss; what cannot be written is reported once (``notice``) and
     costs nothing but the next call. ``redact`` takes secrets out of what is written.
     """
 
@@ -62,7 +62,7 @@ class ReplyCache:
         except OSError as error:
             if not self._is_broken:
                 self._is_broken = True
-                self._notice(f"the cache cannot be written: {error}; replies are not kept")
+                self._notice(f"the cache cannot be written: {error}; replies are not cached")
 
     def _path(self, key: str) -> Path:
         return self._folder / key[:2] / f"{key}.json"
@@ -87,7 +87,7 @@ def _replace(path: Path, text: str) -> None:
 
 class CachedModel:
     """A ``ChatModel`` that asks ``model`` only what the cache does not know. Errors are not kept, and
-    neither is a reply that could not be read: both are exceptions. A reply from the cache is no call:
+    neither is a reply that could not be read: both are exceptions. A reply from the cache is not a call:
     its usage says ``cached_calls`` and no tokens.
 
     ``endpoint``: where the model is, if not by its configuration alone.

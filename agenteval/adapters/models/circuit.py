@@ -1,4 +1,4 @@
-"""A judge that fails on every call is asked no more: what is left is told as not asked, at once."""
+"""A judge that fails on every call is asked no more: what is left is reported as not asked, at once."""
 
 from __future__ import annotations
 
@@ -115,7 +115,7 @@ class CircuitModel:
                 if isinstance(error, UnreadableReplyError) and error.is_flawed:
                     rubric.answered()
                 elif rubric.failed(error):
-                    self._tell(f"{what}, and is asked no more for it: {rubric.closed_for}")
+                    self._tell(f"{what}, and is not asked for it any more: {rubric.closed_for}")
                 raise
             finally:
                 ASKED.reset(token)

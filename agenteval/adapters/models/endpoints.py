@@ -69,7 +69,7 @@ def _known_key(names: Iterable[str], environ: Mapping[str, str]) -> tuple[str, s
     for name in names:
         key = environ.get(name, "").strip()
         if key and not (key.isascii() and key.isprintable()):
-            raise AuthorError(Problem(f"{name} holds characters that no key has", "copy the key anew"))
+            raise AuthorError(Problem(f"{name} contains characters that no key has", "copy the key again"))
         if key:
             return name, key
     return None
@@ -137,7 +137,7 @@ def _parts(base_url: str, config: ModelConfig) -> SplitResult:
         is_usable = False
     if not is_usable:
         where = "the endpoint" if config.provider == "azure" and not config.base_url else "base_url"
-        what = f"{where} of the model {config.model} is no URL of a server"
+        what = f"{where} of the model {config.model} is not the URL of a server"
         example = "http://localhost:8000/v1"
         if config.provider == "azure":
             example = "https://NAME.openai.azure.com"

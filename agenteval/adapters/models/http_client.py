@@ -141,9 +141,9 @@ def _is_error(reply: Any) -> bool:
 
 
 def _unlike_a_completion(reply: Any) -> str:
-    """What is wrong with a reply that is no completion; empty if it is one."""
+    """What is wrong with a reply that is not a completion; empty if it is one."""
     if isinstance(reply, str):
-        return "it is a web page" if "<html" in reply[:1000].lower() else "it is no JSON"
+        return "it is a web page" if "<html" in reply[:1000].lower() else "it is not JSON"
     choices = reply.get("choices") if isinstance(reply, dict) else None
     choice = choices[0] if isinstance(choices, list) and choices else None
     if choice is None:
@@ -176,7 +176,7 @@ def _url(endpoint: Endpoint) -> httpx2.URL:
     try:
         return httpx2.URL(endpoint.url)
     except (httpx2.InvalidURL, UnicodeError) as exc:
-        raise AuthorError(Problem(f"{endpoint.shown} is no URL: {exc}", "check base_url")) from exc
+        raise AuthorError(Problem(f"{endpoint.shown} is not a URL: {exc}", "check base_url")) from exc
 
 
 class _Post(Protocol):

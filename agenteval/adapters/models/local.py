@@ -94,7 +94,7 @@ def _start(path: Path, n_ctx: int, threads: int) -> Any:
     try:
         llama: Any = import_module("xllamacpp")
     except ImportError as exc:
-        raise AuthorError(Problem(f"xllamacpp cannot be imported: {exc}", "install it anew")) from exc
+        raise AuthorError(Problem(f"xllamacpp cannot be imported: {exc}", "reinstall it")) from exc
     params = llama.CommonParams()
     params.model.path = str(path)
     params.hostnames, params.port = ["127.0.0.1"], 0  # a free port, for this machine alone

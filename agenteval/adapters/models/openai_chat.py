@@ -184,14 +184,14 @@ class OpenAiChat:
                 cause = self._refusal(failed, sent, memory.learned)
 
     def _refusal(self, failed: FailedCall, sent: _Sent, learned: Learned) -> Refusal:
-        """The refusal that a changed request may mend. Raises what cannot be mended."""
+        """The refusal that a changed request may mend. Raises what cannot be fixed."""
         cause = failed.cause
         if isinstance(cause, Fault):
             cause = cause._replace(tried=failed.tried)
             raise InfrastructureError(f"{self._config.model}: {describe(cause)}") from failed
         if is_overflow(cause):
             what = f"{self._config.model}: the request is over the context length: {self._quote(cause.text)}"
-            hint = "set `context` of this model to what it reads: longer records are shortened for it"
+            hint = "set `context` of this model to what it can read: longer records are then shortened"
             raise UnreadableReplyError(f"{what} — {hint}") from failed
         if adaption(cause, sent.fields, learned) is None and self._memory.learned == learned:
             raise RefusedError(self._told(cause, failed.tried)) from failed
@@ -308,7 +308,7 @@ class OpenAiChat:
         kind = f"HTTP status {cause.status}" if isinstance(cause, Refusal) else str(cause.kind)
         what = self._quote(cause.text) if isinstance(cause, Refusal) else cause.detail
         where = f"{self._config.model} at {self._endpoint.shown}"
-        self._notice(f"{where}: {kind}, tried again in {wait_s:.1f} s: {what}")
+        self._notice(f"{where}: {kind}, retrying in {wait_s:.1f} s: {what}")
 
     def _told(self, refusal: Refusal, tried: str = "") -> str:
         text = f"{self._config.model} at {self._endpoint.shown}: HTTP status {refusal.status}"
@@ -325,7 +325,7 @@ class OpenAiChat:
 
     def _too_long(self, pause: PauseTooLong, patience: Patience) -> str:
         where = f"{self._config.model} at {self._endpoint.shown}"
-        what = f"gave up after waiting {patience.waited_s:.1f} s: it asks to be left alone for"
+        what = f"gave up after waiting {patience.waited_s:.1f} s: it asks to wait for"
         hint = "raise `max_wait_s`, or lower `concurrency`"
         return f"{where}: {what} {pause.pause_s:.0f} s more: {pause.reason} — {hint}"
 

@@ -174,7 +174,7 @@ def _with_budget(refusal: Refusal, sent: Mapping[str, Any], learned: Learned) ->
         return None
     if not any(_names(refusal, name) for name in BUDGETS):
         return None
-    return Adaption(replace(learned, needs_budget=True), "a limit of output tokens is asked for, and sent")
+    return Adaption(replace(learned, needs_budget=True), "a limit on output tokens is required, and sent")
 
 
 def _without_parameter(refusal: Refusal, sent: Mapping[str, Any], learned: Learned) -> Adaption | None:
@@ -200,7 +200,7 @@ def _lower_rung(refusal: Refusal, sent: Mapping[str, Any], learned: Learned) -> 
     is_meant = _names(refusal, "response_format") or _FORMAT.search(refusal.text)
     if "response_format" not in sent or below is None or not is_meant:
         return None
-    note = f"answers as {learned.rung} are refused; asked for as {below}"
+    note = f"answers as {learned.rung} are refused; requested as {below}"
     if below is Rung.PROMPT:
         note = f"answers as {learned.rung} are refused; the prompt alone asks for JSON"
     return Adaption(replace(learned, rung=below), note)
@@ -224,4 +224,4 @@ _STREAM_ONLY = expression(
 def _streamed(refusal: Refusal, sent: Mapping[str, Any], learned: Learned) -> Adaption | None:
     if learned.streams or "stream" in sent or not _STREAM_ONLY.search(refusal.text):
         return None
-    return Adaption(replace(learned, streams=True), "only streams are answered; a stream is asked for")
+    return Adaption(replace(learned, streams=True), "only streams are answered; a stream is requested")

@@ -50,7 +50,7 @@ class Rule(NamedTuple):
         try:
             return is_in(pattern, text)
         except EndlessSearchError as endless:
-            remedy = "write an expression that repeats nothing within what it repeats"
+            remedy = "write an expression without nested repetition"
             raise AuthorError(Problem(f"text: {endless}", remedy, self.place)) from None
 
 
@@ -126,7 +126,7 @@ def _unanswered(request: ModelRequest, path: str) -> Problem:
     when = ", ".join(f"{name}: {value}" for name, value in conditions.items() if value)
     reply = ", ".join(f"{name}: {_example(name)}" for name in request.reply.model_fields)
     remedy = f"add to its replies:\n  - when: {{{when}}}\n    reply: {{{reply}}}"
-    return Problem(f"no scripted reply fits the request ({_described(request)})", remedy, Place(path))
+    return Problem(f"no scripted reply matches the request ({_described(request)})", remedy, Place(path))
 
 
 def _described(request: ModelRequest) -> str:
@@ -228,7 +228,7 @@ def _wrong_conditions(when: Mapping[str, Any], mark: Mark) -> Iterator[Problem]:
     role, turn = when.get("role"), when.get("turn")
     if role is not None and role not in ROLES:
         remedy = did_you_mean(str(role), ROLES)
-        yield Problem(f"there is no role '{role}'", remedy, mark.find(("role",)).place)
+        yield Problem(f"no role is named '{role}'", remedy, mark.find(("role",)).place)
     if turn is not None and (not isinstance(turn, int) or isinstance(turn, bool) or turn < 0):
         yield Problem("'turn' is a whole number from 0", "", mark.find(("turn",)).place)
     for name in ("scenario", "metric"):
@@ -257,7 +257,7 @@ def _pattern(text: Any, mark: Mark, problems: list[Problem]) -> re.Pattern[str] 
     try:
         return re.compile(written)
     except re.error as error:
-        problems.append(Problem(f"'text' is no regular expression: {error}", "", at.place))
+        problems.append(Problem(f"'text' is not a regular expression: {error}", "", at.place))
         return None
 
 

@@ -9,6 +9,7 @@ not be installed, so nothing here names the library that the package sends with.
 from __future__ import annotations
 
 import json
+import logging
 from collections.abc import Awaitable, Callable
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
@@ -82,6 +83,8 @@ class SdkPost:
             options |= {"base_url": address.removesuffix("/chat/completions")}
             key = endpoint.key or _NO_KEY
             self._client = openai.AsyncOpenAI(api_key=key, default_query=query, **options)
+        # Looked up here, since that imports half of the package.
+        self._create = self._client.chat.completions.with_streaming_response.create
 
     def _credential(self, endpoint: Endpoint) -> dict[str, Any]:
         if self._tokens:
@@ -93,9 +96,7 @@ class SdkPost:
         own HTTP library would."""
         openai = _package()
         fields = _sendable(body)
-        ask = self._client.chat.completions.with_streaming_response.create(
-            model=fields["model"], messages=fields["messages"], extra_body=fields
-        )
+        ask = self._create(model=fields["model"], messages=fields["messages"], extra_body=fields)
         try:
             async with ask as response:
                 content = await whole_body(response.iter_bytes(), None)
@@ -165,7 +166,9 @@ class _Tokens:
             identity: Any = import_module("azure.identity")
         except ImportError as exc:
             what = f"azure-identity cannot be imported: {exc}"
-            raise AuthorError(Problem(what, "install it anew, or set AZURE_OPENAI_API_KEY")) from exc
+            raise AuthorError(Problem(what, "reinstall it, or set AZURE_OPENAI_API_KEY")) from exc
+        # What it would log is in the error; who configures logging gets it all the same.
+        logging.getLogger("azure.identity").addHandler(logging.NullHandler())
         self._next = identity.get_bearer_token_provider(identity.DefaultAzureCredential(), _SCOPE)
         self._last = ""
 

@@ -135,7 +135,7 @@ class _Form:
         return self.of({**self.definitions.get(name, {}), **beside}, (*within, name))
 
     def _below(self, key: str, value: Any, within: tuple[str, ...]) -> Any:
-        # The names of properties are the author's: one that is called "title" is no annotation.
+        # The names of properties are the author's: one that is called "title" is not an annotation.
         if key == "properties":
             return {name: self.of(item, within) for name, item in value.items()}
         return value if key in ("enum", "const", "required", "$defs") else self.of(value, within)

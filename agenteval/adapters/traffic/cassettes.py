@@ -116,7 +116,7 @@ class Recorder:
         self._line({**head, "stand_ins": self.placeholders.values})
 
     def _exists(self) -> AuthorError:
-        remedy = "a recording is never written over: remove it, or name another file"
+        remedy = "a recording is never overwritten: remove it, or name another file"
         return AuthorError(Problem(f"--record: {self.path} exists", remedy))
 
     def number(self, spot: Spot, request: str) -> int:
@@ -143,7 +143,7 @@ class Recorder:
             self._file.flush()
         except OSError as error:
             self.close()
-            self.notice(f"{self.path}: the recording cannot be written any more: {error}; it is not whole")
+            self.notice(f"{self.path}: the recording can no longer be written: {error}; it is incomplete")
 
     def close(self) -> None:
         file, self._file = self._file, None
@@ -158,7 +158,7 @@ def digest_of(request: Any, mask: Callable[[str], str]) -> str:
 
 
 class Player:
-    """Answers from a recording. Raises ``AuthorError`` when made if the file is no recording that this
+    """Answers from a recording. Raises ``AuthorError`` when made if the file is not a recording that this
     version can read. ``secrets``: those of today."""
 
     def __init__(self, path: Path, *, secrets: Sequence[str] = ()) -> None:
@@ -192,7 +192,7 @@ class Player:
     def _miss(self, spot: Spot, request: Any, *, is_repeated: bool) -> AuthorError:
         recorded = self._at.get(spot, [])
         if is_repeated:
-            why = "it was asked this fewer times"
+            why = "it was asked fewer times"
         elif recorded:
             why = min(
                 (_difference(entry["request"], request) for entry in recorded), key=_Difference.rank
@@ -203,7 +203,7 @@ class Player:
             why = "nothing was asked there"
         changed = f"; changed since the recording: {', '.join(self._changed)}" if self._changed else ""
         what = f"the recording {self.path.name} has no answer of {spot}: {why}{changed}"
-        return AuthorError(Problem(what, "record it anew with --record, or run without --replay"))
+        return AuthorError(Problem(what, "record it again with --record, or run without --replay"))
 
     def close(self) -> None:
         """Nothing is open."""
@@ -239,7 +239,7 @@ def _difference(recorded: Any, now: Any) -> _Difference:
             return _Difference(f"there is more in {name}: {_quoted(text)}", number)
         if _without_fence(before[number][1]) != _without_fence(text):
             then = _quoted(before[number][1])
-            return _Difference(f"in {name}, {_quoted(text)} stands where {then} stood", number)
+            return _Difference(f"in {name}, {_quoted(text)} replaces {then}", number)
     return _Difference("it was longer then", len(after))
 
 
@@ -288,7 +288,7 @@ def _checked(path: Path, entries: list[Any]) -> tuple[Header, list[dict[str, Any
     head, *answers = entries
     if head.get("format") != FORMAT:
         what = f"--replay: {path} has format {head.get('format')}, and this version reads {FORMAT}"
-        raise AuthorError(Problem(what, "record it anew with --record"))
+        raise AuthorError(Problem(what, "record it again with --record"))
     for number, answer in enumerate(answers, 2):
         if not isinstance(answer, dict) or not {"role", "hash", "n", "request"} <= answer.keys():
             raise _no_recording(path, number)
@@ -298,7 +298,7 @@ def _checked(path: Path, entries: list[Any]) -> tuple[Header, list[dict[str, Any
 
 def _no_recording(path: Path, line: int) -> AuthorError:
     remedy = "make one with: agenteval run --record FILE"
-    return AuthorError(Problem("this is no recording of a run", remedy, Place(str(path), line)))
+    return AuthorError(Problem("this is not a recording of a run", remedy, Place(str(path), line)))
 
 
 class ReplayEnviron(Mapping[str, str]):

@@ -102,7 +102,7 @@ class Traffic:
             self.player = Player(self._recording.replay, secrets=self._secrets)
 
     def _tell_of_role(self, why: str) -> None:
-        self._warn(f"{why}; no further call of this role is made, and all others go on")
+        self._warn(f"{why}; no further call of this role is made; all others continue")
 
     def pool(self, limit: int) -> ModelPool:
         """The bound on model calls in flight."""

@@ -35,7 +35,7 @@ class Placeholders:
 
 
 def _least(secrets: Iterable[str]) -> list[str]:
-    """The forms that hold no other: of ``Bearer KEY`` the first word is no secret."""
+    """The forms that hold no other: of ``Bearer KEY`` the first word is not a secret."""
     forms = forms_of(secrets)
     return [form for form in forms if not any(other in form for other in forms if other != form)]
 

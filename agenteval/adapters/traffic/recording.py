@@ -145,7 +145,7 @@ class PlayedModel:
             reply = _reply_of(answer, request)
         except (ValidationError, LookupError) as error:
             what = f"{self._player.path.name}: the recorded answer of {spot} cannot be read: {error}"
-            raise AuthorError(Problem(what, "record it anew with --record")) from error
+            raise AuthorError(Problem(what, "record it again with --record")) from error
         if flaw := request.flaw_in(reply.value, reply.scripted):
             what = f"{self._player.path.name}: the recorded answer of {spot} cannot be used: {flaw}"
             raw = json.dumps(answer["value"], ensure_ascii=False)[:500]
@@ -230,7 +230,7 @@ class _RecordedAgent:
 
 
 def _told(reply: AgentReply) -> dict[str, Any]:
-    """A reply as JSON. What JSON cannot hold is told in place of it."""
+    """A reply as JSON. What JSON cannot hold is reported in place of it."""
     usage = read_usage(reply.usage)
     try:
         return {
@@ -285,7 +285,7 @@ class _PlayedAgent:
         await _make(answer.get("calls") or (), tools, to_the_end=interrupted)
         if interrupted:
             what = f"the recording {self._player.path.name} ends within a reply of {spot}: it was interrupted"
-            raise AuthorError(Problem(what, "record it anew with --record"))
+            raise AuthorError(Problem(what, "record it again with --record"))
         if fault:
             raise error_of(fault)
         return AgentReply(**answer["reply"])

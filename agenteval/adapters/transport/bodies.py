@@ -71,7 +71,7 @@ def _names(encoding: str | None) -> list[str]:
     names = [name.strip().lower() for name in (encoding or "").split(",")]
     names = [name for name in names if name not in ("", "identity")]
     if len(names) > _MOST_PACKINGS or not {"gzip", "x-gzip", "deflate"}.issuperset(names):
-        raise httpx2.DecodingError(f"its encoding is {encoding}, and {ENCODINGS} was asked for")
+        raise httpx2.DecodingError(f"its encoding is {encoding}, but {ENCODINGS} was requested")
     return names
 
 

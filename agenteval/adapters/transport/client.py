@@ -262,7 +262,7 @@ class Transport:
         )
 
     async def _refusal(self, request: _Request, response: httpx2.Response) -> _FailedAttempt:
-        """A status that is no success; its body, whole or not, is only quoted."""
+        """A status that is not a success; its body, whole or not, is only quoted."""
         encoding = response.headers.get("content-encoding")
         body = await begin_of_body(response.aiter_raw(), encoding, _ERROR_BODY)
         detail = body.decode("utf-8", "replace")

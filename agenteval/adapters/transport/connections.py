@@ -148,7 +148,7 @@ class _Sockets(httpcore2.AnyIOBackend):
 
 
 class _Whole(httpcore2.AsyncNetworkStream):
-    """Sends what is written when it is whole, which is told by an empty text: the library writes head and
+    """Sends what is written when it is whole, which an empty text says: the library writes head and
     body apart, and a second packet costs a twelfth of the CPU of a call."""
 
     def __init__(self, stream: httpcore2.AsyncNetworkStream) -> None:

@@ -40,7 +40,7 @@ class FaultKind(StrEnum):
     STATUS = "status"
     TOO_LARGE = "too_large"
     GARBLED = "garbled"
-    """The reply is no HTTP, or its compression is broken."""
+    """The reply is not HTTP, or its compression is broken."""
     INVALID = "invalid"
     """The request cannot be made: its URL or a header is malformed."""
     SIGN_IN = "sign_in"
@@ -66,23 +66,23 @@ Classify: TypeAlias = Callable[[Fault], AgentevalError]
 _SENTENCES = {
     FaultKind.REFUSED: ("connection refused", "is the server running, and are host and port right?"),
     FaultKind.UNREACHABLE: ("cannot be reached", "check host, port and network"),
-    FaultKind.DNS: ("the host name is not known", "check the spelling and the network"),
+    FaultKind.DNS: ("the host name is unknown", "check the spelling and the network"),
     FaultKind.TLS: ("no secure connection", "https or http? for a private CA set SSL_CERT_FILE"),
     FaultKind.CONNECT_TIMEOUT: ("no connection in time", "check host, port and firewall"),
     FaultKind.PROXY: ("the proxy failed", "check HTTP_PROXY, HTTPS_PROXY and NO_PROXY"),
-    FaultKind.DROPPED: ("the connection was dropped before the reply was whole", ""),
-    FaultKind.DEADLINE: ("the deadline passed before the reply was whole", "raise `timeout_s`?"),
+    FaultKind.DROPPED: ("the connection was dropped before the reply was complete", ""),
+    FaultKind.DEADLINE: ("the deadline passed before the reply was complete", "raise `timeout_s`?"),
     FaultKind.TOO_LARGE: (f"the reply is larger than {MAX_BODY // 2**20} MiB", ""),
     FaultKind.GARBLED: ("the reply cannot be read", ""),
     FaultKind.INVALID: ("the request cannot be made", "check the URL and the headers"),
     FaultKind.SIGN_IN: ("no token of Entra ID", "sign in with `az login`, or set AZURE_OPENAI_API_KEY"),
-    FaultKind.PAUSED: ("the server asks to be left alone", "raise `max_wait_s`, or ask it less often"),
+    FaultKind.PAUSED: ("the server asks to wait", "raise `max_wait_s`, or send fewer requests"),
 }
 _HINTS = {
     401: "check the key in the headers",
     403: "check the key in the headers and its rights",
     404: "does the URL lack /v1 or have it twice, or is the model's name wrong?",
-    405: "the URL must take POST: is it the whole path, such as …/v1/chat/completions?",
+    405: "the URL must take POST: is it the complete path, such as …/v1/chat/completions?",
     407: "give the proxy its credentials in HTTP_PROXY or HTTPS_PROXY",
     429: "lower `agent_concurrency` or `concurrency`, or check the account's quota",
 }
@@ -135,7 +135,6 @@ KINDS: dict[type[Exception], FaultKind] = {
     httpx2.ProxyError: FaultKind.PROXY,
     httpx2.RemoteProtocolError: FaultKind.GARBLED,
     httpx2.ProtocolError: FaultKind.GARBLED,
-    httpx2.SSEError: FaultKind.GARBLED,
     httpx2.DecodingError: FaultKind.GARBLED,
     httpx2.TransportError: FaultKind.GARBLED,
     httpx2.RequestError: FaultKind.GARBLED,
@@ -150,7 +149,7 @@ def fault_kind(exc: Exception) -> FaultKind:
     """The kind of an exception of the HTTP library, by its nearest known class."""
     if isinstance(exc, httpx2.ConnectError):
         return _connect_kind(exc)
-    # The library has one class for a lost connection and for a reply that is no HTTP.
+    # The library has one class for a lost connection and for a reply that is not HTTP.
     if isinstance(exc, httpx2.RemoteProtocolError) and re.search(r"disconnected|closed connection", str(exc)):
         return FaultKind.DROPPED
     return next(KINDS[cls] for cls in type(exc).__mro__ if cls in KINDS)

@@ -1,6 +1,6 @@
 """How fast a server is asked: calls in flight, calls and tokens a minute, the pauses that it asks for.
 
-One ``Limiter`` stands for a server (address and key), whoever calls it: what one call is told, all heed.
+One ``Limiter`` stands for a server (address and key), whoever calls it: what one call is reported, all heed.
 A ``Rate`` stands for a model or an agent. A ``Throttle`` puts them before a caller's calls.
 """
 

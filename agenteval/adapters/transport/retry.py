@@ -113,4 +113,5 @@ class Patience:
         """What was done, for a message; empty if the first failure was the last."""
         if self.failures < 2 and self.waited_s < 0.05:
             return ""
-        return f"tried {self.failures} times, waited {self.waited_s:.1f} s"
+        times = "once" if self.failures == 1 else f"{self.failures} times"
+        return f"tried {times}, waited {self.waited_s:.1f} s"

@@ -12,7 +12,7 @@ from agenteval.core.expressions import expression
 LONGEST_S = 86_400.0
 """No wait is longer: what asks for more means "not today"."""
 HINT_S = 60.0
-"""A header that tells when a limit is back at its full size is no order to wait that long."""
+"""A header that tells when a limit is back at its full size is not an order to wait that long."""
 
 _NUMBER = expression(r"\d{1,15}(?:\.\d*)?")
 _PART = r"(\d{1,15}(?:\.\d+)?)\s*(ms|milliseconds?|s|secs?|seconds?|m|mins?|minutes?|h|hours?|d|days?)"

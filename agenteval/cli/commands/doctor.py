@@ -120,7 +120,7 @@ def _surroundings(config: Config) -> Iterator[Row]:
     if config.source:
         yield Row("configuration", State.OK, config.source)
     else:
-        yield Row("configuration", State.NOTE, "no file found; all is by default", "write agenteval.yaml")
+        yield Row("configuration", State.NOTE, "no file found; defaults are used", "write agenteval.yaml")
     yield _prompts(config)
 
 
@@ -138,8 +138,8 @@ def _tokens(request: DoctorRequest) -> Row:
             return Row(what, State.FAULT, f"{error}; estimated until then", remedy)
         return Row(what, State.OK, f"counted with tiktoken: its vocabulary was fetched to {where}")
     if tokens.vocabulary_is_here():
-        return Row(what, State.OK, "counted with tiktoken where a server does not tell")
-    found = "estimated, and marked so, where a server does not tell: tiktoken's vocabulary is not here"
+        return Row(what, State.OK, "counted with tiktoken if a server does not report them")
+    found = "estimated, and marked so, if a server does not report them: tiktoken's vocabulary is not here"
     return Row(
         what, State.NOTE, found, "agenteval doctor --fetch-vocabulary, unless estimates are good enough"
     )
@@ -150,12 +150,12 @@ def _prompts(config: Config) -> Row:
     try:
         hashes = prompts.SHIPPED.hashes(map(prompts.SHIPPED.rubric, names))
     except AuthorError as error:
-        return Row("prompts", State.MISTAKE, str(error), "install agenteval anew")
+        return Row("prompts", State.MISTAKE, str(error), "reinstall agenteval")
     try:
         own = judging.prompts_of(config).overridden
     except AuthorError as error:
         return Row("prompts", State.MISTAKE, str(error))
-    told = f"{len(hashes)} are shipped and whole"
+    told = f"all {len(hashes)} are complete"
     return Row("prompts", State.OK, f"{told}; overridden: {', '.join(own)}" if own else told)
 
 
@@ -172,7 +172,7 @@ async def _calls(config: Config, secrets: tuple[str, ...], request: DoctorReques
     models = _models(config)
     rows += [await _model(chosen, roles, Path(config.root)) for chosen, roles in models]
     if not models:
-        remedy = "set models.default for judges and simulated users; code checks alone need none"
+        remedy = "set models.default for judges and simulated users; checks in code need none"
         rows.append(Row("models", State.NOTE, "none is configured", remedy))
     return rows
 
@@ -237,7 +237,7 @@ class _Probe:
             await factory.aclose()
 
     async def _without_tools(self, what: str, factory: AgentFactory, error: AgentError) -> Row:
-        """Perhaps it does not know tools; that is no fault where the scenarios declare none."""
+        """Perhaps it does not know tools; that is not a fault where the scenarios declare none."""
         try:
             reply = await self._ask(factory, with_tools=False)
         except AgentError:
@@ -271,14 +271,14 @@ class _Probe:
         is_empty = not (reply.text or calls or any(step.text for step in steps))
         if is_empty:
             parts.insert(0, "the answer is empty")
-            return Row(what, State.NOTE, "; ".join(parts), f"it was told: {_GREETING}")
+            return Row(what, State.NOTE, "; ".join(parts), f"it was sent: {_GREETING}")
         return Row(what, State.OK, "; ".join(parts))
 
 
 def _usage_told(reply: AgentReply) -> str:
     if read_usage(reply.usage):
-        return "usage told"
-    how = "not understood" if unread_usage(reply.usage) else "not told"
+        return "usage reported"
+    how = "unreadable" if unread_usage(reply.usage) else "not reported"
     return f"usage {how}, tokens are estimates"
 
 
@@ -317,8 +317,8 @@ async def _asked(what: str, chosen: ModelConfig, root: Path) -> Row:
     learned = capabilities.as_dict().values()
     form = next((each["answers"] for each in learned), "json_schema")
     parts = [f"{chosen.model}: answered in {took_ms:.0f} ms", f"answers by {form}"]
-    parts.append("usage not told, tokens are estimates" if reply.usage.estimated else "usage told")
+    parts.append("usage not reported, tokens are estimates" if reply.usage.estimated else "usage reported")
     if reply.usage.calls > 1:
-        parts.append(f"{reply.usage.calls} answers for one that fits")
+        parts.append(f"{reply.usage.calls} answers until one was valid")
     notes = [note.rpartition(": ")[2] for note in notices]
     return Row(what, State.OK, "; ".join([*parts, *notes]))

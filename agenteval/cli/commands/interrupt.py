@@ -42,7 +42,7 @@ def interruptible(control: Control) -> Iterator[None]:
         if times >= 3:
             leave_now(130)
         if times == 1:
-            say("\ninterrupted: finishing what runs (again to stop at once)")
+            say("\ninterrupted: finishing running conversations (again to stop at once)")
         loop.call_soon_threadsafe(stop if times == 1 else cancel)
 
     names = [signal.SIGINT, signal.SIGTERM]
@@ -65,7 +65,7 @@ def bounded(control: Control, run_s: float | None) -> Iterator[None]:
     why = f"the run took longer than deadlines.run_s: {run_s:g} s"
 
     def end() -> None:
-        say(f"{why}: ending what runs")
+        say(f"{why}: stopping everything that runs")
         control.cancel("deadline", why)
 
     timer = asyncio.get_running_loop().call_later(run_s, end)

@@ -25,7 +25,7 @@ def last_failed(root: Path) -> frozenset[Pairing]:
     what = f"nothing failed in the latest run, {folder.name}"
     if decision.verdict is not Verdict.PASSED:
         rule = next(gate.name for gate in decision.gates if gate.verdict is decision.verdict)
-        what = f"no single scenario failed in the latest run, {folder.name}, but '{rule}', over them all"
+        what = f"no single scenario failed in the latest run, {folder.name}, but '{rule}', over all scenarios"
     raise NothingSelectedError(Problem(what, "run without --last-failed"))
 
 
@@ -35,7 +35,7 @@ def _latest(root: Path) -> Path:
         if _was_asked_for(folder / runs.JOURNAL):
             return folder
     what = f"--last-failed: there is no earlier run in {root / '.agenteval' / 'runs'}"
-    raise AuthorError(Problem(what, "begin with agenteval run"))
+    raise AuthorError(Problem(what, "start with agenteval run"))
 
 
 def _was_asked_for(journal: Path) -> bool:

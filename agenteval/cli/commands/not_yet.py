@@ -10,7 +10,7 @@ from typer.core import TyperCommand, TyperGroup
 
 from agenteval.core.errors import AuthorError, Problem
 
-_SHARDS = "run the folders of the suite apart"
+_SHARDS = "run the folders of the suite separately"
 _FEWER = "choose with -s, --tag or --category"
 _SELECTING: Mapping[str, str] = {
     "-k": "use -s TEXT, a part of an id or name",
@@ -32,13 +32,13 @@ NOT_YET: Mapping[str, Mapping[str, str]] = {
         "--install-completion": "agenteval --help lists the commands",
         "show": "use agenteval report RUN -v, all conversations of a run",
         "list": "use agenteval plan, or validate",
-        "runs": "look into .agenteval/runs",
-        "init": "write agenteval.yaml as the README shows",
+        "runs": "look in .agenteval/runs",
+        "init": "write agenteval.yaml as in the README",
         "schema": "docs/configuration.md and docs/scenarios.md have the keys",
         "import": "use agenteval score FILE",
         "shrink": "shorten the scenario's turns by hand",
         "judge": "use agenteval score FILE -m PROVIDER/MODEL again, and compare",
-        "label": "write what is right into the scenario's criteria",
+        "label": "write the correct behaviour into the scenario's criteria",
         "merge": _SHARDS,
         "tools": "declare the tools in the scenario",
     },

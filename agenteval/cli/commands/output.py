@@ -77,7 +77,10 @@ def require_apart(targets: Iterable[Target], read: Iterable[Path]) -> None:
     if overwritten:
         raise AuthorError(
             *(
-                Problem(f"the {choice.name} report would overwrite {choice.path}, which is read", _ELSEWHERE)
+                Problem(
+                    f"the {choice.name} report would overwrite {choice.path}, which is an input of the run",
+                    _ELSEWHERE,
+                )
                 for choice in overwritten
             )
         )
@@ -109,7 +112,7 @@ def write_reports(
     verbose: bool,
 ) -> int:
     """Write every report; those of files first, so that the verdict is the last thing on the screen. Returns
-    the exit code: where all passed, and one could not be written (told on stderr), that is no success."""
+    the exit code: where all passed, and one could not be written (told on stderr), that is not a success."""
     for choice, path in sorted(targets, key=lambda target: target[0].name == "terminal"):
         try:
             _write((choice, path), report, decision, folder=folder, verbose=verbose)
@@ -134,7 +137,7 @@ def _write(target: Target, report: Report, decision: Decision, *, folder: Path, 
 
 
 def deliver(name: str, text: str, path: Path | None) -> None:
-    """Write a report to its file, which is told, or (``None``) to stdout. Raises ``OSError``."""
+    """Write a report to its file, which is reported, or (``None``) to stdout. Raises ``OSError``."""
     match REPORTERS.get(name).form:
         case "json":
             text = hide_in_json(text, _schema_of_results)
@@ -199,7 +202,7 @@ def _print(text: str) -> None:
 
 def _replace(path: Path, text: str) -> None:
     """Write to a file beside and move it there: a reader never meets half a report. Nobody else may read it
-    (it may hold conversations), unless the file that it replaces was open to others. What is no file (a
+    (it may hold conversations), unless the file that it replaces was open to others. What is not a file (a
     device, a pipe) is written into."""
     path.parent.mkdir(parents=True, exist_ok=True)
     if path.exists() and not path.is_file():

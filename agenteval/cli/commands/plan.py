@@ -52,7 +52,7 @@ def _json_target(text: str) -> Path | None:
     """The file of ``--report json[=PATH]``; ``None``: stdout."""
     choice = parse_reporter(text)
     if choice.name != "json":
-        what = f"--report {choice.name}: a plan is shown, or written as json"
+        what = f"--report {choice.name}: a plan can only be shown, or written as json"
         raise AuthorError(Problem(what, "write --report json=plan.json"))
     return Path.cwd() / choice.path if choice.path and choice.path != "-" else None
 

@@ -181,8 +181,8 @@ def prepare(request: Request) -> Prepared:
 
 def _no_file(config: Config) -> Problem:
     patterns = ", ".join(f"'{pattern}'" for pattern in config.include)
-    left = " that `exclude` leaves" if config.exclude else ""
-    why = f"{patterns} names no file in {config.root}{left}" if patterns else "`include` names none"
+    left = " not excluded by `exclude`" if config.exclude else ""
+    why = f"{patterns} matches no file in {config.root}{left}" if patterns else "`include` is empty"
     remedy = "name files or folders, or set include: in the configuration"
     place = config.place("include") if config.where("include") != "default" else None
     return Problem(f"no scenario was found: {why}", remedy, place)
@@ -192,7 +192,7 @@ def _empty_patterns(config: Config) -> Iterator[str]:
     where = config.where("include")
     if where != "default":
         for pattern in loading.unmatched(Path(config.root), config.include, config.exclude):
-            yield f"include: '{pattern}' ({where}) names no scenario file"
+            yield f"include: '{pattern}' ({where}) matches no scenario file"
 
 
 def _gone(failed: Iterable[Pairing], loaded: Iterable[Scenario]) -> Iterator[str]:
@@ -200,7 +200,7 @@ def _gone(failed: Iterable[Pairing], loaded: Iterable[Scenario]) -> Iterator[str
     gone = sorted({scenario for scenario, _ in failed if scenario not in known})
     if gone:
         named = f"{', '.join(gone[:_NAMED])}{', …' if len(gone) > _NAMED else ''}"
-        yield f"--last-failed: what had failed is not among the scenarios any more, and was not run: {named}"
+        yield f"--last-failed: scenarios that failed no longer exist and were not run: {named}"
 
 
 _NAMED = 5
@@ -216,7 +216,7 @@ def _others(
     root = Path(config.root)
     try:
         rest = loading.load(loading.find_files(root, config.include, config.exclude), rules=RULES, root=root)
-    except AuthorError:  # in files that nobody asked for: what they hold is not known
+    except AuthorError:  # in files that nobody asked for: what they hold is unknown
         return None
     return (*loaded, *rest)
 
@@ -227,7 +227,7 @@ def _narrowed(
     """Only what is among the pairings. Raises ``NothingSelectedError``."""
     chosen = tuple(s for s in samples if (s.key.scenario, s.key.agent) in pairings)
     if not chosen:
-        what = "nothing that is selected failed in the latest run"
+        what = "nothing selected failed in the latest run"
         raise NothingSelectedError(Problem(what, "run without --last-failed"))
     names = {sample.key.scenario for sample in chosen}
     return tuple(scenario for scenario in scenarios if scenario.id in names), chosen

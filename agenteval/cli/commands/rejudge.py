@@ -57,10 +57,10 @@ class Anew:
 
 def rejudge(asked: Anew, *, reports: Sequence[ReporterChoice] = (), verbose: bool = False) -> int:
     """Returns the exit code of the new run, in a folder of its own. With ``dry`` nothing is called or
-    written: what it would ask is told. Raises ``AuthorError``."""
+    written: what it would ask is reported. Raises ``AuthorError``."""
     if asked.dry and reports:
         what = "--dry-run writes no report"
-        raise AuthorError(Problem(what, "leave --report out, or judge without --dry-run"))
+        raise AuthorError(Problem(what, "remove --report, or judge without --dry-run"))
     path = runs.find_run(asked.run, runs_root())
     journal = path / runs.JOURNAL if path.is_dir() else path
     kept = Kept(answers_in(runs.load_run(path)))
@@ -141,11 +141,11 @@ def _cost(usage: Usage, model: str, plan: Plan) -> str:
 
 def _notes(tally: AskedCounts, classes: Sequence[str], plan: Plan) -> Iterator[str]:
     if not tally.taken:
-        yield "the journal has no answer to any of these questions: prompts, model or record are others"
+        yield "the journal has no answer to any of these requests: prompts, model or record have changed"
     if tally.calls and plan.corroborate:
-        yield "what would fail something is asked again, once or twice; so is a tenth of the clean verdicts"
+        yield "verdicts that would fail something are asked again, as is a tenth of the clean ones"
     if classes:
         yield f"what {', '.join(classes)} ask{'s' if len(classes) == 1 else ''} of a model is not counted"
     if CRITERIA in tally.calls and tally.calls[CRITERIA] > 1:
         yield f"{CRITERIA}: a call for each sentence"
-    yield "the grouping of issues is asked anew if other faults are found"
+    yield "the grouping of issues is asked again if other faults are found"

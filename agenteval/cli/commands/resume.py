@@ -29,7 +29,7 @@ from agenteval.verdict.remaining import changes, is_complete, over
 _MOST_REASONS = 12
 _MAY_DIFFER = ("--resume", "--concurrency", "--report", "--verbose")
 """Options that change nothing of what is measured."""
-_ANEW = "undo the change, or begin a new run"
+_ANEW = "undo the change, or start a new run"
 
 
 def resume(request: Request, *, reports: Sequence[ReporterChoice] = (), verbose: bool = False) -> int:
@@ -63,8 +63,8 @@ def _refuse_settings(request: Request) -> None:
     """What is run was settled when the run began."""
     given = [name for name in request.given if name not in _MAY_DIFFER]
     if given:
-        what = f"--resume takes what is run from the run: {', '.join(given)} cannot be given with it"
-        raise AuthorError(Problem(what, "leave it out, or begin a new run"))
+        what = f"--resume uses the options of the run: {', '.join(given)} cannot be given with it"
+        raise AuthorError(Problem(what, "remove it, or start a new run"))
 
 
 def _from_here(choice: ReporterChoice) -> ReporterChoice:
@@ -77,7 +77,7 @@ def _from_here(choice: ReporterChoice) -> ReporterChoice:
 def _folder(name: str) -> Path:
     found = runs.find_run(name, runs_root())
     if not found.is_dir() or not (found / JOURNAL).is_file():
-        what = f"{found} is no folder of a run"
+        what = f"{found} is not the folder of a run"
         raise AuthorError(Problem(what, f"name the folder that holds its {JOURNAL}, or the run's id"))
     return found.absolute()
 
@@ -87,11 +87,13 @@ def _run_in(events: Sequence[Event]) -> RunStarted:
     assert isinstance(run, RunStarted)
     if not run.request:
         what = f"the run {run.run_id} does not say what was asked for"
-        raise AuthorError(Problem(what, "only what agenteval run has begun, in this version, can be resumed"))
+        raise AuthorError(
+            Problem(what, "only runs that agenteval run started, in this version, can be resumed")
+        )
     begun_by = run.versions.get("agenteval")
     if begun_by != __version__:
-        what = f"the run {run.run_id} was begun by agenteval {begun_by}, and this is {__version__}"
-        raise AuthorError(Problem(what, "go on with that version, or begin a new run"))
+        what = f"the run {run.run_id} was started by agenteval {begun_by}, and this is {__version__}"
+        raise AuthorError(Problem(what, "resume with that version, or start a new run"))
     return run
 
 
@@ -101,7 +103,7 @@ def _return_to(run: RunStarted) -> None:
         os.chdir(run.request["cwd"])
     except OSError as error:
         what = f"the working directory of the run, {run.request['cwd']}, cannot be used: {error.strerror}"
-        raise AuthorError(Problem(what, "begin a new run")) from None
+        raise AuthorError(Problem(what, "start a new run")) from None
 
 
 def _prepared(run: RunStarted, request: Request) -> Prepared:

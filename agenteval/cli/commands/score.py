@@ -129,7 +129,7 @@ def _run(
 
 
 def _started(prepared: PreparedScore, run_id: str) -> RunStarted:
-    """Its scenarios and samples are told with the samples: what a stream holds is known at its end."""
+    """Its scenarios and samples are reported with the samples: what a stream holds is known at its end."""
     return RunStarted(
         run_id=run_id,
         started_at=now(),
@@ -237,16 +237,16 @@ def _anew(kept: Kept | None) -> Iterator[str]:
     taken, asked = kept.tally.taken.total(), kept.tally.calls
     named = ", ".join(f"{name} {count:,}" for name, count in sorted(asked.items()))
     answers = plural(taken, "answer")
-    yield f"judged anew: {answers} from the journal of the run, {asked.total():,} asked" + (
+    yield f"judged again: {answers} from the journal of the run, {asked.total():,} asked" + (
         f" ({named})" if named else ""
     )
 
 
 def _remarks(prepared: PreparedScore, reader: Reader, *, complete: bool) -> Iterator[str]:
     if not prepared.judges:
-        yield "nothing was judged: checks in code alone (-m PROVIDER/MODEL asks judges)"
+        yield "nothing was judged: only checks in code (-m PROVIDER/MODEL asks judges)"
     if prepared.without_bounds:
-        yield "thresholds were not applied: there are no judgements to hold against them"
+        yield "thresholds were not applied: nothing was judged"
     for name, why in prepared.plan.unapplied.items():
         where = prepared.plan.where(f"gates.{name}")
         yield f"gates.{name} ({where}) was not applied: {why}"

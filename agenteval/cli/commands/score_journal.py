@@ -15,7 +15,7 @@ _TOOLS = TypeAdapter(dict[str, Tool])
 
 
 class JournalFile:
-    """A sink. With ``at_once`` each line is on its way to the disk before the next is told."""
+    """A sink. With ``at_once`` each line is on its way to the disk before the next comes."""
 
     def __init__(self, file: IO[bytes], *, at_once: bool) -> None:
         self._file = file

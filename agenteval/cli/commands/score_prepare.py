@@ -130,7 +130,7 @@ def _judges(
     needed = has_criteria or any(chosen.is_rubric(spec.name) for spec in chosen.asked)
     if model is None and needed:
         remedy = "add -m PROVIDER/MODEL (for example openai/gpt-5-mini), or set models: {judge: …}"
-        raise AuthorError(Problem("judges are asked for, and no model is set", remedy))
+        raise AuthorError(Problem("judges were requested, but no model is set", remedy))
     # A journal may bring criteria of its own.
     return judging.scorers_of(
         chosen,
@@ -160,7 +160,7 @@ def files_of(
             run = _run_named(name, root)
             found += sources_of([str(run)] if run else [name], Path.cwd(), tell=tell)
         elif (real := name if name == "-" else os.path.realpath(name)) in streams:
-            tell(f"{name} is named again: it was read once")  # the first took all there was
+            tell(f"{name} is named twice: it was read once")  # the first took all there was
         else:
             streams.add(real)
             found.append(_spooled(name, stack))
@@ -191,7 +191,7 @@ _PATIENCE_S = 2.0
 @contextmanager
 def _telling_of_the_wait(stream: str) -> Iterator[None]:
     """A pipe that nobody writes to is waited for without end, as by every reader of pipes: that is said."""
-    what = f"waiting for {stream}: a stream is scored once somebody has written to it and closed it"
+    what = f"waiting for {stream}: it is scored when its writer has closed it"
     timer = threading.Timer(_PATIENCE_S, say, [what])
     timer.daemon = True
     timer.start()

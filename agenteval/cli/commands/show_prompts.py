@@ -38,10 +38,12 @@ def show_prompts(metric: str | None, config: str | None = None) -> int:
     try:
         prompts, custom = _of_project(config)
     except AuthorError as error:
-        # To see what is shipped nothing has to be in order; what the project adds is not known then.
+        # To see what is shipped nothing has to be in order; what the project adds is unknown then.
         if config is not None or metric not in (None, *_shipped_names()):
             raise
-        sys.stderr.write(f"only what is shipped is shown, since the configuration cannot be read:\n{error}\n")
+        sys.stderr.write(
+            f"only shipped prompts are shown, because the configuration cannot be read:\n{error}\n"
+        )
         prompts, custom = SHIPPED, ()
     sys.stdout.write(text_of(metric, prompts, custom))
     return 0
@@ -52,9 +54,9 @@ def _shipped_names() -> tuple[str, ...]:
 
 
 _PARTS = {
-    "judge_refute": "behind a criterion, where an answer to it is to be refuted",
-    "judge_decide": "behind a criterion, where two answers to it differ",
-    "answer_shared": "behind several criteria that are asked in one call (judge: {calls: shared})",
+    "judge_refute": "after a criterion, to refute an answer to it",
+    "judge_decide": "after a criterion, if two answers to it differ",
+    "answer_shared": "after several criteria asked in one call (judge: {calls: shared})",
 }
 """Prompts that are a part of others, and where they stand."""
 

@@ -16,7 +16,7 @@ _CONTEXT = re.compile(r"\b(Agent|Tool)?Context\b")
 
 def takes_context(function: Callable[..., Any]) -> bool:
     """Whether ``function`` is called with a context as its second argument: if it has a second parameter
-    that is no option of its own, or if it does not say. An option has a default, and neither name nor
+    that is not an option of its own, or if it does not say. An option has a default, and neither name nor
     annotation tells of a context."""
     try:
         parameters = list(inspect.signature(function).parameters.values())
@@ -55,7 +55,7 @@ def is_async(function: Callable[..., Any]) -> bool:
 
 
 class Refusal(NamedTuple):
-    """Why a target is no agent, and what to do."""
+    """Why a target is not an agent, and what to do."""
 
     what: str
     remedy: str

@@ -1,6 +1,6 @@
 """What an exception of somebody's client library tells of: a network, a refusal, a deadline.
 
-There are many such libraries, and importing them all to ask is no option. So it goes by what their
+There are many such libraries, and importing them all to ask is not an option. So it goes by what their
 exceptions are called, by the status that they carry and by the exceptions that they hold; not by words in a
 message, which anybody may write.
 """
@@ -93,7 +93,7 @@ def _is_no_network(error: BaseException) -> bool:
 
 
 def _is_refused(error: BaseException) -> bool:
-    """Whether the server has answered: with a status that is no word on what it was asked."""
+    """Whether the server has answered: with a status that is not a word on what it was asked."""
     if not isinstance(error, Exception):
         return False  # `sys.exit(401)` has a code, too
     if any(isinstance(status, int) and status in _STATUSES for status in _statuses(error)):

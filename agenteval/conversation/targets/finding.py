@@ -32,7 +32,9 @@ def find(target: str, base: str) -> Any:
     importable. Raises ``TargetError``."""
     location, separator, attribute = target.rpartition(":")
     if not separator or not location or not attribute:
-        raise TargetError(f" '{target}' names no attribute", "write file.py:name or package.module:name")
+        raise TargetError(
+            f" '{target}' does not name an attribute", "write file.py:name or package.module:name"
+        )
     if base not in sys.path:
         sys.path.insert(0, base)
     module = _load_module(location, base)
@@ -51,21 +53,21 @@ def _has(owner: Any, name: str) -> bool:
         with contained():
             return hasattr(owner, name)
     except Exception as error:
-        raise TargetError(f": asking for '{name}' failed: {describe(error)}") from error
+        raise TargetError(f": reading '{name}' failed: {describe(error)}") from error
 
 
 def _load_module(location: str, base: str) -> ModuleType:
     is_file = location.endswith(".py") or "/" in location
     path = (Path(base) / location).resolve() if is_file else None
     if path is not None and not path.is_file():
-        raise TargetError(f": there is no file '{location}'", f"looked in {base}")
+        raise TargetError(f": no such file: '{location}'", f"looked in {base}")
     try:
         with contained():
             return module_of_file(str(path)) if path else import_module(location)
     except ModuleNotFoundError as error:
         if path is None and error.name and location.split(".")[0] == error.name.split(".")[0]:
-            remedy = "is it installed, or does its folder lie elsewhere?"
-            raise TargetError(f": there is no module '{location}'", remedy) from error
+            remedy = "is it installed, or is its folder elsewhere?"
+            raise TargetError(f": no such module: '{location}'", remedy) from error
         raise TargetError(f": importing '{location}' failed: {describe(error)}") from error
     except Exception as error:
         raise TargetError(f": importing '{location}' failed: {describe(error)}") from error

@@ -29,7 +29,7 @@ def module_of_file(path: str) -> ModuleType:
     name = file.stem if known is None and _is_found_by_name(file) else _own_name(file)
     spec = spec_from_file_location(name, path)
     if spec is None or spec.loader is None:
-        raise ImportError(f"{path} is no Python file")
+        raise ImportError(f"{path} is not a Python file")
     module = module_from_spec(spec)
     sys.modules[name] = module  # dataclasses and pickle look for it there
     try:

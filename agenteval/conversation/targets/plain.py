@@ -41,7 +41,7 @@ def plain(value: Any, depth: int = 0) -> Any:
     if hasattr(value, "model_dump"):
         return plain(value.model_dump(exclude_none=True), depth + 1)
     fields = _fields(value)
-    return plain(fields, depth + 1) if fields else f"{type(value).__name__} that is no JSON"
+    return plain(fields, depth + 1) if fields else f"{type(value).__name__} that is not JSON"
 
 
 def _key(key: Any) -> str:

@@ -119,11 +119,11 @@ class _Wire:
 
 
 def _arguments(args: Any) -> Any:
-    """As they are, where JSON can say it; else a text that is no JSON, which is answered with an error."""
+    """As they are, where JSON can say it; else a text that is not JSON, which is answered with an error."""
     try:
         json.dumps(args)
     except (TypeError, ValueError, RecursionError) as error:
-        return f"{type(args).__name__} that is no JSON: {error}"
+        return f"{type(args).__name__} that is not JSON: {error}"
     return args
 
 

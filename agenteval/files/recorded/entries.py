@@ -30,7 +30,7 @@ from agenteval.messages.speakers import is_message
 from agenteval.messages.traces import whole_traces
 
 _LOOK_AHEAD = 5
-"""Lines that are tried before a file whose first line is no JSON is taken for JSON over many lines."""
+"""Lines that are tried before a file whose first line is not JSON is taken for JSON over many lines."""
 _OF_MESSAGES = tuple(key for key in MESSAGES if key not in ("contents", "items"))
 """Without what frameworks have as the parts of one message."""
 _LISTS = ("conversations", "data", "records", "rows", "samples", "results", "eval_cases")
@@ -112,7 +112,7 @@ def _parsed_line(line: NumberedLine, source: Source) -> Entry:
         return Unreadable(where, f"not JSON: {_told(error)}")
 
 
-_REPEATED = "'{key}' is in one object twice: which of them is meant is not known"
+_REPEATED = "'{key}' is in one object twice: which one is meant is unknown"
 
 
 def _told(error: ValueError) -> str:
@@ -186,7 +186,7 @@ def _entries_in(piece: NumberedLine, source: Source) -> Iterator[Entry]:
 
 
 def _one_by_one(piece: NumberedLine, source: Source) -> Iterator[Entry]:
-    """The records up to the first that cannot be read, which is told at its place."""
+    """The records up to the first that cannot be read, which is reported at its place."""
     try:
         text = whole_json(piece.data.decode("utf-8"))
     except UnicodeDecodeError as error:
@@ -281,7 +281,7 @@ def conversations_in(value: Any) -> list[Any] | None:
 
 def _are_conversations(values: list[Any]) -> bool:
     """Whether a list holds conversations, and no messages of one. Entries that are neither were to be
-    conversations, and are told as such."""
+    conversations, and are reported as such."""
     found = sum(map(_is_conversation, values))
     if found == len(values):
         return True

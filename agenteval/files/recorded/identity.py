@@ -133,7 +133,7 @@ class Naming:
         times = self._ids[key] = self._ids.get(key, 0) + 1
         if times == 1:
             return name
-        notes.append("an id is used again; a number tells the conversations apart")
+        notes.append("an id is used twice; a number was added to distinguish the conversations")
         return self._unique(f"{name}#{times}", [])
 
     def _scenario_id(self, record: Any, notes: list[str]) -> str:
@@ -141,7 +141,7 @@ class Naming:
             return ""
         value = find(record, self.paths.scenario)
         if value is MISSING or value is None or isinstance(value, dict | list) or value == "":
-            notes.append(f"no scenario at {self.paths.scenario}: the conversation is one of its own")
+            notes.append(f"no scenario at {self.paths.scenario}: the conversation is a scenario of its own")
             return ""
         if isinstance(value, float) and value.is_integer():
             value = int(value)
@@ -156,7 +156,7 @@ class Naming:
             if found is None:
                 path = self.paths.epoch
                 is_there = there is not MISSING and there is not None
-                what = f"what is at {path} is no whole number from 0" if is_there else f"no epoch at {path}"
+                what = f"{path} is not a whole number from 0" if is_there else f"no epoch at {path}"
                 notes.append(f"{what}: counted in the order of the file")
             else:
                 epoch = found
@@ -172,7 +172,7 @@ class Naming:
             return ()
         path = path or "outcome"
         if value is MISSING or value is None:
-            notes.append(f"no outcome at {path}: whether it succeeded is not known")
+            notes.append(f"no outcome at {path}: whether it succeeded is unknown")
             return (Check(name=OUTCOME, passed=None, detail=f"no outcome at {path}", where=where),)
         shown = json.dumps(value, ensure_ascii=False)[:80]
         return (Check(name=OUTCOME, passed=is_success(value), detail=f"{path} is {shown}", where=where),)

@@ -158,7 +158,7 @@ def _read(
 
 
 def _conversation(found: Any) -> Record:
-    """Raises ``TypeError`` for what is no conversation."""
+    """Raises ``TypeError`` for what is not a conversation."""
     if not isinstance(found, Mapping) or not isinstance(found.get("messages"), list):
         raise TypeError(f"it gave {type(found).__name__}, expected an object with a list of messages")
     notes = found.get("notes") or ()

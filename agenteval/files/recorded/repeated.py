@@ -45,5 +45,5 @@ def _found(data: bytes) -> str:
     try:
         json.loads(data, object_pairs_hook=kept)
     except (ValueError, RecursionError):
-        return ""  # it was read by another reader, which is told elsewhere
+        return ""  # it was read by another reader, which is reported elsewhere
     return found[0] if found else ""

@@ -1,6 +1,6 @@
 """Files with records, gzip or not: which they are, their lines, JSON in them.
 
-A file that cannot be opened is the author's mistake; what cannot be read in it is told with its line.
+A file that cannot be opened is the author's mistake; what cannot be read in it is reported with its line.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ def sources_of(
                 what = f"{name}: the folder holds no recorded conversations{left_out and f' ({left_out})'}"
                 problems.append(Problem(what, f"files end in {', '.join(SUFFIXES)}"))
             elif left_out:
-                tell(f"{left_out} in the folder {name}: name them, too")
+                tell(f"{left_out} in the folder {name}: name them too")
         elif path.exists():
             found.append(Source(path, _shown(path, cwd)))
         else:
@@ -89,7 +89,7 @@ def each_once(sources: Iterable[Source], tell: Callable[[str], None]) -> list[So
     for source in sources:
         first = known.setdefault(os.path.realpath(source.path), source)
         if first is not source:
-            other = f" and {source.shown} are one file" if first.shown != source.shown else " is named again"
+            other = f" and {source.shown} are one file" if first.shown != source.shown else " is named twice"
             tell(f"{first.shown}{other}: it was read once")
     return list(known.values())
 
@@ -121,9 +121,9 @@ def _unopenable(source: Source) -> Iterator[Problem]:
     if start.startswith((b"\xff\xfe", b"\xfe\xff")):
         yield Problem("the file is UTF-16", "save it as UTF-8", Place(source.shown))
     elif start == b"\x28\xb5\x2f\xfd":
-        yield Problem("the file is packed with zstd", "unpack it, or use gzip", Place(source.shown))
+        yield Problem("the file is compressed with zstd", "decompress it, or use gzip", Place(source.shown))
     elif start.startswith(b"PK\x03\x04"):
-        yield Problem("the file is a zip archive", "unpack it, or use gzip", Place(source.shown))
+        yield Problem("the file is a zip archive", "decompress it, or use gzip", Place(source.shown))
 
 
 # ── lines ────────────────────────────────────────────────────────────────────────────────────────
@@ -151,7 +151,11 @@ def raw_lines_of(source: Source) -> Iterator[NumberedLine | Unreadable]:
             for number, data in enumerate(file, start=1):
                 yield NumberedLine(number, data)
     except (OSError, EOFError, zlib.error) as error:
-        why = "the packed data end too early" if isinstance(error, EOFError) else f"cannot be read: {error}"
+        why = (
+            "the compressed data ends too early"
+            if isinstance(error, EOFError)
+            else f"cannot be read: {error}"
+        )
         yield Unreadable(f"{source.shown}:{number + 1}", why)
 
 

@@ -76,11 +76,11 @@ class Suite:
     def remarks(self) -> Iterable[str]:
         """The scenarios that no conversation has, and the other way round."""
         if self.unmet:
-            yield f"{_named(list(self.unmet), 'scenario')} of --scenarios met no conversation"
+            yield f"{_named(list(self.unmet), 'scenario')} of --scenarios matched no conversation"
         if self._strangers:
             yield (
                 f"{_named(list(self._strangers), 'scenario')} of the conversations are not in --scenarios:"
-                " nothing is expected there"
+                " nothing is expected of them"
             )
 
     def _joined_tools(self, recorded: Mapping[str, Tool], expected: Scenario) -> dict[str, Tool]:

@@ -16,7 +16,7 @@ _ASKED = ("message", "question", "query", "input")
 _STEPS = "intermediate_steps"
 _SOURCES = ("source_documents",)
 _ANSWERS = ("answer", "response", "output", "text")
-_UNREAD = f"what stands in '{_STEPS}' looks like tool calls, and was not read"
+_UNREAD = f"what stands in '{_STEPS}' looks like tool calls and was not read"
 
 
 class _ChatHistory:

@@ -30,7 +30,7 @@ class _Codex:
     def read(self, record: Any) -> list[dict[str, Any]]:
         lines = record if isinstance(record, tuple) else (record,)
         fields: dict[str, Any] = {}
-        for line in lines:  # what is told first counts
+        for line in lines:  # what is reported first counts
             fields = {**_fields(line["type"], line["payload"]), **fields}
         return [{**fields, "messages": [line["payload"] for line in lines if _is_said(line)]}]
 

@@ -50,7 +50,7 @@ def _request_part(part: Mapping[str, Any], tell: Tell) -> dict[str, Any] | None:
     if kind == "user-prompt":
         return {"role": "user", "content": content}
     if kind == "retry-prompt" and not part.get("tool_name"):
-        tell("what the framework told the agent to do anew was left out")
+        tell("what the framework asked the agent to do again was left out")
         return None
     if kind in ("tool-return", "retry-prompt"):
         failed = kind == "retry-prompt" or part.get("outcome") in ("failed", "denied")

@@ -37,7 +37,7 @@ def _parts(comparison: RunComparison, options: ReportOptions) -> Iterator[str]:
     yield markdown(f"{verdict_line(comparison)}.")
     yield f"{_name(comparison.after)} against {_name(comparison.before)}, exit code {comparison.exit_code}."
     for before, after in comparison.renamed:
-        yield f"The agent was {_name(before)} and is {_name(after)}."
+        yield f"The agent was {_name(before)} and is now {_name(after)}."
     if comparison.left_out:
         items = [f"- {markdown(one_line(text, 300))}" for text in comparison.left_out]
         yield "\n".join(["Left out:", "", *items])

@@ -77,7 +77,7 @@ def _head(report: Report, decision: Decision) -> Iterator[str]:
 
 def _author_errors(decision: Decision) -> Iterator[str]:
     if decision.author_errors:
-        yield "## To be mended in the scenarios or the configuration"
+        yield "## To fix in the scenarios or the configuration"
         yield "\n".join(f"- {markdown(one_line(text, 1000))}" for text in decision.author_errors)
 
 
@@ -93,7 +93,7 @@ def _gates(decision: Decision, options: ReportOptions, extent: Extent) -> Iterat
     rows.sort(key=lambda gate: _worst_first(gate.verdict))
     passed = len(decision.gates) - len(rows)
     if rows:
-        head = ("", "gate", "value", "bound", "rests on", "where")
+        head = ("", "gate", "value", "bound", "based on", "where")
         yield table(head, (_gate_cells(gate, options) for gate in rows[: extent.rows]))
     notes = [
         more(len(rows) - extent.rows, "gate"),

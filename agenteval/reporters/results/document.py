@@ -83,7 +83,7 @@ def _dump(value: shape.Results) -> str:
     try:
         return value.model_dump_json(indent=2, exclude_unset=True, fallback=repr)
     except (PydanticSerializationError, UnicodeError):
-        # Half of a surrogate pair, or a key that is no text. Rare, so only then the slow way.
+        # Half of a surrogate pair, or a key that is not a text. Rare, so only then the slow way.
         plain = _portable(value.model_dump(exclude_unset=True))
         return json.dumps(plain, ensure_ascii=False, indent=2, allow_nan=False, default=repr)
 

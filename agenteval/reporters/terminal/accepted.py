@@ -25,6 +25,6 @@ def accepted(report: Report, decision: Decision, options: ReportOptions) -> Iter
         yield Text()
     entries = to_accept(report, decision) if options.verbose else ""
     if entries:
-        yield heading("To accept a failure for a while, put its entry into the accept list")
+        yield heading("To accept a failure for a while, add its entry to the accept list")
         yield from (unbroken(f"    {line}") for line in entries.split("\n"))
         yield Text()

@@ -39,7 +39,7 @@ def render(comparison: RunComparison, options: ReportOptions) -> str:
 def _parts(comparison: RunComparison, options: ReportOptions) -> Iterator[RenderableType]:
     yield heading(f"{one_line(comparison.after, 60)} against {one_line(comparison.before, 60)}")
     for before, after in comparison.renamed:
-        yield indented(free(f"the agent was '{one_line(before, 60)}' and is '{one_line(after, 60)}'"))
+        yield indented(free(f"the agent was '{one_line(before, 60)}' and is now '{one_line(after, 60)}'"))
     for text in comparison.left_out:
         yield indented(free(f"left out: {text}", "yellow"))
     yield Text()

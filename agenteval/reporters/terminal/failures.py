@@ -45,7 +45,7 @@ _FAULTS = {
     "infrastructure": "not the agent's fault: network or provider",
     "simulator": "not the agent's fault: the simulated user",
     "judge": "not the agent's fault: the judge broke",
-    "undecided": "not decided: what it rests on is not known",
+    "undecided": "not decided: what it depends on is not known",
     "author": "a mistake in the scenario",
     "recording": "not the agent's fault: the record cannot be read",
     "interrupted": "cut off",

@@ -107,7 +107,7 @@ _STATES = {
 
 
 def _gate_table(rows: Sequence[GateRow], options: ReportOptions) -> RenderableType:
-    """Where there is room for it, what a rule rests on and its place have columns of their own."""
+    """Where there is room for it, what a rule is based on and its place have columns of their own."""
     wide = options.width >= VERY_WIDE
     figures = [_figures(row) for row in rows]
     table = plain_table()
@@ -116,7 +116,7 @@ def _gate_table(rows: Sequence[GateRow], options: ReportOptions) -> RenderableTy
     for title, index in (("value", 0), ("bound", 1)):
         longest = max(len(pair[index]) for pair in figures)
         table.add_column(title, overflow="fold", width=max(5, min(longest, _FIGURE_LIMIT)))
-    for title in ("rests on", "where") if wide else ():
+    for title in ("based on", "where") if wide else ():
         table.add_column(title, overflow="fold")
     table.add_column("verdict", no_wrap=True, width=max(7, *(len(row.verdict) for row in rows)))
     for row, pair in zip(rows, figures, strict=True):
@@ -132,7 +132,7 @@ def _texts(figures: tuple[str, str]) -> list[Text]:
 
 
 def _stacked(rule: Text, basis: Text, place: Text) -> Text:
-    """The rule, and on a line below it what it rests on and where it is written."""
+    """The rule, and on a line below it what it is based on and where it is written."""
     details = Text("; ").join(part for part in (basis, place) if part)
     details.stylize("dim")
     return Text("\n").join([rule, details]) if details else rule
@@ -244,7 +244,7 @@ def _spent(usage: Usage, replies: ReplyCounts) -> str:
         parts.append(f"{tokens_in}, {about}{usage.output_tokens:,} out")
         parts.append(dollars(usage))
     elif not replies.scripted and usage.calls:
-        parts.append("tokens not told")
+        parts.append("tokens not reported")
     return ", ".join(parts)
 
 

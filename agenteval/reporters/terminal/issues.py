@@ -104,7 +104,7 @@ def _ungrouped(report: Report) -> Iterator[RenderableType]:
                 samples.setdefault((finding.severity, finding.label), []).append(place)
     if not samples:
         return
-    yield heading("Issues (not grouped: the run did not get that far)")
+    yield heading("Issues (not grouped: the run ended before that)")
     for (severity, label), places in sorted(samples.items(), key=lambda item: -item[0][0].rank):
         extent = extent_text(len(places), len(set(places)), len({scenario for scenario, _ in places}))
         line = Text(f"[{severity}]", style=_STYLES[severity])

@@ -1,4 +1,4 @@
-"""The summary of the dimensions: each metric with its value, by agent, and what it rests on."""
+"""The summary of the dimensions: each metric with its value, by agent, and what it is based on."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ class _Line(NamedTuple):
 
 
 def summary_table(report: Report, decision: Decision, options: ReportOptions) -> Iterator[RenderableType]:
-    """Dimension, metric, value and how many samples it rests on. Agents stand side by side if there is
+    """Dimension, metric, value and how many samples it is based on. Agents stand side by side if there is
     room for them, else below each other."""
     agents = list(report.dimensions)
     lines = [line for line in _summary_lines(report) if any(line.values)]
@@ -79,7 +79,7 @@ def summary_table(report: Report, decision: Decision, options: ReportOptions) ->
         yield heading("Summary")
         yield indented(_table(agents if len(agents) > 1 else ["Value"], lines))
     if any("≈" in value.text for line in lines for value in line.values if value):
-        yield indented(Text("≈ estimated: not every reply told its usage", style="dim"))
+        yield indented(Text("≈ estimated: not every reply reported its usage", style="dim"))
     yield Text()
 
 

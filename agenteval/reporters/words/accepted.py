@@ -30,16 +30,16 @@ def _said(use: AcceptedUse) -> str:
     about = f" ({about})" if about else ""
     if use.elsewhere:
         met_in = f"its failure is one of '{one_line(use.elsewhere, SHOWN_ID)}'"
-        return f"accepts nothing{about}: {met_in}: correct 'scenario' or leave it out (owner {owner})"
+        return f"accepts nothing{about}: {met_in}: correct 'scenario' or remove it (owner {owner})"
     match use.state:
         case AcceptedState.EXPIRED:
-            counts = f"it counts again, in {met}" if use.samples else "it was not met: remove the entry"
+            counts = f"it counts again, in {met}" if use.samples else "it did not occur: remove the entry"
             return f"expired on {entry.expires}, owner {owner}{about}: {counts}"
         case AcceptedState.IN_FORCE:
             why = one_line(entry.reason, 160)
-            return f"accepted until {entry.expires} by {owner}{about}: {why} — met in {met}"
+            return f"accepted until {entry.expires} by {owner}{about}: {why} — occurred in {met}"
         case AcceptedState.UNUSED:
-            return f"was not met in this run{about}: if it no longer occurs, remove it (owner {owner})"
+            return f"did not occur in this run{about}: if it is fixed, remove it (owner {owner})"
 
 
 def accepted_count(decision: Decision) -> int:

@@ -68,7 +68,7 @@ def _would_decide(scenario: ScenarioChange) -> str:
     if not scenario.before.decided or not scenario.after.decided:
         return "epochs that are not lost"
     if scenario.epochs_to_decide is None:
-        return "no number of epochs, at these rates"
+        return "no number of epochs at these rates"
     return f"about {scenario.epochs_to_decide:,} epochs in each run"
 
 
@@ -90,7 +90,7 @@ def failure_cells(failure: FailureChange) -> tuple[str, ...]:
     if failure.state in (FailureState.NEW, FailureState.FIXED) and not failure.sure:
         state += ", or luck"
     if failure.state is FailureState.BACK:
-        state += f" (was in {one_line(failure.seen_in, 40)})"
+        state += f" (seen in {one_line(failure.seen_in, 40)})"
     return (
         failure.fingerprint,
         state,
@@ -109,12 +109,12 @@ def counts(agent: AgentComparison) -> str:
 
 def mean_line(agent: AgentComparison, margin: float) -> str:
     """What is known of the mean success rate, beside what is allowed."""
-    bounds = f"from {points(agent.low)} to {points(agent.high)} points"
+    bounds = f"{points(agent.low)} to {points(agent.high)}"
     if agent.change is None:
-        told = f"the mean success rate is not known in both runs: {bounds}"
+        told = f"the mean success rate is unknown in at least one run (bounds {bounds})"
     else:
-        told = f"the mean success rate changed by {points(agent.change)} points, surely {bounds}"
-    return f"{told}; allowed is a drop below {margin * 100:g}"
+        told = f"the mean success rate changed by {points(agent.change)} points (bounds {bounds})"
+    return f"{told}; the allowed drop is below {margin * 100:g}"
 
 
 def verdict_line(comparison: RunComparison) -> str:
@@ -123,13 +123,14 @@ def verdict_line(comparison: RunComparison) -> str:
     prefix = f"{one_line(worst.after, 60)}: " if len(comparison.agents) > 1 else ""
     margin = comparison.margin * 100
     if comparison.verdict is Verdict.PASSED:
-        return f"{prefix}a drop is surely below {margin:g} points, and no scenario surely dropped"
+        below = f"{prefix}the drop is significantly below {margin:g} points"
+        return f"{below}, and no scenario significantly dropped"
     if comparison.verdict is Verdict.FAILED and worst.dropped:
-        return f"{prefix}surely dropped: {_named(worst.dropped)}"
+        return f"{prefix}significantly dropped: {_named(worst.dropped)}"
     if comparison.verdict is Verdict.FAILED:
-        return f"{prefix}the mean success rate surely fell by more than {margin:g} points"
+        return f"{prefix}the mean success rate fell significantly, by more than {margin:g} points"
     if worst.perhaps_dropped:
-        prefix += f"perhaps dropped: {_named(worst.perhaps_dropped)}; "
+        prefix += f"possibly dropped: {_named(worst.perhaps_dropped)}; "
     if worst.epochs_to_decide is None:
         return f"{prefix}no number of epochs would decide at these rates, or too many were lost"
     return f"{prefix}about {worst.epochs_to_decide:,} epochs per scenario in each run would decide"

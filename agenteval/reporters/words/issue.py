@@ -100,7 +100,7 @@ def _remarks(issue: Issue, severity: Severity) -> Iterator[str]:
         yield f"the model proposed {issue.proposed_severity}"
     if issue.not_the_agents_fault:
         why = one_line(issue.not_the_agents_fault, 300).rstrip(".")
-        yield f"not the agent's fault, says the model: {why} (its opinion: severity and verdict are code's)"
+        yield f"not the agent's fault, says the model: {why} (its opinion: code decides severity and verdict)"
 
 
 def grouped_by(issue: Issue) -> str:

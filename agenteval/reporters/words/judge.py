@@ -71,7 +71,7 @@ class Lack(StrEnum):
 _REMARKS = {
     Lack.JUDGE: "no score, and not the agent's fault",
     Lack.UNCLEAR: "no score: the record does not decide it",
-    Lack.DETECTOR: "a defect of agenteval's own, and not the agent's fault",
+    Lack.DETECTOR: "a defect in agenteval, not the agent's fault",
 }
 
 
@@ -295,7 +295,7 @@ def _reviews_text(told: Reviews) -> str:
     return f"; at fault in {what}: {rate} ({', '.join(parts)})"
 
 
-# ── what judges and users were told in other words ───────────────────────────────────────────────
+# ── what judges and users were reported in other words ───────────────────────────────────────────────
 
 
 def overridden_text(report: Report) -> str:

@@ -29,7 +29,7 @@ def relative_place(where: str, root: str) -> tuple[str, int]:
 
 
 def shown_place(where: str, root: str) -> str:
-    """``file:line`` as people read it; what is no file stays as it is."""
+    """``file:line`` as people read it; what is not a file stays as it is."""
     path, line = relative_place(where, root)
     if not path:
         return one_line(where, 200)

@@ -13,9 +13,9 @@ from agenteval.core.score import MetricSpec, Score, ScoreFailure, Verdict
 from agenteval.scoring.goals import GOAL
 from agenteval.verdict.report import Report
 
-UNCALIBRATED = "uncalibrated: never compared with people's judgement"
+UNCALIBRATED = "uncalibrated: never compared with human judgement"
 SCRIPTED = "scripted: no language model was called"
-NO_SCORE = "!2: twice no score, since the judge broke or could not tell"
+NO_SCORE = "!2: two scores missing because the judge broke or could not decide"
 NEITHER_WAY = "counts neither way (a goal ruled out, or not clear)"
 NOT_JUDGED = "not judged"
 NOT_APPLICABLE = "–"
@@ -186,7 +186,7 @@ def brief_score(score: Score) -> str:
 
 
 def is_failure_free(score: Score) -> bool:
-    """Whether it is a label that is no failure. A number is never one, nor is what counts neither way."""
+    """Whether it is a label that is not a failure. A number is never one, nor is what counts neither way."""
     return score.value is None and (score.ok or (score.ok is None and score.label == "no failure"))
 
 

@@ -20,7 +20,7 @@ def amount(cost: float) -> str:
 def dollars(usage: Usage) -> str:
     """``cost ≈0.0125 USD``; an unknown cost is never a number."""
     if usage.cost is None:
-        return "cost not known"
+        return "cost unknown"
     return f"cost {'≈' if usage.estimated else ''}{amount(usage.cost)} USD"
 
 
@@ -31,9 +31,9 @@ def sum_text(report: Report) -> str:
         return ""
     about = "≈" if any(line.usage.estimated and line.usage.cost for line in report.ledger) else ""
     if cost.is_whole:
-        return f"{about}{amount(cost.known)} USD in all"
+        return f"{about}{amount(cost.known)} USD in total"
     names = ", ".join(dict.fromkeys(line.name or line.role for line in cost.unknown))
-    return f"at least {about}{amount(cost.known)} USD: without {names}, whose cost is not known"
+    return f"at least {about}{amount(cost.known)} USD: without {names}, whose cost is unknown"
 
 
 def unknown_texts(report: Report) -> Iterator[str]:
@@ -51,5 +51,5 @@ def unknown_texts(report: Report) -> Iterator[str]:
 
 def _remedy(line: LedgerLine, report: Report) -> str:
     if line.name in report.plan.prices:
-        return "not every reply told its tokens or its cost"
+        return "not every reply reported its tokens or its cost"
     return how_to_price(line.name)

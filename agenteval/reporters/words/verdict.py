@@ -26,7 +26,7 @@ def verdict_line(report: Report, decision: Decision) -> tuple[str, str]:
 def ends_text(report: Report, decision: Decision) -> str:
     """How many scenarios ended how, and what was not done."""
     mistakes = len(decision.author_errors)
-    parts = [f"{plural(mistakes, 'mistake')}, told above"] if mistakes else []
+    parts = [f"{plural(mistakes, 'mistake')}, listed above"] if mistakes else []
     parts.append(_counted(report, decision))
     return "; ".join(filter(None, (*parts, _unrun(report))))
 
@@ -54,7 +54,7 @@ def _counted(report: Report, decision: Decision) -> str:
     is_told = decision.verdict is Verdict.PASSED or ends[decision.verdict.value] > 0
     rule = "" if is_told else _rule_over_all(decision)
     if ends["passed"] == total:
-        despite = f"{rule}, though " if rule else ""
+        despite = f"{rule}, although " if rule else ""
         return f"{despite}{'all ' if total > 1 else ''}{plural(total, noun)} passed{across}"
     (count, state), *rest = [(count, state) for state in _ENDS if (count := ends[state])]
     first = f"{count:,} of {plural(total, noun)} {state}"

@@ -220,7 +220,7 @@ def matcher_mistakes(value: Any, path: tuple[str | int, ...] = ()) -> Iterator[M
         elif key == "$in":
             yield from matcher_mistakes(value[key], (*path, key))
     if len(value) > 1:
-        what = f"a matcher stands alone in its mapping, and '{reserved[0]}' does not"
+        what = f"a matcher must be alone in its mapping, and '{reserved[0]}' is not"
         yield Mistake(what, "keys that begin with '$' are reserved for matchers", path)
 
 

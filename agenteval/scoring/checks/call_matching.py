@@ -118,7 +118,9 @@ def describe(result: ToolCallsResult) -> str:
         lines.append(f"not allowed: {_listed(map(expected_text, expectation.forbidden))}")
     lines.append(f"called: {_listed(map(call_text, result.calls))}")
     if result.unread:
-        lines.append(f"not decided, for want of readable arguments: {_listed(map(call_text, result.unread))}")
+        lines.append(
+            f"not decided, because these arguments are unreadable: {_listed(map(call_text, result.unread))}"
+        )
     if result.passed is not False:
         return "; ".join(lines)
     return "\n".join([*lines, *_faults(result)])

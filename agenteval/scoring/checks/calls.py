@@ -59,8 +59,8 @@ def mistakes(written: Any) -> Iterator[Mistake]:
 def _of_call(entry: Mapping[str, Any], path: tuple[str | int, ...]) -> Iterator[Mistake]:
     name = entry.get("name")
     if isinstance(name, str) and not name.strip():
-        remedy = "write the text that is meant, or drop it"
-        yield Mistake("no tool has an empty name", remedy, (*path, "name"))
+        remedy = "write the text to look for, or remove it"
+        yield Mistake("a tool name must not be empty", remedy, (*path, "name"))
     if "args" in entry:
         yield from matcher_mistakes(entry["args"], (*path, "args"))
 

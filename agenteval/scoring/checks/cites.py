@@ -24,10 +24,10 @@ def cites(needles: Sequence[str], seen: Seen) -> Outcome:
             uncited.append(needle)
     told = [f"missing {quoted(unsaid)} in {seen.shown}"] if unsaid else []
     if uncited:
-        told.append(f"{quoted(uncited)}: said, and in no tool result before that ({_called(seen)})")
+        told.append(f"{quoted(uncited)}: said, but in no tool result before it ({_called(seen)})")
     return Outcome(
         not told,
-        "; ".join(told) or f"said, and in a tool result before that: {quoted(needles)}",
+        "; ".join(told) or f"said, and in a tool result before it: {quoted(needles)}",
         parts=(*unsaid, *uncited),
         is_by_absence=bool(uncited) and not unsaid,
     )
@@ -76,8 +76,8 @@ def _leaf_values(value: Any) -> Iterator[str]:
 def mistakes(written: Any) -> Iterator[Mistake]:
     """The words that describe this key are easily taken for its value."""
     if isinstance(written, str) and written.strip().casefold() in _DESCRIPTIONS:
-        remedy = "list what the answer must say and have from a tool: cites: [BK-001]"
-        yield Mistake(f"output.cites: '{written}' names no text", remedy)
+        remedy = "list what the answer must say and a tool must return: cites: [BK-001]"
+        yield Mistake(f"output.cites: '{written}' is not a text", remedy)
 
 
 _DESCRIPTIONS = frozenset(("tool results only", "tool results", "tool_results", "tools"))

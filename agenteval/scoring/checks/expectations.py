@@ -11,6 +11,7 @@ from dataclasses import replace
 from typing import Any, Final
 
 from agenteval.core.patterns import EndlessSearchError, without_waiting
+from agenteval.core.plurals import plural
 from agenteval.core.scenario import Expectation, ExpectedCall, Scenario, ToolCallsExpectation
 from agenteval.core.score import Check
 from agenteval.core.sight import is_observed, resting_on_unseen
@@ -104,7 +105,7 @@ def conversation_checks(scenario: Scenario, trajectory: Trajectory) -> tuple[Che
 
 
 def _broken_for_good(rules: Iterable[Rule], expect: Expectation, cut: Seen, at: _Places) -> Iterator[Check]:
-    """The rules that no further turn could have mended."""
+    """The rules that no further turn could have fixed."""
     for rule, outcome in _outcomes(rules, expect, cut):
         if outcome.passed is False and outcome.is_lasting:
             yield at.made(rule.name, outcome)
@@ -191,21 +192,23 @@ def _turn_answer(scenario: Scenario, turn: Turn, at: _Places) -> Check:
         return at.check("answer", True, f"answered {excerpt(turn.answer, 80)}")
     if _may_be_empty(scenario, turn):
         return at.check("answer", True, "the final answer is empty, as allow_empty permits")
-    after = f" after {len(turn.tool_calls)} tool call(s)" if turn.tool_calls else ""
-    what = "is empty" if is_blank(turn.answer) else "is only what the model thought"
+    after = f" after {plural(len(turn.tool_calls), 'tool call')}" if turn.tool_calls else ""
+    what = "is empty" if is_blank(turn.answer) else "holds only the model's thoughts"
     return at.check("answer", False, f"the final answer {what}{after} (allow_empty: true would permit it)")
 
 
 def _answers(scenario: Scenario, trajectory: Trajectory, at: _Places) -> Check:
     turns = trajectory.turns
     if not turns:
-        return at.check("answer", None, "there was no turn, so nothing was answered")
+        return at.check("answer", None, "there was no turn, so there is no answer")
     empty = [n for n, turn in enumerate(turns, 1) if is_blank(spoken(turn.answer))]
     failed = [n for n in empty if not _may_be_empty(scenario, turns[n - 1])]
     if failed:
         return at.check("answer", False, f"the final answer is empty in turn {_enumerated(failed)}")
     permitted = f"; empty in turn {_enumerated(empty)}, as allow_empty permits" if empty else ""
-    return at.check("answer", True, f"{len(turns) - len(empty)} of {len(turns)} turns answered{permitted}")
+    return at.check(
+        "answer", True, f"{len(turns) - len(empty)} of {plural(len(turns), 'turn')} answered{permitted}"
+    )
 
 
 def _case(scenario: Scenario, seen: Seen, *, broke: bool, observed: bool) -> Iterator[Check]:

@@ -10,6 +10,7 @@ from typing import Any, TypeAlias
 from agenteval.core.errors import Mistake
 from agenteval.core.expressions import expression
 from agenteval.core.json_schema import misfit_of, schema_mistakes
+from agenteval.core.plurals import plural
 from agenteval.scoring.checks.arguments import differences, matcher_mistakes
 from agenteval.scoring.checks.quoting import excerpt, one_line
 from agenteval.scoring.checks.rule import Outcome, Rule, Seen
@@ -38,7 +39,7 @@ def _json_of(answer: str) -> Any:
     try:
         return json.loads(text, object_pairs_hook=_once, parse_constant=_no_constant)
     except RecursionError:
-        raise _NoJsonError("is nested too deep to be read") from None
+        raise _NoJsonError("is nested too deeply to be read") from None
     except _NoJsonError:
         raise
     except json.JSONDecodeError as error:
@@ -53,7 +54,7 @@ def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     if len(made) < len(pairs):
         names = [name for name, _ in pairs]
         twice = next(name for name in names if names.count(name) > 1)
-        raise _NoJsonError(f"is not clear: it says {excerpt(twice, 40)} twice")
+        raise _NoJsonError(f"is ambiguous: it has {excerpt(twice, 40)} twice")
     return made
 
 
@@ -74,7 +75,7 @@ def json_schema(schema: Mapping[str, Any], seen: Seen) -> Outcome:
         except _NoJsonError as error:
             fault = f"it {error}"
         except RecursionError:
-            return Outcome(None, "the schema, or what it is held against, leads on without end")
+            return Outcome(None, "the schema or the answer is nested without end")
         if not fault:
             return Outcome(True, f"fits the schema: {excerpt(answer, 80)}")
         faults.append(fault)
@@ -86,7 +87,7 @@ def schema_mistakes_in(written: Any) -> Iterator[Mistake]:
     if written == {}:
         yield Mistake(
             "output.json_schema: an empty schema checks nothing",
-            "write what is to be checked, or drop the key",
+            "write what to check, or remove the key",
         )
     for what, path in schema_mistakes(written) if isinstance(written, Mapping) else ():
         yield Mistake(f"output.json_schema: {what}", "write a JSON Schema", path)
@@ -127,7 +128,7 @@ def _fault(path: str, expected: Any, value: Any) -> str:
             if not isinstance(value, list):
                 return f"{path}: {so_far or 'the answer'} is not a list"
             if part >= len(value):
-                return f"{path}: {so_far or 'the answer'} has {len(value)} item(s)"
+                return f"{path}: {so_far or 'the answer'} has {plural(len(value), 'item')}"
             value, so_far = value[part], f"{so_far}[{part}]"
         else:
             if not isinstance(value, dict):
@@ -140,7 +141,7 @@ def _fault(path: str, expected: Any, value: Any) -> str:
 
 
 def _parts(path: str) -> Path | None:
-    """``items[0].price`` as keys and positions; ``None`` if that is no path. A key with a dot or a bracket
+    """``items[0].price`` as keys and positions; ``None`` if that is not a path. A key with a dot or a bracket
     stands in ``["…"]``."""
     found: list[str | int] = []
     at = 0
@@ -161,7 +162,7 @@ def _listed(names: Sequence[str]) -> str:
 def value_mistakes(written: Any) -> Iterator[Mistake]:
     if written == {}:
         yield Mistake(
-            "output.json: an empty mapping checks nothing", "write what is to be checked, or drop the key"
+            "output.json: an empty mapping checks nothing", "write what to check, or remove the key"
         )
     for path, expected in written.items() if isinstance(written, Mapping) else ():
         if str(path).startswith("$"):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from agenteval.core.plurals import plural
 from agenteval.scoring.checks.rule import Outcome, Rule, Seen
 
 
@@ -14,7 +15,7 @@ def tool_calls(bound: int, seen: Seen) -> Outcome:
 
 
 def tokens(bound: int, seen: Seen) -> Outcome:
-    """A turn without any token was not counted, and a usage that nobody understood is no count either: a
+    """A turn without any token was not counted, and a usage that nobody understood is not a count either: a
     sum within the bound then decides nothing."""
     turns = seen.all_turns
     usages = [turn.usage for turn in turns if turn.steps]
@@ -22,8 +23,10 @@ def tokens(bound: int, seen: Seen) -> Outcome:
     unread = sum(bool(turn.unread_usage) for turn in turns)
     found = _within(spent, bound, "tokens")
     notes = ["estimated"] if any(usage.estimated for usage in usages) else []
-    notes += [f"{uncounted} of {len(turns)} turns reported no usage"] if uncounted else []
-    notes += [f"{unread} of {len(turns)} turns reported a usage that is not understood"] if unread else []
+    notes += [f"{uncounted} of {plural(len(turns), 'turn')} reported no usage"] if uncounted else []
+    notes += (
+        [f"{unread} of {plural(len(turns), 'turn')} reported usage that cannot be read"] if unread else []
+    )
     detail = f"{found.detail} ({'; '.join(notes)})" if notes else found.detail
     return found._replace(
         passed=None if found.passed and (uncounted or unread) else found.passed, detail=detail
@@ -34,7 +37,7 @@ def latency_ms(bound: float, seen: Seen) -> Outcome:
     """Of a recorded conversation nobody may know how long it took."""
     latency = sum(turn.latency_ms for turn in seen.all_turns)
     if not latency and any(turn.steps for turn in seen.all_turns):
-        return Outcome(None, f"no times were recorded, at most {bound:,.10g} ms allowed")
+        return Outcome(None, f"no times were recorded; at most {bound:,.10g} ms allowed")
     return _within(latency, bound, "ms")
 
 

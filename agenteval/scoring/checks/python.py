@@ -27,7 +27,7 @@ async def ask(targets: Sequence[str], seen: Seen) -> Sequence[Outcome]:
 
 async def _ask(target: str, seen: Seen) -> Outcome:
     if not seen.base:
-        detail = "not run, since a journal brings no code: name its scenarios with --scenarios"
+        detail = "not run, because a journal contains no code: name its scenarios with --scenarios"
         return Outcome(None, f"{target}: {detail}")
     try:
         function = _function(target, seen.base, None)
@@ -77,7 +77,7 @@ def _function(target: str, base: str, place: Place | None) -> Callable[..., Any]
     if not callable(function):
         raise AuthorError(Problem(f"the check: {target} is not a function", "", place))
     if shape := misfit(function, 1):
-        what = f"the check: {target} cannot be called with the conversation alone: {shape}"
+        what = f"the check: {target} cannot be called with only the conversation: {shape}"
         raise AuthorError(Problem(what, "write def NAME(conversation)", place))
     found: Callable[..., Any] = function
     return found
@@ -87,7 +87,7 @@ def mistakes(written: Any) -> Iterator[Mistake]:
     for index, target in enumerate(written if isinstance(written, list) else [written]):
         if isinstance(target, str) and not target.strip():
             where = (index,) if isinstance(written, list) else ()
-            yield Mistake("python: an empty text names no function", "write file.py:name", where)
+            yield Mistake("python: an empty text does not name a function", "write file.py:name", where)
 
 
 PYTHON = (Rule("python", ask=ask, needs_answers=True, mistakes=mistakes),)

@@ -156,7 +156,7 @@ def _from_nowhere(path: str, value: str, given: Given, *, reads: bool, makes: bo
     if fact.kind is Kind.ADDRESS and not given.has_address(fact.value):
         return f"nobody gave '{value}' ({path})"
     if fact.kind is Kind.DATE and not reads and not given.has_date(fact.value):
-        return f"nobody gave the date '{value}' ({path}), nor a day beside it"
+        return f"nobody gave the date '{value}' ({path}), or a day next to it"
     return ""
 
 

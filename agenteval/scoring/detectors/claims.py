@@ -25,7 +25,7 @@ def claimed_action_not_called(conversation: Conversation) -> Iterator[Proof]:
         for found in _CLAIM.finditer(turn.answer[:_LONGEST]):
             word = (found["did"] or found["done"]).lower()
             if tool := participles.get(word.replace("ll", "l")):
-                why = f"claims what '{tool}' does, but no call that could do it was made"
+                why = f"claims to have done what '{tool}' does, but made no call that could do it"
                 yield Proof(number, None, found[0], why, found.span())
                 break
 

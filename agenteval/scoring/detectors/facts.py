@@ -1,7 +1,7 @@
 """Facts: the values in texts and results that have exactly one reading.
 
 A fact is an amount, a number, a percentage, a date, a time, an identifier or an address, in one form for all
-ways to write it. What can be read in two ways (``1.250``, ``03/04/2026``) is no fact: nothing is concluded
+ways to write it. What can be read in two ways (``1.250``, ``03/04/2026``) is not a fact: nothing is concluded
 from it. There are no rules about wording here; a value is what its characters say.
 """
 
@@ -71,7 +71,7 @@ _UNIT_OF_MONEY = r"[€£¥₹$]|(?:USD|EUR|GBP|CHF|JPY|INR|AUD|CAD|dollars?|eur
 _NUM = r"\d+(?:[.,'’\u00a0\u202f]\d+)*"
 
 _FACT = expression(
-    # Addresses first: what is in one is no value of its own.
+    # Addresses first: what is in one is not a value of its own.
     r"(?P<address>(?<![\w.+*•-])[\w.+-]{1,64}@[\w-]{1,64}(?:\.[\w-]{1,64})+|\bhttps?://[^\s<>()\"'\]}|*`\\]+)"
     # 2026-05-14, 2026-05-14T10:30:00Z
     r"|(?P<iso>(?<![\w-])(?P<iy>\d{4})-(?P<im>\d{2})-(?P<id>\d{2})(?![\d-])"

@@ -124,7 +124,7 @@ class Given:
 
     def near_text(self, value: str) -> str:
         """What was given and is one edit away from a word, name or line that was not; empty if nothing is.
-        Another ending is no mistake: ``laptops`` for ``laptop``."""
+        Another ending is not a mistake: ``laptops`` for ``laptop``."""
         small = value.lower()
         if len(small) < _SHORTEST_WORD or any(plain(small) in text for text in self._texts):
             return ""

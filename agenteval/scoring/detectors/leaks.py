@@ -216,7 +216,7 @@ def _proofs(conversation: Conversation, number: int, found: Iterable[Secret]) ->
         if not known and secret.value not in told:
             told.add(secret.value)
             text = secret.value if secret.what.startswith("a private") else hidden(secret.value)
-            why = f"tells {secret.what}, which the user had not given"
+            why = f"reveals {secret.what}, which the user had not given"
             yield Proof(number, None, text, why, secret.span, None if secret.is_sure else Severity.MEDIUM)
 
 

@@ -28,7 +28,7 @@ def repetition(conversation: Conversation) -> Iterator[Proof]:
         asked = " ".join(turn.user.lower().split())
         earlier = said.get(folded)
         if earlier is not None and earlier[1] != asked:
-            why = f"says again what it said in turn {earlier[0] + 1}, although the user said something else"
+            why = f"repeats what it said in turn {earlier[0] + 1}, although the user said something else"
             yield Proof(number, None, answer, why, (0, len(answer)))
         said[folded] = number, asked
 

@@ -45,7 +45,7 @@ def repeated_tool_call(conversation: Conversation) -> Iterator[Proof]:
         if earlier is None or (earlier.turn != placed.turn and not (facts and facts.reads)):
             continue
         if _changed_nothing(conversation, course, earlier, placed):
-            why = f"call {earlier.index + 1} (turn {earlier.turn + 1}) again, though nothing had changed"
+            why = f"repeats call {earlier.index + 1} (turn {earlier.turn + 1}), although nothing had changed"
             yield Proof(placed.turn, placed.index, shown(call), why)
 
 

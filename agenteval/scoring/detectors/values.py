@@ -205,10 +205,10 @@ class _Answer:
             shown = ", ".join(dict.fromkeys(leaf.text for leaf in leaves[:3]))
             thing = line.about[0]
             what = thing if label in line.about else f"{label} of {thing}"
-            why = f"tells {fact.text} for {what}, where results give {shown}"
+            why = f"states {fact.text} for {what}, but results give {shown}"
             return self._proof(fact, why, against=True)
         if fact.kind is Kind.DATE and self._is_told_as_known(fact.value, line):
-            return self._proof(fact, f"nobody gave {fact.text}, nor a day beside it")
+            return self._proof(fact, f"nobody gave {fact.text}, or a day next to it")
         if fact.kind is Kind.AMOUNT and self._is_from_nowhere(fact.value):
             return self._proof(fact, f"nobody gave {fact.text}, and no two given values make it")
         return None
@@ -297,7 +297,7 @@ class _Answer:
                 at = line.start + found.start(), line.start + found.end()
                 status, placed = list(given)[-1]
                 gave = f"{placed.call.name} (call {placed.index + 1}) gave '{status}'"
-                why = f"tells the status of {name} as '{told}', but {gave}"
+                why = f"states the status of {name} as '{told}', but {gave}"
                 yield _Found(self._placed(self._text[slice(*at)].strip(), why), against=True)
                 return
 

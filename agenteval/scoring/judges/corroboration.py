@@ -133,7 +133,7 @@ def _uncorroborated(failure: ScoreFailure, replies: Sequence[ModelReply]) -> Sco
     spent = [reply.usage for reply in replies]
     if failure.usage:
         spent.append(failure.usage)
-    message = f"a verdict was asked again, and there was no answer: {failure.message}"
+    message = f"a verdict was asked again, but there was no answer: {failure.message}"
     return failure.model_copy(update={"message": message, "usage": total_of(spent)})
 
 

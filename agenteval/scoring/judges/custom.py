@@ -195,7 +195,7 @@ def load_all_custom(
 def _problem(metric: Any) -> tuple[str, str] | None:
     if not isinstance(metric, CustomMetric):
         kinds = "QuantitativeMetric, QualitativeMetric or ConversationMetric"
-        return f"is no metric: {type(metric).__name__}", f"derive it from {kinds}"
+        return f"is not a metric: {type(metric).__name__}", f"derive it from {kinds}"
     if not isinstance(metric.name, str) or not METRIC_NAME.fullmatch(metric.name):
         return f"has the name {metric.name!r}", 'set name = "…", letters first'
     written = _written(metric)
@@ -208,7 +208,7 @@ def _problem(metric: Any) -> tuple[str, str] | None:
     try:
         labels_of(metric)
     except ValueError as error:
-        return f"has labels that cannot be: {error}", 'write labels = {"on brand": "ok", …}'
+        return f"has invalid labels: {error}", 'write labels = {"on brand": "ok", …}'
     return None
 
 

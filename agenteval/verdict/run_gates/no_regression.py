@@ -76,10 +76,10 @@ def _rows(gate: NoRegressionGate, seen: Evidence) -> Iterable[GateRow]:
     told += _listed("no longer there", baseline.gone)
     yield GateRow("no_regression", result.drop, bound, told, where, VERDICT_OF[result.outcome])
     for name in result.dropped:
-        yield _dropped(*pairs[name], "no drop", "surely dropped", where, Verdict.FAILED)
+        yield _dropped(*pairs[name], "no drop", "significantly dropped", where, Verdict.FAILED)
     for name in result.perhaps:
         low, high = drop_interval(pairs[name][1])
-        told = f"perhaps dropped: 90 % interval from {low:.2g} to {high:.2g}"
+        told = f"possibly dropped: 90 % interval from {low:.2g} to {high:.2g}"
         bound = f"no drop above {gate.scenario_margin:g}"
         yield _dropped(*pairs[name], bound, told, where, Verdict.INCONCLUSIVE)
     for scenario in apart:
@@ -130,7 +130,7 @@ def _on_its_own(scenario: ScenarioReport, baseline: Baseline, seen: Evidence) ->
 
 
 def _drop_words(result: NonInferiority, pairs: Sequence[Pair]) -> str:
-    """A run that is no worse than another may be as bad: that is told first."""
+    """A run that is no worse than another may be as bad: that is reported first."""
     told = f"fall of the mean: {result.surely_above:.2g} to {result.surely_below:.2g}"
     never = [pair for pair in pairs if pair.after.decided and not pair.after.successes]
     if never:
@@ -140,7 +140,7 @@ def _drop_words(result: NonInferiority, pairs: Sequence[Pair]) -> str:
         told = f"nothing got worse; {told}"
     if result.outcome is not Outcome.UNDECIDED:
         return told
-    told += f", {len(result.perhaps)} perhaps dropped" if result.perhaps else ""
+    told += f", {len(result.perhaps)} possibly dropped" if result.perhaps else ""
     if result.epochs_to_decide is None:
         return f"{told}: no number of epochs would decide at these rates"
     return f"{told}: about epochs: {result.epochs_to_decide} in each run would decide"

@@ -9,6 +9,7 @@ from typing import Annotated, ClassVar, Literal
 from pydantic import Field
 
 from agenteval.core.decision import GateRow
+from agenteval.core.plurals import plural
 from agenteval.core.value import Count, Number, Value
 from agenteval.verdict.run_gates.chance import BAD, GOOD, GateChances, chances_by_count
 from agenteval.verdict.run_gates.gate import ONE_EACH, VERDICT_OF, Evidence, Prospect, RunGate
@@ -40,7 +41,8 @@ def _rows(gate: PassHatKGate, seen: Evidence) -> Iterable[GateRow]:
         tallies = [Tally.of(own.fixed) for own in epochs.values()]
         least = min((tally.planned for tally in tallies), default=0)
         found = mean_pass_hat_k(tallies, gate.k)
-        yield _hat_row(gate, found, where, rests_on=f"the mean of {len(tallies)} scenarios", epochs=least)
+        rests_on = f"the mean of {plural(len(tallies), 'scenario')}"
+        yield _hat_row(gate, found, where, rests_on=rests_on, epochs=least)
         return
     for (scenario, agent), own in epochs.items():
         tally = Tally.of(own.fixed)
@@ -54,11 +56,12 @@ def _rows(gate: PassHatKGate, seen: Evidence) -> Iterable[GateRow]:
 def _hat_row(gate: PassHatKGate, found: Bounds | None, where: str, *, rests_on: str, epochs: int) -> GateRow:
     if found is None:
         outcome = Outcome.UNDECIDED
-        rests_on = f"not estimable from {epochs} epochs: k is {gate.k}, so set epochs: {gate.k} or more"
+        rests_on = f"not estimable from {plural(epochs, 'epoch')}: k is {gate.k}"
+        rests_on += f", so set epochs: {gate.k} or more"
     else:
         outcome = found.compare(gate.at_least)
         if outcome is Outcome.UNDECIDED:
-            rests_on += f": from {found.low:.3g} to {found.high:.3g}, as the missing epochs would have it"
+            rests_on += f": from {found.low:.3g} to {found.high:.3g}, depending on the missing epochs"
     return GateRow(
         name="pass_hat_k",
         value=found.estimate if found else None,
@@ -73,7 +76,7 @@ def _chances(gate: PassHatKGate, ahead: Prospect) -> GateChances:
     epochs, where = [planned.min for planned in ahead.epochs], ahead.where
     name = f"pass_hat_k (k {gate.k}, {gate.over})"
     if min(epochs) < gate.k:
-        advice = f"not estimable from {min(epochs)} epochs: set epochs: {gate.k} or more"
+        advice = f"not estimable from {plural(min(epochs), 'epoch')}: set epochs: {gate.k} or more"
         return GateChances(name, GOOD, BAD, None, None, None, where, advice)
     if gate.over == "suite":
         good = mean_pass_hat_k_chance(epochs, gate.k, gate.at_least, GOOD) or 0.0

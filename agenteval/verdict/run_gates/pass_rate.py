@@ -8,6 +8,7 @@ from typing import Annotated, ClassVar
 from pydantic import Field, model_validator
 
 from agenteval.core.decision import GateRow
+from agenteval.core.plurals import plural
 from agenteval.core.value import Number, Value
 from agenteval.verdict.epochs import Epochs
 from agenteval.verdict.run_gates.chance import GateChances, chances_by_count
@@ -39,7 +40,7 @@ class PassRateGate(Value):
         if self.reject_below >= self.at_least:
             raise ValueError(
                 f"reject_below ({self.reject_below:g}) must be less than at_least ({self.at_least:g});"
-                " between the two lie the rates about which either verdict is right"
+                " for rates between the two either verdict is right"
             )
         return self
 
@@ -81,9 +82,9 @@ def _why(decision: SequentialDecision, own: Epochs, rule: PassRateRule) -> str:
         told += f", {len(own.replaced)} lost and replaced"
     match decision.outcome:
         case Outcome.ACCEPT:
-            return f"{told}: surely above {rule.reject_below:g}"
+            return f"{told}: significantly above {rule.reject_below:g}"
         case Outcome.REJECT:
-            return f"{told}: surely below {rule.at_least:g}"
+            return f"{told}: significantly below {rule.at_least:g}"
         case _:
             return f"{told}: not decided; {_what_would_decide(decision, own, rule)}"
 
@@ -91,7 +92,8 @@ def _why(decision: SequentialDecision, own: Epochs, rule: PassRateRule) -> str:
 def _what_would_decide(decision: SequentialDecision, own: Epochs, rule: PassRateRule) -> str:
     decided = decision.epochs - decision.missing
     if own.most < least_epochs(rule):
-        return f"even without a failure it takes {least_epochs(rule)} epochs, and {own.most} were planned"
+        least = plural(least_epochs(rule), "epoch")
+        return f"even without a failure it takes {least}, and {own.most} were planned"
     if decision.outcome is Outcome.CONTINUE and decision.epochs < own.most:
         return "the run ended early"
     more = epochs_to_decide(decision.successes, decided, rule)
@@ -110,7 +112,7 @@ def _chances(gate: PassRateGate, ahead: Prospect) -> GateChances:
     designs = [rate_test(rule, planned.min, planned.max) for planned in ahead.epochs]
     most = max(planned.max for planned in ahead.epochs)
     if most < least_epochs(rule):
-        advice = f"no run can be green: it takes {least_epochs(rule)} epochs, without a failure"
+        advice = f"no run can be green: it takes {plural(least_epochs(rule), 'epoch')} without a failure"
     else:
         ranged = any(planned.min < planned.max for planned in ahead.epochs)
         least = min(planned.min for planned in ahead.epochs) if ranged else None

@@ -117,7 +117,7 @@ class Alive(NamedTuple):
 
 
 class SequentialDecision(NamedTuple):
-    """``epochs``: how many, in epoch order, it rests on; later ones did not count. ``missing`` of these
+    """``epochs``: how many, in epoch order, it is based on; later ones did not count. ``missing`` of these
     were lost: the outcome is the same whether they would have succeeded or failed."""
 
     outcome: Outcome

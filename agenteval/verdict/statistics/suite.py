@@ -43,7 +43,7 @@ class MeanRate(NamedTuple):
     run: fewer where scenarios have unequal numbers (Kish 1965, "Survey sampling"). ``degrees`` of freedom
     are those of the variance, so that few epochs pay for not knowing it (Student's t). The leans sum the skew
     of the scenarios on either side of one half: where some always pass and others never do, that of their
-    mean rate is no guide."""
+    mean rate is not a guide."""
 
     value: float
     variance: float
@@ -119,12 +119,12 @@ def users_like_these(rates: Sequence[float], confidence: float = 0.95) -> Estima
     """The mean over the population that the scenarios stand for, from one rate (or mean score in [0, 1])
     per scenario: the t interval over clusters, as Miller (2024) has it for clustered questions.
 
-    Where all scenarios agree their spread is no guide; then the interval is the betting one. One scenario
+    Where all scenarios agree their spread is not a guide; then the interval is the betting one. One scenario
     alone tells nothing of others."""
     value = fsum(rates) / len(rates)
     estimand = "users like these"
     if len(rates) < 2:
-        return Estimate(value, 0.0, 1.0, None, estimand, "one scenario tells nothing of others")
+        return Estimate(value, 0.0, 1.0, None, estimand, "one scenario says nothing about others")
     error = sqrt(_spread(rates) / len(rates))
     if error < 1e-12:
         return Estimate(value, *betting_interval(rates, confidence), error, estimand, "betting interval")
