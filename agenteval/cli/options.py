@@ -14,6 +14,8 @@ from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
 
 import typer
 
+from agenteval.reporters import REPORTERS
+
 if TYPE_CHECKING:
     from agenteval.core.config import ReporterChoice
     from agenteval.core.selection import Filters
@@ -55,7 +57,11 @@ MetricOption = Annotated[
 ]
 ReportOption = Annotated[
     list[str] | None,
-    typer.Option("--report", metavar="NAME[=PATH]", help="Add a report: json, junit, github, markdown."),
+    typer.Option(
+        "--report",
+        metavar="NAME[=PATH]",
+        help=f"Add a report: {', '.join(name for name in REPORTERS if name != 'terminal')}.",
+    ),
 ]
 VerboseOption = Annotated[bool, typer.Option("--verbose", "-v", help="Transcripts of all conversations.")]
 

@@ -131,13 +131,24 @@ def _message(pieces: Iterable[Mapping[str, Any]]) -> Mapping[str, Any]:
                 _grow(block, _object(piece, "delta"))
             case "message_delta":
                 message.update(_object(piece, "delta"))
+                if told := _object(piece, "usage"):
+                    message["usage"] = {**_object(message, "usage"), **told}
             case "message_stop":
                 return {**message, "role": "assistant", "content": [_closed(b) for b in blocks.values()]}
     raise _cut_off()
 
 
+_GROWING = (
+    ("text", "text"),
+    ("partial_json", "_input"),
+    ("thinking", "thinking"),
+    ("signature", "signature"),
+)
+"""Fields of a delta, and the fields of its block that they are pieces of."""
+
+
 def _grow(block: dict[str, Any], delta: Mapping[str, Any]) -> None:
-    for key, name in (("text", "text"), ("partial_json", "_input")):
+    for key, name in _GROWING:
         if isinstance(delta.get(key), str):
             block[name] = str(block.get(name) or "") + delta[key]
 

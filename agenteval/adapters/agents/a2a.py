@@ -153,7 +153,7 @@ def _last_words(task: Mapping[str, Any]) -> str:
 def _said(parts: Any) -> str:
     """The text of parts; data without a text as JSON."""
     found = list(_objects(parts))
-    text = "".join(part["text"] for part in found if isinstance(part.get("text"), str))
+    text = "\n".join(part["text"] for part in found if isinstance(part.get("text"), str))
     if text:
         return text
     data = [part["data"] for part in found if part.get("data") is not None]

@@ -117,10 +117,18 @@ def _blocks(messages: Sequence[Message]) -> Iterator[Message]:
             results = []
         if message.get("role") != "assistant":
             yield {"role": "user", "content": message.get("content") or ""}
-        elif content := message.get(_RAW) or list(_of_assistant(message)):
+        elif content := list(map(_with_input, message.get(_RAW) or ())) or list(_of_assistant(message)):
             yield {"role": "assistant", "content": content}
     if results:
         yield {"role": "user", "content": results}
+
+
+def _with_input(block: Any) -> Any:
+    """A call of a stream has its arguments as text, which goes back as an object."""
+    if not isinstance(block, Mapping) or not isinstance(block.get("input"), str):
+        return block
+    args, _ = chat.read_arguments(block["input"])
+    return {**block, "input": args or {}}
 
 
 def _of_assistant(message: Message) -> Iterator[Any]:
@@ -160,9 +168,13 @@ def _document(reply: HttpReply) -> dict[str, Any]:
     if reply.events is None:
         document = parse_object(reply.text)
     else:
-        document = dict(whole([parse_object(text) for text in reply.events if not ends_stream(text)]))
-    if document.get("type") == "error" or (error := error_in(document)):
-        raise Unreadable("is an error", _json(document.get("error") or error))
+        pieces = [parse_object(text) for text in reply.events if not ends_stream(text)]
+        if error := next((piece for piece in pieces if piece.get("type") == "error"), None):
+            raise Unreadable("broke off with an error", _json(error.get("error") or error))
+        document = dict(whole(pieces))
+    told = error_in(document)
+    if document.get("type") == "error" or told:
+        raise Unreadable("is an error", _json(document.get("error") or told))
     made: dict[str, Any] = storable(document)
     return made
 
