@@ -299,7 +299,7 @@ BROKEN: dict[str, tuple[str, list[Behaviour], str]] = {
         [okay({"t": "hello"})],
         "`reply.session: sid`; there is: t",
     ),
-    "not JSON": (PLAIN, [respond("hello")], "is no JSON"),
+    "not JSON": (PLAIN, [respond("hello")], "is not JSON"),
     "a web page": (PLAIN, [respond("<html>")], "is a web page"),
     "cut off": (
         'request: {m: "${message}"}, reply: {text: choices.0.message.content}',

@@ -151,11 +151,7 @@ def raw_lines_of(source: Source) -> Iterator[NumberedLine | Unreadable]:
             for number, data in enumerate(file, start=1):
                 yield NumberedLine(number, data)
     except (OSError, EOFError, zlib.error) as error:
-        why = (
-            "the compressed data ends too early"
-            if isinstance(error, EOFError)
-            else f"cannot be read: {error}"
-        )
+        why = "the compressed data is cut off" if isinstance(error, EOFError) else f"cannot be read: {error}"
         yield Unreadable(f"{source.shown}:{number + 1}", why)
 
 
