@@ -39,6 +39,7 @@ from agenteval.core.trajectory import (
 from agenteval.messages import agent_messages as observed
 from agenteval.messages import chat
 from agenteval.messages import message_adapters as foreign
+from agenteval.messages.agent_names import by, name_of
 from agenteval.messages.reported_usage import read_usage, unread_usage
 
 MAX_TOOL_REPLIES = 50
@@ -261,24 +262,36 @@ class _OpenTurn:
         fault, steps = _unreadable(told), told
         if fault:
             steps = [_refused_step(step) for step in told]
-        usage, unread = read_usage(reply.usage), unread_usage(reply.usage)
-        for position, step in enumerate(steps):
-            is_last = position == len(steps) - 1
-            previous = self._steps[-1] if self._steps else None
-            metered = usage if is_last else Usage()
-            self._steps.append(
-                step.model_copy(
-                    update={
-                        "latency_ms": latency_ms if is_last else 0.0,
-                        "unread_usage": unread if is_last else "",
-                        "usage": _estimate(self._user, previous, step, calls=int(is_last))
-                        if usage is None
-                        else metered,
-                    }
-                )
-            )
+        *before, last = self._metered(reply.usage, steps)
+        self._steps += [*before, last.model_copy(update={"latency_ms": latency_ms})]
         if fault:
             raise fault
+
+    def _metered(self, told: Any, steps: Sequence[Step]) -> Sequence[Step]:
+        """The steps of a reply with their usage: what the reply has ``told`` of all of them, else what its
+        messages tell, each of itself (those that tell nothing took nothing), else an estimate."""
+        usage, unread = read_usage(told), unread_usage(told)
+        if usage is None and not unread and any(step.usage.is_spent or step.unread_usage for step in steps):
+            return [
+                self._estimated(steps, at, calls=1) if step.unread_usage else step
+                for at, step in enumerate(steps)
+            ]
+        last = len(steps) - 1
+        if usage is None:
+            estimates = (self._estimated(steps, at, calls=int(at == last)) for at in range(last + 1))
+            return [
+                step.model_copy(update={"unread_usage": unread if at == last else ""})
+                for at, step in enumerate(estimates)
+            ]
+        return [
+            step.model_copy(update={"usage": usage if at == last else Usage(), "unread_usage": ""})
+            for at, step in enumerate(steps)
+        ]
+
+    def _estimated(self, steps: Sequence[Step], at: int, *, calls: int) -> Step:
+        before = (*self._steps[-1:], *steps[:at])
+        estimate = _estimate(self._user, before[-1] if before else None, steps[at], calls=calls)
+        return steps[at].model_copy(update={"usage": estimate})
 
     async def _answer_calls(self) -> bool:
         """Resolve what the last step asks for. False: nothing was asked, the turn is over."""
@@ -375,12 +388,15 @@ def _steps_of(reply: AgentReply, told: Sequence[Step], recorded: Sequence[Step])
     listed, rest = _without_doubles(told, recorded)
     steps = [*rest, *listed]
     calls = tuple(chat.read_tool_call(foreign.as_call(call)) for call in reply.tool_calls)
+    agent = name_of(reply.agent)
+    if not any(step.agent for step in listed):
+        listed = [by(step, agent) for step in listed]
     told_ids = {call.id for step in listed for call in step.tool_calls if call.result is not None}
     calls = tuple(call for call in calls if not call.id or call.id not in told_ids)
     is_told = bool(listed) and not calls and reply.text in (None, "", listed[-1].text)
     if not is_told:
         text = None if reply.text is None else chat.whole(reply.text)
-        steps.append(Step(text=text, tool_calls=calls, extra=chat.storable(reply.extra)))
+        steps.append(by(Step(text=text, tool_calls=calls, extra=chat.storable(reply.extra)), agent))
     return steps
 
 
@@ -427,7 +443,7 @@ def _without_doubles(listed: Sequence[Step], recorded: Sequence[Step]) -> _Split
         if not positions:
             return call
         used.add(position := positions.popleft())
-        return waiting[position].model_copy(update={"id": call.id})
+        return waiting[position].model_copy(update={"id": call.id, "agent": call.agent})
 
     merged = [
         step.model_copy(update={"tool_calls": tuple(map(recorded_for, step.tool_calls))})

@@ -28,7 +28,8 @@ class AgentReply:
     ``messages``: the messages of this turn of an agent that ran its tools itself. ``usage``: a
     ``Usage``, or a mapping or an object in the words of a provider. ``extra``: unknown fields of the message,
     echoed back to the same endpoint. ``alone``: ``messages`` is one message in the shape of another library,
-    and no list of all that the agent did in the turn.
+    and no list of all that the agent did in the turn. ``agent``: of a multi-agent system, the name of the one
+    that replies. Where ``messages`` name theirs, these count.
     """
 
     text: str | None = None
@@ -38,6 +39,7 @@ class AgentReply:
     latency_ms: float | None = None
     extra: Mapping[str, Any] = field(default_factory=dict)
     alone: bool = False
+    agent: str = ""
 
 
 @dataclass(frozen=True)

@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable
 from enum import StrEnum
+from itertools import groupby
 from typing import Any, TypeAlias
 
 from pydantic import Field
@@ -94,7 +95,7 @@ class ToolCall(Value):
     ``args`` is ``None`` when the arguments could not be read as a JSON object; ``raw_args`` then
     keeps what the agent sent. ``observed``: the agent ran the tool itself and told us. ``given_up``: it did
     not wait for the result, which there is none of then. ``extra`` keeps fields that we do not know, since
-    some providers want them echoed back.
+    some providers want them echoed back. ``agent``: which of a multi-agent system made it; empty: not known.
     """
 
     name: str
@@ -105,6 +106,7 @@ class ToolCall(Value):
     given_up: bool = False
     result: ToolResult | None = None
     extra: dict[str, Any] = Field(default_factory=dict)  # made faster than a default is copied
+    agent: str = ""
 
     @property
     def is_refused(self) -> bool:
@@ -114,7 +116,8 @@ class ToolCall(Value):
 
 class Step(Value):
     """One reply of the agent: its text, the tools that it called at the same time, the cost.
-    ``unread_usage``: what it told of its tokens that was not understood; ``usage`` is a guess then."""
+    ``unread_usage``: what it told of its tokens that was not understood; ``usage`` is a guess then.
+    ``agent``: which of a multi-agent system it is of; empty: not known."""
 
     text: str | None = None
     tool_calls: tuple[ToolCall, ...] = ()
@@ -122,6 +125,7 @@ class Step(Value):
     usage: Usage = Usage()
     unread_usage: str = ""
     extra: dict[str, Any] = Field(default_factory=dict)
+    agent: str = ""
 
 
 class Sight(StrEnum):
@@ -174,6 +178,11 @@ class Turn(Value):
     @property
     def tool_calls(self) -> tuple[ToolCall, ...]:
         return tuple(call for step in self.steps for call in step.tool_calls)
+
+    @property
+    def agents(self) -> tuple[str, ...]:
+        """The agents that are known to have spoken, each by its name, in order; those in a row are one."""
+        return tuple(agent for agent, _ in groupby(step.agent for step in self.steps if step.agent))
 
     @property
     def usage(self) -> Usage:
@@ -271,6 +280,11 @@ class Trajectory(Value):
     @property
     def tool_calls(self) -> tuple[ToolCall, ...]:
         return tuple(call for turn in self.all_turns for call in turn.tool_calls)
+
+    @property
+    def agents(self) -> frozenset[str]:
+        """The names of all agents that are known to have spoken."""
+        return frozenset(agent for turn in self.all_turns for agent in turn.agents)
 
     @property
     def usage(self) -> Usage:

@@ -14,8 +14,10 @@ from agenteval.core.protocols import AgentReply
 from agenteval.core.trajectory import Message
 from agenteval.messages import chat
 from agenteval.messages import message_adapters as foreign
+from agenteval.messages.agent_names import name_of
 from agenteval.messages.completion import Unreadable
 from agenteval.messages.endings import cut_of, last_answer
+from agenteval.messages.reported_usage import usage_in
 
 LIMIT = "raise the agent's token limit?"
 """What to do about an answer that a limit of tokens cut off."""
@@ -35,11 +37,12 @@ def answer_of(message: Mapping[str, Any], *around: Any, usage: Any = None, remed
     and ``AgentError`` for what looks like a tool call and cannot be read."""
     require_complete(message, *around, remedy=remedy)
     single, is_plain = foreign.answer_in(message)
+    usage = usage_in(message) if usage is None else usage
     if not is_plain:
         return AgentReply(messages=[single], usage=usage, alone=True)
     step = chat.step_of({**single, "tool_calls": None, "function_call": None})
     extra = {name: value for name, value in step.extra.items() if value is not None}
-    return AgentReply(step.text, list(chat.given_calls(single)), usage=usage, extra=extra)
+    return AgentReply(step.text, list(chat.given_calls(single)), usage=usage, extra=extra, agent=step.agent)
 
 
 def message_of(choice: Mapping[str, Any], *, remedy: str = LIMIT) -> Any:
@@ -108,6 +111,7 @@ def _read_agent_reply(reply: AgentReply) -> AgentReply:
         latency_ms=_time(reply.latency_ms),
         extra=reply.extra,
         alone=reply.alone or (inner.alone and not listed),
+        agent=name_of(reply.agent) or inner.agent,
     )
 
 
@@ -132,12 +136,12 @@ def _read_mapping(value: Mapping[str, Any]) -> AgentReply:
         )
     if isinstance(listed := value.get("messages"), Sequence) and not isinstance(listed, str):
         return _read_listed(listed, {key: told for key, told in value.items() if key != "messages"})
-    return answer_of(value, usage=value.get("usage") or value.get("usage_metadata"))
+    return answer_of(value)
 
 
 def _read_listed(listed: Sequence[Any], beside: Mapping[str, Any]) -> AgentReply:
     """Messages, as graphs return them in their state; with ``content``, a message that has its turn's."""
-    reply = AgentReply(messages=answers_in(listed, beside), usage=beside.get("usage"))
+    reply = AgentReply(messages=answers_in(listed, beside), usage=usage_in(beside))
     if "content" not in beside:
         return reply
     inner = _read_mapping(beside)
@@ -152,4 +156,4 @@ def _read_completion(value: Mapping[str, Any]) -> AgentReply:
             "the agent returned a completion without choices[0].message", kind="protocol"
         ) from None
     reply = _read_mapping(message)
-    return replace(reply, usage=value.get("usage") or reply.usage)
+    return replace(reply, usage=usage_in(value) or reply.usage)

@@ -11,6 +11,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from copy import deepcopy
 from functools import partial
+from itertools import pairwise
 from typing import Any, TypeVar
 
 from pydantic_core import from_json
@@ -18,11 +19,13 @@ from pydantic_core import from_json
 from agenteval.core.errors import AgentError
 from agenteval.core.expressions import expression
 from agenteval.core.trajectory import Message, Step, ToolCall, ToolResult, Turn
+from agenteval.messages.agent_names import after_handoffs, agent_of, by, name_of
 from agenteval.messages.endings import refusal_in
+from agenteval.messages.reported_usage import USAGE_KEYS, metered, usage_in
 
 PARTS = {"text", "output_text", "input_text", "refusal", "image", "image_url", "input_image", "audio",
           "input_audio", "file", "input_file", "document"}  # fmt: skip
-_KNOWN_FIELDS = {"role", "content", "tool_calls", "function_call", "refusal", "usage", "type", "name"}
+_KNOWN_FIELDS = {"role", "content", "tool_calls", "function_call", "refusal", "type", "name", *USAGE_KEYS}
 
 
 def messages_of(turns: Iterable[Turn]) -> list[Message]:
@@ -358,7 +361,7 @@ def read_tool_call(raw: Any, *, observed: bool = False, lenient: bool = False) -
     name = tool_name(name, lambda: json.dumps(raw, default=str))
     given = next((inner[key] for key in ("arguments", "args", "input") if key in inner), None)
     args, raw_args = read_arguments(given, lenient=lenient)
-    known = {"id", "type", "function", "name", "arguments", "args", "input", "index"}
+    known = {"id", "type", "function", "name", "arguments", "args", "input", "index", "agent"}
     return ToolCall(
         name=name,
         args=args,
@@ -366,6 +369,7 @@ def read_tool_call(raw: Any, *, observed: bool = False, lenient: bool = False) -
         id=str(raw.get("id") or ""),
         observed=observed,
         extra=storable({key: value for key, value in raw.items() if key not in known}),
+        agent=name_of(raw.get("agent")),
     )
 
 
@@ -398,12 +402,17 @@ def steps_of(
 ) -> tuple[Step, ...]:
     """The steps in the messages of one turn: one for each of the assistant's. Other roles are skipped."""
     steps: list[_Answering] = []
+    starts = [0]
     for message in messages:
         if message["role"] == "assistant":
             steps.append(_Answering(step_of(message, lenient=lenient, observed=observed)))
         elif message["role"] == "tool" and steps:
             _pair(steps, message, observed=observed)
-    return tuple(step.done() for step in steps)
+        elif message["role"] == "user":
+            starts.append(len(steps))  # whom the user speaks to then, nobody says
+    done = [step.done() for step in steps]
+    parts = (done[start:end] for start, end in pairwise([*starts, len(done)]))
+    return tuple(step for part in parts for step in after_handoffs(part))
 
 
 def given_calls(message: Mapping[str, Any]) -> tuple[Any, ...]:
@@ -428,11 +437,12 @@ def step_of(message: Mapping[str, Any], *, lenient: bool = False, observed: bool
     text = text_of(message.get("content"))
     if not text and (refused := refusal_in(message) or message.get("refusal")):
         text = str(refused)
-    return Step(
+    step = Step(
         text=text,
         tool_calls=tuple(read_tool_call(call, observed=observed, lenient=lenient) for call in calls),
         extra=storable({key: value for key, value in message.items() if key not in _KNOWN_FIELDS}),
     )
+    return metered(by(step, agent_of(message)), usage_in(message))
 
 
 class _Answering:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, cast
 
+from agenteval.messages.agent_names import agent_of
 from agenteval.messages.calls import (
     CALL_ITEMS,
     Call,
@@ -20,6 +21,7 @@ from agenteval.messages.calls import (
     word,
 )
 from agenteval.messages.elsewhere import CONTENTS, spoken_beside, text_elsewhere
+from agenteval.messages.reported_usage import usage_in
 from agenteval.messages.results import FLAGS, bare, outcome_beside, result_value
 from agenteval.messages.said import RESULT_IDS, RESULT_LISTS, Role, Said, plain_said, result_said
 from agenteval.messages.speakers import ROLES, event_opened, unwrapped, written_role
@@ -51,10 +53,20 @@ def said_in(messages: Iterable[Any], tell: Tell) -> Iterator[Said]:
 
 def _said(message: dict[str, Any], tell: Tell) -> Iterator[Said]:
     message = event_opened(message) if "message" in message else message
+    message = unwrapped(message) if message.get("role") is None else message
+    said = list(_opened(message, tell))
+    agent, usage = agent_of(message), usage_in(message)
+    own = [at for at, each in enumerate(said) if each.role == "assistant"]
+    for at, each in enumerate(said):
+        # What a message took stands with the last that it says, and there alone.
+        told = usage if [at] == own[-1:] else None
+        yield each._replace(agent=agent, usage=told) if at in own else each
+
+
+def _opened(message: dict[str, Any], tell: Tell) -> Iterator[Said]:
     role = message.get("role")
     role = role.get("value", role.get("label")) if isinstance(role, dict) else role
     if role is None:
-        message = unwrapped(message)
         kind = word(message, "type")
         if kind in CALL_ITEMS:
             yield from _called([message], tell)
@@ -139,8 +151,7 @@ def _spoken(role: Role, message: dict[str, Any], tell: Tell) -> Iterator[Said]:
         if key:
             tell(f"'{key[:40]}' of a message looks like its text and was not read")
             text = f"[{key[:40]}]"
-        usage = message.get("usage") or message.get("usage_metadata")
-        yield from _with_calls([Said(role, text, usage=usage, is_unread=bool(key))], called)
+        yield from _with_calls([Said(role, text, is_unread=bool(key))], called)
         return
     parts = content if isinstance(content, list) else [content]
     said = _with_citations(list(_parts(role, parts, tell)), parts)

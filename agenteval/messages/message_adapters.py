@@ -17,8 +17,10 @@ from agenteval.core.errors import AgentError
 from agenteval.core.expressions import expression
 from agenteval.core.trajectory import Message
 from agenteval.messages import chat
+from agenteval.messages.agent_names import NAMED, agent_of, name_of
 from agenteval.messages.calls import Call, Tell, calls_in, may_hold_calls, word
 from agenteval.messages.message import said_in
+from agenteval.messages.reported_usage import USAGE_KEYS
 from agenteval.messages.said import Said
 from agenteval.messages.texts import is_silent
 
@@ -42,12 +44,14 @@ def as_message(value: Any) -> Message:
         message = value.model_dump(exclude_none=True)
     elif hasattr(value, "content"):
         more = filter(may_hold_calls, getattr(value, "__dict__", ()))
-        names = dict.fromkeys((*_ATTRIBUTES, *more))
+        names = dict.fromkeys((*_ATTRIBUTES, *NAMED, *USAGE_KEYS, *more))
         message = {name: getattr(value, name) for name in names if getattr(value, name, None) is not None}
     else:
         raise AgentError(f"not a chat message: {type(value).__name__}", kind="protocol")
     if role := _role_of(message):
         message["role"] = role
+    if not isinstance(message.get("agent"), str | None):
+        message["agent"] = name_of(message["agent"])
     for key in ("content", "parts") if role != "tool" else ():
         if isinstance(message.get(key), list | tuple):
             message[key] = [_part(part) for part in message[key]]
@@ -144,7 +148,8 @@ def _with_calls(message: Message, rest: Message, given: Sequence[Any], said: Seq
     if not is_more and all(map(_is_plain_call, given)):
         return _Look([message], is_foreign=False)
     left = tuple(call for call in calls if call.name not in elsewhere)
-    return _Look([rest, _as_plain(Said("assistant", calls=left))] if left else [rest], is_foreign=True)
+    more = [_as_plain(Said("assistant", calls=left, agent=agent_of(message)))] if left else []
+    return _Look([rest, *more], is_foreign=True)
 
 
 def _has_text(message: Message) -> bool:
@@ -280,10 +285,11 @@ def _as_plain(said: Said) -> Message:
     if said.role == "tool":
         failed = {"status": "error"} if said.is_error else {}
         return {"role": "tool", "tool_call_id": said.id, "name": said.name, "content": said.value, **failed}
+    known = {"name": said.agent or None, "usage": said.usage}
+    own = {"content": said.text, **{key: value for key, value in known.items() if value is not None}}
     if said.calls:
-        calls = [_as_plain_call(call) for call in said.calls]
-        return {"role": "assistant", "content": said.text, "tool_calls": calls}
-    return {"role": said.role, "content": said.text}
+        return {"role": "assistant", **own, "tool_calls": [_as_plain_call(call) for call in said.calls]}
+    return {"role": said.role, **own}
 
 
 def _as_plain_call(call: Call) -> dict[str, Any]:

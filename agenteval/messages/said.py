@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Literal, NamedTuple, TypeAlias
 
+from agenteval.messages.agent_names import agent_of
 from agenteval.messages.calls import Call, may_hold_calls, plain_calls
+from agenteval.messages.reported_usage import usage_in
 from agenteval.messages.results import NO_FLAGS, outcome_of
 
 Role: TypeAlias = Literal["user", "assistant", "tool", "system"]
@@ -13,7 +15,8 @@ Role: TypeAlias = Literal["user", "assistant", "tool", "system"]
 
 class Said(NamedTuple):
     """A message in its plain form. ``value``, ``id`` and ``name`` are of a tool's result; ``is_beside``: it
-    stood beside its call. ``is_unread``: parts are all that there is of it, and none could be read."""
+    stood beside its call. ``is_unread``: parts are all that there is of it, and none could be read.
+    ``agent``: which of a multi-agent system says it."""
 
     role: Role
     text: str | None = None
@@ -25,6 +28,7 @@ class Said(NamedTuple):
     usage: Any = None
     is_beside: bool = False
     is_unread: bool = False
+    agent: str = ""
 
 
 def plain_said(message: dict[str, Any]) -> Said | None:
@@ -48,10 +52,11 @@ def _plain_reply(message: dict[str, Any], content: Any) -> Said | None:
     if content and len(message) == 2:
         return Said("assistant", content)
     if content and (message.keys() <= _TEXT_ALONE or not _is_more(message)):
-        return Said("assistant", content, usage=message.get("usage") or message.get("usage_metadata"))
+        return Said("assistant", content, usage=usage_in(message), agent=agent_of(message))
     if message.keys() <= _WITH_CALLS and not message.get("function_call") and message.get("refusal") is None:
         calls = plain_calls(message.get("tool_calls")) if message.get("audio") is None else ()
-        return Said("assistant", content, calls, usage=message.get("usage")) if calls else None
+        if calls:
+            return Said("assistant", content, calls, usage=message.get("usage"), agent=agent_of(message))
     return None
 
 

@@ -145,7 +145,7 @@ def _taken_apart(said: Said, tools: Mapping[str, Tool]) -> Iterator[Said]:
             if reply.calls or words:
                 yield reply._replace(text=words or None)
             yield from _results_in(each.body)
-            reply = Said("assistant")
+            reply = Said("assistant", agent=said.agent)
     words = joined(filter(None, (reply.text, text[at:].strip())))
     if reply.calls or words:
         yield reply._replace(text=words or None)

@@ -12,9 +12,10 @@ from agenteval.core.scenario import Tool
 from agenteval.core.speech import spoken
 from agenteval.core.trajectory import Sight, Step, ToolCall, ToolResult, Trajectory, Turn
 from agenteval.core.value import changed
+from agenteval.messages.agent_names import after_handoffs, by
 from agenteval.messages.calls import Call, Tell, handed_over
 from agenteval.messages.message import said_in
-from agenteval.messages.reported_usage import read_usage
+from agenteval.messages.reported_usage import metered
 from agenteval.messages.said import Said
 from agenteval.messages.texts import joined
 from agenteval.messages.written import with_written_calls
@@ -86,9 +87,8 @@ class _Step:
         calls: tuple[ToolCall, ...] = ()
         if said.calls:
             calls = tuple([_tool_call(call, self.results.get(at)) for at, call in enumerate(said.calls)])
-        step = changed(_STEP, {"text": said.text, "tool_calls": calls, "extra": {}})
-        usage = read_usage(said.usage) if said.usage else None
-        return step if usage is None else step.model_copy(update={"usage": usage})
+        step = by(changed(_STEP, {"text": said.text, "tool_calls": calls, "extra": {}}), said.agent)
+        return metered(step, said.usage) if said.usage is not None else step
 
 
 def _tool_call(call: Call, result: ToolResult | None) -> ToolCall:
@@ -131,7 +131,7 @@ class _Turn:
 
     def frozen(self, *, sees_all: bool, error: str | None = None) -> Turn:
         """``sees_all``: the record declares tools, so that it would hold their calls."""
-        steps = tuple([step.frozen() for step in self.steps])
+        steps = after_handoffs([step.frozen() for step in self.steps])
         sight = Sight.TOOLS if sees_all else Sight.UNSEEN
         if sight is Sight.UNSEEN and any(step.tool_calls for step in steps):
             sight = Sight.CALLS

@@ -289,7 +289,7 @@ def _taken_apart(said: Said, protocol: _Protocol, tools: Mapping[str, Tool]) -> 
     pieces = list(_pieces_of(parts, protocol, tools))
     first = next((at for at, piece in enumerate(pieces) if piece.said.role == "assistant"), 0)
     pieces[first] = pieces[first]._replace(said=pieces[first].said._replace(usage=said.usage))
-    return pieces
+    return [piece._replace(said=piece.said._replace(agent=said.agent)) for piece in pieces]
 
 
 def _pieces_of(parts: Sequence[_Part], protocol: _Protocol, tools: Mapping[str, Tool]) -> Iterator[_Piece]:

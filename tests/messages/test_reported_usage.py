@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from types import SimpleNamespace
 from typing import Any, NamedTuple
 
@@ -53,9 +53,159 @@ def test_usage_that_is_plainly_meant(value: Any) -> None:
     assert unread_usage(value) == ""
 
 
+@dataclass
+class Details:
+    cached_tokens: int = 40
+
+
+@dataclass
+class OfAgentsSdk:
+    requests: int = 2
+    input_tokens: int = 50
+    input_tokens_details: Details = field(default_factory=Details)
+    output_tokens: int = 2
+    total_tokens: int = 52
+
+
+@dataclass
+class OfPydanticAi:
+    input_tokens: int = 50
+    cache_write_tokens: int = 5
+    cache_read_tokens: int = 40
+    output_tokens: int = 2
+    requests: int = 2
+    tool_calls: int = 1
+    details: dict[str, int] = field(default_factory=dict)
+
+
+IN_THEIR_WORDS: dict[str, tuple[Any, tuple[int, int, int, int]]] = {
+    "OpenAI chat": (
+        {"prompt_tokens": 50, "completion_tokens": 2, "prompt_tokens_details": {"cached_tokens": 40}},
+        (1, 50, 2, 40),
+    ),
+    "OpenAI Responses": (
+        {"input_tokens": 50, "output_tokens": 2, "input_tokens_details": {"cached_tokens": 40}},
+        (1, 50, 2, 40),
+    ),
+    "OpenAI Agents SDK": (OfAgentsSdk(), (2, 50, 2, 40)),
+    "Anthropic": (
+        {
+            "input_tokens": 5,
+            "output_tokens": 2,
+            "cache_creation_input_tokens": 5,
+            "cache_read_input_tokens": 40,
+        },
+        (1, 50, 2, 40),
+    ),
+    "Bedrock": (
+        {
+            "inputTokens": 5,
+            "outputTokens": 2,
+            "totalTokens": 52,
+            "cacheReadInputTokens": 40,
+            "cacheWriteInputTokens": 5,
+        },
+        (1, 50, 2, 40),
+    ),
+    "what was cached within a sum, under their names": (
+        {"inputTokens": 50, "outputTokens": 2, "totalTokens": 52, "cacheReadInputTokens": 40},
+        (1, 50, 2, 40),
+    ),
+    "LiteLLM": (
+        {
+            "prompt_tokens": 50,
+            "completion_tokens": 2,
+            "total_tokens": 52,
+            "cache_creation_input_tokens": 5,
+            "cache_read_input_tokens": 40,
+        },
+        (1, 50, 2, 40),
+    ),
+    "LangChain": (
+        {
+            "input_tokens": 50,
+            "output_tokens": 2,
+            "total_tokens": 52,
+            "input_token_details": {"cache_creation": 5, "cache_read": 40},
+        },
+        (1, 50, 2, 40),
+    ),
+    "Google": (
+        {
+            "prompt_token_count": 45,
+            "candidates_token_count": 1,
+            "thoughts_token_count": 1,
+            "tool_use_prompt_token_count": 5,
+            "cached_content_token_count": 40,
+            "total_token_count": 52,
+        },
+        (1, 50, 2, 40),
+    ),
+    "Google, only thoughts": (
+        {"promptTokenCount": 50, "thoughtsTokenCount": 2, "totalTokenCount": 52},
+        (1, 50, 2, 0),
+    ),
+    "Pydantic AI": (OfPydanticAi(), (2, 50, 2, 40)),
+    "Pydantic AI before 1.0": (
+        {"requests": 2, "request_tokens": 50, "response_tokens": 2, "total_tokens": 52},
+        (2, 50, 2, 0),
+    ),
+    "agent framework": ({"input_token_count": 50, "output_token_count": 2}, (1, 50, 2, 0)),
+    "agent framework, Anthropic": (
+        {
+            "input_token_count": 10,
+            "output_token_count": 2,
+            "anthropic.cache_read_input_tokens": 40,
+            "cache_read_input_token_count": 40,
+        },
+        (1, 50, 2, 40),
+    ),
+    "Cohere": (
+        {
+            "billed_units": {"input_tokens": 20, "output_tokens": 1},
+            "tokens": {"input_tokens": 50, "output_tokens": 2},
+        },
+        (1, 50, 2, 0),
+    ),
+    "Ollama": ({"prompt_eval_count": 50, "eval_count": 2, "eval_duration": 9}, (1, 50, 2, 0)),
+    "AI SDK 4": ({"promptTokens": 50, "completionTokens": 2, "totalTokens": 52}, (1, 50, 2, 0)),
+    "AI SDK 5": (
+        {"inputTokens": 50, "outputTokens": 2, "totalTokens": 52, "cachedInputTokens": 40},
+        (1, 50, 2, 40),
+    ),
+    "AI SDK 6": (
+        {"inputTokens": 50, "outputTokens": 2, "inputTokenDetails": {"cacheReadTokens": 40}},
+        (1, 50, 2, 40),
+    ),
+    "CrewAI": (
+        {
+            "total_tokens": 52,
+            "prompt_tokens": 50,
+            "cached_prompt_tokens": 40,
+            "completion_tokens": 2,
+            "successful_requests": 2,
+        },
+        (2, 50, 2, 40),
+    ),
+    "DeepSeek": (
+        {"prompt_tokens": 50, "completion_tokens": 2, "prompt_cache_hit_tokens": 40},
+        (1, 50, 2, 40),
+    ),
+}
+
+
+@pytest.mark.parametrize("who", IN_THEIR_WORDS)
+def test_each_kind_of_tokens_counts_once_whoever_reports_it(who: str) -> None:
+    value, expected = IN_THEIR_WORDS[who]
+    read = read_usage(value)
+    assert read is not None
+    assert (read.calls, read.input_tokens, read.output_tokens, read.cached_tokens) == expected
+
+
 NOT_UNDERSTOOD: list[Any] = [
     {"total_tokens": 52},
     {"input_tokens": 50},
+    {"cache_read_input_tokens": 50, "output_tokens": 2},
     {"input_tokens": -50, "output_tokens": 2},
     {"input_tokens": 50.5, "output_tokens": 2},
     {"input_tokens": float("nan"), "output_tokens": float("inf")},
@@ -138,3 +288,69 @@ def test_where_nothing_is_told_the_limit_is_decided_by_estimates(project: Projec
     assert "cannot be read" not in project.run("-s", "low").all
     check = limit_of(project, "low")
     assert (check["passed"], "(estimated)" in check["detail"]) == (True, True)
+
+
+# ── on the messages of a turn ────────────────────────────────────────────────────────────────────
+
+MESSAGES = """
+class Message:
+    role = "assistant"
+    def __init__(self, content, **more):
+        self.content = content
+        for name, value in more.items():
+            setattr(self, name, value)
+
+def took(tokens_in, tokens_out):
+    return {"input_tokens": tokens_in, "output_tokens": tokens_out, "total_tokens": tokens_in + tokens_out}
+
+CALL = {"id": "c", "type": "function", "function": {"name": "find", "arguments": "{}"}}
+
+def turn_of(messages):
+    first = {"role": "assistant", "content": "", "tool_calls": [CALL], "usage_metadata": took(300, 100)}
+    first["response_metadata"] = {"token_usage": {"prompt_tokens": 300, "completion_tokens": 100}}
+    found = {"role": "tool", "tool_call_id": "c", "content": "here"}
+    return [messages[-1], first, found, Message("It is here.", usage_metadata=took(500, 100))]
+
+def listed(messages):
+    return turn_of(messages)
+
+def whole(messages):
+    said = [message["content"] for message in messages if message["role"] == "user"]
+    return [each for text in said for each in turn_of([{"role": "user", "content": text}])]
+
+def summed(messages):
+    return {"messages": turn_of(messages), "usage": took(800, 200)}
+
+def unread(messages):
+    return [*turn_of(messages)[:-1], {"role": "assistant", "content": "Here.", "usage": {"tokens": 4}}]
+"""
+BOUNDS = """
+scenarios:
+  - {id: held, turns: [Where?, And now?], expect: {limits: {tokens: 2000}}}
+  - {id: exceeded, turns: [Where?, And now?], expect: {limits: {tokens: 1999}}}
+"""
+
+
+@pytest.mark.parametrize("agent", ["listed", "whole", "summed"])
+def test_usage_on_messages_is_summed_over_the_turn_and_never_counted_twice(tmp_path: Any, agent: str) -> None:
+    project = Project(tmp_path)
+    project.agent(MESSAGES)
+    project.scenarios(BOUNDS)
+    project.config("prices: {bot: {input: 1, output: 10}}", target=f"agent.py:{agent}")
+    assert project.run().code == 1
+    assert (limit_of(project, "held")["passed"], limit_of(project, "exceeded")["passed"]) == (True, False)
+    assert limit_of(project, "held")["detail"].startswith("2,000 tokens")
+    for turn in project.sample("held")["turns"]:
+        usage = turn["usage"]
+        assert (usage["input_tokens"], usage["output_tokens"], usage["estimated"]) == (800, 200, False)
+        assert usage["calls"] == (1 if agent == "summed" else 2)
+        assert usage["cost"] == pytest.approx(0.0028)
+
+
+def test_a_usage_of_one_message_that_is_not_understood_decides_no_limit(tmp_path: Any) -> None:
+    project = Project(tmp_path)
+    project.agent(MESSAGES)
+    project.scenarios(BOUNDS)
+    project.config(target="agent.py:unread")
+    project.run()
+    assert limit_of(project, "held")["passed"] is None

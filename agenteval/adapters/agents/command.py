@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from typing import Any
 
 from agenteval.adapters.agents import AgentResources
@@ -16,10 +17,11 @@ from agenteval.core.errors import AgentError, AuthorError, Mistake, Problem, did
 from agenteval.core.protocols import AgentAdapter, AgentReply
 from agenteval.core.safe_text import one_line
 from agenteval.core.value import Text, Value
+from agenteval.messages.agent_names import name_of
 from agenteval.messages.agent_reply import reply_of
 
 _EXAMPLE = "command: [node, bot.js]"
-_PARTS = ("text", "tool_calls", "messages", "usage", "error", "latency_ms")
+_PARTS = ("text", "tool_calls", "messages", "usage", "error", "latency_ms", "agent")
 _MESSAGE = frozenset(("role", "content", "choices", "function_call", "refusal"))
 
 
@@ -83,7 +85,7 @@ def read_answer(answer: Mapping[str, Any]) -> AgentReply:
     if answer.keys() & _MESSAGE:
         return reply_of(answer)
     unknown = sorted(answer.keys() - set(_PARTS))
-    if unknown or not answer.keys() - {"usage", "latency_ms", "error"}:
+    if unknown or not answer.keys() - {"usage", "latency_ms", "error", "agent"}:
         what = f"the answer has {', '.join(unknown) or 'neither text nor calls nor messages'}"
         remedy = did_you_mean(unknown[0], _PARTS) if unknown else 'write {"text": …}'
         raise AgentError(f"{what} — {remedy}", kind="protocol")
@@ -95,7 +97,7 @@ def read_answer(answer: Mapping[str, Any]) -> AgentReply:
             f"the answer's tool_calls is {type(calls).__name__}, expected a list", kind="protocol"
         )
     reply = AgentReply(text, calls or (), listed or (), answer.get("usage"), answer.get("latency_ms"))
-    return reply_of(reply)
+    return reply_of(replace(reply, agent=name_of(answer.get("agent"))))
 
 
 ADAPTER = AgentAdapter(_agents, CommandOptions, _mistakes, example=_EXAMPLE)

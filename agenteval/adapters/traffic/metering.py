@@ -22,8 +22,8 @@ from agenteval.core.protocols import (
 )
 from agenteval.core.scenario import Sample
 from agenteval.core.tokens import count_tokens
-from agenteval.core.trajectory import Message, Usage
-from agenteval.messages.reported_usage import read_usage
+from agenteval.core.trajectory import Message, Usage, total_of
+from agenteval.messages.reported_usage import read_usage, usage_in
 from agenteval.verdict.ledger import Ledger, OpenCall, priced
 
 # A model may ask several times for one answer (a repair), deep within its adapter. The context of the
@@ -120,6 +120,7 @@ class _MeteredAgent:
         self._name = name
         self._price = price
         self._ledger = ledger
+        self._listed: list[Message] = []
 
     async def reply(self, messages: list[Message], tools: TurnTools) -> AgentReply:
         if self._ledger is None:
@@ -138,14 +139,27 @@ class _MeteredAgent:
 
     def _told(self, reply: AgentReply) -> AgentReply:
         usage = read_usage(reply.usage)
-        return reply if usage is None else replace(reply, usage=priced(usage, self._price))
+        if usage is not None:
+            return replace(reply, usage=priced(usage, self._price))
+        return replace(reply, messages=list(map(self._priced, reply.messages))) if self._price else reply
+
+    def _priced(self, message: Message) -> Message:
+        usage = read_usage(usage_in(message))
+        return message if usage is None else {**message, "usage": priced(usage, self._price).model_dump()}
+
+    def _new_in(self, listed: list[Message]) -> list[Message]:
+        """Of the messages of a reply those that are new, where it lists the whole conversation."""
+        known, self._listed = self._listed, listed
+        is_longer = len(listed) > len(known) and listed[: len(known)] == known
+        return listed[len(known) :] if is_longer else listed
 
     def _weighed(self, reply: AgentReply, messages: list[Message]) -> Usage:
         """What the reply used; by the texts that are new where it does not tell."""
-        usage = read_usage(reply.usage)
-        if usage is not None or self._ledger is None or not self._ledger.weighs("agent"):
-            return usage or Usage(calls=1)
+        told = (read_usage(usage_in(message)) for message in self._new_in(list(reply.messages)))
+        usage = read_usage(reply.usage) or total_of(filter(None, told))
+        if usage.is_spent or self._ledger is None or not self._ledger.weighs("agent"):
+            return usage if usage.is_spent else Usage(calls=1)
         asked = str(messages[-1].get("content") or "") if messages else ""
         tokens_in, tokens_out = count_tokens(asked), count_tokens(reply.text or "")
-        told = Usage(calls=1, input_tokens=tokens_in, output_tokens=tokens_out, estimated=True)
-        return priced(told, self._price)
+        guess = Usage(calls=1, input_tokens=tokens_in, output_tokens=tokens_out, estimated=True)
+        return priced(guess, self._price)

@@ -242,6 +242,7 @@ def _told(reply: AgentReply) -> dict[str, Any]:
                 "latency_ms": reply.latency_ms,
                 "extra": chat.storable(reply.extra),
                 **({"alone": True} if reply.alone else {}),
+                **({"agent": reply.agent} if reply.agent else {}),
             }
         }
     except ValueError as error:

@@ -1,0 +1,99 @@
+"""Who of a multi-agent system speaks in a message. Pure.
+
+Only what a message says of itself counts: nobody is guessed. Known are OpenAI's ``name`` of an assistant
+message (which LangChain and LangGraph set to the agent's name), ``agent``, as a text or with a ``name``
+(the Agents SDK's items), ``agent_name``, ``sender`` (Swarm), ``source`` (AutoGen) and ``author`` (Google's
+ADK). A node of a graph is a step of a program and no agent: ``langgraph_node`` is not read.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from agenteval.core.trajectory import Step, ToolCall
+from agenteval.core.value import changed
+
+_SAID = ("agent", "agent_name", "agentName")
+_OF_MESSAGES = ("name", "sender", "source", "author")
+NAMED = frozenset((*_SAID, *_OF_MESSAGES))
+"""The keys of a message that may name its agent."""
+_ROLES = frozenset(
+    ("user", "human", "customer", "assistant", "ai", "gpt", "bot", "model", "agent", "system", "developer")
+)
+"""What ``sender``, ``source`` and ``author`` say where they mean a role."""
+_LONGEST = 200
+
+
+def agent_of(message: Mapping[str, Any]) -> str:
+    """The agent that a message of the assistant's, or a call that stands alone, says it is from; empty: it
+    does not say."""
+    for key in _SAID:
+        if found := name_of(message.get(key)):
+            return found
+    if _is_call(message):  # its name is the tool's
+        return ""
+    for key in _OF_MESSAGES:
+        found = name_of(message.get(key))
+        if found and (key == "name" or found.lower() not in _ROLES):
+            return found
+    return ""
+
+
+def name_of(value: Any) -> str:
+    """The name of an agent that is named by a text, a mapping or an object; empty if it is by none."""
+    if isinstance(value, Mapping):
+        value = value.get("name")
+    elif value is not None and not isinstance(value, str | type):
+        value = getattr(value, "name", None)
+    text = " ".join(value.split()) if isinstance(value, str) else ""
+    return text.encode("utf-8", "replace").decode()[:_LONGEST]
+
+
+def _is_call(message: Mapping[str, Any]) -> bool:
+    kind = message.get("type")
+    is_item = isinstance(kind, str) and kind.endswith(("_call", "_call_invocation"))
+    return is_item or "arguments" in message or isinstance(message.get("function"), Mapping)
+
+
+def by(step: Step, agent: str) -> Step:
+    """The step as that of an agent, with those of its calls that name none."""
+    if not agent:
+        return step
+    calls = tuple(call if call.agent else changed(call, {"agent": agent}) for call in step.tool_calls)
+    return changed(step, {"agent": step.agent or agent, "tool_calls": calls})
+
+
+# ── hand-offs ────────────────────────────────────────────────────────────────────────────────────
+
+
+def after_handoffs(steps: Sequence[Step]) -> tuple[Step, ...]:
+    """The steps of one turn, with the agent that took over where a hand-off names it and the steps behind it
+    name none. The items of OpenAI's Agents SDK say no more: its tools ``transfer_to_…`` return
+    ``{"assistant": NAME}`` (``Handoff.get_transfer_message``). Who spoke before stays unknown."""
+    if not any(map(_handed_to, _calls_of(steps))):
+        return tuple(steps)
+    told, agent = [], ""
+    for step in steps:
+        agent = "" if step.agent else agent
+        told.append(by(step, agent))
+        agent = next(filter(None, map(_handed_to, step.tool_calls)), agent)
+    return tuple(told)
+
+
+def _calls_of(steps: Iterable[Step]) -> Iterable[ToolCall]:
+    return (call for step in steps for call in step.tool_calls)
+
+
+def _handed_to(call: ToolCall) -> str:
+    """The agent that a call handed the conversation to; empty if it is no hand-off, or does not say."""
+    if not call.name.startswith("transfer_to_") or call.result is None or call.result.is_error:
+        return ""
+    value = call.result.value
+    if isinstance(value, str):
+        try:
+            value = json.loads(value)
+        except (ValueError, RecursionError):
+            return ""
+    return name_of(value["assistant"]) if isinstance(value, dict) and value.keys() == {"assistant"} else ""
