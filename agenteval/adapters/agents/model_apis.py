@@ -24,7 +24,6 @@ _RAW = "agenteval_output"
 """The field of a message with what the server sent, where that is more than text and calls: it goes back."""
 _MAX_TOKENS = 4096
 _TEXT_AND_CALLS = frozenset(("message", "function_call", "text", "tool_use"))
-_CACHED = ("cache_read_input_tokens", "cache_creation_input_tokens")
 _ENDED = ("completed", "incomplete", "failed", "cancelled")
 
 
@@ -102,7 +101,7 @@ class MessagesApi:
         if cut := cut_of(document):
             remedy = " — raise the agent's token limit, `body.max_tokens`?" if cut.at_limit else ""
             raise Unreadable(f"{cut.what}{remedy}")
-        return _answer(document, document.get("content"), _usage(document.get("usage")))
+        return _answer(document, document.get("content"), document.get("usage"))
 
 
 def _blocks(messages: Sequence[Message]) -> Iterator[Message]:
@@ -143,16 +142,6 @@ def _of_assistant(message: Message) -> Iterator[Any]:
 def _tool(function: Mapping[str, Any]) -> dict[str, Any]:
     known = {key: function[key] for key in ("name", "description") if key in function}
     return {**known, "input_schema": function.get("parameters") or {"type": "object", "properties": {}}}
-
-
-def _usage(told: Any) -> Any:
-    """Tokens of the cache are apart in this API, and input all the same."""
-    if not isinstance(told, Mapping):
-        return told
-    given, *cached = (told.get(name) or 0 for name in ("input_tokens", *_CACHED))
-    if not all(isinstance(count, int) for count in (given, *cached)):
-        return told
-    return {**told, "input_tokens": given + sum(cached), "cached_tokens": cached[0]}
 
 
 # ── what both have in common ─────────────────────────────────────────────────────────────────────
