@@ -143,8 +143,8 @@ BAD = {
     "neither version": (okay({"error": NO_METHOD}), "Method not found"),
     "no result": (okay({"jsonrpc": "2.0"}), "has no `result`"),
     "nothing in it": (result({"x": 1}), "has neither a message nor a task; there is: x"),
-    "not JSON": (respond("hello"), "is no JSON"),
-    "a list": (okay([1]), "is no JSON-RPC"),
+    "not JSON": (respond("hello"), "is not JSON"),
+    "a list": (okay([1]), "is not JSON-RPC"),
 }
 
 

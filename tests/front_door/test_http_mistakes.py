@@ -41,6 +41,7 @@ MISTAKES = {
     "api: responsess": "expected one of chat_completions, responses, messages, a2a",
     "api: a2a, body: {a: 1}": "`body` does not go with api: a2a — drop it",
     "api: responses, observed_messages: a": "`observed_messages` does not go with api: responses",
+    "api: responses, body: {input: hi}": "`body.input` is not a list of items",
 }
 
 
@@ -63,3 +64,13 @@ def test_a_session_in_an_endpoint_must_be_ours(project: Project) -> None:
     done = project.call("validate", "x.yaml")
     assert done.code == 2
     assert "drop reply.session: then agenteval makes the id" in done.err
+
+
+def test_what_an_api_has_not_is_refused_where_the_address_names_it(project: Project) -> None:
+    project.write(
+        "agenteval.yaml",
+        "agent: {endpoint: 'http://localhost:1/v1/messages', observed_messages: a}\nmetrics: []\n",
+    )
+    done = project.call("validate", "x.yaml")
+    assert done.code == 2
+    assert "drop it, or write api: chat_completions" in done.err

@@ -194,6 +194,34 @@ def cut_response(reason: str) -> dict[str, Any]:
     return response(message("It is"), status="incomplete", incomplete_details={"reason": reason})
 
 
+def test_what_the_provider_ran_and_what_it_asks_for_stand_side_by_side(project: Project) -> None:
+    ran = {"type": "mcp_call", "id": "m", "name": "search", "arguments": "{}", "output": "found"}
+    asks = [
+        {"type": "function_call", "call_id": f"c{n}", "name": "get_order", "arguments": f'{{"id": {n}}}'}
+        for n in (1, 2)
+    ]
+    with LocalServer(okay(response(ran, *asks)), okay(response(message("Both are shipped.")))) as server:
+        project.write("agenteval.yaml", RESPONSES.replace("{url}", server.address) + "\nmetrics: []\n")
+        project.scenarios("""
+            scenarios:
+              - name: s
+                turns: [hi]
+                tools: {get_order: {returns: shipped}}
+                expect: {tool_calls: {calls: [{name: search}, {name: get_order}, {name: get_order}]}}
+        """)
+        assert project.run().code == 0
+    calls = project.sample()["turns"][0]["tool_calls"]
+    assert [(call["name"], call["observed"]) for call in calls] == [
+        ("search", True),
+        ("get_order", False),
+        ("get_order", False),
+    ]
+    sent = server.requests[1].json["input"]
+    assert [item["output"] for item in sent if item.get("type") == "function_call_output"][-2:] == [
+        "shipped"
+    ] * 2
+
+
 ERROR = {"type": "error", "error": {"type": "overloaded_error", "message": "Overloaded"}}
 BROKEN = {
     "responses: failed": (RESPONSES, okay(response(status="failed", error={"message": "boom"})), "boom"),
@@ -232,7 +260,7 @@ BROKEN = {
         sse({"type": "message_start", "message": {}}, ERROR, done=False),
         "Overloaded",
     ),
-    "messages: no JSON": (MESSAGES, respond("hello"), "is no JSON"),
+    "messages: no JSON": (MESSAGES, respond("hello"), "is not JSON"),
 }
 
 

@@ -13,6 +13,13 @@ from tests.support.local_servers import Behaviour, LocalServer, Request, chunked
 
 both = pytest.mark.parametrize("has_bug", [True, False], ids=["bug", "fix"])
 
+SAYS_HI = "scenarios: [{name: s, turns: [hi], expect: {output: {contains: [hello]}}}]"
+
+
+def agent(project: Project, server: LocalServer, options: str) -> None:
+    project.write("agenteval.yaml", f"agent: {{endpoint: '{server.address}/x', {options}}}\nmetrics: []\n")
+
+
 # ── sessions of the server's, tools of the scenario's ────────────────────────────────────────────
 
 SESSION = """
@@ -253,19 +260,76 @@ def test_a_job(project: Project, poll: str, has_bug: bool) -> None:
     played(project, _job, JOB + POLLS[poll], has_bug=has_bug, scenario=OBSERVED)
 
 
+# ── replies of many shapes ───────────────────────────────────────────────────────────────────────
+
+ASK = 'request: {q: "${message}"}, '
+EVENTS = {"Content-Type": "text/event-stream"}
+SHAPES: dict[str, tuple[str, Behaviour]] = {
+    "a plain text": ("reply: {text: .}", respond("hello")),
+    "a JSON text": ("reply: {text: .}", okay("hello")),
+    "parts": ("reply: {text: parts}", okay({"parts": [{"type": "text", "text": "hello"}]})),
+    "a list of messages": (
+        "reply: {text: '*.payload.message'}",
+        okay([{"type": "x"}, {"payload": {"message": "hello"}}, {"payload": {"message": "world"}}]),
+    ),
+    "a key with dots": ("reply: {text: a.b.c}", okay({"a.b": {"c": "hello"}})),
+    "the last of a list": ("reply: {text: m.-1.t}", okay({"m": [{"t": "no"}, {"t": "hello"}]})),
+    "all of its messages": (
+        "reply: {messages: messages}",
+        okay({"messages": [{"type": "human", "content": "hi"}, {"type": "ai", "content": "hello"}]}),
+    ),
+    "its events": (
+        "reply: {messages: .}",
+        okay([{"author": "a", "content": {"role": "model", "parts": [{"text": "hello"}]}}]),
+    ),
+    "done at once": (
+        "reply: {text: t}, poll: {status: status, job: id}",
+        okay({"status": "done", "id": "/j/1", "t": "hello"}),
+    ),
+    "a stream of texts": (
+        "reply: {delta: .}",
+        respond('event: metadata\ndata: {"run_id": "1"}\n\ndata: "hel"\n\ndata: "lo"\n\n', headers=EVENTS),
+    ),
+    "a stream with its text once more": (
+        "reply: {text: t}",
+        sse({"type": "piece", "t": "hel"}, {"type": "piece", "t": "lo"}, {"type": "end", "t": "hello"}),
+    ),
+    "a stream and a text that repeats": ("reply: {text: t}", sse({"t": "hello "}, {"t": "hello "})),
+    "a complete text beside pieces": (
+        "reply: {delta: d, text: t}",
+        sse({"d": "hel"}, {"d": "l"}, {"t": "hello"}),
+    ),
+    "messages of a stream": (
+        "streaming: true, reply: {messages: message}",
+        respond('{"message": {"role": "assistant", "content": "hello"}}\n{"message": null}\n'),
+    ),
+    "not streamed after all": ("streaming: true, reply: {delta: t}", okay({"t": "hello"})),
+    "an error that is none": (
+        "reply: {text: t, error: {event: error}}",
+        okay({"event": "message", "t": "hello"}),
+    ),
+}
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_a_reply_of_another_shape(project: Project, shape: str) -> None:
+    options, behaviour = SHAPES[shape]
+    with LocalServer(behaviour) as server:
+        agent(project, server, ASK + options)
+        project.scenarios(SAYS_HI)
+        done = project.run()
+    assert done.code == 0, done.all
+    said = project.sample()["turns"][0]["agent"]
+    expected = {"a list of messages": "hello\nworld", "a stream and a text that repeats": "hello hello "}
+    assert said == expected.get(shape, "hello")
+
+
 # ── what breaks, and whose fault it is ───────────────────────────────────────────────────────────
 
-SAYS_HI = "scenarios: [{name: s, turns: [hi], expect: {output: {contains: [hello]}}}]"
 PLAIN = 'request: {m: "${message}"}, reply: {text: data.reply}'
 STREAMED = 'streaming: true, request: {m: "${message}"}, reply: {text: t'
 POLLED = f"{PLAIN}, poll: {{job: id, url: '/j/${{job}}', status: status, every_s: 0.01"
 BEGUN = okay({"id": 7})
-
-
-def agent(project: Project, server: LocalServer, options: str) -> None:
-    project.write("agenteval.yaml", f"agent: {{endpoint: '{server.address}/x', {options}}}\nmetrics: []\n")
-
-
 BROKEN: dict[str, tuple[str, list[Behaviour], str]] = {
     "a path that names nothing": (
         PLAIN,
@@ -331,6 +395,16 @@ BROKEN: dict[str, tuple[str, list[Behaviour], str]] = {
     "half a line": (f"{STREAMED}}}", [respond('{"t": "hello"}\n{"t": "')], "an event that is not JSON"),
     "an empty stream": (f"{STREAMED}}}", [sse(done=False)], "is an empty stream"),
     "no event has it": (f"{STREAMED}}}", [sse({"x": 1}, {"y": 1})], "`reply.text: t`; there is: x; y"),
+    "an error by its mark": (
+        'request: {m: "${message}"}, reply: {delta: t, error: {event: error}}',
+        [sse({"t": "hello"}, {"event": "error", "message": "boom"})],
+        "boom",
+    ),
+    "a trace that was cut": (
+        'request: {m: "${message}"}, reply: {messages: trace}',
+        [okay({"trace": [{"role": "assistant", "content": "hello", "finish_reason": "length"}]})],
+        "cut off (finish_reason=length)",
+    ),
     "a failed job": (
         f"{POLLED}}}",
         [BEGUN, okay({"status": "Failed", "error": {"message": "no GPU"}})],

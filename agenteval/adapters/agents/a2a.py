@@ -89,7 +89,7 @@ class A2aApi:
     def _result(self, reply: HttpReply) -> Mapping[str, Any] | Later:
         document = json_of(reply.text if reply.events is None else "".join(reply.events[-1:]))
         if not isinstance(document, Mapping):
-            raise Unreadable("is no JSON-RPC", reply.text)
+            raise Unreadable("is not JSON-RPC", reply.text)
         error = document.get("error")
         if error:
             code = error.get("code") if isinstance(error, Mapping) else None
@@ -120,7 +120,7 @@ class A2aApi:
         if state == "auth-required":
             raise InfrastructureError(f"the agent asks for credentials: {words or state}")
         if state not in _ENDED:
-            raise Unreadable(f"has a task in the state '{state}', which is none of A2A's")
+            raise Unreadable(f"has a task in the state '{state}', which A2A does not have")
         raise AgentFailure(f"the task is {state}", words)
 
 

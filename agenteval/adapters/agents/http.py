@@ -6,14 +6,13 @@ import json
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import Annotated, Any, Literal, TypeAlias
-from urllib.parse import urlsplit
+from typing import Annotated, Any, TypeAlias
 
 from pydantic import Field
 
 from agenteval.adapters.agents import AgentResources, http_api
 from agenteval.adapters.agents.a2a import A2aApi
-from agenteval.adapters.agents.http_api import Api, Ask, Later
+from agenteval.adapters.agents.http_api import Api, ApiName, Ask, Later, api_at
 from agenteval.adapters.agents.http_mistakes import option_mistakes
 from agenteval.adapters.agents.model_apis import MessagesApi, ResponsesApi
 from agenteval.adapters.agents.polling import PollOptions
@@ -61,9 +60,6 @@ def _tell_nobody(text: str, key: SampleKey | None) -> None:
     pass
 
 
-ApiName: TypeAlias = Literal["chat_completions", "responses", "messages", "a2a"]
-
-
 class HttpOptions(Value):
     """What an author writes of an agent behind a URL, beside what is asked of every agent."""
 
@@ -82,7 +78,7 @@ class HttpOptions(Value):
     @property
     def form(self) -> str:
         """The API that the agent speaks; ``template``: one of its own."""
-        return "template" if self.request is not None else self.api or _api_at(self.endpoint or "")
+        return "template" if self.request is not None else self.api or api_at(self.endpoint or "")
 
     @property
     def template(self) -> Template:
@@ -105,21 +101,6 @@ class HttpOptions(Value):
             return Sight.MESSAGES
         asks_us = self.reply.tool_calls if self.reply else self.form != "a2a"
         return None if asks_us else Sight.UNSEEN
-
-
-def _api_at(endpoint: str) -> ApiName:
-    """By the two paths that are known; all others have always been chat completions."""
-    path = _path(endpoint)
-    if path.endswith("/v1/responses"):
-        return "responses"
-    return "messages" if path.endswith("/v1/messages") else "chat_completions"
-
-
-def _path(endpoint: str) -> str:
-    try:
-        return urlsplit(endpoint).path.rstrip("/")
-    except ValueError:
-        return ""
 
 
 class Known:

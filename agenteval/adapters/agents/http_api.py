@@ -5,7 +5,8 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any, Literal, Protocol, TypeAlias
+from urllib.parse import urlsplit
 
 from agenteval.adapters.transport.client import HttpReply
 from agenteval.core.expressions import expression
@@ -14,6 +15,7 @@ from agenteval.core.trajectory import Message
 from agenteval.messages import chat
 from agenteval.messages.completion import Unreadable, not_json
 
+ApiName: TypeAlias = Literal["chat_completions", "responses", "messages", "a2a"]
 _SURROGATE = expression("[\ud800-\udfff]")
 
 
@@ -55,6 +57,17 @@ class Api(Protocol):
     def read(self, reply: HttpReply) -> AgentReply | Later:
         """What came of the last request. Raises ``Unreadable`` for what is not a complete answer, and
         ``AgentFailure``."""
+
+
+def api_at(endpoint: str) -> ApiName:
+    """The API at an address: two paths are known, and all others are chat completions."""
+    try:
+        path = urlsplit(endpoint).path.rstrip("/")
+    except ValueError:
+        path = ""
+    if path.endswith("/v1/responses"):
+        return "responses"
+    return "messages" if path.endswith("/v1/messages") else "chat_completions"
 
 
 @dataclass(frozen=True)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from agenteval.adapters.agents.http_api import api_at
 from agenteval.adapters.agents.reply_paths import WHOLE
 from agenteval.adapters.agents.request_template import names_in
 from agenteval.core.errors import Mistake
@@ -57,10 +58,18 @@ def _instead(key: str) -> str:
 
 
 def _of_an_api(own: Mapping[str, Any]) -> Iterator[Mistake]:
-    api = own.get("api")
+    endpoint, api = own.get("endpoint"), own.get("api")
+    if api is None and isinstance(endpoint, str):
+        api = api_at(endpoint)
     for key in _NOT_OF.get(api if isinstance(api, str) else "", ()):
         if key in own and own[key] not in (None, {}):
-            yield Mistake(f"`{key}` does not go with api: {api}", "drop it", (key,))
+            remedy = "drop it" if own.get("api") else "drop it, or write api: chat_completions"
+            yield Mistake(f"`{key}` does not go with api: {api}", remedy, (key,))
+    body = own.get("body")
+    if api == "responses" and isinstance(body, Mapping) and not isinstance(body.get("input", []), list):
+        yield Mistake(
+            "`body.input` is not a list of items", "write - {role: …, content: …}", ("body", "input")
+        )
     if own.get("poll") is not None and api != "a2a":
         yield Mistake("`poll` needs `request` and `reply`", "write both, or drop poll", ("poll",))
     for key, path in _texts_with_session(own):
@@ -101,7 +110,7 @@ def _wrong_path(path: str) -> str:
         return ""
     bare = path.removesuffix("?")
     if "[" in bare or bare.startswith("$"):
-        shown = bare.removeprefix("$").replace("[*]", "").replace("[", ".").replace("]", "").strip(".")
+        shown = bare.removeprefix("$").replace("[", ".").replace("]", "").strip(".")
         return f"write for example {shown or 'data.reply'}"
     is_empty = not bare or any(not part.strip() for part in bare.split("."))
     return "write the keys with dots between them, such as data.reply" if is_empty else ""

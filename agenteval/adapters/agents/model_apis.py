@@ -14,8 +14,9 @@ from agenteval.core.protocols import AgentReply, TurnTools
 from agenteval.core.trajectory import Message
 from agenteval.messages import chat
 from agenteval.messages import message_adapters as foreign
+from agenteval.messages.agent_reply import require_complete
 from agenteval.messages.completion import Unreadable, parse_object
-from agenteval.messages.endings import cut_of, is_at_limit, is_filtered, refusal_in
+from agenteval.messages.endings import is_at_limit, is_filtered, refusal_in
 from agenteval.messages.responses import error_in, reply_to
 from agenteval.messages.sse import ends_stream
 from agenteval.messages.streams import whole
@@ -98,9 +99,7 @@ class MessagesApi:
 
     def read(self, reply: HttpReply) -> AgentReply:
         document = _document(reply)
-        if cut := cut_of(document):
-            remedy = " — raise the agent's token limit, `body.max_tokens`?" if cut.at_limit else ""
-            raise Unreadable(f"{cut.what}{remedy}")
+        require_complete(document, remedy="raise the agent's token limit, `body.max_tokens`?")
         return _answer(document, document.get("content"), document.get("usage"))
 
 
@@ -185,14 +184,18 @@ def _answer(document: Mapping[str, Any], output: Any, usage: Any) -> AgentReply:
         else set()
     )
     extra = {} if kinds <= _TEXT_AND_CALLS else {_RAW: output}
-    if any(message["role"] == "tool" for message in messages):
-        # The provider ran tools of its own.
-        return AgentReply(messages=messages, usage=usage, alone=True)
-    answers = [message for message in messages if message["role"] == "assistant"]
+    ran = [at for at, message in enumerate(messages) if message["role"] == "tool"]
+    done = messages[: ran[-1] + 1] if ran else []  # by tools that the provider runs itself
+    answers = [message for message in messages[len(done) :] if message["role"] == "assistant"]
     texts = [chat.text_of(each.get("content")) or refusal_in(each) or "" for each in answers]
     calls = [call for each in answers for call in each.get("tool_calls") or ()]
     return AgentReply(
-        text="\n\n".join(filter(None, texts)) or None, tool_calls=calls, usage=usage, extra=extra
+        text="\n\n".join(filter(None, texts)) or None,
+        tool_calls=calls,
+        messages=done,
+        usage=usage,
+        extra=extra,
+        alone=True,
     )
 
 

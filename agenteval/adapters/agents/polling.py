@@ -72,7 +72,7 @@ class Job:
 
     def _words(self, document: Document) -> str:
         last = document.events[-1]
-        paths = [self._paths.error.removesuffix("?")] if self._paths.error else []
+        paths = [self._paths.error.removesuffix("?")] if isinstance(self._paths.error, str) else []
         told = (find(last, path) for path in (*paths, *_WORDS))
         words = next((value for value in told if value is not MISSING and value), None)
         if isinstance(words, Mapping) and isinstance(words.get("message"), str):

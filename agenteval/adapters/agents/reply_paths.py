@@ -19,8 +19,9 @@ from agenteval.core.trajectory import Message
 from agenteval.core.value import Text, Value
 from agenteval.messages import chat
 from agenteval.messages import message_adapters as foreign
+from agenteval.messages.agent_reply import answers_in, require_complete
 from agenteval.messages.completion import Unreadable
-from agenteval.messages.endings import cut_of, last_answer
+from agenteval.messages.endings import last_answer
 from agenteval.messages.record_paths import MISSING, find
 from agenteval.messages.sse import ends_stream
 
@@ -42,7 +43,8 @@ class SessionPlace(Value):
 
 class ReplyPaths(Value):
     """Dotted paths into a reply. ``delta``: of pieces of text, beside the complete ``text`` in a stream.
-    ``done``: what marks the last event, a path to something true, or paths with their values."""
+    ``done`` and ``error``: what marks the last event and a failure, a path to something true, or paths with
+    their values."""
 
     text: Text | None = None
     delta: Text | None = None
@@ -50,17 +52,8 @@ class ReplyPaths(Value):
     messages: Text | None = None
     session: Text | SessionPlace | None = None
     usage: Text | None = None
-    error: Text | None = None
+    error: Text | dict[str, Any] | None = None
     done: Text | dict[str, Any] | None = None
-
-    def paths(self) -> Iterator[tuple[str, str]]:
-        """Those that are given, by their keys."""
-        for key in ("text", "delta", "tool_calls", "messages", "session", "usage", "error", "done"):
-            value = getattr(self, key)
-            if isinstance(value, str):
-                yield key, value
-            elif key == "done" and isinstance(value, Mapping):
-                yield from ((key, path) for path in value)
 
 
 class Document(NamedTuple):
@@ -155,7 +148,11 @@ def answer_in(document: Document, paths: ReplyPaths) -> AgentReply:
     if not document.events:
         raise Unreadable("is an empty stream")
     refuse_errors(document, paths)
-    if document.is_stream and paths.done is not None and not any(_is_end(e, paths) for e in document.events):
+    if (
+        document.is_stream
+        and paths.done is not None
+        and not any(_is_marked(event, paths.done) for event in document.events)
+    ):
         what = f"was cut off: no event of the stream is the last one by `reply.done: {_plain(paths.done)}`"
         raise Unreadable(what, _json(document.events[-1]))
     _refuse_cut(document, paths)
@@ -171,10 +168,10 @@ def answer_in(document: Document, paths: ReplyPaths) -> AgentReply:
 
 def refuse_errors(document: Document, paths: ReplyPaths) -> None:
     """Raises ``Unreadable`` for an error that a reply reports in place of an answer."""
-    where = (paths.error or "error").removesuffix("?")
+    where = paths.error or "error"
     for event in document.events:
-        error = find(event, where)
-        if error is not MISSING and error:
+        if _is_marked(event, where):
+            error = event if isinstance(where, Mapping) else find(event, where.removesuffix("?"))
             what = "broke off with an error" if document.is_stream else "is an error"
             raise Unreadable(what, error if isinstance(error, str) else _json(error), error=error)
 
@@ -183,8 +180,8 @@ def _refuse_cut(document: Document, paths: ReplyPaths) -> None:
     for event in document.events:
         for path in filter(None, (paths.text, paths.delta)):
             levels = list(_levels(event, path.removesuffix("?")))
-            if levels and (cut := cut_of(levels[-1], *levels[:-1])):
-                raise Unreadable(cut.what)
+            if levels:
+                require_complete(levels[-1], *levels[:-1])
 
 
 def _levels(value: Any, path: str) -> Iterator[Mapping[str, Any]]:
@@ -199,12 +196,11 @@ def _levels(value: Any, path: str) -> Iterator[Mapping[str, Any]]:
             yield inner
 
 
-def _is_end(event: Any, paths: ReplyPaths) -> bool:
-    if isinstance(paths.done, str):
-        value = find(event, paths.done.removesuffix("?"))
+def _is_marked(event: Any, by: str | Mapping[str, Any]) -> bool:
+    if isinstance(by, str):
+        value = find(event, by.removesuffix("?"))
         return value is not MISSING and bool(value)
-    wanted = paths.done or {}
-    return bool(wanted) and all(is_one_of(find(event, path), values) for path, values in wanted.items())
+    return bool(by) and all(is_one_of(find(event, path), values) for path, values in by.items())
 
 
 def is_one_of(value: Any, wanted: Any) -> bool:
@@ -222,7 +218,21 @@ def _found(document: Document, path: str) -> list[Any]:
     bare = path.removesuffix("?")
     if bare == WHOLE:
         return list(document.events)
-    return [value for event in document.events if (value := find(event, bare)) is not MISSING]
+    return [value for event in document.events if (value := _find(event, bare)) is not MISSING]
+
+
+def _find(value: Any, path: str) -> Any:
+    """``find``, with ``*`` for every item of a list: then a list of what those have that have it."""
+    before, star, after = f".{path}.".partition(".*.")
+    if not star:
+        return find(value, path)
+    listed = find(value, before[1:]) if before else value
+    if not isinstance(listed, list):
+        return MISSING
+    rest = after.rstrip(".")
+    items = [_find(item, rest) for item in listed] if rest else listed
+    kept = [item for item in items if item is not MISSING]
+    return kept if kept or not listed else MISSING
 
 
 def _text(document: Document, paths: ReplyPaths, *, may_lack: bool) -> str | None:
@@ -241,10 +251,14 @@ def _texts(document: Document, path: str | None, key: str, *, may_lack: bool) ->
     values = _found(document, path)
     if not values and not (may_lack or path.endswith("?")):
         raise _nothing(key, path, document)
+    if document.is_stream and path == WHOLE:
+        values = [value for value in values if not isinstance(value, Mapping)]  # what is no text is no piece
     return [_as_text(value, key, path) for value in values if value is not None]
 
 
 def _as_text(value: Any, key: str, path: str) -> str:
+    if "*" in path and isinstance(value, list):
+        return "\n".join(_as_text(each, key, path.replace("*", "0")) for each in value if each is not None)
     if isinstance(value, str | list):
         try:
             return chat.text_of(value) or ""
@@ -278,7 +292,7 @@ def _calls(document: Document, paths: ReplyPaths) -> Iterator[Any]:
         raise _nothing("tool_calls", paths.tool_calls, document, "if it is left out where there are none")
     told: dict[Any, Any] = {}
     for value in values:
-        calls = [value] if isinstance(value, Mapping) and value else value or []
+        calls = [value] if isinstance(value, Mapping) and value else _flat(value, paths.tool_calls) or []
         if not isinstance(calls, list):
             what = f"has no list of tool calls at `reply.tool_calls: {paths.tool_calls}`, but {_kind(value)}"
             raise Unreadable(what, _json(value))
@@ -286,6 +300,13 @@ def _calls(document: Document, paths: ReplyPaths) -> Iterator[Any]:
             own = call.get("id") if isinstance(call, Mapping) else None
             told[own if isinstance(own, str) and own and document.is_stream else len(told)] = call
     yield from chat.in_order(list(told.values()))
+
+
+def _flat(value: Any, path: str) -> Any:
+    """What ``*`` found: lists of several items are one."""
+    if "*" not in path or not isinstance(value, list):
+        return value
+    return [item for each in value for item in (each if isinstance(each, list) else [each])]
 
 
 def _messages(document: Document, paths: ReplyPaths) -> list[Message]:
@@ -296,8 +317,9 @@ def _messages(document: Document, paths: ReplyPaths) -> list[Message]:
         raise _nothing("messages", paths.messages, document, "if it is left out where there are none")
     told: list[Any] = []
     for value in values:
-        told += [value] if document.is_stream and isinstance(value, Mapping) else _list_of(value, paths)
-    return [message for at, each in enumerate(told) for message in _as_messages(each, at)]
+        is_one = document.is_stream and isinstance(value, Mapping)
+        told += [value] if is_one else _list_of(_flat(value, paths.messages), paths)
+    return answers_in([message for at, each in enumerate(told) for message in _as_messages(each, at)])
 
 
 def _list_of(value: Any, paths: ReplyPaths) -> list[Any]:
@@ -309,6 +331,8 @@ def _list_of(value: Any, paths: ReplyPaths) -> list[Any]:
 
 def _as_messages(item: Mapping[str, Any], at: int) -> Iterable[Message]:
     """A message as it is; a record of a call, with its arguments and its result, as the two that it was."""
+    if isinstance(inner := item.get("content"), Mapping) and "parts" in inner:
+        return [dict(inner)]  # an event with its message
     if any(key in item for key in ("role", "type", "kind", "content", "parts", "tool_calls", "function")):
         return [dict(item)]
     name = next((item[key] for key in _NAMES if isinstance(item.get(key), str)), None)

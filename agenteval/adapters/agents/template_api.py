@@ -23,6 +23,7 @@ from agenteval.core.protocols import AgentReply, TurnTools
 from agenteval.core.trajectory import Message
 from agenteval.messages.completion import Unreadable
 
+_STREAMS = "text/event-stream, application/x-ndjson, application/json;q=0.9"
 _FIT_FOR_HEADER = expression(r"[\x20-\x7e]*")
 
 
@@ -65,6 +66,8 @@ class TemplateApi:
         values = values_of(self._names, messages, session=self._session, tools=tools.schemas, turn=tools.turn)
         headers = {name: _text(value, values) for name, value in template.headers.items()}
         kept = {name: value for name, value in headers.items() if value is not None}
+        if template.streaming and "accept" not in {name.lower() for name in kept}:
+            kept["Accept"] = _STREAMS
         asked = Ask(filled(template.request, values), _text(template.endpoint, values) or "", kept)
         self._job = Job(template.poll, template.reply, asked.url, asked) if template.poll else None
         return asked
