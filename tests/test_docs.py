@@ -228,9 +228,30 @@ def test_every_agent_of_the_page_runs_side_by_side(project: Project) -> None:
     )
     finished(project.run(), 0)
     agents = {s["agent"]: s["verdict"] for s in project.results()["scenarios"]}
-    shown = [b for b in blocks("docs/agents.md") if b.kind == "python" and "AgentAdapter" not in b.text]
+    others = ("bot.py", "shop_adapter.py")
+    shown = [b for b in blocks("docs/agents.md") if b.kind == "python" and b.file not in others]
     assert len(agents) == len(shown) == 5
     assert set(agents.values()) == {"passed"}
+
+
+def test_every_target_of_the_first_table_is_played_as_it_stands(project: Project) -> None:
+    write_page(project, "docs/agents.md")
+    table = text_of("docs/agents.md").partition("\n## ")[0]
+    targets = re.findall(r"`target: (bot\.py:\S+)`", table)
+    assert len(targets) == 7
+    agents = "".join(f"  a{at}: {{target: '{target}'}}\n" for at, target in enumerate(targets))
+    project.config(f"agents:\n{agents}", target="bot.py:answer")
+    lines = (
+        f"- {{id: s{at}, agent: a{at}, turns: [{{user: one, expect: {{output: {{contains: [asked]}}}}}},"
+        " {user: two, expect: {output: {contains: [asked, two]}}}]}\n"
+        for at in range(len(targets))
+    )
+    project.scenarios("scenarios:\n" + "".join(lines))
+    finished(project.run(), 0)
+
+    project.config("agent: {name: shop-bot, target: 'bot.py:Bot.chat'}\n", target="")
+    project.scenarios("id: s\nturns: [one]\nchecks: none\n")
+    assert finished(project.call("validate"), 0) == texts("docs/agents.md", "valid:")
 
 
 def test_the_adapter_of_the_page_is_played_and_its_options_are_checked(project: Project) -> None:

@@ -65,6 +65,8 @@ class Resources:
         self.no_judge = no_judge
         self.emit: Emit | None = None
         self.unpriced_agents: tuple[str, ...] = ()
+        self.agents_do: dict[str, str] = {}
+        """By agent, what is done with it, in words; for those whose adapter says so."""
         self._transport: Transport | None = None
         self._models: dict[str, ChatModel] = {}
         self._llm: Shared | None = None
@@ -254,7 +256,9 @@ def agents_of(agent: AgentConfig, resources: Resources) -> AgentFactory:
     adapter = AGENTS.get(agent.kind)
     with placed_at(resources.place_of(agent, "type")):
         try:
-            return adapter.make(agent, adapter.of(agent), resources)
+            factory = adapter.make(agent, adapter.of(agent), resources)
+            resources.agents_do[agent.name] = str(getattr(factory, "does", ""))
+            return factory
         except AgentevalError:
             raise
         except Exception as error:

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from agenteval.conversation.deadlines import HeldUpError
-from agenteval.conversation.targets.calling import misfit, takes_context
 from agenteval.conversation.targets.faults import contained, describe
+from agenteval.conversation.targets.signatures import misfit, takes_context
 from agenteval.conversation.tools import FunctionCall, error_result
 from agenteval.conversation.user_code import DeadlineError, call, load
 from agenteval.core.errors import AuthorError, Place, Problem, ToolError, place_of

@@ -9,27 +9,65 @@ import contextvars
 import inspect
 import math
 import os
+import signal
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
 from agenteval.conversation.deadlines import HeldUpError, current, waiting
 from agenteval.conversation.exits import leave_now
 from agenteval.conversation.shared_loop import Seat, Share, owned_by, shared_loop
-from agenteval.conversation.targets.calling import is_async
 from agenteval.conversation.targets.faults import CancelledUserCodeError, QuitError
 from agenteval.conversation.targets.finding import TargetError, find
+from agenteval.conversation.targets.signatures import is_async
 from agenteval.core.errors import AuthorError, Place, Problem, did_you_mean
 
+IMPORT_S = 120.0
+"""How long importing a target may take: frameworks take 2 to 18 seconds."""
 
-def load(target: str, base: str, *, what: str, place: Place | None = None) -> Any:
+
+def load(
+    target: str,
+    base: str,
+    *,
+    what: str,
+    place: Place | None = None,
+    by: Callable[[str, str], Any] = find,
+    within_s: float = IMPORT_S,
+) -> Any:
     """The object that ``target`` names; ``base`` is the folder where file paths start, and is made
-    importable. ``what`` names its use in messages. Raises ``AuthorError``."""
+    importable. ``what`` names its use in messages; ``by`` finds it. Raises ``AuthorError``."""
     try:
-        return find(target, base)
+        with _ending_after(within_s):
+            return by(target, base)
     except TargetError as error:
         remedy = error.remedy or did_you_mean(error.asked, error.known)
         raise AuthorError(Problem(what + error.what, remedy, place)) from error
+
+
+class ImportTimeout(BaseException):
+    """Raised where code that is imported hangs; no ``except Exception`` of its own may swallow it."""
+
+
+@contextlib.contextmanager
+def _ending_after(seconds: float) -> Iterator[None]:
+    """Ends what blocks the main thread, where the system has a way to. The code may have to be in the main
+    thread (for signals, for its event loop), so it cannot be moved to another."""
+    if not hasattr(signal, "setitimer") or threading.current_thread() is not threading.main_thread():
+        yield
+        return
+
+    def late(_number: int, _frame: Any) -> None:
+        raise ImportTimeout(f"it was not done within {seconds:g} s")
+
+    before = signal.signal(signal.SIGALRM, late)
+    signal.setitimer(signal.ITIMER_REAL, seconds)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        if signal.getsignal(signal.SIGALRM) is late:  # the code may have set its own
+            signal.signal(signal.SIGALRM, before)
 
 
 class DeadlineError(TimeoutError):

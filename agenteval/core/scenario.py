@@ -396,6 +396,11 @@ class Scenario(ScenarioFields):
         return self.turns is not None and all(isinstance(turn, ScriptedTurn) for turn in self.turns)
 
     @property
+    def has_several_turns(self) -> bool:
+        """Whether the agent may be asked more than once in a conversation."""
+        return not self.is_scripted or len(self.turns or ()) > 1
+
+    @property
     def expectations(self) -> tuple[tuple[str, Expectation], ...]:
         """Every ``expect`` with its path, those of the turns first."""
         turns = enumerate(self.turns or ())

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from agenteval import AgentContext
-from agenteval.conversation.targets.calling import misfit, takes_context
 from agenteval.conversation.targets.faults import describe
+from agenteval.conversation.targets.signatures import misfit, takes_context
 from tests.support.kit import Project, failed_checks
 
 SCENARIO = "scenarios: [{id: a, turns: [x], expect: {output: {contains: [NEVER]}}}]"
@@ -118,7 +118,7 @@ UNCALLABLE = {
     "class agent:\n    def __call__(self): return 'hi'": "__call__()",
     "def agent(): return 'hi'": "agent()",
     "def agent(a, b, c): return 'hi'": "agent(a, b, c)",
-    "def agent(messages, *, ctx): return 'hi'": "agent(messages, *, ctx)",
+    "def agent(messages, *, lang): return 'hi'": "agent(messages, *, lang)",
 }
 
 

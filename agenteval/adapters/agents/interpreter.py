@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -12,6 +12,7 @@ from agenteval.adapters.agents.dialogue import Program
 from agenteval.adapters.agents.process import is_executable, search_path
 from agenteval.adapters.agents.process_agents import START_S, ProcessAgents, Programs, error_in
 from agenteval.conversation import targets
+from agenteval.conversation.targets.deciding import line_of
 from agenteval.core.config import AgentConfig
 from agenteval.core.errors import AgentError, AuthorError, Place, Problem, did_you_mean
 from agenteval.core.protocols import AgentReply
@@ -53,14 +54,20 @@ def interpreter_agents(
         first.kill()
         place = where if problem.is_of_interpreter else resources.place_of(agent, "target")
         raise AuthorError(Problem(problem.what, problem.remedy, place))
+    ready = first.greeting.result()["ready"]
+    told = ready["agent"]
+    if told["one_at_a_time"]:
+        programs.keep_none()  # a process for each conversation keeps them apart
     programs.put_first(first)
-    return ProcessAgents(
+    agents = ProcessAgents(
         programs,
         read=read_answer,
         timeout_s=agent.timeout_s,
         rate=resources.limits().rate("agent", agent.name, requests=agent.requests_per_minute),
-        more=_of_sample,
+        more=_Forgetful(told["warning"] if not told["one_at_a_time"] else "", resources.warn),
     )
+    agents.does = line_of(target, told, interpreter=interpreter, declares_calls=agent.tools is not None)
+    return agents
 
 
 def _unready(error: Exception) -> str:
@@ -105,8 +112,18 @@ def _refusal(greeting: Mapping[str, Any], name: str, interpreter: str) -> _Refus
     return _Refusal(f"agent '{name}'{what}", remedy or did_you_mean(str(refused.get("asked")), known))
 
 
-def _of_sample(sample: Sample) -> dict[str, Any]:
-    return {"scenario_id": sample.key.scenario, "epoch": sample.key.epoch, "seed": sample.seed}
+class _Forgetful:
+    """What a request has of its sample; the first one of several turns is a warning, if there is any."""
+
+    def __init__(self, warning: str, warn: Callable[[str], None]) -> None:
+        self._warning = warning
+        self._warn = warn
+
+    def __call__(self, sample: Sample) -> dict[str, Any]:
+        if self._warning and sample.scenario.has_several_turns:
+            self._warn(self._warning)
+            self._warning = ""
+        return {"scenario_id": sample.key.scenario, "epoch": sample.key.epoch, "seed": sample.seed}
 
 
 def read_answer(answer: Mapping[str, Any]) -> AgentReply:

@@ -81,6 +81,10 @@ class Programs:
             except AgentError as error:
                 raise AgentError(f"{self._program.who} {error}", kind=error.kind) from error
 
+    def keep_none(self) -> None:
+        """Each conversation gets a process of its own, whatever was asked for."""
+        self._keep = False
+
     def put_first(self, dialogue: Dialogue) -> None:
         """One that was started ahead; the first conversation gets it."""
         self._idle.append(dialogue)
@@ -134,6 +138,8 @@ class ProcessAgents:
         self._timeout_s = timeout_s
         self._rate = rate
         self._more = more
+        self.does = ""
+        """What is done with it, in words."""
 
     def make(self, sample: Sample) -> ProcessAgent:
         return ProcessAgent(

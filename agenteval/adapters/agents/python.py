@@ -15,10 +15,12 @@ from pydantic import Field
 
 from agenteval.adapters.agents import AgentResources
 from agenteval.adapters.transport.limits import Rate
-from agenteval.conversation.deadlines import current
-from agenteval.conversation.targets.calling import Played, refusal_of
+from agenteval.conversation.deadlines import current, waiting
+from agenteval.conversation.targets.calling import Played
 from agenteval.conversation.targets.context import Context
+from agenteval.conversation.targets.deciding import Agent, Refusal, decide, line_of
 from agenteval.conversation.targets.faults import contained, fault_of
+from agenteval.conversation.targets.finding import find_agent
 from agenteval.conversation.user_code import DeadlineError, load, timed_call
 from agenteval.core.config import AgentConfig
 from agenteval.core.errors import (
@@ -98,37 +100,69 @@ class AgentContext(Context):
 
 
 class PythonAgents:
-    """Makes agents from a function, or from a class (one instance for each sample)."""
+    """Makes agents from a target: a function, an object, or a class (one instance for each sample).
+    ``warn`` hears once of what conversations of several turns share. ``does``: what is done with it."""
 
     def __init__(
-        self, target: Any, *, timeout_s: float, place: Place | None = None, rate: Rate | None = None
+        self,
+        target: Any,
+        *,
+        timeout_s: float,
+        written: str = "…",
+        place: Place | None = None,
+        rate: Rate | None = None,
+        warn: Callable[[str], None] = lambda _: None,
     ) -> None:
-        if refused := refusal_of(target):
-            raise AuthorError(Problem(*refused, place))
-        self._target = target
+        agent = decide(target, written)
+        if isinstance(agent, Refusal):
+            raise AuthorError(Problem(*agent, place))
+        self.agent = agent
+        self.does = ""
         self._timeout_s = timeout_s
         self._rate = rate
+        self._warning = agent.described()["warning"]
+        self._warn = warn
+        self._only = asyncio.Lock() if agent.is_one_at_a_time else None
 
     def make(self, sample: Sample) -> PythonAgent:
-        return PythonAgent(self._target, sample, timeout_s=self._timeout_s, rate=self._rate)
+        if self._warning and (self._only or sample.scenario.has_several_turns):
+            self._warn(self._warning)
+            self._warning = ""
+        return PythonAgent(self.agent, sample, timeout_s=self._timeout_s, rate=self._rate, only=self._only)
 
     async def aclose(self) -> None:
         """Nothing is held."""
 
 
 class PythonAgent:
-    """One conversation's agent."""
+    """One conversation's agent. ``only``: held by the one conversation that there may be at a time."""
 
     def __init__(
-        self, target: Callable[..., Any], sample: Sample, *, timeout_s: float, rate: Rate | None = None
+        self,
+        agent: Agent,
+        sample: Sample,
+        *,
+        timeout_s: float,
+        rate: Rate | None = None,
+        only: asyncio.Lock | None = None,
     ) -> None:
-        self._played = Played(target)
+        self._played = Played(agent)
         self._sample = sample
         self._timeout_s = timeout_s
         self._rate = rate
+        self._only = only
+        self._has_it = False
         self._batches = count(1)
 
+    def end_conversation(self) -> None:
+        if self._only and self._has_it:
+            self._has_it = False
+            self._only.release()
+
     async def reply(self, messages: list[Message], tools: TurnTools) -> AgentReply:
+        if self._only and not self._has_it:
+            with waiting():
+                self._has_it = await self._only.acquire()
         if self._rate:
             (await self._rate.book()).sent()
         context = AgentContext(self._sample, tools, asyncio.get_running_loop(), self._batches)
@@ -195,9 +229,15 @@ def _agents(agent: AgentConfig, options: PythonOptions, resources: AgentResource
     if options.interpreter:
         return _elsewhere(agent, options, options.interpreter, resources)
     place = resources.place_of(agent, "target")
-    target = load(options.target or "", resources.config.root, what=f"agent '{agent.name}'", place=place)
+    written, what = options.target or "", f"agent '{agent.name}'"
+    target = load(written, resources.config.root, what=what, place=place, by=find_agent)
     rate = resources.limits().rate("agent", agent.name, requests=agent.requests_per_minute)
-    return PythonAgents(target, timeout_s=agent.timeout_s, place=place, rate=rate)
+    agents = PythonAgents(
+        target, timeout_s=agent.timeout_s, written=written, place=place, rate=rate, warn=resources.warn
+    )
+    told = agents.agent.described()
+    agents.does = line_of(written, told, interpreter="", declares_calls=agent.tools is not None)
+    return agents
 
 
 def _elsewhere(

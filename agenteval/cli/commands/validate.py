@@ -5,8 +5,10 @@ from __future__ import annotations
 import sys
 from contextlib import redirect_stdout
 
+import anyio
+
 from agenteval.cli.commands.output import say
-from agenteval.cli.commands.prepare import Request, prepare
+from agenteval.cli.commands.prepare import Prepared, Request, prepare
 from agenteval.cli.preflight import without_twin
 from agenteval.core.plurals import plural
 from agenteval.files.redact import hide
@@ -16,6 +18,7 @@ from agenteval.verdict.gate_chances import chances_of, sentences
 def validate(request: Request) -> int:
     with redirect_stdout(sys.stderr):
         prepared = prepare(request)
+        anyio.run(_close, prepared)
         for text in (*prepared.remarks, *without_twin(prepared.suite)):
             say(f"warning: {text}")
     files = {scenario.source.rpartition(":")[0] for scenario in prepared.scenarios}
@@ -23,7 +26,16 @@ def validate(request: Request) -> int:
         f"valid: {plural(len(prepared.scenarios), 'scenario')} in {plural(len(files), 'file')},"
         f" {plural(len(prepared.samples), 'sample')} to run\n"
     )
+    for name, does in prepared.resources.agents_do.items():
+        if does:
+            sys.stdout.write(hide(f"  {name}: {does}\n"))
     rows = chances_of(prepared.plan)
     for sentence in sentences(rows):
         sys.stdout.write(hide(f"  {sentence}\n"))
     return 0
+
+
+async def _close(prepared: Prepared) -> None:
+    """The agents that were started to see whether they can be."""
+    for agents in prepared.runtime.agents.values():
+        await agents.aclose()

@@ -1,129 +1,145 @@
-"""How code of the author's is called. For the agent under test this is decided here and nowhere else, in
-agenteval's process and in the agent's own."""
+"""How the agent under test is called, in agenteval's process and in the agent's own."""
 
 from __future__ import annotations
 
+import copy
 import inspect
-import re
-from types import MethodType
-from typing import TYPE_CHECKING, Any, NamedTuple
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+from uuid import uuid4
+
+from .deciding import CONTEXT, HISTORY, MESSAGES, SESSION, TEXT, Agent, Refusal, decide
+from .faults import hint_at
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Callable, Iterable
-
-_CONTEXT = re.compile(r"\b(Agent|Tool)?Context\b")
+    from collections.abc import AsyncIterator, Callable, Iterable, Iterator
 
 
-def takes_context(function: Callable[..., Any]) -> bool:
-    """Whether ``function`` is called with a context as its second argument: if it has a second parameter
-    that is not an option of its own, or if it does not say. An option has a default, and neither name nor
-    annotation tells of a context."""
-    try:
-        parameters = list(inspect.signature(function).parameters.values())
-    except (TypeError, ValueError):
-        return True
-    places = [p for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
-    if len(places) < 2:
-        return any(p.kind is p.VAR_POSITIONAL for p in parameters)
-    second = places[1]
-    is_named = second.name.strip("_") in ("ctx", "context")
-    return second.default is second.empty or is_named or bool(_CONTEXT.search(str(second.annotation)))
-
-
-def misfit(function: Callable[..., Any], arguments: int) -> str:
-    """The signature of ``function`` if it cannot be called with so many arguments; empty if it can, or if
-    it does not say. What a decorator wraps is the decorator's business."""
-    try:
-        signature = inspect.signature(function, follow_wrapped=False)
-    except (TypeError, ValueError):
-        return ""
-    try:
-        signature.bind(*range(arguments))
-    except TypeError:
-        return f"{getattr(function, '__name__', type(function).__name__)}{signature}"
-    return ""
-
-
-def is_async(function: Callable[..., Any]) -> bool:
-    """Whether calling ``function`` gives a coroutine; of a class: whether calling its instances does."""
-    owner = function if inspect.isclass(function) else type(function)
-    call = getattr(owner, "__call__", None)  # noqa: B004 - what is asked is whether it is async
-    return inspect.iscoroutinefunction(function) or inspect.iscoroutinefunction(call)
-
-
-# ── the agent under test ─────────────────────────────────────────────────────────────────────────
-
-
-class Refusal(NamedTuple):
-    """Why a target is not an agent, and what to do."""
-
-    what: str
-    remedy: str
-
-
-def refusal_of(target: Any) -> Refusal | None:
-    """Why a target cannot be called as an agent, where it or its signature tells."""
-    if not callable(target):
-        return Refusal(f"the agent is a {type(target).__name__}; expected a function or a class", "")
-    entry: Callable[..., Any] = target
-    if inspect.isclass(target):
-        if not any("__call__" in vars(cls) for cls in target.__mro__):
-            return Refusal(f"the agent class {target.__name__} has no __call__", "")
-        if shape := misfit(target, 0):
-            what = f"the agent's class is called without arguments, and cannot be: {shape}"
-            return Refusal(
-                what, "give each parameter of its __init__ a default, or name a function that makes it"
-            )
-        method = inspect.getattr_static(target, "__call__")
-        if not inspect.isfunction(method):
-            return None
-        entry = MethodType(method, object())
-    if shape := misfit(entry, 1 + takes_context(entry)):
-        what = f"the agent cannot be called with messages and ctx: {shape}"
-        return Refusal(
-            what, "let it take messages, or messages and ctx, by position; give other parameters a default"
-        )
-    return None
+class NotAnAgentError(TypeError):
+    """What a function made that should have made an agent; or an agent that asks for what it cannot see."""
 
 
 class Played:
     """A target as one conversation's agent. An instance of a class is made when the first message comes,
     where the author's code runs, under the same deadline."""
 
-    def __init__(self, target: Callable[..., Any]) -> None:
-        self._target = target
-        self._instance: Callable[..., Any] | None = None if inspect.isclass(target) else target
+    def __init__(self, agent: Agent) -> None:
+        self._agent = agent
+        self._called: Callable[..., Any] | None = None
+        self._session = uuid4().hex  # its own in all runs: the agent may keep what it knows of one
+        self._calls = 0
 
     def entry(self) -> Callable[[list[dict[str, Any]], Any], Any]:
         """The agent as a function of messages and context, async as the agent is. What it returns may have to
         be awaited all the same."""
-        if is_async(self._target):
+        if self._agent.is_async:
 
             async def ask(messages: list[dict[str, Any]], context: Any) -> Any:
-                return await self._call(messages, context)
+                with self._explained():
+                    value = self._collected(await self._call(messages, context))
+                    return await value if inspect.isawaitable(value) else value
 
             return ask
-        return lambda messages, context: _collected(self._call(messages, context))
+        return self._ask
+
+    def _ask(self, messages: list[dict[str, Any]], context: Any) -> Any:
+        with self._explained():
+            value = self._collected(self._call(messages, context))
+        return self._finished(value) if inspect.isawaitable(value) else value
+
+    async def _finished(self, value: Any) -> Any:
+        with self._explained():
+            value = self._collected(await value)
+            return await value if inspect.isawaitable(value) else value
 
     def _call(self, messages: list[dict[str, Any]], context: Any) -> Any:
-        if self._instance is None:
-            self._instance = self._target()
-        agent = self._instance
-        return agent(messages, context) if takes_context(agent) else agent(messages)
+        if self._called is None and self._agent.made == "factory":
+            made = self._agent.owner()
+            if inspect.isawaitable(made):
+                return self._after(made, messages, context)
+            self._take(made)
+        elif self._called is None:
+            self._called = _entry(self._agent)
+        assert self._called is not None
+        places, named = self._arguments(messages, context)
+        return self._called(*places, **named)
+
+    async def _after(self, making: Any, messages: list[dict[str, Any]], context: Any) -> Any:
+        self._take(await making)
+        value = self._call(messages, context)
+        return await value if inspect.isawaitable(value) else value
+
+    def _take(self, made: Any) -> None:
+        """What a factory made is the agent from now on; nobody else has it."""
+        decided = decide(made)
+        name = self._agent.name
+        if isinstance(decided, Refusal) or decided.made == "factory":
+            what = decided.what if isinstance(decided, Refusal) else "it made a function without parameters"
+            raise NotAnAgentError(f"{name}() is called without arguments to make the agent; {what}")
+        self._agent = decided
+        owner = decided.owner() if decided.made == "class" else decided.owner
+        self._called = getattr(owner, decided.method) if decided.method else owner
+
+    def _arguments(self, messages: list[dict[str, Any]], context: Any) -> tuple[list[Any], dict[str, Any]]:
+        self._calls += 1
+        gets = self._agent.gets
+        latest = max((i for i, each in enumerate(messages) if each.get("role") == "user"), default=-1)
+        if TEXT in gets and latest != len(messages) - 1:
+            what = f"{self._agent.name} asked for tool calls, and gets the text of a message alone"
+            raise NotAnAgentError(f"{what}: let it take `messages` to see the results")
+        values = {
+            TEXT: messages[latest].get("content") if TEXT in gets else "",
+            MESSAGES: messages,
+            HISTORY: messages[:latest],
+            SESSION: self._session,
+            CONTEXT: context,
+        }
+        roles = self._agent.takes.roles
+        named = {role.parameter: values[role.kind] for role in roles if role.parameter}
+        return [values[role.kind] for role in roles if not role.parameter], named
+
+    def _collected(self, value: Any) -> Any:
+        """What a generator yields, as one answer; a coroutine for an async one. All else as it is."""
+        is_growing = HISTORY in self._agent.gets
+        if inspect.isgenerator(value):
+            return _joined(value, is_growing)
+        return _awaited(value, is_growing) if inspect.isasyncgen(value) else value
+
+    @contextmanager
+    def _explained(self) -> Iterator[None]:
+        """An error of the first call that may follow from a wrong guess says what was passed."""
+        takes = self._agent.takes
+        try:
+            yield
+        except (TypeError, AttributeError, ValueError) as error:
+            is_like_it = not isinstance(error, ValueError) or type(error).__name__ == "ValidationError"
+            if self._calls <= 1 and takes.guess and is_like_it and not isinstance(error, NotAnAgentError):
+                got = "the latest user message" if TEXT in self._agent.gets else "the list of messages"
+                hint_at(error, f"it was given {got}, since {takes.why}; {takes.guess}")
+            raise
 
 
-def _collected(value: Any) -> Any:
-    """What a generator yields, as one answer; a coroutine for an async one. All else as it is."""
-    if inspect.isgenerator(value):
-        return _joined(value)
-    return _awaited(value) if inspect.isasyncgen(value) else value
+def _entry(agent: Agent) -> Callable[..., Any]:
+    """What is called in one conversation."""
+    owner = agent.owner
+    if agent.made == "class":
+        owner = owner()
+    elif agent.made == "copied":
+        owner = copy.deepcopy(owner)
+    called: Callable[..., Any] = getattr(owner, agent.method) if agent.method else owner
+    return called
 
 
-async def _awaited(pieces: AsyncIterator[Any]) -> Any:
-    return _joined([piece async for piece in pieces])
+async def _awaited(pieces: AsyncIterator[Any], is_growing: bool) -> Any:
+    return _joined([piece async for piece in pieces], is_growing)
 
 
-def _joined(pieces: Iterable[Any]) -> Any:
-    """Pieces of a text are one text; all else is the list of the turn's messages."""
+def _joined(pieces: Iterable[Any], is_growing: bool) -> Any:
+    """Pieces of a text are one text; all else is the list of the turn's messages. Chat functions of a message
+    and a history, as user interfaces want them, yield the answer as far as it is there: the last is all."""
     found = list(pieces)
-    return "".join(found) if all(isinstance(piece, str) for piece in found) else found
+    if not all(isinstance(piece, str) for piece in found):
+        return found
+    if is_growing and len(found) > 1 and all(b.startswith(a) for a, b in zip(found, found[1:])):
+        return found[-1]
+    return "".join(found)

@@ -76,7 +76,18 @@ def fault_of(error: BaseException) -> Fault:
     if causes and all(map(_tells_of_infrastructure, causes)):
         return Fault(describe(causes[0]), "infrastructure")
     timed_out = all(map(is_timeout, causes))
-    return Fault(describe(causes[0]), "timeout" if timed_out else "exception")
+    hint = getattr(causes[0], _HINT, "")
+    text = describe(causes[0]) + (f" — {hint}" if hint else "")
+    return Fault(text, "timeout" if timed_out else "exception")
+
+
+_HINT = "_agenteval_hint"
+
+
+def hint_at(error: BaseException, text: str) -> None:
+    """What may lie behind an exception of the agent's, to be said with it."""
+    with contextlib.suppress(Exception):
+        setattr(error, _HINT, text)
 
 
 def _tells_of_infrastructure(error: BaseException) -> bool:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import inspect
 import sys
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from .faults import contained, describe
 from .module_files import module_of_file
@@ -27,9 +28,29 @@ class TargetError(Exception):
         self.known = tuple(known)
 
 
+class Method(NamedTuple):
+    """A method of a class, of which an instance has yet to be made."""
+
+    owner: type
+    name: str
+
+
+def find_agent(target: str, base: str) -> Any:
+    """As ``find``; a method that needs an instance is a ``Method``."""
+    owner, name, found = _found(target, base)
+    if inspect.isclass(owner) and inspect.isfunction(inspect.getattr_static(owner, name, None)):
+        return Method(owner, name)
+    return found
+
+
 def find(target: str, base: str) -> Any:
     """The object that ``target`` names; ``base`` is the folder where file paths start, and is made
     importable. Raises ``TargetError``."""
+    return _found(target, base)[-1]
+
+
+def _found(target: str, base: str) -> tuple[Any, str, Any]:
+    """What has the object, its name there, and the object."""
     location, separator, attribute = target.rpartition(":")
     if not separator or not location or not attribute:
         raise TargetError(
@@ -38,13 +59,13 @@ def find(target: str, base: str) -> Any:
     if base not in sys.path:
         sys.path.insert(0, base)
     module = _load_module(location, base)
-    found: Any = module
+    owner, name, found = None, "", module  # type: Any, str, Any
     for name in attribute.split("."):
         if not _has(found, name):
             known = [n for n in vars(found) if not n.startswith("_")] if hasattr(found, "__dict__") else []
             raise TargetError(f": '{location}' has no '{attribute}'", asked=attribute, known=known)
-        found = getattr(found, name)
-    return found
+        owner, found = found, getattr(found, name)
+    return owner, name, found
 
 
 def _has(owner: Any, name: str) -> bool:

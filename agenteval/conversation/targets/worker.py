@@ -4,7 +4,7 @@
 
     to the worker       {"session", "turn", "messages", "tools", "scenario_id", "epoch", "seed"}
                         {"tool_result": {"id", "result"}}, with "over": true where nobody answers any more
-    from the worker     {"ready": {"python"}} or {"refused": {"what", "remedy", …}}, once, before all else
+    from the worker     {"ready": {"python", "agent"}} or {"refused": {"what", …}}, once, before all else
                         {"tool_call": {"id", "name", "arguments", "batch", "session"}}
                         {"value": …}, {"agent_reply": …}, {"returned": TYPE} or {"error": {"message", "kind"}}
 
@@ -27,10 +27,11 @@ from itertools import count
 from queue import Queue
 from typing import IO, TYPE_CHECKING, Any
 
-from .calling import Played, refusal_of
+from .calling import Played
 from .context import Context
+from .deciding import Refusal, decide
 from .faults import CancelledUserCodeError, QuitError, fault_of
-from .finding import TargetError, find
+from .finding import TargetError, find_agent
 from .plain import plain, returned
 
 if TYPE_CHECKING:
@@ -42,15 +43,15 @@ def work(target: str, base: str) -> None:
     lines, out = _taken_over()
     wire = _Wire(out)
     try:
-        agent = find(target, base)
+        agent = decide(find_agent(target, base), target)
     except TargetError as error:
         told = {"what": error.what, "remedy": error.remedy, "asked": error.asked, "known": error.known}
         wire.send({"refused": told})
         return
-    if refused := refusal_of(agent):
-        wire.send({"refused": {"of": "agent", "what": refused.what, "remedy": refused.remedy}})
+    if isinstance(agent, Refusal):
+        wire.send({"refused": {"of": "agent", "what": agent.what, "remedy": agent.remedy}})
         return
-    wire.send({"ready": {"python": platform.python_version()}})
+    wire.send({"ready": {"python": platform.python_version(), "agent": agent.described()}})
     requests: Queue[dict[str, Any] | None] = Queue()
     threading.Thread(target=wire.listen, args=(lines, requests), daemon=True).start()
     _play(agent, wire, requests)

@@ -1,0 +1,468 @@
+"""How a target will be called, decided from what it is and from its signature; nothing of it is called.
+
+By annotation first, by the parameter's name where that is silent; a list of messages where both are. What
+cannot be decided is refused with what to write.
+"""
+
+from __future__ import annotations
+
+import copy
+import inspect
+import re
+import sys
+from functools import partial
+from types import FunctionType, MethodType, ModuleType
+from typing import TYPE_CHECKING, Any, NamedTuple, Union
+
+from .faults import contained, describe
+from .finding import Method
+from .signatures import is_async, is_context, misfit, parameters_of
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Mapping
+
+TEXT, MESSAGES, HISTORY, SESSION, CONTEXT = "text", "messages", "history", "session", "ctx"
+"""What a parameter is for: the latest user message; the conversation so far; all before the latest user
+message; the conversation's id; the context."""
+
+METHODS = ("chat", "run", "invoke", "ask", "reply", "respond", "answer")
+_TEXTS = frozenset(["question", "message", "user_message", "user_input", "prompt", "input", "text", "query"])
+_HISTORIES = frozenset(
+    ["history", "chat_history", "message_history", "conversation_history", "previous_messages"]
+)
+_LISTS = _HISTORIES | {"messages", "conversation", "chat_messages"}
+_SESSIONS = frozenset(["session_id", "thread_id", "conversation_id", "chat_id"])
+_MAKES = re.compile(r"^_?(make|create|build|get|new|init|setup|load)(_|$)|factory", re.IGNORECASE)
+_TOLD = {
+    TEXT: "the latest user message",
+    MESSAGES: "the messages so far",
+    HISTORY: "the messages before it",
+    SESSION: "the conversation's id",
+    CONTEXT: "ctx",
+}
+
+
+class Refusal(NamedTuple):
+    """Why a target is not an agent, and what to do."""
+
+    what: str
+    remedy: str
+
+
+class Role(NamedTuple):
+    """What one parameter gets. ``parameter`` is its name if it is passed by name, else empty."""
+
+    kind: str
+    parameter: str = ""
+
+
+class Takes(NamedTuple):
+    """The arguments of a call. ``why``: what decided between text and messages, in words; ``guess``: how to
+    say otherwise, where no annotation did."""
+
+    roles: tuple[Role, ...]
+    why: str = ""
+    guess: str = ""
+
+
+class Agent(NamedTuple):
+    """A target as an agent.
+
+    ``made``: ``function``; ``class``, an instance for each conversation; ``factory``, a function that makes
+    it; ``copied``, an object that is copied for each; ``shared``, one that cannot be: ``why_shared``.
+    ``owner`` is what is called, made or copied; ``method`` what is called of it, if it is not itself.
+    """
+
+    owner: Any
+    made: str
+    method: str = ""
+    takes: Takes = Takes(())
+    is_async: bool = False
+    name: str = ""
+    why_shared: str = ""
+
+    @property
+    def gets(self) -> frozenset[str]:
+        return frozenset(role.kind for role in self.takes.roles)
+
+    @property
+    def is_forgetful(self) -> bool:
+        """It gets one message without what came before, and nothing by which to keep conversations apart."""
+        return TEXT in self.gets and not self.gets & {HISTORY, SESSION}
+
+    @property
+    def is_one_at_a_time(self) -> bool:
+        """Two conversations at once would be mixed in it."""
+        return self.made == "shared" and self.is_forgetful
+
+    def described(self) -> dict[str, Any]:
+        """What is said of it, as JSON: in words, what a run warns about, what keeps conversations apart."""
+        return {
+            "does": "; ".join(self._sentence()),
+            "calls": self._calls(),
+            "warning": self._warning(),
+            "one_at_a_time": self.is_one_at_a_time,
+        }
+
+    def _sentence(self) -> Iterator[str]:
+        if self.made == "factory":
+            yield f"{self.name}() makes an agent for each conversation; what it makes decides what it gets"
+            return
+        yield {
+            "function": "an async function" if self.is_async else "a function",
+            "class": "made anew for each conversation",
+            "copied": "an object, copied for each conversation",
+            "shared": "one object for all conversations"
+            + (", which are played one at a time" if self.is_one_at_a_time else ""),
+        }[self.made]
+        told = [_TOLD[kind] for kind in dict.fromkeys(role.kind for role in self.takes.roles)]
+        last = f" and {told.pop()}" if len(told) > 1 else ""
+        who = f"its method {self.method}" if self.method else "it"
+        why = f" ({self.takes.why})" if self.takes.why else ""
+        yield f"{who} gets {', '.join(told)}{last}{why}"
+
+    def _calls(self) -> str:
+        if CONTEXT in self.gets:
+            return "its tool calls are seen where it makes them through ctx or returns them"
+        return "its tool calls are seen only where it returns them"
+
+    def _warning(self) -> str:
+        if self.is_one_at_a_time:
+            return (
+                f"{self.name} is one object for all conversations, and cannot be copied ({self.why_shared}):"
+                " they are played one at a time, and what it keeps of one is there in the next; name its"
+                " class, or a function that makes it"
+            )
+        if self.made == "function" and self.is_forgetful:
+            return (
+                f"{self.name} gets the latest user message alone, and is called for several turns: what it"
+                " remembers it keeps for all conversations at once; take `messages`, or (message, history),"
+                " or name a class"
+            )
+        return ""
+
+
+def line_of(target: str, told: Mapping[str, Any], *, interpreter: str, declares_calls: bool) -> str:
+    """What will be done with a target, in a line. ``told``: see ``Agent.described``."""
+    where = f" in {interpreter}" if interpreter else ""
+    calls = "" if declares_calls else f"; {told['calls']}"
+    return f"{target}{where}: {told['does']}{calls}"
+
+
+def decide(target: Any, written: str = "…") -> Agent | Refusal:
+    """How ``target``, an object or a ``Method``, is called. ``written``: as its author names it."""
+    if isinstance(target, Method):
+        return _of_class(target.owner, target.name)
+    if inspect.isclass(target):
+        method = "__call__" if _defines(target, "__call__") else _chosen(target, written)
+        return method if isinstance(method, Refusal) else _of_class(target, method)
+    if isinstance(target, MethodType) and not isinstance(target.__self__, (type, ModuleType)):
+        return _of_object(target.__self__, target.__name__)
+    if isinstance(target, (FunctionType, MethodType, partial)) or inspect.isbuiltin(target):
+        return _of_function(target)
+    if _defines(type(target), "__call__"):
+        return _of_object(target, "__call__")
+    if type(target).__module__ == "builtins" or isinstance(target, ModuleType):
+        found = f"the agent is a {type(target).__name__}; expected a function or a class"
+        return Refusal(found, "")
+    method = _chosen(type(target), written)
+    return method if isinstance(method, Refusal) else _of_object(target, method)
+
+
+def _of_function(function: Callable[..., Any]) -> Agent | Refusal:
+    name = _name(function)
+    if parameters_of(function, all_kinds=True) == []:
+        return _of_factory(function, name)
+    takes = takes_of(function, name)
+    if isinstance(takes, Refusal):
+        return takes
+    return Agent(function, "function", "", takes, is_async(function), name)
+
+
+def _of_factory(function: Callable[..., Any], name: str) -> Agent | Refusal:
+    """A function without parameters is not an agent; it may make one, as its name or annotation says."""
+    makes = getattr(function, "__annotations__", {}).get("return", "")
+    is_annotated = makes not in ("", None, "None", str, "str")
+    if is_annotated or _MAKES.search(name):
+        return Agent(function, "factory", name=name)
+    what = f"the agent cannot be called with messages and ctx: {name}()"
+    remedy = (
+        "let it take one parameter, the user's message; a function that makes the agent is called make_…, or"
+        " is annotated with what it makes; a program that reads its input is a command"
+    )
+    return Refusal(what, remedy)
+
+
+def _of_class(owner: type, method: str) -> Agent | Refusal:
+    name = owner.__name__ if method == "__call__" else f"{owner.__name__}.{method}"
+    if shape := misfit(owner, 0):
+        what = f"the agent's class is called without arguments, and cannot be: {shape}"
+        made = f"def make_agent(): return {owner.__name__}(…)"
+        remedy = f"give each parameter of its __init__ a default, or name a function that makes it: {made}"
+        return Refusal(what, remedy)
+    entry = _unbound(owner, method)
+    takes = takes_of(entry, name)
+    if isinstance(takes, Refusal):
+        return takes
+    return Agent(owner, "class", method.replace("__call__", ""), takes, is_async(entry), name)
+
+
+def _of_object(owner: Any, method: str) -> Agent | Refusal:
+    name = f"{type(owner).__name__}.{method}" if method != "__call__" else type(owner).__name__
+    entry = owner if method == "__call__" else getattr(owner, method)
+    takes = takes_of(entry, name)
+    if isinstance(takes, Refusal):
+        return takes
+    why = why_not_copied(owner)
+    made, own = ("shared" if why else "copied"), method.replace("__call__", "")
+    return Agent(owner, made, own, takes, is_async(entry), name, why)
+
+
+def why_not_copied(value: Any) -> str:
+    """Why there can be no copy of it for each conversation; empty if there can."""
+    try:
+        with contained():
+            return "its class copies nothing" if copy.deepcopy(value) is value else ""
+    except Exception as error:
+        return describe(error).partition(" (")[0]
+
+
+def _name(function: Any) -> str:
+    inner = function.func if isinstance(function, partial) else function
+    return str(getattr(inner, "__name__", type(inner).__name__))
+
+
+def _defines(cls: type, name: str) -> bool:
+    """Whether instances of the class have it, by what was written for it."""
+    return any(name in vars(each) for each in cls.__mro__ if each is not object)
+
+
+def _unbound(owner: type, method: str) -> Any:
+    """The method as it is on an instance that has not been made."""
+    found = inspect.getattr_static(owner, method)
+    return MethodType(found, object()) if inspect.isfunction(found) else getattr(owner, method)
+
+
+# ── which method ─────────────────────────────────────────────────────────────────────────────────
+
+
+def _chosen(cls: type, written: str) -> str | Refusal:
+    """The one method of a class that talks."""
+    name = cls.__name__
+    found = [method for method in METHODS if _defines(cls, method) and callable(getattr(cls, method, None))]
+    if _is_installed(cls):
+        what = f"the agent is a {name} of {cls.__module__.partition('.')[0]}"
+        return Refusal(what, "write a function that takes messages and calls it, or name its method")
+    if len(found) == 1:
+        return found[0]
+    if found:
+        what = f"the agent {name} has {_listed(found)}: which of them takes a message?"
+        return Refusal(what, f"write target: {' or '.join(f'{written}.{method}' for method in found)}")
+    public = [key for key, value in vars(cls).items() if inspect.isfunction(value) and key[0] != "_"]
+    known = f"; it has {_listed(public[:8])}" if public else ""
+    what = f"the agent class {name} has no __call__, and none of {', '.join(METHODS)}{known}"
+    return Refusal(what, f"write target: {written}.{public[0] if public else 'METHOD'}")
+
+
+def _listed(names: Iterable[str]) -> str:
+    *most, last = names
+    return f"{', '.join(most)} and {last}" if most else last
+
+
+def _is_installed(cls: type) -> bool:
+    """A library's: what its ``run`` takes is for an adapter to know."""
+    file = getattr(sys.modules.get(cls.__module__), "__file__", None) or ""
+    return "site-packages" in file or "dist-packages" in file
+
+
+# ── what it takes ────────────────────────────────────────────────────────────────────────────────
+
+
+def takes_of(function: Callable[..., Any], name: str) -> Takes | Refusal:
+    """What each parameter of a function gets."""
+    parameters = parameters_of(function)
+    if parameters is None:  # it does not say
+        return Takes((Role(MESSAGES), Role(CONTEXT)))
+    extra = {p.name: kind for p in parameters if (kind := _beside(p, function))}
+    wanted = [p for p in parameters if p.name not in extra]
+    required = [p for p in wanted if p.default is p.empty]
+    main = _main(required or wanted, parameters)
+    if main is None:
+        if any(p.kind is p.VAR_POSITIONAL for p in parameters_of(function, all_kinds=True) or ()):
+            return Takes((Role(MESSAGES), Role(CONTEXT)))
+        return _cannot(function, name)
+    extra.pop(main.name, None)
+    has_history = any(kind == HISTORY for kind in extra.values())
+    decided = _kind(main, function, has_history)
+    if isinstance(decided, Refusal):
+        return decided
+    kind, why, guess = decided
+    for other in required:
+        if other is not main:
+            is_second = other is parameters[1] and not _is_of_the_authors(other, function)
+            if kind == TEXT or CONTEXT in extra.values() or not is_second:
+                return _no_argument(other.name, function, name, main.name)
+            extra[other.name] = CONTEXT
+    if kind == MESSAGES:
+        extra = {key: role for key, role in extra.items() if role != HISTORY or _is_needed(key, parameters)}
+    roles = tuple(_roles(parameters, {**extra, main.name: kind}))
+    places = sum(not role.parameter for role in roles)
+    if shape := misfit(function, places, [role.parameter for role in roles if role.parameter]):
+        return _cannot_be(shape)
+    return Takes(roles, why, guess)
+
+
+def _beside(parameter: inspect.Parameter, function: Any) -> str:
+    """What a parameter gets that is not the message itself; empty for all others."""
+    name = parameter.name.strip("_").lower()
+    if is_context(parameter):
+        return CONTEXT
+    text, messages = _admits(parameter.annotation, function)
+    if name in _SESSIONS and text is not False:
+        return SESSION
+    is_of_pairs = bool(re.search(r"\[(tuple|list|str)\b", _shown(parameter.annotation), re.IGNORECASE))
+    return HISTORY if name in _HISTORIES and messages is not False and not is_of_pairs else ""
+
+
+def _is_of_the_authors(parameter: inspect.Parameter, function: Any) -> bool:
+    """Whether a second parameter is for something else than a context, and says so."""
+    text, messages = _admits(parameter.annotation, function)
+    is_basic = getattr(parameter.annotation, "__module__", "") == "builtins"
+    return parameter.kind is parameter.KEYWORD_ONLY or bool(text or messages or is_basic)
+
+
+def _main(wanted: list[inspect.Parameter], every: list[inspect.Parameter]) -> inspect.Parameter | None:
+    """The parameter that what the user said is for."""
+    by_name = [p for p in wanted if p.name.strip("_").lower() in _TEXTS | _LISTS]
+    by_place = [p for p in wanted if p.kind is not p.KEYWORD_ONLY] or wanted
+    histories = [p for p in every if p.name.strip("_").lower() in _HISTORIES]
+    return next(iter(by_name or by_place or histories or every), None)
+
+
+def _is_needed(name: str, parameters: list[inspect.Parameter]) -> bool:
+    return any(p.name == name and p.default is p.empty for p in parameters)
+
+
+def _roles(parameters: list[inspect.Parameter], kinds: dict[str, str]) -> Iterator[Role]:
+    """By position as long as nothing is left out before it, by name after that."""
+    is_by_name = False
+    for parameter in parameters:
+        if parameter.name not in kinds:
+            is_by_name = True
+            continue
+        by_name = is_by_name or parameter.kind is parameter.KEYWORD_ONLY
+        yield Role(kinds[parameter.name], parameter.name if by_name else "")
+
+
+def _kind(parameter: inspect.Parameter, function: Any, has_history: bool) -> tuple[str, str, str] | Refusal:
+    """Whether a parameter gets the text of a message or all messages; why; and how to say otherwise."""
+    written = parameter.name
+    name = written.strip("_").lower()
+    text, messages = _admits(parameter.annotation, function)
+    shown = _shown(parameter.annotation)
+    if text is True and messages is not True:
+        return TEXT, f"{written} is annotated {shown}", ""
+    if messages is True:
+        both = "both" if text else ""
+        return MESSAGES, f"{written} is annotated {shown}{', which takes ' + both if both else ''}", ""
+    as_list, as_text = f"annotate {written} `list` to get all messages", f"annotate {written} `str` to get it"
+    if name in _LISTS and not (has_history and name in _HISTORIES):
+        return MESSAGES, f"{written} is named so", ""
+    if text is False and messages is False:
+        what = (
+            f"the agent's parameter {written} is annotated {shown}: agenteval has texts and lists of messages"
+        )
+        return Refusal(what, "name a function of one `str`, the user's message, that calls it")
+    if name in _TEXTS:
+        return TEXT, f"{written} is named so", as_list
+    if has_history:
+        return TEXT, "a history is beside it", as_list
+    return MESSAGES, f"nothing says what {written} is", f"{as_text.replace('it', 'the latest text alone')}"
+
+
+def _cannot(function: Any, name: str) -> Refusal:
+    return _cannot_be(misfit(function, 2) or f"{name}()")
+
+
+def _cannot_be(shape: str) -> Refusal:
+    what = f"the agent cannot be called with messages and ctx: {shape}"
+    remedy = "let it take messages, or messages and ctx, by position; give other parameters a default"
+    return Refusal(what, remedy)
+
+
+def _no_argument(parameter: str, function: Any, name: str, main: str) -> Refusal:
+    shape = misfit(function, 0) or name
+    what = (
+        f"the agent cannot be called with messages and ctx: {shape}: there is nothing to pass as {parameter}"
+    )
+    remedy = f"give {parameter} a default, or name a function of {main} alone that calls it"
+    return Refusal(what, remedy)
+
+
+# ── annotations ──────────────────────────────────────────────────────────────────────────────────
+
+_TEXT_ALIKE = re.compile(r"(typing\.)?(Optional\[str\]|str|str *\| *None|None *\| *str|Annotated\[str,.*\])")
+_LIST_ALIKE = re.compile(r"(\w+\.)*(list|List|Sequence|MutableSequence|Iterable|Collection)\b.*", re.DOTALL)
+
+
+def _admits(annotation: Any, function: Any) -> tuple[bool | None, bool | None]:
+    """Whether an annotation admits a text, and a list of messages; ``None``: it does not say."""
+    if annotation is inspect.Parameter.empty:
+        return None, None
+    if isinstance(annotation, str):
+        annotation = _evaluated(annotation, function)
+        if isinstance(annotation, str):
+            text = annotation.strip().strip("'\"")
+            is_text, is_list = bool(_TEXT_ALIKE.fullmatch(text)), bool(_LIST_ALIKE.fullmatch(text))
+            return (is_text, is_list) if is_text or is_list else (None, None)
+    return _type_admits(annotation)
+
+
+def _evaluated(annotation: str, function: Any) -> Any:
+    """What the annotation of a module with ``from __future__ import annotations`` stands for; itself, where
+    that is not there when the program runs."""
+    inner = inspect.unwrap(getattr(function, "__func__", function))
+    inner = inner.func if isinstance(inner, partial) else inner
+    inner = inner if hasattr(inner, "__globals__") else getattr(type(inner), "__call__", inner)  # noqa: B004
+    try:
+        with contained():
+            return eval(annotation, dict(getattr(inner, "__globals__", {})))
+    except Exception:
+        return annotation
+
+
+def _type_admits(annotation: Any) -> tuple[bool | None, bool | None]:
+    if hasattr(annotation, "__metadata__"):  # Annotated
+        return _type_admits(annotation.__origin__)
+    if hasattr(annotation, "__supertype__"):  # NewType
+        return _type_admits(annotation.__supertype__)
+    if type(annotation).__name__ == "TypeAliasType":
+        return _type_admits(annotation.__value__)
+    origin = getattr(annotation, "__origin__", None)
+    if origin is Union or type(annotation).__name__ == "UnionType":
+        found = [_type_admits(each) for each in annotation.__args__ if each is not type(None)]
+        return _either(text for text, _ in found), _either(messages for _, messages in found)
+    if annotation is Any or annotation is object or type(annotation).__name__ == "TypeVar":
+        return None, None
+    cls = origin or annotation
+    if not isinstance(cls, type) or getattr(cls, "_is_protocol", False):
+        return None, None
+    if issubclass(cls, str):
+        return True, False
+    try:
+        takes_list = issubclass(list, cls)
+    except TypeError:  # a TypedDict
+        takes_list = False
+    return False, takes_list
+
+
+def _either(found: Iterable[bool | None]) -> bool | None:
+    values = list(found)
+    return True if True in values else None if None in values else False
+
+
+def _shown(annotation: Any) -> str:
+    if isinstance(annotation, str):
+        return annotation
+    is_plain = isinstance(annotation, type) and not getattr(annotation, "__args__", None)
+    return annotation.__name__ if is_plain else str(annotation).replace("typing.", "")

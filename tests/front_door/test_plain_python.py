@@ -1,0 +1,369 @@
+"""Plain Python that was not written for agenteval: what it gets, where its state is, what is said of it."""
+
+from __future__ import annotations
+
+import json
+import sys
+from typing import Any
+
+import pytest
+
+from agenteval.conversation.user_code import load
+from agenteval.core.errors import AuthorError
+from tests.support.kit import Done, Project, failed_checks
+
+BOTS = '''
+import threading
+
+WRONG = None
+
+
+def talk(memory, text):
+    """Knows the order of this conversation from its first message."""
+    memory.append(text)
+    if len(memory) == 1:
+        return f"I have {text}. What is the reason?"
+    return f"Refunded {WRONG or memory[0]} ({len(memory)})."
+
+
+def gradio(message, history):
+    memory = [each["content"] for each in history if each["role"] == "user"]
+    return talk(memory, message)
+
+
+def gradio_stream(message, history):
+    answer = gradio(message, history)
+    for end in range(1, len(answer) + 1):
+        yield answer[:end]
+
+
+async def all_messages(chat_history):
+    *memory, last = [each["content"] for each in chat_history if each["role"] == "user"]
+    return talk(memory, last)
+
+
+sessions = {}
+
+
+def by_session(message: str, session_id="default"):
+    return talk(sessions.setdefault(session_id, []), message)
+
+
+class Bot:
+    def __init__(self):
+        self.memory = []
+
+    def ask(self, q: str) -> str:
+        return talk(self.memory, q)
+
+
+class Several:
+    def __init__(self, greeting=""):
+        self.memory = []
+
+    def chat(self, question: str) -> str:
+        return talk(self.memory, question)
+
+    async def run(self, question: str) -> str:
+        return talk(self.memory, question)
+
+    def stream(self, question: str):
+        yield from talk(self.memory, question)
+
+    async def astream(self, question: "str"):
+        for piece in talk(self.memory, question):
+            yield piece
+
+    async def both(self, question: str):
+        return self.astream(question)
+
+
+class Called:
+    def __init__(self):
+        self.memory = []
+
+    async def __call__(self, user_input):
+        return {"role": "assistant", "content": talk(self.memory, user_input)}
+
+
+class Locked(Bot):
+    def __init__(self):
+        super().__init__()
+        self.lock = threading.Lock()
+
+    def ask(self, q: str):
+        if len(self.memory) == 2:   # the conversation before this one is over
+            self.memory.clear()
+        return talk(self.memory, q)
+
+
+class Needs(Bot):
+    def __init__(self, model):
+        super().__init__()
+
+
+bot = Bot()
+several = Several()
+locked = Locked()
+alias = Bot().ask
+
+
+def make_bot():
+    return Needs("a model")
+
+
+async def make_async():
+    return Several().run
+
+
+def built() -> "Bot":
+    return Bot()
+'''
+FORMS = (
+    "gradio",
+    "gradio_stream",
+    "all_messages",
+    "by_session",
+    "Bot",
+    "Bot.ask",
+    "Several.chat",
+    "Several.run",
+    "Several.stream",
+    "Several.astream",
+    "Several.both",
+    "Called",
+    "bot",
+    "bot.ask",
+    "several.astream",
+    "locked.ask",
+    "alias",
+    "make_bot",
+    "make_async",
+    "built",
+)
+
+
+def play(project: Project, more: str = "") -> Done:
+    agents = "".join(f"  as-{each}: {{target: 'bots.py:{each}', timeout_s: 30{more}}}\n" for each in FORMS)
+    project.config(f"agents:\n{agents}", target="bots.py:gradio")
+    contains = "expect: {output: {contains: "
+    lines = [
+        f"  - {{id: '{each}-{order}', agent: as-{each}, turns: [{{user: {order}, {contains}[{order}]}}}}}},"
+        f" {{user: it broke, {contains}['Refunded {order} (2)']}}}}}}]}}"
+        for order in ("ORD-1", "ORD-2")
+        for each in FORMS
+    ]
+    project.scenarios("scenarios:\n" + "\n".join(lines))
+    return project.run("--concurrency", "8")
+
+
+@pytest.mark.parametrize("more", ["", f", interpreter: '{sys.executable}'"], ids=["here", "elsewhere"])
+def test_every_form_is_red_with_a_bug_and_green_without(project: Project, more: str) -> None:
+    project.write("bots.py", BOTS)
+    assert (done := play(project, more)).code == 0, done.all
+    samples = {each["id"]: each["samples"][0] for each in project.results()["scenarios"]}
+    assert len(samples) == 2 * len(FORMS)
+
+    project.write("bots.py", BOTS.replace("WRONG = None", "WRONG = 'ORD-0'"))
+    assert play(project, more).code == 1
+    for each in project.results()["scenarios"]:
+        assert failed_checks(each["samples"][0]) == {(1, "output.contains")}, each["id"]
+
+
+SUITE = "id: a\nturns: [{user: one}, {user: two}]\nchecks: none\n"
+
+
+def told(project: Project, code: str, target: str = "agent.py:agent", more: str = "") -> Done:
+    project.agent(code)
+    project.config(f"agent: {{name: bot, target: '{target}'{more}}}\n", target="")
+    project.scenarios(SUITE)
+    return project.call("validate")
+
+
+@pytest.mark.parametrize("more", ["", f", interpreter: '{sys.executable}'"], ids=["here", "elsewhere"])
+@pytest.mark.parametrize(
+    ("code", "target", "says"),
+    [
+        (
+            "class Bot:\n    async def chat(self, q: str): return q",
+            "Bot.chat",
+            "made anew for each conversation; its method chat gets the latest user message (q is annotated"
+            " str); its tool calls are seen only where it returns them",
+        ),
+        (
+            "def agent(messages, ctx): return 'hi'",
+            "agent",
+            "a function; it gets the messages so far and ctx (messages is named so); its tool calls are seen"
+            " where it makes them through ctx or returns them",
+        ),
+        ("class Bot:\n    def ask(self, q: str): ...\nbot = Bot()", "bot", "an object, copied for each"),
+        ("def make_bot(): raise ValueError", "make_bot", "make_bot() makes an agent for each conversation"),
+    ],
+)
+def test_validate_says_what_it_will_do_and_calls_nothing(
+    code: str, target: str, says: str, more: str, project: Project
+) -> None:
+    done = told(project, "print('the shop is open')\n" + code, f"agent.py:{target}", more)
+    assert done.code == 0, done.all
+    assert done.out.splitlines()[0] == "valid: 1 scenario in 1 file, 1 sample to run"
+    where = f" in {sys.executable}" if more else ""
+    (line,) = [line for line in done.out.splitlines() if line.startswith("  bot: ")]
+    assert line.startswith(f"  bot: agent.py:{target}{where}: {says}")
+
+
+@pytest.mark.parametrize(
+    ("code", "says"),
+    [
+        ("import no_such_package", "importing 'agent.py' failed: ModuleNotFoundError: No module named"),
+        (
+            "class agent:\n    def chat(s, m): ...\n    def ask(s, m): ...",
+            "which of them takes a message? — write target: agent.py:agent.chat or agent.py:agent.ask",
+        ),
+        (
+            "class agent:\n    def __init__(self, db, model='m'): ...\n    def ask(self, q): ...",
+            "cannot be: agent(db, model='m') — give each parameter of its __init__ a default, or name a"
+            " function that makes it: def make_agent(): return agent(…)",
+        ),
+        ("def agent(): print(input())", "agent() — let it take one parameter, the user's message"),
+        ("def agent(request: dict): return 'hi'", "request is annotated dict"),
+    ],
+)
+def test_validate_refuses_what_cannot_be_called_at_its_place(code: str, says: str, project: Project) -> None:
+    done = told(project, code)
+    assert (done.code, done.out) == (2, "")
+    assert "agenteval.yaml:2:20: " in done.err
+    assert says in done.err
+
+
+def test_a_target_that_hangs_at_import_ends_by_a_deadline(project: Project) -> None:
+    project.write("hangs.py", "import time\ntry:\n    time.sleep(600)\nexcept Exception:\n    pass\n")
+    with pytest.raises(
+        AuthorError, match=r"ImportTimeout: it was not done within 0.2 s \(hangs.py:3, in <mod"
+    ):
+        load("hangs.py:agent", str(project.root), what="agent 'bot'", within_s=0.2)
+
+
+def run(project: Project, code: str, suite: str = SUITE, *, epochs: int = 1) -> dict[str, Any]:
+    project.agent(code)
+    project.config()
+    project.scenarios(suite)
+    project.run("--epochs", str(epochs))
+    samples: list[dict[str, Any]] = project.results()["scenarios"][0]["samples"]
+    return samples[0]
+
+
+@pytest.mark.parametrize(
+    ("code", "says"),
+    [
+        (
+            "def agent(x): return x.upper()",
+            "'list' object has no attribute 'upper' (agent.py:1, in agent) — it was given the list of"
+            " messages, since nothing says what x is; annotate x `str` to get the latest text alone",
+        ),
+        (
+            "async def agent(input): return input['messages']",
+            "it was given the latest user message, since input is named so; annotate input `list` to get all",
+        ),
+        (
+            "def make_agent(): return {'model': 'm'}\nagent = make_agent",
+            "make_agent() is called without arguments to make the agent; the agent is a dict",
+        ),
+        (
+            "def agent(q: str): return {'tool_calls': [{'function': {'name': 't', 'arguments': '{}'}}]}",
+            "asked for tool calls, and gets the text of a message alone: let it take `messages`",
+        ),
+    ],
+)
+def test_a_wrong_guess_says_what_was_passed_and_how_to_say_otherwise(
+    code: str, says: str, project: Project
+) -> None:
+    sample = run(project, code, SUITE + "tools: {t: {returns: 1}}\n")
+    assert sample["stop"] == "agent_error"
+    assert says in sample["turns"][0]["error"]
+
+
+def test_an_error_of_a_later_turn_or_of_an_annotated_parameter_says_no_more(project: Project) -> None:
+    sample = run(project, "def agent(x):\n    if len(x) > 1: x.no\n    return 'hi'\n")
+    assert sample["turns"][1]["error"].endswith("'list' object has no attribute 'no' (agent.py:2, in agent)")
+    assert run(project, "def agent(x: list): x.no")["turns"][0]["error"].endswith("(agent.py:1, in agent)")
+
+
+FORGETS = "agent gets the latest user message alone, and is called for several turns"
+MIXES = "Bot.ask is one object for all conversations, and cannot be copied (TypeError: cannot pickle"
+
+
+@pytest.mark.parametrize("more", ["", f", interpreter: '{sys.executable}'"], ids=["here", "elsewhere"])
+def test_a_function_of_text_alone_is_warned_about_once_if_it_has_several_turns(
+    project: Project, more: str
+) -> None:
+    def warnings(code: str, suite: str = SUITE) -> int:
+        told(project, code, more=more)
+        project.scenarios(suite)
+        return project.run("--epochs", "3").err.count(FORGETS)
+
+    assert warnings("def agent(question): return 'hi'") == 1
+    assert warnings("def agent(question): return 'hi'", "id: a\nturns: [x]\nchecks: none\n") == 0
+    assert warnings("def agent(question, session_id): return 'hi'") == 0
+    assert warnings("def agent(messages): return 'hi'") == 0
+    assert warnings("class agent:\n    def ask(self, q: str): return 'hi'") == 0
+
+
+SHARED = """
+import threading, time
+class Bot:
+    def __init__(self):
+        self.lock = threading.Lock()
+        self.seen = []
+    def ask(self, q: str):
+        self.seen.append(q)
+        time.sleep(0.05)
+        return " ".join(self.seen)
+agent = Bot()
+"""
+FOUR = "scenarios:\n" + "".join(f"- {{id: s{n}, turns: [{n}a, {n}b], checks: none}}\n" for n in range(4))
+
+
+def test_an_object_that_cannot_be_copied_plays_one_conversation_at_a_time(project: Project) -> None:
+    """In processes of its own, each conversation has one."""
+    answers = []
+    for more in ("", f", interpreter: '{sys.executable}'"):
+        told(project, SHARED, more=more)
+        project.scenarios(FOUR)
+        done = project.run("--concurrency", "4")
+        assert done.err.count(MIXES) == (0 if more else 1), done.err
+        answers.append(
+            [
+                [turn["agent"] for turn in each["samples"][0]["turns"]]
+                for each in project.results()["scenarios"]
+            ]
+        )
+    here, elsewhere = answers
+    seen = max((text for _, text in here), key=len).split()
+    assert len(seen) == 8
+    assert all(seen[at] == seen[at + 1].replace("b", "a") for at in range(0, 8, 2)), seen
+    assert elsewhere == [[f"{n}a", f"{n}a {n}b"] for n in range(4)]
+
+
+def test_the_calls_of_a_method_are_those_that_it_made(project: Project) -> None:
+    project.agent(
+        """
+        import json, pathlib
+
+        class Bot:
+            def chat(self, message: str, ctx):
+                order = ctx.call_tool_sync("get_order", {"id": message})
+                with pathlib.Path("record").open("a") as record:
+                    record.write(json.dumps(["get_order", {"id": message}]) + "\\n")
+                return order["status"]
+        """
+    )
+    project.config(target="agent.py:Bot")
+    project.scenarios("""
+        id: a
+        turns: [ORD-1, ORD-2]
+        tools: {get_order: {returns: {status: shipped}}}
+        expect: {tool_calls: {calls: [{name: get_order, args: {id: ORD-2}}]}}
+    """)
+    assert project.run().code == 0
+    made = [json.dumps([c["name"], c["args"]]) for t in project.sample()["turns"] for c in t["tool_calls"]]
+    assert made == (project.root / "record").read_text("utf-8").splitlines()
