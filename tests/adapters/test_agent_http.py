@@ -292,9 +292,9 @@ def test_a_byte_order_mark_is_no_fault() -> None:
     [
         ("", ["empty"]),
         ("<!DOCTYPE html><title>Welcome</title>", ["web page", "<title>Welcome"]),
-        ('{"choices": [', ["no JSON", '{"choices": [']),
-        ("[" * 200_000, ["no JSON"]),
-        ("[1, 2]", ["no object", "[1, 2]"]),
+        ('{"choices": [', ["not JSON", '{"choices": [']),
+        ("[" * 200_000, ["not JSON"]),
+        ("[1, 2]", ["not an object", "[1, 2]"]),
         ('{"error": {"message": "no such model"}}', ["error", "no such model"]),
         ('{"choices": []}', ["no choices"]),
         ('{"detail": "héllo"}', ["no choices", "héllo"]),
@@ -524,7 +524,7 @@ def test_an_error_in_the_stream() -> None:
     assert_unreadable(error_of(broken, streaming=True), "error", "overloaded")
 
 
-@pytest.mark.parametrize(("payload", "word"), [("{oops", "no JSON"), ("[]", "no object")])
+@pytest.mark.parametrize(("payload", "word"), [("{oops", "not JSON"), ("[]", "not an object")])
 def test_an_event_that_is_no_object(payload: str, word: str) -> None:
     assert_unreadable(error_of(sse(delta("a"), payload), streaming=True), word, payload)
 

@@ -112,7 +112,7 @@ def test_an_event_of_the_name_error(data: str) -> None:
     ends = json.dumps(delta(finish_reason="stop"))
     body = f"data: {json.dumps(delta('a'))}\n\nevent: error\n{data}\ndata: {ends}\n\ndata: [DONE]\n\n"
     error = error_of(chunked([body.encode()]), streaming=True)
-    assert_unreadable(error, "broke off with an error", "overloaded" if data else "tells no more")
+    assert_unreadable(error, "broke off with an error", "overloaded" if data else "without details")
 
 
 def test_an_event_of_another_name_is_none() -> None:

@@ -78,7 +78,7 @@ QUIRKS = {
     "1 a budget is required": Quirk(
         (lambda asked: None if "max_tokens" in asked else error("max_tokens: Field required"),),
         2,
-        ("limit of output tokens",),
+        ("limit on output tokens",),
         lambda asked: asked["max_tokens"] == 4000,
     ),
     "2 temperature, named by the parameter": Quirk(

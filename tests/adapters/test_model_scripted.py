@@ -156,11 +156,11 @@ WRONG = {
     "unknown key of a rule": ("replies:\n  - wen: {role: user}\n    reply: {}", "did you mean 'when'?"),
     "unknown role": (
         "replies:\n  - {when: {role: jugde}, reply: {}}",
-        "no role 'jugde' — did you mean 'judge'?",
+        "no role is named 'jugde' — did you mean 'judge'?",
     ),
     "turn": ("replies:\n  - {when: {turn: first}, reply: {}}", "'turn' is a whole number from 0"),
     "metric": ("replies:\n  - {when: {metric: 1}, reply: {}}", "'metric' is a text"),
-    "text": ("replies:\n  - {when: {text: '('}, reply: {}}", "'text' is no regular expression"),
+    "text": ("replies:\n  - {when: {text: '('}, reply: {}}", "'text' is not a regular expression"),
     "when": ("replies:\n  - {when: judge, reply: {}}", "'when' is a mapping"),
     "an entry": ("replies:\n  - hello", "a reply is a mapping"),
     "no reply": ("replies:\n  - when: {role: user}", "'reply' is missing"),

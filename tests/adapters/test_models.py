@@ -94,7 +94,7 @@ def test_a_missing_key_is_named(model: str, variable: str) -> None:
 def test_another_variable_for_the_key() -> None:
     with pytest.raises(AuthorError, match="MY_KEY"):
         made("ollama/m", api_key_env="MY_KEY")
-    with pytest.raises(AuthorError, match="MY_KEY holds characters"):
+    with pytest.raises(AuthorError, match="MY_KEY contains characters"):
         made("ollama/m", {"MY_KEY": "sk-\n1"}, api_key_env="MY_KEY")
     assert made("google/m", {"GOOGLE_GENERATIVE_AI_API_KEY": KEY})
 

@@ -288,7 +288,7 @@ def test_what_an_agent_surely_did_not_carry_out_is_sent_again(behaviour: Behavio
     assert bench.waits == [wait_s]
     [(text, key)] = bench.told
     assert key == SAMPLE.key
-    assert f"trying again in {wait_s:.1f} s" in text
+    assert f"retrying in {wait_s:.1f} s" in text
 
 
 @pytest.mark.parametrize("behaviour", NEVER_AGAIN.values(), ids=NEVER_AGAIN)
