@@ -248,7 +248,7 @@ def secrets_in(value: Any) -> tuple[str, ...]:
 def _secrets(value: Any, place: str) -> Iterator[str]:
     if isinstance(value, dict):
         for key, item in value.items():
-            if isinstance(item, str) and _is_secret_key(key, place):
+            if isinstance(item, str) and _is_secret_key(key, place) and not _is_only_reference(str(item)):
                 yield str(item)
             yield from _secrets(item, key if key in _SECRET_PLACES else place)
     elif isinstance(value, list):

@@ -11,12 +11,25 @@ DONE = "[DONE]"
 """The payload that ends a chat server's stream."""
 
 
+class Payload(str):
+    """The ``data`` of an event, which may have a name."""
+
+    __slots__ = ("event",)
+
+    event: str
+
+    def __new__(cls, text: str, event: str = "") -> Payload:
+        made = super().__new__(cls, text)
+        made.event = event
+        return made
+
+
 class SseParser:
     """Server-sent events, byte by byte: gives the ``data`` of each event (WHATWG HTML, section 9.2).
 
-    Comments, ids and event names are dropped; an event of the name ``error`` is given as an object with
-    that key. An event that the end of the stream cuts off is given too, since servers forget the last
-    blank line.
+    Comments and ids are dropped; an event of the name ``error`` is given as an object with that key. An event
+    that the end of the stream cuts off is given too, since servers forget the last blank line; so is one that
+    has a name and no data, which says something by its name.
     """
 
     def __init__(self) -> None:
@@ -24,7 +37,7 @@ class SseParser:
         self._text = io.IncrementalNewlineDecoder(utf8, translate=True)
         self._line: list[str] = []
         self._data: list[str] = []
-        self._is_error = False
+        self._event = ""
 
     def feed(self, chunk: bytes, *, final: bool = False) -> list[str]:
         """The payloads that this chunk completes."""
@@ -42,13 +55,13 @@ class SseParser:
             if name == "data":
                 self._data.append(value.removeprefix(" "))
             elif name == "event":
-                self._is_error = self._is_error or value.strip().lower() == "error"
+                self._event = value.strip()
             return []
         payload, self._data = self._data, []
-        is_error, self._is_error = self._is_error, False
-        if is_error:
-            return [_as_error("\n".join(payload))]
-        return ["\n".join(payload)] if payload else []
+        event, self._event = self._event, ""
+        if event.lower() == "error":
+            return [Payload(_as_error("\n".join(payload)), event)]
+        return [Payload("\n".join(payload), event)] if payload or event else []
 
 
 def _as_error(payload: str) -> str:

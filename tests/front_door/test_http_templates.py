@@ -290,6 +290,14 @@ SHAPES: dict[str, tuple[str, Behaviour]] = {
         "reply: {delta: .}",
         respond('event: metadata\ndata: {"run_id": "1"}\n\ndata: "hel"\n\ndata: "lo"\n\n', headers=EVENTS),
     ),
+    "a stream of texts with named events": (
+        "reply: {delta: ., done: {event: end}}",
+        respond("event: data\ndata: hel\n\nevent: data\ndata: lo\n\nevent: end\n\n", headers=EVENTS),
+    ),
+    "a stream of named events": (
+        "reply: {delta: t, done: {event: [end, close]}}",
+        respond('event: token\ndata: {"t": "hello"}\n\nevent: end\ndata:\n\n', headers=EVENTS),
+    ),
     "a stream with its text once more": (
         "reply: {text: t}",
         sse({"type": "piece", "t": "hel"}, {"type": "piece", "t": "lo"}, {"type": "end", "t": "hello"}),
@@ -390,6 +398,11 @@ BROKEN: dict[str, tuple[str, list[Behaviour], str]] = {
     "a stream without its end": (
         f"{STREAMED}, done: last}}",
         [sse({"t": "hello"}, done=False)],
+        "was cut off: no event of the stream is the last one",
+    ),
+    "a stream without its named end": (
+        'request: {m: "${message}"}, reply: {delta: ., done: {event: end}}',
+        [respond("event: data\ndata: hello\n\n", headers=EVENTS)],
         "was cut off: no event of the stream is the last one",
     ),
     "half a line": (f"{STREAMED}}}", [respond('{"t": "hello"}\n{"t": "')], "an event that is not JSON"),
@@ -499,6 +512,15 @@ def test_secrets_in_a_request_are_masked(project: Project) -> None:
     kept = "".join(p.read_text(encoding="utf-8") for p in project.root.rglob("*.json*"))
     assert "bad key" in kept
     assert secret not in kept + done.all
+
+
+def test_a_name_that_is_filled_is_no_secret(project: Project) -> None:
+    """Not even under a key that tells of one: it would be masked in what is said about it."""
+    with LocalServer(okay({"t": "write ${session}"})) as server:
+        agent(project, server, "request: {session_token: '${session}', m: '${message}'}, reply: {text: t}")
+        project.scenarios(SAYS_HI.replace("[hello]", "['${session}']"))
+        assert project.run().code == 0
+    assert project.sample()["turns"][0]["agent"] == "write ${session}"
 
 
 def test_a_recording_is_replayed_without_the_server(project: Project) -> None:

@@ -23,11 +23,12 @@ from agenteval.messages.agent_reply import answers_in, require_complete
 from agenteval.messages.completion import Unreadable
 from agenteval.messages.endings import last_answer
 from agenteval.messages.record_paths import MISSING, find
-from agenteval.messages.sse import ends_stream
+from agenteval.messages.sse import Payload, ends_stream
 
 WHOLE = "."
 """The path of the reply itself, which may be a plain text."""
 _JSON_LINES = ("ndjson", "jsonl", "json-lines", "jsonlines", "stream+json", "json-stream")
+_EVENT = "event"
 _KINDS = ("type", "event", "kind", "object", "status", "state", "done", "final", "is_final", "partial")
 _NAMES = ("name", "tool", "tool_name", "toolName")
 _ARGUMENTS = ("arguments", "args", "input", "parameters", "params")
@@ -73,29 +74,46 @@ def document_of(reply: HttpReply, paths: ReplyPaths, *, streaming: bool) -> Docu
     return Document((_value(reply.text, paths),))
 
 
+def _is_text(paths: ReplyPaths) -> bool:
+    return WHOLE in (paths.text, paths.delta)
+
+
 def _value(text: str, paths: ReplyPaths) -> Any:
-    if paths.text != WHOLE:
+    if not _is_text(paths):
         return json_of(text)
     try:
         value = json_of(text)
     except Unreadable:
-        return storable(text)
+        value = storable(str(text))
     return value if isinstance(value, str | Mapping | list) else text
 
 
 def _events(payloads: Sequence[str], paths: ReplyPaths) -> Document:
+    """The events of a stream; its name is the key ``event`` of one that has none of its own."""
     told = [payload for payload in payloads if not ends_stream(payload)]
-    if WHOLE in (paths.text, paths.delta):
-        return Document(tuple(_value(each, ReplyPaths(text=WHOLE)) for each in told), is_stream=True)
-    events = [_event(each) for each in told if each.strip()]
-    return Document(tuple(events), is_stream=True)
+    if _is_text(paths):
+        return Document(tuple(_named(_value(each, paths), each) for each in told), is_stream=True)
+    return Document(tuple(_event(each) for each in told if each.strip() or _name_of(each)), is_stream=True)
 
 
-def _event(text: str) -> Any:
+def _event(payload: str) -> Any:
+    if not payload.strip():
+        return {_EVENT: _name_of(payload)}
     try:
-        return json_of(text)
+        return _named(json_of(payload), payload)
     except Unreadable as error:
-        raise Unreadable("is a stream with an event that is not JSON", text) from error
+        raise Unreadable("is a stream with an event that is not JSON", payload) from error
+
+
+def _named(value: Any, payload: str) -> Any:
+    name = _name_of(payload)
+    if isinstance(value, str):
+        return Payload(value, name)
+    return {_EVENT: name, **value} if name and isinstance(value, Mapping) else value
+
+
+def _name_of(payload: str) -> str:
+    return payload.event if isinstance(payload, Payload) else ""
 
 
 def _lines(text: str, paths: ReplyPaths) -> Document:
@@ -198,9 +216,9 @@ def _levels(value: Any, path: str) -> Iterator[Mapping[str, Any]]:
 
 def _is_marked(event: Any, by: str | Mapping[str, Any]) -> bool:
     if isinstance(by, str):
-        value = find(event, by.removesuffix("?"))
+        value = _find(event, by.removesuffix("?"))
         return value is not MISSING and bool(value)
-    return bool(by) and all(is_one_of(find(event, path), values) for path, values in by.items())
+    return bool(by) and all(is_one_of(_find(event, path), values) for path, values in by.items())
 
 
 def is_one_of(value: Any, wanted: Any) -> bool:
@@ -223,6 +241,8 @@ def _found(document: Document, path: str) -> list[Any]:
 
 def _find(value: Any, path: str) -> Any:
     """``find``, with ``*`` for every item of a list: then a list of what those have that have it."""
+    if isinstance(value, Payload):
+        return value.event if path == _EVENT and value.event else MISSING
     before, star, after = f".{path}.".partition(".*.")
     if not star:
         return find(value, path)
