@@ -18,7 +18,8 @@ from agenteval.core.value import changed
 
 UNSEEN = (
     "not observed: no call of the agent could be seen. Return the list of the turn's messages, call through"
-    " ctx, declare tools in the scenario, set observed_messages, or write agent: {tools: visible}"
+    " ctx, declare tools in the scenario, set observed_messages or reply.messages, or write agent: {tools:"
+    " visible}"
 )
 HIDDEN = (
     "not observed: agent: {tools: none} says that its calls cannot be seen. Without it: return the list of"

@@ -514,6 +514,25 @@ def test_secrets_in_a_request_are_masked(project: Project) -> None:
     assert secret not in kept + done.all
 
 
+@pytest.mark.parametrize("at", ["agents", "compare", "options"])
+def test_names_are_filled_wherever_an_agent_is_written(project: Project, at: str) -> None:
+    """And what a variable holds is not read again."""
+    with LocalServer(okay({"t": "hello"})) as server:
+        own = "request: {m: '${message}', v: '${VAR} ${message}', e: '$${message}'}, reply: {text: t}"
+        address = f"endpoint: '{server.address}/x'"
+        whole = f"{{name: b, {address}, {own}}}"
+        texts = {
+            "agents": f"agents: {{b: {whole}}}",
+            "compare": f"agent: {{{address}}}\ncompare: [{whole}]",
+            "options": f"agent: {{name: b, type: http, {address}, options: {{{own}}}}}",
+        }
+        project.write("agenteval.yaml", f"{texts[at]}\nmetrics: []\n")
+        project.scenarios(SAYS_HI)
+        project.run("--agent", "b", env={"VAR": "${message} $${x}"})
+    sent = [request.json for request in server.requests if "m" in request.json]
+    assert sent == [{"m": "hi", "v": "${message} $${x} hi", "e": "${message}"}]
+
+
 def test_a_name_that_is_filled_is_no_secret(project: Project) -> None:
     """Not even under a key that tells of one: it would be masked in what is said about it."""
     with LocalServer(okay({"t": "write ${session}"})) as server:
