@@ -251,7 +251,7 @@ def test_every_target_of_the_first_table_is_played_as_it_stands(project: Project
 
     project.config("agent: {name: shop-bot, target: 'bot.py:Bot.chat'}\n", target="")
     project.scenarios("id: s\nturns: [one]\nchecks: none\n")
-    assert finished(project.call("validate"), 0) == texts("docs/agents.md", "valid:")
+    assert finished(project.call("validate"), 0).startswith(texts("docs/agents.md", "valid:"))
 
 
 def test_the_adapter_of_the_page_is_played_and_its_options_are_checked(project: Project) -> None:

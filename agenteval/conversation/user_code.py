@@ -10,6 +10,7 @@ import inspect
 import math
 import os
 import signal
+import sys
 import threading
 from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
@@ -38,7 +39,7 @@ def load(
     """The object that ``target`` names; ``base`` is the folder where file paths start, and is made
     importable. ``what`` names its use in messages; ``by`` finds it. Raises ``AuthorError``."""
     try:
-        with _ending_after(within_s):
+        with _ending_after(within_s), _reading_nothing():
             return by(target, base)
     except TargetError as error:
         remedy = error.remedy or did_you_mean(error.asked, error.known)
@@ -68,6 +69,19 @@ def _ending_after(seconds: float) -> Iterator[None]:
         signal.setitimer(signal.ITIMER_REAL, 0)
         if signal.getsignal(signal.SIGALRM) is late:  # the code may have set its own
             signal.signal(signal.SIGALRM, before)
+
+
+@contextlib.contextmanager
+def _reading_nothing() -> Iterator[None]:
+    """A script that asks the user while it is imported is told that there is none, at a terminal, too."""
+    before = sys.stdin
+    with open(os.devnull, encoding="utf-8") as nothing:
+        sys.stdin = nothing
+        try:
+            yield
+        finally:
+            if sys.stdin is nothing:
+                sys.stdin = before
 
 
 class DeadlineError(TimeoutError):

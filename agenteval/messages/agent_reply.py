@@ -131,7 +131,7 @@ def _read_mapping(value: Mapping[str, Any]) -> AgentReply:
     if not value.keys() & {"role", "content", "tool_calls", "messages", "function_call", "refusal"}:
         raise AgentError(
             f"the agent returned a mapping with {', '.join(map(str, list(value)[:5])) or 'nothing'};"
-            " expected an assistant message with content or tool_calls",
+            " expected the answer's text, or an assistant message with content or tool_calls",
             kind="protocol",
         )
     if isinstance(listed := value.get("messages"), Sequence) and not isinstance(listed, str):

@@ -146,19 +146,20 @@ def test_where_its_state_is(code: str, is_made: str) -> None:
 
 
 def test_what_is_said_of_it() -> None:
-    def told(code: str) -> str:
+    def told(code: str, target: str = "bot.py:f") -> str:
         agent = decide(made(code))
         assert isinstance(agent, Agent)
-        return str(agent.described()["does"])
+        return str(agent.described(target)["does"])
 
     assert told("def f(question): ...") == (
-        "a function; it gets the latest user message (question is named so)"
+        "bot.py:f, a function, gets the latest user message (it is named question)"
     )
-    assert told("class f:\n    async def ask(self, q: str, ctx): ...") == (
-        "made anew for each conversation; its method ask gets the latest user message and ctx"
-        " (q is annotated str)"
+    chosen = "class f:\n    async def ask(self, q: str, ctx): ..."
+    assert told(chosen) == told(chosen, "bot.py:f.ask")
+    assert told(chosen) == (
+        "bot.py:f.ask, made anew for each conversation, gets the latest user message and ctx (q: str)"
     )
-    assert told("def f(m): ...") == "a function; it gets the messages so far (nothing says what m is)"
+    assert told("def f(m): ...") == "bot.py:f, a function, gets the messages so far (nothing says what m is)"
 
 
 def test_wrapped_functions_tell_their_own_annotations() -> None:

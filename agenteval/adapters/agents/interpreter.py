@@ -66,7 +66,7 @@ def interpreter_agents(
         rate=resources.limits().rate("agent", agent.name, requests=agent.requests_per_minute),
         more=_Forgetful(told["warning"] if not told["one_at_a_time"] else "", resources.warn),
     )
-    agents.does = line_of(target, told, interpreter=interpreter, declares_calls=agent.tools is not None)
+    agents.does = line_of(told, interpreter=interpreter, declares_calls=agent.tools is not None)
     return agents
 
 

@@ -120,7 +120,7 @@ class PythonAgents:
         self.does = ""
         self._timeout_s = timeout_s
         self._rate = rate
-        self._warning = agent.described()["warning"]
+        self._warning = agent.described(written)["warning"]
         self._warn = warn
         self._only = asyncio.Lock() if agent.is_one_at_a_time else None
 
@@ -235,8 +235,7 @@ def _agents(agent: AgentConfig, options: PythonOptions, resources: AgentResource
     agents = PythonAgents(
         target, timeout_s=agent.timeout_s, written=written, place=place, rate=rate, warn=resources.warn
     )
-    told = agents.agent.described()
-    agents.does = line_of(written, told, interpreter="", declares_calls=agent.tools is not None)
+    agents.does = line_of(agents.agent.described(written), declares_calls=agent.tools is not None)
     return agents
 
 

@@ -32,7 +32,7 @@ _HISTORIES = frozenset(
 )
 _LISTS = _HISTORIES | {"messages", "conversation", "chat_messages"}
 _SESSIONS = frozenset(["session_id", "thread_id", "conversation_id", "chat_id"])
-_MAKES = re.compile(r"^_?(make|create|build|get|new|init|setup|load)(_|$)|factory", re.IGNORECASE)
+_MAKES = re.compile(r"^_?(make|create|build|get|new|init|setup|load|from)(_|$)|factory", re.IGNORECASE)
 _TOLD = {
     TEXT: "the latest user message",
     MESSAGES: "the messages so far",
@@ -95,31 +95,33 @@ class Agent(NamedTuple):
         """Two conversations at once would be mixed in it."""
         return self.made == "shared" and self.is_forgetful
 
-    def described(self) -> dict[str, Any]:
-        """What is said of it, as JSON: in words, what a run warns about, what keeps conversations apart."""
+    def described(self, target: str) -> dict[str, Any]:
+        """What is said of it, as JSON: in words, what a run warns about, what keeps conversations apart.
+        ``target``: as its author writes it."""
         return {
-            "does": "; ".join(self._sentence()),
+            "does": self._sentence(target),
             "calls": self._calls(),
             "warning": self._warning(),
             "one_at_a_time": self.is_one_at_a_time,
         }
 
-    def _sentence(self) -> Iterator[str]:
+    def _sentence(self, target: str) -> str:
         if self.made == "factory":
-            yield f"{self.name}() makes an agent for each conversation; what it makes decides what it gets"
-            return
-        yield {
+            return (
+                f"{target}, called for each conversation, makes the agent; what that is decides what it gets"
+            )
+        kind = {
             "function": "an async function" if self.is_async else "a function",
             "class": "made anew for each conversation",
-            "copied": "an object, copied for each conversation",
+            "copied": "copied for each conversation",
             "shared": "one object for all conversations"
-            + (", which are played one at a time" if self.is_one_at_a_time else ""),
+            + (" (which are played one at a time)" if self.is_one_at_a_time else ""),
         }[self.made]
+        chosen = f".{self.method}" if self.method and not target.endswith(f".{self.method}") else ""
         told = [_TOLD[kind] for kind in dict.fromkeys(role.kind for role in self.takes.roles)]
         last = f" and {told.pop()}" if len(told) > 1 else ""
-        who = f"its method {self.method}" if self.method else "it"
         why = f" ({self.takes.why})" if self.takes.why else ""
-        yield f"{who} gets {', '.join(told)}{last}{why}"
+        return f"{target}{chosen}, {kind}, gets {', '.join(told)}{last}{why}"
 
     def _calls(self) -> str:
         if CONTEXT in self.gets:
@@ -142,11 +144,11 @@ class Agent(NamedTuple):
         return ""
 
 
-def line_of(target: str, told: Mapping[str, Any], *, interpreter: str, declares_calls: bool) -> str:
-    """What will be done with a target, in a line. ``told``: see ``Agent.described``."""
-    where = f" in {interpreter}" if interpreter else ""
+def line_of(told: Mapping[str, Any], *, interpreter: str = "", declares_calls: bool) -> str:
+    """What will be done with an agent, in a line. ``told``: see ``Agent.described``."""
+    where = f", in {interpreter}" if interpreter else ""
     calls = "" if declares_calls else f"; {told['calls']}"
-    return f"{target}{where}: {told['does']}{calls}"
+    return f"{told['does']}{where}{calls}"
 
 
 def decide(target: Any, written: str = "…") -> Agent | Refusal:
@@ -187,8 +189,8 @@ def _of_factory(function: Callable[..., Any], name: str) -> Agent | Refusal:
         return Agent(function, "factory", name=name)
     what = f"the agent cannot be called with messages and ctx: {name}()"
     remedy = (
-        "let it take one parameter, the user's message; a function that makes the agent is called make_…, or"
-        " is annotated with what it makes; a program that reads its input is a command"
+        "let it take the user's message; call a function that makes the agent make_…, or annotate what it"
+        " makes; a program that reads its input is a command"
     )
     return Refusal(what, remedy)
 
@@ -361,22 +363,22 @@ def _kind(parameter: inspect.Parameter, function: Any, has_history: bool) -> tup
     text, messages = _admits(parameter.annotation, function)
     shown = _shown(parameter.annotation)
     if text is True and messages is not True:
-        return TEXT, f"{written} is annotated {shown}", ""
+        return TEXT, f"{written}: {shown}", ""
     if messages is True:
-        both = "both" if text else ""
-        return MESSAGES, f"{written} is annotated {shown}{', which takes ' + both if both else ''}", ""
+        both = ", which takes both" if text else ""
+        return MESSAGES, f"{written}: {shown}{both}", ""
     as_list, as_text = f"annotate {written} `list` to get all messages", f"annotate {written} `str` to get it"
     if name in _LISTS and not (has_history and name in _HISTORIES):
-        return MESSAGES, f"{written} is named so", ""
+        return MESSAGES, f"it is named {written}", ""
     if text is False and messages is False:
         what = (
             f"the agent's parameter {written} is annotated {shown}: agenteval has texts and lists of messages"
         )
         return Refusal(what, "name a function of one `str`, the user's message, that calls it")
     if name in _TEXTS:
-        return TEXT, f"{written} is named so", as_list
+        return TEXT, f"it is named {written}", as_list
     if has_history:
-        return TEXT, "a history is beside it", as_list
+        return TEXT, f"{written} has a history beside it", as_list
     return MESSAGES, f"nothing says what {written} is", f"{as_text.replace('it', 'the latest text alone')}"
 
 

@@ -51,7 +51,7 @@ def work(target: str, base: str) -> None:
     if isinstance(agent, Refusal):
         wire.send({"refused": {"of": "agent", "what": agent.what, "remedy": agent.remedy}})
         return
-    wire.send({"ready": {"python": platform.python_version(), "agent": agent.described()}})
+    wire.send({"ready": {"python": platform.python_version(), "agent": agent.described(target)}})
     requests: Queue[dict[str, Any] | None] = Queue()
     threading.Thread(target=wire.listen, args=(lines, requests), daemon=True).start()
     _play(agent, wire, requests)
