@@ -228,7 +228,7 @@ def test_every_agent_of_the_page_runs_side_by_side(project: Project) -> None:
     )
     finished(project.run(), 0)
     agents = {s["agent"]: s["verdict"] for s in project.results()["scenarios"]}
-    others = ("bot.py", "shop_adapter.py")
+    others = ("bot.py", "shop_adapter.py", "handoff.py")
     shown = [b for b in blocks("docs/agents.md") if b.kind == "python" and b.file not in others]
     assert len(agents) == len(shown) == 5
     assert set(agents.values()) == {"passed"}
@@ -252,6 +252,16 @@ def test_every_target_of_the_first_table_is_played_as_it_stands(project: Project
     project.config("agent: {name: shop-bot, target: 'bot.py:Bot.chat'}\n", target="")
     project.scenarios("id: s\nturns: [one]\nchecks: none\n")
     assert finished(project.call("validate"), 0).startswith(texts("docs/agents.md", "valid:"))
+
+
+def test_the_agents_of_the_page_hand_over_as_its_scenario_says(project: Project) -> None:
+    write_page(project, "docs/agents.md")
+    scenario = next(b for b in blocks("docs/scenarios.md") if b.file == "scenarios/handoff.yaml")
+    project.config(target="handoff.py:agent")
+    project.scenarios(scenario.text)
+    finished(project.run(), 0)
+    project.scenarios(scenario.text.replace("agents: [triage, billing]", "agents: [billing, triage]"))
+    finished(project.run(), 1)
 
 
 def test_the_adapter_of_the_page_is_played_and_its_options_are_checked(project: Project) -> None:

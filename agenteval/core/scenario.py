@@ -54,11 +54,13 @@ class MatchMode(StrEnum):
 
 
 class ExpectedCall(Value):
-    """A tool call that is expected or forbidden. Without ``args`` any arguments will do."""
+    """A tool call that is expected or forbidden. Without ``args`` any arguments will do, without ``agent``
+    any agent of a multi-agent system."""
 
     name: str
     args: dict[str, Any] | None = None
     args_match: ArgsMatch | None = None
+    agent: Text | None = None
 
     @property
     def mode(self) -> ArgsMatch:
@@ -136,6 +138,7 @@ class Limits(Value):
 class Expectation(Value):
     tool_calls: ToolCallsExpectation | None = None
     output: OutputExpectation | None = None
+    agents: Texts = ()
     criteria: Texts = ()
     limits: Limits | None = None
     python: Texts = ()

@@ -180,9 +180,16 @@ class Turn(Value):
         return tuple(call for step in self.steps for call in step.tool_calls)
 
     @property
-    def agents(self) -> tuple[str, ...]:
-        """The agents that are known to have spoken, each by its name, in order; those in a row are one."""
-        return tuple(agent for agent, _ in groupby(step.agent for step in self.steps if step.agent))
+    def spoken(self) -> tuple[str, ...]:
+        """Which agents said or called something, in order, each by its name; empty: not known. Those in a row
+        are one."""
+        steps = (step for step in self.steps if step.agent or step.text or step.tool_calls)
+        return tuple(agent for agent, _ in groupby(step.agent for step in steps))
+
+    @property
+    def agents(self) -> frozenset[str]:
+        """The names of those that are known."""
+        return frozenset(filter(None, self.spoken))
 
     @property
     def usage(self) -> Usage:
@@ -284,7 +291,7 @@ class Trajectory(Value):
     @property
     def agents(self) -> frozenset[str]:
         """The names of all agents that are known to have spoken."""
-        return frozenset(agent for turn in self.all_turns for agent in turn.agents)
+        return frozenset().union(*(turn.agents for turn in self.all_turns))
 
     @property
     def usage(self) -> Usage:

@@ -32,11 +32,6 @@ NOT_YET: Mapping[str, Mapping[str, str]] = {
         "state": "use returns, sequence or python for the tools",
         "expect.state": "expect the tool calls instead",
         "turns.*.expect.state": "expect the tool calls instead",
-        **{
-            f"{at}expect.{key}": "remove it"
-            for at in ("", "turns.*.")
-            for key in ("agents", "tool_calls.calls.*.agent", "tool_calls.forbidden.*.agent")
-        },
         "thresholds.*.votes": "write at_least alone",
         **dict.fromkeys(("rows", "matrix", "types"), "write a scenario for each row"),
         "include": "write it under defaults: of this file",

@@ -144,10 +144,12 @@ class _Turns:
         self._turns = turns
         self._notes = notes
         self._calls = [0, *accumulate(len(turn.tool_calls) for turn in turns)]
+        self._named_from = _named_from(turns)
         self._sizes: dict[tuple[int, _Caps], int] = {}
 
     def turn(self, index: int, caps: _Caps) -> Sequence[str]:
-        return tuple(_turn(self._turns[index], index, self._calls[index], caps, self._notes[index]))
+        turn, calls, note = self._turns[index], self._calls[index], self._notes[index]
+        return tuple(_turn(turn, index, calls, caps, note, by_name=index >= self._named_from))
 
     def size(self, caps: Sequence[_Caps]) -> int:
         return sum(self._size_of(index, cap) for index, cap in enumerate(caps))
@@ -322,11 +324,25 @@ def _what_to_judge(
         yield SHORTENED
 
 
-def _turn(turn: Turn, index: int, calls: int, caps: _Caps, note: str) -> Iterator[str]:
+def _named_from(turns: Sequence[Turn]) -> int:
+    """The turn from which on the agents are named: the first by whose end several are known to have spoken.
+    What stands before is the beginning of earlier records, and stays."""
+    known: set[str] = set()
+    for index, turn in enumerate(turns):
+        known.update(turn.agents)
+        if len(known) > 1:
+            return index
+    return len(turns)
+
+
+def _turn(
+    turn: Turn, index: int, calls: int, caps: _Caps, note: str, *, by_name: bool = False
+) -> Iterator[str]:
     yield f"## Turn {index + 1}\n{_quoted('The user says:', turn.user, caps.texts)}"
     for number, step in enumerate(turn.steps, 1):
         is_final = number == len(turn.steps) and not turn.error
-        yield from _step(step, calls, caps, says="The agent answers:" if is_final else "The agent says:")
+        agent = f"The agent ({_name(_line(step.agent)[:80])})" if by_name and step.agent else "The agent"
+        yield from _step(step, calls, caps, agent, says="answers" if is_final else "says")
         calls += len(step.tool_calls)
     if turn.error:
         yield _quoted("The turn broke off here, without a final answer:", turn.error, caps.texts)
@@ -336,17 +352,17 @@ def _turn(turn: Turn, index: int, calls: int, caps: _Caps, note: str) -> Iterato
         yield _quoted(NOTED, note)
 
 
-def _step(step: Step, calls: int, caps: _Caps, *, says: str) -> Iterator[str]:
+def _step(step: Step, calls: int, caps: _Caps, agent: str, *, says: str) -> Iterator[str]:
     # What the agent only thought is not a part of the record: it was said to nobody.
     if (text := spoken(step.text or "")).strip():
-        yield _quoted(says, text if text == step.text else text.strip(), caps.texts)
+        yield _quoted(f"{agent} {says}:", text if text == step.text else text.strip(), caps.texts)
     for number, call in enumerate(step.tool_calls, calls):
-        yield _call(call, number, caps.texts)
+        yield _call(call, number, agent, caps.texts)
         yield _result(call, number, caps.results)
 
 
-def _call(call: ToolCall, number: int, cap: int) -> str:
-    title = f"The agent makes tool call {number}"
+def _call(call: ToolCall, number: int, agent: str, cap: int) -> str:
+    title = f"{agent} makes tool call {number}"
     if call.observed:
         title += " (a tool that it runs itself)"
     if call.args is None:

@@ -366,6 +366,7 @@ def _turn(told: TurnReport, checks: list[shape.CheckShape]) -> shape.TurnShape:
         scores=of_scores(told.scores),
         score_failures=of_score_failures(told.score_failures),
         **({} if turn.error is None else {"error": turn.error}),
+        **({"agents": [agent or None for agent in turn.spoken]} if any(turn.spoken) else {}),
         **(_user_model(turn) if is_simulated(turn) else {}),
     )
 
@@ -389,6 +390,7 @@ def _tool_call(call: ToolCall) -> shape.ToolCallShape:
         observed=call.observed,
         **({"raw_args": call.raw_args} if call.args is None else {}),
         **({"error": error} if error is not None else {}),
+        **({"agent": call.agent} if call.agent else {}),
     )
 
 

@@ -183,7 +183,8 @@ class IssueShape(Shape):
 class ToolCallShape(Shape):
     """A tool call. ``args`` is null when they could not be read: ``raw_args`` then holds what was
     sent. ``observed``: the agent ran the tool itself. ``error``: what the tool failed with, or that
-    the agent did not wait for its result."""
+    the agent did not wait for its result. ``agent``: which of a multi-agent system made it, where that is
+    known."""
 
     name: str
     args: dict[str, Any] | None
@@ -191,12 +192,14 @@ class ToolCallShape(Shape):
     observed: bool
     raw_args: str | None = None
     error: str | None = None
+    agent: str | None = None
 
 
 class TurnShape(Shape):
     """A user message and all that the agent did until its answer (``agent``). ``error`` is there on
     a turn that broke; the last three where a model played the user. ``user_fault``: what was wrong with
-    its first attempt at this message (empty: nothing)."""
+    its first attempt at this message (empty: nothing). ``agents``: who of a multi-agent system spoke, in
+    order, where any is known; null for one that is not."""
 
     user: str
     agent: str
@@ -211,6 +214,7 @@ class TurnShape(Shape):
     user_model: str | None = None
     user_usage: UsageShape | None = None
     user_fault: str | None = None
+    agents: list[str | None] | None = None
 
 
 class UserReviewsShape(Shape):

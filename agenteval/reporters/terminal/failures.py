@@ -24,7 +24,7 @@ from agenteval.reporters.words.failure import NEVER_RAN, Failure, failures, titl
 from agenteval.reporters.words.judge import Lack, lack_of
 from agenteval.reporters.words.places import shown_place
 from agenteval.reporters.words.score_cells import Column, columns
-from agenteval.reporters.words.transcript_lines import TranscriptLine, transcript
+from agenteval.reporters.words.transcript_lines import TranscriptLine, has_several_agents, transcript
 from agenteval.verdict.report import Report
 
 IN_FULL = 10
@@ -217,7 +217,8 @@ def _of_turn(sample: SampleReport, turn: int) -> Iterator[TranscriptLine]:
     """The transcript of one turn, which a long transcript might have cut out; the end with the last."""
     is_last = turn == len(sample.turns) - 1
     stop = sample.stop if is_last else Stop(reason=StopReason.SCRIPT_DONE)
-    for line in transcript(replace(sample, turns=(sample.turns[turn],), stop=stop)):
+    shown, by_name = replace(sample, turns=(sample.turns[turn],), stop=stop), has_several_agents(sample)
+    for line in transcript(shown, by_name=by_name):
         yield line if line.turn is None else line._replace(turn=turn)
 
 

@@ -18,7 +18,8 @@ Speaker: TypeAlias = Literal["user", "agent", "call", "result", "error", "note"]
 
 
 class TranscriptLine(NamedTuple):
-    """One line of a conversation, cleaned and cut. ``turn`` counts from 0; ``note`` is our own word."""
+    """One line of a conversation, cleaned and cut. ``turn`` counts from 0; ``note`` is our own word. Where
+    several agents spoke, the text begins with the name of the one that did."""
 
     speaker: Speaker
     text: str
@@ -35,14 +36,16 @@ class TranscriptLine(NamedTuple):
         return signs.get(self.speaker, "") + self.text
 
 
-def transcript(sample: SampleReport) -> tuple[TranscriptLine, ...]:
+def transcript(sample: SampleReport, *, by_name: bool | None = None) -> tuple[TranscriptLine, ...]:
     """The conversation, a line for each message, call and result; the middle of a long one is left out, and
-    so is that of a secret which the agent told."""
+    so is that of a secret which the agent told. ``by_name``: whether agents are named; ``None``: if several
+    are known."""
     hidden = _secrets(sample)
+    by_name = has_several_agents(sample) if by_name is None else by_name
     lines = [
         line._replace(text=_concealed(line.text, hidden))
         for index, told in enumerate(sample.turns)
-        for line in _of_turn(told.turn, index)
+        for line in _of_turn(told.turn, index, by_name=by_name)
     ]
     if sample.stop is None:
         lines.append(TranscriptLine("note", "(cut off: the conversation never finished)"))
@@ -56,6 +59,11 @@ def transcript(sample: SampleReport) -> tuple[TranscriptLine, ...]:
         return tuple(lines)
     note = TranscriptLine("note", f"… {left_out} lines left out …")
     return (*lines[:_HEAD], note, *lines[-_TAIL:])
+
+
+def has_several_agents(sample: SampleReport) -> bool:
+    """Whether more than one agent is known to have spoken."""
+    return len(frozenset().union(*(told.turn.agents for told in sample.turns))) > 1
 
 
 def _secrets(sample: SampleReport) -> dict[str, str]:
@@ -77,19 +85,24 @@ def _concealed(text: str, hidden: Mapping[str, str]) -> str:
     return text
 
 
-def _of_turn(turn: Turn, index: int) -> Iterator[TranscriptLine]:
+def _of_turn(turn: Turn, index: int, *, by_name: bool) -> Iterator[TranscriptLine]:
     yield TranscriptLine("user", one_line(turn.user, _TEXT_LIMIT), index)
     for step in turn.steps:
         if step.text or not step.tool_calls:
-            yield TranscriptLine("agent", one_line(step.text or "", _TEXT_LIMIT) or "(empty)", index)
+            text = one_line(step.text or "", _TEXT_LIMIT) or "(empty)"
+            yield TranscriptLine("agent", _named(step.agent, by_name) + text, index)
         for call in step.tool_calls:
-            yield from _of_call(call, index)
+            yield from _of_call(call, index, _named(call.agent, by_name))
     if turn.error:
         yield TranscriptLine("error", one_line(turn.error, _TEXT_LIMIT), index)
 
 
-def _of_call(call: ToolCall, index: int) -> Iterator[TranscriptLine]:
-    yield TranscriptLine("call", call_text(call), index)
+def _named(agent: str, by_name: bool) -> str:
+    return f"({one_line(agent, 60)}) " if by_name and agent else ""
+
+
+def _of_call(call: ToolCall, index: int, by: str) -> Iterator[TranscriptLine]:
+    yield TranscriptLine("call", by + call_text(call), index)
     if told := "(not waited for)" if call.given_up else call.result and json_text(call.result.value):
         yield TranscriptLine("result", one_line(told, _CALL_LIMIT), index)
 

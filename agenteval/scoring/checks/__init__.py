@@ -4,6 +4,7 @@ To add one: its field in ``agenteval.core.scenario`` (the path of it is the rule
 module here, its test. What it has to say of itself is listed in ``agenteval.scoring.checks.rule``.
 """
 
+from agenteval.scoring.checks.agents import AGENTS
 from agenteval.scoring.checks.calls import TOOL_CALLS
 from agenteval.scoring.checks.cites import CITES
 from agenteval.scoring.checks.json_output import JSON
@@ -12,5 +13,5 @@ from agenteval.scoring.checks.output import OUTPUT
 from agenteval.scoring.checks.python import PYTHON
 from agenteval.scoring.checks.rule import Rule
 
-RULES: tuple[Rule, ...] = (*TOOL_CALLS, *OUTPUT, *JSON, *CITES, *LIMITS, *PYTHON)
+RULES: tuple[Rule, ...] = (*TOOL_CALLS, *AGENTS, *OUTPUT, *JSON, *CITES, *LIMITS, *PYTHON)
 """All of them, in the order in which results list them."""

@@ -19,6 +19,7 @@ from agenteval.core.needles import nfc
 from agenteval.core.patterns import is_in, misuse
 from agenteval.core.scenario import ArgsMatch, ExpectedCall
 from agenteval.core.trajectory import ToolCall
+from agenteval.core.value import changed
 from agenteval.files.yaml_scalars import shown
 from agenteval.scoring.checks.quoting import one_line
 
@@ -53,12 +54,12 @@ def matches(expected: Any, actual: Any) -> bool:
 
 
 def call_matches(expected: ExpectedCall, call: ToolCall) -> bool:
-    """Whether ``call`` has the expected name and arguments.
+    """Whether ``call`` has the expected name and arguments, and is the expected agent's.
 
     ``exact``: the same keys. ``partial``: at least these keys, their values exact. ``ignore``: any.
     Arguments that could not be read match only where they are ignored.
     """
-    if expected.name != call.name or _surely_differs(expected, call):
+    if expected.name != call.name or not _is_by(expected, call) or _surely_differs(expected, call):
         return False
     return next(call_differences(expected, call), None) is None
 
@@ -77,13 +78,27 @@ def _surely_differs(expected: ExpectedCall, call: ToolCall) -> bool:
 
 
 def may_match(expected: ExpectedCall, call: ToolCall) -> bool:
-    """Whether ``call`` has the expected name, and arguments that could not be read: nobody knows whether they
-    match. For what must *not* be called; what is expected must be seen."""
-    return expected.name == call.name and call.args is None and expected.mode is not ArgsMatch.IGNORE
+    """Whether ``call`` has the expected name, and nobody knows whether it matches: its arguments could not be
+    read, or nobody says which agent made it. For what must *not* be called; what is expected must be seen."""
+    if expected.name != call.name or not (_is_by(expected, call) or not call.agent):
+        return False
+    is_unread = call.args is None and expected.mode is not ArgsMatch.IGNORE
+    return is_unread or call_matches(expected, if_by(expected, call))
+
+
+def _is_by(expected: ExpectedCall, call: ToolCall) -> bool:
+    return expected.agent is None or expected.agent == call.agent
+
+
+def if_by(expected: ExpectedCall, call: ToolCall) -> ToolCall:
+    """A call whose agent nobody names, as that of the expected agent; any other as it is."""
+    return call if call.agent or not expected.agent else changed(call, {"agent": expected.agent})
 
 
 def call_differences(expected: ExpectedCall, call: ToolCall) -> Iterator[Difference]:
-    """Where the arguments of ``call`` differ; the name is not looked at."""
+    """Where the agent and the arguments of ``call`` differ; the name is not looked at."""
+    if call.agent and not _is_by(expected, call):
+        yield Difference("agent", expected.agent, call.agent)
     if expected.mode is ArgsMatch.IGNORE:
         return
     if call.args is None:

@@ -24,7 +24,15 @@ from typing import Any, TypeAlias
 
 from agenteval.core.scenario import ArgsMatch, ExpectedCall, MatchMode, ToolCallsExpectation
 from agenteval.core.trajectory import ToolCall
-from agenteval.scoring.checks.arguments import call_differences, call_matches, explain, may_match, words
+from agenteval.scoring.checks.agents import NAMELESS
+from agenteval.scoring.checks.arguments import (
+    call_differences,
+    call_matches,
+    explain,
+    if_by,
+    may_match,
+    words,
+)
 from agenteval.scoring.checks.quoting import one_line
 
 _SHOWN_CALLS = 20
@@ -52,6 +60,7 @@ class ToolCallsResult:
     could not be read: ``unread``. ``extra`` is filled in every mode, but fails only ``strict``,
     ``unordered`` and ``within``; ``out_of_order`` (actual calls that match, but at the wrong place) only
     ``strict`` and ``in_order``. ``near`` explains the missing calls and, for ``within``, the extra ones.
+    ``nameless``: the calls of which nobody says which agent made them, where that would have to be known.
     """
 
     passed: bool | None
@@ -63,6 +72,7 @@ class ToolCallsResult:
     forbidden: tuple[ToolCall, ...] = ()
     near: tuple[NearCall, ...] = ()
     unread: tuple[ToolCall, ...] = ()
+    nameless: tuple[ToolCall, ...] = ()
 
 
 def compare(expectation: ToolCallsExpectation, calls: Sequence[ToolCall]) -> ToolCallsResult:
@@ -73,10 +83,27 @@ def compare(expectation: ToolCallsExpectation, calls: Sequence[ToolCall]) -> Too
     """
     alike = _Alike(calls)
     forbidden = alike.of(expectation.forbidden, call_matches)
-    unread = alike.of(expectation.forbidden, may_match) - forbidden
-    result = _compared(expectation, alike, _picked(calls, forbidden))
-    passed = None if result.passed and unread else result.passed
-    return replace(result, passed=passed, unread=_picked(calls, unread))
+    open_ones = _picked(calls, alike.of(expectation.forbidden, may_match) - forbidden)
+    result = _compared(expectation, alike, _picked(calls, forbidden), call_matches)
+    nameless: tuple[ToolCall, ...] = ()
+    if result.passed is False and (unknown := _nameless(expectation.calls or (), calls)):
+        # What is wrong whoever made these calls; nothing else is known to be.
+        result = _compared(expectation, alike, _picked(calls, forbidden), _may_be_expected)
+        nameless = unknown if result.passed else ()
+    unread = tuple(call for call in open_ones if call.args is None)
+    nameless = tuple(call for call in calls if call in nameless or (call in open_ones and call not in unread))
+    passed = None if result.passed and (unread or nameless) else result.passed
+    return replace(result, passed=passed, unread=unread, nameless=nameless)
+
+
+def _nameless(expected: Sequence[ExpectedCall], calls: Sequence[ToolCall]) -> tuple[ToolCall, ...]:
+    """The calls of no known agent, of tools that are expected of one."""
+    names = {item.name for item in expected if item.agent}
+    return tuple(call for call in calls if not call.agent and call.name in names)
+
+
+def _may_be_expected(expected: ExpectedCall, call: ToolCall) -> bool:
+    return call_matches(expected, if_by(expected, call))
 
 
 def so_far(expectation: ToolCallsExpectation, calls: Sequence[ToolCall]) -> ToolCallsResult:
@@ -91,17 +118,21 @@ def so_far(expectation: ToolCallsExpectation, calls: Sequence[ToolCall]) -> Tool
     )
     extra = result.extra and expectation.calls is not None and forbids_extra(expectation.match)
     fails = result.forbidden or result.out_of_order or extra
-    return replace(result, passed=False if fails else None if result.unread else True)
+    is_open = result.unread or result.nameless
+    return replace(result, passed=False if fails else None if is_open else True)
+
+
+_Fits: TypeAlias = Callable[[ExpectedCall, ToolCall], bool]
 
 
 def _compared(
-    expectation: ToolCallsExpectation, alike: _Alike, forbidden: tuple[ToolCall, ...]
+    expectation: ToolCallsExpectation, alike: _Alike, forbidden: tuple[ToolCall, ...], fits: _Fits
 ) -> ToolCallsResult:
     if expectation.calls is None:
         return ToolCallsResult(not forbidden, expectation, alike.calls, forbidden=forbidden)
     if expectation.match is MatchMode.WITHIN:
-        return _within(expectation, alike, forbidden=forbidden)
-    return _assigned(expectation, alike, forbidden=forbidden)
+        return _within(expectation, alike, fits, forbidden=forbidden)
+    return _assigned(expectation, alike, fits, forbidden=forbidden)
 
 
 def _picked(calls: Sequence[ToolCall], places: Iterable[int]) -> tuple[ToolCall, ...]:
@@ -110,20 +141,33 @@ def _picked(calls: Sequence[ToolCall], places: Iterable[int]) -> tuple[ToolCall,
 
 def describe(result: ToolCallsResult) -> str:
     """The result for people: expected beside actual and, if it failed, what is wrong and how near."""
-    expectation = result.expectation
+    expectation, texts = result.expectation, _texts_of(result)
     lines = []
     if expectation.calls is not None:
         lines.append(f"expected ({expectation.match}): {_listed(map(expected_text, expectation.calls))}")
     if expectation.forbidden:
         lines.append(f"not allowed: {_listed(map(expected_text, expectation.forbidden))}")
-    lines.append(f"called: {_listed(map(call_text, result.calls))}")
+    lines.append(f"called: {_listed(map(texts, result.calls))}")
     if result.unread:
         lines.append(
-            f"not decided, because these arguments are unreadable: {_listed(map(call_text, result.unread))}"
+            f"not decided, because these arguments are unreadable: {_listed(map(texts, result.unread))}"
         )
+    if result.nameless:
+        nameless = _listed(map(call_text, result.nameless))
+        lines.append(f"not decided, because nobody says which agent called: {nameless} — {NAMELESS}")
     if result.passed is not False:
         return "; ".join(lines)
     return "\n".join([*lines, *_faults(result)])
+
+
+def _texts_of(result: ToolCallsResult) -> Callable[[ToolCall], str]:
+    """How calls are written: with their agents, where the author names any."""
+    expected = (*(result.expectation.calls or ()), *result.expectation.forbidden)
+    return _text_by_agent if any(item.agent for item in expected) else call_text
+
+
+def _text_by_agent(call: ToolCall) -> str:
+    return f"{call_text(call)} by {one_line(call.agent, 80) or 'an unknown agent'}"
 
 
 def faults(result: ToolCallsResult) -> tuple[str, ...]:
@@ -152,20 +196,21 @@ def call_text(call: ToolCall) -> str:
 
 
 def expected_text(expected: ExpectedCall) -> str:
-    """``book(time=one of ["09:00"], …)``; the ellipsis: further arguments are allowed."""
+    """``book(time=one of ["09:00"], …) by billing``; the ellipsis: further arguments are allowed."""
+    by = f" by {one_line(expected.agent, 80)}" if expected.agent else ""
     if expected.mode is ArgsMatch.IGNORE or expected.args is None:
-        return f"{expected.name}(…)"
+        return f"{expected.name}(…){by}"
     listed = _arguments(expected.args, literal=False)
     if expected.mode is ArgsMatch.PARTIAL:
         listed = f"{listed}, …" if listed else "…"
-    return one_line(f"{expected.name}({listed})", 240)
+    return one_line(f"{expected.name}({listed})", 240) + by
 
 
 def _within(
-    expectation: ToolCallsExpectation, alike: _Alike, *, forbidden: tuple[ToolCall, ...]
+    expectation: ToolCallsExpectation, alike: _Alike, fits: _Fits, *, forbidden: tuple[ToolCall, ...]
 ) -> ToolCallsResult:
     expected, calls = expectation.calls or (), alike.calls
-    extra = _picked(calls, set(range(len(calls))) - alike.of(expected, call_matches))
+    extra = _picked(calls, set(range(len(calls))) - alike.of(expected, fits))
     near = (_nearest_expected(call, expected) for call in islice(extra, _SHOWN_NEAR))
     return ToolCallsResult(
         passed=not extra and not forbidden,
@@ -178,11 +223,11 @@ def _within(
 
 
 def _assigned(
-    expectation: ToolCallsExpectation, alike: _Alike, *, forbidden: tuple[ToolCall, ...]
+    expectation: ToolCallsExpectation, alike: _Alike, fits: _Fits, *, forbidden: tuple[ToolCall, ...]
 ) -> ToolCallsResult:
     expected, calls = expectation.calls or (), alike.calls
     mode, ordered = expectation.match, expectation.match in (MatchMode.STRICT, MatchMode.IN_ORDER)
-    edges = _edges(expected, alike)
+    edges = _edges(expected, alike, fits)
     in_order = _longest_in_order(edges) if ordered else {}
     assignment = _augmented(edges, in_order)
     taken = set(assignment.values())
@@ -215,15 +260,17 @@ class _Alike:
 
     def __init__(self, calls: Sequence[ToolCall]) -> None:
         self.calls = tuple(calls)
-        self._by_name: dict[str, dict[str, list[int]]] = {}
+        self._by_name: dict[str, dict[tuple[str, str], list[int]]] = {}
         for place, call in enumerate(self.calls):
             groups = self._by_name.setdefault(call.name, {})
-            groups.setdefault(_fingerprint(call.args, place), []).append(place)
+            groups.setdefault((call.agent, _fingerprint(call.args, place)), []).append(place)
 
-    def of(self, entries: Sequence[ExpectedCall], fits: Callable[[ExpectedCall, ToolCall], bool]) -> set[int]:
+    def of(self, entries: Sequence[ExpectedCall], fits: _Fits) -> set[int]:
         """The places of the calls that fit any of the entries. Entries that are alike are compared once, and
         a call that has fitted one with no other."""
-        keys = ((item.name, item.mode, _fingerprint(item.args, at)) for at, item in enumerate(entries))
+        keys = (
+            (item.name, item.mode, item.agent, _fingerprint(item.args, at)) for at, item in enumerate(entries)
+        )
         found: set[int] = set()
         for entry in dict(zip(keys, entries, strict=True)).values():
             for places in self._by_name.get(entry.name, {}).values():
@@ -231,20 +278,20 @@ class _Alike:
                     found.update(places)
         return found
 
-    def of_one(self, entry: ExpectedCall, fits: Callable[[ExpectedCall, ToolCall], bool]) -> Iterator[int]:
+    def of_one(self, entry: ExpectedCall, fits: _Fits) -> Iterator[int]:
         for places in self._by_name.get(entry.name, {}).values():
             if fits(entry, self.calls[places[0]]):
                 yield from places
 
 
-def _edges(expected: Sequence[ExpectedCall], alike: _Alike) -> list[list[int]]:
+def _edges(expected: Sequence[ExpectedCall], alike: _Alike, fits: _Fits) -> list[list[int]]:
     """For each expected call the places of the actual ones that were made and match it, ascending."""
-    known: dict[tuple[str, ArgsMatch, str], list[int]] = {}
+    known: dict[tuple[str, ArgsMatch, str | None, str], list[int]] = {}
     edges = []
     for index, item in enumerate(expected):
-        key = (item.name, item.mode, _fingerprint(item.args, index))
+        key = (item.name, item.mode, item.agent, _fingerprint(item.args, index))
         if key not in known:
-            fitting = alike.of_one(item, call_matches)
+            fitting = alike.of_one(item, fits)
             known[key] = sorted(place for place in fitting if not alike.calls[place].is_refused)
         edges.append(known[key])
     return edges
@@ -349,24 +396,25 @@ def _nearest_expected(call: ToolCall, expected: Sequence[ExpectedCall]) -> NearC
 
 
 def _faults(result: ToolCallsResult) -> Iterator[str]:
+    texts = _texts_of(result)
     by_expected = {id(near.expected): near for near in result.near}
     by_call = {id(near.call): near for near in result.near}
     for expected in result.missing[:_SHOWN_NEAR]:
         near = by_expected.get(id(expected))
-        hint = f"nearest: {call_text(near.call)}: {near.difference}" if near else "never called"
+        hint = f"nearest: {texts(near.call)}: {near.difference}" if near else "never called"
         yield f"missing: {expected_text(expected)} — {hint}"
     if len(result.missing) > _SHOWN_NEAR:
         yield f"missing: {len(result.missing) - _SHOWN_NEAR} more"
     if result.out_of_order:
-        yield f"out of order: {_listed(map(call_text, result.out_of_order))}"
+        yield f"out of order: {_listed(map(texts, result.out_of_order))}"
     if result.extra and result.expectation.calls is not None and forbids_extra(result.expectation.match):
-        yield f"extra: {_listed(map(call_text, result.extra))}"
+        yield f"extra: {_listed(map(texts, result.extra))}"
         if result.expectation.match is MatchMode.WITHIN:
             for call in result.extra[:_SHOWN_NEAR]:
                 if near := by_call.get(id(call)):
-                    yield f"  {call_text(call)} — {near.difference}"
+                    yield f"  {texts(call)} — {near.difference}"
     if result.forbidden:
-        yield f"forbidden: {_listed(map(call_text, result.forbidden))}"
+        yield f"forbidden: {_listed(map(texts, result.forbidden))}"
 
 
 def _arguments(args: Mapping[str, Any], *, literal: bool) -> str:

@@ -61,6 +61,11 @@ def _of_call(entry: Mapping[str, Any], path: tuple[str | int, ...]) -> Iterator[
     if isinstance(name, str) and not name.strip():
         remedy = "write the text to look for, or remove it"
         yield Mistake("a tool name must not be empty", remedy, (*path, "name"))
+    agent = entry.get("agent")
+    if isinstance(agent, str) and not agent.strip():
+        yield Mistake(
+            "an agent name must not be empty", "write the agent's name, or remove it", (*path, "agent")
+        )
     if "args" in entry:
         yield from matcher_mistakes(entry["args"], (*path, "args"))
 

@@ -1,0 +1,91 @@
+"""``expect.agents``: who of a multi-agent system spoke, in order."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from itertools import groupby
+from typing import Any
+
+from agenteval.core.errors import Mistake
+from agenteval.scoring.checks.quoting import one_line
+from agenteval.scoring.checks.rule import Outcome, Rule, Seen
+
+NAMELESS = (
+    "name it: put the agent's name on each message (name: billing), or return AgentReply(…, agent='billing')"
+)
+"""What to do where nobody says which agent spoke or called."""
+_UNKNOWN = ""
+_SHOWN = 30
+
+
+def agents(expected: Sequence[str], seen: Seen) -> Outcome:
+    """Steps in a row of one agent are one. Where some name none, only what they cannot change is decided."""
+    spoken = _spoken(seen)
+    told = f"expected: {_listed(expected)}; spoke: {_listed(spoken)}"
+    if not any(spoken) and spoken:
+        return Outcome(None, f"{told}; no agent is named: {NAMELESS}")
+    ends = _matched(expected, spoken)
+    can_go_on = bool(ends)
+    if can_go_on and (seen.goes_on or len(expected) in ends):
+        if _UNKNOWN in spoken:
+            return Outcome(None, f"{told}; where no agent is named, nobody knows: {NAMELESS}")
+        return Outcome(True, told)
+    return Outcome(
+        False,
+        told,
+        parts=(_difference(expected, spoken),),
+        is_lasting=not can_go_on,
+        is_by_absence=_is_part(spoken, expected),
+    )
+
+
+def _spoken(seen: Seen) -> list[str]:
+    """Who said or called something, in order."""
+    return [agent for agent, _ in groupby(agent for turn in seen.all_turns for agent in turn.spoken)]
+
+
+def _matched(expected: Sequence[str], spoken: Sequence[str]) -> frozenset[int]:
+    """How many of the expected agents may have spoken by the end; empty: one did who was not to. An unknown
+    one may be any, or several."""
+    ends = frozenset({0})
+    for agent in spoken:
+        if agent == _UNKNOWN:
+            ends = frozenset(range(min(ends), len(expected) + 1)) if ends else ends
+        else:
+            stay = {end for end in ends if end and expected[end - 1] == agent}
+            ends = frozenset(stay | {end + 1 for end in ends if expected[end : end + 1] == (agent,)})
+    return ends
+
+
+def _is_part(spoken: Sequence[str], expected: Sequence[str]) -> bool:
+    """Whether it is only that some of the expected are missing: these may have spoken unseen."""
+    rest = iter(expected)
+    return all(any(agent == each for each in rest) for agent in spoken if agent)
+
+
+def _difference(expected: Sequence[str], spoken: Sequence[str]) -> str:
+    """Where the two first differ."""
+    at = next((at for at, pair in enumerate(zip(expected, spoken, strict=False)) if pair[0] != pair[1]), None)
+    at = min(len(expected), len(spoken)) if at is None else at
+    wanted, found = (each[at] if at < len(each) else "nobody" for each in (expected, spoken))
+    return f"{wanted}, not {found}"
+
+
+def _listed(names: Sequence[str]) -> str:
+    more = f", and {len(names) - _SHOWN} more" if len(names) > _SHOWN else ""
+    shown = (one_line(name, 80) or "(not named)" for name in names[:_SHOWN])
+    return (", ".join(shown) or "nobody") + more
+
+
+def mistakes(written: Any) -> Iterator[Mistake]:
+    names = written if isinstance(written, list) else [written]
+    for at, name in enumerate(names):
+        path = (at,) if isinstance(written, list) else ()
+        if isinstance(name, str) and not name.strip():
+            yield Mistake("agents: a name must not be empty", "write the agent's name, or remove it", path)
+        elif at and name == names[at - 1]:
+            what = f"agents: '{name}' stands twice in a row, and what one agent says in a row counts once"
+            yield Mistake(what, "write it once", path)
+
+
+AGENTS = (Rule("agents", agents, needs_answers=True, mistakes=mistakes),)
