@@ -230,7 +230,7 @@ def test_every_agent_of_the_page_runs_side_by_side(project: Project) -> None:
     agents = {s["agent"]: s["verdict"] for s in project.results()["scenarios"]}
     others = ("bot.py", "shop_adapter.py", "handoff.py")
     shown = [b for b in blocks("docs/agents.md") if b.kind == "python" and b.file not in others]
-    assert len(agents) == len(shown) == 5
+    assert len(agents) == len(shown) == 6
     assert set(agents.values()) == {"passed"}
 
 

@@ -22,7 +22,7 @@ from agenteval.core.errors import (
     SimulatorError,
     UntoldError,
 )
-from agenteval.core.protocols import Agent, AgentReply, TurnTools, User, UserMove
+from agenteval.core.protocols import Agent, AgentReply, OwnCall, TurnTools, User, UserMove
 from agenteval.core.scenario import Sample
 from agenteval.core.tokens import count_tokens
 from agenteval.core.trajectory import (
@@ -84,13 +84,14 @@ class ToolWorld:
     def is_unknown(self, name: str) -> bool:
         return is_unknown(self._sample.scenario.tools, name, self._unmocked)
 
-    async def call(self, name: str, args: Any, batch: int) -> ToolResult:
+    async def call(self, name: str, args: Any, batch: int, own: OwnCall | None = None) -> ToolResult:
         """A call through ``ctx``. One that comes after the agent's answer belongs to the turn that goes on
-        meanwhile, else to the next. After the conversation nobody waits for it, nor hears of its end."""
+        meanwhile, else to the next. After the conversation nobody waits for it, nor hears of its end.
+        ``own``: the agent carries it out itself."""
         if self.rounds is None:
             self.tell_late(name)
             raise asyncio.CancelledError
-        return await self.rounds.call(name, args, batch)
+        return await self.rounds.call(name, args, batch, own)
 
     async def resolve(self, call: ToolCall, turn: int) -> ToolResult:
         tools = self._sample.scenario.tools
@@ -239,7 +240,8 @@ class _OpenTurn:
         for _ in range(MAX_TOOL_REPLIES + 1):
             sent = (*before, Turn(user=self._user, steps=tuple(self._steps)))
             messages = chat.messages_of(sent)
-            tools = TurnTools(self._index, self._world.schemas, self._world.call)
+            world = self._world
+            tools = TurnTools(self._index, world.schemas, world.call, world.leaves_to_agent, world.call)
             self._asked = time.perf_counter()
             reply = await self._rounds.while_thinking(agent.reply(messages, tools))
             latency_ms = reply.latency_ms
@@ -341,18 +343,18 @@ class _Rounds:
             raise self.fault
         return answer
 
-    async def call(self, name: str, args: Any, batch: int) -> ToolResult:
+    async def call(self, name: str, args: Any, batch: int, own: OwnCall | None) -> ToolResult:
         read, raw = chat.read_arguments(args)
         try:
             called = chat.tool_name(name, lambda: f"ctx.call_tool({name!r}, …)")
-            call = ToolCall(name=called, args=read, raw_args=raw)
+            call = ToolCall(name=called, args=read, raw_args=raw, observed=own is not None)
             calls = self._rounds.setdefault(batch, [])
             position = len(calls)
             calls.append(call)
             self._count_call()
             if fault := _unreadable([Step(tool_calls=(call,))]):
                 raise fault
-            result = await self._world.resolve(call, self._turn)
+            result = await (own() if own else self._world.resolve(call, self._turn))
         except AgentevalError as error:
             self.fault = self.fault or error
             if self._thinking:

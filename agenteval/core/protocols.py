@@ -42,18 +42,26 @@ class AgentReply:
     agent: str = ""
 
 
+OwnCall: TypeAlias = Callable[[], Awaitable[ToolResult]]
+"""A call that the agent carries out itself, once it is told to."""
+
+
 @dataclass(frozen=True)
 class TurnTools:
     """The tool world as an agent meets it during one turn.
 
     ``schemas``: the declared tools (those with ``parameters``) in OpenAI's format. ``call(name, args,
     batch)`` resolves and records a call; it never raises for an error of the tool. Calls of one
-    ``batch`` were made at the same time: they are one step. ``turn`` counts from 0.
+    ``batch`` were made at the same time: they are one step. ``turn`` counts from 0. ``leaves(name)``: the
+    tool is the agent's own to carry out; ``record(name, args, batch, own)`` then records a call whose result
+    ``await own()`` gives.
     """
 
     turn: int
     schemas: tuple[dict[str, Any], ...]
     call: Callable[[str, Any, int], Awaitable[ToolResult]]
+    leaves: Callable[[str], bool] = lambda name: False
+    record: Callable[[str, Any, int, OwnCall], Awaitable[ToolResult]] | None = None
 
 
 class Agent(Protocol):

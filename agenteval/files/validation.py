@@ -19,9 +19,7 @@ M = TypeVar("M", bound=BaseModel)
 _LATER_GATES = (
     "tool_accuracy output_accuracy robustness latency_ms tokens steps tool_calls cost require_calibrated"
 )
-_WRAP = "write a Python function that calls the agent, and name it as target"
 _LATER_OF_AGENTS = {
-    "intercept": _WRAP,
     **dict.fromkeys(("observe", "mcp"), "let the agent report its calls, or call tools through ctx"),
 }
 NOT_YET: Mapping[str, Mapping[str, str]] = {

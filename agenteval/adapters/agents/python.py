@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Coroutine, Iterator, Mapping
 from concurrent.futures import Future
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from copy import deepcopy
 from dataclasses import replace
 from itertools import count
@@ -17,10 +17,11 @@ from agenteval.adapters.agents import AgentResources
 from agenteval.adapters.transport.limits import Rate
 from agenteval.conversation.deadlines import current, waiting
 from agenteval.conversation.targets.calling import Played
-from agenteval.conversation.targets.context import Context
+from agenteval.conversation.targets.context import Answered, Context
 from agenteval.conversation.targets.deciding import Agent, Refusal, decide, line_of
 from agenteval.conversation.targets.faults import contained, fault_of
 from agenteval.conversation.targets.finding import find_agent
+from agenteval.conversation.targets.intercepting import CannotInterceptError, Intercepts, Own, in_mock
 from agenteval.conversation.user_code import DeadlineError, load, timed_call
 from agenteval.core.config import AgentConfig
 from agenteval.core.errors import (
@@ -34,7 +35,7 @@ from agenteval.core.errors import (
 )
 from agenteval.core.protocols import AgentAdapter, AgentFactory, AgentReply, TurnTools
 from agenteval.core.scenario import Sample
-from agenteval.core.trajectory import Message
+from agenteval.core.trajectory import Message, ToolResult
 from agenteval.core.value import Text, Value
 from agenteval.messages import chat
 from agenteval.messages.agent_reply import reply_of
@@ -82,21 +83,42 @@ class AgentContext(Context):
         self.turn = tools.turn
         self.tools = deepcopy(list(tools.schemas))
 
-    def _begin(self, name: Any, args: Any, batch: int) -> Future[Any]:
+    def leaves(self, name: str) -> bool:
+        return self._turn.record is not None and self._turn.leaves(name)
+
+    def ask_own(self, name: str, args: dict[str, Any], batch: int, own: Own) -> Future[Answered]:
+        return self._submitted(self._recorded(name, deepcopy(args), batch, own))
+
+    def _begin(self, name: Any, args: Any, batch: int) -> Future[Answered]:
         read, raw = chat.read_arguments(args)  # here and now: the agent may change them afterwards
         called = chat.whole(name) if isinstance(name, str) else name
-        call = self._resolved(called, read if raw is None else raw, batch)
+        return self._submitted(self._resolved(called, read if raw is None else raw, batch))
+
+    def _submitted(self, call: Coroutine[Any, Any, Answered]) -> Future[Answered]:
         try:
             return asyncio.run_coroutine_threadsafe(call, self._loop)
         except RuntimeError:  # the run is over, and its loop closed
             call.close()
-            (gone := Future[Any]()).cancel()
+            (gone := Future[Answered]()).cancel()
             return gone
 
-    async def _resolved(self, name: str, args: Any, batch: int) -> Any:
+    async def _resolved(self, name: str, args: Any, batch: int) -> Answered:
         """The agent may do to a result what it likes; the record stays as it was."""
+        in_mock()
         with self.tool_time.running():
-            return deepcopy((await self._turn.call(name, args, batch)).value)
+            result = await self._turn.call(name, args, batch)
+        return Answered(deepcopy(result.value), result.is_error)
+
+    async def _recorded(self, name: str, args: dict[str, Any], batch: int, own: Own) -> Answered:
+        """A call that is the agent's own to carry out: its time is the agent's, too."""
+        assert self._turn.record
+
+        async def result() -> ToolResult:
+            answered = await own()
+            return ToolResult(value=chat.storable(answered.value), is_error=answered.is_error)
+
+        recorded = await self._turn.record(name, args, batch, result)
+        return Answered(recorded.value, recorded.is_error)
 
 
 class PythonAgents:
@@ -111,6 +133,7 @@ class PythonAgents:
         written: str = "…",
         place: Place | None = None,
         rate: Rate | None = None,
+        intercepts: Intercepts | None = None,
         warn: Callable[[str], None] = lambda _: None,
     ) -> None:
         agent = decide(target, written)
@@ -123,15 +146,54 @@ class PythonAgents:
         self._warning = agent.described(written)["warning"]
         self._warn = warn
         self._only = asyncio.Lock() if agent.is_one_at_a_time else None
+        self._intercepts = intercepts
+        if intercepts:
+            intercepts.install()
 
     def make(self, sample: Sample) -> PythonAgent:
         if self._warning and (self._only or sample.scenario.has_several_turns):
             self._warn(self._warning)
             self._warning = ""
-        return PythonAgent(self.agent, sample, timeout_s=self._timeout_s, rate=self._rate, only=self._only)
+        watched = Watched(self._intercepts, self._warn) if self._intercepts else None
+        return PythonAgent(
+            self.agent, sample, timeout_s=self._timeout_s, rate=self._rate, only=self._only, watched=watched
+        )
 
     async def aclose(self) -> None:
-        """Nothing is held."""
+        if self._intercepts:
+            self._intercepts.restore()
+
+
+class Watched:
+    """The intercepted functions of an agent during one conversation."""
+
+    def __init__(self, intercepts: Intercepts, warn: Callable[[str], None]) -> None:
+        self._intercepts = intercepts
+        self._warn = warn
+        self._fault = ""
+        self._leave = intercepts.listen(self._hear)
+
+    def _hear(self, said: str) -> None:
+        self._fault = self._fault or said
+
+    def end(self) -> None:
+        """The conversation is over. A call that came after its last answer is told of, and not judged."""
+        self._leave()
+        if self._fault:
+            self._warn(self._fault)
+
+    def during(self, context: Context) -> AbstractContextManager[None]:
+        return self._intercepts.during(context)
+
+    def check(self) -> None:
+        """Raises ``InfrastructureError`` after a call that may have been this conversation's, and was neither
+        answered nor recorded: what the agent did by then proves nothing."""
+        if name := self._intercepts.second_copy():
+            what = f"the module of the intercepted tool '{name}' was loaded a second time, under another name"
+            raise InfrastructureError(f"{what}; import it in the agent's module")
+        fault, self._fault = self._fault, ""
+        if fault:
+            raise InfrastructureError(fault)
 
 
 class PythonAgent:
@@ -145,6 +207,7 @@ class PythonAgent:
         timeout_s: float,
         rate: Rate | None = None,
         only: asyncio.Lock | None = None,
+        watched: Watched | None = None,
     ) -> None:
         self._played = Played(agent)
         self._sample = sample
@@ -152,9 +215,12 @@ class PythonAgent:
         self._rate = rate
         self._only = only
         self._has_it = False
+        self._watched = watched
         self._batches = count(1)
 
     def end_conversation(self) -> None:
+        if self._watched:
+            self._watched.end()
         if self._only and self._has_it:
             self._has_it = False
             self._only.release()
@@ -166,6 +232,18 @@ class PythonAgent:
         if self._rate:
             (await self._rate.book()).sent()
         context = AgentContext(self._sample, tools, asyncio.get_running_loop(), self._batches)
+        if not self._watched:
+            return await self._answer(messages, context)
+        try:
+            with self._watched.during(context):
+                reply = await self._answer(messages, context)
+        except AgentError:
+            self._watched.check()  # where the runner is the cause, the agent is not to blame
+            raise
+        self._watched.check()
+        return reply
+
+    async def _answer(self, messages: list[Message], context: AgentContext) -> AgentReply:
         try:
             value, elapsed_s = await timed_call(
                 self._played.entry(),
@@ -202,9 +280,11 @@ _EXAMPLE = "target: my_agent.py:agent"
 class PythonOptions(Value):
     """What an author writes of an agent in Python, beside what is asked of every agent. ``interpreter``: the
     one that it runs in, if not this; ``keep``: whether a process of it plays one conversation after another.
+    ``intercept``: by tool, the function of the agent's that the scenario answers for.
     """
 
     target: str | None = None
+    intercept: dict[str, Text] = {}
     interpreter: Annotated[Text, Field(min_length=1)] | None = None
     keep: bool | None = None
 
@@ -220,9 +300,32 @@ def _mistakes(own: Mapping[str, Any]) -> Iterator[Mistake]:
         if not (location and colon and attribute):
             remedy = "write file.py:name or package.module:name"
             yield Mistake("the target does not name an attribute", remedy, ("target",))
+    yield from _intercept_mistakes(own)
     if own.get("keep") is not None and not own.get("interpreter"):
         what = "keep is for an agent in processes of its own"
         yield Mistake(what, "name its interpreter, or drop it", ("keep",))
+
+
+def _intercept_mistakes(own: Mapping[str, Any]) -> Iterator[Mistake]:
+    written = own.get("intercept")
+    for name, target in (written if isinstance(written, Mapping) else {}).items():
+        location, colon, attribute = target.rpartition(":") if isinstance(target, str) else ("", "", "")
+        if isinstance(target, str) and not (location and colon and attribute):
+            what = f"the function of '{name}' does not name an attribute"
+            yield Mistake(what, "write file.py:name or package.module:name", ("intercept", name))
+    if written and own.get("interpreter"):
+        what = "intercept is for an agent in agenteval's own process"
+        yield Mistake(what, "remove interpreter, or call the tools through ctx", ("intercept",))
+
+
+def _intercepts(agent: AgentConfig, options: PythonOptions, resources: AgentResources) -> Intercepts | None:
+    if not options.intercept:
+        return None
+    try:
+        return Intercepts(options.intercept, resources.config.root)
+    except CannotInterceptError as error:
+        place = resources.place_of(agent, f"intercept.{error.tool}")
+        raise AuthorError(Problem(error.what, error.remedy, place)) from error
 
 
 def _agents(agent: AgentConfig, options: PythonOptions, resources: AgentResources) -> AgentFactory:
@@ -233,7 +336,13 @@ def _agents(agent: AgentConfig, options: PythonOptions, resources: AgentResource
     target = load(written, resources.config.root, what=what, place=place, by=find_agent)
     rate = resources.limits().rate("agent", agent.name, requests=agent.requests_per_minute)
     agents = PythonAgents(
-        target, timeout_s=agent.timeout_s, written=written, place=place, rate=rate, warn=resources.warn
+        target,
+        timeout_s=agent.timeout_s,
+        written=written,
+        place=place,
+        rate=rate,
+        intercepts=_intercepts(agent, options, resources),
+        warn=resources.warn,
     )
     agents.does = line_of(agents.agent.described(written), declares_calls=agent.tools is not None)
     return agents

@@ -6,13 +6,20 @@ import asyncio
 import threading
 from concurrent.futures import CancelledError
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
     from concurrent.futures import Future
 
-_OVER = "the conversation is over; its tools cannot be called any more"
+OVER = "the conversation is over; its tools cannot be called any more"
+
+
+class Answered(NamedTuple):
+    """What a call of a tool gave: its value, and whether it stands for an error."""
+
+    value: Any
+    is_error: bool = False
 
 
 class Context:
@@ -28,8 +35,8 @@ class Context:
     turn: int
     tools: list[dict[str, Any]]
 
-    def __init__(self, ask: Callable[[Any, Any, int], Future[Any]], batches: Iterator[int]) -> None:
-        self._ask = ask
+    def __init__(self, ask: Callable[[Any, Any, int], Future[Answered]], batches: Iterator[int]) -> None:
+        self.ask = ask
         self._batches = batches
         self._lock = threading.Lock()
         self._in_flight = 0
@@ -38,25 +45,33 @@ class Context:
     async def call_tool(self, name: str, args: Mapping[str, Any] | str | None = None) -> Any:
         """Call a tool of the scenario's world. Returns the value that its result stands for, an error
         as ``{"error": …}``; does not raise for one. Calls made at the same time are one step."""
-        with self._flying() as batch:
+        with self.flying() as batch:
             try:
-                return await asyncio.wrap_future(self._ask(name, args, batch))
+                return (await asyncio.wrap_future(self.ask(name, args, batch))).value
             except asyncio.CancelledError:
                 task = asyncio.current_task()
                 if task and getattr(task, "cancelling", int)():
                     raise  # the agent's own; before Python 3.11 nobody can tell
-                raise asyncio.CancelledError(_OVER) from None
+                raise asyncio.CancelledError(OVER) from None
 
     def call_tool_sync(self, name: str, args: Mapping[str, Any] | str | None = None) -> Any:
         """The same for code that cannot await: from any thread."""
-        with self._flying() as batch:
+        with self.flying() as batch:
             try:
-                return self._ask(name, args, batch).result()
+                return self.ask(name, args, batch).result().value
             except CancelledError:
-                raise SystemExit(_OVER) from None  # ends a thread without a word
+                raise SystemExit(OVER) from None  # ends a thread without a word
+
+    def leaves(self, name: str) -> bool:
+        """Whether a tool is the agent's own to carry out (``unmocked_tools: passthrough``)."""
+        return False
+
+    def ask_own(self, name: str, args: dict[str, Any], batch: int, own: Any) -> Future[Answered]:
+        """A call that is the agent's own to carry out: ``await own()`` gives its result."""
+        raise NotImplementedError
 
     @contextmanager
-    def _flying(self) -> Iterator[int]:
+    def flying(self) -> Iterator[int]:
         """A call's batch: that of the calls which are under way, else a new one."""
         with self._lock:
             if not self._in_flight:

@@ -28,7 +28,7 @@ from queue import Queue
 from typing import IO, TYPE_CHECKING, Any
 
 from .calling import Played
-from .context import Context
+from .context import Answered, Context
 from .deciding import Refusal, decide
 from .faults import CancelledUserCodeError, QuitError, fault_of
 from .finding import TargetError, find_agent
@@ -116,7 +116,7 @@ class _Wire:
             future.set_running_or_notify_cancel()
             return
         with contextlib.suppress(Exception):  # cancelled in this very moment
-            future.set_result(told.get("result"))
+            future.set_result(Answered(told.get("result")))
 
 
 def _arguments(args: Any) -> Any:

@@ -1,0 +1,520 @@
+"""Functions of the agent's whose calls the scenario answers (``intercept``), without a changed line of it.
+
+Such a function keeps its identity and gets other code for as long as a run is on: so it is reached by every
+name, in every table and through every decorator that holds it. Whose conversation a call is of is known by a
+context variable, which follows tasks and ``asyncio.to_thread``, and no bare thread. There a call raises, and
+the real code does not run; and since nobody knows whose call that was, no conversation that was open then can
+be judged.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import dataclasses
+import functools
+import inspect
+import math
+import os
+import sys
+import threading
+from concurrent.futures import CancelledError, Future
+from contextlib import contextmanager
+from contextvars import ContextVar
+from enum import Enum
+from importlib import import_module
+from importlib.util import find_spec
+from pathlib import Path
+from types import CodeType, FunctionType, MethodType
+from typing import TYPE_CHECKING, Any, Callable, Mapping, NamedTuple
+
+from .context import OVER, Answered
+from .faults import describe
+from .finding import TargetError, find
+from .plain import plain
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from .context import Context
+
+
+class ToolError(RuntimeError):
+    """What an intercepted function raises where its tool fails."""
+
+
+class OutsideError(RuntimeError):
+    """A call of an intercepted function whose conversation is not known. It was not run."""
+
+
+class CannotInterceptError(Exception):
+    """``tool``: the one whose function cannot be intercepted."""
+
+    def __init__(self, tool: str, what: str, remedy: str = "") -> None:
+        super().__init__(what)
+        self.tool, self.what, self.remedy = tool, what, remedy
+
+
+class Here(NamedTuple):
+    """The conversation that the running code is of. ``tools``: names by the identity of functions."""
+
+    tools: Mapping[int, str]
+    context: Context
+
+
+_HERE: ContextVar[Here | None] = ContextVar("agenteval_intercepted", default=None)
+_IN_MOCK: ContextVar[bool] = ContextVar("agenteval_in_mock", default=False)
+_LOCK = threading.RLock()
+_ARGS, _KWARGS, _CALLED = "_agenteval_args", "_agenteval_kwargs", "_agenteval_called"
+_MARK = "agenteval intercepts this call"
+
+
+def in_mock() -> None:
+    """From here on the running task is at work on a tool of the scenario, and in no conversation."""
+    _HERE.set(None)
+    _IN_MOCK.set(True)
+
+
+class Intercepts:
+    """One agent's functions, by the tools that they are. Raises ``CannotInterceptError``."""
+
+    def __init__(self, targets: Mapping[str, str], base: str) -> None:
+        self._tools: dict[int, str] = {}
+        self._functions: list[tuple[str, _Function]] = []
+        self._sources = {name: _source_of(name, target, base) for name, target in targets.items()}
+        self._attributes = {name: target.rpartition(":")[2] for name, target in targets.items()}
+        self._base = base
+        self._listeners: list[Callable[[str], None]] = []
+        self._seen = -1
+        self._added()
+
+    def _added(self) -> list[str]:
+        """The tools that were found in a module that was not loaded before."""
+        if self._seen == len(sys.modules):
+            return []
+        self._seen = len(sys.modules)
+        found = []
+        for name, path in self._sources.items():
+            for module in _modules_of(path):
+                function = _Function(name, _reached(name, f"{module}:{self._attributes[name]}", self._base))
+                other = self._tools.get(id(function.function))
+                if other is None:
+                    self._tools[id(function.function)] = name
+                    self._functions.append((name, function))
+                    found.append(name)
+                elif other != name:
+                    what = f"intercept: '{other}' and '{name}' are one function"
+                    raise CannotInterceptError(name, what, "remove one of them")
+        return found
+
+    def install(self) -> None:
+        for _, function in self._functions:
+            _Swapped.of(function).users.append(self)
+
+    def restore(self) -> None:
+        for _, function in self._functions:
+            _Swapped.of(function).leave(self)
+
+    def second_copy(self) -> str:
+        """A tool whose function was loaded once more, under another name; it is intercepted from now on."""
+        known = len(self._functions)
+        added = self._added()
+        for _, function in self._functions[known:]:
+            _Swapped.of(function).users.append(self)
+        return added[0] if added else ""
+
+    @contextmanager
+    def during(self, context: Context) -> Iterator[None]:
+        """What is started in here is of one conversation."""
+        token = _HERE.set(Here(self._tools, context))
+        try:
+            yield
+        finally:
+            _HERE.reset(token)
+
+    def listen(self, hear: Callable[[str], None]) -> Callable[[], None]:
+        """``hear`` gets a sentence for each call whose conversation is not known, until it is told to end."""
+        with _LOCK:
+            self._listeners.append(hear)
+
+        def end() -> None:
+            with _LOCK:
+                if hear in self._listeners:
+                    self._listeners.remove(hear)
+
+        return end
+
+    def tell(self, text: str) -> None:
+        with _LOCK:
+            listeners = list(self._listeners)
+        for hear in listeners:
+            hear(text)
+
+
+# ── finding ──────────────────────────────────────────────────────────────────────────────────────
+
+
+def _source_of(name: str, target: str, base: str) -> str:
+    """The file of the module that a target names; the module's name, if it has none. It is loaded by the name
+    that the agent would import it by: a file may be a module of a package."""
+    location, _, _ = target.rpartition(":")
+    if location.endswith(".py") or "/" in location:
+        path = os.path.realpath(os.path.join(base, location))
+        if not _modules_of(path):
+            _import_in_package(path, base)
+        if not _modules_of(path):
+            _found(name, target, base)
+        return path
+    _found(name, target, base)
+    source = getattr(sys.modules.get(location), "__file__", None)
+    return os.path.realpath(source) if source else location
+
+
+def _import_in_package(path: str, base: str) -> None:
+    root = os.path.realpath(base)
+    if base not in sys.path:
+        sys.path.insert(0, base)
+    if not path.startswith(root + os.sep):
+        return
+    parts = Path(path[len(root) + 1 :]).with_suffix("").parts
+    dotted = ".".join(parts)
+    try:
+        spec = find_spec(dotted) if all(part.isidentifier() for part in parts) else None
+        if spec and spec.origin and os.path.realpath(spec.origin) == path:
+            import_module(dotted)
+    except Exception:
+        return  # whoever loads it by its path says what is wrong
+
+
+def _modules_of(source: str) -> list[str]:
+    """The names under which a file is loaded."""
+    if source in sys.modules:
+        return [source]
+    last = os.path.basename(source)
+    found = []
+    for name, module in list(sys.modules.items()):
+        file = getattr(module, "__file__", None) if module is not None else None
+        if isinstance(file, str) and os.path.basename(file) == last and os.path.realpath(file) == source:
+            found.append(name)
+    return found
+
+
+def _found(name: str, target: str, base: str) -> Any:
+    try:
+        return find(target, base)
+    except TargetError as error:
+        known = ", ".join(sorted(error.known))
+        remedy = error.remedy or (f"it has {known}" if known else "")
+        raise CannotInterceptError(name, f"intercept '{name}'{error.what}", remedy) from error
+
+
+def _reached(name: str, target: str, base: str) -> _Reached:
+    found = _found(name, target, base)
+    location, _, attribute = target.rpartition(":")
+    holder, _, last = attribute.rpartition(".")
+    owner = _found(name, f"{location}:{holder}", base) if holder else None
+    if not inspect.isclass(owner):
+        return _Reached(found, isinstance(found, MethodType))
+    static = inspect.getattr_static(owner, last, None)
+    return _Reached(found, isinstance(found, MethodType) or not isinstance(static, staticmethod))
+
+
+class _Reached(NamedTuple):
+    """``takes_self``: it is a method, whose first parameter is none of the tool's."""
+
+    found: Any
+    takes_self: bool
+
+
+class _Function:
+    """A function that can be intercepted."""
+
+    def __init__(self, name: str, reached: _Reached) -> None:
+        found = reached.found
+        self.function: Any = found.__func__ if isinstance(found, MethodType) else found
+        self.takes_self = reached.takes_self
+        if refused := _refusal(self.function):
+            remedy = "name the function that it calls, such as FILE.py:NAME or FILE.py:CLASS.METHOD"
+            raise CannotInterceptError(name, f"intercept '{name}': {refused}", remedy)
+
+
+def _refusal(found: Any) -> str:
+    if inspect.isclass(found):
+        return f"{found.__name__} is a class"
+    if not isinstance(found, FunctionType):
+        inner = [name for name in ("func", "fn", "function", "coroutine") if _is_function_of(found, name)]
+        more = f"; its function is its attribute '{inner[0]}'" if inner else ""
+        return f"it is a {type(found).__name__}, not a function written in Python{more}"
+    if inspect.isgeneratorfunction(found) or inspect.isasyncgenfunction(found):
+        return f"{found.__name__} is a generator"
+    return ""
+
+
+def _is_function_of(found: Any, name: str) -> bool:
+    try:
+        return isinstance(getattr(found, name, None), FunctionType)
+    except Exception:
+        return False
+
+
+# ── other code for a function ────────────────────────────────────────────────────────────────────
+
+
+class _Swapped:
+    """A function with other code, and those that asked for it."""
+
+    known: dict[int, _Swapped] = {}
+
+    def __init__(self, function: Any, takes_self: bool) -> None:
+        self.function = function
+        self.users: list[Intercepts] = []
+        self._takes_self = takes_self
+        self._code = function.__code__
+        self._had = function.__dict__.get("__signature__")
+        self.name = function.__qualname__
+        self.original = _copy_of(function)
+        self._signatures = [
+            signature
+            for signature in (_signature(function, wrapped=True), _signature(function, wrapped=False))
+            if signature is not None
+        ]
+        is_async = inspect.iscoroutinefunction(inspect.unwrap(function))
+        called = functools.partial(_called_async if is_async else _called, self)
+        function.__code__ = _stub(function, called)
+        if self._signatures:
+            function.__signature__ = self._signatures[0]
+
+    @classmethod
+    def of(cls, function: _Function) -> _Swapped:
+        with _LOCK:
+            if id(function.function) not in cls.known:
+                cls.known[id(function.function)] = cls(function.function, function.takes_self)
+            return cls.known[id(function.function)]
+
+    def leave(self, user: Intercepts) -> None:
+        with _LOCK:
+            if user in self.users:
+                self.users.remove(user)
+            if self.users:
+                return
+            self.function.__code__ = self._code
+            if self._had is None:
+                self.function.__dict__.pop("__signature__", None)
+            else:
+                self.function.__signature__ = self._had
+            self.known.pop(id(self.function), None)
+
+    def arguments(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[str, Any]:
+        """What it is called with, by the names of its parameters, as JSON. A value that JSON cannot hold and
+        that has no text of its own is no argument of a tool: a connection, say."""
+        given = {}
+        for name, (value, kind) in self._bound(args, kwargs).items():
+            if kind is inspect.Parameter.VAR_KEYWORD:
+                given.update({key: found for key, each in value.items() if (found := _json(each)) is not _NO})
+            elif (found := _json(value)) is not _NO:
+                given[name] = found
+        return given
+
+    def _bound(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[str, tuple[Any, Any]]:
+        fault: TypeError | None = None
+        for signature in self._signatures:
+            try:
+                bound = signature.bind(*args, **kwargs)
+            except TypeError as error:
+                fault = fault or error
+                continue
+            named = {
+                name: (value, signature.parameters[name].kind) for name, value in bound.arguments.items()
+            }
+            if self._takes_self and named:
+                named.pop(next(iter(named)))
+            return named
+        raise TypeError(f"{self.name}() {fault}")
+
+    def here(self) -> tuple[str, Here] | None:
+        """The tool and the conversation of a call; ``None``: it is of an agent whose function it is as it is.
+        Raises ``OutsideError``."""
+        here = _HERE.get()
+        if here is not None:
+            name = here.tools.get(id(self.function))
+            return (name, here) if name is not None else None
+        if _IN_MOCK.get():
+            what = f"{self.name} was called by a mock, which answers in its place; it was not run"
+            raise OutsideError(what)
+        what = f"{self.name} was called from a thread that agenteval cannot follow; it was not run"
+        said = f"{what}. Start the thread with asyncio.to_thread or contextvars.copy_context().run"
+        for user in tuple(self.users):
+            user.tell(said)
+        raise OutsideError(said)
+
+
+def _signature(function: Any, *, wrapped: bool) -> inspect.Signature | None:
+    try:
+        return inspect.signature(function, follow_wrapped=wrapped)
+    except (TypeError, ValueError):
+        return None
+
+
+def _copy_of(function: Any) -> Any:
+    """The function as it was."""
+    made = FunctionType(
+        function.__code__,
+        function.__globals__,
+        function.__name__,
+        function.__defaults__,
+        function.__closure__,
+    )
+    made.__kwdefaults__ = function.__kwdefaults__
+    made.__qualname__ = function.__qualname__
+    return made
+
+
+def _stub(function: Any, called: Any) -> CodeType:
+    """Code that hands its arguments to ``called``. It has the free variables of the function's own, since
+    Python allows no others, and does nothing with them."""
+    free = function.__code__.co_freevars
+    is_async = inspect.iscoroutinefunction(function)
+    lines = [
+        "def outer():",
+        *(f"    {name} = None" for name in free),
+        f"    {'async ' if is_async else ''}def stub(*{_ARGS}, **{_KWARGS}):",
+        *(f"        if 0: {name}" for name in free),
+        f"        {_CALLED} = {_MARK!r}",
+        f"        return {'await ' if is_async else ''}{_CALLED}(*{_ARGS}, **{_KWARGS})",
+    ]
+    (outer,) = (c for c in compile("\n".join(lines), __file__, "exec").co_consts if isinstance(c, CodeType))
+    (stub,) = (c for c in outer.co_consts if isinstance(c, CodeType))
+    assert stub.co_freevars == free
+    constants = tuple(called if each == _MARK else each for each in stub.co_consts)
+    real = function.__code__
+    where = {"co_filename": real.co_filename, "co_firstlineno": real.co_firstlineno}
+    return stub.replace(co_consts=constants, co_name=real.co_name, **where)
+
+
+# ── a call ───────────────────────────────────────────────────────────────────────────────────────
+
+
+def _called(swapped: _Swapped, /, *args: Any, **kwargs: Any) -> Any:
+    found = swapped.here()
+    if found is None:
+        return swapped.original(*args, **kwargs)
+    name, here = found
+    given = swapped.arguments(args, kwargs)
+    try:
+        with here.context.flying() as batch:
+            if not here.context.leaves(name):
+                return _value(here.context.ask(name, given, batch).result())
+            own = Own()
+            recorded = own.begin(here.context, name, given, batch)
+            own.go.result()
+            try:
+                value = swapped.original(*args, **kwargs)
+            except BaseException as error:
+                own.failed(error)
+                raise
+            own.returned(value)
+            recorded.result()
+            return value
+    except CancelledError:
+        raise SystemExit(OVER) from None
+
+
+async def _called_async(swapped: _Swapped, /, *args: Any, **kwargs: Any) -> Any:
+    found = swapped.here()
+    if found is None:
+        return await swapped.original(*args, **kwargs)
+    name, here = found
+    given = swapped.arguments(args, kwargs)
+    with here.context.flying() as batch:
+        if not here.context.leaves(name):
+            return _value(await asyncio.wrap_future(here.context.ask(name, given, batch)))
+        own = Own()
+        recorded = own.begin(here.context, name, given, batch)
+        await asyncio.wrap_future(own.go)
+        try:
+            value = await swapped.original(*args, **kwargs)
+        except BaseException as error:
+            own.failed(error)
+            raise
+        own.returned(value)
+        await asyncio.wrap_future(recorded)
+        return value
+
+
+def _value(answered: Answered) -> Any:
+    """What the function returns; where the tool fails, it raises."""
+    if not answered.is_error:
+        return answered.value
+    value = answered.value
+    is_plain = isinstance(value, dict) and list(value) == ["error"]
+    raise ToolError(str(value["error"] if is_plain else value))
+
+
+class Own:
+    """A call that is the agent's own to carry out (``unmocked_tools: passthrough``): the world waits for its
+    result."""
+
+    def __init__(self) -> None:
+        self.go: Future[None] = Future()
+        self._done: Future[Answered] = Future()
+
+    def begin(self, context: Context, name: str, args: dict[str, Any], batch: int) -> Future[Answered]:
+        recorded = context.ask_own(name, args, batch, self)
+        recorded.add_done_callback(lambda _: self.go.cancel() if not self.go.done() else None)
+        return recorded
+
+    async def __call__(self) -> Answered:
+        self.go.set_result(None)
+        return await asyncio.wrap_future(self._done)
+
+    def returned(self, value: Any) -> None:
+        found = _json(value)
+        self._done.set_result(Answered(plain(value) if found is _NO else found, False))
+
+    def failed(self, error: BaseException) -> None:
+        self._done.set_result(Answered({"error": describe(error)}, True))
+
+
+# ── arguments as JSON ────────────────────────────────────────────────────────────────────────────
+
+_NO = object()
+_DEEPEST = 50
+
+
+def _json(value: Any, depth: int = 0) -> Any:
+    """A value as JSON; ``_NO`` where it cannot be one."""
+    if depth > _DEEPEST:
+        return _NO
+    if isinstance(value, Enum):
+        return _json(value.value, depth + 1)
+    if value is None or isinstance(value, (bool, int)):
+        return value
+    if isinstance(value, str):
+        return str(value)
+    if isinstance(value, float):
+        return value if math.isfinite(value) else str(value)
+    if isinstance(value, Mapping):
+        return _all({str(key): _json(item, depth + 1) for key, item in value.items()})
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        fields = {each.name: getattr(value, each.name) for each in dataclasses.fields(value)}
+        return _json(fields, depth + 1)
+    if isinstance(value, tuple) and hasattr(value, "_asdict"):
+        return _json(value._asdict(), depth + 1)
+    if isinstance(value, (list, tuple, set, frozenset)):
+        items = [_json(item, depth + 1) for item in value]
+        return _NO if any(item is _NO for item in items) else items
+    if callable(getattr(value, "model_dump", None)) and not isinstance(value, type):
+        return _json(value.model_dump(mode="json"), depth + 1)
+    return _text(value)
+
+
+def _all(items: dict[str, Any]) -> Any:
+    return _NO if any(item is _NO for item in items.values()) else items
+
+
+def _text(value: Any) -> Any:
+    """What a value prints as, if its class has a text in mind: dates, UUIDs, paths."""
+    if isinstance(value, (type, bytes, bytearray, memoryview)) or callable(value):
+        return _NO
+    if vars(object)["__str__"] is type(value).__str__:
+        return _NO
+    return str(value)

@@ -1,0 +1,289 @@
+"""``intercept``: functions of the agent's that the scenario answers for, with no line of it changed."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from tests.support.kit import Project, failed_checks
+
+TOOLS = """
+import asyncio, functools, pathlib
+
+def _ran(name):
+    with pathlib.Path("REAL").open("a") as log:
+        log.write(name + "\\n")
+
+def get_order(id, *, verbose=False):
+    "The real one."
+    _ran("get_order")
+    return {"status": "real"}
+
+async def refund(id: str, amount: float = 1.0):
+    _ran("refund")
+    return "real"
+
+def traced(function):
+    @functools.wraps(function)
+    def wrapper(*args, **kwargs):
+        return function(*args, **kwargs)
+    return wrapper
+
+@traced
+def cancel(id):
+    _ran("cancel")
+    return "real"
+
+class Shop:
+    def __init__(self, db):
+        self.db = db
+    def stock(self, item):
+        _ran("stock")
+        return 0
+    @staticmethod
+    def hours(day):
+        _ran("hours")
+        return "real"
+    @classmethod
+    def make(cls, name, *items, **more):
+        _ran("make")
+        return "real"
+
+TABLE = {"get_order": get_order}
+"""
+AGENT = """
+import asyncio, json, pathlib
+from shop.tools import TABLE, Shop, cancel, get_order, refund
+
+async def agent(messages):
+    said = messages[-1]["content"]
+    made = []
+    order = TABLE["get_order"](said)
+    made.append(["get_order", {"id": said}])
+    if order["status"] == "lost":
+        money = await asyncio.gather(refund(said, amount=2.5), refund(said))
+        made += [["refund", {"id": said, "amount": 2.5}], ["refund", {"id": said}]]
+        await asyncio.to_thread(cancel, said)
+        made.append(["cancel", {"id": said}])
+    with pathlib.Path("record").open("a") as record:
+        for each in made:
+            record.write(json.dumps(each) + "\\n")
+    return f"{said} is {order['status']}"
+"""
+SUITE = """
+defaults: {epochs: 2}
+scenarios:
+- id: shipped
+  turns:
+  - {user: ORD-1, expect: {output: {contains: [shipped]}}}
+  - {user: ORD-2, expect: {output: {contains: [lost]}, tool_calls: {calls: [{name: refund}, {name: cancel}]}}}
+  tools:
+    get_order: {sequence: [{returns: {status: shipped}}, {returns: {status: lost}}]}
+    refund: {returns: ok}
+    cancel: {returns: ok}
+- id: never-refunded
+  turns: [ORD-3]
+  expect: {tool_calls: {forbidden: [{name: refund}]}}
+  tools: {get_order: {returns: {status: shipped, id: "${args.id}"}}, refund: {returns: ok}}
+"""
+INTERCEPT = (
+    "{get_order: 'shop/tools.py:get_order', refund: 'shop/tools.py:refund', cancel: 'shop.tools:cancel'}"
+)
+
+
+def shop(
+    project: Project, agent: str = AGENT, suite: str = SUITE, intercept: str = INTERCEPT, more: str = ""
+) -> None:
+    project.write("shop/__init__.py", "")
+    project.write("shop/tools.py", TOOLS)
+    project.agent(agent)
+    project.scenarios(suite)
+    project.write(
+        "agenteval.yaml",
+        f"agent: {{name: bot, target: 'agent.py:agent', intercept: {intercept}}}\nmetrics: []\n{more}",
+    )
+
+
+def calls(project: Project) -> list[str]:
+    return [
+        json.dumps([call["name"], call["args"]])
+        for each in project.results()["scenarios"]
+        for sample in each["samples"]
+        for turn in sample["turns"]
+        for call in turn["tool_calls"]
+    ]
+
+
+def none_ran(project: Project) -> bool:
+    return not (project.root / "REAL").exists()
+
+
+def test_red_with_a_bug_and_green_without_and_all_calls_are_the_agents_own(project: Project) -> None:
+    shop(project)
+    done = project.run()
+    assert done.code == 0, done.all
+    assert sorted(calls(project)) == sorted((project.root / "record").read_text("utf-8").splitlines())
+    assert none_ran(project)
+
+    project.agent(AGENT.replace("asyncio.to_thread(cancel, said)", "asyncio.sleep(0)"))
+    assert project.run().code == 1
+    first, second = project.results()["scenarios"]
+    assert [failed_checks(sample) for sample in first["samples"]] == [{(1, "tool_calls")}] * 2
+    assert second["verdict"] == "passed"
+    assert none_ran(project)
+
+
+@pytest.mark.parametrize(
+    "start",
+    [
+        "t = threading.Thread(target=swallow, args=(cancel, 'x')); t.start(); t.join()",
+        "ThreadPoolExecutor().submit(cancel, 'x').result()",
+        "swallow(ThreadPoolExecutor().submit(cancel, 'x').result)",
+    ],
+)
+def test_where_the_conversation_is_not_known_a_call_raises_and_nothing_is_judged(
+    project: Project, start: str
+) -> None:
+    agent = f"""
+import threading
+from concurrent.futures import ThreadPoolExecutor
+from shop.tools import cancel
+
+def swallow(call, *args):
+    try:
+        call(*args)
+    except Exception:
+        pass
+
+def agent(messages):
+    {start}
+    return "Done."
+"""
+    rules = "tools: {cancel: {returns: ok}}, expect: {tool_calls: {forbidden: [{name: cancel}]}}"
+    shop(project, agent, f"{{id: a, turns: [Hi], {rules}}}")
+    done = project.run()
+    assert done.code == 3, done.all
+    assert none_ran(project)
+    assert "cancel was called from a thread that agenteval cannot follow; it was not run" in done.all
+
+    followed = start.replace("args=(cancel, 'x')", "args=(contextvars.copy_context().run, cancel, 'x')")
+    followed = followed.replace("submit(cancel, 'x')", "submit(contextvars.copy_context().run, cancel, 'x')")
+    project.agent("import contextvars\n" + agent.replace(start, followed))
+    assert project.run().code == 1
+    assert calls(project) == ['["cancel", {"id": "x"}]']
+    assert none_ran(project)
+
+
+def test_a_failing_tool_raises_where_the_agent_called_its_function(project: Project) -> None:
+    agent = """
+from shop.tools import get_order
+
+def agent(messages):
+    try:
+        return str(get_order("1"))
+    except Exception as error:
+        return f"{type(error).__name__}: {error}"
+"""
+    suite = """
+    scenarios:
+    - id: raised
+      turns: [Hi]
+      tools: {get_order: {error: no such order}}
+      expect: {output: {contains: ["ToolError: no such order"]}}
+    - id: returned
+      turns: [Hi]
+      tools: {get_order: {returns: {error: none}}}
+      expect: {output: {contains: ["{'error': 'none'}"]}}
+    """
+    shop(project, agent, suite)
+    done = project.run()
+    assert done.code == 0, done.all
+
+
+def test_methods_and_odd_arguments_are_bound_by_their_names(project: Project) -> None:
+    agent = """
+import datetime, dataclasses
+from shop.tools import Shop, get_order
+
+@dataclasses.dataclass
+class Item:
+    name: str
+
+def agent(messages):
+    shop = Shop(object())
+    shop.stock(Item("tea"))
+    Shop.hours(datetime.date(2026, 11, 23))
+    Shop.make("corner", 1, 2, size=object(), open=True)
+    try:
+        get_order()
+    except TypeError as error:
+        return str(error)
+"""
+    methods = ", ".join(f"{name}: 'shop/tools.py:Shop.{name}'" for name in ("stock", "hours", "make"))
+    intercept = f"{{get_order: 'shop/tools.py:get_order', {methods}}}"
+    suite = """
+    id: a
+    turns: [Hi]
+    tools: {stock: {returns: 3}, hours: {returns: 9-5}, make: {returns: ok}, get_order: {returns: 1}}
+    expect: {output: {contains: ["get_order() missing a required argument: 'id'"]}}
+    """
+    shop(project, agent, suite, intercept)
+    done = project.run()
+    assert done.code == 0, done.all
+    assert calls(project) == [
+        '["stock", {"item": {"name": "tea"}}]',
+        '["hours", {"day": "2026-11-23"}]',
+        '["make", {"name": "corner", "items": [1, 2], "open": true}]',
+    ]
+    assert none_ran(project)
+
+
+def test_passthrough_runs_the_real_function_and_records_it(project: Project) -> None:
+    shop(
+        project,
+        suite="{id: a, turns: [ORD-1], expect: {output: {contains: [real]}}}",
+        more="unmocked_tools: passthrough\n",
+    )
+    done = project.run()
+    assert done.code == 0, done.all
+    (call,) = project.sample()["turns"][0]["tool_calls"]
+    assert (call["name"], call["args"], call["result"], call["observed"]) == (
+        "get_order",
+        {"id": "ORD-1"},
+        {"status": "real"},
+        True,
+    )
+    assert (project.root / "REAL").read_text() == "get_order\n"
+
+
+@pytest.mark.parametrize(
+    ("target", "said"),
+    [
+        ("shop/tools.py:get_ordr", "has no 'get_ordr'"),
+        ("shop/tool.py:get_order", "no such file: 'shop/tool.py'"),
+        ("shop/tools.py:Shop", "Shop is a class"),
+        ("shop/tools.py:TABLE", "it is a dict, not a function written in Python"),
+        ("math:floor", "it is a builtin_function_or_method, not a function written in Python"),
+        ("get_order", "does not name an attribute"),
+    ],
+)
+def test_what_cannot_be_intercepted_is_refused_at_its_line(project: Project, target: str, said: str) -> None:
+    shop(project, intercept=f"{{get_order: '{target}'}}")
+    for command in ("run", "validate"):
+        done = project.call(command)
+        assert done.code == 2 or (command == "validate" and "attribute" not in said), done.all
+        if done.code == 2:
+            assert said in done.all
+            assert "agenteval.yaml:1" in done.all
+
+
+def test_two_tools_of_one_function_and_other_agents_are_refused(project: Project) -> None:
+    shop(project, intercept="{a: 'shop/tools.py:get_order', b: 'shop.tools:get_order'}")
+    done = project.run()
+    assert done.code == 2
+    assert "'a' and 'b' are one function" in done.all
+    agent = "agent: {endpoint: 'http://127.0.0.1:9/', intercept: {a: 'b.py:c'}}"
+    project.write("agenteval.yaml", f"{agent}\nmetrics: []\n")
+    done = project.run()
+    assert (done.code, "an agent of type http has no 'intercept'" in done.all) == (2, True)
