@@ -75,13 +75,12 @@ def _ending_after(seconds: float) -> Iterator[None]:
 def _reading_nothing() -> Iterator[None]:
     """A script that asks the user while it is imported is told that there is none, at a terminal, too."""
     before = sys.stdin
-    with open(os.devnull, encoding="utf-8") as nothing:
-        sys.stdin = nothing
-        try:
-            yield
-        finally:
-            if sys.stdin is nothing:
-                sys.stdin = before
+    nothing = sys.stdin = open(os.devnull, encoding="utf-8")  # noqa: SIM115 - the code may keep it
+    try:
+        yield
+    finally:
+        if sys.stdin is nothing:
+            sys.stdin = before
 
 
 class DeadlineError(TimeoutError):

@@ -56,6 +56,7 @@ TAKES = {
     "f = functools.partial(lambda question, de: '', de=1)": "text",
     "@decorated\ndef f(question: str): ...": "text",
     "f = lambda question: ''": "text",
+    "f = functools.lru_cache(lambda question: '')": "text",
     "f = min": "messages ctx",
     "class f:\n    def __call__(self, question): ...": "text",
     "class f:\n    def ask(self, q: str): ...": "text",
@@ -123,6 +124,7 @@ def test_what_is_refused(code: str, says: str) -> None:
     ("code", "is_made"),
     [
         ("def f(m): ...", "function"),
+        ("f = functools.lru_cache(lambda question: '')", "function"),
         ("class f:\n    def ask(self, q): ...", "class"),
         ("class B:\n    def ask(self, q): ...\nf = B()", "copied"),
         ("class B:\n    def ask(self, q): ...\nf = B().ask", "copied"),

@@ -281,6 +281,11 @@ def run(project: Project, code: str, suite: str = SUITE, *, epochs: int = 1) -> 
             "it was given the latest user message, since it is named input; annotate input `list` to get all",
         ),
         (
+            "class Message: ...\ndef agent(chat: list[Message]): return chat[-1].text",
+            "it was given the list of messages, since chat: list[agent.Message]; messages are dicts in"
+            " OpenAI's format: name a function that converts them",
+        ),
+        (
             "def make_agent(): return {'model': 'm'}\nagent = make_agent",
             "make_agent() is called without arguments to make the agent; the agent is a dict",
         ),

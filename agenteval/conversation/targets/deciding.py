@@ -160,7 +160,7 @@ def decide(target: Any, written: str = "…") -> Agent | Refusal:
         return method if isinstance(method, Refusal) else _of_class(target, method)
     if isinstance(target, MethodType) and not isinstance(target.__self__, (type, ModuleType)):
         return _of_object(target.__self__, target.__name__)
-    if isinstance(target, (FunctionType, MethodType, partial)) or inspect.isbuiltin(target):
+    if isinstance(target, (FunctionType, MethodType, partial)) or _is_like_a_function(target):
         return _of_function(target)
     if _defines(type(target), "__call__"):
         return _of_object(target, "__call__")
@@ -169,6 +169,11 @@ def decide(target: Any, written: str = "…") -> Agent | Refusal:
         return Refusal(found, "")
     method = _chosen(type(target), written)
     return method if isinstance(method, Refusal) else _of_object(target, method)
+
+
+def _is_like_a_function(target: Any) -> bool:
+    """Builtins, compiled functions, what ``lru_cache`` makes: only classes and functions have this name."""
+    return callable(target) and isinstance(getattr(target, "__qualname__", None), str)
 
 
 def _of_function(function: Callable[..., Any]) -> Agent | Refusal:
@@ -366,7 +371,8 @@ def _kind(parameter: inspect.Parameter, function: Any, has_history: bool) -> tup
         return TEXT, f"{written}: {shown}", ""
     if messages is True:
         both = ", which takes both" if text else ""
-        return MESSAGES, f"{written}: {shown}{both}", ""
+        is_of_others = "[" in shown and not _DICTS.search(shown)
+        return MESSAGES, f"{written}: {shown}{both}", _AS_DICTS if is_of_others else ""
     as_list, as_text = f"annotate {written} `list` to get all messages", f"annotate {written} `str` to get it"
     if name in _LISTS and not (has_history and name in _HISTORIES):
         return MESSAGES, f"it is named {written}", ""
@@ -403,6 +409,8 @@ def _no_argument(parameter: str, function: Any, name: str, main: str) -> Refusal
 
 # ── annotations ──────────────────────────────────────────────────────────────────────────────────
 
+_DICTS = re.compile(r"\[.*(dict|Dict|Mapping|Any|Param)\b")
+_AS_DICTS = "messages are dicts in OpenAI's format: name a function that converts them"
 _TEXT_ALIKE = re.compile(r"(typing\.)?(Optional\[str\]|str|str *\| *None|None *\| *str|Annotated\[str,.*\])")
 _LIST_ALIKE = re.compile(r"(\w+\.)*(list|List|Sequence|MutableSequence|Iterable|Collection)\b.*", re.DOTALL)
 
