@@ -499,6 +499,32 @@ def test_what_only_the_new_message_leaves_out_is_told_once(project: Project) -> 
     assert done.err.count("neither ${messages} nor ${session}") == 1
 
 
+DOES = {
+    PLAIN: "each message by itself, without a session, as `request` says; its tool calls are not seen",
+    'request: {m: "${message}", s: "${session}"}, reply: {messages: t}': (
+        "each message, with a session of our own, as `request` says; its tool calls are seen at t"
+    ),
+    'streaming: true, request: {m: "${messages}${session}"}, reply: {text: t, tool_calls: c, session: s}': (
+        "the conversation, with a session of the server's, as `request` says, streamed;"
+        " it asks for tools at c"
+    ),
+    f"tools: none, {POLLED}}}": "each message by itself, without a session, as `request` says, as a job",
+    "api: a2a": "each message in one context, by A2A; its tool calls are not seen",
+    "api: responses": "the conversation, by the Responses API; it may ask for tools",
+}
+
+
+@pytest.mark.parametrize("options", DOES)
+def test_validate_says_what_it_will_do(project: Project, options: str) -> None:
+    project.write(
+        "agenteval.yaml", f"agent: {{endpoint: 'http://localhost:1/x?key=1', {options}}}\nmetrics: []\n"
+    )
+    project.scenarios(SAYS_HI)
+    done = project.call("validate")
+    assert done.code == 0, done.all
+    assert f"  agent: POST http://localhost:1/x: {DOES[options]}\n" in done.out
+
+
 # ── the same as for chat completions: limits, secrets, recordings, doctor ────────────────────────
 
 

@@ -103,6 +103,42 @@ class HttpOptions(Value):
         return None if asks_us else Sight.UNSEEN
 
 
+_NAMES_OF_APIS = {
+    "chat_completions": "chat completions",
+    "responses": "the Responses API",
+    "messages": "the Messages API",
+    "a2a": "A2A",
+}
+
+
+def _does(options: HttpOptions, *, declares_calls: bool) -> str:
+    """What will be done with such an agent, in a line."""
+    where = f"POST {quote(without_query(options.endpoint or ''), ())}"
+    streamed = ", streamed" if options.streaming else ""
+    calls = "" if declares_calls else f"; {_calls_told(options)}"
+    if options.form != "template":
+        remembers = "each message in one context" if options.form == "a2a" else "the conversation"
+        return f"{where}: {remembers}, by {_NAMES_OF_APIS[options.form]}{streamed}{calls}"
+    names = options.template.names
+    sent = "the conversation" if "messages" in names else "each message"
+    if "session" in names:
+        whose = "the server's" if options.template.reply.session else "our own"
+        sent += f", with a session of {whose}"
+    elif "messages" not in names:
+        sent += " by itself, without a session"
+    job = ", as a job" if options.poll else ""
+    return f"{where}: {sent}, as `request` says{streamed}{job}{calls}"
+
+
+def _calls_told(options: HttpOptions) -> str:
+    reply = options.reply or ReplyPaths()
+    if seen := reply.messages or options.observed_messages:
+        return f"its tool calls are seen at {seen}"
+    if reply.tool_calls:
+        return f"it asks for tools at {reply.tool_calls}"
+    return "its tool calls are not seen" if options.sight is Sight.UNSEEN else "it may ask for tools"
+
+
 class Known:
     """What all conversations with one agent share: where it is, its throttle, and the form of a conversation
     that it was found to take."""
@@ -193,6 +229,7 @@ class HttpAgents:
         problems = tuple(problem._replace(place=place_of(key)) for key, problem in found)
         if problems:
             raise AuthorError(*problems)
+        self.does = _does(options, declares_calls=config.tools is not None)
         self._known = Known(
             config,
             options,
