@@ -341,7 +341,7 @@ def _turn(
     yield f"## Turn {index + 1}\n{_quoted('The user says:', turn.user, caps.texts)}"
     for number, step in enumerate(turn.steps, 1):
         is_final = number == len(turn.steps) and not turn.error
-        agent = f"The agent ({_name(_line(step.agent)[:80])})" if by_name and step.agent else "The agent"
+        agent = f"The agent{_called(step.agent)}" if by_name else "The agent"
         yield from _step(step, calls, caps, agent, says="answers" if is_final else "says")
         calls += len(step.tool_calls)
     if turn.error:
@@ -350,6 +350,12 @@ def _turn(
         yield "The agent's final answer is empty."
     if note:
         yield _quoted(NOTED, note)
+
+
+def _called(agent: str) -> str:
+    """The name of an agent behind a word, without what could be taken for more than a name."""
+    plain = "".join(each for each in _line(agent) if each.isalnum() or each in " _-.")[:40].strip()
+    return f" ({plain})" if plain else ""
 
 
 def _step(step: Step, calls: int, caps: _Caps, agent: str, *, says: str) -> Iterator[str]:

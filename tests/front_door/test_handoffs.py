@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from tests.support.kit import Project, failed_checks
+from tests.support.local_servers import LocalServer, respond_json
 
 AGENTS = """
 from agenteval import AgentReply
@@ -57,6 +58,14 @@ def half(messages):
         if message.get("name") == "triage":
             message.pop("name")
         yield message
+
+def through_ctx(messages, ctx):
+    found = ctx.call_tool_sync("find_order")
+    return fixed(messages)
+
+def through_ctx_unnamed(messages, ctx):
+    ctx.call_tool_sync("find_order")
+    return AgentReply("Yes.", agent="billing")
 
 def one_reply(messages):
     return AgentReply("Refunded.", agent="triage" if len(messages) == 1 else "billing")
@@ -220,3 +229,29 @@ def test_mistakes_are_refused_at_their_place(project: Project, expect: str, told
     assert done.code == 2
     assert told in done.err
     assert "scenarios/suite.yaml:3:" in done.err
+
+
+def test_a_call_through_ctx_is_of_the_agent_that_lists_it_else_of_nobody_known(project: Project) -> None:
+    project.scenarios(
+        "id: c\nturns: [Hi]\ntools: {find_order: {returns: 1}}\n"
+        "expect: {tool_calls: {forbidden: [{name: find_order, agent: triage}]}}\n"
+    )
+    sample = played(project, "through_ctx")
+    assert [c["agent"] for c in sample["turns"][0]["tool_calls"]] == ["triage", "triage"]
+    assert failed_checks(sample) == {(None, "tool_calls")}
+    assert played(project, "through_ctx_unnamed")["verdict"] == "inconclusive"
+
+
+@pytest.mark.parametrize(("order", "code"), [(("triage", "billing"), 0), (("billing", "triage"), 1)])
+def test_messages_that_an_endpoint_reports_name_their_agents(
+    project: Project, order: tuple[str, str], code: int
+) -> None:
+    trace = [{"role": "assistant", "name": name, "content": "Yes."} for name in order]
+    with LocalServer(respond_json({"trace": trace})) as server:
+        project.write(
+            "agenteval.yaml",
+            f"agent: {{name: bot, endpoint: '{server.url}/chat', observed_messages: trace}}\nmetrics: []\n",
+        )
+        project.scenarios("id: h\nturns: [Hi]\nexpect: {agents: [triage, billing]}\n")
+        assert project.run().code == code
+    assert project.sample()["turns"][0]["agents"] == list(order)

@@ -14,6 +14,7 @@ from agenteval.messages.agent_names import agent_of
 from agenteval.messages.agent_reply import reply_of
 from agenteval.messages.turns import talk_of
 from tests.support.message_shapes import asks, result, says
+from tests.support.recorded import read
 
 ARGS = '{"id": "1"}'
 
@@ -121,9 +122,9 @@ def items(*, named: bool) -> list[dict[str, Any]]:
 
 def test_items_of_the_agents_sdk() -> None:
     user = {"role": "user", "content": "Hi"}
-    for read in (heard, recorded):
-        assert who(read([user, *items(named=True)])) == ["triage", "billing", "billing"]
-        steps = read([user, *items(named=False)])
+    for heard_as in (heard, recorded):
+        assert who(heard_as([user, *items(named=True)])) == ["triage", "billing", "billing"]
+        steps = heard_as([user, *items(named=False)])
         assert who(steps) == ["", "billing", "billing"]
         assert [call.agent for step in steps for call in step.tool_calls] == ["", "billing"]
 
@@ -140,3 +141,39 @@ def test_a_hand_off_ends_with_the_turn_and_where_messages_name_their_agents() ->
 def test_what_a_tool_gives_is_no_hand_off() -> None:
     given = result(text='{"assistant": "Dr. House"}')
     assert who(heard([asks(), given, says("Yes.")])) == ["", ""]
+
+
+def test_logs_of_adk_and_autogen_name_their_agents_and_their_usage() -> None:
+    took = {"promptTokenCount": 50, "candidatesTokenCount": 2}
+    call = {"functionCall": {"id": "c", "name": "find", "args": {}}}
+    given = {"functionResponse": {"id": "c", "name": "find", "response": "ok"}}
+    events = [
+        {"author": author, "invocationId": "i", "content": {"role": role, "parts": [part]}, **more}
+        for author, role, part, more in [
+            ("user", "user", {"text": "Hi"}, {}),
+            ("triage", "model", call, {"usageMetadata": took}),
+            ("triage", "user", given, {}),
+            ("billing", "model", {"text": "Yes."}, {"usageMetadata": took}),
+        ]
+    ]
+    request = {
+        "source": "triage",
+        "type": "ToolCallRequestEvent",
+        "content": [{"name": "find", "arguments": "{}", "id": "c"}],
+    }
+    done = {
+        "source": "triage",
+        "type": "ToolCallExecutionEvent",
+        "content": [{"call_id": "c", "content": "ok"}],
+    }
+    usage = {"prompt_tokens": 50, "completion_tokens": 2}
+    autogen = [
+        {"source": "user", "type": "TextMessage", "content": "Hi", "models_usage": None},
+        {**request, "models_usage": usage},
+        done,
+        {"source": "billing", "type": "TextMessage", "content": "Yes.", "models_usage": usage},
+    ]
+    for record in ({"id": "1", "events": events}, {"id": "2", "messages": autogen}):
+        (turn,) = read(record).talk.trajectory.turns
+        assert turn.spoken == ("triage", "billing")
+        assert (turn.usage.input_tokens, turn.usage.output_tokens, turn.usage.calls) == (100, 4, 2)

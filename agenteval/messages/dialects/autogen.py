@@ -27,10 +27,15 @@ def _in_openai(messages: Sequence[Any], _: Tell) -> Iterator[Any]:
         if kind in ("ToolCallExecutionEvent", "FunctionExecutionResultMessage"):
             yield {"role": "tool", "tool_responses": content}
         elif kind == "ToolCallRequestEvent" or (kind == "AssistantMessage" and isinstance(content, list)):
-            yield {"role": "assistant", "tool_calls": content}
+            yield {"role": "assistant", "tool_calls": content, **_known(message)}
         elif kind not in _BETWEEN:
             speaker = "user" if message.get("source") == "user" else "assistant"
-            yield {"role": _CONTEXT.get(kind, speaker), "content": content}
+            yield {"role": _CONTEXT.get(kind, speaker), "content": content, **_known(message)}
+
+
+def _known(message: Mapping[str, Any]) -> dict[str, Any]:
+    """Which agent it is from, and what its model took."""
+    return {"agent": message.get("source"), "usage": message.get("models_usage")}
 
 
 importer = MessageList("autogen", _is_message, _in_openai)

@@ -21,7 +21,9 @@ def _of_events(events: Sequence[Any]) -> Iterator[Any]:
     for event in events:
         if isinstance(content := event.get("content"), dict) and not event.get("partial"):
             speaker = "user" if event["author"] == "user" else "model"
-            yield {"role": content.get("role") or speaker, "parts": content.get("parts") or []}
+            parts = {"role": content.get("role") or speaker, "parts": content.get("parts") or []}
+            usage = event.get("usageMetadata") or event.get("usage_metadata")
+            yield {**parts, "agent": event["author"], "usage": usage}
 
 
 def _is_invocation(message: Mapping[str, Any]) -> bool:
@@ -37,7 +39,7 @@ def _of_invocations(invocations: Sequence[Any]) -> Iterator[Any]:
         for result in between.get("tool_responses") or ():
             yield {"role": "user", "parts": [{"function_response": result}]}
         for told in between.get("intermediate_responses") or ():
-            yield {"role": "model", "parts": told[-1]}  # behind the name of the agent that told it
+            yield {"role": "model", "parts": told[-1], "agent": told[0]}
         answer = each.get("final_response") or {}
         if any(isinstance(part, dict) and part.get("text") for part in answer.get("parts") or ()):
             yield {**answer, "role": "model"}
