@@ -281,7 +281,7 @@ def _as_text(value: Any, key: str, path: str) -> str:
         return "\n".join(_as_text(each, key, path.replace("*", "0")) for each in value if each is not None)
     if isinstance(value, str | list):
         try:
-            return chat.text_of(value) or ""
+            return str(chat.text_of(value) or "")  # of an event of a stream, too
         except AgentError:
             pass
     what = f"has no text at `reply.{key}: {path}`, but {_kind(value)}"
