@@ -227,6 +227,32 @@ def test_validate_says_what_it_will_do_and_calls_nothing(
 
 
 @pytest.mark.parametrize(
+    ("agent", "says"),
+    [
+        (
+            "command: [sh, bot.sh]",
+            "sh bot.sh, a process for each conversation, gets the latest user message and the messages so"
+            " far",
+        ),
+        (
+            "endpoint: 'http://localhost:3000/v1/responses?key=x'",
+            "http://localhost:3000/v1/responses, an API like OpenAI's Responses, gets the messages so far",
+        ),
+        (
+            "endpoint: 'http://localhost:3000/chat', request: {text: '${message}'}, reply: {text: answer}",
+            "http://localhost:3000/chat, an API of its own, gets what `request` says",
+        ),
+    ],
+)
+def test_validate_says_it_of_agents_that_are_not_python(agent: str, says: str, project: Project) -> None:
+    project.config(f"agent: {{name: bot, {agent}}}\n", target="")
+    project.scenarios(SUITE)
+    done = project.call("validate")
+    assert done.code == 0, done.all
+    assert done.out.splitlines()[1] == f"  bot: {says}"
+
+
+@pytest.mark.parametrize(
     ("code", "says"),
     [
         ("import no_such_package", "importing 'agent.py' failed: ModuleNotFoundError: No module named"),
@@ -327,6 +353,9 @@ def test_a_function_of_text_alone_is_warned_about_once_if_it_has_several_turns(
     assert warnings("def agent(question, session_id): return 'hi'") == 0
     assert warnings("def agent(messages): return 'hi'") == 0
     assert warnings("class agent:\n    def ask(self, q: str): return 'hi'") == 0
+    if more:
+        more += ", keep: false"
+        assert warnings("def agent(question): return 'hi'") == 0
 
 
 SHARED = """

@@ -48,12 +48,15 @@ def _agents(agent: AgentConfig, options: CommandOptions, resources: AgentResourc
     for a program that is not there."""
     root, env = resources.config.root, dict(os.environ)
     program = Program(f"'{_shown(options.command)}'", _found(agent, options, resources, env), root, env)
-    return ProcessAgents(
+    agents = ProcessAgents(
         Programs(program, keep=options.keep is True, warn=resources.warn),
         read=read_answer,
         timeout_s=agent.timeout_s,
         rate=resources.limits().rate("agent", agent.name, requests=agent.requests_per_minute),
     )
+    kind = "kept for one conversation after the other" if options.keep else "a process for each conversation"
+    agents.does = f"{_shown(options.command)}, {kind}, gets the latest user message and the messages so far"
+    return agents
 
 
 def _found(

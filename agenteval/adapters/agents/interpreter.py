@@ -58,13 +58,14 @@ def interpreter_agents(
     told = ready["agent"]
     if told["one_at_a_time"]:
         programs.keep_none()  # a process for each conversation keeps them apart
+    is_shared = keep and not told["one_at_a_time"]
     programs.put_first(first)
     agents = ProcessAgents(
         programs,
         read=read_answer,
         timeout_s=agent.timeout_s,
         rate=resources.limits().rate("agent", agent.name, requests=agent.requests_per_minute),
-        more=_Forgetful(told["warning"] if not told["one_at_a_time"] else "", resources.warn),
+        more=_Forgetful(told["warning"] if is_shared else "", resources.warn),
     )
     agents.does = line_of(told, interpreter=interpreter, declares_calls=agent.tools is not None)
     return agents

@@ -139,7 +139,7 @@ class Agent(NamedTuple):
             return (
                 f"{self.name} gets the latest user message alone, and is called for several turns: what it"
                 " remembers it keeps for all conversations at once; take `messages`, or (message, history),"
-                " or name a class"
+                " or name a class; `interpreter` with `keep: false` keeps conversations apart, too"
             )
         return ""
 
