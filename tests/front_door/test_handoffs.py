@@ -255,3 +255,22 @@ def test_messages_that_an_endpoint_reports_name_their_agents(
         project.scenarios("id: h\nturns: [Hi]\nexpect: {agents: [triage, billing]}\n")
         assert project.run().code == code
     assert project.sample()["turns"][0]["agents"] == list(order)
+
+
+def test_checks_in_python_see_who_spoke_and_called(project: Project) -> None:
+    project.write(
+        "checks.py",
+        """
+        def handed(conversation):
+            first, second = conversation.turns
+            assert [call.agent for call in conversation.tool_calls] == ["triage", "triage", "billing"]
+            return (first.agents, second.agents) == (("triage", "billing"), ("billing",))
+        def nobody(conversation):
+            return all(turn.agents == () for turn in conversation.turns)
+        """,
+    )
+    project.scenarios("id: p\nturns: [Hi, Go]\nexpect: {python: ../checks.py:handed}\n")
+    assert played(project, "fixed")["verdict"] == "passed"
+    project.scenarios("id: p\nturns: [Hi, Go]\nexpect: {python: ../checks.py:nobody}\n")
+    assert played(project, "nameless")["verdict"] == "passed"
+    assert played(project, "fixed")["verdict"] == "failed"

@@ -34,7 +34,7 @@ from agenteval.files import config_file, prompts
 from agenteval.files.redact import redactor
 from agenteval.messages import agent_messages as observed
 from agenteval.messages import chat
-from agenteval.messages.reported_usage import read_usage, unread_usage
+from agenteval.messages.reported_usage import read_usage, unread_usage, usage_in
 from agenteval.scoring import judging
 
 _WAIT_S = 2.0  # for retries: a diagnosis should not take minutes
@@ -276,9 +276,10 @@ class _Probe:
 
 
 def _usage_told(reply: AgentReply) -> str:
-    if read_usage(reply.usage):
+    told = [reply.usage, *map(usage_in, reply.messages)]
+    if any(map(read_usage, told)):
         return "usage reported"
-    how = "unreadable" if unread_usage(reply.usage) else "not reported"
+    how = "unreadable" if any(map(unread_usage, told)) else "not reported"
     return f"usage {how}, tokens are estimates"
 
 

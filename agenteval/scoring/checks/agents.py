@@ -22,7 +22,7 @@ def agents(expected: Sequence[str], seen: Seen) -> Outcome:
     """Steps in a row of one agent are one. Where some name none, only what they cannot change is decided."""
     spoken = _spoken(seen)
     told = f"expected: {_listed(expected)}; spoke: {_listed(spoken)}"
-    if not any(spoken) and spoken:
+    if not any(spoken):
         return Outcome(None, f"{told}; no agent is named: {NAMELESS}")
     ends = _matched(expected, spoken)
     can_go_on = bool(ends)

@@ -15,22 +15,26 @@ from agenteval.messages import chat
 @dataclass(frozen=True)
 class ToolCallRecord:
     """A tool call. ``args`` is ``None`` if they were no JSON object; ``result`` is the value that the
-    tool gave (an error: ``{"error": …}``), ``None`` if there is none."""
+    tool gave (an error: ``{"error": …}``), ``None`` if there is none. ``agent``: which of several made it,
+    empty if nobody says."""
 
     name: str
     args: dict[str, Any] | None
     result: Any
+    agent: str = ""
 
 
 @dataclass(frozen=True)
 class ConversationTurn:
     """One turn. ``answer``: the agent's final text, without what the model thought; ``text``: all that the
-    agent said in it, what stood beside its tool calls first."""
+    agent said in it, what stood beside its tool calls first. ``agents``: who of several spoke, in order, each
+    by its name; empty if nobody says."""
 
     user: str
     answer: str
     text: str
     tool_calls: tuple[ToolCallRecord, ...]
+    agents: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -66,12 +70,11 @@ def conversation_of(scenario: str, turns: Sequence[Turn], *, observed: bool) -> 
 
 
 def _turn(turn: Turn) -> ConversationTurn:
-    return ConversationTurn(
-        turn.user, answer_of(turn), said_in(turn), tuple(map(call_record, turn.tool_calls))
-    )
+    calls = tuple(map(call_record, turn.tool_calls))
+    agents = turn.spoken if any(turn.spoken) else ()
+    return ConversationTurn(turn.user, answer_of(turn), said_in(turn), calls, agents)
 
 
 def call_record(made: ToolCall) -> ToolCallRecord:
-    return ToolCallRecord(
-        made.name, deepcopy(made.args), deepcopy(made.result.value) if made.result else None
-    )
+    result = deepcopy(made.result.value) if made.result else None
+    return ToolCallRecord(made.name, deepcopy(made.args), result, made.agent)
