@@ -109,7 +109,7 @@ class _Completion:
         self._choice: dict[str, Any] | None = None
         self._message: dict[str, Any] = {}
         self._texts: dict[str, list[str]] = {}
-        self._calls = _Calls()
+        self._calls = CallPieces()
         self._legacy = _Call()
 
     @property
@@ -131,7 +131,7 @@ class _Completion:
 
     def _replace(self, message: Mapping[str, Any]) -> None:
         """A whole message in the stream stands for all pieces before it."""
-        self._message, self._texts, self._calls, self._legacy = {}, {}, _Calls(), _Call()
+        self._message, self._texts, self._calls, self._legacy = {}, {}, CallPieces(), _Call()
         self._merge(message)
 
     def _merge(self, delta: Mapping[str, Any]) -> None:
@@ -210,7 +210,7 @@ def _function_of(piece: Mapping[str, Any]) -> Mapping[str, Any]:
     return function if isinstance(function, dict) else {}
 
 
-class _Calls:
+class CallPieces:
     """The tool calls of a message: in the order of their index, which need not be that of their arrival."""
 
     def __init__(self) -> None:

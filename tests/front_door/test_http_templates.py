@@ -201,6 +201,20 @@ def _as_sse(shop: Shop, request: Request) -> Behaviour:
     return sse(*_events(shop, request), done=False)
 
 
+def _in_pieces(shop: Shop, request: Request) -> Behaviour:
+    """Calls as OpenAI streams them, forwarded."""
+    events = []
+    for event in _events(shop, request):
+        if call := event.pop("call", None):
+            given = json.dumps(call["args"])
+            first = {"index": 0, "id": "c", "function": {"name": call["name"], "arguments": given[:5]}}
+            more = {"index": 0, "function": {"arguments": given[5:]}}
+            events += [{**event, "call": [first]}, {**event, "call": [more]}]
+        else:
+            events.append(event)
+    return sse(*events)
+
+
 def _as_lines(shop: Shop, request: Request) -> Behaviour:
     lines = [json.dumps(event).encode() + b"\n" for event in _events(shop, request)]
     return chunked(lines, headers={"Content-Type": "application/x-ndjson"})
@@ -211,7 +225,7 @@ def _as_plain_lines(shop: Shop, request: Request) -> Behaviour:
 
 
 @both
-@pytest.mark.parametrize("serve", [_as_sse, _as_lines, _as_plain_lines])
+@pytest.mark.parametrize("serve", [_as_sse, _in_pieces, _as_lines, _as_plain_lines])
 def test_a_stream(project: Project, serve: Any, has_bug: bool) -> None:
     played(project, serve, STREAM, has_bug=has_bug)
     assert project.sample()["turns"][0]["agent"] == "Your order ORD-1 is shipped."

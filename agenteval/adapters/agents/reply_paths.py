@@ -20,7 +20,7 @@ from agenteval.core.value import Text, Value
 from agenteval.messages import chat
 from agenteval.messages import message_adapters as foreign
 from agenteval.messages.agent_reply import answers_in, require_complete
-from agenteval.messages.completion import Unreadable
+from agenteval.messages.completion import CallPieces, Unreadable
 from agenteval.messages.endings import last_answer
 from agenteval.messages.record_paths import MISSING, find
 from agenteval.messages.sse import Payload, ends_stream
@@ -310,16 +310,34 @@ def _calls(document: Document, paths: ReplyPaths) -> Iterator[Any]:
     values = _found(document, paths.tool_calls)
     if not values and not paths.tool_calls.endswith("?"):
         raise _nothing("tool_calls", paths.tool_calls, document, "if it is left out where there are none")
-    told: dict[Any, Any] = {}
+    told: list[Any] = []
     for value in values:
         calls = [value] if isinstance(value, Mapping) and value else _flat(value, paths.tool_calls) or []
         if not isinstance(calls, list):
             what = f"has no list of tool calls at `reply.tool_calls: {paths.tool_calls}`, but {_kind(value)}"
             raise Unreadable(what, _json(value))
-        for call in calls:
-            own = call.get("id") if isinstance(call, Mapping) else None
-            told[own if isinstance(own, str) and own and document.is_stream else len(told)] = call
-    yield from chat.in_order(list(told.values()))
+        told += calls
+    yield from chat.in_order(_whole_calls(told) if document.is_stream else told)
+
+
+def _whole_calls(told: Sequence[Any]) -> list[Any]:
+    """The calls of a stream: put together from pieces with an index, or each as it came last."""
+    if told and all(map(_is_piece, told)):
+        pieces = CallPieces()
+        for piece in told:
+            pieces.add(piece)
+        return pieces.done()
+    calls: dict[Any, Any] = {}
+    for call in told:
+        own = call.get("id") if isinstance(call, Mapping) else None
+        calls[own if isinstance(own, str) and own else len(calls)] = call
+    return list(calls.values())
+
+
+def _is_piece(call: Any) -> bool:
+    if not isinstance(call, Mapping):
+        return False
+    return isinstance(call.get("index"), int) and isinstance(call.get("function"), Mapping)
 
 
 def _flat(value: Any, path: str) -> Any:
