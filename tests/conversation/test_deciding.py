@@ -63,6 +63,8 @@ TAKES = {
     "class f:\n    @staticmethod\n    def run(query): ...": "text",
     "class f:\n    @classmethod\n    def run(cls, query): ...": "text",
     "class B:\n    def ask(self, q: str): ...\nclass f(B): ...": "text",
+    "class f:\n    def _a(self, lang, query): ...\n    ask = functools.partialmethod(_a, 'de')": "text",
+    "class f:\n    run = property()\n    def ask(self, q: str): ...": "text",
     "class B:\n    def ask(self, q: str): ...\nf = B()": "text",
     "class B:\n    def other(self, q: str): ...\nf = B().other": "text",
 }
@@ -81,6 +83,7 @@ REFUSED = {
     ),
     "class f:\n    def talk(self, m): ...": "it has talk — write target: ….talk",
     "class f: ...": "has no __call__",
+    "class f(Protocol):\n    def ask(self, q: str): ...": "the agent's class f is abstract",
     "class f:\n    def __init__(self, model): ...\n    def ask(self, q): ...": (
         "the agent's class is called without arguments, and cannot be: f(model) — give each parameter"
     ),

@@ -10,7 +10,7 @@ import copy
 import inspect
 import re
 import sys
-from functools import partial
+from functools import partial, partialmethod
 from types import FunctionType, MethodType, ModuleType
 from typing import TYPE_CHECKING, Any, NamedTuple, Union
 
@@ -207,6 +207,8 @@ def _of_class(owner: type, method: str) -> Agent | Refusal:
         made = f"def make_agent(): return {owner.__name__}(…)"
         remedy = f"give each parameter of its __init__ a default, or name a function that makes it: {made}"
         return Refusal(what, remedy)
+    if inspect.isabstract(owner) or getattr(owner, "_is_protocol", False):
+        return Refusal(f"the agent's class {owner.__name__} is abstract: no instance can be made of it", "")
     entry = _unbound(owner, method)
     takes = takes_of(entry, name)
     if isinstance(takes, Refusal):
@@ -247,6 +249,8 @@ def _defines(cls: type, name: str) -> bool:
 def _unbound(owner: type, method: str) -> Any:
     """The method as it is on an instance that has not been made."""
     found = inspect.getattr_static(owner, method)
+    if isinstance(found, partialmethod):
+        return found.__get__(object(), owner)
     return MethodType(found, object()) if inspect.isfunction(found) else getattr(owner, method)
 
 
@@ -256,7 +260,7 @@ def _unbound(owner: type, method: str) -> Any:
 def _chosen(cls: type, written: str) -> str | Refusal:
     """The one method of a class that talks."""
     name = cls.__name__
-    found = [method for method in METHODS if _defines(cls, method) and callable(getattr(cls, method, None))]
+    found = [method for method in METHODS if _is_method(inspect.getattr_static(cls, method, None))]
     if _is_installed(cls):
         what = f"the agent is a {name} of {cls.__module__.partition('.')[0]}"
         return Refusal(what, "write a function that takes messages and calls it, or name its method")
@@ -269,6 +273,10 @@ def _chosen(cls: type, written: str) -> str | Refusal:
     known = f"; it has {_listed(public[:8])}" if public else ""
     what = f"the agent class {name} has no __call__, and none of {', '.join(METHODS)}{known}"
     return Refusal(what, f"write target: {written}.{public[0] if public else 'METHOD'}")
+
+
+def _is_method(found: Any) -> bool:
+    return isinstance(found, (staticmethod, classmethod, partialmethod)) or callable(found)
 
 
 def _listed(names: Iterable[str]) -> str:

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import inspect
 import sys
+from functools import partialmethod
 from importlib import import_module
 from pathlib import Path
+from types import FunctionType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from .faults import contained, describe
@@ -38,7 +40,8 @@ class Method(NamedTuple):
 def find_agent(target: str, base: str) -> Any:
     """As ``find``; a method that needs an instance is a ``Method``."""
     owner, name, found = _found(target, base)
-    if inspect.isclass(owner) and inspect.isfunction(inspect.getattr_static(owner, name, None)):
+    written = inspect.getattr_static(owner, name, None) if inspect.isclass(owner) else None
+    if inspect.isclass(owner) and isinstance(written, (FunctionType, partialmethod)):
         return Method(owner, name)
     return found
 
