@@ -13,7 +13,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from agenteval.core.trajectory import Step, ToolCall
-from agenteval.core.value import changed
 
 _SAID = ("agent", "agent_name", "agentName")
 _OF_MESSAGES = ("name", "sender", "source", "author")
@@ -61,8 +60,10 @@ def by(step: Step, agent: str) -> Step:
     """The step as that of an agent, with those of its calls that name none."""
     if not agent:
         return step
-    calls = tuple(call if call.agent else changed(call, {"agent": agent}) for call in step.tool_calls)
-    return changed(step, {"agent": step.agent or agent, "tool_calls": calls})
+    calls = tuple(
+        call if call.agent else call.model_copy(update={"agent": agent}) for call in step.tool_calls
+    )
+    return step.model_copy(update={"agent": step.agent or agent, "tool_calls": calls})
 
 
 # ── hand-offs ────────────────────────────────────────────────────────────────────────────────────

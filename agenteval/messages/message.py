@@ -21,7 +21,7 @@ from agenteval.messages.calls import (
     word,
 )
 from agenteval.messages.elsewhere import CONTENTS, spoken_beside, text_elsewhere
-from agenteval.messages.reported_usage import usage_in
+from agenteval.messages.reported_usage import is_told_again, usage_in
 from agenteval.messages.results import FLAGS, bare, outcome_beside, result_value
 from agenteval.messages.said import RESULT_IDS, RESULT_LISTS, Role, Said, plain_said, result_said
 from agenteval.messages.speakers import ROLES, event_opened, unwrapped, written_role
@@ -29,8 +29,21 @@ from agenteval.messages.texts import is_media, is_silent, joined, passages_in, t
 
 
 def said_in(messages: Iterable[Any], tell: Tell) -> Iterator[Said]:
-    """What was said, in order. A result that stands beside its call is often told once more in a message of
-    its own."""
+    """What was said, in order; what a message of several parts took, once."""
+    before: dict[str, Any] = {}
+    for message, said in _all_said(messages, tell):
+        if said.role == "user":
+            before = {}
+        elif said.role == "assistant":
+            if said.usage is not None and message is not before and is_told_again(message, before):
+                said = said._replace(usage=None)
+            before = message
+        yield said
+
+
+def _all_said(messages: Iterable[Any], tell: Tell) -> Iterator[tuple[dict[str, Any], Said]]:
+    """What was said, with its message. A result that stands beside its call is often told once more in a
+    message of its own."""
     beside: set[str] = set()
     for message in messages:
         if not isinstance(message, dict):
@@ -38,7 +51,7 @@ def said_in(messages: Iterable[Any], tell: Tell) -> Iterator[Said]:
             continue
         plain = plain_said(message)
         if plain and not beside:
-            yield plain
+            yield message, plain
             continue
         for said in (plain,) if plain else _said(message, tell):
             if said.calls and beside:
@@ -48,7 +61,7 @@ def said_in(messages: Iterable[Any], tell: Tell) -> Iterator[Said]:
             elif said.id in beside:
                 beside.discard(said.id)
                 continue
-            yield said
+            yield message, said
 
 
 def _said(message: dict[str, Any], tell: Tell) -> Iterator[Said]:

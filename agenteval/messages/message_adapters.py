@@ -20,7 +20,7 @@ from agenteval.messages import chat
 from agenteval.messages.agent_names import NAMED, agent_of, name_of
 from agenteval.messages.calls import Call, Tell, calls_in, may_hold_calls, word
 from agenteval.messages.message import said_in
-from agenteval.messages.reported_usage import USAGE_KEYS
+from agenteval.messages.reported_usage import USAGE_KEYS, is_told_again
 from agenteval.messages.said import Said
 from agenteval.messages.texts import is_silent
 
@@ -96,12 +96,25 @@ def _part(part: Any, depth: int = 3) -> Any:
 def plain(messages: Iterable[Any], tell: Tell) -> list[Message]:
     """The messages in OpenAI's shape. ``tell`` hears what was not read. Raises ``AgentError`` for what looks
     like a tool call and cannot be read."""
-    looks = [_look(as_message(message), tell) for message in messages]
+    looks = [_look(message, tell) for message in _usage_once(map(as_message, messages))]
     read: list[Message] = []
     for is_foreign, some in groupby(looks, key=lambda look: look.is_foreign):
         parts = [message for look in some for message in look.messages]
         read += map(_as_plain, _said(parts, _mute)) if is_foreign else parts
     return read
+
+
+def _usage_once(messages: Iterable[Message]) -> Iterator[Message]:
+    """The messages, those without their usage that tell what the one before them told of both."""
+    before: Message = {}
+    for message in messages:
+        role = message.get("role")
+        if role == "user" and _has_text(message):
+            before = {}
+        elif role == "assistant":
+            is_again, before = is_told_again(message, before), message
+            message = {**message, "usage": {}} if is_again else message
+        yield message
 
 
 def answer_in(value: Any) -> tuple[Message, bool]:

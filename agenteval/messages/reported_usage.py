@@ -35,7 +35,6 @@ from dataclasses import fields, is_dataclass
 from typing import Any, NamedTuple
 
 from agenteval.core.trajectory import Step, Usage
-from agenteval.core.value import changed
 
 
 class _Name(NamedTuple):
@@ -107,10 +106,18 @@ def usage_in(message: Mapping[str, Any]) -> Any:
     return next(told, None)
 
 
+def is_told_again(message: Mapping[str, Any], before: Mapping[str, Any]) -> bool:
+    """Whether a message tells the usage of the one ``before`` once more: Anthropic's blocks, as some log and
+    give them one by one, are of one message, by its ``id``, and each repeats what all of it took."""
+    is_same = bool(message.get("id")) and message["id"] == before.get("id")
+    return is_same and usage_in(message) == usage_in(before)
+
+
 def metered(step: Step, told: Any) -> Step:
     """A step with what was told of its own tokens."""
     usage, unread = read_usage(told), unread_usage(told)
-    return changed(step, {"usage": usage or step.usage, "unread_usage": unread}) if usage or unread else step
+    known = {**({"usage": usage} if usage else {}), **({"unread_usage": unread} if unread else {})}
+    return step.model_copy(update=known) if known else step
 
 
 def unread_usage(value: Any) -> str:

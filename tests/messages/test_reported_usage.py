@@ -9,9 +9,12 @@ from typing import Any, NamedTuple
 import pytest
 from pydantic import BaseModel
 
-from agenteval.core.trajectory import Usage
+from agenteval.core.trajectory import Turn, Usage
+from agenteval.messages.agent_messages import steps_of
+from agenteval.messages.agent_reply import reply_of
 from agenteval.messages.reported_usage import read_usage, unread_usage
 from tests.support.kit import Project
+from tests.support.recorded import read
 
 
 @dataclass(slots=True)
@@ -354,3 +357,29 @@ def test_a_usage_of_one_message_that_is_not_understood_decides_no_limit(tmp_path
     project.config(target="agent.py:unread")
     project.run()
     assert limit_of(project, "held")["passed"] is None
+
+
+def test_blocks_of_one_message_that_repeat_its_usage_count_once() -> None:
+    took = {"input_tokens": 5, "output_tokens": 10, "cache_read_input_tokens": 100}
+    use = {"type": "tool_use", "id": "t", "name": "find", "input": {}}
+    given = {"type": "tool_result", "tool_use_id": "t", "content": "ok"}
+
+    def block(identity: str, part: Any) -> dict[str, Any]:
+        return {"role": "assistant", "id": identity, "content": [part], "usage": took}
+
+    text = {"type": "text", "text": "Look."}
+    talk = [
+        {"role": "user", "content": "Hi"},
+        *(block("m1", text), block("m1", use)),
+        {"role": "user", "content": [given]},
+        block("m2", text),
+        {"role": "user", "content": "And?"},
+        block("m2", text),
+    ]
+    recorded = read({"id": "x", "messages": talk}).talk.trajectory.turns
+    assert [(turn.usage.calls, turn.usage.tokens) for turn in recorded] == [(2, 230), (1, 115)]
+    live = steps_of(reply_of(talk[:5]).messages, (Turn(user="Hi"),), lambda _: None)
+    assert sum(step.usage.tokens for step in live) == 230
+    plain = [{"role": "assistant", "id": "m", "content": word, "usage": took} for word in ("One", "Two")]
+    live = steps_of(reply_of(plain).messages, (Turn(user="Hi"),), lambda _: None)
+    assert sum(step.usage.tokens for step in live) == 115
