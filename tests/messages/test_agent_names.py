@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from pydantic import BaseModel
 
+from agenteval.adapters.agents.command import read_answer
 from agenteval.core.trajectory import Step, Turn
 from agenteval.messages.agent_messages import steps_of
 from agenteval.messages.agent_names import agent_of
@@ -177,3 +178,10 @@ def test_logs_of_adk_and_autogen_name_their_agents_and_their_usage() -> None:
         (turn,) = read(record).talk.trajectory.turns
         assert turn.spoken == ("triage", "billing")
         assert (turn.usage.input_tokens, turn.usage.output_tokens, turn.usage.calls) == (100, 4, 2)
+
+
+def test_programs_and_endpoints_name_the_agent_of_one_answer() -> None:
+    assert read_answer({"text": "Yes.", "agent": "billing"}).agent == "billing"
+    assert read_answer({"role": "assistant", "content": "Yes.", "name": "billing"}).agent == "billing"
+    completion = {"choices": [{"message": {"role": "assistant", "content": "Yes.", "name": "billing"}}]}
+    assert reply_of(completion).agent == "billing"
