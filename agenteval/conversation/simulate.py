@@ -206,6 +206,7 @@ class _OpenTurn:
         self._world = world
         self._steps: list[Step] = []
         self._lists_messages = False
+        self._reported: Sight | None = None
         self._rounds = world.rounds = world.rounds or _Rounds(world, index)
         self._spent_ms = 0.0
         self._asked: float | None = None  # since when the agent thinks
@@ -226,10 +227,15 @@ class _OpenTurn:
             user_model=self._move.model,
             user_usage=self._move.usage,
             user_fault=self._move.fault,
-            sight=self._world.sight or self._sight(),
+            sight=self._sight(),
         )
 
     def _sight(self) -> Sight:
+        declared = self._world.sight
+        if self._reported and declared not in (Sight.VISIBLE, Sight.HIDDEN):
+            return self._reported
+        if declared:
+            return declared
         if self._lists_messages:
             return Sight.MESSAGES
         return Sight.CALLS if any(step.tool_calls for step in self._steps) else Sight.UNSEEN
@@ -259,6 +265,8 @@ class _OpenTurn:
     def _take(self, reply: AgentReply, sent: Sequence[Turn], latency_ms: float) -> None:
         """Add the steps of a reply to what was ``sent``; its usage and latency stand with the last."""
         self._lists_messages |= bool(reply.messages) and not reply.alone
+        if self._reported is not Sight.UNTRACED:
+            self._reported = reply.sight or self._reported
         listed = observed.steps_of(reply.messages, sent, self._world.tell_unread)
         told = _steps_of(reply, listed, self._rounds.take(answered=True))
         fault, steps = _unreadable(told), told

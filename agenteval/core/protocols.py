@@ -29,7 +29,8 @@ class AgentReply:
     ``Usage``, or a mapping or an object in the words of a provider. ``extra``: unknown fields of the message,
     echoed back to the same endpoint. ``alone``: ``messages`` is one message in the shape of another library,
     and no list of all that the agent did in the turn. ``agent``: of a multi-agent system, the name of the one
-    that replies. Where ``messages`` name theirs, these count.
+    that replies. Where ``messages`` name theirs, these count. ``sight``: how its calls could be seen, where
+    the adapter knows better than the rules for all (``agenteval.core.sight``).
     """
 
     text: str | None = None
@@ -40,6 +41,7 @@ class AgentReply:
     extra: Mapping[str, Any] = field(default_factory=dict)
     alone: bool = False
     agent: str = ""
+    sight: Sight | None = None
 
 
 OwnCall: TypeAlias = Callable[[], Awaitable[ToolResult]]

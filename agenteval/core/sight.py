@@ -25,8 +25,12 @@ HIDDEN = (
     "not observed: agent: {tools: none} says that its calls cannot be seen. Without it: return the list of"
     " the turn's messages, call through ctx, or declare tools in the scenario"
 )
+UNTRACED = (
+    "not observed: the spans of a turn did not come, or do not tell what was called with what. Let the agent"
+    " export them and take up the header traceparent, with the contents of messages and calls"
+)
 
-_SEEN = frozenset((Sight.TOOLS, Sight.EMPTY, Sight.MESSAGES, Sight.CALLS, Sight.VISIBLE))
+_SEEN = frozenset((Sight.TRACED, Sight.TOOLS, Sight.EMPTY, Sight.MESSAGES, Sight.CALLS, Sight.VISIBLE))
 _Item = TypeVar("_Item", bound=ScoreItem)
 
 
@@ -38,9 +42,10 @@ def declared_sight(agent: AgentConfig) -> Sight | None:
 
 
 def is_observed(scenario: Scenario, trajectory: Trajectory) -> bool:
-    """Whether a call that is not in the conversation was not made. Once true of a prefix, it stays true."""
+    """Whether a call that is not in the conversation was not made. Once true of a prefix, it stays true; but
+    for an agent whose spans tell of its calls, each turn has to come with them."""
     sights = {turn.sight for turn in trajectory.all_turns}
-    if Sight.HIDDEN in sights:
+    if Sight.HIDDEN in sights or Sight.UNTRACED in sights:
         return False
     if not sights.isdisjoint(_SEEN) or trajectory.tool_calls:
         return True
@@ -65,7 +70,8 @@ def settled(items: Sequence[_Item], scenario: Scenario, trajectory: Trajectory) 
     if not any(isinstance(item, Check) and item.if_observed is not None for item in items):
         return items
     observed = is_observed(scenario, trajectory)
-    hint = HIDDEN if any(turn.sight is Sight.HIDDEN for turn in trajectory.all_turns) else UNSEEN
+    sights = {turn.sight for turn in trajectory.all_turns}
+    hint = HIDDEN if Sight.HIDDEN in sights else UNTRACED if Sight.UNTRACED in sights else UNSEEN
     return tuple(_settled(item, observed, hint) for item in items)
 
 

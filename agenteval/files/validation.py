@@ -20,7 +20,7 @@ _LATER_GATES = (
     "tool_accuracy output_accuracy robustness latency_ms tokens steps tool_calls cost require_calibrated"
 )
 _LATER_OF_AGENTS = {
-    **dict.fromkeys(("observe", "mcp"), "let the agent report its calls, or call tools through ctx"),
+    "mcp": "let the agent report its calls, or call tools through ctx",
 }
 NOT_YET: Mapping[str, Mapping[str, str]] = {
     # `*` stands for any key or item; a pattern that ends in `{}` refuses whatever is written there.

@@ -62,7 +62,7 @@ def start_of(span: Mapping[str, Any]) -> Any:
 
 
 def read_span(span: Mapping[str, Any]) -> Span:
-    attributes = _attributes(span)
+    attributes = attributes_of(span)
     asked, answered = _messages(attributes, _ASKED), _messages(attributes, _ANSWERED)
     tool = _first(attributes, _TOOL)
     is_tool = isinstance(tool, str) and not asked
@@ -101,7 +101,7 @@ def _error(span: Mapping[str, Any]) -> str:
 # ── attributes ───────────────────────────────────────────────────────────────────────────────────
 
 
-def _attributes(span: Mapping[str, Any]) -> Mapping[str, Any]:
+def attributes_of(span: Mapping[str, Any]) -> Mapping[str, Any]:
     """The attributes of a span and of its events: messages may be kept in either."""
     events = span.get("events")
     places = (

@@ -10,6 +10,7 @@ from typing import Any
 
 from agenteval.adapters.agents import AgentResources
 from agenteval.adapters.agents.dialogue import Program
+from agenteval.adapters.agents.observing import observe_mistakes
 from agenteval.adapters.agents.process import is_executable, search_path
 from agenteval.adapters.agents.process_agents import ProcessAgents, Programs, error_in
 from agenteval.core.config import AgentConfig
@@ -31,9 +32,11 @@ class CommandOptions(Value):
 
     command: tuple[Text, ...] = ()
     keep: bool | None = None
+    observe: Any = None
 
 
 def _mistakes(own: Mapping[str, Any]) -> Iterator[Mistake]:
+    yield from observe_mistakes(own.get("observe"), "command")
     command = own.get("command")
     if isinstance(command, str):
         what = "the command is a text; its words may be more than they seem"

@@ -8,13 +8,14 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Annotated, Any, TypeAlias
 
-from pydantic import Field
+from pydantic import BeforeValidator, Field
 
 from agenteval.adapters.agents import AgentResources, http_api
 from agenteval.adapters.agents.a2a import A2aApi
 from agenteval.adapters.agents.http_api import Api, ApiName, Ask, Later, api_at
 from agenteval.adapters.agents.http_mistakes import option_mistakes
 from agenteval.adapters.agents.model_apis import MessagesApi, ResponsesApi
+from agenteval.adapters.agents.observing import ObserveOptions, observe_mistakes, observed_by
 from agenteval.adapters.agents.polling import PollOptions
 from agenteval.adapters.agents.quirks import REFUSED, Form, lesson, shaped
 from agenteval.adapters.agents.reply_paths import ReplyPaths
@@ -26,7 +27,7 @@ from agenteval.adapters.transport.retry import Retry
 from agenteval.core.config import AgentConfig
 from agenteval.core.errors import AgentError, AgentevalError, AuthorError, Mistake, Place, Problem
 from agenteval.core.expressions import expression
-from agenteval.core.protocols import AgentAdapter, AgentReply, TurnTools
+from agenteval.core.protocols import Agent, AgentAdapter, AgentFactory, AgentReply, TurnTools
 from agenteval.core.scenario import Sample, SampleKey
 from agenteval.core.trajectory import Message, Sight
 from agenteval.core.value import Number, Text, Value
@@ -74,6 +75,7 @@ class HttpOptions(Value):
     send_tools: bool = True
     observed_messages: str | None = None
     max_wait_s: Annotated[Number, Field(ge=0)] = 180.0
+    observe: Annotated[ObserveOptions | None, BeforeValidator(observed_by)] = None
 
     @property
     def form(self) -> str:
@@ -96,6 +98,8 @@ class HttpOptions(Value):
     @property
     def sight(self) -> Sight | None:
         """How the agent's calls will be seen, where that does not depend on the scenario."""
+        if self.observe:
+            return Sight.UNTRACED  # until the spans of a reply are there
         reports = self.reply.messages if self.reply else self.observed_messages
         if reports:
             return Sight.MESSAGES
@@ -266,6 +270,7 @@ class HttpAgent:
         self._known = known
         self._rules = known.rules(key)
         self._api = known.new_api()
+        self.traceparent = ""
 
     async def reply(self, messages: list[Message], tools: TurnTools) -> AgentReply:
         """Send the conversation and read the answer.
@@ -339,6 +344,8 @@ class HttpAgent:
     async def _transported(self, ask: Ask, body: Mapping[str, Any] | None, rules: CallRules) -> HttpReply:
         known = self._known
         headers = known.headers if ask.headers is None else ask.headers
+        if self.traceparent:
+            headers = {**headers, "traceparent": self.traceparent}
         return await known.transport.exchange(ask.url or known.endpoint, body, rules, headers=headers)
 
     def _described(self, what: str, evidence: str) -> str:
@@ -546,9 +553,30 @@ def _mistakes(own: Mapping[str, Any]) -> Iterator[Mistake]:
             remedy = "remove it; a variable read from a file may end in one"
             yield Mistake(what, remedy, ("headers", name))
     yield from option_mistakes(own)
+    yield from observe_mistakes(own.get("observe"), "http")
+    reply = own.get("reply")
+    reports = own.get("observed_messages") or (isinstance(reply, Mapping) and reply.get("messages"))
+    if own.get("observe") and reports:
+        key = "observed_messages" if own.get("observed_messages") else "reply.messages"
+        yield Mistake(f"`observe` and `{key}` both tell of the calls", "keep one of them", ("observe",))
 
 
-def _agents(agent: AgentConfig, _options: HttpOptions, resources: AgentResources) -> HttpAgents:
+def _agents(agent: AgentConfig, options: HttpOptions, resources: AgentResources) -> AgentFactory:
+    made = _untraced(agent, resources)
+    if options.observe is None:
+        return made
+
+    from agenteval.adapters.agents.tracing import TracedAgents
+
+    def send(asked: Agent, traceparent: str) -> None:
+        assert isinstance(asked, HttpAgent)
+        asked.traceparent = traceparent
+
+    place = resources.place_of(agent, "observe")
+    return TracedAgents(made, options.observe, send=send, warn=resources.warn, place=place, name=agent.name)
+
+
+def _untraced(agent: AgentConfig, resources: AgentResources) -> HttpAgents:
     config = resources.config
     return HttpAgents(
         agent,

@@ -14,6 +14,7 @@ from typing import Annotated, Any
 from pydantic import Field
 
 from agenteval.adapters.agents import AgentResources
+from agenteval.adapters.agents.observing import observe_mistakes
 from agenteval.adapters.transport.limits import Rate
 from agenteval.conversation.deadlines import current, waiting
 from agenteval.conversation.targets.calling import Played
@@ -287,9 +288,11 @@ class PythonOptions(Value):
     intercept: dict[str, Text] = {}
     interpreter: Annotated[Text, Field(min_length=1)] | None = None
     keep: bool | None = None
+    observe: Any = None
 
 
 def _mistakes(own: Mapping[str, Any]) -> Iterator[Mistake]:
+    yield from observe_mistakes(own.get("observe"), "python")
     target = own.get("target")
     if target == "":
         yield Mistake("the agent's target is empty", f"write {_EXAMPLE}", ("target",))

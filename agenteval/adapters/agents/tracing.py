@@ -1,0 +1,336 @@
+"""``observe: otlp``: what an agent does is read from the spans that it exports (OpenTelemetry, over HTTP).
+
+A run has one receiver for each agent that is observed so. Each request begins a trace of its own, which the
+header ``traceparent`` names; what comes back with that trace's id is of that reply.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import gzip
+import json
+import secrets
+import threading
+import zlib
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field, replace
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any, ClassVar
+
+from agenteval.adapters.agents.observing import ObserveOptions
+from agenteval.conversation.deadlines import waiting
+from agenteval.core.errors import AuthorError, Place, Problem
+from agenteval.core.protocols import Agent, AgentFactory, AgentReply, TurnTools, close
+from agenteval.core.scenario import Sample
+from agenteval.core.trajectory import Message, Sight, ToolCall
+from agenteval.messages import chat
+from agenteval.messages import message_adapters as foreign
+from agenteval.messages.otlp import NotOtlpError, spans_of_json, spans_of_protobuf
+from agenteval.messages.span_calls import has_served, is_complete, turn_of
+from agenteval.messages.spans import trace_of
+
+MAX_BODY = 64 * 2**20
+"""Of one export, counted while it is decompressed."""
+MAX_SPANS = 20_000
+"""Of one trace."""
+_SETTLE_S = 0.1
+_PROTOBUF = "application/x-protobuf"
+_JSON = "application/json"
+
+
+# ── the receiver ─────────────────────────────────────────────────────────────────────────────────
+
+
+@dataclass
+class Trace:
+    """What has come of one trace. ``root``: the id of the span that it began with."""
+
+    id: str = field(default_factory=lambda: secrets.token_hex(16))
+    root: str = field(default_factory=lambda: secrets.token_hex(8))
+    spans: list[dict[str, Any]] = field(default_factory=list)
+
+    @property
+    def parent(self) -> str:
+        return f"00-{self.id}-{self.root}-01"
+
+
+class Receiver:
+    """Listens from the first moment on, in threads of its own; agents that export to the same port share it.
+    Raises ``OSError`` where it cannot."""
+
+    _open: ClassVar[dict[int, Receiver]] = {}
+    _opening = threading.Lock()
+
+    def __init__(self, port: int) -> None:
+        self._users = 0
+        self._lock = threading.Lock()
+        self._traces: dict[str, Trace] = {}
+        self._unknown: dict[str, int] = {}
+        self._faults: dict[str, int] = {}
+        self._server = _server(port, self._take, self._refuse)
+        self.port: int = self._server.server_address[1]
+        threading.Thread(target=self._server.serve_forever, daemon=True, name="agenteval-otlp").start()
+
+    @classmethod
+    def on(cls, port: int) -> Receiver:
+        """The one of the run that listens on a port; whoever asks for it closes it."""
+        with cls._opening:
+            found = cls._open.get(port) if port else None
+            found = found or cls(port)
+            cls._open[found.port] = found
+            found._users += 1
+        return found
+
+    def begin(self) -> Trace:
+        trace = Trace()
+        with self._lock:
+            self._traces[trace.id] = trace
+        return trace
+
+    def spans(self, trace: Trace) -> list[dict[str, Any]]:
+        with self._lock:
+            return list(trace.spans)
+
+    def _remarks(self) -> Iterator[str]:
+        """What came and was of no use."""
+        with self._lock:
+            unknown, faults = dict(self._unknown), dict(self._faults)
+        if unknown:
+            spans, traces = sum(unknown.values()), len(unknown)
+            of = f"{traces} trace{'' if traces == 1 else 's'}"
+            what = f"{spans} spans of {of} belong to no request of this run"
+            yield f"{what}; does the agent take up the header traceparent?"
+        for what, times in faults.items():
+            yield f"{times} exports of spans were refused: {what}"
+
+    def close(self) -> tuple[str, ...]:
+        """With the last of its users it ends, and says what came and was of no use."""
+        with self._opening:
+            self._users -= 1
+            if self._users:
+                return ()
+            self._open.pop(self.port, None)
+        self._server.shutdown()
+        self._server.server_close()
+        return tuple(self._remarks())
+
+    def _take(self, spans: list[dict[str, Any]]) -> None:
+        with self._lock:
+            for span in spans:
+                trace = self._traces.get(key := trace_of(span))
+                if trace is None:
+                    self._unknown[key] = self._unknown.get(key, 0) + 1
+                elif len(trace.spans) < MAX_SPANS:
+                    trace.spans.append(span)
+
+    def _refuse(self, what: str) -> None:
+        with self._lock:
+            self._faults[what] = self._faults.get(what, 0) + 1
+
+
+class _Server(ThreadingHTTPServer):
+    daemon_threads = True
+    allow_reuse_address = True
+
+    def handle_error(self, request: Any, client_address: Any) -> None:
+        """A connection that broke concerns nobody but the exporter, which sends again."""
+
+
+def _server(
+    port: int, take: Callable[[list[dict[str, Any]]], None], refuse: Callable[[str], None]
+) -> ThreadingHTTPServer:
+    class Handler(BaseHTTPRequestHandler):
+        protocol_version = "HTTP/1.1"
+        timeout = 30
+
+        def do_POST(self) -> None:  # so it is called
+            try:
+                data = _body(self)
+                kind = (self.headers.get("Content-Type") or "").partition(";")[0].strip().lower()
+                if self.path.rstrip("/").endswith(("/v1/metrics", "/v1/logs")):
+                    self._answer(200, b"{}" if kind == _JSON else b"", kind or _PROTOBUF)
+                    return
+                if kind not in (_JSON, _PROTOBUF):
+                    raise _RefusedError(415, f"the type is {kind or 'not said'}, not {_PROTOBUF} or {_JSON}")
+                take(spans_of_json(data) if kind == _JSON else spans_of_protobuf(data))
+            except NotOtlpError as error:
+                self._refused(400, str(error))
+            except _RefusedError as error:
+                self._refused(error.status, str(error))
+            else:
+                self._answer(200, b"{}" if kind == _JSON else b"", kind)
+
+        def _refused(self, status: int, what: str) -> None:
+            refuse(what)
+            self.close_connection = True
+            self._answer(status, json.dumps({"message": what}).encode(), _JSON)
+
+        def _answer(self, status: int, body: bytes, kind: str) -> None:
+            self.send_response(status)
+            self.send_header("Content-Type", kind)
+            self.send_header("Content-Length", str(len(body)))
+            self.end_headers()
+            self.wfile.write(body)
+
+        def send_error(self, code: int, message: str | None = None, explain: str | None = None) -> None:
+            if code == 505:
+                refuse("the exporter speaks gRPC; set OTEL_EXPORTER_OTLP_PROTOCOL=http/protobuf")
+            super().send_error(code, message, explain)
+
+        def log_message(self, format: str, *args: Any) -> None:  # so it is called
+            """Nothing is logged."""
+
+    return _Server(("127.0.0.1", port), Handler)
+
+
+class _RefusedError(Exception):
+    def __init__(self, status: int, what: str) -> None:
+        super().__init__(what)
+        self.status = status
+
+
+def _body(request: BaseHTTPRequestHandler) -> bytes:
+    if "chunked" in (request.headers.get("Transfer-Encoding") or "").lower():
+        data = _chunks(request)
+    else:
+        length = int(request.headers.get("Content-Length") or 0)
+        if length > MAX_BODY:
+            raise _RefusedError(413, f"a body of more than {MAX_BODY // 2**20} MiB")
+        data = request.rfile.read(length)
+    coding = (request.headers.get("Content-Encoding") or "").lower().strip()
+    if coding in ("", "identity"):
+        return data
+    if coding not in ("gzip", "deflate"):
+        raise _RefusedError(415, f"the encoding {coding} is not known")
+    try:
+        found = zlib.decompressobj(zlib.MAX_WBITS | 32).decompress(data, MAX_BODY + 1)
+    except (zlib.error, gzip.BadGzipFile) as error:
+        raise _RefusedError(400, f"the body is not {coding}") from error
+    if len(found) > MAX_BODY:
+        raise _RefusedError(413, f"a body of more than {MAX_BODY // 2**20} MiB")
+    return found
+
+
+def _chunks(request: BaseHTTPRequestHandler) -> bytes:
+    data = bytearray()
+    while size := int(request.rfile.readline(100).partition(b";")[0] or b"0", 16):
+        if len(data) + size > MAX_BODY:
+            raise _RefusedError(413, f"a body of more than {MAX_BODY // 2**20} MiB")
+        data += request.rfile.read(size)
+        request.rfile.readline(10)
+    request.rfile.readline(10)
+    return bytes(data)
+
+
+# ── agents ───────────────────────────────────────────────────────────────────────────────────────
+
+
+class TracedAgents:
+    """Agents whose spans are read. ``inner`` makes those that are asked; ``send`` tells one of them which
+    header ``traceparent`` its next requests have."""
+
+    def __init__(
+        self,
+        inner: AgentFactory,
+        options: ObserveOptions,
+        *,
+        send: Callable[[Agent, str], None],
+        warn: Callable[[str], None],
+        place: Place | None,
+        name: str,
+    ) -> None:
+        self._inner = inner
+        self._options = options
+        self._send = send
+        self._name = name
+        self._warn_all = warn
+        self._warned: set[str] = set()
+        try:
+            self.receiver = Receiver.on(options.port)
+        except OSError as error:
+            why = f"cannot listen on port {options.port}: {error.strerror}"
+            what = f"agent '{name}': the receiver of spans {why}"
+            remedy = "write observe: {port: …}, and export to that port"
+            raise AuthorError(Problem(what, remedy, place)) from error
+
+    @property
+    def does(self) -> str:
+        """What is done with the agent, in words."""
+        where = f"its spans are read at http://127.0.0.1:{self.receiver.port}/v1/traces"
+        told = getattr(self._inner, "does", "")
+        return f"{told}; {where}" if told else where
+
+    def make(self, sample: Sample) -> TracedAgent:
+        return TracedAgent(self._inner.make(sample), self)
+
+    async def aclose(self) -> None:
+        for remark in await asyncio.to_thread(self.receiver.close):
+            self.warn(remark)
+        await self._inner.aclose()
+
+    def warn(self, text: str) -> None:
+        if text not in self._warned:
+            self._warned.add(text)
+            self._warn_all(f"agent '{self._name}': {text}")
+
+    def begin(self, agent: Agent) -> Trace:
+        trace = self.receiver.begin()
+        self._send(agent, trace.parent)
+        return trace
+
+    async def all_of(self, trace: Trace) -> list[dict[str, Any]] | None:
+        """The spans of a trace; ``None``: they did not come, or not all. Whether it is complete is known once
+        the server's span is there; where there is none, only when the time is over."""
+        loop = asyncio.get_running_loop()
+        end = loop.time() + self._options.wait_s
+        with waiting():
+            while True:
+                spans = self.receiver.spans(trace)
+                if has_served(spans, trace.root) and is_complete(spans, trace.root):
+                    return spans
+                if loop.time() >= end:
+                    return spans if is_complete(spans, trace.root) else None
+                await asyncio.sleep(_SETTLE_S)
+
+
+class TracedAgent:
+    """One conversation's agent."""
+
+    def __init__(self, agent: Agent, agents: TracedAgents) -> None:
+        self._agent = agent
+        self._agents = agents
+
+    def end_conversation(self) -> None:
+        close(self._agent)
+
+    async def reply(self, messages: list[Message], tools: TurnTools) -> AgentReply:
+        trace = self._agents.begin(self._agent)
+        reply = await self._agent.reply(messages, tools)
+        spans = await self._agents.all_of(trace)
+        if spans is None:
+            came = len(self._agents.receiver.spans(trace))
+            what = "only a part of its spans" if came else "no span"
+            self._agents.warn(f"{what} of a request came in time; its calls are not observed")
+            return replace(reply, sight=Sight.UNTRACED)
+        known = [*_since_the_user(messages), *_calls_of(reply.tool_calls)]
+        turn = turn_of(spans, known)
+        if turn.unclear:
+            names = ", ".join(f"'{name}'" for name in turn.unclear)
+            what = f"its spans do not tell the arguments of {names}; its calls are not observed"
+            remedy = "let it record contents (OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT=true)"
+            self._agents.warn(f"{what}; {remedy}")
+        sight = Sight.UNTRACED if turn.unclear else Sight.TRACED
+        usage = turn.usage if reply.usage is None else reply.usage
+        return replace(reply, messages=turn.messages, usage=usage, sight=sight)
+
+
+def _since_the_user(messages: list[Message]) -> list[ToolCall]:
+    """The calls of this turn that the agent was sent with their results."""
+    users = [at for at, message in enumerate(messages) if message.get("role") == "user"]
+    return [
+        call for step in chat.steps_of(messages[users[-1] + 1 if users else 0 :]) for call in step.tool_calls
+    ]
+
+
+def _calls_of(calls: Any) -> list[ToolCall]:
+    return [chat.read_tool_call(foreign.as_call(call)) for call in calls]

@@ -1,0 +1,209 @@
+"""``observe: otlp``: what an agent behind an endpoint does is read from the spans that it exports.
+
+The exports were recorded from servers with OpenTelemetry's SDK, as its exporter sends them.
+"""
+
+from __future__ import annotations
+
+import gzip
+import http.client
+import json
+import socket
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from agenteval.messages.otlp import spans_of_protobuf
+from tests.support.kit import Done, Project, failed_checks
+from tests.support.local_servers import Behaviour, LocalServer, Wire, respond_json
+
+RECORDED = Path(__file__).parent.parent / "data" / "otlp"
+TRACE, ROOT = "a1" * 16, "b2" * 8
+PROTOBUF = "application/x-protobuf"
+CALL = {"id": "ORD-1"}
+SUITE = """
+id: a
+turns:
+- {user: Where is it?, expect: {tool_calls: {match: strict, calls: [{name: get_order, args: {id: ORD-1}}]}}}
+- {user: And now?, expect: {tool_calls: {forbidden: [{name: refund}]}}}
+"""
+
+
+def free_port() -> int:
+    with socket.socket() as found:
+        found.bind(("127.0.0.1", 0))
+        return int(found.getsockname()[1])
+
+
+def export(port: int, data: bytes, kind: str = PROTOBUF, path: str = "/v1/traces", **headers: str) -> int:
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=10)
+    try:
+        connection.request("POST", path, data, {"Content-Type": kind, **headers})
+        return connection.getresponse().status
+    finally:
+        connection.close()
+
+
+def recorded(name: str, wire: Wire, *, encode: Callable[[str], bytes] = bytes.fromhex) -> bytes:
+    """A recorded export, as if it had been of this request."""
+    _, trace, root, _ = wire.request.headers["traceparent"].split("-")
+    data = (RECORDED / f"{name}.bin").read_bytes()
+    return data.replace(encode(TRACE), encode(trace)).replace(encode(ROOT), encode(root))
+
+
+def traced(port: int, name: str, answer: dict[str, Any] | None = None) -> Behaviour:
+    def behave(wire: Wire) -> None:
+        assert export(port, recorded(name, wire)) == 200
+        respond_json(answer or {"answer": "It is shipped."})(wire)
+
+    return behave
+
+
+def untraced(wire: Wire) -> None:
+    respond_json({"answer": "It is shipped."})(wire)
+
+
+def play(
+    project: Project,
+    port: int,
+    *turns: Behaviour,
+    suite: str = SUITE,
+    wait_s: float = 20,
+    more: str = "text: answer",
+) -> Done:
+    project.scenarios(suite)
+    with LocalServer(*turns) as server:
+        project.write(
+            "agenteval.yaml",
+            f"""
+            agent:
+              name: bot
+              endpoint: {server.url}
+              request: {{messages: "${{messages}}"}}
+              reply: {{{more}}}
+              observe: {{port: {port}, wait_s: {wait_s}}}
+            metrics: []
+            """,
+        )
+        return project.run()
+
+
+def calls(project: Project) -> list[tuple[str, Any, Any]]:
+    turns = project.sample()["turns"]
+    return [(call["name"], call["args"], call["result"]) for turn in turns for call in turn["tool_calls"]]
+
+
+@pytest.mark.parametrize(
+    ("style", "result", "tokens"), [("genai", {"status": "shipped"}, 246), ("openinference", "shipped", 121)]
+)
+def test_red_with_a_bug_and_green_without_and_all_calls_are_the_agents_own(
+    project: Project, style: str, result: Any, tokens: int
+) -> None:
+    port = free_port()
+    done = play(project, port, traced(port, style), traced(port, style))
+    assert done.code == 0, done.all
+    assert calls(project) == [("get_order", CALL, result)] * 2
+    sample = project.sample()
+    assert all(call["observed"] for turn in sample["turns"] for call in turn["tool_calls"])
+    usage = sample["turns"][0]["usage"]
+    assert (usage["input_tokens"] + usage["output_tokens"], usage["calls"]) == (tokens, 2)
+    assert usage["estimated"] is False
+
+    assert play(project, port, traced(port, style), traced(port, f"{style}_bug")).code == 1
+    assert failed_checks(project.sample()) == {(1, "tool_calls")}
+    assert [name for name, _, _ in calls(project)] == ["get_order", "get_order", "refund"]
+
+
+def test_a_turn_without_spans_leaves_the_conversation_unobserved_and_says_why(project: Project) -> None:
+    port = free_port()
+    suite = "{id: a, turns: [Hi, Hi], expect: {tool_calls: {forbidden: [{name: delete}]}}}"
+    done = play(project, port, traced(port, "genai"), untraced, suite=suite, wait_s=0.5)
+    assert done.code == 3, done.all
+    assert "the spans of a turn did not come" in json.dumps(project.sample()["checks"])
+    assert "no span of a request came in time; its calls are not observed" in done.all
+    declared = f"{suite[:-1]}, tools: {{delete: {{returns: ok}}}}}}"
+    assert play(project, port, traced(port, "genai"), untraced, suite=declared, wait_s=0.5).code == 3
+
+
+def test_spans_of_unknown_traces_and_exports_that_cannot_be_read_are_told_of_once(project: Project) -> None:
+    port = free_port()
+
+    def behave(wire: Wire) -> None:
+        assert export(port, (RECORDED / "genai.bin").read_bytes()) == 200
+        assert export(port, b"\xff\xff", PROTOBUF) == 400
+        assert export(port, b"[]", "text/plain") == 415
+        assert export(port, b"", PROTOBUF, "/v1/metrics") == 200
+        traced(port, "genai")(wire)
+
+    done = play(project, port, behave, behave)
+    assert done.code == 0, done.all
+    assert done.err.count("10 spans of 1 trace belong to no request of this run") == 1, done.all
+    assert "2 exports of spans were refused: it is not a protobuf message" in done.all
+
+
+def test_json_gzip_and_spans_that_come_late_and_twice_count_once(project: Project) -> None:
+    port = free_port()
+
+    def behave(wire: Wire) -> None:
+        spans = spans_of_protobuf(recorded("genai", wire))
+        for span in spans:  # as JSON writes them
+            pairs = span["attributes"].items()
+            span["attributes"] = [{"key": k, "value": {"stringValue": str(v)}} for k, v in pairs]
+        first = {"resourceSpans": [{"scopeSpans": [{"spans": spans[:2]}]}]}
+        rest = {"resourceSpans": [{"scopeSpans": [{"spans": spans[1:]}]}]}
+        untraced(wire)
+        for part in (first, rest, rest):
+            data = gzip.compress(json.dumps(part).encode())
+            assert export(port, data, "application/json", **{"Content-Encoding": "gzip"}) == 200
+
+    done = play(project, port, behave, behave)
+    assert done.code == 0, done.all
+    assert calls(project) == [("get_order", CALL, {"status": "shipped"})] * 2
+
+
+def test_a_call_that_the_scenario_answers_and_a_span_tells_of_counts_once(project: Project) -> None:
+    port = free_port()
+    asks = {"calls": [{"id": "c1", "name": "get_order", "arguments": CALL}]}
+    suite = """
+    id: a
+    turns: [Where is it?]
+    tools: {get_order: {returns: {status: mocked}}}
+    expect: {tool_calls: {match: strict, calls: [{name: get_order, args: {id: ORD-1}}]}}
+    """
+    paths = "text: answer?, tool_calls: calls?"
+    done = play(project, port, traced(port, "genai", asks), traced(port, "genai"), suite=suite, more=paths)
+    assert done.code == 0, done.all
+    assert calls(project) == [("get_order", CALL, {"status": "mocked"})]
+
+
+@pytest.mark.parametrize(
+    ("written", "said"),
+    [
+        (
+            "endpoint: http://127.0.0.1:9/, observe: openai",
+            "observe: openai is not supported yet for an agent of type http",
+        ),
+        ("target: 'a.py:b', observe: otlp", "observe: otlp is not supported yet for an agent of type python"),
+        ("command: [x], observe: otlp", "observe: otlp is not supported yet for an agent of type command"),
+        ("endpoint: http://127.0.0.1:9/, observe: spans", "observe: 'spans' is not known"),
+        (
+            "endpoint: http://127.0.0.1:9/, observe: otlp, observed_messages: a.b",
+            "`observe` and `observed_messages` both tell of the calls",
+        ),
+    ],
+)
+def test_what_cannot_be_observed_is_refused_at_its_line(project: Project, written: str, said: str) -> None:
+    project.write("agenteval.yaml", f"agent: {{name: bot, {written}}}\nmetrics: []\n")
+    project.scenarios("{id: a, turns: [Hi], checks: none}")
+    done = project.run()
+    assert (done.code, said in done.all) == (2, True), done.all
+
+
+def test_a_port_that_is_taken_is_refused_with_what_to_do(project: Project) -> None:
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        done = play(project, int(taken.getsockname()[1]), untraced)
+    assert (done.code, "cannot listen on port" in done.all) == (2, True), done.all
