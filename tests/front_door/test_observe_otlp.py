@@ -207,3 +207,32 @@ def test_a_port_that_is_taken_is_refused_with_what_to_do(project: Project) -> No
         taken.listen()
         done = play(project, int(taken.getsockname()[1]), untraced)
     assert (done.code, "cannot listen on port" in done.all) == (2, True), done.all
+
+
+def test_arguments_that_no_span_tells_and_spans_that_are_missing_leave_it_unobserved(
+    project: Project,
+) -> None:
+    port = free_port()
+    suite = "{id: a, turns: [Hi], expect: {tool_calls: {forbidden: [{name: get_order, args: {id: ORD-9}}]}}}"
+
+    def sends(keep: Callable[[dict[str, Any]], bool]) -> Behaviour:
+        def behave(wire: Wire) -> None:
+            spans = spans_of_protobuf(recorded("genai", wire))
+            for span in spans:
+                for key in ("gen_ai.tool.call.arguments", "gen_ai.output.messages", "gen_ai.input.messages"):
+                    span["attributes"].pop(key, None)
+            body = {"resourceSpans": [{"scopeSpans": [{"spans": [s for s in spans if keep(s)]}]}]}
+            assert export(port, json.dumps(body).encode(), "application/json") == 200
+            untraced(wire)
+
+        return behave
+
+    done = play(project, port, sends(lambda _: True), suite=suite)
+    assert done.code == 3, done.all
+    assert "its spans do not tell the arguments of 'get_order'" in done.all
+    assert "OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT=true" in done.all
+    missing = sends(lambda span: "invoke_agent" not in span["name"])
+    done = play(project, port, missing, suite=suite, wait_s=0.5)
+    assert (done.code, "only a part of its spans of a request came in time" in done.all) == (3, True), (
+        done.all
+    )
