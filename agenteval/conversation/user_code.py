@@ -54,7 +54,7 @@ class ImportTimeout(BaseException):
 def _ending_after(seconds: float) -> Iterator[None]:
     """Ends what blocks the main thread, where the system has a way to. The code may have to be in the main
     thread (for signals, for its event loop), so it cannot be moved to another."""
-    if not hasattr(signal, "setitimer") or threading.current_thread() is not threading.main_thread():
+    if sys.platform == "win32" or threading.current_thread() is not threading.main_thread():
         yield
         return
 

@@ -20,8 +20,8 @@ MISTAKES = {
     f"{REQUEST}, {REPLY}, send_tools: false": "`send_tools` does not go with `request`",
     f"{REQUEST}, {REPLY}, observed_messages: a": "write reply: {messages: …}",
     f"{REQUEST}, {REPLY}, api: a2a": "`api` does not go with `request`",
-    f"{REQUEST}, reply: {{text: t, tool_calls: c}}": (
-        "`reply.tool_calls` are answered, and `request` has no place for the results — add tool_results:"
+    'request: {m: "${message}", tool_results: []}, reply: {text: t, tool_calls: c}': (
+        "`reply.tool_calls` are answered, and `request` has no place for the results — write tool_results:"
         ' "${tool_results}", or send the conversation with "${messages}"'
     ),
     f'request: {{m: "${{message}}", r: "${{tool_results}}"}}, {REPLY}': "add tool_calls: PATH to reply",

@@ -71,6 +71,42 @@ def test_a_session_of_the_servers_and_calls_that_the_scenario_answers(
     assert (usage["input_tokens"], usage["estimated"]) == (20, False)
 
 
+SHORTEST = """
+agent:
+  name: shop
+  endpoint: {url}/chat
+  request: {message: "${message}", session: "${session}"}
+  reply: {text: data.reply, tool_calls: data.calls, session: data.id}
+"""
+
+
+def with_results_of_its_own(shop: Shop, request: Request) -> Behaviour:
+    asked = request.json
+    data: dict[str, Any] = {"id": asked.get("session", "s-1"), "calls": [], "reply": None}
+    if "tool_results" in asked:
+        assert "message" not in asked
+        (result,) = asked["tool_results"]
+        data["reply"] = shop.answer(result["content"])
+    else:
+        call = shop.call(asked["message"])
+        data["calls"] = [{"id": "c1", "name": call["name"], "arguments": call["args"]}]
+    return okay({"data": data})
+
+
+@both
+def test_a_request_without_a_place_for_results_has_them_under_their_name(
+    project: Project, has_bug: bool
+) -> None:
+    _, server = played(project, with_results_of_its_own, SHORTEST, has_bug=has_bug)
+    keys = [sorted(request.json) for request in server.requests]
+    assert keys == [
+        ["message"],
+        ["session", "tool_results"],
+        ["message", "session"],
+        ["session", "tool_results"],
+    ]
+
+
 # ── sessions of ours, the complete conversation, lists ───────────────────────────────────────────
 
 OURS = """

@@ -19,6 +19,7 @@ from agenteval.adapters.agents.observing import ObserveOptions, observe_mistakes
 from agenteval.adapters.agents.polling import PollOptions
 from agenteval.adapters.agents.quirks import REFUSED, Form, lesson, shaped
 from agenteval.adapters.agents.reply_paths import ReplyPaths
+from agenteval.adapters.agents.request_template import TAKES_RESULTS, names_in
 from agenteval.adapters.agents.template_api import Template, TemplateApi
 from agenteval.adapters.transport.client import CallRules, HttpReply, Transport, may_pass, may_pass_unheard
 from agenteval.adapters.transport.http_faults import Fault, classify, describe, is_web_address, quote
@@ -86,7 +87,10 @@ class HttpOptions(Value):
     def template(self) -> Template:
         headers = _sendable(self.headers)
         reply = self.reply or ReplyPaths()
-        return Template(self.endpoint or "", headers, self.request or {}, reply, self.poll, self.streaming)
+        request = self.request or {}
+        if reply.tool_calls and TAKES_RESULTS.isdisjoint(names_in(request)):
+            request = {**request, "tool_results": "${tool_results}"}
+        return Template(self.endpoint or "", headers, request, reply, self.poll, self.streaming)
 
     @property
     def offers_tools(self) -> bool:

@@ -7,7 +7,7 @@ from typing import Any
 
 from agenteval.adapters.agents.http_api import api_at
 from agenteval.adapters.agents.reply_paths import WHOLE
-from agenteval.adapters.agents.request_template import names_in
+from agenteval.adapters.agents.request_template import TAKES_RESULTS, names_in
 from agenteval.core.errors import Mistake
 
 _OF_CHAT = ("body", "send_tools", "observed_messages", "api")
@@ -83,11 +83,10 @@ def _of_request(
     if names.isdisjoint(("message", "messages")):
         what = "`request` has neither ${message} nor ${messages}: the agent would hear nothing"
         yield Mistake(what, 'write for example {message: "${message}"}', ("request",))
-    takes_results = not names.isdisjoint(("messages", "tool_results"))
-    if reply.get("tool_calls") and not takes_results:
+    if reply.get("tool_calls") and TAKES_RESULTS.isdisjoint(names) and "tool_results" in request:
         what = "`reply.tool_calls` are answered, and `request` has no place for the results"
-        remedy = 'add tool_results: "${tool_results}", or send the conversation with "${messages}"'
-        yield Mistake(what, remedy, ("reply", "tool_calls"))
+        remedy = 'write tool_results: "${tool_results}", or send the conversation with "${messages}"'
+        yield Mistake(what, remedy, ("request", "tool_results"))
     if "tool_results" in names and not reply.get("tool_calls"):
         what = "`request` has ${tool_results}, and `reply` says nowhere that tools are asked for"
         yield Mistake(what, "add tool_calls: PATH to reply", ("request",))

@@ -15,6 +15,9 @@ from agenteval.core.trajectory import Message
 from agenteval.files.environment import TEMPLATE_NAME, TEMPLATE_NAMES
 
 ABSENT: Any = object()
+TAKES_RESULTS = frozenset(("messages", "tool_results"))
+"""The names through which an agent hears the results of the calls that it asked for. A request with neither of
+them has them under the key ``tool_results``."""
 _OF_A_TURN = frozenset(("message", "tool_results"))
 """Where one of these has no value, what stands around it says nothing without it: ``{role: user}``."""
 
@@ -117,4 +120,4 @@ def _shown(value: Any) -> str:
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
 
 
-__all__ = ["ABSENT", "TEMPLATE_NAMES", "filled", "filled_text", "names_in", "values_of"]
+__all__ = ["ABSENT", "TAKES_RESULTS", "TEMPLATE_NAMES", "filled", "filled_text", "names_in", "values_of"]
