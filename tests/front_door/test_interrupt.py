@@ -152,7 +152,7 @@ def test_once_lets_what_runs_finish(project: Project, number: signal.Signals) ->
     run = Run(project, "waits")
     run.wait_for("slow", 2)
     run.send(number)
-    run.wait_for("finishing what runs", file="err")
+    run.wait_for("finishing running conversations", file="err")
     project.write("go on", "")
     ended = run.end()
     assert_whole(ended, finished=SLOW)

@@ -287,7 +287,7 @@ def test_a_range_of_epochs_needs_a_gate_that_ends_early(project: Project) -> Non
         ("gates: {pass_hat_k: {k: 3, at_least: 0.5, over: agent}}", "one of scenario, suite"),
         ("gates: {no_regression: {margin: 0}}", "more than 0"),
         ("gates: {no_regression: 0.05}", "expected a mapping"),
-        ("thresholds: {helpfulness: {}}", "says nothing"),
+        ("thresholds: {helpfulness: {}}", "is empty"),
         ("thresholds: {helpfulness: {share_below: {}}}", "must not be empty"),
         ("thresholds: {helpfulness: {share_below: {2: 1.5}}}", "less than 1"),
         ("thresholds: {helpfulness: {min: 9}}", "its scores are from 1 to 5"),

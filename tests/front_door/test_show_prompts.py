@@ -69,7 +69,7 @@ def test_one_of_them_is_shown(name: str) -> None:
 @pytest.mark.parametrize("name", PARTS)
 def test_a_part_says_where_it_stands(name: str) -> None:
     out = text_of(name)
-    assert f"prompt: {name}\nstands: behind " in out
+    assert f"prompt: {name}\nstands: after " in out
     assert out.count("── part of a prompt ──") == 1
 
 

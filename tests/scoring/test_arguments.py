@@ -147,7 +147,7 @@ def test_approx(operand, actual, near):
         ({"$inn": [1]}, "unknown matcher '$inn' — did you mean '$in'?"),
         ({"$in": "a"}, "$in: expected a list"),
         ({"$in": []}, "got an empty list"),
-        ({"$in": [1], "b": 2}, "'$in' does not"),
+        ({"$in": [1], "b": 2}, "'$in' is not"),
         ({"$regex": "("}, "not a regular expression"),
         ({"$regex": 1}, "expected a text"),
         ({"$approx": "1"}, "expected a number or a mapping"),

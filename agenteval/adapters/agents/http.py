@@ -212,16 +212,6 @@ class Known:
         )
 
 
-_DOES = {
-    "chat_completions": "an API like OpenAI's chat completions, gets the messages so far",
-    "responses": "an API like OpenAI's Responses, gets the messages so far",
-    "messages": "an API like Anthropic's Messages, gets the messages so far",
-    "a2a": "an A2A agent, gets the latest user message",
-    "template": "an API of its own, gets what `request` says",
-}
-"""What is done with an agent, by the API that it speaks: for ``agenteval validate``."""
-
-
 class HttpAgents:
     """The agents of a run at one endpoint. Raises ``AuthorError`` for a configuration that cannot work.
 
@@ -257,7 +247,6 @@ class HttpAgents:
             tell=tell,
             warn=warn,
         )
-        self.does = f"{without_query(self._known.endpoint)}, {_DOES[options.form]}"
 
     def make(self, sample: Sample) -> HttpAgent:
         """The agent of one sample."""

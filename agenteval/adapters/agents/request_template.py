@@ -16,8 +16,8 @@ from agenteval.files.environment import TEMPLATE_NAME, TEMPLATE_NAMES
 
 ABSENT: Any = object()
 TAKES_RESULTS = frozenset(("messages", "tool_results"))
-"""The names through which an agent hears the results of the calls that it asked for. A request with neither of
-them has them under the key ``tool_results``."""
+"""The names through which an agent hears the results of the calls that it asked for. A request with neither
+has them under the key ``tool_results``."""
 _OF_A_TURN = frozenset(("message", "tool_results"))
 """Where one of these has no value, what stands around it says nothing without it: ``{role: user}``."""
 
