@@ -8,8 +8,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from agenteval.conversation.deadlines import HeldUpError
+from agenteval.conversation.targets.context import blocks_its_loop
 from agenteval.conversation.targets.faults import contained, describe
-from agenteval.conversation.targets.signatures import misfit, takes_context
+from agenteval.conversation.targets.signatures import is_async, misfit, takes_context
 from agenteval.conversation.tools import FunctionCall, error_result
 from agenteval.conversation.user_code import DeadlineError, call, load
 from agenteval.core.errors import AuthorError, Place, Problem, ToolError, place_of
@@ -53,6 +54,9 @@ class MockFunctions:
     async def __call__(self, wanted: FunctionCall, sample: Sample, turn: int) -> ToolResult:
         place = place_of(sample.scenario.where(f"tools.{wanted.tool}"))
         function = self._function(wanted.target, wanted.base, place, wanted.tool)
+        if blocks_its_loop() and is_async(function):
+            what = f"the agent called '{wanted.tool}' without await within its event loop; its mock is async"
+            raise AuthorError(Problem(what, "write the mock with def instead of async def", place))
         context = ToolContext(wanted.call_index, turn, sample.key, sample.seed)
         args = deepcopy(wanted.args)  # it may do to them what it likes; the record stays as it was
         arguments = (args, context) if takes_context(function) else (args,)

@@ -287,3 +287,15 @@ def test_two_tools_of_one_function_and_other_agents_are_refused(project: Project
     project.write("agenteval.yaml", f"{agent}\nmetrics: []\n")
     done = project.run()
     assert (done.code, "an agent of type http has no 'intercept'" in done.all) == (2, True)
+
+
+@pytest.mark.parametrize("call", ["get_order('1')", "ctx.call_tool_sync('get_order', {'id': '1'})"])
+def test_an_async_mock_of_a_call_that_blocks_its_loop_is_refused(project: Project, call: str) -> None:
+    project.write("scenarios/mocks.py", "async def mock(args):\n    return {'status': 'ok'}\n")
+    agent = f"from shop.tools import get_order\n\nasync def agent(messages, ctx):\n    return str({call})\n"
+    shop(project, agent, "{id: a, turns: [Hi], tools: {get_order: {python: 'mocks.py:mock'}}, checks: none}")
+    done = project.run()
+    assert done.code == 2, done.all
+    assert "called 'get_order' without await within its event loop; its mock is async" in done.all
+    project.agent(agent.replace("async def agent", "def agent"))
+    assert project.run().code == 0

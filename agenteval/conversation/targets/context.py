@@ -6,6 +6,7 @@ import asyncio
 import threading
 from concurrent.futures import CancelledError
 from contextlib import contextmanager
+from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 if TYPE_CHECKING:
@@ -13,6 +14,30 @@ if TYPE_CHECKING:
     from concurrent.futures import Future
 
 OVER = "the conversation is over; its tools cannot be called any more"
+
+
+_BLOCKS: ContextVar[bool] = ContextVar("agenteval_blocks_its_loop", default=False)
+
+
+def blocks_its_loop() -> bool:
+    """Whether the call that is carried out holds up the event loop of the agent, and of all async code of the
+    author's: nothing that has to run there ends before it."""
+    return _BLOCKS.get()
+
+
+@contextmanager
+def waiting_for_it() -> Iterator[None]:
+    """Around a call of a tool that its caller waits for without await."""
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        yield
+        return
+    token = _BLOCKS.set(True)
+    try:
+        yield
+    finally:
+        _BLOCKS.reset(token)
 
 
 class Answered(NamedTuple):
@@ -56,7 +81,7 @@ class Context:
 
     def call_tool_sync(self, name: str, args: Mapping[str, Any] | str | None = None) -> Any:
         """The same for code that cannot await: from any thread."""
-        with self.flying() as batch:
+        with self.flying() as batch, waiting_for_it():
             try:
                 return self.ask(name, args, batch).result().value
             except CancelledError:

@@ -27,7 +27,7 @@ from pathlib import Path
 from types import CodeType, FunctionType, MethodType
 from typing import TYPE_CHECKING, Any, Callable, Mapping, NamedTuple
 
-from .context import OVER, Answered
+from .context import OVER, Answered, waiting_for_it
 from .faults import describe
 from .finding import TargetError, find
 from .plain import plain
@@ -402,7 +402,8 @@ def _called(swapped: _Swapped, /, *args: Any, **kwargs: Any) -> Any:
     try:
         with here.context.flying() as batch:
             if not here.context.leaves(name):
-                return _value(here.context.ask(name, given, batch).result())
+                with waiting_for_it():
+                    return _value(here.context.ask(name, given, batch).result())
             own = Own()
             recorded = own.begin(here.context, name, given, batch)
             own.go.result()
