@@ -121,6 +121,7 @@ def none_ran(project: Project) -> bool:
 
 def test_red_with_a_bug_and_green_without_and_all_calls_are_the_agents_own(project: Project) -> None:
     shop(project)
+    assert "; the scenario answers for get_order, refund, cancel\n" in project.call("validate").out
     done = project.run()
     assert done.code == 0, done.all
     assert sorted(calls(project)) == sorted((project.root / "record").read_text("utf-8").splitlines())

@@ -348,6 +348,8 @@ def _agents(agent: AgentConfig, options: PythonOptions, resources: AgentResource
         warn=resources.warn,
     )
     agents.does = line_of(agents.agent.described(written), declares_calls=agent.tools is not None)
+    if options.intercept:
+        agents.does += f"; the scenario answers for {', '.join(options.intercept)}"
     return agents
 
 
