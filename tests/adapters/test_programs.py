@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 import json
 import os
+import signal
 import sys
 import textwrap
 import time
@@ -470,3 +471,16 @@ def test_a_program_is_found_from_the_configurations_folder_and_runs_there(tmp_pa
             await agents.aclose()
 
     assert asyncio.run(whole()).texts == [str(tmp_path)]
+
+
+def test_a_signal_may_end_a_program_that_is_just_being_ended() -> None:
+    """The third Ctrl-C runs within what the main thread does: within the end that the second asked for."""
+    program = process.Process(["sleep", "600"], cwd=".", env=dict(os.environ), tell=lambda _: None)
+    program.listen()
+    with program._lock:
+        before = signal.signal(signal.SIGUSR1, lambda *_: process.kill_all())
+        try:
+            os.kill(os.getpid(), signal.SIGUSR1)
+        finally:
+            signal.signal(signal.SIGUSR1, before)
+    assert program.over.wait(30)

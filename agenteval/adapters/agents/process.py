@@ -81,7 +81,8 @@ class Process:
         self, command: Sequence[str], *, cwd: str, env: Mapping[str, str], tell: Callable[[Said], None]
     ) -> None:
         self._tell = tell
-        self._lock = threading.Lock()
+        # A signal may come while its own thread ends a program, and then ends all of them, there and then.
+        self._lock = threading.RLock()
         self._is_reaped = self._has_ended = self._is_telling = False
         self._log: deque[bytes] = deque()
         self._log_size = 0
