@@ -54,6 +54,11 @@ def is_filtered(end: Any) -> bool:
     return _plain(end) in _BY_FILTER
 
 
+def is_error(end: Any) -> bool:
+    """Whether a reply that ended so broke off with an error."""
+    return _plain(end) in _BY_ERROR
+
+
 def refusal_in(message: Any) -> str | None:
     """A refusal is the agent's answer, in a field of its own or as a part of the content."""
     content = _field(message, "content")
@@ -73,7 +78,7 @@ def _cut(answer: Any, key: str, end: Any) -> Cut | None:
         return Cut(f"was cut off ({key}={end})", at_limit=True)
     if is_filtered(end) and not refusal_in(answer):
         return Cut(f"was cut off by the provider's filter ({key}={end})")
-    return Cut(f"broke off with an error ({key}={end})") if _plain(end) in _BY_ERROR else None
+    return Cut(f"broke off with an error ({key}={end})") if is_error(end) else None
 
 
 def _plain(end: Any) -> str:

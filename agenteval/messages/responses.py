@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 from agenteval.core.errors import AuthorError, Problem
 from agenteval.core.expressions import expression
-from agenteval.messages.endings import ENDS, is_at_limit
+from agenteval.messages.endings import ENDS, is_at_limit, is_error, is_filtered
 from agenteval.messages.message import said_in
 from agenteval.messages.speakers import is_agents, is_message
 
@@ -26,6 +26,8 @@ _CODES = ("status", "status_code", "statusCode", "response_status", "http_status
 _ERROR_LIMIT = 200
 
 CUT = "a reply was cut off by its limit of tokens: what it would have said is unknown"
+FILTERED = "a reply was cut off by the provider's filter: what it would have said is unknown"
+BROKEN_OFF = "a reply broke off with an error: what it would have said is unknown"
 
 
 class Reply(NamedTuple):
@@ -243,6 +245,10 @@ def _notes(response: Mapping[str, Any]) -> Iterator[str]:
     ends = [part.get(key) for part in parts for key in ENDS]
     if any(map(is_at_limit, (*ends, response.get("status")))):
         yield CUT
+    if any(map(is_filtered, ends)):
+        yield FILTERED
+    if any(map(is_error, ends)):
+        yield BROKEN_OFF
     for key in ("choices", "candidates"):
         given = response.get(key)
         if isinstance(given, list) and len(given) > 1:

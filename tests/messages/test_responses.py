@@ -303,6 +303,19 @@ def test_a_reply_that_was_cut_off_is_told(response: Any) -> None:
     assert answered(response).notes == (CUT,)
 
 
+@pytest.mark.parametrize(
+    ("end", "why"),
+    [
+        ({"choices": [{"message": ANSWER, "finish_reason": "content_filter"}]}, "by the provider's filter"),
+        ({"candidates": [{"content": {"parts": [{"text": "It"}]}, "finishReason": "SAFETY"}]}, "filter"),
+        ({"choices": [{"message": ANSWER, "finish_reason": "error"}]}, "broke off with an error"),
+    ],
+)
+def test_a_reply_that_a_filter_or_an_error_ended_is_reported(end: Any, why: str) -> None:
+    (note,) = answered(end).notes
+    assert why in note
+
+
 def test_cut_replies_are_counted(project: Project) -> None:
     cut = {
         "request": {"messages": HISTORY},
