@@ -164,7 +164,8 @@ def test_it_ends_with_a_verdict_and_without_a_crash(done: Done) -> None:
 
 
 def test_the_results_fit_their_schema(done: Done) -> None:
-    schema = json.loads((files("agenteval") / "schemas" / "results.schema.json").read_text(encoding="utf-8"))
+    file = files("agenteval") / "reporters" / "results" / "results.schema.json"
+    schema = json.loads(file.read_text(encoding="utf-8"))
     jsonschema.validate(done.results, schema)
 
 
@@ -190,7 +191,7 @@ def answered(scope: dict[str, Any]) -> set[str]:
 
 
 def test_every_score_is_valid(done: Done) -> None:
-    labels = {m["name"]: m["labels"] for m in done.events[0]["metrics"]}
+    labels = {m["name"]: m["labels"] for m in done.events[0]["plan"]["metrics"]}
     for scope in done.scopes:
         for metric, score in scope["scores"].items():
             assert not score["scripted"]

@@ -399,6 +399,13 @@ class Scenario(ScenarioFields):
         return self.turns is not None and all(isinstance(turn, ScriptedTurn) for turn in self.turns)
 
     @property
+    def tools_named(self) -> frozenset[str]:
+        """Those that it declares, and those that it expects or forbids a call of."""
+        asked = (expect.tool_calls for _, expect in self.expectations if expect.tool_calls)
+        calls = (call.name for rule in asked for call in (*(rule.calls or ()), *rule.forbidden))
+        return frozenset((*self.tools, *calls))
+
+    @property
     def has_several_turns(self) -> bool:
         """Whether the agent may be asked more than once in a conversation."""
         return not self.is_scripted or len(self.turns or ()) > 1

@@ -30,7 +30,14 @@ UNTRACED = (
     " export them and take up the header traceparent, with the contents of messages and calls"
 )
 
+PARTIAL = (
+    "not observed: `intercept` does not name every tool that the scenario names, so the agent may call the"
+    " others unseen. Add them to intercept, or write agent: {tools: visible} if it calls them through ctx"
+)
+
 _SEEN = frozenset((Sight.TRACED, Sight.TOOLS, Sight.EMPTY, Sight.MESSAGES, Sight.CALLS, Sight.VISIBLE))
+_HINTS = {Sight.HIDDEN: HIDDEN, Sight.UNTRACED: UNTRACED, Sight.PARTIAL: PARTIAL}
+"""One turn of these makes the conversation one that is not observed."""
 _Item = TypeVar("_Item", bound=ScoreItem)
 
 
@@ -45,7 +52,7 @@ def is_observed(scenario: Scenario, trajectory: Trajectory) -> bool:
     """Whether a call that is not in the conversation was not made. Once true of a prefix, it stays true; but
     for an agent whose spans tell of its calls, each turn has to come with them."""
     sights = {turn.sight for turn in trajectory.all_turns}
-    if Sight.HIDDEN in sights or Sight.UNTRACED in sights:
+    if not sights.isdisjoint(_HINTS):
         return False
     if not sights.isdisjoint(_SEEN) or trajectory.tool_calls:
         return True
@@ -71,7 +78,7 @@ def settled(items: Sequence[_Item], scenario: Scenario, trajectory: Trajectory) 
         return items
     observed = is_observed(scenario, trajectory)
     sights = {turn.sight for turn in trajectory.all_turns}
-    hint = HIDDEN if Sight.HIDDEN in sights else UNTRACED if Sight.UNTRACED in sights else UNSEEN
+    hint = next((why for sight, why in _HINTS.items() if sight in sights), UNSEEN)
     return tuple(_settled(item, observed, hint) for item in items)
 
 

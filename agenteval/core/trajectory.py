@@ -143,6 +143,8 @@ class Sight(StrEnum):
     """The spans of the turn came (``observe: otlp``)."""
     UNTRACED = "untraced"
     """They did not, or not all, or do not tell what was called with what."""
+    PARTIAL = "partial"
+    """Some of its functions are intercepted, and not all that the scenario names."""
     VISIBLE = "visible"
     """Declared: ``agent: {tools: visible}``."""
     HIDDEN = "none"

@@ -138,8 +138,8 @@ def _no_kind(agent: Mapping[str, Any], mark: Mark, adapters: Adapters) -> Found:
         example = adapters.get(KIND_BY_KEY[key]).example
         yield Problem(f"the agent's {key} is empty", f"write {example}", mark.find((key,)).place)
         return
-    python, http = (adapters.get(kind).example for kind in ("python", "http"))
-    remedy = f"write {python} (Python) or {http}"
+    python, http, program = (adapters.get(kind).example for kind in ("python", "http", "command"))
+    remedy = f"write {python} (Python) or {http}, or {program}"
     yield Problem("the agent has neither a target nor an endpoint", remedy, mark.place)
 
 

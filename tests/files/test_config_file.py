@@ -365,7 +365,7 @@ def test_messages_hide_secrets(folder: Folder) -> None:
 
 NEITHER = (
     "the agent has neither a target nor an endpoint — write target: my_agent.py:agent (Python) or endpoint:"
-    " http://localhost:3000/v1/chat/completions"
+    " http://localhost:3000/v1/chat/completions, or command: [node, bot.js]"
 )
 
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from tests.support.agent_servers import OBSERVED, SCENARIO, Shop, calls_of, okay, played, served
-from tests.support.kit import Project
+from tests.support.kit import Project, failed_checks
 from tests.support.local_servers import Behaviour, LocalServer, Request, chunked, respond, respond_json, sse
 
 both = pytest.mark.parametrize("has_bug", [True, False], ids=["bug", "fix"])
@@ -422,6 +422,11 @@ BROKEN: dict[str, tuple[str, list[Behaviour], str]] = {
         "`reply.session: sid`; there is: t",
     ),
     "not JSON": (PLAIN, [respond("hello")], "is not JSON"),
+    "a web page as text": (
+        'request: {m: "${message}"}, reply: {text: .}',
+        [respond("<!DOCTYPE html><title>x</title>")],
+        "is a web page",
+    ),
     "a web page": (PLAIN, [respond("<html>")], "is a web page"),
     "cut off": (
         'request: {m: "${message}"}, reply: {text: choices.0.message.content}',
@@ -649,3 +654,16 @@ def test_doctor_asks_such_an_agent(project: Project) -> None:
     assert "answered in" in done.out
     assert "takes tools" not in done.out
     assert server.requests[0].json == {"m": "Hello"}
+
+
+@pytest.mark.parametrize(("path", "code"), [("steps?", 3), ("step?", 1), ("done?", 0)])
+def test_a_path_that_never_named_anything_proves_nothing(project: Project, path: str, code: int) -> None:
+    """It may be misspelt: what the server reports elsewhere is not seen."""
+    answer = {"t": "Done.", "step": [{"name": "wipe", "args": {}}], "done": [{"name": "look", "args": {}}]}
+    with LocalServer(okay(answer)) as server:
+        agent(project, server, f'request: {{m: "${{messages}}"}}, reply: {{text: t, messages: "{path}"}}')
+        project.scenarios("id: a\nturns: [Hi]\nexpect: {tool_calls: {forbidden: [{name: wipe}]}}\n")
+        done = project.run()
+    assert done.code == code, done.all
+    if code == 1:
+        assert failed_checks(project.sample()) == {(None, "tool_calls")}

@@ -300,3 +300,35 @@ def test_an_async_mock_of_a_call_that_blocks_its_loop_is_refused(project: Projec
     assert "called 'get_order' without await within its event loop; its mock is async" in done.all
     project.agent(agent.replace("async def agent", "def agent"))
     assert project.run().code == 0
+
+
+@pytest.mark.parametrize(
+    ("intercept", "code"),
+    [("get_order", 3), ("get_order, cancel", 1), ("get_order, cancel, tools: visible", 1)],
+)
+def test_a_tool_that_is_not_intercepted_may_be_called_unseen(
+    project: Project, intercept: str, code: int
+) -> None:
+    """The agent calls a tool that the scenario forbids: the real one, if it is not intercepted."""
+    names, _, more = intercept.partition(", tools")
+    functions = ", ".join(f"{name}: 'shop/tools.py:{name}'" for name in names.split(", "))
+    more = f", tools{more}" if more else ""
+    project.write("shop/tools.py", TOOLS)
+    project.agent(
+        "from shop.tools import cancel, get_order\n\n"
+        "def agent(messages):\n    get_order('A')\n    cancel('A')\n    return 'Done.'\n"
+    )
+    project.write(
+        "agenteval.yaml",
+        f"agent: {{target: 'agent.py:agent', intercept: {{{functions}}}{more}}}\nmetrics: []\n",
+    )
+    project.scenarios(
+        "id: a\nturns: [Hi]\ntools: {get_order: {returns: {status: open}}, cancel: {returns: yes}}\n"
+        "expect: {tool_calls: {forbidden: [{name: cancel}]}}\n"
+    )
+    done = project.run()
+    assert done.code == code, done.all
+    if code == 1:
+        assert failed_checks(project.sample()) == {(None, "tool_calls")}
+    else:
+        assert "does not name every tool" in done.all

@@ -105,7 +105,7 @@ class HttpOptions(Value):
         if self.observe:
             return Sight.UNTRACED  # until the spans of a reply are there
         reports = self.reply.messages if self.reply else self.observed_messages
-        if reports:
+        if reports and not (self.reply and reports.endswith("?")):  # that may be misspelt, and never there
             return Sight.MESSAGES
         asks_us = self.reply.tool_calls if self.reply else self.form != "a2a"
         return None if asks_us else Sight.UNSEEN

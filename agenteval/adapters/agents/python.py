@@ -36,7 +36,7 @@ from agenteval.core.errors import (
 )
 from agenteval.core.protocols import AgentAdapter, AgentFactory, AgentReply, TurnTools
 from agenteval.core.scenario import Sample
-from agenteval.core.trajectory import Message, ToolResult
+from agenteval.core.trajectory import Message, Sight, ToolResult
 from agenteval.core.value import Text, Value
 from agenteval.messages import chat
 from agenteval.messages.agent_reply import reply_of
@@ -155,7 +155,10 @@ class PythonAgents:
         if self._warning and (self._only or sample.scenario.has_several_turns):
             self._warn(self._warning)
             self._warning = ""
-        watched = Watched(self._intercepts, self._warn) if self._intercepts else None
+        watched = None
+        if self._intercepts:
+            is_partial = not sample.scenario.tools_named <= self._intercepts.names
+            watched = Watched(self._intercepts, self._warn, is_partial=is_partial)
         return PythonAgent(
             self.agent, sample, timeout_s=self._timeout_s, rate=self._rate, only=self._only, watched=watched
         )
@@ -166,9 +169,13 @@ class PythonAgents:
 
 
 class Watched:
-    """The intercepted functions of an agent during one conversation."""
+    """The intercepted functions of an agent during one conversation. ``is_partial``: the scenario names tools
+    that are not among them."""
 
-    def __init__(self, intercepts: Intercepts, warn: Callable[[str], None]) -> None:
+    def __init__(
+        self, intercepts: Intercepts, warn: Callable[[str], None], *, is_partial: bool = False
+    ) -> None:
+        self.is_partial = is_partial
         self._intercepts = intercepts
         self._warn = warn
         self._fault = ""
@@ -242,7 +249,7 @@ class PythonAgent:
             self._watched.check()  # where the runner is the cause, the agent is not to blame
             raise
         self._watched.check()
-        return reply
+        return replace(reply, sight=Sight.PARTIAL) if self._watched.is_partial else reply
 
     async def _answer(self, messages: list[Message], context: AgentContext) -> AgentReply:
         try:

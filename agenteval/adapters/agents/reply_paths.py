@@ -15,7 +15,7 @@ from agenteval.adapters.agents.http_api import json_of, storable
 from agenteval.adapters.transport.client import HttpReply
 from agenteval.core.errors import AgentError
 from agenteval.core.protocols import AgentReply
-from agenteval.core.trajectory import Message
+from agenteval.core.trajectory import Message, Sight
 from agenteval.core.value import Text, Value
 from agenteval.messages import chat
 from agenteval.messages import message_adapters as foreign
@@ -25,6 +25,7 @@ from agenteval.messages.endings import last_answer
 from agenteval.messages.record_paths import MISSING, find
 from agenteval.messages.sse import Payload, ends_stream
 
+_WEB_PAGE = re.compile(r"\s*<(?:!doctype\s+html|html)\b", re.IGNORECASE)
 WHOLE = "."
 """The path of the reply itself, which may be a plain text."""
 _JSON_LINES = ("ndjson", "jsonl", "json-lines", "jsonlines", "stream+json", "json-stream")
@@ -84,6 +85,8 @@ def _value(text: str, paths: ReplyPaths) -> Any:
     try:
         value = json_of(text)
     except Unreadable:
+        if _WEB_PAGE.match(text):
+            raise
         value = storable(str(text))
     return value if isinstance(value, str | Mapping | list) else text
 
@@ -181,6 +184,7 @@ def answer_in(document: Document, paths: ReplyPaths) -> AgentReply:
         tool_calls=calls,
         messages=messages,
         usage=_usage(document, paths),
+        sight=Sight.MESSAGES if messages else None,
     )
 
 

@@ -87,6 +87,11 @@ class Intercepts:
         self._seen = -1
         self._added()
 
+    @property
+    def names(self) -> frozenset[str]:
+        """The tools."""
+        return frozenset(self._sources)
+
     def _added(self) -> list[str]:
         """The tools that were found in a module that was not loaded before."""
         if self._seen == len(sys.modules):
