@@ -100,7 +100,7 @@ def run(
     """``again``: whether what would fail something is asked again. This model would fail much by chance."""
     config = {
         "agent": {"name": "shop", "target": "agent.py:agent", "policy": "You help customers of a shop."},
-        "models": {"default": {"timeout_s": 120, **model}},  # a model that does not end is given up
+        "models": {"default": {"timeout_s": 120, "max_tokens": 400, **model}},  # some answers have no end
         "epochs": 1,
         "concurrency": 4,
         "agent_concurrency": 1,  # prompts of one conversation in a row share what the server has read
