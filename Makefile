@@ -9,7 +9,7 @@ help:
 	@echo "install   agenteval, editable, with all that the checks need"
 	@echo "check     lint, types and contract: what is fast"
 	@echo "test      the tests: several minutes; docs: those of the documentation alone"
-	@echo "suite     the shipped example suite, which must end with exit code 1"
+	@echo "suite     the shipped example suite: green, and its first agent red"
 	@echo "build     sdist and wheel in dist/, and the wheel tried on its own"
 	@echo "e2e       the whole pipeline against a small language model on this machine"
 	@echo "format    rewrite the files as 'lint' wants them; clean: delete what is built"

@@ -379,11 +379,17 @@ def test_the_http_agent_of_the_readme_is_reached(project: Project) -> None:
 
 
 def test_the_example_suite_ends_as_the_readme_shows(project: Project) -> None:
-    done = Project(ROOT).call(
-        "run", "--report", f"json={project.root / 'results.json'}", env={"COLUMNS": "110"}
-    )
-    out = finished(done, 1)
-    for shown in (texts("README.md", "Scores"), texts("docs/examples.md", "criteria: ")):
+    wide = {"COLUMNS": "110"}
+    report = ("--report", f"json={project.root / 'results.json'}")
+    green = finished(Project(ROOT).call("run", *report, env=wide), 0)
+    assert_shown(texts("docs/examples.md", "PASSED: "), green)
+    usage = project.results()["summary"]["usage"]
+    asked = sum(usage[role]["calls"] for role in ("user", "judge", "dedup"))
+    told = int(re.findall(r"about (\d+) calls", text_of("README.md"))[0])
+    assert abs(asked - told) < 20
+
+    out = finished(Project(ROOT).call("run", "--agent", "wonderbot-first", *report, env=wide), 1)
+    for shown in (texts("README.md", "FAILED: "), texts("docs/examples.md", "FAILED: ")):
         for part in shown.split("\n\n"):
             assert_shown(part, out)
     results = project.results()
@@ -392,10 +398,6 @@ def test_the_example_suite_ends_as_the_readme_shows(project: Project) -> None:
         re.findall(r"^- `([\w-]+)`:", section("docs/examples.md", "## The example suite"), re.MULTILINE)
     )
     assert f"{len(results['scenarios'])} scenarios, no key" in text_of("README.md")
-    usage = results["summary"]["usage"]
-    asked = sum(usage[role]["calls"] for role in ("user", "judge", "dedup"))
-    told = int(re.findall(r"about (\d+) calls", text_of("README.md"))[0])
-    assert abs(asked - told) < 20
     assert results["summary"]["scripted"] is True
 
 

@@ -49,10 +49,17 @@ def copy(tmp_path: Path) -> Project:
 
 
 @pytest.fixture(scope="module")
+def green(tmp_path_factory: pytest.TempPathFactory) -> tuple[Project, Done]:
+    """One run of the whole suite, with nothing set: the first command of a newcomer."""
+    project = copy_to(tmp_path_factory.mktemp("green"))
+    return project, project.run(env=ENV)
+
+
+@pytest.fixture(scope="module")
 def shipped(tmp_path_factory: pytest.TempPathFactory) -> tuple[Project, Done]:
-    """One run of the whole suite, with nothing set and nothing asked for but results to read."""
+    """The same against the first version of the agent, with nothing asked for but results to read."""
     project = copy_to(tmp_path_factory.mktemp("shipped"))
-    return project, project.run("--report", "markdown=report.md", env=ENV)
+    return project, project.run("--agent", "wonderbot-first", "--report", "markdown=report.md", env=ENV)
 
 
 @pytest.fixture(scope="module")
@@ -90,8 +97,34 @@ def rules() -> list[Json]:
 
 
 def reply(**when: Any) -> Json:
-    """The first reply that is written for these conditions, whatever its ``text``."""
-    return next(r["reply"] for r in rules() if {k: v for k, v in r["when"].items() if k != "text"} == when)
+    """The last reply that is written for these conditions, whatever its ``text``: the first version's."""
+    said = [r["reply"] for r in rules() if {k: v for k, v in r["when"].items() if k != "text"} == when]
+    return next((each for each in said if each.get("issues")), said[-1])
+
+
+# ---- The first run -------------------------------------------------------------------------------
+
+
+def test_the_shipped_agent_passes_and_the_run_says_what_it_is_worth(green: tuple[Project, Done]) -> None:
+    project, done = green
+    results = project.results()
+    assert (done.code, results["summary"]["exit_code"]) == (0, 0), done.all
+    assert {scenario["verdict"] for scenario in results["scenarios"]} == {"passed"}
+    assert len(results["scenarios"]) == 23
+    assert results["summary"]["scripted"] is True
+    assert "no language model was called" in done.out
+    assert done.out.strip().splitlines()[-1].startswith("PASSED: all 23 scenarios passed (exit 0)")
+    assert "Warning" not in done.all
+
+
+def test_the_first_version_answers_otherwise_only_where_it_fails(
+    green: tuple[Project, Done], results: Json
+) -> None:
+    weak = {"calls-per-day", "two-wishes", "plan-by-day", "difference-over-a-year"}
+    answers = {name: [turn["agent"] for turn in sample["turns"]] for name, sample in samples(results)}
+    for name, sample in samples(green[0].results()):
+        same = answers[name] == [turn["agent"] for turn in sample["turns"]]
+        assert same is (name not in weak), name
 
 
 # ---- What fails, and why -------------------------------------------------------------------------
@@ -224,9 +257,10 @@ def _texts(sample: Json) -> Iterator[str]:
             yield from (f"{call['name']} {args}", f"{call['name']}({args})")  # as judges and as detectors do
 
 
-def test_no_judgement_is_written_for_nothing(results: Json) -> None:
-    given = {score["reason"] for _, sample in samples(results) for _, score in scores(sample)}
-    criteria = [check["detail"] for _, sample in samples(results) for check in criteria_of(sample)]
+def test_no_judgement_is_written_for_nothing(results: Json, green: tuple[Project, Done]) -> None:
+    both = [*samples(results), *samples(green[0].results())]
+    given = {score["reason"] for _, sample in both for _, score in scores(sample)}
+    criteria = [check["detail"] for _, sample in both for check in criteria_of(sample)]
     for rule in rules():
         when, said = rule["when"], rule["reply"]
         if when["role"] == "judge" and "scenario" in when:

@@ -460,7 +460,7 @@ def _policy_type(labels: tuple[str, ...]) -> type[BaseModel]:
     return create_model(
         "PolicyReply",
         __config__=ConfigDict(extra="ignore", json_schema_extra=_without_short_form),
-        violations=(list[violation], ()),
+        violations=(list[violation], []),  # pydantic copies a default
         evidence=_Evidence,
         reason=str,
         label=_one_of(labels, "label"),
