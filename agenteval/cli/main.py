@@ -76,7 +76,6 @@ def _run(
     fail_fast: Annotated[
         bool, typer.Option("--fail-fast", "-x", help="Start nothing more after the first failed sample.")
     ] = False,
-    seed: Annotated[int | None, typer.Option("--seed", min=0, help="Seed of the run; default 0.")] = None,
     baseline: Annotated[
         str | None, typer.Option("--baseline", metavar="RUN", help=f"Compare with it. {RUN_HELP}")
     ] = None,
@@ -103,8 +102,7 @@ def _run(
     from agenteval.cli.commands.run import run
 
     request = replace(
-        request_of(selecting, judging),
-        flags=given_keys(concurrency=concurrency, seed=seed, cache=cache),
+        request_of(selecting, judging, given_keys(concurrency=concurrency, cache=cache)),
         epochs=epochs,
         fail_fast=fail_fast,
         baseline=baseline,

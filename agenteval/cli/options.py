@@ -26,7 +26,9 @@ RUN_HELP = "An id, the beginning of one, latest, previous, or the path of a run'
 
 PathsArgument = Annotated[
     list[str] | None,
-    typer.Argument(help="Scenario files or folders; default: what the configuration includes."),
+    typer.Argument(
+        help="Scenario files, folders or FILE::ID; default: what the configuration includes.",
+    ),
 ]
 ConfigOption = Annotated[
     str | None,
@@ -34,13 +36,27 @@ ConfigOption = Annotated[
 ]
 ScenarioOption = Annotated[
     list[str] | None,
-    typer.Option("--scenario", "-s", metavar="TEXT", help="An id, else part of an id or name; repeatable."),
+    typer.Option(
+        "--scenario", "-s", metavar="TEXT", help="An id or FILE::ID, else part of an id or name; repeatable."
+    ),
 ]
 TagOption = Annotated[list[str] | None, typer.Option("--tag", metavar="TAG", help="Scenarios with this tag.")]
 CategoryOption = Annotated[
     list[str] | None,
     typer.Option("--category", metavar="NAME", help="capability, efficiency or robustness."),
 ]
+KeywordOption = Annotated[
+    str | None,
+    typer.Option("-k", metavar="EXPR", help="Words of id, name, tags or file, with and, or, not and ()."),
+]
+FirstOption = Annotated[
+    int | None, typer.Option("--first", metavar="N", min=1, help="Of what is selected, the first N.")
+]
+SampleOption = Annotated[
+    int | None,
+    typer.Option("--sample", metavar="N", min=1, help="Of what is selected, N drawn by the seed."),
+]
+SeedOption = Annotated[int | None, typer.Option("--seed", min=0, help="Seed of the run; default 0.")]
 AgentOption = Annotated[
     str | None, typer.Option("--agent", metavar="NAME", help="Run with this named agent.")
 ]
@@ -78,7 +94,11 @@ class Selecting:
     scenario: ScenarioOption = None
     tag: TagOption = None
     category: CategoryOption = None
+    keywords: KeywordOption = None
+    first: FirstOption = None
+    sample: SampleOption = None
     agent: AgentOption = None
+    seed: SeedOption = None
 
     @property
     def filters(self) -> Filters:
@@ -92,7 +112,9 @@ class Selecting:
                 what = f"--category: no category is named '{name}'"
                 raise AuthorError(Problem(what, did_you_mean(name, Known)))
         scenarios, tags, categories = (tuple(each or ()) for each in (self.scenario, self.tag, self.category))
-        return Filters(scenarios, tags, categories, self.agent)
+        if self.keywords is not None and not self.keywords.strip():
+            raise AuthorError(Problem("-k is empty", "write a word of an id, a name, a tag or a file"))
+        return Filters(scenarios, tags, categories, self.agent, self.keywords or "", self.first, self.sample)
 
 
 @dataclass(frozen=True)

@@ -51,6 +51,15 @@ class RunStarted(Value):
     request: dict[str, Any] = {}
     sources: dict[str, str] = {}
 
+    @property
+    def is_selection(self) -> bool:
+        """Whether the command line chose some of the scenarios or agents: what else there is was not asked
+        for."""
+        asked = self.request
+        return bool(
+            asked.get("paths") or asked.get("last_failed") or any((asked.get("filters") or {}).values())
+        )
+
 
 class RunResumed(Value):
     """A run that had been cut off goes on. What was said of its end, and of its issues, no longer holds; what

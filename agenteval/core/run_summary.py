@@ -42,7 +42,8 @@ class ScenarioSummary(Value):
 class RunSummary(Value):
     """``prompts``: hashes by name. ``judged``: the metrics that were; ``decisive``: those of them that may
     decide whether a sample succeeds. ``judge`` and ``user`` are those models as configured, ``judged_by`` and
-    ``played_by`` the names under which they answered. ``settings`` decide what fails a sample."""
+    ``played_by`` the names under which they answered. ``settings`` decide what fails a sample.
+    ``is_selection``: the command line chose some of the scenarios or agents."""
 
     run_id: str
     started_at: str
@@ -55,6 +56,7 @@ class RunSummary(Value):
     played_by: tuple[str, ...] = ()
     settings: dict[str, Any] = {}
     scenarios: tuple[ScenarioSummary, ...] = ()
+    is_selection: bool = False
 
     @property
     def agents(self) -> tuple[str, ...]:

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+import os
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from hashlib import blake2b
+from pathlib import PurePath
 
+from agenteval.core import keyword_expression
 from agenteval.core.config import AgentConfig, Config
 from agenteval.core.errors import AuthorError, NothingSelectedError, Problem, did_you_mean, place_of
 from agenteval.core.plurals import plural
@@ -22,29 +26,29 @@ write to agenteval.yaml
 
 @dataclass(frozen=True)
 class Filters:
-    """What the command line selects: any of the texts (an id, else part of an id or name, whatever its case),
-    any of the tags, any of the categories; all three kinds at once. ``agent`` runs everything with it."""
+    """What the command line selects: any of the texts (``FILE::ID`` or an id, else part of an id or name,
+    whatever its case), any of the tags, any of the categories, what the ``expression`` of ``-k`` holds of;
+    all kinds at once. Of what that leaves, ``sample``: so many drawn by lot; ``first``: so many. ``agent``
+    runs everything with it."""
 
     scenarios: tuple[str, ...] = ()
     tags: tuple[str, ...] = ()
     categories: tuple[str, ...] = ()
     agent: str | None = None
+    expression: str = ""
+    first: int | None = None
+    sample: int | None = None
 
 
 def select(scenarios: Sequence[Scenario], filters: Filters) -> tuple[Scenario, ...]:
-    """The scenarios that the filters leave. Raises ``NothingSelectedError`` when that is none, and for each
-    filter that selects none by itself: a scenario that was renamed must not drop out of a suite unseen."""
-    if not scenarios:
-        raise NothingSelectedError(
-            Problem("no scenario was found", "name files or folders, or set include: in the configuration")
-        )
-    exact = frozenset(filters.scenarios) & {scenario.id for scenario in scenarios}
-    single = [
-        alone for alone in _each_alone(filters) if not any(_is_selected(s, alone, exact) for s in scenarios)
-    ]
+    """The scenarios that the filters leave; ``fewer`` is asked when it is known which of them are run at all.
+    Raises ``NothingSelectedError`` when that is none, and for each filter that selects none by itself: a
+    scenario that was renamed must not drop out of a suite unseen; and ``AuthorError`` for an expression that
+    cannot be read."""
+    single = [alone for alone in _each_alone(filters) if not any(map(_selects(alone, scenarios), scenarios))]
     if single:
         raise NothingSelectedError(*(_nothing(scenarios, alone) for alone in single))
-    chosen = tuple(scenario for scenario in scenarios if _is_selected(scenario, filters, exact))
+    chosen = tuple(filter(_selects(filters, scenarios), scenarios))
     if not chosen:
         raise NothingSelectedError(_nothing(scenarios, filters))
     return chosen
@@ -54,19 +58,35 @@ def _each_alone(filters: Filters) -> Iterator[Filters]:
     yield from (Filters(scenarios=(text,)) for text in filters.scenarios)
     yield from (Filters(tags=(tag,)) for tag in filters.tags)
     yield from (Filters(categories=(category,)) for category in filters.categories)
+    yield from [Filters(expression=filters.expression)] if filters.expression else []
 
 
-def _is_selected(scenario: Scenario, filters: Filters, exact: Collection[str]) -> bool:
-    names = (scenario.id, scenario.name)
-    return (
-        (
-            not filters.scenarios
-            or scenario.id in filters.scenarios
-            or any(is_part(text, names) for text in filters.scenarios if text not in exact)
+def _selects(filters: Filters, scenarios: Iterable[Scenario]) -> Callable[[Scenario], bool]:
+    """Whether a scenario is among what the filters leave. An exact id or ``FILE::ID`` of any of the
+    ``scenarios`` is not taken for part of another one's."""
+    ids = {scenario.id: scenario for scenario in scenarios}
+    exact: dict[str, str] = {}  # by text, the id that it says
+    for text in filters.scenarios:
+        file, name = split_id(text)
+        if text in ids:
+            exact[text] = text
+        elif file and name in ids and is_in(ids[name], file):
+            exact[text] = name
+    named = frozenset(exact.values())
+    parts = [text for text in filters.scenarios if text not in exact]
+    tags, categories = frozenset(filters.tags), frozenset(filters.categories)
+    holds = keyword_expression.compiled(filters.expression) if filters.expression else None
+
+    def selected(scenario: Scenario) -> bool:
+        names = (scenario.id, scenario.name)
+        return (
+            (not filters.scenarios or scenario.id in named or any(is_part(text, names) for text in parts))
+            and (not tags or bool(tags.intersection(scenario.tags)))
+            and (not categories or scenario.category in categories)
+            and (holds is None or holds((*names, *scenario.tags, file_of(scenario))))
         )
-        and (not filters.tags or bool(set(filters.tags) & set(scenario.tags)))
-        and (not filters.categories or scenario.category in filters.categories)
-    )
+
+    return selected
 
 
 def is_part(text: str, names: Iterable[str]) -> bool:
@@ -74,17 +94,90 @@ def is_part(text: str, names: Iterable[str]) -> bool:
     return any(text.casefold() in name.casefold() for name in names)
 
 
+# ── FILE::ID ─────────────────────────────────────────────────────────────────────────────────────
+
+BETWEEN = "::"
+
+
+def split_id(text: str) -> tuple[str, str]:
+    """``("a.yaml", "refund")`` from ``a.yaml::refund``; nothing of either where there are not both."""
+    file, _, name = text.partition(BETWEEN)
+    return (file, name) if file and name else ("", "")
+
+
+def full_id(scenario: Scenario) -> str:
+    """``FILE::ID``, as ``split_id`` reads it."""
+    return f"{file_of(scenario)}{BETWEEN}{scenario.id}"
+
+
+def file_of(scenario: Scenario) -> str:
+    """From the working directory, if it is below."""
+    return scenario.source.rpartition(":")[0]
+
+
+def is_in(scenario: Scenario, file: str) -> bool:
+    """Whether ``file`` is the path of the scenario's file, or the end of it: ``orders.yaml`` as a report
+    names it, whose folder is known anyway."""
+    return ends_with(file_of(scenario), file)
+
+
+def ends_with(path: str, end: str) -> bool:
+    """Whether a path has the last parts of ``end``, or is the same."""
+    parts, last = PurePath(path).parts, PurePath(end).parts
+    return bool(last) and (parts[-len(last) :] == last or os.path.abspath(path) == os.path.abspath(end))
+
+
 def _nothing(scenarios: Sequence[Scenario], filters: Filters) -> Problem:
     asked = [f"--scenario {text}" for text in filters.scenarios]
     asked += [f"--tag {tag}" for tag in filters.tags]
     asked += [f"--category {category}" for category in filters.categories]
+    asked += [f"-k {filters.expression!r}"] if filters.expression else []
+    what = f"{' '.join(asked)} selects none of {plural(len(scenarios), 'scenario')}"
+    if filters.expression:
+        return Problem(what, "-k looks for words in id, name, tags and file; agenteval list names them")
     known: Iterable[str] = [scenario.id for scenario in scenarios]
     if filters.tags and not filters.scenarios:
         known = {tag for scenario in scenarios for tag in scenario.tags}
+    if filters.categories and not (filters.scenarios or filters.tags):
+        known = {scenario.category for scenario in scenarios}
     wanted = (filters.scenarios or filters.tags or filters.categories or ("",))[0]
+    file, name = split_id(wanted) if filters.scenarios else ("", "")
+    return Problem(what, _hint(name, _beside(name, file, scenarios)) if name else _hint(wanted, known))
+
+
+def _beside(name: str, file: str, scenarios: Iterable[Scenario]) -> list[str]:
+    """Where else a scenario of that name is, or what else is in the file."""
+    elsewhere = [full_id(scenario) for scenario in scenarios if scenario.id == name]
+    return elsewhere or [scenario.id for scenario in scenarios if is_in(scenario, file)]
+
+
+def nothing_of(file: str, name: str, known: Iterable[str]) -> Problem:
+    """``FILE::ID`` was asked for, and the file has no scenario of that id. ``known``: those that it has."""
+    return Problem(f"{file} has no scenario '{name}'", _hint(name, known))
+
+
+def _hint(wanted: str, known: Iterable[str]) -> str:
     hint = did_you_mean(wanted, known)
-    hint = hint if len(hint) < 200 else f"{hint[:200]}…"
-    return Problem(f"{' '.join(asked)} selects none of {plural(len(scenarios), 'scenario')}", hint)
+    return hint if len(hint) < _LONGEST_HINT else f"{hint[:_LONGEST_HINT]}…"
+
+
+_LONGEST_HINT = 200
+
+
+# ── fewer of them ────────────────────────────────────────────────────────────────────────────────
+
+
+def fewer(ids: Sequence[str], filters: Filters, seed: int) -> Sequence[str]:
+    """Of the ids those that ``sample`` draws, and of these the ``first``; in their order. The draw is made of
+    the seed and each id alone, so that a scenario more or less changes little of it."""
+    if filters.sample is not None:
+        drawn = frozenset(sorted(ids, key=lambda name: _lot(seed, name))[: filters.sample])
+        ids = [name for name in ids if name in drawn]
+    return ids[: filters.first]
+
+
+def _lot(seed: int, name: str) -> bytes:
+    return blake2b(f"{seed}\0{name}".encode(), digest_size=8).digest()
 
 
 def agents_of(config: Config, filters: Filters) -> dict[str, AgentConfig]:

@@ -43,20 +43,27 @@ class Matched(NamedTuple):
     left_out: tuple[LeftOut, ...]
 
 
-def matched(before: RunSummary, after: RunSummary) -> tuple[tuple[Matched, ...], tuple[str, ...]]:
-    """The agents of both runs side by side, and what is said of the others. Two runs of one agent each are
+class LostAgent(NamedTuple):
+    """An agent that is not compared: the run ``only_in`` (``first`` or ``second``) alone has it."""
+
+    name: str
+    only_in: str
+
+    @property
+    def sentence(self) -> str:
+        return f"the agent '{self.name}' is only in the {self.only_in} run"
+
+
+def matched(before: RunSummary, after: RunSummary) -> tuple[tuple[Matched, ...], tuple[LostAgent, ...]]:
+    """The agents of both runs side by side, and the others. Two runs of one agent each are
     compared, whatever the agents are called."""
     if len(before.agents) == len(after.agents) == 1:
         named = [(before.agents[0], after.agents[0])]
     else:
         named = [(name, name) for name in before.agents if name in after.agents]
     kept_before, kept_after = {old for old, _ in named}, {new for _, new in named}
-    lost = [
-        f"the agent '{name}' is only in the first run" for name in before.agents if name not in kept_before
-    ]
-    lost += [
-        f"the agent '{name}' is only in the second run" for name in after.agents if name not in kept_after
-    ]
+    lost = [LostAgent(name, "first") for name in before.agents if name not in kept_before]
+    lost += [LostAgent(name, "second") for name in after.agents if name not in kept_after]
     return tuple(_matched(before, after, *names) for names in named), tuple(lost)
 
 
@@ -81,21 +88,47 @@ def _differing(before: dict[str, str], after: dict[str, str]) -> list[str]:
 def why_not_comparable(before: RunSummary, after: RunSummary, *, common: bool = False) -> tuple[Problem, ...]:
     """All that forbids it. With ``common``, scenarios and agents that are in one run alone, or not the same
     in both, are no reason, as long as something is left: so a run is compared with its baseline."""
-    agents, lost = matched(before, after)
+    agents, _ = matched(before, after)
     scenarios = [scenario for agent in agents for pair in agent.pairs for scenario in pair]
     problems = [Problem(text, _AGAIN) for text in _instruments(before, after, scenarios)]
-    left_out = [*lost, *dict.fromkeys(each.sentence for agent in agents for each in agent.left_out)]
     remedy = _AGAIN
     if common and scenarios:
         return tuple(problems)
-    if common:
+    left_out = _not_the_same(before, after, whatever=common)
+    if common or not (scenarios or left_out):
         problems.append(Problem("no scenario is the same in both runs", remedy))
-    else:
+    if not common:
         remedy += ", or compare only what is the same in both: agenteval diff … --common"
     problems += [Problem(text, remedy) for text in left_out[:_MOST_NAMED]]
     if len(left_out) > _MOST_NAMED:
         problems.append(Problem(f"and {len(left_out) - _MOST_NAMED} more differ", remedy))
     return tuple(problems)
+
+
+def _not_the_same(before: RunSummary, after: RunSummary, *, whatever: bool) -> list[str]:
+    """What is not the same in both and no selection of one of the two explains; ``whatever``: or does."""
+    explained = {} if whatever else {"first": after.is_selection, "second": before.is_selection}
+    agents, lost = matched(before, after)
+    told = [each.sentence for each in lost if not explained.get(each.only_in)]
+    told += [each.sentence for agent in agents for each in agent.left_out if not explained.get(each.only_in)]
+    return list(dict.fromkeys(told))
+
+
+def left_out_of(before: RunSummary, after: RunSummary) -> tuple[str, ...]:
+    """What is not compared, in words: what is in one run alone is told once, all of it together."""
+    agents, lost = matched(before, after)
+    scenarios = list(dict.fromkeys(each for agent in agents for each in agent.left_out))
+    told = [each.sentence for each in lost]
+    for which, other in (("first", after), ("second", before)):
+        names = list(dict.fromkeys(each.scenario for each in scenarios if each.only_in == which))
+        if len(names) > 1:
+            why = f", of which run {other.run_id} ran a selection" if other.is_selection else ""
+            listed = ", ".join(one_line(name, 80) for name in names[:_MOST_NAMED])
+            more = f" and {len(names) - _MOST_NAMED:,} more" if len(names) > _MOST_NAMED else ""
+            told.append(f"{len(names):,} scenarios are only in the {which} run{why}: {listed}{more}")
+        else:
+            told += [each.sentence for each in scenarios if each.only_in == which][:1]
+    return (*told, *(each.sentence for each in scenarios if each.parts))
 
 
 def _instruments(before: RunSummary, after: RunSummary, scenarios: list[ScenarioSummary]) -> Iterator[str]:

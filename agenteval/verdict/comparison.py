@@ -11,7 +11,7 @@ from agenteval.core.errors import AuthorError
 from agenteval.core.run_summary import FailureSummary, RunSummary, ScenarioSummary
 from agenteval.core.score import Severity, Verdict
 from agenteval.core.value import Value
-from agenteval.verdict.comparability import Matched, matched, why_not_comparable
+from agenteval.verdict.comparability import Matched, left_out_of, matched, why_not_comparable
 from agenteval.verdict.run_gates.no_regression import SCENARIO_MARGIN
 from agenteval.verdict.statistics import (
     Change,
@@ -163,10 +163,9 @@ def compare_runs(
     scenarios does not matter. Raises ``AuthorError`` with every reason why the two cannot be compared."""
     if problems := why_not_comparable(before, after, common=common):
         raise AuthorError(*problems)
-    agents, lost = matched(before, after)
+    agents, _ = matched(before, after)
     compared = tuple(_agent(agent, margin, earlier or {}) for agent in agents if agent.pairs)
     verdict = Verdict.worst(agent.verdict for agent in compared)
-    left_out = dict.fromkeys([*lost, *(each.sentence for agent in agents for each in agent.left_out)])
     return RunComparison(
         before=before.run_id,
         after=after.run_id,
@@ -175,7 +174,7 @@ def compare_runs(
         verdict=verdict,
         exit_code=_EXIT_CODES[verdict],
         agents=compared,
-        left_out=tuple(left_out),
+        left_out=left_out_of(before, after),
     )
 
 

@@ -58,6 +58,7 @@ def summary_of(report: Report, samples: Mapping[SampleKey, SampleDecision]) -> R
         played_by=_names(t.turn.user_model for s in report.samples for t in s.turns),
         settings=_settings(plan),
         scenarios=tuple(_scenario(scenario, samples) for scenario in report.scenarios),
+        is_selection=run.is_selection,
     )
 
 

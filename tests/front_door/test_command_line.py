@@ -321,16 +321,14 @@ def test_what_the_command_line_has_not_yet_is_refused_as_such(project: Project) 
     project.agent(AGENT)
     project.config()
     project.scenarios("scenarios: [{id: a, turns: [hi], checks: none}]")
-    lines = {("PATHS", "::"): "run scenarios/suite.yaml::a", ("run", "-k"): "run -kpart"}
-    lines[("run", "--shard")] = "run --shard=1/2"
+    lines = {("run", "--shard"): "run --shard=1/2"}
     for command, names in NOT_YET.items():
         for name, remedy in names.items():
             line = lines.get((command, name)) or f"{command} {name}"
             done = project.call(*line.split())
             assert done.code == 2, line
             assert done.out == "", line
-            said = "suite.yaml::a" if name == "::" else name
-            assert done.err.endswith(f"{said} is not supported yet — {remedy}\n")
+            assert done.err.endswith(f"{name} is not supported yet — {remedy}\n")
             assert done.err.count("\n") == 1, done.err
     for line in ("run --frist 1", "score -k x", "shwo"):
         done = project.call(*line.split())

@@ -503,6 +503,36 @@ def test_another_prompt_of_a_judge_is_refused_by_name(project: Project) -> None:
     assert "the prompt 'tone' differs" in done.err
 
 
+def test_after_a_selection_what_both_ran_is_compared_and_the_rest_is_told_once(suite: Project) -> None:
+    """``--last-failed`` after a run is the usual pair: that the others did not run again is no mistake."""
+    assert rerun(suite, BAD).code == 1
+    assert rerun(suite, GOOD, "--last-failed").code == 0
+    done, told = comparison(suite)
+    assert done.code == told["exit_code"] == 3, done.all  # one epoch each decides nothing
+    assert [s["id"] for s in told["agents"][0]["scenarios"]] == ["case-2"]
+    (sentence,) = told["left_out"]
+    assert sentence.startswith("4 scenarios are only in the first run, of which run 20")
+    assert sentence.endswith(" ran a selection: case-0, case-1, case-3, case-4")
+    assert " ".join(done.out.split()).count("are only in the first run") == 1
+
+
+def test_what_was_selected_and_has_changed_is_still_refused(suite: Project) -> None:
+    rerun(suite, BAD)
+    suite.scenarios(f"cases:\n{CASES.replace('hello', 'good day')}")
+    assert rerun(suite, BAD, "--last-failed").code == 1
+    done = suite.call("diff", "previous", "latest")
+    assert done.code == 2
+    assert "scenario 'case-2' differs: turns differ" in done.err
+
+
+def test_two_selections_without_a_common_scenario_are_refused(suite: Project) -> None:
+    suite.run("-s", "case-1")
+    suite.run("-s", "case-2")
+    done = suite.call("diff", "previous", "latest")
+    assert done.code == 2
+    assert "no scenario is the same in both runs" in done.err
+
+
 def test_a_failure_that_was_there_before_is_back_again(suite: Project) -> None:
     rerun(suite, BAD)
     rerun(suite, GOOD)

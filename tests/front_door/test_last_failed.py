@@ -80,6 +80,8 @@ def test_what_never_ran_is_run(ran: Project) -> None:
         (["-s", "fails"], ["fails"]),
         (["--tag", "b"], ["lost"]),
         (["--epochs", "2"], ["fails", "fails", "lost", "lost"]),
+        (["--first", "1"], ["fails"]),
+        (["-k", "not fails"], ["lost"]),
     ],
 )
 def test_it_goes_together_with_filters(ran: Project, arguments: list[str], expected: list[str]) -> None:

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from tests.support.cut_runs import cut_after
 from tests.support.kit import Done, Project
 
 AGENT = """
@@ -59,6 +60,20 @@ def suite(project: Project) -> Project:
         (("--tag", "booking"), {"book-morning", "cancel"}),
         (("--category", "robustness", "--tag", "quick"), {"C-01"}),
         (("-s", "morning", "--category", "robustness"), {"cancel"}),
+        (("-k", "MORNING and not cancel"), {"book-morning"}),
+        (("-k", "not (booking or C-0)"), {"order"}),
+        (("-k", "quick or food"), {"book-morning", "order", "C-01"}),
+        (("-k", "not booking and not quick"), {"order"}),
+        (("-k", "suite.yaml", "--tag", "quick"), {"book-morning", "C-01"}),
+        (("-s", "suite.yaml::cancel"), {"cancel"}),
+        (("-s", "scenarios/suite.yaml::cancel", "-s", "C-01"), {"cancel", "C-01"}),
+        (("scenarios/suite.yaml::cancel",), {"cancel"}),
+        (("suite.yaml::cancel", "suite.yaml::order"), {"cancel", "order"}),
+        (("scenarios", "suite.yaml::order"), {"book-morning", "cancel", "order", "C-01"}),
+        (("suite.yaml::cancel", "suite.yaml::order", "-k", "food"), {"order"}),
+        (("--first", "2"), {"book-morning", "cancel"}),
+        (("--tag", "quick", "--first", "1"), {"book-morning"}),
+        (("--first", "9"), {"book-morning", "cancel", "order", "C-01"}),
     ],
 )
 def test_filters_choose_scenarios_and_kinds_of_filters_are_joined(
@@ -82,6 +97,69 @@ def test_a_filter_that_selects_nothing_is_not_hidden_by_another(
     done = suite.run(*arguments)
     assert done.code == 5
     assert "a renamed one selects none of 4 scenarios" in done.err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        (("-k", "nothing"), "-k 'nothing' selects none of 4 scenarios"),
+        (("-k", "order and nothing"), "-k 'order and nothing' selects none of 4 scenarios"),
+        (("scenarios/suite.yaml::cancle",), "suite.yaml has no scenario 'cancle' — did you mean 'cancel'?"),
+        (("-s", "suite.yaml::cancle"), "selects none of 4 scenarios — did you mean 'cancel'?"),
+        (("-s", "other.yaml::cancel"), "known: scenarios/suite.yaml::cancel"),
+        (("--tag", "booking", "-s", "order"), "--scenario order --tag booking selects none of 4 scenarios"),
+    ],
+)
+def test_whatever_selects_nothing_ends_with_5_and_the_reason(
+    arguments: tuple[str, ...], told: str, suite: Project
+) -> None:
+    done = suite.run(*arguments)
+    assert (done.code, done.out) == (5, "")
+    assert told in done.err
+    assert not (suite.root / ".agenteval").exists()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        (("-k", "order and"), "-k 'order and': something is missing at column 10"),
+        (("-k", "(order"), "-k '(order': something is missing at column 7"),
+        (("-k", "order)"), "-k 'order)': ')' was not expected at column 6"),
+        (("-k", "order food"), "'food' was not expected at column 7"),
+        (("-k", "or order"), "'or' was not expected at column 1"),
+        (("-k", " "), "-k is empty"),
+        (("scenarios::cancel",), "scenarios::cancel: scenarios is a folder"),
+        (("missing.yaml::cancel",), "missing.yaml: there is no such file or folder"),
+    ],
+)
+def test_what_cannot_be_read_ends_with_2(arguments: tuple[str, ...], told: str, suite: Project) -> None:
+    done = suite.run(*arguments)
+    assert (done.code, done.out) == (2, "")
+    assert told in done.err
+
+
+def test_a_sample_is_drawn_by_the_seed_and_changes_little_with_the_suite(suite: Project) -> None:
+    drawn: dict[str, set[str]] = {}
+    for seed in map(str, range(8)):
+        assert suite.run("--sample", "2", "--seed", seed).code == 0
+        drawn[seed] = chosen(suite)
+    assert {len(ids) for ids in drawn.values()} == {2}
+    assert len(set(map(frozenset, drawn.values()))) > 1
+    suite.run("--sample", "2", "--seed", "3")
+    assert chosen(suite) == drawn["3"]
+    assert suite.run("--sample", "2", "--first", "1", "--seed", "3").code == 0
+    assert chosen(suite) < drawn["3"]
+    suite.scenarios("{id: another, turns: [hi], checks: none}", name="scenarios/more.yml")
+    suite.run("--sample", "2", "--seed", "3")
+    assert len(chosen(suite) & drawn["3"]) >= 1
+
+
+def test_a_selection_is_resumed_as_it_was(suite: Project) -> None:
+    suite.run("suite.yaml::cancel", "scenarios/suite.yaml::order", "-k", "food or morning", "--first", "1")
+    assert chosen(suite) == {"cancel"}
+    cut_after(suite, "sample_started")
+    assert suite.run("--resume", "latest").code == 0
+    assert chosen(suite) == {"cancel"}
 
 
 def test_a_folder_without_scenarios_is_not_hidden_by_another(suite: Project) -> None:

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 from typer.core import TyperCommand, TyperGroup
@@ -11,11 +10,7 @@ from typer.core import TyperCommand, TyperGroup
 from agenteval.core.errors import AuthorError, Problem
 
 _SHARDS = "run the folders of the suite separately"
-_FEWER = "choose with -s, --tag or --category"
 _SELECTING: Mapping[str, str] = {
-    "-k": "use -s TEXT, a part of an id or name",
-    "--first": _FEWER,
-    "--sample": _FEWER,
     "--profile": "write a configuration file for it, and name that with -c",
     "--faults": "let tools answer with error, or a sequence with errors",
     "--variants": "write scenarios for them",
@@ -42,7 +37,6 @@ NOT_YET: Mapping[str, Mapping[str, str]] = {
         "merge": _SHARDS,
         "tools": "declare the tools in the scenario",
     },
-    "PATHS": {"::": "name the file, and the scenario with -s ID"},
     "run": {**_SELECTING, **_RUNNING},
     "plan": _SELECTING,
     "validate": _SELECTING,
@@ -54,13 +48,6 @@ NOT_YET: Mapping[str, Mapping[str, str]] = {
 def not_yet(command: str, name: str, said: str = "") -> AuthorError:
     """``said``: how it was written."""
     return AuthorError(Problem(f"{said or name} is not supported yet", NOT_YET[command][name]))
-
-
-def require_plain(paths: Iterable[str]) -> None:
-    """Raises ``AuthorError`` for ``FILE::ID``, which no file is called."""
-    for path in paths:
-        if "::" in path and not os.path.exists(path):
-            raise not_yet("PATHS", "::", path)
 
 
 class Command(TyperCommand):

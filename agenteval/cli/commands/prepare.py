@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
 from agenteval.adapters.traffic.middleware import Recording
 from agenteval.cli import preflight, wiring
 from agenteval.cli.commands.last_failed import last_failed
-from agenteval.cli.commands.not_yet import require_plain
 from agenteval.cli.known import KNOWN
-from agenteval.cli.options import Judging, Selecting
+from agenteval.cli.options import Judging, Selecting, given_keys
 from agenteval.conversation.pipeline import Runtime
 from agenteval.core import selection
 from agenteval.core.config import Config
@@ -22,7 +21,7 @@ from agenteval.core.event import RunStarted
 from agenteval.core.plan import Pairing, Plan
 from agenteval.core.scenario import Sample, Scenario
 from agenteval.core.selection import Filters
-from agenteval.files import config_file, loading
+from agenteval.files import config_file, loading, named_scenarios
 from agenteval.scoring import judging, resolve
 from agenteval.scoring.checks import RULES
 from agenteval.scoring.judging import Metrics
@@ -53,7 +52,7 @@ class Request:
         """As JSON, with paths that hold from anywhere: all that ``kept_request`` needs."""
         return {
             "cwd": self.cwd,
-            "paths": [os.path.abspath(Path(self.cwd, path)) for path in self.paths],
+            "paths": [named_scenarios.absolute(path, self.cwd) for path in self.paths],
             "config": os.path.abspath(Path(self.cwd, config.source)) if config.source else None,
             "named_config": self.config,
             "filters": asdict(self.filters),
@@ -68,11 +67,14 @@ class Request:
         }
 
 
-def request_of(selecting: Selecting, judging: Judging | None = None) -> Request:
-    """What every command that loads scenarios asks for. Raises ``AuthorError``."""
+def request_of(
+    selecting: Selecting, judging: Judging | None = None, flags: Mapping[str, Any] | None = None
+) -> Request:
+    """What every command that loads scenarios asks for. ``flags``: keys of the configuration that options of
+    the command set. Raises ``AuthorError``."""
+    flags = {**(flags or {}), **given_keys(seed=selecting.seed)}
     paths = tuple(selecting.paths or ())
-    require_plain(paths)
-    return Request(paths, selecting.config, selecting.filters, judging or Judging())
+    return Request(paths, selecting.config, selecting.filters, judging or Judging(), flags)
 
 
 def kept_request(run: RunStarted) -> Request:
@@ -87,7 +89,7 @@ def kept_request(run: RunStarted) -> Request:
     return Request(
         paths=tuple(kept["paths"]),
         config=kept["config"],
-        filters=Filters(*(_tupled(kept["filters"][name.name]) for name in fields(Filters))),
+        filters=Filters(**{name: _tupled(value) for name, value in kept["filters"].items()}),
         judging=Judging(**kept["judging"]),
         flags=kept["flags"],
         epochs=kept["epochs"],
@@ -132,21 +134,18 @@ def prepare(request: Request) -> Prepared:
     )
     config = loaded.config
     root = Path(config.root)
-    if request.paths:
-        files = loading.find_under(request.paths, Path.cwd())
-    else:
-        files = loading.find_files(root, config.include, config.exclude)
+    asked = named_scenarios.asked_for(request.paths, config, Path.cwd())
     chosen = judging.metrics_of(config)
     suite = resolve.suite_of(config, chosen.known.values(), chosen.asked, no_judge=request.judging.no_judge)
-    if not files:
+    if not asked.files:
         raise NothingSelectedError(_no_file(config))
     loaded_scenarios = loading.load(
-        files,
+        asked.files,
         rules=RULES,
         root=root,
         check=lambda scenario: preflight.scenario_problems(scenario, suite),
     )
-    scenarios = selection.select(loaded_scenarios, request.filters)
+    scenarios = selection.select(asked.of(loaded_scenarios), request.filters)
     samples = selection.samples_of(scenarios, config, request.filters, epochs=request.epochs)
     remarks = () if request.paths else tuple(_empty_patterns(config))
     remarks += tuple(text for scenario in scenarios for text in preflight.misspelt_tools(scenario))
@@ -154,6 +153,9 @@ def prepare(request: Request) -> Prepared:
         failed = request.pairings or last_failed(root)
         remarks += tuple(_gone(failed, loaded_scenarios))
         scenarios, samples = _narrowed(scenarios, samples, failed)
+    kept = frozenset(selection.fewer([each.id for each in scenarios], request.filters, config.seed))
+    scenarios = tuple(scenario for scenario in scenarios if scenario.id in kept)
+    samples = tuple(sample for sample in samples if sample.key.scenario in kept)
     ranges = selection.ranges_of(scenarios, config, epochs=request.epochs)
     unapplied = resolve.unapplied(suite, scenarios, _others(request, config, suite, loaded_scenarios))
     agents = selection.agents_of(config, request.filters)

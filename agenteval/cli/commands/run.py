@@ -16,7 +16,6 @@ from agenteval.cli.run_files import files_read
 from agenteval.core.config import ReporterChoice
 from agenteval.core.decision import Decision
 from agenteval.core.event import RunStarted
-from agenteval.core.selection import Filters
 from agenteval.files.journal import Journal, locked
 from agenteval.files.runs import JOURNAL
 from agenteval.verdict.report import Report
@@ -38,8 +37,8 @@ def _compared(started: RunStarted, request: Request) -> RunStarted:
     """With what is known of the baseline. Raises ``AuthorError`` for one that is none."""
     if request.baseline is None:
         return started
-    selected = bool(request.paths) or request.filters != Filters() or request.last_failed
-    return with_baseline(started, request.baseline, Path(started.config.root), selected=selected)
+    root = Path(started.config.root)
+    return with_baseline(started, request.baseline, root, selected=started.is_selection)
 
 
 def _run(prepared: Prepared, run: RunStarted) -> tuple[Report, Decision, Path]:

@@ -1,0 +1,81 @@
+"""``-k EXPR``: words joined by ``and``, ``or``, ``not`` and parentheses, as pytest's. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import NamedTuple, NoReturn, TypeAlias
+
+from agenteval.core.errors import AuthorError, Problem
+from agenteval.core.expressions import expression
+
+Matches: TypeAlias = Callable[[Sequence[str]], bool]
+"""Whether the expression holds of a thing that has these names."""
+
+_TOKEN = expression(r"\s*([()]|[^\s()]+)")
+_JOINING = frozenset(("and", "or", "not", "(", ")"))
+_REMEDY = "write words, and, or, not and parentheses: -k 'refund and not (slow or draft)'"
+
+
+class _Token(NamedTuple):
+    text: str
+    column: int  # from 1
+
+
+def compiled(text: str) -> Matches:
+    """A word holds where one of the names has it as a part, whatever its case. ``not`` binds closest, then
+    ``and``, then ``or``. Raises ``AuthorError`` with the column of what cannot be read."""
+    reader = _Reader(text)
+    matches = reader.any_of()
+    if reader.token.text:
+        reader.fail()
+    return matches
+
+
+class _Reader:
+    """Reads an expression from left to right; ``token`` is the next one, empty at the end."""
+
+    def __init__(self, text: str) -> None:
+        self._text = text
+        self._tokens = self._all_tokens()
+        self.token = next(self._tokens)
+
+    def _all_tokens(self) -> Iterator[_Token]:
+        yield from (_Token(found[1], found.start(1) + 1) for found in _TOKEN.finditer(self._text))
+        yield _Token("", len(self._text) + 1)
+
+    def _accept(self, text: str) -> bool:
+        if self.token.text != text:
+            return False
+        self.token = next(self._tokens)
+        return True
+
+    def fail(self) -> NoReturn:
+        what = f"'{self.token.text}' was not expected" if self.token.text else "something is missing"
+        raise AuthorError(Problem(f"-k {self._text!r}: {what} at column {self.token.column}", _REMEDY))
+
+    def any_of(self) -> Matches:
+        parts = [self._all_of()]
+        while self._accept("or"):
+            parts.append(self._all_of())
+        return lambda names: any(part(names) for part in parts)
+
+    def _all_of(self) -> Matches:
+        parts = [self._one()]
+        while self._accept("and"):
+            parts.append(self._one())
+        return lambda names: all(part(names) for part in parts)
+
+    def _one(self) -> Matches:
+        if self._accept("not"):
+            negated = self._one()
+            return lambda names: not negated(names)
+        if self._accept("("):
+            inside = self.any_of()
+            if not self._accept(")"):
+                self.fail()
+            return inside
+        word = self.token.text.casefold()
+        if not word or word in _JOINING:
+            self.fail()
+        self.token = next(self._tokens)
+        return lambda names: any(word in name.casefold() for name in names)
