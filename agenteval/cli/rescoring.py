@@ -104,6 +104,8 @@ async def _score(
         emit(Scored(key=recorded.key, turn=None, items=(review,)))
         if review.decides:
             whole = Trajectory(turns=turns[: review.turn], stop=whole.stop)
+    if whole.unfinished:
+        await ask.all("turn", whole, len(turns), checks_alone=True)
     await ask.all("conversation", whole, None)
     if recorded.checks:
         emit(Scored(key=recorded.key, turn=None, items=recorded.checks))
@@ -130,7 +132,9 @@ class _Asking:
         lost = stop is not None and stop.fault not in (None, "agent")
         self._judges = () if lost else tuple(rescoring.judges)
 
-    async def all(self, scope: str, trajectory: Trajectory, turn: int | None) -> None:
+    async def all(
+        self, scope: str, trajectory: Trajectory, turn: int | None, *, checks_alone: bool = False
+    ) -> None:
         items: list[ScoreItem] = []
         for check in self._checks:
             if check.scope == scope:
@@ -138,7 +142,7 @@ class _Asking:
         if items:
             own = {"key": self._recorded.key, "turn": turn, "items": tuple(items)}
             self._emit(changed(_SCORED, own))
-        for judge in self._judges:
+        for judge in () if checks_alone else self._judges:
             if judge.scope == scope and self._scoring:
                 self._scoring.start_soon(self._ask, judge, trajectory, turn)
 

@@ -287,6 +287,8 @@ class _RunningSample:
                 agent = None
                 if not runtime.fail_fast:
                     self.free_slot()
+                if trajectory.unfinished:
+                    await self._check("turn", trajectory, len(trajectory.turns))
                 await self._score("conversation", trajectory, None, scoring)
         finally:
             close(agent)

@@ -6,6 +6,8 @@ import asyncio
 import time
 from collections import deque
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from contextlib import suppress
+from dataclasses import replace
 from typing import Any, NamedTuple, TypeAlias
 
 import anyio
@@ -134,6 +136,7 @@ async def converse(
                 finished = await turn.run(agent, trajectory.turns)
         except AgentevalError as error:
             world.open_turn = None
+            turn.keep(error.seen)
             broken = turn.close(error=str(error))
             yield trajectory.model_copy(update={"stop": _stop_of(error), "unfinished": broken})
             return
@@ -205,6 +208,7 @@ class _OpenTurn:
         self._user = move.text or ""
         self._world = world
         self._steps: list[Step] = []
+        self._sent: Sequence[Turn] = ()
         self._lists_messages = False
         self._reported: Sight | None = None
         self._rounds = world.rounds = world.rounds or _Rounds(world, index)
@@ -245,7 +249,7 @@ class _OpenTurn:
             raise self._rounds.fault
         for _ in range(MAX_TOOL_REPLIES + 1):
             sent = (*before, Turn(user=self._user, steps=tuple(self._steps)))
-            messages = chat.messages_of(sent)
+            self._sent, messages = sent, chat.messages_of(sent)
             world = self._world
             tools = TurnTools(self._index, world.schemas, world.call, world.leaves_to_agent, world.call)
             self._asked = time.perf_counter()
@@ -262,11 +266,28 @@ class _OpenTurn:
             f"tool loop: more than {MAX_TOOL_REPLIES} replies with tool calls in one turn", kind="tool_loop"
         )
 
-    def _take(self, reply: AgentReply, sent: Sequence[Turn], latency_ms: float) -> None:
-        """Add the steps of a reply to what was ``sent``; its usage and latency stand with the last."""
+    def keep(self, seen: AgentReply | None) -> None:
+        """What the agent reported of the turn before it broke. What it asked for by then nobody answers."""
+        if seen is None:
+            return
+        with suppress(AgentevalError):  # half of a call, or none: it is known already that the agent broke
+            self._keep_answers()
+            listed = observed.steps_of(seen.messages, self._sent, self._world.tell_unread)
+            asked = _steps_of(AgentReply(tool_calls=seen.tool_calls), (), ())
+            told = _steps_of(replace(seen, tool_calls=()), listed, self._rounds.take())
+            steps = [step for step in (*told, *map(_refused_step, asked)) if step.text or step.tool_calls]
+            self._see(seen)
+            self._steps += self._metered(seen.usage, steps)
+
+    def _see(self, reply: AgentReply) -> None:
+        """How the calls of the turn can be seen, by what a reply is."""
         self._lists_messages |= bool(reply.messages) and not reply.alone
         if self._reported is not Sight.UNTRACED:
             self._reported = reply.sight or self._reported
+
+    def _take(self, reply: AgentReply, sent: Sequence[Turn], latency_ms: float) -> None:
+        """Add the steps of a reply to what was ``sent``; its usage and latency stand with the last."""
+        self._see(reply)
         listed = observed.steps_of(reply.messages, sent, self._world.tell_unread)
         told = _steps_of(reply, listed, self._rounds.take(answered=True))
         fault, steps = _unreadable(told), told

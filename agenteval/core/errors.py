@@ -66,9 +66,11 @@ class Mistake(NamedTuple):
 
 
 class AgentevalError(Exception):
-    """Base of all errors that agenteval raises on purpose."""
+    """Base of all errors that agenteval raises on purpose. ``seen``: what an agent had reported of its turn
+    before it broke (a ``protocols.AgentReply``): evidence, of which nothing is answered or carried out."""
 
     exit_code = 3
+    seen: Any = None
 
 
 class AuthorError(AgentevalError):
@@ -114,13 +116,18 @@ class AgentError(AgentevalError):
     ``kind`` is one of ``exception``, ``timeout``, ``http_status``, ``protocol`` and ``tool_loop``.
     """
 
-    def __init__(self, message: str, *, kind: str = "exception") -> None:
+    def __init__(self, message: str, *, kind: str = "exception", seen: Any = None) -> None:
         self.kind = kind
+        self.seen = seen
         super().__init__(message)
 
 
 class InfrastructureError(AgentevalError):
     """A fault that is not the agent's: its sample is inconclusive."""
+
+    def __init__(self, message: str, *, seen: Any = None) -> None:
+        self.seen = seen
+        super().__init__(message)
 
 
 class SimulatorError(InfrastructureError):

@@ -4,7 +4,7 @@ sent, what a function returned and what a program wrote is the same answer if it
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from math import inf
 from typing import Any
@@ -74,6 +74,14 @@ def reply_of(value: Any) -> AgentReply:
     except Unreadable as error:
         evidence = f": {error.evidence[:_QUOTED]}" if error.evidence else ""
         raise AgentError(f"the agent's reply {error.what}{evidence}", kind="protocol") from None
+
+
+def seen_by(read: Callable[[], AgentReply]) -> AgentReply | None:
+    """What ``read`` finds of an answer beside an error, or before one; ``None`` where it cannot read it."""
+    try:
+        return read()
+    except AgentError:
+        return None
 
 
 def _reply_of(value: Any) -> AgentReply:

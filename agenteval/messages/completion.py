@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from typing import Any
 
 from agenteval.messages import chat
@@ -54,6 +55,16 @@ def assemble(payloads: Sequence[str]) -> dict[str, Any]:
         raise _broken_off(error)
     if not completion.finished and not any(map(ends_stream, payloads)):
         raise Unreadable("was cut off: the stream has no finish_reason and no [DONE]", "".join(payloads[-1:]))
+    return completion.document()
+
+
+def assembled_by(payloads: Sequence[str]) -> dict[str, Any]:
+    """The same of a stream that broke off: what its pieces amount to by then, whatever they lack."""
+    completion = _Completion()
+    with suppress(Unreadable):
+        for chunk in _chunks(payloads):
+            if not _error_in(chunk):
+                completion.add(chunk)
     return completion.document()
 
 

@@ -56,6 +56,18 @@ def whole(pieces: Sequence[Mapping[str, Any]]) -> Mapping[str, Any]:
     raise Unreadable("is a stream of an unknown kind")
 
 
+def begun(pieces: Sequence[Mapping[str, Any]]) -> Mapping[str, Any]:
+    """The response as far as it is there, of a stream of OpenAI's events or Anthropic's that broke off."""
+    items = [
+        piece["item"]
+        for piece in pieces
+        if piece.get("type") == "response.output_item.done" and isinstance(piece.get("item"), dict)
+    ]
+    if items:
+        return {"output": items}
+    return _message([*pieces, {"type": "message_stop"}])
+
+
 def _of_events(text: str) -> list[dict[str, Any]]:
     found: list[dict[str, Any]] = []
     for payload in SseParser().feed(text.encode("utf-8", "replace"), final=True):

@@ -86,6 +86,9 @@ class A2aApi:
         self._context = _word(held, "contextId") or self._context
         return self._of_task(held)
 
+    def seen(self, reply: HttpReply) -> None:
+        """The standard shows nothing of what an agent did."""
+
     def _result(self, reply: HttpReply) -> Mapping[str, Any] | Later:
         document = json_of(reply.text if reply.events is None else "".join(reply.events[-1:]))
         if not isinstance(document, Mapping):

@@ -19,7 +19,7 @@ from agenteval.core.protocols import AgentAdapter, AgentReply
 from agenteval.core.safe_text import one_line
 from agenteval.core.value import Text, Value
 from agenteval.messages.agent_names import name_of
-from agenteval.messages.agent_reply import reply_of
+from agenteval.messages.agent_reply import reply_of, seen_by
 
 _EXAMPLE = "command: [node, bot.js]"
 _PARTS = ("text", "tool_calls", "messages", "usage", "error", "latency_ms", "agent")
@@ -87,7 +87,8 @@ def _shown(command: tuple[str, ...]) -> str:
 def read_answer(answer: Mapping[str, Any]) -> AgentReply:
     """What a line says: the parts of the protocol, or an assistant message or completion as it is."""
     if answer.get("error") is not None:
-        raise error_in(answer["error"])
+        rest = {key: value for key, value in answer.items() if key != "error"}
+        raise error_in(answer["error"], seen=seen_by(lambda: read_answer(rest)))
     if answer.keys() & _MESSAGE:
         return reply_of(answer)
     unknown = sorted(answer.keys() - set(_PARTS))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from typing import Annotated, Any, TypeAlias
 
@@ -34,7 +35,7 @@ from agenteval.core.trajectory import Message, Sight
 from agenteval.core.value import Number, Text, Value
 from agenteval.files.redact import SECRET_HEADER, without_query
 from agenteval.messages.agent_reply import answer_of, answers_in, message_of
-from agenteval.messages.completion import Unreadable, assemble, parse_object
+from agenteval.messages.completion import Unreadable, assemble, assembled_by, parse_object
 
 _LIMIT = "raise the agent's token limit, `body.max_tokens`?"
 _QUOTED = 200
@@ -208,7 +209,6 @@ class Known:
             max_wait_s=self.options.max_wait_s,
             on_retry=told,
             secrets=self.secrets,
-            classify=_classify,
         )
 
 
@@ -261,8 +261,9 @@ class HttpAgent:
 
     def __init__(self, known: Known, key: SampleKey) -> None:
         self._known = known
-        self._rules = known.rules(key)
+        self._rules = replace(known.rules(key), classify=self._classified)
         self._api = known.new_api()
+        self._last: HttpReply | None = None
         self.traceparent = ""
 
     async def reply(self, messages: list[Message], tools: TurnTools) -> AgentReply:
@@ -275,9 +276,24 @@ class HttpAgent:
             return await self._answer(self._api.ask(messages, tools))
         except Unreadable as error:
             told = self._described(f"the reply {error.what}", error.evidence)
-            raise AgentError(told, kind="protocol") from error
+            raise AgentError(told, kind="protocol", seen=self._seen()) from error
         except http_api.AgentFailure as error:
-            raise AgentError(self._described(error.what, error.words), kind="exception") from error
+            told = self._described(error.what, error.words)
+            raise AgentError(told, kind="exception", seen=self._seen()) from error
+        except AgentevalError as error:
+            error.seen = error.seen or self._seen()
+            raise
+
+    def _seen(self) -> AgentReply | None:
+        """What the last reply tells of the turn, though it is no complete answer."""
+        reply, self._last = self._last, None
+        with suppress(Unreadable, AgentError):
+            return self._api.seen(reply) if reply else None
+        return None
+
+    def _classified(self, fault: Fault) -> AgentevalError:
+        self._last = fault.reply
+        return _classify(fault)
 
     async def _answer(self, ask: Ask) -> AgentReply:
         """Ask, and ask again while the agent works on it. All of that is the agent's time."""
@@ -339,7 +355,9 @@ class HttpAgent:
         headers = known.headers if ask.headers is None else ask.headers
         if self.traceparent:
             headers = {**headers, "traceparent": self.traceparent}
-        return await known.transport.exchange(ask.url or known.endpoint, body, rules, headers=headers)
+        self._last = None
+        self._last = await known.transport.exchange(ask.url or known.endpoint, body, rules, headers=headers)
+        return self._last
 
     def _described(self, what: str, evidence: str) -> str:
         where = quote(without_query(self._known.endpoint), self._known.secrets)
@@ -358,6 +376,15 @@ class ChatApi:
 
     def read(self, reply: HttpReply) -> AgentReply:
         return _without_given(read_reply(reply, observed=self._options.observed_messages), self._options)
+
+    def seen(self, reply: HttpReply) -> AgentReply | None:
+        path = self._options.observed_messages
+        document = parse_object(reply.text) if reply.events is None else assembled_by(reply.events)
+        told = _observed(document, path) if path else []
+        with suppress(LookupError, TypeError, Unreadable, AgentError):
+            message = _without_observed({**document["choices"][0]["message"]}, path)
+            return _without_given(replace(answer_of(message), messages=told), self._options)
+        return _without_given(AgentReply(messages=told), self._options)
 
 
 def request_body(config: HttpOptions, messages: Sequence[Message], tools: TurnTools) -> dict[str, Any]:

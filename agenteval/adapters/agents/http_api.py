@@ -58,6 +58,10 @@ class Api(Protocol):
         """What came of the last request. Raises ``Unreadable`` for what is not a complete answer, and
         ``AgentFailure``."""
 
+    def seen(self, reply: HttpReply) -> AgentReply | None:
+        """What a reply that is no complete answer tells of the turn; ``None``: nothing. Raises nothing but
+        ``Unreadable`` and ``AgentError``."""
+
 
 def api_at(endpoint: str) -> ApiName:
     """The API at an address: two paths are known, and all others are chat completions."""

@@ -17,7 +17,7 @@ from agenteval.core.config import AgentConfig
 from agenteval.core.errors import AgentError, AuthorError, Place, Problem, did_you_mean
 from agenteval.core.protocols import AgentReply
 from agenteval.core.scenario import Sample
-from agenteval.messages.agent_reply import reply_of
+from agenteval.messages.agent_reply import reply_of, seen_by
 
 _USUAL = ("bin/python", "Scripts/python.exe")
 START = Path(targets.__file__).with_name("start.py")
@@ -130,7 +130,8 @@ class _Forgetful:
 def read_answer(answer: Mapping[str, Any]) -> AgentReply:
     """What the worker says that the target returned, read as if it had been called here."""
     if "error" in answer:
-        raise error_in(answer["error"])
+        rest = {key: value for key, value in answer.items() if key != "error"}
+        raise error_in(answer["error"], seen=seen_by(lambda: read_answer(rest)))
     if isinstance(told := answer.get("agent_reply"), Mapping):
         parts = {key: value for key, value in told.items() if value is not None}
         return reply_of(AgentReply(**parts))

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from typing import Any
 
 from agenteval.adapters.agents.http_api import Ask, storable
@@ -19,7 +20,7 @@ from agenteval.messages.completion import Unreadable, parse_object
 from agenteval.messages.endings import is_at_limit, is_filtered, refusal_in
 from agenteval.messages.responses import error_in, reply_to
 from agenteval.messages.sse import ends_stream
-from agenteval.messages.streams import whole
+from agenteval.messages.streams import begun, whole
 
 _RAW = "agenteval_output"
 """The field of a message with what the server sent, where that is more than text and calls: it goes back."""
@@ -58,6 +59,10 @@ class ResponsesApi:
         if status is not None and status not in _ENDED:
             raise Unreadable(f"is not complete (status={status})", _json(document))
         return _answer(document, document.get("output"), document.get("usage"))
+
+    def seen(self, reply: HttpReply) -> AgentReply | None:
+        document = _so_far(reply)
+        return _answer(_bare(document, "output"), document.get("output"), document.get("usage"))
 
 
 def _items(messages: Sequence[Message]) -> Iterator[Any]:
@@ -101,6 +106,10 @@ class MessagesApi:
         document = _document(reply)
         require_complete(document, remedy="raise the agent's token limit, `body.max_tokens`?")
         return _answer(document, document.get("content"), document.get("usage"))
+
+    def seen(self, reply: HttpReply) -> AgentReply | None:
+        document = _so_far(reply)
+        return _answer(_bare(document, "content"), document.get("content"), document.get("usage"))
 
 
 def _blocks(messages: Sequence[Message]) -> Iterator[Message]:
@@ -165,6 +174,24 @@ def _document(reply: HttpReply) -> dict[str, Any]:
         raise Unreadable("is an error", _json(document.get("error") or told))
     made: dict[str, Any] = storable(document)
     return made
+
+
+def _so_far(reply: HttpReply) -> Mapping[str, Any]:
+    """What there is of a response that is none, or not all of one. Raises ``Unreadable``."""
+    if reply.events is None:
+        return parse_object(reply.text)
+    pieces: list[Mapping[str, Any]] = []
+    for text in reply.events:
+        with suppress(Unreadable):
+            pieces.append(parse_object(text))
+    return begun(pieces)
+
+
+def _bare(document: Mapping[str, Any], part: str) -> dict[str, Any]:
+    """A response without what it says of its end."""
+    if not document.get(part):
+        raise Unreadable("tells of nothing that was done")
+    return {"role": "assistant", part: document[part]}
 
 
 def _answer(document: Mapping[str, Any], output: Any, usage: Any) -> AgentReply:

@@ -200,11 +200,12 @@ class ProcessAgent:
             self._programs.put(dialogue)
 
 
-def error_in(told: Any) -> AgentevalError:
-    """What a program reports as its error: a text, or a mapping with ``message`` and ``kind``."""
+def error_in(told: Any, *, seen: AgentReply | None = None) -> AgentevalError:
+    """What a program reports as its error: a text, or a mapping with ``message`` and ``kind``. ``seen``: what
+    it reports beside it."""
     if not isinstance(told, Mapping):
-        return AgentError(str(told))
+        return AgentError(str(told), seen=seen)
     message, kind = str(told.get("message") or "no message"), told.get("kind")
     if kind == "infrastructure":
-        return InfrastructureError(message)
-    return AgentError(message, kind="timeout" if kind == "timeout" else "exception")
+        return InfrastructureError(message, seen=seen)
+    return AgentError(message, kind="timeout" if kind == "timeout" else "exception", seen=seen)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Coroutine, Iterator, Mapping
 from concurrent.futures import Future
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, contextmanager, suppress
 from copy import deepcopy
 from dataclasses import replace
 from itertools import count
@@ -20,7 +20,7 @@ from agenteval.conversation.deadlines import current, waiting
 from agenteval.conversation.targets.calling import Played
 from agenteval.conversation.targets.context import Answered, Context
 from agenteval.conversation.targets.deciding import Agent, Refusal, decide, line_of
-from agenteval.conversation.targets.faults import contained, fault_of
+from agenteval.conversation.targets.faults import contained, fault_of, partial_of
 from agenteval.conversation.targets.finding import find_agent
 from agenteval.conversation.targets.intercepting import CannotInterceptError, Intercepts, Own, in_mock
 from agenteval.conversation.user_code import DeadlineError, load, timed_call
@@ -39,7 +39,7 @@ from agenteval.core.scenario import Sample
 from agenteval.core.trajectory import Message, Sight, ToolResult
 from agenteval.core.value import Text, Value
 from agenteval.messages import chat
-from agenteval.messages.agent_reply import reply_of
+from agenteval.messages.agent_reply import reply_of, seen_by
 
 
 class _ToolTime:
@@ -266,18 +266,28 @@ class PythonAgent:
             raise
         except DeadlineError:
             what = f"no answer within {self._timeout_s:g} s"
-            raise AgentError(what, kind="timeout") from None
+            raise AgentError(what, kind="timeout", seen=_seen_of(self._played.so_far)) from None
         except Exception as error:
-            raise whose_fault(error) from error
+            raise whose_fault(error, self._played.so_far) from error
         return reply if reply.latency_ms is not None else replace(reply, latency_ms=elapsed_s * 1000)
 
 
-def whose_fault(error: BaseException) -> AgentError | InfrastructureError:
-    """What an exception of the agent's code is to a run."""
-    fault = fault_of(error)
+def whose_fault(error: BaseException, partial: Any = None) -> AgentError | InfrastructureError:
+    """What an exception of the agent's code is to a run. ``partial``: what there was of an answer by then, if
+    the exception does not say it."""
+    fault, told = fault_of(error), partial_of(error)
+    seen = _seen_of(partial if told is None else told)
     if fault.kind == "infrastructure":
-        return InfrastructureError(fault.text)
-    return AgentError(fault.text, kind=fault.kind)
+        return InfrastructureError(fault.text, seen=seen)
+    return AgentError(fault.text, kind=fault.kind, seen=seen)
+
+
+def _seen_of(partial: Any) -> AgentReply | None:
+    if partial is None:
+        return None
+    with suppress(Exception), contained():  # objects of the author's
+        return seen_by(lambda: reply_of(partial))
+    return None
 
 
 # ── the adapter ──────────────────────────────────────────────────────────────────────────────────

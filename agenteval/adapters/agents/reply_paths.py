@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 from agenteval.adapters.agents.http_api import json_of, storable
@@ -188,6 +190,33 @@ def answer_in(document: Document, paths: ReplyPaths) -> AgentReply:
     )
 
 
+def seen_in(reply: HttpReply, paths: ReplyPaths, *, streaming: bool) -> AgentReply:
+    """What a reply that is no complete answer tells all the same: each part of it that can be read."""
+    try:
+        document = document_of(reply, paths, streaming=streaming)
+    except Unreadable:
+        document = _readable(reply, paths)
+    lenient = paths.model_copy(update={key: _lenient(getattr(paths, key)) for key in _PARTS})
+    seen = AgentReply()
+    for part, read in _PARTS.items():
+        with suppress(Unreadable, AgentError):
+            seen = replace(seen, **{part: read(document, lenient)})
+    return seen
+
+
+def _readable(reply: HttpReply, paths: ReplyPaths) -> Document:
+    """The events of a stream that can be read: what broke off may end in the middle of one."""
+    events: list[Any] = []
+    for payload in reply.text.splitlines() if reply.events is None else reply.events:
+        with suppress(Unreadable):
+            events += _events([payload], paths).events
+    return Document(tuple(events), is_stream=True)
+
+
+def _lenient(path: str | None) -> str | None:
+    return f"{path.removesuffix('?')}?" if path else path
+
+
 def refuse_errors(document: Document, paths: ReplyPaths) -> None:
     """Raises ``Unreadable`` for an error that a reply reports in place of an answer."""
     where = paths.error or "error"
@@ -352,6 +381,10 @@ def _flat(value: Any, path: str) -> Any:
 
 
 def _messages(document: Document, paths: ReplyPaths) -> list[Message]:
+    return answers_in(_reported(document, paths))
+
+
+def _reported(document: Document, paths: ReplyPaths) -> list[Message]:
     if paths.messages is None:
         return []
     values = _found(document, paths.messages)
@@ -361,7 +394,7 @@ def _messages(document: Document, paths: ReplyPaths) -> list[Message]:
     for value in values:
         is_one = document.is_stream and isinstance(value, Mapping)
         told += [value] if is_one else _list_of(_flat(value, paths.messages), paths)
-    return answers_in([message for at, each in enumerate(told) for message in _as_messages(each, at)])
+    return [message for at, each in enumerate(told) for message in _as_messages(each, at)]
 
 
 def _list_of(value: Any, paths: ReplyPaths) -> list[Any]:
@@ -397,6 +430,13 @@ def _usage(document: Document, paths: ReplyPaths) -> Any:
         raise _nothing("usage", paths.usage, document)
     return next((value for value in reversed(values) if value is not None), None)
 
+
+_PARTS: dict[str, Callable[[Document, ReplyPaths], Any]] = {
+    "text": lambda document, paths: _text(document, paths, may_lack=True),
+    "tool_calls": lambda document, paths: list(_calls(document, paths)),
+    "messages": lambda document, paths: _reported(document, paths),
+    "usage": _usage,
+}
 
 # ── what is said of a path that names nothing ────────────────────────────────────────────────────
 

@@ -14,6 +14,7 @@ from agenteval.adapters.agents.reply_paths import (
     answer_in,
     document_of,
     refuse_errors,
+    seen_in,
     session_in,
 )
 from agenteval.adapters.agents.request_template import filled, filled_text, names_in, values_of
@@ -84,6 +85,9 @@ class TemplateApi:
         refuse_errors(document, paths)
         self._learn(reply, document, is_last=True)
         return answer_in(document, paths)
+
+    def seen(self, reply: HttpReply) -> AgentReply | None:
+        return seen_in(reply, self._template.reply, streaming=self._template.streaming)
 
     def _learn(self, reply: HttpReply, document: Any, *, is_last: bool) -> None:
         """Which session it is. Of a job some reply has to tell it."""

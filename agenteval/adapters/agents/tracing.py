@@ -19,7 +19,7 @@ from typing import Any, ClassVar
 
 from agenteval.adapters.agents.observing import ObserveOptions
 from agenteval.conversation.deadlines import waiting
-from agenteval.core.errors import AuthorError, Place, Problem
+from agenteval.core.errors import AgentError, AgentevalError, AuthorError, Place, Problem
 from agenteval.core.protocols import Agent, AgentFactory, AgentReply, TurnTools, close
 from agenteval.core.scenario import Sample
 from agenteval.core.trajectory import Message, Sight, ToolCall
@@ -304,14 +304,28 @@ class TracedAgent:
         close(self._agent)
 
     async def reply(self, messages: list[Message], tools: TurnTools) -> AgentReply:
+        spans: list[dict[str, Any]] | None
         trace = self._agents.begin(self._agent)
-        reply = await self._agent.reply(messages, tools)
+        try:
+            reply = await self._agent.reply(messages, tools)
+        except AgentevalError as error:
+            # What was lost on the way nobody waits for; an agent that answered has its spans to send.
+            has_answered = isinstance(error, AgentError) and error.kind != "timeout"
+            spans = await self._agents.all_of(trace) if has_answered else None
+            came = self._agents.receiver.spans(trace) if spans is None else spans
+            told = self._with_spans(error.seen or AgentReply(), came, messages)
+            error.seen = told if spans is not None else replace(told, sight=Sight.UNTRACED)
+            raise
         spans = await self._agents.all_of(trace)
         if spans is None:
-            came = len(self._agents.receiver.spans(trace))
-            what = "only a part of its spans" if came else "no span"
+            what = "only a part of its spans" if self._agents.receiver.spans(trace) else "no span"
             self._agents.warn(f"{what} of a request came in time; its calls are not observed")
             return replace(reply, sight=Sight.UNTRACED)
+        return self._with_spans(reply, spans, messages)
+
+    def _with_spans(
+        self, reply: AgentReply, spans: list[dict[str, Any]], messages: list[Message]
+    ) -> AgentReply:
         known = [*_since_the_user(messages), *_calls_of(reply.tool_calls)]
         turn = turn_of(spans, known)
         if turn.unclear:

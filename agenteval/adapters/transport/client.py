@@ -111,23 +111,29 @@ class CallRules:
 
 
 @dataclass
-class _Progress:
-    """How far an attempt is. A deadline before the request has begun to leave is a matter of the
-    connection; one after that, of whoever answers."""
-
-    scope: anyio.CancelScope = field(default_factory=anyio.CancelScope)
-    sent: bool = False
-
-    async def trace(self, event: str, info: Mapping[str, Any]) -> None:
-        if event.endswith("send_request_headers.started"):
-            self.sent = self.sent or info["request"].method != b"CONNECT"  # to a proxy
-
-
-@dataclass
 class _Body:
     data: bytearray = field(default_factory=bytearray)
     events: list[str] = field(default_factory=list)
     read_at: float = 0.0
+
+
+@dataclass
+class _Progress:
+    """How far an attempt is. A deadline before the request has begun to leave is a matter of the
+    connection; one after that, of whoever answers. ``response`` and ``body``: what has come of a reply."""
+
+    scope: anyio.CancelScope = field(default_factory=anyio.CancelScope)
+    sent: bool = False
+    response: httpx2.Response | None = None
+    body: _Body = field(default_factory=_Body)
+
+    def reply(self) -> HttpReply | None:
+        """What has come of it; ``None``: nothing, not even a status."""
+        return _reply(self.response, self.body) if self.response and self.body.data else None
+
+    async def trace(self, event: str, info: Mapping[str, Any]) -> None:
+        if event.endswith("send_request_headers.started"):
+            self.sent = self.sent or info["request"].method != b"CONNECT"  # to a proxy
 
 
 class Transport:
@@ -226,9 +232,11 @@ class Transport:
                 return await self._exchange(client, request, progress)
         except TimeoutError as exc:
             kind = FaultKind.DEADLINE if progress.sent else FaultKind.CONNECT_TIMEOUT
-            raise _FailedAttempt(request.fault(kind, f"{request.timeout_s:g} s")) from exc
+            fault = request.fault(kind, f"{request.timeout_s:g} s")
+            raise _FailedAttempt(fault._replace(reply=progress.reply())) from exc
         except (httpx2.HTTPError, httpx2.InvalidURL) as exc:
-            raise _FailedAttempt(request.fault(fault_kind(exc), str(exc))) from exc
+            fault = request.fault(fault_kind(exc), str(exc))
+            raise _FailedAttempt(fault._replace(reply=progress.reply())) from exc
         finally:
             self._connections.give_back(client)
 
@@ -247,19 +255,12 @@ class Transport:
         ) as response:
             if not response.is_success:
                 raise await self._refusal(request, response)
+            progress.response = response
             chunks = response.aiter_raw()
-            body = await _read(chunks, request, response.headers.get("content-encoding"))
+            await _read(chunks, request, response.headers.get("content-encoding"), progress.body)
             progress.scope.deadline = math.inf  # the reply is whole: what follows is tidying up
             await _drain(chunks)
-        text = body.data.decode("utf-8-sig", "replace")
-        is_sse = "text/event-stream" in response.headers.get("content-type", "") or looks_like_sse(text)
-        return HttpReply(
-            status=response.status_code,
-            headers=dict(response.headers),
-            text=text,
-            latency_ms=(body.read_at - started) * 1000,
-            events=tuple(body.events) if is_sse else None,
-        )
+        return _reply(response, progress.body, (progress.body.read_at - started) * 1000)
 
     async def _refusal(self, request: _Request, response: httpx2.Response) -> _FailedAttempt:
         """A status that is not a success; its body, whole or not, is only quoted."""
@@ -270,7 +271,20 @@ class Transport:
             detail = f"to {response.headers['location'].partition('?')[0]}"
         asked_s = asked_wait_s(response.headers, now_s=self._retry.now(), text=detail)
         fault = request.fault(FaultKind.STATUS, detail, status=response.status_code)
-        return _FailedAttempt(fault, asked_s)
+        came = _Body(data=bytearray(body))
+        return _FailedAttempt(fault._replace(reply=_reply(response, came)), asked_s)
+
+
+def _reply(response: httpx2.Response, body: _Body, latency_ms: float = 0.0) -> HttpReply:
+    text = body.data.decode("utf-8-sig", "replace")
+    is_sse = "text/event-stream" in response.headers.get("content-type", "") or looks_like_sse(text)
+    return HttpReply(
+        status=response.status_code,
+        headers=dict(response.headers),
+        text=text,
+        latency_ms=latency_ms,
+        events=tuple(body.events) if is_sse else None,
+    )
 
 
 def _reason(fault: Fault) -> str:
@@ -287,9 +301,9 @@ def _tell(on_retry: Callable[[Retry], None] | None, fault: Fault, attempt: int, 
         on_retry(Retry(fault.where, _reason(fault), attempt, wait_s))
 
 
-async def _read(chunks: AsyncIterator[bytes], request: _Request, encoding: str | None) -> _Body:
-    """The body, up to its end or to the event that ends a stream."""
-    body, parser, unpacked = _Body(), SseParser(), Body(encoding)
+async def _read(chunks: AsyncIterator[bytes], request: _Request, encoding: str | None, body: _Body) -> None:
+    """The ``body``, up to its end or to the event that ends a stream."""
+    parser, unpacked = SseParser(), Body(encoding)
     async for chunk in chunks:
         try:
             data = unpacked.feed(chunk)
@@ -303,7 +317,6 @@ async def _read(chunks: AsyncIterator[bytes], request: _Request, encoding: str |
     else:
         body.events += parser.feed(b"", final=True)
     body.read_at = time.perf_counter()
-    return body
 
 
 async def _drain(chunks: AsyncIterator[bytes]) -> None:

@@ -11,7 +11,7 @@ import socket
 import ssl
 from collections.abc import Callable, Iterator
 from enum import StrEnum
-from typing import NamedTuple, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 from urllib.parse import urlsplit
 
 import httpx2
@@ -52,13 +52,15 @@ class FaultKind(StrEnum):
 class Fault(NamedTuple):
     """A request without a usable reply. ``where`` is the URL without query and credentials;
     ``detail`` quotes the server or the library, with secrets and control characters removed; ``tried``
-    tells how often it was tried and how long was waited."""
+    tells how often it was tried and how long was waited; ``reply``: what had come of a reply by then (a
+    ``client.HttpReply``)."""
 
     kind: FaultKind
     where: str
     detail: str = ""
     status: int | None = None
     tried: str = ""
+    reply: Any = None
 
 
 Classify: TypeAlias = Callable[[Fault], AgentevalError]

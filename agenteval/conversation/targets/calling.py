@@ -28,6 +28,7 @@ class Played:
         self._called: Callable[..., Any] | None = None
         self._session = uuid4().hex  # its own in all runs: the agent may keep what it knows of one
         self._calls = 0
+        self._pieces: list[Any] = []
 
     def entry(self) -> Callable[[list[dict[str, Any]], Any], Any]:
         """The agent as a function of messages and context, async as the agent is. What it returns may have to
@@ -81,7 +82,7 @@ class Played:
         self._called = getattr(owner, decided.method) if decided.method else owner
 
     def _arguments(self, messages: list[dict[str, Any]], context: Any) -> tuple[list[Any], dict[str, Any]]:
-        self._calls += 1
+        self._calls, self._pieces = self._calls + 1, []
         gets = self._agent.gets
         latest = max((i for i, each in enumerate(messages) if each.get("role") == "user"), default=-1)
         if TEXT in gets and latest != len(messages) - 1:
@@ -100,10 +101,16 @@ class Played:
 
     def _collected(self, value: Any) -> Any:
         """What a generator yields, as one answer; a coroutine for an async one. All else as it is."""
-        is_growing = HISTORY in self._agent.gets
+        is_growing, self._pieces = HISTORY in self._agent.gets, []
         if inspect.isgenerator(value):
-            return _joined(value, is_growing)
-        return _awaited(value, is_growing) if inspect.isasyncgen(value) else value
+            return _joined(value, is_growing, self._pieces)
+        return _awaited(value, is_growing, self._pieces) if inspect.isasyncgen(value) else value
+
+    @property
+    def so_far(self) -> Any:
+        """Of a generator that was not read to its end: what it has yielded, as an answer; else ``None``."""
+        found = list(self._pieces)
+        return _whole(found, HISTORY in self._agent.gets) if found else None
 
     @contextmanager
     def _explained(self) -> Iterator[None]:
@@ -130,14 +137,20 @@ def _entry(agent: Agent) -> Callable[..., Any]:
     return called
 
 
-async def _awaited(pieces: AsyncIterator[Any], is_growing: bool) -> Any:
-    return _joined([piece async for piece in pieces], is_growing)
+async def _awaited(pieces: AsyncIterator[Any], is_growing: bool, found: list[Any]) -> Any:
+    async for piece in pieces:
+        found.append(piece)  # noqa: PERF401 - as it comes: the next one may be an exception
+    return _whole(found, is_growing)
 
 
-def _joined(pieces: Iterable[Any], is_growing: bool) -> Any:
+def _joined(pieces: Iterable[Any], is_growing: bool, found: list[Any]) -> Any:
+    found.extend(pieces)
+    return _whole(found, is_growing)
+
+
+def _whole(found: list[Any], is_growing: bool) -> Any:
     """Pieces of a text are one text; all else is the list of the turn's messages. Chat functions of a message
     and a history, as user interfaces want them, yield the answer as far as it is there: the last is all."""
-    found = list(pieces)
     if not all(isinstance(piece, str) for piece in found):
         return found
     if is_growing and len(found) > 1 and all(b.startswith(a) for a, b in zip(found, found[1:])):

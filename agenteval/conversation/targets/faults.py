@@ -82,6 +82,22 @@ def fault_of(error: BaseException) -> Fault:
 
 
 _HINT = "_agenteval_hint"
+_PARTIAL = "agenteval_partial"
+"""The attribute of an exception with what came before it. Adapters of frameworks set it."""
+
+
+def partial_of(error: BaseException) -> Any:
+    """What the agent had said and done of its turn before the exception, in any form of an answer, as who
+    raised it says: it, or one that it was raised for. ``None``: nothing."""
+    found: BaseException | None = error
+    seen: set[int] = set()
+    while found is not None and id(found) not in seen:
+        seen.add(id(found))
+        for each in _leaf_errors(found):
+            if (partial := getattr(each, _PARTIAL, None)) is not None:
+                return partial
+        found = found.__cause__ or found.__context__
+    return None
 
 
 def hint_at(error: BaseException, text: str) -> None:

@@ -6,7 +6,8 @@
                         {"tool_result": {"id", "result"}}, with "over": true where nobody answers any more
     from the worker     {"ready": {"python", "agent"}} or {"refused": {"what", …}}, once, before all else
                         {"tool_call": {"id", "name", "arguments", "batch", "session"}}
-                        {"value": …}, {"agent_reply": …}, {"returned": TYPE} or {"error": {"message", "kind"}}
+                        {"value": …}, {"agent_reply": …}, {"returned": TYPE} or
+                        {"error": {"message", "kind"}}, beside it what there was of an answer
 
 The lines go over the pipes that the process began with; what the agent prints goes to standard error.
 """
@@ -30,7 +31,7 @@ from typing import IO, TYPE_CHECKING, Any
 from .calling import Played
 from .context import Answered, Context
 from .deciding import Refusal, decide
-from .faults import CancelledUserCodeError, QuitError, fault_of
+from .faults import CancelledUserCodeError, QuitError, fault_of, partial_of
 from .finding import TargetError, find_agent
 from .plain import plain, returned
 
@@ -138,7 +139,7 @@ def _play(agent: Any, wire: _Wire, requests: Queue[dict[str, Any] | None]) -> No
             return
         if request["session"] != session:
             session, played, batches = request["session"], Played(agent), count(1)
-        told = _told(played.entry(), request, wire, loop, batches)
+        told = _told(played, request, wire, loop, batches)
         wire.is_busy = False
         wire.send(told)
 
@@ -152,7 +153,7 @@ def _keep_running(loop: asyncio.AbstractEventLoop) -> None:
 
 
 def _told(
-    entry: Callable[..., Any],
+    played: Played,
     request: Mapping[str, Any],
     wire: _Wire,
     loop: asyncio.AbstractEventLoop,
@@ -164,10 +165,14 @@ def _told(
     context.seed, context.turn = request["seed"], request["turn"]
     context.tools = request["tools"]
     try:
-        return returned(_answer(entry, request["messages"], context, loop))
+        return returned(_answer(played.entry(), request["messages"], context, loop))
     except BaseException as error:
         fault = fault_of(_as_exception(error))
-        return {"error": {"message": plain(fault.text), "kind": fault.kind}}
+        told = {"error": {"message": plain(fault.text), "kind": fault.kind}}
+        with contextlib.suppress(Exception):
+            seen = partial_of(error)
+            told.update(returned(played.so_far if seen is None else seen))
+        return told
 
 
 def _answer(

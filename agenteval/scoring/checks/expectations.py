@@ -28,7 +28,8 @@ _CHECK = Check(name="", passed=None, detail="", where="", parts=())
 
 
 class TurnExpectations:
-    """The checks of the last turn of a prefix. ``timeout_s``: of the author's own code, each time."""
+    """The checks of the last turn of a prefix, also of one that the agent broke. ``timeout_s``: of the
+    author's own code, each time."""
 
     scope: Final = "turn"
 
@@ -36,6 +37,8 @@ class TurnExpectations:
         self._timeout_s = timeout_s
 
     async def __call__(self, scenario: Scenario, trajectory: Trajectory) -> Sequence[Check]:
+        if trajectory.stop:
+            return await without_waiting(broken_turn_checks, scenario, trajectory)
         if not trajectory.turns:
             return ()
         *before, turn = trajectory.turns
@@ -79,6 +82,18 @@ def turn_checks(
     if expect is None:
         return (answer,)
     return (answer, *_asked(expect, Seen((turn,), before=before), at))
+
+
+def broken_turn_checks(scenario: Scenario, trajectory: Trajectory) -> tuple[Check, ...]:
+    """Of the turn in which the agent broke, if it did: what it did there that nothing later in the turn could
+    have undone, such as a forbidden call. It owes no answer any more, and no further call."""
+    stop, turn = trajectory.stop, trajectory.unfinished
+    expect = scenario.turn_expectation(turn) if turn else None
+    if stop is None or stop.fault != "agent" or turn is None or expect is None:
+        return ()
+    at = _Places(scenario, f"turns.{turn.script}.expect", observed=is_observed(scenario, trajectory))
+    cut = Seen((), turn, before=trajectory.turns, goes_on=True)
+    return tuple(_broken_for_good([rule for rule in RULES if not rule.needs_answers], expect, cut, at))
 
 
 def conversation_checks(scenario: Scenario, trajectory: Trajectory) -> tuple[Check, ...]:
