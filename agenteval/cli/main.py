@@ -191,6 +191,30 @@ def _refuse_without(option: str, given: dict[str, Any]) -> None:
         raise AuthorError(Problem(what, f"add {option} to judge the run again"))
 
 
+@app.command("show", cls=Command)
+def _show(
+    words: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="[RUN] ID[@EPOCH]",
+            help="Default: the latest run, and the first conversation that did not pass.",
+        ),
+    ] = None,
+    agent: Annotated[str | None, typer.Option("--agent", metavar="NAME", help="Of this agent.")] = None,
+    following: Annotated[
+        bool, typer.Option("--next", help="The next one after ID that did not pass.")
+    ] = False,
+    every: Annotated[bool, typer.Option("--all", help="All its epochs.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="As JSON.")] = False,
+) -> None:
+    """One conversation as a person reads it: turns, calls, and what was said of each."""
+    from agenteval.cli.commands.show import ShowRequest, show
+
+    raise typer.Exit(
+        show(ShowRequest(tuple(words or ()), agent, following=following, every=every, as_json=as_json))
+    )
+
+
 @app.command("diff")
 def _diff(
     before: Annotated[str, typer.Argument(metavar="A", help=f"The baseline. {RUN_HELP}")],

@@ -211,6 +211,16 @@ def locked(folder: Path) -> Iterator[None]:
         yield
 
 
+def is_locked(folder: Path) -> bool:
+    """Whether another process writes to the folder of a run. Nothing is written to find out."""
+    try:
+        file = (folder / LOCK).open("r+b")
+    except OSError:
+        return False
+    with file:
+        return not _lock(file.fileno())
+
+
 def _lock(descriptor: int) -> bool:
     """False where another process has the lock. A file system that has none is taken as it is."""
     try:

@@ -12,7 +12,11 @@ from typer.testing import CliRunner
 from agenteval.cli.main import app
 from agenteval.cli.options import given_options, grouped
 
-OWN = {("--report", "plan"), ("--report", "report"), ("--report", "diff"), ("--metric", "show-prompts")}
+OWN = {
+    *(("--report", command) for command in ("plan", "report", "diff")),
+    ("--metric", "show-prompts"),
+    ("--agent", "show"),
+}
 """Options that mean another thing in this command than in all others."""
 
 

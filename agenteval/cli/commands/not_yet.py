@@ -25,7 +25,6 @@ _RUNNING: Mapping[str, str] = {
 NOT_YET: Mapping[str, Mapping[str, str]] = {
     "": {
         "--install-completion": "agenteval --help lists the commands",
-        "show": "use agenteval report RUN -v, all conversations of a run",
         "list": "use agenteval plan, or validate",
         "runs": "look in .agenteval/runs",
         "init": "write agenteval.yaml as in the README",

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import os
+import shlex
 import shutil
 import stat
+import subprocess
 import sys
 import tempfile
 from collections.abc import Iterable, Iterator, Sequence
@@ -198,6 +200,21 @@ def _print(text: str) -> None:
         text = for_encoding(text, sys.stdout.encoding or "utf-8")
         sys.stdout.write(text if text.endswith("\n") else text + "\n")
         sys.stdout.flush()
+
+
+def page(text: str) -> None:
+    """Print what a person is to read: on a terminal that is too low for it, with a pager (``PAGER``; else
+    ``less``, if there is one)."""
+    text = hide(text)
+    command = shlex.split(os.environ.get("PAGER", "less"))
+    fits = text.count("\n") < shutil.get_terminal_size((80, 24)).lines
+    if fits or not (sys.stdout.isatty() and sys.stdin.isatty()) or not (command and shutil.which(command[0])):
+        _print(text)
+        return
+    # As git does: colours, no clearing of the screen, no stop where it fits after all.
+    env = {**os.environ, "LESS": os.environ.get("LESS", "FRX")}
+    with suppress(BrokenPipeError, KeyboardInterrupt):
+        subprocess.run(command, input=text, text=True, encoding="utf-8", errors="replace", env=env)
 
 
 def _replace(path: Path, text: str) -> None:

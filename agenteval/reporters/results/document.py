@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from math import isfinite
 from typing import Any, TypeAlias
 
@@ -79,7 +79,7 @@ def _may_hold_unseen(piece: str) -> bool:
     return ("\x7f" in piece) if piece.isascii() else _UNSEEN.search(piece) is not None
 
 
-def _dump(value: shape.Results) -> str:
+def _dump(value: shape.Shape) -> str:
     try:
         return value.model_dump_json(indent=2, exclude_unset=True, fallback=repr)
     except (PydanticSerializationError, UnicodeError):
@@ -102,6 +102,18 @@ def _portable(value: Any, depth: int = 0) -> Any:
         case float() if not isfinite(value):
             return None
     return value
+
+
+def conversation_json(report: Report, decision: Decision, keys: Sequence[SampleKey]) -> str:
+    """Conversations of one scenario with one agent as JSON text: its entry of ``scenarios``, with no other
+    ``samples``, and the run."""
+    wanted = {(key.epoch, key.variant) for key in keys}
+    scenarios = _scenarios(report, decision, repeats_of(report, decision))
+    of = next(each for each in scenarios if (each.id, each.agent) == (keys[0].scenario, keys[0].agent))
+    samples = [each for each in of.samples if (each.epoch, each.variant) in wanted]
+    return readable(
+        _dump(shape.Conversation(run=report.run.run_id, scenario=of.model_copy(update={"samples": samples})))
+    )
 
 
 def results(report: Report, decision: Decision) -> shape.Results:

@@ -357,6 +357,14 @@ class ScenarioShape(Shape):
     samples: list[SampleShape]
 
 
+class Conversation(Shape):
+    """What ``agenteval show --json`` prints: conversations of one scenario with one agent. ``run``: its
+    id."""
+
+    run: str
+    scenario: ScenarioShape
+
+
 class GateShape(Shape):
     """A rule that gated the run. ``scenario`` and ``agent`` are empty for one over the whole run, ``metric``
     for one that is no threshold."""

@@ -40,20 +40,15 @@ def transcript(sample: SampleReport, *, by_name: bool | None = None) -> tuple[Tr
     """The conversation, a line for each message, call and result; the middle of a long one is left out, and
     so is that of a secret which the agent told. ``by_name``: whether agents are named; ``None``: if several
     are known."""
-    hidden = _secrets(sample)
+    hidden = secrets_told(sample)
     by_name = has_several_agents(sample) if by_name is None else by_name
     lines = [
-        line._replace(text=_concealed(line.text, hidden))
+        line._replace(text=concealed(line.text, hidden))
         for index, told in enumerate(sample.turns)
         for line in _of_turn(told.turn, index, by_name=by_name)
     ]
-    if sample.stop is None:
-        lines.append(TranscriptLine("note", "(cut off: the conversation never finished)"))
-    elif sample.stop.reason is StopReason.UNREADABLE:
-        pass  # that is the whole of it, and the reason why it is shown
-    elif sample.stop.detail and sample.stop.detail not in {told.turn.error for told in sample.turns}:
-        stop = f"({sample.stop.reason}: {one_line(sample.stop.detail, _TEXT_LIMIT)})"
-        lines.append(TranscriptLine("note", stop))
+    if end := how_it_ended(sample):
+        lines.append(TranscriptLine("note", end))
     left_out = len(lines) - _HEAD - _TAIL
     if left_out <= 1:
         return tuple(lines)
@@ -61,12 +56,23 @@ def transcript(sample: SampleReport, *, by_name: bool | None = None) -> tuple[Tr
     return (*lines[:_HEAD], note, *lines[-_TAIL:])
 
 
+def how_it_ended(sample: SampleReport) -> str:
+    """In brackets; empty where there is no more to say than what was said."""
+    if sample.stop is None:
+        return "(cut off: the conversation never finished)"
+    if sample.stop.reason is StopReason.UNREADABLE:
+        return ""  # that is the whole of it, and the reason why it is shown
+    if sample.stop.detail and sample.stop.detail not in {told.turn.error for told in sample.turns}:
+        return f"({sample.stop.reason}: {one_line(sample.stop.detail, _TEXT_LIMIT)})"
+    return ""
+
+
 def has_several_agents(sample: SampleReport) -> bool:
     """Whether more than one agent is known to have spoken."""
     return len(frozenset().union(*(told.turn.agents for told in sample.turns))) > 1
 
 
-def _secrets(sample: SampleReport) -> dict[str, str]:
+def secrets_told(sample: SampleReport) -> dict[str, str]:
     """What the detector of leaks found, with what is shown of it: whoever reads a report is not meant to
     have it either. Instructions are quoted whole."""
     return {
@@ -79,7 +85,8 @@ def _secrets(sample: SampleReport) -> dict[str, str]:
     }
 
 
-def _concealed(text: str, hidden: Mapping[str, str]) -> str:
+def concealed(text: str, hidden: Mapping[str, str]) -> str:
+    """``text`` without the secrets of ``secrets_told``."""
     for secret, shown in hidden.items():
         text = text.replace(secret, shown)
     return text

@@ -1,0 +1,218 @@
+"""``agenteval show``: one conversation of a run, or all epochs of a scenario."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from itertools import groupby
+from typing import NamedTuple
+
+from rich.console import RenderableType
+
+from agenteval.cli.commands.output import deliver, options_of, page
+from agenteval.cli.commands.report import KeptRun, kept_run
+from agenteval.core.config import ReporterChoice
+from agenteval.core.errors import AuthorError, Problem, did_you_mean
+from agenteval.core.sample_report import SampleReport, ScenarioReport
+from agenteval.core.scenario import SampleKey
+from agenteval.core.score import Verdict
+from agenteval.core.selection import BETWEEN, is_in, split_id
+from agenteval.files.journal import is_locked
+from agenteval.reporters.results.document import conversation_json
+from agenteval.reporters.terminal.one_conversation import Shown, name_of, page_of
+from agenteval.reporters.terminal.screen import painted
+from agenteval.reporters.words.failure import failures, planned, scenario_decision
+from agenteval.reporters.words.repeat_command import command_of
+
+
+@dataclass(frozen=True)
+class ShowRequest:
+    """``words``: of the command line, ``[RUN] [ID[@EPOCH]]``."""
+
+    words: tuple[str, ...] = ()
+    agent: str | None = None
+    following: bool = False
+    every: bool = False
+    judge: bool = False
+    as_json: bool = False
+
+
+class Conversation(NamedTuple):
+    """One that was planned, and what is known of it."""
+
+    of: ScenarioReport
+    key: SampleKey
+    sample: SampleReport | None
+
+
+def show(asked: ShowRequest) -> int:
+    """Returns 0. Raises ``AuthorError`` for a run or a conversation that there is not."""
+    run, name, words = _found(asked.words)
+    known = [each for each in _all_of(run) if asked.agent in (None, each.of.agent)]
+    if not known:
+        raise AuthorError(_no_agent(asked.agent, run))
+    failing = _failing(run, known)
+    first = _chosen(name, known, failing, run)
+    if asked.following and name:
+        first = _next(first, known, failing)
+    chosen = [each for each in known if each.of is first.of] if asked.every else [first]
+    if asked.as_json:
+        deliver("json", conversation_json(run.report, run.decision, [each.key for each in chosen]), None)
+        return 0
+    following = "" if asked.every else _command(_after(first, known, failing), words, asked.agent, run)
+    options = options_of(ReporterChoice(name="terminal"), folder=run.folder, verbose=False)
+    parts: list[RenderableType] = []
+    for each in chosen:
+        shown = Shown(run.report, run.decision, *each, is_locked(run.folder), _repeat(each, run), following)
+        parts += [*([""] if parts else []), *page_of(shown, options)]
+    page(painted(parts, options))
+    return 0
+
+
+# ── which run, which conversation ────────────────────────────────────────────────────────────────
+
+
+def _found(words: Sequence[str]) -> tuple[KeptRun, str, tuple[str, ...]]:
+    """The run, the name of a conversation (empty: none was given), and the words that named the run. One
+    word alone is a conversation of the latest run, or else a run."""
+    if len(words) > 2:
+        what = f"show takes a run and a conversation, and not {len(words)} words"
+        raise AuthorError(Problem(what, "agenteval show [RUN] ID[@EPOCH]"))
+    if len(words) == 2:
+        return kept_run(words[0]), words[1], (words[0],)
+    try:
+        latest = kept_run("latest")
+    except AuthorError:
+        if words:
+            with suppress(AuthorError):
+                return kept_run(words[0]), "", tuple(words)
+        raise
+    if not words or _named(words[0], _all_of(latest)):
+        return latest, "".join(words), ()
+    with suppress(AuthorError):
+        return kept_run(words[0]), "", tuple(words)
+    raise AuthorError(_no_conversation(words[0], latest))
+
+
+def _all_of(run: KeptRun) -> list[Conversation]:
+    return [Conversation(scenario, *pair) for scenario in run.report.scenarios for pair in planned(scenario)]
+
+
+_EPOCH = re.compile(r"(.+)@(\d+)", re.DOTALL)
+_VARIANT = re.compile(r"(.+)\[(.+)\]", re.DOTALL)
+
+
+def _named(name: str, known: Sequence[Conversation]) -> list[Conversation]:
+    """Those that ``name`` means: an id, ``FILE::ID``, or that of a variant; with ``@EPOCH`` (from 1) one of
+    its epochs. An id that reads like one of these is meant first."""
+    if found := _with_id(name, known):
+        return found
+    of_epoch = _EPOCH.fullmatch(name)
+    if not of_epoch:
+        return []
+    return [each for each in _with_id(of_epoch[1], known) if each.key.epoch == int(of_epoch[2]) - 1]
+
+
+def _with_id(name: str, known: Sequence[Conversation]) -> list[Conversation]:
+    if found := [each for each in known if each.key.scenario == name]:
+        return found
+    if found := [each for each in known if each.key.variant == name and name]:
+        return found
+    file, own = split_id(name)
+    if file and (found := [c for c in known if c.key.scenario == own and is_in(c.of.scenario, file)]):
+        return found
+    if variant := _VARIANT.fullmatch(name):
+        return [each for each in known if (each.key.scenario, each.key.variant) == variant.groups()]
+    return []
+
+
+def _chosen(
+    name: str, known: Sequence[Conversation], failing: Sequence[Conversation], run: KeptRun
+) -> Conversation:
+    """What the name means; of several the first that did not pass, if any of them did not."""
+    found = _named(name, known) if name else known
+    if not found:
+        raise AuthorError(_no_conversation(name, run))
+    meant = {each.key for each in found}
+    return next((each for each in failing if each.key in meant), found[0])
+
+
+def _failing(run: KeptRun, known: Sequence[Conversation]) -> list[Conversation]:
+    """Those that did not pass, of each scenario what failed before what was not decided; of one that failed
+    by a rule over all its conversations, the first."""
+    lost = {failure.key for failure in failures(run.report, run.decision) if failure.key}
+    found: list[Conversation] = []
+    for _, group in groupby(known, key=lambda each: id(each.of)):
+        own = list(group)
+        told = [each for each in own if each.key in lost]
+        if not told and scenario_decision(run.decision, own[0].of).verdict is not Verdict.PASSED:
+            told = own[:1]
+        found += sorted(told, key=lambda each: run.decision.samples[each.key].verdict is not Verdict.FAILED)
+    return found
+
+
+def _next(one: Conversation, known: Sequence[Conversation], failing: Sequence[Conversation]) -> Conversation:
+    if found := _after(one, known, failing):
+        return found
+    first = f"the first that did not: agenteval show {name_of(failing[0].key)}" if failing else ""
+    raise AuthorError(Problem(f"all that comes after {name_of(one.key)} passed", first))
+
+
+def _after(
+    one: Conversation, known: Sequence[Conversation], failing: Sequence[Conversation]
+) -> Conversation | None:
+    """The next that did not pass; one that passed stands where the run has it."""
+    keys = [each.key for each in failing]
+    if one.key in keys:
+        return next(iter(failing[keys.index(one.key) + 1 :]), None)
+    order = {each.key: place for place, each in enumerate(known)}
+    return next((each for each in failing if order[each.key] > order[one.key]), None)
+
+
+def _no_agent(name: str | None, run: KeptRun) -> Problem:
+    agents = {each.of.agent for each in _all_of(run)}
+    if not agents:
+        return Problem(f"the run {run.report.run.run_id} has no conversation", "it ended before the first")
+    what = f"no agent of the run {run.report.run.run_id} is named '{name}'"
+    return Problem(what, did_you_mean(name or "", agents))
+
+
+def _no_conversation(name: str, run: KeptRun) -> Problem:
+    known = _all_of(run)
+    of_epoch = _EPOCH.fullmatch(name)
+    if of_epoch and (found := _with_id(of_epoch[1], known)):
+        there = sorted({each.key.epoch + 1 for each in found})
+        named = ", ".join(map(str, there[:_MOST_NAMED])) + (", …" if len(there) > _MOST_NAMED else "")
+        what = f"'{of_epoch[1]}' has no epoch {of_epoch[2]} in the run {run.report.run.run_id}"
+        return Problem(what, f"it has {named}")
+    wanted = of_epoch[1] if of_epoch else name
+    wanted = wanted.rpartition(BETWEEN)[2]
+    hint = did_you_mean(
+        wanted, [each.key.scenario for each in known] + [c.key.variant for c in known if c.key.variant]
+    )
+    return Problem(
+        f"the run {run.report.run.run_id} has no conversation '{name}'",
+        hint if len(hint) < _LONGEST_HINT else f"{hint[:_LONGEST_HINT]}…",
+    )
+
+
+_MOST_NAMED = 12
+_LONGEST_HINT = 300
+
+
+# ── the commands that follow ─────────────────────────────────────────────────────────────────────
+
+
+def _repeat(one: Conversation, run: KeptRun) -> str:
+    told = (failure for failure in failures(run.report, run.decision) if failure.key == one.key)
+    return next((failure.repro for failure in told), "")
+
+
+def _command(one: Conversation | None, words: Sequence[str], agent: str | None, run: KeptRun) -> str:
+    if one is None:
+        return ""
+    several = len({scenario.agent for scenario in run.report.scenarios}) > 1
+    chosen = ["--agent", one.of.agent] if several or agent else []
+    return command_of(["agenteval", "show", *words, name_of(one.key), *chosen])

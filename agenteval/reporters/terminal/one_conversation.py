@@ -1,0 +1,369 @@
+"""``agenteval show``: one conversation as a person reads it, with what was said of each turn beside it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from rich.console import RenderableType
+from rich.table import Table
+from rich.text import Text
+
+from agenteval.core.decision import Decision, SampleDecision, Violation
+from agenteval.core.plurals import plural
+from agenteval.core.safe_text import clean, one_line
+from agenteval.core.sample_report import SampleReport, ScenarioReport, TurnReport
+from agenteval.core.scenario import SampleKey
+from agenteval.core.score import Check, Finding, Score, ScoreFailure, Verdict
+from agenteval.core.trajectory import Step, ToolCall, Trajectory, Turn
+from agenteval.reporters.options import ReportOptions
+from agenteval.reporters.terminal.cells import mark, style_of, unbroken
+from agenteval.reporters.words.failure import (
+    NEVER_RAN,
+    planned,
+    sample_violations,
+    scenario_decision,
+    scenario_violations,
+)
+from agenteval.reporters.words.json_tree import tree_lines
+from agenteval.reporters.words.judge import lack_in_words, lack_of
+from agenteval.reporters.words.places import shown_place, split_place
+from agenteval.reporters.words.score_cells import (
+    Column,
+    bound_in,
+    brief_score,
+    columns,
+    is_failure_free,
+    is_low,
+)
+from agenteval.reporters.words.transcript_lines import (
+    call_text,
+    concealed,
+    has_several_agents,
+    how_it_ended,
+    secrets_told,
+)
+from agenteval.verdict.gates import SEVERE
+from agenteval.verdict.report import Report
+
+_WHO = 7
+"""Columns of who speaks; so many more are the number of the turn and the blanks between."""
+_MARGIN = 4
+_STYLES = {"user": "cyan", "→": "magenta", "←": "magenta", "error": "red"}
+_LONGEST = 20_000
+"""Characters of one message; what is longer is in the JSON."""
+
+
+@dataclass(frozen=True)
+class Shown:
+    """One conversation of a run; ``sample`` is ``None`` for one that was planned and not held. ``running``:
+    the run still goes on. ``repeat`` and ``following``: the commands that run it again, and that show the
+    next one that did not pass; empty where there is none."""
+
+    report: Report
+    decision: Decision
+    of: ScenarioReport
+    key: SampleKey
+    sample: SampleReport | None
+    running: bool = False
+    repeat: str = ""
+    following: str = ""
+
+    @property
+    def verdict(self) -> Verdict:
+        return self.decision.samples.get(self.key, NEVER_RAN).verdict
+
+
+def page_of(shown: Shown, options: ReportOptions) -> Iterator[RenderableType]:
+    """The conversation from its name to the commands that follow from it."""
+    yield _head(shown)
+    yield Text(_place(shown, options), style="dim")
+    if shown.sample is not None:
+        yield _conversation(shown, shown.sample, options)
+    yield from _foot(shown, options)
+
+
+# ── head and foot ────────────────────────────────────────────────────────────────────────────────
+
+
+def name_of(key: SampleKey) -> str:
+    """``refund@2``, as ``show`` takes it: epochs count from 1."""
+    variant = f"[{one_line(key.variant, 60)}]" if key.variant else ""
+    return f"{one_line(key.scenario, 120)}{variant}@{key.epoch + 1}"
+
+
+def _head(shown: Shown) -> Text:
+    line = Text.assemble((name_of(shown.key), "bold"), "  ", (_state(shown), style_of(shown.verdict)))
+    several = len({scenario.agent for scenario in shown.report.scenarios}) > 1
+    parts = [f"agent {one_line(shown.of.agent, 60)}"] if several else []
+    parts += [f"run {shown.report.run.run_id}"]
+    if shown.sample is not None:
+        parts += list(_figures(shown.sample.trajectory))
+    if shown.report.scripted and shown.sample is not None and shown.sample.scripted:
+        parts.append("scripted: no model judged it")
+    return line.append(f"   {' · '.join(parts)}", style="dim")
+
+
+def _state(shown: Shown) -> str:
+    if shown.sample is not None and shown.sample.stop is None:
+        return "UNDER WAY" if shown.running else "CUT OFF"
+    if shown.sample is None:
+        return "NOT BEGUN" if shown.running else "NOT RUN"
+    return shown.verdict.upper()
+
+
+def _figures(told: Trajectory) -> Iterator[str]:
+    yield plural(len(told.all_turns), "turn")
+    if told.tool_calls:
+        yield plural(len(told.tool_calls), "call")
+    if told.latency_ms:
+        yield duration(told.latency_ms)
+    if told.tokens:
+        yield f"{'≈' if told.usage.estimated else ''}{told.tokens:,} tokens"
+
+
+def duration(ms: float) -> str:
+    """``26 ms``, ``3.4 s``."""
+    return f"{ms:,.0f} ms" if ms < 1000 else f"{ms / 1000:,.1f} s"
+
+
+def _place(shown: Shown, options: ReportOptions) -> str:
+    record = shown.sample.record if shown.sample else ""
+    place = shown_place(record or shown.of.scenario.where(), options.root)
+    name = one_line(shown.of.scenario.name, 200)
+    return f"{place}  {name}" if name and name != shown.of.scenario.id else place
+
+
+def _foot(shown: Shown, options: ReportOptions) -> Iterator[RenderableType]:
+    told = list(planned(shown.of))
+    if len(told) > 1:
+        line = Text("epochs ", style="dim")
+        for key, _ in told:
+            verdict = shown.decision.samples.get(key, NEVER_RAN).verdict
+            here = "bold" if key == shown.key else "dim"
+            line.append(f" {_variant(key)}{key.epoch + 1} ", style=here).append_text(mark(verdict))
+        yield line
+    for violation in scenario_violations(shown.of, shown.decision):
+        yield _rule(violation, "", options)
+    if shown.repeat:
+        yield unbroken(f"repeat: {shown.repeat}", "dim")
+    if shown.following:
+        yield unbroken(f"next:   {shown.following}", "dim")
+
+
+def _variant(key: SampleKey) -> str:
+    return f"[{one_line(key.variant, 30)}]" if key.variant else ""
+
+
+# ── the conversation ─────────────────────────────────────────────────────────────────────────────
+
+
+class _Page:
+    """Rows of turn, who, and what; a turn is named on its first row."""
+
+    def __init__(self, sample: SampleReport) -> None:
+        self.table = Table(box=None, show_header=False, pad_edge=False, padding=(0, 1, 0, 0))
+        self.table.add_column(style="dim", justify="right", no_wrap=True)
+        self.table.add_column(no_wrap=True, min_width=_WHO - 1)
+        self.table.add_column(overflow="fold")
+        self._hidden = secrets_told(sample)
+        self._turn = ""
+
+    def begin(self, turn: int) -> None:
+        self._turn = str(turn + 1)
+
+    def add(self, who: str, what: str | Text, style: str = "") -> None:
+        text = what if isinstance(what, Text) else Text(self.safe(what), style=style)
+        self.table.add_row(self._turn, Text(who, style=_STYLES.get(who, "dim")), text)
+        self._turn = ""
+
+    def safe(self, text: str) -> str:
+        """Without what a terminal obeys, and without a secret that the agent told."""
+        if len(text) > _LONGEST:
+            text = f"{text[:_LONGEST]}… {len(text) - _LONGEST:,} more characters; --json has all"
+        return concealed(clean(text), self._hidden)
+
+
+def _conversation(shown: Shown, sample: SampleReport, options: ReportOptions) -> Table:
+    page = _Page(sample)
+    width = max(30, options.width - _WHO - _MARGIN)
+    told = _Told(shown, sample, page, options)
+    by_name = has_several_agents(sample)
+    for index, turn in enumerate(sample.turns):
+        page.begin(index)
+        _add_turn(page, turn.turn, width, by_name=by_name)
+        told.turn(index, turn)
+    told.whole()
+    return page.table
+
+
+def _add_turn(page: _Page, turn: Turn, width: int, *, by_name: bool) -> None:
+    page.add("user", turn.user or "(empty)", "cyan")
+    for step in turn.steps:
+        if step.text or not step.tool_calls:
+            page.add("agent", _by(step.agent, by_name) + ((step.text or "").strip("\n") or "(empty)"))
+        for at, call in enumerate(step.tool_calls):
+            _add_call(page, call, step if at == 0 and len(turn.steps) > 1 else None, width, by_name=by_name)
+    if turn.error:
+        page.add("error", turn.error, "red")
+
+
+def _by(agent: str, by_name: bool) -> str:
+    return f"({one_line(agent, 60)}) " if by_name and agent else ""
+
+
+def _add_call(page: _Page, call: ToolCall, step: Step | None, width: int, *, by_name: bool) -> None:
+    took = f"  {duration(step.latency_ms)}" if step and step.latency_ms else ""
+    head = Text(page.safe(_by(call.agent, by_name) + _call(call, width)), style="magenta")
+    page.add("→", head.append(took, style="dim"))
+    if call.given_up:
+        page.add("←", "(not waited for)", "dim")
+    elif call.result is not None:
+        is_error = call.result.is_error
+        page.add("←", "\n".join(tree_lines(call.result.value, width)), "red" if is_error else "")
+
+
+def _call(call: ToolCall, width: int) -> str:
+    """On one line if it fits, else its arguments as a tree below its name."""
+    line = call_text(call)
+    if call.args is None or (len(line) <= width and not line.endswith("…)")):
+        return line
+    below = "\n".join(f"  {each}" for each in tree_lines(call.args, width - 2))
+    return f"{one_line(call.name, 80)}\n{below}"
+
+
+# ── what was said of it ──────────────────────────────────────────────────────────────────────────
+
+
+class _Told:
+    """Checks, scores and findings, each at its turn; at the end what is of the whole, and what is left."""
+
+    def __init__(self, shown: Shown, sample: SampleReport, page: _Page, options: ReportOptions) -> None:
+        self._shown = shown
+        self._sample = sample
+        self._page = page
+        self._options = options
+        # Then its head says so, once.
+        self._all_scripted = all(score.scripted for score in sample.all_scores)
+        self._columns = {column.name: column for column in columns(shown.report)}
+
+    def turn(self, index: int, told: TurnReport) -> None:
+        took = [duration(told.turn.latency_ms)] if told.turn.latency_ms else []
+        took += [told.turn.user_fault and f"the user's first attempt was refused: {told.turn.user_fault}"]
+        self._said(told.checks, told.scores, told.score_failures, index, "", [each for each in took if each])
+
+    def whole(self) -> None:
+        sample = self._sample
+        self._said(sample.checks, sample.scores, sample.score_failures, None, "whole", [])
+        if sample.review and sample.review.is_fault:
+            self._page.add("user?", sample.review.sentence, "yellow")
+        if end := how_it_ended(sample):
+            self._page.add("end", end, "dim")
+        for violation in self._untold(end):
+            self._page.add("", _rule(violation, self._shown.of.scenario.where(), self._options))
+        for accepted in self._decided.accepted:
+            self._page.add("", f"accepted: {accepted.name}: {accepted.detail}", "dim")
+
+    @property
+    def _decided(self) -> SampleDecision:
+        return self._shown.decision.samples.get(self._shown.key, NEVER_RAN)
+
+    def _untold(self, end: str) -> list[Violation]:
+        """Why it did not pass, but for what stands at its turn already."""
+        told = {check.name for check in self._sample.all_checks if not check.passed} | {SEVERE, "judge"}
+        violations = sample_violations(self._sample, self._decided, self._shown.of.scenario.where())
+        errors = " ".join(told.turn.error or "" for told in self._sample.turns)
+        return [v for v in violations if v.name not in told and v.detail not in f"{end} {errors}"]
+
+    def _said(
+        self,
+        checks: Sequence[Check],
+        scores: Sequence[Score],
+        failures: Sequence[ScoreFailure],
+        turn: int | None,
+        who: str,
+        more: Sequence[str],
+    ) -> None:
+        findings = [finding for finding in self._sample.findings if finding.turn == turn]
+        found = {finding.metric for finding in findings}
+        rows = [
+            self._brief(checks, [s for s in scores if s.metric not in found or s.value is not None], more)
+        ]
+        rows += [self._check(check) for check in checks if not check.passed]
+        rows += [row for finding in findings for row in self._finding(finding)]
+        rows += [row for score in scores if score.metric not in found for row in self._why(score)]
+        rows += [self._lack(failure) for failure in failures]
+        for row in filter(None, rows):
+            self._page.add(who, row)
+            who = ""
+
+    def _brief(self, checks: Sequence[Check], scores: Sequence[Score], more: Sequence[str]) -> Text | None:
+        held = sum(check.passed is True for check in checks)
+        line = Text()
+        if held:
+            line.append("✓", style="green").append(f" {plural(held, 'check')}", style="dim")
+        said = [f"{self._column(score).short} {self._brief_score(score)}" for score in scores]
+        for part in (*said, *more):
+            line.append(f"{' · ' if line else ''}{self._page.safe(part)}", style="dim")
+        return line or None
+
+    def _brief_score(self, score: Score) -> str:
+        return brief_score(score.model_copy(update={"scripted": False}) if self._all_scripted else score)
+
+    def _column(self, score: Score) -> Column:
+        return self._columns.get(score.metric) or Column(score.metric, score.metric, is_rate=False)
+
+    def _check(self, check: Check) -> Text:
+        verdict = Verdict.FAILED if check.passed is False else Verdict.INCONCLUSIVE
+        line = Text.assemble(mark(verdict), " ", (one_line(check.name, 80), "bold"))
+        line.append(_line_of(check.where, self._shown.of.scenario.where(), self._options), style="dim")
+        return line.append(f"  {self._page.safe(check.detail)}" if check.detail.strip() else "")
+
+    def _finding(self, finding: Finding) -> Iterator[Text]:
+        counts = self._shown.report.plan.fail_on
+        gates = counts is not None and finding.severity.rank >= counts.rank
+        verdict, style = (Verdict.FAILED, "bold") if gates else (None, "yellow")
+        sign = mark(verdict) if verdict else Text("!", style="yellow")
+        head = f"{finding.severity}: {one_line(finding.label, 80)}"
+        line = Text.assemble(sign, " ", (head, style))
+        call = f", call {finding.call + 1}" if finding.call is not None else ""
+        line.append(f"  ({one_line(finding.found_by, 100)}{call})", style="dim")
+        yield line.append(f"  {self._page.safe(finding.explanation)}" if finding.explanation.strip() else "")
+        yield from self._quoted(finding.evidence)
+
+    def _quoted(self, evidence: str) -> Iterator[Text]:
+        if evidence.strip():
+            yield Text(f'  "{self._page.safe(" ".join(evidence.split()))}"', style="italic")
+
+    def _why(self, score: Score) -> Iterator[Text]:
+        column = self._column(score)
+        if is_failure_free(score) or not is_low(score, column, bound_in(self._shown.of, score.metric)):
+            return
+        sign = mark(Verdict.FAILED) if self._is_violated(score) else Text("↓", style="yellow")
+        line = Text.assemble(sign, " ", (f"{column.short} {self._brief_score(score)}", "bold"))
+        yield line.append(f"  {self._page.safe(score.reason)}" if score.reason.strip() else "")
+        yield from self._quoted(score.evidence)
+
+    def _is_violated(self, score: Score) -> bool:
+        violations = scenario_decision(self._shown.decision, self._shown.of).violations
+        return any(violation.metric == score.metric for violation in violations)
+
+    def _lack(self, failure: ScoreFailure) -> Text:
+        line = Text.assemble(mark(Verdict.INCONCLUSIVE), " ", (one_line(failure.metric, 80), "bold"))
+        return line.append(f"  {lack_in_words(lack_of(failure))}: {self._page.safe(failure.message)}")
+
+
+def _rule(violation: Violation, near: str, options: ReportOptions) -> Text:
+    line = Text.assemble(mark(violation.verdict), " ", (one_line(violation.name, 80), "bold"))
+    line.append(_line_of(violation.where, near, options), style="dim")
+    return line.append(f"  {clean(violation.detail)}" if violation.detail.strip() else "")
+
+
+def _line_of(where: str, near: str, options: ReportOptions) -> str:
+    """``  line 94`` of the scenario's own file, else the place; nothing where there is none."""
+    path, line = split_place(where)
+    if not path or where == near:
+        return ""
+    if line and path == split_place(near)[0]:
+        return f"  line {line}"
+    return f"  {shown_place(where, options.root)}"

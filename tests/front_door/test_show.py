@@ -1,0 +1,228 @@
+"""``agenteval show``: one conversation of any run, as a person reads it."""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import Any
+
+import pytest
+
+from tests.support.cut_runs import cut_after, journal
+from tests.support.kit import Done, Project
+
+AGENT = """
+import json
+
+
+async def agent(messages, ctx):
+    if "umbrella" in messages[-1]["content"]:
+        return "You are welcome! I can tell you the weather."
+    found = await ctx.call_tool("get_weather", {"city": "Shenzhen"})
+    return "Shenzhen: 24 degrees." if ctx.epoch != 1 else "I do not know."
+"""
+SCENARIOS = """
+defaults:
+  tools:
+    get_weather: {returns: '{"city": "Shenzhen", "more": "[1, 2]"}'}
+scenarios:
+  - id: fine
+    turns: [Is it rainy in Shenzhen?]
+    expect: {tool_calls: {calls: [{name: get_weather}]}}
+  - id: two-wishes
+    name: One message and a wish
+    turns:
+      - Is it rainy in Shenzhen?
+      - user: Should I take an umbrella?
+        expect: {output: {matches: 'yes|no'}}
+  - id: often
+    epochs: 3
+    turns: [Is it rainy in Shenzhen?]
+    expect: {output: {contains: ["24"]}}
+"""
+
+
+@pytest.fixture
+def ran(project: Project) -> Project:
+    """``fine`` passed, ``two-wishes`` failed in its second turn, ``often`` in its second epoch."""
+    project.agent(AGENT)
+    project.config()
+    project.scenarios(SCENARIOS)
+    assert project.call("run").code == 1
+    return project
+
+
+def show(project: Project, *words: str) -> str:
+    done = project.call("show", *words)
+    assert done.code == 0, done.all
+    assert done.err == ""
+    return re.sub(r"\d{8}-\d{6}-[0-9a-f]{6}", "RUN", re.sub(r"\b[\d.,]+ m?s\b", "TIME", done.out))
+
+
+def heads(text: str) -> list[str]:
+    return re.findall(r"^(\S+@\d+)  ([A-Z ]+?)  ", text, re.MULTILINE)
+
+
+def test_a_failure_is_read_from_top_to_bottom(ran: Project) -> None:
+    assert show(ran, "two-wishes").split("\n")[:-1] == [
+        "two-wishes@1  FAILED   run RUN · 2 turns · 1 call · TIME · ≈48 tokens",
+        "scenarios/suite.yaml:8  One message and a wish",
+        "1 user   Is it rainy in Shenzhen?",
+        '  →      get_weather(city="Shenzhen")',
+        '  ←      {"city": "Shenzhen", "more": [1, 2]}',
+        "  agent  Shenzhen: 24 degrees.",
+        "         ✓ 1 check · TIME",
+        "2 user   Should I take an umbrella?",
+        "  agent  You are welcome! I can tell you the weather.",
+        "         ✓ 1 check · TIME",
+        "         ✗ output.matches  line 13  no match for /yes|no/ in the answer"
+        ' "You are welcome! I can tell you the weather."',
+        "  whole  ✓ 1 check",
+        "repeat: agenteval run scenarios/suite.yaml -s two-wishes",
+        "next:   agenteval show often@2",
+    ]
+
+
+def test_what_failed_is_shown_first_and_passing_ones_too(ran: Project) -> None:
+    assert heads(show(ran)) == [("two-wishes@1", "FAILED")]
+    assert heads(show(ran, "fine")) == [("fine@1", "PASSED")]
+    assert heads(show(ran, "often")) == [("often@2", "FAILED")]
+    assert heads(show(ran, "often@3")) == [("often@3", "PASSED")]
+    assert heads(show(ran, "often", "--all")) == [
+        ("often@1", "PASSED"), ("often@2", "FAILED"), ("often@3", "PASSED")
+    ]  # fmt: skip
+    assert "epochs  1 ✓ 2 ✗ 3 ✓" in show(ran, "often@1")
+
+
+def test_next_goes_from_failure_to_failure_and_ends(ran: Project) -> None:
+    assert heads(show(ran, "--next")) == [("two-wishes@1", "FAILED")]
+    assert heads(show(ran, "fine", "--next")) == [("two-wishes@1", "FAILED")]
+    assert heads(show(ran, "two-wishes", "--next")) == [("often@2", "FAILED")]
+    assert heads(show(ran, "often@1", "--next")) == [("often@2", "FAILED")]
+    done = ran.call("show", "often@2", "--next")
+    assert (done.code, done.out) == (2, "")
+    assert (
+        "all that comes after often@2 passed — the first that did not: agenteval show two-wishes@1"
+        in done.err
+    )
+
+
+def test_a_run_is_named_as_everywhere_and_an_id_as_reports_do(ran: Project) -> None:
+    first = journal(ran).parent.name
+    assert ran.call("run", "-s", "fine").code == 0
+    assert heads(show(ran)) == [("fine@1", "PASSED")]
+    assert heads(show(ran, "previous")) == [("two-wishes@1", "FAILED")]
+    for run in ("previous", first, f".agenteval/runs/{first}", f".agenteval/runs/{first}/events.jsonl"):
+        assert heads(show(ran, run, "suite.yaml::often@2")) == [("often@2", "FAILED")]
+    assert "agenteval show previous often@2" in show(ran, "previous", "two-wishes")
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (["two-wishs"], r"the run \S+ has no conversation 'two-wishs' — did you mean 'two-wishes'\?"),
+        (["latest", "qqq"], r"has no conversation 'qqq' — known: fine, often, two-wishes"),
+        (["often@4"], r"'often' has no epoch 4 in the run \S+ — it has 1, 2, 3"),
+        (["fine", "--agent", "bat"], r"no agent of the run \S+ is named 'bat' — did you mean 'bot'\?"),
+        (["2020", "fine"], r"no run is named '2020'"),
+        (["a", "b", "c"], r"show takes a run and a conversation, and not 3 words"),
+    ],
+)
+def test_what_is_not_there_is_told_with_what_is(words: list[str], told: str, ran: Project) -> None:
+    done = ran.call("show", *words)
+    assert (done.code, done.out, done.err.count("\n")) == (2, "", 1)
+    assert re.search(told, done.err), done.err
+
+
+def test_without_a_run(project: Project) -> None:
+    project.config()
+    for words in ([], ["x"], ["latest", "x"]):
+        done = project.call("show", *words)
+        assert done.code == 2
+        assert "there is none in" in done.err
+
+
+def test_a_run_that_was_cut_off_shows_what_there_is(ran: Project) -> None:
+    cut_after(ran, "turn_finished", 2)
+    assert heads(show(ran, "two-wishes")) == [("two-wishes@1", "CUT OFF")]
+    assert "(cut off: the conversation never finished)" in show(ran, "two-wishes")
+    cut_after(ran, "run_started")
+    assert heads(show(ran, "often@2")) == [("often@2", "NOT RUN")]
+
+
+def test_json_is_the_entry_of_the_results(ran: Project) -> None:
+    ran.run("-s", "often")
+    whole = ran.results()["scenarios"][0]
+    told: dict[str, Any] = json.loads(ran.call("show", "often", "--json").out)
+    assert told["scenario"] == {**whole, "samples": [whole["samples"][1]]}
+    told = json.loads(ran.call("show", "often", "--json", "--all").out)
+    assert told["scenario"] == whole
+
+
+def test_of_several_agents_the_one_that_failed_or_was_asked_for(project: Project) -> None:
+    project.write("agents.py", "def good(m): return 'good'\ndef bad(m): return 'bad'\n")
+    project.write(
+        "agenteval.yaml",
+        "metrics: []\n"
+        "compare: [{name: one, target: 'agents.py:good'}, {name: two, target: 'agents.py:bad'}]\n",
+    )
+    project.scenarios("{id: x, turns: [hello], expect: {output: {contains: [good]}}}")
+    assert project.call("run").code == 1
+    assert "FAILED   agent two" in show(project, "x")
+    assert "PASSED   agent one" in show(project, "x", "--agent", "one")
+
+
+def test_findings_and_scores_stand_at_their_turn_with_evidence(project: Project) -> None:
+    project.agent("def agent(messages):\n    return 'Lazy answer.'\n")
+    project.config("""
+        models: {default: scripted/replies.yaml}
+        metrics: [helpfulness, agent_behavior_failure]
+        thresholds: {helpfulness: 3}
+        fail_on_severity: high
+    """)
+    project.scenarios("{id: x, turns: [Help me., Again.]}")
+    reply = {"evidence": "Lazy answer.", "reason": "It does not help."}
+    project.write("replies.yaml", json.dumps({"replies": [
+        {"when": {"metric": "helpfulness", "turn": 0}, "reply": {**reply, "score": 5}},
+        {"when": {"metric": "helpfulness"}, "reply": {**reply, "score": 1}},
+        {"when": {"metric": "agent_behavior_failure", "turn": 1},
+         "reply": {**reply, "label": "false information"}},
+        {"when": {"role": "judge"}, "reply": {"label": "no failure", **reply}},
+    ]}))  # fmt: skip
+    done = project.call("run")
+    assert done.code == 1, done.all
+    text = show(project, "x")
+    first, _, second = text.partition("\n2 user")
+    assert "help 5 · behav ok" in first
+    assert "It does not help." not in first
+    assert '✗ high: false information  (judge)  It does not help.\n           "Lazy answer."' in second
+    assert '↓ help 1  It does not help.\n           "Lazy answer."' in second
+    assert "scripted: no model judged it" in text
+
+
+def test_recorded_conversations_of_score_are_shown(project: Project) -> None:
+    lines = [
+        {"id": name, "trial": trial, "messages": [
+            {"role": "user", "content": "Hi"}, {"role": "assistant", "content": said}]}
+        for name, trial, said in (("a", 0, "Hello"), ("b", 0, ""))
+    ]  # fmt: skip
+    project.write("log.jsonl", "\n".join(map(json.dumps, lines)) + "\n")
+    assert project.call("score", "log.jsonl").code == 1
+    assert heads(show(project)) == [("b@1", "FAILED")]
+    text = show(project, "a")
+    assert heads(text) == [("a@1", "PASSED")]
+    assert "log.jsonl:1" in text
+    assert "agent  Hello" in text
+    assert "agenteval score log.jsonl -s b" in show(project, "b")
+
+
+def test_text_of_agents_is_shown_and_never_obeyed(project: Project) -> None:
+    project.agent("def agent(messages):\n    return '::error::no\\n\\x1b[31m[red]\\x1b[0m ##[endgroup]'\n")
+    project.config()
+    project.scenarios("{id: x, turns: [hello], checks: none}")
+    project.call("run")
+    for env in ({}, {"FORCE_COLOR": "1"}):
+        done: Done = project.call("show", "x", env=env)
+        assert "[red]" in done.out
+        assert "\x1b[31m[red]" not in done.out
+    assert not re.search(r"^\s*::error", project.call("show", "x").out, re.MULTILINE)
