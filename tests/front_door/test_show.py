@@ -77,7 +77,7 @@ def test_a_failure_is_read_from_top_to_bottom(ran: Project) -> None:
         "         ✓ 1 check · TIME",
         "         ✗ output.matches  line 13  no match for /yes|no/ in the answer"
         ' "You are welcome! I can tell you the weather."',
-        "  whole  ✓ 1 check",
+        "  whole  ✓ 2 checks",
         "repeat: agenteval run scenarios/suite.yaml -s two-wishes",
         "next:   agenteval show often@2",
     ]
