@@ -245,6 +245,10 @@ class GatesConfig(Value):
         """Those that are asked for."""
         return {name: rule for name, rule in (self.model_extra or {}).items() if rule is not None}
 
+    def without(self, names: Iterable[str]) -> GatesConfig:
+        """As if these were not asked for."""
+        return self.model_copy(update=dict.fromkeys(names))
+
     def __bool__(self) -> bool:
         return bool(self.written)
 

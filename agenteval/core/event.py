@@ -21,13 +21,15 @@ class Baseline(Value):
     """The run that this one is compared with: by agent and scenario, whether each epoch succeeded (``None``:
     not known), of the scenarios that are the same in both runs. ``changed``: by agent and scenario, what is
     not the same; what is in neither is new. ``gone``: scenarios that this run no longer has. ``reached``: of
-    those that are the same, the ones whose goal was reached at least once."""
+    those that are the same, the ones whose goal was reached at least once. ``effort``: by agent and scenario,
+    what each conversation took (tokens, latency …), as far as that is known."""
 
     run_id: str
     outcomes: dict[str, dict[str, tuple[bool | None, ...]]]
     changed: dict[str, dict[str, str]] = {}
     gone: tuple[str, ...] = ()
     reached: tuple[str, ...] = ()
+    effort: dict[str, dict[str, dict[str, tuple[float, ...]]]] = {}
 
 
 class RunStarted(Value):

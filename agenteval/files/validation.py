@@ -16,9 +16,7 @@ from agenteval.files.yaml_source import Document, Mark
 Loc: TypeAlias = tuple[str | int, ...]
 M = TypeVar("M", bound=BaseModel)
 
-_LATER_GATES = (
-    "tool_accuracy output_accuracy robustness latency_ms tokens steps tool_calls cost require_calibrated"
-)
+_LATER_GATES = "require_calibrated"
 _LATER_OF_AGENTS = {
     "mcp": "let the agent report its calls, or call tools through ctx",
 }

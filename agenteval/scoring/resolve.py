@@ -12,6 +12,7 @@ from agenteval.core.score import MetricSpec
 from agenteval.core.trajectory import Sight
 from agenteval.scoring import metrics
 
+NOT_SELECTED = "applies to nothing that was selected"
 _WHERE_REPLACED = 0.05
 """The share of samples that may be lost where lost epochs are replaced: nobody wants to write it."""
 
@@ -154,7 +155,9 @@ def _shares_calls(config: Config) -> bool:
 def _reported(config: Config) -> Iterator[str]:
     """The keys whose place a report names."""
     yield from ("fail_on_severity", "fault_tolerance", "deadlines.run_s")
-    yield from (f"gates.{name}" for name in config.gates.written)
+    for name, rule in config.gates.written.items():
+        yield f"gates.{name}"
+        yield from (f"gates.{name}.{key}" for key in (rule if isinstance(rule, Mapping) else ()))
     yield from (f"budget.{name}" for name in config.budget.limits)
     for role, own in config.budget.roles.items():
         yield from (f"budget.by_role.{role}.{name}" for name in own.limits)
@@ -176,7 +179,7 @@ def unapplied(suite: Plan, selected: Sequence[Scenario], others: Iterable[Scenar
         ids = {scenario.id for scenario in selected}
         rest = [scenario for scenario in others if scenario.id not in ids]
         missed = [name for name in missed if any(_may_hold(name, each, suite) for each in rest)]
-    return {f"thresholds.{name}": "applies to nothing that was selected" for name in missed}
+    return {f"thresholds.{name}": NOT_SELECTED for name in missed}
 
 
 def unheld(suite: Plan, scenarios: Collection[Scenario]) -> list[str]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from hashlib import blake2b
 from typing import Any
 
@@ -14,8 +14,8 @@ from agenteval.core.plan import Plan
 from agenteval.core.run_summary import FailureSummary, RunSummary, ScenarioSummary
 from agenteval.core.sample_report import SampleReport, ScenarioReport, means_of_samples
 from agenteval.core.scenario import SampleKey, Scenario
-from agenteval.core.trajectory import Trajectory
 from agenteval.scoring.goals import GOAL
+from agenteval.verdict.effort import MEASURES, known
 from agenteval.verdict.epochs import epochs_of, succeeded
 from agenteval.verdict.fingerprints import Failure, failures_of
 from agenteval.verdict.report import Report
@@ -33,14 +33,6 @@ _SETTINGS = (
 )  # fmt: skip
 """What decides whether a sample fails, and how its conversation goes."""
 
-_EFFORT: Mapping[str, Callable[[Trajectory], float | None]] = {
-    "tokens": lambda t: t.tokens or None,
-    "latency_ms": lambda t: t.latency_ms or None,
-    "tool_calls": lambda t: len(t.tool_calls),
-    "steps": lambda t: t.steps,
-}
-"""``None``: not told, since no agent answers with nothing or at once."""
-
 
 def summary_of(report: Report, samples: Mapping[SampleKey, SampleDecision]) -> RunSummary:
     """The run in short. ``samples``: what was decided of each (``Decision.samples``). Of a run that has only
@@ -57,7 +49,7 @@ def summary_of(report: Report, samples: Mapping[SampleKey, SampleDecision]) -> R
         judged_by=_judged_by(report),
         played_by=_names(t.turn.user_model for s in report.samples for t in s.turns),
         settings=_settings(plan),
-        scenarios=tuple(_scenario(scenario, samples) for scenario in report.scenarios),
+        scenarios=tuple(_scenario(scenario, samples, plan) for scenario in report.scenarios),
         is_selection=run.is_selection,
     )
 
@@ -105,12 +97,14 @@ def _hash(value: Any) -> str:
     return blake2b(json.dumps(value, sort_keys=True).encode(), digest_size=8).hexdigest()
 
 
-def _scenario(scenario: ScenarioReport, samples: Mapping[SampleKey, SampleDecision]) -> ScenarioSummary:
+def _scenario(
+    scenario: ScenarioReport, samples: Mapping[SampleKey, SampleDecision], plan: Plan
+) -> ScenarioSummary:
     spec = scenario.scenario
     outcomes = [succeeded(sample, samples[sample.key].verdict) for sample in scenario.samples]
     tally = Tally.of(epochs_of(scenario, outcomes).fixed)
-    known = [s for s in scenario.samples if samples[s.key].fault not in NOT_THE_AGENTS]
-    whole = [sample for sample in known if not is_lost(sample)]
+    there = [s for s in scenario.samples if samples[s.key].fault not in NOT_THE_AGENTS]
+    whole = [sample for sample in there if not is_lost(sample)]
     return ScenarioSummary(
         id=spec.id,
         agent=scenario.agent,
@@ -120,15 +114,18 @@ def _scenario(scenario: ScenarioReport, samples: Mapping[SampleKey, SampleDecisi
         successes=tally.successes,
         decided=tally.decided,
         planned=tally.planned,
-        known=len(known),
+        known=len(there),
         scores=means_of_samples(whole),
-        effort={name: _told(of, whole) for name, of in _EFFORT.items()},
-        failures=failures_in(known, spec),
+        effort={name: told for name in MEASURES if (told := _told(name, whole, spec, plan))},
+        failures=failures_in(there, spec),
     )
 
 
-def _told(of: Callable[[Trajectory], float | None], samples: Iterable[SampleReport]) -> tuple[float, ...]:
-    return tuple(value for sample in samples if (value := of(sample.trajectory)) is not None)
+def _told(name: str, samples: Iterable[SampleReport], scenario: Scenario, plan: Plan) -> tuple[float, ...]:
+    """What each conversation took; nothing, where one of them does not tell: the others might be the cheap
+    ones."""
+    values = [known(name, sample, scenario, plan) for sample in samples]
+    return () if None in values else tuple(value for value in values if value is not None)
 
 
 def failures_in(samples: Sequence[SampleReport], scenario: Scenario) -> tuple[FailureSummary, ...]:

@@ -8,7 +8,7 @@ from agenteval.core.decision import EVERY_SAMPLE
 from agenteval.core.plan import Applies, Plan
 from agenteval.core.scenario import EpochRange
 from agenteval.scoring.goals import GOAL
-from agenteval.verdict.run_gates import chances_of_gates
+from agenteval.verdict.run_gates import chances_of_gates, replaces_every_sample
 from agenteval.verdict.run_gates.chance import GateChances, chances_by_count
 from agenteval.verdict.statistics import CountRule, share_rule
 
@@ -28,7 +28,7 @@ def luck_of(epochs: Sequence[int]) -> GateChances:
 
 def _rows(plan: Plan, applies: Sequence[Applies]) -> Iterable[GateChances]:
     epochs = [EpochRange(min=each.least, max=each.most) for each in applies]
-    if not plan.gates:
+    if not replaces_every_sample(plan.gates):
         yield luck_of([planned.min for planned in epochs])
     yield from chances_of_gates(plan, epochs)
     yield from _goal_thresholds(plan, applies)

@@ -38,7 +38,7 @@ from agenteval.verdict.epochs import Epochs, epochs_of, succeeded
 from agenteval.verdict.fingerprints import SampleFailures, agent_broke, failures_of
 from agenteval.verdict.limit_gates import budget_gates, deadline_gates
 from agenteval.verdict.report import Report
-from agenteval.verdict.run_gates import gates_over_runs
+from agenteval.verdict.run_gates import gates_over_runs, is_counted, reads_baseline, replaces_every_sample
 from agenteval.verdict.run_gates.no_regression import NO_REGRESSION
 from agenteval.verdict.thresholds import NOT_THE_AGENTS, threshold_gates
 
@@ -62,14 +62,15 @@ def decide(report: Report) -> Decision:
     for gate in (*over_runs, *undecided, *thresholds):
         own.setdefault((gate.scenario, gate.agent), []).append(gate)
     open_for_all = any(not gate.scenario and gate.verdict is Verdict.INCONCLUSIVE for gate in over_runs)
+    counted = frozenset(_counted_by_gates(report, samples))
     scenarios = {
         (name := (scenario.scenario.id, scenario.agent)): _decide_scenario(
-            scenario, samples, own.get(name, ()), report, open_for_all
+            scenario, samples, own.get(name, ()), report, open_for_all, counted
         )
         for scenario in report.scenarios
     }
     replaced = sum(len(own.replaced) for own in epochs.values())
-    gates = (*over_runs, *_run_gates(report, samples, replaced), *undecided, *thresholds)
+    gates = (*over_runs, *_run_gates(report, samples, replaced, counted), *undecided, *thresholds)
     verdict = Verdict.worst(gate.verdict for gate in gates)
     author_errors = _author_errors(report)
     return Decision(
@@ -82,6 +83,16 @@ def decide(report: Report) -> Decision:
         author_errors=author_errors,
         accepted=_accepted(report),
     )
+
+
+def _counted_by_gates(report: Report, samples: Mapping[SampleKey, SampleDecision]) -> Iterable[SampleKey]:
+    """The failed samples whose failures the shares alone decide of; with a gate in the place of "every sample
+    passes" that decides."""
+    if report.plan.gates and not replaces_every_sample(report.plan.gates):
+        for scenario in report.scenarios:
+            for sample in scenario.samples:
+                if is_counted(sample, scenario.scenario, samples[sample.key], report.plan.gates):
+                    yield sample.key
 
 
 def _accepted(report: Report) -> tuple[AcceptedUse, ...]:
@@ -109,7 +120,7 @@ def sample_failed(items: Sequence[ScoreItem], stop: Stop, plan: Plan) -> bool:
         or (isinstance(item, Finding) and is_severe(item, plan))
         for item in items
     )
-    return broke and not plan.gates
+    return broke and not replaces_every_sample(plan.gates)
 
 
 def fails_alone(report: Report) -> bool:
@@ -118,8 +129,9 @@ def fails_alone(report: Report) -> bool:
     (scenario,) = report.scenarios
     (sample,) = scenario.samples
     decided = decide_sample(sample, scenario, report)
-    if not report.plan.gates:
-        return decided.verdict is Verdict.FAILED
+    if not replaces_every_sample(report.plan.gates):
+        is_decided_elsewhere = is_counted(sample, scenario.scenario, decided, report.plan.gates)
+        return decided.verdict is Verdict.FAILED and not is_decided_elsewhere
     findings = counting((scenario,), {sample.key: decided}, report)
     return any(_never_tolerated(finding, report.plan) for finding in findings)
 
@@ -130,7 +142,8 @@ def is_severe(finding: Finding, plan: Plan) -> bool:
 
 def _never_tolerated(finding: Finding, plan: Plan) -> bool:
     """A gate over repeated runs tolerates failed samples, but nothing critical."""
-    return is_severe(finding, plan) and (not plan.gates or finding.severity is Severity.CRITICAL)
+    tolerant = replaces_every_sample(plan.gates)
+    return is_severe(finding, plan) and (not tolerant or finding.severity is Severity.CRITICAL)
 
 
 def decide_sample(sample: SampleReport, scenario: ScenarioReport, report: Report) -> SampleDecision:
@@ -287,14 +300,16 @@ def _decide_scenario(
     gates: Sequence[GateRow],
     report: Report,
     open_for_all: bool,
+    counted: Set[SampleKey],
 ) -> ScenarioDecision:
     """With gates over repeated runs a sample may fail, unless critically; what its own ``gates`` say counts,
-    and that all of it was run. ``open_for_all``: a gate over all scenarios is not decided."""
-    decided = [samples[key] for key in (*(sample.key for sample in scenario.samples), *scenario.missing)]
-    violations = [violation for sample in decided for violation in sample.violations]
-    verdicts = [sample.verdict for sample in decided]
+    and that all of it was run. ``open_for_all``: a gate over all scenarios is not decided. ``counted``: the
+    samples whose failures are decided by the shares that they lower."""
+    keys = (*(sample.key for sample in scenario.samples), *scenario.missing)
+    violations = [violation for key in keys for violation in samples[key].violations]
+    verdicts = [Verdict.PASSED if key in counted else samples[key].verdict for key in keys]
     plan = report.plan
-    if plan.gates:
+    if replaces_every_sample(plan.gates):
         severe = any(_never_tolerated(f, plan) for f in counting((scenario,), samples, report))
         known = not _is_half_run(scenario) and any(v is not Verdict.INCONCLUSIVE for v in verdicts)
         if open_for_all and Verdict.FAILED in verdicts:  # that is tolerated by a gate of its own, or not yet
@@ -327,7 +342,7 @@ def _ungated(report: Report, thresholds: Sequence[GateRow]) -> tuple[str, ...]:
     judged = {score.metric for sample in report.samples for score in sample.all_scores}
     by_severity = {spec.name for spec in report.plan.metrics if spec.is_label}
     gated = held if report.plan.fail_on is None else held | by_severity | {GOAL}
-    if report.run.baseline and NO_REGRESSION.of(report.plan.gates) is None:
+    if report.run.baseline and not reads_baseline(report.plan.gates):
         judged.add(f"{NO_REGRESSION.name} (--baseline, without gates.no_regression)")
     unapplied = report.plan.unapplied.items()
     judged |= {f"{name} ({why})" for name, why in unapplied if name.removeprefix("thresholds.") not in held}
@@ -339,18 +354,19 @@ def _ungated(report: Report, thresholds: Sequence[GateRow]) -> tuple[str, ...]:
 
 
 def _run_gates(
-    report: Report, samples: Mapping[SampleKey, SampleDecision], replaced: int
+    report: Report, samples: Mapping[SampleKey, SampleDecision], replaced: int, counted: Set[SampleKey]
 ) -> Iterable[GateRow]:
-    """``replaced``: how many lost samples have a further one in their place. They count as lost: an agent
-    whose failures look like faults of the network would else be measured by its successes alone. What was
-    never begun is not a share of anything, and tolerated by nothing."""
+    """``counted``: failed samples that shares decide of. ``replaced``: how many lost samples have a further
+    one in their place. They count as lost: an agent whose failures look like faults of the network would else
+    be measured by its successes alone. What was never begun is not a share of anything, and tolerated by
+    nothing."""
     plan = report.plan
     verdicts = [samples[sample.key].verdict for sample in report.samples]
     lost, bound = verdicts.count(Verdict.INCONCLUSIVE), plan.fault_tolerance
     never = len(samples) - len(verdicts)
     tolerated = not never and is_tolerated(lost, len(verdicts), bound)
-    if not plan.gates:
-        yield _every_sample(report, [decided.verdict for decided in samples.values()], tolerated=tolerated)
+    if not replaces_every_sample(plan.gates):
+        yield _every_sample(report, samples, counted, tolerated=tolerated)
     also = f", {replaced} of them replaced" if replaced else ""
     also += f"; {never} more never started" if never else ""
     yield GateRow(
@@ -406,9 +422,17 @@ def _unmet(unmet: Mapping[str, str]) -> GateRow:
 _MOST_NAMED = 5
 
 
-def _every_sample(report: Report, verdicts: Sequence[Verdict], *, tolerated: bool) -> GateRow:
+def _every_sample(
+    report: Report,
+    samples: Mapping[SampleKey, SampleDecision],
+    counted: Set[SampleKey],
+    *,
+    tolerated: bool,
+) -> GateRow:
+    verdicts = [Verdict.PASSED if key in counted else each.verdict for key, each in samples.items()]
     lost = verdicts.count(Verdict.INCONCLUSIVE)
     rests_on = f"{plural(len(verdicts), 'sample')} of {plural(len(report.scenarios), 'scenario')}"
+    rests_on += f", {len(counted)} that failed left to the shares" if counted else ""
     every = Verdict.worst(v for v in verdicts if v is not Verdict.INCONCLUSIVE)
     return GateRow(
         name=EVERY_SAMPLE,
@@ -432,7 +456,7 @@ def _severity_gate(report: Report, samples: Mapping[SampleKey, SampleDecision]) 
     return GateRow(
         name=SEVERE,
         value=str(worst) if worst else "no finding",
-        bound=f"below {Severity.CRITICAL if plan.gates else plan.fail_on_severity}",
+        bound=f"below {Severity.CRITICAL if replaces_every_sample(plan.gates) else plan.fail_on_severity}",
         rests_on=f"{plural(len(findings), 'finding')} in {plural(len(counted), 'sample')}{also}",
         where=plan.where("fail_on_severity"),
         verdict=Verdict.FAILED if severe else Verdict.PASSED,

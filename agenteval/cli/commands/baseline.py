@@ -53,6 +53,7 @@ def with_baseline(started: RunStarted, name: str, root: Path, *, selected: bool)
                 if any(then.scores.get(GOAL, ()))  # its value is 0 or 1
             )
         ),
+        effort={both.after: {now.id: then.effort for then, now in both.pairs} for both in agents},
     )
     return started.model_copy(update={"baseline": baseline})
 

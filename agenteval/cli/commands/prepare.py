@@ -25,6 +25,8 @@ from agenteval.files import config_file, loading, named_scenarios
 from agenteval.scoring import judging, resolve
 from agenteval.scoring.checks import RULES
 from agenteval.scoring.judging import Metrics
+from agenteval.scoring.resolve import NOT_SELECTED
+from agenteval.verdict.run_gates import without_concern
 
 
 @dataclass(frozen=True)
@@ -157,7 +159,11 @@ def prepare(request: Request) -> Prepared:
     scenarios = tuple(scenario for scenario in scenarios if scenario.id in kept)
     samples = tuple(sample for sample in samples if sample.key.scenario in kept)
     ranges = selection.ranges_of(scenarios, config, epochs=request.epochs)
-    unapplied = resolve.unapplied(suite, scenarios, _others(request, config, suite, loaded_scenarios))
+    others = _others(request, config, suite, loaded_scenarios)
+    unapplied = resolve.unapplied(suite, scenarios, others)
+    missed = without_concern(suite.gates, scenarios, others)
+    unapplied |= {f"gates.{name}": NOT_SELECTED for name in missed}
+    suite = suite.model_copy(update={"gates": suite.gates.without(missed)})
     agents = selection.agents_of(config, request.filters)
     sights = wiring.sights_of(
         {name: agents[name] for name in dict.fromkeys(sample.key.agent for sample in samples)}
@@ -213,7 +219,7 @@ def _others(
 ) -> Sequence[Scenario] | None:
     """What the suite may hold beyond what is selected. ``loaded`` is all of it, unless paths were named; then
     the rest is read where it matters. ``None``: it cannot be."""
-    if not request.paths or not resolve.unheld(suite, loaded):
+    if not request.paths or not (resolve.unheld(suite, loaded) or without_concern(suite.gates, loaded, None)):
         return loaded
     root = Path(config.root)
     try:

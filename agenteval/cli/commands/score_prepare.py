@@ -220,7 +220,7 @@ def with_its_gates(
     left_out = unapplied(prepared.plan.gates, repeats=repeats)
     if not left_out:
         return prepared
-    update = {"gates": prepared.plan.gates.model_copy(update=dict.fromkeys(left_out))}
+    update = {"gates": prepared.plan.gates.without(left_out)}
     plan = prepared.plan.model_copy(update={**update, "unapplied": left_out})
     return replace(prepared, public=prepared.public.model_copy(update=update), plan=plan)
 

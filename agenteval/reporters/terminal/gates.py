@@ -42,6 +42,7 @@ from agenteval.reporters.words.verdict import AUTHOR_ERROR, INCOMPLETE, verdict_
 from agenteval.verdict.gate_chances import luck_of
 from agenteval.verdict.reliability import repeats_of
 from agenteval.verdict.report import Report
+from agenteval.verdict.run_gates import replaces_every_sample
 from agenteval.verdict.run_gates.chance import COIN
 from agenteval.verdict.statistics import Stability
 
@@ -263,7 +264,7 @@ _WORD_STYLES = {INCOMPLETE: "yellow", AUTHOR_ERROR: "red"}
 
 def _luck(report: Report, decision: Decision) -> str:
     """What a green or red that every sample has a part in is worth, where it is worth little."""
-    if report.plan.gates or decision.verdict is Verdict.INCONCLUSIVE:
+    if replaces_every_sample(report.plan.gates) or decision.verdict is Verdict.INCONCLUSIVE:
         return ""
     worth = luck_of([len(scenario.samples) + len(scenario.missing) for scenario in report.scenarios])
     if decision.verdict is Verdict.PASSED and worth.false_green and worth.false_green > COIN:

@@ -13,16 +13,20 @@ from typing import Any
 from agenteval.core.config import GatesConfig
 from agenteval.core.decision import GateRow, SampleDecision
 from agenteval.core.plan import Pairing, Plan
-from agenteval.core.scenario import EpochRange, SampleKey
+from agenteval.core.sample_report import SampleReport
+from agenteval.core.scenario import EpochRange, SampleKey, Scenario
+from agenteval.core.score import Verdict
 from agenteval.verdict.epochs import Epochs
 from agenteval.verdict.report import Report
 from agenteval.verdict.run_gates.chance import GateChances
 from agenteval.verdict.run_gates.gate import Evidence, Prospect, RunGate
 from agenteval.verdict.run_gates.no_regression import NO_REGRESSION
+from agenteval.verdict.run_gates.numbers import NUMBERS
 from agenteval.verdict.run_gates.pass_hat_k import PASS_HAT_K
 from agenteval.verdict.run_gates.pass_rate import PASS_RATE
+from agenteval.verdict.run_gates.shares import SHARES
 
-RUN_GATES: tuple[RunGate[Any], ...] = (PASS_RATE, PASS_HAT_K, NO_REGRESSION)
+RUN_GATES: tuple[RunGate[Any], ...] = (PASS_RATE, PASS_HAT_K, NO_REGRESSION, *SHARES, *NUMBERS)
 """All of them, in the order in which results list them."""
 
 
@@ -41,6 +45,34 @@ def gates_over_runs(
         where = report.plan.where(f"gates.{gate.name}")
         others_decide = any(other is not gate for other in deciding)
         yield from gate.rows(settings, Evidence(report, epochs, samples, where, others_decide))
+
+
+def replaces_every_sample(gates: GatesConfig) -> bool:
+    """Whether a gate says how many samples may fail, in the place of "every sample passes"."""
+    return any(gate.replaces_every_sample for gate, _ in _asked(gates))
+
+
+def reads_baseline(gates: GatesConfig) -> bool:
+    """Whether a gate compares with ``--baseline``."""
+    return any(gate.reads_baseline(settings) for gate, settings in _asked(gates))
+
+
+def is_counted(sample: SampleReport, scenario: Scenario, decided: SampleDecision, gates: GatesConfig) -> bool:
+    """Whether all that a failed sample broke is held against the agent by gates that count just that: what
+    tools it called, what it answered."""
+    counting = [gate for gate, _ in _asked(gates) if not gate.replaces_every_sample]
+    return decided.verdict is Verdict.FAILED and all(
+        any(gate.counts(sample, scenario, violation) for gate in counting) for violation in decided.violations
+    )
+
+
+def without_concern(
+    gates: GatesConfig, selected: Sequence[Scenario], suite: Sequence[Scenario] | None
+) -> list[str]:
+    """The gates that look at nothing that was selected, and may at something else of the suite (``None``:
+    which is not known)."""
+    missed = [gate for gate, _ in _asked(gates) if not any(map(gate.concerns, selected))]
+    return [gate.name for gate in missed if suite is None or any(map(gate.concerns, suite))]
 
 
 def chances_of_gates(plan: Plan, epochs: Sequence[EpochRange]) -> Iterable[GateChances]:

@@ -19,7 +19,8 @@ class GateChances(NamedTuple):
     """``false_red``: how often a run of an agent is red whose true rate is ``good`` in every scenario.
     ``false_green``: how often one is green that has ``bad``, ``bad_where`` says in how many scenarios.
     ``green``: how often the good one is green; what is neither is not decided. ``None``: not estimable.
-    ``advice`` says what would do better."""
+    ``advice`` says what would do better; where nobody can know the chances beforehand (not ``is_known``),
+    what is known."""
 
     gate: str
     good: float
@@ -30,10 +31,13 @@ class GateChances(NamedTuple):
     where: str = ""
     advice: str = ""
     bad_where: str = "in one scenario"
+    is_known: bool = True
 
     @property
     def coin(self) -> bool:
         """Whether the gate is so often wrong, or so seldom says anything, that it tells little."""
+        if not self.is_known:
+            return False
         if self.false_red is None or self.false_green is None or self.green is None:
             return True
         return max(self.false_red, self.false_green, 1 - self.green - self.false_red) > COIN
@@ -52,6 +56,11 @@ class GateChances(NamedTuple):
             f" {_share(self.false_red)} of runs{open_too}; one that does in {_share(self.bad)}"
             f" {self.bad_where} is green in {_share(self.false_green)}{advice}"
         )
+
+
+def unknown_chances(gate: str, where: str, told: str) -> GateChances:
+    """Of a gate whose chances nobody can know beforehand; ``told``: what is known."""
+    return GateChances(gate, GOOD, BAD, None, None, None, where, told, is_known=False)
 
 
 def _share(chance: float) -> str:

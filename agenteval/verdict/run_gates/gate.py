@@ -7,9 +7,10 @@ from dataclasses import dataclass
 from typing import Any, Generic, NamedTuple, TypeVar
 
 from agenteval.core.config import GatesConfig
-from agenteval.core.decision import GateRow, SampleDecision
+from agenteval.core.decision import GateRow, SampleDecision, Violation
 from agenteval.core.plan import Pairing
-from agenteval.core.scenario import EpochRange, SampleKey
+from agenteval.core.sample_report import SampleReport
+from agenteval.core.scenario import EpochRange, SampleKey, Scenario
 from agenteval.core.score import Verdict
 from agenteval.core.value import Value
 from agenteval.verdict.epochs import Epochs
@@ -31,14 +32,19 @@ ONE_EACH = "each conversation is a scenario of its own: --scenario-from PATH mak
 
 
 class Evidence(NamedTuple):
-    """What a gate decides on. ``samples``: what was decided of each; ``where`` the gate is written;
-    ``others_decide``: whether another gate looks at each scenario by itself."""
+    """What a gate decides on. ``samples``: what was decided of each; ``where`` the gate is written (of one of
+    its keys: ``place``); ``others_decide``: whether another gate looks at each scenario by itself."""
 
     report: Report
     epochs: Mapping[Pairing, Epochs]
     samples: Mapping[SampleKey, SampleDecision]
     where: str
     others_decide: bool
+
+    def place(self, gate: str, key: str) -> str:
+        """Where a key of the gate is written."""
+        own = self.report.plan.where(f"gates.{gate}.{key}")
+        return self.where if own == "default" else own
 
 
 class Prospect(NamedTuple):
@@ -50,6 +56,10 @@ class Prospect(NamedTuple):
 
 def _always(_settings: Any, *, repeats: bool) -> str:
     return ""
+
+
+def _nothing(_sample: SampleReport, _scenario: Scenario, _violation: Violation) -> bool:
+    return False
 
 
 @dataclass(frozen=True)
@@ -65,6 +75,15 @@ class RunGate(Generic[Settings]):
     """The decision: a row of the gate, and one for each scenario × agent that it looks at by itself."""
     chances: Callable[[Settings, Prospect], GateChances]
     """How often the decision will be wrong: what ``plan`` and ``validate`` say of it."""
+    replaces_every_sample: bool = True
+    """Whether it is in the place of "every sample passes": it says itself how many samples may fail."""
+    reads_baseline: Callable[[Settings], bool] = lambda _: False
+    """Whether it compares with ``--baseline``."""
+    counts: Callable[[SampleReport, Scenario, Violation], bool] = _nothing
+    """Where it is not: the broken rules of a sample that it holds against the agent by itself, so that a
+    sample that breaks no others is no reason to fail the run beside it."""
+    concerns: Callable[[Scenario], bool] = lambda _: True
+    """Whether it may look at a scenario at all. Of a selection without any it asks nothing."""
     unapplied: Callable[..., str] = _always
     """Of the settings and ``repeats`` (whether several recorded conversations may be epochs of one scenario):
     why no recorded conversations could satisfy it; empty if some could."""

@@ -176,4 +176,11 @@ def _unapplied(_gate: NoRegressionGate, *, repeats: bool) -> str:
     return "score compares with no baseline: agenteval diff A B does"
 
 
-NO_REGRESSION = RunGate("no_regression", NoRegressionGate, _rows, _chances, unapplied=_unapplied)
+NO_REGRESSION = RunGate(
+    "no_regression",
+    NoRegressionGate,
+    _rows,
+    _chances,
+    unapplied=_unapplied,
+    reads_baseline=lambda _: True,
+)

@@ -1,0 +1,107 @@
+"""What a conversation took of the agent: time, tokens, steps, calls, money. Pure. What is not known is never
+zero."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import NamedTuple
+
+from agenteval.core.plan import Plan
+from agenteval.core.plurals import plural
+from agenteval.core.sample_report import SampleReport
+from agenteval.core.scenario import Scenario
+from agenteval.core.sight import is_observed
+from agenteval.verdict.ledger import how_to_price, price_of, priced
+
+
+class Measured(NamedTuple):
+    """A number of one conversation. ``lacks``: what would have to be told for it to be known, with a remedy;
+    then ``value`` is what was seen of it, and the number is that or more. ``is_estimated``: rests on tokens
+    that were counted here."""
+
+    value: float
+    lacks: str = ""
+    is_estimated: bool = False
+
+
+Measure = Callable[[SampleReport, Scenario, Plan], Measured]
+
+
+def _latency(sample: SampleReport, _scenario: Scenario, _plan: Plan) -> Measured:
+    """Nobody answers at once: a turn that took no time is one of a record without times."""
+    turns = [turn for turn in sample.trajectory.all_turns if turn.steps]
+    lacks = "" if turns and all(turn.latency_ms for turn in turns) else "no times were recorded"
+    return Measured(sample.trajectory.latency_ms, lacks)
+
+
+def _tokens(sample: SampleReport, _scenario: Scenario, _plan: Plan) -> Measured:
+    usage = sample.trajectory.usage
+    return Measured(usage.tokens, _usage_lacks(sample), usage.estimated)
+
+
+def _usage_lacks(sample: SampleReport) -> str:
+    """A turn without any token was not counted, and a usage that nobody understood is no count either."""
+    turns = [turn for turn in sample.trajectory.all_turns if turn.steps]
+    if not turns or any(not turn.usage.tokens for turn in turns):
+        return "the agent reported no usage: let it return its tokens"
+    if any(turn.unread_usage for turn in turns):
+        return "the agent reported usage that cannot be read"
+    return ""
+
+
+def _cost(sample: SampleReport, _scenario: Scenario, plan: Plan) -> Measured:
+    """Of the agent alone; the judges' is the budget's matter."""
+    agent = sample.key.agent
+    usage = priced(sample.trajectory.usage, price_of(agent, plan.prices))
+    lacks = _usage_lacks(sample)
+    if usage.cost is None and not lacks:
+        lacks = how_to_price(agent)
+    return Measured(usage.cost or 0.0, "" if _is_told(sample) else lacks, usage.estimated)
+
+
+def _is_told(sample: SampleReport) -> bool:
+    """Whether the agent itself said what each of its turns cost."""
+    turns = [turn for turn in sample.trajectory.all_turns if turn.steps]
+    return bool(turns) and all(turn.usage.cost is not None for turn in turns)
+
+
+def _steps(sample: SampleReport, scenario: Scenario, _plan: Plan) -> Measured:
+    return Measured(sample.trajectory.steps, _unseen(sample, scenario))
+
+
+def _tool_calls(sample: SampleReport, scenario: Scenario, _plan: Plan) -> Measured:
+    return Measured(len(sample.trajectory.tool_calls), _unseen(sample, scenario))
+
+
+def _unseen(sample: SampleReport, scenario: Scenario) -> str:
+    """Of an agent whose calls cannot be seen, none is known not to have been made."""
+    return "" if is_observed(scenario, sample.trajectory) else "no call of the agent could be seen"
+
+
+MEASURES: Mapping[str, Measure] = {
+    "latency_ms": _latency,
+    "tokens": _tokens,
+    "steps": _steps,
+    "tool_calls": _tool_calls,
+    "cost": _cost,
+}
+"""By name. ``latency_ms``: from the user's message to the final text, of all turns."""
+
+UNITS: Mapping[str, str] = {"latency_ms": " ms", "cost": " USD"}
+
+
+def known(name: str, sample: SampleReport, scenario: Scenario, plan: Plan) -> float | None:
+    """A number of a conversation, if it is known."""
+    told = MEASURES[name](sample, scenario, plan)
+    return None if told.lacks else told.value
+
+
+def shown(name: str, value: float) -> str:
+    """``1,500 ms``, with as many digits as a person reads."""
+    text = f"{value:,.0f}" if abs(value) >= 100 else f"{value:.3g}"
+    return f"{text}{UNITS.get(name, '')}"
+
+
+def lacking(lacks: Mapping[str, int], of: int) -> str:
+    """What is not known of how many conversations."""
+    return "; ".join(f"{count:,} of {plural(of, 'conversation')}: {why}" for why, count in lacks.items())

@@ -1,0 +1,278 @@
+"""``gates.latency_ms``, ``tokens``, ``steps``, ``tool_calls``, ``cost``: what a conversation took of the
+agent, against numbers, and against the run that ``--baseline`` names."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from math import inf, isinf
+from typing import Annotated, ClassVar, NamedTuple
+
+from pydantic import Field, model_validator
+
+from agenteval.core.decision import GateRow
+from agenteval.core.event import Baseline
+from agenteval.core.plurals import plural
+from agenteval.core.sample_report import ScenarioReport, spread_of
+from agenteval.core.score import Verdict
+from agenteval.core.value import Number, Value
+from agenteval.verdict.effort import MEASURES, Measured, lacking, shown
+from agenteval.verdict.run_gates.chance import GateChances, unknown_chances
+from agenteval.verdict.run_gates.gate import VERDICT_OF, Evidence, Prospect, RunGate
+from agenteval.verdict.statistics import Outcome
+from agenteval.verdict.statistics.ratios import (
+    Ratio,
+    RatioPair,
+    Side,
+    ratio_of,
+    scatter_decided,
+    scenarios_to_decide,
+)
+from agenteval.verdict.thresholds import is_lost
+
+_ROUNDING = 1e-9
+_MOST_NAMED = 3
+_PAIRED = "no_worse_than"
+
+
+class NumberGate(Value):
+    """The most that conversations may take: on average (``mean``), the median and 95th percentile (``p50``,
+    ``p95``, nearest rank), each of them (``max``); and how many times as much as in the baseline."""
+
+    EXAMPLE: ClassVar[str] = "{mean: 1500}"
+
+    mean: Annotated[Number, Field(ge=0)] | None = None
+    p50: Annotated[Number, Field(ge=0)] | None = None
+    p95: Annotated[Number, Field(ge=0)] | None = None
+    max: Annotated[Number, Field(ge=0)] | None = None
+    no_worse_than: Annotated[Number, Field(gt=0, le=100)] | None = None
+
+    @model_validator(mode="after")
+    def _asks_something(self) -> NumberGate:
+        if not self.bounds and self.no_worse_than is None:
+            raise ValueError("nothing is bounded; write mean, p50, p95, max or no_worse_than with a number")
+        return self
+
+    @property
+    def bounds(self) -> dict[str, float]:
+        """Those on this run alone, by statistic."""
+        named = {"mean": self.mean, "p50": self.p50, "p95": self.p95, "max": self.max}
+        return {name: bound for name, bound in named.items() if bound is not None}
+
+
+class _One(NamedTuple):
+    """A conversation: its scenario, its number, and whether the agent broke it off."""
+
+    scenario: str
+    told: Measured
+    broke: bool
+
+
+def _rows(name: str, gate: NumberGate, seen: Evidence) -> Iterable[GateRow]:
+    agents = tuple(dict.fromkeys(scenario.agent for scenario in seen.report.scenarios))
+    for agent in agents:
+        scenarios = [scenario for scenario in seen.report.scenarios if scenario.agent == agent]
+        label = agent if len(agents) > 1 else ""
+        played = [one for scenario in scenarios for one in _played(name, scenario, seen)]
+        lost = sum(len(scenario.samples) + len(scenario.missing) for scenario in scenarios) - len(played)
+        for statistic, bound in gate.bounds.items():
+            yield _row(name, statistic, bound, played, lost, seen, agent=label)
+        if gate.no_worse_than is not None:
+            yield _paired(name, gate.no_worse_than, scenarios, seen, agent=label)
+
+
+def _played(name: str, scenario: ScenarioReport, seen: Evidence) -> list[_One]:
+    """All that were played to an end, the agent's own included. Where success decided how many epochs there
+    are, the first ones: what fails early must not count more."""
+    measure, spec = MEASURES[name], scenario.scenario
+    played = [
+        _One(spec.id, measure(sample, spec, seen.report.plan), bool(sample.stop and sample.stop.fault))
+        for sample in scenario.samples
+        if not is_lost(sample)
+    ]
+    return played[: scenario.applies.least] if scenario.applies.range else played
+
+
+# ── against a number ─────────────────────────────────────────────────────────────────────────────
+
+_STATISTICS: Mapping[str, Callable[[Sequence[float]], float]] = {
+    "mean": lambda values: spread_of(values).mean,
+    "p50": lambda values: spread_of(values).p50,
+    "p95": lambda values: spread_of(values).p95,
+    "max": max,
+}
+
+
+def _row(
+    name: str, statistic: str, bound: float, played: Sequence[_One], lost: int, seen: Evidence, *, agent: str
+) -> GateRow:
+    """A number that is not known may be what was seen of it, or any more: it matters where these differ."""
+    of = _STATISTICS[statistic]
+    most = bound + _ROUNDING * max(1.0, bound)
+    value: float | None = None
+    verdict, basis = Verdict.INCONCLUSIVE, "no conversation was played to an end"
+    if played:
+        low = of([one.told.value for one in played])
+        high = of([inf if one.told.lacks else one.told.value for one in played])
+        verdict = Verdict.PASSED if high <= most else Verdict.FAILED if low > most else verdict
+        known = [one.told.value for one in played if not one.told.lacks]
+        value = low if verdict is not Verdict.INCONCLUSIVE else (of(known) if known else None)
+        basis = _basis(name, played, verdict)
+    return GateRow(
+        name=f"{name}.{statistic}",
+        value=value,
+        bound=f"at most {shown_bound(name, bound)}",
+        rests_on=basis + (f"; {lost} lost" if lost else ""),
+        where=seen.place(name, statistic),
+        verdict=verdict,
+        agent=agent,
+    )
+
+
+def shown_bound(name: str, bound: float) -> str:
+    """As it was written: ``1,500 ms``."""
+    unit = shown(name, 0.0).removeprefix("0")
+    return f"{bound:,.10g}{unit}"
+
+
+def _basis(name: str, played: Sequence[_One], verdict: Verdict) -> str:
+    told = plural(len(played), "conversation")
+    told += ", tokens estimated" if any(one.told.is_estimated for one in played) else ""
+    if broke := sum(one.broke for one in played):
+        told += f", {broke} broken off by the agent"
+    if verdict is Verdict.INCONCLUSIVE:
+        lacks = Counter(one.told.lacks for one in played if one.told.lacks)
+        return f"{told}; {lacking(lacks, len(played))}"
+    return f"{told}{_highest(name, played)}" if verdict is Verdict.FAILED else told
+
+
+def _highest(name: str, played: Sequence[_One]) -> str:
+    """The scenarios that take the most, on average."""
+    of_each: dict[str, list[float]] = {}
+    for one in played:
+        of_each.setdefault(one.scenario, []).append(one.told.value)
+    means = {scenario: sum(values) / len(values) for scenario, values in of_each.items()}
+    named = sorted(means, key=lambda scenario: (-means[scenario], scenario))[:_MOST_NAMED]
+    return f"; highest: {', '.join(f'{each} {shown(name, means[each])}' for each in named)}"
+
+
+# ── against the baseline ─────────────────────────────────────────────────────────────────────────
+
+
+def _paired(
+    name: str, bound: float, scenarios: Sequence[ScenarioReport], seen: Evidence, *, agent: str
+) -> GateRow:
+    baseline = seen.report.run.baseline
+    pairs, unknown = _pairs(name, scenarios, baseline, seen)
+    outcome, value = Outcome.UNDECIDED, None
+    if baseline is None:
+        told = "nothing to compare with: run with --baseline RUN"
+    elif unknown:
+        told = f"against {baseline.run_id}: {'; '.join(unknown)}"
+    elif not pairs:
+        told = f"against {baseline.run_id}: no scenario is the same in both runs"
+    else:
+        found = ratio_of(pairs)
+        outcome, value = found.against(bound), found.value
+        apart = len(scenarios) - len(pairs)
+        told = f"against {baseline.run_id}: {_ratio_words(name, found, pairs, outcome, bound)}"
+        told += f"; {plural(apart, 'scenario')} not compared" if apart else ""
+    return GateRow(
+        name=f"{name}.{_PAIRED}",
+        value=value,
+        bound=f"at most × {bound:g}",
+        rests_on=told,
+        where=seen.place(name, _PAIRED),
+        verdict=VERDICT_OF[outcome],
+        agent=agent,
+    )
+
+
+def _pairs(
+    name: str, scenarios: Sequence[ScenarioReport], baseline: Baseline | None, seen: Evidence
+) -> tuple[list[RatioPair], list[str]]:
+    """Each scenario that is the same in both runs, and why one of them has no number: what is left out where
+    it is not known might be what got worse."""
+    pairs, unknown = [], []
+    for scenario in scenarios:
+        known = _known_before(scenario, baseline)
+        if known is None:
+            continue
+        before = known.get(name, ())
+        played = _played(name, scenario, seen)
+        if not played:
+            unknown.append(f"no conversation of {scenario.scenario.id} was played to an end")
+        elif lacks := next((one.told.lacks for one in played if one.told.lacks), ""):
+            unknown.append(f"{scenario.scenario.id}: {lacks}")
+        elif not before:
+            unknown.append(f"{scenario.scenario.id}: the baseline does not tell")
+        else:
+            after = tuple(one.told.value for one in played)
+            pairs.append(RatioPair(scenario.scenario.id, Side(before), Side(after)))
+    more = [f"and {len(unknown) - _MOST_NAMED} more"] if len(unknown) > _MOST_NAMED else []
+    return pairs, [*unknown[:_MOST_NAMED], *more]
+
+
+def _known_before(
+    scenario: ScenarioReport, baseline: Baseline | None
+) -> Mapping[str, tuple[float, ...]] | None:
+    """The numbers of the same scenario in the baseline; ``None``: it is not there, or not the same."""
+    if baseline is None:
+        return None
+    return baseline.effort.get(scenario.agent, {}).get(scenario.scenario.id)
+
+
+def _ratio_words(name: str, found: Ratio, pairs: Sequence[RatioPair], outcome: Outcome, bound: float) -> str:
+    before = sum(pair.before.mean for pair in pairs) / len(pairs)
+    after = sum(pair.after.mean for pair in pairs) / len(pairs)
+    told = f"{plural(len(pairs), 'scenario')}, mean {shown(name, before)} before and {shown(name, after)} now"
+    if isinf(found.high):
+        return f"{told}; one scenario says nothing of how much they scatter: 2 at least"
+    told += f"; ratio {found.value:.3g}, 90 % interval {found.low:.3g} to {found.high:.3g}"
+    if outcome is not Outcome.UNDECIDED:
+        return told
+    enough = scenarios_to_decide(found, bound)
+    would = f"about {enough} scenarios, or more epochs, would decide" if enough else "too near to be decided"
+    return f"{told}: {would}"
+
+
+# ── the gates ────────────────────────────────────────────────────────────────────────────────────
+
+
+def _chances(name: str, gate: NumberGate, ahead: Prospect) -> GateChances:
+    told = ["compares what this run took with the bound, and has no error rate"] if gate.bounds else []
+    if gate.no_worse_than is not None:
+        told.append(_paired_chances(gate.no_worse_than, len(ahead.epochs)))
+    return unknown_chances(name, ahead.where, "; ".join(told))
+
+
+def _paired_chances(bound: float, scenarios: int) -> str:
+    scatter = scatter_decided(scenarios, bound)
+    if scatter is None:
+        return f"{_PAIRED} is never decided with one scenario: it takes 2 at least"
+    wrong = f"{_PAIRED}: a true ratio of {bound:g} is green in about 5 % of runs"
+    if not scatter:
+        return f"{wrong}, an agent that did not change is not"
+    return (
+        f"{wrong}; an agent that did not change is green in half of them if the ratios of the scenarios"
+        f" scatter by {scatter:.0%}, and mostly not decided if they scatter more"
+    )
+
+
+def _unapplied(gate: NumberGate, *, repeats: bool) -> str:
+    return "" if gate.bounds else "score compares with no baseline: agenteval diff A B does"
+
+
+def _gate(name: str) -> RunGate[NumberGate]:
+    return RunGate(
+        name,
+        NumberGate,
+        lambda settings, seen: _rows(name, settings, seen),
+        lambda settings, ahead: _chances(name, settings, ahead),
+        unapplied=_unapplied,
+        replaces_every_sample=False,
+        reads_baseline=lambda settings: settings.no_worse_than is not None,
+    )
+
+
+NUMBERS = tuple(map(_gate, MEASURES))

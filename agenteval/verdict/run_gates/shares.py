@@ -1,0 +1,185 @@
+"""``gates.tool_accuracy``, ``output_accuracy``, ``robustness``: the shares of the dimensions, over all their
+conversations. What they count fails no sample by itself: a share of nine in ten lets one in ten miss."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from math import fsum
+from typing import Annotated, Any, ClassVar, NamedTuple
+
+from pydantic import Field, model_validator
+
+from agenteval.core.decision import GateRow, Violation
+from agenteval.core.plurals import plural
+from agenteval.core.sample_report import SampleReport
+from agenteval.core.scenario import Category, Scenario
+from agenteval.core.score import Verdict
+from agenteval.core.value import Number, Value
+from agenteval.verdict.run_gates.chance import GateChances, unknown_chances
+from agenteval.verdict.run_gates.gate import Evidence, Prospect, RunGate
+from agenteval.verdict.thresholds import is_lost
+
+_ROUNDING = 1e-9  # of a mean of shares
+_MOST_NAMED = 3
+
+
+class ShareGate(Value):
+    """The least share: a number, or ``{at_least: …}``."""
+
+    EXAMPLE: ClassVar[str] = "0.9"
+
+    at_least: Annotated[Number, Field(gt=0, le=1)]
+
+    @model_validator(mode="before")
+    @classmethod
+    def _short(cls, value: Any) -> Any:
+        is_number = isinstance(value, int | float) and not isinstance(value, bool)
+        return {"at_least": value} if is_number else value
+
+
+class _Share(NamedTuple):
+    """``of``: what a conversation adds to the share, from 0 to 1; ``None``: it is not known. ``concerns``:
+    the scenarios that it is asked of, ``whose`` in words. ``counts``: the broken rules that lower it."""
+
+    of: Callable[[SampleReport], float | bool | None]
+    concerns: Callable[[Scenario], bool]
+    whose: str
+    counts: Callable[[SampleReport, Scenario, Violation], bool]
+
+
+class _Told(NamedTuple):
+    scenario: str
+    value: float | None
+
+
+def _rows(name: str, gate: ShareGate, seen: Evidence) -> Iterable[GateRow]:
+    share = _SHARES[name]
+    agents = tuple(dict.fromkeys(scenario.agent for scenario in seen.report.scenarios))
+    for agent in agents:
+        told = [
+            each
+            for scenario in seen.report.scenarios
+            if scenario.agent == agent and share.concerns(scenario.scenario)
+            for each in (
+                *(_told(scenario.scenario.id, sample, share) for sample in scenario.samples),
+                *(_Told(scenario.scenario.id, None) for _ in scenario.missing),
+            )
+        ]
+        yield _row(name, gate, told, seen.where, agent=agent if len(agents) > 1 else "")
+
+
+def _told(scenario: str, sample: SampleReport, share: _Share) -> _Told:
+    value = None if is_lost(sample) else share.of(sample)
+    return _Told(scenario, None if value is None else float(value))
+
+
+def _row(name: str, gate: ShareGate, told: Sequence[_Told], where: str, *, agent: str) -> GateRow:
+    """What is not known counts as missed and as met: where both agree, it decides nothing."""
+    known = [each.value for each in told if each.value is not None]
+    unknown = len(told) - len(known)
+    low, high = ((fsum([*known, *[each] * unknown]) / len(told) if told else None) for each in (0.0, 1.0))
+    if low is None or high is None:
+        verdict, basis = Verdict.INCONCLUSIVE, f"no conversation of {_SHARES[name].whose} was run"
+    else:
+        verdict = Verdict.PASSED if low >= gate.at_least - _ROUNDING else Verdict.INCONCLUSIVE
+        verdict = Verdict.FAILED if high < gate.at_least - _ROUNDING else verdict
+        basis = f"{plural(len(told), 'conversation')} of {_SHARES[name].whose}"
+        basis += f"; {unknown} not known: {low:.3g} to {high:.3g}" if unknown else ""
+        basis += _lowest(told)
+    return GateRow(
+        name=name,
+        value=fsum(known) / len(known) if known else None,
+        bound=gate.at_least,
+        rests_on=basis,
+        where=where,
+        verdict=verdict,
+        agent=agent,
+    )
+
+
+def _lowest(told: Sequence[_Told]) -> str:
+    """The scenarios that lower the share, the lowest first."""
+    of_each: dict[str, list[float]] = {}
+    for each in told:
+        if each.value is not None:
+            of_each.setdefault(each.scenario, []).append(each.value)
+    means = {name: fsum(values) / len(values) for name, values in of_each.items()}
+    low = sorted((name for name, mean in means.items() if mean < 1 - _ROUNDING), key=lambda n: (means[n], n))
+    named = ", ".join(f"{name} {means[name]:.3g}" for name in low[:_MOST_NAMED])
+    more = f" and {len(low) - _MOST_NAMED} more" if len(low) > _MOST_NAMED else ""
+    return f"; below 1: {named}{more}" if low else ""
+
+
+def _chances(name: str, ahead: Prospect) -> GateChances:
+    told = "compares the share of this run with the bound, and has no error rate"
+    return unknown_chances(name, ahead.where, told)
+
+
+# ── what each of them counts ─────────────────────────────────────────────────────────────────────
+
+
+def _expects_tools(scenario: Scenario) -> bool:
+    return scenario.case is not None and bool(scenario.case.expected_tools)
+
+
+def _is_missing_tool(sample: SampleReport, scenario: Scenario, violation: Violation) -> bool:
+    """Whether expected tools were never called, and nothing else was wrong with the calls: a forbidden one,
+    or wrong arguments, are no matter of the share."""
+    if violation.name != "tool_calls" or sample.tool_accuracy is None or scenario.case is None:
+        return False
+    called = {call.name for call in sample.trajectory.tool_calls}
+    never = {f"missing {name}" for name in scenario.case.expected_tools if name not in called}
+    parts = [part for check in _broken(sample, "tool_calls") for part in check.parts]
+    return bool(parts) and all(part.partition("(")[0] in never for part in parts)
+
+
+def _is_wrong_output(sample: SampleReport, scenario: Scenario, violation: Violation) -> bool:
+    return sample.output_correct is False and violation.name in ("output.contains", "answer")
+
+
+def _is_broken_check(sample: SampleReport, scenario: Scenario, violation: Violation) -> bool:
+    """Any check of its own; a severe finding is a matter of ``fail_on_severity``."""
+    if scenario.category is not Category.ROBUSTNESS or violation.verdict is not Verdict.FAILED:
+        return False
+    return violation.name == "no_error" or bool(_broken(sample, violation.name))
+
+
+def _broken(sample: SampleReport, name: str) -> list[Any]:
+    return [check for check in sample.all_checks if check.name == name and check.passed is False]
+
+
+_SHARES = {
+    "tool_accuracy": _Share(
+        lambda sample: sample.tool_accuracy,
+        _expects_tools,
+        "test cases with expected_tools",
+        _is_missing_tool,
+    ),
+    "output_accuracy": _Share(
+        lambda sample: sample.output_correct,
+        lambda scenario: scenario.case is not None,
+        "test cases",
+        _is_wrong_output,
+    ),
+    "robustness": _Share(
+        lambda sample: sample.held,
+        lambda scenario: scenario.category is Category.ROBUSTNESS,
+        "scenarios of the category robustness",
+        _is_broken_check,
+    ),
+}
+
+
+def _gate(name: str) -> RunGate[ShareGate]:
+    return RunGate(
+        name,
+        ShareGate,
+        lambda settings, seen: _rows(name, settings, seen),
+        lambda _, ahead: _chances(name, ahead),
+        replaces_every_sample=False,
+        counts=_SHARES[name].counts,
+        concerns=_SHARES[name].concerns,
+    )
+
+
+SHARES = tuple(map(_gate, _SHARES))

@@ -1,0 +1,138 @@
+"""How many times as much a number is in one run as in another, from the same scenarios in both.
+
+Two ratios are estimated, and what is said holds for both. *Of the means*: what all of it takes, in which the
+large scenarios weigh most. *Of a scenario*: the geometric mean of the scenarios' own ratios, in which each
+weighs the same. Either alone errs where the other does not: few large scenarios decide the first, and a rare
+leap to twice as much hardly moves the second. A scenario is the unit, and not its epochs: Miller, E. (2024),
+arXiv 2411.00640.
+
+Intervals are Student's t on logarithms, each end a test of its own: Schuirmann, D. J. (1987), "A comparison
+of the two one-sided tests procedure and the power approach", J. Pharmacokinet. Biopharm. 15. The geometric
+mean: Fleming, P. J. & Wallace, J. J. (1986), "How not to lie with statistics", CACM 29. The variance of a
+ratio of means, linearised: Cochran (1977), "Sampling techniques", 6.3.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from math import exp, fsum, inf, log, log1p, sqrt
+from typing import NamedTuple
+
+from agenteval.verdict.statistics.distributions import student_t_quantile
+from agenteval.verdict.statistics.rate_test import Outcome
+
+_NOT_NOTHING = 0.5
+"""Added to both sides where one of them is zero (Gart 1966): there is no ratio to nothing."""
+_MOST_SCENARIOS = 2000
+
+
+class Side(NamedTuple):
+    """The values of one scenario in one run, of each conversation."""
+
+    values: tuple[float, ...]
+
+    @property
+    def mean(self) -> float:
+        return fsum(self.values) / len(self.values)
+
+
+class RatioPair(NamedTuple):
+    """One scenario in both runs; neither side is empty, and no value is negative."""
+
+    scenario: str
+    before: Side
+    after: Side
+
+
+class Ratio(NamedTuple):
+    """``value``: of the means; ``of_a_scenario``: the geometric mean of the scenarios' own. Both true ones
+    are above ``low`` and below ``high``, each end with the confidence asked for; of one scenario nothing is
+    known. ``spread``: the standard deviation of what a scenario adds, on the scale of logarithms."""
+
+    value: float
+    of_a_scenario: float
+    low: float
+    high: float
+    spread: float
+    scenarios: int
+
+    def against(self, bound: float) -> Outcome:
+        """Whether it is no more than ``bound``: below it for sure, above it for sure, or neither."""
+        if self.high < bound:
+            return Outcome.ACCEPT
+        return Outcome.REJECT if self.low > bound else Outcome.UNDECIDED
+
+
+def ratio_of(pairs: Sequence[RatioPair], confidence: float = 0.95) -> Ratio:
+    """Raises ``ValueError`` without scenarios."""
+    if not pairs:
+        raise ValueError("a ratio needs a scenario")
+    means = sorted((pair.before.mean, pair.after.mean) for pair in pairs)
+    logs, whole, parts = [_log_ratio(*pair) for pair in means], *_of_means(means)
+    n, typical = len(means), fsum(logs) / len(means)
+    spread = max(_deviation([each - typical for each in logs]), _deviation(parts))
+    if n < 2:
+        return Ratio(exp(whole), exp(typical), 0.0, inf, spread, n)
+    ends = [(typical, _deviation([each - typical for each in logs])), (whole, _deviation(parts))]
+    leaps = _unseen_leaps(logs, pairs, confidence)
+    reaches = [(centre, max(leaps, _reach(scatter, n, confidence))) for centre, scatter in ends]
+    low, high = min(at - reach for at, reach in reaches), max(at + reach for at, reach in reaches)
+    return Ratio(exp(whole), exp(typical), exp(low), exp(high), spread, n)
+
+
+def _log_ratio(before: float, after: float) -> float:
+    if bool(before) != bool(after):
+        before, after = before + _NOT_NOTHING, after + _NOT_NOTHING
+    return log(after / before) if before else 0.0
+
+
+def _of_means(means: Sequence[tuple[float, float]]) -> tuple[float, list[float]]:
+    """The logarithm of the ratio of the means, and by how much each scenario moves it."""
+    before, after = (fsum(side) / len(means) for side in zip(*means, strict=True))
+    if not before and not after:
+        return 0.0, [0.0] * len(means)
+    more = 0.0 if before and after else _NOT_NOTHING
+    first, second = before + more, after + more
+    return log(second / first), [(new - after) / second - (old - before) / first for old, new in means]
+
+
+def _deviation(parts: Sequence[float]) -> float:
+    """Of parts whose mean is zero."""
+    return sqrt(fsum(part**2 for part in parts) / (len(parts) - 1)) if len(parts) > 1 else 0.0
+
+
+def _reach(spread: float, n: int, confidence: float) -> float:
+    return student_t_quantile(confidence, n - 1) * spread / sqrt(n)
+
+
+def _unseen_leaps(logs: Sequence[float], pairs: Sequence[RatioPair], confidence: float) -> float:
+    """Where half the ratios are equal the numbers are whole ones, or fixed, and their spread is not a guide:
+    they stay as they are until they leap. Of leaps to twice as much, which none of so many conversations
+    showed, the share is at most that of Clopper & Pearson (1934)."""
+    if 2 * max(Counter(round(each, 12) for each in logs).values()) < max(len(logs), 3):
+        return 0.0
+    conversations = min(sum(len(p.before.values) for p in pairs), sum(len(p.after.values) for p in pairs))
+    return log1p(1 - (1 - confidence) ** (1 / conversations))
+
+
+def scenarios_to_decide(found: Ratio, bound: float, confidence: float = 0.95) -> int | None:
+    """With how many scenarios that scatter as these the bound would be told from the ratio, about; ``None``:
+    with no number that anybody has."""
+    gaps = [log(bound) - log(each) for each in (found.value, found.of_a_scenario)]
+    if gaps[0] * gaps[1] <= 0:
+        return None  # one is above the bound, and the other below
+    n = max(2, found.scenarios)
+    while n <= _MOST_SCENARIOS:
+        n += max(1, n // 20)
+        if _reach(found.spread, n, confidence) < min(map(abs, gaps)):
+            return n
+    return None
+
+
+def scatter_decided(scenarios: int, bound: float, confidence: float = 0.95) -> float | None:
+    """How far the logarithms of the ratios may scatter around no change (their standard deviation) for the
+    bound to be kept in half of all runs; ``None``: one scenario tells nothing."""
+    if scenarios < 2:
+        return None
+    return max(0.0, log(bound)) * sqrt(scenarios) / student_t_quantile(confidence, scenarios - 1)
