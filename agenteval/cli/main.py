@@ -18,6 +18,7 @@ from agenteval.cli.options import (
     AgentOption,
     ConfigOption,
     EpochsOption,
+    JsonOption,
     Judging,
     MetricOption,
     ModelOption,
@@ -83,9 +84,6 @@ def _run(
         str | None,
         typer.Option("--resume", metavar="RUN", help="Resume a run: only what is missing."),
     ] = None,
-    last_failed: Annotated[
-        bool, typer.Option("--last-failed", "--lf", help="Only what did not pass in the latest run.")
-    ] = False,
     cache: Annotated[
         bool | None, typer.Option("--cache/--no-cache", help="Cache replies of models, and use cached ones.")
     ] = None,
@@ -107,7 +105,6 @@ def _run(
         fail_fast=fail_fast,
         baseline=baseline,
         recording=recording_of(record, replay),
-        last_failed=last_failed,
         resume=resume,
         given=given_options(context),
     )
@@ -191,6 +188,27 @@ def _refuse_without(option: str, given: dict[str, Any]) -> None:
         raise AuthorError(Problem(what, f"add {option} to judge the run again"))
 
 
+@app.command("list", cls=Command)
+@grouped
+def _list(*, selecting: Selecting, as_json: JsonOption = False) -> None:
+    """The scenarios, as FILE::ID that run takes back; call nothing."""
+    from agenteval.cli.commands.list_scenarios import list_scenarios
+    from agenteval.cli.commands.prepare import request_of
+
+    raise typer.Exit(list_scenarios(request_of(selecting), as_json=as_json))
+
+
+@app.command("runs", cls=Command)
+def _runs(
+    every: Annotated[bool, typer.Option("--all", help="Not only the latest 20.")] = False,
+    as_json: JsonOption = False,
+) -> None:
+    """The runs that are kept, newest first; show, diff, report and --resume take their ids."""
+    from agenteval.cli.commands.list_runs import list_runs
+
+    raise typer.Exit(list_runs(every=every, as_json=as_json))
+
+
 @app.command("show", cls=Command)
 def _show(
     words: Annotated[
@@ -205,7 +223,7 @@ def _show(
         bool, typer.Option("--next", help="The next one after ID that did not pass.")
     ] = False,
     every: Annotated[bool, typer.Option("--all", help="All its epochs.")] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="As JSON.")] = False,
+    as_json: JsonOption = False,
 ) -> None:
     """One conversation as a person reads it: turns, calls, and what was said of each."""
     from agenteval.cli.commands.show import ShowRequest, show

@@ -56,6 +56,9 @@ SampleOption = Annotated[
     int | None,
     typer.Option("--sample", metavar="N", min=1, help="Of what is selected, N drawn by the seed."),
 ]
+LastFailedOption = Annotated[
+    bool, typer.Option("--last-failed", "--lf", help="Only what did not pass in the latest run.")
+]
 SeedOption = Annotated[int | None, typer.Option("--seed", min=0, help="Seed of the run; default 0.")]
 AgentOption = Annotated[
     str | None, typer.Option("--agent", metavar="NAME", help="Run with this named agent.")
@@ -79,6 +82,7 @@ ReportOption = Annotated[
         help=f"Add a report: {', '.join(name for name in REPORTERS if name != 'terminal')}.",
     ),
 ]
+JsonOption = Annotated[bool, typer.Option("--json", help="As JSON.")]
 VerboseOption = Annotated[bool, typer.Option("--verbose", "-v", help="Transcripts of all conversations.")]
 
 
@@ -97,6 +101,7 @@ class Selecting:
     keywords: KeywordOption = None
     first: FirstOption = None
     sample: SampleOption = None
+    last_failed: LastFailedOption = False
     agent: AgentOption = None
     seed: SeedOption = None
 

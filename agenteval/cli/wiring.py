@@ -202,9 +202,9 @@ def runtime_of(
         problems += preflight.price_problems(scenarios, config, chosen, no_judge=resources.no_judge)
         resources.unpriced_agents = preflight.unpriced_agents(used, config)
     problems += _model_mistakes(scenarios, resources)
+    factories = _agents(used, resources, problems)
     if problems:
         raise AuthorError(*dict.fromkeys(problems))
-    factories = _agents(used, resources)
     policies = {name: policy_of(agent, config.root) for name, agent in used.items()}
     ranges = plan.ranges
     made = Runtime(
@@ -238,16 +238,16 @@ def _model_mistakes(scenarios: Sequence[Scenario], resources: Resources) -> Iter
             yield from error.problems
 
 
-def _agents(used: Mapping[str, AgentConfig], resources: Resources) -> dict[str, AgentFactory]:
+def _agents(
+    used: Mapping[str, AgentConfig], resources: Resources, problems: list[Problem]
+) -> dict[str, AgentFactory]:
+    """What is wrong with one is added to the ``problems``."""
     factories: dict[str, AgentFactory] = {}
-    problems: list[Problem] = []
     for name, agent in used.items():
         try:
             factories[name] = resources.traffic.agents(agent, partial(agents_of, agent, resources))
         except AuthorError as error:
             problems += error.problems
-    if problems:
-        raise AuthorError(*dict.fromkeys(problems))
     return factories
 
 

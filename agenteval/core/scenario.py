@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable
-from enum import StrEnum
+from enum import StrEnum, nonmember
 from functools import partial
 from hashlib import blake2b
 from typing import Annotated, Any, ClassVar, Literal, TypeAlias
@@ -51,6 +51,16 @@ class MatchMode(StrEnum):
     IN_ORDER = "in_order"
     CONTAINS = "contains"
     WITHIN = "within"
+
+    MEANT = nonmember(
+        {
+            **dict.fromkeys(("ordered", "in-order", "sequence", "sequential"), "in_order"),
+            **dict.fromkeys(("exact", "equal"), "strict"),
+            **dict.fromkeys(("any_order", "any-order", "set"), "unordered"),
+            **{"superset": "contains", "subset": "within"},
+        }
+    )
+    """Words of others, and which of ours they mean: the nearest in letters is not always it."""
 
 
 class ExpectedCall(Value):

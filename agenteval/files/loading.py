@@ -24,7 +24,16 @@ from agenteval.files.validation import NOT_YET, as_written, known_keys, merge_ma
 from agenteval.files.yaml_scalars import shown
 from agenteval.files.yaml_source import MAX_BYTES, Document, Mark, parse
 
-__all__ = ["find_files", "find_under", "load", "slug", "unmatched", "vacuous", "vacuous_problem"]
+__all__ = [
+    "PartlyReadError",
+    "find_files",
+    "find_under",
+    "load",
+    "slug",
+    "unmatched",
+    "vacuous",
+    "vacuous_problem",
+]
 
 _FILE_KEYS = ("scenarios", "cases", "defaults")
 _CASE_KEYS = ("input", "expected_tools", "expected_output_contains")
@@ -50,7 +59,8 @@ class _Case(CaseSpec):
 ScenarioCheck: TypeAlias = Callable[[Scenario], Iterable[Problem]]
 
 
-def _nothing_more(_scenario: Scenario) -> Iterable[Problem]:
+def nothing_more(_scenario: Scenario) -> Iterable[Problem]:
+    """No further check."""
     return ()
 
 
@@ -66,7 +76,7 @@ def load(
     rules: Sequence[ExpectRule],
     root: Path,
     cwd: Path | None = None,
-    check: ScenarioCheck = _nothing_more,
+    check: ScenarioCheck = nothing_more,
 ) -> tuple[Scenario, ...]:
     """The scenarios of the files, in order. Relative ``paths`` start at ``root``; files below ``cwd``
     (the working directory) are shown relative to it. ``rules``: what ``expect`` may ask for.
@@ -89,9 +99,18 @@ def load(
         entries += loader.entries()
         problems += sorted(loader.problems, key=_by_place)
     problems += _duplicates(entries)
+    loaded = tuple(entry.scenario for entry in entries)
     if problems:
-        raise AuthorError(*dict.fromkeys(problems))
-    return tuple(entry.scenario for entry in entries)
+        raise PartlyReadError(loaded, dict.fromkeys(problems))
+    return loaded
+
+
+class PartlyReadError(AuthorError):
+    """``scenarios``: those that could be read, for whoever has more to tell before the author tries again."""
+
+    def __init__(self, scenarios: tuple[Scenario, ...], problems: Iterable[Problem]) -> None:
+        self.scenarios = scenarios
+        super().__init__(*problems)
 
 
 def _without_other_answers(defaults: Mapping[str, Any], item: Mapping[str, Any]) -> Mapping[str, Any]:

@@ -287,6 +287,8 @@ _BOUNDS = {
 def _remedy(value: Any, asked: Any) -> str:
     choices = _choices(asked)
     if choices and isinstance(value, str):
+        if meant := _meant_by(value, asked):
+            return f"did you mean '{meant}'?"
         near = did_you_mean(value, choices)
         return near if near.startswith("did you") else ""
     if value is None:
@@ -299,6 +301,12 @@ def _remedy(value: Any, asked: Any) -> str:
         if hasattr(model, "EXAMPLE"):
             return f"write for example {model.EXAMPLE}"
     return ""
+
+
+def _meant_by(text: str, asked: Any) -> str:
+    """Which of the choices another word for it means; empty: none, or nobody said."""
+    words = (getattr(member, "MEANT", {}) for member in _members(asked))
+    return next((known[text.lower()] for known in words if text.lower() in known), "")
 
 
 def _key_for(text: str, model: type[BaseModel]) -> str:

@@ -16,6 +16,7 @@ OWN = {
     *(("--report", command) for command in ("plan", "report", "diff")),
     ("--metric", "show-prompts"),
     ("--agent", "show"),
+    ("--all", "runs"),
 }
 """Options that mean another thing in this command than in all others."""
 

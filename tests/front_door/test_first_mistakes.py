@@ -140,3 +140,39 @@ def test_why_the_user_s_model_failed_is_told_once(suite: Project) -> None:
     done = suite.call("run")
     assert done.code == 3, done.all
     assert " ".join(done.out.split()).count("it holds no valid JSON") == 1
+
+
+@pytest.mark.parametrize(
+    ("word", "ours"),
+    [("ordered", "in_order"), ("exact", "strict"), ("subset", "within"), ("Stric", "strict")],
+)
+def test_a_word_of_others_for_a_way_to_match_names_ours(word: str, ours: str, project: Project) -> None:
+    project.agent("def agent(messages):\n    return 'x'\n")
+    project.config()
+    calls = f"expect: {{tool_calls: {{match: {word}, calls: [{{name: t}}]}}}}"
+    project.scenarios(f"scenarios: [{{id: a, turns: [hi], {calls}}}]")
+    done = project.call("validate")
+    assert done.code == 2
+    assert f"got '{word}' — did you mean '{ours}'?" in done.err
+
+
+def test_a_missing_model_hides_no_other_mistake(project: Project) -> None:
+    """What the files say wrong, and then what the agent lacks, is told together with it."""
+    project.write("agenteval.yaml", "agent: {name: bot, target: 'agnt.py:agent'}\n")
+    project.scenarios("""
+        scenarios:
+          - {id: a, turns: [hi], expcet: {}}
+          - {id: b, goal: Get a lamp.}
+    """)
+    done = project.call("validate")
+    assert done.code == 2
+    for told in (
+        "suite.yaml:2:",
+        "needs a model for its simulated user",
+        "a model to be judged (helpfulness",
+    ):
+        assert told in done.err
+    project.scenarios("scenarios: [{id: b, goal: Get a lamp.}]\n")
+    done = project.call("validate")
+    for told in ("needs a model for its simulated user", "a model to be judged", "no such file: 'agnt.py'"):
+        assert told in done.err

@@ -25,8 +25,6 @@ _RUNNING: Mapping[str, str] = {
 NOT_YET: Mapping[str, Mapping[str, str]] = {
     "": {
         "--install-completion": "agenteval --help lists the commands",
-        "list": "use agenteval plan, or validate",
-        "runs": "look in .agenteval/runs",
         "init": "write agenteval.yaml as in the README",
         "schema": "docs/configuration.md and docs/scenarios.md have the keys",
         "import": "use agenteval score FILE",

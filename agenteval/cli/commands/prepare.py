@@ -6,7 +6,7 @@ import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from agenteval.adapters.traffic.middleware import Recording
 from agenteval.cli import preflight, wiring
@@ -76,7 +76,14 @@ def request_of(
     the command set. Raises ``AuthorError``."""
     flags = {**(flags or {}), **given_keys(seed=selecting.seed)}
     paths = tuple(selecting.paths or ())
-    return Request(paths, selecting.config, selecting.filters, judging or Judging(), flags)
+    return Request(
+        paths,
+        selecting.config,
+        selecting.filters,
+        judging or Judging(),
+        flags,
+        last_failed=selecting.last_failed,
+    )
 
 
 def kept_request(run: RunStarted) -> Request:
@@ -128,34 +135,25 @@ class Prepared:
 
 def prepare(request: Request) -> Prepared:
     """Load and check everything; call nothing. Raises ``AuthorError`` with all that is wrong."""
-    loaded = config_file.load_config(
-        Path(request.config) if request.config else config_file.find_config(Path.cwd()),
-        KNOWN,
-        environ=request.recording.environ(os.environ),
-        flags={**request.judging.flags, **request.flags},
-    )
+    loaded = load_config(request)
     config = loaded.config
-    root = Path(config.root)
-    asked = named_scenarios.asked_for(request.paths, config, Path.cwd())
     chosen = judging.metrics_of(config)
     suite = resolve.suite_of(config, chosen.known.values(), chosen.asked, no_judge=request.judging.no_judge)
-    if not asked.files:
-        raise NothingSelectedError(_no_file(config))
-    loaded_scenarios = loading.load(
-        asked.files,
-        rules=RULES,
-        root=root,
-        check=lambda scenario: preflight.scenario_problems(scenario, suite),
-    )
-    scenarios = selection.select(asked.of(loaded_scenarios), request.filters)
+    try:
+        found = load_scenarios(request, config, lambda each: preflight.scenario_problems(each, suite))
+    except loading.PartlyReadError as error:
+        lacking = preflight.model_problems(error.scenarios, config, chosen, no_judge=request.judging.no_judge)
+        raise AuthorError(*dict.fromkeys((*error.problems, *lacking))) from None
+    loaded_scenarios, scenarios = found
     samples = selection.samples_of(scenarios, config, request.filters, epochs=request.epochs)
     remarks = () if request.paths else tuple(_empty_patterns(config))
     remarks += tuple(text for scenario in scenarios for text in preflight.misspelt_tools(scenario))
     if request.last_failed:
-        failed = request.pairings or last_failed(root)
+        failed = request.pairings or last_failed(Path(config.root))
         remarks += tuple(_gone(failed, loaded_scenarios))
-        scenarios, samples = _narrowed(scenarios, samples, failed)
-    kept = frozenset(selection.fewer([each.id for each in scenarios], request.filters, config.seed))
+        samples = _narrowed(samples, failed)
+    ids = list(dict.fromkeys(sample.key.scenario for sample in samples))
+    kept = frozenset(selection.fewer(ids, request.filters, config.seed))
     scenarios = tuple(scenario for scenario in scenarios if scenario.id in kept)
     samples = tuple(sample for sample in samples if sample.key.scenario in kept)
     ranges = selection.ranges_of(scenarios, config, epochs=request.epochs)
@@ -185,6 +183,35 @@ def prepare(request: Request) -> Prepared:
         remarks=remarks,
         suite=tuple(loaded_scenarios),
     )
+
+
+def load_config(request: Request) -> config_file.LoadedConfig:
+    """The configuration, with what the command line says over it. Raises ``AuthorError``."""
+    return config_file.load_config(
+        Path(request.config) if request.config else config_file.find_config(Path.cwd()),
+        KNOWN,
+        environ=request.recording.environ(os.environ),
+        flags={**request.judging.flags, **request.flags},
+    )
+
+
+class FoundScenarios(NamedTuple):
+    """``loaded``: of all files that were asked for; ``selected``: what the filters leave of it."""
+
+    loaded: tuple[Scenario, ...]
+    selected: tuple[Scenario, ...]
+
+
+def load_scenarios(
+    request: Request, config: Config, check: loading.ScenarioCheck = loading.nothing_more
+) -> FoundScenarios:
+    """Raises ``AuthorError`` with what is wrong with the files and by ``check``, and ``NothingSelectedError``
+    where none is left."""
+    asked = named_scenarios.asked_for(request.paths, config, Path.cwd())
+    if not asked.files:
+        raise NothingSelectedError(_no_file(config))
+    loaded = loading.load(asked.files, rules=RULES, root=Path(config.root), check=check)
+    return FoundScenarios(loaded, selection.select(asked.of(loaded), request.filters))
 
 
 def _no_file(config: Config) -> Problem:
@@ -229,13 +256,10 @@ def _others(
     return (*loaded, *rest)
 
 
-def _narrowed(
-    scenarios: Sequence[Scenario], samples: Sequence[Sample], pairings: frozenset[Pairing]
-) -> tuple[tuple[Scenario, ...], tuple[Sample, ...]]:
+def _narrowed(samples: Sequence[Sample], pairings: frozenset[Pairing]) -> tuple[Sample, ...]:
     """Only what is among the pairings. Raises ``NothingSelectedError``."""
     chosen = tuple(s for s in samples if (s.key.scenario, s.key.agent) in pairings)
     if not chosen:
         what = "nothing selected failed in the latest run"
         raise NothingSelectedError(Problem(what, "run without --last-failed"))
-    names = {sample.key.scenario for sample in chosen}
-    return tuple(scenario for scenario in scenarios if scenario.id in names), chosen
+    return chosen

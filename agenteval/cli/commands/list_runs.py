@@ -1,0 +1,180 @@
+"""``agenteval runs``: what is kept in ``.agenteval/runs``, newest first, and what became of each."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from datetime import datetime
+from pathlib import Path
+from typing import Any, Literal, NamedTuple, TypeAlias
+
+from rich.console import RenderableType
+from rich.text import Text
+
+from agenteval import __version__
+from agenteval.cli.commands.output import deliver, options_of
+from agenteval.cli.commands.report import runs_root
+from agenteval.core.config import ReporterChoice
+from agenteval.core.decision import Decision
+from agenteval.core.errors import AgentevalError
+from agenteval.core.event import Event
+from agenteval.core.plurals import plural
+from agenteval.core.score import Verdict
+from agenteval.core.trajectory import total_of
+from agenteval.files import runs
+from agenteval.files.journal import is_locked
+from agenteval.reporters.terminal.cells import NOTHING, free, plain_table, style_of
+from agenteval.reporters.terminal.screen import painted
+from agenteval.reporters.words.spending import amount
+from agenteval.verdict import gates
+from agenteval.verdict import report as reporting
+from agenteval.verdict.remaining import is_complete
+from agenteval.verdict.report import Report
+
+LATEST = 20
+"""So many are read, unless all are asked for: each takes a moment."""
+
+State: TypeAlias = Literal["complete", "running", "cut off", "unreadable"]
+
+
+class KeptEntry(NamedTuple):
+    """One run. ``kind``: of ``agenteval run``, or of ``score``. ``scenarios``: how many passed, failed, were
+    not decided. ``cost``: in US dollars, if all of it is known. ``resumable``: ``run --resume`` goes on with
+    it; ``problem``: why it cannot be read."""
+
+    id: str
+    started_at: str
+    state: State
+    kind: Literal["run", "score"] | None = None
+    verdict: str | None = None
+    exit_code: int | None = None
+    scenarios: dict[str, int] | None = None
+    conversations: int | None = None
+    agents: tuple[str, ...] = ()
+    selection: bool = False
+    elapsed_s: float | None = None
+    cost: float | None = None
+    resumable: bool = False
+    problem: str = ""
+
+
+def list_runs(*, every: bool = False, as_json: bool = False) -> int:
+    """Returns 0, also where there is none."""
+    root = runs_root()
+    folders = runs.runs_under(root)[::-1]
+    entries = [_entry(folder) for folder in (folders if every else folders[:LATEST])]
+    if as_json:
+        told = [entry._asdict() for entry in entries]
+        deliver("json", json.dumps(told, ensure_ascii=False, indent=2), None)
+        return 0
+    options = options_of(ReporterChoice(name="terminal"), folder=root, verbose=False)
+    deliver("terminal", painted(_parts(entries, len(folders), root), options), None)
+    return 0
+
+
+# ── what became of a run ─────────────────────────────────────────────────────────────────────────
+
+
+def _entry(folder: Path) -> KeptEntry:
+    began = runs.started_at(folder)
+    running = is_locked(folder)
+    try:
+        events = runs.load_run(folder)
+        report = reporting.fold(events)
+        decision = gates.decide(report)
+    except AgentevalError as error:
+        reason = str(error).partition("\n")[0]
+        return KeptEntry(folder.name, began, "running" if running else "unreadable", problem=reason)
+    complete = is_complete(events)
+    return KeptEntry(
+        folder.name,
+        report.run.started_at,
+        "running" if running else "complete" if report.finished else "cut off",
+        kind="run" if report.run.request else "score",
+        resumable=not (complete or running) and _can_be_resumed(events, report),
+        **_figures(report, decision),
+    )
+
+
+def _can_be_resumed(events: Sequence[Event], report: Report) -> bool:
+    """Whether this version would try; whether anything has changed meanwhile is for ``--resume`` to say."""
+    return bool(report.run.request) and report.run.versions.get("agenteval") == __version__
+
+
+def _figures(report: Report, decision: Decision) -> dict[str, Any]:
+    counted = Counter(each.verdict.value for each in decision.scenarios.values())
+    spent = total_of(report.usage.values())
+    return {
+        "verdict": decision.verdict.value,
+        "exit_code": decision.exit_code,
+        "scenarios": {verdict.value: counted[verdict.value] for verdict in Verdict},
+        "conversations": len(report.samples),
+        "agents": tuple(dict.fromkeys(each.agent for each in report.scenarios)),
+        "selection": report.run.is_selection,
+        "elapsed_s": report.finished.elapsed_s if report.finished else None,
+        "cost": spent.cost if spent.is_spent else 0.0,
+    }
+
+
+# ── words ────────────────────────────────────────────────────────────────────────────────────────
+
+
+def _parts(entries: Sequence[KeptEntry], kept: int, root: Path) -> Iterator[RenderableType]:
+    if not entries:
+        yield free(f"no run is kept in {root / '.agenteval' / 'runs'}; start one with agenteval run")
+        return
+    table = plain_table()
+    for title in ("run", "began", "verdict", "scenarios", "agent"):
+        table.add_column(title, no_wrap=title in ("run", "began"), overflow="fold")
+    table.add_column("cost", justify="right", no_wrap=True)
+    table.add_column("", overflow="fold")
+    for entry in entries:
+        table.add_row(
+            free(entry.id),
+            _when(entry.started_at),
+            _verdict(entry),
+            _counts(entry),
+            free(", ".join(entry.agents) or NOTHING),
+            _cost(entry.cost),
+            free(", ".join(_remarks(entry))),
+        )
+    yield table
+    if kept > len(entries):
+        yield Text(f"… and {plural(kept - len(entries), 'older run')}; --all lists them", style="dim")
+
+
+def _when(started_at: str) -> str:
+    """In the time of this machine."""
+    try:
+        return f"{datetime.fromisoformat(started_at).astimezone():%Y-%m-%d %H:%M}"
+    except ValueError:
+        return NOTHING
+
+
+def _verdict(entry: KeptEntry) -> Text:
+    if entry.verdict is None:
+        return Text(NOTHING)
+    return Text(entry.verdict, style=style_of(Verdict(entry.verdict)))
+
+
+def _counts(entry: KeptEntry) -> str:
+    """``19 of 23``: those that passed."""
+    if entry.scenarios is None:
+        return NOTHING
+    return f"{entry.scenarios['passed']:,} of {sum(entry.scenarios.values()):,}"
+
+
+def _cost(cost: float | None) -> str:
+    return NOTHING if cost is None else "0" if not cost else f"${amount(cost)}"
+
+
+def _remarks(entry: KeptEntry) -> Iterator[str]:
+    if entry.kind == "score":
+        yield "score"
+    if entry.selection:
+        yield "a selection"
+    if entry.state != "complete":
+        yield f"{entry.state}: {entry.problem}" if entry.problem else entry.state
+    if entry.resumable:
+        yield "resumable"

@@ -1,0 +1,55 @@
+"""``agenteval list``: which scenarios there are, or would be run. Files are read, no code is loaded."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from agenteval.cli.commands.last_failed import last_failed
+from agenteval.cli.commands.output import deliver
+from agenteval.cli.commands.prepare import Request, load_config, load_scenarios
+from agenteval.core import selection
+from agenteval.core.errors import NothingSelectedError, Problem
+from agenteval.core.safe_text import clean
+from agenteval.core.scenario import Scenario
+
+
+def list_scenarios(request: Request, *, as_json: bool = False) -> int:
+    """A line for each, in the order of the files. Raises ``AuthorError``."""
+    chosen = _chosen(request)
+    if as_json:
+        text = json.dumps([_entry(scenario) for scenario in chosen], ensure_ascii=False, indent=2)
+        deliver("json", text, None)
+    else:
+        deliver("terminal", "\n".join(clean(selection.full_id(scenario)) for scenario in chosen), None)
+    return 0
+
+
+def _chosen(request: Request) -> Sequence[Scenario]:
+    config = load_config(request).config
+    found = load_scenarios(request, config).selected
+    if request.last_failed:
+        failed = {name for name, _ in last_failed(Path(config.root))}
+        found = tuple(scenario for scenario in found if scenario.id in failed)
+        if not found:
+            what = "nothing selected failed in the latest run"
+            raise NothingSelectedError(Problem(what, "list without --last-failed"))
+    kept = frozenset(selection.fewer([each.id for each in found], request.filters, config.seed))
+    return tuple(scenario for scenario in found if scenario.id in kept)
+
+
+def _entry(scenario: Scenario) -> dict[str, Any]:
+    """``file`` and ``line``: where it is written. ``simulated``: whether a model plays its user."""
+    return {
+        "run": selection.full_id(scenario),
+        "id": scenario.id,
+        "name": scenario.name,
+        "file": selection.file_of(scenario),
+        "line": int(scenario.source.rpartition(":")[2]),
+        "category": scenario.category.value,
+        "tags": list(scenario.tags),
+        "agent": scenario.agent,
+        "simulated": not scenario.is_scripted,
+    }

@@ -1,0 +1,160 @@
+"""``agenteval list`` and ``agenteval runs``: what there is, in the words that other commands take back."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from agenteval.files.journal import locked
+from tests.support.cut_runs import cut_after, journal
+from tests.support.kit import Project
+
+SUITE = """
+defaults: {checks: none}
+scenarios:
+  - {id: book, name: Books a slot, tags: [quick], turns: [hi]}
+  - {id: two words, turns: [hi], category: robustness}
+  - {id: fails, turns: [hi], checks: null, expect: {output: {contains: [never]}}}
+"""
+
+
+@pytest.fixture
+def suite(project: Project) -> Project:
+    project.agent("def agent(messages):\n    return 'agent'\n")
+    project.config()
+    project.scenarios(SUITE)
+    return project
+
+
+def lines(project: Project, *arguments: str) -> list[str]:
+    done = project.call("list", *arguments)
+    assert (done.code, done.err) == (0, ""), done.all
+    return done.out.splitlines()
+
+
+def runs(project: Project, *arguments: str) -> list[dict[str, Any]]:
+    done = project.call("runs", "--json", *arguments)
+    assert (done.code, done.err) == (0, ""), done.all
+    told: list[dict[str, Any]] = json.loads(done.out)
+    return told
+
+
+# ── list ─────────────────────────────────────────────────────────────────────────────────────────
+
+
+def test_each_line_is_taken_back(suite: Project) -> None:
+    found = lines(suite)
+    assert found == [f"scenarios/suite.yaml::{id}" for id in ("book", "two words", "fails")]
+    for line in found:
+        suite.run(line)
+        assert [f"scenarios/suite.yaml::{s['id']}" for s in suite.results()["scenarios"]] == [line]
+        suite.run("-s", line)
+        assert [f"scenarios/suite.yaml::{s['id']}" for s in suite.results()["scenarios"]] == [line]
+
+
+def test_list_selects_as_run_does(suite: Project) -> None:
+    assert lines(suite, "--tag", "quick") == ["scenarios/suite.yaml::book"]
+    assert lines(suite, "-k", "not quick", "--first", "1") == ["scenarios/suite.yaml::two words"]
+    assert lines(suite, "suite.yaml::fails") == ["scenarios/suite.yaml::fails"]
+    assert lines(suite, "--sample", "2", "--seed", "1") == lines(suite, "--sample", "2", "--seed", "1")
+    suite.run()
+    assert lines(suite, "--lf") == ["scenarios/suite.yaml::fails"]
+    done = suite.call("list", "-s", "nothing")
+    assert (done.code, done.out) == (5, "")
+    assert suite.call("list", "--lf", "-s", "book").code == 5
+
+
+def test_list_loads_no_code_and_needs_no_model(suite: Project) -> None:
+    suite.config("agent_concurrency: 1\nmetrics: [helpfulness]\n", target="missing.py:agent")
+    suite.write("agent.py", "raise SystemExit(7)\n")
+    assert len(lines(suite)) == 3
+
+
+def test_list_as_json(suite: Project) -> None:
+    first, second, _ = json.loads("\n".join(lines(suite, "--json")))
+    assert first == {
+        "run": "scenarios/suite.yaml::book", "id": "book", "name": "Books a slot",
+        "file": "scenarios/suite.yaml", "line": 3, "category": "capability", "tags": ["quick"], "agent": None,
+        "simulated": False,
+    }  # fmt: skip
+    assert second["category"] == "robustness"
+
+
+# ── runs ─────────────────────────────────────────────────────────────────────────────────────────
+
+
+def test_runs_newest_first_with_what_became_of_them(suite: Project) -> None:
+    suite.run()
+    suite.run("-s", "book")
+    last, first = runs(suite)
+    assert (first["verdict"], first["exit_code"], first["state"]) == ("failed", 1, "complete")
+    assert first["scenarios"] == {"passed": 2, "inconclusive": 0, "failed": 1}
+    assert (last["verdict"], last["selection"], first["selection"]) == ("passed", True, False)
+    assert (last["agents"], last["resumable"], last["kind"]) == (["bot"], False, "run")
+    assert suite.call("report", first["id"]).code == 1
+    assert suite.call("show", first["id"]).code == 0
+    assert suite.call("diff", first["id"], last["id"]).code == 3
+    out = suite.call("runs").out
+    assert out.index(last["id"]) < out.index(first["id"])
+    assert "2 of 3" in out
+
+
+def test_a_run_that_was_cut_off_can_be_resumed(suite: Project) -> None:
+    suite.run()
+    cut_after(suite, "sample_finished")
+    (only,) = runs(suite)
+    assert (only["state"], only["resumable"], only["verdict"]) == ("cut off", True, "inconclusive")
+    assert "cut off, resumable" in suite.call("runs").out
+    assert suite.run("--resume", only["id"]).code == 1
+    (only,) = runs(suite)
+    assert (only["state"], only["resumable"], only["verdict"]) == ("complete", False, "failed")
+
+
+def test_a_run_under_way_is_told_as_such(suite: Project) -> None:
+    suite.run()
+    cut_after(suite, "turn_finished")
+    folder: Path = journal(suite).parent
+    with locked(folder):
+        (only,) = runs(suite)
+        assert (only["state"], only["resumable"]) == ("running", False)
+        assert "UNDER WAY" in suite.call("show", "book").out
+    assert "CUT OFF" in suite.call("show", "book").out
+
+
+def test_what_cannot_be_read_is_named_and_hides_nothing(suite: Project) -> None:
+    suite.run()
+    broken = suite.root / ".agenteval/runs/20200101-000000-aaaaaa/events.jsonl"
+    broken.parent.mkdir()
+    broken.write_text('{"type":"run_started","schema_version":1}\n', encoding="utf-8")
+    good, bad = runs(suite)
+    assert (good["state"], bad["state"], bad["verdict"]) == ("complete", "unreadable", None)
+    assert "the journal has version 1" in bad["problem"]
+    assert "unreadable" in suite.call("runs").out
+
+
+def test_scores_are_runs_too_and_none_is_no_error(project: Project) -> None:
+    project.config()
+    done = project.call("runs")
+    assert done.code == 0
+    assert "start one with agenteval run" in " ".join(done.out.split())
+    assert runs(project) == []
+    messages = [{"role": "user", "content": "x"}, {"role": "assistant", "content": "y"}]
+    project.write("talk.jsonl", json.dumps({"id": "a", "messages": messages}) + "\n")
+    project.call("score", "talk.jsonl")
+    (only,) = runs(project)
+    assert (only["kind"], only["resumable"], only["conversations"]) == ("score", False, 1)
+
+
+def test_the_latest_twenty_unless_all_are_asked_for(suite: Project) -> None:
+    suite.run("-s", "book")
+    folder = journal(suite).parent
+    text = (folder / "events.jsonl").read_text(encoding="utf-8")
+    for number in range(22):
+        copy = folder.with_name(f"19990101-0000{number:02}-aaaaaa")
+        copy.mkdir()
+        (copy / "events.jsonl").write_text(text.replace("T", "t", 0), encoding="utf-8")
+    assert (len(runs(suite)), len(runs(suite, "--all"))) == (20, 23)
+    assert "and 3 older runs; --all lists them" in suite.call("runs").out
