@@ -10,9 +10,12 @@ from uuid import uuid4
 
 from .deciding import CONTEXT, HISTORY, MESSAGES, SESSION, TEXT, Agent, Refusal, decide
 from .faults import hint_at
+from .own_calls import ToolCalls
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Iterable, Iterator
+
+    from .deciding import Recognise
 
 
 class NotAnAgentError(TypeError):
@@ -23,8 +26,17 @@ class Played:
     """A target as one conversation's agent. An instance of a class is made when the first message comes,
     where the author's code runs, under the same deadline."""
 
-    def __init__(self, agent: Agent) -> None:
+    def __init__(
+        self,
+        agent: Agent,
+        recognise: Recognise = lambda _: None,
+        make_deps: Callable[[], Any] | None = None,
+    ) -> None:
+        """``recognise``: see ``decide``; ``make_deps`` makes what an object of a framework needs besides."""
         self._agent = agent
+        self._recognise = recognise
+        self._make_deps = make_deps
+        self._opened: Any = None
         self._called: Callable[..., Any] | None = None
         self._session = uuid4().hex  # its own in all runs: the agent may keep what it knows of one
         self._calls = 0
@@ -60,10 +72,24 @@ class Played:
                 return self._after(made, messages, context)
             self._take(made)
         elif self._called is None:
-            self._called = _entry(self._agent)
+            self._called = self._open() if self._agent.made == "framework" else _entry(self._agent)
         assert self._called is not None
         places, named = self._arguments(messages, context)
         return self._called(*places, **named)
+
+    def _open(self) -> Callable[..., Any]:
+        """A conversation with an object of a framework."""
+        opened = self._opened = self._agent.owner.opened(self._session, self._make_deps)
+
+        async def reply(text: str, context: Any) -> Any:
+            return await opened.reply(text, ToolCalls(context))
+
+        return reply
+
+    async def close(self) -> None:
+        """The conversation is over."""
+        if self._opened is not None:
+            await self._opened.close()
 
     async def _after(self, making: Any, messages: list[dict[str, Any]], context: Any) -> Any:
         self._take(await making)
@@ -72,12 +98,15 @@ class Played:
 
     def _take(self, made: Any) -> None:
         """What a factory made is the agent from now on; nobody else has it."""
-        decided = decide(made)
+        decided = decide(made, "…", self._recognise, has_deps=self._make_deps is not None)
         name = self._agent.name
         if isinstance(decided, Refusal) or decided.made == "factory":
             what = decided.what if isinstance(decided, Refusal) else "it made a function without parameters"
             raise NotAnAgentError(f"{name}() is called without arguments to make the agent; {what}")
         self._agent = decided
+        if decided.made == "framework":
+            self._called = self._open()
+            return
         owner = decided.owner() if decided.made == "class" else decided.owner
         self._called = getattr(owner, decided.method) if decided.method else owner
 

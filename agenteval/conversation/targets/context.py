@@ -87,12 +87,17 @@ class Context:
             except CancelledError:
                 raise SystemExit(OVER) from None  # ends a thread without a word
 
+    def ask_known(self, name: str, args: Any, batch: int) -> Future[Answered]:
+        """As ``ask``, for a tool that the agent is known to have: what the scenario does not answer is then
+        its author's mistake."""
+        return self.ask(name, args, batch)
+
     def leaves(self, name: str) -> bool:
         """Whether a tool is the agent's own to carry out (``unmocked_tools: passthrough``)."""
         return False
 
     def ask_own(self, name: str, args: dict[str, Any], batch: int, own: Any) -> Future[Answered]:
-        """A call that is the agent's own to carry out: ``await own()`` gives its result."""
+        """A call that is the agent's own to carry out (``own_calls.Own``)."""
         raise NotImplementedError
 
     @contextmanager

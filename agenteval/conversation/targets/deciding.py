@@ -20,6 +20,10 @@ from .signatures import is_async, is_context, misfit, parameters_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
+    from typing import Optional
+
+    Recognise = Callable[[Any], Optional[Any]]
+    """What knows an object of a framework as ``adapters.agents.frameworks.Recognised``."""
 
 TEXT, MESSAGES, HISTORY, SESSION, CONTEXT = "text", "messages", "history", "session", "ctx"
 """What a parameter is for: the latest user message; the conversation so far; all before the latest user
@@ -69,8 +73,10 @@ class Agent(NamedTuple):
     """A target as an agent.
 
     ``made``: ``function``; ``class``, an instance for each conversation; ``factory``, a function that makes
-    it; ``copied``, an object that is copied for each; ``shared``, one that cannot be: ``why_shared``.
-    ``owner`` is what is called, made or copied; ``method`` what is called of it, if it is not itself.
+    it; ``copied``, an object that is copied for each; ``shared``, one that cannot be: ``why_shared``;
+    ``framework``, an object of a framework, for which an adapter opens conversations.
+    ``owner`` is what is called, made, copied or opened; ``method`` what is called of it, if it is not itself;
+    ``tools``: what it has as tools, where that is known.
     """
 
     owner: Any
@@ -80,6 +86,7 @@ class Agent(NamedTuple):
     is_async: bool = False
     name: str = ""
     why_shared: str = ""
+    tools: tuple[Any, ...] | None = None
 
     @property
     def gets(self) -> frozenset[str]:
@@ -103,6 +110,7 @@ class Agent(NamedTuple):
             "calls": self._calls(),
             "warning": self._warning(),
             "one_at_a_time": self.is_one_at_a_time,
+            "tools": None if self.tools is None else [tool._asdict() for tool in self.tools],
         }
 
     def _sentence(self, target: str) -> str:
@@ -110,6 +118,8 @@ class Agent(NamedTuple):
             return (
                 f"{target}, called for each conversation, makes the agent; what that is decides what it gets"
             )
+        if self.made == "framework":
+            return f"{target}, {_article(self.name)} agent, as it is; {_has(self.tools or ())}"
         kind = {
             "function": "an async function" if self.is_async else "a function",
             "class": "made anew for each conversation",
@@ -124,6 +134,8 @@ class Agent(NamedTuple):
         return f"{target}{chosen}, {kind}, gets {', '.join(told)}{last}{why}"
 
     def _calls(self) -> str:
+        if self.made == "framework":
+            return "all its tool calls are seen"
         if CONTEXT in self.gets:
             return "its tool calls are seen where it makes them through ctx or returns them"
         return "its tool calls are seen only where it returns them"
@@ -151,8 +163,24 @@ def line_of(told: Mapping[str, Any], *, interpreter: str = "", declares_calls: b
     return f"{told['does']}{where}{calls}"
 
 
-def decide(target: Any, written: str = "…") -> Agent | Refusal:
-    """How ``target``, an object or a ``Method``, is called. ``written``: as its author names it."""
+def _article(name: str) -> str:
+    return f"{'an' if name[:1] in 'AEIO' else 'a'} {name}"
+
+
+def _has(tools: Iterable[Any]) -> str:
+    told = [f"{tool.name} (hosted)" if tool.hosted else tool.name for tool in tools]
+    return f"its tools: {', '.join(told)}" if told else "it has no tools"
+
+
+def decide(
+    target: Any, written: str = "…", recognise: Recognise = lambda _: None, *, has_deps: bool = False
+) -> Agent | Refusal:
+    """How ``target``, an object or a ``Method``, is called. ``written``: as its author names it.
+    ``recognise`` knows the objects of frameworks: some of them can be called, and would run their real tools.
+    ``has_deps``: what makes the dependencies of such an object is named beside it."""
+    of_framework = _of_framework(target, written, recognise, has_deps)
+    if of_framework:
+        return of_framework
     if isinstance(target, Method):
         return _of_class(target.owner, target.name)
     if inspect.isclass(target):
@@ -169,6 +197,29 @@ def decide(target: Any, written: str = "…") -> Agent | Refusal:
         return Refusal(found, "")
     method = _chosen(type(target), written)
     return method if isinstance(method, Refusal) else _of_object(target, method)
+
+
+def _of_framework(
+    target: Any, written: str, recognise: Recognise, has_deps: bool
+) -> Agent | Refusal | None:
+    known = recognise(target)
+    if known:
+        try:
+            known.require(has_deps=has_deps)
+            tools = tuple(known.tools())
+        except Exception as error:
+            if getattr(error, "agenteval_kind", "") == "author":
+                return Refusal(error.what, error.remedy)  # type: ignore[attr-defined]
+            what = f"the {known.framework.name} agent cannot be opened: {describe(error)}"
+            return Refusal(what, "name a function that calls it (docs/agents.md)")
+        takes = Takes((Role(TEXT), Role(CONTEXT)))
+        return Agent(known, "framework", "", takes, True, known.name, tools=tools)
+    owner = getattr(target, "__self__", None) if isinstance(target, MethodType) else None
+    if owner is not None and (known := recognise(owner)):
+        what = f"the agent is the method {target.__name__} of a {known.framework.name} agent, which runs its"
+        remedy = f"write target: {written.rpartition('.')[0]}, and the scenario answers for its tools"
+        return Refusal(f"{what} real tools", remedy)
+    return None
 
 
 def _is_like_a_function(target: Any) -> bool:

@@ -10,32 +10,28 @@ be judged.
 from __future__ import annotations
 
 import asyncio
-import dataclasses
 import functools
 import inspect
-import math
 import os
 import sys
 import threading
-from concurrent.futures import CancelledError, Future
+from concurrent.futures import CancelledError
 from contextlib import contextmanager
 from contextvars import ContextVar
-from enum import Enum
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
 from types import CodeType, FunctionType, MethodType
 from typing import TYPE_CHECKING, Any, Callable, Mapping, NamedTuple
 
-from .context import OVER, Answered, waiting_for_it
-from .faults import describe
+from .context import OVER, waiting_for_it
 from .finding import TargetError, find
-from .plain import plain
+from .own_calls import NOT_JSON, arguments_of, as_json, carried_out, carried_out_async
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from .context import Context
+    from .context import Answered, Context
 
 
 class ToolError(RuntimeError):
@@ -314,8 +310,8 @@ class _Swapped:
         given = {}
         for name, (value, kind) in self._bound(args, kwargs).items():
             if kind is inspect.Parameter.VAR_KEYWORD:
-                given.update({key: found for key, each in value.items() if (found := _json(each)) is not _NO})
-            elif (found := _json(value)) is not _NO:
+                given.update(arguments_of(value))
+            elif (found := as_json(value)) is not NOT_JSON:
                 given[name] = found
         return given
 
@@ -409,17 +405,8 @@ def _called(swapped: _Swapped, /, *args: Any, **kwargs: Any) -> Any:
             if not here.context.leaves(name):
                 with waiting_for_it():
                     return _value(here.context.ask(name, given, batch).result())
-            own = Own()
-            recorded = own.begin(here.context, name, given, batch)
-            own.go.result()
-            try:
-                value = swapped.original(*args, **kwargs)
-            except BaseException as error:
-                own.failed(error)
-                raise
-            own.returned(value)
-            recorded.result()
-            return value
+            run = functools.partial(swapped.original, *args, **kwargs)
+            return carried_out(here.context, name, given, batch, run)
     except CancelledError:
         raise SystemExit(OVER) from None
 
@@ -433,17 +420,8 @@ async def _called_async(swapped: _Swapped, /, *args: Any, **kwargs: Any) -> Any:
     with here.context.flying() as batch:
         if not here.context.leaves(name):
             return _value(await asyncio.wrap_future(here.context.ask(name, given, batch)))
-        own = Own()
-        recorded = own.begin(here.context, name, given, batch)
-        await asyncio.wrap_future(own.go)
-        try:
-            value = await swapped.original(*args, **kwargs)
-        except BaseException as error:
-            own.failed(error)
-            raise
-        own.returned(value)
-        await asyncio.wrap_future(recorded)
-        return value
+        run = functools.partial(swapped.original, *args, **kwargs)
+        return await carried_out_async(here.context, name, given, batch, run)
 
 
 def _value(answered: Answered) -> Any:
@@ -453,74 +431,3 @@ def _value(answered: Answered) -> Any:
     value = answered.value
     is_plain = isinstance(value, dict) and list(value) == ["error"]
     raise ToolError(str(value["error"] if is_plain else value))
-
-
-class Own:
-    """A call that is the agent's own to carry out (``unmocked_tools: passthrough``): the world waits for its
-    result."""
-
-    def __init__(self) -> None:
-        self.go: Future[None] = Future()
-        self._done: Future[Answered] = Future()
-
-    def begin(self, context: Context, name: str, args: dict[str, Any], batch: int) -> Future[Answered]:
-        recorded = context.ask_own(name, args, batch, self)
-        recorded.add_done_callback(lambda _: self.go.cancel() if not self.go.done() else None)
-        return recorded
-
-    async def __call__(self) -> Answered:
-        self.go.set_result(None)
-        return await asyncio.wrap_future(self._done)
-
-    def returned(self, value: Any) -> None:
-        found = _json(value)
-        self._done.set_result(Answered(plain(value) if found is _NO else found, False))
-
-    def failed(self, error: BaseException) -> None:
-        self._done.set_result(Answered({"error": describe(error)}, True))
-
-
-# ── arguments as JSON ────────────────────────────────────────────────────────────────────────────
-
-_NO = object()
-_DEEPEST = 50
-
-
-def _json(value: Any, depth: int = 0) -> Any:
-    """A value as JSON; ``_NO`` where it cannot be one."""
-    if depth > _DEEPEST:
-        return _NO
-    if isinstance(value, Enum):
-        return _json(value.value, depth + 1)
-    if value is None or isinstance(value, (bool, int)):
-        return value
-    if isinstance(value, str):
-        return str(value)
-    if isinstance(value, float):
-        return value if math.isfinite(value) else str(value)
-    if isinstance(value, Mapping):
-        return _all({str(key): _json(item, depth + 1) for key, item in value.items()})
-    if dataclasses.is_dataclass(value) and not isinstance(value, type):
-        fields = {each.name: getattr(value, each.name) for each in dataclasses.fields(value)}
-        return _json(fields, depth + 1)
-    if isinstance(value, tuple) and hasattr(value, "_asdict"):
-        return _json(value._asdict(), depth + 1)
-    if isinstance(value, (list, tuple, set, frozenset)):
-        items = [_json(item, depth + 1) for item in value]
-        return _NO if any(item is _NO for item in items) else items
-    if callable(getattr(value, "model_dump", None)) and not isinstance(value, type):
-        return _json(value.model_dump(mode="json"), depth + 1)
-    return _text(value)
-
-
-def _all(items: dict[str, Any]) -> Any:
-    return _NO if any(item is _NO for item in items.values()) else items
-
-
-def _text(value: Any) -> Any:
-    """What a value prints as, if its class has a text in mind: dates, UUIDs, paths."""
-    if isinstance(value, (type, bytes, bytearray, memoryview)) or callable(value):
-        return _NO
-    if vars(object)["__str__"] is type(value).__str__:
-        return _NO
-    return str(value)

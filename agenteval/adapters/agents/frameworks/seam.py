@@ -1,0 +1,213 @@
+"""What an adapter for a framework gets, and what it gives.
+
+An adapter is one module with one object, ``FRAMEWORK``. It speaks plain dicts, and is written for the
+standard library alone and for the syntax of Python 3.8: it also runs, by path, in the interpreter of the
+agent's own (``conversation/targets/start.py``). The framework itself is imported inside functions, once an
+object of it is there.
+"""
+
+from __future__ import annotations
+
+import inspect
+import json
+import threading
+from typing import TYPE_CHECKING, Any, NamedTuple
+from weakref import WeakSet
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable
+    from typing import Protocol
+
+    class Framework(Protocol):
+        """A framework. ``name`` stands in messages; ``package`` is the distribution whose version counts;
+        ``supports`` says which versions were tried, such as "0.6 to 1.2"."""
+
+        name: str
+        package: str
+        supports: str
+
+        def matches(self, obj: Any) -> bool:
+            """Whether it is one of its objects, by ``kinds(obj)``; nothing is imported, and nothing of the
+            object is called."""
+
+        def tools(self, obj: Any) -> list[Tool]:
+            """The tools that the agent has, and those of agents below it, before anything runs. What the
+            framework itself needs (a final answer, a hand-off) is not among them."""
+
+        def prompt(self, obj: Any) -> str | None:
+            """What it is told to be; ``None`` where that is not known."""
+
+        def open(self, obj: Any, world: World, session: str, deps: Any) -> Conversation:
+            """A conversation of its own: of a copy, with the world for its tools. Raises ``Refused``.
+
+            It starts nothing yet. Before a run it is tried once, with ``deps`` as ``LATER`` if there will be
+            any, and closed again.
+            """
+
+    class Conversation(Protocol):
+        async def reply(self, text: str) -> dict[str, Any]:
+            """What one turn gave: ``messages``, in OpenAI's format, of this turn alone (calls, results, the
+            answer); ``usage`` of this turn, or ``None``; ``agent``: who speaks where a message names nobody.
+
+            The framework's own exceptions go through; ``with_partial`` keeps what happened before them.
+            Arguments are given to the world, and stand in the messages, as the model wrote them.
+            """
+
+        async def close(self) -> None: ...
+
+    class Calls(Protocol):
+        """The scenario's tools during one turn (``conversation/targets/own_calls.py``)."""
+
+        async def call(self, name: str, args: Any, own: Callable[[], Awaitable[Any]]) -> Any: ...
+
+        def call_sync(self, name: str, args: Any, own: Callable[[], Any]) -> Any: ...
+
+
+class Refused(Exception):  # noqa: N818
+    """The author's mistake, known before anything runs."""
+
+    agenteval_kind = "author"
+
+    def __init__(self, what: str, remedy: str = "") -> None:
+        super().__init__(f"{what} — {remedy}" if remedy else what)
+        self.what, self.remedy = what, remedy
+
+
+class Waits(Exception):  # noqa: N818
+    """The agent waits for a person: for an approval, an answer to an interrupt, the result of a deferred
+    call. That is no fault of its own, and nobody is there to answer."""
+
+    agenteval_kind = "infrastructure"
+
+
+class Outside(RuntimeError):  # noqa: N818
+    """A tool was called where its conversation cannot be known. It was not run."""
+
+    agenteval_kind = "infrastructure"
+
+
+class Later:
+    """Stands for the dependencies of a conversation that has not begun."""
+
+
+LATER = Later()
+
+
+class Tool(NamedTuple):
+    """A tool that the agent has. ``hosted``: it runs at the provider, so that nobody here can answer it."""
+
+    name: str
+    description: str = ""
+    parameters: dict[str, Any] | None = None
+    hosted: bool = False
+
+
+class Answer(NamedTuple):
+    value: Any
+    is_error: bool = False
+
+    @property
+    def text(self) -> str:
+        """A text as it is, all else as JSON."""
+        if isinstance(self.value, str):
+            return self.value
+        return json.dumps(self.value, ensure_ascii=False, default=str)
+
+
+# ── the scenario's tools ─────────────────────────────────────────────────────────────────────────
+
+_OPEN: WeakSet[World] = WeakSet()
+_LOCK = threading.Lock()
+
+
+class World:
+    """The scenario's tools as one conversation meets them. A call that comes after the answer of a turn
+    counts as one of the next, as it does for an agent in plain Python."""
+
+    def __init__(self) -> None:
+        self._calls: Calls | None = None
+        self.fault = ""
+        """Why what the agent did proves nothing; empty if nothing is known of such a kind."""
+        with _LOCK:
+            _OPEN.add(self)
+
+    def begin(self, calls: Calls) -> None:
+        """A turn begins."""
+        self._calls = calls
+
+    def close(self) -> None:
+        """The conversation is over."""
+        with _LOCK:
+            _OPEN.discard(self)
+
+    def take_fault(self) -> str:
+        fault, self.fault = self.fault, ""
+        return fault
+
+    async def call(self, name: str, args: Any, own: Callable[[], Awaitable[Any]]) -> Answer:
+        """What a call gives. ``args``: a dict, or JSON as the model wrote it. ``own()`` is the agent's real
+        tool: it is awaited only where the scenario leaves the tool to the agent, and its value is then given
+        as it is, and what it raises raised. Raises ``Outside`` before the first turn."""
+        answered = await self._here(name).call(name, args, own)
+        return Answer(answered.value, answered.is_error)
+
+    def call_sync(self, name: str, args: Any, own: Callable[[], Any]) -> Answer:
+        """The same from any thread, for code that cannot await."""
+        answered = self._here(name).call_sync(name, args, own)
+        return Answer(answered.value, answered.is_error)
+
+    def _here(self, name: str) -> Calls:
+        if self._calls is None:
+            self.fault = self.fault or _not_followed(name)
+            raise Outside(self.fault)
+        return self._calls
+
+
+def outside(name: str) -> Outside:
+    """For an adapter that cannot tell whose a call is: the exception to raise in place of running the tool.
+    No conversation that is open now can be judged by the turn that it is in."""
+    said = _not_followed(name)
+    with _LOCK:
+        worlds = list(_OPEN)
+    for world in worlds:
+        world.fault = world.fault or said
+    return Outside(said)
+
+
+def _not_followed(name: str) -> str:
+    return f"{name} was called from a thread that agenteval cannot follow; it was not run"
+
+
+# ── for adapters ─────────────────────────────────────────────────────────────────────────────────
+
+
+def kinds(obj: Any) -> list[str]:
+    """``module.Class`` of the classes that an object is of, its own first. Of a class: of those that its
+    instances are of."""
+    cls = obj if inspect.isclass(obj) else type(obj)
+    return [f"{each.__module__}.{each.__qualname__}" for each in cls.__mro__]
+
+
+def with_partial(error: BaseException, messages: list[dict[str, Any]], usage: Any = None) -> None:
+    """Keeps with an exception what happened in its turn before."""
+    try:
+        error.agenteval_partial = {"messages": messages, "usage": usage}  # type: ignore[attr-defined]
+    except Exception:  # one with __slots__: then it is known without its turn
+        return
+
+
+def version_of(package: str) -> str:
+    """The version that is installed; empty if none is known."""
+    from importlib.metadata import PackageNotFoundError, version
+
+    try:
+        return version(package)
+    except PackageNotFoundError:
+        return ""
+
+
+def unsupported(framework: Framework, lacks: str) -> Refused:
+    """For a version that lacks what the adapter stands on."""
+    installed = f"{framework.package} {version_of(framework.package)}".strip()
+    what = f"{installed}: {lacks} not found; agenteval supports {framework.supports}"
+    return Refused(what, "use a function as target (docs/agents.md)")
