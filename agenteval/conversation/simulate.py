@@ -8,12 +8,13 @@ from collections import deque
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import suppress
 from dataclasses import replace
+from functools import partial
 from typing import Any, NamedTuple, TypeAlias
 
 import anyio
 
 from agenteval.conversation.deadlines import current
-from agenteval.conversation.tools import FunctionCall, ToolState, is_unknown, refusal, resolve, schemas_of
+from agenteval.conversation.tools import FunctionCall, ToolState, refusal, resolve, schemas_of
 from agenteval.core.call_outcomes import key_of
 from agenteval.core.errors import (
     AgentError,
@@ -79,25 +80,31 @@ class ToolWorld:
         self.tell_late: Callable[[str], None] = lambda name: None
         self.tell_unread: Callable[[str], None] = lambda text: None
 
+    @property
+    def answered(self) -> frozenset[str] | None:
+        """The tools that the scenario answers, where all others are the agent's own business."""
+        return frozenset(self._sample.scenario.tools) if self._unmocked == "passthrough" else None
+
     def leaves_to_agent(self, name: str) -> bool:
         """Whether a call is the agent's own business (``unmocked_tools: passthrough``)."""
-        return self._unmocked == "passthrough" and name not in self._sample.scenario.tools
+        return self.answered is not None and name not in self.answered
 
-    def is_unknown(self, name: str) -> bool:
-        return is_unknown(self._sample.scenario.tools, name, self._unmocked)
-
-    async def call(self, name: str, args: Any, batch: int, own: OwnCall | None = None) -> ToolResult:
+    async def call(
+        self, name: str, args: Any, batch: int, own: OwnCall | None = None, *, known: bool = False
+    ) -> ToolResult:
         """A call through ``ctx``. One that comes after the agent's answer belongs to the turn that goes on
         meanwhile, else to the next. After the conversation nobody waits for it, nor hears of its end.
-        ``own``: the agent carries it out itself."""
+        ``own``: the agent carries it out itself. ``known``: it surely has such a tool."""
         if self.rounds is None:
             self.tell_late(name)
             raise asyncio.CancelledError
-        return await self.rounds.call(name, args, batch, own)
+        return await self.rounds.call(name, args, batch, own, known=known)
 
     async def resolve(self, call: ToolCall, turn: int) -> ToolResult:
         tools = self._sample.scenario.tools
-        self._state, answer = resolve(tools, self._state, call.name, call.args, unmocked=self._unmocked)
+        self._state, answer = resolve(
+            tools, self._state, call.name, call.args, unmocked=self._unmocked, known=call.known
+        )
         if isinstance(answer, FunctionCall):
             with self.watch.doing(f"the tool '{call.name}'"):
                 return await self._call_function(answer, self._sample, turn)
@@ -251,7 +258,8 @@ class _OpenTurn:
             sent = (*before, Turn(user=self._user, steps=tuple(self._steps)))
             self._sent, messages = sent, chat.messages_of(sent)
             world = self._world
-            tools = TurnTools(self._index, world.schemas, world.call, world.leaves_to_agent, world.call)
+            known = partial(world.call, known=True)
+            tools = TurnTools(self._index, world.schemas, world.call, world.answered, world.call, known)
             self._asked = time.perf_counter()
             reply = await self._rounds.while_thinking(agent.reply(messages, tools))
             latency_ms = reply.latency_ms
@@ -372,11 +380,13 @@ class _Rounds:
             raise self.fault
         return answer
 
-    async def call(self, name: str, args: Any, batch: int, own: OwnCall | None) -> ToolResult:
+    async def call(
+        self, name: str, args: Any, batch: int, own: OwnCall | None, *, known: bool = False
+    ) -> ToolResult:
         read, raw = chat.read_arguments(args)
         try:
             called = chat.tool_name(name, lambda: f"ctx.call_tool({name!r}, …)")
-            call = ToolCall(name=called, args=read, raw_args=raw, observed=own is not None)
+            call = ToolCall(name=called, args=read, raw_args=raw, observed=own is not None, known=known)
             calls = self._rounds.setdefault(batch, [])
             position = len(calls)
             calls.append(call)

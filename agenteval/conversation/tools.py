@@ -72,13 +72,15 @@ def resolve(
     args: dict[str, Any] | None,
     *,
     unmocked: str = "error",
+    known: bool = False,
 ) -> tuple[ToolState, ToolResult | FunctionCall]:
     """Answer one call. ``args`` is ``None`` when they could not be read.
 
     A call with broken or wrong arguments, or of an unknown tool, is refused: it gets an error and uses up no
-    step of a sequence. Raises ``AuthorError`` for an undeclared tool in a scenario that declares none.
+    step of a sequence. Raises ``AuthorError`` for an undeclared tool in a scenario that declares none, and
+    for one that the agent is ``known`` to have.
     """
-    if is_unknown(tools, name, unmocked):
+    if not known and is_unknown(tools, name, unmocked):
         return state, refusal(f"unknown tool '{name}'; {did_you_mean(name, tools)}")
     tool = tools.get(name)
     if (tool is None or not tool.is_mocked) and unmocked == "error":

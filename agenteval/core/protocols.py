@@ -54,16 +54,22 @@ class TurnTools:
 
     ``schemas``: the declared tools (those with ``parameters``) in OpenAI's format. ``call(name, args,
     batch)`` resolves and records a call; it never raises for an error of the tool. Calls of one
-    ``batch`` were made at the same time: they are one step. ``turn`` counts from 0. ``leaves(name)``: the
-    tool is the agent's own to carry out; ``record(name, args, batch, own)`` then records a call whose result
-    ``await own()`` gives.
+    ``batch`` were made at the same time: they are one step. ``turn`` counts from 0. ``answered``: the tools
+    that the scenario answers where all others are the agent's own to carry out (``None``: none is);
+    ``record(name, args, batch, own)`` then records a call whose result ``await own()`` gives. ``call_known``:
+    as ``call``, for a tool that the agent surely has.
     """
 
     turn: int
     schemas: tuple[dict[str, Any], ...]
     call: Callable[[str, Any, int], Awaitable[ToolResult]]
-    leaves: Callable[[str], bool] = lambda name: False
+    answered: frozenset[str] | None = None
     record: Callable[[str, Any, int, OwnCall], Awaitable[ToolResult]] | None = None
+    call_known: Callable[[str, Any, int], Awaitable[ToolResult]] | None = None
+
+    def leaves(self, name: str) -> bool:
+        """Whether a tool is the agent's own to carry out."""
+        return self.answered is not None and name not in self.answered
 
 
 class Agent(Protocol):

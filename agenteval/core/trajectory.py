@@ -9,7 +9,7 @@ import json
 from collections.abc import Iterable
 from enum import StrEnum
 from itertools import groupby
-from typing import Any, TypeAlias
+from typing import Annotated, Any, TypeAlias
 
 from pydantic import Field
 
@@ -96,6 +96,7 @@ class ToolCall(Value):
     keeps what the agent sent. ``observed``: the agent ran the tool itself and told us. ``given_up``: it did
     not wait for the result, which there is none of then. ``extra`` keeps fields that we do not know, since
     some providers want them echoed back. ``agent``: which of a multi-agent system made it; empty: not known.
+    ``known``: the agent surely has such a tool, whatever the scenario declares.
     """
 
     name: str
@@ -107,6 +108,7 @@ class ToolCall(Value):
     result: ToolResult | None = None
     extra: dict[str, Any] = Field(default_factory=dict)  # made faster than a default is copied
     agent: str = ""
+    known: Annotated[bool, Field(exclude_if=lambda known: not known)] = False
 
     @property
     def is_refused(self) -> bool:

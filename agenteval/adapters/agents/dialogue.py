@@ -5,6 +5,7 @@
     to the program      {"session", "turn", "message", "messages", "tools"}                a request
                         {"tool_result": {"id", "result"}}                                  what a call gave
     from the program    {"tool_call": {"id", "name", "arguments", "batch", "session"}}     a call
+                        (of our own worker's, what ``conversation/targets/worker.py`` says, besides)
                         anything else                                              the request's answer
 """
 
@@ -28,6 +29,7 @@ from agenteval.adapters.agents.process import MAX_LINE, Ended, Line, Process, Sa
 from agenteval.core.errors import AgentError, AgentevalError, InfrastructureError
 from agenteval.core.protocols import TurnTools
 from agenteval.core.safe_text import one_line
+from agenteval.core.trajectory import ToolResult
 from agenteval.messages import chat
 
 _SHOWN = 200
@@ -46,8 +48,8 @@ class _Unreadable(Exception):  # noqa: N818  # it becomes an AgentError where th
 
 @dataclass(frozen=True)
 class Program:
-    """How a program is started. ``who``: what messages call it. ``greets``: its first line says whether it is
-    ready, before anything is asked."""
+    """How a program is started. ``who``: what messages call it. ``greets``: it is our own worker, whose first
+    line says whether it is ready, before anything is asked."""
 
     who: str
     command: Sequence[str]
@@ -74,7 +76,7 @@ class Dialogue:
         self.is_ending = False
         self._surplus = ""
         self._answer: asyncio.Future[dict[str, Any]] | None = None
-        self._calls = _Calls(self)
+        self._calls = _Calls(self, is_worker=program.greets)
         self._process = Process(program.command, cwd=program.cwd, env=program.env, tell=self._tell)
         if not program.greets:
             self.greeting.set_result({})
@@ -97,6 +99,8 @@ class Dialogue:
         self._answer = loop.create_future()
         with anyio.move_on_after(timeout_s) as scope:
             self._calls.begin(tools, scope, session=request.get("session"))
+            if self._program.greets:
+                request = {**request, "answered": tools.answered and sorted(tools.answered)}
             self._process.send(_line(request))
             return await self._answer, self._calls.end()
         if self.fault:
@@ -185,6 +189,8 @@ class Dialogue:
             if beside := sorted(_OF_ANSWERS & value.keys()):
                 raise _Unreadable(f"tool_call and {beside[0]}, a call and an answer, in one line", text)
             self._calls.hear(value["tool_call"])
+        elif "tool_done" in value and self._program.greets:
+            self._calls.done(value["tool_done"])
         elif self._is_asked and self._answer:
             self._answer.set_result(value)
         else:
@@ -222,8 +228,12 @@ class Dialogue:
 class _Calls:
     """The calls of tools that come while a program computes, or after it."""
 
-    def __init__(self, dialogue: Dialogue) -> None:
+    def __init__(self, dialogue: Dialogue, *, is_worker: bool) -> None:
         self._dialogue = dialogue
+        self._is_worker = is_worker
+        self._own: dict[Any, asyncio.Future[ToolResult]] = {}
+        """Calls that the worker carries out, by their ids."""
+        self._own_tasks: set[asyncio.Task[None]] = set()
         self._tools: TurnTools | None = None
         self._tasks: set[asyncio.Task[None]] = set()
         self._session: Any = None
@@ -258,7 +268,7 @@ class _Calls:
 
     def close(self) -> None:
         self._tools = None
-        for task in tuple(self._tasks):
+        for task in (*self._tasks, *self._own_tasks):
             task.cancel()
 
     def hear(self, call: Any) -> None:
@@ -272,7 +282,37 @@ class _Calls:
         arguments = function.get("arguments", function.get("args"))
         name = function.get("name")
         batch = self._batch(call.get("batch") if isinstance(call, Mapping) else None)
+        if self._is_worker and call.get("own"):
+            self._record(call, tools, batch)
+            return
         self._start(self._carry_out(call, tools, name, arguments, batch))
+
+    def done(self, told: Any) -> None:
+        """The worker has carried out a call."""
+        result = self._own.pop(told["id"], None)
+        if result is not None and not result.done():
+            value = chat.storable(told["result"])
+            result.set_result(ToolResult(value=value, is_error=bool(told["is_error"])))
+
+    def _record(self, call: Mapping[str, Any], tools: TurnTools, batch: int) -> None:
+        """A call that the worker carries out: its time is the agent's."""
+        done = asyncio.get_running_loop().create_future()
+        self._own[call["id"]] = done
+
+        async def own() -> ToolResult:
+            self._result(call, {"go": True})
+            result: ToolResult = await done
+            return result
+
+        async def record() -> None:
+            assert tools.record
+            result = await tools.record(call["name"], call["arguments"], batch, own)
+            self._result(call, {"result": result.value})
+
+        task = asyncio.get_running_loop().create_task(record(), context=self._context)
+        self._own_tasks.add(task)
+        task.add_done_callback(self._own_tasks.discard)
+        task.add_done_callback(self._told_of_fault)
 
     def _batch(self, named: Any) -> int:
         """Calls that name the same batch were made at the same time; one that names none, alone."""
@@ -289,12 +329,15 @@ class _Calls:
 
     def _done(self, task: asyncio.Task[None]) -> None:
         self._tasks.discard(task)
-        if not task.cancelled() and (error := task.exception()):
-            self._dialogue.fail(InfrastructureError(f"agenteval's own error: {error!r}"))
+        self._told_of_fault(task)
         if not self._tasks:
             self._tools_s += asyncio.get_running_loop().time() - self._since
             if self._scope:
                 self._scope.deadline = asyncio.get_running_loop().time() + self._left_s
+
+    def _told_of_fault(self, task: asyncio.Task[None]) -> None:
+        if not task.cancelled() and (error := task.exception()):
+            self._dialogue.fail(InfrastructureError(f"agenteval's own error: {error!r}"))
 
     def _stop_clock(self) -> None:
         self._since = asyncio.get_running_loop().time()
@@ -305,12 +348,16 @@ class _Calls:
     async def _carry_out(self, call: Any, tools: TurnTools, name: Any, arguments: Any, batch: int) -> None:
         read, raw = chat.read_arguments(arguments)
         called = chat.whole(name) if isinstance(name, str) else name
+        carry_out = tools.call
+        if self._is_worker and call.get("known"):
+            carry_out = tools.call_known or tools.call
         try:
-            result = await tools.call(called, read if raw is None else raw, batch)
+            result = await carry_out(called, read if raw is None else raw, batch)
         except asyncio.CancelledError:
             self._result(call, {"over": True})
             raise
-        self._result(call, {"result": result.value})
+        failed = {"is_error": True} if self._is_worker and result.is_error else {}
+        self._result(call, {"result": result.value, **failed})
 
     def _result(self, call: Any, told: Mapping[str, Any]) -> None:
         own = call.get("id") if isinstance(call, Mapping) else None

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from agenteval.adapters.agents import AgentResources
+from agenteval.adapters.agents import AgentResources, frameworks
 from agenteval.adapters.agents.dialogue import Program
 from agenteval.adapters.agents.process import is_executable, search_path
 from agenteval.adapters.agents.process_agents import START_S, ProcessAgents, Programs, error_in
@@ -21,6 +21,7 @@ from agenteval.messages.agent_reply import reply_of, seen_by
 
 _USUAL = ("bin/python", "Scripts/python.exe")
 START = Path(targets.__file__).with_name("start.py")
+FRAMEWORKS = str(Path(frameworks.__file__).parent)
 _NOT_INHERITED = ("__PYVENV_LAUNCHER__",)
 """How macOS says which environment *this* process is of."""
 
@@ -29,6 +30,7 @@ def interpreter_agents(
     agent: AgentConfig,
     *,
     target: str,
+    deps: str = "",
     interpreter: str,
     keep: bool,
     resources: AgentResources,
@@ -41,7 +43,11 @@ def interpreter_agents(
     where = resources.place_of(agent, "interpreter")
     python = _python(interpreter, root, env, where)
     program = Program(
-        f"the agent's process ({interpreter})", (python, str(START), target, root), root, env, greets=True
+        f"the agent's process ({interpreter})",
+        (python, str(START), target, root, FRAMEWORKS, deps),
+        root,
+        env,
+        greets=True,
     )
     programs = Programs(program, keep=keep, start_s=start_s, warn=resources.warn)
     try:
@@ -129,6 +135,8 @@ class _Forgetful:
 
 def read_answer(answer: Mapping[str, Any]) -> AgentReply:
     """What the worker says that the target returned, read as if it had been called here."""
+    if "error" in answer and answer["error"].get("kind") == "author":
+        raise AuthorError(str(answer["error"].get("message")))
     if "error" in answer:
         rest = {key: value for key, value in answer.items() if key != "error"}
         raise error_in(answer["error"], seen=seen_by(lambda: read_answer(rest)))

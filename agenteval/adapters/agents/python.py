@@ -14,15 +14,18 @@ from typing import Annotated, Any
 from pydantic import Field
 
 from agenteval.adapters.agents import AgentResources
+from agenteval.adapters.agents.frameworks import recognised
 from agenteval.adapters.agents.observing import observe_mistakes
 from agenteval.adapters.transport.limits import Rate
 from agenteval.conversation.deadlines import current, waiting
+from agenteval.conversation.shared_loop import shared_loop
 from agenteval.conversation.targets.calling import Played
 from agenteval.conversation.targets.context import Answered, Context
-from agenteval.conversation.targets.deciding import Agent, Refusal, decide, line_of
+from agenteval.conversation.targets.deciding import Refusal, decide, line_of, no_maker
 from agenteval.conversation.targets.faults import contained, fault_of, partial_of
 from agenteval.conversation.targets.finding import find_agent
-from agenteval.conversation.targets.intercepting import CannotInterceptError, Intercepts, Own, in_mock
+from agenteval.conversation.targets.intercepting import CannotInterceptError, Intercepts, in_mock
+from agenteval.conversation.targets.own_calls import Own
 from agenteval.conversation.user_code import DeadlineError, load, timed_call
 from agenteval.core.config import AgentConfig
 from agenteval.core.errors import (
@@ -84,16 +87,19 @@ class AgentContext(Context):
         self.turn = tools.turn
         self.tools = deepcopy(list(tools.schemas))
 
+    def ask_known(self, name: str, args: Any, batch: int) -> Future[Answered]:
+        return self._begin(name, args, batch, known=True)
+
     def leaves(self, name: str) -> bool:
         return self._turn.record is not None and self._turn.leaves(name)
 
     def ask_own(self, name: str, args: dict[str, Any], batch: int, own: Own) -> Future[Answered]:
         return self._submitted(self._recorded(name, deepcopy(args), batch, own))
 
-    def _begin(self, name: Any, args: Any, batch: int) -> Future[Answered]:
+    def _begin(self, name: Any, args: Any, batch: int, *, known: bool = False) -> Future[Answered]:
         read, raw = chat.read_arguments(args)  # here and now: the agent may change them afterwards
         called = chat.whole(name) if isinstance(name, str) else name
-        return self._submitted(self._resolved(called, read if raw is None else raw, batch))
+        return self._submitted(self._resolved(called, read if raw is None else raw, batch, known=known))
 
     def _submitted(self, call: Coroutine[Any, Any, Answered]) -> Future[Answered]:
         try:
@@ -103,11 +109,12 @@ class AgentContext(Context):
             (gone := Future[Answered]()).cancel()
             return gone
 
-    async def _resolved(self, name: str, args: Any, batch: int) -> Answered:
+    async def _resolved(self, name: str, args: Any, batch: int, *, known: bool = False) -> Answered:
         """The agent may do to a result what it likes; the record stays as it was."""
         in_mock()
+        call = self._turn.call_known if known and self._turn.call_known else self._turn.call
         with self.tool_time.running():
-            result = await self._turn.call(name, args, batch)
+            result = await call(name, args, batch)
         return Answered(deepcopy(result.value), result.is_error)
 
     async def _recorded(self, name: str, args: dict[str, Any], batch: int, own: Own) -> Answered:
@@ -115,7 +122,7 @@ class AgentContext(Context):
         assert self._turn.record
 
         async def result() -> ToolResult:
-            answered = await own()
+            answered: Answered = await own()
             return ToolResult(value=chat.storable(answered.value), is_error=answered.is_error)
 
         recorded = await self._turn.record(name, args, batch, result)
@@ -136,11 +143,14 @@ class PythonAgents:
         rate: Rate | None = None,
         intercepts: Intercepts | None = None,
         warn: Callable[[str], None] = lambda _: None,
+        make_deps: Callable[[], Any] | None = None,
     ) -> None:
-        agent = decide(target, written)
+        agent = decide(target, written, recognised, has_deps=make_deps is not None)
         if isinstance(agent, Refusal):
             raise AuthorError(Problem(*agent, place))
         self.agent = agent
+        self._make_deps = make_deps
+        self._closings: set[Future[None]] = set()
         self.does = ""
         self._timeout_s = timeout_s
         self._rate = rate
@@ -160,12 +170,21 @@ class PythonAgents:
             is_partial = not sample.scenario.tools_named <= self._intercepts.names
             watched = Watched(self._intercepts, self._warn, is_partial=is_partial)
         return PythonAgent(
-            self.agent, sample, timeout_s=self._timeout_s, rate=self._rate, only=self._only, watched=watched
+            Played(self.agent, recognised, self._make_deps),
+            sample,
+            timeout_s=self._timeout_s,
+            rate=self._rate,
+            only=self._only,
+            watched=watched,
+            closings=self._closings,
         )
 
     async def aclose(self) -> None:
         if self._intercepts:
             self._intercepts.restore()
+        closings = [asyncio.wrap_future(each) for each in self._closings if not each.done()]
+        if closings:
+            await asyncio.wait(closings, timeout=_CLOSING_S)
 
 
 class Watched:
@@ -204,20 +223,27 @@ class Watched:
             raise InfrastructureError(fault)
 
 
+_CLOSING_S = 2.0
+"""So long a run waits at its end for conversations that let go of what they hold."""
+
+
 class PythonAgent:
-    """One conversation's agent. ``only``: held by the one conversation that there may be at a time."""
+    """One conversation's agent. ``only``: held by the one conversation that there may be at a time.
+    ``closings``: where it puts what is still to be done when it is over."""
 
     def __init__(
         self,
-        agent: Agent,
+        played: Played,
         sample: Sample,
         *,
         timeout_s: float,
         rate: Rate | None = None,
         only: asyncio.Lock | None = None,
         watched: Watched | None = None,
+        closings: set[Future[None]] | None = None,
     ) -> None:
-        self._played = Played(agent)
+        self._closings = closings
+        self._played = played
         self._sample = sample
         self._timeout_s = timeout_s
         self._rate = rate
@@ -227,6 +253,8 @@ class PythonAgent:
         self._batches = count(1)
 
     def end_conversation(self) -> None:
+        if self._closings is not None and self._played.holds_something:
+            self._closings.add(asyncio.run_coroutine_threadsafe(self._played.close(), shared_loop().loop))
         if self._watched:
             self._watched.end()
         if self._only and self._has_it:
@@ -272,11 +300,13 @@ class PythonAgent:
         return reply if reply.latency_ms is not None else replace(reply, latency_ms=elapsed_s * 1000)
 
 
-def whose_fault(error: BaseException, partial: Any = None) -> AgentError | InfrastructureError:
+def whose_fault(error: BaseException, partial: Any = None) -> AgentevalError:
     """What an exception of the agent's code is to a run. ``partial``: what there was of an answer by then, if
     the exception does not say it."""
     fault, told = fault_of(error), partial_of(error)
     seen = _seen_of(partial if told is None else told)
+    if fault.kind == "author":
+        return AuthorError(fault.text)
     if fault.kind == "infrastructure":
         return InfrastructureError(fault.text, seen=seen)
     return AgentError(fault.text, kind=fault.kind, seen=seen)
@@ -295,17 +325,35 @@ def _seen_of(partial: Any) -> AgentReply | None:
 _EXAMPLE = "target: my_agent.py:agent"
 
 
+class ObjectOptions(Value):
+    """A target with what it needs besides. ``deps`` makes the dependencies of one conversation with an object
+    of a framework."""
+
+    object: Text
+    deps: Text | None = None
+
+
 class PythonOptions(Value):
     """What an author writes of an agent in Python, beside what is asked of every agent. ``interpreter``: the
     one that it runs in, if not this; ``keep``: whether a process of it plays one conversation after another.
     ``intercept``: by tool, the function of the agent's that the scenario answers for.
     """
 
-    target: str | None = None
+    target: str | ObjectOptions | None = None
     intercept: dict[str, Text] = {}
     interpreter: Annotated[Text, Field(min_length=1)] | None = None
     keep: bool | None = None
     observe: Any = None
+
+    @property
+    def named(self) -> str:
+        """What the target names."""
+        return self.target.object if isinstance(self.target, ObjectOptions) else self.target or ""
+
+    @property
+    def deps(self) -> str:
+        """What makes the dependencies; empty if nothing is named."""
+        return (self.target.deps or "") if isinstance(self.target, ObjectOptions) else ""
 
 
 def _mistakes(own: Mapping[str, Any]) -> Iterator[Mistake]:
@@ -316,23 +364,26 @@ def _mistakes(own: Mapping[str, Any]) -> Iterator[Mistake]:
     elif not target:
         yield Mistake("an agent of type python needs target", f"write {_EXAMPLE}", ("target",))
     elif isinstance(target, str):
-        location, colon, attribute = target.rpartition(":")
-        if not (location and colon and attribute):
-            remedy = "write file.py:name or package.module:name"
-            yield Mistake("the target does not name an attribute", remedy, ("target",))
+        yield from _not_named("the target", target, "target")
+    elif isinstance(target, Mapping):
+        yield from _not_named("the target's object", target.get("object"), "target", "object")
+        yield from _not_named("what makes the deps", target.get("deps"), "target", "deps")
     yield from _intercept_mistakes(own)
     if own.get("keep") is not None and not own.get("interpreter"):
         what = "keep is for an agent in processes of its own"
         yield Mistake(what, "name its interpreter, or drop it", ("keep",))
 
 
+def _not_named(what: str, written: Any, *path: str) -> Iterator[Mistake]:
+    if isinstance(written, str) and not all(written.rpartition(":")):
+        remedy = "write file.py:name or package.module:name"
+        yield Mistake(f"{what} does not name an attribute", remedy, path)
+
+
 def _intercept_mistakes(own: Mapping[str, Any]) -> Iterator[Mistake]:
     written = own.get("intercept")
     for name, target in (written if isinstance(written, Mapping) else {}).items():
-        location, colon, attribute = target.rpartition(":") if isinstance(target, str) else ("", "", "")
-        if isinstance(target, str) and not (location and colon and attribute):
-            what = f"the function of '{name}' does not name an attribute"
-            yield Mistake(what, "write file.py:name or package.module:name", ("intercept", name))
+        yield from _not_named(f"the function of '{name}'", target, "intercept", name)
     if written and own.get("interpreter"):
         what = "intercept is for an agent in agenteval's own process"
         yield Mistake(what, "remove interpreter, or call the tools through ctx", ("intercept",))
@@ -352,11 +403,12 @@ def _agents(agent: AgentConfig, options: PythonOptions, resources: AgentResource
     if options.interpreter:
         return _elsewhere(agent, options, options.interpreter, resources)
     place = resources.place_of(agent, "target")
-    written, what = options.target or "", f"agent '{agent.name}'"
+    written, what = options.named, f"agent '{agent.name}'"
     target = load(written, resources.config.root, what=what, place=place, by=find_agent)
     rate = resources.limits().rate("agent", agent.name, requests=agent.requests_per_minute)
     agents = PythonAgents(
         target,
+        make_deps=_maker(agent, options, resources),
         timeout_s=agent.timeout_s,
         written=written,
         place=place,
@@ -370,6 +422,17 @@ def _agents(agent: AgentConfig, options: PythonOptions, resources: AgentResource
     return agents
 
 
+def _maker(agent: AgentConfig, options: PythonOptions, resources: AgentResources) -> Callable[[], Any] | None:
+    if not options.deps:
+        return None
+    place, what = resources.place_of(agent, "target.deps"), f"agent '{agent.name}': deps"
+    made = load(options.deps, resources.config.root, what=what, place=place)
+    if refused := no_maker(made, options.deps):
+        raise AuthorError(Problem(*refused, place))
+    maker: Callable[[], Any] = made
+    return maker
+
+
 def _elsewhere(
     agent: AgentConfig, options: PythonOptions, interpreter: str, resources: AgentResources
 ) -> AgentFactory:
@@ -377,7 +440,8 @@ def _elsewhere(
 
     return interpreter_agents(
         agent,
-        target=options.target or "",
+        target=options.named,
+        deps=options.deps,
         interpreter=interpreter,
         keep=options.keep is not False,
         resources=resources,

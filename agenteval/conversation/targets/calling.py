@@ -22,6 +22,12 @@ class NotAnAgentError(TypeError):
     """What a function made that should have made an agent; or an agent that asks for what it cannot see."""
 
 
+class RefusedError(Exception):
+    """What a function made is of a framework, and cannot be played as it is: its author's mistake."""
+
+    agenteval_kind = "author"
+
+
 class Played:
     """A target as one conversation's agent. An instance of a class is made when the first message comes,
     where the author's code runs, under the same deadline."""
@@ -86,6 +92,11 @@ class Played:
 
         return reply
 
+    @property
+    def holds_something(self) -> bool:
+        """Whether there is anything to close."""
+        return self._opened is not None
+
     async def close(self) -> None:
         """The conversation is over."""
         if self._opened is not None:
@@ -100,6 +111,8 @@ class Played:
         """What a factory made is the agent from now on; nobody else has it."""
         decided = decide(made, "…", self._recognise, has_deps=self._make_deps is not None)
         name = self._agent.name
+        if isinstance(decided, Refusal) and self._recognise(made):
+            raise RefusedError(" — ".join(filter(None, decided)))
         if isinstance(decided, Refusal) or decided.made == "factory":
             what = decided.what if isinstance(decided, Refusal) else "it made a function without parameters"
             raise NotAnAgentError(f"{name}() is called without arguments to make the agent; {what}")

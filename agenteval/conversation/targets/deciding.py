@@ -168,7 +168,10 @@ def _article(name: str) -> str:
 
 
 def _has(tools: Iterable[Any]) -> str:
-    told = [f"{tool.name} (hosted)" if tool.hosted else tool.name for tool in tools]
+    known = [f"{tool.name} (hosted)" if tool.hosted else tool.name for tool in tools]
+    told = [name for name in known if name]
+    if len(told) < len(known):
+        told.append("others that only a run shows")
     return f"its tools: {', '.join(told)}" if told else "it has no tools"
 
 
@@ -181,6 +184,24 @@ def decide(
     of_framework = _of_framework(target, written, recognise, has_deps)
     if of_framework:
         return of_framework
+    agent = _plain(target, written)
+    if has_deps and isinstance(agent, Agent) and agent.made != "factory":
+        what = f"deps are for an object of a framework, and {written} is none that agenteval knows"
+        return Refusal(what, "remove deps")
+    return agent
+
+
+def no_maker(found: Any, written: str) -> Refusal | None:
+    """Why what is named as ``deps`` cannot make them; ``None`` if it can."""
+    if not callable(found):
+        what = f"deps: {written} is a {type(found).__name__}, which all conversations would share"
+        return Refusal(what, "name a function that makes them, def make_deps(): …")
+    if shape := misfit(found, 0):
+        return Refusal(f"deps: {shape} cannot be called without arguments", "give each parameter a default")
+    return None
+
+
+def _plain(target: Any, written: str) -> Agent | Refusal:
     if isinstance(target, Method):
         return _of_class(target.owner, target.name)
     if inspect.isclass(target):
@@ -199,9 +220,7 @@ def decide(
     return method if isinstance(method, Refusal) else _of_object(target, method)
 
 
-def _of_framework(
-    target: Any, written: str, recognise: Recognise, has_deps: bool
-) -> Agent | Refusal | None:
+def _of_framework(target: Any, written: str, recognise: Recognise, has_deps: bool) -> Agent | Refusal | None:
     known = recognise(target)
     if known:
         try:

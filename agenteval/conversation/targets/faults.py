@@ -63,11 +63,10 @@ def _is_ours(filename: str) -> bool:
 
 class Fault(NamedTuple):
     """``kind``: ``exception`` or ``timeout`` (the agent's), ``infrastructure`` (not the agent's), or
-    ``author``. ``partial``: what is known of the turn that it ended."""
+    ``author``."""
 
     text: str
     kind: str
-    partial: dict[str, Any] = {}
 
 
 def fault_of(error: BaseException) -> Fault:
@@ -75,21 +74,14 @@ def fault_of(error: BaseException) -> Fault:
     or of a provider that is down: those would hit any agent. One that was raised ``from`` such an exception
     tells of it, too; one that merely came up while it was handled does not."""
     causes = list(_leaf_errors(error))
-    partial = _partial(causes[0])
     if kind := getattr(causes[0], "agenteval_kind", ""):  # one of ours says it
-        return Fault(str(causes[0]), kind, partial)
+        return Fault(str(causes[0]), kind)
     if causes and all(map(_tells_of_infrastructure, causes)):
-        return Fault(describe(causes[0]), "infrastructure", partial)
+        return Fault(describe(causes[0]), "infrastructure")
     timed_out = all(map(is_timeout, causes))
     hint = getattr(causes[0], _HINT, "")
     text = describe(causes[0]) + (f" — {hint}" if hint else "")
-    return Fault(text, "timeout" if timed_out else "exception", partial)
-
-
-def _partial(error: BaseException) -> dict[str, Any]:
-    """What an adapter kept of the turn (``frameworks.seam.with_partial``)."""
-    found = getattr(error, "agenteval_partial", None)
-    return found if isinstance(found, dict) else {}
+    return Fault(text, "timeout" if timed_out else "exception")
 
 
 _HINT = "_agenteval_hint"

@@ -53,9 +53,7 @@ class ToolCalls:
             raise SystemExit(OVER) from None  # ends a thread without a word
 
 
-def carried_out(
-    context: Context, name: str, args: dict[str, Any], batch: int, run: Callable[[], Any]
-) -> Any:
+def carried_out(context: Context, name: str, args: dict[str, Any], batch: int, run: Callable[[], Any]) -> Any:
     """What ``run()`` gives, recorded as the result of a call."""
     own = Own()
     recorded = own.begin(context, name, args, batch)

@@ -19,12 +19,16 @@ def main() -> None:
     from importlib import import_module
     from types import ModuleType
 
+    target, base, frameworks, deps = sys.argv[1:5]
+    del sys.argv[1:]  # a script may read its own
     package = ModuleType("_agenteval_targets")
     package.__path__ = [folder]
     sys.modules["_agenteval_targets"] = package
-    target, base = sys.argv[1:3]
-    del sys.argv[1:]  # a script may read its own
-    import_module("_agenteval_targets.worker").work(target, base)
+    around = ModuleType("_agenteval_agents")
+    around.__path__ = [os.path.dirname(frameworks)]
+    sys.modules["_agenteval_agents"] = around
+    known = import_module("_agenteval_agents." + os.path.basename(frameworks))
+    import_module("_agenteval_targets.worker").work(target, base, deps, known.recognised)
 
 
 if __name__ == "__main__":

@@ -2,10 +2,13 @@
 
 ::
 
-    to the worker       {"session", "turn", "messages", "tools", "scenario_id", "epoch", "seed"}
-                        {"tool_result": {"id", "result"}}, with "over": true where nobody answers any more
+    to the worker       {"session", "turn", "messages", "tools", "answered", "scenario_id", "epoch", "seed"}
+                        {"tool_result": {"id", "result", "is_error"}}, with "over": true where nobody answers
+                        any more; {"tool_result": {"id", "go": true}}: carry it out yourself
     from the worker     {"ready": {"python", "agent"}} or {"refused": {"what", …}}, once, before all else
-                        {"tool_call": {"id", "name", "arguments", "batch", "session"}}
+                        {"tool_call": {"id", "name", "arguments", "batch", "session"}}, with "known": true if
+                        the agent has such a tool, and "own": true if it will carry it out
+                        {"tool_done": {"id", "result", "is_error"}}: it has
                         {"value": …}, {"agent_reply": …}, {"returned": TYPE} or
                         {"error": {"message", "kind"}}, beside it what there was of an answer
 
@@ -30,32 +33,42 @@ from typing import IO, TYPE_CHECKING, Any
 
 from .calling import Played
 from .context import Answered, Context
-from .deciding import Refusal, decide
+from .deciding import Refusal, decide, no_maker
 from .faults import CancelledUserCodeError, QuitError, fault_of, partial_of
-from .finding import TargetError, find_agent
+from .finding import TargetError, find, find_agent
 from .plain import plain, returned
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
+    from .deciding import Recognise
+    from .own_calls import Own
 
-def work(target: str, base: str) -> None:
-    """Until the input ends."""
+
+_CLOSING_S = 1.0
+"""So long a conversation may take to let go of what it holds."""
+
+
+def work(target: str, base: str, deps: str, recognise: Recognise) -> None:
+    """Until the input ends. ``deps``: what makes the dependencies of a framework's object; empty for none."""
     lines, out = _taken_over()
     wire = _Wire(out)
     try:
-        agent = decide(find_agent(target, base), target)
+        make_deps = find(deps, base) if deps else None
+        agent = decide(find_agent(target, base), target, recognise, has_deps=bool(deps))
     except TargetError as error:
         told = {"what": error.what, "remedy": error.remedy, "asked": error.asked, "known": error.known}
         wire.send({"refused": told})
         return
+    if make_deps is not None and (no := no_maker(make_deps, deps)):
+        agent = no
     if isinstance(agent, Refusal):
         wire.send({"refused": {"of": "agent", "what": agent.what, "remedy": agent.remedy}})
         return
     wire.send({"ready": {"python": platform.python_version(), "agent": agent.described(target)}})
     requests: Queue[dict[str, Any] | None] = Queue()
     threading.Thread(target=wire.listen, args=(lines, requests), daemon=True).start()
-    _play(agent, wire, requests)
+    _play(partial(Played, agent, recognise, make_deps), wire, requests)
 
 
 def _taken_over() -> tuple[IO[bytes], IO[bytes]]:
@@ -79,6 +92,7 @@ class _Wire:
         self._lock = threading.Lock()
         self._ids = count(1)
         self._waiting: dict[int, Future[Any]] = {}
+        self._own: dict[int, Own] = {}
         self.is_busy = False
 
     def send(self, value: Mapping[str, Any]) -> None:
@@ -87,14 +101,24 @@ class _Wire:
             self._out.write(line)
             self._out.flush()
 
-    def call(self, session: str, name: Any, args: Any, batch: int) -> Future[Any]:
+    def call(
+        self, session: str, name: Any, args: Any, batch: int, *, known: bool = False, own: Own | None = None
+    ) -> Future[Any]:
         """A call of a tool; its future is cancelled where the conversation is over."""
         number, future = next(self._ids), Future()  # type: ignore[var-annotated]
         self._waiting[number] = future
+        if own:
+            self._own[number] = own
+            own.done.add_done_callback(partial(self._tell_done, number))
         called = name if isinstance(name, str) else repr(name)[:200]
         told = {"id": number, "name": called, "arguments": _arguments(args)}
-        self.send({"tool_call": {**told, "batch": batch, "session": session}})
+        marks = {"known": True} if known else {"own": True} if own else {}
+        self.send({"tool_call": {**told, "batch": batch, "session": session, **marks}})
         return future
+
+    def _tell_done(self, number: int, done: Future[Answered]) -> None:
+        value, is_error = done.result()
+        self.send({"tool_done": {"id": number, "result": value, "is_error": is_error}})
 
     def listen(self, lines: IO[bytes], requests: Queue[dict[str, Any] | None]) -> None:
         for line in lines:
@@ -109,7 +133,11 @@ class _Wire:
         requests.put(None)
 
     def _answer(self, told: Mapping[str, Any]) -> None:
+        if told.get("go"):
+            self._own.pop(told["id"]).go.set_result(None)
+            return
         future = self._waiting.pop(told["id"], None)
+        self._own.pop(told["id"], None)
         if future is None or future.done():
             return
         if told.get("over"):
@@ -117,7 +145,24 @@ class _Wire:
             future.set_running_or_notify_cancel()
             return
         with contextlib.suppress(Exception):  # cancelled in this very moment
-            future.set_result(Answered(told.get("result")))
+            future.set_result(Answered(told.get("result"), bool(told.get("is_error"))))
+
+
+class _Context(Context):
+    answered: list[str] | None = None
+
+    def __init__(self, wire: _Wire, session: str, batches: Iterator[int]) -> None:
+        super().__init__(partial(wire.call, session), batches)
+        self._wire, self._session = wire, session
+
+    def ask_known(self, name: str, args: Any, batch: int) -> Future[Answered]:
+        return self._wire.call(self._session, name, args, batch, known=True)
+
+    def leaves(self, name: str) -> bool:
+        return self.answered is not None and name not in self.answered
+
+    def ask_own(self, name: str, args: dict[str, Any], batch: int, own: Own) -> Future[Answered]:
+        return self._wire.call(self._session, name, args, batch, own=own)
 
 
 def _arguments(args: Any) -> Any:
@@ -129,19 +174,27 @@ def _arguments(args: Any) -> Any:
     return args
 
 
-def _play(agent: Any, wire: _Wire, requests: Queue[dict[str, Any] | None]) -> None:
+def _play(played_anew: Callable[[], Played], wire: _Wire, requests: Queue[dict[str, Any] | None]) -> None:
     loop = asyncio.new_event_loop()
     threading.Thread(target=_keep_running, args=(loop,), daemon=True).start()
-    session, played, batches = None, Played(agent), count(1)
+    session, played, batches = None, played_anew(), count(1)
     while True:
         request = requests.get()
+        if request is None or request["session"] != session:
+            _close(played, loop)
         if request is None:
             return
         if request["session"] != session:
-            session, played, batches = request["session"], Played(agent), count(1)
+            session, played, batches = request["session"], played_anew(), count(1)
         told = _told(played, request, wire, loop, batches)
         wire.is_busy = False
         wire.send(told)
+
+
+def _close(played: Played, loop: asyncio.AbstractEventLoop) -> None:
+    """The conversation is over; what it does about that must not hold up the next, nor break it."""
+    with contextlib.suppress(BaseException):
+        asyncio.run_coroutine_threadsafe(played.close(), loop).result(_CLOSING_S)
 
 
 def _keep_running(loop: asyncio.AbstractEventLoop) -> None:
@@ -160,7 +213,8 @@ def _told(
     batches: Iterator[int],
 ) -> dict[str, Any]:
     """The agent's answer to a request, or what it raised, as a line."""
-    context = Context(partial(wire.call, request["session"]), batches)
+    context = _Context(wire, request["session"], batches)
+    context.answered = request.get("answered")
     context.scenario_id, context.epoch = request["scenario_id"], request["epoch"]
     context.seed, context.turn = request["seed"], request["turn"]
     context.tools = request["tools"]

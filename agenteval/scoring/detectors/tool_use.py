@@ -21,7 +21,7 @@ def unknown_tool(conversation: Conversation) -> Iterator[Proof]:
         return
     for placed in conversation.calls:
         name = placed.call.name
-        if name not in conversation.tools:
+        if name not in conversation.tools and not placed.call.known:
             known = ", ".join(conversation.tools)
             why = f"called '{name}', which is not among the tools: {known}"
             yield Proof(placed.turn, placed.index, name, why)

@@ -10,12 +10,26 @@ import inspect
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from .seam import LATER, Outside, Refused, World, version_of, with_partial
+from .seam import LATER, Outside, Refused, Tool, Waits, World, kinds, outside, version_of, with_partial
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from .seam import Conversation, Framework, Tool
+    from .seam import Conversation, Framework
+
+__all__ = [
+    "MODULES",
+    "Opened",
+    "Recognised",
+    "Refused",
+    "Tool",
+    "Waits",
+    "framework_of",
+    "kinds",
+    "outside",
+    "recognised",
+    "with_partial",
+]
 
 MODULES = ("pydantic_ai",)
 """Each one that knows a framework. They are asked in this order; importing them imports no framework."""

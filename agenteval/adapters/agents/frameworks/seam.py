@@ -32,7 +32,8 @@ if TYPE_CHECKING:
 
         def tools(self, obj: Any) -> list[Tool]:
             """The tools that the agent has, and those of agents below it, before anything runs. What the
-            framework itself needs (a final answer, a hand-off) is not among them."""
+            framework itself needs (a final answer, a hand-off) is not among them. ``MORE`` among them: there
+            may be others."""
 
         def prompt(self, obj: Any) -> str | None:
             """What it is told to be; ``None`` where that is not known."""
@@ -100,6 +101,10 @@ class Tool(NamedTuple):
     description: str = ""
     parameters: dict[str, Any] | None = None
     hosted: bool = False
+
+
+MORE = Tool("")
+"""Stands for tools that are known only in a run: those of a server, or those that a function chooses."""
 
 
 class Answer(NamedTuple):

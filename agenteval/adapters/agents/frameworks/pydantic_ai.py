@@ -1,0 +1,215 @@
+"""Agents of Pydantic AI, by its own means for tests: a toolset of ours around all of the agent's.
+
+Hooks, argument checks and retries of the agent stay as they are; only where a tool would run, the scenario
+answers. Runs of other agents inside a tool are that tool's business.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from .seam import MORE, Refused, Tool, Waits, kinds, unsupported, with_partial
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from .seam import World
+
+_AGENT = "pydantic_ai.agent.abstract.AbstractAgent"
+_THROUGH = ("WrapperToolset", "FilteredToolset", "PreparedToolset", "ApprovalRequiredToolset")
+"""Toolsets that keep the names of what they wrap."""
+
+
+class PydanticAI:
+    name = "Pydantic AI"
+    package = "pydantic-ai-slim"
+    supports = "1.40 to 2.68"
+
+    def matches(self, obj: Any) -> bool:
+        return _AGENT in kinds(obj)
+
+    def tools(self, obj: Any) -> list[Tool]:
+        found = [tool for toolset in obj.toolsets for tool in _tools_in(toolset)]
+        hosted = getattr(obj, "_cap_native_tools", None) or getattr(obj, "_builtin_tools", None) or ()
+        found += [Tool(kind, hosted=True) for each in hosted if (kind := getattr(each, "kind", ""))]
+        return found
+
+    def prompt(self, obj: Any) -> str | None:
+        return None  # where it stands is private, and changed between 1.x and 2.x
+
+    def open(self, obj: Any, world: World, session: str, deps: Any) -> _Conversation:
+        wanted = getattr(obj, "deps_type", None)
+        if deps is None and isinstance(wanted, type) and wanted not in (type(None), object):
+            what = f"the agent needs deps of type {wanted.__name__}"
+            raise Refused(what, "write target: {object: …, deps: file.py:make_deps}")
+        return _Conversation(obj, _toolset(self, obj, world), deps)
+
+
+FRAMEWORK = PydanticAI()
+
+
+def _tools_in(toolset: Any) -> Iterator[Tool]:
+    """The tools of a toolset, as far as they are known before a run."""
+    kind, mro = type(toolset).__name__, kinds(toolset)
+    held = getattr(toolset, "tools", None)
+    if "pydantic_ai.toolsets.function.FunctionToolset" in mro and isinstance(held, dict):
+        for name, tool in held.items():
+            schema = getattr(getattr(tool, "function_schema", None), "json_schema", None)
+            yield Tool(name, getattr(tool, "description", None) or "", schema)
+    elif "pydantic_ai.toolsets.combined.CombinedToolset" in mro:
+        for each in toolset.toolsets:
+            yield from _tools_in(each)
+    elif kind in _THROUGH:
+        yield from _tools_in(toolset.wrapped)
+    else:
+        yield MORE
+
+
+def _toolset(framework: PydanticAI, obj: Any, world: World) -> Any:
+    """The agent's toolsets, with the world in front of their tools."""
+    try:
+        from pydantic_ai import capture_run_messages  # noqa: F401
+        from pydantic_ai.toolsets import CombinedToolset, WrapperToolset
+    except ImportError as error:
+        raise unsupported(framework, str(error)) from error
+    if not hasattr(obj, "override"):
+        raise unsupported(framework, f"{type(obj).__name__}.override")
+    from pydantic_ai import exceptions
+
+    failed: Any = getattr(exceptions, "ToolFailed", None)
+
+    class Answering(WrapperToolset):  # type: ignore[misc]
+        async def call_tool(self, name: str, tool_args: Any, ctx: Any, tool: Any) -> Any:
+            async def own() -> Any:
+                return await self.wrapped.call_tool(name, tool_args, ctx, tool)
+
+            answer = await world.call(name, _as_written(ctx, tool_args), own)
+            if answer.is_error and failed is not None:
+                raise failed(answer.text)
+            return answer.value
+
+    return Answering(CombinedToolset(list(obj.toolsets)))
+
+
+def _as_written(ctx: Any, given: Any) -> Any:
+    """The arguments of a call as the model wrote them: what the framework made of them may be no JSON."""
+    for message in reversed(ctx.messages):
+        for part in message.parts:
+            if part.part_kind == "tool-call" and part.tool_call_id == ctx.tool_call_id:
+                return part.args_as_dict()
+    return given
+
+
+class _Conversation:
+    def __init__(self, agent: Any, toolset: Any, deps: Any) -> None:
+        self._agent, self._toolset, self._deps = agent, toolset, deps
+        self._history: list[Any] = []
+
+    async def reply(self, text: str) -> dict[str, Any]:
+        from pydantic_ai import capture_run_messages
+
+        before, outputs = len(self._history), _output_tools(self._agent)
+        with capture_run_messages() as seen:
+            try:
+                with self._agent.override(toolsets=[self._toolset], tools=[]):
+                    result = await self._agent.run(text, message_history=self._history, deps=self._deps)
+            except BaseException as error:
+                with_partial(error, list(_in_openai(seen[before:], outputs)))
+                raise
+        self._history = list(result.all_messages())
+        new = list(result.new_messages())
+        messages = list(_in_openai(new, outputs))
+        if type(result.output).__name__ == "DeferredToolRequests":
+            waits = Waits(_waiting_for(result.output))
+            with_partial(waits, messages)
+            raise waits
+        if not _ends_in_text(messages) or any(
+            _is_output(part, outputs) for each in new for part in each.parts
+        ):
+            messages.append({"role": "assistant", "content": _text(result.output)})
+        return {"messages": messages, "usage": None, "agent": getattr(self._agent, "name", None)}
+
+    async def close(self) -> None:
+        return
+
+
+def _waiting_for(output: Any) -> str:
+    names = [call.tool_name for call in (*output.approvals, *output.calls)]
+    kind = "approval of" if output.approvals else "result of"
+    told = ", ".join(dict.fromkeys(names))
+    return f"the agent waits for a person (the {kind} {told}); agenteval cannot answer that yet"
+
+
+def _output_tools(agent: Any) -> frozenset[str]:
+    """What the framework adds for structured output; it is the answer, and no tool."""
+    defs = getattr(getattr(agent, "_output_toolset", None), "_tool_defs", None) or ()
+    return frozenset(each.name for each in defs)
+
+
+def _is_output(part: Any, outputs: frozenset[str]) -> bool:
+    return part.part_kind == "tool-call" and part.tool_name in outputs
+
+
+def _ends_in_text(messages: list[dict[str, Any]]) -> bool:
+    return bool(messages) and messages[-1]["role"] == "assistant" and bool(messages[-1].get("content"))
+
+
+def _text(value: Any) -> str:
+    if isinstance(value, str):
+        return value
+    from pydantic_core import to_json
+
+    return to_json(value, fallback=str).decode()
+
+
+# ── its messages in OpenAI's format ──────────────────────────────────────────────────────────────
+
+
+def _in_openai(messages: Any, outputs: frozenset[str]) -> Iterator[dict[str, Any]]:
+    for message in messages:
+        if message.kind == "response":
+            yield from _response(message, outputs)
+        else:
+            yield from (_result(part) for part in message.parts if _is_result(part, outputs))
+
+
+def _response(message: Any, outputs: frozenset[str]) -> Iterator[dict[str, Any]]:
+    parts = message.parts
+    calls = [each for each in parts if each.part_kind in ("tool-call", "builtin-tool-call")]
+    calls = [each for each in calls if not _is_output(each, outputs)]
+    text = "".join(each.content for each in parts if each.part_kind == "text")
+    said: dict[str, Any] = {"role": "assistant", "content": text or None}
+    if calls:
+        said["tool_calls"] = [
+            {
+                "id": each.tool_call_id,
+                "type": "function",
+                "function": {"name": each.tool_name, "arguments": each.args_as_json_str()},
+            }
+            for each in calls
+        ]
+    if text or calls:
+        yield {**said, **_usage(message.usage)}
+    yield from (_result(each) for each in parts if each.part_kind == "builtin-tool-return")
+
+
+def _usage(usage: Any) -> dict[str, Any]:
+    if not (usage.input_tokens or usage.output_tokens):
+        return {}
+    told = {"prompt_tokens": usage.input_tokens, "completion_tokens": usage.output_tokens}
+    if cached := getattr(usage, "cache_read_tokens", 0):
+        told["prompt_tokens_details"] = {"cached_tokens": cached}
+    return {"usage": told}
+
+
+def _is_result(part: Any, outputs: frozenset[str]) -> bool:
+    name = getattr(part, "tool_name", None)
+    return part.part_kind in ("tool-return", "retry-prompt") and bool(name) and name not in outputs
+
+
+def _result(part: Any) -> dict[str, Any]:
+    is_retry = part.part_kind == "retry-prompt"
+    failed = is_retry or getattr(part, "outcome", "success") != "success"
+    content = part.model_response() if is_retry else part.model_response_str()
+    told = {"role": "tool", "tool_call_id": part.tool_call_id, "name": part.tool_name, "content": content}
+    return {**told, "is_error": True} if failed else told

@@ -1,0 +1,118 @@
+"""A framework for tests, and its adapter: put into a project as ``toy.py``, it makes itself known to the
+``frameworks`` of agenteval's process or of the worker's, whichever imports it.
+
+An agent is a coroutine function ``play(run, text)`` that returns the answer, and real tools, which must not
+run unless they are left to the agent. Such an agent can be called, as those of some frameworks can.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+_NAMES = ("agenteval.adapters.agents.frameworks", "_agenteval_agents.frameworks")
+frameworks: Any = next((sys.modules[name] for name in _NAMES if name in sys.modules), None)
+
+
+class Agent:
+    def __init__(self, play: Any, *tools: Any, deps_type: Any = None, hosted: tuple[str, ...] = ()) -> None:
+        self.play, self.deps_type, self.hosted = play, deps_type, hosted
+        self.tools = {tool.__name__: tool for tool in tools}
+
+    def __call__(self, messages: list[Any]) -> str:
+        for tool in self.tools.values():
+            tool(id="called as a function")
+        return "called as a function"
+
+    def run(self, text: str) -> str:
+        return self(text)  # type: ignore[arg-type]
+
+
+def mark(name: str, told: Any = "ran") -> None:
+    """What a real tool leaves behind."""
+    with Path("marks").open("a", encoding="utf-8") as marks:
+        marks.write(f"{name} {json.dumps(told)}\n")
+
+
+class Run:
+    """What ``play`` gets: one conversation."""
+
+    def __init__(self, agent: Agent, world: Any, deps: Any) -> None:
+        self.agent, self.world, self.deps = agent, world, deps
+        self.said: list[str] = []
+        self.messages: list[dict[str, Any]] = []
+
+    def _own(self, name: str, args: dict[str, Any]) -> Any:
+        return self.agent.tools[name](**args)
+
+    async def call(self, name: str, **args: Any) -> Any:
+        async def own() -> Any:
+            return self._own(name, args)
+
+        return self._listed(name, args, await self.world.call(name, args, own))
+
+    def call_sync(self, name: str, **args: Any) -> Any:
+        return self._listed(name, args, self.world.call_sync(name, args, lambda: self._own(name, args)))
+
+    def lost(self, name: str, **args: Any) -> Any:
+        """A call of which nobody knows whose it is."""
+        raise frameworks.outside(name)
+
+    def _listed(self, name: str, args: dict[str, Any], answer: Any) -> Any:
+        number = f"call-{len(self.messages)}"
+        function = {"name": name, "arguments": json.dumps(args)}
+        self.messages += [
+            {"role": "assistant", "tool_calls": [{"id": number, "type": "function", "function": function}]},
+            {"role": "tool", "tool_call_id": number, "content": answer.text},
+        ]
+        return f"failed: {answer.text}" if answer.is_error else answer.value
+
+
+class Conversation:
+    def __init__(self, agent: Agent, world: Any, deps: Any) -> None:
+        self.run = Run(agent, world, deps)
+
+    async def reply(self, text: str) -> dict[str, Any]:
+        self.run.messages = []
+        self.run.said.append(text)
+        try:
+            answer = await self.run.agent.play(self.run, text)
+        except Exception as error:
+            frameworks.with_partial(error, self.run.messages)
+            raise
+        self.run.messages.append({"role": "assistant", "content": answer})
+        return {"messages": self.run.messages, "usage": {"prompt_tokens": 3, "completion_tokens": 2}}
+
+    async def close(self) -> None:
+        if self.run.said:
+            mark("closed", self.run.said[0])
+
+
+class Toy:
+    name, package, supports = "Toy", "toy-framework", "1"
+
+    def matches(self, obj: Any) -> bool:
+        return f"{__name__}.Agent" in frameworks.kinds(obj)
+
+    def tools(self, obj: Any) -> list[Any]:
+        found = [frameworks.Tool(name, tool.__doc__ or "", PARAMETERS) for name, tool in obj.tools.items()]
+        return found + [frameworks.Tool(name, hosted=True) for name in obj.hosted]
+
+    def prompt(self, obj: Any) -> str | None:
+        return None
+
+    def open(self, obj: Any, world: Any, session: str, deps: Any) -> Conversation:
+        if obj.deps_type and deps is None:
+            what = f"the agent needs deps of type {obj.deps_type.__name__}"
+            raise frameworks.Refused(what, "write target: {object: …, deps: file.py:make_deps}")
+        return Conversation(obj, world, deps)
+
+
+PARAMETERS = {"type": "object", "properties": {"id": {"type": "string"}}}
+FRAMEWORK = Toy()
+
+if frameworks:
+    sys.modules[f"{frameworks.__name__}.toy"] = sys.modules[__name__]
+    frameworks.MODULES = (*frameworks.MODULES, "toy")
