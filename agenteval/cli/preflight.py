@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Literal
 
 from agenteval.conversation.mocks import MockFunctions
 from agenteval.core.config import Config
 from agenteval.core.errors import AuthorError, Problem, did_you_mean, place_of
 from agenteval.core.plan import Plan
-from agenteval.core.scenario import Scenario
+from agenteval.core.plurals import plural
+from agenteval.core.protocols import AgentTool
+from agenteval.core.scenario import Sample, Scenario
 from agenteval.files.loading import vacuous, vacuous_problem
 from agenteval.scoring import judging
 from agenteval.scoring.checks.python import target_problems
@@ -55,6 +57,59 @@ def _tool_problems(scenario: Scenario, suite: Plan) -> Iterable[Problem]:
             what = f"tool '{name}' does not say how it answers"
             remedy = "add returns:, error:, sequence: or python:"
             yield Problem(what, remedy, place_of(scenario.where(f"tools.{name}")))
+
+
+def foreign_tools(
+    samples: Sequence[Sample], agents_have: Mapping[str, Sequence[AgentTool]]
+) -> Iterable[Problem]:
+    """Mocks of tools that none of the agents has which play the scenario, and of those that no mock can
+    answer. An agent of which nothing is known may have any."""
+    for scenario, agents in _played(samples):
+        known = [agents_have[name] for name in agents if name in agents_have]
+        names = {tool.name for tools in known for tool in tools if not tool.hosted}
+        hosted = {tool.name for tools in known for tool in tools if tool.hosted} - names
+        is_all = len(known) == len(agents) and "" not in names
+        for name in scenario.tools:
+            place = place_of(scenario.where(f"tools.{name}"))
+            if name in hosted:
+                what = f"{name} runs at the provider and cannot be mocked"
+                yield Problem(what, "remove it from tools:", place)
+            elif is_all and name not in names:
+                what = f"agent '{agents[0]}' has no tool '{name}'"
+                yield Problem(what, did_you_mean(name, names) or "it has no tools", place)
+
+
+def unmocked_tools(
+    samples: Sequence[Sample], agents_have: Mapping[str, Sequence[AgentTool]], unmocked: str
+) -> Iterable[tuple[str, str]]:
+    """By agent, in a sentence: its tools that scenarios do not answer, and what happens to a call of them."""
+    missing: dict[str, dict[str, int]] = {}
+    for scenario, agents in _played(samples):
+        for agent in agents:
+            counts = missing.setdefault(agent, {})
+            for tool in agents_have.get(agent, ()):
+                if tool.name and not tool.hosted and tool.name not in scenario.tools:
+                    counts[tool.name] = counts.get(tool.name, 0) + 1
+    for agent, counts in missing.items():
+        if counts:
+            told = ", ".join(f"{name} (in {plural(number, 'scenario')})" for name, number in counts.items())
+            yield agent, f"not mocked: {told}; {_UNMOCKED[unmocked]}"
+
+
+_UNMOCKED = {
+    "error": "a call of one ends its sample as a mistake in the scenario",
+    "empty": "a call of one gives {} (unmocked_tools: empty)",
+    "passthrough": "a call of one runs the real tool (unmocked_tools: passthrough)",
+}
+
+
+def _played(samples: Sequence[Sample]) -> Iterable[tuple[Scenario, Sequence[str]]]:
+    """Each scenario, with the agents that play it."""
+    agents: dict[str, dict[str, None]] = {}
+    for sample in samples:
+        agents.setdefault(sample.scenario.id, {})[sample.key.agent] = None
+    scenarios = {sample.scenario.id: sample.scenario for sample in samples}
+    return [(scenario, tuple(agents[name])) for name, scenario in scenarios.items()]
 
 
 def misspelt_tools(scenario: Scenario) -> Iterable[str]:

@@ -22,7 +22,7 @@ from agenteval.core.config import AgentConfig, Config, ModelConfig
 from agenteval.core.errors import AgentevalError, AuthorError, Place, Problem, placed_at
 from agenteval.core.event import Event, Notice, RunStarted
 from agenteval.core.plan import ModelRole, Plan
-from agenteval.core.protocols import AgentFactory, ChatModel, Emit, Reviewer, Scorer, Subject, User
+from agenteval.core.protocols import AgentFactory, AgentTool, ChatModel, Emit, Reviewer, Scorer, Subject, User
 from agenteval.core.scenario import Sample, SampleKey, Scenario
 from agenteval.core.sight import declared_sight
 from agenteval.core.trajectory import Sight
@@ -67,6 +67,8 @@ class Resources:
         self.unpriced_agents: tuple[str, ...] = ()
         self.agents_do: dict[str, str] = {}
         """By agent, what is done with it, in words; for those whose adapter says so."""
+        self.agents_have: dict[str, tuple[AgentTool, ...]] = {}
+        """By agent, its tools; of those that are known."""
         self._transport: Transport | None = None
         self._models: dict[str, ChatModel] = {}
         self._llm: Shared | None = None
@@ -203,6 +205,7 @@ def runtime_of(
         resources.unpriced_agents = preflight.unpriced_agents(used, config)
     problems += _model_mistakes(scenarios, resources)
     factories = _agents(used, resources, problems)
+    problems += preflight.foreign_tools(samples, resources.agents_have)
     if problems:
         raise AuthorError(*dict.fromkeys(problems))
     policies = {name: policy_of(agent, config.root) for name, agent in used.items()}
@@ -258,6 +261,8 @@ def agents_of(agent: AgentConfig, resources: Resources) -> AgentFactory:
         try:
             factory = adapter.make(agent, adapter.of(agent), resources)
             resources.agents_do[agent.name] = str(getattr(factory, "does", ""))
+            if (tools := getattr(factory, "tools", None)) is not None:
+                resources.agents_have[agent.name] = tuple(tools)
             return factory
         except AgentevalError:
             raise

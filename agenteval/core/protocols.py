@@ -89,8 +89,19 @@ def close(agent: Agent | None) -> None:
         end()
 
 
+class AgentTool(NamedTuple):
+    """A tool that an agent has. ``hosted``: it runs at the provider, and no scenario can answer it. One
+    without a name stands for tools that only a run shows."""
+
+    name: str
+    description: str = ""
+    parameters: dict[str, Any] | None = None
+    hosted: bool = False
+
+
 class AgentFactory(Protocol):
-    """Makes the agents of a run; may hold what they share (a connection pool)."""
+    """Makes the agents of a run; may hold what they share (a connection pool). One that knows which tools its
+    agents have may say so as ``tools``, a sequence of ``AgentTool``; what is done with them, as ``does``."""
 
     def make(self, sample: Sample) -> Agent: ...
 

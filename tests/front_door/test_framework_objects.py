@@ -381,7 +381,50 @@ def test_validate_says_what_it_will_do_with_the_object(project: Project, place: 
     project.scenarios(SUITE)
     done = project.call("validate")
     assert done.code == 0, done.all
-    assert (
-        "agent.py:careful, a Toy (toy-framework) agent, as it is; its tools: get_order, cancel_order"
-        in done.all
-    )
+    said = "agent.py:careful, a Toy (toy-framework) agent, as it is; its tools: get_order, cancel_order"
+    assert said in done.out
+    assert "all its tool calls are seen" in done.out
+    assert "not mocked" not in done.out
+
+    project.scenarios(SUITE[: SUITE.index("  cancel_order")])
+    done = project.call("validate")
+    assert "not mocked: cancel_order (in 1 scenario); a call of one ends its sample as a mistake" in done.out
+    project.config("", target="")
+    shop(project, SHOP, "agent.py:careful", place, "unmocked_tools: passthrough")
+    assert "a call of one runs the real tool (unmocked_tools: passthrough)" in project.call("validate").out
+
+
+def test_a_mock_of_a_tool_that_the_agent_does_not_have_is_a_typo(project: Project, place: str) -> None:
+    shop(project, SHOP, "agent.py:careful", place)
+    project.scenarios(SUITE.replace("  get_order: {", "  get_ordr: {"))
+    done = project.run()
+    assert done.code == 2, done.all
+    assert "suite.yaml:7:" in done.err
+    assert "agent 'bot' has no tool 'get_ordr' — did you mean 'get_order'?" in done.err
+
+    searching = "\nsearching = Agent(carefully, get_order, cancel_order, hosted=('web_search',))\n"
+    shop(project, SHOP + searching, "agent.py:searching", place)
+    project.scenarios(SUITE + "  web_search: {returns: {}}\n")
+    done = project.run()
+    assert done.code == 2, done.all
+    assert "web_search runs at the provider and cannot be mocked — remove it from tools:" in done.err
+
+    dynamic = "\ndynamic = Agent(carefully, get_order)\ndynamic.more = True\n"
+    shop(project, SHOP + dynamic, "agent.py:dynamic", place)
+    project.scenarios(SUITE)
+    assert project.run().code == 0
+    assert "its tools: get_order, others that only a run shows" in project.call("validate").out
+
+
+def test_a_mock_that_only_one_of_the_agents_can_need_is_none(project: Project) -> None:
+    """A suite for two agents that are compared, which do not have the same tools."""
+    project.write("toy.py", TOY)
+    project.agent(TOOLS + SHOP + "\nlooking = Agent(hastily, get_order)\n")
+    agents = "[{name: a, target: 'agent.py:careful'}, {name: b, target: 'agent.py:looking'}]"
+    project.config(f"compare: {agents}\nmetrics: []\n", target="")
+    project.scenarios(SUITE)
+    assert project.call("validate").code == 0
+    project.scenarios(SUITE + "  refund: {returns: {}}\n")
+    done = project.call("validate")
+    assert done.code == 2, done.all
+    assert "has no tool 'refund'" in done.err

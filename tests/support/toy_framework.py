@@ -98,6 +98,7 @@ class Toy:
 
     def tools(self, obj: Any) -> list[Any]:
         found = [frameworks.Tool(name, tool.__doc__ or "", PARAMETERS) for name, tool in obj.tools.items()]
+        found += [frameworks.MORE] * hasattr(obj, "more")
         return found + [frameworks.Tool(name, hosted=True) for name in obj.hosted]
 
     def prompt(self, obj: Any) -> str | None:

@@ -15,7 +15,7 @@ from agenteval.conversation import targets
 from agenteval.conversation.targets.deciding import line_of
 from agenteval.core.config import AgentConfig
 from agenteval.core.errors import AgentError, AuthorError, Place, Problem, did_you_mean
-from agenteval.core.protocols import AgentReply
+from agenteval.core.protocols import AgentReply, AgentTool
 from agenteval.core.scenario import Sample
 from agenteval.messages.agent_reply import reply_of, seen_by
 
@@ -73,6 +73,8 @@ def interpreter_agents(
         rate=resources.limits().rate("agent", agent.name, requests=agent.requests_per_minute),
         more=_Forgetful(told["warning"] if is_shared else "", resources.warn),
     )
+    if (tools := told["tools"]) is not None:
+        agents.tools = tuple(AgentTool(**each) for each in tools)
     agents.does = line_of(told, interpreter=interpreter, declares_calls=agent.tools is not None)
     return agents
 

@@ -17,7 +17,7 @@ from agenteval.adapters.agents.dialogue import Dialogue, Program
 from agenteval.adapters.transport.limits import Rate
 from agenteval.conversation.deadlines import waiting
 from agenteval.core.errors import AgentError, AgentevalError, InfrastructureError
-from agenteval.core.protocols import AgentReply, TurnTools
+from agenteval.core.protocols import AgentReply, AgentTool, TurnTools
 from agenteval.core.scenario import Sample
 from agenteval.core.trajectory import Message
 
@@ -140,6 +140,8 @@ class ProcessAgents:
         self._more = more
         self.does = ""
         """What is done with it, in words."""
+        self.tools: tuple[AgentTool, ...] | None = None
+        """Those that it has, where that is known."""
 
     def make(self, sample: Sample) -> ProcessAgent:
         return ProcessAgent(

@@ -37,7 +37,7 @@ from agenteval.core.errors import (
     Place,
     Problem,
 )
-from agenteval.core.protocols import AgentAdapter, AgentFactory, AgentReply, TurnTools
+from agenteval.core.protocols import AgentAdapter, AgentFactory, AgentReply, AgentTool, TurnTools
 from agenteval.core.scenario import Sample
 from agenteval.core.trajectory import Message, Sight, ToolResult
 from agenteval.core.value import Text, Value
@@ -152,6 +152,8 @@ class PythonAgents:
         self._make_deps = make_deps
         self._closings: set[Future[None]] = set()
         self.does = ""
+        told = agent.described(written)["tools"]
+        self.tools = None if told is None else tuple(AgentTool(**each) for each in told)
         self._timeout_s = timeout_s
         self._rate = rate
         self._warning = agent.described(written)["warning"]

@@ -9,7 +9,7 @@ import anyio
 
 from agenteval.cli.commands.output import say
 from agenteval.cli.commands.prepare import Prepared, Request, prepare
-from agenteval.cli.preflight import without_twin
+from agenteval.cli.preflight import unmocked_tools, without_twin
 from agenteval.core.plurals import plural
 from agenteval.files.redact import hide
 from agenteval.verdict.gate_chances import chances_of, sentences
@@ -26,9 +26,12 @@ def validate(request: Request) -> int:
         f"valid: {plural(len(prepared.scenarios), 'scenario')} in {plural(len(files), 'file')},"
         f" {plural(len(prepared.samples), 'sample')} to run\n"
     )
+    have = prepared.resources.agents_have
+    unmocked = dict(unmocked_tools(prepared.samples, have, prepared.plan.unmocked_tools))
     for name, does in prepared.resources.agents_do.items():
         if does:
-            sys.stdout.write(hide(f"  {name}: {does}\n"))
+            more = f"; {unmocked[name]}" if name in unmocked else ""
+            sys.stdout.write(hide(f"  {name}: {does}{more}\n"))
     rows = chances_of(prepared.plan)
     for sentence in sentences(rows):
         sys.stdout.write(hide(f"  {sentence}\n"))

@@ -10,7 +10,7 @@ import inspect
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from .seam import LATER, Outside, Refused, Tool, Waits, World, kinds, outside, version_of, with_partial
+from .seam import LATER, MORE, Outside, Refused, Tool, Waits, World, kinds, outside, version_of, with_partial
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "MODULES",
+    "MORE",
     "Opened",
     "Recognised",
     "Refused",
