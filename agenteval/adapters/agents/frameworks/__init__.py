@@ -32,7 +32,13 @@ __all__ = [
     "with_partial",
 ]
 
-MODULES = ("pydantic_ai",)
+MODULES = (
+    "pydantic_ai",
+    "google_adk",
+    "agent_framework",
+    "llamaindex",
+    "autogen",
+)
 """Each one that knows a framework. They are asked in this order; importing them imports no framework."""
 
 

@@ -1,0 +1,472 @@
+"""Google's Agent Development Kit: an agent, a tree of agents or an ``App``, played by a runner of our own.
+
+The tools of each model call stand in ``LlmRequest.tools_dict``. A plugin replaces them there by copies whose
+function asks the scenario: so what the agent does around a tool (its callbacks, plugins, confirmations, the
+check of arguments) happens as ever, in sub-agents and agents as tools too, and no object of the author's is
+changed. A tool that gets past that is answered by the same plugin before it is called.
+"""
+
+from __future__ import annotations
+
+import copy
+import inspect
+import json
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from .seam import LATER, MORE, Answer, Refused, Tool, Waits, kinds, unsupported, with_partial
+
+if TYPE_CHECKING:
+    from .seam import World
+
+_AGENT = "google.adk.agents.base_agent.BaseAgent"
+_NODE = "google.adk.workflow._base_node.BaseNode"
+_APP = "google.adk.apps.app.App"
+_RUNNER = "google.adk.runners.Runner"
+_LLM_AGENT = "google.adk.agents.llm_agent.LlmAgent"
+_AGENT_TOOL = "google.adk.tools.agent_tool.AgentTool"
+_FUNCTION_TOOL = "google.adk.tools.function_tool.FunctionTool"
+_TOOL = "google.adk.tools.base_tool.BaseTool"
+_TOOLSET = "google.adk.tools.base_toolset.BaseToolset"
+
+_KNOWN = ("LlmAgent", "SequentialAgent", "ParallelAgent", "LoopAgent", "BaseAgent")
+"""Agents that call tools as said above, if any. Others are remote, or run those of another framework."""
+_HOSTED = (
+    "GoogleSearchTool", "GoogleSearchAgentTool", "GoogleMapsGroundingTool", "UrlContextTool",
+    "EnterpriseWebSearchTool", "VertexAiSearchTool", "VertexAiRagRetrieval", "DiscoveryEngineSearchTool",
+)  # fmt: skip
+_OWN_TOOLS = (
+    "transfer_to_agent", "set_model_response", "exit_loop", "finish_task",
+    "adk_request_confirmation", "adk_request_credential", "adk_request_input",
+)  # fmt: skip
+"""How the framework itself uses calls."""
+_OWN_CLASSES = ("PreloadMemoryTool", "ExampleTool")
+"""What adds to the prompt and is never called."""
+_COUNTS = (
+    "prompt_token_count", "candidates_token_count", "thoughts_token_count", "tool_use_prompt_token_count",
+    "cached_content_token_count", "total_token_count",
+)  # fmt: skip
+
+
+class GoogleAdk:
+    name = "Google ADK"
+    package = "google-adk"
+    supports = "1.18 to 2.13"
+
+    def matches(self, obj: Any) -> bool:
+        return _is(obj, _AGENT, _NODE, _APP, _RUNNER)
+
+    def tools(self, obj: Any) -> list[Tool]:
+        found: dict[str, Tool] = {}
+        for agent in _agents(_root(obj)):
+            for tool in getattr(agent, "tools", None) or ():
+                told = _told(tool)
+                if told:
+                    found.setdefault(told.name, told)
+        return list(found.values())
+
+    def prompt(self, obj: Any) -> str | None:
+        written = getattr(_root(obj), "instruction", None)
+        return written if isinstance(written, str) and written else None
+
+    def open(self, obj: Any, world: World, session: str, deps: Any) -> _Conversation:
+        root = _root(obj)
+        for agent in _agents(root):
+            _require_ours(agent, obj)
+        if deps is not None and deps is not LATER and not isinstance(deps, dict):
+            what = "deps of an agent of Google ADK are the session's first state"
+            raise Refused(f"{what}, a dict, and not {type(deps).__name__}")
+        return _Conversation(obj, world, session, deps if isinstance(deps, dict) else {})
+
+
+FRAMEWORK = GoogleAdk()
+
+
+def _is(obj: Any, *names: str) -> bool:
+    return any(kind in names for kind in kinds(obj))
+
+
+# ── what there is ────────────────────────────────────────────────────────────────────────────────
+
+
+def _root(obj: Any) -> Any:
+    """The agent at the top. Raises ``Refused`` for what is none."""
+    if isinstance(obj, type):
+        raise Refused(f"{obj.__name__} is a class of Google ADK's", "name an agent that is made of it")
+    if _is(obj, _RUNNER):
+        raise Refused("a Runner of Google ADK keeps the sessions of all", "name its agent, or its App")
+    root = getattr(obj, "root_agent", None) if _is(obj, _APP) else obj
+    if not _is(root, _AGENT):
+        what = f"a {type(root).__name__} of Google ADK cannot be played as it is"
+        raise Refused(what, "name an agent, or write a function that runs it (docs/agents.md)")
+    return root
+
+
+def _agents(root: Any) -> Iterator[Any]:
+    """An agent, those below it, and those that it has as tools; each once."""
+    waiting, seen = [root], set()
+    while waiting:
+        agent = waiting.pop(0)
+        if id(agent) in seen:
+            continue
+        seen.add(id(agent))
+        yield agent
+        waiting += getattr(agent, "sub_agents", None) or ()
+        waiting += [tool.agent for tool in getattr(agent, "tools", None) or () if _is(tool, _AGENT_TOOL)]
+
+
+def _require_ours(agent: Any, obj: Any) -> None:
+    """Raises ``Refused`` for an agent whose tools run where nobody can answer for them."""
+    kind = next(each for each in kinds(agent) if each.startswith("google.adk."))
+    if kind.rpartition(".")[2] not in _KNOWN:
+        what = f"the agent '{agent.name}' is a {kind.rpartition('.')[2]}, which runs its tools by itself"
+        raise Refused(f"{what}: no scenario can answer for them", "name an agent without it")
+    for tool in getattr(agent, "tools", None) or ():
+        isolated = _is(tool, _AGENT_TOOL) and getattr(tool, "include_plugins", True) is False
+        if isolated and getattr(obj, "plugins", None):
+            what = (
+                f"the agent '{tool.agent.name}' is a tool with include_plugins=False, in an App with plugins"
+            )
+            raise Refused(f"{what}: its tools cannot be answered", "remove include_plugins=False")
+
+
+def _told(tool: Any) -> Tool | None:
+    """What is known of an agent's tool before the run; ``None`` for what is none of its own."""
+    if not _is(tool, _TOOL, _TOOLSET):
+        if not callable(tool):
+            return None
+        from google.adk.tools import FunctionTool
+
+        tool = FunctionTool(tool)
+    if _is(tool, _TOOLSET):
+        return MORE
+    name = tool.name
+    if type(tool).__name__ in _HOSTED:
+        return Tool(name, tool.description or "", None, hosted=True)
+    if _is_own(tool):
+        return None
+    return Tool(name, tool.description or "", _parameters(tool))
+
+
+def _is_own(tool: Any) -> bool:
+    """Whether a tool is the framework's: it runs, and what it starts is answered."""
+    if _is(tool, _AGENT_TOOL) or type(tool).__name__ in _OWN_CLASSES:
+        return True
+    function = getattr(tool, "func", None)
+    is_theirs = type(tool).__module__.startswith("google.adk.") and (
+        function is None or getattr(function, "__module__", "").startswith("google.adk.")
+    )
+    return is_theirs and tool.name in _OWN_TOOLS
+
+
+def _parameters(tool: Any) -> dict[str, Any] | None:
+    try:
+        declared = tool._get_declaration()
+    except Exception:  # of the author's tool, or of one that is still unknown: the run will tell
+        return None
+    if declared is None:
+        return None
+    if getattr(declared, "parameters_json_schema", None) is not None:
+        schema = declared.parameters_json_schema
+        return schema if isinstance(schema, dict) else None
+    if declared.parameters is None:
+        return {"type": "object", "properties": {}}
+    schema = _lower(declared.parameters.model_dump(mode="json", exclude_none=True, by_alias=True))
+    return schema if isinstance(schema, dict) else None
+
+
+def _lower(schema: Any) -> Any:
+    """Google writes ``STRING`` where JSON Schema has ``string``."""
+    if isinstance(schema, dict):
+        return {
+            key: each.lower() if key == "type" and isinstance(each, str) else _lower(each)
+            for key, each in schema.items()
+        }
+    return [_lower(each) for each in schema] if isinstance(schema, list) else schema
+
+
+# ── one conversation ─────────────────────────────────────────────────────────────────────────────
+
+
+class _Heard(NamedTuple):
+    """``is_inner``: of an agent that ran as a tool, whose words are the calling agent's to pass on."""
+
+    event: Any
+    is_inner: bool = False
+
+
+class _Turn:
+    """What is known of a turn, by the ids of calls: ``own``, which the framework carried out for itself;
+    ``args``, what the others were made with, since callbacks may change what the model wrote."""
+
+    def __init__(self) -> None:
+        self.heard: list[_Heard] = []
+        self.own: set[str] = set()
+        self.args: dict[str, dict[str, Any]] = {}
+
+
+class _Conversation:
+    def __init__(self, obj: Any, world: World, session: str, state: dict[str, Any]) -> None:
+        self._session = session
+        self._state = copy.deepcopy(state)
+        self._turn = _Turn()
+        self._runner = _runner(obj, _plugin(world, session, self._turn))
+        self._is_open = False
+
+    async def reply(self, text: str) -> dict[str, Any]:
+        from contextlib import aclosing  # since Python 3.10, as the framework
+
+        from google.genai import types
+
+        user = {"user_id": "user", "session_id": self._session}
+        if not self._is_open:
+            self._is_open = True
+            await self._runner.session_service.create_session(
+                app_name=self._runner.app_name, state=self._state, **user
+            )
+        turn = self._turn
+        turn.heard, turn.own, turn.args = [], set(), {}
+        message = types.Content(role="user", parts=[types.Part(text=text)])
+        try:
+            async with aclosing(self._runner.run_async(new_message=message, **user)) as events:
+                async for event in events:
+                    turn.heard.append(_Heard(event))
+            _require_done(turn.heard)
+        except Exception as error:
+            with_partial(error, _messages(turn), _usage(turn.heard))
+            raise
+        return {"messages": _messages(turn), "usage": _usage(turn.heard), "agent": _speaker(turn.heard)}
+
+    async def close(self) -> None:
+        """Nothing: plugins and toolsets are the agent's, and other conversations have them, too."""
+
+
+def _runner(obj: Any, plugin: Any) -> Any:
+    from google.adk.artifacts import InMemoryArtifactService
+    from google.adk.memory import InMemoryMemoryService
+    from google.adk.runners import Runner
+    from google.adk.sessions import InMemorySessionService
+
+    services = {
+        "session_service": InMemorySessionService(),
+        "artifact_service": InMemoryArtifactService(),
+        "memory_service": InMemoryMemoryService(),
+    }
+    if _is(obj, _APP):
+        played = obj.model_copy(update={"plugins": [plugin, *obj.plugins]})
+        return Runner(app=played, **services)
+    return Runner(app_name=obj.name, agent=obj, plugins=[plugin], **services)
+
+
+def _require_seam() -> None:
+    """Raises ``Refused`` for a version without what is used of it."""
+    try:
+        from google.adk.models.llm_request import LlmRequest
+        from google.adk.plugins.base_plugin import BasePlugin
+        from google.adk.runners import Runner
+    except ImportError as error:
+        missing = str(error)
+    else:
+        known = (
+            ("LlmRequest.tools_dict", "tools_dict" in LlmRequest.model_fields),
+            ("BasePlugin.before_model_callback", hasattr(BasePlugin, "before_model_callback")),
+            ("BasePlugin.before_tool_callback", hasattr(BasePlugin, "before_tool_callback")),
+            ("BasePlugin.on_event_callback", hasattr(BasePlugin, "on_event_callback")),
+            ("Runner(plugins=…)", "plugins" in inspect.signature(Runner.__init__).parameters),
+        )
+        missing = next((what for what, is_there in known if not is_there), "")
+    if missing:
+        raise unsupported(FRAMEWORK, missing)
+
+
+def _plugin(world: World, session: str, turn: _Turn) -> Any:
+    _require_seam()
+    from google.adk.plugins.base_plugin import BasePlugin
+    from google.adk.tools import BaseTool
+
+    class OfScenario(BasePlugin):  # type: ignore[misc]
+        """The first of all plugins: the others see the tools that it puts in place."""
+
+        async def before_model_callback(self, *, callback_context: Any, llm_request: Any) -> None:
+            for name, tool in llm_request.tools_dict.items():
+                llm_request.tools_dict[name] = _stand_in(tool, world, turn)
+
+        async def before_tool_callback(
+            self, *, tool: Any, tool_args: dict[str, Any], tool_context: Any
+        ) -> dict[str, Any] | None:
+            if _is_own(tool):
+                turn.own.add(tool_context.function_call_id)
+                return None
+            if hasattr(tool, _MARK) or type(tool) is BaseTool:  # the latter is none: there is no such tool
+                return None
+            # of a list of tools that no request of a model had: it must not run by itself
+            value = await _answered(world, turn, tool, tool_args, tool_context)
+            return value if isinstance(value, dict) else {"result": value}
+
+        async def on_event_callback(self, *, invocation_context: Any, event: Any) -> None:
+            if invocation_context.session.id != session:
+                turn.heard.append(_Heard(event, is_inner=True))
+
+    return OfScenario(name="agenteval")
+
+
+# ── a tool ───────────────────────────────────────────────────────────────────────────────────────
+
+_MARK = "_agenteval_stands_in"
+
+
+def _stand_in(tool: Any, world: World, turn: _Turn) -> Any:
+    """A copy of a tool that asks the scenario."""
+    if hasattr(tool, _MARK):
+        return tool
+    if _is_own(tool):
+        return _with_plugins(tool)
+    copied = copy.copy(tool)
+    is_plain = _is(tool, _FUNCTION_TOOL) and _runs_its_function(tool)
+
+    async def run_async(*, args: dict[str, Any], tool_context: Any) -> Any:
+        if not is_plain:
+            return await _answered(world, turn, tool, args, tool_context)
+
+        async def answer(**_: Any) -> Any:
+            return await _answered(world, turn, tool, args, tool_context)
+
+        # the framework's own check of the arguments and its confirmations come first, as ever
+        called = copy.copy(tool)
+        called.func = _with_signature_of(tool.func, answer)
+        return await type(tool).run_async(called, args=args, tool_context=tool_context)
+
+    copied.run_async = run_async
+    setattr(copied, _MARK, True)
+    return copied
+
+
+def _with_plugins(tool: Any) -> Any:
+    """An agent as a tool runs with the plugins, ours among them."""
+    if _is(tool, _AGENT_TOOL) and getattr(tool, "include_plugins", True) is False:
+        tool = copy.copy(tool)
+        tool.include_plugins = True
+    return tool
+
+
+def _runs_its_function(tool: Any) -> bool:
+    """Whether all that the tool does is to call ``func``: subclasses may ask for credentials first."""
+    from google.adk.tools import FunctionTool
+
+    if type(tool).run_async is not FunctionTool.run_async:
+        return False
+    try:
+        inspect.signature(tool.func)
+    except (TypeError, ValueError):
+        return False
+    return True
+
+
+def _with_signature_of(function: Any, answer: Any) -> Any:
+    signature = inspect.signature(function)
+    answer.__signature__ = signature
+    answer.__annotations__ = {}
+    answer.__name__ = getattr(function, "__name__", type(function).__name__)
+    return answer
+
+
+async def _answered(world: World, turn: _Turn, tool: Any, args: dict[str, Any], tool_context: Any) -> Any:
+    """What the framework gets as the result. Errors have the form in which it tells its own ones."""
+
+    async def own() -> Any:
+        return await tool.run_async(args=args, tool_context=tool_context)
+
+    turn.args[tool_context.function_call_id] = given = copy.deepcopy(args)
+    return _result(await world.call(tool.name, given, own))
+
+
+def _result(answer: Answer) -> Any:
+    value = answer.value
+    if answer.is_error and not (isinstance(value, dict) and value.get("error")):
+        return {"error": value}
+    return value
+
+
+# ── what happened ────────────────────────────────────────────────────────────────────────────────
+
+
+def _messages(turn: _Turn) -> list[dict[str, Any]]:
+    """The turn as messages in OpenAI's format, without the framework's calls to itself."""
+    messages: list[dict[str, Any]] = []
+    for event, is_inner in turn.heard:
+        if getattr(event, "partial", None) or event.author == "user":
+            continue
+        parts = (event.content.parts if event.content else None) or []
+        said = (
+            "" if is_inner else "".join(p.text for p in parts if p.text and not getattr(p, "thought", None))
+        )
+        calls = [p.function_call for p in parts if p.function_call and not _is_hidden(p.function_call, turn)]
+        results = [p.function_response for p in parts if p.function_response]
+        if said or calls:
+            message = {"role": "assistant", "content": said or None, "agent": event.author}
+            end = getattr(event, "finish_reason", None)
+            if end is not None and not is_inner:
+                message["finish_reason"] = getattr(end, "name", str(end))
+            messages.append(
+                {**message, "tool_calls": [_call(each, turn) for each in calls]} if calls else message
+            )
+        messages += [_tool_message(each) for each in results if not _is_hidden(each, turn)]
+    return messages
+
+
+def _is_hidden(call: Any, turn: _Turn) -> bool:
+    """Whether a call, or a result, is the framework's own."""
+    return call.id in turn.own or (call.name or "").startswith("adk_request_")
+
+
+def _call(call: Any, turn: _Turn) -> dict[str, Any]:
+    args = turn.args.get(call.id, call.args)
+    function = {"name": call.name, "arguments": json.dumps(args or {}, default=str)}
+    return {"id": call.id, "type": "function", "function": function}
+
+
+def _tool_message(result: Any) -> dict[str, Any]:
+    """A result that is no mapping stands in one, which the framework adds."""
+    response = result.response
+    if isinstance(response, dict) and list(response) == ["result"]:
+        response = response["result"]
+    return {"role": "tool", "tool_call_id": result.id, "content": Answer(response).text}
+
+
+def _speaker(heard: list[_Heard]) -> str | None:
+    authors = [each.event.author for each in heard if not each.is_inner and each.event.author != "user"]
+    return authors[-1] if authors else None
+
+
+def _usage(heard: list[_Heard]) -> dict[str, int] | None:
+    """The sum over the model calls of a turn, agents as tools included; ``None`` if no model told any."""
+    told = [each.event.usage_metadata for each in heard if each.event.usage_metadata is not None]
+    if not told:
+        return None
+    counts = {name: sum(getattr(each, name, None) or 0 for each in told) for name in _COUNTS}
+    return {**counts, "requests": len(told)}
+
+
+def _require_done(heard: list[_Heard]) -> None:
+    """Raises ``Waits`` for a call that nobody has answered, and ``RuntimeError`` for a model's failure."""
+    answered = {each.id for one in heard for each in one.event.get_function_responses()}
+    for event, _ in heard:
+        pending = set(getattr(event, "long_running_tool_ids", None) or ()) - answered
+        for call in event.get_function_calls():
+            if call.id in pending:
+                raise Waits(_waits_for(call))
+    last = next((each.event for each in reversed(heard) if not each.is_inner), None)
+    if last is not None and getattr(last, "error_code", None) and not (last.content and last.content.parts):
+        raise RuntimeError(f"the model's reply is an error: {last.error_code}: {last.error_message or ''}")
+
+
+def _waits_for(call: Any) -> str:
+    args = call.args or {}
+    asked = (args.get("originalFunctionCall") or {}).get("name", "a tool")
+    if call.name == "adk_request_confirmation":
+        return f"confirmation of {asked}"
+    if call.name == "adk_request_credential":
+        return "credentials for a tool"
+    if call.name == "adk_request_input":
+        return f"input: {args.get('message') or '…'}"
+    return f"{call.name} is a long-running tool without a result"

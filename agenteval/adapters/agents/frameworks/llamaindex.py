@@ -1,0 +1,243 @@
+"""Agents of LlamaIndex, alone or in an ``AgentWorkflow``: a copy for each conversation, whose ``get_tools``
+gives copies of the tools that ask the scenario.
+
+The copies keep the class of the tools, so that the framework treats them as ever; what they are called with
+is checked against the function's signature, since the call would have failed there.
+"""
+
+from __future__ import annotations
+
+import copy
+import inspect
+import json
+from typing import TYPE_CHECKING, Any
+
+from .seam import LATER, MORE, Answer, Refused, Tool, Waits, kinds, unsupported, with_partial
+
+if TYPE_CHECKING:
+    from .seam import World
+
+_AGENT = "llama_index.core.agent.workflow.base_agent.BaseWorkflowAgent"
+_TEAM = "llama_index.core.agent.workflow.multi_agent_workflow.AgentWorkflow"
+_CODE_ACT = "llama_index.core.agent.workflow.codeact_agent.CodeActAgent"
+_REACT = "llama_index.core.agent.workflow.react_agent.ReActAgent"
+_HAND_OFF = "handoff"
+"""The framework's own tool; it lets nobody else have the name."""
+
+
+class LlamaIndex:
+    name = "LlamaIndex"
+    package = "llama-index-core"
+    supports = "0.14"
+
+    def matches(self, obj: Any) -> bool:
+        return any(kind in (_AGENT, _TEAM) for kind in kinds(obj))
+
+    def tools(self, obj: Any) -> list[Tool]:
+        found: dict[str, Tool] = {}
+        for agent in _agents(obj):
+            for tool in agent.tools or ():
+                told = _told(tool)
+                found.setdefault(told.name, told)
+            if agent.tool_retriever is not None:
+                found[""] = MORE
+        return list(found.values())
+
+    def prompt(self, obj: Any) -> str | None:
+        agents = _agents(obj)
+        return (agents[0].system_prompt or None) if len(agents) == 1 else None
+
+    def open(self, obj: Any, world: World, session: str, deps: Any) -> _Conversation:
+        for agent in _agents(obj):
+            if _CODE_ACT in kinds(agent):
+                what = f"the agent '{agent.name}' is a CodeActAgent: its code calls the tools where it runs"
+                raise Refused(what, "write a function that runs it (docs/agents.md)")
+        if deps is not None and deps is not LATER:
+            raise Refused("an agent of LlamaIndex takes no deps", "remove deps; give it initial_state")
+        if not inspect.iscoroutinefunction(getattr(obj, "get_tools", None)):
+            raise unsupported(self, f"{type(obj).__name__}.get_tools")
+        return _Conversation(obj, world)
+
+
+FRAMEWORK = LlamaIndex()
+
+
+def _agents(obj: Any) -> list[Any]:
+    if inspect.isclass(obj):
+        raise Refused(f"{obj.__name__} is a class of LlamaIndex", "name an agent that is made of it")
+    return list(obj.agents.values()) if _TEAM in kinds(obj) else [obj]
+
+
+def _told(tool: Any) -> Tool:
+    metadata = tool.metadata
+    try:
+        schema = metadata.get_parameters_dict()
+    except Exception:  # of the author's schema; the run will tell
+        schema = None
+    return Tool(metadata.name or "", metadata.description or "", schema)
+
+
+# ── one conversation ─────────────────────────────────────────────────────────────────────────────
+
+
+class _Conversation:
+    """The history is a memory of its own; the framework keeps none that could be given to the next run."""
+
+    def __init__(self, obj: Any, world: World) -> None:
+        self._agent = _copied(obj, world)
+        self._memory: Any = None
+        self._context: Any = None
+
+    async def reply(self, text: str) -> dict[str, Any]:
+        from llama_index.core.memory import ChatMemoryBuffer
+        from llama_index.core.workflow import Context
+
+        if self._memory is None:  # as the framework makes it where it is given none
+            first = _agents(self._agent)[0]
+            self._memory = ChatMemoryBuffer.from_defaults(llm=first.llm)
+            self._context = Context(self._agent)
+        messages: list[dict[str, Any]] = []
+        used: list[dict[str, Any]] = []
+        handler = self._agent.run(user_msg=text, memory=self._memory, ctx=self._context)
+        try:
+            async for event in handler.stream_events():
+                if waits := _waits_for(event):
+                    await handler.cancel_run()
+                    raise Waits(waits)
+                messages += _told_by(event, _is_thinking_aloud(self._agent, event))
+                used += _usage_in(event)
+            result = await handler
+        except Exception as error:
+            with_partial(error, messages, _sum(used))
+            raise
+        told = _with_answer(messages, result)
+        return {"messages": told, "usage": _sum(used), "agent": result.current_agent_name}
+
+    async def close(self) -> None:
+        """Nothing: what a run has started has ended with it."""
+
+
+def _copied(obj: Any, world: World) -> Any:
+    new = copy.copy(obj)
+    all_tools = obj.get_tools
+
+    async def get_tools(*args: Any, **kwargs: Any) -> list[Any]:
+        return [_stand_in(tool, world) for tool in await all_tools(*args, **kwargs)]
+
+    object.__setattr__(new, "get_tools", get_tools)  # a field of the model it is not
+    return new
+
+
+def _stand_in(tool: Any, world: World) -> Any:
+    """A copy of a tool that asks the scenario."""
+    if tool.metadata.name == _HAND_OFF:
+        return tool
+    new = copy.copy(tool)
+    name, hidden = tool.metadata.get_name(), getattr(tool, "ctx_param_name", None)
+
+    async def acall(*args: Any, **kwargs: Any) -> Any:
+        from llama_index.core.tools import ToolOutput
+
+        _require_fit(tool, args, kwargs)
+        given = {key: value for key, value in kwargs.items() if key != hidden}
+        ran: list[Any] = []
+
+        async def own() -> Any:
+            output = await tool.acall(*args, **kwargs)
+            ran.append(output)
+            return output.raw_output if output.raw_output is not None else output.content
+
+        answer = await world.call(name, copy.deepcopy(given), own)
+        if ran:
+            return ran[0]
+        told = {"content": answer.text, "raw_output": answer.value, "is_error": answer.is_error}
+        return ToolOutput(tool_name=name, raw_input={"args": args, "kwargs": given}, **told)
+
+    object.__setattr__(new, "acall", acall)
+    return new
+
+
+def _require_fit(tool: Any, args: Any, kwargs: dict[str, Any]) -> None:
+    """Raises ``TypeError``, as the function would, for arguments that it has not."""
+    function = getattr(tool, "real_fn", None)
+    if function is not None:
+        given = {**getattr(tool, "partial_params", {}), **kwargs}
+        inspect.signature(function).bind(*args, **given)
+
+
+# ── what happened ────────────────────────────────────────────────────────────────────────────────
+
+
+def _waits_for(event: Any) -> str:
+    if "workflows.events.InputRequiredEvent" not in kinds(event):
+        return ""
+    return f"input: {getattr(event, 'prefix', '') or type(event).__name__}"
+
+
+def _is_thinking_aloud(obj: Any, event: Any) -> bool:
+    """Whether an agent's output has its thoughts and calls as text, which is for itself."""
+    name = getattr(event, "current_agent_name", None)
+    return any(agent.name == name and _REACT in kinds(agent) for agent in _agents(obj))
+
+
+def _told_by(event: Any, is_thinking_aloud: bool) -> list[dict[str, Any]]:
+    kind = type(event).__name__
+    if kind == "AgentOutput":
+        return [_said(event, "" if is_thinking_aloud else event.response.content or "")]
+    if kind == "ToolCallResult" and event.tool_name != _HAND_OFF:
+        output = event.tool_output
+        content = output.content if isinstance(output.content, str) else Answer(output.content).text
+        return [{"role": "tool", "tool_call_id": event.tool_id, "content": content}]
+    return []
+
+
+def _said(output: Any, text: str) -> dict[str, Any]:
+    calls = [_call(each) for each in output.tool_calls if each.tool_name != _HAND_OFF]
+    message: dict[str, Any] = {
+        "role": "assistant",
+        "content": text or None,
+        "agent": output.current_agent_name,
+    }
+    if calls:
+        message["tool_calls"] = calls
+    return message
+
+
+def _call(selection: Any) -> dict[str, Any]:
+    function = {"name": selection.tool_name, "arguments": json.dumps(selection.tool_kwargs, default=str)}
+    return {"id": selection.tool_id, "type": "function", "function": function}
+
+
+def _usage_in(event: Any) -> list[dict[str, Any]]:
+    """What the provider told of the tokens, in its words: the framework keeps its reply as it came."""
+    raw = event.raw if type(event).__name__ == "AgentOutput" else None
+    for name in ("usage", "usage_metadata", "usageMetadata"):
+        told = raw.get(name) if isinstance(raw, dict) else getattr(raw, name, None)
+        if told is not None:
+            told = told.model_dump() if hasattr(told, "model_dump") else told
+            return [told] if isinstance(told, dict) else []
+    return []
+
+
+def _sum(used: list[dict[str, Any]]) -> dict[str, Any] | None:
+    """Counts of several replies as those of one turn."""
+    total: dict[str, Any] = {}
+    for told in used:
+        for name, count in told.items():
+            if isinstance(count, dict):
+                total[name] = _sum([total.get(name) or {}, count])
+            elif isinstance(count, (int, float)):
+                total[name] = (total.get(name) or 0) + count
+    return {**total, "requests": len(used)} if total else None
+
+
+def _with_answer(messages: list[dict[str, Any]], result: Any) -> list[dict[str, Any]]:
+    """The turn with its answer, which the framework strips of thoughts, or takes from a tool that answers
+    directly."""
+    text, agent = result.response.content or "", result.current_agent_name
+    told = [each for each in messages if each["role"] == "tool" or each["content"] or each.get("tool_calls")]
+    last = messages[-1] if messages else {"role": "tool"}
+    if last["role"] == "assistant" and not last.get("tool_calls"):
+        rest = told[:-1] if told and told[-1] is last else told
+        return [*rest, {**last, "content": text}]
+    return [*told, {"role": "assistant", "content": text, "agent": agent}]
