@@ -1,0 +1,1003 @@
+"""LangGraph and LangChain: graphs, and the agents of ``create_agent`` and others, which are graphs.
+
+- A conversation has a copy of the graph: with a checkpointer of its own where the graph has one, else with the
+  state carried from turn to turn; with a store and a cache of its own.
+- A tool is met at ``BaseTool.run`` and ``arun``: tool nodes and calls in a node go through them, and those of
+  synchronous tools in asynchronous runs, too. The classes are changed once and for good, since a call that a
+  thread makes after the conversation must not run the tool either. A context variable says whose call it is,
+  else the configuration that the graph hands to its nodes; without either the tool is not run.
+- Messages are told apart by their ids, so that a state that shrinks (summaries) hides and repeats nothing.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import copy
+import dataclasses
+import functools
+import inspect
+import json
+import re
+import threading
+import uuid
+from contextlib import contextmanager
+from contextvars import ContextVar
+from typing import TYPE_CHECKING, Any, Dict, FrozenSet, List, NamedTuple, Optional
+
+from .seam import LATER, Refused, Tool, Waits, kinds, outside, unsupported, with_partial
+
+if TYPE_CHECKING:
+    from typing import Callable, Iterable, Iterator, Mapping
+
+    from .seam import Answer, World
+
+_FUNCTION = "write a function that takes the messages and calls it (docs/agents.md)"
+
+
+def _is(obj: Any, module: str, name: str) -> bool:
+    """Whether it is an instance of such a class. (A graph's nodes name classes, too.)"""
+    return not isinstance(obj, type) and any(kind.startswith(module) and kind.endswith("." + name) for kind in kinds(obj))
+
+
+def _is_of_library(obj: Any) -> bool:
+    return kinds(obj)[0].startswith(("langgraph", "langchain"))
+
+
+def _is_graph(obj: Any) -> bool:
+    return _is(obj, "langgraph.pregel", "Pregel")
+
+
+def _is_builder(obj: Any) -> bool:
+    return _is(obj, "langgraph.graph", "StateGraph")
+
+
+def _is_runnable(obj: Any) -> bool:
+    """Of a library's class: one of the author's own is called as any other object is."""
+    return _is_of_library(obj) and _is(obj, "langchain_core.runnables", "Runnable")
+
+
+def _is_tool(obj: Any) -> bool:
+    return _is(obj, "langchain_core.tools", "BaseTool")
+
+
+class LangGraph:
+    name = "LangGraph"
+    package = "langgraph"
+    supports = "0.6 to 1.2"
+
+    def matches(self, obj: Any) -> bool:
+        if isinstance(obj, type):
+            return kinds(obj)[0].startswith("langgraph.")
+        return _is_graph(obj) or _is_builder(obj) or _is_runnable(obj)
+
+    def tools(self, obj: Any) -> list[Tool]:
+        graph = _compiled(obj)
+        known, internal = _tools_of(graph), _internal(graph)
+        return [_described(tool) for tool in known.values() if id(tool) not in internal]
+
+    def prompt(self, obj: Any) -> str | None:
+        """It is known to the nodes alone."""
+        return None
+
+    def open(self, obj: Any, world: World, session: str, deps: Any) -> Conversation:
+        graph = _compiled(obj)
+        _require_messages(graph)
+        given = _given(graph, deps)
+        _install()
+        known = _tools_of(graph)
+        for tool in known.values():
+            _watch(type(tool))
+        internal = _internal(graph)
+        _INTERNAL.update(internal)
+        names = _Names(frozenset(known), frozenset(tool.name for tool in internal.values()), _agents_of(graph))
+        return Conversation(graph, world, session, given, names)
+
+
+FRAMEWORK = LangGraph()
+
+
+def _compiled(obj: Any) -> Any:
+    if _is_graph(obj):
+        return obj
+    name = type(obj).__name__
+    if _is_builder(obj):
+        try:
+            return obj.compile()
+        except Exception as error:
+            raise Refused("the %s cannot be compiled: %s" % (name, error)) from error
+    if name == "RemoteGraph":
+        what = "the agent is a RemoteGraph, whose tools run at its server"
+        raise Refused(what, "name the graph itself, or its server as an agent of type http")
+    what = "the agent is a %s of LangChain; agenteval plays graphs, such as create_agent makes" % name
+    raise Refused(what, "for others " + _FUNCTION)
+
+
+def _require_messages(graph: Any) -> None:
+    """Raises ``Refused`` for a graph that no message can be given to."""
+    for attribute in ("channels", "nodes", "astream", "stream", "checkpointer"):
+        if not hasattr(graph, attribute):
+            raise unsupported(FRAMEWORK, "Pregel." + attribute)
+    takes = _takes(graph)
+    if "messages" in takes:
+        return
+    if not takes:
+        raise Refused("the agent is a workflow of @entrypoint, which takes what its function does", _FUNCTION)
+    what = "the graph takes %s and no messages" % ", ".join(sorted(takes))
+    raise Refused(what, "write a function that takes the user's message, calls the graph, and returns a text")
+
+
+def _takes(graph: Any) -> set[str]:
+    """The keys of what it takes. ``builder`` knows them where a graph has an ``input_schema`` of its own; its
+    JSON Schema is not asked for, since Pydantic makes none of some states."""
+    builder = getattr(graph, "builder", None)
+    schemas = getattr(builder, "schemas", None)
+    taken = schemas.get(getattr(builder, "input_schema", None)) if isinstance(schemas, dict) else None
+    return {key for key in taken or graph.channels if not key.startswith(("branch:", "__"))}
+
+
+class _Given(NamedTuple):
+    """What a graph gets beside its input."""
+
+    context: Any = None
+    config: Dict[str, Any] = {}  # noqa: UP006, RUF012 - read only
+
+
+def _given(graph: Any, deps: Any) -> _Given:
+    """``deps`` as the graph's context, and for graphs that read them from the configuration there, too."""
+    schema = getattr(graph, "context_schema", None)
+    if deps is LATER:
+        return _Given()
+    if deps is None:
+        return _Given(_made_of_defaults(schema))
+    config: dict[str, Any] = {}
+    if isinstance(deps, dict):
+        config = deps if "configurable" in deps else {"configurable": deps}
+    if schema is not None:
+        return _Given(None if "configurable" in config and config is deps else deps, config)
+    if not config:
+        what = "the graph has no context_schema for its deps, a %s" % type(deps).__name__
+        raise Refused(what, "return a dict, which is given as `configurable`")
+    return _Given(None, config)
+
+
+def _made_of_defaults(schema: Any) -> Any:
+    """A context where none is given; a graph may do without one whose fields are a mapping's."""
+    if dataclasses.is_dataclass(schema):
+        missing = dataclasses.MISSING
+        fields = [each for each in dataclasses.fields(schema) if each.init]
+        needed = [each.name for each in fields if each.default is missing and each.default_factory is missing]
+    elif isinstance(getattr(schema, "model_fields", None), dict):
+        needed = [name for name, field in schema.model_fields.items() if field.is_required()]
+    else:
+        return None
+    if needed:
+        what = "the graph needs a context of type %s (%s)" % (schema.__name__, ", ".join(needed))
+        raise Refused(what, "write target: {object: …, deps: FILE.py:FUNCTION}, a function that makes one")
+    return schema()
+
+
+# ── its tools ────────────────────────────────────────────────────────────────────────────────────
+
+_DEEPEST = 12
+_WHAT_IS_CALLED = ("bound", "func", "afunc", "coroutine", "steps", "mapper", "runnable", "subgraphs", "branches")
+"""Where objects of LangChain and LangGraph keep what they call."""
+
+
+def _tools_of(graph: Any) -> dict[str, Any]:
+    """The tools that can be found, by name: of tool nodes, and what nodes hold or name; in graphs below, too.
+    Nothing is called for it."""
+    found: dict[str, Any] = {}
+    for obj in _reached(graph):
+        if _is_tool(obj):
+            found.setdefault(obj.name, obj)
+    return found
+
+
+def _reached(graph: Any) -> Iterator[Any]:
+    seen: dict[int, Any] = {}
+    waiting: list[tuple[Any, int]] = [(graph, 0)]
+    while waiting:
+        obj, depth = waiting.pop(0)
+        if id(obj) in seen or depth > _DEEPEST:
+            continue
+        seen[id(obj)] = obj
+        yield obj
+        waiting += [(each, depth + 1) for each in _held(obj)]
+
+
+def _held(obj: Any) -> Iterable[Any]:
+    if _is_graph(obj):
+        return list(obj.nodes.values())
+    if isinstance(obj, dict):
+        return list(obj.values())
+    if isinstance(obj, (list, tuple, set, frozenset)):
+        return list(obj)
+    if isinstance(obj, functools.partial):
+        return [obj.func, *obj.args, *obj.keywords.values()]
+    if inspect.ismethod(obj):
+        return [obj.__func__, *_fields(obj.__self__)]
+    if inspect.isfunction(obj):
+        return _named_in(obj)
+    if isinstance(getattr(type(obj), "tools_by_name", None), property):
+        return [*obj.tools_by_name.values(), *_called_by(obj)]
+    if _is_of_library(obj):
+        return _called_by(obj)
+    is_called = not isinstance(obj, type) and inspect.isfunction(getattr(type(obj), "__call__", None))
+    return [type(obj).__call__, *_fields(obj)] if is_called else []
+
+
+def _called_by(obj: Any) -> list[Any]:
+    """``getattr`` would ask a RunnableBinding's inner object, too."""
+    own = getattr(obj, "__dict__", {})
+    return [own[name] for name in _WHAT_IS_CALLED if own.get(name) is not None]
+
+
+def _fields(owner: Any) -> list[Any]:
+    own = {} if isinstance(owner, type) else getattr(owner, "__dict__", {})
+    return [each for each in own.values() if _may_lead_on(each)]
+
+
+def _named_in(function: Any) -> list[Any]:
+    """What a function has in its closure; and, if it is not a library's, what of its module it names."""
+    held = []
+    for cell in function.__closure__ or ():
+        try:
+            held.append(cell.cell_contents)
+        except ValueError:  # not filled yet
+            continue
+    space = function.__globals__
+    if not str(space.get("__name__", "")).startswith(("langgraph", "langchain")):
+        held += [space[name] for name in _names(function.__code__) if name in space]
+    return [each for each in held if _may_lead_on(each)]
+
+
+def _names(code: Any) -> Iterator[str]:
+    yield from code.co_names
+    for each in code.co_consts:
+        if hasattr(each, "co_names"):
+            yield from _names(each)
+
+
+def _may_lead_on(obj: Any) -> bool:
+    if inspect.isfunction(obj) or inspect.ismethod(obj):
+        return not str(obj.__module__).startswith("langchain_core.")
+    containers = (dict, list, tuple, set, frozenset, functools.partial)
+    return isinstance(obj, containers) or (not isinstance(obj, type) and _is_of_library(obj)) or _is_tool(obj)
+
+
+def _described(tool: Any) -> Tool:
+    return Tool(tool.name, tool.description or "", _parameters(tool))
+
+
+def _parameters(tool: Any) -> Optional[Dict[str, Any]]:  # noqa: UP006, UP045
+    """The JSON Schema of its arguments as a model sees them: without those that the graph puts in."""
+    try:
+        schema = tool.tool_call_schema
+        if not isinstance(schema, dict):
+            schema = schema.model_json_schema() if hasattr(schema, "model_json_schema") else schema.schema()
+    except Exception:  # of some annotations none can be made
+        return None
+    known = {key: value for key, value in schema.items() if key not in ("description", "title")}
+    injected = _injected(tool)
+    if isinstance(properties := known.get("properties"), dict) and injected & set(properties):
+        known["properties"] = {key: value for key, value in properties.items() if key not in injected}
+        known["required"] = [name for name in known.get("required", ()) if name not in injected]
+    return known
+
+
+_INTERNAL: dict[int, Any] = {}
+"""Tools that are the graph's own business, by identity: they are always run."""
+_DESTINATION = "__handoff_destination"
+"""In the metadata of the tools that langgraph-supervisor and langgraph-swarm make."""
+_HANDS_OVER = re.compile(r"^(transfer|hand_?off|assign|delegate|route|switch|escalate|go)_(.*_)?to_", re.IGNORECASE)
+_OF_STATE = ("langchain.agents.middleware.todo",)
+"""Modules of tools that write to the graph's state, and do nothing else."""
+
+
+def _internal(graph: Any) -> dict[int, Any]:
+    nodes = {_plain_name(name) for each in _reached(graph) if _is_graph(each) for name in each.nodes}
+    internal = {}
+    for tool in (each for each in _reached(graph) if _is_tool(each)):
+        function = getattr(tool, "func", None) or getattr(tool, "coroutine", None)
+        is_of_state = str(getattr(function, "__module__", "")) in _OF_STATE
+        if is_of_state or _DESTINATION in (tool.metadata or {}) or _is_handoff(tool, function, nodes):
+            internal[id(tool)] = tool
+    return internal
+
+
+def _is_handoff(tool: Any, function: Any, nodes: set[str]) -> bool:
+    """Written by hand as LangGraph shows it: named after the agent that it goes to, and returns a ``Command``."""
+    returned = str(getattr(function, "__annotations__", {}).get("return", ""))
+    matched = _HANDS_OVER.match(tool.name)
+    name = _plain_name(tool.name)
+    return bool(matched) and "Command" in returned and any(len(n) > 2 and n in name for n in nodes)
+
+
+def _plain_name(name: str) -> str:
+    return re.sub(r"[^a-z0-9]+", "_", name.lower()).strip("_")
+
+
+# ── whose call it is ─────────────────────────────────────────────────────────────────────────────
+
+
+class _Here(NamedTuple):
+    """Where code runs: in a conversation; without a ``world``: at work on an answer of the scenario."""
+
+    world: Optional[World] = None  # noqa: UP045
+
+
+_HERE: ContextVar[Optional[_Here]] = ContextVar("agenteval_langgraph", default=None)  # noqa: UP045
+_PASSED: ContextVar[int] = ContextVar("agenteval_langgraph_passed", default=0)
+"""The tool whose ``run`` goes on to that of its base class, by identity."""
+_TOKEN = "__agenteval"
+"""A key of ``configurable``. LangGraph keeps those that begin so out of what it stores."""
+_WORLDS: dict[str, World] = {}
+_WATCHED: set[type] = set()
+_LOCK = threading.Lock()
+
+
+@contextmanager
+def _set(variable: ContextVar[Any], value: Any) -> Iterator[None]:
+    token = variable.set(value)
+    try:
+        yield
+    finally:
+        variable.reset(token)
+
+
+def _world_of(tool: Any, config: Any) -> World:
+    """Whose call of a tool this is. Raises ``Outside``."""
+    here = _HERE.get()
+    if here is not None and here.world is None:
+        raise RuntimeError("%s was called by a mock, which answers in its place; it was not run" % tool.name)
+    if here is not None and here.world is not None:
+        return here.world
+    configurable = (config.get("configurable") if isinstance(config, dict) else None) or {}
+    world = _WORLDS.get(str(configurable.get(_TOKEN)))
+    if world is None:
+        raise outside(tool.name)
+    return world
+
+
+def _install() -> None:
+    """Raises ``Refused`` for a version that has not what is watched."""
+    from langchain_core.tools import BaseTool, StructuredTool
+    from langchain_core.tools import Tool as SimpleTool
+
+    for name in ("run", "arun", "ainvoke"):
+        if not inspect.isfunction(vars(BaseTool).get(name)):
+            raise unsupported(FRAMEWORK, "BaseTool." + name)
+    _watch(BaseTool)
+    with _LOCK:
+        for cls in (StructuredTool, SimpleTool):
+            own: Any = vars(cls).get("ainvoke")
+            if own is not None and not hasattr(own, "agenteval_real"):
+                cls.ainvoke = _in_order(BaseTool.ainvoke, own)  # type: ignore[method-assign]
+
+
+def _in_order(asked_at_once: Any, real: Any) -> Any:
+    """Where a synchronous tool is awaited LangChain takes a thread, and of calls made at the same time nobody
+    could say which is the first. The world needs no thread."""
+
+    @functools.wraps(real)
+    async def ainvoke(self: Any, *args: Any, **kwargs: Any) -> Any:
+        here = _HERE.get()
+        is_answered = here is not None and here.world is not None
+        return await (asked_at_once if is_answered else real)(self, *args, **kwargs)
+
+    ainvoke.agenteval_real = real  # type: ignore[attr-defined]
+    return ainvoke
+
+
+def _watch(cls: Any) -> None:
+    """Calls of a tool's class go to the world, also where it has a ``run`` of its own."""
+    from langchain_core.tools import BaseTool
+
+    with _LOCK:
+        for each in cls.__mro__:
+            if each in _WATCHED or not issubclass(each, BaseTool):
+                continue
+            _WATCHED.add(each)
+            if "run" in vars(each):
+                each.run = _watched(vars(each)["run"])
+            if "arun" in vars(each):
+                each.arun = _watched_async(vars(each)["arun"])
+
+
+def _watched(real: Any) -> Any:
+    @functools.wraps(real)
+    def run(self: Any, *args: Any, **kwargs: Any) -> Any:
+        if _PASSED.get() == id(self) or id(self) in _INTERNAL:
+            return real(self, *args, **kwargs)
+        call = _Call(self, args, kwargs)
+        own = _Own(call, functools.partial(real, self, *args, **kwargs))
+        try:
+            with _set(_HERE, _Here()):
+                answer = call.world.call_sync(self.name, call.arguments, own.run)
+        except _ToolFailed:
+            return own.result
+        return own.result if own.has_run else call.answered(answer)
+
+    return run
+
+
+def _watched_async(real: Any) -> Any:
+    @functools.wraps(real)
+    async def arun(self: Any, *args: Any, **kwargs: Any) -> Any:
+        if _PASSED.get() == id(self) or id(self) in _INTERNAL:
+            return await real(self, *args, **kwargs)
+        call = _Call(self, args, kwargs)
+        own = _Own(call, functools.partial(real, self, *args, **kwargs))
+        try:
+            with _set(_HERE, _Here()):
+                answer = await call.world.call(self.name, call.arguments, own.arun)
+        except _ToolFailed:
+            return own.result
+        return own.result if own.has_run else call.answered(answer)
+
+    return arun
+
+
+class _Call:
+    """A call of a tool. Raises ``Outside``."""
+
+    def __init__(self, tool: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> None:
+        self.tool = tool
+        self.world = _world_of(tool, kwargs.get("config"))
+        self.arguments = _arguments(tool, args[0] if args else kwargs.get("tool_input"))
+        self._id = kwargs.get("tool_call_id")
+
+    def answered(self, answer: Answer) -> Any:
+        """What the scenario says, as the tool would have said it."""
+        from langchain_core.messages import ToolMessage
+        from langchain_core.tools import ToolException
+
+        if self._id:
+            return ToolMessage(
+                content=answer.text,
+                tool_call_id=self._id,
+                name=self.tool.name,
+                status="error" if answer.is_error else "success",
+                artifact=answer.value if self.tool.response_format == "content_and_artifact" else None,
+            )
+        if answer.is_error and not self.tool.handle_tool_error:
+            raise ToolException(answer.text)
+        return answer.text if answer.is_error or _returns_text(self.tool) else answer.value
+
+
+def _returns_text(tool: Any) -> bool:
+    function = getattr(tool, "func", None) or getattr(tool, "coroutine", None) or type(tool)._run
+    return getattr(function, "__annotations__", {}).get("return") in (str, "str")
+
+
+def _arguments(tool: Any, given: Any) -> Any:
+    """What a tool was called with, without what the graph puts in."""
+    if not isinstance(given, dict):
+        name = next((name for name in (_parameters(tool) or {}).get("properties", ())), "input")
+        return {} if given is None or given == "" else {name: given}
+    injected = _injected(tool)
+    return {
+        name: value for name, value in given.items() if name not in injected and not _is_of_graph(value)
+    }
+
+
+_PUT_IN = re.compile(r"Injected|ToolRuntime|RunnableConfig|CallbackManager")
+
+
+def _injected(tool: Any) -> set[str]:
+    """The names of the arguments that no model gives: annotated so in the function, or in the schema."""
+    functions = (getattr(tool, "func", None), getattr(tool, "coroutine", None), type(tool)._run)
+    notes = [getattr(each, "__annotations__", {}) for each in functions if each is not None]
+    schema = getattr(tool, "args_schema", None)
+    if isinstance(schema, type):
+        notes += [each.__annotations__ for each in schema.__mro__ if "__annotations__" in vars(each)]
+    return {name for each in notes for name, note in each.items() if _PUT_IN.search(_shown(note))}
+
+
+def _shown(note: Any) -> str:
+    return "%s %r" % (note if isinstance(note, str) else getattr(note, "__name__", ""), note)
+
+
+def _is_of_graph(value: Any) -> bool:
+    return type(value).__module__.startswith("langgraph.")
+
+
+class _ToolFailed(Exception):
+    """The agent's real tool failed, and says so in what it returned."""
+
+
+class _Own:
+    """The agent's real tool, for a world that leaves it to the agent. The graph gets what the tool returned;
+    the world records what a model reads of that."""
+
+    def __init__(self, call: _Call, run: Callable[[], Any]) -> None:
+        self._here = _Here(call.world)
+        self._passed = id(call.tool)
+        self._run = run
+        self.has_run = False
+        self.result: Any = None
+
+    def run(self) -> Any:
+        with _set(_HERE, self._here), _set(_PASSED, self._passed):
+            self.result = self._run()
+        return self._recorded()
+
+    async def arun(self) -> Any:
+        with _set(_HERE, self._here), _set(_PASSED, self._passed):
+            self.result = await self._run()
+        return self._recorded()
+
+    def _recorded(self) -> Any:
+        self.has_run = True
+        said = _read_of(self.result)
+        if getattr(self.result, "status", "") == "error":
+            raise _ToolFailed(said)
+        return said
+
+
+def _read_of(result: Any) -> Any:
+    """What a model reads of what a tool returned."""
+    if _is(result, "langchain_core.messages", "BaseMessage"):
+        return _text(result.content)
+    if _is(result, "langgraph.types", "Command"):
+        update = result.update if isinstance(result.update, dict) else {}
+        said = [_read_of(each) for each in update.get("messages") or ()]
+        return said[-1] if said else ""
+    return result
+
+
+# ── a conversation ───────────────────────────────────────────────────────────────────────────────
+
+
+class _Names(NamedTuple):
+    """Of the graph's tools; of those among them that are its own business; of nodes that are agents."""
+
+    tools: FrozenSet[str]  # noqa: UP006
+    internal: FrozenSet[str]  # noqa: UP006
+    agents: FrozenSet[str]  # noqa: UP006
+
+
+class Conversation:
+    def __init__(self, graph: Any, world: World, session: str, given: _Given, names: _Names) -> None:
+        self._world = world
+        self._given = given
+        self._names = names
+        self._token = uuid.uuid4().hex
+        self._thread = session or self._token
+        self._graph = copy.copy(graph)
+        self._keeps_state = graph.checkpointer is not None and graph.checkpointer is not False
+        if self._keeps_state:
+            self._graph.checkpointer = _saver_like(graph.checkpointer)
+        for name, own in (("store", _store_like), ("cache", lambda _: None)):
+            if getattr(graph, name, None) is not None:
+                setattr(self._graph, name, own(getattr(graph, name)))
+        self._is_sync = _has_no_async(graph)
+        self._known = _Known()
+        self._state: dict[str, Any] = {}
+        self._takes = _takes(graph)
+        _WORLDS[self._token] = world
+
+    async def close(self) -> None:
+        _WORLDS.pop(self._token, None)
+
+    async def reply(self, text: str) -> dict[str, Any]:
+        from langchain_core.messages import HumanMessage
+
+        message = HumanMessage(content=text, id=str(uuid.uuid4()))
+        turn = _Turn(self._known, message.id, self._names)
+        meter = _meter()
+        try:
+            with _set(_HERE, _Here(self._world)):
+                await self._play(self._input(message), self._config(meter), turn)
+        except Exception as error:
+            with_partial(error, turn.messages(), meter.usage())
+            raise
+        self._state = turn.state
+        if turn.waits:
+            error = Waits(turn.waits)
+            with_partial(error, turn.messages(), meter.usage())
+            raise error
+        return {"messages": turn.answer(), "usage": meter.usage() or turn.usage(), "agent": None}
+
+    def _input(self, message: Any) -> dict[str, Any]:
+        if self._keeps_state:
+            return {"messages": [message]}
+        kept = {key: value for key, value in self._state.items() if key in self._takes}
+        return {**kept, "messages": [*(kept.get("messages") or ()), message]}
+
+    def _config(self, meter: Any) -> Any:
+        from langchain_core.runnables.config import merge_configs
+
+        ours: Any = {"configurable": {"thread_id": self._thread, _TOKEN: self._token}, "callbacks": [meter]}
+        given: Any = self._given.config
+        return merge_configs(getattr(self._graph, "config", None), given, ours)
+
+    async def _play(self, given: Any, config: Any, turn: _Turn) -> None:
+        options: dict[str, Any] = {"stream_mode": ["values", "updates"], "subgraphs": True}
+        if self._given.context is not None:
+            options["context"] = self._given.context
+        if self._is_sync:
+
+            def played() -> None:
+                for event in self._graph.stream(given, config, **options):
+                    turn.take(*event)
+
+            await asyncio.to_thread(played)
+            return
+        stream = self._graph.astream(given, config, **options)
+        try:
+            async for event in stream:
+                turn.take(*event)
+        finally:
+            await stream.aclose()
+
+
+def _saver_like(saver: Any) -> Any:
+    """In memory, which writes what it keeps as the graph's own one does."""
+    from langgraph.checkpoint.memory import InMemorySaver
+
+    serde = getattr(saver, "serde", None)
+    return InMemorySaver(serde=serde) if serde is not None else InMemorySaver()
+
+
+def _store_like(store: Any) -> Any:
+    """A copy of one in memory; a database is the author's to choose."""
+    if not _is(store, "langgraph.store.memory", "InMemoryStore"):
+        return store
+    try:
+        return copy.deepcopy(store)
+    except Exception:  # a client in it, for embeddings
+        return store
+
+
+def _agents_of(graph: Any) -> frozenset[str]:
+    """The names of nodes that are agents: that are graphs, or call one."""
+    return frozenset(
+        name
+        for each in _reached(graph)
+        if _is_graph(each)
+        for name, node in each.nodes.items()
+        if name != "tools" and any(map(_is_graph, (*(getattr(node, "subgraphs", None) or ()), *_steps(node))))
+    )
+
+
+def _steps(node: Any) -> Iterator[Any]:
+    bound = vars(node).get("bound")
+    yield bound
+    yield from getattr(bound, "__dict__", {}).get("steps") or ()
+
+
+def _has_no_async(graph: Any) -> bool:
+    """Whether a middleware wraps calls in a synchronous function alone: LangChain refuses to await such a
+    one."""
+    found = [each for each in _middleware(graph)]
+    return any(
+        getattr(cls, name) is not _base(cls, name) and getattr(cls, "a" + name) is _base(cls, "a" + name)
+        for cls in map(type, found)
+        for name in ("wrap_model_call", "wrap_tool_call")
+        if hasattr(cls, "a" + name)
+    )
+
+
+def _base(cls: Any, name: str) -> Any:
+    base = next(each for each in cls.__mro__ if each.__name__ == "AgentMiddleware")
+    return getattr(base, name, None)
+
+
+def _middleware(graph: Any) -> Iterator[Any]:
+    """What wraps the calls of the model and the tools, out of the closures of the nodes that make them."""
+    seen: dict[int, Any] = {}
+    waiting = [
+        found
+        for name in ("model", "tools")
+        if (node := graph.nodes.get(name)) is not None
+        for step in _steps(node)
+        for found in vars(step).values()
+        if step is not None
+    ]
+    while waiting and len(seen) < _MOST:
+        obj = waiting.pop(0)
+        if id(obj) in seen:
+            continue
+        seen[id(obj)] = obj
+        if _is(obj, "langchain.agents.middleware", "AgentMiddleware") and not isinstance(obj, type):
+            yield obj
+        elif inspect.ismethod(obj):
+            waiting += [obj.__self__, obj.__func__]
+        elif inspect.isfunction(obj):
+            waiting += [cell.cell_contents for cell in obj.__closure__ or () if _is_filled(cell)]
+        elif isinstance(obj, (list, tuple)):
+            waiting += obj
+
+
+_MOST = 500
+
+
+def _is_filled(cell: Any) -> bool:
+    try:
+        return cell.cell_contents is not None
+    except ValueError:
+        return False
+
+
+def _meter() -> Any:
+    """Counts the tokens of all models that are called below the graph, also of agents whose messages never
+    come up."""
+    from langchain_core.callbacks import BaseCallbackHandler
+
+    class Meter(BaseCallbackHandler):
+        run_inline = True
+
+        def __init__(self) -> None:
+            self._told: List[Dict[str, Any]] = []  # noqa: UP006
+
+        def on_llm_end(self, response: Any, **_: Any) -> None:
+            generation = next((each for row in response.generations for each in row), None)
+            told = getattr(getattr(generation, "message", None), "usage_metadata", None)
+            told = told or (response.llm_output or {}).get("token_usage")
+            if isinstance(told, dict) and told:
+                self._told.append(told)
+
+        def usage(self) -> Any:
+            return _sum(self._told)
+
+    return Meter()
+
+
+def _sum(told: list[Any]) -> Any:
+    """One usage of several; ``None`` of none."""
+    if not told:
+        return None
+    total = {"requests": len(told), "input_tokens": 0, "output_tokens": 0, "cached_tokens": 0}
+    for each in told:
+        total["input_tokens"] += int(each.get("input_tokens", each.get("prompt_tokens")) or 0)
+        total["output_tokens"] += int(each.get("output_tokens", each.get("completion_tokens")) or 0)
+        details = each.get("input_token_details") or each.get("prompt_tokens_details") or {}
+        total["cached_tokens"] += int(details.get("cache_read", details.get("cached_tokens")) or 0)
+    return total
+
+
+# ── the messages of a turn ───────────────────────────────────────────────────────────────────────
+
+
+class _Known:
+    """The messages of a conversation, by what they are told apart by, in the order in which they came."""
+
+    def __init__(self) -> None:
+        self.keys: set[Any] = set()
+
+
+class _Said(NamedTuple):
+    message: Any
+    agent: str
+    is_of_graph: bool
+    """It came up to the graph itself, and did not stay with an agent below."""
+
+
+class _Turn:
+    """What a turn's stream tells: the states after each step, of the graph and of those below it, and what
+    each node wrote."""
+
+    def __init__(self, known: _Known, user: Any, names: _Names) -> None:
+        self._known = known
+        self._user = user
+        self._names = names
+        self._said: dict[Any, _Said] = {}
+        self._hidden: set[str] = set()
+        self._wrote: set[str] = set()
+        self._last: Any = None
+        self._structured: Any = None
+        self.state: dict[str, Any] = {}
+        self.waits = ""
+
+    def take(self, namespace: tuple[str, ...], mode: str, data: Any) -> None:
+        if mode == "values":
+            self._take_state(namespace, data)
+        elif isinstance(data, dict):
+            for node, written in data.items():
+                if node == "__interrupt__":
+                    self._take_interrupt(written)
+                else:
+                    for each in written if isinstance(written, (list, tuple)) else (written,):
+                        self._take_update(namespace, each)
+
+    def _take_interrupt(self, interrupts: Any) -> None:
+        asked = next((each.value for each in interrupts or ()), None)
+        wanted = asked.get("action_requests") if isinstance(asked, dict) else None
+        if isinstance(wanted, list) and wanted:  # the middleware for approvals
+            shown = "approval of %s" % ", ".join(str(each.get("name")) for each in wanted)
+        else:
+            shown = "a breakpoint" if asked is None else "interrupt: %s" % _short(asked)
+        self.waits = "the agent waits for a person (%s); agenteval cannot answer that yet" % shown
+
+    def _take_state(self, namespace: tuple[str, ...], data: Any) -> None:
+        state = data if isinstance(data, dict) else getattr(data, "__dict__", {})
+        messages = state.get("messages")
+        listed = messages if isinstance(messages, (list, tuple)) else [messages] if messages else []
+        if not namespace:
+            self.state = {key: value for key, value in state.items() if key != "__interrupt__"}
+        agent = self._agent_at(namespace)
+        last = None
+        for key, message in _keyed(listed):
+            if key in self._known.keys and key not in self._said:
+                continue
+            before = self._said.get(key)
+            of_graph = not namespace or (before is not None and before.is_of_graph)
+            self._said[key] = _Said(message, before.agent if before else agent, of_graph)
+            self._known.keys.add(key)
+            last = key
+        if not namespace and last is not None:
+            self._last = last
+
+    def _agent_at(self, namespace: tuple[str, ...]) -> str:
+        """The innermost node that is an agent."""
+        names = [part.partition(":")[0] for each in namespace for part in each.split("|")]
+        return next((name for name in reversed(names) if name in self._names.agents), "")
+
+    def _take_update(self, namespace: tuple[str, ...], written: Any) -> None:
+        """A node that lists a call together with its result did not ask a tool: it is how an agent of LangChain
+        takes a model's structured answer."""
+        if not isinstance(written, dict):
+            return
+        if not namespace:
+            self._wrote |= {key for key, value in written.items() if value is not None}
+            if written.get("structured_response") is not None:
+                self._structured = written["structured_response"]
+        messages = written.get("messages")
+        if not isinstance(messages, list) or "structured_response" not in {*written, *self.state}:
+            return
+        answered = {getattr(each, "tool_call_id", None) for each in messages}
+        for call in (call for each in messages for call in getattr(each, "tool_calls", None) or ()):
+            if call["id"] in answered and call["name"] not in self._names.tools:
+                self._hidden.add(call["id"])
+
+    def messages(self) -> list[dict[str, Any]]:
+        """In OpenAI's form."""
+        return [written for said in self._said.values() for written in self._written(said)]
+
+    def answer(self) -> list[dict[str, Any]]:
+        """The messages, of which the last is what the graph answers."""
+        listed = self.messages()
+        if self._structured is not None:
+            text = _as_json(self._structured)
+            if not listed or not _is_same(listed[-1].get("content"), text):
+                listed.append({"role": "assistant", "content": text})
+            return listed
+        last = self._said.get(self._last)
+        if last is not None and not _is_assistant(last.message) and self._last != self._user:
+            listed.append({"role": "assistant", "content": _text(_field(last.message, "content"))})
+        if not any(each["role"] == "assistant" for each in listed):
+            wrote = ", ".join(sorted(self._wrote - {"messages"}))
+            told = "; it wrote %s" % wrote if wrote else ""
+            raise RuntimeError("the graph added nothing to `messages`" + told)
+        return listed
+
+    def usage(self) -> Any:
+        told = [_field(said.message, "usage_metadata") for said in self._said.values()]
+        return _sum([each for each in told if isinstance(each, dict) and each])
+
+    def _written(self, said: _Said) -> Iterator[dict[str, Any]]:
+        message = said.message
+        kind = _kind(message)
+        if _is_handed_back(message):
+            return
+        if kind == "tool":
+            if _field(message, "tool_call_id") not in self._hidden and not self._is_of_handoff(message):
+                yield _result(message)
+        elif kind == "human":
+            name = _field(message, "name")
+            if said.is_of_graph and name and _field(message, "id") != self._user:
+                yield {"role": "assistant", "content": _text(_field(message, "content")), "name": name}
+        elif kind == "ai":
+            calls = [call for call in _calls(message) if not self._is_left_out(call)]
+            text = _text(_field(message, "content")) if said.is_of_graph else ""
+            if text or calls:
+                written: dict[str, Any] = {"role": "assistant", "content": text or None}
+                if calls:
+                    written["tool_calls"] = calls
+                if name := _field(message, "name") or said.agent:
+                    written["name"] = name
+                yield written
+
+    def _is_left_out(self, call: dict[str, Any]) -> bool:
+        return call["id"] in self._hidden or call["function"]["name"] in self._names.internal
+
+    def _is_of_handoff(self, message: Any) -> bool:
+        return _field(message, "name") in self._names.internal
+
+
+def _is_handed_back(message: Any) -> bool:
+    """What a supervisor's library writes where an agent is done."""
+    return bool((_field(message, "response_metadata") or {}).get("__is_handoff_back"))
+
+
+def _keyed(messages: Iterable[Any]) -> Iterator[tuple[Any, Any]]:
+    """Each message with what tells it apart: its id, else what it says and the how-manieth of these it is."""
+    count: dict[Any, int] = {}
+    for message in messages:
+        key = _field(message, "id")
+        if key is None:
+            said = (_kind(message), _text(_field(message, "content")), repr(_field(message, "tool_calls")))
+            said = (*said, _field(message, "tool_call_id"))
+            count[said] = count.get(said, 0) + 1
+            key = (*said, count[said])
+        yield key, message
+
+
+def _field(message: Any, name: str) -> Any:
+    if isinstance(message, dict):
+        return message.get(name)
+    if isinstance(message, (str, tuple, list)):
+        said = ("ai", message) if isinstance(message, str) else message
+        return dict(zip(("role", "content"), said)).get(name)
+    return getattr(message, name, None)
+
+
+def _kind(message: Any) -> str:
+    """``human``, ``ai``, ``tool`` or something else."""
+    kind = str(_field(message, "type") or _field(message, "role") or "")
+    if kind == "chat":
+        kind = str(_field(message, "role"))
+    kind = kind.replace("MessageChunk", "").lower()
+    return {"assistant": "ai", "user": "human", "function": "tool"}.get(kind, kind)
+
+
+def _is_assistant(message: Any) -> bool:
+    return _kind(message) == "ai"
+
+
+def _text(content: Any) -> str:
+    """The text of a message, of the blocks of some providers, too."""
+    if isinstance(content, list):
+        return "".join(each if isinstance(each, str) else _block(each) for each in content)
+    return content if isinstance(content, str) else "" if content is None else _as_json(content)
+
+
+def _block(block: Any) -> str:
+    return str(block.get("text") or "") if isinstance(block, dict) and block.get("type") == "text" else ""
+
+
+def _calls(message: Any) -> list[dict[str, Any]]:
+    made = [_call(each, each["args"]) for each in _field(message, "tool_calls") or () if "args" in each]
+    if isinstance(message, dict):
+        made += [each for each in message.get("tool_calls") or () if "function" in each]
+    return made + [_call(each, each.get("args")) for each in _field(message, "invalid_tool_calls") or ()]
+
+
+def _call(call: Any, args: Any) -> dict[str, Any]:
+    written = args if isinstance(args, str) else json.dumps(args, default=str)
+    return {"id": call["id"], "type": "function", "function": {"name": call["name"], "arguments": written}}
+
+
+def _result(message: Any) -> dict[str, Any]:
+    result = {
+        "role": "tool",
+        "tool_call_id": _field(message, "tool_call_id"),
+        "content": _text(_field(message, "content")),
+    }
+    if name := _field(message, "name"):
+        result["name"] = name
+    if _field(message, "status") == "error":
+        result["status"] = "error"
+    return result
+
+
+def _as_json(value: Any) -> str:
+    if hasattr(value, "model_dump"):
+        value = value.model_dump(mode="json")
+    elif dataclasses.is_dataclass(value) and not isinstance(value, type):
+        value = dataclasses.asdict(value)
+    return json.dumps(value, ensure_ascii=False, default=str)
+
+
+def _is_same(text: Any, other: str) -> bool:
+    """Whether two texts are the same JSON."""
+    try:
+        return bool(json.loads(text) == json.loads(other))
+    except (TypeError, ValueError):
+        return False
+
+
+def _short(value: Any) -> str:
+    text = value if isinstance(value, str) else _as_json(value)
+    return text if len(text) <= 120 else text[:119] + "…"
