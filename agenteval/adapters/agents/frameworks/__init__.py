@@ -34,6 +34,7 @@ __all__ = [
 
 MODULES = (
     "pydantic_ai",
+    "langgraph",
     "google_adk",
     "agent_framework",
     "llamaindex",

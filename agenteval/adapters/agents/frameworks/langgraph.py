@@ -1,7 +1,7 @@
 """LangGraph and LangChain: graphs, and the agents of ``create_agent`` and others, which are graphs.
 
-- A conversation has a copy of the graph: with a checkpointer of its own where the graph has one, else with the
-  state carried from turn to turn; with a store and a cache of its own.
+- A conversation has a copy of the graph: with a checkpointer of its own where the graph has one, else with
+  the state carried from turn to turn; with a store and a cache of its own.
 - A tool is met at ``BaseTool.run`` and ``arun``: tool nodes and calls in a node go through them, and those of
   synchronous tools in asynchronous runs, too. The classes are changed once and for good, since a call that a
   thread makes after the conversation must not run the tool either. A context variable says whose call it is,
@@ -22,12 +22,12 @@ import threading
 import uuid
 from contextlib import contextmanager
 from contextvars import ContextVar
-from typing import TYPE_CHECKING, Any, Dict, FrozenSet, List, NamedTuple, Optional
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from .seam import LATER, Refused, Tool, Waits, kinds, outside, unsupported, with_partial
 
 if TYPE_CHECKING:
-    from typing import Callable, Iterable, Iterator, Mapping
+    from collections.abc import Callable, Iterable, Iterator, Mapping
 
     from .seam import Answer, World
 
@@ -36,7 +36,9 @@ _FUNCTION = "write a function that takes the messages and calls it (docs/agents.
 
 def _is(obj: Any, module: str, name: str) -> bool:
     """Whether it is an instance of such a class. (A graph's nodes name classes, too.)"""
-    return not isinstance(obj, type) and any(kind.startswith(module) and kind.endswith("." + name) for kind in kinds(obj))
+    return not isinstance(obj, type) and any(
+        kind.startswith(module) and kind.endswith("." + name) for kind in kinds(obj)
+    )
 
 
 def _is_of_library(obj: Any) -> bool:
@@ -89,7 +91,9 @@ class LangGraph:
             _watch(type(tool))
         internal = _internal(graph)
         _INTERNAL.update(internal)
-        names = _Names(frozenset(known), frozenset(tool.name for tool in internal.values()), _agents_of(graph))
+        names = _Names(
+            frozenset(known), frozenset(tool.name for tool in internal.values()), _agents_of(graph)
+        )
         return Conversation(graph, world, session, given, names)
 
 
@@ -104,11 +108,11 @@ def _compiled(obj: Any) -> Any:
         try:
             return obj.compile()
         except Exception as error:
-            raise Refused("the %s cannot be compiled: %s" % (name, error)) from error
+            raise Refused(f"the {name} cannot be compiled: {error}") from error
     if name == "RemoteGraph":
         what = "the agent is a RemoteGraph, whose tools run at its server"
         raise Refused(what, "name the graph itself, or its server as an agent of type http")
-    what = "the agent is a %s of LangChain; agenteval plays graphs, such as create_agent makes" % name
+    what = f"the agent is a {name} of LangChain; agenteval plays graphs, such as create_agent makes"
     raise Refused(what, "for others " + _FUNCTION)
 
 
@@ -122,7 +126,7 @@ def _require_messages(graph: Any) -> None:
         return
     if not takes:
         raise Refused("the agent is a workflow of @entrypoint, which takes what its function does", _FUNCTION)
-    what = "the graph takes %s and no messages" % ", ".join(sorted(takes))
+    what = f"the graph takes {', '.join(sorted(takes))} and no messages"
     raise Refused(what, "write a function that takes the user's message, calls the graph, and returns a text")
 
 
@@ -139,7 +143,7 @@ class _Given(NamedTuple):
     """What a graph gets beside its input."""
 
     context: Any = None
-    config: Dict[str, Any] = {}  # noqa: UP006, RUF012 - read only
+    config: dict[str, Any] = {}
 
 
 def _given(graph: Any, deps: Any) -> _Given:
@@ -155,7 +159,7 @@ def _given(graph: Any, deps: Any) -> _Given:
     if schema is not None:
         return _Given(None if "configurable" in config and config is deps else deps, config)
     if not config:
-        what = "the graph has no context_schema for its deps, a %s" % type(deps).__name__
+        what = f"the graph has no context_schema for its deps, a {type(deps).__name__}"
         raise Refused(what, "return a dict, which is given as `configurable`")
     return _Given(None, config)
 
@@ -171,7 +175,7 @@ def _made_of_defaults(schema: Any) -> Any:
     else:
         return None
     if needed:
-        what = "the graph needs a context of type %s (%s)" % (schema.__name__, ", ".join(needed))
+        what = f"the graph needs a context of type {schema.__name__} ({', '.join(needed)})"
         raise Refused(what, "write target: {object: …, deps: FILE.py:FUNCTION}, a function that makes one")
     return schema()
 
@@ -179,7 +183,17 @@ def _made_of_defaults(schema: Any) -> Any:
 # ── its tools ────────────────────────────────────────────────────────────────────────────────────
 
 _DEEPEST = 12
-_WHAT_IS_CALLED = ("bound", "func", "afunc", "coroutine", "steps", "mapper", "runnable", "subgraphs", "branches")
+_WHAT_IS_CALLED = (
+    "bound",
+    "func",
+    "afunc",
+    "coroutine",
+    "steps",
+    "mapper",
+    "runnable",
+    "subgraphs",
+    "branches",
+)
 """Where objects of LangChain and LangGraph keep what they call."""
 
 
@@ -222,8 +236,8 @@ def _held(obj: Any) -> Iterable[Any]:
         return [*obj.tools_by_name.values(), *_called_by(obj)]
     if _is_of_library(obj):
         return _called_by(obj)
-    is_called = not isinstance(obj, type) and inspect.isfunction(getattr(type(obj), "__call__", None))
-    return [type(obj).__call__, *_fields(obj)] if is_called else []
+    entry = None if isinstance(obj, type) else vars(type(obj)).get("__call__")
+    return [entry, *_fields(obj)] if inspect.isfunction(entry) else []
 
 
 def _called_by(obj: Any) -> list[Any]:
@@ -269,7 +283,7 @@ def _described(tool: Any) -> Tool:
     return Tool(tool.name, tool.description or "", _parameters(tool))
 
 
-def _parameters(tool: Any) -> Optional[Dict[str, Any]]:  # noqa: UP006, UP045
+def _parameters(tool: Any) -> dict[str, Any] | None:
     """The JSON Schema of its arguments as a model sees them: without those that the graph puts in."""
     try:
         schema = tool.tool_call_schema
@@ -289,9 +303,11 @@ _INTERNAL: dict[int, Any] = {}
 """Tools that are the graph's own business, by identity: they are always run."""
 _DESTINATION = "__handoff_destination"
 """In the metadata of the tools that langgraph-supervisor and langgraph-swarm make."""
-_HANDS_OVER = re.compile(r"^(transfer|hand_?off|assign|delegate|route|switch|escalate|go)_(.*_)?to_", re.IGNORECASE)
-_OF_STATE = ("langchain.agents.middleware.todo",)
-"""Modules of tools that write to the graph's state, and do nothing else."""
+_HANDS_OVER = re.compile(
+    r"^(transfer|hand_?off|assign|delegate|route|switch|escalate|go)_(.*_)?to_", re.IGNORECASE
+)
+_OF_STATE = ("langchain.agents.middleware.todo", "deepagents.middleware.subagents")
+"""Modules of tools that do nothing but write to the graph's state, or give work to another agent."""
 
 
 def _internal(graph: Any) -> dict[int, Any]:
@@ -306,7 +322,7 @@ def _internal(graph: Any) -> dict[int, Any]:
 
 
 def _is_handoff(tool: Any, function: Any, nodes: set[str]) -> bool:
-    """Written by hand as LangGraph shows it: named after the agent that it goes to, and returns a ``Command``."""
+    """One written by hand is named after the agent that it goes to, and returns a ``Command``."""
     returned = str(getattr(function, "__annotations__", {}).get("return", ""))
     matched = _HANDS_OVER.match(tool.name)
     name = _plain_name(tool.name)
@@ -323,10 +339,10 @@ def _plain_name(name: str) -> str:
 class _Here(NamedTuple):
     """Where code runs: in a conversation; without a ``world``: at work on an answer of the scenario."""
 
-    world: Optional[World] = None  # noqa: UP045
+    world: World | None = None
 
 
-_HERE: ContextVar[Optional[_Here]] = ContextVar("agenteval_langgraph", default=None)  # noqa: UP045
+_HERE: ContextVar[_Here | None] = ContextVar("agenteval_langgraph", default=None)
 _PASSED: ContextVar[int] = ContextVar("agenteval_langgraph_passed", default=0)
 """The tool whose ``run`` goes on to that of its base class, by identity."""
 _TOKEN = "__agenteval"
@@ -349,7 +365,7 @@ def _world_of(tool: Any, config: Any) -> World:
     """Whose call of a tool this is. Raises ``Outside``."""
     here = _HERE.get()
     if here is not None and here.world is None:
-        raise RuntimeError("%s was called by a mock, which answers in its place; it was not run" % tool.name)
+        raise RuntimeError(f"{tool.name} was called by a mock, which answers in its place; it was not run")
     if here is not None and here.world is not None:
         return here.world
     configurable = (config.get("configurable") if isinstance(config, dict) else None) or {}
@@ -372,7 +388,7 @@ def _install() -> None:
         for cls in (StructuredTool, SimpleTool):
             own: Any = vars(cls).get("ainvoke")
             if own is not None and not hasattr(own, "agenteval_real"):
-                cls.ainvoke = _in_order(BaseTool.ainvoke, own)  # type: ignore[method-assign]
+                cls.ainvoke = _in_order(BaseTool.ainvoke, own)
 
 
 def _in_order(asked_at_once: Any, real: Any) -> Any:
@@ -414,7 +430,7 @@ def _watched(real: Any) -> Any:
         try:
             with _set(_HERE, _Here()):
                 answer = call.world.call_sync(self.name, call.arguments, own.run)
-        except _ToolFailed:
+        except _ToolError:
             return own.result
         return own.result if own.has_run else call.answered(answer)
 
@@ -431,7 +447,7 @@ def _watched_async(real: Any) -> Any:
         try:
             with _set(_HERE, _Here()):
                 answer = await call.world.call(self.name, call.arguments, own.arun)
-        except _ToolFailed:
+        except _ToolError:
             return own.result
         return own.result if own.has_run else call.answered(answer)
 
@@ -476,9 +492,7 @@ def _arguments(tool: Any, given: Any) -> Any:
         name = next((name for name in (_parameters(tool) or {}).get("properties", ())), "input")
         return {} if given is None or given == "" else {name: given}
     injected = _injected(tool)
-    return {
-        name: value for name, value in given.items() if name not in injected and not _is_of_graph(value)
-    }
+    return {name: value for name, value in given.items() if name not in injected and not _is_of_graph(value)}
 
 
 _PUT_IN = re.compile(r"Injected|ToolRuntime|RunnableConfig|CallbackManager")
@@ -495,14 +509,14 @@ def _injected(tool: Any) -> set[str]:
 
 
 def _shown(note: Any) -> str:
-    return "%s %r" % (note if isinstance(note, str) else getattr(note, "__name__", ""), note)
+    return note if isinstance(note, str) else f"{getattr(note, '__name__', '')} {note!r}"
 
 
 def _is_of_graph(value: Any) -> bool:
     return type(value).__module__.startswith("langgraph.")
 
 
-class _ToolFailed(Exception):
+class _ToolError(Exception):
     """The agent's real tool failed, and says so in what it returned."""
 
 
@@ -531,7 +545,7 @@ class _Own:
         self.has_run = True
         said = _read_of(self.result)
         if getattr(self.result, "status", "") == "error":
-            raise _ToolFailed(said)
+            raise _ToolError(said)
         return said
 
 
@@ -552,9 +566,9 @@ def _read_of(result: Any) -> Any:
 class _Names(NamedTuple):
     """Of the graph's tools; of those among them that are its own business; of nodes that are agents."""
 
-    tools: FrozenSet[str]  # noqa: UP006
-    internal: FrozenSet[str]  # noqa: UP006
-    agents: FrozenSet[str]  # noqa: UP006
+    tools: frozenset[str]
+    internal: frozenset[str]
+    agents: frozenset[str]
 
 
 class Conversation:
@@ -594,9 +608,9 @@ class Conversation:
             raise
         self._state = turn.state
         if turn.waits:
-            error = Waits(turn.waits)
-            with_partial(error, turn.messages(), meter.usage())
-            raise error
+            waits = Waits(turn.waits)
+            with_partial(waits, turn.messages(), meter.usage())
+            raise waits
         return {"messages": turn.answer(), "usage": meter.usage() or turn.usage(), "agent": None}
 
     def _input(self, message: Any) -> dict[str, Any]:
@@ -670,10 +684,9 @@ def _steps(node: Any) -> Iterator[Any]:
 def _has_no_async(graph: Any) -> bool:
     """Whether a middleware wraps calls in a synchronous function alone: LangChain refuses to await such a
     one."""
-    found = [each for each in _middleware(graph)]
     return any(
         getattr(cls, name) is not _base(cls, name) and getattr(cls, "a" + name) is _base(cls, "a" + name)
-        for cls in map(type, found)
+        for cls in map(type, _middleware(graph))
         for name in ("wrap_model_call", "wrap_tool_call")
         if hasattr(cls, "a" + name)
     )
@@ -725,11 +738,11 @@ def _meter() -> Any:
     come up."""
     from langchain_core.callbacks import BaseCallbackHandler
 
-    class Meter(BaseCallbackHandler):
+    class Meter(BaseCallbackHandler):  # type: ignore[misc]
         run_inline = True
 
         def __init__(self) -> None:
-            self._told: List[Dict[str, Any]] = []  # noqa: UP006
+            self._told: list[dict[str, Any]] = []
 
         def on_llm_end(self, response: Any, **_: Any) -> None:
             generation = next((each for row in response.generations for each in row), None)
@@ -805,10 +818,10 @@ class _Turn:
         asked = next((each.value for each in interrupts or ()), None)
         wanted = asked.get("action_requests") if isinstance(asked, dict) else None
         if isinstance(wanted, list) and wanted:  # the middleware for approvals
-            shown = "approval of %s" % ", ".join(str(each.get("name")) for each in wanted)
+            shown = f"approval of {', '.join(str(each.get('name')) for each in wanted)}"
         else:
-            shown = "a breakpoint" if asked is None else "interrupt: %s" % _short(asked)
-        self.waits = "the agent waits for a person (%s); agenteval cannot answer that yet" % shown
+            shown = "a breakpoint" if asked is None else f"interrupt: {_short(asked)}"
+        self.waits = f"the agent waits for a person ({shown}); agenteval cannot answer that yet"
 
     def _take_state(self, namespace: tuple[str, ...], data: Any) -> None:
         state = data if isinstance(data, dict) else getattr(data, "__dict__", {})
@@ -835,8 +848,8 @@ class _Turn:
         return next((name for name in reversed(names) if name in self._names.agents), "")
 
     def _take_update(self, namespace: tuple[str, ...], written: Any) -> None:
-        """A node that lists a call together with its result did not ask a tool: it is how an agent of LangChain
-        takes a model's structured answer."""
+        """A node that lists a call together with its result asked no tool: so an agent of LangChain takes a
+        model's structured answer."""
         if not isinstance(written, dict):
             return
         if not namespace:
@@ -868,7 +881,7 @@ class _Turn:
             listed.append({"role": "assistant", "content": _text(_field(last.message, "content"))})
         if not any(each["role"] == "assistant" for each in listed):
             wrote = ", ".join(sorted(self._wrote - {"messages"}))
-            told = "; it wrote %s" % wrote if wrote else ""
+            told = f"; it wrote {wrote}" if wrote else ""
             raise RuntimeError("the graph added nothing to `messages`" + told)
         return listed
 
@@ -917,8 +930,8 @@ def _keyed(messages: Iterable[Any]) -> Iterator[tuple[Any, Any]]:
     for message in messages:
         key = _field(message, "id")
         if key is None:
-            said = (_kind(message), _text(_field(message, "content")), repr(_field(message, "tool_calls")))
-            said = (*said, _field(message, "tool_call_id"))
+            content, calls = _text(_field(message, "content")), repr(_field(message, "tool_calls"))
+            said = (_kind(message), content, calls, _field(message, "tool_call_id"))
             count[said] = count.get(said, 0) + 1
             key = (*said, count[said])
         yield key, message
@@ -928,8 +941,8 @@ def _field(message: Any, name: str) -> Any:
     if isinstance(message, dict):
         return message.get(name)
     if isinstance(message, (str, tuple, list)):
-        said = ("ai", message) if isinstance(message, str) else message
-        return dict(zip(("role", "content"), said)).get(name)
+        role, content = ("ai", message) if isinstance(message, str) else (message[0], message[-1])
+        return {"role": role, "content": content}.get(name)
     return getattr(message, name, None)
 
 
