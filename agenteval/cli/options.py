@@ -34,6 +34,9 @@ ConfigOption = Annotated[
     str | None,
     typer.Option("--config", "-c", metavar="FILE", help="Default: agenteval.yaml, searched upward."),
 ]
+ProfileOption = Annotated[
+    str | None, typer.Option("--profile", metavar="NAME", help="A profile of the configuration.")
+]
 ScenarioOption = Annotated[
     list[str] | None,
     typer.Option(
@@ -95,6 +98,7 @@ class Selecting:
 
     paths: PathsArgument = None
     config: ConfigOption = None
+    profile: ProfileOption = None
     scenario: ScenarioOption = None
     tag: TagOption = None
     category: CategoryOption = None

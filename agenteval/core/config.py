@@ -295,6 +295,17 @@ class AcceptedFailure(Value):
         return day <= self.expires
 
 
+class ProfileSelection(Value):
+    """What a profile says beside keys of the configuration: what it runs, as the command line does, whose
+    options are over it."""
+
+    tags: Texts = ()
+    categories: Texts = ()
+    scenarios: Texts = ()
+    no_judge: bool = False
+    baseline: Annotated[Text, Field(min_length=1)] | None = None
+
+
 _SWITCHES = frozenset({"", "yes", "no", "on", "off", "y", "n", "none"})
 
 
@@ -335,7 +346,12 @@ class Config(Value):
     exclude: Texts = ()
     reporters: tuple[ReporterChoice, ...] = (ReporterChoice(name="terminal"),)
     seed: Annotated[Count, Field(ge=0)] = 0
+    on_undecided: Literal["fail", "neutral"] = "fail"
+    profiles: dict[str, dict[str, Any]] = {}
 
+    # The profile that was taken, and what it selects: ``profiles`` itself is empty by then.
+    profile: str = ""
+    selection: ProfileSelection = ProfileSelection()
     # What the file that ``accepted`` names says.
     accepted_failures: tuple[AcceptedFailure, ...] = ()
     # Where things were written, for messages and the gate table; not part of the file. ``origins``
@@ -347,7 +363,7 @@ class Config(Value):
     origins: dict[str, str] = {}
 
     INTERNAL: ClassVar[frozenset[str]] = frozenset(
-        {"accepted_failures", "source", "root", "lines", "columns", "origins"}
+        {"accepted_failures", "source", "root", "lines", "columns", "origins", "profile", "selection"}
     )
 
     @field_validator("cache")

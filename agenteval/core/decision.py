@@ -19,7 +19,7 @@ class GateRow:
     """One line of "what gated this run": a rule, its value and bound, what it is based on, its place.
 
     ``scenario`` and ``agent`` are empty for a rule over the whole run; ``metric`` for one that is no
-    threshold."""
+    threshold. ``would_end``: of one that is not decided, what to write or to run so that it may be."""
 
     name: str
     value: float | str | None
@@ -30,6 +30,7 @@ class GateRow:
     scenario: str = ""
     agent: str = ""
     metric: str = ""
+    would_end: str = ""
 
 
 @dataclass(frozen=True)

@@ -112,6 +112,7 @@ class Plan(Value):
     severity_from: Literal["table", "model"] = "table"
     fail_on_severity: Severity | Literal["none"] = Severity.CRITICAL
     fault_tolerance: float = 0.0
+    on_undecided: Literal["fail", "neutral"] = "fail"
     gates: GatesConfig = GatesConfig()
     unapplied: dict[str, str] = {}
     accepted: tuple[AcceptedFailure, ...] = ()

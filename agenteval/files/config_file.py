@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
 from pydantic import BaseModel, ValidationError
 
-from agenteval.core.config import AgentConfig, Config, deep_merge
+from agenteval.core.config import AgentConfig, Config, ProfileSelection, deep_merge
 from agenteval.core.errors import AuthorError, Place, Problem
 from agenteval.core.protocols import AgentAdapter
 from agenteval.core.registry import Registry
@@ -18,6 +18,7 @@ from agenteval.files.agent_checks import is_whole_agent, with_options_in_place
 from agenteval.files.config_checks import Known, config_problems
 from agenteval.files.environment import expand, from_variables, plain, secrets_in, variables_in, written
 from agenteval.files.plain_files import read_file
+from agenteval.files.profiles import layered, profiles_in, without_profiles
 from agenteval.files.redact import Mask, redactor
 from agenteval.files.scenario_files import CONFIG_NAMES, shown_path
 from agenteval.files.toml_source import parse_toml
@@ -77,8 +78,10 @@ def load_config(
     environ: Mapping[str, str],
     flags: Mapping[str, Any],
     cwd: Path | None = None,
+    profile: str | None = None,
 ) -> LoadedConfig:
-    """The configuration of a file (``None``: of none), with ``AGENTEVAL_*`` and then ``flags`` over it.
+    """The configuration of a file (``None``: of none), with a ``profile`` of it, ``AGENTEVAL_*`` and then
+    ``flags`` over it. Its other profiles are checked as well.
 
     ``known``: what it may name. ``flags`` has the shape of the file; ``None`` values count as not given.
     ``path`` starts at ``cwd`` (the working directory). Raises ``AuthorError`` with every problem.
@@ -86,6 +89,12 @@ def load_config(
     cwd = cwd or Path.cwd()
     problems: list[Problem] = []
     value, mark = _read(cwd / path, cwd) if path else ({}, Mark("", children={}))
+    named = profiles_in(value, mark)
+    whole, whole_mark = value, mark
+    value, mark = without_profiles(value, mark)
+    selection = ProfileSelection()
+    if profile is not None:
+        value, mark, selection = layered(whole, whole_mark, profile, named)
     mentioned = set(variables_in(value))
     value = expand(value, mark, environ, problems)
     given = {key: flag for key, flag in flags.items() if flag is not None}
@@ -100,7 +109,10 @@ def load_config(
     secrets = secrets_in(value)
     value, mark = _whole_agents(value, mark, problems)
     config = _checked(plain(value), mark, problems, known, secrets)
+    _require_sound((whole, whole_mark), [name for name in named if name != profile], known, environ)
     update: dict[str, Any] = {
+        "profile": profile or "",
+        "selection": selection,
         "source": shown_path(cwd / path, cwd) if path else "",
         "root": str(Path(os.path.abspath(cwd / path)).parent if path else Path(os.path.abspath(cwd))),
         "lines": {name: at.line for name, at in _written(mark, mark.path)},
@@ -116,6 +128,28 @@ def load_config(
     public = shown.model_copy(update={**update, **agents, "gates": config.gates})
     update |= _agents_read(config, config, known.agents)
     return LoadedConfig(config.model_copy(update=update), public, secrets)
+
+
+def _require_sound(
+    file: tuple[dict[str, Any], Mark], names: Sequence[str], known: Known, environ: Mapping[str, str]
+) -> None:
+    """Raises ``AuthorError`` with what is wrong in profiles that are not taken now: a mistake in the nightly
+    one is not to show at night. Where a variable of one is not set, that is a matter of another machine."""
+    problems: list[Problem] = []
+    for name in names:
+        try:
+            value, mark, _ = layered(*file, name, profiles_in(*file))
+            unset: list[Problem] = []
+            value = expand(value, mark, environ, unset)
+            if not unset:
+                value, mark = with_options_in_place(value, mark, known.agents, unset)
+                secrets = secrets_in(value)
+                value, mark = _whole_agents(value, mark, unset)
+                _checked(plain(value), mark, unset, known, secrets)
+        except AuthorError as error:
+            problems += error.problems
+    if problems:
+        raise AuthorError(*dict.fromkeys(problems))
 
 
 _FLAGS = {"models": "--model", "metrics": "--metric"}
@@ -166,7 +200,7 @@ def _checked(
     unset = {problem.place for problem in problems}  # what is not there yet is not called empty, too
     found = (problem for problem in config_problems(value, mark, known) if problem.place not in unset)
     problems = [*problems, *found]
-    config, wrong = validate(Config, value, mark, kind="config")
+    config, wrong = validate(Config, value, mark, kind="config", skip=ProfileSelection.model_fields)
     problems += wrong
     if config is None or problems:
         ordered = sorted(_told_once(problems), key=_by_place)

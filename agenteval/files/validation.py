@@ -35,8 +35,6 @@ NOT_YET: Mapping[str, Mapping[str, str]] = {
     "config": {
         "thresholds.*.votes": "write at_least alone",
         **{f"judge.{name}": "remove it" for name in ["votes", "votes_near", "models", "cascade"]},
-        "on_undecided": "an undecided run ends with 3",
-        "profiles": "write a configuration file for each, and name it with -c",
         **{f"gates.{name}": "use thresholds, or pass_rate" for name in _LATER_GATES.split()},
         **{
             f"{at}.{key}": remedy

@@ -41,6 +41,7 @@ def suite_of(
         severity_from=config.severity_from,
         fail_on_severity=config.fail_on_severity,
         fault_tolerance=config.fault_tolerance or 0.0,
+        on_undecided=config.on_undecided,
         gates=config.gates,
         accepted=config.accepted_failures,
         budget=config.budget,

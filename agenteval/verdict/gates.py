@@ -39,6 +39,7 @@ from agenteval.verdict.fingerprints import SampleFailures, agent_broke, failures
 from agenteval.verdict.limit_gates import budget_gates, deadline_gates
 from agenteval.verdict.report import Report
 from agenteval.verdict.run_gates import gates_over_runs, is_counted, reads_baseline, replaces_every_sample
+from agenteval.verdict.run_gates.gate import AGAIN, RESUME
 from agenteval.verdict.run_gates.no_regression import NO_REGRESSION
 from agenteval.verdict.thresholds import NOT_THE_AGENTS, threshold_gates
 
@@ -376,6 +377,7 @@ def _run_gates(
         rests_on=f"{lost} inconclusive of {plural(len(verdicts), 'sample')}{also}",
         where=plan.where("fault_tolerance"),
         verdict=Verdict.PASSED if tolerated else Verdict.INCONCLUSIVE,
+        would_end="" if tolerated else RESUME if never else AGAIN,
     )
     if plan.fail_on is not None:
         yield _severity_gate(report, samples)
@@ -402,6 +404,7 @@ def _cut_off(report: Report) -> GateRow:
         rests_on=f"{done} of {plural(planned, 'sample')} started; agenteval run --resume continues",
         where="default",
         verdict=Verdict.INCONCLUSIVE,
+        would_end=RESUME,
     )
 
 
@@ -512,4 +515,12 @@ def _exit_code(report: Report, verdict: Verdict, author_errors: Sequence[str]) -
         return 130
     if author_errors:
         return 2
+    # A run that was killed has not ended: it is not called undecided.
+    if verdict is Verdict.INCONCLUSIVE and is_neutral(report) and report.finished:
+        return 0
     return {Verdict.PASSED: 0, Verdict.FAILED: 1, Verdict.INCONCLUSIVE: 3}[verdict]
+
+
+def is_neutral(report: Report) -> bool:
+    """Whether an undecided run ends as one that has passed does."""
+    return report.plan.on_undecided == "neutral"

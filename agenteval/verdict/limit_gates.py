@@ -37,6 +37,7 @@ def _row(report: Report, name: str, spent: float, limit: float, stopped_by: str,
         rests_on=broken or whose,
         where=report.plan.where(name),
         verdict=Verdict.INCONCLUSIVE if broken else Verdict.PASSED,
+        would_end=f"a higher {name}, and agenteval run --resume latest" if broken else "",
     )
 
 
@@ -61,4 +62,5 @@ def deadline_gates(report: Report) -> Iterable[GateRow]:
         rests_on="the deadline ended the run" if ended else "the complete run",
         where=plan.where("deadlines.run_s"),
         verdict=Verdict.INCONCLUSIVE if ended else Verdict.PASSED,
+        would_end="agenteval run --resume latest" if ended else "",
     )

@@ -152,7 +152,14 @@ def _gates(spec: MetricSpec, threshold: Threshold, scenario: ScenarioReport, pla
             scenario=scenario.scenario.id,
             agent=scenario.agent,
             metric=spec.name,
+            would_end=_would_end(spec, scores, plan) if verdict is Verdict.INCONCLUSIVE else "",
         )
+
+
+def _would_end(spec: MetricSpec, scores: _Scores, plan: Plan) -> str:
+    if left_out := _left_out(spec.name, plan):
+        return f"the same without {left_out.partition('(')[2].rstrip(')')}"
+    return "agenteval report latest --rejudge" if scores.broken else ""
 
 
 def _all_lost(scenario: ScenarioReport) -> bool:

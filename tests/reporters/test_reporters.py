@@ -219,6 +219,7 @@ def test_run_and_summary():
             "scenario": "book-morning",
             "agent": "wonderbot",
             "metric": "helpfulness",
+            "would_end": "",
         }
     ]
     assert summary["usage"]["agent"] == {

@@ -9,7 +9,7 @@ from typing import Any
 
 from agenteval.cli.commands.last_failed import last_failed
 from agenteval.cli.commands.output import deliver
-from agenteval.cli.commands.prepare import Request, load_config, load_scenarios
+from agenteval.cli.commands.prepare import Request, load_config, load_scenarios, with_profile
 from agenteval.core import selection
 from agenteval.core.errors import NothingSelectedError, Problem
 from agenteval.core.safe_text import clean
@@ -29,6 +29,7 @@ def list_scenarios(request: Request, *, as_json: bool = False) -> int:
 
 def _chosen(request: Request) -> Sequence[Scenario]:
     config = load_config(request).config
+    request = with_profile(request, config)
     found = load_scenarios(request, config).selected
     if request.last_failed:
         failed = {name for name, _ in last_failed(Path(config.root))}

@@ -11,7 +11,6 @@ from agenteval.core.errors import AuthorError, Problem
 
 _SHARDS = "run the folders of the suite separately"
 _SELECTING: Mapping[str, str] = {
-    "--profile": "write a configuration file for it, and name that with -c",
     "--faults": "let tools answer with error, or a sequence with errors",
     "--variants": "write scenarios for them",
 }

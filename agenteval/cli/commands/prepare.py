@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -37,6 +37,7 @@ class Request:
 
     paths: tuple[str, ...] = ()
     config: str | None = None
+    profile: str | None = None
     filters: Filters = field(default_factory=Filters)
     judging: Judging = field(default_factory=Judging)
     flags: Mapping[str, Any] = field(default_factory=dict)
@@ -57,6 +58,7 @@ class Request:
             "paths": [named_scenarios.absolute(path, self.cwd) for path in self.paths],
             "config": os.path.abspath(Path(self.cwd, config.source)) if config.source else None,
             "named_config": self.config,
+            "profile": self.profile,
             "filters": asdict(self.filters),
             "judging": asdict(self.judging),
             "flags": dict(self.flags),
@@ -79,6 +81,7 @@ def request_of(
     return Request(
         paths,
         selecting.config,
+        selecting.profile,
         selecting.filters,
         judging or Judging(),
         flags,
@@ -98,6 +101,7 @@ def kept_request(run: RunStarted) -> Request:
     return Request(
         paths=tuple(kept["paths"]),
         config=kept["config"],
+        profile=kept.get("profile"),
         filters=Filters(**{name: _tupled(value) for name, value in kept["filters"].items()}),
         judging=Judging(**kept["judging"]),
         flags=kept["flags"],
@@ -119,7 +123,7 @@ class Prepared:
     """``public`` is the configuration as it may be written down: without secrets. ``plan``: what applies;
     ``runtime``: what it is carried out with. ``samples``: where a gate decides how many epochs there are, the
     first ones. ``remarks``: what is not run, or not checked, although somebody may expect it. ``suite``: all
-    scenarios that were loaded."""
+    scenarios that were loaded. ``request``: with what the profile selects."""
 
     config: Config
     public: Config
@@ -131,12 +135,30 @@ class Prepared:
     metrics: Metrics
     remarks: tuple[str, ...] = ()
     suite: tuple[Scenario, ...] = ()
+    request: Request = field(default_factory=Request)
+
+
+def with_profile(request: Request, config: Config) -> Request:
+    """What the profile selects holds where the command line says nothing of it."""
+    chosen, filters = config.selection, request.filters
+    return replace(
+        request,
+        filters=replace(
+            filters,
+            scenarios=filters.scenarios or chosen.scenarios,
+            tags=filters.tags or chosen.tags,
+            categories=filters.categories or chosen.categories,
+        ),
+        judging=replace(request.judging, no_judge=request.judging.no_judge or chosen.no_judge),
+        baseline=request.baseline or chosen.baseline,
+    )
 
 
 def prepare(request: Request) -> Prepared:
     """Load and check everything; call nothing. Raises ``AuthorError`` with all that is wrong."""
     loaded = load_config(request)
     config = loaded.config
+    request = with_profile(request, config)
     chosen = judging.metrics_of(config)
     suite = resolve.suite_of(config, chosen.known.values(), chosen.asked, no_judge=request.judging.no_judge)
     try:
@@ -182,6 +204,7 @@ def prepare(request: Request) -> Prepared:
         metrics=chosen,
         remarks=remarks,
         suite=tuple(loaded_scenarios),
+        request=request,
     )
 
 
@@ -192,6 +215,7 @@ def load_config(request: Request) -> config_file.LoadedConfig:
         KNOWN,
         environ=request.recording.environ(os.environ),
         flags={**request.judging.flags, **request.flags},
+        profile=request.profile,
     )
 
 

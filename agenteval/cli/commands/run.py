@@ -9,7 +9,7 @@ from pathlib import Path
 
 from agenteval.cli.commands.baseline import with_baseline
 from agenteval.cli.commands.execution import execute, new_folder, started_of
-from agenteval.cli.commands.output import require_apart, targets_of, write_reports
+from agenteval.cli.commands.output import require_apart, say, targets_of, write_reports
 from agenteval.cli.commands.prepare import Prepared, Request, prepare
 from agenteval.cli.commands.resume import resume
 from agenteval.cli.run_files import files_read
@@ -29,6 +29,9 @@ def run(request: Request, *, reports: Sequence[ReporterChoice] = (), verbose: bo
         prepared = prepare(request)
         targets = targets_of(prepared.config, reports)
         require_apart(targets, files_read(prepared.config, prepared.scenarios))
+        request = prepared.request
+        if prepared.config.profile:
+            say(f"profile {prepared.config.profile}")
         finished, decision, folder = _run(prepared, _compared(started_of(prepared, request), request))
     return write_reports(finished, decision, targets, folder=folder, verbose=verbose)
 

@@ -23,7 +23,7 @@ from agenteval.reporters.words.judge import ReplyCounts, replies_by_role
 from agenteval.reporters.words.places import shown_place
 from agenteval.reporters.words.score_cells import SCRIPTED, columns
 from agenteval.reporters.words.spending import amount, sum_text, unknown_texts
-from agenteval.reporters.words.verdict import ends_text
+from agenteval.reporters.words.verdict import ends_text, ways_out
 from agenteval.verdict.asides import asides_text
 from agenteval.verdict.report import Dimension, Report
 
@@ -66,6 +66,10 @@ def _head(report: Report, decision: Decision) -> Iterator[str]:
     elapsed = f" · {report.finished.elapsed_s:.1f} s" if report.finished else ""
     many = f"{markdown(ends_text(report, decision))} · {plural(samples, 'sample')}"
     yield f"{many} · exit code {decision.exit_code}{elapsed}"
+    if profile := report.run.config.profile:
+        yield f"Profile {markdown(profile)}."
+    if ends := ways_out(decision):
+        yield f"Not decided until: {markdown('; '.join(ends))}."
     if beside := asides_text(report, decision):
         yield f"With {markdown(beside)}."
     missing = sum(len(scenario.missing) for scenario in report.scenarios)

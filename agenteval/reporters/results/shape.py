@@ -367,7 +367,7 @@ class Conversation(Shape):
 
 class GateShape(Shape):
     """A rule that gated the run. ``scenario`` and ``agent`` are empty for one over the whole run, ``metric``
-    for one that is no threshold."""
+    for one that is no threshold; ``would_end``: what would decide one that is not decided."""
 
     name: str
     value: float | str | None
@@ -378,6 +378,7 @@ class GateShape(Shape):
     scenario: str
     agent: str
     metric: str
+    would_end: str
 
 
 class DimensionShape(Shape):

@@ -38,7 +38,7 @@ from agenteval.reporters.words.judge import (
 from agenteval.reporters.words.places import shown_place
 from agenteval.reporters.words.score_cells import SCRIPTED
 from agenteval.reporters.words.spending import dollars, sum_text, unknown_texts
-from agenteval.reporters.words.verdict import AUTHOR_ERROR, INCOMPLETE, verdict_line
+from agenteval.reporters.words.verdict import AUTHOR_ERROR, INCOMPLETE, verdict_line, ways_out
 from agenteval.verdict.gate_chances import luck_of
 from agenteval.verdict.reliability import repeats_of
 from agenteval.verdict.report import Report
@@ -187,6 +187,8 @@ def notes(report: Report, decision: Decision, options: ReportOptions) -> Iterato
 
 
 def _labelled(report: Report, decision: Decision, *, verbose: bool) -> Iterator[tuple[Text, Text]]:
+    if profile := report.run.config.profile:
+        yield Text("profile:"), free_line(profile, 80)
     for error in decision.author_errors:
         yield Text("error:", style="red"), free(error)
     yield from _notices(report, verbose=verbose)
@@ -213,6 +215,8 @@ def _labelled(report: Report, decision: Decision, *, verbose: bool) -> Iterator[
         yield Text("cost:"), free(told)
     if told := overridden_text(report):
         yield Text("note:"), free(told)
+    if ends := ways_out(decision):
+        yield Text("decides:"), free("\n".join(ends))
     if report.scripted:
         yield Text("note:"), Text(f"{scripted_text(report)}, which measure nothing")
 

@@ -31,6 +31,7 @@ def _run_options(run: RunStarted) -> Iterator[str]:
     flags, judging = asked.get("flags") or {}, asked.get("judging") or {}
     named = {
         "-c": asked.get("named_config"),
+        "--profile": asked.get("profile"),
         "-m": judging.get("model"),
         "--seed": flags.get("seed"),
         "--epochs": asked.get("epochs"),

@@ -19,8 +19,23 @@ INCOMPLETE, AUTHOR_ERROR = "INCOMPLETE", "AUTHOR ERROR"
 def verdict_line(report: Report, decision: Decision) -> tuple[str, str]:
     """``PASSED`` and ``all 4 scenarios passed (exit 0) — with 1 accepted failure``."""
     beside = asides_text(report, decision)
-    told = f"{ends_text(report, decision)} (exit {decision.exit_code})"
+    told = f"{ends_text(report, decision)} (exit {decision.exit_code}{_why_zero(decision)})"
     return _word(report, decision), f"{told} — with {beside}" if beside else told
+
+
+def _why_zero(decision: Decision) -> str:
+    neutral = decision.verdict is Verdict.INCONCLUSIVE and decision.exit_code == 0
+    return ", since on_undecided is neutral" if neutral else ""
+
+
+def ways_out(decision: Decision) -> tuple[str, ...]:
+    """What would end that the run is not decided, each once, with the gates that it would: ``epochs: 9
+    (pass_rate)``."""
+    gates: dict[str, dict[str, None]] = {}
+    for row in decision.gates:
+        if row.verdict is Verdict.INCONCLUSIVE and row.would_end:
+            gates.setdefault(row.would_end, {})[row.name] = None
+    return tuple(f"{line} ({', '.join(names)})" for line, names in gates.items())
 
 
 def ends_text(report: Report, decision: Decision) -> str:

@@ -16,7 +16,7 @@ from agenteval.core.score import Verdict
 from agenteval.core.value import Number, Value
 from agenteval.verdict.epochs import Epochs
 from agenteval.verdict.run_gates.chance import GOOD, GateChances
-from agenteval.verdict.run_gates.gate import VERDICT_OF, Evidence, Prospect, RunGate
+from agenteval.verdict.run_gates.gate import BASELINE, VERDICT_OF, Evidence, Prospect, RunGate
 from agenteval.verdict.statistics import (
     Margins,
     NonInferiority,
@@ -65,7 +65,8 @@ def _rows(gate: NoRegressionGate, seen: Evidence) -> Iterable[GateRow]:
     pairs = pairs_of(baseline, epochs) if baseline else {}
     if baseline is None or not pairs:
         told = "nothing to compare with: run with --baseline RUN"
-        yield GateRow("no_regression", None, bound, told, where, Verdict.INCONCLUSIVE)
+        undecided = Verdict.INCONCLUSIVE
+        yield GateRow("no_regression", None, bound, told, where, undecided, would_end=BASELINE)
         return
     result = non_inferiority([pair for _, pair in pairs.values()], Margins(gate.margin, gate.scenario_margin))
     compared = {pairing for pairing, _ in pairs.values()}
@@ -74,7 +75,8 @@ def _rows(gate: NoRegressionGate, seen: Evidence) -> Iterable[GateRow]:
     told += f" {_drop_words(result, [pair for _, pair in pairs.values()])}"
     told += _listed("not compared", [scenario.scenario.id for scenario in apart])
     told += _listed("no longer there", baseline.gone)
-    yield GateRow("no_regression", result.drop, bound, told, where, VERDICT_OF[result.outcome])
+    verdict, ends = VERDICT_OF[result.outcome], _would_end(result)
+    yield GateRow("no_regression", result.drop, bound, told, where, verdict, would_end=ends)
     for name in result.dropped:
         yield _dropped(*pairs[name], "no drop", "significantly dropped", where, Verdict.FAILED)
     for name in result.perhaps:
@@ -84,6 +86,13 @@ def _rows(gate: NoRegressionGate, seen: Evidence) -> Iterable[GateRow]:
         yield _dropped(*pairs[name], bound, told, where, Verdict.INCONCLUSIVE)
     for scenario in apart:
         yield _on_its_own(scenario, baseline, seen)
+
+
+def _would_end(result: NonInferiority) -> str:
+    if result.outcome is not Outcome.UNDECIDED:
+        return ""
+    enough = result.epochs_to_decide
+    return f"epochs: {enough} in both runs" if enough else "gates.no_regression with a larger margin"
 
 
 def _dropped(pairing: Pairing, pair: Pair, bound: str, told: str, where: str, verdict: Verdict) -> GateRow:

@@ -18,7 +18,7 @@ from agenteval.core.score import Verdict
 from agenteval.core.value import Number, Value
 from agenteval.verdict.effort import MEASURES, Measured, lacking, shown
 from agenteval.verdict.run_gates.chance import GateChances, unknown_chances
-from agenteval.verdict.run_gates.gate import VERDICT_OF, Evidence, Prospect, RunGate
+from agenteval.verdict.run_gates.gate import AGAIN, BASELINE, VERDICT_OF, Evidence, Prospect, RunGate
 from agenteval.verdict.statistics import Outcome
 from agenteval.verdict.statistics.ratios import (
     Ratio,
@@ -126,7 +126,12 @@ def _row(
         where=seen.place(name, statistic),
         verdict=verdict,
         agent=agent,
+        would_end=_would_end(played) if verdict is Verdict.INCONCLUSIVE else "",
     )
+
+
+def _would_end(played: Sequence[_One]) -> str:
+    return next((one.told.lacks for one in played if one.told.lacks), AGAIN)
 
 
 def shown_bound(name: str, bound: float) -> str:
@@ -164,16 +169,18 @@ def _paired(
 ) -> GateRow:
     baseline = seen.report.run.baseline
     pairs, unknown = _pairs(name, scenarios, baseline, seen)
-    outcome, value = Outcome.UNDECIDED, None
+    outcome, value, ends = Outcome.UNDECIDED, None, ""
     if baseline is None:
-        told = "nothing to compare with: run with --baseline RUN"
+        told, ends = "nothing to compare with: run with --baseline RUN", BASELINE
     elif unknown:
+        ends = unknown[0]
         told = f"against {baseline.run_id}: {'; '.join(unknown)}"
     elif not pairs:
         told = f"against {baseline.run_id}: no scenario is the same in both runs"
     else:
         found = ratio_of(pairs)
         outcome, value = found.against(bound), found.value
+        ends = _more_of(found, bound) if outcome is Outcome.UNDECIDED else ""
         apart = len(scenarios) - len(pairs)
         told = f"against {baseline.run_id}: {_ratio_words(name, found, pairs, outcome, bound)}"
         told += f"; {plural(apart, 'scenario')} not compared" if apart else ""
@@ -185,6 +192,7 @@ def _paired(
         where=seen.place(name, _PAIRED),
         verdict=VERDICT_OF[outcome],
         agent=agent,
+        would_end=ends,
     )
 
 
@@ -234,6 +242,11 @@ def _ratio_words(name: str, found: Ratio, pairs: Sequence[RatioPair], outcome: O
     enough = scenarios_to_decide(found, bound)
     would = f"about {enough} scenarios, or more epochs, would decide" if enough else "too near to be decided"
     return f"{told}: {would}"
+
+
+def _more_of(found: Ratio, bound: float) -> str:
+    enough = scenarios_to_decide(found, bound)
+    return f"about {enough} scenarios, or more epochs in both runs" if enough else f"a {_PAIRED} further away"
 
 
 # ── the gates ────────────────────────────────────────────────────────────────────────────────────

@@ -12,7 +12,7 @@ from agenteval.core.decision import GateRow
 from agenteval.core.plurals import plural
 from agenteval.core.value import Count, Number, Value
 from agenteval.verdict.run_gates.chance import BAD, GOOD, GateChances, chances_by_count
-from agenteval.verdict.run_gates.gate import ONE_EACH, VERDICT_OF, Evidence, Prospect, RunGate
+from agenteval.verdict.run_gates.gate import AGAIN, ONE_EACH, VERDICT_OF, Evidence, Prospect, RunGate
 from agenteval.verdict.statistics import (
     Bounds,
     Outcome,
@@ -54,8 +54,10 @@ def _rows(gate: PassHatKGate, seen: Evidence) -> Iterable[GateRow]:
 
 
 def _hat_row(gate: PassHatKGate, found: Bounds | None, where: str, *, rests_on: str, epochs: int) -> GateRow:
+    would_end = AGAIN
     if found is None:
         outcome = Outcome.UNDECIDED
+        would_end = f"epochs: {gate.k}"
         rests_on = f"not estimable from {plural(epochs, 'epoch')}: k is {gate.k}"
         rests_on += f", so set epochs: {gate.k} or more"
     else:
@@ -69,6 +71,7 @@ def _hat_row(gate: PassHatKGate, found: Bounds | None, where: str, *, rests_on: 
         rests_on=rests_on,
         where=where,
         verdict=VERDICT_OF[outcome],
+        would_end=would_end if outcome is Outcome.UNDECIDED else "",
     )
 
 

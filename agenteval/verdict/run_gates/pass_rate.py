@@ -12,7 +12,15 @@ from agenteval.core.plurals import plural
 from agenteval.core.value import Number, Value
 from agenteval.verdict.epochs import Epochs
 from agenteval.verdict.run_gates.chance import GateChances, chances_by_count
-from agenteval.verdict.run_gates.gate import ONE_EACH, VERDICT_OF, Evidence, Prospect, RunGate
+from agenteval.verdict.run_gates.gate import (
+    AGAIN,
+    ONE_EACH,
+    RESUME,
+    VERDICT_OF,
+    Evidence,
+    Prospect,
+    RunGate,
+)
 from agenteval.verdict.statistics import (
     Outcome,
     PassRateRule,
@@ -70,6 +78,7 @@ def _rows(gate: PassRateGate, seen: Evidence) -> Iterable[GateRow]:
             verdict=VERDICT_OF[decision.outcome],
             scenario=scenario,
             agent=agent,
+            would_end=_would_end(decision, own, rule),
         )
 
 
@@ -87,6 +96,19 @@ def _why(decision: SequentialDecision, own: Epochs, rule: PassRateRule) -> str:
             return f"{told}: significantly below {rule.at_least:g}"
         case _:
             return f"{told}: not decided; {_what_would_decide(decision, own, rule)}"
+
+
+def _would_end(decision: SequentialDecision, own: Epochs, rule: PassRateRule) -> str:
+    """As a line to write or to run."""
+    decided = decision.epochs - decision.missing
+    if own.most < least_epochs(rule):
+        return f"epochs: {least_epochs(rule)}"
+    if decision.outcome is Outcome.CONTINUE and decision.epochs < own.most:
+        return RESUME
+    more = epochs_to_decide(decision.successes, decided, rule) if decided else 0
+    if more is None:
+        return "gates.pass_rate with at_least and reject_below further apart"
+    return f"epochs: {own.most + more}" if more else AGAIN
 
 
 def _what_would_decide(decision: SequentialDecision, own: Epochs, rule: PassRateRule) -> str:

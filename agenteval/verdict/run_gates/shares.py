@@ -16,7 +16,7 @@ from agenteval.core.scenario import Category, Scenario
 from agenteval.core.score import Verdict
 from agenteval.core.value import Number, Value
 from agenteval.verdict.run_gates.chance import GateChances, unknown_chances
-from agenteval.verdict.run_gates.gate import Evidence, Prospect, RunGate
+from agenteval.verdict.run_gates.gate import AGAIN, Evidence, Prospect, RunGate
 from agenteval.verdict.thresholds import is_lost
 
 _ROUNDING = 1e-9  # of a mean of shares
@@ -94,6 +94,7 @@ def _row(name: str, gate: ShareGate, told: Sequence[_Told], where: str, *, agent
         where=where,
         verdict=verdict,
         agent=agent,
+        would_end=AGAIN if verdict is Verdict.INCONCLUSIVE and told else "",
     )
 
 

@@ -1,0 +1,169 @@
+"""``profiles`` and ``on_undecided``: one configuration for the laptop, the pull request and the night."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.support.kit import Project
+
+SUITE = """
+scenarios:
+  - {id: quick, tags: [smoke], turns: [hi], expect: {output: {contains: [done]}}}
+  - {id: slow, turns: [hi], category: robustness, expect: {output: {contains: [done]}}}
+"""
+PROFILES = """
+epochs: 2
+profiles:
+  pr: {tags: [smoke], epochs: 3}
+  strict:
+    gates:
+      tool_calls: {max: 0}
+    on_undecided: neutral
+  nightly: {}
+"""
+
+
+@pytest.fixture
+def two(project: Project) -> Project:
+    project.agent('def agent(messages, ctx):\n    return "done"\n')
+    project.scenarios(SUITE)
+    project.config(PROFILES)
+    return project
+
+
+def played(project: Project) -> dict[str, int]:
+    return {each["id"]: len(each["samples"]) for each in project.results()["scenarios"]}
+
+
+def test_a_profile_is_over_the_file_and_below_the_command_line(two: Project) -> None:
+    assert two.run().code == 0
+    assert played(two) == {"quick": 2, "slow": 2}
+    done = two.run("--profile", "pr", "--report", "markdown=report.md")
+    assert played(two) == {"quick": 3}
+    assert "profile pr" in done.err
+    assert "profile: pr" in done.out.replace("  ", " ")
+    assert "Profile pr." in (two.root / "report.md").read_text(encoding="utf-8")
+    assert two.results()["run"]["config"]["profile"] == "pr"
+    two.run("--profile", "pr", "--epochs", "1")
+    assert played(two) == {"quick": 1}
+    two.run("--profile", "nightly")
+    assert played(two) == {"quick": 2, "slow": 2}
+    assert two.call("validate", "--profile", "pr").out.startswith("valid: 1 scenario")
+    assert "slow" not in two.call("list", "--profile", "pr").out
+
+
+def test_a_gate_of_a_profile_is_named_by_its_line(two: Project) -> None:
+    two.run("--profile", "strict")
+    (row,) = [gate for gate in two.results()["summary"]["gates"] if gate["name"] == "tool_calls.max"]
+    assert row["where"] == "agenteval.yaml:9"
+
+
+def test_a_failed_run_of_a_profile_is_repeated_with_it(two: Project) -> None:
+    two.agent('def agent(messages, ctx):\n    return "no"\n')
+    done = two.run("--profile", "pr")
+    assert done.code == 1
+    assert "--profile pr" in done.out
+
+
+@pytest.mark.parametrize(
+    ("config", "arguments", "said"),
+    [
+        ("profiles: {pr: {}}", ("--profile", "rp"), "no profile is named 'rp' — known: pr"),
+        ("epochs: 1", ("--profile", "pr"), "no profile is named 'pr' — write profiles:"),
+        (
+            "profiles: {pr: {epoch: 3}}",
+            (),
+            "agenteval.yaml:3:17: unknown key 'epoch' — did you mean 'epochs'?",
+        ),
+        ("profiles: {pr: {tags: {a: 1}}}", (), "agenteval.yaml:3:"),
+        ("profiles: {pr: 3}", (), "agenteval.yaml:3:12: expected a mapping, got 3"),
+        ("profiles: [pr]", (), "expected a mapping"),
+        ("profiles: {pr: {profiles: {}}}", (), "a profile has no profiles of its own"),
+        ("profiles: {pr: {gates: {latency_ms: {}}}}", (), "nothing is bounded"),
+        ("profiles: {pr: {selection: {}}}", (), "unknown key 'selection'"),
+        ("profiles: {pr: {no_judge: maybe}}", (), "agenteval.yaml:3:"),
+    ],
+)
+def test_a_mistake_in_any_profile_is_told_at_its_place(
+    two: Project, config: str, arguments: tuple[str, ...], said: str
+) -> None:
+    two.config(config + "\n")
+    done = two.call("validate", *arguments)
+    assert done.code == 2, done.all
+    assert said in done.err
+
+
+def test_a_variable_of_a_profile_is_asked_for_when_it_is_taken(two: Project) -> None:
+    two.config("profiles: {night: {now: '${DAY_OF_THE_NIGHT}'}}\n")
+    assert two.run().code == 0
+    done = two.run("--profile", "night")
+    assert done.code == 2
+    assert "DAY_OF_THE_NIGHT" in done.err
+
+
+def test_a_resumed_run_keeps_its_profile(two: Project) -> None:
+    assert two.run("--profile", "pr").code == 0
+    done = two.call("run", "--resume", "latest", "--profile", "pr")
+    assert done.code == 2
+    assert "--profile cannot be given with it" in done.err
+    assert two.call("run", "--resume", "latest").code == 0
+
+
+# ── on_undecided ─────────────────────────────────────────────────────────────────────────────────
+
+
+LOSING = """
+def agent(messages, ctx):
+    if ctx.scenario_id == "slow":
+        raise ConnectionError("refused")
+    return "done"
+"""
+
+
+def test_an_undecided_run_ends_with_three_or_neutrally_and_says_so(two: Project) -> None:
+    two.agent(LOSING)
+    assert two.run().code == 3
+    two.config("on_undecided: neutral\n")
+    done = two.run()
+    assert done.code == 0
+    last = done.out.splitlines()[-1]
+    assert last.startswith("INCONCLUSIVE: ")
+    assert "exit 0, since on_undecided is neutral" in last
+    assert two.results()["summary"]["verdict"] == "inconclusive"
+    assert two.call("report", "latest").code == 0
+
+
+def test_neutral_is_no_excuse_for_a_failure(two: Project) -> None:
+    two.agent(LOSING.replace('return "done"', 'return "no"'))
+    two.config("on_undecided: neutral\n")
+    assert two.run().code == 1
+
+
+@pytest.mark.parametrize(
+    ("gates", "epochs", "line"),
+    [
+        ("pass_rate: {at_least: 0.9, reject_below: 0.7}", 3, "epochs: 9 (pass_rate)"),
+        ("pass_hat_k: {k: 3, at_least: 0.5}", 1, "epochs: 3 (pass_hat_k)"),
+        ("no_regression: {margin: 0.05}", 1, "agenteval run --baseline RUN (no_regression)"),
+        ("cost: {mean: 1}", 1, "add prices: {bot:"),
+    ],
+)
+def test_an_undecided_end_names_the_line_that_would_end_it(
+    two: Project, gates: str, epochs: int, line: str
+) -> None:
+    usage = "usage=Usage(calls=1, input_tokens=9, output_tokens=9)"
+    two.agent(
+        "from agenteval import AgentReply\nfrom agenteval.core.trajectory import Usage\n\n"
+        f'def agent(messages, ctx):\n    return AgentReply(text="done", {usage})\n'
+    )
+    two.config(f"epochs: {epochs}\ngates: {{{gates}}}\n")
+    done = two.run("--report", "markdown=report.md")
+    assert done.code == 3
+    assert line in done.out
+    assert "Not decided until:" in (two.root / "report.md").read_text(encoding="utf-8")
+
+
+def test_lost_samples_are_played_again_by_the_line_that_is_named(two: Project) -> None:
+    two.agent(LOSING)
+    done = two.run()
+    assert "agenteval run --last-failed (fault_tolerance)" in done.out
