@@ -39,6 +39,7 @@ MODULES = (
     "agent_framework",
     "llamaindex",
     "autogen",
+    "crewai",
 )
 """Each one that knows a framework. They are asked in this order; importing them imports no framework."""
 

@@ -1,0 +1,165 @@
+"""An ``Agent`` of CrewAI: a copy for each conversation (``Agent.copy``), whose tools are ours and ask the
+scenario.
+
+A crew answers once and has no conversation: it is refused. The framework is played in a thread, since its
+tools are called without being awaited; what they were called with is known by the scenario's tools alone, for
+an agent may write its calls as text.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextvars
+import inspect
+import os
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from .seam import LATER, Answer, Refused, Tool, kinds, unsupported, with_partial
+
+if TYPE_CHECKING:
+    from .seam import World
+
+_AGENT = "crewai.agent.core.Agent"
+_OTHERS = {
+    "crewai.crew.Crew": "Crew",
+    "crewai.flow.flow.Flow": "Flow",
+    "crewai.lite_agent.LiteAgent": "LiteAgent",
+    "crewai.agents.agent_builder.base_agent.BaseAgent": "BaseAgent",
+}
+_QUIET = {"CREWAI_DISABLE_TELEMETRY": "true", "CREWAI_TRACING_ENABLED": "false"}
+"""What keeps the framework from telling its makers of each run, where the author has not decided."""
+
+
+class CrewAI:
+    name = "CrewAI"
+    package = "crewai"
+    supports = "1.15"
+
+    def matches(self, obj: Any) -> bool:
+        return any(kind == _AGENT or kind in _OTHERS for kind in kinds(obj))
+
+    def tools(self, obj: Any) -> list[Tool]:
+        _require_agent(obj)
+        return [Tool(_name_of(tool), tool.description or "", _parameters(tool)) for tool in obj.tools or ()]
+
+    def prompt(self, obj: Any) -> str | None:
+        written = [getattr(obj, name, None) for name in ("role", "goal", "backstory")]
+        return "\n".join(each for each in written if isinstance(each, str) and each) or None
+
+    def open(self, obj: Any, world: World, session: str, deps: Any) -> _Conversation:
+        _require_agent(obj)
+        if deps is not None and deps is not LATER:
+            raise Refused("an agent of CrewAI takes no deps", "remove deps")
+        for kind, has in (("apps", obj.apps), ("mcps", obj.mcps)):
+            if has:
+                what = f"the agent '{obj.role}' has {kind}: their tools are known only while it runs"
+                raise Refused(f"{what}: no scenario can answer for them", "name an agent without them")
+        if getattr(obj, "memory", None):
+            what = f"the agent '{obj.role}' has a memory, which all conversations would share"
+            raise Refused(what, "name an agent without memory, or a function that runs it (docs/agents.md)")
+        if not all(callable(getattr(obj, name, None)) for name in ("copy", "kickoff")):
+            raise unsupported(self, "Agent.kickoff")
+        for name, value in _QUIET.items():
+            os.environ.setdefault(name, value)
+        return _Conversation(_copied(obj, world))
+
+
+FRAMEWORK = CrewAI()
+
+
+def _require_agent(obj: Any) -> None:
+    """Raises ``Refused`` for what this does not play."""
+    if inspect.isclass(obj):
+        raise Refused(f"{obj.__name__} is a class of CrewAI", "name an agent that is made of it")
+    if _AGENT not in kinds(obj):
+        kind = next(_OTHERS[each] for each in kinds(obj) if each in _OTHERS)
+        what = f"a {kind} of CrewAI answers once and has no conversation"
+        raise Refused(what, "name one of its agents, or write a function that runs it (docs/agents.md)")
+
+
+def _name_of(tool: Any) -> str:
+    """The name as a model is told it: "Get order" is get_order."""
+    from crewai.utilities.string_utils import sanitize_tool_name
+
+    return str(sanitize_tool_name(tool.name))
+
+
+def _parameters(tool: Any) -> dict[str, Any] | None:
+    try:
+        schema = tool.args_schema.model_json_schema()
+    except Exception:  # of the author's schema; the run will tell
+        return None
+    return schema if isinstance(schema, dict) else None
+
+
+# ── one conversation ─────────────────────────────────────────────────────────────────────────────
+
+
+class _Conversation:
+    def __init__(self, agent: Any) -> None:
+        self._agent = agent
+        self._history: list[dict[str, str]] = []
+
+    async def reply(self, text: str) -> dict[str, Any]:
+        asked = [*self._history, {"role": "user", "content": text}]
+        before = self._used()
+        play = partial(contextvars.copy_context().run, self._agent.kickoff, asked)
+        try:
+            output = await asyncio.get_running_loop().run_in_executor(None, play)
+        except Exception as error:
+            with_partial(error, [], self._since(before))
+            raise
+        answer = {"role": "assistant", "content": output.raw or ""}
+        self._history = [*asked, answer]
+        return {"messages": [answer], "usage": self._since(before), "agent": self._agent.role}
+
+    async def close(self) -> None:
+        """Nothing: what a run has started has ended with it."""
+
+    def _used(self) -> dict[str, int]:
+        return dict(getattr(self._agent.llm, "_token_usage", None) or {})
+
+    def _since(self, before: dict[str, int]) -> dict[str, int] | None:
+        """The counts of the model, which is this conversation's own, without those of earlier turns."""
+        used = {name: count - before.get(name, 0) for name, count in self._used().items()}
+        return used if any(used.values()) else None
+
+
+def _copied(agent: Any, world: World) -> Any:
+    new = agent.copy()
+    new.tools = [_stand_in(tool, world) for tool in agent.tools or ()]
+    if isinstance(counts := getattr(new.llm, "_token_usage", None), dict):
+        new.llm._token_usage = dict(counts)  # the copy of the model shares it
+    return new
+
+
+def _stand_in(tool: Any, world: World) -> Any:
+    """A tool of ours, of the same name and arguments, that asks the scenario."""
+    from crewai.tools import BaseTool
+
+    name = _name_of(tool)
+
+    class OfScenario(BaseTool):  # type: ignore[misc]
+        def _run(self, **args: Any) -> Any:
+            return _result(world.call_sync(name, args, lambda: tool.run(**args)))
+
+    same = ("result_as_answer", "max_usage_count", "cache_function")
+    kept = {each: getattr(tool, each) for each in same if hasattr(tool, each)}
+    return OfScenario(
+        name=tool.name, description=tool.description, args_schema=_as_given(tool.args_schema), **kept
+    )
+
+
+def _as_given(schema: Any) -> Any:
+    """The arguments as the model wrote them: the framework would add the defaults of all others."""
+
+    def model_dump(self: Any, **options: Any) -> Any:
+        return schema.model_dump(self, **{**options, "exclude_unset": True})
+
+    return type(schema.__name__, (schema,), {"__module__": schema.__module__, "model_dump": model_dump})
+
+
+def _result(answer: Answer) -> Any:
+    """What the model gets: an exception would have the framework call again by itself."""
+    return f"Error: {answer.text}" if answer.is_error else answer.value
