@@ -18,13 +18,14 @@ import functools
 import inspect
 import json
 import re
+import sys
 import threading
 import uuid
 from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from .seam import LATER, Refused, Tool, Waits, kinds, outside, unsupported, with_partial
+from .seam import LATER, MORE, Refused, Tool, Waits, kinds, outside, unsupported, with_partial
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -75,7 +76,8 @@ class LangGraph:
     def tools(self, obj: Any) -> list[Tool]:
         graph = _compiled(obj)
         known, internal = _tools_of(graph), _internal(graph)
-        return [_described(tool) for tool in known.values() if id(tool) not in internal]
+        own = [_described(tool) for tool in known.values() if id(tool) not in internal]
+        return [*own, MORE] if _has_own_code(graph) else own
 
     def prompt(self, obj: Any) -> str | None:
         """It is known to the nodes alone."""
@@ -277,6 +279,40 @@ def _may_lead_on(obj: Any) -> bool:
         return not str(obj.__module__).startswith("langchain_core.")
     containers = (dict, list, tuple, set, frozenset, functools.partial)
     return isinstance(obj, containers) or (not isinstance(obj, type) and _is_of_library(obj)) or _is_tool(obj)
+
+
+def _has_own_code(graph: Any) -> bool:
+    """Whether it runs code of the author's that may call tools which are found nowhere: in a node, or around
+    the calls of an agent."""
+    graphs = [each for each in _reached(graph) if _is_graph(each)]
+    steps = [step for each in graphs for node in each.nodes.values() for step in _steps(node)]
+    around = [wraps for each in graphs for wraps in _middleware(each)]
+    return not all(map(_is_known, steps)) or not all(map(_is_shipped, around))
+
+
+def _is_shipped(obj: Any) -> bool:
+    """Of a class that stands in its library's module: a decorator makes others there of a function."""
+    cls = type(obj)
+    return (
+        cls.__module__.startswith(_LIBRARIES)
+        and getattr(sys.modules.get(cls.__module__), cls.__name__, None) is cls
+    )
+
+
+def _is_known(step: Any) -> bool:
+    """A step whose calls are those of the tools in it: it is a library's own."""
+    own = getattr(step, "__dict__", {})
+    code = [each for name in ("func", "afunc") if (each := own.get(name)) is not None]
+    if not code:
+        return step is None or _is_graph(step) or _is(step, "langgraph", "ToolNode") or not own.get("steps")
+    return all(
+        str(getattr(each, "__module__", "")).startswith(_LIBRARIES)
+        and (not inspect.ismethod(each) or _is_shipped(each.__self__))
+        for each in code
+    )
+
+
+_LIBRARIES = ("langgraph", "langchain", "deepagents")
 
 
 def _described(tool: Any) -> Tool:

@@ -1,0 +1,846 @@
+"""LangGraph's agents as they are, against the real package: the adapter with a stand-in for the scenario, and
+whole runs through the command line. Real tools leave a mark, and none may.
+
+Written for the oldest and the newest version; ``.ci/frameworks.py langgraph`` makes the environments."""
+
+from __future__ import annotations
+
+import asyncio
+import operator
+import threading
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import Annotated, Any, NamedTuple
+
+import pytest
+
+pytest.importorskip("langgraph")
+
+from langchain_core.language_models.chat_models import BaseChatModel
+from langchain_core.messages import AIMessage, HumanMessage, RemoveMessage, SystemMessage, ToolMessage
+from langchain_core.outputs import ChatGeneration, ChatResult
+from langchain_core.runnables import RunnableConfig, RunnableLambda
+from langchain_core.tools import BaseTool, InjectedToolArg, InjectedToolCallId, tool
+from langchain_core.tools import Tool as SimpleTool
+from langchain_core.utils.function_calling import convert_to_openai_tool
+from langgraph.checkpoint.memory import InMemorySaver
+from langgraph.config import get_store
+from langgraph.func import entrypoint
+from langgraph.graph import START, MessagesState, StateGraph, add_messages
+from langgraph.prebuilt import InjectedState, ToolNode, create_react_agent, tools_condition
+from langgraph.runtime import Runtime
+from langgraph.store.memory import InMemoryStore
+from langgraph.types import Command, interrupt
+from pydantic import BaseModel
+from typing_extensions import TypedDict
+
+from agenteval.adapters.agents.frameworks.langgraph import FRAMEWORK
+from agenteval.adapters.agents.frameworks.seam import Outside, Refused, Waits, World
+
+try:
+    from langchain.agents import create_agent
+except ImportError:  # before 1.0
+    create_agent = None
+
+newest = pytest.mark.skipif(create_agent is None, reason="needs LangChain 1.0")
+pytestmark = pytest.mark.filterwarnings("ignore")
+FOLLOW = "get_order was called from a thread that agenteval cannot follow; it was not run"
+
+# ── what the tests are made of ───────────────────────────────────────────────────────────────────
+
+
+class Scripted(BaseChatModel):
+    """A chat model that says what a function of the messages says."""
+
+    says: Any
+
+    @property
+    def _llm_type(self) -> str:
+        return "scripted"
+
+    def bind_tools(self, tools: Any, **options: Any) -> Any:
+        return self.bind(tools=[convert_to_openai_tool(each) for each in tools])
+
+    def _generate(self, messages: Any, stop: Any = None, run_manager: Any = None, **options: Any) -> Any:
+        said = self.says(messages)
+        message = AIMessage(said) if isinstance(said, str) else said
+        message.usage_metadata = {
+            "input_tokens": 10,
+            "output_tokens": 2,
+            "total_tokens": 12,
+            "input_token_details": {"cache_read": 4},
+        }
+        return ChatResult(generations=[ChatGeneration(message=message)])
+
+
+def asks(*calls: tuple[str, str, dict[str, Any]], text: str = "") -> AIMessage:
+    """A reply with calls: of a name, an id, and arguments."""
+    return AIMessage(text, tool_calls=[{"name": name, "id": id, "args": args} for name, id, args in calls])
+
+
+RAN: list[Any] = []
+
+
+@pytest.fixture(autouse=True)
+def no_real_tool_runs() -> Any:
+    RAN.clear()
+    yield
+    assert RAN == []
+
+
+@tool
+def get_order(order_id: str) -> str:
+    """Look an order up."""
+    RAN.append(order_id)
+    return f"real {order_id}"
+
+
+def looks_up(messages: Sequence[Any]) -> Any:
+    """Asks for the order of the number that the user says, and says what it got, and in which turn."""
+    turn = sum(isinstance(each, HumanMessage) for each in messages)
+    if isinstance(messages[-1], ToolMessage):
+        return f"turn {turn}: {messages[-1].content}"
+    return asks(("get_order", f"call{turn}", {"order_id": messages[-1].content}))
+
+
+def calls_then(answer: Callable[[Any], str], *calls: tuple[str, str, dict[str, Any]]) -> Scripted:
+    """A model that makes the calls, and then says what the answer is to their last result."""
+    return Scripted(says=lambda m: answer(m[-1]) if isinstance(m[-1], ToolMessage) else asks(*calls))
+
+
+MODEL = Scripted(says=looks_up)
+
+
+class Answered(NamedTuple):
+    value: Any
+    is_error: bool = False
+
+
+class Scenario:
+    """Answers tools; those that it does not name are left to the agent, if ``passthrough``."""
+
+    def __init__(self, tools: dict[str, Any], *, passthrough: bool = False) -> None:
+        self.tools, self.passthrough = tools, passthrough
+        self.seen: list[tuple[str, Any]] = []
+        self.own: list[Any] = []
+
+    def _answer(self, name: str, args: Any) -> Answered:
+        self.seen.append((name, args))
+        answer = self.tools[name]
+        answer = answer(args) if callable(answer) else answer
+        return answer if isinstance(answer, Answered) else Answered(answer)
+
+    async def call(self, name: str, args: Any, own: Any) -> Answered:
+        if self.passthrough and name not in self.tools:
+            self.seen.append((name, args))
+            self.own.append(await own())
+            return Answered(self.own[-1])
+        return self._answer(name, args)
+
+    def call_sync(self, name: str, args: Any, own: Any) -> Answered:
+        if self.passthrough and name not in self.tools:
+            self.seen.append((name, args))
+            self.own.append(own())
+            return Answered(self.own[-1])
+        return self._answer(name, args)
+
+
+class Talk:
+    """A conversation with an agent."""
+
+    def __init__(self, agent: Any, scenario: Scenario, deps: Any = None) -> None:
+        self.world, self.scenario, self.fault = World(), scenario, ""
+        self._conversation = FRAMEWORK.open(agent, self.world, "session", deps)
+
+    async def say(self, text: str) -> dict[str, Any]:
+        self.world.begin(self.scenario)
+        try:
+            return await self._conversation.reply(text)
+        finally:
+            self.fault = self.world.take_fault()
+
+    async def end(self) -> None:
+        self.world.close()
+        await self._conversation.close()
+
+
+def talk(agent: Any, scenario: Scenario, *said: str, deps: Any = None) -> list[dict[str, Any]]:
+    """What an agent replies."""
+
+    async def told() -> list[dict[str, Any]]:
+        conversation = Talk(agent, scenario, deps)
+        try:
+            return [await conversation.say(each) for each in said]
+        finally:
+            await conversation.end()
+
+    return asyncio.run(told())
+
+
+def broken(agent: Any, scenario: Scenario, kind: Any) -> Any:
+    """The exception that a turn ends with."""
+    with pytest.raises(kind) as caught:
+        talk(agent, scenario, "hi")
+    return caught.value
+
+
+def texts(reply: dict[str, Any]) -> list[str]:
+    return [each["content"] for each in reply["messages"] if each["role"] == "assistant" and each["content"]]
+
+
+def calls(reply: dict[str, Any]) -> list[str]:
+    return [call["function"]["name"] for each in reply["messages"] for call in each.get("tool_calls", ())]
+
+
+def speakers(reply: dict[str, Any]) -> list[str]:
+    return [each.get("name", "") for each in reply["messages"] if each["role"] == "assistant"]
+
+
+def graph_of(node: Any, state: Any = MessagesState, **options: Any) -> Any:
+    return built(node, state=state).compile(**options)
+
+
+def built(*nodes: Any, state: Any = MessagesState, **options: Any) -> Any:
+    """A graph of nodes one behind the other."""
+    builder = StateGraph(state, **options)
+    names = [START, *(f"step{at}" for at in range(len(nodes)))]
+    for before, name, node in zip(names, names[1:], nodes):  # noqa: B905 - one shorter
+        builder.add_node(name, node)
+        builder.add_edge(before, name)
+    return builder
+
+
+def tools_of(agent: Any) -> list[str]:
+    return [each.name for each in FRAMEWORK.tools(agent)]
+
+
+# ── conversations ────────────────────────────────────────────────────────────────────────────────
+
+MAKERS = [
+    pytest.param(lambda **options: create_agent(MODEL, [get_order], **options), id="agent", marks=newest),
+    pytest.param(lambda **options: create_react_agent(MODEL, [get_order], **options), id="react"),
+    pytest.param(lambda **options: with_tool_node().compile(**options), id="tool_node"),
+    pytest.param(lambda **options: with_own_loop().compile(**options), id="own_loop"),
+]
+
+
+def with_tool_node() -> Any:
+    builder = StateGraph(MessagesState)
+    builder.add_node("model", lambda state: {"messages": [MODEL.invoke(state["messages"])]})
+    builder.add_node("tools", ToolNode([get_order]))
+    builder.add_edge(START, "model")
+    builder.add_conditional_edges("model", tools_condition)
+    builder.add_edge("tools", "model")
+    return builder
+
+
+def with_own_loop() -> Any:
+    """Tools by name, called in a node; messages that are appended, and get no ids."""
+
+    class Counted(TypedDict):
+        messages: Annotated[list, operator.add]
+        count: int
+
+    by_name = {"get_order": get_order}
+
+    async def model(state: Any) -> Any:
+        said = await MODEL.ainvoke([SystemMessage("…"), *state["messages"]])
+        return {"messages": [said], "count": state.get("count", 0) + 1}
+
+    def run(state: Any) -> Any:
+        made = state["messages"][-1].tool_calls
+        return {
+            "messages": [
+                ToolMessage(by_name[c["name"]].invoke(c["args"]), tool_call_id=c["id"]) for c in made
+            ]
+        }
+
+    builder = StateGraph(Counted)
+    builder.add_node("model", model)
+    builder.add_node("run", run)
+    builder.add_edge(START, "model")
+    builder.add_conditional_edges("model", lambda s: "run" if s["messages"][-1].tool_calls else "__end__")
+    builder.add_edge("run", "model")
+    return builder
+
+
+@pytest.mark.parametrize("saver", [None, InMemorySaver()], ids=["no_saver", "saver"])
+@pytest.mark.parametrize("make", MAKERS)
+def test_two_conversations_at_once_share_nothing(make: Any, saver: Any) -> None:
+    agent = make(checkpointer=saver)
+    assert tools_of(agent)[:1] == ["get_order"]
+
+    async def both() -> None:
+        one = Talk(agent, Scenario({"get_order": lambda args: f"one's {args['order_id']}"}))
+        other = Talk(agent, Scenario({"get_order": lambda args: {"other": args["order_id"]}}))
+        for turn in (1, 2):
+            first, second = await asyncio.gather(one.say(f"A{turn}"), other.say(f"B{turn}"))
+            assert texts(first) == [f"turn {turn}: one's A{turn}"]
+            assert texts(second)[0].startswith(f"turn {turn}: ")
+            assert f"B{turn}" in texts(second)[0]
+            for reply in (first, second):
+                assert [each["role"] for each in reply["messages"]] == ["assistant", "tool", "assistant"]
+                assert reply["usage"] == {
+                    "requests": 2,
+                    "input_tokens": 20,
+                    "output_tokens": 4,
+                    "cached_tokens": 8,
+                }
+        assert one.scenario.seen == [("get_order", {"order_id": f"A{turn}"}) for turn in (1, 2)]
+        assert other.scenario.seen == [("get_order", {"order_id": f"B{turn}"}) for turn in (1, 2)]
+        await one.end()
+        await other.end()
+
+    asyncio.run(both())
+
+
+def test_parallel_calls_are_answered_in_their_order_and_an_error_is_one() -> None:
+    wanted = [("get_order", str(at), {"order_id": str(at)}) for at in range(8)]
+    seen: list[str] = []
+
+    def answer(args: Any) -> Answered:
+        seen.append(args["order_id"])
+        return Answered(f"no {args['order_id']}", is_error=True)
+
+    agent = create_react_agent(
+        calls_then(lambda last: f"{last.status}: {last.content}", *wanted), [get_order]
+    )
+    (reply,) = talk(agent, Scenario({"get_order": answer}), "hi")
+    assert seen == [str(at) for at in range(8)]
+    assert texts(reply) == ["error: no 7"]
+    assert {each["status"] for each in reply["messages"] if each["role"] == "tool"} == {"error"}
+
+
+async def _asynchronous(state: Any) -> Any:
+    return {"messages": [AIMessage(await get_order.ainvoke({"order_id": "7"}))]}
+
+
+@pytest.mark.parametrize(
+    "node",
+    [
+        lambda state: {"messages": [AIMessage(get_order.invoke({"order_id": "7"}))]},
+        lambda state: {"messages": [AIMessage(get_order.invoke("7"))]},
+        lambda state: {"messages": [AIMessage(get_order.run({"order_id": "7"}))]},
+        _asynchronous,
+    ],
+)
+def test_a_tool_that_a_node_calls(node: Any) -> None:
+    agent = graph_of(node)
+    scenario = Scenario({"get_order": "mocked"})
+    assert texts(talk(agent, scenario, "hi")[0]) == ["mocked"]
+    assert scenario.seen == [("get_order", {"order_id": "7"})]
+    assert tools_of(agent) == ["get_order", ""]  # and there may be more
+    error = broken(agent, Scenario({"get_order": Answered("down", is_error=True)}), Exception)
+    assert (type(error).__name__, str(error)) == ("ToolException", "down")
+
+
+def test_tools_that_a_node_holds() -> None:
+    class Node:
+        def __init__(self) -> None:
+            self.tools = {"get_order": get_order}
+
+        def __call__(self, state: Any) -> Any:
+            return {"messages": [AIMessage(self.tools["get_order"].invoke({"order_id": "7"}))]}
+
+        def method(self, state: Any) -> Any:
+            return self(state)
+
+    class Question(TypedDict):
+        question: str
+        found: str
+
+    inner = graph_of(lambda state: {"found": get_order.invoke({"order_id": state["question"]})}, Question)
+
+    def calls_inner(state: Any) -> Any:
+        return {"messages": [AIMessage(inner.invoke({"question": "7"})["found"])]}
+
+    for node in (Node(), Node().method, calls_inner):
+        assert texts(talk(graph_of(node), Scenario({"get_order": "mocked"}), "hi")[0]) == ["mocked"]
+        assert tools_of(graph_of(node)) == ["get_order", ""]
+
+
+# ── calls that nobody can follow ─────────────────────────────────────────────────────────────────
+
+
+def _bare_thread(state: Any) -> Any:
+    said: list[str] = []
+
+    def work() -> None:
+        try:
+            said.append(get_order.invoke({"order_id": "7"}))
+        except RuntimeError as error:
+            said.append(str(error))
+
+    thread = threading.Thread(target=work)
+    thread.start()
+    thread.join()
+    return {"messages": [AIMessage(said[0])]}
+
+
+def _own_pool(state: Any) -> Any:
+    with ThreadPoolExecutor() as pool:
+        return {"messages": [AIMessage(pool.submit(get_order.invoke, {"order_id": "7"}).result())]}
+
+
+def _own_pool_told(state: Any, config: RunnableConfig) -> Any:
+    with ThreadPoolExecutor() as pool:
+        return {"messages": [AIMessage(pool.submit(get_order.invoke, {"order_id": "7"}, config).result())]}
+
+
+@pytest.mark.parametrize("node", [_bare_thread, _own_pool])
+def test_a_thread_without_a_context_runs_no_tool(node: Any) -> None:
+    async def told() -> str:
+        conversation = Talk(graph_of(node), Scenario({"get_order": "mocked"}))
+        try:
+            await conversation.say("hi")
+        except Outside:
+            assert node is _own_pool
+        finally:
+            await conversation.end()
+        return conversation.fault
+
+    assert asyncio.run(told()) == FOLLOW
+
+
+def test_a_pool_that_hands_the_configuration_on_is_followed() -> None:
+    # "from __future__ import annotations" hides the type from LangGraph 0.6
+    _own_pool_told.__annotations__["config"] = RunnableConfig
+    assert texts(talk(graph_of(_own_pool_told), Scenario({"get_order": "mocked"}), "hi")[0]) == ["mocked"]
+
+
+def test_no_tool_runs_after_the_conversation_either() -> None:
+    talk(graph_of(lambda state: {"messages": [AIMessage("done")]}), Scenario({}), "hi")
+    with pytest.raises(Outside):
+        get_order.invoke({"order_id": "7"})
+
+
+def test_a_mock_runs_no_real_tool() -> None:
+    agent = graph_of(lambda state: {"messages": [AIMessage(get_order.invoke({"order_id": "7"}))]})
+    assert "called by a mock" in str(broken(agent, Scenario({"get_order": get_order.invoke}), RuntimeError))
+
+
+# ── tools ────────────────────────────────────────────────────────────────────────────────────────
+
+
+def test_what_the_graph_puts_in_is_no_argument() -> None:
+    @tool
+    def looks(
+        x: str, state: Annotated[dict, InjectedState], call_id: Annotated[str, InjectedToolCallId]
+    ) -> str:
+        """…"""
+        RAN.append(x)
+        return "real"
+
+    @tool
+    def knows(x: int, secret: Annotated[str, InjectedToolArg]) -> str:
+        """…"""
+        RAN.append(x)
+        return "real"
+
+    tools, made = [looks, knows], [("looks", "1", {"x": "a"}), ("knows", "2", {"x": 2})]
+    if create_agent is not None:
+        from langchain.tools import ToolRuntime
+
+        def runs(x: str, runtime: ToolRuntime) -> str:
+            """…"""
+            RAN.append(x)
+            return "real"
+
+        runs.__annotations__["runtime"] = ToolRuntime
+        tools.append(tool(runs))
+        made.append(("runs", "3", {"x": "c"}))
+    agent = create_react_agent(calls_then(lambda _: "done", *made), tools)
+    scenario = Scenario({each.name: "mocked" for each in tools})
+    talk(agent, scenario, "hi")
+    assert scenario.seen == [(name, args) for name, _, args in made]
+    assert [list(each.parameters["properties"]) for each in FRAMEWORK.tools(agent)] == [["x"]] * len(tools)
+
+
+def test_tools_of_other_classes() -> None:
+    class Own(BaseTool):
+        name: str = "own"
+        description: str = "…"
+
+        def _run(self, q: str) -> str:
+            RAN.append(q)
+            return "real"
+
+        def run(self, *args: Any, **kwargs: Any) -> Any:
+            RAN.append("run")
+            return super().run(*args, **kwargs)
+
+    simple = SimpleTool(name="simple", func=RAN.append, description="…")
+    made = [("own", "1", {"q": "1"}), ("simple", "2", {"__arg1": "2"})]
+    agent = create_react_agent(calls_then(lambda last: last.content, *made), [Own(), simple])
+    scenario = Scenario({"own": 1, "simple": 2})
+    assert texts(talk(agent, scenario, "hi")[0]) == ["2"]
+    assert scenario.seen == [(name, args) for name, _, args in made]
+    in_node = graph_of(lambda state: {"messages": [AIMessage(Own().run({"q": "1"}))]})
+    assert texts(talk(in_node, Scenario({"own": "mocked"}), "hi")[0]) == ["mocked"]
+
+
+def test_a_tool_that_returns_at_once_is_the_answer() -> None:
+    @tool(return_direct=True)
+    def look(x: str) -> str:
+        """…"""
+        RAN.append(x)
+        return "real"
+
+    agent = create_react_agent(calls_then(lambda _: "never", ("look", "1", {"x": "1"})), [look])
+    (reply,) = talk(agent, Scenario({"look": "found"}), "hi")
+    assert (calls(reply), texts(reply)) == (["look"], ["found"])
+
+
+def test_what_the_scenario_leaves_to_the_agent_is_run_and_recorded() -> None:
+    inner = create_react_agent(MODEL, [get_order], name="inner")
+
+    @tool
+    def research(question: str) -> str:
+        """…"""
+        RAN.append("research")
+        return inner.invoke({"messages": [("user", question)]})["messages"][-1].content
+
+    model = calls_then(lambda last: f"It says {last.content}", ("research", "1", {"question": "5"}))
+    agent = create_react_agent(model, [research], name="outer")
+    assert sorted(tools_of(agent)) == ["get_order", "research"]
+    scenario = Scenario({"get_order": "mocked"}, passthrough=True)
+    (reply,) = talk(agent, scenario, "hi")
+    assert texts(reply) == ["It says turn 1: mocked"]  # what the inner agent says is a result, and no answer
+    assert (calls(reply), speakers(reply)) == (["research", "get_order"], ["outer", "inner", "outer"])
+    assert scenario.seen == [("research", {"question": "5"}), ("get_order", {"order_id": "5"})]
+    assert (scenario.own, RAN) == (["turn 1: mocked"], ["research"])
+    assert reply["usage"]["requests"] == 4  # the inner agent's, too
+    RAN.clear()
+
+
+def test_a_real_tool_that_fails_tells_its_agent() -> None:
+    @tool
+    def fails(x: str) -> str:
+        """…"""
+        raise ValueError("boom")
+
+    node = ToolNode([fails], handle_tool_errors=True)
+    agent = create_react_agent(calls_then(lambda last: last.status, ("fails", "1", {"x": "1"})), node)
+    (reply,) = talk(agent, Scenario({}, passthrough=True), "hi")
+    assert texts(reply) == ["error"]
+    assert "boom" in reply["messages"][1]["content"]
+
+
+# ── states ───────────────────────────────────────────────────────────────────────────────────────
+
+
+def test_messages_are_told_apart_in_states_of_all_kinds() -> None:
+    class Replaced(TypedDict):
+        messages: list
+
+    class Appended(TypedDict):
+        messages: Annotated[list, operator.add]
+
+    class Typed(BaseModel):
+        messages: Annotated[list, add_messages] = []
+        count: int = 0
+
+    def forgets(state: Any) -> Any:
+        gone = [RemoveMessage(id=each.id) for each in state["messages"][:-1]]
+        return {"messages": [*gone, AIMessage(f"of {len(state['messages'])}")]}
+
+    def replaces(state: Any) -> Any:
+        messages = state["messages"]
+        return {"messages": [*messages, {"role": "assistant", "content": f"of {len(messages)}"}]}
+
+    said = ["a", "b", "c"]
+    replies = talk(graph_of(forgets, checkpointer=InMemorySaver()), Scenario({}), *said)
+    assert [texts(each) for each in replies] == [["of 1"], ["of 3"], ["of 3"]]
+    replies = talk(graph_of(replaces, Replaced), Scenario({}), *said)
+    assert [texts(each) for each in replies] == [["of 1"], ["of 3"], ["of 5"]]
+    for saver in (None, InMemorySaver()):
+        same = graph_of(lambda state: {"messages": [AIMessage("same")]}, Appended, checkpointer=saver)
+        assert [texts(each) for each in talk(same, Scenario({}), *said)] == [["same"]] * 3
+        counts = graph_of(
+            lambda state: {"messages": [AIMessage(str(state.count))], "count": state.count + 1},
+            Typed,
+            checkpointer=saver,
+        )
+        assert [texts(each) for each in talk(counts, Scenario({}), *said)] == [["0"], ["1"], ["2"]]
+
+
+def test_a_store_and_a_saver_are_each_conversations_own() -> None:
+    def counts(state: Any) -> Any:
+        store = get_store()
+        store.put(("seen",), str(len(store.search(("seen",)))), {})
+        return {"messages": [AIMessage(str(len(store.search(("seen",)))))]}
+
+    saver = InMemorySaver()
+    agent = graph_of(counts, store=InMemoryStore(), checkpointer=saver)
+    for _ in range(2):
+        assert [texts(each) for each in talk(agent, Scenario({}), "a", "b")] == [["1"], ["2"]]
+    assert not list(saver.list(None))
+
+
+def test_users_messages_that_nodes_write() -> None:
+    written = [
+        HumanMessage("I found it", name="researcher"),
+        {"role": "user", "content": "a better question"},
+        AIMessage(
+            [{"type": "text", "text": "It is "}, {"type": "reasoning"}, {"type": "text", "text": "so"}]
+        ),
+    ]
+    (reply,) = talk(graph_of(lambda state: {"messages": written}), Scenario({}), "hi")
+    assert texts(reply) == ["I found it", "It is so"]
+    assert speakers(reply) == ["researcher", ""]
+
+
+def test_a_structured_answer_is_the_answer() -> None:
+    class Total(BaseModel):
+        total: int
+
+    class WithOutput(Scripted):
+        def with_structured_output(self, schema: Any, **options: Any) -> Any:
+            return RunnableLambda(lambda _: Total(total=5))
+
+    react = create_react_agent(WithOutput(says=lambda _: "It is five"), [get_order], response_format=Total)
+    assert texts(talk(react, Scenario({}), "hi")[0]) == ["It is five", '{"total": 5}']
+    if create_agent is None:
+        return
+    from langchain.agents.structured_output import ProviderStrategy, ToolStrategy
+
+    def totals(messages: Any) -> Any:
+        if isinstance(messages[-1], ToolMessage):
+            return asks(("Total", "t", {"total": 3}))
+        return asks(("get_order", "o", {"order_id": "1"}))
+
+    agent = create_agent(
+        Scripted(says=totals), [get_order], response_format=ToolStrategy(Total), checkpointer=InMemorySaver()
+    )
+    for reply in talk(agent, Scenario({"get_order": "mocked"}), "hi", "again"):
+        assert (calls(reply), texts(reply)) == (["get_order"], ['{"total": 3}'])
+    provider = create_agent(
+        Scripted(says=lambda _: '{"total":4}'), [], response_format=ProviderStrategy(Total)
+    )
+    assert texts(talk(provider, Scenario({}), "hi")[0]) == ['{"total":4}']
+
+
+# ── several agents ───────────────────────────────────────────────────────────────────────────────
+
+
+def bills(messages: Any) -> Any:
+    if getattr(messages[-1], "name", "") == "get_order":
+        return "billed"
+    return asks(("get_order", f"o{len(messages)}", {"order_id": "1"}))
+
+
+def test_a_handoff_is_the_next_speaker_and_no_call() -> None:
+    def goes(
+        state: Annotated[dict, InjectedState], tool_call_id: Annotated[str, InjectedToolCallId]
+    ) -> Command:
+        """…"""
+        told = ToolMessage("Handed over", name="transfer_to_billing", tool_call_id=tool_call_id)
+        messages = [*state["messages"], told]
+        return Command(goto="billing", update={"messages": messages}, graph=Command.PARENT)
+
+    front_model = calls_then(lambda _: "never", ("transfer_to_billing", "h", {}))
+    builder = StateGraph(MessagesState)
+    transfer = tool("transfer_to_billing")(goes)
+    builder.add_node("front", create_react_agent(front_model, [transfer], name="front"))
+    builder.add_node("billing", create_react_agent(Scripted(says=bills), [get_order], name="billing"))
+    builder.add_edge(START, "front")
+    assert tools_of(builder) == ["get_order"]  # a builder is compiled
+    (reply,) = talk(builder, Scenario({"get_order": "mocked"}), "hi")
+    assert (calls(reply), texts(reply)) == (["get_order"], ["billed"])
+    assert speakers(reply) == ["billing", "billing"]
+
+
+@newest
+@pytest.mark.parametrize("mode", ["last_message", "full_history"])
+def test_a_supervisor(mode: str) -> None:
+    supervisor = pytest.importorskip("langgraph_supervisor")
+
+    def leads(messages: Any) -> Any:
+        if any("transferred to shop" in str(each.content) for each in messages):
+            return "All done"
+        return asks(("transfer_to_shop", "h", {}), text="One moment")
+
+    shop = create_react_agent(Scripted(says=bills), [get_order], name="shop")
+    agent = supervisor.create_supervisor([shop], model=Scripted(says=leads), output_mode=mode)
+    assert tools_of(agent) == ["get_order"]
+    (reply,) = talk(agent, Scenario({"get_order": "mocked"}), "hi")
+    assert (calls(reply), texts(reply)) == (["get_order"], ["One moment", "billed", "All done"])
+    assert speakers(reply) == ["supervisor", "shop", "shop", "supervisor"]
+    assert reply["usage"]["requests"] == 4
+
+
+@newest
+@pytest.mark.parametrize("saver", [None, InMemorySaver()], ids=["no_saver", "saver"])
+def test_a_swarm_stays_with_whom_it_was_handed_to(saver: Any) -> None:
+    swarm = pytest.importorskip("langgraph_swarm")
+    there = swarm.create_handoff_tool(name="ask_billing", agent_name="billing", description="…")
+    back = swarm.create_handoff_tool(agent_name="front", description="…")
+    front = create_agent(calls_then(lambda _: "front", ("ask_billing", "h", {})), [there], name="front")
+    billing = create_agent(Scripted(says=bills), [get_order, back], name="billing")
+    agent = swarm.create_swarm([front, billing], default_active_agent="front").compile(checkpointer=saver)
+    assert tools_of(agent) == ["get_order"]
+    first, second = talk(agent, Scenario({"get_order": "mocked"}), "hi", "again")
+    for reply in (first, second):
+        assert (calls(reply), texts(reply)) == (["get_order"], ["billed"])
+        assert speakers(reply) == ["billing", "billing"]
+    assert (first["usage"]["requests"], second["usage"]["requests"]) == (3, 2)
+
+
+# ── middleware ───────────────────────────────────────────────────────────────────────────────────
+
+
+@newest
+def test_middleware_of_either_kind() -> None:
+    from langchain.agents.middleware import TodoListMiddleware, wrap_model_call, wrap_tool_call
+
+    @wrap_model_call
+    def model(request: Any, handler: Any) -> Any:
+        return handler(request)
+
+    @wrap_tool_call
+    def call(request: Any, handler: Any) -> Any:
+        return handler(request)
+
+    @wrap_tool_call
+    async def later(request: Any, handler: Any) -> Any:
+        return await handler(request)
+
+    for around in ([model], [call], [model, call], [later]):
+        agent = create_agent(MODEL, [get_order], middleware=around)
+        replies = talk(agent, Scenario({"get_order": "mocked"}), "A", "B")
+        assert [texts(each) for each in replies] == [["turn 1: mocked"], ["turn 2: mocked"]]
+        assert tools_of(agent) == ["get_order", ""]
+
+    def plans(messages: Any) -> Any:
+        last = messages[-1]
+        if not isinstance(last, ToolMessage):
+            return asks(("write_todos", "t", {"todos": [{"content": "look", "status": "pending"}]}))
+        return asks(("get_order", "g", {"order_id": "1"})) if last.tool_call_id == "t" else "done"
+
+    agent = create_agent(Scripted(says=plans), [get_order], middleware=[TodoListMiddleware()])
+    (reply,) = talk(agent, Scenario({"get_order": "mocked"}), "hi")
+    assert (calls(reply), tools_of(agent)) == (["get_order"], ["get_order"])
+
+
+# ── what a turn ends with ────────────────────────────────────────────────────────────────────────
+
+
+def test_too_many_steps_keep_what_there_was() -> None:
+    model = Scripted(says=lambda m: asks(("get_order", f"c{len(m)}", {"order_id": "1"})))
+    builder = StateGraph(MessagesState)
+    builder.add_node("model", lambda state: {"messages": [model.invoke(state["messages"])]})
+    builder.add_node("tools", ToolNode([get_order]))
+    builder.add_edge(START, "model")
+    builder.add_edge("model", "tools")
+    builder.add_edge("tools", "model")
+    agent = builder.compile().with_config(recursion_limit=6)
+    error = broken(agent, Scenario({"get_order": "mocked"}), RecursionError)
+    roles = [each["role"] for each in error.agenteval_partial["messages"]]
+    assert roles == ["assistant", "tool"] * 3
+    assert error.agenteval_partial["usage"]["requests"] == 3
+
+
+def test_an_exception_of_the_agents_own() -> None:
+    def fails(state: Any) -> Any:
+        raise LookupError("no such customer")
+
+    agent = built(lambda state: {"messages": [AIMessage("wait")]}, fails).compile()
+    assert broken(agent, Scenario({}), LookupError).agenteval_partial["messages"] == [
+        {"role": "assistant", "content": "wait"}
+    ]
+
+
+@pytest.mark.parametrize("saver", [None, InMemorySaver()], ids=["no_saver", "saver"])
+def test_an_agent_that_waits_for_a_person(saver: Any) -> None:
+    def asks_person(state: Any) -> Any:
+        return {"messages": [AIMessage(str(interrupt("ok?")))]}
+
+    told = "the agent waits for a person ({}); agenteval cannot answer that yet"
+    agent = graph_of(asks_person, checkpointer=saver)
+    assert str(broken(agent, Scenario({}), Waits)) == told.format("interrupt: ok?")
+    assert str(broken(built(agent).compile(), Scenario({}), Waits)) == told.format("interrupt: ok?")
+    stops = graph_of(asks_person, checkpointer=saver, interrupt_before=["step0"])
+    assert str(broken(stops, Scenario({}), Waits)) == told.format("a breakpoint")
+    if create_agent is None:
+        return
+    from langchain.agents.middleware import HumanInTheLoopMiddleware
+
+    approved = HumanInTheLoopMiddleware(interrupt_on={"get_order": True})
+    agent = create_agent(MODEL, [get_order], middleware=[approved], checkpointer=saver)
+    waits = broken(agent, Scenario({}), Waits)
+    assert str(waits) == told.format("approval of get_order")
+    assert calls(waits.agenteval_partial) == ["get_order"]
+
+
+def test_a_graph_that_answers_elsewhere_says_where() -> None:
+    class Reported(MessagesState):
+        report: str
+
+    error = broken(graph_of(lambda state: {"report": "…"}, Reported), Scenario({}), RuntimeError)
+    assert str(error) == "the graph added nothing to `messages`; it wrote report"
+
+
+# ── what is given besides, and what is refused ───────────────────────────────────────────────────
+
+
+def test_deps_are_the_context_or_the_configuration() -> None:
+    @dataclass
+    class Customer:
+        name: str
+
+    @dataclass
+    class Anybody:
+        name: str = "nobody"
+
+    def says(state: Any, runtime: Any) -> Any:
+        return {"messages": [AIMessage(runtime.context.name)]}
+
+    def configured(state: Any, config: Any) -> Any:
+        return {"messages": [AIMessage(config["configurable"]["name"])]}
+
+    says.__annotations__["runtime"] = Runtime
+    configured.__annotations__["config"] = RunnableConfig
+    agent = built(says, context_schema=Customer).compile()
+    assert texts(talk(agent, Scenario({}), "hi", deps=Customer("Ann"))[0]) == ["Ann"]
+    with pytest.raises(Refused, match=r"the graph needs a context of type Customer \(name\)"):
+        talk(agent, Scenario({}), "hi")
+    assert texts(talk(built(says, context_schema=Anybody).compile(), Scenario({}), "hi")[0]) == ["nobody"]
+    old = graph_of(configured)
+    for deps in ({"name": "Bob"}, {"configurable": {"name": "Bob"}}):
+        assert texts(talk(old, Scenario({}), "hi", deps=deps)[0]) == ["Bob"]
+    with pytest.raises(Refused, match="no context_schema for its deps, a Customer"):
+        talk(old, Scenario({}), "hi", deps=Customer("Ann"))
+
+
+class Asked(TypedDict):
+    question: str
+    answer: str
+
+
+@entrypoint()
+def workflow(given: Any) -> Any:
+    return given
+
+
+@pytest.mark.parametrize(
+    ("agent", "what"),
+    [
+        (graph_of(lambda state: {}, Asked), "the graph takes answer, question and no messages"),
+        (workflow, "the agent is a workflow of @entrypoint"),
+        (RunnableLambda(len), "the agent is a RunnableLambda of LangChain; agenteval plays graphs"),
+        (RunnableLambda(len) | MODEL, "the agent is a RunnableSequence of LangChain"),
+        (get_order, "the agent is a StructuredTool of LangChain"),
+        (StateGraph(MessagesState), "the StateGraph cannot be compiled"),
+    ],
+)
+def test_what_cannot_be_played_is_refused_in_words(agent: Any, what: str) -> None:
+    assert FRAMEWORK.matches(agent)
+    with pytest.raises(Refused) as caught:
+        talk(agent, Scenario({}), "hi")
+    assert str(caught.value).startswith(what)
+
+
+@pytest.mark.parametrize("other", [len, "text", MODEL, object()])
+def test_what_is_no_graph_is_left_alone(other: Any) -> None:
+    assert not FRAMEWORK.matches(other)
