@@ -3,13 +3,14 @@
 
 PYTHON ?= python
 
-.PHONY: help install check test lint types contract docs suite e2e build format clean
+.PHONY: help install check test lint types contract docs suite frameworks e2e build format clean
 
 help:
 	@echo "install   agenteval, editable, with all that the checks need"
 	@echo "check     lint, types and contract: what is fast"
 	@echo "test      the tests: several minutes; docs: those of the documentation alone"
 	@echo "suite     the shipped example suite: green, and its first agent red"
+	@echo "frameworks  the examples of agents in frameworks, against the real packages"
 	@echo "build     sdist and wheel in dist/, and the wheel tried on its own"
 	@echo "e2e       the whole pipeline against a small language model on this machine"
 	@echo "format    rewrite the files as 'lint' wants them; clean: delete what is built"
@@ -43,6 +44,9 @@ docs:
 
 suite:
 	$(PYTHON) .ci/suite.py
+
+frameworks:
+	$(PYTHON) .ci/frameworks.py
 
 e2e:
 	$(PYTHON) -m pytest e2e -n 0
