@@ -223,14 +223,25 @@ def _show(
         bool, typer.Option("--next", help="The next one after ID that did not pass.")
     ] = False,
     every: Annotated[bool, typer.Option("--all", help="All its epochs.")] = False,
+    judge: Annotated[bool, typer.Option("--judge", help="What each judge was asked and said.")] = False,
+    metric: Annotated[
+        str, typer.Option("--metric", metavar="NAME", help="The judge of this one, every word.")
+    ] = "",
     as_json: JsonOption = False,
 ) -> None:
     """One conversation as a person reads it: turns, calls, and what was said of each."""
     from agenteval.cli.commands.show import ShowRequest, show
 
-    raise typer.Exit(
-        show(ShowRequest(tuple(words or ()), agent, following=following, every=every, as_json=as_json))
+    asked = ShowRequest(
+        tuple(words or ()),
+        agent,
+        following=following,
+        every=every,
+        judge=judge,
+        metric=metric,
+        as_json=as_json,
     )
+    raise typer.Exit(show(asked))
 
 
 @app.command("diff")

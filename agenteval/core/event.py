@@ -122,6 +122,26 @@ class Answered(Value):
     answer: dict[str, Any]
 
 
+class Asked(Value):
+    """A judge, or the grouping, was asked by a model call, and answered, or failed to (``error``). For people
+    who look at one conversation: it is kept beside the journal, and no report is made of it. ``turn`` counts
+    from 0, ``None``: the whole. ``record``: with how many characters of the ``prompt`` other requests begin,
+    too. ``model``: who answered."""
+
+    type: Literal["asked"] = "asked"
+    key: SampleKey | None = None
+    role: str
+    metric: str
+    turn: int | None = None
+    system: str
+    prompt: str
+    record: int = 0
+    model: str = ""
+    scripted: bool = False
+    answer: dict[str, Any] | None = None
+    error: str = ""
+
+
 class SampleFinished(Value):
     """After this nothing more is said of the sample. ``unfinished`` is the turn that broke. ``refused``: a
     judge of it was not asked: the budget had no room, or it had failed on every call."""
@@ -177,6 +197,7 @@ Event: TypeAlias = Annotated[
     | TurnFinished
     | Scored
     | Answered
+    | Asked
     | SampleFinished
     | Notice
     | IssuesFound

@@ -19,7 +19,7 @@ from typing import Any, Self
 from pydantic import TypeAdapter, ValidationError
 
 from agenteval.core.errors import AuthorError, Place, Problem
-from agenteval.core.event import SCHEMA_VERSION, Answered, Event, RunStarted, SampleFinished
+from agenteval.core.event import SCHEMA_VERSION, Answered, Asked, Event, RunStarted, SampleFinished
 from agenteval.files.plain_files import for_me_alone
 
 LOCK = "lock"
@@ -67,7 +67,7 @@ class EventLog:
             self(event)
 
     def __call__(self, event: Event) -> None:
-        if isinstance(event, Answered):
+        if isinstance(event, Answered | Asked):
             return  # no report is made of it
         self._kept.append(event if isinstance(event, RunStarted) else to_json(event).encode())
 
@@ -109,6 +109,8 @@ class Journal:
         return journal
 
     def __call__(self, event: Event) -> None:
+        if isinstance(event, Asked):
+            return  # kept in a file of its own
         self._syncs.check()
         data = memoryview((to_json(event) + "\n").encode())
         while data:

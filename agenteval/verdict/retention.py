@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 
 from agenteval.core.event import (
     Answered,
+    Asked,
     Event,
     RunStarted,
     SampleFinished,
@@ -91,7 +92,7 @@ class Retained:
                 del self._open[event.key]
                 self._latest = (None, None)
                 self._close(opened, event)
-            case Answered():
+            case Answered() | Asked():
                 """No report is made of it."""
             case _:
                 self._rest.append(event)

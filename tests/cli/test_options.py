@@ -14,7 +14,7 @@ from agenteval.cli.options import given_options, grouped
 
 OWN = {
     *(("--report", command) for command in ("plan", "report", "diff")),
-    ("--metric", "show-prompts"),
+    *(("--metric", command) for command in ("show-prompts", "show")),
     ("--agent", "show"),
     ("--all", "runs"),
 }

@@ -3,6 +3,7 @@ owner alone."""
 
 from __future__ import annotations
 
+import gzip
 import json
 import os
 import re
@@ -217,9 +218,12 @@ def told(tmp_path_factory: pytest.TempPathFactory) -> tuple[Project, Done]:
 def written(project: Project) -> dict[str, str]:
     paths = [path for path in project.root.rglob("*") if path.is_file()]
     own = {"agent.py", "agenteval.yaml", "suite.yaml"}
-    return {
-        path.name: path.read_text("utf-8") for path in paths if path.name not in own and path.suffix != ".pyc"
-    }
+    return {path.name: _text(path) for path in paths if path.name not in own and path.suffix != ".pyc"}
+
+
+def _text(path: Path) -> str:
+    data = path.read_bytes()
+    return (gzip.decompress(data) if path.suffix == ".gz" else data).decode("utf-8")
 
 
 def shown(text: str) -> str:
@@ -234,6 +238,7 @@ def test_no_key_of_a_model_is_in_anything_that_is_written(told: tuple[Project, D
     texts = {**written(project), "stdout": done.out}
     assert {
         "events.jsonl",
+        "asked.jsonl.gz",
         "tape.jsonl",
         "results.json",
         "junit.xml",

@@ -8,9 +8,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from agenteval.conversation.current_sample import current
-from agenteval.core.errors import NotAskedError
-from agenteval.core.event import Answered, Event
-from agenteval.core.protocols import ModelReply, ModelRequest
+from agenteval.core.errors import AgentevalError, NotAskedError
+from agenteval.core.event import Answered, Asked, Event
+from agenteval.core.protocols import ChatModel, ModelReply, ModelRequest
 from agenteval.core.scenario import SampleKey
 from agenteval.core.tokens import count_tokens
 from agenteval.files.prompts import BUILT_IN_METRICS, CRITERIA
@@ -61,6 +61,37 @@ class JournalReplies:
     def put(self, key: str, entry: Mapping[str, Any]) -> None:
         self._kept.tally.calls[str(entry["metric"])] += 1
         self._note(Answered(key=current(), asked=key, answer=dict(entry)))
+
+
+class NotedModel:
+    """A ``ChatModel`` that tells ``note`` what it was asked and said, whoever answered."""
+
+    def __init__(self, model: ChatModel, note: Callable[[Event], None]) -> None:
+        self._model = model
+        self._note = note
+
+    async def complete(self, request: ModelRequest) -> ModelReply:
+        asked = Asked(
+            key=current(),
+            role=request.role,
+            metric=request.subject.metric,
+            turn=request.subject.turn,
+            system=request.system,
+            prompt=request.prompt,
+            record=max(request.shared, default=0),
+        )
+        try:
+            reply = await self._model.complete(request)
+        except AgentevalError as error:
+            self._note(asked.model_copy(update={"error": str(error)}))
+            raise
+        answer = reply.value.model_dump(mode="json")
+        said = {"model": reply.model, "scripted": reply.scripted, "answer": answer}
+        self._note(asked.model_copy(update=said))
+        return reply
+
+    async def aclose(self) -> None:
+        await self._model.aclose()
 
 
 class CountedModel:

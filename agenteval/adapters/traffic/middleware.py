@@ -2,7 +2,8 @@
 
 ::
 
-    scorer, user ──▶ recording ──▶ journal ──▶ cache ──▶ circuit ──▶ leading ──▶ meter ──▶ model
+    scorer, user ──▶ noted ──▶ recording ──▶ journal ──▶ cache ──▶ circuit ──▶ leading ──▶ meter ──▶ model
+                                                    noted: what judges were asked and said, for people;
                                                     the journal keeps what judges were answered, and knows
                                                     what they were in a run that is judged anew;
                                                     a cached reply is no call, and is recorded; the circuit is
@@ -114,6 +115,14 @@ class Traffic:
 
     def model(self, chosen: ModelConfig, make: Callable[[], ChatModel], *, role: str) -> ChatModel:
         """The door to a model in its ``role``; ``make`` makes what is behind it, if anything is."""
+        model = self._model(chosen, make, role)
+        if role == "user" or not self._recording.asks:
+            return model
+        from agenteval.adapters.models.kept import NotedModel
+
+        return NotedModel(model, self._note)
+
+    def _model(self, chosen: ModelConfig, make: Callable[[], ChatModel], role: str) -> ChatModel:
         if self.player:
             from agenteval.adapters.traffic.recording import PlayedModel
 

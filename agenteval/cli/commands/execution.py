@@ -27,6 +27,7 @@ from agenteval.core.decision import Decision
 from agenteval.core.errors import AuthorError, Problem
 from agenteval.core.event import Event, IssuesFound, Notice, RunFinished, RunResumed, RunStarted
 from agenteval.core.protocols import Emit
+from agenteval.files.asked_file import ASKED, AskedFile
 from agenteval.files.journal import EventLog, Journal
 from agenteval.files.redact import redacting
 from agenteval.scoring import judging, resolve
@@ -61,10 +62,13 @@ def execute(
     over = tuple(kept(past))
     for event in over:
         prepared.runtime.queue(event)
-    with progress_for(
-        sys.stderr, len(prepared.samples), past=over, pending=prepared.runtime.deadlines.pending
-    ) as progress:
-        sinks: list[Emit] = [events, journal, prepared.runtime.queue, progress]
+    with (
+        AskedFile(journal.path.with_name(ASKED)) as asked,
+        progress_for(
+            sys.stderr, len(prepared.samples), past=over, pending=prepared.runtime.deadlines.pending
+        ) as progress,
+    ):
+        sinks: list[Emit] = [events, journal, asked, prepared.runtime.queue, progress]
         control = Control()
         if prepared.runtime.fail_fast:
             sinks.append(_fail_fast(control, over))

@@ -39,6 +39,7 @@ from agenteval.core.plurals import plural
 from agenteval.core.protocols import Emit, Scorer
 from agenteval.core.score import ScoreFailure
 from agenteval.core.trajectory import StopReason
+from agenteval.files.asked_file import ASKED, AskedFile
 from agenteval.files.plain_files import for_me_alone
 from agenteval.files.recorded.identity import Recorded
 from agenteval.files.recorded.reader import Reader, Remarks
@@ -111,9 +112,12 @@ def _run(
     control = Control()
     began = time.monotonic()
     # Unless judges are paid, a score is soon made again, and lines are written faster in large pieces.
-    with open(folder / JOURNAL, "xb", buffering=_PIECE, opener=for_me_alone) as file:
+    with (
+        open(folder / JOURNAL, "xb", buffering=_PIECE, opener=for_me_alone) as file,
+        AskedFile(folder / ASKED) as asked,
+    ):
         journal = JournalFile(file, at_once=bool(prepared.judges))
-        emit = redacting(Fan([retained, journal, _Heartbeat()]), prepared.resources.secrets)
+        emit = redacting(Fan([retained, journal, asked, _Heartbeat()]), prepared.resources.secrets)
         emit(_started(prepared, folder.name))
         try:
             anyio.run(_score_and_close, prepared, reader, conversations, emit, control, retained)

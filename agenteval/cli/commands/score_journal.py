@@ -7,7 +7,7 @@ from typing import IO
 
 from pydantic import TypeAdapter
 
-from agenteval.core.event import Event, SampleStarted
+from agenteval.core.event import Asked, Event, SampleStarted
 from agenteval.core.scenario import Tool
 from agenteval.files.journal import to_json
 
@@ -23,6 +23,8 @@ class JournalFile:
         self._tools: tuple[Mapping[str, Tool], str] = ({}, "{}")
 
     def __call__(self, event: Event) -> None:
+        if isinstance(event, Asked):
+            return  # kept in a file of its own
         self._file.write(f"{self._line(event)}\n".encode())
         if self._at_once:
             self._file.flush()

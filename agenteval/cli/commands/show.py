@@ -19,9 +19,10 @@ from agenteval.core.sample_report import SampleReport, ScenarioReport
 from agenteval.core.scenario import SampleKey
 from agenteval.core.score import Verdict
 from agenteval.core.selection import BETWEEN, is_in, split_id
+from agenteval.files.asked_file import asked_in
 from agenteval.files.journal import is_locked
 from agenteval.reporters.results.document import conversation_json
-from agenteval.reporters.terminal.one_conversation import Shown, name_of, page_of
+from agenteval.reporters.terminal.one_conversation import Judging, Shown, name_of, page_of
 from agenteval.reporters.terminal.screen import painted
 from agenteval.reporters.words.failure import failures, planned, scenario_decision
 from agenteval.reporters.words.repeat_command import command_of
@@ -29,13 +30,15 @@ from agenteval.reporters.words.repeat_command import command_of
 
 @dataclass(frozen=True)
 class ShowRequest:
-    """``words``: of the command line, ``[RUN] [ID[@EPOCH]]``."""
+    """``words``: of the command line, ``[RUN] [ID[@EPOCH]]``. ``judge``: also what judges were asked and
+    said; of one ``metric``, every word."""
 
     words: tuple[str, ...] = ()
     agent: str | None = None
     following: bool = False
     every: bool = False
     judge: bool = False
+    metric: str = ""
     as_json: bool = False
 
 
@@ -58,17 +61,31 @@ def show(asked: ShowRequest) -> int:
     if asked.following and name:
         first = _next(first, known, failing)
     chosen = [each for each in known if each.of is first.of] if asked.every else [first]
+    keys = [each.key for each in chosen]
+    judging = Judging(asked_in(run.folder, keys), asked.metric) if asked.judge or asked.metric else None
+    if judging:
+        _require_metric(judging)
     if asked.as_json:
-        deliver("json", conversation_json(run.report, run.decision, [each.key for each in chosen]), None)
+        told = judging.told if judging else None
+        deliver("json", conversation_json(run.report, run.decision, keys, told), None)
         return 0
     following = "" if asked.every else _command(_after(first, known, failing), words, asked.agent, run)
     options = options_of(ReporterChoice(name="terminal"), folder=run.folder, verbose=False)
     parts: list[RenderableType] = []
     for each in chosen:
-        shown = Shown(run.report, run.decision, *each, is_locked(run.folder), _repeat(each, run), following)
+        running = is_locked(run.folder)
+        shown = Shown(run.report, run.decision, *each, running, _repeat(each, run), following, judging)
         parts += [*([""] if parts else []), *page_of(shown, options)]
     page(painted(parts, options))
     return 0
+
+
+def _require_metric(judging: Judging) -> None:
+    """Raises ``AuthorError`` for a metric that no judge was asked about."""
+    known = {each.metric for each in judging.asked or ()}
+    if judging.metric and judging.asked is not None and judging.metric not in known:
+        what = f"no judge was asked about '{judging.metric}' here"
+        raise AuthorError(Problem(what, did_you_mean(judging.metric, known)))
 
 
 # ── which run, which conversation ────────────────────────────────────────────────────────────────

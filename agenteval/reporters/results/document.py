@@ -13,6 +13,7 @@ from typing import Any, TypeAlias
 from pydantic_core import PydanticSerializationError
 
 from agenteval.core.decision import Decision
+from agenteval.core.event import Asked
 from agenteval.core.expressions import expression
 from agenteval.core.sample_report import Aggregate, SampleReport, ScenarioReport, TurnReport
 from agenteval.core.scenario import SampleKey
@@ -104,16 +105,27 @@ def _portable(value: Any, depth: int = 0) -> Any:
     return value
 
 
-def conversation_json(report: Report, decision: Decision, keys: Sequence[SampleKey]) -> str:
+def conversation_json(
+    report: Report, decision: Decision, keys: Sequence[SampleKey], asked: Sequence[Asked] | None = None
+) -> str:
     """Conversations of one scenario with one agent as JSON text: its entry of ``scenarios``, with no other
-    ``samples``, and the run."""
+    ``samples``, and the run. ``asked``: what judges were asked; ``None``: that is not told."""
     wanted = {(key.epoch, key.variant) for key in keys}
     scenarios = _scenarios(report, decision, repeats_of(report, decision))
     of = next(each for each in scenarios if (each.id, each.agent) == (keys[0].scenario, keys[0].agent))
     samples = [each for each in of.samples if (each.epoch, each.variant) in wanted]
-    return readable(
-        _dump(shape.Conversation(run=report.run.run_id, scenario=of.model_copy(update={"samples": samples})))
+    told = [shape.AskedShape(**_asked(each)) for each in asked or ()]
+    conversation = shape.Conversation(
+        run=report.run.run_id,
+        scenario=of.model_copy(update={"samples": samples}),
+        **({} if asked is None else {"asked": told}),
     )
+    return readable(_dump(conversation))
+
+
+def _asked(asked: Asked) -> dict[str, Any]:
+    key = {"epoch": asked.key.epoch, "variant": asked.key.variant} if asked.key else {}
+    return {**key, **asked.model_dump(exclude={"type", "key", "record"})}
 
 
 def results(report: Report, decision: Decision) -> shape.Results:

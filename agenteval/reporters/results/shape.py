@@ -357,12 +357,30 @@ class ScenarioShape(Shape):
     samples: list[SampleShape]
 
 
+class AskedShape(Shape):
+    """A judge was asked. ``turn`` counts from 0, null: the whole; ``answer``: what it said, null if it gave
+    no answer that could be used (``error``)."""
+
+    epoch: int
+    variant: str
+    role: str
+    metric: str
+    turn: int | None
+    system: str
+    prompt: str
+    model: str
+    scripted: bool
+    answer: dict[str, Any] | None
+    error: str
+
+
 class Conversation(Shape):
-    """What ``agenteval show --json`` prints: conversations of one scenario with one agent. ``run``: its
-    id."""
+    """What ``agenteval show --json`` prints: conversations of one scenario with one agent. ``run``: its id;
+    ``asked``: with ``--judge``."""
 
     run: str
     scenario: ScenarioShape
+    asked: list[AskedShape] | None = None
 
 
 class GateShape(Shape):

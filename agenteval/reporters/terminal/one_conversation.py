@@ -10,11 +10,12 @@ from rich.table import Table
 from rich.text import Text
 
 from agenteval.core.decision import Decision, SampleDecision, Violation
+from agenteval.core.event import Asked
 from agenteval.core.plurals import plural
 from agenteval.core.safe_text import clean, one_line
 from agenteval.core.sample_report import SampleReport, ScenarioReport, TurnReport
 from agenteval.core.scenario import SampleKey
-from agenteval.core.score import Check, Finding, Score, ScoreFailure, Verdict
+from agenteval.core.score import Check, Finding, References, Score, ScoreFailure, Verdict
 from agenteval.core.trajectory import Step, ToolCall, Trajectory, Turn
 from agenteval.reporters.options import ReportOptions
 from agenteval.reporters.terminal.cells import mark, style_of, unbroken
@@ -25,7 +26,7 @@ from agenteval.reporters.words.failure import (
     scenario_decision,
     scenario_violations,
 )
-from agenteval.reporters.words.json_tree import tree_lines
+from agenteval.reporters.words.json_tree import MOST_LINES, tree_lines
 from agenteval.reporters.words.judge import lack_in_words, lack_of
 from agenteval.reporters.words.places import shown_place, split_place
 from agenteval.reporters.words.score_cells import (
@@ -50,15 +51,35 @@ _WHO = 7
 """Columns of who speaks; so many more are the number of the turn and the blanks between."""
 _MARGIN = 4
 _STYLES = {"user": "cyan", "→": "magenta", "←": "magenta", "error": "red"}
+_ASKED_LINES = 1
 _LONGEST = 20_000
 """Characters of one message; what is longer is in the JSON."""
+
+
+NOT_KEPT = "what the judges were asked was not kept: an older run, one without judges, or a file that is gone"
+
+
+@dataclass(frozen=True)
+class Judging:
+    """``asked``: what the judges were, ``None`` where the run has not kept it. ``metric``: only of this one,
+    and every word of it; empty: of all, in short."""
+
+    asked: tuple[Asked, ...] | None
+    metric: str = ""
+
+    @property
+    def told(self) -> tuple[Asked, ...]:
+        return tuple(each for each in self.asked or () if self.metric in ("", each.metric))
+
+    def of(self, key: SampleKey, turn: int | None) -> tuple[Asked, ...]:
+        return tuple(each for each in self.told if (each.key, each.turn) == (key, turn))
 
 
 @dataclass(frozen=True)
 class Shown:
     """One conversation of a run; ``sample`` is ``None`` for one that was planned and not held. ``running``:
     the run still goes on. ``repeat`` and ``following``: the commands that run it again, and that show the
-    next one that did not pass; empty where there is none."""
+    next one that did not pass; empty where there is none. ``judging``: what to tell of its judges."""
 
     report: Report
     decision: Decision
@@ -68,6 +89,7 @@ class Shown:
     running: bool = False
     repeat: str = ""
     following: str = ""
+    judging: Judging | None = None
 
     @property
     def verdict(self) -> Verdict:
@@ -78,6 +100,8 @@ def page_of(shown: Shown, options: ReportOptions) -> Iterator[RenderableType]:
     """The conversation from its name to the commands that follow from it."""
     yield _head(shown)
     yield Text(_place(shown, options), style="dim")
+    if shown.judging and shown.judging.asked is None:
+        yield Text(NOT_KEPT, style="yellow")
     if shown.sample is not None:
         yield _conversation(shown, shown.sample, options)
     yield from _foot(shown, options)
@@ -243,6 +267,7 @@ class _Told:
         self._sample = sample
         self._page = page
         self._options = options
+        self._judge = ""  # the model that was named last
         # Then its head says so, once.
         self._all_scripted = all(score.scripted for score in sample.all_scores)
         self._columns = {column.name: column for column in columns(shown.report)}
@@ -296,6 +321,74 @@ class _Told:
         for row in filter(None, rows):
             self._page.add(who, row)
             who = ""
+        if self._shown.judging:
+            for who, row in self._judged(scores, turn):
+                self._page.add(who, row)
+
+    # ── --judge ──────────────────────────────────────────────────────────────────────────────────
+
+    def _judged(self, scores: Sequence[Score], turn: int | None) -> Iterator[tuple[str, Text]]:
+        """What each judge was asked and said, and what code found of what it refers to."""
+        judging = self._shown.judging
+        assert judging is not None
+        told = judging.of(self._shown.key, turn)
+        for each in told:
+            by = f" · {one_line(each.model, 80)}" if each.model not in ("", self._judge) else ""
+            self._judge = each.model or self._judge
+            question = self._page.safe(self._question(each, whole=bool(judging.metric)))
+            yield "judge", Text(self._page.safe(f"{each.metric}{by}"), style="bold")
+            yield "asked", Text(question, style="dim")
+            yield "said", self._answer(each)
+        known = {each.metric for each in told}
+        for score in scores:
+            if judging.metric in ("", score.metric) and (line := self._checked(score)):
+                yield ("" if score.metric in known else "judge"), line
+
+    def _question(self, asked: Asked, *, whole: bool) -> str:
+        """Of the prompt what is not the record of the conversation, which is told above."""
+        if whole:
+            return f"{asked.system}\n\n{asked.prompt}".strip()
+        rules = asked.prompt[asked.record :]
+        lines = [line for line in rules.rpartition("\n# ")[2].split("\n") if line.strip()]
+        more = len(rules.split("\n")) - _ASKED_LINES
+        rest = f" … {plural(more, 'more line')}; --metric {asked.metric} shows all" if more > 0 else ""
+        return " ".join(lines[1 : 1 + _ASKED_LINES] or lines) + rest
+
+    def _answer(self, asked: Asked) -> Text:
+        """Key by key, each text whole; what says nothing is left out."""
+        if asked.answer is None:
+            return Text(self._page.safe(asked.error or "nothing"), style="red")
+        width = max(30, self._options.width - _WHO - _MARGIN)
+        lines = []
+        for name, value in asked.answer.items():
+            if isinstance(value, str):
+                lines += [f"{name}: {value}"] if value.strip() else []
+            elif value not in (None, [], {}):
+                below = tree_lines(value, width, most=10 * MOST_LINES)
+                lines.append(f"{name}: {below[0]}" if len(below) == 1 else "\n  ".join((f"{name}:", *below)))
+        return Text(self._page.safe("\n".join(lines) or "nothing"))
+
+    def _checked(self, score: Score) -> Text | None:
+        parts = list(self._references(score.references))
+        if score.votes:
+            votes = ", ".join(one_line(str(vote.verdict), 60) for vote in score.votes)
+            parts.append(f"asked {len(score.votes)} times: {votes}")
+        if not parts:
+            return None
+        line = Text.assemble((f"{self._column(score).short} {self._brief_score(score)}", "bold"), " ")
+        return line.append(self._page.safe(" · ".join(parts)))
+
+    def _references(self, told: References) -> Iterator[str]:
+        """Each was looked up by code: one that is not there makes an answer void."""
+        calls = self._sample.trajectory.tool_calls
+        for name, at in (("call", told.call), ("repeats call", told.other_call)):
+            if at is not None:
+                what = f" {call_text(calls[at])}" if at < len(calls) else ""
+                yield f"{name} {at + 1}{what}"
+        yield from [f"parameter {told.parameter}"] if told.parameter else []
+        yield from [f"tool {told.tool}, not called"] if told.tool else []
+        yield from [f'source "{one_line(told.source, 300)}"'] if told.source else []
+        yield from [f'rule "{one_line(told.rule, 300)}"'] if told.rule else []
 
     def _brief(self, checks: Sequence[Check], scores: Sequence[Score], more: Sequence[str]) -> Text | None:
         held = sum(check.passed is True for check in checks)
