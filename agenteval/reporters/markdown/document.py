@@ -17,6 +17,7 @@ from agenteval.core.trajectory import Usage
 from agenteval.reporters.markdown.judges import broken, issues, judging_notes, scores
 from agenteval.reporters.markdown.table import CELL, MARKS, Extent, more, table
 from agenteval.reporters.options import ReportOptions
+from agenteval.reporters.words import agents
 from agenteval.reporters.words.accepted import accepted_count, accepted_lines
 from agenteval.reporters.words.failure import Failure, failures, planned, reason_lines, scenario_decision
 from agenteval.reporters.words.judge import ReplyCounts, replies_by_role
@@ -26,6 +27,7 @@ from agenteval.reporters.words.spending import amount, sum_text, unknown_texts
 from agenteval.reporters.words.verdict import ends_text, ways_out
 from agenteval.verdict.asides import asides_text
 from agenteval.verdict.report import Dimension, Report
+from agenteval.verdict.side_by_side import side_by_side
 
 NOTHING = "–"
 
@@ -53,6 +55,7 @@ def document(report: Report, decision: Decision, options: ReportOptions, extent:
         *issues(report, decision, extent),
         *broken(report, extent),
         *_dimensions(report),
+        *_agents(report, decision),
         *_usage(report),
         *_notices(report, extent),
         *_foot(report, options),
@@ -201,6 +204,15 @@ def _dimension_rows(dimension: Dimension) -> Iterator[tuple[str, ...]]:
     for name, spread in dimension.spreads.items():
         values = (_value(spread.mean), _value(spread.p50), _value(spread.p95))
         yield category, name.replace("_", " "), *values, str(spread.n)
+
+
+def _agents(report: Report, decision: Decision) -> Iterator[str]:
+    both = side_by_side(report, decision)
+    if both:
+        yield "## Agents compared"
+        cells = [(MARKS[sign] if sign else "", *each) for sign, each in agents.rows(both)]
+        yield table(("", *agents.columns(both)), cells)
+        yield "\n".join(f"- {markdown(sentence)}" for sentence in agents.sentences(both))
 
 
 def _usage(report: Report) -> Iterator[str]:

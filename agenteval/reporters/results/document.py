@@ -48,6 +48,7 @@ from agenteval.verdict.fingerprints import failures_of
 from agenteval.verdict.reliability import Repeats, ScenarioRepeats, means_over_scenarios, repeats_of
 from agenteval.verdict.report import Dimension, Report
 from agenteval.verdict.second_opinions import second_opinions
+from agenteval.verdict.side_by_side import side_by_side
 
 # Legal in JSON, but a terminal that shows the file obeys or hides them: written as \uXXXX, which any
 # reader turns back into the same text.
@@ -167,6 +168,7 @@ def _summary(report: Report, decision: Decision, repeats: Repeats) -> shape.Summ
         scripted=report.scripted,
         gates=[shape.GateShape(**{**vars(gate), "verdict": gate.verdict.value}) for gate in decision.gates],
         dimensions={agent: [_dimension(row) for row in rows] for agent, rows in report.dimensions.items()},
+        agents_compared=_agents_compared(report, decision),
         statistics=_statistics(repeats, report),
         usage={role: of_usage(usage) for role, usage in report.usage.items()},
         ledger=[
@@ -189,6 +191,18 @@ def _summary(report: Report, decision: Decision, repeats: Repeats) -> shape.Summ
             for n in report.notices
         ],
     )
+
+
+def _agents_compared(report: Report, decision: Decision) -> shape.SideBySideShape | None:
+    both = side_by_side(report, decision)
+    if both is None:
+        return None
+    told = both.model_dump(mode="json")
+    for agent, values in zip(both.agents, told["agents"], strict=True):
+        values["told"] = agent.told.value
+        for number, own in zip(agent.numbers, values["numbers"], strict=True):
+            own["told"] = number.told.value
+    return shape.SideBySideShape.model_validate(told)
 
 
 def _second_opinions(report: Report) -> shape.SecondOpinionsShape | None:

@@ -446,19 +446,61 @@ class LedgerLineShape(Shape):
     usage: UsageShape
 
 
+class NumberBesideShape(Shape):
+    """What a conversation takes of an agent, and how many times as much as of the reference. ``told``: more,
+    less, or not told."""
+
+    name: str
+    value: float
+    reference: float
+    ratio: float | None
+    low: float | None
+    high: float | None
+    told: Literal["more", "less", "not told"]
+
+
+class AgentBesideShape(Shape):
+    """An agent beside the reference. ``success``: the mean rate over scenarios, ``change``: minus that of the
+    reference; ``told``: whether it succeeds more often."""
+
+    agent: str
+    scenarios: int
+    epochs: int
+    success: float | None
+    reference: float | None
+    change: float | None
+    low: float
+    high: float
+    better_in: list[str]
+    worse_in: list[str]
+    epochs_to_decide: int | None
+    numbers: list[NumberBesideShape]
+    told: Literal["more", "less", "not told"]
+
+
+class SideBySideShape(Shape):
+    """The agents of the run beside the first one; all intervals hold together with ``confidence``."""
+
+    reference: str
+    comparisons: int
+    confidence: float
+    agents: list[AgentBesideShape]
+
+
 class SummaryShape(Shape):
     """The verdict and what it rests on. ``scripted``: some reply was fixed, not a model's. ``dimensions`` is
     by agent, ``usage`` by role, ``ledger`` by role and model. ``issues`` are all of the run, the worst
     first; ``issue_failures`` tell where the model that groups them broke. ``simulator`` is null if no user
-    was simulated, ``second_opinions`` if no language model judged. ``asides``: what did not gate and a
-    reader would want to know. ``ungated`` names what was judged and gates nothing; ``accepted``: what became
-    of each entry of the accept list."""
+    was simulated, ``second_opinions`` if no language model judged, ``agents_compared`` if there is one agent.
+    ``asides``: what did not gate and a reader would want to know. ``ungated`` names what was judged and gates
+    nothing; ``accepted``: what became of each entry of the accept list."""
 
     verdict: VerdictText
     exit_code: int
     scripted: bool
     gates: list[GateShape]
     dimensions: dict[str, list[DimensionShape]]
+    agents_compared: SideBySideShape | None
     statistics: dict[str, Any]
     usage: dict[str, UsageShape]
     ledger: list[LedgerLineShape]

@@ -13,6 +13,7 @@ from agenteval.core.decision import Decision
 from agenteval.core.safe_text import no_commands
 from agenteval.reporters.options import ReportOptions
 from agenteval.reporters.terminal.accepted import accepted
+from agenteval.reporters.terminal.agents import agents_compared
 from agenteval.reporters.terminal.ends import failure_list
 from agenteval.reporters.terminal.failures import failure_section, transcripts
 from agenteval.reporters.terminal.gates import gates, last_line, notes
@@ -31,6 +32,7 @@ SECTIONS: tuple[Section, ...] = (
     dimension_tables,
     score_table,
     summary_table,
+    agents_compared,
     transcripts,
     issues,
     broken,

@@ -116,6 +116,42 @@ def _unseen_leaps(logs: Sequence[float], pairs: Sequence[RatioPair], confidence:
     return log1p(1 - (1 - confidence) ** (1 / conversations))
 
 
+class Quotient(NamedTuple):
+    """What one scenario adds to the top and to the bottom of a quotient, such as cost and successes."""
+
+    top: float
+    bottom: float
+
+
+class QuotientRatio(NamedTuple):
+    """The quotients of two runs and their ratio. Without bounds where there is one scenario, or one quotient
+    is zero."""
+
+    before: float
+    after: float
+    ratio: float | None
+    low: float | None
+    high: float | None
+
+
+def ratio_of_quotients(pairs: Sequence[tuple[Quotient, Quotient]], confidence: float = 0.95) -> QuotientRatio:
+    """Of the quotients of sums, linearised as the ratio of means is. Raises ``ValueError`` where a bottom
+    adds up to nothing."""
+    tops = [fsum(each) for each in zip(*((old.top, new.top) for old, new in pairs), strict=True)]
+    bottoms = [fsum(each) for each in zip(*((old.bottom, new.bottom) for old, new in pairs), strict=True)]
+    if not all(bottoms):
+        raise ValueError("a quotient needs something at the bottom")
+    n, (before, after) = len(pairs), (top / bottom for top, bottom in zip(tops, bottoms, strict=True))
+    if n < 2 or not before or not after:
+        return QuotientRatio(before, after, after / before if before else None, None, None)
+    parts = [
+        n * (new.top / tops[1] - new.bottom / bottoms[1] - old.top / tops[0] + old.bottom / bottoms[0])
+        for old, new in pairs
+    ]
+    reach, ratio = _reach(_deviation(parts), n, confidence), after / before
+    return QuotientRatio(before, after, ratio, ratio * exp(-reach), ratio * exp(reach))
+
+
 def scenarios_to_decide(found: Ratio, bound: float, confidence: float = 0.95) -> int | None:
     """With how many scenarios that scatter as these the bound would be told from the ratio, about; ``None``:
     with no number that anybody has."""

@@ -1,0 +1,101 @@
+"""The agents of one run beside each other, in words: shared by the terminal and Markdown."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from agenteval.core.plurals import plural
+from agenteval.core.safe_text import one_line
+from agenteval.core.score import Verdict
+from agenteval.reporters.words.comparison import points
+from agenteval.verdict.effort import UNITS, shown
+from agenteval.verdict.side_by_side import AgentBeside, NumberBeside, SideBySide, Told
+
+_MOST_NAMED = 5
+_LESS_IS = {
+    "cost per success": ("costs less for each success", "costs more for each success"),
+    "cost": ("is cheaper", "is dearer"),
+    "latency_ms": ("is faster", "is slower"),
+    "tokens": ("takes fewer tokens", "takes more tokens"),
+    "steps": ("takes fewer steps", "takes more steps"),
+    "tool_calls": ("makes fewer tool calls", "makes more tool calls"),
+}
+
+
+def columns(both: SideBySide) -> tuple[str, ...]:
+    return ("agent", "", one_line(both.reference, 30), "this one", "change", "95 %")
+
+
+def rows(both: SideBySide) -> Iterator[tuple[Verdict | None, tuple[str, ...]]]:
+    """Each with the sign of what could be told, and its cells."""
+    for agent in both.agents:
+        change = "–" if agent.change is None else points(agent.change)
+        interval = f"{points(agent.low)} to {points(agent.high)}"
+        name = one_line(agent.agent, 30)
+        yield (
+            _sign(agent.told, good=Told.MORE),
+            (name, "success", _rate(agent.reference), _rate(agent.success), change, interval),
+        )
+        for number in agent.numbers:
+            yield _sign(number.told, good=Told.LESS), ("", *_cells(number))
+
+
+def _sign(told: Told, *, good: Told) -> Verdict | None:
+    if told is Told.NOT_TOLD:
+        return None
+    return Verdict.PASSED if told is good else Verdict.FAILED
+
+
+def _rate(value: float | None) -> str:
+    return "–" if value is None else f"{value:.1%}".replace("%", " %")
+
+
+def _cells(number: NumberBeside) -> tuple[str, ...]:
+    unit = "cost" if number.name.startswith("cost") else number.name
+    bounds = "–"
+    if number.low is not None and number.high is not None:
+        bounds = f"× {number.low:.2g} to {number.high:.2g}"
+    return (
+        number.name.removesuffix("_ms") if unit in UNITS else number.name,
+        shown(unit, number.reference),
+        shown(unit, number.value),
+        "–" if number.ratio is None else f"× {number.ratio:.2g}",
+        bounds,
+    )
+
+
+def sentences(both: SideBySide) -> Iterator[str]:
+    """Which is better, what else could be told, and what of all that can be relied on."""
+    for agent in both.agents:
+        yield from _told(agent, both)
+    over = plural(both.agents[0].scenarios, "scenario")
+    confidence = f"{both.confidence:.0%}".replace("%", " %")
+    told = f"{plural(both.comparisons, 'comparison')} over {over}, corrected together"
+    yield f"{told}: all intervals hold with {confidence}"
+
+
+def _told(agent: AgentBeside, both: SideBySide) -> Iterator[str]:
+    name, reference = one_line(agent.agent, 60), one_line(both.reference, 60)
+    beside = [_LESS_IS[n.name][n.told is Told.MORE] for n in agent.numbers if n.told is not Told.NOT_TOLD]
+    match agent.told:
+        case Told.MORE:
+            yield f"{name} is better: it {_joined(['succeeds more often', *beside])}"
+        case Told.LESS:
+            yield f"{name} is worse: it {_joined(['succeeds less often', *beside])}"
+        case _:
+            more = f": about epochs: {agent.epochs_to_decide:,} would" if agent.epochs_to_decide else ""
+            told = f"it cannot be told from so many which of {reference} and {name} succeeds more often{more}"
+            yield f"{told}; {name} {_joined(beside)}" if beside else told
+    if agent.better_in:
+        yield f"{name} is better in {_named(agent.better_in)}"
+    if agent.worse_in:
+        yield f"{name} is worse in {_named(agent.worse_in)}"
+
+
+def _joined(parts: Sequence[str]) -> str:
+    return " and ".join(filter(None, (", ".join(parts[:-1]), parts[-1])))
+
+
+def _named(scenarios: Sequence[str]) -> str:
+    more = f" and {len(scenarios) - _MOST_NAMED} more" if len(scenarios) > _MOST_NAMED else ""
+    return ", ".join(one_line(name, 60) for name in scenarios[:_MOST_NAMED]) + more
