@@ -40,6 +40,7 @@ from agenteval.scoring.judges.custom import ScoreInput
 from agenteval.scoring.metrics import built_in
 from tests.support.kit import Done, Project, failed_checks
 from tests.support.local_servers import LocalServer, chat
+from tests.support.model_agents import model_server
 
 ROOT = Path(__file__).parent.parent
 PAGES = ["README.md", "CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md"]
@@ -209,6 +210,17 @@ def finished(done: Done, expected: int) -> str:
     return done.out
 
 
+def test_the_agent_whose_client_is_observed(project: Project) -> None:
+    write_page(project, "docs/agents.md")
+    config = next(b for b in blocks("docs/agents.md") if "observe: openai" in b.text)
+    project.write("agenteval.yaml", config.text)
+    calls = "{match: strict, calls: [{name: get_order, args: {id: ORD-42}}]}"
+    project.scenarios(f"{{id: a, turns: [Where is ORD-42?], expect: {{tool_calls: {calls}}}}}")
+    with model_server() as server:
+        env = {"OPENAI_BASE_URL": f"{server.address}/v1", "OPENAI_API_KEY": "none"}
+        finished(project.run(env=env), 0)
+
+
 def test_every_agent_of_the_page_runs_side_by_side(project: Project) -> None:
     write_page(project, "docs/agents.md")
     comparison = next(b for b in blocks("docs/agents.md") if "compare:" in b.text)
@@ -228,7 +240,7 @@ def test_every_agent_of_the_page_runs_side_by_side(project: Project) -> None:
     )
     finished(project.run(), 0)
     agents = {s["agent"]: s["verdict"] for s in project.results()["scenarios"]}
-    others = ("bot.py", "shop_adapter.py", "handoff.py")
+    others = ("bot.py", "shop_adapter.py", "handoff.py", "asks_a_model.py")
     shown = [b for b in blocks("docs/agents.md") if b.kind == "python" and b.file not in others]
     assert len(agents) == len(shown) == 6
     assert set(agents.values()) == {"passed"}

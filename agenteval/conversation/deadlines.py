@@ -23,6 +23,11 @@ from agenteval.core.scenario import SampleKey
 _CURRENT: ContextVar[Stopwatch | None] = ContextVar("agenteval_stopwatch", default=None)
 
 
+def is_in_sample() -> bool:
+    """Whether what runs here was started by a sample: its agent, its user, its judges, the author's code."""
+    return _CURRENT.get() is not None
+
+
 class HeldUpError(InfrastructureError):
     """Code that no deadline ends any more blocks the event loop: what had begun there cannot go on."""
 

@@ -35,8 +35,13 @@ PARTIAL = (
     " others unseen. Add them to intercept, or write agent: {tools: visible} if it calls them through ctx"
 )
 
+UNREAD = (
+    "not observed: `observe: openai` saw a request that it does not understand, so calls may have been"
+    " missed. Let the agent report its calls, or call tools through ctx"
+)
+
 _SEEN = frozenset((Sight.TRACED, Sight.TOOLS, Sight.EMPTY, Sight.MESSAGES, Sight.CALLS, Sight.VISIBLE))
-_HINTS = {Sight.HIDDEN: HIDDEN, Sight.UNTRACED: UNTRACED, Sight.PARTIAL: PARTIAL}
+_HINTS = {Sight.HIDDEN: HIDDEN, Sight.UNTRACED: UNTRACED, Sight.UNREAD: UNREAD, Sight.PARTIAL: PARTIAL}
 """One turn of these makes the conversation one that is not observed."""
 _Item = TypeVar("_Item", bound=ScoreItem)
 

@@ -145,6 +145,8 @@ class Sight(StrEnum):
     """The spans of the turn came (``observe: otlp``)."""
     UNTRACED = "untraced"
     """They did not, or not all, or do not tell what was called with what."""
+    UNREAD = "unread"
+    """A request of its model client could not be understood (``observe: openai``)."""
     PARTIAL = "partial"
     """Some of its functions are intercepted, and not all that the scenario names."""
     VISIBLE = "visible"

@@ -9,12 +9,22 @@ from typing import Any, NamedTuple
 
 from agenteval.adapters.agents import AgentResources, frameworks
 from agenteval.adapters.agents.dialogue import Program
+from agenteval.adapters.agents.observed_client import DOES, NEEDLESS, ClientCalls
 from agenteval.adapters.agents.process import is_executable, search_path
-from agenteval.adapters.agents.process_agents import START_S, ProcessAgents, Programs, error_in
+from agenteval.adapters.agents.process_agents import START_S, ProcessAgents, Programs, Read, error_in
 from agenteval.conversation import targets
 from agenteval.conversation.targets.deciding import line_of
+from agenteval.conversation.targets.worker import OBSERVE
 from agenteval.core.config import AgentConfig
-from agenteval.core.errors import AgentError, AuthorError, Place, Problem, did_you_mean
+from agenteval.core.errors import (
+    AgentError,
+    AgentevalError,
+    AuthorError,
+    InfrastructureError,
+    Place,
+    Problem,
+    did_you_mean,
+)
 from agenteval.core.protocols import AgentReply, AgentTool
 from agenteval.core.scenario import Sample
 from agenteval.messages.agent_reply import reply_of, seen_by
@@ -33,6 +43,7 @@ def interpreter_agents(
     deps: str = "",
     interpreter: str,
     keep: bool,
+    observe: str = "",
     resources: AgentResources,
     start_s: float = START_S,
 ) -> ProcessAgents:
@@ -40,6 +51,8 @@ def interpreter_agents(
     started here and now: raises ``AuthorError`` for what keeps it from getting ready."""
     root = resources.config.root
     env = {key: value for key, value in os.environ.items() if key not in _NOT_INHERITED}
+    if observe:
+        env[OBSERVE] = observe
     where = resources.place_of(agent, "interpreter")
     python = _python(interpreter, root, env, where)
     program = Program(
@@ -58,7 +71,7 @@ def interpreter_agents(
         raise AuthorError(Problem(what, remedy, where)) from error
     if problem := _refusal(first.greeting.result(), agent.name, interpreter):
         first.kill()
-        place = where if problem.is_of_interpreter else resources.place_of(agent, "target")
+        place = where if problem.is_of_interpreter else resources.place_of(agent, problem.key)
         raise AuthorError(Problem(problem.what, problem.remedy, place))
     ready = first.greeting.result()["ready"]
     told = ready["agent"]
@@ -68,14 +81,20 @@ def interpreter_agents(
     programs.put_first(first)
     agents = ProcessAgents(
         programs,
-        read=read_answer,
+        read=_observing(agent.name, resources.warn) if observe == "openai" else read_answer,
         timeout_s=agent.timeout_s,
         rate=resources.limits().rate("agent", agent.name, requests=agent.requests_per_minute),
         more=_Forgetful(told["warning"] if is_shared else "", resources.warn),
     )
+    if observe and told["tools"] is not None:
+        first.kill()
+        raise AuthorError(NEEDLESS._replace(place=resources.place_of(agent, "observe")))
     if (tools := told["tools"]) is not None:
         agents.tools = tuple(AgentTool(**each) for each in tools)
-    agents.does = line_of(told, interpreter=interpreter, declares_calls=agent.tools is not None)
+    declares_calls = agent.tools is not None or bool(observe)
+    agents.does = line_of(told, interpreter=interpreter, declares_calls=declares_calls)
+    if observe == "openai":
+        agents.does += f"; {DOES}"
     return agents
 
 
@@ -104,6 +123,7 @@ class _Refusal(NamedTuple):
     what: str
     remedy: str
     is_of_interpreter: bool = False
+    key: str = "target"
 
 
 def _refusal(greeting: Mapping[str, Any], name: str, interpreter: str) -> _Refusal | None:
@@ -115,6 +135,8 @@ def _refusal(greeting: Mapping[str, Any], name: str, interpreter: str) -> _Refus
     what, remedy = str(refused.get("what")), str(refused.get("remedy") or "")
     if refused.get("of") == "python":
         return _Refusal(f"agent '{name}': the interpreter '{interpreter}' is too old: {what}", remedy, True)
+    if refused.get("of") == "observe":
+        return _Refusal(f"observe: openai: {what}", remedy, key="observe")
     if refused.get("of") == "agent":
         return _Refusal(what, remedy)
     known = [str(each) for each in refused.get("known") or ()]
@@ -133,6 +155,26 @@ class _Forgetful:
             self._warn(self._warning)
             self._warning = ""
         return {"scenario_id": sample.key.scenario, "epoch": sample.key.epoch, "seed": sample.seed}
+
+
+def _observing(name: str, warn: Callable[[str], None]) -> Read:
+    """Reads answers with what the agent's openai client asked meanwhile."""
+    calls = ClientCalls(name, warn)
+
+    def read(answer: Mapping[str, Any]) -> AgentReply:
+        asked, missed = answer.get("asked") or (), answer.get("missed")
+        try:
+            reply = calls.read(asked, read_answer(answer))
+        except AgentevalError as error:
+            error.seen = calls.read(asked, error.seen or AgentReply())
+            if missed:
+                raise InfrastructureError(str(missed), seen=error.seen) from error
+            raise
+        if missed:
+            raise InfrastructureError(str(missed), seen=reply)
+        return reply
+
+    return read
 
 
 def read_answer(answer: Mapping[str, Any]) -> AgentReply:

@@ -20,6 +20,21 @@ class ObserveOptions(Value):
     wait_s: Annotated[Number, Field(ge=0, le=120)] = 6.0
 
 
+_FITS = {"http": ("otlp",), "python": ("openai",)}
+_WHY_NOT = {
+    ("http", "openai"): "observe: openai sees the client of a Python agent that agenteval starts",
+    ("command", "openai"): "observe: openai sees the client of a Python agent: name its target",
+    ("command", "otlp"): "observe: otlp is not supported yet for an agent of type command",
+    ("python", "otlp"): "observe: otlp is not supported yet for an agent of type python",
+}
+_OTHERWISE = "let the agent report its calls, or call tools through ctx"
+
+
+def how_observed(written: Any) -> Any:
+    """What an author asks for; ``None``: nothing."""
+    return written.get("how", "otlp") if isinstance(written, Mapping) else written
+
+
 def observed_by(written: Any) -> Any:
     """``otlp`` alone stands for a mapping."""
     return {"how": written} if isinstance(written, str) else written
@@ -27,11 +42,16 @@ def observed_by(written: Any) -> Any:
 
 def observe_mistakes(written: Any, kind: str) -> Iterator[Mistake]:
     """Of the key ``observe`` of an agent of type ``kind``."""
-    how = written.get("how", "otlp") if isinstance(written, Mapping) else written
+    how = how_observed(written)
     if how is None:
         return
+    known = _FITS.get(kind, ())
+    remedy = f"write observe: {known[0]}, or let the agent report its calls" if known else _OTHERWISE
     if how not in ("otlp", "openai"):
-        yield Mistake(f"observe: {how!r} is not known", "write observe: otlp", ("observe",))
-    elif how == "openai" or kind != "http":
-        what = f"observe: {how} is not supported yet for an agent of type {kind}"
-        yield Mistake(what, "let the agent report its calls, or call tools through ctx", ("observe",))
+        yield Mistake(f"observe: {how!r} is not known", remedy, ("observe",))
+    elif how not in known:
+        yield Mistake(_WHY_NOT[kind, how], remedy, ("observe",))
+    elif how == "openai" and isinstance(written, Mapping) and len(written) > 1:
+        other = next(key for key in written if key != "how")
+        what = f"observe: openai has no {other}: it reads no spans"
+        yield Mistake(what, "write observe: openai", ("observe", other))

@@ -15,7 +15,7 @@ from pydantic import Field
 
 from agenteval.adapters.agents import AgentResources
 from agenteval.adapters.agents.frameworks import recognised
-from agenteval.adapters.agents.observing import observe_mistakes
+from agenteval.adapters.agents.observing import how_observed, observe_mistakes
 from agenteval.adapters.transport.limits import Rate
 from agenteval.conversation.deadlines import current, waiting
 from agenteval.conversation.shared_loop import shared_loop
@@ -418,10 +418,24 @@ def _agents(agent: AgentConfig, options: PythonOptions, resources: AgentResource
         intercepts=_intercepts(agent, options, resources),
         warn=resources.warn,
     )
-    agents.does = line_of(agents.agent.described(written), declares_calls=agent.tools is not None)
+    is_observed = how_observed(options.observe) == "openai"
+    declares_calls = agent.tools is not None or is_observed
+    agents.does = line_of(agents.agent.described(written), declares_calls=declares_calls)
     if options.intercept:
         agents.does += f"; the scenario answers for {', '.join(options.intercept)}"
-    return agents
+    return _observed(agents, agent, options, resources) if is_observed else agents
+
+
+def _observed(
+    agents: PythonAgents, agent: AgentConfig, options: PythonOptions, resources: AgentResources
+) -> AgentFactory:
+    from agenteval.adapters.agents.observed_client import NEEDLESS, ClientCalls, ObservedAgents
+
+    place = resources.place_of(agent, "observe")
+    if agents.agent.made == "framework":
+        raise AuthorError(NEEDLESS._replace(place=place))
+    calls = ClientCalls(agent.name, resources.warn, otherwise=options.intercept)
+    return ObservedAgents(agents, calls, place=place)
 
 
 def _maker(agent: AgentConfig, options: PythonOptions, resources: AgentResources) -> Callable[[], Any] | None:
@@ -446,6 +460,7 @@ def _elsewhere(
         deps=options.deps,
         interpreter=interpreter,
         keep=options.keep is not False,
+        observe=how_observed(options.observe) or "",
         resources=resources,
     )
 

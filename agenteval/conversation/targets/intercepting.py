@@ -26,6 +26,7 @@ from typing import TYPE_CHECKING, Any, Callable, Mapping, NamedTuple
 
 from .context import OVER, waiting_for_it
 from .finding import TargetError, find
+from .openai_calls import in_other_code
 from .own_calls import NOT_JSON, arguments_of, as_json, carried_out, carried_out_async
 
 if TYPE_CHECKING:
@@ -68,6 +69,7 @@ def in_mock() -> None:
     """From here on the running task is at work on a tool of the scenario, and in no conversation."""
     _HERE.set(None)
     _IN_MOCK.set(True)
+    in_other_code()
 
 
 class Intercepts:

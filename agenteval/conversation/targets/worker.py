@@ -10,7 +10,8 @@
                         the agent has such a tool, and "own": true if it will carry it out
                         {"tool_done": {"id", "result", "is_error"}}: it has
                         {"value": …}, {"agent_reply": …}, {"returned": TYPE} or
-                        {"error": {"message", "kind"}}, beside it what there was of an answer
+                        {"error": {"message", "kind"}}, beside it what there was of an answer;
+                        in each "asked", what its openai client asked, if that is observed, and "missed"
 
 The lines go over the pipes that the process began with; what the agent prints goes to standard error.
 """
@@ -31,6 +32,7 @@ from itertools import count
 from queue import Queue
 from typing import IO, TYPE_CHECKING, Any
 
+from . import openai_calls
 from .calling import Played
 from .context import Answered, Context
 from .deciding import Refusal, decide, no_maker
@@ -44,6 +46,8 @@ if TYPE_CHECKING:
     from .deciding import Recognise
     from .own_calls import Own
 
+OBSERVE = "AGENTEVAL_OBSERVE"
+"""The variable that says what to see of the agent; it is not passed on to programs that it starts."""
 
 _CLOSING_S = 1.0
 """So long a conversation may take to let go of what it holds."""
@@ -53,6 +57,13 @@ def work(target: str, base: str, deps: str, recognise: Recognise) -> None:
     """Until the input ends. ``deps``: what makes the dependencies of a framework's object; empty for none."""
     lines, out = _taken_over()
     wire = _Wire(out)
+    observes = os.environ.pop(OBSERVE, "") == "openai"
+    try:
+        if observes:
+            openai_calls.install()
+    except openai_calls.CannotObserveError as error:
+        wire.send({"refused": {"of": "observe", "what": error.what, "remedy": error.remedy}})
+        return
     try:
         make_deps = find(deps, base) if deps else None
         agent = decide(find_agent(target, base), target, recognise, has_deps=bool(deps))
@@ -68,7 +79,7 @@ def work(target: str, base: str, deps: str, recognise: Recognise) -> None:
     wire.send({"ready": {"python": platform.python_version(), "agent": agent.described(target)}})
     requests: Queue[dict[str, Any] | None] = Queue()
     threading.Thread(target=wire.listen, args=(lines, requests), daemon=True).start()
-    _play(partial(Played, agent, recognise, make_deps), wire, requests)
+    _play(partial(Played, agent, recognise, make_deps), wire, requests, observes)
 
 
 def _taken_over() -> tuple[IO[bytes], IO[bytes]]:
@@ -174,10 +185,13 @@ def _arguments(args: Any) -> Any:
     return args
 
 
-def _play(played_anew: Callable[[], Played], wire: _Wire, requests: Queue[dict[str, Any] | None]) -> None:
+def _play(
+    played_anew: Callable[[], Played], wire: _Wire, requests: Queue[dict[str, Any] | None], observes: bool
+) -> None:
     loop = asyncio.new_event_loop()
     threading.Thread(target=_keep_running, args=(loop,), daemon=True).start()
     session, played, batches = None, played_anew(), count(1)
+    client = _Client() if observes else None
     while True:
         request = requests.get()
         if request is None or request["session"] != session:
@@ -186,7 +200,12 @@ def _play(played_anew: Callable[[], Played], wire: _Wire, requests: Queue[dict[s
             return
         if request["session"] != session:
             session, played, batches = request["session"], played_anew(), count(1)
-        told = _told(played, request, wire, loop, batches)
+            if client:
+                client.begin()
+        with client.recording() if client else contextlib.nullcontext():
+            told = _told(played, request, wire, loop, batches)
+        if client:
+            told.update(client.told())
         wire.is_busy = False
         wire.send(told)
 
@@ -195,6 +214,32 @@ def _close(played: Played, loop: asyncio.AbstractEventLoop) -> None:
     """The conversation is over; what it does about that must not hold up the next, nor break it."""
     with contextlib.suppress(BaseException):
         asyncio.run_coroutine_threadsafe(played.close(), loop).result(_CLOSING_S)
+
+
+class _Client:
+    """What the openai client of the agent asks, conversation by conversation."""
+
+    def __init__(self) -> None:
+        self._missed = ""
+        self._recorder: openai_calls.Recorder | None = None
+
+    def begin(self) -> None:
+        if self._recorder:
+            self._recorder.end()
+        self._missed, self._recorder = "", openai_calls.Recorder(self._hear)
+
+    def _hear(self, said: str) -> None:
+        self._missed = self._missed or said
+
+    def recording(self) -> Any:
+        assert self._recorder
+        return openai_calls.recording(self._recorder)
+
+    def told(self) -> dict[str, Any]:
+        """As parts of an answer."""
+        assert self._recorder
+        asked, (missed, self._missed) = openai_calls.told(self._recorder.take()), (self._missed, "")
+        return {"asked": asked, **({"missed": missed} if missed else {})}
 
 
 def _keep_running(loop: asyncio.AbstractEventLoop) -> None:

@@ -1,0 +1,283 @@
+"""``observe: openai``: what an agent does is read off the requests of its ``openai`` client."""
+
+from __future__ import annotations
+
+import sys
+from typing import Any
+
+import pytest
+import yaml
+
+from tests.support.kit import Done, Project, failed_checks
+from tests.support.local_servers import LocalServer
+from tests.support.model_agents import AGENTS, SUITE, TOOLS, listed, made, model_server, target_of
+
+
+def play(
+    project: Project,
+    code: str,
+    server: LocalServer,
+    *,
+    suite: str = SUITE,
+    target: str = "agent.py:agent",
+    **more: Any,
+) -> Done:
+    (project.root / "made.jsonl").unlink(missing_ok=True)
+    project.agent(TOOLS + code)
+    agent = {"name": "bot", "target": target, "observe": "openai", **more}
+    project.write("agenteval.yaml", yaml.safe_dump({"agent": agent, "metrics": []}))
+    project.scenarios(suite)
+    return project.run(env={"MODEL_URL": f"{server.address}/v1"})
+
+
+@pytest.mark.parametrize("where", ["here", "interpreter"])
+@pytest.mark.parametrize("kind", AGENTS)
+def test_red_with_a_bug_and_green_without_and_all_calls_are_the_agents_own(
+    project: Project, kind: str, where: str
+) -> None:
+    more = {"interpreter": sys.executable} if where == "interpreter" else {}
+    for has_bug in (False, True):
+        with model_server(has_bug=has_bug) as server:
+            done = play(project, AGENTS[kind], server, target=target_of(kind), **more)
+        assert done.code == (1 if has_bug else 0), done.all
+        assert listed(project) == made(project)
+        sample = project.sample()
+        assert failed_checks(sample) == ({(1, "tool_calls")} if has_bug else set())
+        assert [len(turn["tool_calls"]) for turn in sample["turns"]] == [1, 2 if has_bug else 1]
+        assert [turn["steps"] for turn in sample["turns"]] == [2, 2]
+        for turn in sample["turns"]:
+            usage = turn["usage"]
+            assert (usage["calls"], usage["input_tokens"], usage["output_tokens"]) == (2, 20, 4)
+            assert usage["estimated"] is False
+            assert all(call["observed"] for call in turn["tool_calls"])
+
+
+def test_two_conversations_at_once_keep_their_calls_apart(project: Project) -> None:
+    """The first conversation waits within its turn until the second one has begun its own."""
+    suite = """
+    scenarios:
+      - {id: one, turns: [{user: Where is ORD-1?, expect: &E {tool_calls: {match: strict, calls: [
+          {name: get_order, args: {id: ORD-1}}]}}}]}
+      - {id: two, turns: [{user: Where is ORD-3?, expect: {tool_calls: {match: strict, calls: [
+          {name: get_order, args: {id: ORD-3}}]}}}]}
+    """
+    meeting = """
+import threading
+met = threading.Barrier(2, timeout=30)
+real = agent
+
+def agent(messages):
+    met.wait()
+    answer = "".join(real(messages))
+    met.wait()
+    return answer
+"""
+    with model_server() as server:
+        done = play(project, AGENTS["streamed"] + meeting, server, suite=suite)
+    assert done.code == 0, done.all
+    assert [
+        c["args"]["id"] for id in ("one", "two") for c in project.sample(id)["turns"][0]["tool_calls"]
+    ] == [
+        "ORD-1",
+        "ORD-3",
+    ]
+
+
+THREADED = """
+import concurrent.futures
+
+real = agent
+
+def agent(messages):
+    with concurrent.futures.ThreadPoolExecutor() as pool:
+        return pool.submit(real, messages).result()
+"""
+
+
+@pytest.mark.parametrize("where", ["here", "interpreter"])
+def test_a_request_from_a_bare_thread_leaves_the_conversation_inconclusive(
+    project: Project, where: str
+) -> None:
+    more = {"interpreter": sys.executable} if where == "interpreter" else {}
+    suite = "{id: a, turns: [Where is ORD-2?], expect: {tool_calls: {forbidden: [{name: refund}]}}}"
+    with model_server(has_bug=True) as server:
+        done = play(project, AGENTS["swallows"] + THREADED, server, suite=suite, **more)
+        assert done.code == 3, done.all
+        assert "came from a thread that agenteval cannot follow" in done.all
+        followed = THREADED.replace(
+            "submit(real,", "submit(__import__('contextvars').copy_context().run, real,"
+        )
+        done = play(project, AGENTS["swallows"] + followed, server, suite=suite, **more)
+    assert done.code == 1, done.all
+    assert listed(project) == made(project)
+
+
+SECOND = "id: a\nturns:\n" + SUITE[SUITE.index("  - {user: And") :]
+
+
+def test_calls_of_a_turn_that_broke_are_told_at_their_turn(project: Project) -> None:
+    broken = AGENTS["async"].replace(
+        "            return reply.content\n", "            raise ValueError('no')\n"
+    )
+    for has_bug in (True, False):
+        with model_server(has_bug=has_bug) as server:
+            assert play(project, broken, server, suite=SECOND).code == 1
+        sample = project.sample()
+        assert failed_checks(sample) == {(None, "no_error"), *([(0, "tool_calls")] if has_bug else [])}
+        assert listed(project) == made(project)
+
+
+def test_clients_of_mocks_and_judges_are_nobodys_calls(project: Project) -> None:
+    """agenteval's own models may be asked by the same package in the same process, and so may a mock."""
+    code = (
+        AGENTS["async"]
+        .replace("async def agent(messages):", "async def agent(messages, ctx):")
+        .replace("    while True:", "    await ctx.call_tool('ask', {})\n    while True:")
+    )
+    project.write(
+        "mocks.py",
+        """
+        import os
+        from openai import OpenAI
+
+        def ask(args):
+            client = OpenAI(base_url=os.environ["MODEL_URL"], api_key="none", max_retries=0)
+            messages = [{"role": "user", "content": "refund ORD-2"}]
+            client.chat.completions.create(model="m", messages=messages)
+            return "asked"
+        """,
+    )
+    suite = """
+    id: a
+    tools: {ask: {python: "../mocks.py:ask"}}
+    turns: [Where is ORD-1?]
+    expect:
+      tool_calls: {match: strict, calls: [{name: ask}, {name: get_order}]}
+      criteria: [It is friendly.]
+    """
+    with model_server(has_bug=True) as server:
+        (project.root / "made.jsonl").unlink(missing_ok=True)
+        project.agent(TOOLS + code)
+        agent = {"name": "bot", "target": "agent.py:agent", "observe": "openai"}
+        judge = {
+            "model": "openai-compatible/m",
+            "base_url": f"{server.address}/v1",
+            "client": "sdk",
+        }
+        config = {"agent": agent, "metrics": [], "models": {"default": judge}}
+        project.write("agenteval.yaml", yaml.safe_dump(config))
+        project.scenarios(suite)
+        done = project.run(env={"MODEL_URL": f"{server.address}/v1"})
+    sample = project.sample()
+    assert [c["name"] for c in sample["turns"][0]["tool_calls"]] == ["ask", "get_order"], done.all
+    assert (None, "tool_calls") not in failed_checks(sample)
+    assert "cannot follow" not in done.all
+
+
+def test_an_agent_that_asks_no_model_by_this_client_is_not_observed(project: Project) -> None:
+    suite = "{id: a, turns: [Hi], expect: {tool_calls: {forbidden: [{name: refund}]}}}"
+    with model_server() as server:
+        done = play(project, "\ndef agent(messages):\n    return 'Hello.'\n", server, suite=suite)
+    assert done.code == 3, done.all
+    assert "no request of the openai client was seen in a conversation" in done.all
+
+
+def test_a_request_that_is_not_understood_leaves_calls_undecided(project: Project) -> None:
+    code = """
+client = OpenAI(**BASE)
+
+def agent(messages):
+    client.chat.completions.create(model="m", messages=messages)
+    try:
+        client.post("/threads/runs", cast_to=object, body={})
+    except Exception:
+        pass
+    return "Hello."
+"""
+    suite = "{id: a, turns: [Hi ORD-1], expect: {tool_calls: {forbidden: [{name: refund}]}}}"
+    with model_server() as server:
+        done = play(project, code, server, suite=suite)
+        assert done.code == 3, done.all
+        assert "/threads/runs" in done.all
+        done = play(project, code.replace("/threads/runs", "/embeddings"), server, suite=suite)
+    assert done.code == 0, done.all
+
+
+def test_calls_that_agenteval_answers_for_the_model_count_once(project: Project) -> None:
+    """The agent hands the model's message on, and the scenario answers its calls; or it calls through ctx."""
+    handed = """
+client = OpenAI(**BASE)
+
+def agent(messages):
+    return client.chat.completions.create(model="m", messages=messages).choices[0].message
+"""
+    through = (
+        AGENTS["async"]
+        .replace("(messages):", "(messages, ctx):")
+        .replace(
+            "asyncio.to_thread(run, c.function.name, c.function.arguments)",
+            "through(ctx, c.function.name, c.function.arguments)",
+        )
+        + """
+async def through(ctx, name, arguments):
+    return json.dumps(await ctx.call_tool(name, arguments))
+"""
+    )
+    returned = AGENTS["class"].replace("return reply.content", "return list(self.messages)")
+    world = "tools: {get_order: {returns: {id: '${args.id}'}}, refund: {returns: {refunded: '${args.id}'}}}\n"
+    for code, target, has_world in (
+        (handed, "agent", True),
+        (through, "agent", True),
+        (returned, "Agent", False),
+    ):
+        for has_bug in (False, True):
+            with model_server(has_bug=has_bug) as server:
+                suite = SUITE + (world if has_world else "")
+                done = play(project, code, server, suite=suite, target=f"agent.py:{target}")
+            assert done.code == (1 if has_bug else 0), done.all
+            names = [[c["name"] for c in turn["tool_calls"]] for turn in project.sample()["turns"]]
+            assert names == [["get_order"], ["get_order", "refund"] if has_bug else ["get_order"]]
+
+
+def test_with_intercepted_functions_each_call_counts_once(project: Project) -> None:
+    code = (
+        AGENTS["async"].replace(
+            "asyncio.to_thread(run, c.function.name", "asyncio.to_thread(run2, c.function.name"
+        )
+        + """
+def run2(name, arguments):
+    return json.dumps({"get_order": get_order, "refund": refund}[name](**json.loads(arguments)))
+"""
+    )
+    world = "tools: {get_order: {returns: {id: '${args.id}'}}}\n"
+    for has_bug in (False, True):
+        with model_server(has_bug=has_bug) as server:
+            done = play(
+                project, code, server, suite=SUITE + world, intercept={"get_order": "agent.py:get_order"}
+            )
+        assert done.code == (1 if has_bug else 0), done.all
+        names = [[c["name"] for c in turn["tool_calls"]] for turn in project.sample()["turns"]]
+        assert names == [["get_order"], ["get_order", "refund"] if has_bug else ["get_order"]]
+
+
+def test_validate_says_where_calls_are_seen_and_mistakes_are_told(project: Project) -> None:
+    project.agent("def agent(messages):\n    return 'Hi.'\n")
+    project.scenarios("{id: a, turns: [Hi], checks: none}")
+    write = "agent: {{name: bot, {agent}, observe: {observe}}}\nmetrics: []\n"
+    target = "target: 'agent.py:agent'"
+    project.write("agenteval.yaml", write.format(agent=target, observe="openai"))
+    done = project.call("validate")
+    assert "its tool calls are read off the requests of its openai client" in done.all
+    for agent, observe, told in (
+        (
+            "endpoint: 'http://localhost:1/x'",
+            "openai",
+            "sees the client of a Python agent that agenteval starts",
+        ),
+        ("command: [x]", "openai", "name its target"),
+        (target, "openia", "observe: 'openia' is not known — write observe: openai"),
+        (target, "{how: openai, port: 1}", "observe: openai has no port"),
+    ):
+        project.write("agenteval.yaml", write.format(agent=agent, observe=observe))
+        done = project.call("validate")
+        assert (done.code, told in done.all) == (2, True), done.all
