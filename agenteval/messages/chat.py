@@ -328,6 +328,11 @@ def storable(fields: Mapping[str, Any]) -> dict[str, Any]:
     return kept
 
 
+def stored(value: Any) -> Any:
+    """``value`` as a journal keeps it; what it cannot keep, as it prints."""
+    return storable({"value": value}).get("value", repr(value))
+
+
 def _json_default(value: Any, text_of: Callable[[Any], str]) -> Any:
     from dataclasses import asdict, is_dataclass
 

@@ -255,6 +255,26 @@ expect: {output: {contains: ["shipped, really, no such order"]}}
     assert "no such order" in str(calls[0]["result"])
 
 
+@pytest.mark.parametrize("returned", ["a text", ["a", "list"], 7, None])
+def test_a_real_tool_may_return_anything(project: Project, place: str, returned: object) -> None:
+    code = f"""
+async def play(run, text):
+    return str([await run.call("look"), await asyncio.to_thread(run.call_sync, "look")])
+
+def look():
+    return {returned!r}
+
+agent = Agent(play, look)
+"""
+    shop(project, code, "agent.py:agent", place, "unmocked_tools: passthrough")
+    project.scenarios("{id: any, turns: [hello], checks: none}")
+    done = project.run()
+    assert done.code == 0, done.all
+    turn = project.sample()["turns"][0]
+    assert turn["agent"] == str([returned, returned])
+    assert [call["result"] for call in turn["tool_calls"]] == [returned, returned]
+
+
 DEPS = """
 made = []
 

@@ -100,7 +100,8 @@ class Dialogue:
         with anyio.move_on_after(timeout_s) as scope:
             self._calls.begin(tools, scope, session=request.get("session"))
             if self._program.greets:
-                request = {**request, "answered": tools.answered and sorted(tools.answered)}
+                answered = None if tools.answered is None else sorted(tools.answered)
+                request = {**request, "answered": answered}
             self._process.send(_line(request))
             return await self._answer, self._calls.end()
         if self.fault:
@@ -291,7 +292,7 @@ class _Calls:
         """The worker has carried out a call."""
         result = self._own.pop(told["id"], None)
         if result is not None and not result.done():
-            value = chat.storable(told["result"])
+            value = chat.stored(told["result"])
             result.set_result(ToolResult(value=value, is_error=bool(told["is_error"])))
 
     def _record(self, call: Mapping[str, Any], tools: TurnTools, batch: int) -> None:

@@ -123,7 +123,7 @@ class AgentContext(Context):
 
         async def result() -> ToolResult:
             answered: Answered = await own()
-            return ToolResult(value=chat.storable(answered.value), is_error=answered.is_error)
+            return ToolResult(value=chat.stored(answered.value), is_error=answered.is_error)
 
         recorded = await self._turn.record(name, args, batch, result)
         return Answered(recorded.value, recorded.is_error)
