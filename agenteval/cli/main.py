@@ -13,7 +13,9 @@ from typing import Annotated, Any
 import typer
 
 from agenteval.cli.commands.not_yet import Command, Commands
+from agenteval.cli.help_pages import WIDEST
 from agenteval.cli.options import (
+    HELD,
     RUN_HELP,
     AgentOption,
     ConfigOption,
@@ -32,6 +34,8 @@ from agenteval.cli.options import (
 )
 from agenteval.conversation import exits
 
+RUNNING, LOOKING, CHECKING = "Run", "Look at what was run", "Check the set-up"
+
 app = typer.Typer(
     name="agenteval",
     cls=Commands,
@@ -40,6 +44,7 @@ app = typer.Typer(
     add_completion=False,
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
+    context_settings={"max_content_width": WIDEST},
     epilog="Exit codes: 0 passed, 1 a gate failed, 2 usage or configuration, 3 inconclusive,"
     " 5 nothing selected, 130 interrupted.",
 )
@@ -62,7 +67,7 @@ def _root(
     pass
 
 
-@app.command("run", cls=Command)
+@app.command("run", cls=Command, rich_help_panel=RUNNING)
 @grouped
 def _run(
     *,
@@ -71,27 +76,48 @@ def _run(
     judging: Judging,
     epochs: EpochsOption = None,
     concurrency: Annotated[
-        int | None, typer.Option("--concurrency", "-n", min=1, help="Model calls in flight.")
+        int | None,
+        typer.Option(
+            "--concurrency", "-n", metavar="N", min=1, rich_help_panel=HELD, help="Model calls in flight."
+        ),
     ] = None,
     reporting: Reporting,
     fail_fast: Annotated[
-        bool, typer.Option("--fail-fast", "-x", help="Start nothing more after the first failed sample.")
+        bool,
+        typer.Option(
+            "--fail-fast",
+            "-x",
+            rich_help_panel=HELD,
+            help="Start nothing more after the first failed sample.",
+        ),
     ] = False,
     baseline: Annotated[
-        str | None, typer.Option("--baseline", metavar="RUN", help=f"Compare with it. {RUN_HELP}")
+        str | None,
+        typer.Option("--baseline", metavar="RUN", rich_help_panel=HELD, help=f"Compare with it. {RUN_HELP}"),
     ] = None,
     resume: Annotated[
         str | None,
-        typer.Option("--resume", metavar="RUN", help="Resume a run: only what is missing."),
+        typer.Option(
+            "--resume", metavar="RUN", rich_help_panel=HELD, help="Resume a run: only what is missing."
+        ),
     ] = None,
     cache: Annotated[
-        bool | None, typer.Option("--cache/--no-cache", help="Cache replies of models, and use cached ones.")
+        bool | None,
+        typer.Option(
+            "--cache/--no-cache", rich_help_panel=HELD, help="Cache replies of models, and use cached ones."
+        ),
     ] = None,
     record: Annotated[
-        str | None, typer.Option("--record", metavar="FILE", help="Write all traffic to a new file.")
+        str | None,
+        typer.Option(
+            "--record", metavar="FILE", rich_help_panel=HELD, help="Write all traffic to a new file."
+        ),
     ] = None,
     replay: Annotated[
-        str | None, typer.Option("--replay", metavar="FILE", help="Call nothing: answer from a recording.")
+        str | None,
+        typer.Option(
+            "--replay", metavar="FILE", rich_help_panel=HELD, help="Call nothing: answer from a recording."
+        ),
     ] = None,
 ) -> None:
     """Run scenarios against the agent; the exit code is the verdict."""
@@ -111,7 +137,7 @@ def _run(
     raise typer.Exit(run(request, reports=reporting.choices, verbose=reporting.verbose))
 
 
-@app.command("validate", cls=Command)
+@app.command("validate", cls=Command, rich_help_panel=RUNNING)
 @grouped
 def _validate(*, selecting: Selecting) -> None:
     """Load and check everything; call nothing."""
@@ -121,7 +147,7 @@ def _validate(*, selecting: Selecting) -> None:
     raise typer.Exit(validate(request_of(selecting)))
 
 
-@app.command("plan", cls=Command)
+@app.command("plan", cls=Command, rich_help_panel=RUNNING)
 @grouped
 def _plan(
     *,
@@ -141,7 +167,7 @@ def _plan(
     raise typer.Exit(plan(request, reports=report or ()))
 
 
-@app.command("report", cls=Command)
+@app.command("report", cls=Command, rich_help_panel=LOOKING)
 def _report(
     run: Annotated[str, typer.Argument(metavar="RUN", help=RUN_HELP)],
     report: Annotated[
@@ -188,7 +214,7 @@ def _refuse_without(option: str, given: dict[str, Any]) -> None:
         raise AuthorError(Problem(what, f"add {option} to judge the run again"))
 
 
-@app.command("list", cls=Command)
+@app.command("list", cls=Command, rich_help_panel=RUNNING)
 @grouped
 def _list(*, selecting: Selecting, as_json: JsonOption = False) -> None:
     """The scenarios, as FILE::ID that run takes back; call nothing."""
@@ -198,7 +224,7 @@ def _list(*, selecting: Selecting, as_json: JsonOption = False) -> None:
     raise typer.Exit(list_scenarios(request_of(selecting), as_json=as_json))
 
 
-@app.command("runs", cls=Command)
+@app.command("runs", cls=Command, rich_help_panel=LOOKING)
 def _runs(
     every: Annotated[bool, typer.Option("--all", help="Not only the latest 20.")] = False,
     as_json: JsonOption = False,
@@ -209,7 +235,7 @@ def _runs(
     raise typer.Exit(list_runs(every=every, as_json=as_json))
 
 
-@app.command("show", cls=Command)
+@app.command("show", cls=Command, rich_help_panel=LOOKING)
 def _show(
     words: Annotated[
         list[str] | None,
@@ -244,7 +270,7 @@ def _show(
     raise typer.Exit(show(asked))
 
 
-@app.command("diff")
+@app.command("diff", cls=Command, rich_help_panel=LOOKING)
 def _diff(
     before: Annotated[str, typer.Argument(metavar="A", help=f"The baseline. {RUN_HELP}")],
     after: Annotated[str, typer.Argument(metavar="B", help="The run that is compared with it.")],
@@ -267,7 +293,7 @@ def _diff(
     raise typer.Exit(diff(before, after, margin=margin, common=common, reports=report or (), verbose=verbose))
 
 
-@app.command("score")
+@app.command("score", cls=Command, rich_help_panel=RUNNING)
 @grouped
 def _score(
     *,
@@ -310,7 +336,7 @@ def _score(
     raise typer.Exit(score(request, reports=reporting.choices, verbose=reporting.verbose))
 
 
-@app.command("doctor")
+@app.command("doctor", cls=Command, rich_help_panel=CHECKING)
 def _doctor(
     config: ConfigOption = None,
     agent: AgentOption = None,
@@ -339,7 +365,7 @@ def _doctor(
     )
 
 
-@app.command("show-prompts")
+@app.command("show-prompts", cls=Command, rich_help_panel=CHECKING)
 def _show_prompts(
     metric: Annotated[str | None, typer.Option("--metric", metavar="NAME", help="Only this one.")] = None,
     config: ConfigOption = None,

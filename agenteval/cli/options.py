@@ -22,71 +22,124 @@ if TYPE_CHECKING:
 
 RUN_HELP = "An id, the beginning of one, latest, previous, or the path of a run's folder or journal."
 
+WHICH, HELD, JUDGED, SHOWN = "Which", "How it is run", "Judges", "What is shown"
+"""Groups of options in ``--help``."""
+
 # ── options ──────────────────────────────────────────────────────────────────────────────────────
 
 PathsArgument = Annotated[
     list[str] | None,
     typer.Argument(
+        metavar="PATHS",
+        rich_help_panel=WHICH,
         help="Scenario files, folders or FILE::ID; default: what the configuration includes.",
     ),
 ]
 ConfigOption = Annotated[
     str | None,
-    typer.Option("--config", "-c", metavar="FILE", help="Default: agenteval.yaml, searched upward."),
+    typer.Option(
+        "--config",
+        "-c",
+        metavar="FILE",
+        rich_help_panel=WHICH,
+        help="Default: agenteval.yaml, searched upward.",
+    ),
 ]
 ProfileOption = Annotated[
-    str | None, typer.Option("--profile", metavar="NAME", help="A profile of the configuration.")
+    str | None,
+    typer.Option("--profile", metavar="NAME", rich_help_panel=WHICH, help="A profile of the configuration."),
 ]
 ScenarioOption = Annotated[
     list[str] | None,
     typer.Option(
-        "--scenario", "-s", metavar="TEXT", help="An id or FILE::ID, else part of an id or name; repeatable."
+        "--scenario",
+        "-s",
+        metavar="TEXT",
+        rich_help_panel=WHICH,
+        help="An id or FILE::ID, else part of an id or name; repeatable.",
     ),
 ]
-TagOption = Annotated[list[str] | None, typer.Option("--tag", metavar="TAG", help="Scenarios with this tag.")]
+TagOption = Annotated[
+    list[str] | None,
+    typer.Option("--tag", metavar="TAG", rich_help_panel=WHICH, help="Scenarios with this tag."),
+]
 CategoryOption = Annotated[
     list[str] | None,
-    typer.Option("--category", metavar="NAME", help="capability, efficiency or robustness."),
+    typer.Option(
+        "--category", metavar="NAME", rich_help_panel=WHICH, help="capability, efficiency or robustness."
+    ),
 ]
 KeywordOption = Annotated[
     str | None,
-    typer.Option("-k", metavar="EXPR", help="Words of id, name, tags or file, with and, or, not and ()."),
+    typer.Option(
+        "-k",
+        metavar="EXPR",
+        rich_help_panel=WHICH,
+        help="Words of id, name, tags or file, with and, or, not and ().",
+    ),
 ]
 FirstOption = Annotated[
-    int | None, typer.Option("--first", metavar="N", min=1, help="Of what is selected, the first N.")
+    int | None,
+    typer.Option(
+        "--first", metavar="N", min=1, rich_help_panel=WHICH, help="Of what is selected, the first N."
+    ),
 ]
 SampleOption = Annotated[
     int | None,
-    typer.Option("--sample", metavar="N", min=1, help="Of what is selected, N drawn by the seed."),
+    typer.Option(
+        "--sample",
+        metavar="N",
+        min=1,
+        rich_help_panel=WHICH,
+        help="Of what is selected, N drawn by the seed.",
+    ),
 ]
 LastFailedOption = Annotated[
-    bool, typer.Option("--last-failed", "--lf", help="Only what did not pass in the latest run.")
+    bool,
+    typer.Option(
+        "--last-failed", "--lf", rich_help_panel=WHICH, help="Only what did not pass in the latest run."
+    ),
 ]
-SeedOption = Annotated[int | None, typer.Option("--seed", min=0, help="Seed of the run; default 0.")]
+SeedOption = Annotated[
+    int | None,
+    typer.Option("--seed", metavar="N", min=0, rich_help_panel=HELD, help="Seed of the run; default 0."),
+]
 AgentOption = Annotated[
-    str | None, typer.Option("--agent", metavar="NAME", help="Run with this named agent.")
+    str | None,
+    typer.Option("--agent", metavar="NAME", rich_help_panel=WHICH, help="Run with this named agent."),
 ]
 EpochsOption = Annotated[
-    int | None, typer.Option("--epochs", min=1, max=10_000, help="Conversations per scenario.")
+    int | None,
+    typer.Option(
+        "--epochs", metavar="N", min=1, max=10_000, rich_help_panel=HELD, help="Conversations per scenario."
+    ),
 ]
 ModelOption = Annotated[
     str | None,
-    typer.Option("--model", "-m", metavar="PROVIDER/MODEL", help="Instead of models.default."),
+    typer.Option(
+        "--model", "-m", metavar="PROVIDER/MODEL", rich_help_panel=JUDGED, help="Instead of models.default."
+    ),
 ]
-NoJudgeOption = Annotated[bool, typer.Option("--no-judge", help="Code checks only; ask no judge.")]
+NoJudgeOption = Annotated[
+    bool, typer.Option("--no-judge", rich_help_panel=JUDGED, help="Code checks only; ask no judge.")
+]
 MetricOption = Annotated[
-    list[str] | None, typer.Option("--metric", metavar="NAME", help="Judge only this; repeatable.")
+    list[str] | None,
+    typer.Option("--metric", metavar="NAME", rich_help_panel=JUDGED, help="Judge only this; repeatable."),
 ]
 ReportOption = Annotated[
     list[str] | None,
     typer.Option(
         "--report",
         metavar="NAME[=PATH]",
+        rich_help_panel=SHOWN,
         help=f"Add a report: {', '.join(name for name in REPORTERS if name != 'terminal')}.",
     ),
 ]
-JsonOption = Annotated[bool, typer.Option("--json", help="As JSON.")]
-VerboseOption = Annotated[bool, typer.Option("--verbose", "-v", help="Transcripts of all conversations.")]
+JsonOption = Annotated[bool, typer.Option("--json", rich_help_panel=SHOWN, help="As JSON.")]
+VerboseOption = Annotated[
+    bool, typer.Option("--verbose", "-v", rich_help_panel=SHOWN, help="Transcripts of all conversations.")
+]
 
 
 # ── groups ───────────────────────────────────────────────────────────────────────────────────────

@@ -74,3 +74,18 @@ def test_help_shows_the_options_in_the_place_of_their_group() -> None:
     assert "Paints." in text
     assert text.index("--before") < text.index("--hue") < text.index("--many") < text.index("--is-thick")
     assert "colours" not in text
+
+
+# ── the pages of help ────────────────────────────────────────────────────────────────────────────
+
+
+def heads(*arguments: str) -> list[str]:
+    done = CliRunner().invoke(app, [*arguments, "--help"], prog_name="agenteval")
+    assert done.exit_code == 0, done.output
+    return [line for line in done.output.splitlines() if line.endswith(":") and not line.startswith(" ")]
+
+
+def test_commands_and_many_options_stand_in_groups() -> None:
+    assert heads() == ["Run:", "Look at what was run:", "Check the set-up:", "Options:"]
+    assert heads("run") == ["Which:", "How it is run:", "Judges:", "What is shown:", "Other:"]
+    assert heads("diff") == ["Arguments:", "Options:"]

@@ -262,6 +262,14 @@ def test_version_and_help(tmp_path: Path) -> None:
         assert flag in usage.out
 
 
+@pytest.mark.parametrize("width", [60, 80, 120])
+def test_help_is_as_wide_as_the_terminal_and_cuts_nothing(width: int, project: Project) -> None:
+    for name in ("", "run", "plan", "show", "diff", "score"):
+        lines = project.call(*name.split(), "--help", env={"COLUMNS": str(width)}).out.splitlines()
+        assert max(map(len, lines)) in range(min(width, 110) - 25, min(width, 110) + 1), name
+        assert not any(line.endswith("...") for line in lines[1:]), name
+
+
 def test_validate_loads_everything_and_calls_nothing(project: Project) -> None:
     project.agent("def agent(messages):\n    open('called', 'w')\n    return 'x'\n")
     project.config()

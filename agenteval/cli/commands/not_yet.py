@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from typer.core import TyperCommand, TyperGroup
-
+from agenteval.cli.help_pages import GroupedCommand, GroupedCommands
 from agenteval.core.errors import AuthorError, Problem
 
 _SHARDS = "run the folders of the suite separately"
@@ -46,7 +45,7 @@ def not_yet(command: str, name: str, said: str = "") -> AuthorError:
     return AuthorError(Problem(f"{said or name} is not supported yet", NOT_YET[command][name]))
 
 
-class Command(TyperCommand):
+class Command(GroupedCommand):
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         try:
             return super().parse_args(ctx, args)
@@ -54,7 +53,7 @@ class Command(TyperCommand):
             raise _told(self.name or "", error) from None
 
 
-class Commands(TyperGroup):
+class Commands(GroupedCommands):
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         try:
             return super().parse_args(ctx, args)

@@ -1,0 +1,71 @@
+"""``--help`` in groups, as wide as the terminal. Typer draws its own (``rich_help_panel``, which names them
+here, too) by a library that costs as much CPU as all else of ``agenteval --help``."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from typer.core import TyperCommand, TyperGroup
+
+WIDEST = 110
+"""Columns: longer lines are hard to read."""
+OTHER = "Other"
+_MANY = 12
+"""Options that are worth groups."""
+
+
+class GroupedCommand(TyperCommand):
+    """A command whose options stand under the names of their groups."""
+
+    def format_options(self, ctx: Any, formatter: Any) -> None:
+        _write(self.get_params(ctx), ctx, formatter)
+
+
+class GroupedCommands(TyperGroup):
+    """The same for commands, each with the whole of its first sentence."""
+
+    def format_options(self, ctx: Any, formatter: Any) -> None:
+        self.format_commands(ctx, formatter)
+        _write(self.get_params(ctx), ctx, formatter)
+
+    def format_commands(self, ctx: Any, formatter: Any) -> None:
+        sections: dict[str, list[tuple[str, str]]] = {}
+        for name in self.list_commands(ctx):
+            command = self.get_command(ctx, name)
+            if command is not None and not command.hidden:
+                group = getattr(command, "rich_help_panel", None) or OTHER
+                sections.setdefault(str(group), []).append((name, _first_line(command.help or "")))
+        widest = max((len(name) for rows in sections.values() for name, _ in rows), default=0)
+        for group, rows in sections.items():
+            _write_section(group, rows, formatter, widest)
+
+
+def _first_line(text: str) -> str:
+    return " ".join(text.strip().partition("\n\n")[0].split())
+
+
+def _write(params: Iterable[Any], ctx: Any, formatter: Any) -> None:
+    sections: dict[str, list[tuple[str, str]]] = {}
+    for each in params:
+        record = each.get_help_record(ctx)
+        if record is not None:
+            own = "Arguments" if each.param_type_name == "argument" else OTHER
+            group = getattr(each, "rich_help_panel", None) or own
+            sections.setdefault(str(group), []).append(record)
+    if sum(map(len, sections.values())) < _MANY:
+        arguments = sections.pop("Arguments", [])
+        options = [row for rows in sections.values() for row in rows]
+        sections = {name: rows for name, rows in (("Arguments", arguments), ("Options", options)) if rows}
+    elif OTHER in sections:
+        sections[OTHER] = sections.pop(OTHER)  # the last
+    widest = max((len(first) for rows in sections.values() for first, _ in rows), default=0)
+    for group, rows in sections.items():
+        _write_section(group, rows, formatter, widest)
+
+
+def _write_section(group: str, rows: list[tuple[str, str]], formatter: Any, widest: int) -> None:
+    """All groups of a page have their second column at one place, unless that leaves it no room."""
+    width = min(widest, formatter.width // 2)
+    with formatter.section(group):
+        formatter.write_dl([(first.ljust(width), second) for first, second in rows], col_max=width)
