@@ -9,6 +9,7 @@ import gzip
 import http.client
 import json
 import socket
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -183,10 +184,13 @@ def test_a_call_that_the_scenario_answers_and_a_span_tells_of_counts_once(projec
     [
         (
             "endpoint: http://127.0.0.1:9/, observe: openai",
-            "observe: openai is not supported yet for an agent of type http",
+            "observe: openai sees the client of a Python agent that agenteval starts",
         ),
-        ("target: 'a.py:b', observe: otlp", "observe: otlp is not supported yet for an agent of type python"),
-        ("command: [x], observe: otlp", "observe: otlp is not supported yet for an agent of type command"),
+        ("target: 'a.py:b', observe: otlp", "observe: otlp is for an endpoint or a command"),
+        (
+            "command: [x], observe: openai",
+            "observe: openai sees the client of a Python agent: name its target",
+        ),
         ("endpoint: http://127.0.0.1:9/, observe: spans", "observe: 'spans' is not known"),
         (
             "endpoint: http://127.0.0.1:9/, observe: otlp, observed_messages: a.b",
@@ -236,3 +240,46 @@ def test_arguments_that_no_span_tells_and_spans_that_are_missing_leave_it_unobse
     assert (done.code, "only a part of its spans of a request came in time" in done.all) == (3, True), (
         done.all
     )
+
+
+BOT = """
+    import http.client, json, os, sys, urllib.parse
+
+    TRACE, ROOT = "a1" * 16, "b2" * 8
+
+    def export(traceparent, name):
+        _, trace, root, _ = traceparent.split("-")
+        data = open(os.path.join({folder!r}, name + ".bin"), "rb").read()
+        for old, new in ((TRACE, trace), (ROOT, root)):
+            data = data.replace(bytes.fromhex(old), bytes.fromhex(new))
+        address = urllib.parse.urlsplit(os.environ["OTEL_EXPORTER_OTLP_ENDPOINT"])
+        connection = http.client.HTTPConnection(address.hostname, address.port, timeout=10)
+        connection.request("POST", "/v1/traces", data, {{"Content-Type": "application/x-protobuf"}})
+        assert connection.getresponse().status == 200
+
+    for line in sys.stdin:
+        asked = json.loads(line)
+        if {names!r}[asked["turn"]]:
+            export(asked["traceparent"], {names!r}[asked["turn"]])
+        print(json.dumps({{"text": "It is shipped."}}), flush=True)
+"""
+
+
+def test_the_spans_of_a_command_tell_of_its_calls(project: Project) -> None:
+    agent = {"name": "bot", "command": [sys.executable, "bot.py"], "observe": "otlp"}
+    project.write("agenteval.yaml", json.dumps({"agent": agent, "metrics": []}))
+    project.scenarios(SUITE)
+    for names, code, failed in (
+        (["genai", "genai"], 0, set()),
+        (["genai", "genai_bug"], 1, {(1, "tool_calls")}),
+    ):
+        project.write("bot.py", BOT.format(folder=str(RECORDED), names=names))
+        done = project.run()
+        assert done.code == code, done.all
+        assert failed_checks(project.sample()) == failed
+    assert [name for name, _, _ in calls(project)] == ["get_order", "get_order", "refund"]
+    project.write(
+        "agenteval.yaml", json.dumps({"agent": {**agent, "observe": {"wait_s": 0.2}}, "metrics": []})
+    )
+    project.write("bot.py", BOT.format(folder=str(RECORDED), names=["genai", ""]))
+    assert project.run().code == 3

@@ -4,19 +4,22 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
-from typing import Any
+from typing import Annotated, Any
+
+from pydantic import BeforeValidator
 
 from agenteval.adapters.agents import AgentResources
 from agenteval.adapters.agents.dialogue import Program
-from agenteval.adapters.agents.observing import observe_mistakes
+from agenteval.adapters.agents.observing import ObserveOptions, observe_mistakes, observed_by
 from agenteval.adapters.agents.process import is_executable, search_path
-from agenteval.adapters.agents.process_agents import ProcessAgents, Programs, error_in
+from agenteval.adapters.agents.process_agents import ProcessAgent, ProcessAgents, Programs, error_in
 from agenteval.core.config import AgentConfig
 from agenteval.core.errors import AgentError, AuthorError, Mistake, Problem, did_you_mean
-from agenteval.core.protocols import AgentAdapter, AgentReply
+from agenteval.core.protocols import Agent, AgentAdapter, AgentFactory, AgentReply
 from agenteval.core.safe_text import one_line
+from agenteval.core.trajectory import Sight
 from agenteval.core.value import Text, Value
 from agenteval.messages.agent_names import name_of
 from agenteval.messages.agent_reply import reply_of, seen_by
@@ -32,7 +35,7 @@ class CommandOptions(Value):
 
     command: tuple[Text, ...] = ()
     keep: bool | None = None
-    observe: Any = None
+    observe: Annotated[ObserveOptions | None, BeforeValidator(observed_by)] = None
 
 
 def _mistakes(own: Mapping[str, Any]) -> Iterator[Mistake]:
@@ -46,10 +49,43 @@ def _mistakes(own: Mapping[str, Any]) -> Iterator[Mistake]:
         yield Mistake(what, f"write {_EXAMPLE}", ("command",))
 
 
-def _agents(agent: AgentConfig, options: CommandOptions, resources: AgentResources) -> ProcessAgents:
+def _agents(agent: AgentConfig, options: CommandOptions, resources: AgentResources) -> AgentFactory:
     """The agents of a run that are a command, started in the configuration's folder. Raises ``AuthorError``
     for a program that is not there."""
-    root, env = resources.config.root, dict(os.environ)
+    observe = options.observe
+    if observe is None:
+        return _started(agent, options, resources, {})
+
+    from agenteval.adapters.agents.tracing import TracedAgents
+
+    def made(address: str) -> AgentFactory:
+        return _started(agent, options, resources, {_OTLP: address, **_OTLP_USUAL, **_set(_OTLP_USUAL)})
+
+    def send(asked: Agent, traceparent: str) -> None:
+        assert isinstance(asked, ProcessAgent)
+        asked.traceparent = traceparent
+
+    place = resources.place_of(agent, "observe")
+    port = observe.port if "port" in observe.model_fields_set else 0
+    return TracedAgents(
+        made, observe, port=port, send=send, warn=resources.warn, place=place, name=agent.name
+    )
+
+
+_OTLP = "OTEL_EXPORTER_OTLP_ENDPOINT"
+_OTLP_USUAL = {"OTEL_EXPORTER_OTLP_PROTOCOL": "http/protobuf", "OTEL_BSP_SCHEDULE_DELAY": "200"}
+"""How spans come in a form that is taken, and soon."""
+
+
+def _set(names: Iterable[str]) -> dict[str, str]:
+    """Those of the variables that the author has set."""
+    return {name: os.environ[name] for name in names if name in os.environ}
+
+
+def _started(
+    agent: AgentConfig, options: CommandOptions, resources: AgentResources, more: Mapping[str, str]
+) -> ProcessAgents:
+    root, env = resources.config.root, {**os.environ, **more}
     program = Program(f"'{_shown(options.command)}'", _found(agent, options, resources, env), root, env)
     agents = ProcessAgents(
         Programs(program, keep=options.keep is True, warn=resources.warn),
@@ -107,4 +143,10 @@ def read_answer(answer: Mapping[str, Any]) -> AgentReply:
     return reply_of(replace(reply, agent=name_of(answer.get("agent"))))
 
 
-ADAPTER = AgentAdapter(_agents, CommandOptions, _mistakes, example=_EXAMPLE)
+ADAPTER = AgentAdapter(
+    _agents,
+    CommandOptions,
+    _mistakes,
+    sight=lambda options: Sight.UNTRACED if options.observe else None,  # until spans are there
+    example=_EXAMPLE,
+)

@@ -593,7 +593,9 @@ def _agents(agent: AgentConfig, options: HttpOptions, resources: AgentResources)
         asked.traceparent = traceparent
 
     place = resources.place_of(agent, "observe")
-    return TracedAgents(made, options.observe, send=send, warn=resources.warn, place=place, name=agent.name)
+    return TracedAgents(
+        lambda _: made, options.observe, send=send, warn=resources.warn, place=place, name=agent.name
+    )
 
 
 def _untraced(agent: AgentConfig, resources: AgentResources) -> HttpAgents:

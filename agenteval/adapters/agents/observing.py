@@ -20,14 +20,14 @@ class ObserveOptions(Value):
     wait_s: Annotated[Number, Field(ge=0, le=120)] = 6.0
 
 
-_FITS = {"http": ("otlp",), "python": ("openai",)}
+_FITS = {"http": ("otlp",), "python": ("openai",), "command": ("otlp",)}
 _WHY_NOT = {
     ("http", "openai"): "observe: openai sees the client of a Python agent that agenteval starts",
     ("command", "openai"): "observe: openai sees the client of a Python agent: name its target",
-    ("command", "otlp"): "observe: otlp is not supported yet for an agent of type command",
-    ("python", "otlp"): "observe: otlp is not supported yet for an agent of type python",
+    ("python", "otlp"): (
+        "observe: otlp is for an endpoint or a command: a Python target gets no traceparent to take up"
+    ),
 }
-_OTHERWISE = "let the agent report its calls, or call tools through ctx"
 
 
 def how_observed(written: Any) -> Any:
@@ -46,7 +46,7 @@ def observe_mistakes(written: Any, kind: str) -> Iterator[Mistake]:
     if how is None:
         return
     known = _FITS.get(kind, ())
-    remedy = f"write observe: {known[0]}, or let the agent report its calls" if known else _OTHERWISE
+    remedy = f"write observe: {known[0]}, or let the agent report its calls" if known else ""
     if how not in ("otlp", "openai"):
         yield Mistake(f"observe: {how!r} is not known", remedy, ("observe",))
     elif how not in known:

@@ -171,6 +171,8 @@ class ProcessAgent:
         self._more = more
         self._session = uuid4().hex  # its own in all runs: the agent may keep what it knows of one
         self._dialogue: Dialogue | None = None
+        self.traceparent = ""
+        """The span that the next requests are of, in W3C's form, if any is."""
 
     async def reply(self, messages: list[Message], tools: TurnTools) -> AgentReply:
         if self._rate:
@@ -193,6 +195,7 @@ class ProcessAgent:
             "message": next(said, ""),
             "messages": messages,
             "tools": list(tools.schemas),
+            **({"traceparent": self.traceparent} if self.traceparent else {}),
             **self._more,
         }
 

@@ -226,32 +226,34 @@ def _chunks(request: BaseHTTPRequestHandler) -> bytes:
 
 
 class TracedAgents:
-    """Agents whose spans are read. ``inner`` makes those that are asked; ``send`` tells one of them which
-    header ``traceparent`` its next requests have."""
+    """Agents whose spans are read. ``inner`` makes the factory of those that are asked, once it is known
+    where spans are taken; ``send`` tells one of them which ``traceparent`` its next requests have. ``port``:
+    where to listen, if not as the options say (0: anywhere)."""
 
     def __init__(
         self,
-        inner: AgentFactory,
+        inner: Callable[[str], AgentFactory],
         options: ObserveOptions,
         *,
+        port: int | None = None,
         send: Callable[[Agent, str], None],
         warn: Callable[[str], None],
         place: Place | None,
         name: str,
     ) -> None:
-        self._inner = inner
         self._options = options
         self._send = send
         self._name = name
         self._warn_all = warn
         self._warned: set[str] = set()
         try:
-            self.receiver = Receiver.on(options.port)
+            self.receiver = Receiver.on(options.port if port is None else port)
         except OSError as error:
             why = f"cannot listen on port {options.port}: {error.strerror}"
             what = f"agent '{name}': the receiver of spans {why}"
             remedy = "write observe: {port: …}, and export to that port"
             raise AuthorError(Problem(what, remedy, place)) from error
+        self._inner = inner(f"http://127.0.0.1:{self.receiver.port}")
 
     @property
     def does(self) -> str:
@@ -264,9 +266,9 @@ class TracedAgents:
         return TracedAgent(self._inner.make(sample), self)
 
     async def aclose(self) -> None:
+        await self._inner.aclose()  # a program may have spans to send when it ends
         for remark in await asyncio.to_thread(self.receiver.close):
             self.warn(remark)
-        await self._inner.aclose()
 
     def warn(self, text: str) -> None:
         if text not in self._warned:
