@@ -384,9 +384,10 @@ class _Rounds:
         self, name: str, args: Any, batch: int, own: OwnCall | None, *, known: bool = False
     ) -> ToolResult:
         read, raw = chat.read_arguments(args)
+        is_own = own is not None  # then there is such a tool
         try:
             called = chat.tool_name(name, lambda: f"ctx.call_tool({name!r}, …)")
-            call = ToolCall(name=called, args=read, raw_args=raw, observed=own is not None, known=known)
+            call = ToolCall(name=called, args=read, raw_args=raw, observed=is_own, known=known or is_own)
             calls = self._rounds.setdefault(batch, [])
             position = len(calls)
             calls.append(call)

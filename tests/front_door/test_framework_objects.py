@@ -275,6 +275,38 @@ agent = Agent(play, look)
     assert [call["result"] for call in turn["tool_calls"]] == [returned, returned]
 
 
+def test_an_agent_that_is_a_tool_runs_and_is_seen_and_its_tools_are_answered(
+    project: Project, place: str
+) -> None:
+    code = """
+async def researcher(run, args):
+    order = await run.call("get_order", id=args["id"])
+    return f"researched: {order['status']}"
+
+async def play(run, text):
+    return await run.below("research", researcher, id="A-7")
+
+agent = Agent(play, get_order)
+"""
+    shop(project, code, "agent.py:agent", place)
+    scenario = """
+id: below
+turns: [hello]
+tools: {get_order: {returns: {status: shipped}}}
+expect:
+  tool_calls: {match: in_order, calls: [{name: research, args: {id: A-7}}, {name: get_order}]}
+  output: {contains: ["WORDS"]}
+"""
+    project.scenarios(scenario.replace("WORDS", "researched: shipped"))
+    done = project.run()
+    assert done.code == 0, done.all
+    assert not project.sample()["findings"]  # no unknown tool
+    assert not ran(project)
+    project.scenarios(scenario.replace("WORDS", "researched: real"))
+    assert project.run().code == 1
+    assert failed_checks(project.sample()) == {(None, "output.contains")}
+
+
 DEPS = """
 made = []
 

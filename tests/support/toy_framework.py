@@ -56,6 +56,14 @@ class Run:
     def call_sync(self, name: str, **args: Any) -> Any:
         return self._listed(name, args, self.world.call_sync(name, args, lambda: self._own(name, args)))
 
+    async def below(self, name: str, play: Any, **args: Any) -> Any:
+        """Another agent, called as a tool."""
+
+        async def own() -> Any:
+            return await play(self, args)
+
+        return await self.world.record(name, args, own)
+
     def lost(self, name: str, **args: Any) -> Any:
         """A call of which nobody knows whose it is."""
         raise frameworks.outside(name)

@@ -52,6 +52,22 @@ class ToolCalls:
         except CancelledError:
             raise SystemExit(OVER) from None  # ends a thread without a word
 
+    async def record(self, name: str, args: Any, own: Callable[[], Awaitable[Any]]) -> Any:
+        """What ``own()`` gives, whatever the scenario declares. Calls in it come after it, not at the same
+        time: they may be of each other's results."""
+        with self._context.flying() as batch:
+            given = arguments_of(args)
+        return await carried_out_async(self._context, name, given, batch, own)
+
+    def record_sync(self, name: str, args: Any, own: Callable[[], Any]) -> Any:
+        """The same for code that cannot await."""
+        with self._context.flying() as batch:
+            given = arguments_of(args)
+        try:
+            return carried_out(self._context, name, given, batch, own)
+        except CancelledError:
+            raise SystemExit(OVER) from None  # ends a thread without a word
+
 
 def carried_out(context: Context, name: str, args: dict[str, Any], batch: int, run: Callable[[], Any]) -> Any:
     """What ``run()`` gives, recorded as the result of a call."""

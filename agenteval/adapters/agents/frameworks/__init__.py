@@ -35,8 +35,11 @@ __all__ = [
 MODULES = (
     "pydantic_ai",
     "langgraph",
+    "openai_agents",
     "google_adk",
     "agent_framework",
+    "smolagents",
+    "strands",
     "llamaindex",
     "autogen",
     "crewai",

@@ -63,6 +63,10 @@ if TYPE_CHECKING:
 
         def call_sync(self, name: str, args: Any, own: Callable[[], Any]) -> Any: ...
 
+        async def record(self, name: str, args: Any, own: Callable[[], Awaitable[Any]]) -> Any: ...
+
+        def record_sync(self, name: str, args: Any, own: Callable[[], Any]) -> Any: ...
+
 
 class Refused(Exception):  # noqa: N818
     """The author's mistake, known before anything runs."""
@@ -160,6 +164,15 @@ class World:
         """The same from any thread, for code that cannot await."""
         answered = self._here(name).call_sync(name, args, own)
         return Answer(answered.value, answered.is_error)
+
+    async def record(self, name: str, args: Any, own: Callable[[], Awaitable[Any]]) -> Any:
+        """For what is called as a tool and is not one that a scenario answers, such as an agent: what
+        ``own()`` gives. The call is seen as one of a tool that there is."""
+        return await self._here(name).record(name, args, own)
+
+    def record_sync(self, name: str, args: Any, own: Callable[[], Any]) -> Any:
+        """The same from any thread, for code that cannot await."""
+        return self._here(name).record_sync(name, args, own)
 
     def _here(self, name: str) -> Calls:
         if self._calls is None:

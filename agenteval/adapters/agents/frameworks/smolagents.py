@@ -1,0 +1,344 @@
+"""smolagents: a ``ToolCallingAgent``, a ``CodeAgent`` or another ``MultiStepAgent``, with those it manages.
+
+Each conversation has copies: of the agents, with a memory, a state and an interpreter of their own, and of
+their tools, which the world answers. A turn runs in a thread, since the framework is synchronous. The
+interpreter of a ``CodeAgent`` starts further ones, where no ``ContextVar`` is set: the world is bound by
+closure.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import copy
+import json
+import threading
+from contextvars import copy_context
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from .seam import Refused, Tool, kinds, unsupported, with_partial
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from .seam import World
+
+    Message = dict[str, Any]
+
+_AGENT = "smolagents.agents.MultiStepAgent"
+_LOCAL = "smolagents.local_python_executor.LocalPythonExecutor"
+_FINAL = "final_answer"
+_QUIET = -1
+_NO_TYPES = ("any", "image", "audio")
+"""Types of inputs that JSON Schema does not have."""
+
+
+class _Smolagents:
+    name = "smolagents"
+    package = "smolagents"
+    supports = "1.21 to 1.26"
+
+    def matches(self, obj: Any) -> bool:
+        return _AGENT in kinds(obj)
+
+    def tools(self, obj: Any) -> list[Tool]:
+        found: dict[str, Tool] = {}
+        for agent in _all_agents(obj):
+            for name, tool in agent.tools.items():
+                if name != _FINAL:
+                    found.setdefault(name, Tool(name, str(tool.description), _schema(tool)))
+        return list(found.values())
+
+    def prompt(self, obj: Any) -> str | None:
+        told = getattr(getattr(getattr(obj, "memory", None), "system_prompt", None), "system_prompt", None)
+        return told if isinstance(told, str) else None
+
+    def open(self, obj: Any, world: World, session: str, deps: Any) -> _Conversation:
+        for agent in _all_agents(obj):
+            self._require(agent)
+        if deps is not None and not isinstance(deps, dict) and type(deps).__name__ != "Later":
+            what = (
+                f"the deps of a smolagents agent are its additional_args, a dict, not {type(deps).__name__}"
+            )
+            raise Refused(what, 'return {"name": value}')
+        return _Conversation(obj, world, deps)
+
+    def _require(self, agent: Any) -> None:
+        for name in ("tools", "managed_agents", "memory", "monitor", "step_callbacks", "state"):
+            if not hasattr(agent, name):
+                raise unsupported(self, f"MultiStepAgent.{name}")
+        executor = getattr(agent, "python_executor", None)
+        if executor is not None and _LOCAL not in kinds(executor):
+            what = f"the agent's code runs in a {type(executor).__name__}, and its tools with it"
+            raise Refused(f"{what}: a scenario cannot answer them", 'use executor_type="local" in tests')
+
+
+FRAMEWORK = _Smolagents()
+
+
+def _all_agents(agent: Any) -> list[Any]:
+    found = [agent]
+    for each in found:
+        below = getattr(each, "managed_agents", {}).values()
+        found.extend(one for one in below if not any(one is known for known in found))
+    return found
+
+
+def _schema(tool: Any) -> Message:
+    def property_of(told: Message) -> Message:
+        return {key: value for key, value in told.items() if key != "nullable" and value not in _NO_TYPES}
+
+    return {
+        "type": "object",
+        "properties": {name: property_of(told) for name, told in tool.inputs.items()},
+        "required": [name for name, told in tool.inputs.items() if not told.get("nullable")],
+    }
+
+
+class _Call(NamedTuple):
+    """A call that the world answered: by which of the agents, in which step."""
+
+    agent: Any
+    step: int
+    name: str
+    args: Message
+    result: str
+
+
+class _Conversation:
+    def __init__(self, agent: Any, world: World, deps: Any) -> None:
+        self._world = world
+        self._deps = deps
+        self._copies: dict[int, Any] = {}
+        self._calls: list[_Call] = []
+        self._usages: list[Any] = []
+        self._is_first = True
+        self._agent = self._copy(agent)
+
+    async def reply(self, text: str) -> dict[str, Any]:
+        self._calls, self._usages = [], []
+        options: dict[str, Any] = {"reset": self._is_first}
+        if self._is_first and self._deps:
+            options["additional_args"] = self._deps
+        known = [] if self._is_first else list(self._agent.memory.steps)
+        self._is_first = False
+        try:
+            output = await _in_thread(lambda: self._agent.run(text, **options))
+        except asyncio.CancelledError:
+            self._agent.interrupt()  # it stops after its step: nobody can end a thread
+            raise
+        except Exception as error:
+            with_partial(error, self._messages(known), self._usage())
+            raise
+        messages = [*self._messages(known), {"role": "assistant", "content": _text(output)}]
+        return {"messages": messages, "usage": self._usage(), "agent": self._agent.name}
+
+    async def close(self) -> None:
+        return
+
+    # ── copies
+
+    def _copy(self, agent: Any) -> Any:
+        if id(agent) in self._copies:
+            return self._copies[id(agent)]
+        new = self._copies[id(agent)] = copy.copy(agent)
+        new.logger = copy.copy(agent.logger)
+        new.logger.level = _QUIET  # it writes to standard output, which is the report's
+        new.memory = type(agent.memory)(agent.memory.system_prompt.system_prompt)
+        new.monitor = type(agent.monitor)(agent.model, new.logger)
+        new.step_callbacks = self._callbacks(agent, new)
+        new.state = dict(agent.state)
+        new.stream_outputs = new.return_full_result = False
+        new.managed_agents = {
+            name: self._recorded(self._copy(each), new) for name, each in agent.managed_agents.items()
+        }
+        new.tools = {
+            name: tool if name == _FINAL else self._stand_in(tool, new) for name, tool in agent.tools.items()
+        }
+        if getattr(agent, "python_executor", None) is not None:
+            new.python_executor = _fresh(agent.python_executor)
+        return new
+
+    def _callbacks(self, agent: Any, new: Any) -> Any:
+        """Those of the agent; its monitor's is ours. One more hears what each step took."""
+
+        def own(callback: Any) -> Any:
+            return (
+                new.monitor.update_metrics if getattr(callback, "__self__", 0) is agent.monitor else callback
+            )
+
+        def metered(step: Any, *_: Any, **__: Any) -> None:
+            if getattr(step, "token_usage", None) is not None:
+                self._usages.append(step.token_usage)
+
+        listed = agent.step_callbacks
+        if isinstance(listed, list):
+            return [*map(own, listed), metered]
+        from smolagents.memory import ActionStep, PlanningStep
+
+        registry = copy.copy(listed)
+        registry._callbacks = {kind: [*map(own, each)] for kind, each in listed._callbacks.items()}
+        registry.register(ActionStep, metered)
+        registry.register(PlanningStep, metered)
+        return registry
+
+    def _recorded(self, managed: Any, agent: Any) -> Any:
+        """An agent that is called as a tool: it runs, and the call is seen."""
+        conversation, cls = self, type(managed)
+        if hasattr(cls, "_agenteval_recorded"):
+            return managed
+
+        def call(_: Any, *args: Any, **named: Any) -> Any:
+            given = {**_by_name(managed, args), **named}
+            step = agent.step_number
+            answer = conversation._world.record_sync(
+                managed.name, given, lambda: cls.__call__(managed, *args, **named)
+            )
+            conversation._calls.append(_Call(agent, step, managed.name, given, str(answer)))
+            return answer
+
+        own = {"__call__": call, "__module__": cls.__module__, "_agenteval_recorded": True}
+        managed.__class__ = type(cls.__name__, (cls,), own)
+        return managed
+
+    def _stand_in(self, tool: Any, agent: Any) -> Any:
+        """The tool as the world answers it: its class, so that a ``__call__`` of the author's is not run."""
+        conversation = self
+        cls = type(tool)
+
+        def call(_: Any, *args: Any, sanitize_inputs_outputs: bool = False, **named: Any) -> Any:
+            only = args[0] if len(args) == 1 and not named else None
+            if isinstance(only, dict) and set(only) <= set(tool.inputs):
+                args, named = (), only
+
+            def own() -> Any:
+                return tool(*args, sanitize_inputs_outputs=sanitize_inputs_outputs, **named)
+
+            given = {**_by_name(tool, args), **named}
+            return conversation._answered(tool, agent, given, own)
+
+        def forward(*args: Any, **named: Any) -> Any:
+            return call(None, *args, **named)
+
+        new = copy.copy(tool)
+        new.__class__ = type(cls.__name__, (cls,), {"__call__": call, "__module__": cls.__module__})
+        new.forward = forward
+        new.is_initialized = True
+        return new
+
+    def _answered(self, tool: Any, agent: Any, args: Message, own: Callable[[], Any]) -> Any:
+        step, ran = agent.step_number, []
+
+        def run() -> Any:
+            ran.append(True)
+            return own()
+
+        answer = self._world.call_sync(tool.name, args, run)
+        if ran:
+            self._calls.append(_Call(agent, step, tool.name, args, str(answer.value)))
+            return answer.value
+        self._calls.append(_Call(agent, step, tool.name, args, answer.text))
+        if answer.is_error:
+            raise RuntimeError(answer.text)
+        return answer.text if tool.output_type == "string" else answer.value
+
+    # ── what a turn gave
+
+    def _usage(self) -> dict[str, int] | None:
+        if not self._usages:
+            return None
+        return {
+            "requests": len(self._usages),
+            "input_tokens": sum(each.input_tokens for each in self._usages),
+            "output_tokens": sum(each.output_tokens for each in self._usages),
+        }
+
+    def _messages(self, known: list[Any]) -> list[Message]:
+        found: list[Message] = []
+        for step in self._agent.memory.steps:
+            if not any(step is each for each in known) and type(step).__name__ == "ActionStep":
+                found.extend(self._told(step))
+        return found
+
+    def _told(self, step: Any) -> list[Message]:
+        """The messages of a step. What a ``CodeAgent`` calls is not in it, but the world knows."""
+        calls = [each for each in self._calls if each.agent is self._agent and each.step == step.step_number]
+        text = step.model_output if isinstance(step.model_output, str) else None
+        if getattr(step, "code_action", None) is not None or hasattr(self._agent, "python_executor"):
+            listed = [_listed(f"call_{step.step_number}_{i}", c.name, c.args) for i, c in enumerate(calls)]
+            results = [each.result for each in calls]
+        else:
+            asked = getattr(step.model_output_message, "tool_calls", None) or ()
+            asked = [each for each in asked if each.function.name != _FINAL]
+            listed = [_listed(each.id, each.function.name, each.function.arguments) for each in asked]
+            results = [_result(calls, each.function, step) for each in asked]
+        if not listed and not text:
+            return []
+        said: Message = {"role": "assistant", "content": text or None}
+        if listed:
+            said["tool_calls"] = listed
+        return [said, *(_told_back(listed[at]["id"], result) for at, result in enumerate(results))]
+
+
+def _by_name(tool: Any, args: tuple[Any, ...]) -> Message:
+    names = list(tool.inputs)
+    return {names[at]: value for at, value in enumerate(args) if at < len(names)}
+
+
+def _told_back(call_id: str, result: str) -> Message:
+    return {"role": "tool", "tool_call_id": call_id, "content": result}
+
+
+def _listed(call_id: Any, name: str, args: Any) -> Message:
+    written = args if isinstance(args, str) else json.dumps(args, ensure_ascii=False, default=str)
+    return {"id": str(call_id), "type": "function", "function": {"name": name, "arguments": written}}
+
+
+def _result(calls: list[_Call], asked: Any, step: Any) -> str:
+    """Of several calls a step keeps one text of all that they gave."""
+    for each in calls:
+        if each.name == asked.name and each.args == asked.arguments:
+            calls.remove(each)
+            return each.result
+    return str(step.error or "") or str(step.observations or "")
+
+
+def _fresh(executor: Any) -> Any:
+    new = copy.copy(executor)
+    new.state = {"__name__": "__main__"}
+    new.custom_tools = {}
+    new.static_tools = None
+    return new
+
+
+def _text(output: Any) -> str:
+    if isinstance(output, (dict, list)):
+        return json.dumps(output, ensure_ascii=False, default=str)
+    return str(output)
+
+
+async def _in_thread(run: Callable[[], Any]) -> Any:
+    """In a thread of its own: a pool that many turns wait in would keep out what they wait for."""
+    loop = asyncio.get_running_loop()
+    done: asyncio.Future[Any] = loop.create_future()
+    context = copy_context()
+
+    def told(error: BaseException | None, value: Any) -> None:
+        if done.cancelled():
+            return
+        if error is None:
+            done.set_result(value)
+        else:
+            done.set_exception(error)
+
+    def work() -> None:
+        try:
+            outcome = (None, context.run(run))
+        except BaseException as error:
+            outcome = (error, None)  # type: ignore[assignment]
+        try:
+            loop.call_soon_threadsafe(told, *outcome)
+        except RuntimeError:  # the loop is closed: the run is over
+            return
+
+    threading.Thread(target=work, daemon=True, name="agenteval-smolagents").start()
+    return await done

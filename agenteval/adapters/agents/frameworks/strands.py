@@ -1,0 +1,442 @@
+"""Strands: an ``Agent``, with the agents that are its tools.
+
+An agent refuses a second conversation at the same time (older releases mix them), and a copy shares messages
+and hooks with it. So each conversation has one that is built anew of its parts: the model, the prompt, its
+tools as the world answers them, and what its author hung on it.
+"""
+
+from __future__ import annotations
+
+import copy
+import inspect
+import json
+import threading
+from typing import TYPE_CHECKING, Any
+
+from .seam import MORE, Refused, Tool, Waits, kinds, unsupported, with_partial
+
+if TYPE_CHECKING:
+    from .seam import World
+
+    Message = dict[str, Any]
+
+_AGENT = "strands.agent.agent.Agent"
+_OTHERS = ("strands.multiagent.base.MultiAgentBase", "strands.agent.base.AgentBase")
+_AS_TOOL = "strands.agent._agent_as_tool._AgentAsTool"
+_OUTPUT = "strands.tools.structured_output.structured_output_tool.StructuredOutputTool"
+_PRINTS = "strands.handlers.callback_handler.PrintingCallbackHandler"
+_NOT_CARRIED = {
+    "memory_manager": "a memory manager, which would write what tests say",
+    "_background_tasks": "background tasks, which may end after their turn",
+    "_checkpointing": "checkpointing",
+}
+
+
+class _Strands:
+    name = "Strands Agents"
+    package = "strands-agents"
+    supports = "1.12 to 1.62"
+
+    def matches(self, obj: Any) -> bool:
+        return bool({_AGENT, *_OTHERS}.intersection(kinds(obj)))
+
+    def tools(self, obj: Any) -> list[Tool]:
+        found: dict[str, Tool] = {}
+        for agent in _all_agents(obj):
+            for name, tool in agent.tool_registry.registry.items():
+                if not _is_of_framework(tool):
+                    spec = tool.tool_spec
+                    schema = spec.get("inputSchema") or {}
+                    found.setdefault(
+                        name, Tool(name, spec.get("description") or "", schema.get("json", schema))
+                    )
+            if agent.load_tools_from_directory:
+                found.setdefault(MORE.name, MORE)
+        return list(found.values())
+
+    def prompt(self, obj: Any) -> str | None:
+        told = getattr(obj, "system_prompt", None)
+        return told if isinstance(told, str) else None
+
+    def open(self, obj: Any, world: World, session: str, deps: Any) -> _Conversation:
+        if _AGENT not in kinds(obj):
+            what = f"the agent is a {type(obj).__name__} of {self.name}, which is not played"
+            raise Refused(what, "give one of its agents, or a function as target (docs/agents.md)")
+        for agent in _all_agents(obj):
+            self._require(agent)
+        if deps is not None and not isinstance(deps, dict) and type(deps).__name__ != "Later":
+            what = f"the deps of a Strands agent are its invocation state, a dict, not {type(deps).__name__}"
+            raise Refused(what, 'return {"name": value}')
+        return _Conversation(obj, world, deps)
+
+    def _require(self, agent: Any) -> None:
+        for name in ("tool_registry", "hooks", "event_loop_metrics", "invoke_async"):
+            if not hasattr(agent, name):
+                raise unsupported(self, f"Agent.{name}")
+        for name, what in _NOT_CARRIED.items():
+            if getattr(agent, name, None):
+                remedy = "leave it out in tests, or give a function as target (docs/agents.md)"
+                raise Refused(f"the agent '{agent.name}' has {what}", remedy)
+        if any(not _is_own_code(each) for each in _middlewares(agent)):
+            remedy = "give a function as target (docs/agents.md)"
+            raise Refused(
+                f"the agent '{agent.name}' has middleware of its own, which is not carried over", remedy
+            )
+
+
+FRAMEWORK = _Strands()
+
+
+def _all_agents(agent: Any) -> list[Any]:
+    found = [agent]
+    for each in found:
+        if _AGENT not in kinds(each):
+            continue
+        below = [tool.agent for tool in each.tool_registry.registry.values() if _AS_TOOL in kinds(tool)]
+        found.extend(one for one in below if not any(one is known for known in found))
+    return [each for each in found if _AGENT in kinds(each)]
+
+
+def _is_of_framework(tool: Any) -> bool:
+    return bool({_AS_TOOL, _OUTPUT}.intersection(kinds(tool)))
+
+
+def _is_own_code(callback: Any) -> bool:
+    """Whether it is of the framework's own code."""
+    holder = getattr(callback, "__self__", None)
+    module = type(holder).__module__ if holder is not None else getattr(callback, "__module__", "") or ""
+    return str(module).partition(".")[0] == "strands"
+
+
+def _middlewares(agent: Any) -> list[Any]:
+    """What its author put around the calls of models and tools, beside what plugins put there again."""
+    held = getattr(getattr(agent, "_middleware_registry", None), "_handlers", None) or {}
+    handlers = [getattr(each, "handler", each) for listed in held.values() for each in listed]
+    adapted = [_cell(each, "handler") or each for each in handlers]
+    plugins = list(_plugins(agent).values())
+    return [each for each in adapted if not any(getattr(each, "__self__", None) is one for one in plugins)]
+
+
+def _cell(function: Any, name: str) -> Any:
+    """A variable in a function's closure."""
+    code, closure = getattr(function, "__code__", None), getattr(function, "__closure__", None)
+    names = code.co_freevars if code and closure else ()
+    return closure[names.index(name)].cell_contents if closure and name in names else None
+
+
+def _plugins(agent: Any) -> dict[str, Any]:
+    found = getattr(getattr(agent, "_plugin_registry", None), "_plugins", None)
+    return found if isinstance(found, dict) else {}
+
+
+# ── one conversation ─────────────────────────────────────────────────────────────────────────────
+
+
+class _Conversation:
+    def __init__(self, agent: Any, world: World, deps: Any) -> None:
+        self._world = world
+        self._deps = deps
+        self._agents: dict[int, Any] = {}
+        self._own: dict[int, Any] = {}
+        self._added: list[Message] = []
+        self._agent = self._built(agent)
+        self._metered = self._total()
+
+    async def reply(self, text: str) -> dict[str, Any]:
+        self._added = []
+        try:
+            result = await self._agent.invoke_async(text, **self._state())
+        except Exception as error:
+            with_partial(error, _messages(self._added), self._usage())
+            raise
+        output = getattr(result, "structured_output", None)
+        messages = _messages(self._added, without=type(output).__name__ if output is not None else "")
+        if interrupts := getattr(result, "interrupts", None):
+            asked = ", ".join(
+                f"{each.name}: {each.reason}" if each.reason else each.name for each in interrupts
+            )
+            waits = Waits(f"the agent waits for a person: {asked}")
+            with_partial(waits, messages, self._usage())
+            raise waits
+        if output is not None:
+            messages.append({"role": "assistant", "content": output.model_dump_json()})
+        return {"messages": messages, "usage": self._usage(), "agent": self._speaker()}
+
+    async def close(self) -> None:
+        return
+
+    def _speaker(self) -> str | None:
+        return None if self._agent.name == "Strands Agents" else str(self._agent.name)  # what one without has
+
+    def _state(self) -> dict[str, Any]:
+        if not self._deps:
+            return {}
+        takes = inspect.signature(self._agent.invoke_async).parameters
+        return {"invocation_state": dict(self._deps)} if "invocation_state" in takes else dict(self._deps)
+
+    # ── tokens: what the framework counts is of all turns
+
+    def _total(self) -> dict[str, int]:
+        found = {"requests": 0, "inputTokens": 0, "outputTokens": 0, "cacheReadInputTokens": 0}
+        for agent in self._agents.values():
+            usage = agent.event_loop_metrics.accumulated_usage
+            found["requests"] += agent.event_loop_metrics.cycle_count
+            for name in ("inputTokens", "outputTokens", "cacheReadInputTokens"):
+                found[name] += usage.get(name) or 0
+        return found
+
+    def _usage(self) -> dict[str, int] | None:
+        total, before = self._total(), self._metered
+        self._metered = total
+        took = {name: total[name] - before[name] for name in total}
+        if not (took["inputTokens"] or took["outputTokens"]):
+            return None
+        return {
+            "requests": took["requests"],
+            "input_tokens": took["inputTokens"],
+            "output_tokens": took["outputTokens"],
+            "cached_tokens": took["cacheReadInputTokens"],
+        }
+
+    # ── an agent of the same parts
+
+    def _built(self, agent: Any) -> Any:
+        if id(agent) in self._agents:
+            return self._agents[id(agent)]
+        from strands import Agent
+
+        session = getattr(agent, "_session_manager", None)
+        parts: dict[str, Any] = {
+            "model": getattr(agent, "_model_router", None) or agent.model,
+            "messages": [] if session is not None else copy.deepcopy(agent.messages),
+            "tools": [self._tool(each) for each in agent.tool_registry.registry.values()],
+            "system_prompt": getattr(agent, "_system_prompt_content", None) or agent.system_prompt,
+            "structured_output_model": getattr(agent, "_default_structured_output_model", None),
+            "structured_output_prompt": getattr(agent, "_structured_output_prompt", None),
+            "callback_handler": None if _PRINTS in kinds(agent.callback_handler) else agent.callback_handler,
+            "conversation_manager": self._copied(agent.conversation_manager),
+            "record_direct_tool_call": agent.record_direct_tool_call,
+            "trace_attributes": agent.trace_attributes,
+            "agent_id": agent.agent_id,
+            "name": agent.name,
+            "description": agent.description,
+            "state": copy.deepcopy(agent.state.get()),
+            "tool_executor": agent.tool_executor,
+            "retry_strategy": self._copied(getattr(agent, "_retry_strategy", None)),
+            "interventions": getattr(getattr(agent, "_intervention_registry", None), "handlers", None),
+            "sandbox": getattr(agent, "_sandbox", None),
+            "plugins": [self._copied(each) for each in _plugins(agent).values() if not _is_own_kind(each)],
+            "hooks": [_Hooks(self, agent)],
+        }
+        if getattr(agent.model, "stateful", False):
+            parts["conversation_manager"] = None
+        takes = inspect.signature(Agent.__init__).parameters
+        parts = {name: part for name, part in parts.items() if name in takes and part is not None}
+        new = Agent(**{"callback_handler": None, **parts})
+        if type(agent) is not Agent:
+            new.__class__ = type(agent)
+            vars(new).update({name: value for name, value in vars(agent).items() if name not in vars(new)})
+        self._agents[id(agent)] = new
+        return new
+
+    def _copied(self, part: Any) -> Any:
+        """What an author gave keeps its state for this conversation; what cannot be copied is that of all."""
+        if part is None:
+            return None
+        if id(part) not in self._own:
+            try:
+                self._own[id(part)] = (part, copy.deepcopy(part))
+            except Exception:
+                self._own[id(part)] = (part, part)
+        return self._own[id(part)][1]
+
+    def hooks_of(self, agent: Any) -> list[Any]:
+        """The event, the callback and its order of each hook that the author registered."""
+        parts = [
+            getattr(agent, name, None)
+            for name in ("conversation_manager", "_retry_strategy", "_session_manager")
+        ]
+        parts += [*_plugins(agent).values(), getattr(agent, "_intervention_registry", None)]
+        found = []
+        for event, entries in agent.hooks._registered_callbacks.items():
+            for entry in entries:
+                callback = getattr(entry, "callback", entry)
+                holder = getattr(callback, "__self__", None)
+                if isinstance(holder, _Hooks) or (
+                    holder is not None and any(holder is part for part in parts)
+                ):
+                    continue
+                if holder is not None and _is_own_kind(holder):
+                    continue
+                if holder is not None:
+                    callback = getattr(self._copied(holder), callback.__name__)
+                found.append((event, callback, getattr(entry, "order", None)))
+        return found
+
+    def added(self, event: Any) -> None:
+        if event.agent is self._agent:
+            self._added.append(event.message)
+
+    # ── tools
+
+    def guard(self, event: Any) -> None:
+        """The last word before a tool runs: one that came to the agent since is answered, too."""
+        tool = event.selected_tool
+        if tool is not None and not _is_of_framework(tool) and not hasattr(tool, "_agenteval_own"):
+            event.selected_tool = self._stand_in(tool)
+
+    def _tool(self, tool: Any) -> Any:
+        if _AS_TOOL not in kinds(tool):
+            return tool if _is_of_framework(tool) else self._stand_in(tool)
+        new = copy.copy(tool)
+        new._agent, new._lock = self._built(tool.agent), threading.Lock()
+        conversation, stream = self, new.stream
+
+        class Recorded(type(tool)):  # type: ignore[misc]
+            async def stream(self, tool_use: Any, invocation_state: Any, **named: Any) -> Any:
+                events: list[Any] = []
+
+                async def own() -> str:
+                    events.extend([event async for event in stream(tool_use, invocation_state, **named)])
+                    return _told_in(_result_in(events[-1])) if events else ""
+
+                await conversation._world.record(tool_use["name"], tool_use["input"], own)
+                for event in events:
+                    yield event
+
+        new.__class__ = Recorded
+        return new
+
+    def _stand_in(self, tool: Any) -> Any:
+        from strands.types.tools import AgentTool
+
+        conversation = self
+
+        class StandIn(AgentTool):  # type: ignore[misc]
+            _agenteval_own = tool
+
+            @property
+            def tool_name(self) -> str:
+                return str(tool.tool_name)
+
+            @property
+            def tool_spec(self) -> Any:
+                return tool.tool_spec
+
+            @property
+            def tool_type(self) -> str:
+                return str(tool.tool_type)
+
+            async def stream(self, tool_use: Any, invocation_state: Any, **named: Any) -> Any:
+                async for event in conversation.streamed(tool, tool_use, invocation_state, named):
+                    yield event
+
+        return StandIn()
+
+    async def streamed(self, tool: Any, tool_use: Any, state: Any, named: Any) -> Any:
+        """What a tool gives: events, the last of which is its result."""
+        events: list[Any] = []
+
+        async def own() -> Any:
+            events.extend([event async for event in tool.stream(tool_use, state, **named)])
+            result = _result_in(events[-1]) if events else {}
+            if result.get("status") == "error":
+                raise _ToolError(_told_in(result))
+            return _told_in(result)
+
+        try:
+            answer = await self._world.call(tool_use["name"], tool_use["input"], own)
+        except _ToolError:
+            answer = None
+        if events:
+            for event in events:
+                yield event
+        elif answer is not None:
+            status = "error" if answer.is_error else "success"
+            yield {"toolUseId": tool_use["toolUseId"], "status": status, "content": [{"text": answer.text}]}
+
+
+class _ToolError(Exception):
+    """The agent's own tool told of an error."""
+
+
+def _is_own_kind(value: Any) -> bool:
+    return type(value).__module__.partition(".")[0] == "strands"
+
+
+class _Hooks:
+    """The hooks of an agent, for the one that is built of its parts; ours come last."""
+
+    def __init__(self, conversation: _Conversation, agent: Any) -> None:
+        self._conversation = conversation
+        self._agent = agent
+
+    def register_hooks(self, registry: Any, **_: Any) -> None:
+        from strands.hooks import BeforeToolCallEvent, MessageAddedEvent
+
+        for event, callback, order in self._conversation.hooks_of(self._agent):
+            registry.add_callback(event, callback, **({} if order is None else {"order": order}))
+        last = (
+            {"order": float("inf")} if "order" in inspect.signature(registry.add_callback).parameters else {}
+        )
+        registry.add_callback(MessageAddedEvent, self.added, **last)
+        registry.add_callback(BeforeToolCallEvent, self.before, **last)
+
+    def added(self, event: Any) -> None:
+        self._conversation.added(event)
+
+    def before(self, event: Any) -> None:
+        self._conversation.guard(event)
+
+
+# ── messages ─────────────────────────────────────────────────────────────────────────────────────
+
+
+def _result_in(event: Any) -> Message:
+    """The result of a tool, as it is or in an event."""
+    inner = getattr(event, "tool_result", event)
+    return inner if isinstance(inner, dict) else {}
+
+
+def _told_in(result: Message) -> str:
+    blocks = result.get("content") or ()
+    texts = (
+        block["text"]
+        if "text" in block
+        else json.dumps(block.get("json", block), ensure_ascii=False, default=str)
+        for block in blocks
+    )
+    return "\n".join(texts)
+
+
+def _messages(added: list[Message], without: str = "") -> list[Message]:
+    """Messages as Bedrock's Converse has them, in OpenAI's format. ``without``: a tool that is the
+    framework's way to a structured answer."""
+    found: list[Message] = []
+    left_out: set[str] = set()
+    for message in added:
+        blocks = message.get("content") or ()
+        if message.get("role") == "assistant":
+            text = "".join(block["text"] for block in blocks if isinstance(block.get("text"), str))
+            uses = [block["toolUse"] for block in blocks if "toolUse" in block]
+            left_out.update(use["toolUseId"] for use in uses if use["name"] == without)
+            calls = [_call(use) for use in uses if use["name"] != without]
+            if text or calls or not uses:
+                said: Message = {"role": "assistant", "content": text or None}
+                found.append({**said, "tool_calls": calls} if calls else said)
+            continue
+        results = [block["toolResult"] for block in blocks if "toolResult" in block]
+        found.extend(
+            {"role": "tool", "tool_call_id": each["toolUseId"], "content": _told_in(each)}
+            for each in results
+            if each["toolUseId"] not in left_out
+        )
+    return found
+
+
+def _call(use: Message) -> Message:
+    function = {
+        "name": use["name"],
+        "arguments": json.dumps(use.get("input"), ensure_ascii=False, default=str),
+    }
+    return {"id": use["toolUseId"], "type": "function", "function": function}
