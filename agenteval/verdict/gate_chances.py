@@ -16,8 +16,21 @@ from agenteval.verdict.statistics import CountRule, share_rule
 def chances_of(plan: Plan) -> tuple[GateChances, ...]:
     """A row for each gate of the run whose verdict is a matter of chance and whose chances can be known:
     not for thresholds on means, whose spread nobody knows beforehand."""
-    all_that_apply = [plan.kinds[kind] for agents in plan.scenarios.values() for kind in agents.values()]
-    return tuple(_rows(plan, all_that_apply))
+    return tuple(_rows(plan, _all_that_apply(plan)))
+
+
+def chances_asked_for(plan: Plan) -> tuple[GateChances, ...]:
+    """Those of the gates that the configuration asks for: rules of chance, whose error rates were the reason
+    to write them."""
+    return tuple(chances_of_gates(plan, _epochs(_all_that_apply(plan))))
+
+
+def _all_that_apply(plan: Plan) -> list[Applies]:
+    return [plan.kinds[kind] for agents in plan.scenarios.values() for kind in agents.values()]
+
+
+def _epochs(applies: Sequence[Applies]) -> list[EpochRange]:
+    return [EpochRange(min=each.least, max=each.most) for each in applies]
 
 
 def luck_of(epochs: Sequence[int]) -> GateChances:

@@ -68,9 +68,10 @@ def test_a_regression_is_told_from_luck(example: Project) -> None:
     assert "dropped" in worse.out
 
 
-def test_a_validated_suite_says_which_gates_are_coins(example: Project) -> None:
-    assert "a coin" in example.call("validate").out
-    assert "a coin" not in example.call("validate", "-c", "gated.yaml").out
+def test_a_planned_suite_says_which_gates_are_coins(example: Project) -> None:
+    assert "tossing a coin" in " ".join(example.call("plan").out.split())
+    assert "coin" not in example.call("plan", "-c", "gated.yaml").out
+    assert "by good luck alone" in example.call("validate", "-c", "gated.yaml").out
 
 
 def test_a_changed_scenario_is_not_compared_and_another_suite_is_refused(example: Project) -> None:

@@ -12,7 +12,7 @@ from agenteval.cli.commands.prepare import Prepared, Request, prepare
 from agenteval.cli.preflight import unmocked_tools, without_twin
 from agenteval.core.plurals import plural
 from agenteval.files.redact import hide
-from agenteval.verdict.gate_chances import chances_of, sentences
+from agenteval.verdict.gate_chances import chances_asked_for, sentences
 
 
 def validate(request: Request) -> int:
@@ -32,8 +32,7 @@ def validate(request: Request) -> int:
         if does:
             more = f"; {unmocked[name]}" if name in unmocked else ""
             sys.stdout.write(hide(f"  {name}: {does}{more}\n"))
-    rows = chances_of(prepared.plan)
-    for sentence in sentences(rows):
+    for sentence in sentences(chances_asked_for(prepared.plan)):
         sys.stdout.write(hide(f"  {sentence}\n"))
     return 0
 

@@ -44,17 +44,18 @@ class GateChances(NamedTuple):
 
     @property
     def sentence(self) -> str:
-        """The gate in words, a coin marked."""
-        mark = "a coin: " if self.coin else ""
-        advice = f"; {self.advice}" if self.advice else ""
+        """What luck alone makes of the gate, in words; a coin marked."""
         if self.false_red is None or self.false_green is None or self.green is None:
-            return f"{self.gate}: {mark}{self.advice}"
+            return f"{self.gate}: {self.advice}"
+        worth = "little better than tossing a coin" if self.coin else ""
+        advice = "; ".join(filter(None, (worth, self.advice)))
         undecided = max(0.0, 1 - self.green - self.false_red)
         open_too = f" and undecided in {_share(undecided)}" if undecided > 0.005 else ""
         return (
-            f"{self.gate}: {mark}an agent that succeeds in {_share(self.good)} of conversations is red in"
-            f" {_share(self.false_red)} of runs{open_too}; one that does in {_share(self.bad)}"
-            f" {self.bad_where} is green in {_share(self.false_green)}{advice}"
+            f"{self.gate}: by bad luck alone, an agent that truly succeeds in {_share(self.good)} of"
+            f" conversations is red in {_share(self.false_red)} of runs{open_too}; by good luck alone, one"
+            f" that truly succeeds in {_share(self.bad)} {self.bad_where} is green in"
+            f" {_share(self.false_green)}{f' — {advice}' if advice else ''}"
         )
 
 
