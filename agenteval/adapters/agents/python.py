@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Coroutine, Iterator, Mapping
 from concurrent.futures import Future
-from contextlib import AbstractContextManager, contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from copy import deepcopy
 from dataclasses import replace
 from itertools import count
@@ -14,7 +14,7 @@ from typing import Annotated, Any
 from pydantic import Field
 
 from agenteval.adapters.agents import AgentResources
-from agenteval.adapters.agents.frameworks import recognised
+from agenteval.adapters.agents.frameworks import plain_agent, recognised
 from agenteval.adapters.agents.observing import how_observed, observe_mistakes
 from agenteval.adapters.transport.limits import Rate
 from agenteval.conversation.deadlines import current, waiting
@@ -283,13 +283,14 @@ class PythonAgent:
 
     async def _answer(self, messages: list[Message], context: AgentContext) -> AgentReply:
         try:
-            value, elapsed_s = await timed_call(
-                self._played.entry(),
-                messages,
-                context,
-                timeout_s=self._timeout_s,
-                excused_s=context.tool_time,
-            )
+            with nullcontext() if self._played.may_be_of_framework else plain_agent():
+                value, elapsed_s = await timed_call(
+                    self._played.entry(),
+                    messages,
+                    context,
+                    timeout_s=self._timeout_s,
+                    excused_s=context.tool_time,
+                )
             with contained():
                 reply = reply_of(value)
         except (AgentevalError, asyncio.CancelledError):

@@ -93,6 +93,11 @@ class Played:
         return reply
 
     @property
+    def may_be_of_framework(self) -> bool:
+        """Whether an adapter plays it; of what a function makes that is not known before."""
+        return self._agent.made in ("framework", "factory")
+
+    @property
     def holds_something(self) -> bool:
         """Whether there is anything to close."""
         return self._opened is not None

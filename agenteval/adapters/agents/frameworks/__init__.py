@@ -10,7 +10,20 @@ import inspect
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from .seam import LATER, MORE, Outside, Refused, Tool, Waits, World, kinds, outside, version_of, with_partial
+from .seam import (
+    LATER,
+    MORE,
+    Outside,
+    Refused,
+    Tool,
+    Waits,
+    World,
+    kinds,
+    outside,
+    plain_agent,
+    version_of,
+    with_partial,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -28,6 +41,7 @@ __all__ = [
     "framework_of",
     "kinds",
     "outside",
+    "plain_agent",
     "recognised",
     "with_partial",
 ]

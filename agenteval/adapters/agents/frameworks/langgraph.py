@@ -25,7 +25,7 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from .seam import LATER, MORE, Refused, Tool, Waits, kinds, outside, unsupported, with_partial
+from .seam import LATER, MORE, Refused, Tool, Waits, is_plain, kinds, outside, unsupported, with_partial
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -397,8 +397,11 @@ def _set(variable: ContextVar[Any], value: Any) -> Iterator[None]:
         variable.reset(token)
 
 
-def _world_of(tool: Any, config: Any) -> World:
-    """Whose call of a tool this is. Raises ``Outside``."""
+def _asked(tool: Any, config: Any) -> World | None:
+    """The world that answers a call; ``None`` where the tool is run as it is: it is the graph's own business,
+    runs already, or is called by an agent that is no graph. Raises ``Outside``."""
+    if _PASSED.get() == id(tool) or id(tool) in _INTERNAL:
+        return None
     here = _HERE.get()
     if here is not None and here.world is None:
         raise RuntimeError(f"{tool.name} was called by a mock, which answers in its place; it was not run")
@@ -406,7 +409,7 @@ def _world_of(tool: Any, config: Any) -> World:
         return here.world
     configurable = (config.get("configurable") if isinstance(config, dict) else None) or {}
     world = _WORLDS.get(str(configurable.get(_TOKEN)))
-    if world is None:
+    if world is None and not is_plain():
         raise outside(tool.name)
     return world
 
@@ -459,13 +462,14 @@ def _watch(cls: Any) -> None:
 def _watched(real: Any) -> Any:
     @functools.wraps(real)
     def run(self: Any, *args: Any, **kwargs: Any) -> Any:
-        if _PASSED.get() == id(self) or id(self) in _INTERNAL:
+        world = _asked(self, kwargs.get("config"))
+        if world is None:
             return real(self, *args, **kwargs)
-        call = _Call(self, args, kwargs)
+        call = _Call(self, world, args, kwargs)
         own = _Own(call, functools.partial(real, self, *args, **kwargs))
         try:
             with _set(_HERE, _Here()):
-                answer = call.world.call_sync(self.name, call.arguments, own.run)
+                answer = world.call_sync(self.name, call.arguments, own.run)
         except _ToolError:
             return own.result
         return own.result if own.has_run else call.answered(answer)
@@ -476,13 +480,14 @@ def _watched(real: Any) -> Any:
 def _watched_async(real: Any) -> Any:
     @functools.wraps(real)
     async def arun(self: Any, *args: Any, **kwargs: Any) -> Any:
-        if _PASSED.get() == id(self) or id(self) in _INTERNAL:
+        world = _asked(self, kwargs.get("config"))
+        if world is None:
             return await real(self, *args, **kwargs)
-        call = _Call(self, args, kwargs)
+        call = _Call(self, world, args, kwargs)
         own = _Own(call, functools.partial(real, self, *args, **kwargs))
         try:
             with _set(_HERE, _Here()):
-                answer = await call.world.call(self.name, call.arguments, own.arun)
+                answer = await world.call(self.name, call.arguments, own.arun)
         except _ToolError:
             return own.result
         return own.result if own.has_run else call.answered(answer)
@@ -491,11 +496,11 @@ def _watched_async(real: Any) -> Any:
 
 
 class _Call:
-    """A call of a tool. Raises ``Outside``."""
+    """A call of a tool."""
 
-    def __init__(self, tool: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> None:
+    def __init__(self, tool: Any, world: World, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> None:
         self.tool = tool
-        self.world = _world_of(tool, kwargs.get("config"))
+        self.world = world
         self.arguments = _arguments(tool, args[0] if args else kwargs.get("tool_input"))
         self._id = kwargs.get("tool_call_id")
 

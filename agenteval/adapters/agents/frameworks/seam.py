@@ -11,11 +11,13 @@ from __future__ import annotations
 import inspect
 import json
 import threading
+from contextlib import contextmanager
+from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any, NamedTuple
 from weakref import WeakSet
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable
+    from collections.abc import Awaitable, Callable, Iterator
     from typing import Protocol
 
     class Framework(Protocol):
@@ -190,6 +192,24 @@ def outside(name: str) -> Outside:
     for world in worlds:
         world.fault = world.fault or said
     return Outside(said)
+
+
+_PLAIN: ContextVar[bool] = ContextVar("agenteval_plain_agent", default=False)
+
+
+@contextmanager
+def plain_agent() -> Iterator[None]:
+    """What is started in here is of an agent that no adapter plays: its tools are its own business, those
+    that an adapter watches in the whole process, too."""
+    token = _PLAIN.set(True)
+    try:
+        yield
+    finally:
+        _PLAIN.reset(token)
+
+
+def is_plain() -> bool:
+    return _PLAIN.get()
 
 
 def _not_followed(name: str) -> str:
