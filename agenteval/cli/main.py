@@ -24,10 +24,12 @@ from agenteval.cli.options import (
     Judging,
     MetricOption,
     ModelOption,
+    QuietOption,
     Reporting,
     ScenarioOption,
     Selecting,
     VerboseOption,
+    detail_of,
     given_keys,
     given_options,
     grouped,
@@ -134,7 +136,7 @@ def _run(
         resume=resume,
         given=given_options(context),
     )
-    raise typer.Exit(run(request, reports=reporting.choices, verbose=reporting.verbose))
+    raise typer.Exit(run(request, reports=reporting.choices, detail=reporting.detail))
 
 
 @app.command("validate", cls=Command, rich_help_panel=RUNNING)
@@ -175,6 +177,7 @@ def _report(
         typer.Option("--report", metavar="NAME[=PATH]", help="This report, not the terminal's; repeatable."),
     ] = None,
     verbose: VerboseOption = False,
+    quiet: QuietOption = False,
     rejudge: Annotated[
         bool,
         typer.Option(
@@ -198,11 +201,11 @@ def _report(
         from agenteval.cli.commands.rejudge import rejudge as judge_anew
 
         asked = Anew(run, config, Judging(model=model, metric=metric), dry_run)
-        raise typer.Exit(judge_anew(asked, reports=reports, verbose=verbose))
+        raise typer.Exit(judge_anew(asked, reports=reports, detail=detail_of(verbose=verbose, quiet=quiet)))
     from agenteval.cli.commands.report import report as again
 
     _refuse_without("--rejudge", {"--dry-run": dry_run, "-c": config, "-m": model, "--metric": metric})
-    raise typer.Exit(again(run, reports=reports, verbose=verbose))
+    raise typer.Exit(again(run, reports=reports, detail=detail_of(verbose=verbose, quiet=quiet)))
 
 
 def _refuse_without(option: str, given: dict[str, Any]) -> None:
@@ -333,7 +336,7 @@ def _score(
         scenarios=tuple(scenarios or ()),
         texts=tuple(scenario or ()),
     )
-    raise typer.Exit(score(request, reports=reporting.choices, verbose=reporting.verbose))
+    raise typer.Exit(score(request, reports=reporting.choices, detail=reporting.detail))
 
 
 @app.command("doctor", cls=Command, rich_help_panel=CHECKING)

@@ -19,6 +19,7 @@ from agenteval.reporters import REPORTERS
 if TYPE_CHECKING:
     from agenteval.core.config import ReporterChoice
     from agenteval.core.selection import Filters
+    from agenteval.reporters.options import Detail
 
 RUN_HELP = "An id, the beginning of one, latest, previous, or the path of a run's folder or journal."
 
@@ -138,7 +139,12 @@ ReportOption = Annotated[
 ]
 JsonOption = Annotated[bool, typer.Option("--json", rich_help_panel=SHOWN, help="As JSON.")]
 VerboseOption = Annotated[
-    bool, typer.Option("--verbose", "-v", rich_help_panel=SHOWN, help="Transcripts of all conversations.")
+    bool,
+    typer.Option("--verbose", "-v", rich_help_panel=SHOWN, help="Every table, score, gate and conversation."),
+]
+QuietOption = Annotated[
+    bool,
+    typer.Option("--quiet", "-q", rich_help_panel=SHOWN, help="Only what did not pass, and the verdict."),
 ]
 
 
@@ -200,12 +206,26 @@ class Reporting:
 
     report: ReportOption = None
     verbose: VerboseOption = False
+    quiet: QuietOption = False
 
     @property
     def choices(self) -> tuple[ReporterChoice, ...]:
         from agenteval.cli.commands.output import chosen_reporters
 
         return chosen_reporters(self.report or ())
+
+    @property
+    def detail(self) -> Detail:
+        return detail_of(verbose=self.verbose, quiet=self.quiet)
+
+
+def detail_of(*, verbose: bool, quiet: bool) -> Detail:
+    """Raises ``AuthorError`` for both."""
+    from agenteval.core.errors import AuthorError, Problem
+
+    if verbose and quiet:
+        raise AuthorError(Problem("-v and -q: more and less at once", "leave one of them out"))
+    return "verbose" if verbose else "quiet" if quiet else "usual"
 
 
 def given_keys(**keys: Any) -> dict[str, Any]:

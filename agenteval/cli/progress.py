@@ -14,25 +14,21 @@ from threading import Thread
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Protocol, Self, TextIO
 
-from agenteval.cli.progress_state import (
-    SHOWN_PENDING,
+from agenteval.cli.progress_state import NOTHING_KNOWN, Outlook, ProgressState, Snapshot
+from agenteval.cli.progress_text import (
     STILL_S,
-    Pending,
-    ProgressState,
-    Snapshot,
-    Stillness,
-    counts,
+    Beat,
+    bar_text,
+    doing,
+    doing_for_whom,
     duration,
-    heartbeat,
+    ended_line,
     last_line,
-    not_known,
-    pending_lines,
 )
 from agenteval.core.event import Event, Notice, RunStarted, SampleFinished
 from agenteval.core.plurals import plural
-from agenteval.core.safe_text import one_line
-from agenteval.core.scenario import SampleKey
-from agenteval.core.trajectory import Stop
+from agenteval.core.safe_text import for_encoding, one_line
+from agenteval.core.score import Verdict
 from agenteval.files.redact import hide
 
 if TYPE_CHECKING:
@@ -40,7 +36,9 @@ if TYPE_CHECKING:
     from rich.live import Live
 
 SHOWN_WARNINGS = 10
-HEARTBEAT_S = 10.0
+SHOWN_FAILURES = 100
+HEARTBEAT_S = 1.0
+"""How often it is looked whether a line is due."""
 CLOSE_WAIT_S = 2.0
 """How long the end of a run waits for a stream to take the last lines."""
 
@@ -58,12 +56,14 @@ class Progress(Protocol):
 
 
 def progress_for(
-    stream: TextIO, total: int, *, past: Iterable[Event] = (), pending: Pending = not_known
+    stream: TextIO, total: int, *, past: Iterable[Event] = (), outlook: Outlook = NOTHING_KNOWN
 ) -> Progress:
-    """Live where ``stream`` is a terminal that can move its cursor, else plain lines. ``past``: what was
-    told before, of a run that goes on."""
-    live = stream.isatty() and os.environ.get("TERM", "") not in ("dumb", "unknown")
-    return (live_progress if live else plain_progress)(stream, total, past=past, pending=pending)
+    """Live where ``stream`` is a terminal that can move its cursor and whose output nobody keeps, else plain
+    lines. ``past``: what was told before, of a run that goes on."""
+    can_move = stream.isatty() and os.environ.get("TERM", "") not in ("dumb", "unknown")
+    is_kept = os.environ.get("CI", "").lower() not in ("", "0", "false")
+    make = live_progress if can_move and not is_kept else plain_progress
+    return make(stream, total, past=past, outlook=outlook)
 
 
 def live_progress(
@@ -72,10 +72,11 @@ def live_progress(
     *,
     clock: Callable[[], float] = time.monotonic,
     past: Iterable[Event] = (),
-    pending: Pending = not_known,
+    outlook: Outlook = NOTHING_KNOWN,
 ) -> LiveProgress:
-    """A display that repaints itself about four times a second and is gone when closed."""
-    return LiveProgress(stream, ProgressState(total, clock=clock, past=past, pending=pending))
+    """A display that repaints itself about four times a second and is gone when closed; above it, each sample
+    that did not pass."""
+    return LiveProgress(stream, ProgressState(total, clock=clock, past=past, outlook=outlook))
 
 
 def plain_progress(
@@ -85,11 +86,12 @@ def plain_progress(
     interval_s: float = HEARTBEAT_S,
     clock: Callable[[], float] = time.monotonic,
     past: Iterable[Event] = (),
-    pending: Pending = not_known,
+    outlook: Outlook = NOTHING_KNOWN,
+    beat: Beat | None = None,
 ) -> PlainProgress:
-    """Lines: one per finished sample if there are few, and a heartbeat after ``interval_s`` of silence."""
-    state = ProgressState(total, clock=clock, past=past, pending=pending)
-    return PlainProgress(stream, state, interval_s=interval_s)
+    """Lines: each sample that did not pass, at once; and where the run stands, as often as ``beat`` says."""
+    state = ProgressState(total, clock=clock, past=past, outlook=outlook)
+    return PlainProgress(stream, state, interval_s=interval_s, beat=beat or Beat())
 
 
 class _Guarded:
@@ -103,7 +105,7 @@ class _Guarded:
     def write(self, text: str) -> int:
         if not self._shut:
             try:
-                self._stream.write(hide(text).encode(self.encoding, "replace").decode(self.encoding))
+                self._stream.write(for_encoding(hide(text), self.encoding))
             except (OSError, ValueError):  # a closed pipe or file; nobody is there to be told
                 self._shut = True
         return len(text)
@@ -137,97 +139,121 @@ class _Closing:
         self.close()
 
 
-class PlainProgress(_Closing):
-    """Lines for a log. See ``plain_progress``."""
+class _Told(_Closing):
+    """Takes events at once, and looks at them in a thread of its own."""
 
     def __init__(self, stream: TextIO, state: ProgressState, *, interval_s: float) -> None:
         self._out = _Guarded(stream)
         self._state = state
         self._interval_s = interval_s
-        self._lines: SimpleQueue[str | None] = SimpleQueue()
-        self._writer: Thread | None = None
+        self._events: SimpleQueue[Event | None] = SimpleQueue()
+        self._reader: Thread | None = None
         self._closed = False
-        self._warnings = 0
-        self._stillness = Stillness()
+        self._warnings = self._failures = 0
 
     def __call__(self, event: Event) -> None:
         if self._closed:
             return
-        self._state.see(event)
-        if self._writer is None:
-            self._writer = Thread(target=self._write, name="agenteval-progress", daemon=True)
-            self._writer.start()
-        match event:
-            case RunStarted():
-                self._lines.put(f"running {plural(self._state.snapshot().total, 'sample')}")
-            case SampleFinished(key=key, stop=stop):
-                self._finished(key, stop)
-            case Notice(level="warning" | "error", text=text):
-                self._warn(event.level, text)
-            case _:
-                pass
+        if self._reader is None:
+            self._begin()
+            self._reader = Thread(target=self._read, name="agenteval-progress", daemon=True)
+            self._reader.start()
+        self._events.put(event)
 
-    def _finished(self, key: SampleKey, stop: Stop) -> None:
-        if not self._state.are_few:
+    def _read(self) -> None:
+        while True:
+            try:
+                event = self._events.get(timeout=self._interval_s)
+            except Empty:
+                self._idle()
+                continue
+            if event is None:
+                return
+            ended = self._state.see(event)
+            if ended:
+                self._failures += 1
+                if self._failures <= SHOWN_FAILURES:
+                    self._say(ended_line(ended), ended.verdict)
+                elif self._failures == SHOWN_FAILURES + 1:
+                    self._say("further failures are in the report")
+            if isinstance(event, RunStarted):
+                self._started(event)
+            elif isinstance(event, Notice) and event.level != "info":
+                self._warn(event.level, event.text)
+            elif isinstance(event, SampleFinished):
+                self._idle()
+
+    def _begin(self) -> None:
+        """Before the first event."""
+
+    def _started(self, event: RunStarted) -> None:
+        """The run has begun."""
+
+    def _idle(self) -> None:
+        """A sample has finished, or nothing has been told for a while."""
+
+    def _warn(self, level: str, text: str) -> None:
+        """Something is to be told that is no result."""
+
+    def _say(self, line: str, verdict: Verdict | None = None) -> None:
+        raise NotImplementedError
+
+    def _drain(self) -> None:
+        """What was told by now is looked at. A reader of the stream that has stopped reading must not keep
+        the run from ending."""
+        if self._reader is None:
             return
-        at = self._state.snapshot()
-        how = stop.reason.replace("_", " ")
-        if stop.fault:
-            how = f"broken: {how}: {one_line(stop.detail, 120)}" if stop.detail else f"broken: {how}"
-        self._lines.put(f"[{at.finished}/{at.total}] {self._state.label(key)}: {how}")
+        self._events.put(None)
+        left = -1
+        while self._reader.is_alive() and self._events.qsize() != left:
+            left = self._events.qsize()
+            self._reader.join(timeout=CLOSE_WAIT_S)
+
+
+class PlainProgress(_Told):
+    """Lines for a log. See ``plain_progress``."""
+
+    def __init__(self, stream: TextIO, state: ProgressState, *, interval_s: float, beat: Beat) -> None:
+        super().__init__(stream, state, interval_s=interval_s)
+        self._beat = beat
+
+    def _started(self, event: RunStarted) -> None:
+        self._say(f"running {plural(self._state.snapshot().total, 'conversation')}")
+
+    def _idle(self) -> None:
+        for line in self._beat.lines(self._state):
+            self._say(line)
 
     def _warn(self, level: str, text: str) -> None:
         self._warnings += 1
         if self._warnings <= SHOWN_WARNINGS:
-            self._lines.put(f"{level}: {one_line(text, 300)}")
+            self._say(f"{level}: {one_line(text, 300)}")
         elif self._warnings == SHOWN_WARNINGS + 1:
-            self._lines.put("further warnings are in the report")
+            self._say("further warnings are in the report")
 
-    def _write(self) -> None:
-        while True:
-            try:
-                line = self._lines.get(timeout=self._interval_s)
-            except Empty:
-                line = self._meanwhile()
-            if line is None:
-                return
-            self._out.write(line + "\n")
-            self._out.flush()
-
-    def _meanwhile(self) -> str:
-        at = self._state.snapshot(SHOWN_PENDING)
-        return "\n".join(pending_lines(at)) if self._stillness.is_due(at.still_s) else heartbeat(at)
+    def _say(self, line: str, verdict: Verdict | None = None) -> None:
+        self._out.write(line + "\n")
+        self._out.flush()
 
     def close(self) -> None:
         if self._closed:
             return
         self._closed = True
-        if self._writer is not None:
-            self._lines.put(last_line(self._state.snapshot()))
-            self._lines.put(None)
-            # A reader that has stopped reading must not keep the run from ending.
-            self._writer.join(timeout=CLOSE_WAIT_S)
+        self._drain()
+        if self._reader is not None and not self._reader.is_alive():
+            self._say(last_line(self._state.snapshot()))
         self._out.shut()
 
 
-class LiveProgress(_Closing):
+class LiveProgress(_Told):
     """A display on a terminal. See ``live_progress``."""
 
     def __init__(self, stream: TextIO, state: ProgressState) -> None:
+        super().__init__(stream, state, interval_s=HEARTBEAT_S)
         self._stream = stream
-        self._out = _Guarded(stream)
-        self._state = state
         self._live: Live | None = None
-        self._closed = False
 
-    def __call__(self, event: Event) -> None:
-        if self._closed:
-            return
-        self._state.see(event)
-        if self._live is None:
-            self._live = self._start()
-
-    def _start(self) -> Live:
+    def _begin(self) -> None:
         import sys
         from typing import cast
 
@@ -235,7 +261,7 @@ class LiveProgress(_Closing):
         from rich.live import Live
 
         console = Console(file=cast(TextIO, self._out), force_terminal=True, highlight=False, markup=False)
-        live = Live(
+        self._live = Live(
             console=console,
             get_renderable=lambda: _painting(self._state.snapshot()),
             transient=True,
@@ -243,18 +269,32 @@ class LiveProgress(_Closing):
             redirect_stdout=sys.stdout is not None and sys.stdout.isatty(),
             redirect_stderr=sys.stderr is self._stream,
         )
-        live.start()
-        return live
+        self._live.start()
+
+    def _say(self, line: str, verdict: Verdict | None = None) -> None:
+        """Above the display, where it scrolls away with what was told before."""
+        from rich.text import Text
+
+        assert self._live
+        text = Text(line, no_wrap=True, overflow="ellipsis")
+        text.stylize(_STYLES.get(verdict, ""), 0, 1)
+        self._live.console.print(text, no_wrap=True, overflow="ellipsis")
 
     def close(self) -> None:
         if self._closed:
             return
         self._closed = True
+        self._drain()
         if self._live is not None:
             self._live.stop()
             self._out.write(last_line(self._state.snapshot()) + "\n")
             self._out.flush()
         self._out.shut()
+
+
+_STYLES = {Verdict.FAILED: "bold red", Verdict.INCONCLUSIVE: "bold magenta", None: "dim"}
+_BAR = 30
+"""Columns of the bar; half of it where the terminal is narrow."""
 
 
 def _painting(at: Snapshot) -> RenderableType:
@@ -263,23 +303,23 @@ def _painting(at: Snapshot) -> RenderableType:
     from rich.table import Table
     from rich.text import Text
 
-    head = Table.grid(padding=(0, 1))
-    bar = ProgressBar(total=max(1, at.total), completed=at.finished, width=20, complete_style="green")
-    head.add_row(bar, Text(counts(at)))
-    is_still = at.still_s >= STILL_S
+    head = Table.grid(padding=(0, 2))
+    color = "red" if at.ends[Verdict.FAILED] else "green"
+    bar = ProgressBar(
+        total=max(1, at.total), completed=at.finished, width=_BAR, complete_style=color, finished_style=color
+    )
+    head.add_row(bar, Text(bar_text(at), no_wrap=True, overflow="ellipsis"))
     rows = Table.grid(padding=(0, 2))
+    rows.add_column(no_wrap=True, overflow="ellipsis", max_width=30)
     rows.add_column(no_wrap=True, overflow="ellipsis")
+    words = doing_for_whom if at.still_s >= STILL_S else doing
     for sample in at.longest:
-        waits = f"waits for {one_line(sample.waits_for, 60)}" if sample.waits_for and is_still else ""
-        doing = f"{sample.doing}, {waits}" if waits else sample.doing
-        rows.add_row(Text(f"  {sample.label}"), Text(doing), Text(duration(sample.for_s), style="dim"))
+        rows.add_row(Text(f"  {sample.label}"), Text(f"{words(sample)}  {duration(sample.for_s)}"))
     lines: list[RenderableType] = [head, rows] if at.longest else [head]
     if at.running > len(at.longest):
         lines.append(Text(f"  and {at.running - len(at.longest)} more running", style="dim"))
-    if is_still:
-        lines.append(Text(f"  nothing has happened for {duration(at.still_s)}", style="yellow"))
+    if at.still_s >= STILL_S:
+        lines.append(Text(f"  nothing has happened for {duration(at.still_s)}", style="bold"))
     if at.warning:
-        lines.append(
-            Text(f"  {one_line(at.warning, 200)}", style="yellow", no_wrap=True, overflow="ellipsis")
-        )
+        lines.append(Text(f"  {one_line(at.warning, 200)}", style="bold", no_wrap=True, overflow="ellipsis"))
     return Group(*lines)

@@ -9,7 +9,7 @@ from typing import Literal, TypeAlias
 import anyio
 from anyio.abc import TaskGroup
 
-from agenteval.conversation.deadlines import Deadlines, Stopwatch, apart
+from agenteval.conversation.deadlines import JUDGE, Deadlines, Stopwatch, apart
 from agenteval.conversation.simulate import CallFunction, ToolWorld, converse, with_late_calls
 from agenteval.core.errors import AuthorError
 from agenteval.core.event import Event, Notice, SampleFinished, SampleStarted, Scored, TurnFinished
@@ -130,6 +130,7 @@ async def _run_sample(
 ) -> None:
     one = _RunningSample(sample, runtime, emit, slots)
     one.emit(SampleStarted(key=sample.key))
+    began_s = anyio.current_time()
     stop: Stop | None = None
     try:
         with runtime.deadlines.sample(sample.key) as one.watch:
@@ -144,7 +145,12 @@ async def _run_sample(
         stop = stop or Stop(reason=StopReason.INTERRUPTED, detail=control.why)
         await one.prove(stop)
         unfinished = one.unfinished(control.why)
-        emit(SampleFinished(key=sample.key, stop=stop, unfinished=unfinished, refused=one.is_refused))
+        took_s = round(anyio.current_time() - began_s, 3)
+        emit(
+            SampleFinished(
+                key=sample.key, stop=stop, unfinished=unfinished, refused=one.is_refused, took_s=took_s
+            )
+        )
         one.leave()
         running.finish()
         one.free_slot()
@@ -306,7 +312,7 @@ class _RunningSample:
                 await self._ask(check, trajectory, turn)
 
     async def _ask(self, scorer: Scorer, trajectory: Trajectory, turn: int | None) -> None:
-        with apart(self.watch, f"the judge of {_metric(scorer)}"):
+        with apart(self.watch, f"{JUDGE}{_metric(scorer)}"):
             items = await said_by(scorer, self.sample.scenario, trajectory)
         self.is_refused |= any(isinstance(item, ScoreFailure) and item.refused for item in items)
         if items:

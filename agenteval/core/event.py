@@ -144,13 +144,15 @@ class Asked(Value):
 
 class SampleFinished(Value):
     """After this nothing more is said of the sample. ``unfinished`` is the turn that broke. ``refused``: a
-    judge of it was not asked: the budget had no room, or it had failed on every call."""
+    judge of it was not asked: the budget had no room, or it had failed on every call. ``took_s``: from its
+    start to its last judge, for who estimates how long the next run will take."""
 
     type: Literal["sample_finished"] = "sample_finished"
     key: SampleKey
     stop: Stop
     unfinished: Annotated[Turn | None, Field(exclude_if=_is_none)] = None
     refused: Annotated[bool, Field(exclude_if=_is_false)] = False
+    took_s: Annotated[float | None, Field(exclude_if=_is_none)] = None
 
     @property
     def is_over(self) -> bool:

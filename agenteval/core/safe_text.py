@@ -133,3 +133,20 @@ def shorten(text: str, limit: int) -> str:
     if len(text) > limit:
         return f"{clean(text[:limit]).rstrip()}… [{len(text) - limit:,} more characters]"
     return clean(text)
+
+
+_ASCII = str.maketrans({
+    "✓": "+", "✗": "x", "≈": "~", "…": "...", "–": "-", "—": "-", "×": "x", "·": "/", "ˢ": "*", "→": "->",
+    "←": "<-", "─": "-", "━": "-", "╸": "-", "╺": "-", "│": "|", "╭": "+", "╮": "+", "╰": "+", "╯": "+",
+    "├": "+", "┤": "+", "┬": "+", "┴": "+", "┼": "+", "“": '"', "”": '"', "≥": ">=",
+})  # fmt: skip
+
+
+def for_encoding(text: str, encoding: str | None) -> str:
+    """``text`` as a stream of that encoding can write it: our signs in ASCII, the rest as ``?``."""
+    name = encoding or "utf-8"
+    try:
+        text.encode(name)
+    except UnicodeEncodeError:
+        return text.translate(_ASCII).encode(name, "replace").decode(name)
+    return text

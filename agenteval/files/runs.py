@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from pathlib import Path
+from statistics import median
 
 from agenteval.core.errors import AuthorError, Place, Problem, did_you_mean
 from agenteval.core.event import Event, RunStarted, SampleStarted
@@ -57,6 +58,28 @@ def started_at(folder: Path) -> str:
     except OSError:
         return ""
     return found[1].decode("ascii", "replace") if found else ""
+
+
+_TOO_LONG = 64 * 2**20
+
+
+def usual_durations(folder: Path) -> dict[str, float]:
+    """By scenario, how long its conversations in a run took, judges and all: the median. Of a journal that is
+    very long, or that cannot be read, nothing."""
+    took: dict[str, list[float]] = {}
+    try:
+        if (folder / JOURNAL).stat().st_size > _TOO_LONG:
+            return {}
+        with open_file(folder / JOURNAL) as file:
+            for line in file:
+                if b'"type":"sample_finished"' not in line:
+                    continue
+                told = json.loads(line)
+                if (seconds := told.get("took_s")) is not None:
+                    took.setdefault(told["key"]["scenario"], []).append(float(seconds))
+    except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
+        return {}
+    return {scenario: median(seconds) for scenario, seconds in took.items()}
 
 
 def _counted_back(name: str, known: Sequence[Path], root: Path) -> Path:

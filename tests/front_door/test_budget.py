@@ -123,7 +123,7 @@ TALKS = [scenario(f"talk-{n}", "One.", "Two.") for n in range(6)]
 
 def run(project: Project, server: ModelServer, more: str, *flags: str, scenarios: Any = TALKS) -> Any:
     judged_project(project, scenarios, model_config(server, f"metrics: [helpfulness]\n{more}"))
-    return project.run(*flags, env=KEY)
+    return project.run("-v", *flags, env=KEY)
 
 
 def test_the_cost_of_each_role_and_model_is_told(project: Project) -> None:

@@ -225,7 +225,7 @@ def test_a_second_run_asks_nothing_and_shows_the_same(project: Project) -> None:
     assert (usage["judge"]["calls"], usage["judge"]["cached_calls"], usage["judge"]["cost"]) == (0, 7, 0)
     assert usage["user"]["cached_calls"] == 4
     assert usage["agent"]["calls"] == 7
-    assert "judge 7 from the cache" in second.out
+    assert "judge 7 from the cache" in project.call("report", "latest", "-v").out
     assert (project.root / ".agenteval/cache").is_dir()
 
 

@@ -156,7 +156,7 @@ def test_each_outcome_has_its_value_its_verdict_and_what_it_refers_to(project: P
         [{"id": name, **case[0]} for name, case in cases.items()],
         [outcome(name, case[1]) for name, case in cases.items()],
     )
-    done = project.run("--report", "markdown=report.md")
+    done = project.run("-v", "--report", "markdown=report.md")
     assert done.code == 1, done.all
     for name, (_, _, expected, verdict) in cases.items():
         found = goal(project, name)

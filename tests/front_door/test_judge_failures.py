@@ -339,7 +339,8 @@ def test_one_root_cause_is_one_issue_counted_in_samples_and_scenarios(project: P
     assert (one["findings"], one["samples"], one["scenarios"]) == (13, 4, 3)
     assert (one["title"], one["severity"], one["proposed_severity"]) == ("T " + " ".join(ALL), "high", "low")
     assert {(e["scenario"], e["turn"]) for e in one["examples"]} >= {("loops", 0)}
-    assert "[high] T F1 F2 F3" in done.out
+    assert "high      T F1 F2 F3" in done.out
+    assert "loops (4×)" in done.out
 
 
 def test_a_loop_over_eight_turns_is_one_occurrence(project: Project) -> None:
@@ -347,7 +348,8 @@ def test_a_loop_over_eight_turns_is_one_occurrence(project: Project) -> None:
     project.write("replies.yaml", judged(*LABELS, dedup={"issues": []}))
     scenarios(project, {"id": "loops", "turns": ["loop"] * 8, "checks": "none"})
     done = project.run()
-    (line,) = [line for line in done.out.splitlines() if "[low] repetition" in line]
+    assert "issues:   1 low; -v lists them" in done.out
+    (line,) = [line for line in project.run("-v").out.splitlines() if "[low] repetition" in line]
     assert "8 occurrences" not in line
 
 
@@ -360,7 +362,8 @@ def test_a_grouping_model_that_is_down_changes_no_verdict(project: Project) -> N
     assert done.code == 0, done.all
     assert {tuple(i["labels"]) for i in books(project)} == {(label,) for _text, label in LABELS}
     assert project.results()["summary"]["issue_failures"]
-    assert "code" in done.out
+    assert "no score: " in done.out  # of the grouping
+    assert "grouped by code" in project.call("report", "latest", "-v").out
 
 
 @pytest.mark.parametrize(

@@ -118,7 +118,7 @@ def test_each_violation_is_a_finding_whose_severity_is_that_of_the_act(project: 
         sample = scenario(project, name)["samples"][0]
         assert (sample["verdict"], sample["scores"]) == ("inconclusive", {}), name
     assert "policy_adherence not clear in 1 conversation" in done.out.splitlines()[-1]
-    assert FORM in done.out
+    assert FORM in project.call("report", "latest", "-v").out
 
 
 def test_a_threshold_is_the_share_of_pass_among_pass_and_fail(project: Project) -> None:

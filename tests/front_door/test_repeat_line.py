@@ -45,7 +45,7 @@ def repeated(done: Done) -> list[list[str]]:
 
 def again(project: Project, command: list[str]) -> Done:
     assert command[0] == "agenteval"
-    return project.call(*command[1:], "--report", "json=results.json")
+    return project.call(*command[1:], "-v", "--report", "json=results.json")
 
 
 def ids(project: Project) -> list[str]:
@@ -74,7 +74,7 @@ PARTS = ("order", "order-status", "re-order", "Order 66", "refund")
 def test_an_exact_id_wins_over_a_part(shop: Project, texts: list[str], selected: list[str]) -> None:
     # A name that is another one's id selects nothing where that id is meant.
     scenarios(shop, *PARTS, **{"re-order": {"name": "named"}, "order-status": {"name": "refund"}})
-    done = shop.run(*(word for text in texts for word in ("-s", text)))
+    done = shop.run("-v", *(word for text in texts for word in ("-s", text)))
     assert done.code == 0, done.all
     assert ids(shop) == selected
 
@@ -96,7 +96,7 @@ ODD = (
 
 def test_whatever_an_id_is_its_command_selects_it_alone(shop: Project) -> None:
     scenarios(shop, *ODD, "a", "s", "-s and more", "* and more")
-    commands = repeated(shop.run("--agent", "bad"))
+    commands = repeated(shop.run("-v", "--agent", "bad"))
     assert len(commands) == 10, "so many are shown in full"
     for command in commands:
         done = again(shop, command)
@@ -114,7 +114,7 @@ def test_another_configuration_agent_and_number_of_epochs_are_said_again(shop: P
         "conf/other.yaml", text.replace("agent.py", "../agent.py") + "include: ['../scenarios/*.yaml']\n"
     )
     shop.write("agenteval.yaml", "agent: {target: 'agent.py:agent'}\nmetrics: []\n")
-    done = shop.run("--config=conf/other.yaml", "--agent", "bad", "--epochs", "2")
+    done = shop.run("-v", "--config=conf/other.yaml", "--agent", "bad", "--epochs", "2")
     first, second = repeated(done)
     options = ["--agent", "bad", "-c", "conf/other.yaml", "--epochs", "2"]
     assert first == ["agenteval", "run", "scenarios/suite.yaml", "-s", "order", *options]
@@ -128,9 +128,11 @@ def test_another_configuration_agent_and_number_of_epochs_are_said_again(shop: P
 def test_the_seed_decides_again_what_it_decided(shop: Project) -> None:
     scenarios(shop, "order", "order-status")
     flags = next(
-        flags for n in range(20) if shop.run(*(flags := ("--seed", str(n), "--agent", "luck"))).code == 1
+        flags
+        for n in range(20)
+        if shop.run("-v", *(flags := ("--seed", str(n), "--agent", "luck"))).code == 1
     )
-    done = shop.run(*flags)
+    done = shop.run("-v", *flags)
     for command in repeated(done):
         assert command[5:] == ["--agent", "luck", *flags[:2]]
         assert again(shop, command).code == 1
@@ -148,21 +150,21 @@ def test_models_metrics_and_no_judge_are_said_again(shop: Project) -> None:
     shop.write("agenteval.yaml", "agent: {target: 'agent.py:bad'}\n")
     shop.scenarios("scenarios: [{id: a, turns: [hi]}, {id: ab, turns: [hi]}]\n")
     flags = ["-m", "scripted/replies.yaml", "--metric", "agent_behavior_failure"]
-    done = shop.run(*flags)
+    done = shop.run("-v", *flags)
     first, _ = repeated(done)
     assert first[3:] == ["-s", "a", *flags]
     assert (again(shop, first).code, ids(shop)) == (1, ["a"])
     scenarios(shop, "a", "ab")
-    first, _ = repeated(shop.run("--no-judge"))
+    first, _ = repeated(shop.run("-v", "--no-judge"))
     assert first[3:] == ["-s", "a", "--no-judge"]
     assert (again(shop, first).code, ids(shop)) == (1, ["a"])
 
 
 def test_a_baseline_and_a_replay_are_said_again(shop: Project) -> None:
     scenarios(shop, "a", "ab")
-    shop.run("--agent", "bad", "--record", "tape.jsonl")
+    shop.run("-v", "--agent", "bad", "--record", "tape.jsonl")
     (before,) = (shop.root / ".agenteval" / "runs").iterdir()
-    done = shop.run("--agent", "bad", "--baseline", "latest", "--replay", "tape.jsonl")
+    done = shop.run("-v", "--agent", "bad", "--baseline", "latest", "--replay", "tape.jsonl")
     first, _ = repeated(done)
     assert first[3:] == ["-s", "a", "--agent", "bad", "--baseline", before.name, "--replay", "tape.jsonl"]
     done = again(shop, first)
@@ -173,7 +175,7 @@ def test_of_several_agents_the_one_that_failed(shop: Project) -> None:
     scenarios(shop, "a", "ab")
     agents = "{name: one}, {name: two, target: 'agent.py:bad'}"
     shop.write("agenteval.yaml", f"agent: {{target: 'agent.py:agent'}}\ncompare: [{agents}]\nmetrics: []\n")
-    done = shop.run()
+    done = shop.run("-v")
     for command, id in zip(repeated(done), ("a", "ab"), strict=True):
         assert command[3:] == ["-s", id, "--agent", "two"]
         assert (again(shop, command).code, ids(shop)) == (1, [id])
@@ -183,7 +185,7 @@ def test_from_a_folder_below_the_configuration(shop: Project) -> None:
     scenarios(shop, "a", "ab")
     (shop.root / "below").mkdir()
     below = Project(shop.root / "below")
-    first, _ = repeated(below.run("--agent", "bad"))
+    first, _ = repeated(below.run("-v", "--agent", "bad"))
     assert (again(below, first).code, ids(below)) == (1, ["a"])
 
 
@@ -200,14 +202,14 @@ def recorded(project: Project, *ids: str) -> None:
 
 def test_a_score_is_said_again_for_its_conversation_alone(project: Project) -> None:
     recorded(project, "order", "order-status", "it's  two")
-    commands = repeated(project.call("score", "log.jsonl", "--no-judge", "-s", "order", "-s", "two"))
+    commands = repeated(project.call("score", "-v", "log.jsonl", "--no-judge", "-s", "order", "-s", "two"))
     assert commands == [
         ["agenteval", "score", "log.jsonl", "--no-judge", "-s", id] for id in ("order", "it's  two")
     ]
     for command in commands:
         assert again(project, command).code == 1
         assert ids(project) == [command[-1]]
-    project.call("score", "log.jsonl", "-s", "order-", "--report", "json=results.json")
+    project.call("score", "-v", "log.jsonl", "-s", "order-", "--report", "json=results.json")
     assert ids(project) == ["order-status"]
 
 
@@ -218,7 +220,7 @@ def test_all_epochs_of_a_scenario_are_scored_again_without_the_others(project: P
     project.config(config)
     reply = {"when": {"role": "judge"}, "reply": {"evidence": "hi", "reason": "because", "score": 1}}
     project.write("replies.yaml", json.dumps({"replies": [reply]}))
-    done = project.call("score", "log.jsonl", "-s", "a", "--scenario=ab")
+    done = project.call("score", "-v", "log.jsonl", "-s", "a", "--scenario=ab")
     whole = next(c for c in repeated(done) if c[-1] == "a")
     assert whole.count("-s") == 1
     assert "--scenario=ab" not in whole

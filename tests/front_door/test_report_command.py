@@ -59,8 +59,9 @@ def test_the_reports_are_those_of_the_run_to_the_byte(
 def test_without_a_choice_it_is_the_terminal_alone(ran: Project) -> None:
     ran.run()
     done = ran.call("report", "latest")
-    assert "What gated this run" in done.out
+    assert done.out.startswith("agenteval ")
     assert "report:" not in done.err
+    assert "What gated this run" in ran.call("report", "latest", "-v").out
     asked = ran.call("report", "latest", "--report", "json=-")
     assert json.loads(asked.out)["summary"]["exit_code"] == 1
 

@@ -109,7 +109,7 @@ def test_the_bug_is_red_at_its_turn_and_its_fix_is_green(project: Project) -> No
     (finding,) = project.sample("bug")["findings"]
     assert (finding["detector"], finding["turn"], finding["call"]) == ("unknown_tool", 0, 0)
     assert "'find_order', which is not among the tools: get_order" in done.out
-    assert "repeat: agenteval score log.jsonl -s bug" in done.out
+    assert "Again: agenteval score log.jsonl -s bug" in done.out
     assert score(project, "log.jsonl", "-s", "fix").code == 0
     assert score(project, "log.jsonl", "-s", "bug").code == 1
 
@@ -274,7 +274,7 @@ def test_known_outcomes_become_pass_hat_k_of_what_did_not_fail(project: Project)
     assert [s["epoch"] for s in found["mixed"]["samples"]] == [0, 1, 2]
     assert [s["verdict"] for s in found["mixed"]["samples"]] == ["passed", "failed", "passed"]
     assert found["easy"]["samples"][0]["verdict"] == "failed"  # by what was found
-    assert "mixed [mixed-1] · epoch 2" in done.out
+    assert "── mixed · 1 of 3 conversations · here mixed-1, epoch 2 ──" in done.out
     assert "outcome: labels.reward is 0" in done.out
 
 
@@ -540,9 +540,9 @@ def test_a_thousand_conversations_are_told_in_a_few_lines(project: Project) -> N
     log(project, *lines)
     done = project.call("score", "log.jsonl")
     assert done.code == 1
-    assert len(done.out.splitlines()) < 400
+    assert len(done.out.splitlines()) < 700  # a line for each that failed, and ten of them in full
     assert "500 of 1,000 scenarios failed, 500 passed" in done.out
-    assert "and 460 more that did not pass and 500 that passed" in done.out
+    assert "… and 490 more, listed below" in done.out
 
 
 def events_of(count: int) -> list[Any]:

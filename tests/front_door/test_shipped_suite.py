@@ -62,6 +62,10 @@ def shipped(tmp_path_factory: pytest.TempPathFactory) -> tuple[Project, Done]:
     return project, project.run("--agent", "wonderbot-first", "--report", "markdown=report.md", env=ENV)
 
 
+def whole_screen(shipped: tuple[Project, Done]) -> str:
+    return shipped[0].call("report", "latest", "-v", env=ENV).out
+
+
 @pytest.fixture(scope="module")
 def results(shipped: tuple[Project, Done]) -> Json:
     return shipped[0].results()
@@ -159,7 +163,7 @@ def test_what_gated_the_run_is_told(shipped: tuple[Project, Done], results: Json
     assert verdicts["fault_tolerance", ""] == "passed"
     assert verdicts["thresholds.helpfulness", "C-01"] == "passed"
     assert verdicts["thresholds.goal_completion", "warmest-city"] == "passed"
-    told = shipped[1].out.partition("What gated this run")[2]
+    told = whole_screen(shipped).partition("What gated this run")[2]
     assert "fail_on_severity" in told
     assert "gates nothing" in told
     assert results["summary"]["ungated"] == ["coherence", "relevance", "verbosity"]
@@ -312,7 +316,7 @@ def test_every_judgement_says_that_it_is_scripted(shipped: tuple[Project, Done],
 
 
 def test_every_cell_of_a_score_is_marked(shipped: tuple[Project, Done]) -> None:
-    table = shipped[1].out.partition("Scores (uncalibrated)")[2].partition("\n\n")[0]
+    table = whole_screen(shipped).partition("Scores (uncalibrated)")[2].partition("\n\n")[0]
     rows = re.findall(r"^ *[✓✗] +(\S+)(.*)$", table, re.MULTILINE)
     assert len(rows) == 23
     for name, cells in rows:
@@ -332,7 +336,7 @@ def test_usage_is_told_by_role(shipped: tuple[Project, Done], results: Json) -> 
     assert usage["agent"]["input_tokens"] > 0
     for role in ("user", "judge", "dedup"):
         assert usage[role]["input_tokens"] == usage[role]["output_tokens"] == 0
-    told = shipped[1].out.partition("usage:")[2]
+    told = whole_screen(shipped).partition("usage:")[2]
     assert all(role in told for role in ("agent", "user", "judge", "dedup"))
 
 

@@ -158,7 +158,7 @@ def test_how_often_the_user_was_at_fault_is_told_with_its_interval(project: Proj
     assert reviews["rate"] == pytest.approx(8 / 11)
     assert (reviews["low"], reviews["high"]) == pytest.approx(Reviews(11, 8).interval)
     assert simulator["lost"] == 0, "no message was refused"
-    text = " ".join(reviewed.out.split())
+    text = " ".join(project.call("report", "latest", "-v").out.split())
     assert "at fault in 8 of 11 reviewed conversations: 73 % [43, 90] (8 of 11 that failed)" in text
     assert "sloppy-besides, turn 2: the simulated user hindered the agent" in text
     assert "user_review: " in text

@@ -122,7 +122,7 @@ def test_a_hundred_errors_are_inconclusive(project: Project) -> None:
         ("inconclusive", "infrastructure")
     }
     assert "log.jsonl:1: the response is an error: boom (500)" in " ".join(done.out.split())
-    assert "agenteval score log.jsonl -s q0" in done.out
+    assert "Again: agenteval score log.jsonl -s q0" in done.out
 
 
 def test_an_error_is_tolerated_as_other_losses_are(project: Project) -> None:
@@ -136,10 +136,10 @@ def test_an_error_is_tolerated_as_other_losses_are(project: Project) -> None:
 def test_a_fault_of_a_run_is_repeated_by_a_run(project: Project) -> None:
     project.config("agent: {name: bot, endpoint: 'http://127.0.0.1:9/v1'}\nmetrics: []\n", target="")
     project.scenarios("{id: s, turns: [Hi], checks: none}\n")
-    done = project.run()
+    done = project.run("-v")
     assert done.code == 3, done.all
     assert "repeat: agenteval run scenarios/suite.yaml -s s" in done.out
-    again = project.call("score", "latest")
+    again = project.call("score", "latest", "-v")
     assert again.code == 3, again.all
     assert "repeat: agenteval run scenarios/suite.yaml -s s" in again.out
 

@@ -43,7 +43,7 @@ WIDTHS = (40, 80, 120)
 KEY = SampleKey(scenario="book-morning", agent="wonderbot")
 
 
-def shown(told: Told, *, width: int = 120, verbose: bool = False, color: bool = False) -> str:
+def shown(told: Told, *, width: int = 120, verbose: bool = True, color: bool = False) -> str:
     return terminal.render(*told, ReportOptions(width=width, verbose=verbose, color=color))
 
 
@@ -163,22 +163,6 @@ def test_agents_have_rows_of_their_own() -> None:
     assert "✗ book-morning · b – 3.3" in rows
 
 
-def test_many_scenarios_that_passed_are_counted() -> None:
-    scenarios = [CASE.model_copy(update={"id": f"C-{n}", "source": f"c.yaml:{n}"}) for n in range(60)]
-    events = [
-        event
-        for scenario in scenarios
-        for event in one(*turn_scores(tools=False), key=SampleKey(scenario=scenario.id, agent="wonderbot"))
-    ]
-    told = run(scenarios, events)
-    assert scores_left_out(shown(told)) == ["… and 60 that passed"]
-    assert len(scores(shown(told, verbose=True))) == 60
-
-
-def scores_left_out(text: str) -> list[str]:
-    return [line for line in section(text, "Capability") if line.startswith("…")]
-
-
 # Layout
 
 
@@ -201,7 +185,10 @@ def test_nothing_is_wider_than_the_terminal_but_lines_to_copy(told: Told, verbos
     from rich.cells import cell_len
 
     long = [line for line in shown(told, width=width, verbose=verbose).splitlines() if cell_len(line) > width]
-    kept = r"\s*(- )?(repeat|journal|INCOMPLETE|FAILED|fingerprint|what): |[✗?] "
+    kept = (
+        r"\s*(- )?(repeat|journal|INCOMPLETE|FAILED|fingerprint|what|Again|Look): |(FAILED|INCONCLUSIVE) "
+        r"|  agenteval show |   \S+:\d+$"
+    )
     assert all(re.match(kept, line) for line in long), long
 
 
@@ -221,15 +208,13 @@ def test_twelve_custom_metrics_all_have_a_column_that_can_be_told_from_the_other
 # One conversation
 
 
-def test_a_failed_conversation_has_its_scores_by_turn_and_the_reasons_of_what_is_low() -> None:
+def test_a_failed_conversation_has_its_scores_by_turn_and_their_reasons() -> None:
     text = "\n".join(section(shown(judged_run()), "Did not pass"))
-    assert "scores (uncalibrated)\nturn 1 help 1 · relev 4 · faith 2 · verb 4" in text
-    assert "behav false information · tools ok · coherence: the judge broke" in text
-    assert 'help 1: helpfulness was weighed — "Booked for 09:00."' in text
-    assert 'behav false information: nothing was booked — "Booked!"' in text
-    assert 'whole goal 0\ngoal 0: no booking was made — "Booked for 09:00."' in text
-    assert "relev 4: " not in text
-    assert "it was booked" not in shown(judged_run())  # an epoch that passed
+    assert "scores (uncalibrated)\nturn 1 " in text
+    assert "coherence: the judge broke\n" in text
+    assert 'helpfulness 1: helpfulness was weighed — "Booked for 09:00."' in text
+    assert 'agent_behavior_failure false information: nothing was booked — "Booked!"' in text
+    assert 'whole goal_completion 0: no booking was made — "Booked for 09:00."' in text
 
 
 def test_verbose_has_every_score_of_every_conversation_with_its_reason() -> None:
@@ -262,14 +247,14 @@ def test_issues_stand_by_severity_with_counts_places_and_who_grouped_them() -> N
     assert section(shown(judged_run()), "Issues") == [
         "[high] Claims a booking that was never made (1 occurrence in 1 scenario, 2 findings)",
         "The agent says that it booked, but no tool was called.",
-        'examples: book-morning · epoch 2, turn 1 — "Booked!"',
+        'book-morning · epoch 2, turn 1: "Booked!"',
         f"the model proposed critical; grouped by {MODEL}",
         "[medium] criterion not met: Confirms the date (1 occurrence in 1 scenario)",
         "no date was named",
-        "examples: book-morning · epoch 2",
+        "book-morning · epoch 2: (nothing quoted)",
         "grouped by code",
         "[low] repetition (1 occurrence in 1 scenario)",
-        'examples: refund · epoch 1, turn 2 — "As I said"',
+        'refund · epoch 1, turn 2: "As I said"',
         "grouped by code",
     ]
 
@@ -291,20 +276,20 @@ def test_a_loop_over_eight_turns_is_one_issue_of_one_sample() -> None:
     told = run((book(),), [*conversation(KEY, turns, said)])
     lines = section(shown(told), "Issues")
     assert lines[0] == "[low] repetition (1 occurrence in 1 scenario, 8 findings)"
-    assert lines[2] == 'examples: book-morning, turns 1, 2, 3, 4, 5 — "Booked!"'
-    assert lines[3] == "grouped by code"
+    assert lines[2] == 'book-morning, turn 1: "Booked!"'
+    assert lines[-1] == "grouped by code"
     notes = github_actions.render(*told, ReportOptions()).splitlines()
     assert [line.split(" ")[0] for line in notes if "repetition" in line] == ["::notice"]
 
 
-def test_many_issues_are_cut_and_counted() -> None:
+def test_of_many_issues_the_short_report_tells_the_worst_and_counts_the_others() -> None:
     issues = tuple(
         lie_issue().model_copy(update={"id": f"I{n}", "severity": Severity.LOW if n > 17 else Severity.HIGH})
         for n in range(20)
     )
     told = run((book(),), one(), issues=IssuesFound(issues=issues))
-    assert section(shown(told), "Issues")[-2] == "… and 3 high, 2 low; --verbose lists them"
-    assert shown(told, verbose=True).count("[high]") == 18
+    assert "\n… and 13 high, 2 low; -v lists them\n" in shown(told, verbose=False)
+    assert shown(told).count("[high]") == 18
 
 
 def test_findings_of_a_run_that_was_cut_off_are_told_ungrouped() -> None:
@@ -373,7 +358,7 @@ def test_the_rate_of_refused_messages_is_told() -> None:
 # Gates
 
 
-def test_a_threshold_that_holds_in_many_scenarios_is_one_row() -> None:
+def test_a_threshold_has_a_row_for_each_scenario() -> None:
     names = [f"S-{n}" for n in range(5)]
     scenarios = [book(id=name, thresholds={}) for name in names]
     events = [
@@ -384,12 +369,8 @@ def test_a_threshold_that_holds_in_many_scenarios_is_one_row() -> None:
     config = Config(agent=AgentConfig(name="wonderbot", target="a.py:a"), thresholds={"coherence": 4.05})
     told = run(scenarios, events, config=config)
     lines = section(shown(told, width=160), "What gated")
-    assert sum("coherence" in line for line in lines) == 2
+    assert sum("coherence" in line for line in lines) == 5
     assert any(line.startswith("✗ thresholds.coherence · S-0 · wonderbot 4 4.05") for line in lines)
-    assert any(
-        line.startswith("✓ thresholds.coherence 4.1 4.05 the lowest of 4 scenarios, in S-1") for line in lines
-    )
-    assert sum("coherence" in line for line in section(shown(told, verbose=True), "What gated")) == 5
 
 
 # Usage

@@ -6,9 +6,10 @@ import re
 
 import pytest
 
+from agenteval.core.safe_text import for_encoding
 from agenteval.reporters.options import ReportOptions
 from agenteval.reporters.terminal.cells import number, percent
-from agenteval.reporters.terminal.screen import for_encoding, render
+from agenteval.reporters.terminal.screen import render
 from tests.support.report_samples import Told, hostile, mixed
 
 WIDTHS = (40, 80, 120)
@@ -70,7 +71,7 @@ def test_for_encoding() -> None:
     assert for_encoding(text, None) is text
     ascii_text = for_encoding(text, "ascii")
     assert ascii_text.isascii()
-    assert "  x book-morning" in ascii_text
+    assert "  x tool_calls" in ascii_text
     assert for_encoding("✗ café", "ascii") == "x caf?"
 
 

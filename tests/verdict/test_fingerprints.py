@@ -207,7 +207,7 @@ def test_the_next_run_gives_the_same_ones(project: Project) -> None:
     assert [len(names) for names in (checks["output.contains"], checks["tool_calls"])] == [2, 2]
     assert set(checks["unknown_tool"]) <= set(findings)
     assert set(issues) == set(findings)
-    shown = project.call("report", "latest").out
+    shown = project.call("report", "latest", "-v").out
     assert all(f"#{name}" in shown for names in checks.values() for name in names)
 
     project.agent(AGENT % 25)  # now one of the two texts is there

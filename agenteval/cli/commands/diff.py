@@ -60,8 +60,9 @@ def _is_terminal(target: Target) -> bool:
 def _write(target: Target, compared: RunComparison, *, verbose: bool) -> bool:
     choice, path = target
     render: Callable[..., str] = loaded(REPORTERS.get(choice.name).comparison)
+    options = options_of(choice, folder=Path(), detail="verbose" if verbose else "usual")
     try:
-        deliver(choice.name, render(compared, options_of(choice, folder=Path(), verbose=verbose)), path)
+        deliver(choice.name, render(compared, options), path)
     except OSError as error:
         say(f"agenteval: cannot write the {choice.name} report to {path or 'stdout'}: {error}")
         return False

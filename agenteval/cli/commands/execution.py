@@ -20,6 +20,7 @@ from agenteval.cli.commands.interrupt import bounded, interruptible
 from agenteval.cli.commands.prepare import Prepared, Request
 from agenteval.cli.fail_fast import FailFast
 from agenteval.cli.progress import progress_for
+from agenteval.cli.progress_state import Outlook
 from agenteval.cli.run_files import file_hashes
 from agenteval.conversation import pipeline
 from agenteval.conversation.pipeline import Control
@@ -27,6 +28,7 @@ from agenteval.core.decision import Decision
 from agenteval.core.errors import AuthorError, Problem
 from agenteval.core.event import Event, IssuesFound, Notice, RunFinished, RunResumed, RunStarted
 from agenteval.core.protocols import Emit
+from agenteval.files import runs
 from agenteval.files.asked_file import ASKED, AskedFile
 from agenteval.files.journal import EventLog, Journal
 from agenteval.files.redact import redacting
@@ -62,11 +64,11 @@ def execute(
     over = tuple(kept(past))
     for event in over:
         prepared.runtime.queue(event)
+    deadlines = prepared.runtime.deadlines
+    outlook = Outlook(deadlines.pending, deadlines.judges, _usual_durations(prepared, journal.path.parent))
     with (
         AskedFile(journal.path.with_name(ASKED)) as asked,
-        progress_for(
-            sys.stderr, len(prepared.samples), past=over, pending=prepared.runtime.deadlines.pending
-        ) as progress,
+        progress_for(sys.stderr, len(prepared.samples), past=over, outlook=outlook) as progress,
     ):
         sinks: list[Emit] = [events, journal, asked, prepared.runtime.queue, progress]
         control = Control()
@@ -77,6 +79,12 @@ def execute(
             _execute(prepared, begin, emit, control, events)
     finished = report.fold(events.taken())
     return finished, gates.decide(finished)
+
+
+def _usual_durations(prepared: Prepared, folder: Path) -> dict[str, float]:
+    """By scenario, how long it took in the run before that in ``folder``."""
+    known = [each for each in runs.runs_under(Path(prepared.config.root)) if each != folder]
+    return runs.usual_durations(known[-1]) if known else {}
 
 
 class Fan:

@@ -68,7 +68,7 @@ def list_runs(*, every: bool = False, as_json: bool = False) -> int:
         told = [entry._asdict() for entry in entries]
         deliver("json", json.dumps(told, ensure_ascii=False, indent=2), None)
         return 0
-    options = options_of(ReporterChoice(name="terminal"), folder=root, verbose=False)
+    options = options_of(ReporterChoice(name="terminal"), folder=root)
     deliver("terminal", painted(_parts(entries, len(folders), root), options), None)
     return 0
 

@@ -19,9 +19,10 @@ from agenteval.core.config import Config, ReporterChoice, parse_reporter
 from agenteval.core.decision import Decision
 from agenteval.core.errors import AuthorError, Problem
 from agenteval.core.registry import loaded
+from agenteval.core.safe_text import for_encoding
 from agenteval.files.redact import hide, hide_in_json, hide_in_xml
 from agenteval.reporters import REPORTERS
-from agenteval.reporters.options import ReportOptions
+from agenteval.reporters.options import Detail, ReportOptions
 from agenteval.verdict.report import Report
 
 
@@ -111,13 +112,15 @@ def write_reports(
     targets: Sequence[Target],
     *,
     folder: Path,
-    verbose: bool,
+    detail: Detail,
+    name: str = "",
 ) -> int:
     """Write every report; those of files first, so that the verdict is the last thing on the screen. Returns
     the exit code: where all passed, and one could not be written (told on stderr), that is not a success."""
     for choice, path in sorted(targets, key=lambda target: target[0].name == "terminal"):
         try:
-            _write((choice, path), report, decision, folder=folder, verbose=verbose)
+            options = options_of(choice, folder=folder, detail=detail, name=name)
+            _write((choice, path), report, decision, folder=folder, options=options)
         except OSError as error:
             say(f"agenteval: cannot write the {choice.name} report to {path or 'stdout'}: {error}")
             decision = replace(decision, exit_code=decision.exit_code or _UNWRITTEN)
@@ -127,9 +130,10 @@ def write_reports(
 _UNWRITTEN = 3
 
 
-def _write(target: Target, report: Report, decision: Decision, *, folder: Path, verbose: bool) -> None:
+def _write(
+    target: Target, report: Report, decision: Decision, *, folder: Path, options: ReportOptions
+) -> None:
     choice, path = target
-    options = options_of(choice, folder=folder, verbose=verbose)
     reporter = REPORTERS.get(choice.name)
     text = reporter.function(report, decision, options)
     if reporter.step_summary:
@@ -167,19 +171,32 @@ def say(text: str) -> None:
         sys.stderr.flush()
 
 
-def options_of(choice: ReporterChoice, *, folder: Path, verbose: bool) -> ReportOptions:
-    """What the terminal, or the file that was chosen, is like. ``folder``: of the run."""
+def options_of(
+    choice: ReporterChoice, *, folder: Path, detail: Detail = "usual", name: str = ""
+) -> ReportOptions:
+    """What the terminal, or the file that was chosen, is like. ``folder``: of the run; ``name``: what
+    commands call it, if it is not the latest."""
     to_screen = choice.name == "terminal" and choice.path is None
     return ReportOptions(
-        verbose=verbose,
+        verbose=detail == "verbose",
+        quiet=to_screen and detail == "quiet",
         width=_width() if to_screen else 100,
         color=to_screen and _wants_color(),
         journal=_shown(folder / "events.jsonl"),
         root=os.environ.get("GITHUB_WORKSPACE") or str(Path.cwd()),
+        run=name,
     )
 
 
 def _width() -> int:
+    return _columns() - (0 if for_encoding("…", sys.stdout.encoding) == "…" else _LONGER)
+
+
+_LONGER = 2
+"""Columns that a line takes more where an ellipsis is three dots."""
+
+
+def _columns() -> int:
     if os.environ.get("COLUMNS", "").isdigit() or sys.stdout.isatty():
         return max(40, shutil.get_terminal_size((100, 24)).columns)
     return 110
@@ -194,8 +211,6 @@ def _wants_color() -> bool:
 
 
 def _print(text: str) -> None:
-    from agenteval.reporters.terminal.screen import for_encoding
-
     if text:
         text = for_encoding(text, sys.stdout.encoding or "utf-8")
         sys.stdout.write(text if text.endswith("\n") else text + "\n")

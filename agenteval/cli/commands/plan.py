@@ -43,7 +43,7 @@ def plan(request: Request, *, reports: Sequence[str] = ()) -> int:
     for path in targets:
         deliver("json", json.dumps(as_json(made, chances), indent=2) + "\n", path)
     if None not in targets:
-        options = options_of(ReporterChoice(name="terminal"), folder=Path(), verbose=False)
+        options = options_of(ReporterChoice(name="terminal"), folder=Path())
         deliver("terminal", painted([*plan_parts(made), *gate_parts(chances)], options), None)
     return 0
 

@@ -38,6 +38,7 @@ from agenteval.core.trajectory import Usage
 from agenteval.files import runs
 from agenteval.files.prompts import CRITERIA
 from agenteval.files.recorded.reader import Remarks
+from agenteval.reporters.options import Detail
 from agenteval.reporters.terminal.cells import free, plain_table
 from agenteval.reporters.terminal.screen import painted
 from agenteval.reporters.words.spending import amount
@@ -55,7 +56,7 @@ class Anew:
     dry: bool = False
 
 
-def rejudge(asked: Anew, *, reports: Sequence[ReporterChoice] = (), verbose: bool = False) -> int:
+def rejudge(asked: Anew, *, reports: Sequence[ReporterChoice] = (), detail: Detail = "usual") -> int:
     """Returns the exit code of the new run, in a folder of its own. With ``dry`` nothing is called or
     written: what it would ask is reported. Raises ``AuthorError``."""
     if asked.dry and reports:
@@ -72,10 +73,10 @@ def rejudge(asked: Anew, *, reports: Sequence[ReporterChoice] = (), verbose: boo
         recording=Recording(kept=kept),
     )
     if not asked.dry:
-        return score(request, reports=reports, verbose=verbose)
+        return score(request, reports=reports, detail=detail)
     with redirect_stdout(sys.stderr):
         config, parts = _told(replace(request, recording=Recording(kept=kept, asks=False)), kept)
-    options = options_of(ReporterChoice(name="terminal"), folder=Path(config.root), verbose=verbose)
+    options = options_of(ReporterChoice(name="terminal"), folder=Path(config.root), detail=detail)
     deliver("terminal", painted(parts, options), None)
     return 0
 

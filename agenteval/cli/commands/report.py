@@ -14,6 +14,7 @@ from agenteval.core.config import Config, ReporterChoice
 from agenteval.core.decision import Decision
 from agenteval.core.event import Event, IssuesFound, RunResumed
 from agenteval.files import config_file, runs
+from agenteval.reporters.options import Detail
 from agenteval.scoring.issues import find_issues
 from agenteval.verdict import gates
 from agenteval.verdict import report as reporting
@@ -28,13 +29,13 @@ class KeptRun(NamedTuple):
     folder: Path
 
 
-def report(name: str, *, reports: Sequence[ReporterChoice] = (), verbose: bool = False) -> int:
+def report(name: str, *, reports: Sequence[ReporterChoice] = (), detail: Detail = "usual") -> int:
     """Write the reports (without any: the terminal's); returns the exit code that the run had, or would
     have had when it was cut off. Raises ``AuthorError``."""
     kept = kept_run(name)
     targets = targets_of(Config(reporters=()), reports or (ReporterChoice(name="terminal"),))
     require_apart(targets, read_by(kept))
-    return write_reports(kept.report, kept.decision, targets, folder=kept.folder, verbose=verbose)
+    return write_reports(kept.report, kept.decision, targets, folder=kept.folder, detail=detail)
 
 
 def read_by(kept: KeptRun) -> Iterator[Path]:

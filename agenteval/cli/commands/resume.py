@@ -22,17 +22,18 @@ from agenteval.files import runs
 from agenteval.files.journal import Journal, locked
 from agenteval.files.redact import redacting
 from agenteval.files.runs import JOURNAL
+from agenteval.reporters.options import Detail
 from agenteval.verdict import gates
 from agenteval.verdict import report as reporting
 from agenteval.verdict.remaining import changes, is_complete, over
 
 _MOST_REASONS = 12
-_MAY_DIFFER = ("--resume", "--concurrency", "--report", "--verbose")
+_MAY_DIFFER = ("--resume", "--concurrency", "--report", "--verbose", "--quiet")
 """Options that change nothing of what is measured."""
 _ANEW = "undo the change, or start a new run"
 
 
-def resume(request: Request, *, reports: Sequence[ReporterChoice] = (), verbose: bool = False) -> int:
+def resume(request: Request, *, reports: Sequence[ReporterChoice] = (), detail: Detail = "usual") -> int:
     """Returns the exit code: that of the whole run. Raises ``AuthorError``, before anything is called, where
     the run would not measure the same any more."""
     _refuse_settings(request)
@@ -56,7 +57,7 @@ def resume(request: Request, *, reports: Sequence[ReporterChoice] = (), verbose:
             with Journal.of_resumed(folder / JOURNAL) as journal:
                 begin = RunResumed(at=now(), budget=prepared.public.budget)
                 finished, decision = execute(prepared, journal, begin, events)
-    return write_reports(finished, decision, targets, folder=folder, verbose=verbose)
+    return write_reports(finished, decision, targets, folder=folder, detail=detail)
 
 
 def _refuse_settings(request: Request) -> None:

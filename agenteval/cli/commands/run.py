@@ -18,13 +18,14 @@ from agenteval.core.decision import Decision
 from agenteval.core.event import RunStarted
 from agenteval.files.journal import Journal, locked
 from agenteval.files.runs import JOURNAL
+from agenteval.reporters.options import Detail
 from agenteval.verdict.report import Report
 
 
-def run(request: Request, *, reports: Sequence[ReporterChoice] = (), verbose: bool = False) -> int:
+def run(request: Request, *, reports: Sequence[ReporterChoice] = (), detail: Detail = "usual") -> int:
     """Returns the exit code. What the author's code prints goes to stderr: stdout is for results."""
     if request.resume is not None:
-        return resume(request, reports=reports, verbose=verbose)
+        return resume(request, reports=reports, detail=detail)
     with redirect_stdout(sys.stderr):
         prepared = prepare(request)
         targets = targets_of(prepared.config, reports)
@@ -33,7 +34,7 @@ def run(request: Request, *, reports: Sequence[ReporterChoice] = (), verbose: bo
         if prepared.config.profile:
             say(f"profile {prepared.config.profile}")
         finished, decision, folder = _run(prepared, _compared(started_of(prepared, request), request))
-    return write_reports(finished, decision, targets, folder=folder, verbose=verbose)
+    return write_reports(finished, decision, targets, folder=folder, detail=detail)
 
 
 def _compared(started: RunStarted, request: Request) -> RunStarted:

@@ -47,6 +47,7 @@ from agenteval.files.recorded.sources import JOURNAL
 from agenteval.files.recorded.suite import Suite
 from agenteval.files.redact import redacting
 from agenteval.reporters import REPORTERS
+from agenteval.reporters.options import Detail
 from agenteval.scoring import judging
 from agenteval.scoring.resolve import as_written
 from agenteval.verdict import gates
@@ -57,13 +58,13 @@ _HEARTBEAT_S = 5.0
 _PIECE = 1 << 20
 
 
-def score(request: ScoreRequest, *, reports: Sequence[ReporterChoice] = (), verbose: bool = False) -> int:
+def score(request: ScoreRequest, *, reports: Sequence[ReporterChoice] = (), detail: Detail = "usual") -> int:
     """Returns the exit code: that of ``run``. Raises ``AuthorError``."""
     with few_collections():
         with redirect_stdout(sys.stderr):
-            scored = _scored(request, reports, verbose=verbose)
+            scored = _scored(request, reports, detail=detail)
         report, decision, targets, folder = scored
-        return write_reports(report, decision, targets, folder=folder, verbose=verbose)
+        return write_reports(report, decision, targets, folder=folder, detail=detail)
 
 
 class _Scored(NamedTuple):
@@ -73,7 +74,7 @@ class _Scored(NamedTuple):
     folder: Path
 
 
-def _scored(request: ScoreRequest, reports: Sequence[ReporterChoice], *, verbose: bool) -> _Scored:
+def _scored(request: ScoreRequest, reports: Sequence[ReporterChoice], *, detail: Detail) -> _Scored:
     with ExitStack() as stack:
         prepared = prepare(request)
         targets = targets_of(prepared.config, reports)
@@ -83,17 +84,17 @@ def _scored(request: ScoreRequest, reports: Sequence[ReporterChoice], *, verbose
         prepared = with_its_gates(prepared, request, sources)
         reader = reader_of(request, prepared, sources, remarks)
         conversations = conversations_of(reader, request, prepared)
-        retained = _retained(prepared, targets, verbose=verbose)
+        retained = _retained(prepared, targets, detail=detail)
         folder = new_folder(Path(prepared.config.root), new_id())
         _run(prepared, reader, conversations, retained, folder, request.recording.kept)
     told = fold(retained.events())
     return _Scored(told, gates.decide(told), targets, folder)
 
 
-def _retained(prepared: PreparedScore, targets: Sequence[Target], *, verbose: bool) -> Retained:
+def _retained(prepared: PreparedScore, targets: Sequence[Target], *, detail: Detail) -> Retained:
     """What the reports will show is kept until they are written; all of what was paid for."""
     shown = {REPORTERS.get(choice.name).shows for choice, _ in targets}
-    if verbose or prepared.judges or "all" in shown:
+    if detail == "verbose" or prepared.judges or "all" in shown:
         return Retained(prepared.plan, everything=True)
     return Retained(prepared.plan, most=sys.maxsize if "failed" in shown else KEPT_IN_FULL)
 

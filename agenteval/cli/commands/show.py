@@ -70,7 +70,7 @@ def show(asked: ShowRequest) -> int:
         deliver("json", conversation_json(run.report, run.decision, keys, told), None)
         return 0
     following = "" if asked.every else _command(_after(first, known, failing), words, asked.agent, run)
-    options = options_of(ReporterChoice(name="terminal"), folder=run.folder, verbose=False)
+    options = options_of(ReporterChoice(name="terminal"), folder=run.folder)
     parts: list[RenderableType] = []
     for each in chosen:
         running = is_locked(run.folder)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from itertools import groupby, islice
 
+from rich.cells import cell_len, chop_cells
 from rich.console import RenderableType
 from rich.padding import Padding
 from rich.table import Table
@@ -20,10 +21,14 @@ NOTHING = "–"
 NARROW = 60
 """Below so many columns a table keeps only what it cannot do without."""
 
+UNDECIDED = "magenta"
+"""Yellow and cyan vanish on a light background, blue on a dark one: of the colours these are left, and words
+are never told by colour alone."""
+
 _MARKS = {
     Verdict.PASSED: ("✓", "green"),
     Verdict.FAILED: ("✗", "red"),
-    Verdict.INCONCLUSIVE: ("?", "yellow"),
+    Verdict.INCONCLUSIVE: ("?", UNDECIDED),
 }
 _MOST_TOOLS = 20
 
@@ -48,6 +53,58 @@ def free(text: str, style: str = "") -> Text:
 
 def free_line(text: str, limit: int, style: str = "") -> Text:
     return Text(one_line(text, limit), style=style)
+
+
+def cut(text: str, width: int, style: str = "") -> Text:
+    """Text from outside as one line of at most ``width`` columns."""
+    line = Text(one_line(text, 4 * max(1, width)), style=style, no_wrap=True)
+    line.truncate(max(1, width), overflow="ellipsis")
+    return line
+
+
+def wrapped(text: str, width: int, most: int) -> list[Text]:
+    """Text from outside as at most so many lines of that width; the last says by ``…`` that there is more."""
+    width = max(8, width)
+    lines: list[Text] = []
+    rest = one_line(text, 2 * width * most)
+    while rest and len(lines) < most - 1:
+        head = first_line(rest, width)
+        lines.append(Text(head.rstrip(), no_wrap=True))
+        rest = rest[len(head) :].lstrip()
+    return [*lines, cut(rest, width)] if rest else lines
+
+
+def first_line(text: str, width: int) -> str:
+    """As much of it as fits, up to the end of a word where one is not too long."""
+    if cell_len(text) <= width:
+        return text
+    fitting = chop_cells(text, width)[0]
+    if text[len(fitting) : len(fitting) + 1].isspace():
+        return fitting
+    head, blank, _ = fitting.rpartition(" ")
+    return head + blank if len(head) > width // 3 else fitting
+
+
+LABEL = 10
+
+
+def labelled(label: str, text: Text, style: str = "") -> Text:
+    """``luck:     an agent that …``; without a label, a further line below it."""
+    head = f"{label + ':' if label else '':<{LABEL}}"
+    return Text(head, style=style, no_wrap=True).append(text.plain, style="not dim not bold default")
+
+
+def right_aligned(left: Text, right: Text, width: int) -> Text:
+    """Both on one line of that width, as far apart as there is room; ``left`` is cut where there is none."""
+    least = 2
+    left.truncate(max(12, width - right.cell_len - least), overflow="ellipsis")
+    blanks = max(least, min(width, _READABLE) - left.cell_len - right.cell_len)
+    line = Text(no_wrap=True, overflow="ignore")
+    return line.append_text(left).append(" " * blanks).append_text(right)
+
+
+_READABLE = 100
+"""In wider terminals, what stands at the right edge is too far from what it belongs to."""
 
 
 def unbroken(text: str, style: str = "") -> Text:

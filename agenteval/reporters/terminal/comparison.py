@@ -9,7 +9,7 @@ from rich.text import Text
 
 from agenteval.core.safe_text import one_line
 from agenteval.reporters.options import ReportOptions
-from agenteval.reporters.terminal.cells import free, heading, indented, mark, plain_table, style_of
+from agenteval.reporters.terminal.cells import UNDECIDED, free, heading, indented, mark, plain_table, style_of
 from agenteval.reporters.terminal.screen import painted
 from agenteval.reporters.words.comparison import (
     FAILURE_COLUMNS,
@@ -41,7 +41,7 @@ def _parts(comparison: RunComparison, options: ReportOptions) -> Iterator[Render
     for before, after in comparison.renamed:
         yield indented(free(f"the agent was '{one_line(before, 60)}' and is now '{one_line(after, 60)}'"))
     for text in comparison.left_out:
-        yield indented(free(f"left out: {text}", "yellow"))
+        yield indented(free(f"left out: {text}", UNDECIDED))
     yield Text()
     for agent in comparison.agents:
         if len(comparison.agents) > 1:

@@ -1,4 +1,5 @@
-"""The last lines of a run that did not pass, above its verdict: what did not, in few words, and where."""
+"""The last lines of the screen: what did not pass, in few words, to be pasted back; what to do next; and the
+verdict, as the very last one."""
 
 from __future__ import annotations
 
@@ -12,47 +13,103 @@ from agenteval.core.plurals import plural
 from agenteval.core.safe_text import one_line
 from agenteval.core.score import Verdict
 from agenteval.reporters.options import ReportOptions
-from agenteval.reporters.terminal.cells import mark, unbroken
-from agenteval.reporters.words.failure import Failure, decisive, run_gates
+from agenteval.reporters.terminal.cells import cut, style_of, unbroken, wrapped
+from agenteval.reporters.terminal.gates import figures
+from agenteval.reporters.words.failure import Failure, decisive, gist, run_gates, scenario_decision
+from agenteval.reporters.words.next_commands import MORE, next_commands
 from agenteval.reporters.words.places import shown_place
-from agenteval.reporters.words.repeat_command import quoted
+from agenteval.reporters.words.selection import selectors
+from agenteval.reporters.words.verdict import AUTHOR_ERROR, INCOMPLETE, verdict_line
 from agenteval.verdict.report import Report
+from agenteval.verdict.run_gates import replaces_every_sample
 
-MOST = 20
-_REASON, _LEAST_REASON = 160, 40
+MOST = 1000
+"""Far more than anybody reads: of a suite of tens of thousands that all failed, the first ones."""
+_LEAST_REASON = 30
+_INDENT = 7
+_OF_A_GATE = 3
 
 
 def failure_list(report: Report, decision: Decision, options: ReportOptions) -> Iterator[RenderableType]:
-    """A line for each scenario that decided, failed ones first, and for each rule over the whole run. An id
-    stands as a shell takes it, to be given to ``-s``."""
+    """A line for each scenario that decided, failed ones first, and for each rule over the whole run. What
+    stands there of a scenario is what ``run`` takes."""
     if decision.verdict is Verdict.PASSED and not decision.author_errors:
         return
-    lines = [_of_gate(gate, options) for gate in run_gates(decision)]
-    lines += [_of_scenario(group, options) for group in decisive(report, decision)]
-    yield from lines[:MOST]
-    if len(lines) > MOST:
-        yield Text(f"… and {len(lines) - MOST:,} more")
+    names = selectors(report)
+    gates = run_gates(decision)
+    groups = decisive(report, decision)
+    for gate in gates:
+        yield from _of_gate(gate, options)
+    for group in groups[: MOST - len(gates)]:
+        verdict = scenario_decision(decision, group[0].of).verdict
+        yield from _of_scenario(group, verdict, names[group[0].scenario], report, options)
+    if (more := len(gates) + len(groups) - MOST) > 0:
+        yield Text(f"… and {more:,} more")
 
 
-def _of_gate(gate: GateRow, options: ReportOptions) -> Text:
-    reason = f"{gate.value}, bound {gate.bound}"
-    return _line(gate.verdict, one_line(gate.name, 80), reason, gate.where, options)
+def _of_gate(gate: GateRow, options: ReportOptions) -> Iterator[Text]:
+    value, bound = figures(gate)
+    place = shown_place(gate.where, options.root)
+    reason = f"{value}, bound {bound}" + (f", {place}" if place else "")
+    yield from _line(gate.verdict, one_line(gate.name, 80), reason, options)
+    # What it is based on says as well what would decide it.
+    for line in wrapped(gate.rests_on, options.width - _INDENT, _OF_A_GATE):
+        yield Text(" " * _INDENT, no_wrap=True).append_text(line)
 
 
-def _of_scenario(group: Sequence[Failure], options: ReportOptions) -> Text:
-    first = group[0]
-    name = quoted(first.scenario)
+def _of_scenario(
+    group: Sequence[Failure], verdict: Verdict, name: str, report: Report, options: ReportOptions
+) -> Iterator[Text]:
+    first = _deciding(group, report)
     if first.several_agents:
         name += f" · {one_line(first.agent, 60)}"
     planned = len(first.of.samples) + len(first.of.missing)
-    many = sum(each.key is not None for each in group)
-    of = f" ({many} of {plural(planned, 'conversation')})" if planned > 1 and many else ""
-    return _line(first.verdict, name, first.reasons[0], first.where, options, of)
+    many = sum(each.key is not None and each.verdict is first.verdict for each in group)
+    of = f"{many} of {plural(planned, 'conversation')}: " if planned > 1 and many else ""
+    yield from _line(verdict, name, of + gist(first.violations[0]), options)
 
 
-def _line(verdict: Verdict, name: str, reason: str, where: str, options: ReportOptions, of: str = "") -> Text:
-    place = shown_place(where, options.root)
-    room = options.width - len(name) - len(place) - len(of) - 6
-    said = one_line(reason, max(_LEAST_REASON, min(_REASON, room)))
-    line = unbroken("").append_text(mark(verdict)).append(f" {name}  {said}{of}")
-    return line.append(f"  {place}" if place else "", style="dim")
+def _deciding(group: Sequence[Failure], report: Report) -> Failure:
+    """Of a gate over repeated runs its own row; else what happened in a conversation says most."""
+    if replaces_every_sample(report.plan.gates):
+        return group[0]
+    own = (each for each in group if each.key is not None and each.verdict is group[0].verdict)
+    return next(own, group[0])
+
+
+def _line(verdict: Verdict, name: str, reason: str, options: ReportOptions) -> Iterator[Text]:
+    """The reason beside the name, or below it where there is no room."""
+    word = verdict.upper()
+    line = unbroken("").append(word, style=f"bold {style_of(verdict)}").append(f" {name}")
+    room = options.width - line.cell_len - 2
+    if room >= min(_LEAST_REASON, len(reason)):
+        yield line.append("  ").append_text(cut(reason, room))
+    else:
+        yield line
+        yield Text(" " * _INDENT, no_wrap=True).append_text(cut(reason, options.width - _INDENT))
+
+
+def ending(report: Report, decision: Decision, options: ReportOptions) -> Iterator[RenderableType]:
+    """What to do next, and the verdict."""
+    told = [] if options.quiet else list(next_commands(report, decision, options.run))
+    if options.verbose:
+        told = [(label, command) for label, command in told if label != MORE]
+    line = "     ".join(f"{label}: {command}" for label, command in told)
+    if len(line) <= options.width:
+        yield from [unbroken(line)] if line else []
+    else:
+        yield from (unbroken(f"{label}: {command}") for label, command in told)
+    yield last_line(report, decision)
+
+
+def last_line(report: Report, decision: Decision) -> Text:
+    """The verdict, how many scenarios ended how, the exit code, and what did not gate."""
+    word, rest = verdict_line(report, decision)
+    style = _WORD_STYLES.get(word) or style_of(decision.verdict)
+    line = Text(f"{word}: ", style=f"bold {style}")
+    line.append(rest, style="not bold default")
+    line.no_wrap, line.overflow = True, "ignore"
+    return line
+
+
+_WORD_STYLES = {INCOMPLETE: style_of(Verdict.INCONCLUSIVE), AUTHOR_ERROR: "red"}

@@ -28,18 +28,15 @@ from agenteval.reporters.words.transcript_lines import TranscriptLine, has_sever
 from agenteval.verdict.report import Report
 
 IN_FULL = 10
-"""So many failures are shown in full; the others get a line each."""
-IN_A_LINE = 100
-"""And so many get a line, unless the report is to be verbose."""
+"""So many failures are shown in full; the others get a line each, and their conversation below."""
 
-MOST_REASONS = 8
-"""Of one failure; and so many lines of each, and the transcript of so many turns."""
 MOST_LINES = 12
+"""Of one reason; and so many names of failures for the accept list, and the transcript of so many turns."""
 MOST_FINGERPRINTS = 3
 MOST_TURNS = 3
 
 _SIGNS = {"user": "user", "agent": "agent", "call": "→", "result": "←", "error": "error", "note": ""}
-_STYLES = {"user": "cyan", "call": "magenta", "result": "magenta", "error": "red", "note": "dim"}
+_STYLES = {"user": "bold", "call": "magenta", "result": "magenta", "error": "red", "note": "dim"}
 _FAULTS = {
     "agent": "the agent broke",
     "infrastructure": "not the agent's fault: network or provider",
@@ -82,14 +79,8 @@ def failure_section(report: Report, decision: Decision, options: ReportOptions) 
     for group in groups[:IN_FULL]:
         yield from _in_full(group, report, known, options)
         yield Text()
-    rest = groups[IN_FULL:]
-    shown = rest if options.verbose else rest[:IN_A_LINE]
-    if shown:
-        yield indented(_lines(shown, options))
-    if len(rest) > len(shown):
-        more = f"… and {len(rest) - len(shown):,} more; --verbose lists them, --report json=PATH has all"
-        yield indented(Text(more, style="dim"))
-    if rest:
+    if rest := groups[IN_FULL:]:
+        yield indented(_lines(rest, options))
         yield Text()
 
 
@@ -108,11 +99,8 @@ def _in_full(
     if group.others:
         yield _below(Text(f"the same in {_epochs(group)}", style="dim"))
     if failure.sample is not None:
-        yield _below(conversation(_untold(_concerned(failure), failure.reasons)))
-        turns = None if options.verbose else _turns_concerned(failure)
-        said = conversation_scores(
-            failure.sample, failure.of, report, known, turns=turns, verbose=options.verbose
-        )
+        yield _below(conversation(untold(_concerned(failure), failure.reasons)))
+        said = conversation_scores(failure.sample, report, known)
         yield from [_below(said)] if said else []
     else:
         yield from (_below(free(line, "dim")) for line in failure.evidence)
@@ -120,10 +108,8 @@ def _in_full(
 
 
 def _reasons(failure: Failure, options: ReportOptions) -> Iterator[Text]:
-    """Each broken rule with its place; a long tale is cut unless the report is to be verbose."""
-    most = len(failure.reasons) if options.verbose else MOST_REASONS
-    pairs = list(zip(failure.violations, failure.reasons, strict=True))
-    for violation, reason in pairs[:most]:
+    """Each broken rule with its place."""
+    for violation, reason in zip(failure.violations, failure.reasons, strict=True):
         lines = reason.split("\n")
         line = free("\n".join(lines[:MOST_LINES]) + (" …" if len(lines) > MOST_LINES else ""))
         if violation.where and violation.where != failure.where:
@@ -131,8 +117,6 @@ def _reasons(failure: Failure, options: ReportOptions) -> Iterator[Text]:
         for name in violation.fingerprints[:MOST_FINGERPRINTS]:
             line.append(f"  #{name}", style="dim")
         yield line
-    if len(pairs) > most:
-        yield Text(f"… and {len(pairs) - most:,} more reasons", style="dim")
 
 
 def _below(what: RenderableType) -> Padding:
@@ -144,7 +128,7 @@ def _epochs(group: _Group) -> str:
     return f"epoch{'s' if len(epochs) > 1 else ''} {', '.join(epochs)}"
 
 
-def _fault(fault: str, sample: SampleReport | None) -> str:
+def fault_text(fault: str, sample: SampleReport | None) -> str:
     lacks = {lack_of(failure) for failure in sample.all_failures} if sample else set()
     if fault == "judge" and lacks == {Lack.DETECTOR}:
         return "not the agent's fault: a detector broke"
@@ -159,7 +143,7 @@ def _head(failure: Failure, options: ReportOptions) -> Text:
     place = shown_place(failure.where, options.root)
     line = Text.assemble(mark(failure.verdict), " ", (one_line(failure.title, 250), "bold"))
     line.append(f"  {place}", style="dim")
-    remarks = [_fault(failure.fault, failure.sample)] if failure.fault else []
+    remarks = [fault_text(failure.fault, failure.sample)] if failure.fault else []
     remarks += ["tolerated"] if failure.tolerated else []
     return line.append(f"  ({'; '.join(remarks)})" if remarks else "")
 
@@ -183,7 +167,7 @@ def _concerned(failure: Failure) -> tuple[TranscriptLine, ...]:
     known = _turns_concerned(failure)
     if known is None:
         return transcript(sample)
-    lines = [line for turn in known[:MOST_TURNS] for line in _of_turn(sample, turn)]
+    lines = [line for turn in known[:MOST_TURNS] for line in turn_lines(sample, turn)]
     if len(known) > MOST_TURNS:
         others = ", ".join(str(turn + 1) for turn in known[MOST_TURNS:][:20])
         lines.append(TranscriptLine("note", f"… and the turns {others}"))
@@ -198,7 +182,7 @@ def _turns_concerned(failure: Failure) -> list[int] | None:
     return None if None in turns or not known else known
 
 
-def _untold(lines: Sequence[TranscriptLine], reasons: Sequence[str]) -> list[TranscriptLine]:
+def untold(lines: Sequence[TranscriptLine], reasons: Sequence[str]) -> list[TranscriptLine]:
     """Without saying the error again that is the reason: only where it happened."""
     told = " ".join(one_line(reason, 4000) for reason in reasons)
     kept: list[TranscriptLine] = []
@@ -213,7 +197,7 @@ def _untold(lines: Sequence[TranscriptLine], reasons: Sequence[str]) -> list[Tra
     return kept
 
 
-def _of_turn(sample: SampleReport, turn: int) -> Iterator[TranscriptLine]:
+def turn_lines(sample: SampleReport, turn: int) -> Iterator[TranscriptLine]:
     """The transcript of one turn, which a long transcript might have cut out; the end with the last."""
     is_last = turn == len(sample.turns) - 1
     stop = sample.stop if is_last else Stop(reason=StopReason.SCRIPT_DONE)
@@ -239,9 +223,7 @@ def conversation(lines: Sequence[TranscriptLine]) -> Table:
 
 
 def transcripts(report: Report, decision: Decision, options: ReportOptions) -> Iterator[RenderableType]:
-    """With ``verbose``: the conversations of the samples that are not shown in full among the failures."""
-    if not options.verbose:
-        return
+    """The conversations of the samples that are not shown in full among the failures."""
     shown = {group.first.sample.key for group in _groups(report, decision)[:IN_FULL] if group.first.sample}
     several = len({scenario.agent for scenario in report.scenarios}) > 1
     rest = [
@@ -258,6 +240,6 @@ def transcripts(report: Report, decision: Decision, options: ReportOptions) -> I
         name = title(scenario, sample.key, several_agents=several)
         yield indented(Text.assemble(mark(decided.verdict), " ", (name, "bold")))
         yield _below(conversation(transcript(sample)))
-        said = conversation_scores(sample, scenario, report, known, verbose=True)
+        said = conversation_scores(sample, report, known)
         yield from [_below(said)] if said else []
         yield Text()

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 
 from rich.console import RenderableType
 from rich.text import Text
@@ -17,6 +16,7 @@ from agenteval.core.trajectory import Usage
 from agenteval.reporters.options import ReportOptions
 from agenteval.reporters.terminal.cells import (
     NOTHING,
+    UNDECIDED,
     free,
     free_line,
     heading,
@@ -38,7 +38,7 @@ from agenteval.reporters.words.judge import (
 from agenteval.reporters.words.places import shown_place
 from agenteval.reporters.words.score_cells import SCRIPTED
 from agenteval.reporters.words.spending import dollars, sum_text, unknown_texts
-from agenteval.reporters.words.verdict import AUTHOR_ERROR, INCOMPLETE, verdict_line, ways_out
+from agenteval.reporters.words.verdict import ways_out
 from agenteval.verdict.gate_chances import luck_of
 from agenteval.verdict.reliability import repeats_of
 from agenteval.verdict.report import Report
@@ -50,27 +50,15 @@ WIDE = 70
 """Below so many columns each gate is a few lines instead of a row."""
 VERY_WIDE = 110
 """From so many columns on, all of a gate fits into one row."""
-MANY_GATES = 20
-MANY_NOTICES = 10
 _FIGURE_LIMIT = 16
 
 
 def gates(report: Report, decision: Decision, options: ReportOptions) -> Iterator[RenderableType]:
     """The rules that decided, broken ones first; then what was measured and decides nothing."""
-    told = decision.gates if options.verbose else _together(decision.gates)
-    rows = sorted(told, key=lambda row: list(Verdict).index(row.verdict), reverse=True)
-    limit = len(rows) if options.verbose else MANY_GATES
+    rows = sorted(decision.gates, key=lambda row: list(Verdict).index(row.verdict), reverse=True)
     if rows:
         yield heading("What gated this run")
-        yield indented(
-            _gate_table(rows[:limit], options)
-            if options.width >= WIDE
-            else _gate_lines(rows[:limit], options)
-        )
-        left_out = Counter(row.verdict for row in rows[limit:])
-        if left_out:
-            words = " and ".join(f"{n:,} that {_STATES[verdict]}" for verdict, n in left_out.items())
-            yield indented(Text(f"… and {words}", style="dim"))
+        yield indented(_gate_table(rows, options) if options.width >= WIDE else _gate_lines(rows, options))
         yield Text()
     if decision.ungated:
         names = ", ".join(one_line(name, 80) for name in decision.ungated)
@@ -79,48 +67,20 @@ def gates(report: Report, decision: Decision, options: ReportOptions) -> Iterato
         yield Text()
 
 
-def _together(rows: Sequence[GateRow]) -> list[GateRow]:
-    """One rule that holds in several scenarios as one row, with the lowest value."""
-    groups: dict[tuple[object, ...], list[GateRow]] = {}
-    for number, row in enumerate(rows):
-        held = bool(row.scenario) and row.verdict is Verdict.PASSED and isinstance(row.value, float)
-        groups.setdefault((row.name, row.bound, row.where) if held else (number,), []).append(row)
-    return [
-        row for group in groups.values() for row in (group if len(group) < _SEVERAL else [_lowest(group)])
-    ]
-
-
-def _lowest(rows: Sequence[GateRow]) -> GateRow:
-    row = min(rows, key=lambda row: row.value if isinstance(row.value, float) else 0.0)
-    several = len({row.agent for row in rows}) > 1
-    noun = "result" if several else "scenario"
-    place = " · ".join([row.scenario, *([row.agent] if several else [])])
-    basis = f"the lowest of {plural(len(rows), noun)}, in {place}"
-    return replace(row, rests_on=basis, scenario="", agent="")
-
-
-_SEVERAL = 3
-_STATES = {
-    Verdict.PASSED: "passed",
-    Verdict.FAILED: "failed",
-    Verdict.INCONCLUSIVE: "were not decided",
-}
-
-
 def _gate_table(rows: Sequence[GateRow], options: ReportOptions) -> RenderableType:
     """Where there is room for it, what a rule is based on and its place have columns of their own."""
     wide = options.width >= VERY_WIDE
-    figures = [_figures(row) for row in rows]
+    told = [figures(row) for row in rows]
     table = plain_table()
     table.add_column("", width=1)
     table.add_column("rule", overflow="fold", ratio=None if wide else 1)
     for title, index in (("value", 0), ("bound", 1)):
-        longest = max(len(pair[index]) for pair in figures)
+        longest = max(len(pair[index]) for pair in told)
         table.add_column(title, overflow="fold", width=max(5, min(longest, _FIGURE_LIMIT)))
     for title in ("based on", "where") if wide else ():
         table.add_column(title, overflow="fold")
     table.add_column("verdict", no_wrap=True, width=max(7, *(len(row.verdict) for row in rows)))
-    for row, pair in zip(rows, figures, strict=True):
+    for row, pair in zip(rows, told, strict=True):
         rule, basis = free_line(_rule(row), 200), free_line(row.rests_on, 160)
         place = free_line(shown_place(row.where, options.root), 200, "dim")
         said = [rule, *_texts(pair), basis, place] if wide else [_stacked(rule, basis, place), *_texts(pair)]
@@ -144,7 +104,7 @@ def _gate_lines(rows: Sequence[GateRow], options: ReportOptions) -> RenderableTy
     table.add_column(width=1)
     table.add_column(overflow="fold")
     for row in rows:
-        value, bound = _figures(row)
+        value, bound = figures(row)
         words = f"{_rule(row)}: {row.verdict}, value {value}, bound {bound}"
         details = "; ".join(part for part in (row.rests_on, shown_place(row.where, options.root)) if part)
         table.add_row(mark(row.verdict), free_line(f"{words} ({details})" if details else words, 500))
@@ -156,7 +116,7 @@ def _rule(row: GateRow) -> str:
     return f"{row.name} · {place}" if place else row.name
 
 
-def _figures(row: GateRow) -> tuple[str, str]:
+def figures(row: GateRow) -> tuple[str, str]:
     """Value and bound, with as many digits as it takes to tell the one from the other."""
     value, bound = _figure(row.value, digits=3), _figure(row.bound, digits=3)
     if value == bound and row.value != row.bound:
@@ -178,7 +138,7 @@ def notes(report: Report, decision: Decision, options: ReportOptions) -> Iterato
     table = plain_table(show_header=False)
     table.add_column(no_wrap=True)
     table.add_column(overflow="fold")
-    for label, text in _labelled(report, decision, verbose=options.verbose):
+    for label, text in _labelled(report, decision):
         table.add_row(label, text)
     if table.row_count:
         yield table
@@ -186,16 +146,16 @@ def notes(report: Report, decision: Decision, options: ReportOptions) -> Iterato
         yield unbroken(f"journal: {one_line(options.journal, 1000)}")
 
 
-def _labelled(report: Report, decision: Decision, *, verbose: bool) -> Iterator[tuple[Text, Text]]:
+def _labelled(report: Report, decision: Decision) -> Iterator[tuple[Text, Text]]:
     if profile := report.run.config.profile:
         yield Text("profile:"), free_line(profile, 80)
     for error in decision.author_errors:
         yield Text("error:", style="red"), free(error)
-    yield from _notices(report, verbose=verbose)
+    yield from _notices(report)
     repeated = _repeats(report, decision)
     if repeated:
         yield Text("repeats:"), Text(repeated)
-    if repeated and (luck := _luck(report, decision)):
+    if repeated and (luck := luck_text(report, decision)):
         yield Text("luck:"), Text(luck)
     told = simulation_text(report)
     if told and not refusals(report):
@@ -221,19 +181,15 @@ def _labelled(report: Report, decision: Decision, *, verbose: bool) -> Iterator[
         yield Text("note:"), Text(f"{scripted_text(report)}, which measure nothing")
 
 
-def _notices(report: Report, *, verbose: bool) -> Iterator[tuple[Text, Text]]:
-    levels = _STYLES if verbose else ("warning", "error")
-    told = Counter((n.level, n.text, n.key) for n in report.notices if n.level in levels)
-    limit = len(told) if verbose else MANY_NOTICES
-    for (level, text, key), times in list(told.items())[:limit]:
+def _notices(report: Report) -> Iterator[tuple[Text, Text]]:
+    told = Counter((n.level, n.text, n.key) for n in report.notices)
+    for (level, text, key), times in told.items():
         place = f" ({key})" if key else ""
         again = f" (×{times})" if times > 1 else ""
         yield Text(f"{level}:", style=_STYLES[level]), free_line(f"{text}{place}{again}", 1000)
-    if len(told) > limit:
-        yield Text(""), Text(f"… and {plural(len(told) - limit, 'more notice')}", style="dim")
 
 
-_STYLES = {"info": "dim", "warning": "yellow", "error": "red"}
+_STYLES = {"info": "dim", "warning": UNDECIDED, "error": "red"}
 
 
 def _spent(usage: Usage, replies: ReplyCounts) -> str:
@@ -253,36 +209,47 @@ def _spent(usage: Usage, replies: ReplyCounts) -> str:
     return ", ".join(parts)
 
 
-def last_line(report: Report, decision: Decision) -> Text:
-    """The verdict, how many scenarios ended how, the exit code, and what did not gate."""
-    word, rest = verdict_line(report, decision)
-    style = _WORD_STYLES.get(word) or style_of(decision.verdict)
-    line = Text(f"{word}: ", style=f"bold {style}")
-    line.append(rest, style="not bold default")
-    line.no_wrap, line.overflow = True, "ignore"
-    return line
-
-
-_WORD_STYLES = {INCOMPLETE: "yellow", AUTHOR_ERROR: "red"}
-
-
-def _luck(report: Report, decision: Decision) -> str:
+def luck_text(report: Report, decision: Decision) -> str:
     """What a green or red that every sample has a part in is worth, where it is worth little."""
-    if replaces_every_sample(report.plan.gates) or decision.verdict is Verdict.INCONCLUSIVE:
+    if not (share := _luck(report, decision)):
         return ""
-    worth = luck_of([len(scenario.samples) + len(scenario.missing) for scenario in report.scenarios])
-    if decision.verdict is Verdict.PASSED and worth.false_green and worth.false_green > COIN:
+    worth = luck_of(_conversations(report))
+    if decision.verdict is Verdict.PASSED:
         return (
             f"an agent that fails in {1 - worth.bad:.0%} of the conversations of one scenario would be green"
-            f" in {worth.false_green:.0%} of such runs; {worth.advice}"
+            f" in {share:.0%} of such runs; {worth.advice}"
         )
+    return (
+        f"an agent that fails in {1 - worth.good:.0%} of all conversations would be red in"
+        f" {share:.0%} of such runs; {worth.advice}"
+    )
+
+
+def brief_luck(report: Report, decision: Decision) -> str:
+    """The same in a line."""
+    if not (share := _luck(report, decision)):
+        return ""
+    worth = luck_of(_conversations(report))
+    if decision.verdict is Verdict.PASSED:
+        return f"an agent that fails {1 - worth.bad:.0%} of a scenario is green in {share:.0%} of such runs"
+    return f"an agent that fails {1 - worth.good:.0%} of all is red in {share:.0%} of such runs"
+
+
+def _luck(report: Report, decision: Decision) -> float:
+    """How often such a run would end as this one for the wrong reason; 0 where that is seldom."""
+    if replaces_every_sample(report.plan.gates) or decision.verdict is Verdict.INCONCLUSIVE:
+        return 0.0
+    worth = luck_of(_conversations(report))
     failed = [gate.name for gate in decision.gates if gate.verdict is Verdict.FAILED]
-    if failed == [EVERY_SAMPLE] and worth.false_red and worth.false_red > COIN:
-        return (
-            f"an agent that fails in {1 - worth.good:.0%} of all conversations would be red in"
-            f" {worth.false_red:.0%} of such runs; {worth.advice}"
-        )
-    return ""
+    wrong = worth.false_green if decision.verdict is Verdict.PASSED else None
+    if failed == [EVERY_SAMPLE]:
+        wrong = worth.false_red
+    return wrong if wrong is not None and wrong > COIN else 0.0
+
+
+def _conversations(report: Report) -> list[int]:
+    """Of each scenario, how many were planned."""
+    return [len(scenario.samples) + len(scenario.missing) for scenario in report.scenarios]
 
 
 def _repeats(report: Report, decision: Decision) -> str:
@@ -292,11 +259,19 @@ def _repeats(report: Report, decision: Decision) -> str:
     if not again:
         return ""
     rates = ", ".join(f"pass^{k} {value:.1%}" for k, value in list(told.pass_hat_k.items())[:4])
+    flaky = flaky_text(report, decision)
+    stable = f"flaky: {flaky}" if flaky else "no scenario was flaky"
+    return f"{rates}; {stable}" if rates else stable
+
+
+def flaky_text(report: Report, decision: Decision) -> str:
+    """``book-morning (1 of 2)``: whose conversations ended differently; empty where none is."""
+    several = len(report.dimensions) > 1
     flaky = [
-        f"{one_line(scenario, 40)} ({entry.tally.successes} of {entry.tally.decided})"
-        for (scenario, _), entry in again
-        if entry.stability is Stability.FLAKY
+        f"{one_line(scenario, 40)}{f' · {one_line(agent, 40)}' if several else ''}"
+        f" ({entry.tally.successes} of {entry.tally.decided})"
+        for (scenario, agent), entry in repeats_of(report, decision).scenarios.items()
+        if entry.tally.planned > 1 and entry.stability is Stability.FLAKY
     ]
     more = f" and {len(flaky) - 5} more" if len(flaky) > 5 else ""
-    stable = f"flaky: {', '.join(flaky[:5])}{more}" if flaky else "no scenario was flaky"
-    return f"{rates}; {stable}" if rates else stable
+    return f"{', '.join(flaky[:5])}{more}"

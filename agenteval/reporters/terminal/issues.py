@@ -11,9 +11,9 @@ from rich.text import Text
 
 from agenteval.core.decision import Decision
 from agenteval.core.safe_text import one_line
-from agenteval.core.score import Severity
+from agenteval.core.score import Severity, Verdict
 from agenteval.reporters.options import ReportOptions
-from agenteval.reporters.terminal.cells import free, heading, indented
+from agenteval.reporters.terminal.cells import UNDECIDED, free, heading, indented, labelled, right_aligned
 from agenteval.reporters.words.issue import IssueText, extent_text, grouped_by, issues_text
 from agenteval.reporters.words.judge import (
     BrokenJudge,
@@ -25,15 +25,13 @@ from agenteval.reporters.words.judge import (
 )
 from agenteval.verdict.report import Report
 
-MANY_ISSUES = 15
-MANY_BROKEN = 10
-MANY_REFUSED = 10
-"""So many of each are shown unless the report is to be verbose."""
+FEW_ISSUES = 5
+"""So many are shown, where each has but a line."""
 
 _STYLES = {
     Severity.CRITICAL: "bold red",
     Severity.HIGH: "red",
-    Severity.MEDIUM: "yellow",
+    Severity.MEDIUM: UNDECIDED,
     Severity.LOW: "dim",
 }
 
@@ -50,17 +48,38 @@ def issues(report: Report, decision: Decision, options: ReportOptions) -> Iterat
         return
     yield heading("Issues")
     several = len({grouped_by(text.issue) for text in texts}) > 1
-    limit = len(texts) if options.verbose else MANY_ISSUES
-    for text in texts[:limit]:
+    for text in texts:
         yield indented(_head(text))
-        yield from (_below(line) for line in _lines(text, options, names_grouper=several))
-    if len(texts) > limit:
-        rest = Counter(text.severity for text in texts[limit:])
-        counts = ", ".join(f"{count:,} {severity}" for severity, count in rest.items())
-        yield indented(Text(f"… and {counts}; --verbose lists them", style="dim"))
+        yield from (_below(line) for line in _lines(text, names_grouper=several))
     if not several:
         yield indented(Text(f"grouped by {grouped_by(texts[0].issue)}", style="dim"))
     yield Text()
+
+
+def issue_lines(report: Report, decision: Decision, options: ReportOptions) -> Iterator[RenderableType]:
+    """Each root cause in a line, the worst first: how bad, what, where first, in how many conversations."""
+    texts = issues_text(report, decision)
+    few = FEW_ISSUES
+    if decision.verdict is Verdict.PASSED:  # then only what is bad, and did not gate
+        few = min(2, sum(text.severity.rank >= Severity.HIGH.rank for text in texts))
+    for text in texts[:few]:
+        severity = Text(f"{text.severity:<8}  ", style=_STYLES[text.severity])
+        times = f" ({text.issue.samples:,}×)" if text.issue.samples > 1 else ""
+        places = dict.fromkeys(one_line(example.scenario, 60) for example in text.issue.examples)
+        right = Text(f"{next(iter(places), '')}{times}", style="dim")
+        right.truncate(max(12, options.width * 2 // 5), overflow="ellipsis")
+        yield right_aligned(
+            severity.append_text(free(text.title, "not dim not bold default")), right, options.width
+        )
+    if len(texts) > few:
+        rest = Counter(text.severity for text in texts[few:])
+        counts = ", ".join(f"{count:,} {severity}" for severity, count in rest.items())
+        if few:
+            yield Text(f"… and {counts}; -v lists them", style="dim")
+        else:
+            yield labelled("issues", Text(f"{counts}; -v lists them"))
+    if texts and decision.verdict is not Verdict.PASSED:
+        yield Text()
 
 
 def _head(text: IssueText) -> Text:
@@ -71,16 +90,10 @@ def _head(text: IssueText) -> Text:
     return line.append("  fails the run", style="red") if text.fails else line
 
 
-def _lines(text: IssueText, options: ReportOptions, *, names_grouper: bool) -> Iterator[Text]:
+def _lines(text: IssueText, *, names_grouper: bool) -> Iterator[Text]:
     if text.explanation:
         yield free(text.explanation)
-    if options.verbose:
-        yield from (free(f"{place}: {_quoted(said)}", "dim") for place, said in text.quotations)
-    elif text.examples:
-        quoted = f" — {_quoted(text.evidence)}" if text.evidence and len(text.examples) == 1 else ""
-        yield free(f"examples: {'; '.join(text.examples)}{quoted}", "dim")
-        if text.evidence and not quoted:
-            yield free(f"e.g. {_quoted(text.evidence)}", "dim")
+    yield from (free(f"{place}: {_quoted(said)}", "dim") for place, said in dict.fromkeys(text.quotations))
     remarks = list(text.remarks)
     if names_grouper:
         remarks.append(f"grouped by {grouped_by(text.issue)}")
@@ -115,28 +128,23 @@ def _ungrouped(report: Report) -> Iterator[RenderableType]:
 def broken(report: Report, decision: Decision, options: ReportOptions) -> Iterator[RenderableType]:
     """Judges and detectors that broke, what was not clear, and messages that were no user's. Nothing of it
     is the agent's fault."""
-    judges = broken_judges(report, together=not options.verbose)
+    judges = broken_judges(report)
     refused = refusals(report)
     for lack in Lack:
         if told := [judge for judge in judges if judge.lack is lack]:
             yield heading(str(lack)).append(f" ({lack.remark})", style="not bold")
-            yield from _judges(told, len(told) if options.verbose else MANY_BROKEN)
+            yield from _judges(told)
             yield Text()
     if refused:
         yield heading("Simulated user").append(f": {simulation_text(report)}", style="not bold")
         repeated = refusals(report, fatal=False)
-        limit = len(repeated) if options.verbose else MANY_REFUSED
-        yield from (indented(free(f"{place}: {fault}", "dim")) for place, fault in repeated[:limit])
-        if len(repeated) > limit:
-            yield indented(Text(f"… and {len(repeated) - limit:,} more; --verbose lists them", style="dim"))
+        yield from (indented(free(f"{place}: {fault}", "dim")) for place, fault in repeated)
         yield Text()
 
 
-def _judges(judges: Sequence[BrokenJudge], limit: int) -> Iterator[RenderableType]:
-    for judge in judges[:limit]:
-        line = Text.assemble(("! ", "yellow"), (judge.names, "bold"), f": {judge.message}")
+def _judges(judges: Sequence[BrokenJudge]) -> Iterator[RenderableType]:
+    for judge in judges:
+        line = Text.assemble(("! ", UNDECIDED), (judge.names, "bold"), f": {judge.message}")
         yield indented(line.append(f"  ({judge.where})", style="dim"))
         if judge.raw.strip():
             yield _below(free(f"said: {one_line(judge.raw, 250)}", "dim"))
-    if len(judges) > limit:
-        yield indented(Text(f"… and {len(judges) - limit:,} more; --verbose lists them", style="dim"))

@@ -14,10 +14,9 @@ from rich.text import Text
 from agenteval.core.decision import Decision
 from agenteval.core.safe_text import one_line
 from agenteval.core.sample_report import SampleReport, ScenarioReport
-from agenteval.core.score import Score
 from agenteval.reporters.options import ReportOptions
-from agenteval.reporters.terminal.cells import free, heading, indented, mark
-from agenteval.reporters.terminal.tables import Row, all_rows, selected_rows
+from agenteval.reporters.terminal.cells import UNDECIDED, free, heading, indented, mark
+from agenteval.reporters.terminal.tables import Row, all_rows
 from agenteval.reporters.words.failure import because
 from agenteval.reporters.words.judge import lack_in_words, lack_of
 from agenteval.reporters.words.score_cells import (
@@ -30,11 +29,8 @@ from agenteval.reporters.words.score_cells import (
     Cell,
     Column,
     JudgedPlace,
-    bound_in,
-    brief_score,
     columns,
     cut_names,
-    is_low,
     is_scored,
     judged_places,
     scenario_cells,
@@ -48,9 +44,8 @@ _INDENT = 2
 _MARK = 3
 _LEAST_NAME = 12
 _COMFORTABLE_NAME = 24
-_MOST_PLACES = 12
-_BRIEF, _ALL = 160, 2000
-"""Characters of a reason, and of its evidence, without and with ``verbose``."""
+_LONGEST = 2000
+"""Characters of a reason, and of its evidence."""
 
 # ── the table ────────────────────────────────────────────────────────────────────────────────────
 
@@ -67,8 +62,7 @@ def score_table(report: Report, decision: Decision, options: ReportOptions) -> I
     """A row for each scenario and agent, a column for each judged metric. Columns for which there is no
     room stand below, with the names again."""
     known = columns(report)
-    rows, left_out = selected_rows(all_rows(report, decision), verbose=options.verbose)
-    lines = _lines(rows, known, report, decision)
+    lines = _lines(all_rows(report, decision), known, report, decision)
     used = [n for n, _ in enumerate(known) if any(line.cells[n].text != NOT_APPLICABLE for line in lines)]
     if not used:
         return
@@ -77,8 +71,6 @@ def score_table(report: Report, decision: Decision, options: ReportOptions) -> I
     scored = any(is_scored(cell) for line in lines for cell in line.cells)
     yield heading("Scores (uncalibrated)" if scored else "Scores")
     yield indented(Text("\n").join(table.render()))
-    if left_out:
-        yield indented(Text(left_out, style="dim"))
     yield indented(Text("; ".join(_legend(table, report, scored=scored)), style="dim"))
     yield Text()
 
@@ -201,8 +193,8 @@ class _Table:
         text.append("ˢ" if cell.scripted else "")
         if cell.verdict:
             text.append_text(mark(cell.verdict))
-        text.append(f"!{cell.missing:,}" if cell.missing else "", style="yellow")
-        text.append(f"~{cell.open:,}" if cell.open else "", style="yellow")
+        text.append(f"!{cell.missing:,}" if cell.missing else "", style=UNDECIDED)
+        text.append(f"~{cell.open:,}" if cell.open else "", style=UNDECIDED)
         return text.append(" " * max(0, width - text.cell_len))
 
 
@@ -236,51 +228,30 @@ def _padded(text: str, width: int, *, right: bool = False) -> str:
 
 
 def conversation_scores(
-    sample: SampleReport,
-    scenario: ScenarioReport,
-    report: Report,
-    known: Sequence[Column],
-    *,
-    turns: Sequence[int] | None = None,
-    verbose: bool = False,
+    sample: SampleReport, report: Report, known: Sequence[Column]
 ) -> RenderableType | None:
-    """What judges said of a conversation: a line for each turn, and the reasons of what is low; with
-    ``verbose``, of all. ``turns``: only these, and the whole. ``None`` if nothing was judged there."""
-    places = [p for p in judged_places(sample) if turns is None or p.turn is None or p.turn in turns]
+    """What judges said of a conversation, with their reasons, turn by turn. ``None`` if nothing was judged
+    there."""
+    places = list(judged_places(sample))
     if not places:
         return None
-    most = len(places) if verbose else _MOST_PLACES
     table = Table(box=None, show_header=False, pad_edge=False, padding=(0, 1, 0, 0))
     table.add_column(style="dim", no_wrap=True)
     table.add_column(overflow="fold")
-    for place in places[:most]:
+    for place in places:
         name = "whole" if place.turn is None else f"turn {place.turn + 1}"
-        for line in _place_lines(place, scenario, report, known, verbose=verbose):
+        for line in _place_lines(place, known):
             table.add_row(name, line)
             name = ""
-    if len(places) > most:
-        more = f"… and {len(places) - most:,} more; --verbose lists them"
-        table.add_row("", Text(more, style="dim"))
-    return Group(Text("scores (uncalibrated)", style="dim"), table)
+    is_scored = any(place.scores for place in places)
+    return Group(Text("scores (uncalibrated)" if is_scored else "scores", style="dim"), table)
 
 
-def _place_lines(
-    place: JudgedPlace, scenario: ScenarioReport, report: Report, known: Sequence[Column], *, verbose: bool
-) -> Iterator[Text]:
-    told = {column.name: column for column in known}
-    order = list(told)
-    scores = sorted(place.scores, key=lambda score: order.index(score.metric))
-    parts = [f"{told[score.metric].short} {brief_score(score)}" for score in scores if not verbose]
+def _place_lines(place: JudgedPlace, known: Sequence[Column]) -> Iterator[Text]:
+    order = [column.name for column in known]
     lacking = dict.fromkeys((failure.metric, lack_of(failure)) for failure in place.failures)
-    parts += [f"{one_line(name, 40)}: {lack_in_words(lack)}" for name, lack in lacking]
+    parts = [f"{one_line(name, 40)}: {lack_in_words(lack)}" for name, lack in lacking]
     yield from [free(" · ".join(parts))] if parts else []
-    for score in scores:
-        bound = bound_in(scenario, score.metric)
-        if verbose or is_low(score, told[score.metric], bound):
-            yield _why(score, told[score.metric], verbose=verbose)
-
-
-def _why(score: Score, column: Column, *, verbose: bool) -> Text:
-    name = one_line(score.metric, 60) if verbose else column.short
-    why = because(score.reason, score.evidence, limit=_ALL if verbose else _BRIEF)
-    return free(f"{name} {score_text(score)}{why or ': no reason given'}", "dim")
+    for score in sorted(place.scores, key=lambda score: order.index(score.metric)):
+        why = because(score.reason, score.evidence, limit=_LONGEST)
+        yield free(f"{one_line(score.metric, 60)} {score_text(score)}{why or ': no reason given'}", "dim")

@@ -1,4 +1,4 @@
-"""The report for a person at a terminal: tables, what failed and why, what gated, the verdict."""
+"""The report for a person at a terminal: what ran, what failed and why, and last what matters most."""
 
 from __future__ import annotations
 
@@ -14,10 +14,13 @@ from agenteval.core.safe_text import no_commands
 from agenteval.reporters.options import ReportOptions
 from agenteval.reporters.terminal.accepted import accepted
 from agenteval.reporters.terminal.agents import agents_compared
-from agenteval.reporters.terminal.ends import failure_list
+from agenteval.reporters.terminal.blocks import blocks
+from agenteval.reporters.terminal.ends import ending, failure_list
 from agenteval.reporters.terminal.failures import failure_section, transcripts
-from agenteval.reporters.terminal.gates import gates, last_line, notes
-from agenteval.reporters.terminal.issues import broken, issues
+from agenteval.reporters.terminal.gates import gates, notes
+from agenteval.reporters.terminal.issues import broken, issue_lines, issues
+from agenteval.reporters.terminal.overview import dimensions, files, head, held
+from agenteval.reporters.terminal.remarks import mistakes, remarks
 from agenteval.reporters.terminal.scores import score_table
 from agenteval.reporters.terminal.summary import summary_table
 from agenteval.reporters.terminal.tables import dimension_tables
@@ -26,8 +29,24 @@ from agenteval.verdict.report import Report
 Section: TypeAlias = Callable[[Report, Decision, ReportOptions], Iterator[RenderableType]]
 """A part of the report; it yields nothing where it has nothing to say."""
 
-SECTIONS: tuple[Section, ...] = (
-    # What is wrong is read first, and at the end of a long report again, in short.
+# What matters most stands last: the end of a text is what a terminal, and the log of a CI job, shows.
+QUIET: tuple[Section, ...] = (mistakes, failure_list, ending)
+USUAL: tuple[Section, ...] = (
+    head,
+    files,
+    dimensions,
+    held,
+    agents_compared,
+    blocks,
+    issue_lines,
+    remarks,
+    mistakes,
+    failure_list,
+    ending,
+)
+VERBOSE: tuple[Section, ...] = (
+    head,
+    files,
     failure_section,
     dimension_tables,
     score_table,
@@ -40,20 +59,17 @@ SECTIONS: tuple[Section, ...] = (
     gates,
     notes,
     failure_list,
+    ending,
 )
 
 _MIN_WIDTH = 20
 _ANY_HEIGHT = 25
-_ASCII = str.maketrans({
-    "✓": "+", "✗": "x", "≈": "~", "…": "...", "–": "-", "—": "-", "×": "x", "·": "/", "ˢ": "*", "→": "->",
-    "←": "<-",
-})  # fmt: skip
 
 
 def render(report: Report, decision: Decision, options: ReportOptions) -> str:
     """The whole report as text, ending in a newline. Colours only if ``options.color``."""
-    parts = (part for section in SECTIONS for part in section(report, decision, options))
-    return painted([*parts, last_line(report, decision)], options)
+    sections = QUIET if options.quiet else VERBOSE if options.verbose else USUAL
+    return painted((part for section in sections for part in section(report, decision, options)), options)
 
 
 def painted(parts: Iterable[RenderableType], options: ReportOptions) -> str:
@@ -88,13 +104,3 @@ def _console(out: StringIO, options: ReportOptions) -> Console:
         highlight=False,
         emoji=False,
     )
-
-
-def for_encoding(text: str, encoding: str | None) -> str:
-    """``text`` as a stream of that encoding can write it: our signs in ASCII, the rest as ``?``."""
-    name = encoding or "utf-8"
-    try:
-        text.encode(name)
-    except UnicodeEncodeError:
-        return text.translate(_ASCII).encode(name, "replace").decode(name)
-    return text

@@ -147,11 +147,15 @@ def _spread(dimension: Dimension | None, name: str, statistic: str, *, about: st
 
 
 def _estimates(report: Report, category: Category) -> list[str]:
-    """By agent: the sign of an estimate, if any of its tokens in that dimension were not reported."""
-    estimated = {
-        scenario.agent
+    return [estimates_of(report, category, agent) for agent in report.dimensions]
+
+
+def estimates_of(report: Report, category: Category, agent: str) -> str:
+    """The sign of an estimate, if any tokens of the agent in that dimension were not reported."""
+    is_estimated = any(
+        sample.trajectory.usage.estimated
         for scenario in report.scenarios
-        if scenario.scenario.category is category
-        and any(sample.trajectory.usage.estimated for sample in scenario.samples)
-    }
-    return ["≈" if agent in estimated else "" for agent in report.dimensions]
+        if scenario.agent == agent and scenario.scenario.category is category
+        for sample in scenario.samples
+    )
+    return "≈" if is_estimated else ""

@@ -30,9 +30,6 @@ from agenteval.reporters.terminal.cells import (
 from agenteval.reporters.words.failure import NEVER_RAN, scenario_decision
 from agenteval.verdict.report import Report
 
-MANY_ROWS = 40
-"""A table with more rows shows only those that did not pass, and of these so many."""
-
 _NAME_LIMIT = 200
 _GAP = 2
 _LEAST = 8
@@ -91,23 +88,8 @@ def _side_by_side(scenarios: Sequence[ScenarioReport]) -> list[ScenarioReport]:
 def _dimension(
     category: Category, rows: Sequence[Row], report: Report, options: ReportOptions
 ) -> Iterator[RenderableType]:
-    shown, left_out = selected_rows(rows, verbose=options.verbose)
-    if shown:
-        columns = _columns(category, rows, agents=len(report.dimensions), width=options.width)
-        yield indented(_table(shown, columns, options.width))
-    if left_out:
-        yield indented(Text(left_out, style="dim"))
-
-
-def selected_rows(rows: Sequence[Row], *, verbose: bool) -> tuple[Sequence[Row], str]:
-    """The rows to show, and a line about the others."""
-    if verbose or len(rows) <= MANY_ROWS:
-        return rows, ""
-    unpassed = [row for row in rows if row.verdict is not Verdict.PASSED]
-    passed, hidden = len(rows) - len(unpassed), len(unpassed[MANY_ROWS:])
-    parts = [f"{hidden:,} more that did not pass"] if hidden else []
-    parts += [f"{passed:,} that passed"] if passed else []
-    return unpassed[:MANY_ROWS], f"… and {' and '.join(parts)}" if parts else ""
+    columns = _columns(category, rows, agents=len(report.dimensions), width=options.width)
+    yield indented(_table(rows, columns, options.width))
 
 
 def _table(rows: Sequence[Row], columns: Sequence[_Column], width: int) -> Table:

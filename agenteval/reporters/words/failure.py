@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 from agenteval.core.decision import Decision, GateRow, SampleDecision, ScenarioDecision, Violation
 from agenteval.core.event import RunStarted
-from agenteval.core.safe_text import no_commands, one_line, shorten
+from agenteval.core.safe_text import clean, no_commands, one_line, shorten
 from agenteval.core.sample_report import SampleReport, ScenarioReport, numeric
 from agenteval.core.scenario import SampleKey
 from agenteval.core.score import Check, Finding, Verdict
@@ -142,7 +142,7 @@ def _is_undecided(failure: Failure) -> bool:
     return failure.verdict is not Verdict.FAILED
 
 
-_OF_SAMPLES = frozenset(("every sample passes", "fault_tolerance", "fail_on_severity"))
+OF_SAMPLES = frozenset(("every sample passes", "fault_tolerance", "fail_on_severity"))
 
 
 def run_gates(decision: Decision) -> tuple[GateRow, ...]:
@@ -151,7 +151,7 @@ def run_gates(decision: Decision) -> tuple[GateRow, ...]:
     return tuple(
         gate
         for gate in decision.gates
-        if not gate.scenario and gate.verdict is not Verdict.PASSED and gate.name not in _OF_SAMPLES
+        if not gate.scenario and gate.verdict is not Verdict.PASSED and gate.name not in OF_SAMPLES
     )
 
 
@@ -223,6 +223,30 @@ def reason(violation: Violation) -> str:
     detail = no_commands(shorten(violation.detail, _REASON_LIMIT)).strip()
     name = one_line(violation.name, 80)
     return f"{name}{turn}: {detail}" if detail else f"{name}{turn}"
+
+
+_SPEAKS_FOR_ITSELF = ("fail_on_severity", "no_error", "answer", "infrastructure", "simulator")
+
+
+def rule_name(violation: Violation) -> str:
+    """The rule in short; empty where what is said of it needs no name."""
+    name = one_line(violation.name, 80)
+    return "" if name in _SPEAKS_FOR_ITSELF else name.removeprefix("thresholds.")
+
+
+_BEFORE_THE_FAULT = ("expected", "called: ", "not allowed: ")
+
+
+def gist(violation: Violation) -> str:
+    """``turn 2: missing: create_booking(…)``: the shortest that tells what is wrong, on one line."""
+    turn = f"turn {violation.turn + 1}: " if violation.turn is not None else ""
+    lines = [line for line in clean(violation.detail).split("\n") if line.strip()]
+    at = next((n for n, line in enumerate(lines) if not line.startswith(_BEFORE_THE_FAULT)), 0)
+    detail = no_commands(one_line(lines[at], _REASON_LIMIT)) if lines else ""
+    name = rule_name(violation)
+    is_told = not name or name.startswith(("output.", "tool_calls"))
+    turn = "" if detail.startswith(turn) else turn
+    return turn + (detail if detail and is_told else f"{name}: {detail}" if detail else name)
 
 
 def reason_lines(failure: Failure, root: str) -> tuple[str, ...]:

@@ -25,6 +25,13 @@ def repro(scenario: ScenarioReport, run: RunStarted, *, several_agents: bool) ->
     return command_of([*words, *_run_options(run)])
 
 
+def again(run: RunStarted) -> str:
+    """The command that runs what did not pass again, as it was run."""
+    agent = (run.request.get("filters") or {}).get("agent")
+    words = ["agenteval", "run", *(["--agent", agent] if agent else []), "--last-failed"]
+    return command_of([*words, *_run_options(run)])
+
+
 def _run_options(run: RunStarted) -> Iterator[str]:
     """What else the command line said of how conversations are held and judged."""
     asked = run.request

@@ -36,6 +36,18 @@ def sum_text(report: Report) -> str:
     return f"at least {about}{amount(cost.known)} USD: without {names}, whose cost is unknown"
 
 
+def brief_sum(report: Report) -> str:
+    """``0.41 USD``, ``at least 0.41 of 1 USD``, ``cost unknown``; empty where no model was paid for."""
+    cost = total_cost(report.ledger)
+    if not cost.known:
+        return "cost unknown" if any(True for _ in unknown_texts(report)) else ""
+    about = "≈" if any(line.usage.estimated and line.usage.cost for line in report.ledger) else ""
+    least = "" if cost.is_whole else "at least "
+    limit = report.plan.budget.max_cost
+    of = f" of {amount(limit)}" if limit else ""
+    return f"{least}{about}{amount(cost.known)}{of} USD"
+
+
 def unknown_texts(report: Report) -> Iterator[str]:
     """A sentence for each model whose price is not known. Agents are named only where somebody asked what
     things cost: most are programs that cost nothing, or tell no usage."""

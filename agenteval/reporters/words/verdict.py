@@ -52,16 +52,16 @@ def _word(report: Report, decision: Decision) -> str:
     return AUTHOR_ERROR if decision.author_errors else decision.verdict.upper()
 
 
-_TOLERATED = "did not pass every conversation"
-_NEVER = "passed no conversation"
-_ENDS = ("failed", "inconclusive", _NEVER, _TOLERATED, "passed")
+TOLERATED = "did not pass every conversation"
+NEVER = "passed no conversation"
+_ENDS = ("failed", "inconclusive", NEVER, TOLERATED, "passed")
 
 
 def _counted(report: Report, decision: Decision) -> str:
     """``2 of 13 scenarios failed, 11 passed``. With several agents, each result counts."""
     agents, total = len(report.dimensions), len(report.scenarios)
     noun = "scenario" if agents <= 1 else "result"
-    ends = Counter(_end(scenario, decision) for scenario in report.scenarios)
+    ends = Counter(end_of(scenario, decision) for scenario in report.scenarios)
     scenarios = len({scenario.scenario.id for scenario in report.scenarios})
     across = f", over {plural(scenarios, 'scenario')} and {agents} agents" if agents > 1 else ""
     if not total:
@@ -77,13 +77,13 @@ def _counted(report: Report, decision: Decision) -> str:
     return f"{rule}; {words}" if rule else words
 
 
-def _end(scenario: ScenarioReport, decision: Decision) -> str:
+def end_of(scenario: ScenarioReport, decision: Decision) -> str:
     """A gate over repeated runs lets a scenario pass in which a conversation failed, or each: what fails as
     ever has got no worse. That is not the same as one in which all passed."""
     verdict = scenario_decision(decision, scenario).verdict
     decided = {one.verdict for sample in scenario.samples if (one := decision.samples.get(sample.key))}
     if verdict is Verdict.PASSED and Verdict.FAILED in decided:
-        return _TOLERATED if Verdict.PASSED in decided else _NEVER
+        return TOLERATED if Verdict.PASSED in decided else NEVER
     return verdict.value
 
 

@@ -1,0 +1,290 @@
+"""What did not pass, in at most twelve lines each: the turn, the rule with what was expected and what was
+there, its place, and the command that shows the whole conversation."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from typing import NamedTuple
+
+from rich.cells import cell_len
+from rich.console import RenderableType
+from rich.text import Text
+
+from agenteval.core.decision import Decision, Violation
+from agenteval.core.plurals import plural
+from agenteval.core.safe_text import clean, one_line
+from agenteval.core.sample_report import SampleReport
+from agenteval.core.score import Verdict
+from agenteval.reporters.options import ReportOptions
+from agenteval.reporters.terminal.cells import cut, first_line, mark, unbroken, wrapped
+from agenteval.reporters.terminal.failures import fault_text, turn_lines, untold
+from agenteval.reporters.words.failure import Failure, decisive, gist, rule_name
+from agenteval.reporters.words.places import relative_place, shown_place
+from agenteval.reporters.words.selection import show_command
+from agenteval.reporters.words.transcript_lines import TranscriptLine
+from agenteval.scoring.checks.quoting import excerpt
+from agenteval.verdict.report import Report
+
+IN_FULL = 10
+_WIDEST = 100
+MOST_LINES = 12
+_OF_RULES, _OF_ONE_RULE = 7, 3
+_RULES = 4
+"""Of one failure; the others are counted."""
+_UNDECIDED_LINES = 3
+_NAMED = 5
+_SIGNS = {"user": "user", "agent": "agent", "call": "→", "result": "←", "error": "error", "note": ""}
+_LABEL = 11
+"""Columns before what is said: the number of the turn, and who speaks."""
+
+
+class _Block(NamedTuple):
+    """What did not pass of a scenario with an agent. ``shown``: its first conversation that did not, or the
+    scenario's own rules, where there is none; ``alike``: other scenarios, undecided for the same reason."""
+
+    group: tuple[Failure, ...]
+    shown: Failure
+    violations: tuple[Violation, ...]
+    alike: tuple[str, ...] = ()
+
+    @property
+    def is_failed(self) -> bool:
+        return self.shown.verdict is Verdict.FAILED
+
+
+def blocks(report: Report, decision: Decision, options: ReportOptions) -> Iterator[RenderableType]:
+    """The first few that failed or were not decided; all of them are in the list at the end."""
+    told = list(_blocks(report, decision))
+    options = replace(options, width=min(options.width, _WIDEST))
+    for block in told[:IN_FULL]:
+        yield from _lines(block, options)
+        yield Text()
+    rest = sum(1 + len(block.alike) for block in told[IN_FULL:])
+    if rest:
+        yield Text(f"… and {rest:,} more, listed below", style="dim")
+        yield Text()
+
+
+def _blocks(report: Report, decision: Decision) -> Iterator[_Block]:
+    undecided: dict[str, list[_Block]] = {}
+    for group in decisive(report, decision):
+        block = _block(group)
+        if block.is_failed:
+            yield block
+        else:
+            # A server that was down is one thing to be told, however many scenarios were lost to it.
+            undecided.setdefault(gist(block.violations[0]), []).append(block)
+    for first, *others in undecided.values():
+        yield first._replace(alike=tuple(_title(block.shown) for block in others))
+
+
+def _block(group: tuple[Failure, ...]) -> _Block:
+    worst = Verdict.worst(failure.verdict for failure in group)
+    of_worst = [failure for failure in group if failure.verdict is worst]
+    shown = next((failure for failure in of_worst if failure.key is not None), of_worst[0])
+    whole = [failure for failure in of_worst if failure.key is None and failure is not shown]
+    violations = [v for failure in (shown, *whole) for v in failure.violations]
+    # What was not decided beside it matters only where nothing failed.
+    return _Block(group, shown, tuple(sorted(violations, key=lambda v: v.verdict is not worst)))
+
+
+def _lines(block: _Block, options: ReportOptions) -> Iterator[RenderableType]:
+    yield from _head(block, options)
+    room = MOST_LINES - 3
+    turn, sample = _turn_of(block), block.shown.sample
+    rules = list(_rules(block, turn, options))
+    told = _rule_lines(rules, _OF_RULES if block.is_failed else _UNDECIDED_LINES, options.width)
+    if block.is_failed and sample is not None and turn is not None:
+        yield from _said(sample, turn, block.shown.reasons, room - len(told), options.width)
+    yield from told
+    if block.shown.fault:
+        yield _indented(f"({fault_text(block.shown.fault, sample)})", options.width)
+    if block.alike:
+        names = ", ".join(one_line(name, 60) for name in block.alike[:_NAMED])
+        more = f" and {len(block.alike) - _NAMED:,} more" if len(block.alike) > _NAMED else ""
+        yield _indented(f"the same: {names}{more}", options.width)
+    yield _foot(block, options)
+
+
+def _indented(text: str, width: int) -> Text:
+    return Text("  ", no_wrap=True).append_text(cut(text, width - 2))
+
+
+def _head(block: _Block, options: ReportOptions) -> Iterator[Text]:
+    """``── two-wishes ─────── conversations.yaml:78``; the place below it where there is no room."""
+    shown = block.shown
+    left = cut(" · ".join([_title(shown), *_extent(block)]), max(12, options.width - 6), "bold")
+    place = shown_place(shown.where, options.root)
+    blanks = options.width - left.cell_len - cell_len(place) - 6
+    line = Text.assemble(("── ", "dim"), left, " ", no_wrap=True)
+    if blanks > 0:
+        yield line.append("─" * (blanks + 1), style="dim").append(f" {place}" if place else "", style="dim")
+    else:
+        yield line.append("──", style="dim")
+        yield unbroken(f"   {place}", "dim")
+
+
+def _title(failure: Failure) -> str:
+    name = one_line(failure.scenario, 120)
+    return f"{name} · {one_line(failure.agent, 40)}" if failure.several_agents else name
+
+
+def _extent(block: _Block) -> list[str]:
+    """``2 of 3 conversations``, and which one is shown; nothing where there is but one."""
+    of = block.shown.of
+    planned = len(of.samples) + len(of.missing)
+    failed = [each for each in block.group if each.key is not None and each.verdict is block.shown.verdict]
+    if planned < 2 or not failed:
+        return []
+    told = [f"{len(failed)} of {plural(planned, 'conversation')}"]
+    if block.shown.epoch is not None:
+        variant = block.shown.key.variant if block.shown.key else ""
+        told.append(f"here {f'{one_line(variant, 40)}, ' if variant else ''}epoch {block.shown.epoch + 1}")
+    return told
+
+
+def _turn_of(block: _Block) -> int | None:
+    """The turn to show: the first that broke a rule, else the last one."""
+    sample = block.shown.sample
+    if sample is None or not sample.turns:
+        return None
+    turns = [v.turn for v in block.shown.violations if v.turn is not None and v.turn < len(sample.turns)]
+    return min(turns, default=len(sample.turns) - 1)
+
+
+# ── what was said ────────────────────────────────────────────────────────────────────────────────
+
+
+def _said(sample: SampleReport, turn: int, reasons: Sequence[str], room: int, width: int) -> Iterator[Text]:
+    """The user's words, the calls for which there is room, and the answer."""
+    told = untold(tuple(turn_lines(sample, turn)), reasons)
+    lines = [line for line in told if line.text and not line.text.startswith("(recorded: ")]
+    first = [line for line in lines[:1] if line.speaker == "user"]
+    last = lines[len(first) :][-1:]
+    between = lines[len(first) : len(lines) - len(last)]
+    calls = room - len(first) - len(last)
+    ends = 2 if calls > len(between) else 1  # lines of the answer
+    shown = between if len(between) <= calls else between[: max(0, calls - 1)]
+    for number, line in enumerate([*first, *shown]):
+        yield from _spoken(line, f"{turn + 1}" if not number else "", 1, width)
+    if len(between) > len(shown):
+        yield Text(f"{'':{_LABEL}}… {len(between) - len(shown):,} more lines", style="dim", no_wrap=True)
+    for line in last:
+        yield from _spoken(line, "" if first or shown else f"{turn + 1}", ends, width)
+
+
+def _spoken(line: TranscriptLine, turn: str, most: int, width: int) -> Iterator[Text]:
+    label = f"{turn:>3} {_SIGNS[line.speaker]:<7}"
+    for text in wrapped(line.text, width - _LABEL, most):
+        yield Text(label, style="dim", no_wrap=True).append_text(_plain(text))
+        label = " " * _LABEL
+
+
+def _plain(text: Text) -> Text:
+    text.style = "not dim"
+    return text
+
+
+# ── the rules ────────────────────────────────────────────────────────────────────────────────────
+
+
+class _Rule(NamedTuple):
+    """A broken rule: its name, what is to be said of it, and where it is written."""
+
+    verdict: Verdict
+    name: str
+    details: tuple[str, ...]
+    place: str
+
+
+def _rules(block: _Block, turn: int | None, options: ReportOptions) -> Iterator[_Rule]:
+    evidence = list(_of_scores(block))
+    for violation in block.violations:
+        details = [line for line in clean(violation.detail).split("\n") if line.strip()]
+        said = _answer_of(block.shown.sample, turn)
+        if said and violation.turn in (turn, None):  # it stands above
+            details = [line.replace(f" in the answer {said}", "") for line in details]
+        name = rule_name(violation)
+        if violation.turn is not None and violation.turn != turn:
+            name = f"{name} (turn {violation.turn + 1})".strip()
+        details += [evidence.pop(0)] if violation.metric and evidence else []
+        yield _Rule(violation.verdict, name, tuple(details), _place(violation, block, options))
+
+
+def _of_scores(block: _Block) -> Iterator[str]:
+    """Of the scores that pulled a mean down, the lowest."""
+    for failure in block.group:
+        if failure.key is None:
+            yield from failure.evidence
+
+
+def _answer_of(sample: SampleReport | None, turn: int | None) -> str:
+    if sample is None or turn is None or turn >= len(sample.turns):
+        return ""
+    return excerpt(sample.turns[turn].turn.answer)
+
+
+def _place(violation: Violation, block: _Block, options: ReportOptions) -> str:
+    if not violation.where or violation.where == block.shown.where:
+        return ""
+    path, line = relative_place(violation.where, options.root)
+    own, _ = relative_place(block.shown.where, options.root)
+    return f"line {line}" if line and path == own else shown_place(violation.where, options.root)
+
+
+def _rule_lines(rules: Sequence[_Rule], room: int, width: int) -> list[Text]:
+    """A line for each rule, and more where there is room."""
+    most = min(_RULES, room)
+    shown = rules if len(rules) <= most else rules[: min(most, room - 1)]
+    spare = room - len(shown) - (len(rules) > len(shown))
+    lines: list[Text] = []
+    for rule in shown:
+        own = _of_rule(rule, min(_OF_ONE_RULE, 1 + spare), width)
+        spare -= len(own) - 1
+        lines += own
+    if len(rules) > len(shown):
+        lines.append(Text(f"    … and {len(rules) - len(shown):,} more", style="dim"))
+    return lines
+
+
+def _of_rule(rule: _Rule, most: int, width: int) -> list[Text]:
+    """``✗ output.matches  no match for …   line 94``; what has no room there stands below."""
+    name = cut(rule.name, width // 2, "bold")
+    head = Text.assemble("  ", mark(rule.verdict), " ", name, "  " if rule.name else "")
+    place = f"  {rule.place}" if rule.place else ""
+    room = width - head.cell_len - cell_len(place)
+    if room < _LEAST_ROOM:  # a long place: the rule is written below it
+        place, room = "", width - head.cell_len
+        rest = [*rule.details, rule.place] if most > 1 else list(rule.details)
+    else:
+        rest = list(rule.details)
+    text = rest.pop(0) if rest else ""
+    line = one_line(text, 4000)
+    if most == 1:
+        fitting = cut(line, max(8, room)).plain
+    else:
+        fitting = first_line(line, max(8, room))
+        rest = [left, *rest] if (left := line[len(fitting) :].strip()) else rest
+    blanks = " " * max(0, room - cell_len(fitting.rstrip()))
+    first = head.append(fitting.rstrip() + (blanks if place else ""), style="not bold").append(
+        place, style="dim"
+    )
+    first.no_wrap, first.overflow = True, "ignore"
+    below: list[Text] = []
+    while rest and (spare := most - 1 - len(below)):
+        detail = rest.pop(0)
+        below += wrapped(detail, width - 6, max(1, spare - len(rest)))
+    return [first, *(Text("      ").append_text(text) for text in below)]
+
+
+_LEAST_ROOM = 24
+
+
+def _foot(block: _Block, options: ReportOptions) -> Text:
+    """The command that shows the conversation; and the name of the failure, for the accept list."""
+    line = unbroken(f"  {show_command(block.shown, options.run)}", "bold")
+    names = [name for violation in block.violations for name in violation.fingerprints]
+    name = f"#{names[0]}" if names else ""
+    blanks = options.width - line.cell_len - len(name)
+    return line.append(" " * blanks + name, style="not bold dim") if name and blanks > 1 else line

@@ -1,0 +1,351 @@
+"""The first lines of the screen: what ran, how each file ended, the three dimensions in one table."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import NamedTuple
+
+from rich import box
+from rich.cells import cell_len
+from rich.console import RenderableType
+from rich.table import Table
+from rich.text import Text
+
+from agenteval.core.decision import Decision, GateRow
+from agenteval.core.plurals import plural
+from agenteval.core.safe_text import one_line
+from agenteval.core.sample_report import ScenarioReport
+from agenteval.core.scenario import Category
+from agenteval.core.score import Verdict
+from agenteval.reporters.options import ReportOptions
+from agenteval.reporters.terminal.cells import (
+    LABEL,
+    NOTHING,
+    cut,
+    free_line,
+    labelled,
+    mark,
+    number,
+    percent,
+    right_aligned,
+    style_of,
+)
+from agenteval.reporters.terminal.gates import figures
+from agenteval.reporters.terminal.summary import estimates_of
+from agenteval.reporters.words.failure import OF_SAMPLES
+from agenteval.reporters.words.judge import is_scripted_model
+from agenteval.reporters.words.places import shown_place
+from agenteval.reporters.words.score_cells import columns
+from agenteval.reporters.words.selection import by_file
+from agenteval.reporters.words.spending import brief_sum
+from agenteval.reporters.words.verdict import NEVER, TOLERATED, end_of
+from agenteval.verdict.report import Dimension, Report
+
+MOST_FILES = 10
+_MOST_AGENTS = 4
+
+# ── what ran ─────────────────────────────────────────────────────────────────────────────────────
+
+
+def head(report: Report, decision: Decision, options: ReportOptions) -> Iterator[RenderableType]:
+    """Version, agents, how much was run, how long it took and what it cost; the run's id, and who judged."""
+    parts = [
+        f"agenteval {report.run.versions.get('agenteval', '')}".rstrip(),
+        _agents(report),
+        _counts(report),
+    ]
+    if report.run.config.profile:
+        parts.append(f"profile {one_line(report.run.config.profile, 40)}")
+    if report.plan.seed:
+        parts.append(f"seed {report.plan.seed}")
+    if report.finished:
+        parts.append(_time(report.finished.elapsed_s))
+    yield _flowing((*parts, brief_sum(report)), options.width, "bold")
+    yield _flowing((f"run {one_line(report.run.run_id, 80)}", _judges(report)), options.width, "dim")
+
+
+def _flowing(parts: Iterable[str], width: int, style: str) -> Text:
+    """The parts on as many lines as it takes; none but the first begins at the left edge."""
+    lines = [""]
+    for part in filter(None, parts):
+        longer = f"{lines[-1]} · {part}" if lines[-1].strip() else lines[-1] + part
+        if cell_len(longer) <= width or not lines[-1].strip():
+            lines[-1] = longer
+        else:
+            lines.append(f"  {part}")
+    told = [Text(line, style=style, no_wrap=True) for line in lines]
+    for line in told:
+        line.truncate(width, overflow="ellipsis")
+    return Text("\n").join(told)
+
+
+def _agents(report: Report) -> str:
+    names = [one_line(name, 40) for name in report.dimensions]
+    more = [f"{len(names) - _MOST_AGENTS} more agents"] if len(names) > _MOST_AGENTS else []
+    return ", ".join([*names[:_MOST_AGENTS], *more])
+
+
+def _counts(report: Report) -> str:
+    scenarios = len({each.scenario.id for each in report.scenarios})
+    held = len(report.samples)
+    return f"{plural(scenarios, 'scenario')}, {plural(held, 'conversation')}"
+
+
+def _time(seconds: float) -> str:
+    """``5.1 s``, ``3:05 min``."""
+    if seconds < 60:
+        return f"{seconds:.1f} s"
+    minutes, rest = divmod(round(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours}:{minutes:02}:{rest:02} h" if hours else f"{minutes}:{rest:02} min"
+
+
+def _judges(report: Report) -> str:
+    """``judged by openai/gpt-5-mini, uncalibrated``; empty where nobody judged."""
+    names = dict.fromkeys(score.by for sample in report.samples for score in sample.all_scores if score.by)
+    names |= dict.fromkeys(check.by for sample in report.samples for check in sample.all_checks if check.by)
+    if not names:
+        return ""
+    told = ["scripted replies" if is_scripted_model(name) else one_line(name, 40) for name in names]
+    return f"judged by {', '.join(dict.fromkeys(told))}, uncalibrated"
+
+
+# ── how each file ended ──────────────────────────────────────────────────────────────────────────
+
+
+class _File(NamedTuple):
+    """``ends``: how its scenarios ended, in the words of the verdict."""
+
+    path: str
+    ends: Counter[str]
+
+    @property
+    def verdict(self) -> Verdict:
+        bad = (verdict for verdict in (Verdict.FAILED, Verdict.INCONCLUSIVE) if self.ends[verdict.value])
+        return next(bad, Verdict.PASSED)
+
+    @property
+    def words(self) -> str:
+        """``2 of 6 failed, 1 undecided``; ``23 passed``."""
+        total = self.ends.total()
+        found = [(self.ends[end], word) for end, word in _WORDS.items() if self.ends[end]]
+        if not found:
+            return f"{total:,} passed"
+        (count, word), *rest = found
+        return ", ".join([f"{count:,} of {total:,} {word}", *(f"{n:,} {word}" for n, word in rest)])
+
+
+_WORDS = {
+    Verdict.FAILED.value: "failed",
+    Verdict.INCONCLUSIVE.value: "undecided",
+    NEVER: "without a conversation that passed",
+    TOLERATED: "not in every conversation",
+}
+
+
+def files(report: Report, decision: Decision, options: ReportOptions) -> Iterator[RenderableType]:
+    """A line for each file in which something did not pass, the worst first; of the others how many."""
+    told = [
+        _File(path, Counter(end_of(each, decision) for each in scenarios))
+        for path, scenarios in by_file(report.scenarios).items()
+    ]
+    red = sorted((file for file in told if file.verdict is not Verdict.PASSED), key=_worst_first)
+    for file in red[:MOST_FILES]:
+        yield _file_line(file, shown_place(file.path, options.root) or "(no file)", options)
+    if rest := red[MOST_FILES:]:
+        yield _file_line(_together(rest), f"{len(rest):,} more files", options)
+    green = [file for file in told if file.verdict is Verdict.PASSED]
+    if green:
+        yield _file_line(_together(green), _green_name(green, options, is_rest=bool(red)), options)
+    if told:
+        yield Text()
+
+
+def _together(told: Sequence[_File]) -> _File:
+    return _File("", sum((file.ends for file in told), Counter()))
+
+
+def _worst_first(file: _File) -> tuple[int, int]:
+    return -list(Verdict).index(file.verdict), -file.ends[file.verdict.value]
+
+
+def _green_name(green: Sequence[_File], options: ReportOptions, *, is_rest: bool) -> str:
+    if len(green) == 1 and green[0].path:
+        return shown_place(green[0].path, options.root)
+    if len(green) == 1:
+        return "1 more file" if is_rest else "(no file)"
+    return f"{len(green):,} {'more ' if is_rest else ''}files"
+
+
+def _file_line(file: _File, name: str, options: ReportOptions) -> Text:
+    left = Text.assemble(mark(file.verdict), " ", free_line(name, 200))
+    right = Text(file.words, style="" if file.verdict is Verdict.PASSED else style_of(file.verdict))
+    return right_aligned(left, right, options.width)
+
+
+# ── the three dimensions ─────────────────────────────────────────────────────────────────────────
+
+
+class _Row(NamedTuple):
+    """A dimension of an agent."""
+
+    agent: str
+    dimension: Dimension
+    ends: Counter[str]
+    about: str
+    """The sign of an estimate, where tokens were not told."""
+
+
+class _Column(NamedTuple):
+    """``wide`` and ``short``: its titles; what it shows; the later ones go first where there is no room."""
+
+    wide: str
+    short: str
+    cell: Callable[[_Row], str]
+
+
+def _passed(row: _Row) -> str:
+    return f"{row.ends[Verdict.PASSED.value]:,}/{row.ends.total():,}"
+
+
+def _rate(name: str) -> Callable[[_Row], str]:
+    def cell(row: _Row) -> str:
+        rate = row.dimension.rates.get(name)
+        return percent(rate.value) if rate else NOTHING
+
+    return cell
+
+
+def _spread(name: str, statistic: str) -> Callable[[_Row], str]:
+    def cell(row: _Row) -> str:
+        spread = row.dimension.spreads.get(name)
+        return number(getattr(spread, statistic)) if spread else NOTHING
+
+    return cell
+
+
+def _tokens(row: _Row) -> str:
+    spreads = [row.dimension.spreads.get(name) for name in ("input_tokens", "output_tokens")]
+    told = sum(spread.mean for spread in spreads if spread)
+    return f"{row.about}{number(round(told))}" if told else NOTHING
+
+
+_COLUMNS = (
+    _Column("Passed", "Passed", _passed),
+    _Column("Tool accuracy", "Tools", _rate("tool_accuracy")),
+    _Column("Task completion", "Output", _rate("task_completion")),
+    _Column("p50 ms", "p50 ms", _spread("latency_ms", "p50")),
+    _Column("p95 ms", "p95 ms", _spread("latency_ms", "p95")),
+    _Column("Avg steps", "Steps", _spread("steps", "mean")),
+    _Column("Avg tokens", "Tokens", _tokens),
+    _Column("Avg calls", "Calls", _spread("tool_calls", "mean")),
+)
+_PADDING = 3
+"""Of each column, with its border."""
+
+
+def dimensions(report: Report, decision: Decision, options: ReportOptions) -> Iterator[RenderableType]:
+    """One row for each dimension (and agent): what passed, and what it took."""
+    rows = list(_rows(report, decision))
+    if not rows:
+        return
+    several = len(report.dimensions) > 1
+    cells = [[column.cell(row) for column in _COLUMNS] for row in rows]
+    used = [n for n in range(len(_COLUMNS)) if any(line[n] != NOTHING for line in cells)]
+    names = [cut(_name(row, several=several), max(12, options.width // 3)) for row in rows]
+    room = options.width - 1 - max(len("Dimension"), *(name.cell_len for name in names)) - _PADDING
+    shown, is_wide = _fitting(used, cells, room)
+    table = Table(box=box.ROUNDED, header_style="bold", border_style="dim")
+    table.add_column("Dimension", no_wrap=True)
+    for n in shown:
+        title = _COLUMNS[n].wide if is_wide else _COLUMNS[n].short
+        table.add_column(title, justify="right", no_wrap=True)
+    for name, line in zip(names, cells, strict=True):
+        table.add_row(name, *(line[n] for n in shown))
+    yield table
+    if decision.verdict is not Verdict.PASSED or decision.author_errors:
+        yield Text()
+
+
+def _fitting(used: Sequence[int], cells: Sequence[Sequence[str]], room: int) -> tuple[list[int], bool]:
+    """The columns that have room, and whether under their whole titles."""
+
+    def width(columns: Sequence[int], *, wide: bool) -> int:
+        titles = (_COLUMNS[n].wide if wide else _COLUMNS[n].short for n in columns)
+        return sum(
+            max(len(title), *(len(line[n]) for line in cells)) + _PADDING
+            for n, title in zip(columns, titles, strict=True)
+        )
+
+    columns = list(used)
+    if width(columns, wide=True) <= room:
+        return columns, True
+    while len(columns) > 1 and width(columns, wide=False) > room:
+        columns.pop()
+    return columns, False
+
+
+def _rows(report: Report, decision: Decision) -> Iterator[_Row]:
+    by_place: dict[tuple[str, Category], list[ScenarioReport]] = {}
+    for scenario in report.scenarios:
+        by_place.setdefault((scenario.agent, scenario.scenario.category), []).append(scenario)
+    for agent, own in report.dimensions.items():
+        for dimension in own:
+            ends = Counter(end_of(each, decision) for each in by_place[agent, dimension.category])
+            about = estimates_of(report, dimension.category, agent)
+            yield _Row(agent, dimension, ends, about)
+
+
+def _name(row: _Row, *, several: bool) -> str:
+    name = row.dimension.category.capitalize()
+    return f"{name} · {one_line(row.agent, 60)}" if several else name
+
+
+# ── what held ────────────────────────────────────────────────────────────────────────────────────
+
+
+def held(report: Report, decision: Decision, options: ReportOptions) -> Iterator[RenderableType]:
+    """Of a run that passed: what judges said on average, and which gate it passed by least."""
+    if decision.verdict is not Verdict.PASSED or decision.author_errors:
+        return
+    scores = " · ".join(_means(report))
+    for label, text in (("scores", scores), ("gates", _gates(decision))):
+        if text:
+            yield labelled(label, cut(text, options.width - LABEL))
+
+
+def _means(report: Report) -> Iterator[str]:
+    """``help 4.6``, ``goal 7/8``: over all scenarios."""
+    for column in columns(report):
+        told = [each.aggregates[column.name] for each in report.scenarios if column.name in each.aggregates]
+        values = [(one.value, one.n) for one in told if one.value is not None]
+        count = sum(n for _, n in values)
+        if not count:
+            continue
+        total = sum(value * n for value, n in values)
+        yield f"{column.short} {f'{round(total)}/{count}' if column.is_rate else f'{total / count:.1f}'}"
+
+
+def _distance(row: GateRow) -> float | None:
+    """How far it is from its bound, as a share of that; ``None`` where it only counts samples."""
+    if (
+        row.name in OF_SAMPLES
+        or not isinstance(row.value, float | int)
+        or not isinstance(row.bound, float | int)
+    ):
+        return None
+    return abs(row.value - row.bound) / abs(row.bound) if row.bound else None
+
+
+def _gates(decision: Decision) -> str:
+    """``10 held, closest: thresholds.helpfulness 3.5, bound 3.5 (calls-per-day)``"""
+    rows = [row for row in decision.gates if row.verdict is Verdict.PASSED]
+    near = sorted((far, n) for n, row in enumerate(rows) if (far := _distance(row)) is not None)
+    if not near:
+        return f"{plural(len(rows), 'rule')} held" if rows else ""
+    row = rows[near[0][1]]
+    value, bound = figures(row)
+    place = f" ({one_line(row.scenario, 60)})" if row.scenario else ""
+    closest = f"closest: {one_line(row.name, 60)} {value}, bound {bound}{place}"
+    return f"{plural(len(rows), 'rule')} held; {closest}"

@@ -1,0 +1,92 @@
+"""What changes the meaning of a verdict, a line each: nobody is to read a green without it."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+
+from rich.console import RenderableType
+from rich.text import Text
+
+from agenteval.core.decision import Decision
+from agenteval.core.safe_text import one_line
+from agenteval.reporters.options import ReportOptions
+from agenteval.reporters.terminal.cells import LABEL, UNDECIDED, free, labelled, plain_table, wrapped
+from agenteval.reporters.terminal.gates import brief_luck, flaky_text
+from agenteval.reporters.words.accepted import accepted_lines
+from agenteval.reporters.words.judge import (
+    broken_judges,
+    overridden_text,
+    refusals,
+    second_opinions_text,
+    simulation_text,
+)
+from agenteval.reporters.words.score_cells import columns
+from agenteval.reporters.words.verdict import ways_out
+from agenteval.verdict.report import Report
+
+MOST = 5
+"""Warnings, and of accepted failures; all of them are told with ``verbose``."""
+
+
+def remarks(report: Report, decision: Decision, options: ReportOptions) -> Iterator[RenderableType]:
+    """Warnings, accepted failures, judges that broke, scripted replies, and what else a reader of the verdict
+    must know."""
+    told = list(_remarks(report, decision))
+    for label, text in told:
+        style = UNDECIDED if label in _LOUD else ""
+        for number, line in enumerate(wrapped(text, options.width - LABEL, _LINES)):
+            yield labelled(label if not number else "", line, style)
+    if told:
+        yield Text()
+
+
+_LINES = 3
+_LOUD = ("warning", "error", "accepted", "no score")
+
+
+def _remarks(report: Report, decision: Decision) -> Iterator[tuple[str, str]]:
+    notices = Counter((n.level, n.text, n.key) for n in report.notices if n.level != "info")
+    yield from _few(
+        (level, f"{text}{f' ({key})' if key else ''}{f' (×{times})' if times > 1 else ''}")
+        for (level, text, key), times in notices.items()
+    )
+    yield from _few(("accepted", line) for line in accepted_lines(decision))
+    for judge in broken_judges(report, together=True)[:MOST]:
+        yield "no score", f"{judge.names}: {judge.message} ({judge.where})"
+    if refusals(report):
+        yield "user", simulation_text(report)
+    if flaky := flaky_text(report, decision):
+        yield "flaky", flaky
+    if luck := brief_luck(report, decision):
+        yield "luck", luck
+    scored = {column.name for column in columns(report)}
+    if names := [one_line(name, 80) for name in decision.ungated if name not in scored]:
+        yield "ungated", f"{', '.join(names)}: gates nothing"
+    if not report.plan.corroborate and (told := second_opinions_text(report)):
+        yield "judges", told
+    if own := overridden_text(report):
+        yield "note", own
+    yield from (("decides", line) for line in ways_out(decision))
+    if report.scripted:
+        yield "scripted", "no language model was called: fixed replies, which measure nothing"
+
+
+def _few(lines: Iterator[tuple[str, str]]) -> Iterator[tuple[str, str]]:
+    told = list(lines)
+    yield from told[:MOST]
+    if len(told) > MOST:
+        yield told[MOST][0], f"… and {len(told) - MOST:,} more; -v lists them"
+
+
+def mistakes(report: Report, decision: Decision, options: ReportOptions) -> Iterator[RenderableType]:
+    """The author's, in full: nothing is known before they are corrected."""
+    # Text from outside stays in a column of its own: none of its lines can pass for one of ours.
+    table = plain_table(show_header=False)
+    table.add_column(no_wrap=True)
+    table.add_column(overflow="fold")
+    for error in decision.author_errors:
+        table.add_row(Text("error:", style="red"), free(error))
+    if table.row_count:
+        yield table
+        yield Text()

@@ -1,0 +1,64 @@
+"""Scenarios as the command line takes them back: ``orders.yaml::late-order``."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable
+from pathlib import PurePath
+
+from agenteval.core.sample_report import ScenarioReport
+from agenteval.reporters.words.failure import Failure
+from agenteval.reporters.words.places import split_place
+from agenteval.reporters.words.repeat_command import command_of, quoted
+from agenteval.verdict.report import Report
+
+BETWEEN = "::"
+
+
+def file_of(scenario: ScenarioReport) -> str:
+    """The file that it was written in; empty where there is none."""
+    return split_place(scenario.scenario.where())[0]
+
+
+def is_recorded(report: Report) -> bool:
+    """Whether its conversations were held elsewhere: such scenarios are in no file that could be run."""
+    return report.run.command[:1] == ("score",) or any(sample.record for sample in report.samples)
+
+
+def short_files(report: Report) -> dict[str, str]:
+    """By path, the shortest end of it that no other file of the run has."""
+    files = dict.fromkeys(filter(None, map(file_of, report.scenarios)))
+    return {file: _short(file, files.keys() - {file}) for file in files}
+
+
+def _short(file: str, others: Collection[str]) -> str:
+    parts = PurePath(file).parts
+    for count in range(1, len(parts)):
+        end = parts[-count:]
+        if not any(PurePath(other).parts[-count:] == end for other in others):
+            return "/".join(end)
+    return file
+
+
+def selectors(report: Report) -> dict[str, str]:
+    """By scenario id, what ``run`` takes to select it, as a shell takes it; of recorded ones the id."""
+    names = {} if is_recorded(report) else short_files(report)
+    return {each.scenario.id: quoted(_selector(each, names)) for each in report.scenarios}
+
+
+def _selector(scenario: ScenarioReport, names: dict[str, str]) -> str:
+    file = names.get(file_of(scenario), "")
+    return f"{file}{BETWEEN}{scenario.scenario.id}" if file else scenario.scenario.id
+
+
+def show_command(failure: Failure, run: str) -> str:
+    """What shows the conversation of a failure. ``run``: its name, if it is not the latest."""
+    words = ["agenteval", "show", *([run] if run else []), failure.scenario]
+    return command_of([*words, *(["--agent", failure.agent] if failure.several_agents else [])])
+
+
+def by_file(scenarios: Iterable[ScenarioReport]) -> dict[str, list[ScenarioReport]]:
+    """The scenarios of each file, in their order."""
+    files: dict[str, list[ScenarioReport]] = {}
+    for scenario in scenarios:
+        files.setdefault(file_of(scenario), []).append(scenario)
+    return files
