@@ -22,7 +22,17 @@ from agenteval.core.config import AgentConfig, Config, ModelConfig
 from agenteval.core.errors import AgentevalError, AuthorError, Place, Problem, placed_at
 from agenteval.core.event import Event, Notice, RunStarted
 from agenteval.core.plan import ModelRole, Plan
-from agenteval.core.protocols import AgentFactory, AgentTool, ChatModel, Emit, Reviewer, Scorer, Subject, User
+from agenteval.core.protocols import (
+    AgentAdapter,
+    AgentFactory,
+    AgentTool,
+    ChatModel,
+    Emit,
+    Reviewer,
+    Scorer,
+    Subject,
+    User,
+)
 from agenteval.core.scenario import Sample, SampleKey, Scenario
 from agenteval.core.sight import declared_sight
 from agenteval.core.trajectory import Sight
@@ -35,6 +45,7 @@ from agenteval.verdict.ledger import how_to_price
 from agenteval.verdict.sequential import InOrder, UntilDecided
 
 if TYPE_CHECKING:
+    from agenteval.adapters.agents.mcp_agents import McpServers
     from agenteval.adapters.models import Shared
     from agenteval.adapters.transport.client import Transport
     from agenteval.adapters.transport.limits import RateLimits
@@ -71,6 +82,7 @@ class Resources:
         """By agent, its tools; of those that are known."""
         self._transport: Transport | None = None
         self._models: dict[str, ChatModel] = {}
+        self._mcp: McpServers | None = None
         self._llm: Shared | None = None
         self._limits: RateLimits | None = None
         self.traffic = Traffic(
@@ -128,6 +140,13 @@ class Resources:
             self._transport = Transport(retry=RetryPolicy(jitter=self.jitter()), limits=self.limits())
         return self._transport
 
+    def mcp(self) -> McpServers:
+        """Where agents with ``mcp`` find their tools."""
+        from agenteval.adapters.agents.mcp_agents import McpServers
+
+        self._mcp = self._mcp or McpServers()
+        return self._mcp
+
     def model(self, role: ModelRole) -> ChatModel | None:
         """The model of a role; ``None`` if none is set, if judging is switched off, or if the scripted model
         says nothing of grouping: code can do that alone. Raises ``AuthorError`` for one that cannot be made.
@@ -170,6 +189,8 @@ class Resources:
             await model.aclose()
         if self._transport:
             await self._transport.aclose()
+        if self._mcp:
+            self._mcp.host.close()
         self.traffic.close()
 
 
@@ -259,7 +280,7 @@ def agents_of(agent: AgentConfig, resources: Resources) -> AgentFactory:
     adapter = AGENTS.get(agent.kind)
     with placed_at(resources.place_of(agent, "type")):
         try:
-            factory = adapter.make(agent, adapter.of(agent), resources)
+            factory = _made(agent, adapter, resources)
             resources.agents_do[agent.name] = str(getattr(factory, "does", ""))
             if (tools := getattr(factory, "tools", None)) is not None:
                 resources.agents_have[agent.name] = tuple(tools)
@@ -271,6 +292,20 @@ def agents_of(agent: AgentConfig, resources: Resources) -> AgentFactory:
                 raise
             what = f"agent '{agent.name}' cannot be made: {type(error).__name__}: {error}"
             raise AuthorError(Problem(what, f"the adapter '{agent.kind}' raised it")) from error
+
+
+def _made(agent: AgentConfig, adapter: AgentAdapter, resources: Resources) -> AgentFactory:
+    options = adapter.of(agent)
+    if not agent.mcp:
+        return adapter.make(agent, options, resources)
+    from agenteval.adapters.agents.mcp_server import require_sdk, told
+
+    with placed_at(resources.place_of(agent, "mcp")):
+        require_sdk("mcp: true")
+    is_here = not adapter.hears_mcp_url(options)
+    servers = resources.mcp()
+    with told(servers.here() if is_here else servers.host.address()):
+        return servers.agents(adapter.make(agent, options, resources), is_here=is_here)
 
 
 def sights_of(used: Mapping[str, AgentConfig]) -> dict[str, Sight]:

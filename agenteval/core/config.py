@@ -32,6 +32,7 @@ class AgentConfig(Value):
     requests_per_minute: Annotated[Count, Field(ge=1)] | None = None
     tools: Literal["visible", "none"] | None = None
     policy: str | None = None
+    mcp: bool = False
     options: dict[str, Any] = {}
 
     @property

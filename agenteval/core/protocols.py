@@ -134,6 +134,9 @@ class AgentAdapter:
     """What else is wrong with the options as they are written, in words of its own."""
     sight: Callable[[Any], Sight | None] = lambda _options: None
     """What the options say of the agent's tool calls: how they will be seen. ``None``: nothing."""
+    hears_mcp_url: Callable[[Any], bool] = lambda _options: False
+    """Whether, with these options, each conversation of an agent with ``mcp`` hears of an address of its own.
+    Otherwise all read one in this process's environment, and are played one at a time."""
     example: str = ""
     """An agent of this kind, as an author writes it."""
 

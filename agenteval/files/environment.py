@@ -46,7 +46,7 @@ class Expanded(str):
     values: tuple[tuple[str, str], ...]
 
 
-TEMPLATE_NAMES = frozenset(("message", "messages", "session", "tools", "turn", "tool_results"))
+TEMPLATE_NAMES = frozenset(("message", "messages", "session", "tools", "turn", "tool_results", "mcp_url"))
 """Names in an agent's ``request`` that are no variables: each request fills them."""
 TEMPLATE_NAME = expression(r"\$\$\{|\$\{(?P<name>[A-Za-z_][A-Za-z0-9_]*)\}")
 _SESSION = frozenset(("session",))
@@ -125,8 +125,6 @@ def _expand_text(text: str, mark: Mark, stay: frozenset[str], how: _Expansion) -
 
 def _not_set(name: str, stay: frozenset[str], mark: Mark) -> Problem:
     remedy = f"set it, or write ${{{name}:-default}}"
-    if name == "mcp_url" and stay == TEMPLATE_NAMES:
-        return Problem("${mcp_url} is not supported yet", "let the reply ask for tools", mark.place)
     if stay and (near := did_you_mean(name, stay)):
         remedy = f"{near.rstrip('?')}, which each request fills? Or {remedy}" if "did" in near else remedy
     return Problem(f"the variable {name} is not set", remedy, mark.place)

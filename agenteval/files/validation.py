@@ -17,9 +17,6 @@ Loc: TypeAlias = tuple[str | int, ...]
 M = TypeVar("M", bound=BaseModel)
 
 _LATER_GATES = "require_calibrated"
-_LATER_OF_AGENTS = {
-    "mcp": "let the agent report its calls, or call tools through ctx",
-}
 NOT_YET: Mapping[str, Mapping[str, str]] = {
     # `*` stands for any key or item; a pattern that ends in `{}` refuses whatever is written there.
     "scenario": {
@@ -36,11 +33,6 @@ NOT_YET: Mapping[str, Mapping[str, str]] = {
         "thresholds.*.votes": "write at_least alone",
         **{f"judge.{name}": "remove it" for name in ["votes", "votes_near", "models", "cascade"]},
         **{f"gates.{name}": "use thresholds, or pass_rate" for name in _LATER_GATES.split()},
-        **{
-            f"{at}.{key}": remedy
-            for at in ("agent", "agents.*", "compare.*")
-            for key, remedy in _LATER_OF_AGENTS.items()
-        },
     },
     "reporter": {"html": "use markdown"},
     "agent type": {},

@@ -14,7 +14,7 @@ from agenteval.adapters.agents import AgentResources
 from agenteval.adapters.agents.dialogue import Program
 from agenteval.adapters.agents.observing import ObserveOptions, observe_mistakes, observed_by
 from agenteval.adapters.agents.process import is_executable, search_path
-from agenteval.adapters.agents.process_agents import ProcessAgent, ProcessAgents, Programs, error_in
+from agenteval.adapters.agents.process_agents import ProcessAgent, ProcessAgents, Programs, error_in, keeps
 from agenteval.core.config import AgentConfig
 from agenteval.core.errors import AgentError, AuthorError, Mistake, Problem, did_you_mean
 from agenteval.core.protocols import Agent, AgentAdapter, AgentFactory, AgentReply
@@ -87,13 +87,14 @@ def _started(
 ) -> ProcessAgents:
     root, env = resources.config.root, {**os.environ, **more}
     program = Program(f"'{_shown(options.command)}'", _found(agent, options, resources, env), root, env)
+    keep = keeps(agent.name, options.keep, resources.place_of(agent, "keep"), default=False)
     agents = ProcessAgents(
-        Programs(program, keep=options.keep is True, warn=resources.warn),
+        Programs(program, keep=keep, warn=resources.warn),
         read=read_answer,
         timeout_s=agent.timeout_s,
         rate=resources.limits().rate("agent", agent.name, requests=agent.requests_per_minute),
     )
-    kind = "kept for one conversation after the other" if options.keep else "a process for each conversation"
+    kind = "kept for one conversation after the other" if keep else "a process for each conversation"
     agents.does = f"{_shown(options.command)}, {kind}, gets the latest user message and the messages so far"
     return agents
 
@@ -148,5 +149,6 @@ ADAPTER = AgentAdapter(
     CommandOptions,
     _mistakes,
     sight=lambda options: Sight.UNTRACED if options.observe else None,  # until spans are there
+    hears_mcp_url=lambda _options: True,
     example=_EXAMPLE,
 )

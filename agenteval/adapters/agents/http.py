@@ -582,6 +582,7 @@ def _mistakes(own: Mapping[str, Any]) -> Iterator[Mistake]:
 
 
 def _agents(agent: AgentConfig, options: HttpOptions, resources: AgentResources) -> AgentFactory:
+    _require_mcp_url(agent, options, resources)
     made = _untraced(agent, resources)
     if options.observe is None:
         return made
@@ -596,6 +597,20 @@ def _agents(agent: AgentConfig, options: HttpOptions, resources: AgentResources)
     return TracedAgents(
         lambda _: made, options.observe, send=send, warn=resources.warn, place=place, name=agent.name
     )
+
+
+def _require_mcp_url(agent: AgentConfig, options: HttpOptions, resources: AgentResources) -> None:
+    """An agent behind an address hears of its server in a request, or not at all."""
+    is_named = "mcp_url" in names_in(options.request or {})
+    if agent.mcp and not is_named:
+        what = "no request says where the agent's MCP server is"
+        remedy = "write it into request, such as request: {message: ${message}, tools_at: ${mcp_url}}"
+        raise AuthorError(Problem(what, remedy, resources.place_of(agent, "mcp")))
+    if is_named and not agent.mcp:
+        what = "${mcp_url} has no value: no MCP server is started for this agent"
+        raise AuthorError(
+            Problem(what, "write mcp: true beside request", resources.place_of(agent, "request"))
+        )
 
 
 def _untraced(agent: AgentConfig, resources: AgentResources) -> HttpAgents:
@@ -616,5 +631,6 @@ ADAPTER = AgentAdapter(
     HttpOptions,
     _mistakes,
     sight=lambda options: options.sight,
+    hears_mcp_url=lambda _options: True,
     example=_EXAMPLE,
 )

@@ -9,9 +9,10 @@ from typing import Any, NamedTuple
 
 from agenteval.adapters.agents import AgentResources, frameworks
 from agenteval.adapters.agents.dialogue import Program
+from agenteval.adapters.agents.mcp_server import mcp_url
 from agenteval.adapters.agents.observed_client import DOES, NEEDLESS, ClientCalls
 from agenteval.adapters.agents.process import is_executable, search_path
-from agenteval.adapters.agents.process_agents import START_S, ProcessAgents, Programs, Read, error_in
+from agenteval.adapters.agents.process_agents import START_S, ProcessAgents, Programs, Read, error_in, keeps
 from agenteval.conversation import targets
 from agenteval.conversation.targets.deciding import line_of
 from agenteval.conversation.targets.worker import OBSERVE
@@ -42,7 +43,7 @@ def interpreter_agents(
     target: str,
     deps: str = "",
     interpreter: str,
-    keep: bool,
+    keep: bool | None,
     observe: str = "",
     resources: AgentResources,
     start_s: float = START_S,
@@ -62,6 +63,7 @@ def interpreter_agents(
         env,
         greets=True,
     )
+    keep = keeps(agent.name, keep, resources.place_of(agent, "keep"), default=True)
     programs = Programs(program, keep=keep, start_s=start_s, warn=resources.warn)
     try:
         first = programs.start()
@@ -78,7 +80,10 @@ def interpreter_agents(
     if told["one_at_a_time"]:
         programs.keep_none()  # a process for each conversation keeps them apart
     is_shared = keep and not told["one_at_a_time"]
-    programs.put_first(first)
+    if mcp_url():
+        programs.put(first)  # it has an address that is no conversation's
+    else:
+        programs.put_first(first)
     agents = ProcessAgents(
         programs,
         read=_observing(agent.name, resources.warn) if observe == "openai" else read_answer,

@@ -14,9 +14,10 @@ import anyio
 import anyio.to_thread
 
 from agenteval.adapters.agents.dialogue import Dialogue, Program
+from agenteval.adapters.agents.mcp_server import VARIABLE, mcp_url
 from agenteval.adapters.transport.limits import Rate
 from agenteval.conversation.deadlines import waiting
-from agenteval.core.errors import AgentError, AgentevalError, InfrastructureError
+from agenteval.core.errors import AgentError, AgentevalError, AuthorError, InfrastructureError, Place, Problem
 from agenteval.core.protocols import AgentReply, AgentTool, TurnTools
 from agenteval.core.scenario import Sample
 from agenteval.core.trajectory import Message
@@ -51,7 +52,7 @@ class Programs:
     def start(self) -> Dialogue:
         """One more, ready. Blocks. Raises ``OSError``, and ``AgentError`` for one that does not get ready."""
         self._all = {each for each in tuple(self._all) if not each.is_over}
-        dialogue = Dialogue(self._program, self._warn)
+        dialogue = Dialogue(_with_mcp(self._program), self._warn)
         self._all.add(dialogue)
         try:
             dialogue.greeting.result(self._start_s)
@@ -119,6 +120,22 @@ class Programs:
     def _wait_for_endings(self) -> None:
         for ending in self._endings:
             ending.join()
+
+
+def _with_mcp(program: Program) -> Program:
+    url = mcp_url()
+    return replace(program, env={**program.env, VARIABLE: url}) if url else program
+
+
+def keeps(agent: str, keep: bool | None, place: Place, *, default: bool) -> bool:
+    """Whether a process may play one conversation after another. One that finds its tools at the address in
+    its environment has that for life. Raises ``AuthorError`` where that is asked for."""
+    if keep and mcp_url():
+        what = (
+            f"agent '{agent}': keep and mcp do not go together: each conversation has an address of its own"
+        )
+        raise AuthorError(Problem(what, "remove one of them", place))
+    return default if keep is None and not mcp_url() else bool(keep)
 
 
 class ProcessAgents:

@@ -460,10 +460,16 @@ def _elsewhere(
         target=options.named,
         deps=options.deps,
         interpreter=interpreter,
-        keep=options.keep is not False,
+        keep=options.keep,
         observe=how_observed(options.observe) or "",
         resources=resources,
     )
 
 
-ADAPTER = AgentAdapter(_agents, PythonOptions, _mistakes, example=_EXAMPLE)
+ADAPTER = AgentAdapter(
+    _agents,
+    PythonOptions,
+    _mistakes,
+    hears_mcp_url=lambda options: options.interpreter is not None,
+    example=_EXAMPLE,
+)

@@ -38,6 +38,7 @@ def values_of(
     session: str | None,
     tools: Sequence[Mapping[str, Any]],
     turn: int,
+    mcp_url: str = "",
 ) -> dict[str, Any]:
     """What each name stands for in the next request."""
     results = list(_results(messages))
@@ -50,6 +51,7 @@ def values_of(
         "tools": list(tools) or ABSENT,
         "turn": turn,
         "tool_results": results or ABSENT,
+        "mcp_url": mcp_url or ABSENT,
     }
 
 

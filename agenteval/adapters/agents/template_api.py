@@ -8,6 +8,7 @@ from typing import Any
 from uuid import uuid4
 
 from agenteval.adapters.agents.http_api import Ask, Later
+from agenteval.adapters.agents.mcp_server import mcp_url
 from agenteval.adapters.agents.polling import Job, PollOptions
 from agenteval.adapters.agents.reply_paths import (
     ReplyPaths,
@@ -64,7 +65,14 @@ class TemplateApi:
                 "`request` has neither ${messages} nor ${session}: the agent gets each message without"
                 " what came before it"
             )
-        values = values_of(self._names, messages, session=self._session, tools=tools.schemas, turn=tools.turn)
+        values = values_of(
+            self._names,
+            messages,
+            session=self._session,
+            tools=tools.schemas,
+            turn=tools.turn,
+            mcp_url=mcp_url(),
+        )
         headers = {name: _text(value, values) for name, value in template.headers.items()}
         kept = {name: value for name, value in headers.items() if value is not None}
         if template.streaming and "accept" not in {name.lower() for name in kept}:

@@ -1,0 +1,94 @@
+"""``mcp: true``: any kind of agent that finds its tools at an MCP server, which is the scenario's world."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from itertools import count
+from typing import Any
+
+from agenteval.adapters.agents.mcp_server import VARIABLE, Address, CallTool, McpHost, Served, told
+from agenteval.adapters.agents.python import AgentContext
+from agenteval.conversation.deadlines import waiting
+from agenteval.conversation.targets.context import Answered, Context
+from agenteval.core.protocols import Agent, AgentFactory, AgentReply, TurnTools, close
+from agenteval.core.scenario import Sample
+from agenteval.core.trajectory import Message
+
+
+class McpServers:
+    """The server of a run. Targets in this process all read one environment: they have one address between
+    them, and one conversation at a time."""
+
+    def __init__(self) -> None:
+        self.host = McpHost()
+        self._here: Address | None = None
+        self._only = asyncio.Lock()
+
+    def here(self) -> Address:
+        """The address of the targets in this process, which is in the environment from now on."""
+        self._here = self._here or self.host.address()
+        os.environ[VARIABLE] = self._here.url
+        return self._here
+
+    def agents(self, factory: AgentFactory, *, is_here: bool) -> McpAgents:
+        return McpAgents(factory, self.host, self._here if is_here else None, self._only)
+
+
+class McpAgents:
+    """The agents of a run, with what each finds at its address. ``here``: of those in this process."""
+
+    def __init__(
+        self, factory: AgentFactory, host: McpHost, here: Address | None, only: asyncio.Lock
+    ) -> None:
+        self._factory = factory
+        self._host = host
+        self._here = here
+        self._only = only
+        does = getattr(factory, "does", "")
+        self.does = f"{does}; its tools are at an MCP server, {VARIABLE}" if does else ""
+
+    def make(self, sample: Sample) -> McpAgent:
+        address, only = (self._here, self._only) if self._here else (self._host.address(), None)
+        self._host.start()
+        return McpAgent(self._factory.make(sample), sample, address, only)
+
+    async def aclose(self) -> None:
+        await self._factory.aclose()
+
+
+class McpAgent:
+    """One conversation's agent. ``only``: held by the one conversation that there may be at a time."""
+
+    def __init__(self, agent: Agent, sample: Sample, address: Address, only: asyncio.Lock | None) -> None:
+        self._agent = agent
+        self._sample = sample
+        self._address = address
+        self._only = only
+        self._has_it = False
+        self._batches = count(1)
+
+    async def reply(self, messages: list[Message], tools: TurnTools) -> AgentReply:
+        if self._only and not self._has_it:
+            with waiting():
+                self._has_it = await self._only.acquire()
+        context = AgentContext(self._sample, tools, asyncio.get_running_loop(), self._batches)
+        self._address.served = Served(self._sample.scenario.tools, _calls(context))
+        with told(self._address):
+            return await self._agent.reply(messages, tools)
+
+    def end_conversation(self) -> None:
+        if self._only is None or self._has_it:
+            self._address.served = Served()
+        close(self._agent)
+        if self._only and self._has_it:
+            self._has_it = False
+            self._only.release()
+
+
+def _calls(context: Context) -> CallTool:
+    async def call(name: str, args: dict[str, Any]) -> Answered:
+        with context.flying() as batch:
+            return await asyncio.wrap_future(context.ask(name, args, batch))
+
+    return call

@@ -1,0 +1,198 @@
+"""A scenario's tool world as an MCP server, by the official SDK (the extra ``mcp``).
+
+One server for all conversations of a run, in a thread with an event loop of its own: an agent that blocks its
+loop, or the run's, does not block what it waits for. Each conversation has an address.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import secrets
+import socket
+import threading
+from collections.abc import Awaitable, Callable, Iterator, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass, field
+from typing import Any
+
+from agenteval.conversation.targets.context import OVER, Answered
+from agenteval.core.errors import AuthorError, Problem
+from agenteval.core.scenario import Tool
+
+CallTool = Callable[[str, dict[str, Any]], Awaitable[Answered]]
+"""Calls a tool of one conversation's world. Cancelled where the conversation is over."""
+
+VARIABLE = "AGENTEVAL_MCP_URL"
+"""Where a program or a Python target finds the server."""
+
+_ANY = {"type": "object"}
+_ENDING_S = 3.0
+_NEEDS = "pip install 'agenteval-runner[mcp]'"
+
+
+def require_sdk(what: str) -> None:
+    """Raises ``AuthorError`` where the extra is not installed. ``what`` needs it."""
+    try:
+        import mcp.server.lowlevel
+        import uvicorn
+
+        del mcp, uvicorn
+    except ImportError as error:
+        raise AuthorError(Problem(f"{what} needs the package mcp, version 2 ({error})", _NEEDS)) from error
+
+
+@dataclass
+class Served:
+    """What stands behind an address: the tools, and who calls them; ``None`` while no conversation does."""
+
+    tools: Mapping[str, Tool] = field(default_factory=dict)
+    call: CallTool | None = None
+
+
+def mcp_server(served: Callable[[Any], Served | None]) -> Any:
+    """The SDK's server. ``served(request)`` says what a request is about: the HTTP request, or ``None``."""
+    import mcp_types as types
+    from mcp.server.lowlevel import Server
+
+    async def list_tools(ctx: Any, _params: Any) -> types.ListToolsResult:
+        found = served(ctx.request)
+        return types.ListToolsResult(
+            tools=[_listed(*item) for item in (found.tools if found else {}).items()]
+        )
+
+    async def call_tool(ctx: Any, params: types.CallToolRequestParams) -> types.CallToolResult:
+        found = served(ctx.request)
+        if found is None or found.call is None:
+            return _result(Answered({"error": OVER}, is_error=True))
+        try:
+            return _result(await found.call(params.name, dict(params.arguments or {})))
+        except asyncio.CancelledError:
+            if (task := asyncio.current_task()) and task.cancelling():
+                raise
+            return _result(Answered({"error": OVER}, is_error=True))
+
+    def _listed(name: str, tool: Tool) -> types.Tool:
+        schema = dict(tool.parameters) if tool.parameters is not None else _ANY
+        return types.Tool(name=name, description=tool.description, input_schema={"type": "object", **schema})
+
+    def _result(answered: Answered) -> types.CallToolResult:
+        value = answered.value
+        text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+        return types.CallToolResult(
+            content=[types.TextContent(type="text", text=text)],
+            structured_content=value if isinstance(value, dict) and not answered.is_error else None,
+            is_error=answered.is_error,
+        )
+
+    return Server("agenteval", on_list_tools=list_tools, on_call_tool=call_tool)
+
+
+class Address:
+    """One address of the server. What stands behind it changes: ``None`` before and after a conversation."""
+
+    def __init__(self, url: str) -> None:
+        self.url = url
+        self.served = Served()
+
+
+_URL: ContextVar[str] = ContextVar("agenteval_mcp_url", default="")
+
+
+def mcp_url() -> str:
+    """The address of the conversation that goes on here; empty for an agent without ``mcp``. While agents are
+    made it is one that answers nothing yet."""
+    return _URL.get()
+
+
+@contextmanager
+def told(address: Address) -> Iterator[None]:
+    """Whatever is started or asked meanwhile hears of the address."""
+    token = _URL.set(address.url)
+    try:
+        yield
+    finally:
+        _URL.reset(token)
+
+
+class McpHost:
+    """The server of a run, over streamable HTTP on this machine. Its port is taken at once; it begins to
+    serve with the first ``start``."""
+
+    def __init__(self, *, host: str = "127.0.0.1", port: int = 0) -> None:
+        """Raises ``OSError`` where the port is taken."""
+        self._socket = socket.create_server((host, port))
+        self._base = f"http://{host}:{self._socket.getsockname()[1]}"
+        self._addresses: dict[str, Address] = {}
+        self._server: Any = None
+        self._thread: threading.Thread | None = None
+
+    def address(self, path: str = "") -> Address:
+        """A new one, by a name that nobody guesses; or by a ``path`` of its own."""
+        name = path or f"/{secrets.token_urlsafe(12)}/mcp"
+        self._addresses[name] = made = Address(f"{self._base}{name}")
+        return made
+
+    def start(self) -> None:
+        """Blocks until it serves."""
+        if self._thread is not None:
+            return
+        ready = threading.Event()
+        self._thread = threading.Thread(target=self._serve, args=(ready,), daemon=True, name="agenteval-mcp")
+        self._thread.start()
+        ready.wait()
+
+    def wait(self) -> None:
+        if self._thread:
+            while self._thread.is_alive():  # with a timeout, so that Ctrl-C gets through
+                self._thread.join(0.5)
+
+    def close(self) -> None:
+        for address in self._addresses.values():
+            address.served = Served()
+        if self._thread is None:
+            self._socket.close()
+        elif self._server is not None:
+            self._server.should_exit = True
+            self._thread.join(_ENDING_S)
+
+    def _serve(self, ready: threading.Event) -> None:
+        import uvicorn
+        from mcp.server.streamable_http_manager import StreamableHTTPASGIApp, StreamableHTTPSessionManager
+        from starlette.applications import Starlette
+        from starlette.routing import Mount
+
+        # Without sessions each request says by its path whose it is, and a client that was begun before the
+        # conversation is as good as one that is begun within.
+        manager = StreamableHTTPSessionManager(mcp_server(self._served), stateless=True)
+        app = Starlette(
+            routes=[Mount("/", app=StreamableHTTPASGIApp(manager))], lifespan=lambda _app: manager.run()
+        )
+        config = uvicorn.Config(
+            app, log_config=None, access_log=False, lifespan="on", timeout_graceful_shutdown=1
+        )
+
+        class Telling(uvicorn.Server):
+            async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+                await super().startup(sockets)
+                ready.set()
+
+        self._server = Telling(config)
+        try:
+            self._server.run(sockets=[self._socket])
+        finally:
+            ready.set()
+
+    def _served(self, request: Any) -> Served | None:
+        found = self._addresses.get(request.url.path) if request is not None else None
+        return found.served if found else None
+
+
+async def serve_stdio(served: Served) -> None:
+    """Until the input ends."""
+    from mcp.server.stdio import stdio_server
+
+    server = mcp_server(lambda _request: served)
+    async with stdio_server() as (lines, out):
+        await server.run(lines, out, server.create_initialization_options())
