@@ -339,6 +339,47 @@ def _score(
     raise typer.Exit(score(request, reports=reporting.choices, detail=reporting.detail))
 
 
+tools_app = typer.Typer(
+    name="tools",
+    cls=Commands,
+    help="Serve a scenario's tools as an MCP server; print those of a real one.",
+    no_args_is_help=True,
+    rich_markup_mode=None,
+)
+app.add_typer(tools_app, rich_help_panel=CHECKING)
+
+
+@tools_app.command("serve", cls=Command)
+@grouped
+def _serve(
+    *,
+    selecting: Selecting,
+    http: Annotated[
+        str | None,
+        typer.Option("--http", metavar="[HOST:]PORT", help="Streamable HTTP; without it, standard input."),
+    ] = None,
+) -> None:
+    """Serve the tools of one scenario, chosen with -s, as an MCP server."""
+    from agenteval.cli.commands.prepare import request_of
+    from agenteval.cli.commands.tools import serve
+
+    raise typer.Exit(serve(request_of(selecting), http=http))
+
+
+@tools_app.command("schemas", context_settings={"ignore_unknown_options": True})
+def _schemas(
+    server: Annotated[
+        list[str],
+        typer.Argument(metavar="URL | COMMAND…", help="Its address, or the command that starts it."),
+    ],
+    out: Annotated[str | None, typer.Option("--out", metavar="FILE", help="Write a file.")] = None,
+) -> None:
+    """Print the tools of a real MCP server as a scenario's `tools`."""
+    from agenteval.cli.commands.tools import schemas
+
+    raise typer.Exit(schemas(server, out))
+
+
 @app.command("doctor", cls=Command, rich_help_panel=CHECKING)
 def _doctor(
     config: ConfigOption = None,

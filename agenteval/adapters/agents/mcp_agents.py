@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+from collections.abc import Iterator
 from itertools import count
 from typing import Any
 
@@ -73,7 +74,7 @@ class McpAgent:
             with waiting():
                 self._has_it = await self._only.acquire()
         context = AgentContext(self._sample, tools, asyncio.get_running_loop(), self._batches)
-        self._address.served = Served(self._sample.scenario.tools, _calls(context))
+        self._address.served = Served(self._sample.scenario.tools, _calls(context, self._batches))
         with told(self._address):
             return await self._agent.reply(messages, tools)
 
@@ -86,9 +87,10 @@ class McpAgent:
             self._only.release()
 
 
-def _calls(context: Context) -> CallTool:
+def _calls(context: Context, batches: Iterator[int]) -> CallTool:
+    """Each call is a step: which ones a model asked for together does not show in when they arrive."""
+
     async def call(name: str, args: dict[str, Any]) -> Answered:
-        with context.flying() as batch:
-            return await asyncio.wrap_future(context.ask(name, args, batch))
+        return await asyncio.wrap_future(context.ask(name, args, next(batches)))
 
     return call

@@ -30,7 +30,6 @@ NOT_YET: Mapping[str, Mapping[str, str]] = {
         "judge": "use agenteval score FILE -m PROVIDER/MODEL again, and compare",
         "label": "write the correct behaviour into the scenario's criteria",
         "merge": _SHARDS,
-        "tools": "declare the tools in the scenario",
     },
     "run": {**_SELECTING, **_RUNNING},
     "plan": _SELECTING,

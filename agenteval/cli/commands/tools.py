@@ -1,0 +1,140 @@
+"""``agenteval tools``: a scenario's tool world as an MCP server, and the tools of a real one as YAML."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Mapping, Sequence
+from contextlib import redirect_stdout
+from itertools import count
+from pathlib import Path
+from typing import Any
+
+import anyio
+import yaml
+
+from agenteval.adapters.agents.mcp_server import McpHost, Served, require_sdk, serve_stdio
+from agenteval.cli.commands.output import say
+from agenteval.cli.commands.prepare import Request, load_config, load_scenarios
+from agenteval.conversation.mocks import MockFunctions
+from agenteval.conversation.simulate import ToolWorld
+from agenteval.conversation.targets.context import Answered
+from agenteval.core import selection
+from agenteval.core.config import Config
+from agenteval.core.errors import AgentevalError, AuthorError, Problem
+from agenteval.core.scenario import Sample, SampleKey, Scenario, sample_seed
+from agenteval.core.trajectory import ToolCall
+
+_MOCK_S = 60.0
+_SHOWN = 8
+
+
+def serve(request: Request, *, http: str | None) -> int:
+    """Serve the tools of the one selected scenario until the input ends, or Ctrl-C. ``http``: ``PORT`` or
+    ``HOST:PORT``; ``None``: standard input and output. Raises ``AuthorError``."""
+    require_sdk("agenteval tools serve")
+    with redirect_stdout(sys.stderr):  # the author's modules may print; on stdio that would be the protocol
+        config = load_config(request).config
+        scenario = _only(load_scenarios(request, config).selected)
+        mocks = MockFunctions(timeout_s=_MOCK_S)
+        mocks.check(scenario)
+    if not scenario.tools:
+        say(f"warning: {scenario.id} declares no tools")
+    served = Served(scenario.tools, _World(scenario, config, mocks).call)
+    if http is None:
+        anyio.run(serve_stdio, served)
+        return 0
+    host = _host(http)
+    address = host.address("/mcp")
+    address.served = served
+    host.start()
+    say(f"{scenario.id}: {len(scenario.tools)} tools at {address.url} (Ctrl-C ends it)")
+    try:
+        host.wait()
+    finally:
+        host.close()
+    return 0
+
+
+def _only(chosen: Sequence[Scenario]) -> Scenario:
+    if len(chosen) == 1:
+        return chosen[0]
+    names = [selection.full_id(scenario) for scenario in chosen[:_SHOWN]]
+    more = ", …" if len(chosen) > _SHOWN else ""
+    what = f"{len(chosen)} scenarios are selected, and one world is served: {', '.join(names)}{more}"
+    raise AuthorError(Problem(what, "choose one with -s ID"))
+
+
+def _host(written: str) -> McpHost:
+    name, _, port = written.rpartition(":")
+    if not port.isdecimal() or int(port) > 65535:
+        raise AuthorError(Problem(f"--http {written}: not a port", "write --http 8000, or --http HOST:8000"))
+    try:
+        return McpHost(host=name or "127.0.0.1", port=int(port))
+    except OSError as error:
+        what = f"--http {written}: {os.strerror(error.errno) if error.errno else error}"
+        raise AuthorError(Problem(what, "choose another port; 0 takes a free one")) from error
+
+
+class _World:
+    """One sample's world. What an author's mock does wrong is reported, and is an error to the caller."""
+
+    def __init__(self, scenario: Scenario, config: Config, mocks: MockFunctions) -> None:
+        key = SampleKey(scenario=scenario.id, agent="agent")
+        sample = Sample(key=key, scenario=scenario, seed=sample_seed(config.seed, key))
+        self._world = ToolWorld(sample, mocks, unmocked=config.unmocked_tools)
+        self._numbers = count(1)
+
+    async def call(self, name: str, args: dict[str, Any]) -> Answered:
+        try:
+            result = await self._world.resolve(ToolCall(name=name, args=args), 0)
+        except AgentevalError as error:
+            say(f"call {next(self._numbers)}: {error}")
+            return Answered({"error": str(error)}, is_error=True)
+        say(f"call {next(self._numbers)}: {name} {args} → {result.text[:200]}")
+        return Answered(result.value, result.is_error)
+
+
+def schemas(command: Sequence[str], out: str | None) -> int:
+    """Print the tools of a real MCP server as a scenario's ``tools``. ``command``: its address, or what
+    starts it. Raises ``AuthorError``."""
+    require_sdk("agenteval tools schemas")
+    tools = anyio.run(_tools_of, command)
+    text = yaml.safe_dump({"tools": tools}, sort_keys=False, allow_unicode=True, width=100)
+    if out:
+        Path(out).write_text(text, encoding="utf-8")
+        say(f"{len(tools)} tools: {out}")
+    else:
+        sys.stdout.write(text)
+    return 0
+
+
+async def _tools_of(command: Sequence[str]) -> dict[str, Mapping[str, Any]]:
+    from mcp import Client, StdioServerParameters
+
+    is_address = len(command) == 1 and command[0].startswith(("http://", "https://"))
+    server: Any = command[0] if is_address else StdioServerParameters(command=command[0], args=[*command[1:]])
+    found: dict[str, Mapping[str, Any]] = {}
+    try:
+        async with Client(server, read_timeout_seconds=_MOCK_S) as client:
+            cursor: str | None = None
+            while True:
+                page = await client.list_tools(cursor=cursor)
+                found.update({tool.name: _entry(tool) for tool in page.tools})
+                cursor = page.next_cursor
+                if not cursor:
+                    return found
+    except Exception as error:
+        what = f"the MCP server {' '.join(command)} gives no list of tools: {_innermost(error)}"
+        raise AuthorError(Problem(what, "is it running, and is this its address or command?")) from error
+
+
+def _innermost(error: BaseException) -> str:
+    while isinstance(error, BaseExceptionGroup):
+        error = error.exceptions[0]
+    return f"{type(error).__name__}: {error}"
+
+
+def _entry(tool: Any) -> dict[str, Any]:
+    described = {"description": tool.description} if tool.description else {}
+    return {**described, "parameters": tool.input_schema, "returns": {}}
