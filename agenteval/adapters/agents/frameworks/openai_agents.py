@@ -85,7 +85,7 @@ class _OpenAIAgents:
     def _require(self, obj: Any, deps: Any) -> None:
         known = kinds(obj)
         if _AGENT not in known:
-            what = f"the agent is a {type(obj).__name__} of the {self.name}, which is not played"
+            what = f"the agent is of the class {type(obj).__name__} of the {self.name}, which is not played"
             raise Refused(what, "give an agents.Agent, or a function as target (docs/agents.md)")
         if any(each.startswith("agents.sandbox.") for each in known):
             what = f"'{obj.name}' is a {type(obj).__name__}: what it does in its sandbox cannot be answered"

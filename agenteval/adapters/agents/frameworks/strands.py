@@ -60,7 +60,7 @@ class _Strands:
 
     def open(self, obj: Any, world: World, session: str, deps: Any) -> _Conversation:
         if _AGENT not in kinds(obj):
-            what = f"the agent is a {type(obj).__name__} of {self.name}, which is not played"
+            what = f"the agent is of the class {type(obj).__name__} of {self.name}, which is not played"
             raise Refused(what, "give one of its agents, or a function as target (docs/agents.md)")
         for agent in _all_agents(obj):
             self._require(agent)

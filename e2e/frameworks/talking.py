@@ -1,0 +1,97 @@
+"""A conversation with an agent of a framework, with a stand-in for the scenario: for the tests here."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+from agenteval.adapters.agents.frameworks.seam import World
+
+RAN: list[Any] = []
+"""The marks of real tools."""
+
+
+class Answered(NamedTuple):
+    value: Any
+    is_error: bool = False
+
+
+def failed(text: str) -> Answered:
+    return Answered(text, True)
+
+
+class Scenario:
+    """Answers tools by their names. Those in ``own`` are left to the agent."""
+
+    def __init__(self, own: Sequence[str] = (), **tools: Any) -> None:
+        self.tools, self.own = tools, own
+        self.seen: list[tuple[str, Any]] = []
+
+    def _answer(self, name: str, args: Any) -> Answered:
+        self.seen.append((name, json.loads(args) if isinstance(args, str) else args))
+        answer = self.tools[name]
+        return answer if isinstance(answer, Answered) else Answered(answer)
+
+    async def call(self, name: str, args: Any, own: Any) -> Answered:
+        await asyncio.sleep(0)
+        return Answered(await own()) if name in self.own else self._answer(name, args)
+
+    def call_sync(self, name: str, args: Any, own: Any) -> Answered:
+        return Answered(own()) if name in self.own else self._answer(name, args)
+
+    async def record(self, name: str, args: Any, own: Any) -> Any:
+        self.seen.append((name, "itself"))
+        return await own()
+
+    def record_sync(self, name: str, args: Any, own: Any) -> Any:
+        self.seen.append((name, "itself"))
+        return own()
+
+
+class Talk:
+    def __init__(self, framework: Any, agent: Any, scenario: Scenario, deps: Any = None) -> None:
+        self.world, self.scenario, self.fault = World(), scenario, ""
+        self.conversation = framework.open(agent, self.world, "session", deps)
+
+    async def say(self, text: str) -> dict[str, Any]:
+        self.world.begin(self.scenario)
+        try:
+            told: dict[str, Any] = await self.conversation.reply(text)
+            return told
+        finally:
+            self.fault = self.world.take_fault()
+
+    async def end(self) -> None:
+        self.world.close()
+        await self.conversation.close()
+
+
+async def saying(
+    framework: Any, agent: Any, scenario: Scenario, *said: str, deps: Any = None
+) -> list[dict[str, Any]]:
+    """What an agent replies."""
+    talk = Talk(framework, agent, scenario, deps)
+    try:
+        return [await talk.say(each) for each in said]
+    finally:
+        await talk.end()
+
+
+def say(framework: Any, agent: Any, scenario: Scenario, *said: str, deps: Any = None) -> list[dict[str, Any]]:
+    return asyncio.run(saying(framework, agent, scenario, *said, deps=deps))
+
+
+def answer(reply: dict[str, Any]) -> Any:
+    return reply["messages"][-1]["content"]
+
+
+def calls(reply: dict[str, Any]) -> list[tuple[str, Any, str]]:
+    """The calls that a reply lists, each with its result."""
+    results = {m["tool_call_id"]: m["content"] for m in reply["messages"] if m["role"] == "tool"}
+    return [
+        (call["function"]["name"], json.loads(call["function"]["arguments"]), results.get(call["id"], "none"))
+        for message in reply["messages"]
+        for call in message.get("tool_calls") or ()
+    ]

@@ -1,0 +1,273 @@
+"""Agents of Strands as they are, against the real package. No real tool may leave its mark.
+
+``.ci/frameworks.py strands`` makes the environments, oldest and newest."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+pytest.importorskip("strands")
+
+from pydantic import BaseModel
+from strands import Agent, tool
+from strands.hooks import BeforeInvocationEvent, BeforeToolCallEvent, HookProvider
+from strands.models import Model
+from strands.multiagent import Swarm
+
+from agenteval.adapters.agents.frameworks.seam import Refused, Waits
+from agenteval.adapters.agents.frameworks.strands import FRAMEWORK
+from e2e.frameworks.talking import RAN, Scenario, Talk, answer, calls, failed, say, saying
+
+newest = pytest.mark.skipif(not hasattr(Agent, "as_tool"), reason="needs a recent release")
+
+
+@pytest.fixture(autouse=True)
+def no_real_tool_runs() -> Any:
+    RAN.clear()
+    yield
+    assert RAN == []
+
+
+class Turn:
+    """What the model sees: what was said last, in which turn, and what tools gave for it."""
+
+    def __init__(self, messages: list[Any]) -> None:
+        texts = [m for m in messages if m["role"] == "user" and "text" in m["content"][0]]
+        self.said, self.turn, self.count = texts[-1]["content"][0]["text"], len(texts), len(messages)
+        results = [block["toolResult"] for block in messages[-1]["content"] if "toolResult" in block]
+        self.results = [f"{each['status']} {each['content'][0]['text'].strip()}" for each in results]
+
+
+class Scripted(Model):
+    """Says what a function of the turn says: a text, or calls."""
+
+    def __init__(self, says: Callable[[Turn], Any]) -> None:
+        self.says = says
+
+    def update_config(self, **config: Any) -> None: ...
+
+    def get_config(self) -> dict[str, Any]:
+        return {}
+
+    def structured_output(self, *_: Any, **__: Any) -> Any:
+        raise NotImplementedError
+
+    async def stream(self, messages: list[Any], *_: Any, **__: Any) -> Any:
+        turn = Turn(messages)
+        said = self.says(turn)
+        yield {"messageStart": {"role": "assistant"}}
+        for at, part in enumerate([said] if isinstance(said, str) else said):
+            is_text = isinstance(part, str)
+            use = {} if is_text else {"toolUse": {"name": part[0], "toolUseId": f"t{turn.count}-{at}"}}
+            delta = {"text": part} if is_text else {"toolUse": {"input": json.dumps(part[1])}}
+            yield {"contentBlockStart": {"start": use}}
+            yield {"contentBlockDelta": {"delta": delta}}
+            yield {"contentBlockStop": {}}
+        yield {"messageStop": {"stopReason": "end_turn" if isinstance(said, str) else "tool_use"}}
+        usage = {"inputTokens": 10, "outputTokens": 2, "totalTokens": 12}
+        yield {"metadata": {"usage": usage, "metrics": {"latencyMs": 1}}}
+
+
+def calls_then_tells(*names: str) -> Callable[[Turn], Any]:
+    def says(turn: Turn) -> Any:
+        if turn.results:
+            return f"{turn.turn}: {' and '.join(turn.results)}"
+        return [(name, {"key": turn.said}) for name in names]
+
+    return says
+
+
+def agent(says: Callable[[Turn], Any], *tools: Any, **more: Any) -> Agent:
+    return Agent(model=Scripted(says), tools=[*tools], callback_handler=None, **more)
+
+
+@tool
+def look(key: str) -> str:
+    """Looks something up."""
+    RAN.append("look")
+    return "real look"
+
+
+@tool
+def breaks(key: str) -> str:
+    """Breaks."""
+    RAN.append("breaks")
+    raise ValueError("no such thing")
+
+
+def test_two_conversations_at_once_have_their_own_tools_and_their_own_history() -> None:
+    one = agent(calls_then_tells("look"), look, system_prompt="Be kind.", name="shop")
+    scenarios = Scenario(look="x"), Scenario(look={"y": 1})
+
+    async def both() -> list[list[dict[str, Any]]]:
+        return await asyncio.gather(*(saying(FRAMEWORK, one, each, "a", "b") for each in scenarios))
+
+    first, second = asyncio.run(both())
+    assert [answer(each) for each in first] == ["1: success x", "2: success x"]
+    assert [answer(each) for each in second] == ['1: success {"y": 1}', '2: success {"y": 1}']
+    assert calls(second[1]) == [("look", {"key": "b"}, '{"y": 1}')]
+    assert scenarios[0].seen == [("look", {"key": "a"}), ("look", {"key": "b"})]
+    usage = {"requests": 2, "input_tokens": 20, "output_tokens": 4, "cached_tokens": 0}
+    assert [each["usage"] for each in first] == [usage] * 2  # of each turn, not of all
+    assert [each["agent"] for each in first] == ["shop"] * 2
+    assert one.messages == []
+    assert [(each.name, each.description) for each in FRAMEWORK.tools(one)] == [
+        ("look", "Looks something up.")
+    ]
+    assert FRAMEWORK.prompt(one) == "Be kind."
+
+
+def test_parallel_calls_are_one_step() -> None:
+    one = agent(lambda turn: calls_then_tells("look", "breaks")(turn), look, breaks)
+    (reply,) = say(FRAMEWORK, one, Scenario(look="1", breaks="2"), "a")
+    assert [len(each.get("tool_calls", ())) for each in reply["messages"]] == [2, 0, 0, 0]
+    assert answer(reply) == "1: success 1 and success 2"
+
+
+def test_an_error_reaches_the_model_as_one() -> None:
+    (reply,) = say(FRAMEWORK, agent(calls_then_tells("look"), look), Scenario(look=failed("sold out")), "a")
+    assert answer(reply) == "1: error sold out"
+
+
+def test_a_tool_that_is_left_to_the_agent_runs() -> None:
+    one = agent(lambda turn: calls_then_tells(turn.said)(turn), look, breaks)
+    replies = say(FRAMEWORK, one, Scenario(own=["look", "breaks"]), "look", "breaks")
+    assert [answer(each) for each in replies] == ["1: success real look", "2: error Error: no such thing"]
+    assert RAN == ["look", "breaks"]
+    RAN.clear()
+
+
+def test_hooks_are_carried_over_for_each_conversation_and_what_they_add_is_answered() -> None:
+    class Counts(HookProvider):
+        def __init__(self) -> None:
+            self.count = 0
+
+        def register_hooks(self, registry: Any, **_: Any) -> None:
+            registry.add_callback(BeforeInvocationEvent, self.adds)
+            registry.add_callback(BeforeToolCallEvent, self.counts)
+
+        def adds(self, event: Any) -> None:
+            if "look" not in event.agent.tool_registry.registry:
+                event.agent.tool_registry.register_tool(look)
+
+        def counts(self, event: Any) -> None:
+            self.count += 1
+            event.tool_use["input"] = {"key": self.count}
+
+    one = agent(calls_then_tells("look"), hooks=[Counts()])
+    for _ in range(2):
+        scenario = Scenario(look="x")
+        assert answer(say(FRAMEWORK, one, scenario, "a", "b")[1]) == "2: success x"
+        assert scenario.seen == [("look", {"key": 1}), ("look", {"key": 2})]
+
+
+def test_a_class_of_the_authors_stays_one() -> None:
+    class Shop(Agent):
+        def __init__(self, words: str) -> None:
+            super().__init__(model=Scripted(lambda turn: words), callback_handler=None)
+            self.words = words
+
+    talk = Talk(FRAMEWORK, Shop("hello"), Scenario())
+    assert answer(asyncio.run(talk.say("a"))) == "hello"
+
+
+@newest
+@pytest.mark.parametrize("delegate", [False, True])
+def test_an_agent_that_is_a_tool_runs_and_its_tools_are_answered(delegate: bool) -> None:
+    below = agent(calls_then_tells("look"), look, name="below", description="Below.")
+    top = agent(
+        lambda turn: turn.results[0] if turn.results else [("below", {"input": "x"})],
+        below.as_tool(delegate=delegate),
+    )
+    for value in ("1", "2"):
+        scenario = Scenario(look=value)
+        (reply,) = say(FRAMEWORK, top, scenario, "a")
+        said = f"1: success {value}"
+        assert answer(reply).strip() == (said if delegate else f"success {said}")
+        assert scenario.seen == [("below", "itself"), ("look", {"key": "x"})]
+        assert reply["usage"]["requests"] == 3 if delegate else 4
+    assert [each.name for each in FRAMEWORK.tools(top)] == ["look"]
+
+
+@newest
+def test_a_structured_answer_is_its_json() -> None:
+    class Order(BaseModel):
+        id: int
+
+    one = agent(lambda turn: [("Order", {"id": 7})], structured_output_model=Order)
+    (reply,) = say(FRAMEWORK, one, Scenario(), "a")
+    assert reply["messages"] == [{"role": "assistant", "content": '{"id":7}'}]
+
+
+@newest
+def test_who_is_interrupted_waits() -> None:
+    class Asks(HookProvider):
+        def register_hooks(self, registry: Any, **_: Any) -> None:
+            registry.add_callback(
+                BeforeToolCallEvent, lambda event: event.interrupt("approval", reason="sure?")
+            )
+
+    with pytest.raises(Waits, match=r"the agent waits for a person: approval: sure\?"):
+        say(FRAMEWORK, agent(calls_then_tells("look"), look, hooks=[Asks()]), Scenario(look="x"), "a")
+
+
+def test_what_a_turn_did_before_it_broke_is_kept() -> None:
+    def says(turn: Turn) -> Any:
+        if turn.results:
+            raise ZeroDivisionError("boom")
+        return [("look", {"key": "k"})]
+
+    with pytest.raises(Exception, match="boom") as caught:
+        say(FRAMEWORK, agent(says, look), Scenario(look="x"), "a")
+    partial = caught.value.agenteval_partial  # type: ignore[attr-defined]
+    assert calls(partial) == [("look", {"key": "k"}, "x")]
+
+
+def test_a_call_before_a_turn_is_not_run() -> None:
+    async def told() -> str:
+        talk = Talk(FRAMEWORK, agent(calls_then_tells("look"), look), Scenario())
+        await talk.conversation.reply("a")
+        return talk.world.take_fault()
+
+    assert asyncio.run(told()) == "look was called from a thread that agenteval cannot follow; it was not run"
+
+
+def test_deps_are_the_invocation_state() -> None:
+    seen: list[Any] = []
+
+    class Looks(HookProvider):
+        def register_hooks(self, registry: Any, **_: Any) -> None:
+            registry.add_callback(BeforeToolCallEvent, self.looks)
+
+        def looks(self, event: Any) -> None:
+            seen.append(event.invocation_state["shop"])
+
+    one = agent(calls_then_tells("look"), look, hooks=[Looks()])
+    say(FRAMEWORK, one, Scenario(look="x"), "a", deps={"shop": "s"})
+    assert seen == ["s"]
+    with pytest.raises(Refused, match="a dict, not str"):
+        say(FRAMEWORK, one, Scenario(), "a", deps="x")
+
+
+def test_what_cannot_be_played_is_refused_in_words() -> None:
+    swarm = Swarm([agent(lambda turn: "x", name="x")])
+    assert FRAMEWORK.matches(swarm)
+    with pytest.raises(
+        Refused, match="the agent is of the class Swarm of Strands Agents, which is not played"
+    ):
+        say(FRAMEWORK, swarm, Scenario(), "a")
+
+
+@newest
+def test_middleware_is_refused() -> None:
+    from strands.middleware.stages import ExecuteToolStage
+
+    one = agent(lambda turn: "x", name="shop")
+    one.add_middleware(ExecuteToolStage.Input, lambda context: context)
+    with pytest.raises(Refused, match="the agent 'shop' has middleware of its own"):
+        say(FRAMEWORK, one, Scenario(), "a")
