@@ -154,7 +154,7 @@ def _is_own(tool: Any) -> bool:
         return True
     function = getattr(tool, "func", None)
     is_theirs = type(tool).__module__.startswith("google.adk.") and (
-        function is None or getattr(function, "__module__", "").startswith("google.adk.")
+        function is None or (getattr(function, "__module__", None) or "").startswith("google.adk.")
     )
     return is_theirs and tool.name in _OWN_TOOLS
 

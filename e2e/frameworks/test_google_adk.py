@@ -1,0 +1,344 @@
+"""Agents of Google's ADK, against the real package.
+
+The model does what the user says: ``get_order({"id": "1"}); refund({"id": "2"})`` are two calls at once; it
+answers with the results, and with how many contents it was given.
+"""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.support.kit import Done, Project, failed_checks
+
+pytest.importorskip("google.adk")
+
+AGENT = """
+import json, logging
+from google.adk.agents import LlmAgent, SequentialAgent
+from google.adk.apps.app import App
+from google.adk.models.base_llm import BaseLlm
+from google.adk.models.llm_response import LlmResponse
+from google.adk.plugins.base_plugin import BasePlugin
+from google.adk.runners import InMemoryRunner
+from google.adk.tools import AgentTool, FunctionTool, LongRunningFunctionTool, google_search
+from google.genai import types
+from pydantic import BaseModel
+
+logging.disable()  # the framework logs errors with their tracebacks
+
+def mark(name):
+    with open("ran", "a") as file:
+        file.write(name + "\\n")
+
+def get_order(id: str) -> dict:
+    "Look an order up."
+    mark("get_order")
+    return {"status": "real"}
+
+def refund(id: str, amount: int = 1) -> str:
+    "Pay back."
+    mark("refund")
+    return "really"
+
+def approve(id: str) -> None:
+    "Ask a person."
+    mark("approve")
+
+class Scripted(BaseLlm):
+    model: str = "scripted"
+    again: bool = False
+
+    async def generate_content_async(self, llm_request, stream=False):
+        last = llm_request.contents[-1].parts[-1]
+        used = types.GenerateContentResponseUsageMetadata(
+            prompt_token_count=10, candidates_token_count=3, total_token_count=13)
+        parts = llm_request.contents[-1].parts
+        results = [part.function_response.response for part in parts if part.function_response]
+        if last.text == "fail" or (self.again and len(llm_request.contents) > 4):
+            raise OSError("the model is away")
+        if last.text == "filtered":
+            yield LlmResponse(error_code="SAFETY", error_message="blocked")
+            return
+        asked = 'get_order({"id": "1"})' if results and self.again else last.text
+        if results and not self.again:
+            parts = [types.Part(text=f"{len(llm_request.contents)} contents, {json.dumps(results)}")]
+        elif "(" in asked:
+            parts = [self.call(each) for each in asked.split(";")]
+        else:
+            parts = [types.Part(text=f"{len(llm_request.contents)} contents, {asked}")]
+        yield LlmResponse(content=types.Content(role="model", parts=parts), usage_metadata=used)
+
+    def call(self, text):
+        name, _, args = text.strip().partition("(")
+        return types.Part(function_call=types.FunctionCall(name=name, args=json.loads(args[:-1])))
+
+def shop(**more):
+    given = {"name": "shop", "model": Scripted(), "instruction": "You sell.", "tools": [get_order, refund]}
+    return LlmAgent(**{**given, **more})
+
+agent = shop()
+"""
+
+CHECKED = "expect: {output: {not_contains: [nonsense]}}\n"
+SHIPPED = "{get_order: {returns: {status: shipped}}, refund: {returns: done}}"
+
+
+def play(project: Project, code: str, turns: list[str], more: str = "", tools: str = SHIPPED) -> Done:
+    project.agent(AGENT + code)
+    project.config(more)
+    listed = "".join(f"  - {said!r}\n" for said in turns)
+    project.scenarios(f"id: it\nturns:\n{listed}tools: {tools}\n{CHECKED}")
+    return project.run()
+
+
+def ran(project: Project) -> list[str]:
+    """The real tools that ran."""
+    path = project.root / "ran"
+    return path.read_text().split() if path.exists() else []
+
+
+def answers(project: Project) -> list[str]:
+    return [turn["agent"] for turn in project.sample()["turns"]]
+
+
+def calls(project: Project, turn: int = 0) -> list[str]:
+    return [call["name"] for call in project.sample()["turns"][turn]["tool_calls"]]
+
+
+ORDER = 'get_order({"id": "1"})'
+
+
+def test_two_conversations_at_once_have_a_world_each(project: Project) -> None:
+    project.agent(AGENT)
+    project.config()
+    for name in ("early", "late"):
+        project.scenarios(
+            f"id: {name}\nturns: ['{ORDER}', hello]\n{CHECKED}"
+            f"tools: {{get_order: {{returns: {{status: {name}}}}}}}\n",
+            f"scenarios/{name}.yaml",
+        )
+    done = project.run()
+    assert done.code == 0, done.all
+    for name in ("early", "late"):
+        first, second = (turn["agent"] for turn in project.sample(name)["turns"])
+        assert first == f'3 contents, [{{"status": "{name}"}}]'
+        assert second == "5 contents, hello"
+    assert not ran(project)
+
+
+def test_parallel_calls_are_one_step_and_tokens_are_counted(project: Project) -> None:
+    done = play(project, "", [ORDER + '; refund({"id": "2"})'])
+    assert done.code == 0, done.all
+    assert answers(project) == ['3 contents, [{"status": "shipped"}, {"result": "done"}]']
+    (turn,) = project.sample()["turns"]
+    assert turn["steps"] == 2
+    assert (turn["usage"]["calls"], turn["usage"]["input_tokens"], turn["usage"]["output_tokens"]) == (
+        2,
+        20,
+        6,
+    )
+
+
+def test_an_error_reaches_the_model_as_one(project: Project) -> None:
+    done = play(project, "", [ORDER], tools="{get_order: {error: closed}}")
+    assert done.code == 0, done.all
+    assert answers(project) == ['3 contents, [{"error": "closed"}]']
+
+
+def test_a_tool_that_is_not_mocked_does_not_run(project: Project) -> None:
+    done = play(project, "", ['refund({"id": "2"})'], tools="{get_order: {returns: {}}}")
+    assert done.code == 2, done.all
+    assert "the agent called the tool 'refund', which is not mocked" in done.all
+    assert not ran(project)
+
+
+def test_real_tools_run_only_where_they_are_left_to_the_agent(project: Project) -> None:
+    tools = "{get_order: {returns: {status: shipped}}}"
+    done = play(project, "", [ORDER + '; refund({"id": "2"})'], "unmocked_tools: passthrough", tools)
+    assert done.code == 0, done.all
+    assert ran(project) == ["refund"]
+    assert answers(project) == ['3 contents, [{"status": "shipped"}, {"result": "really"}]']
+
+
+def test_what_the_agent_does_around_a_tool_stays(project: Project) -> None:
+    """Its callbacks may refuse a call or change its arguments; its own check of arguments comes first."""
+    code = """
+def before(tool, args, tool_context):
+    if args.get("amount", 0) > 100:
+        return {"error": "too much"}
+    args["id"] = args.get("id", "") + "!"
+
+def after(tool, args, tool_context, tool_response):
+    return {"seen": tool_response}
+
+agent = shop(before_tool_callback=before, after_tool_callback=after)
+"""
+    refused = 'refund({"id": "2", "amount": 200})'
+    done = play(project, code, [refused, ORDER, 'get_order({"nr": "1"})'])
+    first, second, _ = project.sample()["turns"]
+    assert first["agent"] == '3 contents, [{"seen": {"error": "too much"}}]', done.all
+    assert second["agent"].endswith('[{"seen": {"status": "shipped"}}]')
+    assert [(call["name"], call["args"]) for call in second["tool_calls"]] == [("get_order", {"id": "1!"})]
+    assert not ran(project)
+
+
+def test_arguments_that_the_framework_refuses_are_an_error_of_the_call(project: Project) -> None:
+    done = play(project, "", ["get_order({})"])
+    assert "mandatory input parameters are not present" in answers(project)[0], done.all
+
+
+def test_a_transfer_shows_as_who_speaks(project: Project) -> None:
+    code = """
+helper = LlmAgent(name="helper", description="helps", model=Scripted(), tools=[get_order])
+agent = shop(sub_agents=[helper])
+"""
+    done = play(project, code, ['transfer_to_agent({"agent_name": "helper"})', ORDER])
+    assert done.code == 0, done.all
+    assert calls(project) == []
+    (call,) = project.sample()["turns"][1]["tool_calls"]
+    assert (call["name"], call["agent"]) == ("get_order", "helper")
+    assert not ran(project)
+
+
+@pytest.mark.parametrize("more", ["", ", include_plugins=False"])
+def test_the_tools_of_an_agent_as_a_tool_are_answered(project: Project, more: str) -> None:
+    code = f"""
+class Delegating(Scripted):
+    async def generate_content_async(self, llm_request, stream=False):
+        last = llm_request.contents[-1].parts[-1]
+        if last.text == "delegate":
+            call = types.FunctionCall(name="helper", args={{"request": 'get_order({{"id": "1"}})'}})
+            yield LlmResponse(content=types.Content(role="model", parts=[types.Part(function_call=call)]))
+            return
+        async for each in super().generate_content_async(llm_request):
+            yield each
+
+helper = LlmAgent(name="helper", description="helps", model=Scripted(), tools=[get_order])
+try:
+    tool = AgentTool(helper{more})
+except TypeError:  # of a version that has no such choice
+    tool = AgentTool(helper)
+agent = shop(model=Delegating(), tools=[tool, refund])
+"""
+    done = play(project, code, ["delegate"])
+    assert done.code == 0, done.all
+    (call,) = project.sample()["turns"][0]["tool_calls"]
+    assert (call["name"], call["agent"], call["result"]) == ("get_order", "helper", {"status": "shipped"})
+    assert "shipped" in answers(project)[0]
+    assert not ran(project)
+
+
+def test_a_sequence_of_agents_and_an_app_with_plugins_are_played(project: Project) -> None:
+    code = """
+class Spy(BasePlugin):
+    async def before_tool_callback(self, *, tool, tool_args, tool_context):
+        mark("spy")
+
+first = LlmAgent(name="first", model=Scripted(), tools=[get_order])
+second = LlmAgent(name="second", model=Scripted())
+both = SequentialAgent(name="both", sub_agents=[first, second])
+agent = App(name="app", root_agent=both, plugins=[Spy("spy")])
+"""
+    done = play(project, code, [ORDER], tools="{get_order: {returns: {status: shipped}}}")
+    assert done.code == 0, done.all
+    assert calls(project) == ["get_order"]
+    assert ran(project) == ["spy"]
+
+
+@pytest.mark.parametrize(
+    ("tool", "mock", "waits"),
+    [
+        ("LongRunningFunctionTool(approve)", "null", "approve is a long-running tool without a result"),
+        ("FunctionTool(approve, require_confirmation=True)", "granted", "confirmation of approve"),
+    ],
+)
+def test_an_agent_that_waits_for_a_person_has_not_failed(
+    project: Project, tool: str, mock: str, waits: str
+) -> None:
+    tools = f"{{approve: {{returns: {mock}}}}}"
+    done = play(project, f"agent = shop(tools=[{tool}])", ['approve({"id": "1"})'], tools=tools)
+    assert done.code == 3, done.all
+    assert waits in done.all
+    assert not ran(project)
+
+
+def test_a_long_running_tool_with_a_result_goes_on(project: Project) -> None:
+    tools = "{approve: {returns: {status: pending}}}"
+    code = "agent = shop(tools=[LongRunningFunctionTool(approve)])"
+    done = play(project, code, ['approve({"id": "1"})', "and now?"], tools=tools)
+    assert done.code == 0, done.all
+    assert answers(project)[1] == "5 contents, and now?"
+
+
+def test_structured_output_is_the_answer_and_its_tool_no_call(project: Project) -> None:
+    code = """
+class Answer(BaseModel):
+    text: str
+
+agent = shop(output_schema=Answer, output_key="answer")
+"""
+    done = play(project, code, ['set_model_response({"text": "yes"})'])
+    assert done.code == 0, done.all
+    assert (answers(project), calls(project)) == (['{"text": "yes"}'], [])
+
+
+def test_what_happened_before_an_error_is_evidence(project: Project) -> None:
+    done = play(project, "agent = shop(model=Scripted(again=True))", [ORDER])
+    assert done.code == 1, done.all
+    assert "the model is away" in done.all
+    assert calls(project) == ["get_order", "get_order"]
+    assert (None, "no_error") in failed_checks(project.sample())
+
+
+@pytest.mark.parametrize(("said", "why"), [("fail", "OSError: the model is away"), ("filtered", "SAFETY")])
+def test_a_model_that_breaks_is_the_agents_failure(project: Project, said: str, why: str) -> None:
+    done = play(project, "", [said])
+    assert done.code == 1, done.all
+    assert why in done.all
+
+
+def test_deps_are_the_sessions_first_state(project: Project) -> None:
+    code = """
+def make_state():
+    return {"name": "Ann"}
+
+def greet(callback_context):
+    name = callback_context.state["name"]
+    return types.Content(role="model", parts=[types.Part(text=f"Hello, {name}")])
+
+agent = shop(before_agent_callback=greet)
+"""
+    project.agent(AGENT + code)
+    project.config(
+        "agent: {name: bot, target: {object: 'agent.py:agent', deps: 'agent.py:make_state'}}\n", target=""
+    )
+    project.scenarios(f"id: it\nturns: [hi]\n{CHECKED}")
+    done = project.run()
+    assert done.code == 0, done.all
+    assert answers(project) == ["Hello, Ann"]
+
+
+@pytest.mark.parametrize(
+    ("code", "why"),
+    [
+        ("agent = LlmAgent", "the agent is the class LlmAgent of Google ADK"),
+        ("agent = InMemoryRunner(agent)", "name its agent, or its App"),
+        (
+            "from google.adk.agents.base_agent import BaseAgent\n"
+            "class RemoteA2aAgent(BaseAgent): __module__ = 'google.adk.agents.remote_a2a_agent'\n"
+            "agent = shop(sub_agents=[RemoteA2aAgent(name='far')])",
+            "the agent 'far' is a RemoteA2aAgent, which runs its tools by itself",
+        ),
+    ],
+)
+def test_what_cannot_be_played_is_refused(project: Project, code: str, why: str) -> None:
+    done = play(project, code, ["hi"], tools="{}")
+    assert done.code == 2, done.all
+    assert why in done.all
+
+
+def test_a_mock_of_what_runs_at_the_provider_is_a_mistake(project: Project) -> None:
+    code = "agent = shop(tools=[google_search])"
+    done = play(project, code, ["hi"], tools="{google_search: {returns: none}}")
+    assert done.code == 2, done.all
+    assert "google_search" in done.all
