@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Sequence
 from pathlib import Path
 from statistics import median
@@ -58,6 +59,15 @@ def started_at(folder: Path) -> str:
     except OSError:
         return ""
     return found[1].decode("ascii", "replace") if found else ""
+
+
+def name_of(folder: Path, root: Path) -> str:
+    """What commands call a run: its id, or its path if it is kept elsewhere; empty for the latest, which they
+    take if none is named."""
+    known = runs_under(root)
+    if known and os.path.samefile(known[-1], folder):
+        return ""
+    return folder.name if any(each.name == folder.name for each in known) else str(folder)
 
 
 _TOO_LONG = 64 * 2**20

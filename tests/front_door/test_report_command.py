@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 import signal
 import time
 from pathlib import Path
@@ -54,6 +55,23 @@ def test_the_reports_are_those_of_the_run_to_the_byte(
     assert second.out == first.out
     for name in names:
         assert (ran.root / f"second.{name}").read_bytes() == (ran.root / f"first.{name}").read_bytes()
+
+
+def test_the_commands_of_an_older_run_name_it(ran: Project) -> None:
+    """Those of the latest need not: it is the default."""
+    ran.run()
+    (older,) = (path.name for path in (ran.root / ".agenteval/runs").iterdir())
+    ran.run("-s", "always")
+    told = ran.call("report", older).out
+    assert f"  agenteval show {older} " in told
+    assert f"Look: agenteval show {older} " in told
+    assert "Again: " not in told  # --last-failed means the latest
+    shown = next(line for line in told.splitlines() if line.startswith("  agenteval show "))
+    words = shlex.split(shown.partition("#")[0])
+    assert ran.call(*words[1:]).code == 0
+    (moved := ran.root / "moved").mkdir()
+    (ran.root / ".agenteval/runs" / older).rename(moved / older)
+    assert f"agenteval show moved/{older} " in ran.call("report", f"moved/{older}").out
 
 
 def test_without_a_choice_it_is_the_terminal_alone(ran: Project) -> None:

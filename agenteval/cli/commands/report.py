@@ -35,7 +35,8 @@ def report(name: str, *, reports: Sequence[ReporterChoice] = (), detail: Detail 
     kept = kept_run(name)
     targets = targets_of(Config(reporters=()), reports or (ReporterChoice(name="terminal"),))
     require_apart(targets, read_by(kept))
-    return write_reports(kept.report, kept.decision, targets, folder=kept.folder, detail=detail)
+    called = runs.name_of(kept.folder, runs_root())
+    return write_reports(kept.report, kept.decision, targets, folder=kept.folder, detail=detail, name=called)
 
 
 def read_by(kept: KeptRun) -> Iterator[Path]:

@@ -57,7 +57,8 @@ def resume(request: Request, *, reports: Sequence[ReporterChoice] = (), detail: 
             with Journal.of_resumed(folder / JOURNAL) as journal:
                 begin = RunResumed(at=now(), budget=prepared.public.budget)
                 finished, decision = execute(prepared, journal, begin, events)
-    return write_reports(finished, decision, targets, folder=folder, detail=detail)
+    called = runs.name_of(folder, folder.parents[2])
+    return write_reports(finished, decision, targets, folder=folder, detail=detail, name=called)
 
 
 def _refuse_settings(request: Request) -> None:

@@ -18,7 +18,7 @@ from agenteval.core.scenario import SampleKey
 from agenteval.core.score import Check, Finding, References, Score, ScoreFailure, Verdict
 from agenteval.core.trajectory import Step, ToolCall, Trajectory, Turn
 from agenteval.reporters.options import ReportOptions
-from agenteval.reporters.terminal.cells import mark, style_of, unbroken
+from agenteval.reporters.terminal.cells import UNDECIDED, mark, style_of, unbroken
 from agenteval.reporters.words.failure import (
     NEVER_RAN,
     planned,
@@ -50,7 +50,7 @@ from agenteval.verdict.report import Report
 _WHO = 7
 """Columns of who speaks; so many more are the number of the turn and the blanks between."""
 _MARGIN = 4
-_STYLES = {"user": "cyan", "→": "magenta", "←": "magenta", "error": "red"}
+_STYLES = {"user": "bold", "→": "magenta", "←": "magenta", "error": "red"}
 _ASKED_LINES = 1
 _LONGEST = 20_000
 """Characters of one message; what is longer is in the JSON."""
@@ -101,7 +101,7 @@ def page_of(shown: Shown, options: ReportOptions) -> Iterator[RenderableType]:
     yield _head(shown)
     yield Text(_place(shown, options), style="dim")
     if shown.judging and shown.judging.asked is None:
-        yield Text(NOT_KEPT, style="yellow")
+        yield Text(NOT_KEPT, style=UNDECIDED)
     if shown.sample is not None:
         yield _conversation(shown, shown.sample, options)
     yield from _foot(shown, options)
@@ -222,7 +222,7 @@ def _conversation(shown: Shown, sample: SampleReport, options: ReportOptions) ->
 
 
 def _add_turn(page: _Page, turn: Turn, width: int, *, by_name: bool) -> None:
-    page.add("user", turn.user or "(empty)", "cyan")
+    page.add("user", turn.user or "(empty)", "bold")
     for step in turn.steps:
         if step.text or not step.tool_calls:
             page.add("agent", _by(step.agent, by_name) + ((step.text or "").strip("\n") or "(empty)"))
@@ -281,7 +281,7 @@ class _Told:
         sample = self._sample
         self._said(sample.checks, sample.scores, sample.score_failures, None, "whole", [])
         if sample.review and sample.review.is_fault:
-            self._page.add("user?", sample.review.sentence, "yellow")
+            self._page.add("user?", sample.review.sentence, UNDECIDED)
         if end := how_it_ended(sample):
             self._page.add("end", end, "dim")
         for violation in self._untold(end):
@@ -415,8 +415,8 @@ class _Told:
     def _finding(self, finding: Finding) -> Iterator[Text]:
         counts = self._shown.report.plan.fail_on
         gates = counts is not None and finding.severity.rank >= counts.rank
-        verdict, style = (Verdict.FAILED, "bold") if gates else (None, "yellow")
-        sign = mark(verdict) if verdict else Text("!", style="yellow")
+        verdict, style = (Verdict.FAILED, "bold") if gates else (None, UNDECIDED)
+        sign = mark(verdict) if verdict else Text("!", style=UNDECIDED)
         head = f"{finding.severity}: {one_line(finding.label, 80)}"
         line = Text.assemble(sign, " ", (head, style))
         call = f", call {finding.call + 1}" if finding.call is not None else ""
@@ -432,7 +432,7 @@ class _Told:
         column = self._column(score)
         if is_failure_free(score) or not is_low(score, column, bound_in(self._shown.of, score.metric)):
             return
-        sign = mark(Verdict.FAILED) if self._is_violated(score) else Text("↓", style="yellow")
+        sign = mark(Verdict.FAILED) if self._is_violated(score) else Text("↓", style=UNDECIDED)
         line = Text.assemble(sign, " ", (f"{column.short} {self._brief_score(score)}", "bold"))
         yield line.append(f"  {self._page.safe(score.reason)}" if score.reason.strip() else "")
         yield from self._quoted(score.evidence)
