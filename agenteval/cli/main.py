@@ -95,8 +95,19 @@ def _run(
     ] = False,
     baseline: Annotated[
         str | None,
-        typer.Option("--baseline", metavar="RUN", rich_help_panel=HELD, help=f"Compare with it. {RUN_HELP}"),
+        typer.Option(
+            "--baseline",
+            metavar="RUN",
+            rich_help_panel=HELD,
+            help=f"Compare with it, or with merge-base. {RUN_HELP}",
+        ),
     ] = None,
+    keep_baseline: Annotated[
+        bool,
+        typer.Option(
+            "--keep-baseline", rich_help_panel=HELD, help="Keep this run as the baseline of its commit."
+        ),
+    ] = False,
     resume: Annotated[
         str | None,
         typer.Option(
@@ -132,6 +143,7 @@ def _run(
         epochs=epochs,
         fail_fast=fail_fast,
         baseline=baseline,
+        keep_baseline=keep_baseline,
         recording=recording_of(record, replay),
         resume=resume,
         given=given_options(context),

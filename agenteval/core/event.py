@@ -37,12 +37,16 @@ class RunStarted(Value):
     ``started_at`` is ISO 8601 in UTC. ``prompts``: a hash of each prompt by name. ``baseline``: of
     ``--baseline``. ``request``: what the command line asked for, all that a resumed run needs to be prepared
     as this one was; empty where nothing can be resumed. ``sources``: a hash of each file that the run rests
-    on beyond scenarios and prompts."""
+    on beyond scenarios and prompts. ``commit``: of the repository, empty if it is not known; ``dirty``: files
+    had changed since. ``no_baseline``: why ``--baseline merge-base`` found none."""
 
     type: Literal["run_started"] = "run_started"
     schema_version: int = SCHEMA_VERSION
     run_id: str
     started_at: str
+    commit: str = ""
+    dirty: bool = False
+    no_baseline: str = ""
     config: Config
     plan: Plan
     scenarios: tuple[Scenario, ...]

@@ -194,15 +194,17 @@ def agents_of(config: Config, filters: Filters) -> dict[str, AgentConfig]:
 def samples_of(
     scenarios: Sequence[Scenario], config: Config, filters: Filters, *, epochs: int | None = None
 ) -> tuple[Sample, ...]:
-    """Every sample to run, scenario by scenario; of those whose number is decided as the run goes, the first
-    ones. ``epochs`` is the command line's, over all others."""
+    """Every sample to run, scenario by scenario, and in each epoch with one agent after the other: whatever
+    changes while the run goes on meets them all alike. Of those whose number is decided as the run goes, the
+    first ones. ``epochs`` is the command line's, over all others."""
     known = agents_of(config, filters)
     problems: list[Problem] = []
     samples: list[Sample] = []
     for scenario in scenarios:
-        for agent in _agents_for(scenario, config, known, filters, problems):
-            planned = epochs or _epochs(scenario, config)
-            for epoch in range(planned.min if isinstance(planned, EpochRange) else planned):
+        planned = epochs or _epochs(scenario, config)
+        agents = _agents_for(scenario, config, known, filters, problems)
+        for epoch in range(planned.min if isinstance(planned, EpochRange) else planned):
+            for agent in agents:
                 key = SampleKey(scenario=scenario.id, agent=agent, epoch=epoch)
                 samples.append(Sample(key=key, scenario=scenario, seed=sample_seed(config.seed, key)))
     if problems:

@@ -16,6 +16,7 @@ from agenteval.files.plain_files import open_file
 
 JOURNAL = "events.jsonl"
 _STARTED_AT = expression(rb'"started_at":"([^"]+)"')
+_COMMIT = expression(rb'"commit":"([0-9a-f]{40,64})","dirty":false')
 _MOST_NAMED = 5
 
 
@@ -90,6 +91,17 @@ def usual_durations(folder: Path) -> dict[str, float]:
     except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
         return {}
     return {scenario: median(seconds) for scenario, seconds in took.items()}
+
+
+def commit_of(folder: Path) -> str:
+    """The commit that a run was made of; empty if it is not known, or files had changed since."""
+    try:
+        with open_file(folder / JOURNAL) as file:
+            head = file.read(1000)
+    except OSError:
+        return ""
+    found = _COMMIT.search(head)
+    return found[1].decode("ascii") if found else ""
 
 
 def _counted_back(name: str, known: Sequence[Path], root: Path) -> Path:

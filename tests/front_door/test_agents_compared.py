@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import pytest
@@ -109,6 +110,18 @@ def test_a_cost_that_is_not_known_is_not_compared(project: Project) -> None:
     project.run()
     assert "cost" not in numbers(project)
     assert "cost per success" not in numbers(project)
+
+
+def test_agents_are_played_in_turn(project: Project) -> None:
+    """Whatever changes during a run meets both alike."""
+    agents(project, {}, {}, epochs=2, ids=["a", "b"])
+    project.config(COMPARE.format(epochs=2) + "agent_concurrency: 1\n")
+    project.run()
+    (journal,) = sorted((project.root / ".agenteval/runs").glob("*/events.jsonl"))[-1:]
+    events = map(json.loads, journal.read_text(encoding="utf-8").splitlines())
+    begun = [event["key"] for event in events if event["type"] == "sample_started"]
+    told = [(key["scenario"], key.get("epoch", 0), key["agent"]) for key in begun]
+    assert told == [(id, epoch, agent) for id in "ab" for epoch in (0, 1) for agent in ("bot", "new")]
 
 
 def test_one_agent_is_compared_with_nothing(project: Project) -> None:

@@ -207,9 +207,6 @@ def test_where_nothing_can_be_compared_nothing_is_run(project: Project) -> None:
     assert done.code == 2
     assert "--baseline: no scenario is the same in both runs" in done.err
     assert "--baseline: scenario 's0' differs: turns differ" in done.err
-    done = project.run("--baseline", "merge-base")
-    assert done.code == 2
-    assert "--baseline merge-base is not supported yet" in done.err
     assert len(list((project.root / ".agenteval/runs").iterdir())) == 1
 
 

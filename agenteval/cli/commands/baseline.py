@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 
-from agenteval.cli.commands.not_yet import not_yet
+from agenteval.cli.commands.kept_baselines import find_merge_base, is_merge_base
 from agenteval.core.decision import Decision
 from agenteval.core.errors import AuthorError
 from agenteval.core.event import Baseline, RunStarted
@@ -24,10 +24,12 @@ from agenteval.verdict.report import Report
 def with_baseline(started: RunStarted, name: str, root: Path, *, selected: bool) -> RunStarted:
     """``started`` with what is known of the run ``name``. ``selected``: the command line chose some of the
     scenarios or agents, so that further ones in the baseline are no surprise. Raises ``AuthorError`` if there
-    is no such run, or if nothing in it can be compared."""
-    if name == "merge-base":
-        raise not_yet("run", "--baseline merge-base")
-    before = report.fold(load_run(find_run(name, root)))
+    is no such run, or if nothing in it can be compared; ``NoBaselineError`` if the commit has no run."""
+    if is_merge_base(name):
+        found = find_merge_base(name, root, started.config.profile)
+    else:
+        found = find_run(name, root)
+    before = report.fold(load_run(found))
     decision = gates.decide(as_accepted_by(before, started))
     old = summary_of(before, decision.samples)
     new = summary_of(report.fold([started]), {})

@@ -19,6 +19,7 @@ from agenteval.cli.commands.garbage import few_collections
 from agenteval.cli.commands.interrupt import bounded, interruptible
 from agenteval.cli.commands.prepare import Prepared, Request
 from agenteval.cli.fail_fast import FailFast
+from agenteval.cli.git import checkout_of
 from agenteval.cli.progress import progress_for
 from agenteval.cli.progress_state import Outlook
 from agenteval.cli.run_files import file_hashes
@@ -41,9 +42,12 @@ from agenteval.verdict.report import Report
 
 def started_of(prepared: Prepared, request: Request) -> RunStarted:
     """What is to be run, before any of it is."""
+    checkout = checkout_of(Path(prepared.config.root))
     return RunStarted(
         run_id=new_id(),
         started_at=now(),
+        commit=checkout.commit if checkout else "",
+        dirty=checkout is not None and checkout.is_dirty,
         config=prepared.public,
         plan=resolve.as_written(prepared.plan, prepared.public),
         scenarios=prepared.scenarios,

@@ -18,7 +18,6 @@ _RUNNING: Mapping[str, str] = {
     "--shard": _SHARDS,
     "--backend": _SHARDS,
     "--open": "use --report markdown=PATH",
-    "--baseline merge-base": "name a run: its id, latest, previous or its folder",
 }
 NOT_YET: Mapping[str, Mapping[str, str]] = {
     "": {

@@ -44,6 +44,7 @@ class Request:
     epochs: int | None = None
     fail_fast: bool = False
     baseline: str | None = None
+    keep_baseline: bool = False
     recording: Recording = field(default_factory=Recording)
     last_failed: bool = False
     pairings: frozenset[Pairing] | None = None

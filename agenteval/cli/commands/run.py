@@ -9,6 +9,7 @@ from pathlib import Path
 
 from agenteval.cli.commands.baseline import with_baseline
 from agenteval.cli.commands.execution import execute, new_folder, started_of
+from agenteval.cli.commands.kept_baselines import NoBaselineError, keep
 from agenteval.cli.commands.output import require_apart, say, targets_of, write_reports
 from agenteval.cli.commands.prepare import Prepared, Request, prepare
 from agenteval.cli.commands.resume import resume
@@ -34,6 +35,8 @@ def run(request: Request, *, reports: Sequence[ReporterChoice] = (), detail: Det
         if prepared.config.profile:
             say(f"profile {prepared.config.profile}")
         finished, decision, folder = _run(prepared, _compared(started_of(prepared, request), request))
+        if request.keep_baseline:
+            keep(finished, folder, Path(prepared.config.root))
     return write_reports(finished, decision, targets, folder=folder, detail=detail)
 
 
@@ -42,7 +45,11 @@ def _compared(started: RunStarted, request: Request) -> RunStarted:
     if request.baseline is None:
         return started
     root = Path(started.config.root)
-    return with_baseline(started, request.baseline, root, selected=started.is_selection)
+    try:
+        return with_baseline(started, request.baseline, root, selected=started.is_selection)
+    except NoBaselineError as missing:
+        say(f"warning: {missing}")
+        return started.model_copy(update={"no_baseline": str(missing)})
 
 
 def _run(prepared: Prepared, run: RunStarted) -> tuple[Report, Decision, Path]:

@@ -145,6 +145,8 @@ def _run(report: Report) -> shape.RunShape:
     return shape.RunShape(
         id=run.run_id,
         started_at=run.started_at,
+        commit=run.commit,
+        dirty=run.dirty,
         elapsed_s=finished.elapsed_s if finished else None,
         complete=finished is not None and finished.outcome == "complete",
         outcome=finished.outcome if finished else None,

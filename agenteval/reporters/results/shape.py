@@ -519,10 +519,13 @@ class RunShape(Shape):
     """``complete``: everything planned was run. ``outcome`` and ``elapsed_s`` are null for a run that
     was cut off. ``prompts`` maps the name of a prompt to the hash of its content,
     ``prompts_overridden`` the path of a shipped one to the project's own file that was sent in its place.
+    ``commit``: of the repository, empty if not known, ``dirty``: files had changed since.
     ``judged``: the metrics that were asked for; ``no_judge``: the run was told to ask no judge at all."""
 
     id: str
     started_at: str
+    commit: str
+    dirty: bool
     elapsed_s: float | None
     complete: bool
     outcome: str | None

@@ -35,6 +35,11 @@ ONE_EACH = "each conversation is a scenario of its own: --scenario-from PATH mak
 """Why a gate that needs several epochs holds for no recorded conversations."""
 
 
+def nothing_before(report: Report) -> str:
+    """Why there is no baseline, for a gate that asks for one."""
+    return f"nothing to compare with: {report.run.no_baseline or 'run with --baseline RUN'}"
+
+
 class Evidence(NamedTuple):
     """What a gate decides on. ``samples``: what was decided of each; ``where`` the gate is written (of one of
     its keys: ``place``); ``others_decide``: whether another gate looks at each scenario by itself."""

@@ -16,7 +16,7 @@ from agenteval.core.score import Verdict
 from agenteval.core.value import Number, Value
 from agenteval.verdict.epochs import Epochs
 from agenteval.verdict.run_gates.chance import GOOD, GateChances
-from agenteval.verdict.run_gates.gate import BASELINE, VERDICT_OF, Evidence, Prospect, RunGate
+from agenteval.verdict.run_gates.gate import BASELINE, VERDICT_OF, Evidence, Prospect, RunGate, nothing_before
 from agenteval.verdict.statistics import (
     Margins,
     NonInferiority,
@@ -64,7 +64,7 @@ def _rows(gate: NoRegressionGate, seen: Evidence) -> Iterable[GateRow]:
     bound = f"below {gate.margin:g}"
     pairs = pairs_of(baseline, epochs) if baseline else {}
     if baseline is None or not pairs:
-        told = "nothing to compare with: run with --baseline RUN"
+        told = nothing_before(report)
         undecided = Verdict.INCONCLUSIVE
         yield GateRow("no_regression", None, bound, told, where, undecided, would_end=BASELINE)
         return

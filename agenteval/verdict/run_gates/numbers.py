@@ -18,7 +18,15 @@ from agenteval.core.score import Verdict
 from agenteval.core.value import Number, Value
 from agenteval.verdict.effort import MEASURES, Measured, lacking, shown
 from agenteval.verdict.run_gates.chance import GateChances, unknown_chances
-from agenteval.verdict.run_gates.gate import AGAIN, BASELINE, VERDICT_OF, Evidence, Prospect, RunGate
+from agenteval.verdict.run_gates.gate import (
+    AGAIN,
+    BASELINE,
+    VERDICT_OF,
+    Evidence,
+    Prospect,
+    RunGate,
+    nothing_before,
+)
 from agenteval.verdict.statistics import Outcome
 from agenteval.verdict.statistics.ratios import (
     Ratio,
@@ -171,7 +179,7 @@ def _paired(
     pairs, unknown = _pairs(name, scenarios, baseline, seen)
     outcome, value, ends = Outcome.UNDECIDED, None, ""
     if baseline is None:
-        told, ends = "nothing to compare with: run with --baseline RUN", BASELINE
+        told, ends = nothing_before(seen.report), BASELINE
     elif unknown:
         ends = unknown[0]
         told = f"against {baseline.run_id}: {'; '.join(unknown)}"

@@ -1,0 +1,90 @@
+"""What git says of the folder that a run is made in. Without git, or outside of a repository, nothing."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import NamedTuple
+
+_TIMEOUT_S = 20
+_CODE = (".py", ".yaml", ".yml", ".toml", ".js", ".ts", ".sh")
+"""New files of these kinds are part of what is run; reports of an earlier run are not."""
+
+
+class Checkout(NamedTuple):
+    """``is_dirty``: something is not as it is in the commit, so that a run does not tell of it."""
+
+    commit: str
+    is_dirty: bool
+
+
+class NoCommitError(Exception):
+    """Why git cannot say which commit is meant, with what to do."""
+
+
+def checkout_of(folder: Path) -> Checkout | None:
+    """``None`` where nothing is known."""
+    commit = _git(folder, "rev-parse", "HEAD")
+    if not commit:
+        return None
+    status = _git(folder, "status", "--porcelain", "--untracked-files=all")
+    lines = () if status is None else status.split("\n")
+    return Checkout(commit, status is None or any(_is_change(line) for line in lines if line))
+
+
+def _is_change(line: str) -> bool:
+    return not line.startswith("??") or line.rstrip('"').endswith(_CODE)
+
+
+def merge_base(folder: Path, ref: str, environ: Mapping[str, str]) -> str:
+    """The commit where ``HEAD`` left the branch ``ref``; empty: that which the pull request is to go into, or
+    the main one. Raises ``NoCommitError``."""
+    if _git(folder, "rev-parse", "HEAD") is None:
+        raise NoCommitError("this is no git repository, or git is not there")
+    told = environ.get("CI_MERGE_REQUEST_DIFF_BASE_SHA", "")
+    if told and not ref:
+        return told
+    known = [each for each in _branches(folder, ref, environ) if _git(folder, "rev-parse", "--verify", each)]
+    if not known:
+        asked = ref or environ.get("GITHUB_BASE_REF") or "main"
+        raise NoCommitError(
+            f"the branch '{asked}' is not in this clone: git fetch origin {asked} (with fetch-depth: 0 in"
+            " actions/checkout, GIT_DEPTH: 0 in GitLab), or name it: --baseline merge-base:BRANCH"
+        )
+    if base := _git(folder, "merge-base", "HEAD", known[0]):
+        return base
+    if _git(folder, "rev-parse", "--is-shallow-repository") == "true":
+        raise NoCommitError(
+            f"the clone is shallow, and ends before HEAD and {known[0]} meet: fetch-depth: 0 in"
+            " actions/checkout, GIT_DEPTH: 0 in GitLab, or git fetch --unshallow"
+        )
+    raise NoCommitError(f"HEAD and {known[0]} have no commit in common")
+
+
+def _branches(folder: Path, ref: str, environ: Mapping[str, str]) -> Iterator[str]:
+    """Those that may be meant, the best first: what the remote has is newer than what lies here."""
+    asked = ref or environ.get("GITHUB_BASE_REF") or environ.get("CI_MERGE_REQUEST_TARGET_BRANCH_NAME")
+    if asked:
+        yield from (f"origin/{asked}", asked)
+        return
+    main = _git(folder, "symbolic-ref", "--short", "refs/remotes/origin/HEAD")
+    yield from [main] if main else []
+    yield from ("origin/main", "origin/master", "main", "master")
+
+
+def _git(folder: Path, *arguments: str) -> str | None:
+    """What it prints; ``None`` if it fails, or is not there."""
+    env = {**os.environ, "GIT_OPTIONAL_LOCKS": "0", "LC_ALL": "C"}
+    try:
+        done = subprocess.run(
+            ["git", "-C", str(folder), *arguments],
+            capture_output=True,
+            timeout=_TIMEOUT_S,
+            env=env,
+            stdin=subprocess.DEVNULL,
+        )
+    except (OSError, subprocess.SubprocessError):
+        return None
+    return done.stdout.decode("utf-8", "replace").strip() if not done.returncode else None
