@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections import deque
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
@@ -427,7 +427,7 @@ def _given_up(call: ToolCall) -> ToolCall:
 def _steps_of(reply: AgentReply, told: Sequence[Step], recorded: Sequence[Step]) -> list[Step]:
     """The steps of one reply: what went through ``ctx``, what its message list has ``told``, its own text and
     calls. A call or text that is reported twice counts once."""
-    listed, rest = _without_doubles(told, recorded)
+    listed, rest = _without_doubles([_with_unknown(step, reply.unknown_tools) for step in told], recorded)
     steps = [*rest, *listed]
     calls = tuple(chat.read_tool_call(foreign.as_call(call)) for call in reply.tool_calls)
     agent = name_of(reply.agent)
@@ -461,6 +461,21 @@ def _refused_step(step: Step) -> Step:
     calls = (
         call if call.result or call.given_up else call.model_copy(update={"result": refused})
         for call in step.tool_calls[:MAX_CALLS]
+    )
+    return step.model_copy(update={"tool_calls": tuple(calls)})
+
+
+def _with_unknown(step: Step, unknown: Collection[str]) -> Step:
+    """The step, with its calls of tools that there are none of as what they are: refused, and not run."""
+    if not any(call.name in unknown for call in step.tool_calls):
+        return step
+    calls = (
+        call.model_copy(
+            update={"observed": False, "result": call.result.model_copy(update={"refused": True})}
+        )
+        if call.name in unknown and call.result and call.result.is_error
+        else call
+        for call in step.tool_calls
     )
     return step.model_copy(update={"tool_calls": tuple(calls)})
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple, Protocol, TypeAlias, runtime_checkable
 
@@ -30,7 +30,8 @@ class AgentReply:
     echoed back to the same endpoint. ``alone``: ``messages`` is one message in the shape of another library,
     and no list of all that the agent did in the turn. ``agent``: of a multi-agent system, the name of the one
     that replies. Where ``messages`` name theirs, these count. ``sight``: how its calls could be seen, where
-    the adapter knows better than the rules for all (``agenteval.core.sight``).
+    the adapter knows better than the rules for all (``agenteval.core.sight``). ``unknown_tools``: names that
+    were called and that are surely no tools of the agent's.
     """
 
     text: str | None = None
@@ -42,6 +43,7 @@ class AgentReply:
     alone: bool = False
     agent: str = ""
     sight: Sight | None = None
+    unknown_tools: Collection[str] = ()
 
 
 OwnCall: TypeAlias = Callable[[], Awaitable[ToolResult]]

@@ -149,7 +149,9 @@ def _read_mapping(value: Mapping[str, Any]) -> AgentReply:
 
 def _read_listed(listed: Sequence[Any], beside: Mapping[str, Any]) -> AgentReply:
     """Messages, as graphs return them in their state; with ``content``, a message that has its turn's."""
-    reply = AgentReply(messages=answers_in(listed, beside), usage=usage_in(beside))
+    unknown = beside.get("unknown_tools")  # our own word, of objects of frameworks
+    unknown = unknown if isinstance(unknown, list) else ()
+    reply = AgentReply(messages=answers_in(listed, beside), usage=usage_in(beside), unknown_tools=unknown)
     if "content" not in beside:
         return reply
     inner = _read_mapping(beside)

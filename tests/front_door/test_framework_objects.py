@@ -215,8 +215,26 @@ agent = Agent(play, get_order, cancel_order)
     done = project.run()
     assert done.code == 2, done.all
     assert "the agent called the tool 'cancel_order', which is not mocked" in done.all
-    assert not project.sample()["findings"]  # no unknown tool
     assert not ran(project)
+
+
+def test_a_call_of_a_tool_that_there_is_none_of_is_the_agents_fault(project: Project, place: str) -> None:
+    code = """
+async def play(run, text):
+    run.call_nothing("get_ordr")
+    return "Done."
+
+agent = Agent(play, get_order)
+more = Agent(play, get_order)
+more.more = True
+"""
+    shop(project, code, "agent.py:agent", place)
+    project.scenarios("id: unknown\nturns: [hello]\ntools: {get_order: {returns: {}}}\nchecks: none\n")
+    assert project.run().code == 1
+    assert failed_checks(project.sample()) == {(None, "unknown_tool")}
+    assert [each["detector"] for each in project.sample()["findings"]] == ["unknown_tool"]
+    shop(project, code, "agent.py:more", place)  # it may be there all the same
+    assert project.run().code == 0
 
 
 def test_real_tools_run_only_where_they_are_left_to_the_agent(project: Project, place: str) -> None:

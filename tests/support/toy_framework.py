@@ -64,6 +64,10 @@ class Run:
 
         return await self.world.record(name, args, own)
 
+    def call_nothing(self, name: str) -> None:
+        """A call of a tool that there is none of: the framework says so."""
+        self._listed(name, {}, frameworks.Answer(f"no tool {name}", is_error=True))
+
     def lost(self, name: str, **args: Any) -> Any:
         """A call of which nobody knows whose it is."""
         raise frameworks.outside(name)
@@ -73,7 +77,12 @@ class Run:
         function = {"name": name, "arguments": json.dumps(args)}
         self.messages += [
             {"role": "assistant", "tool_calls": [{"id": number, "type": "function", "function": function}]},
-            {"role": "tool", "tool_call_id": number, "content": answer.text},
+            {
+                "role": "tool",
+                "tool_call_id": number,
+                "content": answer.text,
+                **({"status": "error"} if answer.is_error else {}),
+            },
         ]
         return f"failed: {answer.text}" if answer.is_error else answer.value
 

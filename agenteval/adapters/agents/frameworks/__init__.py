@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from .seam import (
     LATER,
     MORE,
+    Answer,
     Outside,
     Refused,
     Tool,
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
 __all__ = [
     "MODULES",
     "MORE",
+    "Answer",
     "Opened",
     "Recognised",
     "Refused",
@@ -127,6 +129,7 @@ class Opened:
         self._session = session
         self._make_deps = make_deps
         self._world = World()
+        self._tools: set[str] | None = None
         self._conversation: Conversation | None = None
 
     async def reply(self, text: str, calls: Any) -> dict[str, Any]:
@@ -142,11 +145,15 @@ class Opened:
             raise
         if fault := self._world.take_fault():
             raise _kept(Outside(fault), told)
-        return {"messages": _named(told), "usage": told.get("usage")}
+        messages = _named(told)
+        unknown = sorted(_called(messages) - self._world.asked - self._tools) if self._tools else []
+        return {"messages": messages, "usage": told.get("usage"), "unknown_tools": unknown}
 
     async def _open(self) -> Conversation:
         deps = self._make_deps() if self._make_deps else None
         deps = await deps if inspect.isawaitable(deps) else deps
+        tools = {tool.name for tool in self._known.tools()}
+        self._tools = None if "" in tools else tools
         return self._known.framework.open(self._known.obj, self._world, self._session, deps)
 
     async def close(self) -> None:
@@ -158,6 +165,12 @@ class Opened:
 def _kept(error: Outside, told: dict[str, Any]) -> Outside:
     with_partial(error, told.get("messages") or [], told.get("usage"))
     return error
+
+
+def _called(messages: list[dict[str, Any]]) -> set[str]:
+    """The tools that messages in OpenAI's format call."""
+    calls = [call for each in messages for call in each.get("tool_calls") or ()]
+    return {call["function"]["name"] for call in calls if isinstance(call.get("function"), dict)}
 
 
 def _named(told: dict[str, Any]) -> list[dict[str, Any]]:

@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 _AGENT = "pydantic_ai.agent.abstract.AbstractAgent"
 _THROUGH = ("WrapperToolset", "FilteredToolset", "PreparedToolset", "ApprovalRequiredToolset")
 """Toolsets that keep the names of what they wrap."""
+_INTERNAL = ("", "tool_search")
+"""What the framework adds by itself: how a model finds tools that are loaded late."""
 
 
 class PydanticAI:
@@ -31,8 +33,8 @@ class PydanticAI:
     def tools(self, obj: Any) -> list[Tool]:
         found = [tool for toolset in obj.toolsets for tool in _tools_in(toolset)]
         hosted = getattr(obj, "_cap_native_tools", None) or getattr(obj, "_builtin_tools", None) or ()
-        found += [Tool(kind, hosted=True) for each in hosted if (kind := getattr(each, "kind", ""))]
-        return found
+        kinds_of_tools = [getattr(each, "kind", "") for each in hosted]
+        return found + [Tool(kind, hosted=True) for kind in kinds_of_tools if kind not in _INTERNAL]
 
     def prompt(self, obj: Any) -> str | None:
         return None  # where it stands is private, and changed between 1.x and 2.x
@@ -212,4 +214,4 @@ def _result(part: Any) -> dict[str, Any]:
     failed = is_retry or getattr(part, "outcome", "success") != "success"
     content = part.model_response() if is_retry else part.model_response_str()
     told = {"role": "tool", "tool_call_id": part.tool_call_id, "name": part.tool_name, "content": content}
-    return {**told, "is_error": True} if failed else told
+    return {**told, "status": "error"} if failed else told

@@ -50,7 +50,8 @@ if TYPE_CHECKING:
     class Conversation(Protocol):
         async def reply(self, text: str) -> dict[str, Any]:
             """What one turn gave: ``messages``, in OpenAI's format, of this turn alone (calls, results, the
-            answer); ``usage`` of this turn, or ``None``; ``agent``: who speaks where a message names nobody.
+            answer; a result that is an error has ``status: error``); ``usage`` of this turn, or ``None``;
+            ``agent``: who speaks where a message names nobody.
 
             The framework's own exceptions go through; ``with_partial`` keeps what happened before them.
             Arguments are given to the world, and stand in the messages, as the model wrote them.
@@ -137,6 +138,8 @@ class World:
 
     def __init__(self) -> None:
         self._calls: Calls | None = None
+        self.asked: set[str] = set()
+        """The tools that were called here: the agent has them."""
         self.fault = ""
         """Why what the agent did proves nothing; empty if nothing is known of such a kind."""
         with _LOCK:
@@ -180,6 +183,7 @@ class World:
         if self._calls is None:
             self.fault = self.fault or _not_followed(name)
             raise Outside(self.fault)
+        self.asked.add(name)
         return self._calls
 
 
