@@ -253,6 +253,7 @@ def test_an_agent_that_is_a_tool_runs_and_its_tools_are_answered() -> None:
 
 def test_an_agent_that_a_tool_runs_is_played_and_one_in_a_bare_thread_is_not() -> None:
     below = agent(calls_then_tells("look"), look, name="Below")
+    assert FRAMEWORK.tools(below) == [Tool("look", "Does look.", look.params_json_schema)]
 
     @function_tool
     async def nested(key: str) -> str:
@@ -272,6 +273,9 @@ def test_an_agent_that_a_tool_runs_is_played_and_one_in_a_bare_thread_is_not() -
         thread.start()
         thread.join()
         return said[0]
+
+    known = FRAMEWORK.tools(agent(calls_then_tells(), nested))
+    assert [each.name for each in known] == ["nested", MORE.name]  # a mock of `look` is no typo
 
     async def talk(name: str) -> tuple[Any, str]:
         one = Talk(FRAMEWORK, agent(calls_then_tells(name), nested, lost), Scenario(own=[name], look="x"))

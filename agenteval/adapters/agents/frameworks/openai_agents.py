@@ -66,7 +66,7 @@ class _OpenAIAgents:
                 if _agent_of(tool) is None:
                     told = _told_of(tool)
                     found.setdefault(told.name, told)
-            if agent.mcp_servers:
+            if agent.mcp_servers or any(map(_runs_others, agent.tools)):
                 found.setdefault(MORE.name, MORE)
         return list(found.values())
 
@@ -144,6 +144,17 @@ def _agent_of(tool: Any) -> Any:
         return agent
     run = _within(getattr(tool, "on_invoke_tool", None), _is_run_of_agent)
     return _agent_in(run) if run else None
+
+
+def _runs_others(tool: Any) -> bool:
+    """Whether the function of a tool names an agent, which it may run: that one has tools, too."""
+
+    def names_one(value: Any) -> bool:
+        named, known = getattr(value, "__code__", None), getattr(value, "__globals__", {})
+        return named is not None and any(_agent_in(known.get(name)) for name in named.co_names)
+
+    function = getattr(tool, "on_invoke_tool", None)
+    return _agent_of(tool) is None and (_agent_in(function) or _within(function, names_one)) is not None
 
 
 def _is_run_of_agent(value: Any) -> bool:
