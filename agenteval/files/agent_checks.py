@@ -4,6 +4,7 @@ options. They look at what was written, so that they run beside the models."""
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from difflib import get_close_matches
 from typing import Any, TypeAlias
 
 from agenteval.core.config import KIND_BY_KEY, AgentConfig
@@ -138,9 +139,15 @@ def _no_kind(agent: Mapping[str, Any], mark: Mark, adapters: Adapters) -> Found:
         example = adapters.get(KIND_BY_KEY[key]).example
         yield Problem(f"the agent's {key} is empty", f"write {example}", mark.find((key,)).place)
         return
+    if any(_means_a_kind(key) for key in agent):
+        return  # the key is unknown, and which one it means is said there
     python, http, program = (adapters.get(kind).example for kind in ("python", "http", "command"))
     remedy = f"write {python} (Python) or {http}, or {program}"
     yield Problem("the agent has neither a target nor an endpoint", remedy, mark.place)
+
+
+def _means_a_kind(key: str) -> bool:
+    return key not in KIND_BY_KEY and bool(get_close_matches(key.lower(), KIND_BY_KEY, n=1, cutoff=0.6))
 
 
 # ── where options stand ──────────────────────────────────────────────────────────────────────────

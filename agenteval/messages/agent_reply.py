@@ -22,6 +22,8 @@ from agenteval.messages.reported_usage import usage_in
 LIMIT = "raise the agent's token limit?"
 """What to do about an answer that a limit of tokens cut off."""
 _QUOTED = 200
+_PIECES = frozenset(("delta", "chunk", "token", "piece", "answer", "response", "text_delta", "output_text"))
+"""Of a text in a stream, as servers send them: no dialect has messages of nothing else."""
 
 
 def require_complete(answer: Any, *around: Any, remedy: str = LIMIT) -> None:
@@ -90,6 +92,13 @@ def _reply_of(value: Any) -> AgentReply:
     if value is None or isinstance(value, str):
         return AgentReply(text=value)
     if isinstance(value, Sequence) and not isinstance(value, bytes | bytearray):
+        if value and all(isinstance(each, Mapping) and _PIECES.issuperset(each) for each in value):
+            key = next(iter(value[0]), "nothing")
+            raise AgentError(
+                f"the agent gave {len(value)} mappings with '{key}', which are no messages; let it yield the"
+                " pieces of its text themselves, or messages with role and content",
+                kind="protocol",
+            )
         return AgentReply(messages=answers_in(value))
     if hasattr(value, "model_dump"):
         value = value.model_dump(exclude_none=True)

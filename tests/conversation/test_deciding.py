@@ -75,7 +75,6 @@ REFUSED = {
     "def f(message, user): ...": "nothing to pass as user — give user a default, or name a function of mess",
     "def f(user_id: str, message: str): ...": "nothing to pass as user_id",
     "def f(messages, user: str): ...": "nothing to pass as user",
-    "def f(message, history: list[tuple[str, str]]): ...": "nothing to pass as history",
     "def f(inputs: dict): ...": "inputs is annotated dict",
     "class Q: ...\ndef f(query: Q): ...": "query is annotated Q: agenteval has texts and lists of messages",
     "class f:\n    def chat(self, m): ...\n    def run(self, m): ...": (

@@ -361,3 +361,27 @@ def test_ctx_does_not_raise_for_arguments_that_are_no_json(project: Project) -> 
     sample = run_keeper(project, "not_a_number")
     assert sample["stop"] == "script_done"
     assert len(sample["turns"][0]["tool_calls"]) == 1
+
+
+def test_a_forbidden_call_points_at_the_line_that_forbids_it(project: Project) -> None:
+    project.agent("""
+        async def agent(messages, ctx):
+            await ctx.call_tool("cancel", {})
+            return "done"
+        """)
+    project.config()
+    project.scenarios("""
+        id: a
+        tools: {look: {returns: 1}, cancel: {returns: 1}}
+        turns:
+          - user: Hi
+            expect:
+              tool_calls:
+                match: contains
+                forbidden:
+                  - name: look
+                  - name: cancel
+        """)
+    assert project.run().code == 1
+    (check,) = [c for c in project.sample()["turns"][0]["checks"] if c["name"] == "tool_calls"]
+    assert check["where"] == "scenarios/suite.yaml:10"

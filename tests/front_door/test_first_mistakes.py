@@ -176,3 +176,27 @@ def test_a_missing_model_hides_no_other_mistake(project: Project) -> None:
     done = project.call("validate")
     for told in ("needs a model for its simulated user", "a model to be judged", "no such file: 'agnt.py'"):
         assert told in done.err
+
+
+def test_validate_imports_agents_that_no_scenario_uses(project: Project) -> None:
+    project.agent("def agent(messages):\n    return 'Hi.'\n")
+    project.scenarios("{id: a, turns: [Hi], checks: none}")
+    for target, code, told in (
+        ("agent.py:agent", 0, "other: agent.py:agent"),
+        ("agent.py:nothing", 2, "agenteval.yaml:2:18: agent 'other': 'agent.py' has no 'nothing'"),
+    ):
+        config = (
+            f"agent: {{name: bot, target: 'agent.py:agent'}}\nagents: {{other: {{target: '{target}'}}}}\n"
+        )
+        project.write("agenteval.yaml", f"{config}metrics: []\n")
+        done = project.call("validate")
+        assert (done.code, told in done.all) == (code, True), done.all
+
+
+def test_a_misspelt_command_is_one_mistake(project: Project) -> None:
+    project.write("agenteval.yaml", "agent: {name: bot, comand: [node, x.js]}\nmetrics: []\n")
+    project.scenarios("{id: a, turns: [Hi], checks: none}")
+    done = project.call("validate")
+    assert done.code == 2
+    assert "unknown key 'comand' — did you mean 'command'?" in done.all
+    assert "neither a target nor an endpoint" not in done.all

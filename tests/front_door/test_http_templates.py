@@ -419,7 +419,7 @@ BROKEN: dict[str, tuple[str, list[Behaviour], str]] = {
     "no session": (
         'request: {m: "${message}", s: "${session}"}, reply: {text: t, session: sid}',
         [okay({"t": "hello"})],
-        "`reply.session: sid`; there is: t",
+        "`reply.session: sid` (write `sid?` if it comes with some replies alone); there is: t",
     ),
     "not JSON": (PLAIN, [respond("hello")], "is not JSON"),
     "a web page as text": (
@@ -667,3 +667,28 @@ def test_a_path_that_never_named_anything_proves_nothing(project: Project, path:
     assert done.code == code, done.all
     if code == 1:
         assert failed_checks(project.sample()) == {(None, "tool_calls")}
+
+
+def test_a_path_of_pieces_that_names_nothing_is_told_beside_calls_that_the_agent_reports(
+    project: Project,
+) -> None:
+    calls = [{"id": "c", "type": "function", "function": {"name": "look", "arguments": "{}"}}]
+    step = {"m": {"role": "assistant", "content": None, "tool_calls": calls}}
+    options = "streaming: true, request: {{m: '${{message}}'}}, reply: {{delta: {path}, messages: 'm?'}}"
+    for path, code in (("d.text", 0), ("d.txt", 1)):
+        with LocalServer(sse(step, {"d": {"text": "hello"}})) as server:
+            agent(project, server, options.format(path=path))
+            project.scenarios(SAYS_HI)
+            done = project.run()
+        assert done.code == code, done.all
+    assert "has nothing at `reply.delta: d.txt`" in done.all
+
+
+def test_a_session_that_is_not_there_says_how_it_may_be_absent(project: Project) -> None:
+    options = "request: {m: '${message}', s: '${session}'}, reply: {text: t, session: x.id}"
+    with LocalServer(respond_json({"t": "hello"})) as server:
+        agent(project, server, options)
+        project.scenarios(SAYS_HI)
+        done = project.run()
+    assert done.code == 1
+    assert "(write `x.id?` if it comes with some replies alone)" in " ".join(done.out.split())

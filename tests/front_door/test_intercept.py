@@ -332,3 +332,22 @@ def test_a_tool_that_is_not_intercepted_may_be_called_unseen(
         assert failed_checks(project.sample()) == {(None, "tool_calls")}
     else:
         assert "does not name every tool" in done.all
+
+
+def test_a_function_that_keeps_its_results_is_refused_in_words(project: Project) -> None:
+    project.agent("""
+        from functools import lru_cache
+
+        @lru_cache
+        def get_order(id):
+            return id
+
+        def agent(message):
+            return get_order("1")
+        """)
+    agent = "{name: bot, target: 'agent.py:agent', intercept: {get_order: 'agent.py:get_order'}}"
+    project.write("agenteval.yaml", f"agent: {agent}\nmetrics: []\n")
+    project.scenarios("{id: a, turns: [Hi], checks: none}")
+    done = project.call("validate")
+    assert done.code == 2
+    assert "get_order keeps its results (functools.lru_cache)" in done.all

@@ -417,3 +417,36 @@ def test_the_calls_of_a_method_are_those_that_it_made(project: Project) -> None:
     assert project.run().code == 0
     made = [json.dumps([c["name"], c["args"]]) for t in project.sample()["turns"] for c in t["tool_calls"]]
     assert made == (project.root / "record").read_text("utf-8").splitlines()
+
+
+@pytest.mark.parametrize("annotation", ["list[list]", "'list[tuple[str, str]]'", "List[List[str]]"])
+def test_a_history_of_pairs_is_given_as_pairs(project: Project, annotation: str) -> None:
+    """As chat interfaces had it before they had messages: it is wrong by one turn, or right."""
+    for answer, code in (("history[-1][1]", 0), ("history[0][0]", 1)):
+        project.agent(f"""
+            from typing import List
+
+            def agent(message: str, history: {annotation}):
+                if not history:
+                    return "It is red."
+                user, assistant = history[-1]
+                assert (user, len(history)) == ("What colour?", 1)
+                return {answer}
+            """)
+        project.config()
+        project.scenarios(
+            "id: a\nturns: [What colour?, {user: Again?, expect: {output: {contains: [red]}}}]\n"
+        )
+        assert "in pairs, [user, assistant]" in project.call("validate").all
+        assert project.run().code == code
+
+
+def test_a_generator_of_mappings_that_are_no_messages_is_told_so(project: Project) -> None:
+    project.agent("def agent(message):\n    yield {'delta': 'It '}\n    yield {'delta': 'is.'}\n")
+    project.config()
+    project.scenarios("{id: a, turns: [Hi], checks: none}")
+    done = project.run()
+    assert done.code == 1
+    assert "2 mappings with 'delta', which are no messages; let it yield the pieces" in " ".join(
+        done.out.split()
+    )

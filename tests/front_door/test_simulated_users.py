@@ -282,8 +282,8 @@ TWO_MESSAGES = '{"message": "A lamp.", "done": false} {"message": "No lamp.", "d
 @pytest.mark.parametrize(
     ("broken", "fault", "words"),
     [
-        ("down", "infrastructure", "network or provider"),
-        ("locked", "infrastructure", "network or provider"),
+        ("down", "infrastructure", "network, provider"),
+        ("locked", "infrastructure", "network, provider"),
         ("I would like a lamp", "simulator", "the simulated user: openai-compatible/m"),
         (TWO_MESSAGES, "simulator", "it holds 2 different JSON objects"),
     ],
@@ -304,7 +304,7 @@ def test_a_user_model_that_breaks_is_nobodys_score(
     assert (lost["verdict"], scripted["verdict"]) == ("inconclusive", "passed")
     assert lost["fault"] == fault
     assert words in " ".join(done.all.split())
-    assert ("network or provider" in done.all) == (fault == "infrastructure")
+    assert ("network, provider" in done.all) == (fault == "infrastructure")
     assert [bool(turn["error"]) for turn in lost["turns"]] == [True] * (fault == "simulator")
     assert heard(project, "lost") == []
     assert [c for c in lost["checks"] if c["name"].startswith("output")] == [], (

@@ -151,7 +151,7 @@ def session_in(reply: HttpReply, document: Document, paths: ReplyPaths, *, known
     values = [value for value in _found(document, where) if value not in (None, "")]
     if not values:
         if known is None and not where.endswith("?"):
-            raise _nothing("session", where, document)
+            raise _nothing("session", where, document, "if it comes with some replies alone")
         return known
     if isinstance(values[-1], Mapping | list):
         raise Unreadable(f"has no text at `reply.session: {where}`", json.dumps(values[-1]))
@@ -182,12 +182,19 @@ def answer_in(document: Document, paths: ReplyPaths) -> AgentReply:
     calls = list(_calls(document, paths))
     messages = _messages(document, paths)
     return AgentReply(
-        text=_text(document, paths, may_lack=bool(calls or last_answer(messages))),
+        text=_text(document, paths, may_lack=bool(calls or _says_something(last_answer(messages), paths))),
         tool_calls=calls,
         messages=messages,
         usage=_usage(document, paths),
         sight=Sight.MESSAGES if messages else None,
     )
+
+
+def _says_something(answer: Any, paths: ReplyPaths) -> bool:
+    """Whether the messages may have the answer. Of a stream of pieces a mere call is none."""
+    if paths.delta is None or not isinstance(answer, Mapping):
+        return answer is not None
+    return bool(answer.get("content") or not answer.get("tool_calls"))
 
 
 def seen_in(reply: HttpReply, paths: ReplyPaths, *, streaming: bool) -> AgentReply:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterable, Iterator
 from contextlib import redirect_stdout
 
 import anyio
@@ -10,7 +11,10 @@ import anyio
 from agenteval.cli.commands.output import say
 from agenteval.cli.commands.prepare import Prepared, Request, prepare
 from agenteval.cli.preflight import unmocked_tools, without_twin
+from agenteval.cli.wiring import agents_of
+from agenteval.core.errors import AuthorError, Problem
 from agenteval.core.plurals import plural
+from agenteval.core.protocols import AgentFactory
 from agenteval.files.redact import hide
 from agenteval.verdict.gate_chances import chances_asked_for, sentences
 
@@ -18,7 +22,8 @@ from agenteval.verdict.gate_chances import chances_asked_for, sentences
 def validate(request: Request) -> int:
     with redirect_stdout(sys.stderr):
         prepared = prepare(request)
-        anyio.run(_close, prepared)
+        unused = tuple(_unused(prepared))
+        anyio.run(_close, (*prepared.runtime.agents.values(), *unused))
         for text in (*prepared.remarks, *without_twin(prepared.suite)):
             say(f"warning: {text}")
     files = {scenario.source.rpartition(":")[0] for scenario in prepared.scenarios}
@@ -37,7 +42,22 @@ def validate(request: Request) -> int:
     return 0
 
 
-async def _close(prepared: Prepared) -> None:
+def _unused(prepared: Prepared) -> Iterator[AgentFactory]:
+    """The agents of the configuration that none of the samples is of: whether they can be made is looked at
+    all the same. Raises ``AuthorError``."""
+    problems: list[Problem] = []
+    for agent in prepared.config.all_agents:
+        if agent.name in prepared.runtime.agents:
+            continue
+        try:
+            yield agents_of(agent, prepared.resources)
+        except AuthorError as error:
+            problems += error.problems
+    if problems:
+        raise AuthorError(*problems)
+
+
+async def _close(started: Iterable[AgentFactory]) -> None:
     """The agents that were started to see whether they can be."""
-    for agents in prepared.runtime.agents.values():
+    for agents in started:
         await agents.aclose()

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
-from .deciding import CONTEXT, HISTORY, MESSAGES, SESSION, TEXT, Agent, Refusal, decide
+from .deciding import CONTEXT, HISTORY, MESSAGES, PAIRS, SESSION, TEXT, Agent, Refusal, decide
 from .faults import hint_at
 from .own_calls import ToolCalls
 
@@ -139,6 +139,7 @@ class Played:
             TEXT: messages[latest].get("content") if TEXT in gets else "",
             MESSAGES: messages,
             HISTORY: messages[:latest],
+            PAIRS: _pairs(messages[:latest]) if PAIRS in gets else [],
             SESSION: self._session,
             CONTEXT: context,
         }
@@ -148,7 +149,7 @@ class Played:
 
     def _collected(self, value: Any) -> Any:
         """What a generator yields, as one answer; a coroutine for an async one. All else as it is."""
-        is_growing, self._pieces = HISTORY in self._agent.gets, []
+        is_growing, self._pieces = self._is_growing, []
         if inspect.isgenerator(value):
             return _joined(value, is_growing, self._pieces)
         return _awaited(value, is_growing, self._pieces) if inspect.isasyncgen(value) else value
@@ -157,7 +158,11 @@ class Played:
     def so_far(self) -> Any:
         """Of a generator that was not read to its end: what it has yielded, as an answer; else ``None``."""
         found = list(self._pieces)
-        return _whole(found, HISTORY in self._agent.gets) if found else None
+        return _whole(found, self._is_growing) if found else None
+
+    @property
+    def _is_growing(self) -> bool:
+        return not self._agent.gets.isdisjoint((HISTORY, PAIRS))
 
     @contextmanager
     def _explained(self) -> Iterator[None]:
@@ -171,6 +176,17 @@ class Played:
                 got = "the latest user message" if TEXT in self._agent.gets else "the list of messages"
                 hint_at(error, f"it was given {got}, since {takes.why}; {takes.guess}")
             raise
+
+
+def _pairs(messages: list[dict[str, Any]]) -> list[list[Any]]:
+    """What user and assistant said, turn by turn."""
+    found: list[list[Any]] = []
+    for message in messages:
+        if message.get("role") == "user":
+            found.append([message.get("content"), None])
+        elif message.get("role") == "assistant" and found and message.get("content"):
+            found[-1][1] = message["content"]
+    return found
 
 
 def _entry(agent: Agent) -> Callable[..., Any]:

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     """What knows an object of a framework as ``adapters.agents.frameworks.Recognised``."""
 
 TEXT, MESSAGES, HISTORY, SESSION, CONTEXT = "text", "messages", "history", "session", "ctx"
+PAIRS = "pairs"
 """What a parameter is for: the latest user message; the conversation so far; all before the latest user
 message; the conversation's id; the context."""
 
@@ -41,6 +42,7 @@ _TOLD = {
     TEXT: "the latest user message",
     MESSAGES: "the messages so far",
     HISTORY: "the messages before it",
+    PAIRS: "what was said before it in pairs, [user, assistant]",
     SESSION: "the conversation's id",
     CONTEXT: "ctx",
 }
@@ -95,7 +97,7 @@ class Agent(NamedTuple):
     @property
     def is_forgetful(self) -> bool:
         """It gets one message without what came before, and nothing by which to keep conversations apart."""
-        return TEXT in self.gets and not self.gets & {HISTORY, SESSION}
+        return TEXT in self.gets and not self.gets & {HISTORY, PAIRS, SESSION}
 
     @property
     def is_one_at_a_time(self) -> bool:
@@ -377,7 +379,7 @@ def takes_of(function: Callable[..., Any], name: str) -> Takes | Refusal:
             return Takes((Role(MESSAGES), Role(CONTEXT)))
         return _cannot(function, name)
     extra.pop(main.name, None)
-    has_history = any(kind == HISTORY for kind in extra.values())
+    has_history = not {HISTORY, PAIRS}.isdisjoint(extra.values())
     decided = _kind(main, function, has_history)
     if isinstance(decided, Refusal):
         return decided
@@ -405,8 +407,12 @@ def _beside(parameter: inspect.Parameter, function: Any) -> str:
     text, messages = _admits(parameter.annotation, function)
     if name in _SESSIONS and text is not False:
         return SESSION
-    is_of_pairs = bool(re.search(r"\[(tuple|list|str)\b", _shown(parameter.annotation), re.IGNORECASE))
-    return HISTORY if name in _HISTORIES and messages is not False and not is_of_pairs else ""
+    if name not in _HISTORIES or messages is False:
+        return ""
+    items = re.search(r"\[\W*(?:typing\.)?(tuple|list|str)\b", _shown(parameter.annotation), re.IGNORECASE)
+    if items is None:
+        return HISTORY
+    return "" if items[1].lower() == "str" else PAIRS  # as user interfaces had them before they had messages
 
 
 def _is_of_the_authors(parameter: inspect.Parameter, function: Any) -> bool:

@@ -237,12 +237,17 @@ class _Function:
         self.takes_self = reached.takes_self
         if refused := _refusal(self.function):
             remedy = "name the function that it calls, such as FILE.py:NAME or FILE.py:CLASS.METHOD"
+            if hasattr(self.function, "cache_info"):
+                remedy = "let it call a function of its own for the work, and name that one"
             raise CannotInterceptError(name, f"intercept '{name}': {refused}", remedy)
 
 
 def _refusal(found: Any) -> str:
     if inspect.isclass(found):
         return f"{found.__name__} is a class"
+    if hasattr(found, "cache_info"):
+        name = getattr(found, "__name__", "it")
+        return f"{name} keeps its results (functools.lru_cache): calls that it answers itself are not seen"
     if not isinstance(found, FunctionType):
         inner = [name for name in ("func", "fn", "function", "coroutine") if _is_function_of(found, name)]
         more = f"; its function is its attribute '{inner[0]}'" if inner else ""

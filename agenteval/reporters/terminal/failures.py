@@ -39,7 +39,7 @@ _SIGNS = {"user": "user", "agent": "agent", "call": "→", "result": "←", "err
 _STYLES = {"user": "bold", "call": "magenta", "result": "magenta", "error": "red", "note": "dim"}
 _FAULTS = {
     "agent": "the agent broke",
-    "infrastructure": "not the agent's fault: network or provider",
+    "infrastructure": "not the agent's fault: network, provider or agenteval itself",
     "simulator": "not the agent's fault: the simulated user",
     "judge": "not the agent's fault: the judge broke",
     "undecided": "not decided: what it depends on is not known",

@@ -7,7 +7,7 @@ from typing import Any
 
 from agenteval.core.errors import Mistake
 from agenteval.core.scenario import ToolCallsExpectation
-from agenteval.scoring.checks.arguments import matcher_mistakes
+from agenteval.scoring.checks.arguments import call_matches, matcher_mistakes
 from agenteval.scoring.checks.call_matching import (
     ToolCallsResult,
     compare,
@@ -27,7 +27,16 @@ def tool_calls(expected: ToolCallsExpectation, seen: Seen) -> Outcome:
         parts=faults(result),
         is_lasting=result.passed is False and (seen.goes_on or _is_too_much(result)),
         is_by_absence=_is_by_absence(result),
+        at=_forbidden_by(result),
     )
+
+
+def _forbidden_by(result: ToolCallsResult) -> str:
+    """The entry that forbids the first forbidden call, where nothing else is wrong."""
+    if not result.forbidden or any(not fault.startswith("forbidden ") for fault in faults(result)):
+        return ""
+    entries = enumerate(result.expectation.forbidden)
+    return next((f"forbidden.{at}" for at, each in entries if call_matches(each, result.forbidden[0])), "")
 
 
 def _is_too_much(result: ToolCallsResult) -> bool:

@@ -167,6 +167,7 @@ class _Places:
     def made(self, name: str, outcome: Outcome, *, path: str | None = None, below: str = "") -> Check:
         """``path``: where the rule is written, if not where its name says, ``below``: or under that."""
         passed, detail, parts, *_ = outcome
+        below = below or (f".{outcome.at}" if outcome.at and path is None else "")
         path = f"{self._prefix}.{name}{below}" if below else path
         full = f"{name}.{outcome.of}" if outcome.of else name
         check = self.check(full, passed, detail, path=path, parts=parts)

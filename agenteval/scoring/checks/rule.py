@@ -33,6 +33,8 @@ class Outcome(NamedTuple):
     be seen, it says nothing."""
     of: str = ""
     """Of several things that one rule is asked for, which this is about; it becomes part of the name."""
+    at: str = ""
+    """The key below the rule's own that did not hold, as a dotted path, where its line says more."""
 
 
 @dataclass(frozen=True)
