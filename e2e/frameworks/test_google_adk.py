@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import pytest
 
-from tests.support.kit import Done, Project, failed_checks
+from e2e.frameworks.playing import BOTH, CHECKED, ORDER, answers, calls, play, play_two, ran
+from tests.support.kit import Project, failed_checks
 
 pytest.importorskip("google.adk")
 
@@ -79,55 +80,19 @@ def shop(**more):
 agent = shop()
 """
 
-CHECKED = "expect: {output: {not_contains: [nonsense]}}\n"
-SHIPPED = "{get_order: {returns: {status: shipped}}, refund: {returns: done}}"
-
-
-def play(project: Project, code: str, turns: list[str], more: str = "", tools: str = SHIPPED) -> Done:
-    project.agent(AGENT + code)
-    project.config(more)
-    listed = "".join(f"  - {said!r}\n" for said in turns)
-    project.scenarios(f"id: it\nturns:\n{listed}tools: {tools}\n{CHECKED}")
-    return project.run()
-
-
-def ran(project: Project) -> list[str]:
-    """The real tools that ran."""
-    path = project.root / "ran"
-    return path.read_text().split() if path.exists() else []
-
-
-def answers(project: Project) -> list[str]:
-    return [turn["agent"] for turn in project.sample()["turns"]]
-
-
-def calls(project: Project, turn: int = 0) -> list[str]:
-    return [call["name"] for call in project.sample()["turns"][turn]["tool_calls"]]
-
-
-ORDER = 'get_order({"id": "1"})'
-
 
 def test_two_conversations_at_once_have_a_world_each(project: Project) -> None:
-    project.agent(AGENT)
-    project.config()
-    for name in ("early", "late"):
-        project.scenarios(
-            f"id: {name}\nturns: ['{ORDER}', hello]\n{CHECKED}"
-            f"tools: {{get_order: {{returns: {{status: {name}}}}}}}\n",
-            f"scenarios/{name}.yaml",
-        )
-    done = project.run()
+    done = play_two(project, AGENT)
     assert done.code == 0, done.all
     for name in ("early", "late"):
-        first, second = (turn["agent"] for turn in project.sample(name)["turns"])
+        first, second = answers(project, name)
         assert first == f'3 contents, [{{"status": "{name}"}}]'
         assert second == "5 contents, hello"
     assert not ran(project)
 
 
 def test_parallel_calls_are_one_step_and_tokens_are_counted(project: Project) -> None:
-    done = play(project, "", [ORDER + '; refund({"id": "2"})'])
+    done = play(project, AGENT, [BOTH])
     assert done.code == 0, done.all
     assert answers(project) == ['3 contents, [{"status": "shipped"}, {"result": "done"}]']
     (turn,) = project.sample()["turns"]
@@ -140,13 +105,13 @@ def test_parallel_calls_are_one_step_and_tokens_are_counted(project: Project) ->
 
 
 def test_an_error_reaches_the_model_as_one(project: Project) -> None:
-    done = play(project, "", [ORDER], tools="{get_order: {error: closed}}")
+    done = play(project, AGENT, [ORDER], tools="{get_order: {error: closed}}")
     assert done.code == 0, done.all
     assert answers(project) == ['3 contents, [{"error": "closed"}]']
 
 
 def test_a_tool_that_is_not_mocked_does_not_run(project: Project) -> None:
-    done = play(project, "", ['refund({"id": "2"})'], tools="{get_order: {returns: {}}}")
+    done = play(project, AGENT, ['refund({"id": "2"})'], tools="{get_order: {returns: {}}}")
     assert done.code == 2, done.all
     assert "the agent called the tool 'refund', which is not mocked" in done.all
     assert not ran(project)
@@ -154,7 +119,7 @@ def test_a_tool_that_is_not_mocked_does_not_run(project: Project) -> None:
 
 def test_real_tools_run_only_where_they_are_left_to_the_agent(project: Project) -> None:
     tools = "{get_order: {returns: {status: shipped}}}"
-    done = play(project, "", [ORDER + '; refund({"id": "2"})'], "unmocked_tools: passthrough", tools)
+    done = play(project, AGENT, [BOTH], "unmocked_tools: passthrough", tools)
     assert done.code == 0, done.all
     assert ran(project) == ["refund"]
     assert answers(project) == ['3 contents, [{"status": "shipped"}, {"result": "really"}]']
@@ -174,16 +139,16 @@ def after(tool, args, tool_context, tool_response):
 agent = shop(before_tool_callback=before, after_tool_callback=after)
 """
     refused = 'refund({"id": "2", "amount": 200})'
-    done = play(project, code, [refused, ORDER, 'get_order({"nr": "1"})'])
+    done = play(project, AGENT + code, [refused, ORDER, 'get_order({"nr": "1"})'])
     first, second, _ = project.sample()["turns"]
     assert first["agent"] == '3 contents, [{"seen": {"error": "too much"}}]', done.all
     assert second["agent"].endswith('[{"seen": {"status": "shipped"}}]')
-    assert [(call["name"], call["args"]) for call in second["tool_calls"]] == [("get_order", {"id": "1!"})]
+    assert calls(project, 1) == [("get_order", {"id": "1!"}, "shop")]
     assert not ran(project)
 
 
 def test_arguments_that_the_framework_refuses_are_an_error_of_the_call(project: Project) -> None:
-    done = play(project, "", ["get_order({})"])
+    done = play(project, AGENT, ["get_order({})"])
     assert "mandatory input parameters are not present" in answers(project)[0], done.all
 
 
@@ -192,11 +157,10 @@ def test_a_transfer_shows_as_who_speaks(project: Project) -> None:
 helper = LlmAgent(name="helper", description="helps", model=Scripted(), tools=[get_order])
 agent = shop(sub_agents=[helper])
 """
-    done = play(project, code, ['transfer_to_agent({"agent_name": "helper"})', ORDER])
+    done = play(project, AGENT + code, ['transfer_to_agent({"agent_name": "helper"})', ORDER])
     assert done.code == 0, done.all
     assert calls(project) == []
-    (call,) = project.sample()["turns"][1]["tool_calls"]
-    assert (call["name"], call["agent"]) == ("get_order", "helper")
+    assert calls(project, 1) == [("get_order", {"id": "1"}, "helper")]
     assert not ran(project)
 
 
@@ -220,10 +184,9 @@ except TypeError:  # of a version that has no such choice
     tool = AgentTool(helper)
 agent = shop(model=Delegating(), tools=[tool, refund])
 """
-    done = play(project, code, ["delegate"])
+    done = play(project, AGENT + code, ["delegate"])
     assert done.code == 0, done.all
-    (call,) = project.sample()["turns"][0]["tool_calls"]
-    assert (call["name"], call["agent"], call["result"]) == ("get_order", "helper", {"status": "shipped"})
+    assert calls(project) == [("get_order", {"id": "1"}, "helper")]
     assert "shipped" in answers(project)[0]
     assert not ran(project)
 
@@ -239,9 +202,9 @@ second = LlmAgent(name="second", model=Scripted())
 both = SequentialAgent(name="both", sub_agents=[first, second])
 agent = App(name="app", root_agent=both, plugins=[Spy("spy")])
 """
-    done = play(project, code, [ORDER], tools="{get_order: {returns: {status: shipped}}}")
+    done = play(project, AGENT + code, [ORDER], tools="{get_order: {returns: {status: shipped}}}")
     assert done.code == 0, done.all
-    assert calls(project) == ["get_order"]
+    assert calls(project) == [("get_order", {"id": "1"}, "first")]
     assert ran(project) == ["spy"]
 
 
@@ -256,7 +219,7 @@ def test_an_agent_that_waits_for_a_person_has_not_failed(
     project: Project, tool: str, mock: str, waits: str
 ) -> None:
     tools = f"{{approve: {{returns: {mock}}}}}"
-    done = play(project, f"agent = shop(tools=[{tool}])", ['approve({"id": "1"})'], tools=tools)
+    done = play(project, AGENT + f"agent = shop(tools=[{tool}])", ['approve({"id": "1"})'], tools=tools)
     assert done.code == 3, done.all
     assert waits in done.all
     assert not ran(project)
@@ -265,7 +228,7 @@ def test_an_agent_that_waits_for_a_person_has_not_failed(
 def test_a_long_running_tool_with_a_result_goes_on(project: Project) -> None:
     tools = "{approve: {returns: {status: pending}}}"
     code = "agent = shop(tools=[LongRunningFunctionTool(approve)])"
-    done = play(project, code, ['approve({"id": "1"})', "and now?"], tools=tools)
+    done = play(project, AGENT + code, ['approve({"id": "1"})', "and now?"], tools=tools)
     assert done.code == 0, done.all
     assert answers(project)[1] == "5 contents, and now?"
 
@@ -277,22 +240,22 @@ class Answer(BaseModel):
 
 agent = shop(output_schema=Answer, output_key="answer")
 """
-    done = play(project, code, ['set_model_response({"text": "yes"})'])
+    done = play(project, AGENT + code, ['set_model_response({"text": "yes"})'])
     assert done.code == 0, done.all
     assert (answers(project), calls(project)) == (['{"text": "yes"}'], [])
 
 
 def test_what_happened_before_an_error_is_evidence(project: Project) -> None:
-    done = play(project, "agent = shop(model=Scripted(again=True))", [ORDER])
+    done = play(project, AGENT + "agent = shop(model=Scripted(again=True))", [ORDER])
     assert done.code == 1, done.all
     assert "the model is away" in done.all
-    assert calls(project) == ["get_order", "get_order"]
+    assert [name for name, _, _ in calls(project)] == ["get_order", "get_order"]
     assert (None, "no_error") in failed_checks(project.sample())
 
 
 @pytest.mark.parametrize(("said", "why"), [("fail", "OSError: the model is away"), ("filtered", "SAFETY")])
 def test_a_model_that_breaks_is_the_agents_failure(project: Project, said: str, why: str) -> None:
-    done = play(project, "", [said])
+    done = play(project, AGENT, [said])
     assert done.code == 1, done.all
     assert why in done.all
 
@@ -332,13 +295,13 @@ agent = shop(before_agent_callback=greet)
     ],
 )
 def test_what_cannot_be_played_is_refused(project: Project, code: str, why: str) -> None:
-    done = play(project, code, ["hi"], tools="{}")
+    done = play(project, AGENT + code, ["hi"], tools="{}")
     assert done.code == 2, done.all
     assert why in done.all
 
 
 def test_a_mock_of_what_runs_at_the_provider_is_a_mistake(project: Project) -> None:
     code = "agent = shop(tools=[google_search])"
-    done = play(project, code, ["hi"], tools="{google_search: {returns: none}}")
+    done = play(project, AGENT + code, ["hi"], tools="{google_search: {returns: none}}")
     assert done.code == 2, done.all
     assert "google_search" in done.all

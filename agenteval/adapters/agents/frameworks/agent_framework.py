@@ -196,7 +196,7 @@ class _Conversation:
         except Exception as error:
             with_partial(error, [each for one in turn.called for each in one])
             raise
-        messages = _messages(response, turn, self._agent.name)
+        messages = _messages(response, turn, turn.inner, self._agent.name)
         if waits := _waits_for(response):
             waiting = Waits(waits)
             with_partial(waiting, messages, response.usage_details)
@@ -289,30 +289,25 @@ def _middleware(world: World, turn: _Turn, *, is_inner: bool) -> list[Any]:
     return [OfScenario(), *([OfInner()] if is_inner else [])]
 
 
-def _result(answer: Any) -> Any:
+def _result(answer: Answer) -> Any:
     """What the model gets: the framework has no other sign of an error than these words."""
-    value = answer.value
-    if answer.is_error and not (isinstance(value, dict) and value.get("error")):
-        return f"Error: {answer.text}"
-    return value
+    return f"Error: {answer.failure}" if answer.is_error else answer.value
 
 
 # ── what happened ────────────────────────────────────────────────────────────────────────────────
 
 
 def _messages(
-    response: Any, turn: _Turn, agent: str | None, *, is_inner: bool = False
+    response: Any, turn: _Turn, inner: dict[str, list[_Inner]], agent: str | None, *, is_inner: bool = False
 ) -> list[dict[str, Any]]:
-    """The turn as messages in OpenAI's format. A call of an agent as a tool is not told, but what it did, of
-    which its words are the caller's to pass on."""
+    """The turn as messages in OpenAI's format. A call of an agent as a tool (``inner``) is not told, but what
+    it did, of which its words are the caller's to pass on."""
     messages: list[dict[str, Any]] = []
     for message in response.messages:
         contents = message.contents or ()
         if message.role == "assistant":
             said = "" if is_inner else "".join(each.text or "" for each in contents if each.type == "text")
-            calls = [
-                each for each in contents if each.type == "function_call" and each.call_id not in turn.inner
-            ]
+            calls = [each for each in contents if each.type == "function_call" and each.call_id not in inner]
             if said or calls:
                 told = [
                     _call(each.call_id, each.name, turn.args.get(each.call_id, each.arguments))
@@ -321,10 +316,12 @@ def _messages(
                 messages.append(_said(said or None, told, message.author_name or agent))
         elif message.role == "tool":
             for each in contents:
-                if each.type == "function_result" and each.call_id not in turn.inner:
+                if each.type == "function_result" and each.call_id not in inner:
                     messages.append(_tool_message(each.call_id, _content(each)))
-                for inner in turn.inner.get(getattr(each, "call_id", None) or "", ()):
-                    messages += _messages(inner.response, turn, inner.agent, is_inner=True)
+                call_id = getattr(each, "call_id", None) or ""
+                rest = {key: told for key, told in inner.items() if key != call_id}
+                for one in inner.get(call_id, ()):
+                    messages += _messages(one.response, turn, rest, one.agent, is_inner=True)
     return messages
 
 

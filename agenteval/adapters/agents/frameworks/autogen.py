@@ -171,7 +171,7 @@ def _bench(bench: Any, world: World, seen: dict[int, Any]) -> Any:
         answer = await world.call(name, dict(arguments or {}), own)
         if ran:
             return ran[0]
-        content = [TextResultContent(content=answer.text)]
+        content = [TextResultContent(content=answer.failure if answer.is_error else answer.text)]
         return ToolResult(name=name, result=content, is_error=answer.is_error)
 
     new.call_tool = call_tool
@@ -202,7 +202,7 @@ def _stand_in(tool: Any, name: str, world: World, seen: dict[int, Any]) -> Any:
         if ran:
             return ran[0]
         if answer.is_error:
-            raise _ToolError(answer.text)
+            raise _ToolError(answer.failure)
         return answer.text
 
     async def run_json_stream(args: Any, cancellation_token: Any, call_id: str | None = None) -> Any:

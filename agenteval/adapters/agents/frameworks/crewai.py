@@ -162,4 +162,4 @@ def _as_given(schema: Any) -> Any:
 
 def _result(answer: Answer) -> Any:
     """What the model gets: an exception would have the framework call again by itself."""
-    return f"Error: {answer.text}" if answer.is_error else answer.value
+    return f"Error: {answer.failure}" if answer.is_error else answer.value

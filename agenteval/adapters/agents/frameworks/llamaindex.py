@@ -150,8 +150,13 @@ def _stand_in(tool: Any, world: World) -> Any:
         answer = await world.call(name, copy.deepcopy(given), own)
         if ran:
             return ran[0]
-        told = {"content": answer.text, "raw_output": answer.value, "is_error": answer.is_error}
-        return ToolOutput(tool_name=name, raw_input={"args": args, "kwargs": given}, **told)
+        return ToolOutput(
+            content=answer.failure if answer.is_error else answer.text,
+            tool_name=name,
+            raw_input={"args": args, "kwargs": given},
+            raw_output=answer.value,
+            is_error=answer.is_error,
+        )
 
     object.__setattr__(new, "acall", acall)
     return new

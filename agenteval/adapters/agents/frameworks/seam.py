@@ -125,6 +125,12 @@ class Answer(NamedTuple):
             return self.value
         return json.dumps(self.value, ensure_ascii=False, default=str)
 
+    @property
+    def failure(self) -> str:
+        """Of an error, its words: what ``error:`` of a mock says, else all of it as a text."""
+        value = self.value
+        return Answer(value["error"]).text if isinstance(value, dict) and [*value] == ["error"] else self.text
+
 
 # ── the scenario's tools ─────────────────────────────────────────────────────────────────────────
 
