@@ -150,11 +150,17 @@ def _runs_others(tool: Any) -> bool:
     """Whether the function of a tool names an agent, which it may run: that one has tools, too."""
 
     def names_one(value: Any) -> bool:
-        named, known = getattr(value, "__code__", None), getattr(value, "__globals__", {})
-        return named is not None and any(_agent_in(known.get(name)) for name in named.co_names)
+        known = getattr(value, "__globals__", {})
+        return any(_agent_in(known.get(name)) for name in _names_in(getattr(value, "__code__", None)))
 
     function = getattr(tool, "on_invoke_tool", None)
     return _agent_of(tool) is None and (_agent_in(function) or _within(function, names_one)) is not None
+
+
+def _names_in(code: Any) -> set[str]:
+    """The names that code uses, with the functions in it."""
+    inner = [each for each in getattr(code, "co_consts", ()) if hasattr(each, "co_names")]
+    return set(getattr(code, "co_names", ())).union(*map(_names_in, inner))
 
 
 def _is_run_of_agent(value: Any) -> bool:

@@ -15,7 +15,7 @@ import threading
 from contextvars import copy_context
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from .seam import Refused, Tool, kinds, unsupported, with_partial
+from .seam import LATER, Refused, Tool, kinds, unsupported, with_partial
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -55,7 +55,7 @@ class _Smolagents:
     def open(self, obj: Any, world: World, session: str, deps: Any) -> _Conversation:
         for agent in _all_agents(obj):
             self._require(agent)
-        if deps is not None and not isinstance(deps, dict) and type(deps).__name__ != "Later":
+        if deps is not None and deps is not LATER and not isinstance(deps, dict):
             what = (
                 f"the deps of a smolagents agent are its additional_args, a dict, not {type(deps).__name__}"
             )

@@ -13,7 +13,7 @@ import json
 import threading
 from typing import TYPE_CHECKING, Any
 
-from .seam import MORE, Refused, Tool, Waits, kinds, unsupported, with_partial
+from .seam import LATER, MORE, Refused, Tool, Waits, kinds, unsupported, with_partial
 
 if TYPE_CHECKING:
     from .seam import World
@@ -64,7 +64,7 @@ class _Strands:
             raise Refused(what, "give one of its agents, or a function as target (docs/agents.md)")
         for agent in _all_agents(obj):
             self._require(agent)
-        if deps is not None and not isinstance(deps, dict) and type(deps).__name__ != "Later":
+        if deps is not None and deps is not LATER and not isinstance(deps, dict):
             what = f"the deps of a Strands agent are its invocation state, a dict, not {type(deps).__name__}"
             raise Refused(what, 'return {"name": value}')
         return _Conversation(obj, world, deps)
