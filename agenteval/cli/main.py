@@ -33,6 +33,7 @@ from agenteval.cli.options import (
     given_keys,
     given_options,
     grouped,
+    proposing,
 )
 from agenteval.conversation import exits
 
@@ -43,7 +44,6 @@ app = typer.Typer(
     cls=Commands,
     help="A test runner for AI agents: YAML scenarios in, an exit code that CI can trust out.",
     no_args_is_help=True,
-    add_completion=False,
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
     context_settings={"max_content_width": WIDEST},
@@ -98,6 +98,7 @@ def _run(
         typer.Option(
             "--baseline",
             metavar="RUN",
+            autocompletion=proposing("runs"),
             rich_help_panel=HELD,
             help=f"Compare with it, or with merge-base. {RUN_HELP}",
         ),
@@ -111,7 +112,11 @@ def _run(
     resume: Annotated[
         str | None,
         typer.Option(
-            "--resume", metavar="RUN", rich_help_panel=HELD, help="Resume a run: only what is missing."
+            "--resume",
+            metavar="RUN",
+            autocompletion=proposing("runs"),
+            rich_help_panel=HELD,
+            help="Resume a run: only what is missing.",
         ),
     ] = None,
     cache: Annotated[
@@ -183,7 +188,7 @@ def _plan(
 
 @app.command("report", cls=Command, rich_help_panel=LOOKING)
 def _report(
-    run: Annotated[str, typer.Argument(metavar="RUN", help=RUN_HELP)],
+    run: Annotated[str, typer.Argument(metavar="RUN", autocompletion=proposing("runs"), help=RUN_HELP)],
     report: Annotated[
         list[str] | None,
         typer.Option("--report", metavar="NAME[=PATH]", help="This report, not the terminal's; repeatable."),
@@ -256,6 +261,7 @@ def _show(
         list[str] | None,
         typer.Argument(
             metavar="[RUN] ID[@EPOCH]",
+            autocompletion=proposing("conversations"),
             help="Default: the latest run, and the first conversation that did not pass.",
         ),
     ] = None,
@@ -287,8 +293,15 @@ def _show(
 
 @app.command("diff", cls=Command, rich_help_panel=LOOKING)
 def _diff(
-    before: Annotated[str, typer.Argument(metavar="A", help=f"The baseline. {RUN_HELP}")],
-    after: Annotated[str, typer.Argument(metavar="B", help="The run that is compared with it.")],
+    before: Annotated[
+        str, typer.Argument(metavar="A", autocompletion=proposing("runs"), help=f"The baseline. {RUN_HELP}")
+    ],
+    after: Annotated[
+        str,
+        typer.Argument(
+            metavar="B", autocompletion=proposing("runs"), help="The run that is compared with it."
+        ),
+    ],
     margin: Annotated[
         float,
         typer.Option("--margin", min=0.001, max=0.999, help="A mean drop below it is not a regression."),

@@ -21,6 +21,19 @@ if TYPE_CHECKING:
     from agenteval.core.selection import Filters
     from agenteval.reporters.options import Detail
 
+
+def proposing(kind: str) -> Callable[[str], list[str]]:
+    """What a shell proposes at TAB: a function of ``agenteval.cli.completion``, imported when it is asked."""
+
+    def proposed(incomplete: str) -> list[str]:
+        from agenteval.core.registry import loaded
+
+        found: list[str] = loaded(f"agenteval.cli.completion:{kind}")(incomplete)
+        return found
+
+    return proposed
+
+
 RUN_HELP = "An id, the beginning of one, latest, previous, or the path of a run's folder or journal."
 
 WHICH, HELD, JUDGED, SHOWN = "Which", "How it is run", "Judges", "What is shown"
@@ -56,6 +69,7 @@ ScenarioOption = Annotated[
         "--scenario",
         "-s",
         metavar="TEXT",
+        autocompletion=proposing("scenarios"),
         rich_help_panel=WHICH,
         help="An id or FILE::ID, else part of an id or name; repeatable.",
     ),

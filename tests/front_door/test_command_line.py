@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
@@ -12,7 +14,7 @@ import pytest
 from lxml import etree
 
 from agenteval.cli.commands.not_yet import NOT_YET
-from tests.support.kit import Done, Project
+from tests.support.kit import Done, Project, environment
 
 AGENT = """
 async def agent(messages, ctx):
@@ -268,6 +270,36 @@ def test_help_is_as_wide_as_the_terminal_and_cuts_nothing(width: int, project: P
         lines = project.call(*name.split(), "--help", env={"COLUMNS": str(width)}).out.splitlines()
         assert max(map(len, lines)) in range(min(width, 110) - 25, min(width, 110) + 1), name
         assert not any(line.endswith("...") for line in lines[1:]), name
+
+
+def test_ids_are_proposed_at_tab(project: Project) -> None:
+    project.agent("def agent(m): return 'x'\n")
+    project.config()
+    project.scenarios("""
+        defaults: {checks: none}
+        scenarios: [{id: other, turns: [a]}, {id: odd, turns: [a]}]
+    """)
+    assert project.call("run").code == 0
+
+    def proposed(line: str) -> list[str]:
+        words = {"COMP_WORDS": f"agenteval {line}", "COMP_CWORD": str(len(line.split()))}
+        # As the console script: shells know the program by its name.
+        program = "import sys; sys.argv[0] = 'agenteval'; from agenteval.cli.main import main; main()"
+        env = environment({**words, "_AGENTEVAL_COMPLETE": "complete_bash"})
+        done = subprocess.run(
+            [sys.executable, "-c", program], cwd=project.root, env=env, capture_output=True, text=True
+        )
+        assert done.stderr == ""
+        return done.stdout.split()
+
+    file = "scenarios/suite.yaml::o"
+    assert proposed("run -s o") == ["other", "odd"]
+    assert proposed(f"list -s {file}") == [f"{file}ther", f"{file}dd"]
+    assert proposed("show od") == ["odd"]
+    assert proposed("show la") == proposed("run --resume la") == ["latest"]
+    assert proposed("diff latest pre") == ["previous"]
+    project.write("agenteval.yaml", "no: [")
+    assert proposed("run -s o") == []
 
 
 def test_validate_loads_everything_and_calls_nothing(project: Project) -> None:

@@ -21,7 +21,6 @@ _RUNNING: Mapping[str, str] = {
 }
 NOT_YET: Mapping[str, Mapping[str, str]] = {
     "": {
-        "--install-completion": "agenteval --help lists the commands",
         "init": "write agenteval.yaml as in the README",
         "schema": "docs/configuration.md and docs/scenarios.md have the keys",
         "import": "use agenteval score FILE",
