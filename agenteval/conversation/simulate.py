@@ -428,6 +428,8 @@ def _steps_of(reply: AgentReply, told: Sequence[Step], recorded: Sequence[Step])
     """The steps of one reply: what went through ``ctx``, what its message list has ``told``, its own text and
     calls. A call or text that is reported twice counts once."""
     listed, rest = _without_doubles([_with_unknown(step, reply.unknown_tools) for step in told], recorded)
+    if reply.is_over:
+        listed = [_all_given_up(step) for step in listed]
     steps = [*rest, *listed]
     calls = tuple(chat.read_tool_call(foreign.as_call(call)) for call in reply.tool_calls)
     agent = name_of(reply.agent)
@@ -478,6 +480,11 @@ def _with_unknown(step: Step, unknown: Collection[str]) -> Step:
         for call in step.tool_calls
     )
     return step.model_copy(update={"tool_calls": tuple(calls)})
+
+
+def _all_given_up(step: Step) -> Step:
+    """The step, with those of its calls that have no result as given up."""
+    return step.model_copy(update={"tool_calls": tuple(map(_given_up, step.tool_calls))})
 
 
 class _Split(NamedTuple):

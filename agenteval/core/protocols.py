@@ -31,7 +31,8 @@ class AgentReply:
     and no list of all that the agent did in the turn. ``agent``: of a multi-agent system, the name of the one
     that replies. Where ``messages`` name theirs, these count. ``sight``: how its calls could be seen, where
     the adapter knows better than the rules for all (``agenteval.core.sight``). ``unknown_tools``: names that
-    were called and that are surely no tools of the agent's.
+    were called and that are surely no tools of the agent's. ``is_over``: the agent carries out its calls
+    itself, and one without a result is not for agenteval to answer.
     """
 
     text: str | None = None
@@ -44,6 +45,7 @@ class AgentReply:
     agent: str = ""
     sight: Sight | None = None
     unknown_tools: Collection[str] = ()
+    is_over: bool = False
 
 
 OwnCall: TypeAlias = Callable[[], Awaitable[ToolResult]]

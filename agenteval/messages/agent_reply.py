@@ -158,9 +158,9 @@ def _read_mapping(value: Mapping[str, Any]) -> AgentReply:
 
 def _read_listed(listed: Sequence[Any], beside: Mapping[str, Any]) -> AgentReply:
     """Messages, as graphs return them in their state; with ``content``, a message that has its turn's."""
-    unknown = beside.get("unknown_tools")  # our own word, of objects of frameworks
-    unknown = unknown if isinstance(unknown, list) else ()
-    reply = AgentReply(messages=answers_in(listed, beside), usage=usage_in(beside), unknown_tools=unknown)
+    reply = AgentReply(messages=answers_in(listed, beside), usage=usage_in(beside))
+    if isinstance(unknown := beside.get("unknown_tools"), list):  # our own word, of objects of frameworks
+        reply = replace(reply, unknown_tools=unknown, is_over=True)
     if "content" not in beside:
         return reply
     inner = _read_mapping(beside)

@@ -237,6 +237,24 @@ more.more = True
     assert project.run().code == 0
 
 
+def test_a_call_without_a_result_is_not_answered(project: Project, place: str) -> None:
+    """One that runs at the provider, which does not tell its result."""
+    code = """
+async def play(run, text):
+    function = {"name": "web_search", "arguments": "{}"}
+    call = {"id": "w", "type": "function", "function": function}
+    run.messages.append({"role": "assistant", "tool_calls": [call]})
+    return "Found."
+
+agent = Agent(play, get_order, hosted=("web_search",))
+"""
+    shop(project, code, "agent.py:agent", place)
+    project.scenarios("id: hosted\nturns: [a, b]\ntools: {get_order: {returns: {}}}\nchecks: none\n")
+    done = project.run()
+    assert done.code == 0, done.all
+    assert [len(turn["tool_calls"]) for turn in project.sample()["turns"]] == [1, 1]
+
+
 def test_real_tools_run_only_where_they_are_left_to_the_agent(project: Project, place: str) -> None:
     code = """
 async def play(run, text):
