@@ -6,11 +6,15 @@ Written for the oldest and the newest version; ``.ci/frameworks.py langgraph`` m
 from __future__ import annotations
 
 import asyncio
+import json
 import operator
+import subprocess
+import sys
 import threading
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Annotated, Any, NamedTuple
 
 import pytest
@@ -844,3 +848,202 @@ def test_what_cannot_be_played_is_refused_in_words(agent: Any, what: str) -> Non
 @pytest.mark.parametrize("other", [len, "text", MODEL, object()])
 def test_what_is_no_graph_is_left_alone(other: Any) -> None:
     assert not FRAMEWORK.matches(other)
+
+
+# ── through the command line ─────────────────────────────────────────────────────────────────────
+
+SHOP = '''
+import threading
+from pathlib import Path
+from langchain_core.messages import AIMessage
+from langchain_core.runnables import RunnableConfig
+from langchain_core.tools import tool
+from langgraph.checkpoint.memory import InMemorySaver
+from langgraph.graph import START, MessagesState, StateGraph
+from langgraph.prebuilt import ToolNode, tools_condition
+from langgraph.types import interrupt
+from typing_extensions import TypedDict
+
+@tool
+def get_order(order_id: str) -> str:
+    """Look an order up."""
+    with Path("marks").open("a") as marks:
+        marks.write("get_order")
+    return "really shipped"
+
+def model(state):
+    last = state["messages"][-1]
+    if last.type == "tool":
+        return {"messages": [AIMessage(f"{len(state['messages'])}: it is {last.content}")]}
+    call = {"name": "get_order", "args": {"order_id": last.content}, "id": str(len(state["messages"]))}
+    return {"messages": [AIMessage("", tool_calls=[call])]}
+
+builder = StateGraph(MessagesState)
+builder.add_node("model", model)
+builder.add_node("tools", ToolNode([get_order]))
+builder.add_edge(START, "model")
+builder.add_conditional_edges("model", tools_condition)
+builder.add_edge("tools", "model")
+remembers = builder.compile(checkpointer=InMemorySaver())
+
+def make_graph():
+    return builder.compile()
+
+async def make_later():
+    return builder.compile()
+
+class Bot:
+    def __init__(self):
+        self.graph = builder.compile()
+
+bot = Bot()
+
+def of(node, state=MessagesState):
+    made = StateGraph(state)
+    made.add_node("node", node)
+    made.add_edge(START, "node")
+    return made.compile()
+
+def guesses(state):
+    return {"messages": [AIMessage("1: it is shipped")]}
+
+def in_thread(state):
+    def work():
+        try:
+            get_order.invoke({"order_id": "7"})
+        except RuntimeError:
+            pass
+    thread = threading.Thread(target=work)
+    thread.start()
+    thread.join()
+    return guesses(state)
+
+def waits(state):
+    return {"messages": [AIMessage(interrupt("Refund 10 EUR?"))]}
+
+def fails(state):
+    raise LookupError("no such customer")
+
+def configured(state, config: RunnableConfig):
+    return {"messages": [AIMessage(f"1: it is {config['configurable']['status']}")]}
+
+def make_deps():
+    return {"status": "shipped"}
+
+class Question(TypedDict):
+    question: str
+    answer: str
+
+def answers(state):
+    return {"answer": "1: it is " + get_order.invoke({"order_id": state["question"]})}
+
+guesses, in_thread, waits, fails, configured = map(of, (guesses, in_thread, waits, fails, configured))
+question = of(answers, Question)
+
+def ask(message: str) -> str:
+    return question.invoke({"question": message})["answer"]
+'''
+
+SUITE = """
+id: order
+turns:
+  - {user: A-7, expect: {output: {contains: [it is shipped]}}}
+tools: {get_order: {returns: shipped}}
+"""
+
+
+class Done(NamedTuple):
+    code: int
+    said: str
+    turns: list[dict[str, Any]]
+    marks: str
+
+
+def run(folder: Path, target: str, suite: str = SUITE, more: str = "") -> Done:
+    """What a run does with an agent of ``SHOP``."""
+    (folder / "shop.py").write_text(SHOP, encoding="utf-8")
+    (folder / "order.yaml").write_text(suite, encoding="utf-8")
+    config = f"agent: {{name: shop, target: {target}}}\nmetrics: []\ninclude: [order.yaml]\n{more}"
+    (folder / "agenteval.yaml").write_text(config, encoding="utf-8")
+    command = [sys.executable, "-m", "agenteval", "run", "--report", "json=results.json"]
+    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
+    results, marks = folder / "results.json", folder / "marks"
+    told = json.loads(results.read_text(encoding="utf-8")) if results.is_file() else {"scenarios": []}
+    turns = [turn for each in told["scenarios"] for sample in each["samples"] for turn in sample["turns"]]
+    said = " ".join((done.stdout + done.stderr).split())
+    return Done(done.returncode, said, turns, marks.read_text(encoding="utf-8") if marks.exists() else "")
+
+
+TWO_TURNS = """
+id: order
+turns:
+  - {user: A-7, expect: {output: {contains: ["3: it is shipped"]}}}
+  - user: A-8
+    expect:
+      output: {contains: ["7: it is lost"]}
+      tool_calls: {match: strict, calls: [{name: get_order, args: {order_id: A-8}}]}
+tools:
+  get_order: {sequence: [{returns: shipped}, {returns: lost}]}
+"""
+
+
+@pytest.mark.parametrize("name", ["remembers", "builder", "make_graph", "make_later", "bot.graph"])
+def test_a_graph_is_an_agent_whatever_it_is_made_by(tmp_path: Path, name: str) -> None:
+    done = run(tmp_path, f'"shop.py:{name}"', TWO_TURNS, "epochs: 3\n")
+    assert (done.code, done.marks) == (0, ""), done.said
+    assert [call["args"] for turn in done.turns for call in turn["tool_calls"]] == [
+        {"order_id": "A-7"},
+        {"order_id": "A-8"},
+    ] * 3
+
+
+def test_a_graph_that_does_not_look_is_red(tmp_path: Path) -> None:
+    done = run(tmp_path, '"shop.py:guesses"', TWO_TURNS)
+    assert (done.code, done.marks) == (1, ""), done.said
+    assert "turn 1" in done.said
+
+
+@pytest.mark.parametrize(
+    ("name", "code", "said"),
+    [
+        ("in_thread", 3, FOLLOW),
+        ("waits", 3, "the agent waits for a person (interrupt: Refund 10 EUR?); agenteval cannot answer"),
+        ("fails", 1, "agent_error: LookupError: no such customer (shop.py:"),
+        ("question", 2, "agenteval.yaml:1:21: the graph takes answer, question and no messages"),
+        ("get_order", 2, "agenteval.yaml:1:21: the agent is a StructuredTool of LangChain"),
+    ],
+)
+def test_what_a_run_says(tmp_path: Path, name: str, code: int, said: str) -> None:
+    done = run(tmp_path, f'"shop.py:{name}"')
+    assert (done.code, done.marks) == (code, ""), done.said
+    assert said in done.said
+
+
+def test_deps_of_a_graph(tmp_path: Path) -> None:
+    done = run(tmp_path, '{object: "shop.py:configured", deps: "shop.py:make_deps"}')
+    assert done.code == 0, done.said
+
+
+NOTHING_MOCKED = "id: order\nturns:\n  - {user: A-7, expect: {output: {contains: [it is really shipped]}}}\n"
+
+
+def test_the_real_tool_runs_only_where_it_is_left_to_the_agent(tmp_path: Path) -> None:
+    refused = run(tmp_path, '"shop.py:remembers"', NOTHING_MOCKED)
+    assert (refused.code, refused.marks) == (2, ""), refused.said
+    assert "the agent called the tool 'get_order', which is not mocked" in refused.said
+    done = run(tmp_path, '"shop.py:remembers"', NOTHING_MOCKED, "unmocked_tools: passthrough\n")
+    assert (done.code, done.marks) == (0, "get_order"), done.said
+    (call,) = done.turns[0]["tool_calls"]
+    assert (call["args"], call["result"], call["observed"]) == ({"order_id": "A-7"}, "really shipped", True)
+
+
+def test_a_plain_function_around_a_graph(tmp_path: Path) -> None:
+    """Beside a graph, in the same process: its tools stay its own business, or are intercepted."""
+    really = SUITE.replace("it is shipped", "shipped")
+    compared = 'compare: [{name: plain, target: "shop.py:ask"}]\n'
+    done = run(tmp_path, '"shop.py:remembers"', really, compared)
+    assert (done.code, done.marks) == (0, "get_order"), done.said
+    (tmp_path / "marks").unlink()
+    intercepted = '"shop.py:ask", intercept: {get_order: "shop.py:get_order.func"}'
+    done = run(tmp_path, intercepted)
+    assert (done.code, done.marks) == (0, ""), done.said

@@ -129,7 +129,8 @@ def _require_messages(graph: Any) -> None:
     if not takes:
         raise Refused("the agent is a workflow of @entrypoint, which takes what its function does", _FUNCTION)
     what = f"the graph takes {', '.join(sorted(takes))} and no messages"
-    raise Refused(what, "write a function that takes the user's message, calls the graph, and returns a text")
+    remedy = "write a function of the user's message that calls it; intercept answers its tools"
+    raise Refused(what, f"{remedy} (docs/frameworks.md)")
 
 
 def _takes(graph: Any) -> set[str]:
