@@ -216,6 +216,21 @@ def test_recorded_conversations_of_score_are_shown(project: Project) -> None:
     assert "agenteval score log.jsonl -s b" in show(project, "b")
 
 
+def test_conversations_of_one_scenario_have_names_of_their_own(project: Project) -> None:
+    lines = [
+        {"id": f"conv-{n}", "task": f"task-{n // 2}", "messages": [
+            {"role": "user", "content": "Hi"}, {"role": "assistant", "content": "" if n == 3 else "Hello"}]}
+        for n in range(4)
+    ]  # fmt: skip
+    project.write("log.jsonl", "\n".join(map(json.dumps, lines)) + "\n")
+    assert project.call("score", "log.jsonl", "--scenario-from", "task").code == 1
+    assert heads(show(project)) == [("task-1[conv-3]@2", "FAILED")]
+    for name in ("conv-2", "task-1[conv-2]", "task-1[conv-2]@1", "task-1@1"):
+        assert heads(show(project, name)) == [("task-1[conv-2]@1", "PASSED")]
+    assert len(heads(show(project, "task-0", "--all"))) == 2
+    assert "epochs  [conv-2]1 ✓ [conv-3]2 ✗" in show(project, "task-1")
+
+
 def test_text_of_agents_is_shown_and_never_obeyed(project: Project) -> None:
     project.agent("def agent(messages):\n    return '::error::no\\n\\x1b[31m[red]\\x1b[0m ##[endgroup]'\n")
     project.config()

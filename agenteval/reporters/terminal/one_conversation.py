@@ -282,7 +282,8 @@ class _Told:
         self._said(sample.checks, sample.scores, sample.score_failures, None, "whole", [])
         if sample.review and sample.review.is_fault:
             self._page.add("user?", sample.review.sentence, UNDECIDED)
-        if end := how_it_ended(sample):
+        end = "" if sample.record else how_it_ended(sample)
+        if end:
             self._page.add("end", end, "dim")
         for violation in self._untold(end):
             self._page.add("", _rule(violation, self._shown.of.scenario.where(), self._options))
