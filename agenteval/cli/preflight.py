@@ -36,6 +36,18 @@ def scenario_problems(scenario: Scenario, suite: Plan) -> Iterable[Problem]:
     yield from _tool_problems(scenario, suite)
 
 
+def is_decided_by_code(scenario: Scenario) -> bool:
+    """Whether it can be played and checked without a model: its turns are written, and something beside
+    criteria is asked of them."""
+    if not scenario.is_scripted:
+        return False
+    if scenario.case is not None or scenario.checks == "none":
+        return True
+    return any(
+        not expect.model_copy(update={"criteria": ()}).is_vacuous for _, expect in scenario.expectations
+    )
+
+
 def mock_problems(scenarios: Sequence[Scenario], mocks: MockFunctions) -> Iterable[Problem]:
     """Tools in Python that cannot be loaded."""
     for scenario in scenarios:

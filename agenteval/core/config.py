@@ -348,6 +348,7 @@ class Config(Value):
     reporters: tuple[ReporterChoice, ...] = (ReporterChoice(name="terminal"),)
     seed: Annotated[Count, Field(ge=0)] = 0
     on_undecided: Literal["fail", "neutral"] = "fail"
+    code_only: bool = False
     profiles: dict[str, dict[str, Any]] = {}
 
     # The profile that was taken, and what it selects: ``profiles`` itself is empty by then.

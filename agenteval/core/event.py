@@ -63,7 +63,10 @@ class RunStarted(Value):
         for."""
         asked = self.request
         return bool(
-            asked.get("paths") or asked.get("last_failed") or any((asked.get("filters") or {}).values())
+            self.plan.needs_model
+            or asked.get("paths")
+            or asked.get("last_failed")
+            or any((asked.get("filters") or {}).values())
         )
 
 

@@ -91,7 +91,8 @@ class Applies(Value):
 
 class Plan(Value):
     """``metrics``: all that are known; ``judged``: the names of those that are asked for, ``by_flag``: by the
-    command line; ``no_judge``: it said to ask no judge at all. ``thresholds``: the suite's.
+    command line; ``no_judge``: it said to ask no judge at all; ``code_only``: nor to want one,
+    ``needs_model``: the scenarios that are left out for that. ``thresholds``: the suite's.
     ``unapplied``: gates that the run could never satisfy and thresholds that apply to none of its scenarios
     but to others of the suite, by key, with the reason: they do not hold for it. ``accepted``: the accept
     list. ``models``: by role. ``policies``: the agents that have one; ``sights``: by agent, what is declared
@@ -107,6 +108,8 @@ class Plan(Value):
     judged: tuple[str, ...] = ()
     by_flag: bool = False
     no_judge: bool = False
+    code_only: bool = False
+    needs_model: tuple[str, ...] = ()
     thresholds: dict[str, Threshold] = {}
     severities: dict[str, Severity] = {}
     severity_from: Literal["table", "model"] = "table"

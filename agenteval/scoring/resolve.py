@@ -32,6 +32,7 @@ def suite_of(
         judged=tuple(spec.name for spec in asked),
         by_flag=config.is_by_flag("metrics"),
         no_judge=no_judge,
+        code_only=config.code_only,
         thresholds={
             name: Threshold(rule=long_form(entry), where=config.where(f"thresholds.{name}"))
             for name, entry in config.thresholds.items()

@@ -139,11 +139,25 @@ def _replayed(report: Report) -> Iterator[Aside]:
 
 def _not_judged(report: Report) -> Iterator[Aside]:
     plan = report.plan
+    if plan.code_only:
+        yield Aside("code_only", len(plan.needs_model), _code_only(report))
+        return
     is_asked_for = bool(plan.judged) or any(each.scenario.all_criteria for each in report.scenarios)
     if plan.no_judge and is_asked_for:
         yield Aside("not_judged", 1, "judges not asked")
     elif count := sum(failure.refused for sample in report.samples for failure in sample.all_failures):
         yield Aside("not_judged", count, f"judges not asked {plural(count, 'time')}")
+
+
+def _code_only(report: Report) -> str:
+    """What a green of code checks alone does not speak of."""
+    criteria = {text for each in report.scenarios for text in each.scenario.all_criteria}
+    thresholds = {name for each in report.scenarios for name in each.applies.thresholds}
+    told = [f"{len(criteria):,} criteri{'on' if len(criteria) == 1 else 'a'} not judged"] if criteria else []
+    told += [f"{plural(len(thresholds), 'threshold')} not held"] if thresholds else []
+    left_out = len(report.plan.needs_model)
+    told += [f"{plural(left_out, 'scenario')} left out for want of a model"] if left_out else []
+    return f"code checks alone{': ' if told else ''}{', '.join(told)}"
 
 
 def _calls_never_seen(report: Report) -> Iterator[Aside]:

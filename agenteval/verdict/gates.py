@@ -155,7 +155,7 @@ def decide_sample(sample: SampleReport, scenario: ScenarioReport, report: Report
     source = sample.record or scenario.scenario.source
     failures = failures_of(sample, scenario.scenario)
     names = in_force(report.run, scenario.scenario.id)
-    unclear = _is_unclear_for_want_of_calls(sample, scenario.scenario)
+    unclear = _gates_nothing(sample, scenario.scenario, code_only=report.plan.code_only)
     violations = [
         *_broken_checks(sample, source, failures, names, unclear),
         *_severe_findings(sample, source, report.plan, failures, names),
@@ -188,12 +188,16 @@ def _is_unjudged(check: Check) -> bool:
     return check.name == CRITERIA and check.passed is None and not check.by
 
 
-def _is_unclear_for_want_of_calls(sample: SampleReport, scenario: Scenario) -> Callable[[Check], bool]:
-    """Which checks gate nothing: criteria that are not clear where no call could be seen, if anything else of
-    the sample was decided. Of what nothing is known, nothing is green."""
-    if is_observed(scenario, sample.trajectory) or not is_any_decided(sample):
+def _gates_nothing(sample: SampleReport, scenario: Scenario, *, code_only: bool) -> Callable[[Check], bool]:
+    """Which checks gate nothing: criteria that are not clear where no call could be seen, and with
+    ``code_only`` those that no judge was asked about, if anything else of the sample was decided. Of what
+    nothing is known, nothing is green."""
+    if not is_any_decided(sample):
         return lambda check: False
-    return lambda check: check.name == CRITERIA and check.passed is None and bool(check.by)
+    unclear = not is_observed(scenario, sample.trajectory)
+    return lambda check: (
+        check.name == CRITERIA and check.passed is None and (unclear if check.by else code_only)
+    )
 
 
 def _stands(violation: Violation, sample: SampleReport) -> bool:

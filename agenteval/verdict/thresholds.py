@@ -28,6 +28,8 @@ def threshold_gates(report: Report) -> Iterable[GateRow]:
     """A row for each threshold and each scenario × agent that it applies to; a threshold that applies
     nowhere in the suite is a row of its own, and violated."""
     plan = report.plan
+    if plan.code_only:
+        return  # what only a judge could tell is not asked for
     known = plan.specs
     applied: set[str] = set()
     for scenario in report.scenarios:

@@ -524,10 +524,10 @@ KNOWN_PROVIDERS = f"known: {', '.join(sorted(PROVIDERS))}"
     [
         ("thresholdz: {}", "1: unknown key 'thresholdz' — did you mean 'thresholds'?"),
         ("source: x", "1: unknown key 'source' — known: accepted, agent, agent_concurrency, agents,"
-         " budget, cache, compare, concurrency, custom_metrics, deadlines, detectors, epochs, exclude,"
-         " fail_on_severity, fault_tolerance, gates, include, judge, max_turns, metrics, models, now,"
-         " on_undecided, prices, profiles, prompts, reporters, seed, severities, severity_from, thresholds,"
-         " unmocked_tools"),
+         " budget, cache, code_only, compare, concurrency, custom_metrics, deadlines, detectors, epochs,"
+         " exclude, fail_on_severity, fault_tolerance, gates, include, judge, max_turns, metrics, models,"
+         " now, on_undecided, prices, profiles, prompts, reporters, seed, severities, severity_from,"
+         " thresholds, unmocked_tools"),
         ("epochs: {min: 3}", "1: epochs: 'max' is missing"),
         *(
             (f"judge: {{{key}: 3}}", f"9: '{key}' is not supported yet — remove it")

@@ -19,6 +19,7 @@ from agenteval.core.config import Config
 from agenteval.core.errors import AuthorError, NothingSelectedError, Problem
 from agenteval.core.event import RunStarted
 from agenteval.core.plan import Pairing, Plan
+from agenteval.core.plurals import plural
 from agenteval.core.scenario import Sample, Scenario
 from agenteval.core.selection import Filters
 from agenteval.files import config_file, loading, named_scenarios
@@ -150,7 +151,9 @@ def with_profile(request: Request, config: Config) -> Request:
             tags=filters.tags or chosen.tags,
             categories=filters.categories or chosen.categories,
         ),
-        judging=replace(request.judging, no_judge=request.judging.no_judge or chosen.no_judge),
+        judging=replace(
+            request.judging, no_judge=request.judging.no_judge or chosen.no_judge or config.code_only
+        ),
         baseline=request.baseline or chosen.baseline,
     )
 
@@ -168,9 +171,11 @@ def prepare(request: Request) -> Prepared:
         lacking = preflight.model_problems(error.scenarios, config, chosen, no_judge=request.judging.no_judge)
         raise AuthorError(*dict.fromkeys((*error.problems, *lacking))) from None
     loaded_scenarios, scenarios = found
+    scenarios, needs_model = _by_code(scenarios, config)
     samples = selection.samples_of(scenarios, config, request.filters, epochs=request.epochs)
     remarks = () if request.paths else tuple(_empty_patterns(config))
     remarks += tuple(text for scenario in scenarios for text in preflight.misspelt_tools(scenario))
+    remarks += tuple(_left_out(needs_model))
     if request.last_failed:
         failed = request.pairings or last_failed(Path(config.root))
         remarks += tuple(_gone(failed, loaded_scenarios))
@@ -184,7 +189,7 @@ def prepare(request: Request) -> Prepared:
     unapplied = resolve.unapplied(suite, scenarios, others)
     missed = without_concern(suite.gates, scenarios, others)
     unapplied |= {f"gates.{name}": NOT_SELECTED for name in missed}
-    suite = suite.model_copy(update={"gates": suite.gates.without(missed)})
+    suite = suite.model_copy(update={"gates": suite.gates.without(missed), "needs_model": needs_model})
     agents = selection.agents_of(config, request.filters)
     sights = wiring.sights_of(
         {name: agents[name] for name in dict.fromkeys(sample.key.agent for sample in samples)}
@@ -207,6 +212,26 @@ def prepare(request: Request) -> Prepared:
         suite=tuple(loaded_scenarios),
         request=request,
     )
+
+
+def _by_code(scenarios: tuple[Scenario, ...], config: Config) -> tuple[tuple[Scenario, ...], tuple[str, ...]]:
+    """With ``code_only``, the scenarios that need no model, and the ids of the others. Raises
+    ``NothingSelectedError`` if all do."""
+    if not config.code_only:
+        return scenarios, ()
+    kept = tuple(filter(preflight.is_decided_by_code, scenarios))
+    if not kept:
+        what = "code_only: every scenario that is selected needs a model, for its user or to be decided"
+        remedy = "script turns and expect something that code can check, or remove code_only"
+        raise NothingSelectedError(Problem(what, remedy, config.place("code_only")))
+    ids = {scenario.id for scenario in kept}
+    return kept, tuple(scenario.id for scenario in scenarios if scenario.id not in ids)
+
+
+def _left_out(needs_model: Sequence[str]) -> Iterator[str]:
+    if needs_model:
+        named = f"{', '.join(needs_model[:_NAMED])}{', …' if len(needs_model) > _NAMED else ''}"
+        yield f"code_only: {plural(len(needs_model), 'scenario')} not run, for want of a model: {named}"
 
 
 def load_config(request: Request) -> config_file.LoadedConfig:
