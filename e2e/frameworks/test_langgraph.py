@@ -364,6 +364,109 @@ def test_tools_that_a_node_holds() -> None:
         assert tools_of(graph_of(node)) == ["get_order", ""]
 
 
+def test_a_ticket_is_routed_and_tools_are_called_on_the_way() -> None:
+    """Written as others write it: a node classifies, one calls tools and writes no result of them, a third
+    escalates; the ticket is there in the next turn."""
+
+    class Ticketed(TypedDict):
+        messages: Annotated[list, add_messages]
+        ticket: dict
+
+    @tool
+    def escalate(ticket: str, reason: str) -> str:
+        """…"""
+        RAN.append(ticket)
+        return "real"
+
+    said = {"classify": '{"priority": "urgent"}', "summary": "Here is what I found: found"}
+    model = Scripted(says=lambda m: said.get(m[-1].content) or looks_up(m))
+
+    def analyse(state: Any) -> Any:
+        told = json.loads(model.invoke([HumanMessage("classify")]).content)
+        return {"ticket": {"count": 0, **(state.get("ticket") or {}), **told}}
+
+    def handle(state: Any) -> Any:
+        wanted = model.bind_tools([get_order]).invoke(state["messages"][-1:]).tool_calls
+        assert [get_order.invoke(call["args"]) for call in wanted] == ["found"]
+        count = state["ticket"]["count"] + 1
+        return {"messages": [model.invoke("summary")], "ticket": {**state["ticket"], "count": count}}
+
+    def check(state: Any) -> Any:
+        if state["ticket"]["priority"] != "urgent":
+            return {}
+        given = {"ticket": f"T{state['ticket']['count']}", "reason": "urgent"}
+        return {"messages": [AIMessage(escalate.invoke(given))]}
+
+    builder = built(analyse, handle, check, state=Ticketed)
+    scenario = Scenario({"get_order": "found", "escalate": lambda args: f"{args['ticket']} escalated"})
+    first, second = talk(builder, scenario, "A", "B")
+    assert texts(first) == ["Here is what I found: found", "T1 escalated"]
+    assert texts(second) == ["Here is what I found: found", "T2 escalated"]
+    assert [name for name, _ in scenario.seen] == ["get_order", "escalate"] * 2
+    assert first["usage"]["requests"] == 3
+    assert sorted(tools_of(builder)) == ["", "escalate", "get_order"]
+
+
+@newest
+def test_a_long_conversation_with_a_context_a_summary_and_a_tool_that_writes_state() -> None:
+    from langchain.agents.middleware import AgentState, SummarizationMiddleware
+    from langchain.tools import ToolRuntime
+
+    @dataclass
+    class Customer:
+        name: str
+
+    class Named(AgentState):
+        user_name: str
+
+    def set_name(name: str, runtime: ToolRuntime) -> Command:
+        """…"""
+        RAN.append(name)
+        told = ToolMessage("kept", tool_call_id=runtime.tool_call_id)
+        return Command(update={"user_name": name, "messages": [told]})
+
+    set_name.__annotations__ = {"name": str, "runtime": ToolRuntime, "return": Command}
+
+    def says(messages: Any) -> Any:
+        if len(messages) == 1 and "summar" in str(messages[0].content).lower():
+            return "A summary"
+        if isinstance(messages[-1], ToolMessage):
+            return f"ok: {messages[-1].content}"
+        number = str(len(messages))
+        return asks(
+            ("set_name", f"s{number}", {"name": "Al"}), ("get_order", f"g{number}", {"order_id": "1"})
+        )
+
+    model = Scripted(says=says)
+    agent = create_agent(
+        model,
+        [get_order, tool(set_name)],
+        context_schema=Customer,
+        state_schema=Named,
+        checkpointer=InMemorySaver(),
+        store=InMemoryStore(),
+        middleware=[SummarizationMiddleware(model=model, trigger=("messages", 5), keep=("messages", 2))],
+    )
+    scenario = Scenario({"get_order": "found", "set_name": "done"})
+    for reply in talk(agent, scenario, "a", "b", "c", "d", deps=Customer("Ann")):
+        assert (calls(reply), texts(reply)) == (["set_name", "get_order"], ["ok: found"])
+    left = Scenario({"get_order": "found"}, passthrough=True)
+    talk(agent, left, "a", deps=Customer("Ann"))
+    assert (left.own, RAN) == (["kept"], ["Al"])
+    RAN.clear()
+
+
+def test_what_a_node_names_is_looked_through_for_tools() -> None:
+    many, mine = list(range(1_000_000)), {"tools": [get_order]}
+    itself: list[Any] = []
+    itself.append(itself)
+
+    def node(state: Any) -> Any:
+        return {"messages": [AIMessage(f"{len(many)} {len(mine)} {len(itself)}")]}
+
+    assert tools_of(graph_of(node)) == ["get_order", ""]
+
+
 # ── calls that nobody can follow ─────────────────────────────────────────────────────────────────
 
 

@@ -23,6 +23,7 @@ import threading
 import uuid
 from contextlib import contextmanager
 from contextvars import ContextVar
+from types import FunctionType, MethodType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from .seam import LATER, MORE, Refused, Tool, Waits, is_plain, kinds, outside, unsupported, with_partial
@@ -186,6 +187,7 @@ def _made_of_defaults(schema: Any) -> Any:
 # ── its tools ────────────────────────────────────────────────────────────────────────────────────
 
 _DEEPEST = 12
+_MOST = 500
 _WHAT_IS_CALLED = (
     "bound",
     "func",
@@ -223,24 +225,26 @@ def _reached(graph: Any) -> Iterator[Any]:
 
 
 def _held(obj: Any) -> Iterable[Any]:
+    """What an object leads to. Asked by ``type`` alone: ``isinstance`` wakes what loads itself when it is
+    looked at."""
+    cls = type(obj)
     if _is_graph(obj):
         return list(obj.nodes.values())
-    if isinstance(obj, dict):
-        return list(obj.values())
-    if isinstance(obj, (list, tuple, set, frozenset)):
-        return list(obj)
-    if isinstance(obj, functools.partial):
-        return [obj.func, *obj.args, *obj.keywords.values()]
-    if inspect.ismethod(obj):
+    if issubclass(cls, (dict, list, tuple, set, frozenset)):
+        items = obj.values() if issubclass(cls, dict) else obj
+        return [each for each in items if _may_lead_on(each)] if len(obj) <= _MOST else []
+    if issubclass(cls, functools.partial):
+        return [obj.func, *filter(_may_lead_on, (*obj.args, *obj.keywords.values()))]
+    if cls is MethodType:
         return [obj.__func__, *_fields(obj.__self__)]
-    if inspect.isfunction(obj):
+    if cls is FunctionType:
         return _named_in(obj)
-    if isinstance(getattr(type(obj), "tools_by_name", None), property):
+    if type(getattr(cls, "tools_by_name", None)) is property:
         return [*obj.tools_by_name.values(), *_called_by(obj)]
     if _is_of_library(obj):
         return _called_by(obj)
-    entry = None if isinstance(obj, type) else vars(type(obj)).get("__call__")
-    return [entry, *_fields(obj)] if inspect.isfunction(entry) else []
+    entry = None if issubclass(cls, type) else vars(cls).get("__call__")
+    return [entry, *_fields(obj)] if type(entry) is FunctionType else []
 
 
 def _called_by(obj: Any) -> list[Any]:
@@ -275,11 +279,16 @@ def _names(code: Any) -> Iterator[str]:
             yield from _names(each)
 
 
+_CONTAINERS = (dict, list, tuple, set, frozenset, functools.partial)
+
+
 def _may_lead_on(obj: Any) -> bool:
-    if inspect.isfunction(obj) or inspect.ismethod(obj):
+    cls = type(obj)
+    if cls in (FunctionType, MethodType):
         return not str(obj.__module__).startswith("langchain_core.")
-    containers = (dict, list, tuple, set, frozenset, functools.partial)
-    return isinstance(obj, containers) or (not isinstance(obj, type) and _is_of_library(obj)) or _is_tool(obj)
+    return issubclass(cls, _CONTAINERS) or (
+        not issubclass(cls, type) and (_is_of_library(obj) or _is_tool(obj))
+    )
 
 
 def _has_own_code(graph: Any) -> bool:
@@ -763,9 +772,6 @@ def _middleware(graph: Any) -> Iterator[Any]:
             waiting += [cell.cell_contents for cell in obj.__closure__ or () if _is_filled(cell)]
         elif isinstance(obj, (list, tuple)):
             waiting += obj
-
-
-_MOST = 500
 
 
 def _is_filled(cell: Any) -> bool:
