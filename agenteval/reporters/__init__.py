@@ -76,6 +76,9 @@ REPORTERS: Registry[Reporter] = Registry(
             file="report.md",
             shows="failed",
         ),
+        "comment": Reporter(
+            "agenteval.reporters.markdown.pull_request:render", file="comment.md", shows="failed"
+        ),
     },
     _of_plugin,
 )

@@ -1,0 +1,189 @@
+"""The one comment on a pull request: what this change broke and fixed, and how sure that is.
+
+Against ``--baseline`` the scenarios are sorted into newly failing, still failing, fixed and undecided; without one
+there is only what did not pass. Whoever posts it finds the last one by ``MARKER`` and replaces it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import NamedTuple
+
+from agenteval.core.decision import Decision
+from agenteval.core.plurals import plural
+from agenteval.core.safe_text import markdown, one_line
+from agenteval.core.score import Verdict
+from agenteval.core.selection import full_id
+from agenteval.reporters.markdown.judges import judging_notes
+from agenteval.reporters.markdown.table import MARKS, more, table
+from agenteval.reporters.options import ReportOptions
+from agenteval.reporters.words.failure import Failure, decisive, gist, run_gates, scenario_decision
+from agenteval.reporters.words.spending import brief_sum
+from agenteval.reporters.words.verdict import ends_text, ways_out
+from agenteval.verdict.asides import asides_text
+from agenteval.verdict.digest import summary_of
+from agenteval.verdict.report import Report
+from agenteval.verdict.statistics import Change, Pair, Tally, compare
+
+MARKER = "<!-- agenteval -->"
+MOST = 20
+"""Scenarios of one kind that are listed."""
+
+NEW, STILL, FIXED, UNDECIDED, FAILING = "Newly failing", "Still failing", "Fixed", "Undecided", "Failing"
+NOT_THERE, WORSE = "Failing, and not in the baseline", "Passing, but significantly less often"
+_ORDER = (NEW, WORSE, NOT_THERE, FAILING, UNDECIDED, STILL, FIXED)
+_SIGNS = {NEW: "❌", WORSE: "❌", NOT_THERE: "❌", UNDECIDED: "⚠️", STILL: "❌", FAILING: "❌", FIXED: "✅"}
+
+
+class Row(NamedTuple):
+    """One scenario of one agent. ``before`` and ``after``: epochs that succeeded, of those with an outcome.
+    ``sure``: how sure the change is, in words."""
+
+    kind: str
+    name: str
+    before: str
+    after: str
+    why: str
+    sure: str
+
+
+def render(report: Report, decision: Decision, options: ReportOptions) -> str:
+    return "\n\n".join((MARKER, *_parts(report, decision, options))) + "\n"
+
+
+def _parts(report: Report, decision: Decision, options: ReportOptions) -> Iterator[str]:
+    rows = list(rows_of(report, decision))
+    yield f"### {MARKS[decision.verdict]} agenteval: {decision.verdict}{_counted(rows)}"
+    yield " · ".join(filter(None, _facts(report, decision)))
+    if decision.author_errors:
+        yield "\n".join(f"- {markdown(one_line(text, 500))}" for text in decision.author_errors)
+    for kind in _ORDER:
+        yield from _listed(kind, [row for row in rows if row.kind == kind], bool(report.run.baseline))
+    yield from _gates(decision)
+    if ends := ways_out(decision):
+        yield f"Not decided until: {markdown('; '.join(ends))}."
+    yield from judging_notes(report)
+    if report.run.baseline:
+        yield f"Baseline: {markdown(report.run.baseline.run_id)}. {_HOW}"
+    else:
+        yield "No baseline: what this change did is not known, only what does not pass now."
+
+
+_HOW = (
+    "*Significant*: Fisher's exact test at 5 %, corrected over all scenarios. Anything else may be luck: more"
+    " epochs would tell."
+)
+
+
+def _counted(rows: Sequence[Row]) -> str:
+    counts = {kind: sum(row.kind == kind for row in rows) for kind in _ORDER}
+    told = ", ".join(f"{count} {kind.lower()}" for kind, count in counts.items() if count)
+    return f" — {told}" if told else ""
+
+
+def _facts(report: Report, decision: Decision) -> Iterator[str]:
+    yield markdown(ends_text(report, decision))
+    yield f"exit code {decision.exit_code}"
+    if report.finished:
+        yield f"{report.finished.elapsed_s:.0f} s"
+    if report.finished is None or report.finished.outcome != "complete":
+        yield "**not complete**"
+    yield markdown(brief_sum(report))
+    if beside := asides_text(report, decision):
+        yield f"with {markdown(beside)}"
+
+
+def rows_of(report: Report, decision: Decision) -> Iterator[Row]:
+    """What a reader of the change has to know of: nothing of scenarios that pass as before."""
+    baseline = report.run.baseline
+    summary = summary_of(report, decision.samples)
+    after = {(s.agent, s.id): Tally(s.successes, s.decided, s.planned) for s in summary.scenarios}
+    before = {
+        (agent, name): Tally.of(outcomes)
+        for agent, scenarios in (baseline.outcomes if baseline else {}).items()
+        for name, outcomes in scenarios.items()
+    }
+    changes = _changes(before, after)
+    reasons = {(each[0].agent, each[0].scenario): _first(each) for each in decisive(report, decision)}
+    several = len({scenario.agent for scenario in report.scenarios}) > 1
+    for scenario in report.scenarios:
+        key = (scenario.agent, scenario.scenario.id)
+        verdict = scenario_decision(decision, scenario).verdict
+        old, new, change = before.get(key), after[key], changes.get(key)
+        if kind := _kind(verdict, old, change, has_baseline=baseline is not None):
+            name = full_id(scenario.scenario) + (f" · {scenario.agent}" if several else "")
+            yield Row(kind, name, _rate(old), _rate(new), reasons.get(key, ""), _sure(change, old, new))
+
+
+def _kind(verdict: Verdict, old: Tally | None, change: Change | None, *, has_baseline: bool) -> str:
+    """Empty: there is nothing to tell."""
+    if verdict is Verdict.INCONCLUSIVE:
+        return UNDECIDED
+    failed_before = old is not None and old.successes < old.decided
+    if verdict is Verdict.PASSED:
+        if change is Change.REGRESSED:
+            return WORSE
+        return FIXED if failed_before else ""
+    if not has_baseline:
+        return FAILING
+    if old is None:
+        return NOT_THERE
+    return STILL if failed_before and change is not Change.REGRESSED else NEW
+
+
+def _changes(
+    before: Mapping[tuple[str, str], Tally], after: Mapping[tuple[str, str], Tally]
+) -> dict[tuple[str, str], Change]:
+    """Of what is in both runs, whether it significantly changed, over all of it."""
+    keys = [key for key in before if key in after and before[key].planned and after[key].planned]
+    if not keys:
+        return {}
+    pairs = [Pair("\0".join(key), before[key], after[key]) for key in keys]
+    found = {each.pair.scenario: each.change for each in compare(pairs).scenarios}
+    return {key: found["\0".join(key)] for key in keys}
+
+
+def _first(failures: Sequence[Failure]) -> str:
+    return one_line(gist(failures[0].violations[0]), 140)
+
+
+def _rate(tally: Tally | None) -> str:
+    return "–" if tally is None else f"{tally.successes}/{tally.decided}"
+
+
+def _sure(change: Change | None, old: Tally | None, new: Tally) -> str:
+    if change in (Change.REGRESSED, Change.IMPROVED):
+        return "significant"
+    if old is None or not (old.decided and new.decided):
+        return "not known"
+    return "may be luck"
+
+
+def _listed(kind: str, rows: Sequence[Row], has_baseline: bool) -> Iterator[str]:
+    if not rows:
+        return
+    yield f"**{_SIGNS[kind]} {kind}** ({len(rows)})"
+    head = ("scenario", "before", "now", "why") if has_baseline else ("scenario", "now", "why")
+    tells_luck = has_baseline and kind in (NEW, WORSE, FIXED)
+    cells = [
+        (row.name, *((row.before,) if has_baseline else ()), row.after, row.why, *((row.sure,) * tells_luck))
+        for row in rows[:MOST]
+    ]
+    yield table((*head, *(("how sure",) if tells_luck else ())), cells)
+    if left := more(len(rows) - MOST, "scenario"):
+        yield left
+
+
+def _gates(decision: Decision) -> Iterator[str]:
+    """Over the whole run: those that did not pass."""
+    rows = [
+        (MARKS[gate.verdict], gate.name, _value(gate.value), _value(gate.bound), gate.rests_on)
+        for gate in run_gates(decision)
+    ]
+    if rows:
+        yield f"**{plural(len(rows), 'gate')} over the whole run**"
+        yield table(("", "gate", "value", "bound", "based on"), rows[:MOST])
+
+
+def _value(value: object) -> str:
+    return f"{value:.4g}" if isinstance(value, float) else str(value)
