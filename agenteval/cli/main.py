@@ -291,6 +291,16 @@ def _show(
     raise typer.Exit(show(asked))
 
 
+@app.command("comment", cls=Command, rich_help_panel=LOOKING)
+def _comment(
+    file: Annotated[str, typer.Argument(metavar="FILE", help="What --report comment=FILE wrote.")],
+) -> None:
+    """In CI: post a run's comment on the pull request, or replace the last one."""
+    from agenteval.cli.commands.comment import comment
+
+    raise typer.Exit(comment(file))
+
+
 @app.command("diff", cls=Command, rich_help_panel=LOOKING)
 def _diff(
     before: Annotated[

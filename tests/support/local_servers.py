@@ -277,7 +277,7 @@ class _Handler(BaseHTTPRequestHandler):
         request = Request(self.command, self.path, headers, body, self._connection_number)
         self.server.owner.serve(self, request)
 
-    do_POST = do_GET = do_CONNECT = _serve  # noqa: N815
+    do_POST = do_GET = do_PUT = do_PATCH = do_CONNECT = _serve  # noqa: N815
 
     def log_message(self, format: str, *args: Any) -> None:
         """Nothing on the tests' terminal."""

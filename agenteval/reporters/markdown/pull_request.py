@@ -1,7 +1,7 @@
 """The one comment on a pull request: what this change broke and fixed, and how sure that is.
 
-Against ``--baseline`` the scenarios are sorted into newly failing, still failing, fixed and undecided; without one
-there is only what did not pass. Whoever posts it finds the last one by ``MARKER`` and replaces it.
+Against ``--baseline`` the scenarios are sorted into newly failing, still failing, fixed and undecided;
+without one there is what did not pass. Whoever posts it finds the last one by ``MARKER`` and replaces it.
 """
 
 from __future__ import annotations
@@ -66,7 +66,8 @@ def _parts(report: Report, decision: Decision, options: ReportOptions) -> Iterat
     if report.run.baseline:
         yield f"Baseline: {markdown(report.run.baseline.run_id)}. {_HOW}"
     else:
-        yield "No baseline: what this change did is not known, only what does not pass now."
+        why = f" ({markdown(one_line(report.run.no_baseline, 300))})" if report.run.no_baseline else ""
+        yield f"No baseline{why}: what this change did is not known, only what does not pass now."
 
 
 _HOW = (
