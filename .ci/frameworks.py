@@ -23,6 +23,7 @@ import time
 import tomllib
 import venv
 from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -44,21 +45,29 @@ def main() -> int:
     parser.add_argument(
         "--keep", type=Path, metavar="FOLDER", help="keep the environments there, for next time"
     )
+    parser.add_argument(
+        "--jobs", type=int, metavar="N", default=os.cpu_count() or 1, help="so many at a time"
+    )
     given = parser.parse_args()
     if unknown := set(given.names) - set(known):
         parser.error(f"no such example: {', '.join(sorted(unknown))}; known: {', '.join(known)}")
     versions = [name for name in ("oldest", "newest") if getattr(given, name) or given.all] or ["newest"]
-    failed = []
-    with tempfile.TemporaryDirectory() as name:
-        for example in given.names or known:
-            for version in versions:
-                began = time.monotonic()
-                faults = list(tried(example, version, Path(name), given.keep or Path(name, "envs")))
-                said = f"{example} {version}: {'; '.join(faults) or 'as expected'}"
-                sys.stdout.write(f"{said} ({time.monotonic() - began:.0f} s)\n")
-                sys.stdout.flush()
-                failed += faults
-    return 1 if failed else 0
+    with tempfile.TemporaryDirectory() as name, ThreadPoolExecutor(given.jobs) as pool:
+        wanted = [(example, version) for example in given.names or known for version in versions]
+        told = pool.map(lambda each: _told(*each, Path(name), given.keep), wanted)
+        return max(told, default=0)
+
+
+def _told(example: str, version: str, work: Path, keep: Path | None) -> int:
+    """What came of one framework in one version is said; 1 if anything is wrong with it."""
+    began = time.monotonic()
+    faults = list(tried(example, version, work, keep or work / "envs"))
+    said = f"{example} {version}: {'; '.join(faults) or 'as expected'}"
+    sys.stdout.write(f"{said} ({time.monotonic() - began:.0f} s)\n")
+    sys.stdout.flush()
+    if not keep:  # some have hundreds of megabytes
+        shutil.rmtree(work / "envs" / f"{example}-{version}", ignore_errors=True)
+    return 1 if faults else 0
 
 
 def tried(example: str, version: str, work: Path, envs: Path) -> Iterator[str]:

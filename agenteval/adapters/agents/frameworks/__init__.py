@@ -65,6 +65,8 @@ MODULES = (
 
 def framework_of(obj: Any) -> Framework | None:
     """The framework that an object, or the instances of a class, are of."""
+    if all(kind.startswith("builtins.") for kind in kinds(obj)):
+        return None  # a function
     for name in MODULES:
         framework: Framework = import_module(f"{__name__}.{name}").FRAMEWORK
         if framework.matches(obj):
