@@ -281,3 +281,52 @@ def test_validate_says_where_calls_are_seen_and_mistakes_are_told(project: Proje
         project.write("agenteval.yaml", write.format(agent=agent, observe=observe))
         done = project.call("validate")
         assert (done.code, told in done.all) == (2, True), done.all
+
+
+def test_a_request_that_is_under_way_when_the_agent_answers_leaves_calls_undecided(project: Project) -> None:
+    code = """
+import asyncio
+
+client = AsyncOpenAI(**BASE)
+kept = []
+
+async def agent(messages):
+    asked = asyncio.ensure_future(client.chat.completions.create(model="m", messages=messages))
+    kept.append(asked)
+    await asyncio.sleep(0)
+    WAIT
+    return "Hello."
+"""
+    suite = "{id: a, turns: [Hello], expect: {tool_calls: {forbidden: [{name: refund}]}}}"
+    for wait, code_of in (("await asked", 0), ("pass", 3)):
+        with model_server() as server:
+            done = play(project, code.replace("WAIT", wait), server, suite=suite)
+        assert done.code == code_of, done.all
+    assert "was under way when the agent answered" in done.all
+
+
+def test_a_replayed_run_knows_as_much_of_the_calls_as_the_recorded_one(project: Project) -> None:
+    unread = """
+client = OpenAI(**BASE)
+
+def agent(messages):
+    client.chat.completions.create(model="m", messages=messages)
+    try:
+        client.post("/threads/runs", cast_to=object, body={})
+    except Exception:
+        pass
+    return "Hello."
+"""
+    broken = AGENTS["async"].replace(
+        "            return reply.content\n", "            raise ValueError('no')\n"
+    )
+    forbidden = "{id: a, turns: [Hi], expect: {tool_calls: {forbidden: [{name: refund}]}}}"
+    for code, suite, ended in ((unread, forbidden, 3), (broken, SECOND, 1), (AGENTS["async"], SUITE, 0)):
+        (project.root / "run.jsonl").unlink(missing_ok=True)
+        with model_server(has_bug=ended == 1) as server:
+            env = {"MODEL_URL": f"{server.address}/v1"}
+            play(project, code, server, suite=suite)
+            assert project.run("--record", "run.jsonl", env=env).code == ended
+        recorded = failed_checks(project.sample()), listed(project)
+        assert project.run("--replay", "run.jsonl", env=env).code == ended
+        assert (failed_checks(project.sample()), listed(project)) == recorded

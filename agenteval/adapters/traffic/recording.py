@@ -34,7 +34,7 @@ from agenteval.core.protocols import (
     close,
 )
 from agenteval.core.scenario import Sample
-from agenteval.core.trajectory import Message, ToolCall, ToolResult, Usage
+from agenteval.core.trajectory import Message, Sight, ToolCall, ToolResult, Usage
 from agenteval.messages import chat
 from agenteval.messages.reported_usage import read_usage, unread_usage
 
@@ -53,17 +53,20 @@ def fault_of(error: BaseException) -> dict[str, Any]:
             fault["problems"] = [
                 [p.what, p.remedy, list(p.place) if p.place else None] for p in error.problems
             ]
-    usage = getattr(error, "usage", None)
-    return fault | ({"usage": usage.model_dump()} if isinstance(usage, Usage) else {})
+    usage, seen = getattr(error, "usage", None), getattr(error, "seen", None)
+    fault |= {"usage": usage.model_dump()} if isinstance(usage, Usage) else {}
+    told = _told(seen) if isinstance(seen, AgentReply) else {}
+    return fault | ({"seen": told["reply"]} if "reply" in told else {})
 
 
 def error_of(fault: Mapping[str, Any]) -> Exception:
     """The exception that ``fault_of`` described; one of its name where it is none of ours."""
     message = str(fault.get("message", ""))
     usage = Usage.model_validate(fault["usage"]) if fault.get("usage") else None
+    seen = _agents_reply(fault["seen"]) if fault.get("seen") else None
     match fault.get("type"):
         case "AgentError":
-            return AgentError(message, kind=str(fault.get("kind", "exception")))
+            return AgentError(message, kind=str(fault.get("kind", "exception")), seen=seen)
         case "UnreadableReplyError":
             return UnreadableReplyError(message, raw=str(fault.get("raw", "")), usage=usage)
         case "BudgetError":
@@ -74,7 +77,7 @@ def error_of(fault: Mapping[str, Any]) -> Exception:
             problems = fault.get("problems") or [[message, "", None]]
             return AuthorError(*(Problem(w, r, Place(*place) if place else None) for w, r, place in problems))
         case name if name in _OURS:
-            return InfrastructureError(message)
+            return InfrastructureError(message, seen=seen)
     made: Exception = type(str(fault.get("type")), (Exception,), {})(message)
     return made
 
@@ -214,7 +217,7 @@ class _RecordedAgent:
             reply = await self._agent.reply(messages, replace(tools, call=call))
             told = _told(reply)
             answer = self._recorder.without_secrets(told)
-            return reply if answer is told else AgentReply(**answer["reply"])
+            return reply if answer is told else _agents_reply(answer["reply"])
         except Exception as error:
             answer = {"error": fault_of(error)}
             raise
@@ -243,10 +246,16 @@ def _told(reply: AgentReply) -> dict[str, Any]:
                 "extra": chat.storable(reply.extra),
                 **({"alone": True} if reply.alone else {}),
                 **({"agent": reply.agent} if reply.agent else {}),
+                **({"sight": reply.sight} if reply.sight else {}),
             }
         }
     except ValueError as error:
         return {"error": {"type": "AuthorError", "message": f"the agent's reply cannot be recorded: {error}"}}
+
+
+def _agents_reply(told: Mapping[str, Any]) -> AgentReply:
+    sight = Sight(told["sight"]) if told.get("sight") else None
+    return AgentReply(**{**told, "sight": sight})
 
 
 def _call(call: Any) -> Any:
@@ -289,7 +298,7 @@ class _PlayedAgent:
             raise AuthorError(Problem(what, "record it again with --record"))
         if fault:
             raise error_of(fault)
-        return AgentReply(**answer["reply"])
+        return _agents_reply(answer["reply"])
 
 
 async def _make(calls: Sequence[Mapping[str, Any]], tools: TurnTools, *, to_the_end: bool) -> None:

@@ -285,6 +285,7 @@ def _is_there(response: Any) -> bool:
 def _tee(response: Any, exchange: Exchange) -> None:
     """Every way to read a body as text or events goes through these two methods."""
     pieces = exchange["stream"] = _Pieces()
+    pieces.response = response
     read, read_async = response.iter_bytes, response.aiter_bytes
 
     def iter_bytes(*args: Any, **kwargs: Any) -> Any:
@@ -301,16 +302,22 @@ def _tee(response: Any, exchange: Exchange) -> None:
 
 
 class _Pieces(List[bytes]):
-    """Of a body that is being read."""
+    """Of the body of a ``response`` that is being read."""
+
+    response: Any = None
 
 
 def told(exchanges: list[Exchange]) -> list[Exchange]:
     """Exchanges as JSON, as they are now."""
-    return [
-        {key: _text(value) if isinstance(value, _Pieces) else value for key, value in each.items()}
-        for each in exchanges
-    ]
+    return [_told(each) for each in exchanges]
 
 
-def _text(pieces: _Pieces) -> str:
-    return b"".join(list(pieces)).decode("utf-8", "replace")
+def _told(exchange: Exchange) -> Exchange:
+    stream = exchange.get("stream")
+    if not any(key in exchange for key in ("response", "stream", "failed", "unread")):
+        return {**exchange, "unread": "a request of the openai client was under way when the agent answered"}
+    if not isinstance(stream, _Pieces):
+        return dict(exchange)
+    if not stream and getattr(stream.response, "is_stream_consumed", False):
+        return {**exchange, "stream": "", "unread": "a reply of the openai client that was read as raw bytes"}
+    return {**exchange, "stream": b"".join(list(stream)).decode("utf-8", "replace")}
