@@ -102,7 +102,6 @@ class _Conversation:
         try:
             async for event in handler.stream_events():
                 if waits := _waits_for(event):
-                    await handler.cancel_run()
                     raise Waits(waits)
                 messages += _told_by(event, _is_thinking_aloud(self._agent, event))
                 used += _usage_in(event)
@@ -110,6 +109,9 @@ class _Conversation:
         except Exception as error:
             with_partial(error, messages, _sum(used))
             raise
+        finally:
+            if not handler.done():  # it runs by itself, also when nobody waits for it
+                await handler.cancel_run()
         told = _with_answer(messages, result)
         return {"messages": told, "usage": _sum(used), "agent": result.current_agent_name}
 

@@ -1,0 +1,169 @@
+"""Agents of AutoGen, against the real package. The model answers with the results, and with how many messages
+it was given."""
+
+from __future__ import annotations
+
+import pytest
+
+from e2e.frameworks.playing import BOTH, ORDER, answers, calls, play, play_two, ran
+from tests.support.kit import Project
+
+pytest.importorskip("autogen_agentchat")
+
+AGENT = """
+import logging
+from autogen_agentchat.agents import AssistantAgent
+from autogen_agentchat.teams import RoundRobinGroupChat
+from autogen_agentchat.tools import AgentTool
+from autogen_core import FunctionCall
+from autogen_core.models import ChatCompletionClient, CreateResult, ModelInfo, RequestUsage
+
+logging.disable()
+
+def mark(name):
+    with open("ran", "a") as file:
+        file.write(name + "\\n")
+
+async def get_order(id: str) -> dict:
+    "Look an order up."
+    mark("get_order")
+    return {"status": "real"}
+
+def refund(id: str, amount: int = 1) -> str:
+    "Pay back."
+    mark("refund")
+    return "really"
+
+class Scripted(ChatCompletionClient):
+    replies = 0
+
+    async def create(self, messages, **more):
+        content = self.content(messages)
+        ended = "stop" if isinstance(content, str) else "function_calls"
+        used = RequestUsage(prompt_tokens=10, completion_tokens=3)
+        return CreateResult(finish_reason=ended, content=content, usage=used, cached=False)
+
+    def content(self, messages):
+        last = messages[-1].content
+        if not isinstance(last, str):
+            return f"{len(messages)} messages, {[(each.content, each.is_error) for each in last]}"
+        if last == "fail":
+            raise OSError("the model is away")
+        if last == "delegate":
+            return [self.call('helper({"task": "get_order({\\\\"id\\\\": \\\\"1\\\\"})"})')]
+        if "(" in last:
+            return [self.call(each) for each in last.split(";")]
+        return f"{len(messages)} messages, {last}"
+
+    def call(self, text):
+        Scripted.replies += 1
+        name, _, args = text.strip().partition("(")
+        return FunctionCall(id=f"call-{self.replies}", name=name, arguments=args[:-1])
+
+    def create_stream(self, *args, **more):
+        raise NotImplementedError
+
+    async def close(self):
+        pass
+
+    def actual_usage(self):
+        return RequestUsage(prompt_tokens=0, completion_tokens=0)
+
+    total_usage = actual_usage
+
+    def count_tokens(self, *args, **more):
+        return 0
+
+    remaining_tokens = count_tokens
+    model_info = ModelInfo(
+        vision=False, function_calling=True, json_output=True, family="unknown", structured_output=True)
+    capabilities = model_info
+
+def shop(name="shop", **more):
+    given = {"tools": [get_order, refund], "max_tool_iterations": 3, **more}
+    return AssistantAgent(name, Scripted(), system_message="You sell.", **given)
+
+agent = shop()
+"""
+
+
+def test_two_conversations_at_once_have_a_world_each(project: Project) -> None:
+    done = play_two(project, AGENT)
+    assert done.code == 0, done.all
+    for name in ("early", "late"):
+        first, second = answers(project, name)
+        assert first == f"""4 messages, [('{{"status": "{name}"}}', False)]"""
+        assert second == "6 messages, hello"
+    assert not ran(project)
+
+
+def test_parallel_calls_are_one_step_and_tokens_are_counted(project: Project) -> None:
+    done = play(project, AGENT, [BOTH])
+    assert done.code == 0, done.all
+    (turn,) = project.sample()["turns"]
+    assert turn["steps"] == 2
+    assert (turn["usage"]["calls"], turn["usage"]["input_tokens"], turn["usage"]["output_tokens"]) == (
+        2,
+        20,
+        6,
+    )
+
+
+def test_errors_reach_the_model_as_such(project: Project) -> None:
+    tools = "{get_order: {error: closed}, refund: {returns: done}}"
+    done = play(project, AGENT, [ORDER, 'refund({"nr": 1})'], tools=tools)
+    assert done.code == 0, done.all
+    mocked, unfit = answers(project)
+    assert mocked == "4 messages, [('closed', True)]"
+    assert "Field required" in unfit
+
+
+def test_a_tool_that_is_not_mocked_does_not_run(project: Project) -> None:
+    done = play(project, AGENT, ['refund({"id": "2"})'], tools="{get_order: {returns: {}}}")
+    assert done.code == 2, done.all
+    assert not ran(project)
+
+
+def test_real_tools_run_only_where_they_are_left_to_the_agent(project: Project) -> None:
+    tools = "{get_order: {returns: {status: shipped}}}"
+    done = play(project, AGENT, [BOTH], "unmocked_tools: passthrough", tools)
+    assert done.code == 0, done.all
+    assert ran(project) == ["refund"]
+
+
+def test_the_tools_of_an_agent_as_a_tool_are_answered(project: Project) -> None:
+    code = """
+helper = shop("helper", description="helps", tools=[get_order])
+agent = shop(tools=[AgentTool(helper), refund])
+"""
+    done = play(project, AGENT + code, ["delegate"])
+    assert done.code == 0, done.all
+    assert calls(project) == [("get_order", {"id": "1"}, "helper")]
+    assert "shipped" in answers(project)[0]
+    assert project.sample()["turns"][0]["usage"]["calls"] == 4
+    assert not ran(project)
+
+
+def test_a_hand_off_that_nobody_takes_proves_nothing(project: Project) -> None:
+    done = play(project, AGENT + "agent = shop(handoffs=['user'])", ["transfer_to_user({})"])
+    assert done.code == 3, done.all
+    assert "hand-off to user, who is not there" in done.all
+
+
+def test_a_model_that_breaks_is_the_agents_failure(project: Project) -> None:
+    done = play(project, AGENT, ["fail"])
+    assert done.code == 1, done.all
+    assert "OSError: the model is away" in done.all
+
+
+@pytest.mark.parametrize(
+    ("code", "why"),
+    [
+        ("agent = AssistantAgent", "the agent is the class AssistantAgent of AutoGen"),
+        ("agent = RoundRobinGroupChat([agent])", "a RoundRobinGroupChat of AutoGen is not played"),
+    ],
+)
+def test_what_cannot_be_played_is_refused(project: Project, code: str, why: str) -> None:
+    done = play(project, AGENT + code, ["hi"], tools="{}")
+    assert done.code == 2, done.all
+    assert why in done.all

@@ -1,0 +1,183 @@
+"""Agents of LlamaIndex, against the real package. The model answers with the latest result, and with how many
+messages it was given."""
+
+from __future__ import annotations
+
+import pytest
+
+from e2e.frameworks.playing import BOTH, ORDER, answers, calls, play, play_two, ran
+from tests.support.kit import Project
+
+pytest.importorskip("llama_index.core")
+
+AGENT = """
+import json, logging
+from llama_index.core.agent.workflow import AgentWorkflow, CodeActAgent, FunctionAgent, ReActAgent
+from llama_index.core.base.llms.types import ChatMessage, ChatResponse, LLMMetadata
+from llama_index.core.llms.function_calling import FunctionCallingLLM
+from llama_index.core.llms.llm import ToolSelection
+from llama_index.core.workflow import Context
+
+logging.disable()
+
+def mark(name):
+    with open("ran", "a") as file:
+        file.write(name + "\\n")
+
+def get_order(id: str) -> dict:
+    "Look an order up."
+    mark("get_order")
+    return {"status": "real"}
+
+async def refund(ctx: Context, id: str, amount: int = 1) -> str:
+    "Pay back."
+    mark("refund")
+    return "really"
+
+class Scripted(FunctionCallingLLM):
+    @property
+    def metadata(self):
+        return LLMMetadata(is_function_calling_model=True, model_name="scripted")
+
+    def answer(self, messages):
+        last, said = messages[-1], messages[-1].content or ""
+        count = len([each for each in messages if each.role != "system"])
+        if said == "fail":
+            raise OSError("the model is away")
+        if last.role == "user" and "(" in said:
+            parts = [each.strip().partition("(") for each in said.split(";")]
+            calls = [
+                ToolSelection(tool_id=f"call-{count}-{i}", tool_name=name, tool_kwargs=json.loads(args[:-1]))
+                for i, (name, _, args) in enumerate(parts)]
+            return self.said("", calls)
+        return self.said(f"{count} messages, {said}", [])
+
+    def said(self, text, calls):
+        message = ChatMessage(role="assistant", content=text, additional_kwargs={"calls": calls})
+        return ChatResponse(message=message, raw={"usage": {"prompt_tokens": 10, "completion_tokens": 3}})
+
+    def get_tool_calls_from_response(self, response, **more):
+        return response.message.additional_kwargs["calls"]
+
+    def _prepare_chat_with_tools(self, tools, chat_history=None, **more):
+        return {"messages": list(chat_history or [])}
+
+    async def achat(self, messages, **more):
+        return self.answer(messages)
+
+    async def astream_chat(self, messages, **more):
+        async def pieces():
+            yield self.answer(messages)
+        return pieces()
+
+    def chat(self, messages, **more):
+        return self.answer(messages)
+
+    def unused(self, *args, **more):
+        raise NotImplementedError
+
+    complete = stream_complete = stream_chat = acomplete = astream_complete = unused
+
+def shop(**more):
+    given = {"name": "shop", "description": "sells", "llm": Scripted(), "tools": [get_order, refund], **more}
+    return FunctionAgent(**given)
+
+agent = shop()
+"""
+
+
+def test_two_conversations_at_once_have_a_world_each(project: Project) -> None:
+    done = play_two(project, AGENT)
+    assert done.code == 0, done.all
+    for name in ("early", "late"):
+        first, second = answers(project, name)
+        assert first == f'3 messages, {{"status": "{name}"}}'
+        assert second == "5 messages, hello"
+    assert not ran(project)
+
+
+def test_parallel_calls_are_one_step_and_tokens_are_counted(project: Project) -> None:
+    done = play(project, AGENT, [BOTH])
+    assert done.code == 0, done.all
+    (turn,) = project.sample()["turns"]
+    assert turn["steps"] == 2
+    assert (turn["usage"]["calls"], turn["usage"]["input_tokens"], turn["usage"]["output_tokens"]) == (
+        2,
+        20,
+        6,
+    )
+
+
+def test_errors_reach_the_model_as_such(project: Project) -> None:
+    tools = "{get_order: {error: closed}, refund: {returns: done}}"
+    done = play(project, AGENT, [ORDER, 'get_order({"nr": 1})'], tools=tools)
+    assert done.code == 0, done.all
+    mocked, unfit = answers(project)
+    assert mocked == "3 messages, closed"
+    assert "missing a required argument: 'id'" in unfit
+
+
+def test_a_tool_that_is_not_mocked_does_not_run(project: Project) -> None:
+    done = play(project, AGENT, ['refund({"id": "2"})'], tools="{get_order: {returns: {}}}")
+    assert done.code == 2, done.all
+    assert not ran(project)
+
+
+def test_real_tools_run_only_where_they_are_left_to_the_agent(project: Project) -> None:
+    tools = "{get_order: {returns: {status: shipped}}}"
+    done = play(project, AGENT, [BOTH], "unmocked_tools: passthrough", tools)
+    assert done.code == 0, done.all
+    assert ran(project) == ["refund"]
+
+
+def test_a_hand_off_shows_as_who_speaks_and_lasts(project: Project) -> None:
+    code = """
+returns = shop(name="returns", description="takes back", tools=[refund])
+agent = AgentWorkflow(agents=[agent, returns], root_agent="shop")
+"""
+    turns = ['handoff({"to_agent": "returns", "reason": "so"})', 'refund({"id": "2"})']
+    done = play(project, AGENT + code, turns)
+    assert done.code == 0, done.all
+    assert calls(project) == []
+    assert calls(project, 1) == [("refund", {"id": "2"}, "returns")]
+    assert not ran(project)
+
+
+def test_the_thoughts_of_an_agent_are_no_answer(project: Project) -> None:
+    code = """
+class Thinking(Scripted):
+    def answer(self, messages):
+        said = messages[-1].content
+        if "Observation" in said:
+            return self.said(f"Thought: I can answer.\\\\nAnswer: {said}", [])
+        return self.said('Thought: hm\\\\nAction: get_order\\\\nAction Input: {"id": "1"}', [])
+
+agent = ReActAgent(name="shop", llm=Thinking(), tools=[get_order, refund])
+""".replace("\\\\n", "\\n")
+    done = play(project, AGENT + code, ["where is it?"])
+    assert done.code == 0, done.all
+    assert calls(project) == [("get_order", {"id": "1"}, "shop")]
+    assert "shipped" in answers(project)[0]
+    assert "Thought" not in answers(project)[0]
+
+
+def test_a_model_that_breaks_is_the_agents_failure(project: Project) -> None:
+    done = play(project, AGENT, ["fail"])
+    assert done.code == 1, done.all
+    assert "OSError: the model is away" in done.all
+
+
+@pytest.mark.parametrize(
+    ("code", "why"),
+    [
+        ("agent = FunctionAgent", "the agent is the class FunctionAgent of LlamaIndex"),
+        (
+            "agent = CodeActAgent(name='coder', llm=Scripted(), tools=[get_order], code_execute_fn=print)",
+            "the agent 'coder' is a CodeActAgent",
+        ),
+    ],
+)
+def test_what_cannot_be_played_is_refused(project: Project, code: str, why: str) -> None:
+    done = play(project, AGENT + code, ["hi"], tools="{}")
+    assert done.code == 2, done.all
+    assert why in done.all
