@@ -7,6 +7,7 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -14,10 +15,11 @@ import pytest
 pytest.importorskip("strands")
 
 from pydantic import BaseModel
-from strands import Agent, tool
+from strands import Agent, ToolContext, tool
 from strands.hooks import BeforeInvocationEvent, BeforeToolCallEvent, HookProvider
 from strands.models import Model
 from strands.multiagent import Swarm
+from strands.session.file_session_manager import FileSessionManager
 
 from agenteval.adapters.agents.frameworks.seam import Refused, Waits
 from agenteval.adapters.agents.frameworks.strands import FRAMEWORK
@@ -166,6 +168,36 @@ def test_hooks_are_carried_over_for_each_conversation_and_what_they_add_is_answe
         assert scenario.seen == [("look", {"key": 1}), ("look", {"key": 2})]
 
 
+def test_a_session_manager_neither_brings_nor_keeps_conversations(tmp_path: Path) -> None:
+    def kept() -> list[Path]:
+        return [each for each in tmp_path.rglob("*") if each.is_file() and "message" in each.name]
+
+    manager = FileSessionManager(session_id="s", storage_dir=str(tmp_path))
+    one = agent(lambda turn: f"{turn.turn}", session_manager=manager)
+    one("of the author's")
+    before = kept()
+    assert before
+    for _ in range(2):
+        replies = say(FRAMEWORK, one, Scenario(), "a", "b")
+        assert [answer(each) for each in replies] == ["1", "2"]
+    assert kept() == before
+
+
+def test_what_an_agent_keeps_between_turns_is_that_of_the_conversation() -> None:
+    @tool(context=True)
+    def count(tool_context: ToolContext) -> str:
+        """Counts."""
+        number = (tool_context.agent.state.get("count") or 0) + 1
+        tool_context.agent.state.set("count", number)
+        return str(number)
+
+    one = agent(lambda turn: turn.results[0] if turn.results else [("count", {})], count, state={"count": 5})
+    for _ in range(2):
+        replies = say(FRAMEWORK, one, Scenario(own=["count"]), "a", "b")
+        assert [answer(each) for each in replies] == ["success 6", "success 7"]
+    assert one.state.get("count") == 5
+
+
 def test_a_class_of_the_authors_stays_one() -> None:
     class Shop(Agent):
         def __init__(self, words: str) -> None:
@@ -261,6 +293,32 @@ def test_what_cannot_be_played_is_refused_in_words() -> None:
         Refused, match="the agent is of the class Swarm of Strands Agents, which is not played"
     ):
         say(FRAMEWORK, swarm, Scenario(), "a")
+
+
+@newest
+def test_the_tools_of_a_plugin_and_those_that_the_framework_ships_are_answered() -> None:
+    from strands.plugins import Plugin
+    from strands.vended_tools.http_request import http_request
+
+    class Adds(Plugin):
+        name = "adds"
+
+        def init_agent(self, agent: Any) -> None:
+            if "look" not in agent.tool_registry.registry:
+                agent.tool_registry.register_tool(look)
+            agent.add_hook(self.sees, BeforeToolCallEvent)
+
+        def sees(self, event: Any) -> None:
+            seen.append(event.tool_use["name"])
+
+    seen: list[str] = []
+    one = agent(
+        calls_then_tells("look", "http_request"), http_request, plugins=[Adds()], context_manager="auto"
+    )
+    assert {each.name for each in FRAMEWORK.tools(one)} == {"look", "http_request"}
+    (reply,) = say(FRAMEWORK, one, Scenario(look="x", http_request="y"), "a")
+    assert answer(reply) == "1: success x and success y"
+    assert sorted(seen) == ["http_request", "look"]
 
 
 @newest

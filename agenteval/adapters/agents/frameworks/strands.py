@@ -24,6 +24,7 @@ _AGENT = "strands.agent.agent.Agent"
 _OTHERS = ("strands.multiagent.base.MultiAgentBase", "strands.agent.base.AgentBase")
 _AS_TOOL = "strands.agent._agent_as_tool._AgentAsTool"
 _OUTPUT = "strands.tools.structured_output.structured_output_tool.StructuredOutputTool"
+_CONTEXT = ("strands._context_manager.", "strands.vended_plugins.context_offloader.")
 _PRINTS = "strands.handlers.callback_handler.PrintingCallbackHandler"
 _NOT_CARRIED = {
     "memory_manager": "a memory manager, which would write what tests say",
@@ -98,7 +99,10 @@ def _all_agents(agent: Any) -> list[Any]:
 
 
 def _is_of_framework(tool: Any) -> bool:
-    return bool({_AS_TOOL, _OUTPUT}.intersection(kinds(tool)))
+    """Whether it is the framework's own: an agent, a structured answer, what looks after the context. The
+    tools that it ships are not."""
+    module = str(getattr(getattr(tool, "_tool_func", None), "__module__", ""))
+    return bool({_AS_TOOL, _OUTPUT}.intersection(kinds(tool))) or module.startswith(_CONTEXT)
 
 
 def _is_own_code(callback: Any) -> bool:
@@ -127,6 +131,20 @@ def _cell(function: Any, name: str) -> Any:
 def _plugins(agent: Any) -> dict[str, Any]:
     found = getattr(getattr(agent, "_plugin_registry", None), "_plugins", None)
     return found if isinstance(found, dict) else {}
+
+
+def _own_plugins(agent: Any, bare: Any) -> list[Any]:
+    """Those that its author gave it."""
+    return [each for name, each in _plugins(agent).items() if name not in _plugins(bare)]
+
+
+def _hooks(agent: Any) -> list[tuple[Any, Any, Any]]:
+    """The event, the callback and its order of each hook."""
+    return [
+        (event, getattr(entry, "callback", entry), getattr(entry, "order", None))
+        for event, entries in agent.hooks._registered_callbacks.items()
+        for entry in entries
+    ]
 
 
 # ── one conversation ─────────────────────────────────────────────────────────────────────────────
@@ -206,6 +224,8 @@ class _Conversation:
         from strands import Agent
 
         session = getattr(agent, "_session_manager", None)
+        context = getattr(agent, "_context_manager_instance", None)
+        bare = Agent(model=agent.model, callback_handler=None)  # has what each agent gets by itself
         parts: dict[str, Any] = {
             "model": getattr(agent, "_model_router", None) or agent.model,
             "messages": [] if session is not None else copy.deepcopy(agent.messages),
@@ -225,10 +245,11 @@ class _Conversation:
             "retry_strategy": self._copied(getattr(agent, "_retry_strategy", None)),
             "interventions": getattr(getattr(agent, "_intervention_registry", None), "handlers", None),
             "sandbox": getattr(agent, "_sandbox", None),
-            "plugins": [self._copied(each) for each in _plugins(agent).values() if not _is_own_kind(each)],
-            "hooks": [_Hooks(self, agent)],
+            "context_manager": self._copied(context),
+            "plugins": [self._copied(each) for each in _own_plugins(agent, bare) if each is not context],
+            "hooks": [_Hooks(self, agent, bare)],
         }
-        if getattr(agent.model, "stateful", False):
+        if context is not None or getattr(agent.model, "stateful", False):
             parts["conversation_manager"] = None
         takes = inspect.signature(Agent.__init__).parameters
         parts = {name: part for name, part in parts.items() if name in takes and part is not None}
@@ -250,27 +271,23 @@ class _Conversation:
                 self._own[id(part)] = (part, part)
         return self._own[id(part)][1]
 
-    def hooks_of(self, agent: Any) -> list[Any]:
-        """The event, the callback and its order of each hook that the author registered."""
-        parts = [
-            getattr(agent, name, None)
-            for name in ("conversation_manager", "_retry_strategy", "_session_manager")
-        ]
-        parts += [*_plugins(agent).values(), getattr(agent, "_intervention_registry", None)]
+    def hooks_of(self, agent: Any, bare: Any) -> list[Any]:
+        """The event, the callback and its order of each hook that the author registered: not of the parts
+        that register theirs again."""
+        usual = [callback for _, callback, _ in _hooks(bare)]
+        names = ("conversation_manager", "_retry_strategy", "_session_manager", "_intervention_registry")
+        parts = [*(getattr(agent, name, None) for name in names), *_plugins(agent).values()]
         found = []
-        for event, entries in agent.hooks._registered_callbacks.items():
-            for entry in entries:
-                callback = getattr(entry, "callback", entry)
-                holder = getattr(callback, "__self__", None)
-                if isinstance(holder, _Hooks) or (
-                    holder is not None and any(holder is part for part in parts)
-                ):
-                    continue
-                if holder is not None and _is_own_kind(holder):
-                    continue
-                if holder is not None:
-                    callback = getattr(self._copied(holder), callback.__name__)
-                found.append((event, callback, getattr(entry, "order", None)))
+        for event, callback, order in _hooks(agent):
+            method_of = getattr(callback, "__self__", None)
+            holder = _cell(callback, "self") if method_of is None else method_of
+            if any(callback is each for each in usual):
+                continue
+            if holder is not None and any(holder is part for part in parts):
+                continue
+            if method_of is not None:
+                callback = getattr(self._copied(method_of), callback.__name__)
+            found.append((event, callback, order))
         return found
 
     def added(self, event: Any) -> None:
@@ -360,21 +377,17 @@ class _ToolError(Exception):
     """The agent's own tool told of an error."""
 
 
-def _is_own_kind(value: Any) -> bool:
-    return type(value).__module__.partition(".")[0] == "strands"
-
-
 class _Hooks:
     """The hooks of an agent, for the one that is built of its parts; ours come last."""
 
-    def __init__(self, conversation: _Conversation, agent: Any) -> None:
+    def __init__(self, conversation: _Conversation, agent: Any, bare: Any) -> None:
         self._conversation = conversation
-        self._agent = agent
+        self._hooks = conversation.hooks_of(agent, bare)
 
     def register_hooks(self, registry: Any, **_: Any) -> None:
         from strands.hooks import BeforeToolCallEvent, MessageAddedEvent
 
-        for event, callback, order in self._conversation.hooks_of(self._agent):
+        for event, callback, order in self._hooks:
             registry.add_callback(event, callback, **({} if order is None else {"order": order}))
         last = (
             {"order": float("inf")} if "order" in inspect.signature(registry.add_callback).parameters else {}
