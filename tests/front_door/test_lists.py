@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 from typing import Any
 
@@ -158,3 +159,19 @@ def test_the_latest_twenty_unless_all_are_asked_for(suite: Project) -> None:
         (copy / "events.jsonl").write_text(text.replace("T", "t", 0), encoding="utf-8")
     assert (len(runs(suite)), len(runs(suite, "--all"))) == (20, 23)
     assert "and 3 older runs; --all lists them" in suite.call("runs").out
+
+
+def test_a_complete_run_is_read_once_and_again_when_it_has_changed(suite: Project) -> None:
+    suite.run()
+    path = journal(suite)
+    before = runs(suite)
+    stat, text = path.stat(), path.read_bytes()
+    path.write_bytes(b" " * len(text))
+    os.utime(path, ns=(stat.st_atime_ns, stat.st_mtime_ns))
+    assert runs(suite) == before
+    path.write_bytes(text)
+    cut_after(suite, "sample_finished")
+    (only,) = runs(suite)
+    assert only["state"] == "cut off"
+    (path.parent / "listed.json").write_text("{}", encoding="utf-8")
+    assert runs(suite) == [only]

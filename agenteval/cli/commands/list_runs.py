@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from datetime import datetime
 from pathlib import Path
 from typing import Any, Literal, NamedTuple, TypeAlias
@@ -24,6 +25,7 @@ from agenteval.core.score import Verdict
 from agenteval.core.trajectory import total_of
 from agenteval.files import runs
 from agenteval.files.journal import is_locked
+from agenteval.files.plain_files import for_me_alone
 from agenteval.reporters.terminal.cells import NOTHING, free, plain_table, style_of
 from agenteval.reporters.terminal.screen import painted
 from agenteval.reporters.words.spending import amount
@@ -33,7 +35,7 @@ from agenteval.verdict.remaining import is_complete
 from agenteval.verdict.report import Report
 
 LATEST = 20
-"""So many are read, unless all are asked for: each takes a moment."""
+"""So many are read, unless all are asked for: each takes a moment, the first time."""
 
 State: TypeAlias = Literal["complete", "running", "cut off", "unreadable"]
 
@@ -77,6 +79,43 @@ def list_runs(*, every: bool = False, as_json: bool = False) -> int:
 
 
 def _entry(folder: Path) -> KeptEntry:
+    """Of a complete run it is kept beside the journal: reading a large one takes seconds, and it no longer
+    changes."""
+    stamp = _stamp(folder)
+    if (kept := _kept(folder, stamp)) is not None:
+        return kept
+    entry = _read(folder)
+    if entry.state == "complete":
+        with suppress(OSError), open(folder / LISTED, "w", encoding="utf-8", opener=for_me_alone) as file:
+            json.dump({"stamp": stamp, "entry": entry._asdict()}, file)
+    return entry
+
+
+LISTED = "listed.json"
+_FORM = 1
+"""Of what is kept: raised when an entry says something else."""
+
+
+def _stamp(folder: Path) -> list[Any]:
+    """By what a journal is known to be the one that was read."""
+    try:
+        told = (folder / runs.JOURNAL).stat()
+    except OSError:
+        return []
+    return [_FORM, __version__, told.st_size, told.st_mtime_ns]
+
+
+def _kept(folder: Path, stamp: list[Any]) -> KeptEntry | None:
+    try:
+        kept = json.loads((folder / LISTED).read_text(encoding="utf-8"))
+        if not stamp or kept["stamp"] != stamp:
+            return None
+        return KeptEntry(**{**kept["entry"], "id": folder.name, "agents": tuple(kept["entry"]["agents"])})
+    except (OSError, ValueError, LookupError, TypeError):
+        return None
+
+
+def _read(folder: Path) -> KeptEntry:
     began = runs.started_at(folder)
     running = is_locked(folder)
     try:
