@@ -14,6 +14,7 @@ import threading
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from importlib.metadata import version
 from pathlib import Path
 from typing import Annotated, Any, NamedTuple
 
@@ -945,6 +946,14 @@ def test_what_cannot_be_played_is_refused_in_words(agent: Any, what: str) -> Non
     assert FRAMEWORK.matches(agent)
     with pytest.raises(Refused) as caught:
         talk(agent, Scenario({}), "hi")
+    assert str(caught.value).startswith(what)
+
+
+def test_a_version_without_what_is_watched_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delattr(BaseTool, "arun")
+    with pytest.raises(Refused) as caught:
+        talk(graph_of(_asynchronous), Scenario({}), "hi")
+    what = f"langgraph {version('langgraph')}: BaseTool.arun not found; agenteval supports 0.6 to 1.2"
     assert str(caught.value).startswith(what)
 
 
