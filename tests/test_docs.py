@@ -403,7 +403,7 @@ def test_the_example_suite_ends_as_the_readme_shows(project: Project) -> None:
     assert abs(asked - told) < 20
 
     out = finished(Project(ROOT).call("run", "--agent", "wonderbot-first", *report, env=wide), 1)
-    for shown in (texts("README.md", "FAILED: "), texts("docs/examples.md", "FAILED: ")):
+    for shown in (texts("README.md", "── calls-per-day"), texts("docs/examples.md", "FAILED: ")):
         for part in shown.split("\n\n"):
             assert_shown(part, out)
     results = project.results()
