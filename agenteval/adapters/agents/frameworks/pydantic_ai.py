@@ -15,7 +15,8 @@ if TYPE_CHECKING:
 
     from .seam import World
 
-_AGENT = "pydantic_ai.agent.abstract.AbstractAgent"
+_AGENTS = ("pydantic_ai.agent.abstract.AbstractAgent", "pydantic_ai.agent.Agent")
+"""The second in versions that are too old; these are refused by name."""
 _THROUGH = ("WrapperToolset", "FilteredToolset", "PreparedToolset", "ApprovalRequiredToolset")
 """Toolsets that keep the names of what they wrap."""
 _INTERNAL = ("", "tool_search")
@@ -28,7 +29,7 @@ class PydanticAI:
     supports = "1.40 to 2.68"
 
     def matches(self, obj: Any) -> bool:
-        return _AGENT in kinds(obj)
+        return any(kind in _AGENTS for kind in kinds(obj))
 
     def tools(self, obj: Any) -> list[Tool]:
         found = [tool for toolset in obj.toolsets for tool in _tools_in(toolset)]
@@ -73,7 +74,7 @@ def _toolset(framework: PydanticAI, obj: Any, world: World) -> Any:
         from pydantic_ai import capture_run_messages  # noqa: F401
         from pydantic_ai.toolsets import CombinedToolset, WrapperToolset
     except ImportError as error:
-        raise unsupported(framework, str(error)) from error
+        raise unsupported(framework, "pydantic_ai.toolsets.WrapperToolset") from error
     if not hasattr(obj, "override"):
         raise unsupported(framework, f"{type(obj).__name__}.override")
     from pydantic_ai import exceptions
