@@ -6,12 +6,11 @@ from collections.abc import Collection, Iterable
 from pathlib import PurePath
 
 from agenteval.core.sample_report import ScenarioReport
+from agenteval.core.selection import BETWEEN
 from agenteval.reporters.words.failure import Failure
 from agenteval.reporters.words.places import split_place
 from agenteval.reporters.words.repeat_command import command_of, quoted
 from agenteval.verdict.report import Report
-
-BETWEEN = "::"
 
 
 def file_of(scenario: ScenarioReport) -> str:
