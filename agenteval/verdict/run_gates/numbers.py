@@ -149,14 +149,17 @@ def shown_bound(name: str, bound: float) -> str:
 
 
 def _basis(name: str, played: Sequence[_One], verdict: Verdict) -> str:
-    told = plural(len(played), "conversation")
-    told += ", tokens estimated" if any(one.told.is_estimated for one in played) else ""
-    if broke := sum(one.broke for one in played):
-        told += f", {broke} broken off by the agent"
+    told = plural(len(played), "conversation") + _notes(played)
     if verdict is Verdict.INCONCLUSIVE:
         lacks = Counter(one.told.lacks for one in played if one.told.lacks)
         return f"{told}; {lacking(lacks, len(played))}"
     return f"{told}{_highest(name, played)}" if verdict is Verdict.FAILED else told
+
+
+def _notes(played: Sequence[_One]) -> str:
+    told = ", tokens estimated" if any(one.told.is_estimated for one in played) else ""
+    broke = sum(one.broke for one in played)
+    return told + (f", {broke} broken off by the agent" if broke else "")
 
 
 def _highest(name: str, played: Sequence[_One]) -> str:
@@ -191,6 +194,7 @@ def _paired(
         ends = _more_of(found, bound) if outcome is Outcome.UNDECIDED else ""
         apart = len(scenarios) - len(pairs)
         told = f"against {baseline.run_id}: {_ratio_words(name, found, pairs, outcome, bound)}"
+        told += _notes([one for scenario in scenarios for one in _played(name, scenario, seen)])
         told += f"; {plural(apart, 'scenario')} not compared" if apart else ""
     return GateRow(
         name=f"{name}.{_PAIRED}",
