@@ -335,7 +335,7 @@ def test_a_gate_that_compares_does_not_hold_where_nothing_is_compared(project: P
     summary = project.results()["summary"]
     assert summary["ungated"] == [f"no_regression ({why})"]
     assert summary["gates"][0]["name"] == "every sample passes"
-    assert "Judged or measured, but gates nothing" in done.out
+    assert "gates nothing" in " ".join(done.out.split())
     again = project.call("report", "latest")
     assert f"no_regression ({why})" in unwrapped(again.out)
     log(project, "Shipped.", "")
