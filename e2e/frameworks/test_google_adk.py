@@ -305,3 +305,10 @@ def test_a_mock_of_what_runs_at_the_provider_is_a_mistake(project: Project) -> N
     done = play(project, AGENT + code, ["hi"], tools="{google_search: {returns: none}}")
     assert done.code == 2, done.all
     assert "google_search" in done.all
+
+
+def test_a_tool_that_there_is_none_of_is_the_agents_fault(project: Project) -> None:
+    """The framework itself answers such a call."""
+    done = play(project, AGENT, ['no_such_tool({"id": "1"})'])
+    assert done.code == 1, done.all
+    assert failed_checks(project.sample()) == {(None, "unknown_tool")}

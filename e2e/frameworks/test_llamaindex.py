@@ -6,7 +6,7 @@ from __future__ import annotations
 import pytest
 
 from e2e.frameworks.playing import BOTH, ORDER, answers, calls, play, play_two, ran
-from tests.support.kit import Project
+from tests.support.kit import Project, failed_checks
 
 pytest.importorskip("llama_index.core")
 
@@ -181,3 +181,10 @@ def test_what_cannot_be_played_is_refused(project: Project, code: str, why: str)
     done = play(project, AGENT + code, ["hi"], tools="{}")
     assert done.code == 2, done.all
     assert why in done.all
+
+
+def test_a_tool_that_there_is_none_of_is_the_agents_fault(project: Project) -> None:
+    """The framework itself answers such a call."""
+    done = play(project, AGENT, ['no_such_tool({"id": "1"})'])
+    assert done.code == 1, done.all
+    assert failed_checks(project.sample()) == {(None, "unknown_tool")}

@@ -248,3 +248,10 @@ def test_code_that_runs_elsewhere_is_refused() -> None:
     one.python_executor = Elsewhere()
     with pytest.raises(Refused, match="the agent's code runs in a Elsewhere, and its tools with it"):
         say(FRAMEWORK, one, Scenario(), "a")
+
+
+def test_what_a_tool_gives_that_there_is_none_of_is_an_error() -> None:
+    one = calling(lambda turn: final("sorry") if turn.seen else [("no_such_tool", {"key": "a"})], look)
+    (reply,) = say(FRAMEWORK, one, Scenario(look="x"), "a")
+    assert [name for name, _, _ in calls(reply)] == ["no_such_tool"]
+    assert [each.get("status") for each in reply["messages"] if each["role"] == "tool"] == ["error"]

@@ -329,3 +329,9 @@ def test_middleware_is_refused() -> None:
     one.add_middleware(ExecuteToolStage.Input, lambda context: context)
     with pytest.raises(Refused, match="the agent 'shop' has middleware of its own"):
         say(FRAMEWORK, one, Scenario(), "a")
+
+
+def test_what_a_tool_gives_that_there_is_none_of_is_an_error() -> None:
+    (reply,) = say(FRAMEWORK, agent(calls_then_tells("no_such_tool", "look"), look), Scenario(look="x"), "a")
+    assert [name for name, _, _ in calls(reply)] == ["no_such_tool", "look"]
+    assert [each.get("status") for each in reply["messages"] if each["role"] == "tool"] == ["error", None]

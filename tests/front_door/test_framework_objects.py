@@ -395,7 +395,11 @@ def test_dependencies_are_made_for_each_conversation(project: Project, place: st
             "deps are for an object of a framework",
         ),
         ("agent.py:Agent", "", "the agent is the class Agent of Toy — name an object of it"),
-        ("agent.py:agent.run", "", "which runs its real tools — write target: agent.py:agent"),
+        (
+            "agent.py:agent.run",
+            "",
+            "the target is run, a method of the Toy object 'agent' — write target: agent.py:agent",
+        ),
     ],
 )
 def test_what_cannot_be_played_is_refused_at_its_place(

@@ -237,9 +237,10 @@ def _of_framework(target: Any, written: str, recognise: Recognise, has_deps: boo
         return Agent(known, "framework", "", takes, True, known.name, tools=tools)
     owner = getattr(target, "__self__", None) if isinstance(target, MethodType) else None
     if owner is not None and (known := recognise(owner)):
-        what = f"the agent is the method {target.__name__} of a {known.framework.name} agent, which runs its"
-        remedy = f"write target: {written.rpartition('.')[0]}, and the scenario answers for its tools"
-        return Refusal(f"{what} real tools", remedy)
+        place = written.rpartition(".")[0]
+        name = place.rpartition(":")[2] or place
+        what = f"the target is {target.__name__}, a method of the {known.framework.name} object '{name}'"
+        return Refusal(what, f"write target: {place}, and the scenario answers for the tools of that agent")
     return None
 
 

@@ -317,7 +317,9 @@ def _messages(
         elif message.role == "tool":
             for each in contents:
                 if each.type == "function_result" and each.call_id not in inner:
-                    messages.append(_tool_message(each.call_id, _content(each)))
+                    told_back = _tool_message(each.call_id, _content(each))
+                    is_error = getattr(each, "exception", None) is not None
+                    messages.append({**told_back, "status": "error"} if is_error else told_back)
                 call_id = getattr(each, "call_id", None) or ""
                 rest = {key: told for key, told in inner.items() if key != call_id}
                 for one in inner.get(call_id, ()):

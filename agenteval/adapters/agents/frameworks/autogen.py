@@ -236,7 +236,12 @@ def _told_by(event: Any, agent: str, own: set[str]) -> list[dict[str, Any]]:
         return [_said(event, None, calls)] if calls else []
     if kind == "ToolCallExecutionEvent":
         return [
-            {"role": "tool", "tool_call_id": each.call_id, "content": each.content}
+            {
+                "role": "tool",
+                "tool_call_id": each.call_id,
+                "content": each.content,
+                **({"status": "error"} if each.is_error else {}),
+            }
             for each in event.content
             if each.name not in own
         ]

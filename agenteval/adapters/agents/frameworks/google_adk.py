@@ -197,11 +197,13 @@ class _Heard(NamedTuple):
 
 class _Turn:
     """What is known of a turn, by the ids of calls: ``own``, which the framework carried out for itself;
-    ``args``, what the others were made with, since callbacks may change what the model wrote."""
+    ``missing``, of tools that there are none of; ``args``, what the others were made with, since callbacks
+    may change what the model wrote."""
 
     def __init__(self) -> None:
         self.heard: list[_Heard] = []
         self.own: set[str] = set()
+        self.missing: set[str] = set()
         self.args: dict[str, dict[str, Any]] = {}
 
 
@@ -225,7 +227,7 @@ class _Conversation:
                 app_name=self._runner.app_name, state=self._state, **user
             )
         turn = self._turn
-        turn.heard, turn.own, turn.args = [], set(), {}
+        turn.heard, turn.own, turn.missing, turn.args = [], set(), set(), {}
         message = types.Content(role="user", parts=[types.Part(text=text)])
         try:
             async with aclosing(self._runner.run_async(new_message=message, **user)) as events:
@@ -297,7 +299,10 @@ def _plugin(world: World, session: str, turn: _Turn) -> Any:
             if _is_own(tool):
                 turn.own.add(tool_context.function_call_id)
                 return None
-            if hasattr(tool, _MARK) or type(tool) is BaseTool:  # the latter is none: there is no such tool
+            if type(tool) is BaseTool:  # it stands for one that there is none of
+                turn.missing.add(tool_context.function_call_id)
+                return None
+            if hasattr(tool, _MARK):
                 return None
             # of a list of tools that no request of a model had: it must not run by itself
             value = await _answered(world, turn, tool, tool_args, tool_context)
@@ -410,7 +415,7 @@ def _messages(turn: _Turn) -> list[dict[str, Any]]:
             messages.append(
                 {**message, "tool_calls": [_call(each, turn) for each in calls]} if calls else message
             )
-        messages += [_tool_message(each) for each in results if not _is_hidden(each, turn)]
+        messages += [_tool_message(each, turn) for each in results if not _is_hidden(each, turn)]
     return messages
 
 
@@ -425,12 +430,13 @@ def _call(call: Any, turn: _Turn) -> dict[str, Any]:
     return {"id": call.id, "type": "function", "function": function}
 
 
-def _tool_message(result: Any) -> dict[str, Any]:
+def _tool_message(result: Any, turn: _Turn) -> dict[str, Any]:
     """A result that is no mapping stands in one, which the framework adds."""
     response = result.response
     if isinstance(response, dict) and list(response) == ["result"]:
         response = response["result"]
-    return {"role": "tool", "tool_call_id": result.id, "content": Answer(response).text}
+    told = {"role": "tool", "tool_call_id": result.id, "content": Answer(response).text}
+    return {**told, "status": "error"} if result.id in turn.missing else told
 
 
 def _speaker(heard: list[_Heard]) -> str | None:

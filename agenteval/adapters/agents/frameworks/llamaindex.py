@@ -194,7 +194,8 @@ def _told_by(event: Any, is_thinking_aloud: bool) -> list[dict[str, Any]]:
     if kind == "ToolCallResult" and event.tool_name != _HAND_OFF:
         output = event.tool_output
         content = output.content if isinstance(output.content, str) else Answer(output.content).text
-        return [{"role": "tool", "tool_call_id": event.tool_id, "content": content}]
+        told = {"role": "tool", "tool_call_id": event.tool_id, "content": content}
+        return [{**told, "status": "error"} if output.is_error else told]
     return []
 
 

@@ -276,7 +276,8 @@ class _Conversation:
         said: Message = {"role": "assistant", "content": text or None}
         if listed:
             said["tool_calls"] = listed
-        return [said, *(_told_back(listed[at]["id"], result) for at, result in enumerate(results))]
+        there = {*self._agent.tools, *self._agent.managed_agents}
+        return [said, *(_told_back(listed[at], result, there) for at, result in enumerate(results))]
 
 
 def _by_name(tool: Any, args: tuple[Any, ...]) -> Message:
@@ -284,8 +285,10 @@ def _by_name(tool: Any, args: tuple[Any, ...]) -> Message:
     return {names[at]: value for at, value in enumerate(args) if at < len(names)}
 
 
-def _told_back(call_id: str, result: str) -> Message:
-    return {"role": "tool", "tool_call_id": call_id, "content": result}
+def _told_back(call: Message, result: str, there: set[str]) -> Message:
+    """The result of a call. ``there``: the tools that there are; of another it is an error."""
+    told = {"role": "tool", "tool_call_id": call["id"], "content": result}
+    return told if call["function"]["name"] in there else {**told, "status": "error"}
 
 
 def _listed(call_id: Any, name: str, args: Any) -> Message:

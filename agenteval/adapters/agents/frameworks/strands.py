@@ -165,10 +165,10 @@ class _Conversation:
         try:
             result = await self._agent.invoke_async(text, **self._state())
         except Exception as error:
-            with_partial(error, _messages(self._added), self._usage())
+            with_partial(error, self._messages(), self._usage())
             raise
         output = getattr(result, "structured_output", None)
-        messages = _messages(self._added, without=type(output).__name__ if output is not None else "")
+        messages = self._messages(without=type(output).__name__ if output is not None else "")
         if interrupts := getattr(result, "interrupts", None):
             asked = ", ".join(
                 f"{each.name}: {each.reason}" if each.reason else each.name for each in interrupts
@@ -182,6 +182,9 @@ class _Conversation:
 
     async def close(self) -> None:
         return
+
+    def _messages(self, without: str = "") -> list[Message]:
+        return _messages(self._added, set(self._agent.tool_registry.registry), without)
 
     def _speaker(self) -> str | None:
         return None if self._agent.name == "Strands Agents" else str(self._agent.name)  # what one without has
@@ -422,17 +425,19 @@ def _told_in(result: Message) -> str:
     return "\n".join(texts)
 
 
-def _messages(added: list[Message], without: str = "") -> list[Message]:
-    """Messages as Bedrock's Converse has them, in OpenAI's format. ``without``: a tool that is the
-    framework's way to a structured answer."""
+def _messages(added: list[Message], there: set[str], without: str) -> list[Message]:
+    """Messages as Bedrock's Converse has them, in OpenAI's format. ``there``: the tools that there are; what
+    another one gives is an error. ``without``: a tool that is the framework's way to a structured answer."""
     found: list[Message] = []
     left_out: set[str] = set()
+    missing: set[str] = set()
     for message in added:
         blocks = message.get("content") or ()
         if message.get("role") == "assistant":
             text = "".join(block["text"] for block in blocks if isinstance(block.get("text"), str))
             uses = [block["toolUse"] for block in blocks if "toolUse" in block]
             left_out.update(use["toolUseId"] for use in uses if use["name"] == without)
+            missing.update(use["toolUseId"] for use in uses if use["name"] not in there)
             calls = [_call(use) for use in uses if use["name"] != without]
             if text or calls or not uses:
                 said: Message = {"role": "assistant", "content": text or None}
@@ -440,7 +445,12 @@ def _messages(added: list[Message], without: str = "") -> list[Message]:
             continue
         results = [block["toolResult"] for block in blocks if "toolResult" in block]
         found.extend(
-            {"role": "tool", "tool_call_id": each["toolUseId"], "content": _told_in(each)}
+            {
+                "role": "tool",
+                "tool_call_id": each["toolUseId"],
+                "content": _told_in(each),
+                **({"status": "error"} if each["toolUseId"] in missing else {}),
+            }
             for each in results
             if each["toolUseId"] not in left_out
         )
