@@ -312,7 +312,8 @@ def sights_of(used: Mapping[str, AgentConfig]) -> dict[str, Sight]:
     """How the tool calls of the agents will be seen, as far as the configuration says."""
     adapters = {name: AGENTS.get(agent.kind) for name, agent in used.items()}
     found = {
-        name: declared_sight(agent) or adapters[name].sight(adapters[name].of(agent))
+        # With mcp the world is the agent's way to its tools, whatever its replies report.
+        name: declared_sight(agent) or (None if agent.mcp else adapters[name].sight(adapters[name].of(agent)))
         for name, agent in used.items()
     }
     return {name: sight for name, sight in found.items() if sight}

@@ -119,6 +119,24 @@ def test_an_agent_behind_an_address_hears_of_it_in_the_request(bug: bool, projec
         assert sample["turns"][1]["steps"] == (4 if bug else 2)
 
 
+def test_an_agent_behind_an_address_that_calls_nothing_is_decided(project: Project) -> None:
+    """The server is its way to the tools: no call that came is no call that was made."""
+    project_with(project, {}, bug=True)
+    agent = {
+        "mcp": True,
+        "reply": {"text": "reply"},
+        "request": {"message": "${message}", "tools_at": "${mcp_url}"},
+    }
+    reply = answer(lambda _request: respond_json({"reply": "shipped, and not lost"}))
+    with LocalServer(reply) as server:
+        config = {"agent": {**agent, "endpoint": f"{server.address}/chat"}, "metrics": []}
+        project.write("agenteval.yaml", yaml.safe_dump(config))
+        done = project.run()
+    assert done.code == 1, done.all
+    for sample in project.results()["scenarios"][0]["samples"]:
+        assert failed_checks(sample) == {(0, "tool_calls")}  # the second turn's forbidden call never came
+
+
 def test_what_cannot_work_is_refused_at_its_place(project: Project) -> None:
     web = {"endpoint": "http://127.0.0.1:1/", "reply": {"text": "text"}}
     done = project_with(project, {**web, "request": {"message": "${message}"}}, bug=True).run()

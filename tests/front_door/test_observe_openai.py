@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from typing import Any
 
@@ -330,3 +331,24 @@ def agent(messages):
         recorded = failed_checks(project.sample()), listed(project)
         assert project.run("--replay", "run.jsonl", env=env).code == ended
         assert (failed_checks(project.sample()), listed(project)) == recorded
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork here")
+def test_what_a_forked_process_asks_for_is_not_taken_for_nothing(project: Project) -> None:
+    """A child inherits the observed client, and nobody hears what it asks."""
+    code = next(code for code in AGENTS.values() if "\ndef agent(messages" in code)
+    code += """
+_in_parent = agent
+
+
+def agent(messages):
+    child = os.fork()
+    if not child:
+        os._exit(0)
+    os.waitpid(child, 0)
+    return _in_parent(messages)
+"""
+    with model_server(has_bug=False) as server:
+        done = play(project, f"import os\n{code}", server)
+    assert done.code == 3, done.all
+    assert "forked a process" in done.all

@@ -19,6 +19,7 @@ from agenteval.core.safe_text import one_line
 from agenteval.core.score import MISSED, NOT_CLEAR, REACHED
 from agenteval.core.trajectory import Usage
 from agenteval.files.plain_files import read_file
+from agenteval.files.prompts import CRITERIA
 from agenteval.files.yaml_source import Mark, parse
 
 ROLES = ("user", "judge", "dedup", "agent")
@@ -124,7 +125,9 @@ def _unusable(rule: Rule, why: str, raw: str, *, is_flawed: bool = False) -> Unr
 def _unanswered(request: ModelRequest, path: str) -> Problem:
     conditions = {"role": request.role, "metric": request.subject.metric}
     when = ", ".join(f"{name}: {value}" for name, value in conditions.items() if value)
-    reply = ", ".join(f"{name}: {_example(name)}" for name in request.reply.model_fields)
+    reply = ", ".join(
+        f"{name}: {_example(name, request.subject.metric)}" for name in request.reply.model_fields
+    )
     remedy = f"add to its replies:\n  - when: {{{when}}}\n    reply: {{{reply}}}"
     return Problem(f"no scripted reply matches the request ({_described(request)})", remedy, Place(path))
 
@@ -137,7 +140,9 @@ def _described(request: ModelRequest) -> str:
     return ", ".join([*told, f'text: "{one_line(about.text, 120)}"'])
 
 
-def _example(name: str) -> str:
+def _example(name: str, metric: str) -> str:
+    if name == "label" and metric == CRITERIA:
+        return "pass"
     examples = {"score": "4", "label": "no failure", "done": "true", "issues": "[]", "evidence": '""'}
     return examples.get(name, '"…"')
 

@@ -12,6 +12,7 @@ Streams are noted while the agent reads them: what it has not read it cannot hav
 from __future__ import annotations
 
 import functools
+import os
 import threading
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -87,6 +88,7 @@ _RECORDER: ContextVar[Recorder | None] = ContextVar("agenteval_openai", default=
 _OWN: WeakSet[Any] = WeakSet()
 _UNDO: list[Callable[[], None]] = []
 _users = 0
+_watches_forks = False
 
 
 def not_observed(client: Any) -> None:
@@ -112,8 +114,24 @@ def install(is_other_code: Callable[[], bool] = lambda: False) -> None:
         except CannotObserveError:
             _users -= 1
             raise
+        _watch_forks()
         _replace(sync, _noting, is_other_code)
         _replace(asynchronous, _noting_async, is_other_code)
+
+
+def _watch_forks() -> None:
+    """Once in a process. A child that is forked asks with the client that it inherited: nobody hears it."""
+    global _watches_forks
+    if not _watches_forks and hasattr(os, "register_at_fork"):
+        _watches_forks = True
+        os.register_at_fork(after_in_parent=_forked)
+
+
+def _forked() -> None:
+    recorder = _RECORDER.get()
+    if recorder is not None:
+        what = "the agent forked a process, whose requests of the openai client are not seen"
+        recorder.begin({"results": [], "unread": what})
 
 
 def remove() -> None:

@@ -158,7 +158,7 @@ def _turn_of(block: _Block) -> int | None:
 
 def _said(sample: SampleReport, turn: int, reasons: Sequence[str], room: int, width: int) -> Iterator[Text]:
     """The user's words, the calls for which there is room, and the answer."""
-    told = untold(tuple(turn_lines(sample, turn)), reasons)
+    told = untold(tuple(turn_lines(sample, turn)), reasons, "below")
     lines = [line for line in told if line.text and not line.text.startswith("(recorded: ")]
     first = [line for line in lines[:1] if line.speaker == "user"]
     last = lines[len(first) :][-1:]

@@ -182,7 +182,9 @@ def _turns_concerned(failure: Failure) -> list[int] | None:
     return None if None in turns or not known else known
 
 
-def untold(lines: Sequence[TranscriptLine], reasons: Sequence[str]) -> list[TranscriptLine]:
+def untold(
+    lines: Sequence[TranscriptLine], reasons: Sequence[str], where: str = "above"
+) -> list[TranscriptLine]:
     """Without saying the error again that is the reason: only where it happened."""
     told = " ".join(one_line(reason, 4000) for reason in reasons)
     kept: list[TranscriptLine] = []
@@ -191,7 +193,7 @@ def untold(lines: Sequence[TranscriptLine], reasons: Sequence[str]) -> list[Tran
         is_end = line.speaker == "note" and line.text.startswith("(")
         why = line.text.partition(": ")[2].removesuffix(")").removesuffix("…")
         if line.speaker == "error" and line.text.removesuffix("…") in told:
-            kept.append(line._replace(text="(see above)"))
+            kept.append(line._replace(text=f"(see {where})"))
         elif not (is_end and (after_error or (why and why in told))):
             kept.append(line)
     return kept

@@ -10,10 +10,12 @@ from rich.text import Text
 
 from agenteval.core.decision import Decision
 from agenteval.core.safe_text import one_line
+from agenteval.core.score import Verdict
 from agenteval.reporters.options import ReportOptions
 from agenteval.reporters.terminal.cells import LABEL, UNDECIDED, free, labelled, plain_table, wrapped
 from agenteval.reporters.terminal.gates import brief_luck, flaky_text
 from agenteval.reporters.words.accepted import accepted_lines
+from agenteval.reporters.words.failure import failures, gist
 from agenteval.reporters.words.judge import (
     broken_judges,
     overridden_text,
@@ -22,6 +24,7 @@ from agenteval.reporters.words.judge import (
     simulation_text,
 )
 from agenteval.reporters.words.score_cells import columns
+from agenteval.reporters.words.selection import selectors
 from agenteval.reporters.words.verdict import ways_out
 from agenteval.verdict.report import Report
 
@@ -45,12 +48,22 @@ _LINES = 3
 _LOUD = ("warning", "error", "accepted", "no score")
 
 
+def _lost(report: Report, decision: Decision) -> Iterator[str]:
+    """Conversations that were not decided and that the run passes without: its list does not have them."""
+    if decision.verdict is Verdict.PASSED:
+        names = selectors(report)
+        for failure in failures(report, decision):
+            if failure.tolerated and failure.verdict is Verdict.INCONCLUSIVE:
+                yield f"{names[failure.scenario]}  {gist(failure.violations[0])}"
+
+
 def _remarks(report: Report, decision: Decision) -> Iterator[tuple[str, str]]:
     notices = Counter((n.level, n.text, n.key) for n in report.notices if n.level != "info")
     yield from _few(
         (level, f"{text}{f' ({key})' if key else ''}{f' (×{times})' if times > 1 else ''}")
         for (level, text, key), times in notices.items()
     )
+    yield from _few(("lost", line) for line in _lost(report, decision))
     yield from _few(("accepted", line) for line in accepted_lines(decision))
     for judge in broken_judges(report, together=True)[:MOST]:
         yield "no score", f"{judge.names}: {judge.message} ({judge.where})"

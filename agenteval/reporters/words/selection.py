@@ -51,7 +51,10 @@ def _selector(scenario: ScenarioReport, names: dict[str, str]) -> str:
 
 def show_command(failure: Failure, run: str) -> str:
     """What shows the conversation of a failure. ``run``: its name, if it is not the latest."""
-    words = ["agenteval", "show", *([run] if run else []), failure.scenario]
+    name = failure.scenario
+    if name.startswith("-"):  # an option, to whoever reads the command
+        name = f"{file_of(failure.of)}{BETWEEN}{name}"
+    words = ["agenteval", "show", *([run] if run else []), name]
     return command_of([*words, *(["--agent", failure.agent] if failure.several_agents else [])])
 
 
