@@ -389,3 +389,109 @@ def test_a_tool_of_the_providers_cannot_be_mocked(project: Project) -> None:
     done = project.run()
     assert done.code == 2, done.all
     assert "web_search runs at the provider and cannot be mocked" in done.err
+
+
+ASKS = """
+import asyncio, threading
+
+inner = Agent(scripted(call("get_order", order_id="B"), told), tools=[get_order])
+found = []
+
+def in_a_thread(agent):
+    def run():
+        try:
+            found.append(agent.run_sync("Check.").output)
+        except BaseException as error:
+            found.append(repr(error))
+    thread = threading.Thread(target=run)
+    thread.start()
+    thread.join()
+
+def checked(how):
+    agent = Agent(scripted(call("get_order", order_id="A"), told), tools=[get_order])
+    busy = []
+
+    @agent.output_validator
+    async def check(output: str) -> str:
+        if not busy:
+            busy.append(1)
+            if how == "inner":
+                await inner.run("Check.")
+            elif how != "nothing":
+                in_a_thread(inner if how == "inner_thread" else agent)
+            busy.clear()
+        return output
+
+    return agent
+"""
+ASKS_SUITE = """
+id: asks
+turns: [hello]
+tools: {get_order: {returns: shipped}}
+expect: {output: {contains: [shipped]}}
+"""
+
+
+@pytest.mark.parametrize("how", ["inner", "inner_thread", "self_thread"])
+@pytest.mark.parametrize("unmocked", ["fail", "passthrough"])
+def test_a_run_that_nobody_follows_runs_no_real_tool_and_proves_nothing(
+    project: Project, how: str, unmocked: str
+) -> None:
+    more = f"unmocked_tools: {unmocked}" if unmocked == "passthrough" else ""
+    made(project, f"{ASKS}\nagent = checked('{how}')\n", ASKS_SUITE, more)
+    done = project.run()
+    assert done.code == 3, done.all
+    assert "get_order was called from a thread that agenteval cannot follow; it was not run" in done.all
+    assert not marks(project)
+
+    made(project, f"{ASKS}\nagent = checked('nothing')\n", ASKS_SUITE, more)
+    green(project)
+
+
+def test_what_a_tool_left_to_the_agent_runs_itself_is_its_own_business(project: Project) -> None:
+    code = """
+async def ask(order_id: str) -> str:
+    "Ask another agent."
+    mark("ask")
+    return (await inner.run("Check.")).output
+
+def ask_in_a_thread(order_id: str) -> str:
+    "Ask another agent."
+    in_a_thread(inner)
+    return str(found)
+
+asks = lambda tool: Agent(scripted(call(tool.__name__, order_id="A"), told), tools=[tool, get_order])
+agent, lost = asks(ask), asks(ask_in_a_thread)
+"""
+    suite = "id: s\nturns: [hello]\ntools: {get_order: {returns: shipped}}\nchecks: none\n"
+    made(project, ASKS + code, suite, "unmocked_tools: passthrough")
+    green(project)
+    assert marks(project) == ["ask", "get_order"]
+
+    (project.root / "marks").unlink()
+    made(project, ASKS + code, suite, "unmocked_tools: passthrough", target="agent.py:lost")
+    assert project.run().code == 3
+    assert not marks(project)
+
+
+MADE_OF_IT = """
+from pydantic_ai import TextOutput
+def masked(text: str) -> str: return "so"
+def counted(text: str) -> dict: return {"n": len(text)}
+valid = Agent(scripted("shipped"))
+valid.output_validator(masked)
+text = Agent(scripted("shipped"), output_type=TextOutput(masked))
+other = Agent(scripted("shipped"), output_type=TextOutput(counted))
+plain = Agent(scripted("shipped"))
+"""
+
+
+@pytest.mark.parametrize(("agent", "answer"), [("valid", "so"), ("text", "so"), ("other", '{"n":7}')])
+def test_the_answer_is_what_the_caller_of_run_gets(project: Project, agent: str, answer: str) -> None:
+    suite = "id: out\nturns: [hello]\nexpect: {output: {not_contains: [shipped]}}\n"
+    made(project, MADE_OF_IT, suite, target=f"agent.py:{agent}")
+    green(project)
+    assert project.sample()["turns"][0]["agent"] == answer
+
+    made(project, MADE_OF_IT, suite, target="agent.py:plain")
+    assert project.run().code == 1  # the model's own text is the answer where nothing is made of it

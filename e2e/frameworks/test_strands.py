@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import threading
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -166,6 +167,67 @@ def test_hooks_are_carried_over_for_each_conversation_and_what_they_add_is_answe
         scenario = Scenario(look="x")
         assert answer(say(FRAMEWORK, one, scenario, "a", "b")[1]) == "2: success x"
         assert scenario.seen == [("look", {"key": 1}), ("look", {"key": 2})]
+
+
+def in_a_thread(work: Callable[[], Any]) -> None:
+    thread = threading.Thread(target=work)
+    thread.start()
+    thread.join()
+
+
+@pytest.mark.parametrize("is_in_a_thread", [False, True])
+def test_an_agent_that_a_hook_asks_runs_no_real_tool_and_the_turn_proves_nothing(
+    is_in_a_thread: bool,
+) -> None:
+    inner = agent(calls_then_tells("look"), look)
+
+    class Asks(HookProvider):
+        def register_hooks(self, registry: Any, **_: Any) -> None:
+            registry.add_callback(BeforeInvocationEvent, self.asks)
+
+        def asks(self, event: Any) -> None:
+            in_a_thread(lambda: inner("a")) if is_in_a_thread else inner("a")
+
+    async def told(one: Any) -> str:
+        talk = Talk(FRAMEWORK, one, Scenario(look="x"))
+        assert answer(await talk.say("a")) == "1: success x"
+        await talk.end()
+        return talk.fault
+
+    asking = asyncio.run(told(agent(calls_then_tells("look"), look, hooks=[Asks()])))
+    assert asking == "look was called from a thread that agenteval cannot follow; it was not run"
+    assert asyncio.run(told(agent(calls_then_tells("look"), look))) == ""
+
+
+@newest
+def test_what_a_tool_left_to_the_agent_asks_is_its_own_business_but_not_in_a_bare_thread() -> None:
+    inner = agent(calls_then_tells("look"), look)
+
+    @tool
+    def ask(key: str) -> str:
+        """Asks another agent."""
+        return str(inner(key))
+
+    @tool
+    def lose(key: str) -> str:
+        """Asks another agent, in a thread of its own."""
+        in_a_thread(lambda: inner(key))
+        return "done"
+
+    async def fault(each: Any) -> str:
+        one = agent(calls_then_tells(each.tool_name), each)
+        talk = Talk(FRAMEWORK, one, Scenario(own=[each.tool_name]))
+        await talk.say("a")
+        await talk.end()
+        return talk.fault
+
+    assert asyncio.run(fault(ask)) == ""
+    assert RAN == ["look"]
+    RAN.clear()
+    assert asyncio.run(fault(lose)).startswith("look was called from a thread")
+    inner("later")  # no conversation is open any more
+    assert RAN == ["look"]
+    RAN.clear()
 
 
 def test_a_session_manager_neither_brings_nor_keeps_conversations(tmp_path: Path) -> None:

@@ -1,14 +1,14 @@
 """Agents of Pydantic AI, by its own means for tests: a toolset of ours around all of the agent's.
 
 Hooks, argument checks and retries of the agent stay as they are; only where a tool would run, the scenario
-answers. Runs of other agents inside a tool are that tool's business.
+answers. Runs of other agents inside a tool are that tool's business; elsewhere, their tools do not run.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from .seam import MORE, Refused, Tool, Waits, kinds, unsupported, with_partial
+from .seam import MORE, Guard, Refused, Tool, Waits, kinds, unsupported, with_partial
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -19,6 +19,13 @@ _AGENTS = ("pydantic_ai.agent.abstract.AbstractAgent", "pydantic_ai.agent.Agent"
 """The second in versions that are too old; these are refused by name."""
 _THROUGH = ("WrapperToolset", "FilteredToolset", "PreparedToolset", "ApprovalRequiredToolset")
 """Toolsets that keep the names of what they wrap."""
+_PASS_ON = (
+    "pydantic_ai.toolsets.wrapper.WrapperToolset",
+    "pydantic_ai.toolsets.combined.CombinedToolset",
+    "pydantic_ai._output.OutputToolset",
+)
+"""Toolsets that run no tool themselves: they hand a call on, or make the answer of it."""
+_GUARD = Guard("pydantic_ai")
 _INTERNAL = ("", "tool_search")
 """What the framework adds by itself: how a model finds tools that are loaded late."""
 
@@ -84,7 +91,8 @@ def _toolset(framework: PydanticAI, obj: Any, world: World) -> Any:
     class Answering(WrapperToolset):  # type: ignore[misc]
         async def call_tool(self, name: str, tool_args: Any, ctx: Any, tool: Any) -> Any:
             async def own() -> Any:
-                return await self.wrapped.call_tool(name, tool_args, ctx, tool)
+                with _GUARD.left():
+                    return await self.wrapped.call_tool(name, tool_args, ctx, tool)
 
             answer = await world.call(name, _as_written(ctx, tool_args), own)
             if answer.is_error and failed is not None:
@@ -92,6 +100,14 @@ def _toolset(framework: PydanticAI, obj: Any, world: World) -> Any:
             return answer.value
 
     return Answering(CombinedToolset(list(obj.toolsets)))
+
+
+def _watch() -> None:
+    from pydantic_ai.toolsets import AbstractToolset
+
+    _GUARD.watch(
+        AbstractToolset, "call_tool", lambda each: bool(set(_PASS_ON).intersection(kinds(each))), str
+    )
 
 
 def _as_written(ctx: Any, given: Any) -> Any:
@@ -107,10 +123,13 @@ class _Conversation:
     def __init__(self, agent: Any, toolset: Any, deps: Any) -> None:
         self._agent, self._toolset, self._deps = agent, toolset, deps
         self._history: list[Any] = []
+        _watch()
+        _GUARD.opened(self)
 
     async def reply(self, text: str) -> dict[str, Any]:
         from pydantic_ai import capture_run_messages
 
+        _watch()
         before, outputs = len(self._history), _output_tools(self._agent)
         with capture_run_messages() as seen:
             try:
@@ -126,14 +145,16 @@ class _Conversation:
             waits = Waits(_waiting_for(result.output))
             with_partial(waits, messages)
             raise waits
-        if not _ends_in_text(messages) or any(
-            _is_output(part, outputs) for each in new for part in each.parts
-        ):
-            messages.append({"role": "assistant", "content": _text(result.output)})
+        answer = _text(result.output)
+        by_tool = any(_is_output(part, outputs) for each in new for part in each.parts)
+        if by_tool or not _ends_in_text(messages):
+            messages.append({"role": "assistant", "content": answer})
+        else:  # what a validator or an output function made of it is what the caller gets
+            messages[-1]["content"] = answer
         return {"messages": messages, "usage": None, "agent": getattr(self._agent, "name", None)}
 
     async def close(self) -> None:
-        return
+        _GUARD.closed(self)
 
 
 def _waiting_for(output: Any) -> str:
@@ -162,7 +183,7 @@ def _text(value: Any) -> str:
         return value
     from pydantic_core import to_json
 
-    return to_json(value, fallback=str).decode()
+    return to_json(value, fallback=str, bytes_mode="base64").decode()
 
 
 # ── its messages in OpenAI's format ──────────────────────────────────────────────────────────────

@@ -13,6 +13,7 @@ import json
 import threading
 from contextlib import contextmanager
 from contextvars import ContextVar
+from functools import wraps
 from typing import TYPE_CHECKING, Any, NamedTuple
 from weakref import WeakSet
 
@@ -224,6 +225,65 @@ def is_plain() -> bool:
 
 def _not_followed(name: str) -> str:
     return f"{name} was called from a thread that agenteval cannot follow; it was not run"
+
+
+class Guard:
+    """Keeps the real tools of a framework from running unseen: while a conversation with one of its agents is
+    open, a tool runs only where the adapter left it to its agent, and in what that tool itself starts. All
+    else (another agent that a hook asks, a bare thread) is ``outside``."""
+
+    def __init__(self, name: str) -> None:
+        self._left: ContextVar[bool] = ContextVar("agenteval_left_" + name, default=False)
+        self._open: WeakSet[Any] = WeakSet()
+
+    def opened(self, conversation: Any) -> None:
+        with _LOCK:
+            self._open.add(conversation)
+
+    def closed(self, conversation: Any) -> None:
+        with _LOCK:
+            self._open.discard(conversation)
+
+    @contextmanager
+    def left(self) -> Iterator[None]:
+        """What runs in here is left to the agent."""
+        token = self._left.set(True)
+        try:
+            yield
+        finally:
+            self._left.reset(token)
+
+    def watch(
+        self, base: type, method: str, is_spared: Callable[[Any], bool], named: Callable[[Any], str]
+    ) -> None:
+        """Guards ``method`` in each class below ``base`` that has one of its own. Again before each turn:
+        there may be new classes. ``is_spared``: of an object whose method runs no tool of an agent.
+        ``named``: the tool's name, by the first argument."""
+        for cls in _below(base):
+            own = vars(cls).get(method)
+            if inspect.isfunction(own) and not hasattr(own, "agenteval_guarded"):
+                setattr(cls, method, self._guarded(own, is_spared, named))
+
+    def _guarded(self, own: Any, is_spared: Callable[[Any], bool], named: Callable[[Any], str]) -> Any:
+        @wraps(own)
+        def guarded(tool: Any, first: Any, *rest: Any, **more: Any) -> Any:
+            is_free = not len(self._open) or self._left.get() or is_plain()
+            if not is_free and not is_spared(tool):
+                raise outside(named(first))
+            return own(tool, first, *rest, **more)
+
+        guarded.agenteval_guarded = True  # type: ignore[attr-defined]
+        return guarded
+
+
+def _below(base: type) -> set[type]:
+    found: set[type] = set()
+    waiting = [base]
+    while waiting:
+        new: set[type] = set(waiting.pop().__subclasses__()) - found
+        found.update(new)
+        waiting.extend(new)
+    return found
 
 
 # ── for adapters ─────────────────────────────────────────────────────────────────────────────────

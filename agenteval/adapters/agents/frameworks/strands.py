@@ -13,7 +13,7 @@ import json
 import threading
 from typing import TYPE_CHECKING, Any
 
-from .seam import LATER, MORE, Refused, Tool, Waits, kinds, unsupported, with_partial
+from .seam import LATER, MORE, Guard, Refused, Tool, Waits, kinds, unsupported, with_partial
 
 if TYPE_CHECKING:
     from .seam import World
@@ -26,6 +26,7 @@ _AS_TOOL = "strands.agent._agent_as_tool._AgentAsTool"
 _OUTPUT = "strands.tools.structured_output.structured_output_tool.StructuredOutputTool"
 _CONTEXT = ("strands._context_manager.", "strands.vended_plugins.context_offloader.")
 _PRINTS = "strands.handlers.callback_handler.PrintingCallbackHandler"
+_GUARD = Guard("strands")
 _NOT_CARRIED = {
     "memory_manager": "a memory manager, which would write what tests say",
     "_background_tasks": "background tasks, which may end after their turn",
@@ -105,6 +106,17 @@ def _is_of_framework(tool: Any) -> bool:
     return bool({_AS_TOOL, _OUTPUT}.intersection(kinds(tool))) or module.startswith(_CONTEXT)
 
 
+def _watch() -> None:
+    from strands.types.tools import AgentTool
+
+    _GUARD.watch(AgentTool, "stream", _is_spared, lambda tool_use: str(tool_use["name"]))
+
+
+def _is_spared(tool: Any) -> bool:
+    """What stands in for a tool, and an agent as a tool: its own tools are guarded."""
+    return hasattr(tool, "_agenteval_own") or _is_of_framework(tool)
+
+
 def _is_own_code(callback: Any) -> bool:
     """Whether it is of the framework's own code."""
     holder = getattr(callback, "__self__", None)
@@ -159,8 +171,11 @@ class _Conversation:
         self._added: list[Message] = []
         self._agent = self._built(agent)
         self._metered = self._total()
+        _watch()
+        _GUARD.opened(self)
 
     async def reply(self, text: str) -> dict[str, Any]:
+        _watch()
         self._added = []
         try:
             result = await self._agent.invoke_async(text, **self._state())
@@ -181,7 +196,7 @@ class _Conversation:
         return {"messages": messages, "usage": self._usage(), "agent": self._speaker()}
 
     async def close(self) -> None:
-        return
+        _GUARD.closed(self)
 
     def _messages(self, without: str = "") -> list[Message]:
         return _messages(self._added, set(self._agent.tool_registry.registry), without)
@@ -358,7 +373,8 @@ class _Conversation:
         events: list[Any] = []
 
         async def own() -> Any:
-            events.extend([event async for event in tool.stream(tool_use, state, **named)])
+            with _GUARD.left():
+                events.extend([event async for event in tool.stream(tool_use, state, **named)])
             result = _result_in(events[-1]) if events else {}
             if result.get("status") == "error":
                 raise _ToolError(_told_in(result))
