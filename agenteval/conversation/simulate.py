@@ -42,7 +42,7 @@ from agenteval.core.trajectory import (
 from agenteval.messages import agent_messages as observed
 from agenteval.messages import chat
 from agenteval.messages import message_adapters as foreign
-from agenteval.messages.agent_names import by, name_of
+from agenteval.messages.agent_names import by, name_of, without_silent
 from agenteval.messages.reported_usage import read_usage, unread_usage
 
 MAX_TOOL_REPLIES = 50
@@ -427,7 +427,8 @@ def _given_up(call: ToolCall) -> ToolCall:
 def _steps_of(reply: AgentReply, told: Sequence[Step], recorded: Sequence[Step]) -> list[Step]:
     """The steps of one reply: what went through ``ctx``, what its message list has ``told``, its own text and
     calls. A call or text that is reported twice counts once."""
-    listed, rest = _without_doubles([_with_unknown(step, reply.unknown_tools) for step in told], recorded)
+    told = without_silent([_with_unknown(step, reply.unknown_tools) for step in told])
+    listed, rest = _without_doubles(told, recorded)
     if reply.is_over:
         listed = [_all_given_up(step) for step in listed]
     steps = [*rest, *listed]

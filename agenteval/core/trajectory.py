@@ -119,7 +119,8 @@ class ToolCall(Value):
 class Step(Value):
     """One reply of the agent: its text, the tools that it called at the same time, the cost.
     ``unread_usage``: what it told of its tokens that was not understood; ``usage`` is a guess then.
-    ``agent``: which of a multi-agent system it is of; empty: not known."""
+    ``agent``: which of a multi-agent system it is of; empty: not known. ``handed_by``: those that handed the
+    conversation over just before it, and did nothing else."""
 
     text: str | None = None
     tool_calls: tuple[ToolCall, ...] = ()
@@ -128,6 +129,7 @@ class Step(Value):
     unread_usage: str = ""
     extra: dict[str, Any] = Field(default_factory=dict)
     agent: str = ""
+    handed_by: Annotated[tuple[str, ...], Field(exclude_if=lambda handed_by: not handed_by)] = ()
 
 
 class Sight(StrEnum):
@@ -191,10 +193,11 @@ class Turn(Value):
 
     @property
     def spoken(self) -> tuple[str, ...]:
-        """Which agents said or called something, in order, each by its name; empty: not known. Those in a row
-        are one."""
+        """Which agents said or called something or handed over, in order, each by its name; empty: not known.
+        Those in a row are one."""
         steps = (step for step in self.steps if step.agent or step.text or step.tool_calls)
-        return tuple(agent for agent, _ in groupby(step.agent for step in steps))
+        names = (name for step in steps for name in (*step.handed_by, step.agent))
+        return tuple(name for name, _ in groupby(names))
 
     @property
     def agents(self) -> frozenset[str]:

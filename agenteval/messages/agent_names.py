@@ -12,7 +12,7 @@ import json
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from agenteval.core.trajectory import Step, ToolCall
+from agenteval.core.trajectory import Step, ToolCall, total_of
 
 _SAID = ("agent", "agent_name", "agentName")
 _OF_MESSAGES = ("name", "sender", "source", "author")
@@ -81,6 +81,24 @@ def after_handoffs(steps: Sequence[Step]) -> tuple[Step, ...]:
         told.append(by(step, agent))
         agent = next(filter(None, map(_handed_to, step.tool_calls)), agent)
     return tuple(told)
+
+
+def without_silent(steps: Sequence[Step]) -> list[Step]:
+    """The steps, without those in which a named agent neither said nor called anything before another one
+    spoke: it handed over, which is no reply. The step of the one that took over tells of it."""
+    told: list[Step] = []
+    handed: list[Step] = []
+    for step, after in zip(steps, (*steps[1:], None), strict=True):
+        is_silent = bool(step.agent) and not (step.text or step.tool_calls)
+        if is_silent and after is not None and after.agent not in ("", step.agent):
+            handed.append(step)
+            continue
+        if handed:
+            usage = total_of(each.usage for each in (*handed, step))
+            names = tuple(each.agent for each in handed)
+            step, handed = step.model_copy(update={"handed_by": names, "usage": usage}), []
+        told.append(step)
+    return told
 
 
 def _calls_of(steps: Iterable[Step]) -> Iterable[ToolCall]:

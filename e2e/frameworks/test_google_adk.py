@@ -160,6 +160,7 @@ agent = shop(sub_agents=[helper])
     done = play(project, AGENT + code, ['transfer_to_agent({"agent_name": "helper"})', ORDER])
     assert done.code == 0, done.all
     assert calls(project) == []
+    assert project.sample()["turns"][0]["agents"] == ["shop", "helper"]
     assert calls(project, 1) == [("get_order", {"id": "1"}, "helper")]
     assert not ran(project)
 

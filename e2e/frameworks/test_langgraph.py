@@ -756,7 +756,7 @@ def test_a_handoff_is_the_next_speaker_and_no_call() -> None:
     assert tools_of(builder) == ["get_order"]  # a builder is compiled
     (reply,) = talk(builder, Scenario({"get_order": "mocked"}), "hi")
     assert (calls(reply), texts(reply)) == (["get_order"], ["billed"])
-    assert speakers(reply) == ["billing", "billing"]
+    assert speakers(reply) == ["front", "billing", "billing"]
 
 
 @newest
@@ -789,9 +789,9 @@ def test_a_swarm_stays_with_whom_it_was_handed_to(saver: Any) -> None:
     agent = swarm.create_swarm([front, billing], default_active_agent="front").compile(checkpointer=saver)
     assert tools_of(agent) == ["get_order"]
     first, second = talk(agent, Scenario({"get_order": "mocked"}), "hi", "again")
-    for reply in (first, second):
+    for reply, before in ((first, ["front"]), (second, [])):
         assert (calls(reply), texts(reply)) == (["get_order"], ["billed"])
-        assert speakers(reply) == ["billing", "billing"]
+        assert speakers(reply) == [*before, "billing", "billing"]
     assert (first["usage"]["requests"], second["usage"]["requests"]) == (3, 2)
 
 

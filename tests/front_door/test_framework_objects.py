@@ -237,6 +237,27 @@ more.more = True
     assert project.run().code == 0
 
 
+def test_who_hands_over_without_a_word_has_spoken_and_took_no_step(project: Project, place: str) -> None:
+    code = """
+async def play(run, text):
+    if "bug" not in text:
+        run.messages.append({"role": "assistant", "content": None, "agent": "triage"})
+    run.messages.append({"role": "assistant", "content": "Refunded.", "agent": "billing"})
+    return run.as_agent("billing", "Anything else?")
+
+agent = Agent(play, get_order)
+"""
+    shop(project, code, "agent.py:agent", place)
+    for said, code_of in (("charged twice", 0), ("a bug", 1)):
+        project.scenarios(
+            f"id: hand\nturns: [{said}]\ntools: {{get_order: {{returns: {{}}}}}}\n"
+            "expect: {agents: [triage, billing], limits: {steps: 2}}\n"
+        )
+        done = project.run()
+        assert done.code == code_of, done.all
+    assert "spoke: billing" in done.all
+
+
 def test_a_call_without_a_result_is_not_answered(project: Project, place: str) -> None:
     """One that runs at the provider, which does not tell its result."""
     code = """

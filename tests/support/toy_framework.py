@@ -43,6 +43,7 @@ class Run:
         self.agent, self.world, self.deps = agent, world, deps
         self.said: list[str] = []
         self.messages: list[dict[str, Any]] = []
+        self.agent_of_answer: dict[str, str] = {}
 
     def _own(self, name: str, args: dict[str, Any]) -> Any:
         return self.agent.tools[name](**args)
@@ -67,6 +68,11 @@ class Run:
     def call_nothing(self, name: str) -> None:
         """A call of a tool that there is none of: the framework says so."""
         self._listed(name, {}, frameworks.Answer(f"no tool {name}", is_error=True))
+
+    def as_agent(self, name: str, answer: str) -> str:
+        """The answer, as that of one of several agents."""
+        self.agent_of_answer = {"agent": name}
+        return answer
 
     def lost(self, name: str, **args: Any) -> Any:
         """A call of which nobody knows whose it is."""
@@ -99,7 +105,7 @@ class Conversation:
         except Exception as error:
             frameworks.with_partial(error, self.run.messages)
             raise
-        self.run.messages.append({"role": "assistant", "content": answer})
+        self.run.messages.append({"role": "assistant", "content": answer, **self.run.agent_of_answer})
         return {"messages": self.run.messages, "usage": {"prompt_tokens": 3, "completion_tokens": 2}}
 
     async def close(self) -> None:

@@ -407,6 +407,9 @@ def _messages(turn: _Turn) -> list[dict[str, Any]]:
         )
         calls = [p.function_call for p in parts if p.function_call and not _is_hidden(p.function_call, turn)]
         results = [p.function_response for p in parts if p.function_response]
+        handed = not is_inner and bool(getattr(event.actions, "transfer_to_agent", None))
+        if handed and not (said or calls):
+            messages.append({"role": "assistant", "content": None, "agent": event.author})
         if said or calls:
             message = {"role": "assistant", "content": said or None, "agent": event.author}
             end = getattr(event, "finish_reason", None)

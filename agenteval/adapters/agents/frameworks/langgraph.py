@@ -952,7 +952,8 @@ class _Turn:
         elif kind == "ai":
             calls = [call for call in _calls(message) if not self._is_left_out(call)]
             text = _text(_field(message, "content")) if said.is_of_graph else ""
-            if text or calls:
+            handed = any(call["function"]["name"] in self._names.internal for call in _calls(message))
+            if text or calls or (handed and (_field(message, "name") or said.agent)):
                 written: dict[str, Any] = {"role": "assistant", "content": text or None}
                 if calls:
                     written["tool_calls"] = calls

@@ -504,7 +504,7 @@ def _waits_for(result: Any) -> str:
 
 
 def _messages(items: Any) -> list[Message]:
-    """The items of a turn as messages. Those of hand-offs are left out: the next message says who speaks."""
+    """The items of a turn as messages. A hand-off is one without a word, of the agent that hands over."""
     found: list[Message] = []
     for item in items:
         agent = getattr(getattr(item, "agent", None), "name", None)
@@ -519,6 +519,9 @@ def _messages(items: Any) -> list[Message]:
             last.setdefault("tool_calls", []).append(call)
             if result is not None:
                 found.append({"role": "tool", "tool_call_id": call["id"], "content": result})
+        elif item.type == "handoff_call_item":
+            if not found or found[-1].get("agent") != agent:
+                found.append({"role": "assistant", "content": None, "agent": agent})
         elif item.type == "tool_call_output_item":
             output = _field(item.raw_item, "output")
             text = output if isinstance(output, str) else _text(item.output)
