@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
+from itertools import zip_longest
 from typing import Any
 
 from agenteval.core.trajectory import Step, ToolCall, total_of
@@ -88,7 +89,7 @@ def without_silent(steps: Sequence[Step]) -> list[Step]:
     spoke: it handed over, which is no reply. The step of the one that took over tells of it."""
     told: list[Step] = []
     handed: list[Step] = []
-    for step, after in zip(steps, (*steps[1:], None), strict=True):
+    for step, after in zip_longest(steps, steps[1:]):
         is_silent = bool(step.agent) and not (step.text or step.tool_calls)
         if is_silent and after is not None and after.agent not in ("", step.agent):
             handed.append(step)

@@ -37,7 +37,7 @@ MISTAKES = {
     "poll: {status: s}": "`poll` needs `request` and `reply`",
     "headers: {X: '${session}'}": "`headers.X` has ${session}, which needs `request`",
     f'request: {{m: "${{mesage}}"}}, {REPLY}': "the variable mesage is not set — did you mean 'message'",
-    f'request: {{m: "${{message}}", u: "${{mcp_url}}"}}, {REPLY}': "${mcp_url} is not supported yet",
+    f'request: {{m: "${{message}}", u: "${{mcp_url}}"}}, {REPLY}': "${mcp_url} has no value: no MCP server",
     "api: responsess": "expected one of chat_completions, responses, messages, a2a",
     "api: a2a, body: {a: 1}": "`body` does not go with api: a2a — drop it",
     "api: responses, observed_messages: a": "`observed_messages` does not go with api: responses",

@@ -283,7 +283,7 @@ def test_it_is_told_once_of_an_agent(project: Project) -> None:
     told = [notice["text"] for notice in project.results()["summary"]["notices"]]
     assert len(told) == 1
     assert "agent 'bot' reports usage that cannot be read: {\"total_tokens\": 5020}" in told[0]
-    assert done.err.count("cannot be read") == 1
+    assert done.err.count("reports usage that cannot be read") == 1
 
 
 def test_where_nothing_is_told_the_limit_is_decided_by_estimates(project: Project) -> None:
