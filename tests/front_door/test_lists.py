@@ -107,7 +107,8 @@ def test_a_run_that_was_cut_off_can_be_resumed(suite: Project) -> None:
     suite.run()
     cut_after(suite, "sample_finished")
     (only,) = runs(suite)
-    assert (only["state"], only["resumable"], only["verdict"]) == ("cut off", True, "inconclusive")
+    assert (only["state"], only["resumable"]) == ("cut off", True)
+    assert only["verdict"] in ("failed", "inconclusive")  # whichever conversation ended first
     assert "cut off, resumable" in suite.call("runs").out
     assert suite.run("--resume", only["id"]).code == 1
     (only,) = runs(suite)
