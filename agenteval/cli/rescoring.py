@@ -2,21 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from functools import partial
 
 import anyio
 import anyio.lowlevel
 from anyio.abc import TaskGroup
 
 from agenteval.conversation.current_sample import enter
+from agenteval.conversation.found_visibility import FoundVisibility
 from agenteval.conversation.pipeline import Control, said_by
 from agenteval.core.event import SampleFinished, SampleStarted, Scored, TurnFinished
 from agenteval.core.plan import Applies, Plan
 from agenteval.core.protocols import Emit, Scorer
 from agenteval.core.scenario import SampleKey, Scenario
 from agenteval.core.score import ScoreItem
+from agenteval.core.tool_visibility import KnownVisibility, evidence_in, visibility_of
 from agenteval.core.trajectory import Stop, StopReason, Trajectory
 from agenteval.core.value import changed
 from agenteval.files.recorded.identity import Recorded
@@ -31,12 +34,20 @@ _SCORED = Scored(key=SampleKey(scenario="", agent=""), turn=None, items=())
 class Rescoring:
     """``checks_of``: the scorers in code for a conversation. ``judges`` ask models; of so many conversations
     at a time. ``applies_of``: what applies to a scenario with an agent, where that is not what the suite
-    says of all."""
+    says of all. ``visibility``: by agent, what is known of how its calls are seen."""
 
     checks_of: Callable[[Recorded], Sequence[Scorer]]
     judges: Sequence[Scorer] = ()
     applies_of: Callable[[Scenario, str], Applies | None] = lambda _scenario, _agent: None
+    visibility: Mapping[str, KnownVisibility] = field(default_factory=dict)
     in_flight: int = 20
+
+    def seen(self, recorded: Recorded, trajectory: Trajectory) -> Trajectory:
+        """Return what was held with how much of its calls is seen, as far as this record alone tells."""
+        known = self.visibility.get(recorded.key.agent) or self.visibility.get("")
+        evidence = evidence_in(recorded.trajectory.all_turns)
+        found = visibility_of(known, evidence, passthrough=False)
+        return trajectory.model_copy(update={"visibility": found})
 
 
 class Applied:
@@ -58,6 +69,7 @@ async def rescore(
     """Score each conversation, and keep none. Without judges one after the other; with them, up to
     ``in_flight`` at a time. ``control`` ends it early."""
     slots = anyio.Semaphore(rescoring.in_flight)
+    emit = FoundVisibility(rescoring.visibility).emitting(emit)
     async with anyio.create_task_group() as group:
         control.attach(group.cancel_scope)
         for number, recorded in enumerate(conversations):
@@ -128,6 +140,7 @@ class _Asking:
         self._emit = emit
         self._scoring = scoring
         self._checks = rescoring.checks_of(recorded)
+        self._seen = partial(rescoring.seen, recorded)
         stop = recorded.trajectory.stop
         lost = stop is not None and stop.fault not in (None, "agent")
         self._judges = () if lost else tuple(rescoring.judges)
@@ -136,6 +149,7 @@ class _Asking:
         self, scope: str, trajectory: Trajectory, turn: int | None, *, checks_alone: bool = False
     ) -> None:
         items: list[ScoreItem] = []
+        trajectory = self._seen(trajectory)
         for check in self._checks:
             if check.scope == scope:
                 items += await said_by(check, self._recorded.scenario, trajectory)

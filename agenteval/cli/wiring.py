@@ -34,8 +34,7 @@ from agenteval.core.protocols import (
     User,
 )
 from agenteval.core.scenario import Sample, SampleKey, Scenario
-from agenteval.core.sight import declared_sight
-from agenteval.core.trajectory import Sight
+from agenteval.core.tool_visibility import KnownVisibility, declared_visibility
 from agenteval.files import loading
 from agenteval.files.plain_files import read_text
 from agenteval.files.prompts import USER_REVIEW
@@ -243,7 +242,7 @@ def runtime_of(
         review=_review(scenarios, plan, chosen, resources),
         agent_concurrency=config.agent_concurrency or config.concurrency,
         unmocked=plan.unmocked_tools,
-        sights=plan.sights,
+        visibility=plan.visibility,
         deadlines=Deadlines(plan.deadlines.turn_s, plan.deadlines.sample_s),
         fail_fast=fail_fast,
     )
@@ -308,15 +307,23 @@ def _made(agent: AgentConfig, adapter: AgentAdapter, resources: Resources) -> Ag
         return servers.agents(adapter.make(agent, options, resources), is_here=is_here)
 
 
-def sights_of(used: Mapping[str, AgentConfig]) -> dict[str, Sight]:
-    """How the tool calls of the agents will be seen, as far as the configuration says."""
-    adapters = {name: AGENTS.get(agent.kind) for name, agent in used.items()}
-    found = {
-        # With mcp the world is the agent's way to its tools, whatever its replies report.
-        name: declared_sight(agent) or (None if agent.mcp else adapters[name].sight(adapters[name].of(agent)))
-        for name, agent in used.items()
-    }
-    return {name: sight for name, sight in found.items() if sight}
+def known_visibility(
+    used: Mapping[str, AgentConfig], scenarios: Iterable[Scenario]
+) -> dict[str, KnownVisibility]:
+    """Return what the configuration says of how the tool calls of the agents are seen. ``scenarios``: the
+    whole suite, whose tools an agent may call."""
+    tools = frozenset(name for scenario in scenarios for name in scenario.tools_named)
+    found = {name: _known_visibility(agent, tools) for name, agent in used.items()}
+    return {name: known for name, known in found.items() if known}
+
+
+def _known_visibility(agent: AgentConfig, tools: frozenset[str]) -> KnownVisibility | None:
+    if declared := declared_visibility(agent.calls):
+        return declared
+    if agent.mcp:
+        return None  # the world is its way to its tools, whatever its replies report
+    adapter = AGENTS.get(agent.kind)
+    return adapter.visibility(adapter.of(agent), tools)
 
 
 def _checks(agent: AgentConfig, plan: Plan, resources: Resources, timeout_s: float) -> tuple[Scorer, ...]:

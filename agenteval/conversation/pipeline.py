@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal, TypeAlias
 
@@ -10,13 +10,15 @@ import anyio
 from anyio.abc import TaskGroup
 
 from agenteval.conversation.deadlines import JUDGE, Deadlines, Stopwatch, apart
+from agenteval.conversation.found_visibility import FoundVisibility
 from agenteval.conversation.simulate import CallFunction, ToolWorld, converse, with_late_calls
 from agenteval.core.errors import AuthorError
 from agenteval.core.event import Event, Notice, SampleFinished, SampleStarted, Scored, TurnFinished
 from agenteval.core.protocols import Agent, AgentFactory, Emit, Reviewer, SampleQueue, Scorer, User, close
 from agenteval.core.scenario import Sample, Scenario
 from agenteval.core.score import ScoreFailure, ScoreItem, UserReview
-from agenteval.core.trajectory import Sight, Stop, StopReason, Trajectory, Turn
+from agenteval.core.tool_visibility import KnownVisibility
+from agenteval.core.trajectory import CallEvidence, Stop, StopReason, ToolVisibility, Trajectory, Turn
 
 RunOutcome: TypeAlias = Literal["complete", "interrupted", "fail_fast", "budget", "deadline"]
 
@@ -25,8 +27,9 @@ RunOutcome: TypeAlias = Literal["complete", "interrupted", "fail_fast", "budget"
 class Runtime:
     """All that a run is carried out with. ``checks`` are code and run in passing; ``judges`` ask models and
     run beside the conversation: both by agent. ``review``: who looks at conversations that are over.
-    ``fail_fast``: nothing is started before it is known how the samples before it ended. ``sights``: by
-    agent, what is declared of how its calls are seen. ``warned``: warnings that a run gives once."""
+    ``fail_fast``: nothing is started before it is known how the samples before it ended. ``visibility``: by
+    agent, what is known before the run of how its calls are seen; ``evidence``: what an earlier part of it
+    has shown. ``warned``: warnings that a run gives once."""
 
     queue: SampleQueue
     agents: Mapping[str, AgentFactory]
@@ -37,7 +40,8 @@ class Runtime:
     review: Reviewer | None = None
     agent_concurrency: int = 20
     unmocked: str = "error"
-    sights: Mapping[str, Sight] = field(default_factory=dict)
+    visibility: Mapping[str, KnownVisibility] = field(default_factory=dict)
+    evidence: Mapping[str, Collection[CallEvidence]] = field(default_factory=dict)
     fail_fast: bool = False
     deadlines: Deadlines = field(default_factory=Deadlines)
     warned: set[str] = field(default_factory=set)
@@ -74,15 +78,21 @@ async def run(runtime: Runtime, emit: Emit, control: Control) -> None:
     one sample never ends another."""
     slots = anyio.Semaphore(runtime.agent_concurrency)
     running = _Running()
-    emit = _telling_of_usage(emit)
+    found = FoundVisibility(
+        runtime.visibility, evidence=runtime.evidence, passthrough=runtime.unmocked == "passthrough"
+    )
+    emit = found.emitting(_telling_of_usage(emit))
     async with anyio.create_task_group() as group:
         control.attach(group.cancel_scope)
         while True:
             await slots.acquire()
             sample = None if control.stopping else runtime.queue.next()
+            # With ``fail_fast`` a conversation may hold the last slot while its judges wait.
+            found.may_start = sample is not None and not runtime.fail_fast
             if sample is not None:
                 running.begin()
-                group.start_soon(_run_sample, sample, runtime, emit, control, slots, running)
+                found.begin()
+                group.start_soon(_run_sample, sample, runtime, emit, control, slots, running, found)
                 continue
             slots.release()
             if control.stopping or not running.count:
@@ -126,9 +136,15 @@ class _Running:
 
 
 async def _run_sample(
-    sample: Sample, runtime: Runtime, emit: Emit, control: Control, slots: anyio.Semaphore, running: _Running
+    sample: Sample,
+    runtime: Runtime,
+    emit: Emit,
+    control: Control,
+    slots: anyio.Semaphore,
+    running: _Running,
+    found: FoundVisibility,
 ) -> None:
-    one = _RunningSample(sample, runtime, emit, slots)
+    one = _RunningSample(sample, runtime, emit, slots, found)
     one.emit(SampleStarted(key=sample.key))
     began_s = anyio.current_time()
     stop: Stop | None = None
@@ -152,6 +168,7 @@ async def _run_sample(
             )
         )
         one.leave()
+        one.end_playing()
         running.finish()
         one.free_slot()
 
@@ -175,12 +192,16 @@ def _leaf_errors(error: BaseException) -> Iterator[BaseException]:
 
 
 class _RunningSample:
-    def __init__(self, sample: Sample, runtime: Runtime, emit: Emit, slots: anyio.Semaphore) -> None:
+    def __init__(
+        self, sample: Sample, runtime: Runtime, emit: Emit, slots: anyio.Semaphore, found: FoundVisibility
+    ) -> None:
         self.sample = sample
+        self._found: FoundVisibility = found
+        self._is_played = False
         self.last = Trajectory()
         self.watch = Stopwatch()
         self.is_refused = False  # a judge of it was not asked
-        self._is_whole = False  # checks have looked at the whole
+        self._done: set[int] = set()  # the scorers that have looked at the whole
         self._runtime = runtime
         self._emit_all = emit
         self._events: list[Event] = []  # for who looks at it when it is over
@@ -209,7 +230,10 @@ class _RunningSample:
         outcome is the simulator's, and of the conversation only what was proven before the fault stands."""
         if self._runtime.review is None or stop is None or stop.fault is not None:
             return stop
-        events = [*self._events, SampleFinished(key=self.sample.key, stop=stop)]
+        sample = self.sample
+        self.last = await self._found.settled(sample.key.agent, sample.scenario, self.last)
+        shown = self._found.shown_by(sample.key.agent)
+        events = [*self._events, *shown, SampleFinished(key=sample.key, stop=stop)]
         reviewer = self._runtime.review(self.sample, events)
         if reviewer is None:
             return stop
@@ -221,13 +245,14 @@ class _RunningSample:
         if fault is None:
             return stop
         stop = Stop(reason=StopReason.SIMULATOR, detail=fault.sentence, user_usage=stop.user_usage)
+        self._done.clear()
         await self._check("conversation", Trajectory(turns=self.last.turns[: fault.turn], stop=stop), None)
         self.last = self.last.model_copy(update={"stop": stop})
         return stop
 
     async def prove(self, stop: Stop) -> None:
         """What the turns until then prove of a conversation that was cut off: checks in code alone."""
-        if self._is_whole or not self.last.turns:
+        if not self.last.turns:
             return
         ended = self.last.model_copy(update={"stop": stop})
         with anyio.CancelScope(shield=True):
@@ -252,6 +277,12 @@ class _RunningSample:
             self._runtime.warned.add(text)
             self.emit(Notice(level="warning", text=text, key=self.sample.key))
 
+    def end_playing(self) -> None:
+        """The conversation shows nothing further of how its calls are seen."""
+        if not self._is_played:
+            self._is_played = True
+            self._found.end()
+
     def free_slot(self) -> None:
         """A conversation's slot is free when its simulation ends; its scores drain afterwards."""
         slots, self._slots = self._slots, None
@@ -270,7 +301,7 @@ class _RunningSample:
             sample,
             runtime.call_function,
             unmocked=runtime.unmocked,
-            sight=runtime.sights.get(sample.key.agent),
+            reads_all=_reads_all(runtime, sample),
         )
         world.tell_unread = self._tell_unread
         agent: Agent | None = None
@@ -296,20 +327,38 @@ class _RunningSample:
                 if trajectory.unfinished:
                     await self._check("turn", trajectory, len(trajectory.turns))
                 await self._score("conversation", trajectory, None, scoring)
+                self.end_playing()
         finally:
             close(agent)
 
     async def _score(self, scope: str, trajectory: Trajectory, turn: int | None, scoring: TaskGroup) -> None:
-        await self._check(scope, trajectory, turn)
+        await self._check(scope, trajectory, turn, scoring)
         for judge in self._runtime.judges.get(self.sample.key.agent, ()):
             if judge.scope == scope:
-                scoring.start_soon(self._ask, judge, trajectory, turn)
+                scoring.start_soon(self._judge, judge, trajectory, turn)
 
-    async def _check(self, scope: str, trajectory: Trajectory, turn: int | None) -> None:
-        self._is_whole |= trajectory.stop is not None
+    async def _check(
+        self, scope: str, trajectory: Trajectory, turn: int | None, scoring: TaskGroup | None = None
+    ) -> None:
+        """Ask the checks in code. Those that say nothing where a call may be unseen wait as judges do, unless
+        nobody waits any more (no ``scoring``)."""
+        whole = self._done if trajectory.stop else set()
         for check in self._runtime.checks.get(self.sample.key.agent, ()):
-            if check.scope == scope:
-                await self._ask(check, trajectory, turn)
+            if check.scope != scope or id(check) in whole:
+                continue
+            if scoring and getattr(check, "rests_on_absence", False):
+                scoring.start_soon(self._judge, check, trajectory, turn)
+                continue
+            whole.add(id(check))
+            await self._ask(check, self._found.so_far(self.sample.key.agent, trajectory), turn)
+
+    async def _judge(self, judge: Scorer, trajectory: Trajectory, turn: int | None) -> None:
+        sample = self.sample
+        with apart(self.watch, "what other conversations show of the agent's calls"):
+            trajectory = await self._found.settled(sample.key.agent, sample.scenario, trajectory)
+        if trajectory.stop:
+            self._done.add(id(judge))
+        await self._ask(judge, trajectory, turn)
 
     async def _ask(self, scorer: Scorer, trajectory: Trajectory, turn: int | None) -> None:
         with apart(self.watch, f"{JUDGE}{_metric(scorer)}"):
@@ -317,6 +366,11 @@ class _RunningSample:
         self.is_refused |= any(isinstance(item, ScoreFailure) and item.refused for item in items)
         if items:
             self.emit(Scored(key=self.sample.key, turn=turn, items=tuple(items)))
+
+
+def _reads_all(runtime: Runtime, sample: Sample) -> bool:
+    known = runtime.visibility.get(sample.key.agent)
+    return known is not None and known.is_authors and known.calls is ToolVisibility.ALL
 
 
 async def said_by(scorer: Scorer, scenario: Scenario, trajectory: Trajectory) -> Sequence[ScoreItem]:

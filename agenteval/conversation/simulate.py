@@ -29,7 +29,7 @@ from agenteval.core.protocols import Agent, AgentReply, OwnCall, TurnTools, User
 from agenteval.core.scenario import Sample
 from agenteval.core.tokens import count_tokens
 from agenteval.core.trajectory import (
-    Sight,
+    CallEvidence,
     Step,
     Stop,
     StopReason,
@@ -65,11 +65,12 @@ class ToolWorld:
         call_function: CallFunction,
         *,
         unmocked: str = "error",
-        sight: Sight | None = None,
+        reads_all: bool = False,
     ) -> None:
-        """``sight``: what is declared of the agent, whatever it returns."""
+        """``reads_all``: the author says that all calls are seen, so that what was not placed holds none."""
         self._sample = sample
-        self.sight = sight or _sight_of_world(sample, unmocked)
+        self.reads_all = reads_all
+        self._list_asked = False
         self._call_function = call_function
         self._unmocked = unmocked
         self._state = ToolState()
@@ -79,6 +80,15 @@ class ToolWorld:
         self.rounds: _Rounds | None = _Rounds(self, 0)
         self.tell_late: Callable[[str], None] = lambda name: None
         self.tell_unread: Callable[[str], None] = lambda text: None
+
+    def list_asked(self) -> None:
+        """Note that the agent asked for the list of the tools; from any thread."""
+        self._list_asked = True
+
+    def take_list_asked(self) -> bool:
+        """Whether it has since the last time."""
+        asked, self._list_asked = self._list_asked, False
+        return asked
 
     @property
     def answered(self) -> frozenset[str] | None:
@@ -109,13 +119,6 @@ class ToolWorld:
             with self.watch.doing(f"the tool '{call.name}'"):
                 return await self._call_function(answer, self._sample, turn)
         return answer
-
-
-def _sight_of_world(sample: Sample, unmocked: str) -> Sight | None:
-    """How calls are seen in every turn; ``None``: what the agent does in a turn decides."""
-    if sample.scenario.tools:
-        return Sight.TOOLS
-    return Sight.EMPTY if unmocked == "empty" else None
 
 
 async def converse(
@@ -167,7 +170,7 @@ def with_late_calls(ended: Trajectory, world: ToolWorld) -> Trajectory:
     what = f"the agent called {names} after its last answer; await the calls before you answer"
     fault = world.rounds.fault or AgentError(what)
     world.rounds = None
-    late = Turn(user="", steps=tuple(steps), error=str(fault), sight=world.sight or Sight.CALLS)
+    late = Turn(user="", steps=tuple(steps), error=str(fault), evidence=CallEvidence.ASKED)
     return ended.model_copy(update={"stop": _stop_of(fault), "unfinished": late})
 
 
@@ -216,8 +219,8 @@ class _OpenTurn:
         self._world = world
         self._steps: list[Step] = []
         self._sent: Sequence[Turn] = ()
-        self._lists_messages = False
-        self._reported: Sight | None = None
+        self._evidence: CallEvidence | None = None
+        self._unplaced: dict[str, None] = {}
         self._rounds = world.rounds = world.rounds or _Rounds(world, index)
         self._spent_ms = 0.0
         self._asked: float | None = None  # since when the agent thinks
@@ -225,7 +228,9 @@ class _OpenTurn:
 
     def close(self, error: str | None = None) -> Turn:
         self._keep_answers()
-        self._steps += self._rounds.take()
+        self._steps += self._taken_rounds()
+        if self._world.take_list_asked():
+            self._show(CallEvidence.ASKED)
         self._world.rounds = None if error else _Rounds(self._world, self._index + 1)
         if self._asked is not None:
             self._spent_ms += (time.perf_counter() - self._asked) * 1000
@@ -238,18 +243,14 @@ class _OpenTurn:
             user_model=self._move.model,
             user_usage=self._move.usage,
             user_fault=self._move.fault,
-            sight=self._sight(),
+            evidence=self._evidence,
+            unplaced=() if self._world.reads_all else tuple(self._unplaced),
         )
 
-    def _sight(self) -> Sight:
-        declared = self._world.sight
-        if self._reported and declared not in (Sight.VISIBLE, Sight.HIDDEN):
-            return self._reported
-        if declared:
-            return declared
-        if self._lists_messages:
-            return Sight.MESSAGES
-        return Sight.CALLS if any(step.tool_calls for step in self._steps) else Sight.UNSEEN
+    def _show(self, evidence: CallEvidence | None) -> None:
+        """What shows the agent's own calls, too, outweighs that it asked for a tool."""
+        if evidence and self._evidence in (None, CallEvidence.ASKED):
+            self._evidence = evidence
 
     async def run(self, agent: Agent, before: Sequence[Turn]) -> Turn:
         if self._rounds.fault:  # of a call that came before this turn
@@ -259,7 +260,9 @@ class _OpenTurn:
             self._sent, messages = sent, chat.messages_of(sent)
             world = self._world
             known = partial(world.call, known=True)
-            tools = TurnTools(self._index, world.schemas, world.call, world.answered, world.call, known)
+            tools = TurnTools(
+                self._index, world.schemas, world.call, world.answered, world.call, known, world.list_asked
+            )
             self._asked = time.perf_counter()
             reply = await self._rounds.while_thinking(agent.reply(messages, tools))
             latency_ms = reply.latency_ms
@@ -280,24 +283,36 @@ class _OpenTurn:
             return
         with suppress(AgentevalError):  # half of a call, or none: it is known already that the agent broke
             self._keep_answers()
-            listed = observed.steps_of(seen.messages, self._sent, self._world.tell_unread)
+            read = observed.read_turn(seen.messages, self._sent)
             asked = _steps_of(AgentReply(tool_calls=seen.tool_calls), (), ())
-            told = _steps_of(replace(seen, tool_calls=()), listed, self._rounds.take())
+            told = _steps_of(replace(seen, tool_calls=()), read.steps, self._taken_rounds())
             steps = [step for step in (*told, *map(_refused_step, asked)) if step.text or step.tool_calls]
-            self._see(seen)
+            self._see(seen, read)
             self._steps += self._metered(seen.usage, steps)
 
-    def _see(self, reply: AgentReply) -> None:
-        """How the calls of the turn can be seen, by what a reply is."""
-        self._lists_messages |= bool(reply.messages) and not reply.alone
-        if self._reported is not Sight.UNTRACED:
-            self._reported = reply.sight or self._reported
+    def _taken_rounds(self, *, answered: bool = False) -> list[Step]:
+        rounds = self._rounds.take(answered=answered)
+        if rounds:
+            self._show(CallEvidence.ASKED)
+        return rounds
+
+    def _see(self, reply: AgentReply, read: observed.TurnRead) -> None:
+        """Note what a reply shows of how calls are seen, and what of it was not placed."""
+        self._show(reply.evidence)
+        if any(step.tool_calls for step in read.steps):
+            self._show(CallEvidence.REPORTED)
+        elif reply.tool_calls:
+            self._show(CallEvidence.ASKED)
+        for entry in (*reply.unplaced, *read.unplaced):
+            self._unplaced.setdefault(entry)
+            if not self._world.reads_all:
+                self._world.tell_unread(entry)
 
     def _take(self, reply: AgentReply, sent: Sequence[Turn], latency_ms: float) -> None:
         """Add the steps of a reply to what was ``sent``; its usage and latency stand with the last."""
-        self._see(reply)
-        listed = observed.steps_of(reply.messages, sent, self._world.tell_unread)
-        told = _steps_of(reply, listed, self._rounds.take(answered=True))
+        read = observed.read_turn(reply.messages, sent)
+        self._see(reply, read)
+        told = _steps_of(reply, read.steps, self._taken_rounds(answered=True))
         fault, steps = _unreadable(told), told
         if fault:
             steps = [_refused_step(step) for step in told]

@@ -30,7 +30,7 @@ class AgentConfig(Value):
     type: str | None = None
     timeout_s: Annotated[Number, Field(gt=0)] = 60.0
     requests_per_minute: Annotated[Count, Field(ge=1)] | None = None
-    tools: Literal["visible", "none"] | None = None
+    calls: Literal["all", "unseen"] | None = None
     policy: str | None = None
     mcp: bool = False
     options: dict[str, Any] = {}

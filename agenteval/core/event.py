@@ -10,10 +10,10 @@ from agenteval.core.config import BudgetConfig, Config
 from agenteval.core.plan import Applies, Plan
 from agenteval.core.scenario import SampleKey, Scenario
 from agenteval.core.score import Issue, ScoreFailure, ScoreItem
-from agenteval.core.trajectory import Stop, Turn, Usage
+from agenteval.core.trajectory import CallEvidence, Stop, Turn, Usage
 from agenteval.core.value import Value
 
-SCHEMA_VERSION = 2
+SCHEMA_VERSION = 3
 """Of the journal. Raised when it says something else, or elsewhere; one of another version is refused."""
 
 
@@ -176,6 +176,17 @@ class Notice(Value):
     key: SampleKey | None = None
 
 
+class CallsSeen(Value):
+    """A turn of an agent showed, for the first time in the run, that its tool calls reach agenteval in this
+    way. ``key``: of the conversation that showed it; ``None``: an earlier run, of which this one plays a part
+    again."""
+
+    type: Literal["calls_seen"] = "calls_seen"
+    agent: str
+    evidence: CallEvidence
+    key: SampleKey | None = None
+
+
 class IssuesFound(Value):
     """The findings of the whole run, grouped by root cause. ``usage``: of the grouping model;
     ``failures``: where it broke, and code grouped alone. A later event replaces an earlier one."""
@@ -209,6 +220,7 @@ Event: TypeAlias = Annotated[
     | Asked
     | SampleFinished
     | Notice
+    | CallsSeen
     | IssuesFound
     | RunFinished,
     Field(discriminator="type"),

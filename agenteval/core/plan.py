@@ -21,7 +21,7 @@ from agenteval.core.config import (
 )
 from agenteval.core.scenario import EpochRange, Epochs, SampleKey, ThresholdRule, short_form
 from agenteval.core.score import MetricSpec, Severity
-from agenteval.core.trajectory import Sight
+from agenteval.core.tool_visibility import KnownVisibility
 from agenteval.core.value import Value
 
 Pairing: TypeAlias = tuple[str, str]
@@ -95,8 +95,8 @@ class Plan(Value):
     ``needs_model``: the scenarios that are left out for that. ``thresholds``: the suite's.
     ``unapplied``: gates that the run could never satisfy and thresholds that apply to none of its scenarios
     but to others of the suite, by key, with the reason: they do not hold for it. ``accepted``: the accept
-    list. ``models``: by role. ``policies``: the agents that have one; ``sights``: by agent, what is declared
-    of how its calls are seen.
+    list. ``models``: by role. ``policies``: the agents that have one; ``visibility``: by agent, what is
+    known before the run of how its calls are seen (``""``: of all that are not named).
 
     ``scenarios``: by id and agent, which of ``kinds`` applies there; what a stream of recorded conversations
     holds comes with each of them (``SampleStarted.applies``), unless it is ``default``. ``places``: where the
@@ -130,7 +130,7 @@ class Plan(Value):
     now: str | None = None
     max_turns: int = USUAL_TURNS
     policies: tuple[str, ...] = ()
-    sights: dict[str, Sight] = {}
+    visibility: dict[str, KnownVisibility] = {}
     default: Applies = Applies()
     kinds: tuple[Applies, ...] = ()
     scenarios: dict[str, dict[str, int]] = {}
@@ -140,6 +140,10 @@ class Plan(Value):
     def specs(self) -> dict[str, MetricSpec]:
         """All known metrics by name."""
         return {spec.name: spec for spec in self.metrics}
+
+    def known_visibility(self, agent: str) -> KnownVisibility | None:
+        """Return what is known before the run of how the calls of an agent are seen."""
+        return self.visibility.get(agent) or self.visibility.get("")
 
     def of(self, scenario: str, agent: str) -> Applies:
         """What applies to a scenario with an agent."""

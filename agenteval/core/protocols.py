@@ -13,7 +13,15 @@ from agenteval.core.errors import Mistake
 from agenteval.core.event import Event
 from agenteval.core.scenario import Sample, Scenario
 from agenteval.core.score import ScoreItem
-from agenteval.core.trajectory import Message, Sight, StopReason, ToolResult, Trajectory, Usage
+from agenteval.core.tool_visibility import KnownVisibility
+from agenteval.core.trajectory import (
+    CallEvidence,
+    Message,
+    StopReason,
+    ToolResult,
+    Trajectory,
+    Usage,
+)
 from agenteval.core.value import Value
 
 Emit: TypeAlias = Callable[[Event], None]
@@ -29,8 +37,9 @@ class AgentReply:
     ``Usage``, or a mapping or an object in the words of a provider. ``extra``: unknown fields of the message,
     echoed back to the same endpoint. ``alone``: ``messages`` is one message in the shape of another library,
     and no list of all that the agent did in the turn. ``agent``: of a multi-agent system, the name of the one
-    that replies. Where ``messages`` name theirs, these count. ``sight``: how its calls could be seen, where
-    the adapter knows better than the rules for all (``agenteval.core.sight``). ``unknown_tools``: names that
+    that replies. Where ``messages`` name theirs, these count. ``evidence``: what the adapter knows of how its
+    calls are seen, beyond what the reply itself shows; ``unplaced``: what it could not place, as phrases
+    (``agenteval.core.tool_visibility``). ``unknown_tools``: names that
     were called and that are surely no tools of the agent's. ``is_over``: the agent carries out its calls
     itself, and one without a result is not for agenteval to answer.
     """
@@ -43,7 +52,8 @@ class AgentReply:
     extra: Mapping[str, Any] = field(default_factory=dict)
     alone: bool = False
     agent: str = ""
-    sight: Sight | None = None
+    evidence: CallEvidence | None = None
+    unplaced: Sequence[str] = ()
     unknown_tools: Collection[str] = ()
     is_over: bool = False
 
@@ -61,7 +71,8 @@ class TurnTools:
     ``batch`` were made at the same time: they are one step. ``turn`` counts from 0. ``answered``: the tools
     that the scenario answers where all others are the agent's own to carry out (``None``: none is);
     ``record(name, args, batch, own)`` then records a call whose result ``await own()`` gives. ``call_known``:
-    as ``call``, for a tool that the agent surely has.
+    as ``call``, for a tool that the agent surely has. ``list_asked()``: to be called, from any thread, when
+    the agent asks for the list of the tools.
     """
 
     turn: int
@@ -70,6 +81,7 @@ class TurnTools:
     answered: frozenset[str] | None = None
     record: Callable[[str, Any, int, OwnCall], Awaitable[ToolResult]] | None = None
     call_known: Callable[[str, Any, int], Awaitable[ToolResult]] | None = None
+    list_asked: Callable[[], None] = lambda: None
 
     def leaves(self, name: str) -> bool:
         """Whether a tool is the agent's own to carry out."""
@@ -136,8 +148,9 @@ class AgentAdapter:
     """What an author may write under ``options``. Unknown keys are refused, whatever the model says."""
     mistakes: Callable[[Mapping[str, Any]], Iterable[Mistake]] = _no_mistakes
     """What else is wrong with the options as they are written, in words of its own."""
-    sight: Callable[[Any], Sight | None] = lambda _options: None
-    """What the options say of the agent's tool calls: how they will be seen. ``None``: nothing."""
+    visibility: Callable[[Any, frozenset[str]], KnownVisibility | None] = lambda _options, _tools: None
+    """``visibility(options, tools)``: what is known before a run of how the agent's tool calls are seen;
+    ``tools`` are all that the suite names. ``None``: the run finds out."""
     hears_mcp_url: Callable[[Any], bool] = lambda _options: False
     """Whether, with these options, each conversation of an agent with ``mcp`` hears of an address of its own.
     Otherwise all read one in this process's environment, and are played one at a time."""

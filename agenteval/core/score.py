@@ -79,8 +79,8 @@ class Check(Value):
     ``name`` is the place of the rule under ``expect`` (``tool_calls``, ``output.contains``,
     ``limits.steps``), or ``no_error`` or ``answer``. ``where`` is the line that wrote it. ``parts``: what
     of it did not hold, in the author's words and in names alone, so that the next run says the same.
-    ``if_observed``: of a check that is based on calls which were not seen, what it is (and ``detail`` and
-    ``parts`` say) once a later turn shows that they would have been; see ``agenteval.core.sight``.
+    ``if_all_seen``: of a check that rests on the absence of a call, what it is (and ``detail`` and ``parts``
+    say) once it is known that all calls of the agent are seen; see ``agenteval.core.tool_visibility``.
     ``by``, ``scripted``, ``usage`` and ``votes`` tell of the model that judged it, if one did (``criteria``);
     ``arose`` is then false if the criterion's condition never did, and so nothing was decided by it.
     """
@@ -91,7 +91,7 @@ class Check(Value):
     detail: str = ""
     where: str = ""
     parts: tuple[str, ...] = ()
-    if_observed: bool | None = None
+    if_all_seen: bool | None = None
     arose: bool = True
     by: str = ""
     scripted: bool = False

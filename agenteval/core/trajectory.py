@@ -6,7 +6,7 @@ Values only. They carry no identity (that is ``SampleKey``), no storage and no d
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Sized
 from enum import StrEnum
 from itertools import groupby
 from typing import Annotated, Any, TypeAlias
@@ -18,6 +18,14 @@ from agenteval.core.value import Value
 
 Message: TypeAlias = dict[str, Any]
 """A chat message in OpenAI's format."""
+
+
+def _is_none(value: object) -> bool:
+    return value is None
+
+
+def _is_empty(value: Sized) -> bool:
+    return not value
 
 
 class Usage(Value):
@@ -132,33 +140,25 @@ class Step(Value):
     handed_by: Annotated[tuple[str, ...], Field(exclude_if=lambda handed_by: not handed_by)] = ()
 
 
-class Sight(StrEnum):
-    """How the agent's tool calls could be seen in a turn; see ``agenteval.core.sight``."""
+class CallEvidence(StrEnum):
+    """What a turn shows of the way in which the agent's tool calls reach agenteval."""
 
-    TOOLS = "tools"
-    """The scenario, or the record of a log, declares tools: they are the agent's way to them."""
-    EMPTY = "empty"
-    """``unmocked_tools: empty``: the tool world answers every call."""
-    MESSAGES = "messages"
-    """The agent returned the list of the turn's messages, or has ``observed_messages``."""
-    CALLS = "calls"
-    """It called through ``ctx``, asked for a tool, or a log holds its calls."""
-    TRACED = "traced"
-    """The spans of the turn came (``observe: otlp``)."""
-    UNTRACED = "untraced"
-    """They did not, or not all, or do not tell what was called with what."""
-    UNREAD = "unread"
-    """A request of its model client could not be understood (``observe: openai``)."""
-    PARTIAL = "partial"
-    """Some of its functions are intercepted, and not all that the scenario names."""
-    VISIBLE = "visible"
-    """Declared: ``agent: {tools: visible}``."""
-    HIDDEN = "none"
-    """Declared: ``agent: {tools: none}``."""
+    ASKED = "asked"
+    """The agent asked agenteval for a tool, or for the list of them."""
+    REPORTED = "reported"
+    """Its messages, its spans or a log hold a call."""
+    RECORDED = "recorded"
+    """Its model client offered tools in a request, and the answers were recorded."""
+    LISTED = "listed"
+    """The adapter of its framework, or the record of a log, names all of its tools."""
+
+
+class ToolVisibility(StrEnum):
+    """How much of an agent's tool calls a run sees; see ``agenteval.core.tool_visibility``."""
+
+    ALL = "all"
+    PARTLY = "partly"
     UNSEEN = "unseen"
-    """Not at all."""
-    UNKNOWN = "unknown"
-    """Nobody said: what the scenario declares decides."""
 
 
 class Turn(Value):
@@ -168,8 +168,7 @@ class Turn(Value):
     free slot, for a retry or for the agent's own turn on its thread is not. ``error`` is set on a turn
     that the agent or the network broke off. ``script`` is the entry of the scenario's ``turns`` that the
     message comes from; ``None``: the simulated user said it. Then ``user_model`` and ``user_usage`` tell
-    of that model, and ``user_fault`` what was wrong with its first attempt (empty: nothing). ``sight``: how
-    its calls could be seen.
+    of that model, and ``user_fault`` what was wrong with its first attempt (empty: nothing).
     """
 
     user: str
@@ -180,7 +179,10 @@ class Turn(Value):
     user_model: str = ""
     user_usage: Usage = Usage()
     user_fault: str = ""
-    sight: Sight = Sight.UNKNOWN
+    evidence: Annotated[CallEvidence | None, Field(exclude_if=_is_none)] = None
+    """What it shows of how the agent's calls are seen."""
+    unplaced: Annotated[tuple[str, ...], Field(exclude_if=_is_empty)] = ()
+    """What of its record nobody could place, each as a phrase: it may hold calls that were not seen."""
 
     @property
     def answer(self) -> str:
@@ -291,6 +293,13 @@ class Trajectory(Value):
     turns: tuple[Turn, ...] = ()
     stop: Stop | None = None
     unfinished: Turn | None = None
+    visibility: ToolVisibility | None = None
+    """How much of the agent's calls is seen; ``None`` while the run has not found it out."""
+
+    @property
+    def all_calls_seen(self) -> bool:
+        """Whether a call that is not here was not made."""
+        return self.visibility is ToolVisibility.ALL and not any(turn.unplaced for turn in self.all_turns)
 
     @property
     def all_turns(self) -> tuple[Turn, ...]:

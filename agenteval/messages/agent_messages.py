@@ -8,15 +8,26 @@ from typing import Any, NamedTuple
 
 from agenteval.core.trajectory import Message, Step, ToolCall, Turn
 from agenteval.messages import chat
-from agenteval.messages.calls import Tell
 from agenteval.messages.message_adapters import plain
 
 
-def steps_of(messages: Sequence[Any], sent: Sequence[Turn], tell: Tell) -> tuple[Step, ...]:
-    """The steps of this turn in a list of messages. ``sent``: the turns so far, this one as the last; what is
-    known from them is history. A call that is not known is not a history, wherever it stands. ``tell`` hears
-    what could not be read. Raises ``AgentError`` for what looks like a tool call and cannot be read."""
-    read = plain(messages, tell)
+class TurnRead(NamedTuple):
+    """What a list of messages holds of one turn. ``unplaced``: entries that no reader knows, as phrases."""
+
+    steps: tuple[Step, ...]
+    unplaced: tuple[str, ...]
+
+
+def read_turn(messages: Sequence[Any], sent: Sequence[Turn]) -> TurnRead:
+    """Read the steps of this turn in a list of messages. ``sent``: the turns so far, this one as the last;
+    what is known from them is history. A call that is not known is not a history, wherever it stands. Raises
+    ``AgentError`` for a tool call that cannot be read."""
+    unplaced: dict[str, None] = {}
+    read = plain(messages, lambda text: unplaced.setdefault(text))
+    return TurnRead(_steps_of(read, sent), tuple(unplaced))
+
+
+def _steps_of(read: Sequence[Message], sent: Sequence[Turn]) -> tuple[Step, ...]:
     steps = chat.steps_of(read)
     places = [at for at, message in enumerate(read) if message["role"] == "assistant"]
     cut = _cut(read, sent)

@@ -14,7 +14,7 @@ from typing import Any
 
 from agenteval.core.errors import AgentError, AuthorError
 from agenteval.core.protocols import AgentReply
-from agenteval.core.trajectory import Message, Sight, Usage
+from agenteval.core.trajectory import CallEvidence, Message, Usage
 from agenteval.messages import chat
 from agenteval.messages import message_adapters as foreign
 from agenteval.messages.completion import Unreadable, assembled_by, parse_object
@@ -28,13 +28,13 @@ from agenteval.messages.streams import begun, whole
 @dataclass(frozen=True)
 class AskedTurn:
     """``messages``: the calls with their results, as an agent would list them. ``usage``: of all requests;
-    ``None``: that of one is not known. ``unread``: what could not be understood. ``is_seen``: whether there
-    was any request."""
+    ``None``: that of one is not known. ``unread``: what could not be understood. ``offered_tools``: whether a
+    request told its model of tools."""
 
     messages: tuple[Message, ...]
     usage: Usage | None
     unread: tuple[str, ...]
-    is_seen: bool = True
+    offered_tools: bool = True
 
 
 def turn_of(exchanges: Sequence[Mapping[str, Any]]) -> AskedTurn:
@@ -54,7 +54,11 @@ def turn_of(exchanges: Sequence[Mapping[str, Any]]) -> AskedTurn:
         except (Unreadable, AuthorError, AgentError) as error:
             unread.append(str(error))
     usage = _usage(exchanges, responses)
-    return AskedTurn(tuple(messages), usage, tuple(dict.fromkeys(unread)), bool(exchanges))
+    return AskedTurn(tuple(messages), usage, tuple(dict.fromkeys(unread)), any(map(_offers_tools, exchanges)))
+
+
+def _offers_tools(exchange: Mapping[str, Any]) -> bool:
+    return bool(exchange.get("offers_tools"))
 
 
 def with_calls(reply: AgentReply, turn: AskedTurn, *, otherwise: Iterable[str] = ()) -> AgentReply:
@@ -62,9 +66,7 @@ def with_calls(reply: AgentReply, turn: AskedTurn, *, otherwise: Iterable[str] =
     ``otherwise``: tools whose calls are recorded where they are carried out."""
     own = [*chat.calls_of(reply.tool_calls), *(c for m in reply.messages for c in _calls_of(m))]
     asked = _without(turn.messages, {_id_of(call) for call in own}, set(otherwise))
-    sight = Sight.UNREAD if turn.unread else Sight.TRACED if turn.is_seen else None
-    if sight is None and not reply.messages:
-        sight = reply.sight or Sight.UNSEEN
+    evidence = CallEvidence.RECORDED if turn.offered_tools else reply.evidence
     usage = turn.usage if reply.usage is None else reply.usage
     *before, last = reply.messages or (None,)
     if last is None:
@@ -73,7 +75,9 @@ def with_calls(reply: AgentReply, turn: AskedTurn, *, otherwise: Iterable[str] =
         listed = [*asked, *end]
     else:
         listed = [*before, *asked, last]
-    return replace(reply, messages=listed, usage=usage, sight=sight)
+    return replace(
+        reply, messages=listed, usage=usage, evidence=evidence, unplaced=(*reply.unplaced, *turn.unread)
+    )
 
 
 def _calls_of(message: Any) -> Iterator[Any]:

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 from agenteval.core.errors import AuthorError, Problem
 from agenteval.core.scenario import Tool
 from agenteval.core.speech import spoken
-from agenteval.core.trajectory import Sight, Step, ToolCall, ToolResult, Trajectory, Turn
+from agenteval.core.trajectory import CallEvidence, Step, ToolCall, ToolResult, Trajectory, Turn
 from agenteval.core.value import changed
 from agenteval.messages.agent_names import after_handoffs, by
 from agenteval.messages.calls import Call, Tell, handed_over
@@ -97,7 +97,7 @@ def _tool_call(call: Call, result: ToolResult | None) -> ToolCall:
     return changed(_CALL, own)
 
 
-_TURN = Turn(user="", steps=(), error=None, sight=Sight.UNSEEN)
+_TURN = Turn(user="", steps=(), error=None, evidence=None, unplaced=())
 _STEP = Step(text=None, tool_calls=())
 _CALL = ToolCall(name="", args=None, raw_args=None, id="", observed=True, result=None)
 
@@ -106,6 +106,7 @@ _CALL = ToolCall(name="", args=None, raw_args=None, id="", observed=True, result
 class _Turn:
     user: list[str]
     steps: list[_Step] = field(default_factory=list)
+    unplaced: dict[str, None] = field(default_factory=dict)
 
     @property
     def ends_in_calls(self) -> bool:
@@ -132,10 +133,16 @@ class _Turn:
     def frozen(self, *, sees_all: bool, error: str | None = None) -> Turn:
         """``sees_all``: the record declares tools, so that it would hold their calls."""
         steps = after_handoffs([step.frozen() for step in self.steps])
-        sight = Sight.TOOLS if sees_all else Sight.UNSEEN
-        if sight is Sight.UNSEEN and any(step.tool_calls for step in steps):
-            sight = Sight.CALLS
-        own = {"user": "\n".join(self.user), "steps": steps, "error": error, "sight": sight}
+        evidence = CallEvidence.LISTED if sees_all else None
+        if any(step.tool_calls for step in steps):
+            evidence = CallEvidence.REPORTED
+        own = {
+            "user": "\n".join(self.user),
+            "steps": steps,
+            "error": error,
+            "evidence": evidence,
+            "unplaced": tuple(self.unplaced),
+        }
         return changed(_TURN, own)
 
 

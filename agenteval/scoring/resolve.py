@@ -9,7 +9,7 @@ from agenteval.core.config import Config
 from agenteval.core.plan import ROLES, Applies, Plan, Threshold
 from agenteval.core.scenario import EpochRange, Epochs, Sample, Scenario, long_form
 from agenteval.core.score import MetricSpec
-from agenteval.core.trajectory import Sight
+from agenteval.core.tool_visibility import KnownVisibility
 from agenteval.scoring import metrics
 
 NOT_SELECTED = "applies to nothing that was selected"
@@ -67,12 +67,12 @@ def plan_of(
     samples: Iterable[Sample],
     ranges: Mapping[str, EpochRange],
     *,
-    sights: Mapping[str, Sight] | None = None,
+    visibility: Mapping[str, KnownVisibility] | None = None,
     unapplied: Mapping[str, str] | None = None,
 ) -> Plan:
     """The plan of a run. ``samples``: all of them, or the first ones where ``ranges`` has their scenario:
-    there a gate decides how many epochs there are. ``sights``: by agent, what is declared of how its
-    calls are seen. ``unapplied``: what does not hold for it, with the reason."""
+    there a gate decides how many epochs there are. ``visibility``: by agent, what is known of how
+    its calls are seen. ``unapplied``: what does not hold for it, with the reason."""
     epochs: dict[tuple[str, str], int] = {}
     known: dict[str, Scenario] = {}
     for sample in samples:
@@ -90,7 +90,7 @@ def plan_of(
     update: dict[str, object] = {
         "kinds": tuple(kinds.values()),
         "scenarios": scenarios,
-        "sights": dict(sights or {}),
+        "visibility": dict(visibility or {}),
         "unapplied": dict(unapplied or {}),
     }
     if ranges:

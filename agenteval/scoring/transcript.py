@@ -18,7 +18,6 @@ from itertools import accumulate
 from typing import Any, NamedTuple
 
 from agenteval.core.scenario import Scenario
-from agenteval.core.sight import is_observed
 from agenteval.core.speech import answer_of, spoken
 from agenteval.core.trajectory import Step, StopReason, ToolCall, Trajectory, Turn
 from agenteval.files.prompts import fence
@@ -272,7 +271,7 @@ def _notes(
 ) -> list[str]:
     """What a program notes beside each turn; nothing where calls cannot be seen."""
     turns = trajectory.all_turns
-    if not is_observed(scenario, trajectory):
+    if not trajectory.all_calls_seen:
         return [""] * len(turns)
     named = "\n".join((*map(_tool, tools), _parameters(tools)))
     nowhere = values_from_nowhere(scenario, turns, policy=policy, tools=named, now=now)
@@ -317,8 +316,8 @@ def _what_to_judge(
         prefix = trajectory
     else:
         yield f"The turn to judge is turn {upto + 1}, the last one above."
-        prefix = Trajectory(turns=trajectory.turns[: upto + 1])
-    if not is_observed(scenario, prefix):
+        prefix = Trajectory(turns=trajectory.turns[: upto + 1], visibility=trajectory.visibility)
+    if not prefix.all_calls_seen:
         yield NOT_OBSERVED
     if is_cut:
         yield SHORTENED

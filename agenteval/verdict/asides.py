@@ -11,7 +11,6 @@ from agenteval.core.plurals import plural
 from agenteval.core.safe_text import one_line
 from agenteval.core.sample_report import SampleReport
 from agenteval.core.score import NOT_CLEAR, RULED_OUT, Finding, Severity, Verdict
-from agenteval.core.sight import never_seen
 from agenteval.files.prompts import CRITERIA
 from agenteval.scoring.goals import GOAL
 from agenteval.scoring.metrics import POLICY_ADHERENCE
@@ -162,10 +161,15 @@ def _code_only(report: Report) -> str:
 
 def _calls_never_seen(report: Report) -> Iterator[Aside]:
     """Such an agent may have a way of its own to its tools: then nothing is known of its calls."""
-    told = (
-        (each.agent, each.scenario, sample.trajectory) for each in report.scenarios for sample in each.samples
-    )
-    if agents := never_seen(told):
+    declaring: dict[str, None] = {}
+    calling = set()
+    for each in report.scenarios:
+        for sample in each.samples:
+            if sample.trajectory.tool_calls:
+                calling.add(each.agent)
+            elif sample.trajectory.all_turns and each.scenario.tools:
+                declaring[each.agent] = None
+    if agents := [agent for agent in declaring if agent not in calling]:
         who = f"agent{'s' * (len(agents) > 1)} {', '.join(map(repr, agents))}"
         text = f"no call of {one_line(who, 120)} seen, although tools are declared"
         yield Aside("calls_never_seen", len(agents), text)

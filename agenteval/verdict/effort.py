@@ -10,7 +10,6 @@ from agenteval.core.plan import Plan
 from agenteval.core.plurals import plural
 from agenteval.core.sample_report import SampleReport
 from agenteval.core.scenario import Scenario
-from agenteval.core.sight import is_observed
 from agenteval.verdict.ledger import how_to_price, price_of, priced
 
 
@@ -65,17 +64,17 @@ def _is_told(sample: SampleReport) -> bool:
     return bool(turns) and all(turn.usage.cost is not None for turn in turns)
 
 
-def _steps(sample: SampleReport, scenario: Scenario, _plan: Plan) -> Measured:
-    return Measured(sample.trajectory.steps, _unseen(sample, scenario))
+def _steps(sample: SampleReport, _scenario: Scenario, _plan: Plan) -> Measured:
+    return Measured(sample.trajectory.steps, _unseen(sample))
 
 
-def _tool_calls(sample: SampleReport, scenario: Scenario, _plan: Plan) -> Measured:
-    return Measured(len(sample.trajectory.tool_calls), _unseen(sample, scenario))
+def _tool_calls(sample: SampleReport, _scenario: Scenario, _plan: Plan) -> Measured:
+    return Measured(len(sample.trajectory.tool_calls), _unseen(sample))
 
 
-def _unseen(sample: SampleReport, scenario: Scenario) -> str:
-    """Of an agent whose calls cannot be seen, none is known not to have been made."""
-    return "" if is_observed(scenario, sample.trajectory) else "no call of the agent could be seen"
+def _unseen(sample: SampleReport) -> str:
+    """Of an agent whose calls are not all seen, none is known not to have been made."""
+    return "" if sample.trajectory.all_calls_seen else "not all calls of the agent are seen"
 
 
 MEASURES: Mapping[str, Measure] = {

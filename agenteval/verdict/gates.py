@@ -16,7 +16,7 @@ from agenteval.core.decision import (
 from agenteval.core.plan import Plan
 from agenteval.core.plurals import plural
 from agenteval.core.sample_report import SampleReport, ScenarioReport
-from agenteval.core.scenario import SampleKey, Scenario
+from agenteval.core.scenario import SampleKey
 from agenteval.core.score import (
     NOT_CLEAR,
     OUTCOME,
@@ -27,7 +27,6 @@ from agenteval.core.score import (
     Severity,
     Verdict,
 )
-from agenteval.core.sight import is_observed
 from agenteval.core.trajectory import Stop
 from agenteval.files.prompts import CRITERIA, USER_REVIEW
 from agenteval.scoring.detectors.table import DETECTORS
@@ -155,7 +154,7 @@ def decide_sample(sample: SampleReport, scenario: ScenarioReport, report: Report
     source = sample.record or scenario.scenario.source
     failures = failures_of(sample, scenario.scenario)
     names = in_force(report.run, scenario.scenario.id)
-    unclear = _gates_nothing(sample, scenario.scenario, code_only=report.plan.code_only)
+    unclear = _gates_nothing(sample, code_only=report.plan.code_only)
     violations = [
         *_broken_checks(sample, source, failures, names, unclear),
         *_severe_findings(sample, source, report.plan, failures, names),
@@ -188,16 +187,12 @@ def _is_unjudged(check: Check) -> bool:
     return check.name == CRITERIA and check.passed is None and not check.by
 
 
-def _gates_nothing(sample: SampleReport, scenario: Scenario, *, code_only: bool) -> Callable[[Check], bool]:
-    """Which checks gate nothing: criteria that are not clear where no call could be seen, and with
-    ``code_only`` those that no judge was asked about, if anything else of the sample was decided. Of what
-    nothing is known, nothing is green."""
-    if not is_any_decided(sample):
+def _gates_nothing(sample: SampleReport, *, code_only: bool) -> Callable[[Check], bool]:
+    """Which checks gate nothing: with ``code_only`` the criteria that no judge was asked about, if anything
+    else of the sample was decided. Of what nothing is known, nothing is green."""
+    if not code_only or not is_any_decided(sample):
         return lambda check: False
-    unclear = not is_observed(scenario, sample.trajectory)
-    return lambda check: (
-        check.name == CRITERIA and check.passed is None and (unclear if check.by else code_only)
-    )
+    return lambda check: check.name == CRITERIA and check.passed is None and not check.by
 
 
 def _stands(violation: Violation, sample: SampleReport) -> bool:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 
 from agenteval.core.event import (
+    CallsSeen,
     Event,
     IssuesFound,
     Notice,
@@ -31,8 +32,8 @@ from agenteval.core.sample_report import (
 )
 from agenteval.core.scenario import Category, SampleKey, Scenario
 from agenteval.core.score import Check, Finding, Issue, Score, ScoreFailure, ScoreItem, UserReview
-from agenteval.core.sight import is_observed, settled
-from agenteval.core.trajectory import Stop, Trajectory, Turn, Usage
+from agenteval.core.tool_visibility import settled, visibility_of, why_open
+from agenteval.core.trajectory import CallEvidence, Stop, StopReason, ToolVisibility, Trajectory, Turn, Usage
 from agenteval.scoring.finding_merge import merged
 from agenteval.scoring.goals import held_against_others, raised_if_never_completed
 from agenteval.verdict.ledger import LedgerLine, lines_of
@@ -64,12 +65,18 @@ class Report:
     issues: tuple[Issue, ...] = ()
     issue_failures: tuple[ScoreFailure, ...] = ()
     notices: tuple[Notice, ...] = ()
+    evidence: Mapping[str, frozenset[CallEvidence]] = field(default_factory=dict)
+    """By agent: what its turns have shown of how its calls are seen."""
     finished: RunFinished | None = None
 
     @property
     def plan(self) -> Plan:
         """What applied."""
         return self.run.plan
+
+    def visibility_of(self, agent: str) -> ToolVisibility:
+        """How much of an agent's tool calls the run has seen."""
+        return _visibility(self.run.plan, agent, self.evidence)
 
     @property
     def scripted(self) -> bool:
@@ -79,6 +86,11 @@ class Report:
     @property
     def samples(self) -> tuple[SampleReport, ...]:
         return tuple(sample for scenario in self.scenarios for sample in scenario.samples)
+
+
+def _visibility(plan: Plan, agent: str, evidence: Mapping[str, Collection[CallEvidence]]) -> ToolVisibility:
+    passthrough = plan.unmocked_tools == "passthrough"
+    return visibility_of(plan.known_visibility(agent), evidence.get(agent, ()), passthrough=passthrough)
 
 
 class _SampleEvents:
@@ -110,6 +122,7 @@ def fold(events: Iterable[Event]) -> Report:
     samples: dict[SampleKey, _SampleEvents] = {}
     recorded: dict[str, Scenario] = {}
     applies: dict[Pairing, Applies] = {}
+    evidence: dict[str, set[CallEvidence]] = {}
     for event in events:
         match event:
             case RunStarted():
@@ -127,6 +140,8 @@ def fold(events: Iterable[Event]) -> Report:
                 found = event
             case Notice():
                 notices.append(event)
+            case CallsSeen():
+                evidence.setdefault(event.agent, set()).add(event.evidence)
             case SampleStarted(key=key):
                 if event.scenario:
                     recorded.setdefault(key.scenario, event.scenario)
@@ -146,7 +161,10 @@ def fold(events: Iterable[Event]) -> Report:
         raise ValueError("no run_started event: this is not the journal of a run")
     by_id = {**recorded, **{scenario.id: scenario for scenario in run.scenarios}}
     # Each is let go when it is read: of many samples only one form is in memory.
-    reports = {key: _sample(key, by_id[key.scenario], samples.pop(key)) for key in list(samples)}
+    seen = {agent: frozenset(found) for agent, found in evidence.items()}
+    reports = {
+        key: _sample(key, by_id[key.scenario], samples.pop(key), run.plan, seen) for key in list(samples)
+    }
     scenarios = tuple(_scenarios(run, by_id, applies, reports))
     if found and run.plan.severity_from == "model":
         scenarios = _with_proposed_severities(scenarios, found.issues)
@@ -160,6 +178,7 @@ def fold(events: Iterable[Event]) -> Report:
         issues=found.issues if found else (),
         issue_failures=found.failures if found else (),
         notices=tuple(notices),
+        evidence=seen,
         finished=finished,
     )
 
@@ -168,15 +187,24 @@ def _of_kind(items: Iterable[ScoreItem], kind: type) -> tuple:  # type: ignore[t
     return tuple([item for item in items if isinstance(item, kind)])
 
 
-def _sample(key: SampleKey, scenario: Scenario, told: _SampleEvents) -> SampleReport:
+def _sample(
+    key: SampleKey,
+    scenario: Scenario,
+    told: _SampleEvents,
+    plan: Plan,
+    evidence: Mapping[str, frozenset[CallEvidence]],
+) -> SampleReport:
     turns = tuple(told.turns[index] for index in sorted(told.turns))
-    trajectory = Trajectory(turns=turns, stop=told.stop, unfinished=told.unfinished)
+    visibility = _visibility(plan, key.agent, evidence)
+    recorded = told.stop is not None and told.stop.reason is StopReason.RECORDED
+    why = why_open(visibility, plan.known_visibility(key.agent), recorded=recorded)
+    trajectory = Trajectory(turns=turns, stop=told.stop, unfinished=told.unfinished, visibility=visibility)
     turn_reports = []
     for index, turn in enumerate(trajectory.all_turns):
-        items = settled(told.items.get(index, ()), scenario, trajectory)
+        items = settled(told.items.get(index, ()), visibility, (turn,), why)
         of_kinds = [_of_kind(items, kind) for kind in (Check, Score, ScoreFailure)] if items else ()
         turn_reports.append(TurnReport(turn, *of_kinds))
-    whole = settled(told.items.get(None, ()), scenario, trajectory)
+    whole = settled(told.items.get(None, ()), visibility, trajectory.all_turns, why)
     findings = sorted(
         (item for items in told.items.values() for item in items if isinstance(item, Finding)),
         key=lambda f: (f.turn is None, f.turn or 0, f.call or 0, f.metric, f.detector),
@@ -201,7 +229,7 @@ def _with_case_values(sample: SampleReport, scenario: Scenario) -> SampleReport:
     if scenario.case is None or fault not in (None, "agent"):
         return sample
     called = {call.name for call in sample.trajectory.tool_calls}
-    expected = scenario.case.expected_tools if is_observed(scenario, sample.trajectory) else ()
+    expected = scenario.case.expected_tools if sample.trajectory.all_calls_seen else ()
     answered = fault is None and bool(sample.trajectory.turns and sample.trajectory.turns[-1].answer.strip())
     outputs = [check.passed for check in sample.all_checks if check.name == "output.contains"]
     return replace(

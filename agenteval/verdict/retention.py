@@ -5,13 +5,14 @@ Everything is in the journal; this is what is held in memory until the reports a
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from operator import attrgetter
 from typing import Any, NamedTuple
 
 from agenteval.core.event import (
     Answered,
     Asked,
+    CallsSeen,
     Event,
     RunStarted,
     SampleFinished,
@@ -22,8 +23,8 @@ from agenteval.core.event import (
 from agenteval.core.plan import Applies, Plan
 from agenteval.core.scenario import SampleKey, Scenario
 from agenteval.core.score import Check, Finding, ScoreItem
-from agenteval.core.sight import settled
-from agenteval.core.trajectory import Step, Stop, ToolCall, Trajectory, Turn
+from agenteval.core.tool_visibility import settled, visibility_of
+from agenteval.core.trajectory import CallEvidence, Step, Stop, ToolCall, Turn
 from agenteval.verdict.gates import sample_failed
 
 KEPT_IN_FULL = 100
@@ -74,6 +75,7 @@ class Retained:
         self._begun = 0
         self._scenarios: dict[str, Scenario] = {}
         self._slim = _Slim()
+        self._evidence: dict[str, set[CallEvidence]] = {}
         self._room = {True: most, False: most}
 
     def __call__(self, event: Event) -> None:
@@ -92,6 +94,9 @@ class Retained:
                 del self._open[event.key]
                 self._latest = (None, None)
                 self._close(opened, event)
+            case CallsSeen(agent=agent, evidence=evidence):
+                self._evidence.setdefault(agent, set()).add(evidence)
+                self._rest.append(event)
             case Answered() | Asked():
                 """No report is made of it."""
             case _:
@@ -118,8 +123,8 @@ class Retained:
 
     def _close(self, opened: _Open, event: SampleFinished) -> None:
         turns, items, unfinished = tuple(opened.turns), tuple(opened.items), event.unfinished
-        told = Trajectory(turns=turns, unfinished=unfinished)
-        if not self._is_kept(items, event.stop, opened.scenario or _BLANK, told):
+        all_turns = (*turns, unfinished) if unfinished else turns
+        if not self._is_kept(event.key.agent, items, event.stop, all_turns):
             turns = tuple(map(self._slim.turn, turns))
             items = tuple(self._slim.said(place, said) for place, said in items)
             unfinished = self._slim.turn(unfinished) if unfinished else None
@@ -128,15 +133,21 @@ class Retained:
             _Sample(event.key, opened.applies, scenario, turns, items, event.stop, unfinished, opened.number)
         )
 
-    def _is_kept(self, items: _Items, stop: Stop, scenario: Scenario, told: Trajectory) -> bool:
+    def _is_kept(self, agent: str, items: _Items, stop: Stop, turns: Sequence[Turn]) -> bool:
         if self._everything:
             return True
-        said = settled([item for _, each in items for item in each], scenario, told)
+        said = self._settled(agent, [item for _, each in items for item in each], turns)
         if all(isinstance(item, Check) and item.passed for item in said) and stop.fault is None:
             return False
         failed = sample_failed(said, stop, self._plan)
         self._room[failed] -= 1
         return self._room[failed] >= 0
+
+    def _settled(self, agent: str, items: Sequence[ScoreItem], turns: Sequence[Turn]) -> Sequence[ScoreItem]:
+        """Decide by what the agent has shown until now: a later conversation may show more."""
+        passthrough = self._plan.unmocked_tools == "passthrough"
+        known, evidence = self._plan.known_visibility(agent), self._evidence.get(agent, set())
+        return settled(items, visibility_of(known, evidence, passthrough=passthrough), turns, "")
 
     def _scenario(self, scenario: Scenario | None) -> Scenario | None:
         """One object for all conversations of a scenario."""
@@ -183,7 +194,7 @@ class _Slim:
         update: dict[str, Any] = {"user": LEFT_OUT, "steps": steps}
         if turn.latency_ms or turn.user_model or turn.error or any(map(_has_figures, turn.steps)):
             return turn.model_copy(update=update)
-        key = (turn.script, turn.sight, *map(id, steps))
+        key = (turn.script, turn.evidence, turn.unplaced, *map(id, steps))
         if key not in self._turns:
             self._turns[key] = turn.model_copy(update=update)
         return self._turns[key]

@@ -4,7 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from agenteval.core.event import Event, RunStarted, SampleFinished, SampleStarted, Scored, TurnFinished
+from agenteval.core.event import (
+    CallsSeen,
+    Event,
+    RunStarted,
+    SampleFinished,
+    SampleStarted,
+    Scored,
+    TurnFinished,
+)
 from agenteval.core.scenario import SampleKey, Scenario
 from agenteval.core.score import Check, Finding, Score, ScoreFailure, ScoreItem
 from agenteval.verdict.report import Report, fold
@@ -17,6 +25,7 @@ class SingleSamples:
         self.run: RunStarted | None = None
         self._scenarios: dict[str, Scenario] = {}
         self._events: dict[SampleKey, list[Event]] = {}
+        self._calls_seen: list[Event] = []
 
     def see(self, event: Event) -> Sequence[Event]:
         """All that was told of a sample, when it finishes; else nothing."""
@@ -24,6 +33,8 @@ class SingleSamples:
             case RunStarted():
                 self.run = event
                 self._scenarios = {scenario.id: scenario for scenario in event.scenarios}
+            case CallsSeen():
+                self._calls_seen.append(event)
             case SampleStarted(key=key):
                 self._events[key] = [event]
             case TurnFinished(key=key) | Scored(key=key):
@@ -44,7 +55,7 @@ class SingleSamples:
         alone = self.run.model_copy(
             update={"plan": plan, "scenarios": (scenario,) if scenario is not None else ()}
         )
-        return fold([alone, *events])
+        return fold([alone, *self._calls_seen, *events])
 
 
 def surely_passes(events: Sequence[Event]) -> bool:

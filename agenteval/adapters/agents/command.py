@@ -19,7 +19,6 @@ from agenteval.core.config import AgentConfig
 from agenteval.core.errors import AgentError, AuthorError, Mistake, Problem, did_you_mean
 from agenteval.core.protocols import Agent, AgentAdapter, AgentFactory, AgentReply
 from agenteval.core.safe_text import one_line
-from agenteval.core.trajectory import Sight
 from agenteval.core.value import Text, Value
 from agenteval.messages.agent_names import name_of
 from agenteval.messages.agent_reply import reply_of, seen_by
@@ -148,7 +147,6 @@ ADAPTER = AgentAdapter(
     _agents,
     CommandOptions,
     _mistakes,
-    sight=lambda options: Sight.UNTRACED if options.observe else None,  # until spans are there
     hears_mcp_url=lambda _options: True,
     example=_EXAMPLE,
 )

@@ -31,7 +31,8 @@ from agenteval.core.errors import AgentError, AgentevalError, AuthorError, Mista
 from agenteval.core.expressions import expression
 from agenteval.core.protocols import Agent, AgentAdapter, AgentFactory, AgentReply, TurnTools
 from agenteval.core.scenario import Sample, SampleKey
-from agenteval.core.trajectory import Message, Sight
+from agenteval.core.tool_visibility import KnownVisibility
+from agenteval.core.trajectory import Message, ToolVisibility
 from agenteval.core.value import Number, Text, Value
 from agenteval.files.redact import SECRET_HEADER, without_query
 from agenteval.messages.agent_reply import answer_of, answers_in, message_of
@@ -101,15 +102,11 @@ class HttpOptions(Value):
         return self.send_tools and self.form != "a2a"
 
     @property
-    def sight(self) -> Sight | None:
-        """How the agent's calls will be seen, where that does not depend on the scenario."""
-        if self.observe:
-            return Sight.UNTRACED  # until the spans of a reply are there
+    def hides_calls(self) -> bool:
+        """Whether nothing in the agent's replies could show its calls."""
         reports = self.reply.messages if self.reply else self.observed_messages
-        if reports and not (self.reply and reports.endswith("?")):  # that may be misspelt, and never there
-            return Sight.MESSAGES
         asks_us = self.reply.tool_calls if self.reply else self.form != "a2a"
-        return None if asks_us else Sight.UNSEEN
+        return not (self.observe or reports or asks_us)
 
 
 _NAMES_OF_APIS = {
@@ -145,7 +142,7 @@ def _calls_told(options: HttpOptions) -> str:
         return f"its tool calls are seen at {seen}"
     if reply.tool_calls:
         return f"it asks for tools at {reply.tool_calls}"
-    return "its tool calls are not seen" if options.sight is Sight.UNSEEN else "it may ask for tools"
+    return "its tool calls are not seen" if options.hides_calls else "it may ask for tools"
 
 
 class Known:
@@ -237,7 +234,7 @@ class HttpAgents:
         problems = tuple(problem._replace(place=place_of(key)) for key, problem in found)
         if problems:
             raise AuthorError(*problems)
-        self.does = _does(options, declares_calls=config.tools is not None)
+        self.does = _does(options, declares_calls=config.calls is not None)
         self._known = Known(
             config,
             options,
@@ -626,11 +623,15 @@ def _untraced(agent: AgentConfig, resources: AgentResources) -> HttpAgents:
     )
 
 
+def _visibility(options: HttpOptions, _tools: frozenset[str]) -> KnownVisibility | None:
+    return KnownVisibility(calls=ToolVisibility.UNSEEN) if options.hides_calls else None
+
+
 ADAPTER = AgentAdapter(
     _agents,
     HttpOptions,
     _mistakes,
-    sight=lambda options: options.sight,
+    visibility=_visibility,
     hears_mcp_url=lambda _options: True,
     example=_EXAMPLE,
 )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -28,6 +29,7 @@ from agenteval.core.errors import (
 )
 from agenteval.core.protocols import AgentReply, AgentTool
 from agenteval.core.scenario import Sample
+from agenteval.core.trajectory import CallEvidence
 from agenteval.messages.agent_reply import reply_of, seen_by
 
 _USUAL = ("bin/python", "Scripts/python.exe")
@@ -96,7 +98,7 @@ def interpreter_agents(
         raise AuthorError(NEEDLESS._replace(place=resources.place_of(agent, "observe")))
     if (tools := told["tools"]) is not None:
         agents.tools = tuple(AgentTool(**each) for each in tools)
-    declares_calls = agent.tools is not None or bool(observe)
+    declares_calls = agent.calls is not None or bool(observe)
     agents.does = line_of(told, interpreter=interpreter, declares_calls=declares_calls)
     if observe == "openai":
         agents.does += f"; {DOES}"
@@ -191,11 +193,16 @@ def read_answer(answer: Mapping[str, Any]) -> AgentReply:
         raise error_in(answer["error"], seen=seen_by(lambda: read_answer(rest)))
     if isinstance(told := answer.get("agent_reply"), Mapping):
         parts = {key: value for key, value in told.items() if value is not None}
-        return reply_of(AgentReply(**parts))
+        return _with_evidence(reply_of(AgentReply(**parts)), answer)
     if "value" in answer:
-        return reply_of(answer["value"])
+        return _with_evidence(reply_of(answer["value"]), answer)
     raise AgentError(
         f"the agent returned {answer.get('returned', 'nothing')}; expected the answer's text, an assistant"
         " message, the list of this turn's messages, or an AgentReply",
         kind="protocol",
     )
+
+
+def _with_evidence(reply: AgentReply, answer: Mapping[str, Any]) -> AgentReply:
+    asked = CallEvidence.ASKED if answer.get("list_asked") else None
+    return replace(reply, evidence=reply.evidence or asked)

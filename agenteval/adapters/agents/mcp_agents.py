@@ -74,7 +74,9 @@ class McpAgent:
             with waiting():
                 self._has_it = await self._only.acquire()
         context = AgentContext(self._sample, tools, asyncio.get_running_loop(), self._batches)
-        self._address.served = Served(self._sample.scenario.tools, _calls(context, self._batches))
+        self._address.served = Served(
+            self._sample.scenario.tools, _calls(context, self._batches), tools.list_asked
+        )
         with told(self._address):
             return await self._agent.reply(messages, tools)
 

@@ -49,6 +49,8 @@ class Served:
 
     tools: Mapping[str, Tool] = field(default_factory=dict)
     call: CallTool | None = None
+    list_asked: Callable[[], None] = lambda: None
+    """Called when the agent asks for the list of the tools."""
 
 
 def mcp_server(served: Callable[[Any], Served | None]) -> Any:
@@ -58,6 +60,8 @@ def mcp_server(served: Callable[[Any], Served | None]) -> Any:
 
     async def list_tools(ctx: Any, _params: Any) -> types.ListToolsResult:
         found = served(ctx.request)
+        if found:
+            found.list_asked()
         return types.ListToolsResult(
             tools=[_listed(*item) for item in (found.tools if found else {}).items()]
         )

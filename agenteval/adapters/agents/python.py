@@ -39,7 +39,8 @@ from agenteval.core.errors import (
 )
 from agenteval.core.protocols import AgentAdapter, AgentFactory, AgentReply, AgentTool, TurnTools
 from agenteval.core.scenario import Sample
-from agenteval.core.trajectory import Message, Sight, ToolResult
+from agenteval.core.tool_visibility import KnownVisibility
+from agenteval.core.trajectory import Message, ToolResult, ToolVisibility
 from agenteval.core.value import Text, Value
 from agenteval.messages import chat
 from agenteval.messages.agent_reply import reply_of, seen_by
@@ -77,21 +78,20 @@ class AgentContext(Context):
         loop: asyncio.AbstractEventLoop,
         batches: Iterator[int] | None = None,
     ) -> None:
-        super().__init__(self._begin, batches or count(1))
-        self._turn = tools
+        super().__init__(self._begin, batches or count(1), deepcopy(list(tools.schemas)))
+        self.turn_tools = tools
         self.tool_time = _ToolTime()
         self._loop = loop
         self.scenario_id = sample.key.scenario
         self.epoch = sample.key.epoch
         self.seed = sample.seed
         self.turn = tools.turn
-        self.tools = deepcopy(list(tools.schemas))
 
     def ask_known(self, name: str, args: Any, batch: int) -> Future[Answered]:
         return self._begin(name, args, batch, known=True)
 
     def leaves(self, name: str) -> bool:
-        return self._turn.record is not None and self._turn.leaves(name)
+        return self.turn_tools.record is not None and self.turn_tools.leaves(name)
 
     def ask_own(self, name: str, args: dict[str, Any], batch: int, own: Own) -> Future[Answered]:
         return self._submitted(self._recorded(name, deepcopy(args), batch, own))
@@ -112,20 +112,20 @@ class AgentContext(Context):
     async def _resolved(self, name: str, args: Any, batch: int, *, known: bool = False) -> Answered:
         """The agent may do to a result what it likes; the record stays as it was."""
         in_mock()
-        call = self._turn.call_known if known and self._turn.call_known else self._turn.call
+        call = self.turn_tools.call_known if known and self.turn_tools.call_known else self.turn_tools.call
         with self.tool_time.running():
             result = await call(name, args, batch)
         return Answered(deepcopy(result.value), result.is_error)
 
     async def _recorded(self, name: str, args: dict[str, Any], batch: int, own: Own) -> Answered:
         """A call that is the agent's own to carry out: its time is the agent's, too."""
-        assert self._turn.record
+        assert self.turn_tools.record
 
         async def result() -> ToolResult:
             answered: Answered = await own()
             return ToolResult(value=chat.stored(answered.value), is_error=answered.is_error)
 
-        recorded = await self._turn.record(name, args, batch, result)
+        recorded = await self.turn_tools.record(name, args, batch, result)
         return Answered(recorded.value, recorded.is_error)
 
 
@@ -167,10 +167,7 @@ class PythonAgents:
         if self._warning and (self._only or sample.scenario.has_several_turns):
             self._warn(self._warning)
             self._warning = ""
-        watched = None
-        if self._intercepts:
-            is_partial = not sample.scenario.tools_named <= self._intercepts.names
-            watched = Watched(self._intercepts, self._warn, is_partial=is_partial)
+        watched = Watched(self._intercepts, self._warn) if self._intercepts else None
         return PythonAgent(
             Played(self.agent, recognised, self._make_deps),
             sample,
@@ -190,13 +187,9 @@ class PythonAgents:
 
 
 class Watched:
-    """The intercepted functions of an agent during one conversation. ``is_partial``: the scenario names tools
-    that are not among them."""
+    """The intercepted functions of an agent during one conversation."""
 
-    def __init__(
-        self, intercepts: Intercepts, warn: Callable[[str], None], *, is_partial: bool = False
-    ) -> None:
-        self.is_partial = is_partial
+    def __init__(self, intercepts: Intercepts, warn: Callable[[str], None]) -> None:
         self._intercepts = intercepts
         self._warn = warn
         self._fault = ""
@@ -279,9 +272,16 @@ class PythonAgent:
             self._watched.check()  # where the runner is the cause, the agent is not to blame
             raise
         self._watched.check()
-        return replace(reply, sight=Sight.PARTIAL) if self._watched.is_partial else reply
+        return reply
 
     async def _answer(self, messages: list[Message], context: AgentContext) -> AgentReply:
+        try:
+            return await self._asked(messages, context)
+        finally:
+            if context.list_asked:
+                context.turn_tools.list_asked()
+
+    async def _asked(self, messages: list[Message], context: AgentContext) -> AgentReply:
         try:
             with nullcontext() if self._played.may_be_of_framework else plain_agent():
                 value, elapsed_s = await timed_call(
@@ -420,7 +420,7 @@ def _agents(agent: AgentConfig, options: PythonOptions, resources: AgentResource
         warn=resources.warn,
     )
     is_observed = how_observed(options.observe) == "openai"
-    declares_calls = agent.tools is not None or is_observed
+    declares_calls = agent.calls is not None or is_observed
     agents.does = line_of(agents.agent.described(written), declares_calls=declares_calls)
     if options.intercept:
         agents.does += f"; the scenario answers for {', '.join(options.intercept)}"
@@ -466,10 +466,26 @@ def _elsewhere(
     )
 
 
+def _visibility(options: PythonOptions, tools: frozenset[str]) -> KnownVisibility | None:
+    """With ``intercept``, the functions that it names; nothing shows a call of another."""
+    if not options.intercept:
+        return None
+    missing = sorted(tools - options.intercept.keys())
+    if not missing:
+        return KnownVisibility(calls=ToolVisibility.ALL)
+    named = ", ".join(missing[:_MOST_NAMED]) + (" …" if len(missing) > _MOST_NAMED else "")
+    why = f"`intercept` does not name every tool of the suite ({named}): calls of the others may be unseen"
+    remedy = "add them to intercept, or write agent: {calls: all} if it has no other way to its tools"
+    return KnownVisibility(calls=ToolVisibility.PARTLY, why=f"{why}; {remedy}")
+
+
+_MOST_NAMED = 5
+
 ADAPTER = AgentAdapter(
     _agents,
     PythonOptions,
     _mistakes,
+    visibility=_visibility,
     hears_mcp_url=lambda options: options.interpreter is not None,
     example=_EXAMPLE,
 )

@@ -17,7 +17,7 @@ from agenteval.adapters.agents.http_api import json_of, storable
 from agenteval.adapters.transport.client import HttpReply
 from agenteval.core.errors import AgentError
 from agenteval.core.protocols import AgentReply
-from agenteval.core.trajectory import Message, Sight
+from agenteval.core.trajectory import Message
 from agenteval.core.value import Text, Value
 from agenteval.messages import chat
 from agenteval.messages import message_adapters as foreign
@@ -186,7 +186,6 @@ def answer_in(document: Document, paths: ReplyPaths) -> AgentReply:
         tool_calls=calls,
         messages=messages,
         usage=_usage(document, paths),
-        sight=Sight.MESSAGES if messages else None,
     )
 
 

@@ -22,7 +22,7 @@ from agenteval.conversation.deadlines import waiting
 from agenteval.core.errors import AgentError, AgentevalError, AuthorError, Place, Problem
 from agenteval.core.protocols import Agent, AgentFactory, AgentReply, TurnTools, close
 from agenteval.core.scenario import Sample
-from agenteval.core.trajectory import Message, Sight, ToolCall
+from agenteval.core.trajectory import Message, ToolCall
 from agenteval.messages import chat
 from agenteval.messages import message_adapters as foreign
 from agenteval.messages.otlp import NotOtlpError, spans_of_json, spans_of_protobuf
@@ -295,6 +295,9 @@ class TracedAgents:
                 await asyncio.sleep(_SETTLE_S)
 
 
+NO_SPANS = "the spans of the turn did not all come"
+
+
 class TracedAgent:
     """One conversation's agent."""
 
@@ -316,13 +319,13 @@ class TracedAgent:
             spans = await self._agents.all_of(trace) if has_answered else None
             came = self._agents.receiver.spans(trace) if spans is None else spans
             told = self._with_spans(error.seen or AgentReply(), came, messages)
-            error.seen = told if spans is not None else replace(told, sight=Sight.UNTRACED)
+            error.seen = told if spans is not None else replace(told, unplaced=(NO_SPANS,))
             raise
         spans = await self._agents.all_of(trace)
         if spans is None:
             what = "only a part of its spans" if self._agents.receiver.spans(trace) else "no span"
             self._agents.warn(f"{what} of a request came in time; its calls are not observed")
-            return replace(reply, sight=Sight.UNTRACED)
+            return replace(reply, unplaced=(*reply.unplaced, NO_SPANS))
         return self._with_spans(reply, spans, messages)
 
     def _with_spans(
@@ -335,9 +338,9 @@ class TracedAgent:
             what = f"its spans do not tell the arguments of {names}; its calls are not observed"
             remedy = "let it record contents (OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT=true)"
             self._agents.warn(f"{what}; {remedy}")
-        sight = Sight.UNTRACED if turn.unclear else Sight.TRACED
+        unplaced = tuple(f"the spans hold no arguments of a call of '{name}'" for name in turn.unclear)
         usage = turn.usage if reply.usage is None else reply.usage
-        return replace(reply, messages=turn.messages, usage=usage, sight=sight)
+        return replace(reply, messages=turn.messages, usage=usage, unplaced=(*reply.unplaced, *unplaced))
 
 
 def _since_the_user(messages: list[Message]) -> list[ToolCall]:

@@ -34,7 +34,7 @@ from agenteval.core.protocols import (
     close,
 )
 from agenteval.core.scenario import Sample
-from agenteval.core.trajectory import Message, Sight, ToolCall, ToolResult, Usage
+from agenteval.core.trajectory import CallEvidence, Message, ToolCall, ToolResult, Usage
 from agenteval.messages import chat
 from agenteval.messages.reported_usage import read_usage, unread_usage
 
@@ -246,7 +246,8 @@ def _told(reply: AgentReply) -> dict[str, Any]:
                 "extra": chat.storable(reply.extra),
                 **({"alone": True} if reply.alone else {}),
                 **({"agent": reply.agent} if reply.agent else {}),
-                **({"sight": reply.sight} if reply.sight else {}),
+                **({"evidence": reply.evidence} if reply.evidence else {}),
+                **({"unplaced": list(reply.unplaced)} if reply.unplaced else {}),
             }
         }
     except ValueError as error:
@@ -254,8 +255,8 @@ def _told(reply: AgentReply) -> dict[str, Any]:
 
 
 def _agents_reply(told: Mapping[str, Any]) -> AgentReply:
-    sight = Sight(told["sight"]) if told.get("sight") else None
-    return AgentReply(**{**told, "sight": sight})
+    evidence = CallEvidence(told["evidence"]) if told.get("evidence") else None
+    return AgentReply(**{**told, "evidence": evidence})
 
 
 def _call(call: Any) -> Any:

@@ -257,7 +257,7 @@ class _Probe:
         return ToolResult(value={"error": "this is agenteval doctor: there are no tools"}, is_error=True)
 
     def _told(self, what: str, reply: AgentReply, offers_tools: bool) -> Row:
-        steps = observed.steps_of(reply.messages, (Turn(user=_GREETING),), lambda _: None)
+        steps = observed.read_turn(reply.messages, (Turn(user=_GREETING),)).steps
         calls = [*self._called, *(call.name for step in steps for call in step.tool_calls)]
         calls += [chat.read_tool_call(call).name for call in reply.tool_calls]
         parts = [f"answered in {reply.latency_ms or 0:.0f} ms"]

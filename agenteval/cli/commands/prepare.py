@@ -191,10 +191,9 @@ def prepare(request: Request) -> Prepared:
     unapplied |= {f"gates.{name}": NOT_SELECTED for name in missed}
     suite = suite.model_copy(update={"gates": suite.gates.without(missed), "needs_model": needs_model})
     agents = selection.agents_of(config, request.filters)
-    sights = wiring.sights_of(
-        {name: agents[name] for name in dict.fromkeys(sample.key.agent for sample in samples)}
-    )
-    plan = resolve.plan_of(suite, config, samples, ranges, sights=sights, unapplied=unapplied)
+    used = {name: agents[name] for name in dict.fromkeys(sample.key.agent for sample in samples)}
+    visibility = wiring.known_visibility(used, loaded_scenarios)
+    plan = resolve.plan_of(suite, config, samples, ranges, visibility=visibility, unapplied=unapplied)
     resources = wiring.Resources(
         config, loaded.secrets, no_judge=request.judging.no_judge, recording=request.recording
     )

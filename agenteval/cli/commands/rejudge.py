@@ -23,6 +23,7 @@ from agenteval.cli.commands.score_prepare import (
     files_of,
     prepare,
     reader_of,
+    with_known_visibility,
 )
 from agenteval.cli.forecast import REPLY_TOKENS
 from agenteval.cli.options import Judging
@@ -87,6 +88,7 @@ def _told(request: ScoreRequest, kept: Kept) -> tuple[Config, list[RenderableTyp
         prepared = prepare(request)
         remarks = Remarks()
         sources = files_of(request, Path(prepared.config.root), stack, tell=remarks.add)
+        prepared = with_known_visibility(prepared, sources)
         reader = reader_of(request, prepared, sources, remarks)
         conversations = conversations_of(reader, request, prepared)
         judges = [judge for judge in prepared.judges if not isinstance(judge, CustomScorer)]
@@ -97,7 +99,12 @@ def _told(request: ScoreRequest, kept: Kept) -> tuple[Config, list[RenderableTyp
             if isinstance(event, SampleFinished):
                 ended.append(event)
 
-        rescoring = Rescoring(_no_checks, judges, in_flight=prepared.config.concurrency)
+        rescoring = Rescoring(
+            _no_checks,
+            judges,
+            visibility=prepared.plan.visibility,
+            in_flight=prepared.config.concurrency,
+        )
         anyio.run(rescore, conversations, rescoring, see, Control())
     return prepared.config, list(_parts(kept.tally, len(ended), classes, prepared.plan))
 

@@ -28,6 +28,7 @@ from agenteval.cli.commands.score_prepare import (
     read_by,
     reader_of,
     with_its_gates,
+    with_known_visibility,
 )
 from agenteval.cli.rescoring import Applied, Rescoring, rescore
 from agenteval.conversation.pipeline import Control
@@ -81,7 +82,7 @@ def _scored(request: ScoreRequest, reports: Sequence[ReporterChoice], *, detail:
         remarks = Remarks()
         sources = files_of(request, Path(prepared.config.root), stack, tell=remarks.add)
         require_apart(targets, read_by(request, prepared, sources))
-        prepared = with_its_gates(prepared, request, sources)
+        prepared = with_known_visibility(with_its_gates(prepared, request, sources), sources)
         reader = reader_of(request, prepared, sources, remarks)
         conversations = conversations_of(reader, request, prepared)
         retained = _retained(prepared, targets, detail=detail)
@@ -160,6 +161,7 @@ async def _score_and_close(
         _checks_of(prepared),
         prepared.judges,
         applies_of=Applied(prepared.plan),
+        visibility=prepared.plan.visibility,
         in_flight=prepared.config.concurrency,
     )
     try:

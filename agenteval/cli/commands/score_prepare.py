@@ -25,10 +25,10 @@ from agenteval.core.event import RunStarted
 from agenteval.core.plan import Plan
 from agenteval.core.protocols import Scorer
 from agenteval.core.scenario import Scenario
-from agenteval.core.sight import declared_sight, seen_as
-from agenteval.core.trajectory import Sight
+from agenteval.core.tool_visibility import declared_visibility
 from agenteval.files import config_file, loading, runs
 from agenteval.files.recorded.identity import Naming, Paths, Recorded
+from agenteval.files.recorded.journals import visibility_in
 from agenteval.files.recorded.reader import Reader, Remarks, require_paths
 from agenteval.files.recorded.sources import (
     JOURNAL,
@@ -225,6 +225,17 @@ def with_its_gates(
     return replace(prepared, public=prepared.public.model_copy(update=update), plan=plan)
 
 
+def with_known_visibility(prepared: PreparedScore, sources: Iterable[Source]) -> PreparedScore:
+    """With how the calls of agents are seen: of those in a journal of ours what that run found out, of all
+    others what the configuration says."""
+    agent = prepared.config.agent
+    declared = declared_visibility(agent.calls) if agent else None
+    known = {"": declared} if declared else {}
+    for source in filter(is_journal, sources):
+        known |= visibility_in(source)
+    return replace(prepared, plan=prepared.plan.model_copy(update={"visibility": known}))
+
+
 def reader_of(
     request: ScoreRequest, prepared: PreparedScore, sources: Sequence[Source], remarks: Remarks
 ) -> Reader:
@@ -267,18 +278,8 @@ def _policy_in_journal(config: Config, run: RunStarted, name: str) -> str:
 def conversations_of(reader: Reader, request: ScoreRequest, prepared: PreparedScore) -> Iterator[Recorded]:
     """All of them, if there is one that can be read. Raises ``AuthorError`` as ``_from_first_readable``."""
     conversations = _from_first_readable(reader, request)
-    agent = prepared.config.agent
-    if agent and (sight := declared_sight(agent)):
-        conversations = map(partial(_declared, sight), conversations)
     bounded = prepared.judges or request.judging.no_judge
     return conversations if bounded else map(_without_bounds, conversations)
-
-
-def _declared(sight: Sight, recorded: Recorded) -> Recorded:
-    """With what the configuration says of the agent's calls; a journal of ours has it already."""
-    if recorded.replayed is not None:
-        return recorded
-    return replace(recorded, trajectory=seen_as(recorded.trajectory, sight))
 
 
 def _from_first_readable(reader: Reader, request: ScoreRequest) -> Iterator[Recorded]:

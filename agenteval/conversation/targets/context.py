@@ -58,14 +58,26 @@ class Context:
     epoch: int
     seed: int
     turn: int
-    tools: list[dict[str, Any]]
+    list_asked = False
+    """Whether the agent has looked at ``tools``: then it knows of no others."""
 
-    def __init__(self, ask: Callable[[Any, Any, int], Future[Answered]], batches: Iterator[int]) -> None:
+    def __init__(
+        self,
+        ask: Callable[[Any, Any, int], Future[Answered]],
+        batches: Iterator[int],
+        tools: list[dict[str, Any]],
+    ) -> None:
         self.ask = ask
+        self._tools = tools
         self._batches = batches
         self._lock = threading.Lock()
         self._in_flight = 0
         self._batch = 0
+
+    @property
+    def tools(self) -> list[dict[str, Any]]:
+        self.list_asked = True
+        return self._tools
 
     async def call_tool(self, name: str, args: Mapping[str, Any] | str | None = None) -> Any:
         """Call a tool of the scenario's world. Returns the value that its result stands for, an error

@@ -219,7 +219,9 @@ def _begun(client: Any, args: Any, kwargs: Any, is_other_code: Callable[[], bool
             if not is_other_code():
                 _tell_all()
             return None
-        exchange: Exchange = {"results": _results_in(_body(options))}
+        body = _body(options)
+        offers = isinstance(body, dict) and bool(body.get("tools") or body.get("functions"))
+        exchange: Exchange = {"results": _results_in(body), "offers_tools": offers}
         if not _is_read(address):
             exchange["unread"] = f"a request to {address} of the openai client, which is not understood"
     except Exception as error:  # never the agent's: what went wrong is ours

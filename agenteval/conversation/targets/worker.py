@@ -162,8 +162,10 @@ class _Wire:
 class _Context(Context):
     answered: list[str] | None = None
 
-    def __init__(self, wire: _Wire, session: str, batches: Iterator[int]) -> None:
-        super().__init__(partial(wire.call, session), batches)
+    def __init__(
+        self, wire: _Wire, session: str, batches: Iterator[int], tools: list[dict[str, Any]]
+    ) -> None:
+        super().__init__(partial(wire.call, session), batches, tools)
         self._wire, self._session = wire, session
 
     def ask_known(self, name: str, args: Any, batch: int) -> Future[Answered]:
@@ -258,11 +260,17 @@ def _told(
     batches: Iterator[int],
 ) -> dict[str, Any]:
     """The agent's answer to a request, or what it raised, as a line."""
-    context = _Context(wire, request["session"], batches)
+    context = _Context(wire, request["session"], batches, request["tools"])
     context.answered = request.get("answered")
     context.scenario_id, context.epoch = request["scenario_id"], request["epoch"]
     context.seed, context.turn = request["seed"], request["turn"]
-    context.tools = request["tools"]
+    told = _answered(played, request, context, loop)
+    return {**told, "list_asked": True} if context.list_asked else told
+
+
+def _answered(
+    played: Played, request: Mapping[str, Any], context: _Context, loop: asyncio.AbstractEventLoop
+) -> dict[str, Any]:
     try:
         return returned(_answer(played.entry(), request["messages"], context, loop))
     except BaseException as error:

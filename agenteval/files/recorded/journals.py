@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator, Mapping
 from typing import NamedTuple, TypeAlias
 
 from pydantic import ValidationError
 
 from agenteval.core.event import (
+    CallsSeen,
     RunFinished,
     RunResumed,
     RunStarted,
@@ -19,7 +20,8 @@ from agenteval.core.event import (
 from agenteval.core.plan import Plan
 from agenteval.core.scenario import SampleKey, Scenario
 from agenteval.core.score import OUTCOME, UNSAID, Check, UserReview
-from agenteval.core.trajectory import Stop, StopReason, Trajectory, Turn
+from agenteval.core.tool_visibility import KnownVisibility, VisibilitySource, visibility_of
+from agenteval.core.trajectory import CallEvidence, Stop, StopReason, Trajectory, Turn
 from agenteval.files import journal
 from agenteval.files.recorded.sources import Source, lines_of, parse
 from agenteval.messages.entry import Unreadable
@@ -127,6 +129,41 @@ class _Run:
 def _is_cut_short(replayed: Replayed) -> bool:
     stop = replayed.trajectory.stop
     return stop is None or stop.is_cut_short
+
+
+_OF_CALLS = (b'"type":"run_started"', b'"type":"calls_seen"')
+
+
+def visibility_in(source: Source) -> dict[str, KnownVisibility]:
+    """Return what a run knew, or found out, of how the calls of its agents are seen."""
+    plan: Plan | None = None
+    evidence: dict[str, set[CallEvidence]] = {}
+    for line in lines_of(source):
+        if isinstance(line, Unreadable) or not any(mark in line.data for mark in _OF_CALLS):
+            continue
+        try:
+            event = journal.from_json(line.data)
+        except ValidationError:
+            continue
+        if isinstance(event, RunStarted):
+            plan = event.plan
+        elif isinstance(event, CallsSeen):
+            evidence.setdefault(event.agent, set()).add(event.evidence)
+    return found_visibility(plan, evidence) if plan else {}
+
+
+def found_visibility(
+    plan: Plan, evidence: Mapping[str, Collection[CallEvidence]]
+) -> dict[str, KnownVisibility]:
+    """Return what is known of each agent of a run that is over; what the author declared stays his word."""
+    known = {name: each for name, each in plan.visibility.items() if each.is_authors}
+    passthrough = plan.unmocked_tools == "passthrough"
+    for agent in {*evidence, *(agent for agents in plan.scenarios.values() for agent in agents)} - {*known}:
+        before = plan.known_visibility(agent)
+        calls = visibility_of(before, evidence.get(agent, ()), passthrough=passthrough)
+        why = before.why if before else ""
+        known[agent] = KnownVisibility(calls=calls, source=VisibilitySource.EARLIER_RUN, why=why)
+    return known
 
 
 def replay(source: Source, policy_of: PolicyOf) -> Iterator[Replayed | Unreadable]:

@@ -7,8 +7,7 @@ from dataclasses import replace
 
 from agenteval.core.scenario import Scenario, ScriptedTurn, Tool
 from agenteval.core.score import UNSAID, Check
-from agenteval.core.sight import seen_as
-from agenteval.core.trajectory import Sight, Trajectory, Turn
+from agenteval.core.trajectory import Trajectory, Turn
 from agenteval.files.recorded.identity import Recorded
 
 _MOST_NAMED = 5
@@ -49,8 +48,6 @@ class Suite:
             }
         )
         trajectory, unsaid = _with_script(recorded.trajectory, expected)
-        if recorded.replayed is None and expected.tools:
-            trajectory = seen_as(trajectory, Sight.TOOLS)
         checks = recorded.checks + tuple(_unsaid(expected, index) for index in unsaid)
         return replace(recorded, scenario=scenario, trajectory=trajectory, checks=checks)
 

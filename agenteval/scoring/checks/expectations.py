@@ -14,9 +14,9 @@ from agenteval.core.patterns import EndlessSearchError, without_waiting
 from agenteval.core.plurals import plural
 from agenteval.core.scenario import Expectation, ExpectedCall, Scenario, ToolCallsExpectation
 from agenteval.core.score import Check
-from agenteval.core.sight import is_observed, resting_on_unseen
 from agenteval.core.speech import spoken
-from agenteval.core.trajectory import Trajectory, Turn
+from agenteval.core.tool_visibility import resting_on_absence
+from agenteval.core.trajectory import ToolVisibility, Trajectory, Turn
 from agenteval.core.value import changed
 from agenteval.scoring.checks import RULES
 from agenteval.scoring.checks.calls import tool_calls
@@ -43,8 +43,7 @@ class TurnExpectations:
             return ()
         *before, turn = trajectory.turns
         expect = scenario.turn_expectation(turn)
-        # Of most turns nothing is expected: all that came before need not be looked at then.
-        observed = expect is None or is_observed(scenario, trajectory)
+        observed = _is_fully_seen(trajectory, (turn,))
         checks = await without_waiting(turn_checks, scenario, turn, before, observed)
         if expect is None:
             return checks
@@ -65,7 +64,7 @@ class ConversationExpectations:
         checks = await without_waiting(conversation_checks, scenario, trajectory)
         if (trajectory.stop and trajectory.stop.fault) or not any(_author_rules(scenario.expect)):
             return checks
-        at = _Places(scenario, "expect", observed=is_observed(scenario, trajectory))
+        at = _Places(scenario, "expect", observed=trajectory.all_calls_seen)
         seen = Seen(trajectory.turns)
         return (*checks, *await _asked_of_author(scenario.expect, seen, at, self._timeout_s))
 
@@ -74,7 +73,7 @@ def turn_checks(
     scenario: Scenario, turn: Turn, before: Sequence[Turn] = (), observed: bool = True
 ) -> tuple[Check, ...]:
     """The checks of one finished turn: ``answer`` always, the rest as its entry in ``turns`` says.
-    ``observed``: whether the conversation is, by then."""
+    ``observed``: whether all calls of the turn are known to be seen, by then."""
     expect = scenario.turn_expectation(turn)
     place = "expect" if turn.script is None else f"turns.{turn.script}.expect"
     at = _Places(scenario, place, observed=observed)
@@ -91,7 +90,8 @@ def broken_turn_checks(scenario: Scenario, trajectory: Trajectory) -> tuple[Chec
     expect = scenario.turn_expectation(turn) if turn else None
     if stop is None or stop.fault != "agent" or turn is None or expect is None:
         return ()
-    at = _Places(scenario, f"turns.{turn.script}.expect", observed=is_observed(scenario, trajectory))
+    observed = _is_fully_seen(trajectory, (turn,))
+    at = _Places(scenario, f"turns.{turn.script}.expect", observed=observed)
     cut = Seen((), turn, before=trajectory.turns, goes_on=True)
     return tuple(_broken_for_good([rule for rule in RULES if not rule.needs_answers], expect, cut, at))
 
@@ -103,7 +103,7 @@ def conversation_checks(scenario: Scenario, trajectory: Trajectory) -> tuple[Che
     agent broke, the same of its answers; that it broke, what it called by then and what that cost is judged.
     """
     fault = trajectory.stop.fault if trajectory.stop else None
-    observed = is_observed(scenario, trajectory)
+    observed = trajectory.all_calls_seen
     broke, at = fault == "agent", _Places(scenario, "expect", observed=observed)
     cut = Seen(trajectory.turns, goes_on=True)
     if fault is not None and not broke:
@@ -117,6 +117,10 @@ def conversation_checks(scenario: Scenario, trajectory: Trajectory) -> tuple[Che
         *_broken_for_good(of_answers, scenario.expect, cut, at),
         *_case(scenario, seen, broke=broke, observed=observed),
     )
+
+
+def _is_fully_seen(trajectory: Trajectory, turns: Iterable[Turn]) -> bool:
+    return trajectory.visibility is ToolVisibility.ALL and not any(turn.unplaced for turn in turns)
 
 
 def _broken_for_good(rules: Iterable[Rule], expect: Expectation, cut: Seen, at: _Places) -> Iterator[Check]:
@@ -171,7 +175,7 @@ class _Places:
         path = f"{self._prefix}.{name}{below}" if below else path
         full = f"{name}.{outcome.of}" if outcome.of else name
         check = self.check(full, passed, detail, path=path, parts=parts)
-        return resting_on_unseen(check) if outcome.is_by_absence and not self.observed else check
+        return resting_on_absence(check) if outcome.is_by_absence and not self.observed else check
 
     def check(
         self,

@@ -8,7 +8,6 @@ from typing import Final
 from agenteval.core.plan import Plan
 from agenteval.core.scenario import Scenario, Tool
 from agenteval.core.score import Check, Finding, ScoreFailure
-from agenteval.core.sight import is_observed
 from agenteval.core.trajectory import Trajectory
 from agenteval.scoring.detectors.conversation import Conversation, Proof, ToolFacts
 from agenteval.scoring.detectors.table import DETECTORS, Detector
@@ -27,6 +26,7 @@ class Detectors:
     """
 
     scope: Final = "conversation"
+    rests_on_absence: Final = True
 
     def __init__(self, plan: Plan, policy: str = "", *, recorded: bool = False) -> None:
         names = DETECTORS if plan.detectors is None else dict.fromkeys(plan.detectors)
@@ -76,7 +76,7 @@ class Detectors:
             ),
             beliefs=tuple(held.belief for held in scenario.beliefs),
             now=self._now,
-            observed=is_observed(scenario, trajectory),
+            observed=trajectory.all_calls_seen,
         )
 
     def _facts_of(self, tools: Mapping[str, Tool]) -> Mapping[str, ToolFacts]:

@@ -13,7 +13,6 @@ from agenteval.core.protocols import ChatModel, ModelRequest, Subject, no_flaw
 from agenteval.core.scenario import Scenario
 from agenteval.core.score import Finding, References, Score, ScoreFailure, Severity
 from agenteval.core.severity import of_label
-from agenteval.core.sight import is_observed
 from agenteval.core.trajectory import Trajectory
 from agenteval.files.prompts import Rendered, Rubric, render
 from agenteval.scoring.finding_merge import JUDGE, is_same
@@ -95,7 +94,7 @@ class Judge:
         if not applies(self._spec, scenario, trajectory, policy=policy):
             return None
         turn = len(trajectory.turns) - 1 if self.scope == "turn" else None
-        rubric = self._rubric if is_observed(scenario, trajectory) else self._rubric.without(MISSING_CALL)
+        rubric = self._rubric if trajectory.all_calls_seen else self._rubric.without(MISSING_CALL)
         of = Judged(scenario, trajectory, turn, self._view.shown(scenario, trajectory, turn))
         question = Question(
             rubric=rubric,

@@ -1,0 +1,115 @@
+"""What a run finds out, agent by agent, of how much of their tool calls it sees.
+
+Any turn of any conversation may show it, so a judge of a conversation without a call has to wait: until some
+turn of the agent has shown it, or until nothing is being played that still could.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+
+import anyio
+
+from agenteval.core.event import CallsSeen, Event, SampleFinished, TurnFinished
+from agenteval.core.protocols import Emit
+from agenteval.core.scenario import SampleKey, Scenario
+from agenteval.core.tool_visibility import KnownVisibility, visibility_of
+from agenteval.core.trajectory import CallEvidence, ToolVisibility, Trajectory, Turn
+
+
+class FoundVisibility:
+    """``known``: by agent, what is known before the run (``""``: of all others). ``evidence``: what earlier
+    parts of this run have shown. ``passthrough``: whether agents have tools of their own, too."""
+
+    def __init__(
+        self,
+        known: Mapping[str, KnownVisibility],
+        *,
+        evidence: Mapping[str, Collection[CallEvidence]] | None = None,
+        passthrough: bool = False,
+    ) -> None:
+        self._known = known
+        self._evidence = {agent: set(found) for agent, found in (evidence or {}).items()}
+        self._passthrough = passthrough
+        self._playing = 0
+        self._may_start = True
+        self._changed = anyio.Event()
+
+    # ── what is being played ──
+
+    def begin(self) -> None:
+        """A conversation starts."""
+        self._playing += 1
+
+    def end(self) -> None:
+        """It shows nothing further."""
+        self._playing -= 1
+        self._wake()
+
+    @property
+    def may_start(self) -> bool:
+        """Whether further conversations start without waiting for a judge."""
+        return self._may_start
+
+    @may_start.setter
+    def may_start(self, may_start: bool) -> None:
+        self._may_start = may_start
+        self._wake()
+
+    def _wake(self) -> None:
+        self._changed.set()
+        self._changed = anyio.Event()
+
+    # ── what turns show ──
+
+    def emitting(self, emit: Emit) -> Emit:
+        """Return ``emit`` that also reports, once, each kind of evidence of an agent."""
+
+        def emit_with_evidence(event: Event) -> None:
+            emit(event)
+            match event:
+                case TurnFinished(key=key, turn=turn):
+                    self._note(key, turn, emit)
+                case SampleFinished(key=key, unfinished=Turn() as turn):
+                    self._note(key, turn, emit)
+
+        return emit_with_evidence
+
+    def _note(self, key: SampleKey, turn: Turn, emit: Emit) -> None:
+        found = self._evidence.setdefault(key.agent, set())
+        if turn.evidence is None or turn.evidence in found:
+            return
+        found.add(turn.evidence)
+        emit(CallsSeen(agent=key.agent, evidence=turn.evidence, key=key))
+        self._wake()
+
+    def shown_by(self, agent: str) -> list[CallsSeen]:
+        """Return what an agent has shown by now, as events."""
+        return [CallsSeen(agent=agent, evidence=each) for each in sorted(self._evidence.get(agent, ()))]
+
+    # ── what is known ──
+
+    def of(self, agent: str) -> ToolVisibility:
+        """Return what is known by now."""
+        return visibility_of(
+            self._known_of(agent), self._evidence.get(agent, ()), passthrough=self._passthrough
+        )
+
+    def _known_of(self, agent: str) -> KnownVisibility | None:
+        return self._known.get(agent) or self._known.get("")
+
+    def so_far(self, agent: str, trajectory: Trajectory) -> Trajectory:
+        """Return a trajectory for checks in code, which do not wait: what rests on the absence of a call they
+        leave open."""
+        found = self.of(agent)
+        return trajectory.model_copy(update={"visibility": found if found is ToolVisibility.ALL else None})
+
+    async def settled(self, agent: str, scenario: Scenario, trajectory: Trajectory) -> Trajectory:
+        """Return a trajectory for a judge, once nothing can change any more how much of the agent's calls is
+        seen. Of a scenario without tools too little depends on it for a wait."""
+        known = self._known_of(agent)
+        is_final = known is not None and (known.is_authors or known.calls is ToolVisibility.UNSEEN)
+        if scenario.tools and not is_final:
+            while self.of(agent) is not ToolVisibility.ALL and (self._playing or self._may_start):
+                await self._changed.wait()
+        return trajectory.model_copy(update={"visibility": self.of(agent)})

@@ -1,0 +1,164 @@
+"""How much of an agent's tool calls a run sees, and what follows for whatever rests on the absence of a call.
+
+That a call was not made can be decided only of an agent whose calls all reach agenteval. No declaration of
+tools shows that they do: it is known by what the agent did (``CallEvidence`` of its turns), once per agent
+and run, or from the configuration (``KnownVisibility``). A turn of which a reader could not place an entry
+(``Turn.unplaced``) may hold calls that nobody saw, whatever the agent does elsewhere.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from enum import StrEnum
+from typing import Literal, TypeVar
+
+from agenteval.core.score import Check, ScoreItem
+from agenteval.core.trajectory import CallEvidence, ToolVisibility, Turn
+from agenteval.core.value import Value, changed
+
+_Item = TypeVar("_Item", bound=ScoreItem)
+
+
+class VisibilitySource(StrEnum):
+    """Who knew it before the run."""
+
+    AUTHOR = "author"
+    """The configuration: ``agent: {calls: all | unseen}``."""
+    ADAPTER = "adapter"
+    """The kind of agent, with the options that it has."""
+    EARLIER_RUN = "earlier run"
+    """A run of which this one plays a part again."""
+
+
+class KnownVisibility(Value):
+    """What is known of one agent before it is played. ``why``: of an adapter that does not see all calls, the
+    reason with the way out, as a sentence."""
+
+    calls: ToolVisibility
+    source: VisibilitySource = VisibilitySource.ADAPTER
+    why: str = ""
+
+    @property
+    def is_authors(self) -> bool:
+        return self.source is VisibilitySource.AUTHOR
+
+
+def declared_visibility(calls: Literal["all", "unseen"] | None) -> KnownVisibility | None:
+    """Return what ``agent: {calls: …}`` says."""
+    if calls is None:
+        return None
+    return KnownVisibility(calls=ToolVisibility(calls), source=VisibilitySource.AUTHOR)
+
+
+def visibility_of(
+    known: KnownVisibility | None, evidence: Collection[CallEvidence], *, passthrough: bool
+) -> ToolVisibility:
+    """Decide how much of an agent's calls is seen. ``evidence``: all that its turns have shown. With
+    ``passthrough``, or of an agent that is seen in part, it has tools of its own, too: that it asks for the
+    others shows nothing of these."""
+    if known and (known.is_authors or known.calls is ToolVisibility.ALL):
+        return known.calls
+    has_other_ways = passthrough or (known is not None and known.calls is ToolVisibility.PARTLY)
+    if set(evidence) - ({CallEvidence.ASKED} if has_other_ways else set()):
+        return ToolVisibility.ALL
+    if evidence:
+        return ToolVisibility.PARTLY
+    return known.calls if known else ToolVisibility.UNSEEN
+
+
+# ── why a check is open, and what would decide it ────────────────────────────────────────────────
+
+WAYS_TO_SHOW_CALLS = (
+    "return the list of the turn's messages, call tools through ctx, or set observed_messages, reply.messages"
+    " or intercept"
+)
+_NO_OTHER_WAY = "if the agent has no other way to its tools than agenteval, write agent: {calls: all}"
+NO_CALL_SEEN = f"the agent showed no tool call in this run: {WAYS_TO_SHOW_CALLS}; {_NO_OTHER_WAY}"
+NOT_OF_THE_LOG = (
+    "neither a tool call nor the agent's tools are in the log: if it would hold the calls, write agent:"
+    " {calls: all} into the configuration"
+)
+DECLARED_UNSEEN = "agent: {calls: unseen} says that calls may be made that agenteval does not see"
+OWN_TOOLS = (
+    "with unmocked_tools: passthrough the agent also runs tools of its own, and nothing shows those calls:"
+    f" {WAYS_TO_SHOW_CALLS}"
+)
+
+
+def why_open(
+    visibility: ToolVisibility | None, known: KnownVisibility | None, *, recorded: bool = False
+) -> str:
+    """Return why the absence of a call decides nothing for this agent, with the way out."""
+    if known and known.is_authors:
+        return DECLARED_UNSEEN
+    if known and known.why:
+        return known.why
+    if visibility is ToolVisibility.PARTLY:
+        return OWN_TOOLS
+    return NOT_OF_THE_LOG if recorded else NO_CALL_SEEN
+
+
+def unplaced_text(turns: Sequence[Turn]) -> str:
+    """Name what was not read of the first of ``turns`` that is not fully seen; empty if all are."""
+    for turn in turns:
+        if turn.unplaced:
+            more = len(turn.unplaced) - 1
+            return f"{turn.unplaced[0]}{f' (and {more:,} more)' if more else ''}"
+    return ""
+
+
+# ── checks that rest on the absence of a call ────────────────────────────────────────────────────
+
+
+def resting_on_absence(check: Check) -> Check:
+    """Leave open a check that holds, or fails, only because no (further) call was seen."""
+    return check if check.passed is None else changed(check, {"passed": None, "if_all_seen": check.passed})
+
+
+def settled(
+    items: Sequence[_Item], visibility: ToolVisibility | None, turns: Sequence[Turn], why: str
+) -> Sequence[_Item]:
+    """Decide such checks of ``turns`` (one, or those of a whole conversation), once the ``visibility`` of the
+    agent is known; all else stays as it is. ``why``: the reason why they stay open if calls are not all seen.
+    """
+    if not any(isinstance(item, Check) and item.if_all_seen is not None for item in items):
+        return items
+    unplaced = unplaced_text(turns)
+    if visibility is ToolVisibility.ALL and not unplaced:
+        return tuple(_decided(item) for item in items)
+    reason = f"not fully seen: {unplaced}" if unplaced else f"not decided: {why}"
+    return tuple(_left_open(item, reason) for item in items)
+
+
+def _decided(item: _Item) -> _Item:
+    if not isinstance(item, Check) or item.if_all_seen is None:
+        return item
+    return changed(item, {"passed": item.if_all_seen, "if_all_seen": None})
+
+
+def _left_open(item: _Item, reason: str) -> _Item:
+    if not isinstance(item, Check) or item.if_all_seen is None:
+        return item
+    return changed(item, {"detail": reason, "parts": (), "if_all_seen": None})
+
+
+# ── what a run found out ─────────────────────────────────────────────────────────────────────────
+
+
+def evidence_in(turns: Iterable[Turn]) -> frozenset[CallEvidence]:
+    """Return what the turns of an agent have shown."""
+    return frozenset(turn.evidence for turn in turns if turn.evidence)
+
+
+def found_by_agent(
+    agents: Iterable[str],
+    known: Mapping[str, KnownVisibility],
+    evidence: Mapping[str, Collection[CallEvidence]],
+    *,
+    passthrough: bool,
+) -> dict[str, ToolVisibility]:
+    """Decide for each agent of a run."""
+    return {
+        agent: visibility_of(known.get(agent), evidence.get(agent, ()), passthrough=passthrough)
+        for agent in agents
+    }
