@@ -12,6 +12,8 @@ from agenteval.core.plan import Plan
 from agenteval.core.plurals import plural
 from agenteval.core.protocols import AgentTool
 from agenteval.core.scenario import Sample, Scenario
+from agenteval.core.tool_visibility import KnownVisibility
+from agenteval.core.trajectory import ToolVisibility
 from agenteval.files.loading import vacuous, vacuous_problem
 from agenteval.scoring import judging
 from agenteval.scoring.checks.python import target_problems
@@ -69,6 +71,31 @@ def _tool_problems(scenario: Scenario, suite: Plan) -> Iterable[Problem]:
             what = f"tool '{name}' does not say how it answers"
             remedy = "add returns:, error:, sequence: or python:"
             yield Problem(what, remedy, place_of(scenario.where(f"tools.{name}")))
+
+
+def checks_of_unseen_calls(
+    samples: Sequence[Sample], known: Mapping[str, KnownVisibility]
+) -> Iterable[Problem]:
+    """Checks that nothing could decide: the author says that the agent's calls are not seen."""
+    unseen = {name for name, each in known.items() if each.calls is ToolVisibility.DECLARED_UNSEEN}
+    for scenario, agents in _played(samples):
+        for agent in unseen.intersection(agents):
+            for path in _checks_of_calls(scenario):
+                what = f"agent '{agent}' has calls: unseen, so {path.rpartition('.')[2]} cannot be checked"
+                remedy = "remove the check, or write calls: all if agenteval is the agent's only way to tools"
+                yield Problem(what, remedy, place_of(scenario.where(path)))
+
+
+def _checks_of_calls(scenario: Scenario) -> Iterable[str]:
+    """The paths of what is asked of an agent's calls."""
+    for path, expect in scenario.expectations:
+        if expect.tool_calls:
+            yield f"{path}.tool_calls"
+        for name in ("steps", "tool_calls"):
+            if expect.limits and getattr(expect.limits, name) is not None:
+                yield f"{path}.limits.{name}"
+    if scenario.case and scenario.case.expected_tools:
+        yield "expected_tools"
 
 
 def foreign_tools(

@@ -226,6 +226,7 @@ def runtime_of(
     problems += _model_mistakes(scenarios, resources)
     factories = _agents(used, resources, problems)
     problems += preflight.foreign_tools(samples, resources.agents_have)
+    problems += preflight.checks_of_unseen_calls(samples, plan.visibility)
     if problems:
         raise AuthorError(*dict.fromkeys(problems))
     policies = {name: policy_of(agent, config.root) for name, agent in used.items()}

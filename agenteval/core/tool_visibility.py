@@ -47,7 +47,8 @@ def declared_visibility(calls: Literal["all", "unseen"] | None) -> KnownVisibili
     """Return what ``agent: {calls: …}`` says."""
     if calls is None:
         return None
-    return KnownVisibility(calls=ToolVisibility(calls), source=VisibilitySource.AUTHOR)
+    found = ToolVisibility.ALL if calls == "all" else ToolVisibility.DECLARED_UNSEEN
+    return KnownVisibility(calls=found, source=VisibilitySource.AUTHOR)
 
 
 def visibility_of(

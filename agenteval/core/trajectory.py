@@ -117,11 +117,13 @@ class ToolCall(Value):
     extra: dict[str, Any] = Field(default_factory=dict)  # made faster than a default is copied
     agent: str = ""
     known: Annotated[bool, Field(exclude_if=lambda known: not known)] = False
+    attempted: Annotated[bool, Field(exclude_if=lambda attempted: not attempted)] = False
+    """A person or the agent's own guard denied it before any tool ran, or it waits for an approval."""
 
     @property
     def is_refused(self) -> bool:
         """Whether the call was attempted, and not made."""
-        return self.result is not None and self.result.refused
+        return self.attempted or (self.result is not None and self.result.refused)
 
 
 class Step(Value):
@@ -159,6 +161,8 @@ class ToolVisibility(StrEnum):
     ALL = "all"
     PARTLY = "partly"
     UNSEEN = "unseen"
+    DECLARED_UNSEEN = "declared unseen"
+    """Unseen, and the author takes the agent's word for what it did (``calls: unseen``)."""
 
 
 class Turn(Value):

@@ -105,7 +105,8 @@ def _option_problems(
             yield Problem(unfit[key], "remove it, or change type", where.place)
         elif key not in unfit:
             # ``options`` may be written for any adapter; of one that is built in, beside is the usual way.
-            yield unknown_key(key, names | (_COMMON if _OPTIONS in at else _COMMON - {_OPTIONS}), where)
+            others = names | (_COMMON if _OPTIONS in at else _COMMON - {_OPTIONS})
+            yield _renamed(key, own[key], where) or unknown_key(key, others, where)
     for mistake in adapter.mistakes(own):
         yield Problem(mistake.what, mistake.remedy, mark.find((*at, *mistake.path)).place)
     yield from part_problems(adapter.options, {k: v for k, v in own.items() if k in names}, mark, at)
@@ -117,10 +118,23 @@ def _of_any_adapter(agent: Mapping[str, Any], mark: Mark, loc: Loc, adapters: Ad
     names = {name for adapter in known for name in known_keys(adapter.options)}
     for key in agent:
         if key not in names | _COMMON and not _is_not_yet(key):
-            yield unknown_key(key, (names | _COMMON) - {_OPTIONS}, mark.find((*loc, key)))
+            where = mark.find((*loc, key))
+            yield _renamed(key, agent[key], where) or unknown_key(key, (names | _COMMON) - {_OPTIONS}, where)
     for adapter in known:
         own = {key: value for key, value in agent.items() if key in known_keys(adapter.options)}
         yield from part_problems(adapter.options, own, mark, loc, is_whole=False)
+
+
+def _renamed(key: str, value: Any, where: Mark) -> Problem | None:
+    """What to write for ``tools: visible | none``, as the key was once called."""
+    if key != "tools":
+        return None
+    remedy = {"visible": "write calls: all", "none": "write calls: unseen"}
+    return Problem(
+        "an agent has no key 'tools'",
+        remedy.get(str(value), "calls: all | unseen says how its calls are seen; scenarios declare tools"),
+        where.place,
+    )
 
 
 def _is_not_yet(key: str) -> bool:

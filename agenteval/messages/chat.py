@@ -366,7 +366,7 @@ def read_tool_call(raw: Any, *, observed: bool = False, lenient: bool = False) -
     name = tool_name(name, lambda: json.dumps(raw, default=str))
     given = next((inner[key] for key in ("arguments", "args", "input") if key in inner), None)
     args, raw_args = read_arguments(given, lenient=lenient)
-    known = {"id", "type", "function", "name", "arguments", "args", "input", "index", "agent"}
+    known = {"id", "type", "function", "name", "arguments", "args", "input", "index", "agent", "attempted"}
     return ToolCall(
         name=name,
         args=args,
@@ -375,6 +375,7 @@ def read_tool_call(raw: Any, *, observed: bool = False, lenient: bool = False) -
         observed=observed,
         extra=storable({key: value for key, value in raw.items() if key not in known}),
         agent=name_of(raw.get("agent")),
+        attempted=raw.get("attempted") is True,
     )
 
 

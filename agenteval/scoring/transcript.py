@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 
 from agenteval.core.scenario import Scenario
 from agenteval.core.speech import answer_of, spoken
-from agenteval.core.trajectory import Step, StopReason, ToolCall, Trajectory, Turn
+from agenteval.core.trajectory import Step, StopReason, ToolCall, ToolVisibility, Trajectory, Turn
 from agenteval.files.prompts import fence
 from agenteval.scoring.judge_notes import calls_of, values_from_nowhere
 
@@ -288,6 +288,15 @@ def _notes(
 NOTED = "Noted by a program (what it did not find may be computed, rounded or said in other words):"
 
 
+ON_ITS_WORD = (
+    "The agent's tool calls cannot be seen in this conversation, and the author of this test takes the agent's"
+    " word for what it did. Where the agent plainly says that something was done, take it as done; where it"
+    " says what it found, take it as found. That no call is shown is no evidence that none was made: hold no"
+    " missing call against the agent."
+)
+"""Told in place of ``NOT_OBSERVED`` where the author says that calls are unseen."""
+
+
 NOT_OBSERVED = (
     "The agent's tool calls cannot be seen in this conversation: it may have made calls that the record does"
     " not show. That no call is shown is no evidence that none was made, and a value, a fact or an action is"
@@ -317,7 +326,9 @@ def _what_to_judge(
     else:
         yield f"The turn to judge is turn {upto + 1}, the last one above."
         prefix = Trajectory(turns=trajectory.turns[: upto + 1], visibility=trajectory.visibility)
-    if not prefix.all_calls_seen:
+    if prefix.visibility is ToolVisibility.DECLARED_UNSEEN:
+        yield ON_ITS_WORD
+    elif not prefix.all_calls_seen:
         yield NOT_OBSERVED
     if is_cut:
         yield SHORTENED

@@ -10,9 +10,10 @@ from agenteval.core.decision import AcceptedState, Decision
 from agenteval.core.plurals import plural
 from agenteval.core.safe_text import one_line
 from agenteval.core.sample_report import SampleReport
-from agenteval.core.score import NOT_CLEAR, RULED_OUT, Finding, Severity, Verdict
+from agenteval.core.score import NOT_CLEAR, REACHED, RULED_OUT, Finding, Severity, Verdict
+from agenteval.core.trajectory import ToolVisibility
 from agenteval.files.prompts import CRITERIA
-from agenteval.scoring.goals import GOAL
+from agenteval.scoring.goals import GOAL, goals_of
 from agenteval.scoring.metrics import POLICY_ADHERENCE
 from agenteval.verdict.abstentions import NOT_ASKED_FOR, named, never_arose
 from agenteval.verdict.gates import counting, is_severe
@@ -47,6 +48,7 @@ def asides(report: Report, decision: Decision) -> tuple[Aside, ...]:
         *_replayed(report),
         *_not_judged(report),
         *_calls_never_seen(report),
+        *_on_their_word(report),
         *_nothing_to_prove(report),
     )
 
@@ -173,6 +175,19 @@ def _calls_never_seen(report: Report) -> Iterator[Aside]:
         who = f"agent{'s' * (len(agents) > 1)} {', '.join(map(repr, agents))}"
         text = f"no call of {one_line(who, 120)} seen, although tools are declared"
         yield Aside("calls_never_seen", len(agents), text)
+
+
+def _on_their_word(report: Report) -> Iterator[Aside]:
+    """Goals of agents that the author takes at their word (``calls: unseen``)."""
+    count = sum(
+        goal.label == REACHED
+        for sample in report.samples
+        if sample.trajectory.visibility is ToolVisibility.DECLARED_UNSEEN
+        for goal in goals_of(sample)
+    )
+    if count:
+        text = f"{plural(count, 'goal')} rest{'s' if count == 1 else ''} on the agent's word"
+        yield Aside("on_their_word", count, text)
 
 
 def _nothing_to_prove(report: Report) -> Iterator[Aside]:

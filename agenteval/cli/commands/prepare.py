@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 
 from agenteval.adapters.traffic.middleware import Recording
 from agenteval.cli import preflight, wiring
+from agenteval.cli.commands.earlier_visibility import earlier_visibility
 from agenteval.cli.commands.last_failed import last_failed
 from agenteval.cli.known import KNOWN
 from agenteval.cli.options import Judging, Selecting, given_keys
@@ -22,6 +23,7 @@ from agenteval.core.plan import Pairing, Plan
 from agenteval.core.plurals import plural
 from agenteval.core.scenario import Sample, Scenario
 from agenteval.core.selection import Filters
+from agenteval.core.tool_visibility import KnownVisibility
 from agenteval.files import config_file, loading, named_scenarios
 from agenteval.scoring import judging, resolve
 from agenteval.scoring.checks import RULES
@@ -50,8 +52,15 @@ class Request:
     last_failed: bool = False
     pairings: frozenset[Pairing] | None = None
     resume: str | None = None
+    visibility: Mapping[str, KnownVisibility] | None = None
+    """What the run that is gone on with knew at its start of how calls are seen."""
     given: tuple[str, ...] = ()
     cwd: str = field(default_factory=os.getcwd)  # an agent may change it when it is imported
+
+    @property
+    def is_part(self) -> bool:
+        """Whether it asks for a part of the suite alone."""
+        return bool(self.paths or self.last_failed or self.pairings or self.filters != Filters())
 
     def to_keep(self, config: Config) -> dict[str, Any]:
         """As JSON, with paths that hold from anywhere: all that ``kept_request`` needs."""
@@ -192,7 +201,13 @@ def prepare(request: Request) -> Prepared:
     suite = suite.model_copy(update={"gates": suite.gates.without(missed), "needs_model": needs_model})
     agents = selection.agents_of(config, request.filters)
     used = {name: agents[name] for name in dict.fromkeys(sample.key.agent for sample in samples)}
-    visibility = wiring.known_visibility(used, loaded_scenarios)
+    visibility = request.visibility
+    if visibility is None:
+        visibility = wiring.known_visibility(used, loaded_scenarios)
+        if len(scenarios) < len(loaded_scenarios) or request.is_part:
+            public = {agent.name: agent for agent in loaded.public.all_agents if agent.name in used}
+            earlier = earlier_visibility(Path(config.root), public)
+            visibility = {**earlier, **visibility}
     plan = resolve.plan_of(suite, config, samples, ranges, visibility=visibility, unapplied=unapplied)
     resources = wiring.Resources(
         config, loaded.secrets, no_judge=request.judging.no_judge, recording=request.recording

@@ -17,7 +17,8 @@ from agenteval.cli.commands.report import runs_root
 from agenteval.cli.run_files import files_read
 from agenteval.core.config import ReporterChoice
 from agenteval.core.errors import AuthorError, Problem
-from agenteval.core.event import Event, RunResumed, RunStarted
+from agenteval.core.event import CallsSeen, Event, RunResumed, RunStarted
+from agenteval.core.trajectory import CallEvidence
 from agenteval.files import runs
 from agenteval.files.journal import Journal, locked
 from agenteval.files.redact import redacting
@@ -50,7 +51,7 @@ def resume(request: Request, *, reports: Sequence[ReporterChoice] = (), detail: 
             decision = gates.decide(finished)
         else:
             _return_to(run)
-            prepared = _prepared(run, request)
+            prepared = _with_evidence(_prepared(run, request), events)
             targets = targets_of(prepared.config, reports)
             require_apart(targets, files_read(prepared.config, prepared.scenarios))
             _tell(prepared, events)
@@ -111,7 +112,7 @@ def _return_to(run: RunStarted) -> None:
 def _prepared(run: RunStarted, request: Request) -> Prepared:
     """All that is needed to go on. Raises ``AuthorError`` with what has changed meanwhile."""
     wanted = kept_request(run)
-    wanted = replace(wanted, flags={**wanted.flags, **request.flags})
+    wanted = replace(wanted, flags={**wanted.flags, **request.flags}, visibility=dict(run.plan.visibility))
     prepared = prepare(wanted)
     known: list[Event] = []
     # The journal knows no secret, and here they must not make a difference.
@@ -126,6 +127,15 @@ def _prepared(run: RunStarted, request: Request) -> Prepared:
             problems.append(Problem(f"and {len(reasons) - _MOST_REASONS} more"))
         raise AuthorError(*problems)
     return prepared
+
+
+def _with_evidence(prepared: Prepared, events: Sequence[Event]) -> Prepared:
+    """With what the part of the run that is done has shown of how calls are seen."""
+    evidence: dict[str, set[CallEvidence]] = {}
+    for event in events:
+        if isinstance(event, CallsSeen):
+            evidence.setdefault(event.agent, set()).add(event.evidence)
+    return replace(prepared, runtime=replace(prepared.runtime, evidence=evidence))
 
 
 def _tell(prepared: Prepared, events: Sequence[Event]) -> None:

@@ -37,11 +37,13 @@ from agenteval.files.recorded.sources import (
     each_once,
     is_journal,
     is_stream,
+    lines_of,
     sources_of,
     spooled,
     spooled_from,
 )
 from agenteval.files.recorded.suite import Suite
+from agenteval.messages.entry import Unreadable
 from agenteval.scoring import judging
 from agenteval.scoring.checks import RULES
 from agenteval.scoring.resolve import applies_of, suite_of
@@ -232,7 +234,8 @@ def with_known_visibility(prepared: PreparedScore, sources: Iterable[Source]) ->
     declared = declared_visibility(agent.calls) if agent else None
     known = {"": declared} if declared else {}
     for source in filter(is_journal, sources):
-        known |= visibility_in(source)
+        lines = (line.data for line in lines_of(source) if not isinstance(line, Unreadable))
+        known |= visibility_in(lines)
     return replace(prepared, plan=prepared.plan.model_copy(update={"visibility": known}))
 
 

@@ -16,6 +16,7 @@ from agenteval.core.errors import AuthorError, Problem
 from agenteval.core.plurals import plural
 from agenteval.core.protocols import AgentFactory
 from agenteval.files.redact import hide
+from agenteval.reporters.words.calls_seen import before_a_run
 from agenteval.verdict.gate_chances import chances_asked_for, sentences
 
 
@@ -36,6 +37,7 @@ def validate(request: Request) -> int:
     for name, does in prepared.resources.agents_do.items():
         if does:
             more = f"; {unmocked[name]}" if name in unmocked else ""
+            more += f"; {before_a_run(prepared.plan.known_visibility(name))}"
             sys.stdout.write(hide(f"  {name}: {does}{more}\n"))
     for sentence in sentences(chances_asked_for(prepared.plan)):
         sys.stdout.write(hide(f"  {sentence}\n"))

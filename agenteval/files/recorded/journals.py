@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from typing import NamedTuple, TypeAlias
 
 from pydantic import ValidationError
@@ -134,27 +134,26 @@ def _is_cut_short(replayed: Replayed) -> bool:
 _OF_CALLS = (b'"type":"run_started"', b'"type":"calls_seen"')
 
 
-def visibility_in(source: Source) -> dict[str, KnownVisibility]:
-    """Return what a run knew, or found out, of how the calls of its agents are seen."""
-    plan: Plan | None = None
+def visibility_in(lines: Iterable[bytes]) -> dict[str, KnownVisibility]:
+    """Return what a run knew, or found out, of how the calls of its agents are seen. ``lines``: of its
+    journal."""
+    started: RunStarted | None = None
     evidence: dict[str, set[CallEvidence]] = {}
-    for line in lines_of(source):
-        if isinstance(line, Unreadable) or not any(mark in line.data for mark in _OF_CALLS):
+    for line in lines:
+        if not any(mark in line for mark in _OF_CALLS):
             continue
         try:
-            event = journal.from_json(line.data)
+            event = journal.from_json(line)
         except ValidationError:
             continue
         if isinstance(event, RunStarted):
-            plan = event.plan
+            started = event
         elif isinstance(event, CallsSeen):
             evidence.setdefault(event.agent, set()).add(event.evidence)
-    return found_visibility(plan, evidence) if plan else {}
+    return _found(started.plan, evidence) if started else {}
 
 
-def found_visibility(
-    plan: Plan, evidence: Mapping[str, Collection[CallEvidence]]
-) -> dict[str, KnownVisibility]:
+def _found(plan: Plan, evidence: Mapping[str, Collection[CallEvidence]]) -> dict[str, KnownVisibility]:
     """Return what is known of each agent of a run that is over; what the author declared stays his word."""
     known = {name: each for name, each in plan.visibility.items() if each.is_authors}
     passthrough = plan.unmocked_tools == "passthrough"

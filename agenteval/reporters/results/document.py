@@ -32,6 +32,7 @@ from agenteval.reporters.results.parts import (
     of_usage,
     of_violation,
 )
+from agenteval.reporters.words.calls_seen import calls_seen
 from agenteval.reporters.words.failure import (
     NEVER_RAN,
     planned,
@@ -159,6 +160,7 @@ def _run(report: Report) -> shape.RunShape:
         judged=list(run.plan.judged),
         no_judge=run.plan.no_judge,
         command=list(run.command),
+        calls_seen=calls_seen(report),
     )
 
 
@@ -408,6 +410,7 @@ def _turn(told: TurnReport, checks: list[shape.CheckShape]) -> shape.TurnShape:
         **({} if turn.error is None else {"error": turn.error}),
         **({"agents": [agent or None for agent in turn.spoken]} if any(turn.spoken) else {}),
         **(_user_model(turn) if is_simulated(turn) else {}),
+        **({"unplaced": list(turn.unplaced)} if turn.unplaced else {}),
     )
 
 
@@ -431,6 +434,7 @@ def _tool_call(call: ToolCall) -> shape.ToolCallShape:
         **({"raw_args": call.raw_args} if call.args is None else {}),
         **({"error": error} if error is not None else {}),
         **({"agent": call.agent} if call.agent else {}),
+        **({"attempted": True} if call.attempted else {}),
     )
 
 

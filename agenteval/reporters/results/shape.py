@@ -193,6 +193,8 @@ class ToolCallShape(Shape):
     raw_args: str | None = None
     error: str | None = None
     agent: str | None = None
+    attempted: bool | None = None
+    """True for a call that was denied before any tool ran, or that waits for an approval; else absent."""
 
 
 class TurnShape(Shape):
@@ -215,6 +217,8 @@ class TurnShape(Shape):
     user_usage: UsageShape | None = None
     user_fault: str | None = None
     agents: list[str | None] | None = None
+    unplaced: list[str] | None = None
+    """What of the turn's record nobody could place: calls in it may be unseen. Absent if there is nothing."""
 
 
 class UserReviewsShape(Shape):
@@ -520,7 +524,8 @@ class RunShape(Shape):
     was cut off. ``prompts`` maps the name of a prompt to the hash of its content,
     ``prompts_overridden`` the path of a shipped one to the project's own file that was sent in its place.
     ``commit``: of the repository, empty if not known, ``dirty``: files had changed since.
-    ``judged``: the metrics that were asked for; ``no_judge``: the run was told to ask no judge at all."""
+    ``judged``: the metrics that were asked for; ``no_judge``: the run was told to ask no judge at all.
+    ``calls_seen``: by agent, how much of its tool calls was seen (all, partly, unseen)."""
 
     id: str
     started_at: str
@@ -537,6 +542,7 @@ class RunShape(Shape):
     judged: list[str]
     no_judge: bool
     command: list[str]
+    calls_seen: dict[str, str]
 
 
 class Results(Shape):

@@ -15,6 +15,7 @@ from agenteval.reporters.options import ReportOptions
 from agenteval.reporters.terminal.cells import LABEL, UNDECIDED, free, labelled, plain_table, wrapped
 from agenteval.reporters.terminal.gates import brief_luck, flaky_text
 from agenteval.reporters.words.accepted import accepted_lines
+from agenteval.reporters.words.calls_seen import unseen_lines
 from agenteval.reporters.words.failure import failures, gist
 from agenteval.reporters.words.judge import (
     broken_judges,
@@ -64,6 +65,7 @@ def _remarks(report: Report, decision: Decision) -> Iterator[tuple[str, str]]:
         for (level, text, key), times in notices.items()
     )
     yield from _few(("lost", line) for line in _lost(report, decision))
+    yield from _few(("calls", line) for line in unseen_lines(report))
     yield from _few(("accepted", line) for line in accepted_lines(decision))
     for judge in broken_judges(report, together=True)[:MOST]:
         yield "no score", f"{judge.names}: {judge.message} ({judge.where})"

@@ -20,6 +20,7 @@ from agenteval.core.trajectory import ToolVisibility, Trajectory, Turn
 from agenteval.core.value import changed
 from agenteval.scoring.checks import RULES
 from agenteval.scoring.checks.calls import tool_calls
+from agenteval.scoring.checks.mocks import MOCKS, unanswered_mocks
 from agenteval.scoring.checks.output import contains
 from agenteval.scoring.checks.quoting import excerpt, is_blank
 from agenteval.scoring.checks.rule import Outcome, Rule, Seen, quoted
@@ -77,10 +78,16 @@ def turn_checks(
     expect = scenario.turn_expectation(turn)
     place = "expect" if turn.script is None else f"turns.{turn.script}.expect"
     at = _Places(scenario, place, observed=observed)
-    answer = _turn_answer(scenario, turn, at)
+    always = [_turn_answer(scenario, turn, at), *_mocks(scenario, turn, at)]
     if expect is None:
-        return (answer,)
-    return (answer, *_asked(expect, Seen((turn,), before=before), at))
+        return tuple(always)
+    return (*always, *_asked(expect, Seen((turn,), before=before), at))
+
+
+def _mocks(scenario: Scenario, turn: Turn, at: _Places) -> Iterator[Check]:
+    """Only where it is open whether the world that the author wrote was met."""
+    if outcome := unanswered_mocks(scenario.tools, turn):
+        yield at.made(MOCKS, outcome, path="tools")
 
 
 def broken_turn_checks(scenario: Scenario, trajectory: Trajectory) -> tuple[Check, ...]:

@@ -11,7 +11,8 @@ def steps(bound: int, seen: Seen) -> Outcome:
 
 
 def tool_calls(bound: int, seen: Seen) -> Outcome:
-    return _of_calls(len(seen.tool_calls), bound, "tool calls")
+    made = sum(not call.attempted for call in seen.tool_calls)
+    return _of_calls(made, bound, "tool calls")
 
 
 def tokens(bound: int, seen: Seen) -> Outcome:

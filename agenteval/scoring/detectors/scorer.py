@@ -8,11 +8,12 @@ from typing import Final
 from agenteval.core.plan import Plan
 from agenteval.core.scenario import Scenario, Tool
 from agenteval.core.score import Check, Finding, ScoreFailure
-from agenteval.core.trajectory import Trajectory
+from agenteval.core.trajectory import ToolVisibility, Trajectory
 from agenteval.scoring.detectors.conversation import Conversation, Proof, ToolFacts
 from agenteval.scoring.detectors.table import DETECTORS, Detector
 
 UNKNOWN_TOOL = "unknown_tool"
+CLAIMED = "claimed_action_not_called"
 _MOST_NAMED = 20
 
 
@@ -52,6 +53,7 @@ class Detectors:
         items: list[Check | Finding | ScoreFailure] = list(_check(scenario, unknown))
         for detector in self._detectors:
             if detector.needs_all_calls and not conversation.observed:
+                items += _left_open(detector, conversation, trajectory)
                 continue
             try:
                 proofs = unknown if detector.name == UNKNOWN_TOOL else tuple(detector.find(conversation))
@@ -105,6 +107,19 @@ class Detectors:
             explanation=proof.explanation,
             span=proof.span,
         )
+
+
+def _left_open(
+    detector: Detector, conversation: Conversation, trajectory: Trajectory
+) -> Iterator[ScoreFailure]:
+    """A claim of an action that a call nobody saw may have carried out. Of all else that rests on the absence
+    of a call nothing is said."""
+    if detector.name != CLAIMED or trajectory.visibility is ToolVisibility.DECLARED_UNSEEN:
+        return
+    for proof in detector.find(conversation):
+        message = f"“{proof.evidence}” (turn {proof.turn + 1}): no call was seen that did it, and not all are"
+        yield ScoreFailure(metric=detector.name, message=message, unclear=True)
+        return
 
 
 def _in_answer(proof: Proof, conversation: Conversation) -> Proof:

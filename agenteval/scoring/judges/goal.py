@@ -8,7 +8,7 @@ from typing import Any
 from agenteval.core.scenario import Scenario
 from agenteval.core.score import NOT_CLEAR, POLICY_BROKEN, REACHED, RULED_OUT, Finding, Score, ScoreFailure
 from agenteval.core.speech import spoken
-from agenteval.core.trajectory import ToolCall, Trajectory
+from agenteval.core.trajectory import ToolCall, ToolVisibility, Trajectory
 from agenteval.files.prompts import Rubric
 from agenteval.scoring.goals import NOT_COMPLETED
 from agenteval.scoring.judges.corroboration import Asked
@@ -114,6 +114,8 @@ def _reached(claim: Claim, of: Judged) -> str:
         )
     if claim.is_scripted or refers.source or not any(writes(name, of.scenario) for name in record.tools):
         return ""
+    if of.trajectory.visibility is ToolVisibility.DECLARED_UNSEEN:
+        return ""  # the author takes the agent's word
     missing = 'quote as "source" what an answer to the user rests on'
     if call is None:
         return f'"call" must be the number of the call that did it; or {missing}'

@@ -1,0 +1,34 @@
+"""Did the scenario's mocks answer the calls that were seen? If a tool ran for real instead, what the agent made
+of its result says nothing of the world that the author wrote."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from agenteval.core.call_outcomes import shown
+from agenteval.core.scenario import Tool
+from agenteval.core.trajectory import Turn
+from agenteval.scoring.checks.rule import Outcome
+
+MOCKS = "mocks"
+_REMEDY = (
+    "name its function under intercept, or call it through ctx; if the agent's own tool is meant, remove it from"
+    " the scenario's tools"
+)
+
+
+def unanswered_mocks(tools: Mapping[str, Tool], turn: Turn) -> Outcome | None:
+    """Return why a turn is not decided: a mocked tool was called and agenteval was not asked for it; ``None``
+    if there is no such call. One that was only attempted ran nothing."""
+    calls = [
+        call
+        for call in turn.tool_calls
+        if call.observed and not call.is_refused and call.name in tools and tools[call.name].is_mocked
+    ]
+    if not calls:
+        return None
+    more = f", nor {len(calls) - 1:,} more" if len(calls) > 1 else ""
+    what = (
+        f"the mock of '{calls[0].name}' did not answer {shown(calls[0], 120)}{more}: the agent's own code did"
+    )
+    return Outcome(None, f"{what}; {_REMEDY}")

@@ -1,0 +1,437 @@
+"""Which calls are seen: known only by what the agent did in the run. What was not seen is not known."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import anyio
+import pytest
+
+from agenteval.core.scenario import Scenario
+from agenteval.core.trajectory import Step, ToolVisibility, Trajectory, Turn
+from agenteval.files.prompts import load_rubric
+from agenteval.scoring.judges.judge import Judge
+from agenteval.scoring.transcript import NOT_OBSERVED, ON_ITS_WORD
+from tests.support.fake_models import FakeModel
+from tests.support.kit import Done, Project, failed_checks
+from tests.support.local_servers import LocalServer, chat, completion, respond_json
+
+MERE_TEXT = "def agent(messages):\n    return 'Done.'\n"
+CALL = '{"id": "1", "type": "function", "function": {"name": "%s", "arguments": "{}"}}'
+LISTS = f"""
+def agent(messages):
+    if len(messages) < 3:
+        return [{{"role": "assistant", "content": "Done."}}]
+    return [
+        {{"role": "assistant", "tool_calls": [{CALL % "delete_all"}]}},
+        {{"role": "tool", "tool_call_id": "1", "content": "ok"}},
+        {{"role": "assistant", "content": "Done."}},
+    ]
+"""
+ASKS = f"""
+def agent(messages):
+    if len(messages) == 3:
+        return {{"role": "assistant", "content": "Looking.", "tool_calls": [{CALL % "look"}]}}
+    return "Done."
+"""
+RULES = """
+scenarios:
+  - {id: forbidden, turns: [Hi], expect: {tool_calls: {forbidden: [{name: delete_all}]}}}
+  - {id: missing, turns: [Hi], expect: {tool_calls: {calls: [{name: look}]}}}
+  - {id: in-order, turns: [Hi], expect: {tool_calls: {match: in_order, calls: [{name: look}]}}}
+  - {id: strict, turns: [Hi], expect: {tool_calls: {match: strict, calls: []}}}
+  - {id: within, turns: [Hi], expect: {tool_calls: {match: within, calls: [{name: look}]}}}
+  - {id: calls, turns: [Hi], expect: {limits: {tool_calls: 3}}}
+  - {id: steps, turns: [Hi], expect: {limits: {steps: 3}}}
+  - {id: at-turn, turns: [{user: Hi, expect: {tool_calls: {forbidden: [{name: delete_all}]}}}]}
+  - {id: words, turns: [Hi], expect: {output: {contains: [Done]}}}
+cases:
+  - {id: case, input: Hi, expected_tools: [look]}
+"""
+OF_CALLS = ("forbidden", "missing", "in-order", "strict", "within", "calls", "steps", "at-turn", "case")
+MISSING = ("missing", "in-order", "case")
+FORBIDDEN = "{id: a, turns: [Hi], %sexpect: {tool_calls: {forbidden: [{name: delete_all}]}}}"
+TOOLS = "tools: {delete_all: {returns: ok}, look: {returns: 1}}, "
+
+
+def verdicts(project: Project) -> dict[str, str]:
+    return {scenario["id"]: scenario["verdict"] for scenario in project.results()["scenarios"]}
+
+
+def checks(project: Project, scenario: str) -> dict[tuple[int | None, str], Any]:
+    sample = project.sample(scenario)
+    found = {(None, check["name"]): check for check in sample["checks"]}
+    for index, turn in enumerate(sample["turns"]):
+        found |= {(index, check["name"]): check for check in turn["checks"]}
+    return found
+
+
+def play(project: Project, agent: str, scenarios: str = RULES, *, config: str = "", keys: str = "") -> Done:
+    project.agent(agent)
+    project.write(
+        "agenteval.yaml", f"agent: {{name: bot, target: 'agent.py:agent'{keys}}}\nmetrics: []\n{config}"
+    )
+    project.scenarios(scenarios)
+    return project.run()
+
+
+# ── unseen until shown ───────────────────────────────────────────────────────────────────────────
+
+
+@pytest.mark.parametrize("declared", ["", f"defaults: {{{TOOLS.rstrip(', ')}}}\n"], ids=["bare", "declared"])
+def test_of_mere_text_no_rule_of_calls_is_decided_and_one_line_says_how(
+    project: Project, declared: str
+) -> None:
+    done = play(project, MERE_TEXT, declared + RULES.lstrip())
+    assert done.code == 3
+    assert verdicts(project) == {**dict.fromkeys(OF_CALLS, "inconclusive"), "words": "passed"}
+    for scenario in OF_CALLS:
+        (told,) = [check for check in checks(project, scenario).values() if check["passed"] is None]
+        assert "\n" not in told["detail"]
+        for way in ("messages", "ctx", "observed_messages", "intercept", "calls: all"):
+            assert way in told["detail"], (scenario, way)
+    assert project.sample("case")["tool_accuracy"] is None
+    assert project.run("-s", "forbidden").code == 3  # alone as in the whole run
+
+
+WRAPPED = {
+    "a function around an agent": "class Inner:\n    def run(self, text): return 'Done.'\n"
+    "inner = Inner()\ndef agent(message): return inner.run(message)\n",
+    "ctx that is not used": "def agent(messages, ctx): return 'Done.'\n",
+    "a class": "class agent:\n    def __call__(self, messages): return 'Done.'\n",
+    "a list of the final text": "def agent(messages): return [{'role': 'assistant', 'content': 'Done.'}]\n",
+    "one message": "def agent(messages): return {'role': 'assistant', 'content': 'Done.'}\n",
+    "a message of Google's": "def agent(messages): return {'role': 'model', 'parts': [{'text': 'Done.'}]}\n",
+}
+
+
+@pytest.mark.parametrize("agent", WRAPPED.values(), ids=WRAPPED)
+def test_an_agent_that_only_looks_seen_is_undecided(project: Project, agent: str) -> None:
+    assert play(project, agent, FORBIDDEN % TOOLS).code == 3
+    expected = f"{{id: a, turns: [Hi], {TOOLS}expect: {{tool_calls: {{calls: [{{name: look}}]}}}}}}"
+    assert play(project, agent, expected).code == 3
+    assert "never called" not in project.run().out
+
+
+SHOWS = {
+    "asks for a tool": f"{ASKS}".replace("len(messages) == 3", "len(messages) == 1"),
+    "asks through ctx": "def agent(messages, ctx): return str(ctx.call_tool_sync('look'))\n",
+    "asks for the list": "def agent(messages, ctx): return 'Done.' if ctx.tools else ''\n",
+    "reports a call": LISTS.replace("delete_all", "own").replace("< 3", "< 1"),
+}
+
+
+@pytest.mark.parametrize("agent", SHOWS.values(), ids=SHOWS)
+def test_an_agent_that_shows_its_way_to_tools_is_seen(project: Project, agent: str) -> None:
+    look = "look: {parameters: {type: object}, returns: 1}"
+    tools = f"tools: {{delete_all: {{returns: ok}}, {look}}}, "
+    done = play(project, agent, FORBIDDEN % tools)
+    assert done.code == 0, done.all
+    (journal,) = project.root.glob(".agenteval/runs/*/events.jsonl")
+    assert "calls_seen" in journal.read_text()
+
+
+def test_one_conversation_shows_it_for_all_of_the_agent(project: Project) -> None:
+    agent = "def agent(messages, ctx):\n    return str('look' in messages[-1]['content'] and ctx.call_tool_sync('look'))\n"
+    quiet = "{id: quiet, turns: [Hi], expect: {tool_calls: {forbidden: [{name: delete_all}]}}}"
+    shows = "{id: shows, turns: [look], expect: {tool_calls: {calls: [{name: look}]}}}"
+    suite = f"defaults: {{{TOOLS.rstrip(', ')}}}\nscenarios:\n  - {quiet}\n"
+    assert play(project, agent, suite).code == 3
+    assert play(project, agent, f"{suite}  - {shows}\n").code == 0
+    # What it found out is kept by whatever plays a part of it again.
+    assert project.run("-s", "quiet").code == 0
+    assert project.run("-s", "quiet").code == 0
+    # Of another agent it says nothing.
+    project.write(
+        "agenteval.yaml", "agent: {name: bot, target: 'agent.py:agent', timeout_s: 9}\nmetrics: []\n"
+    )
+    assert project.run("-s", "quiet").code == 3
+
+
+def test_a_check_that_is_open_stops_no_run_early(project: Project) -> None:
+    agent = "def agent(messages, ctx):\n    return str('look' in messages[-1]['content'] and ctx.call_tool_sync('look'))\n"
+    quiet = "{id: a-quiet, turns: [Hi], expect: {tool_calls: {calls: [{name: look}]}}}"
+    shows = "{id: shows, turns: [look], expect: {tool_calls: {calls: [{name: look}]}}}"
+    suite = f"defaults: {{{TOOLS.rstrip(', ')}}}\nscenarios:\n  - {quiet}\n  - {shows}\n"
+    project.agent(agent)
+    project.write("agenteval.yaml", "agent: {target: 'agent.py:agent'}\nmetrics: []\nagent_concurrency: 1\n")
+    project.scenarios(suite)
+    assert project.run("--fail-fast").code == 1
+    assert verdicts(project) == {"a-quiet": "failed", "shows": "passed"}
+
+
+def test_where_all_calls_are_seen_an_absence_is_an_absence(project: Project) -> None:
+    assert play(project, MERE_TEXT, keys=", calls: all").code == 1
+    held = {name for name, verdict in verdicts(project).items() if verdict == "passed"}
+    assert held == {"words", *OF_CALLS} - set(MISSING)
+    assert {name for name, verdict in verdicts(project).items() if verdict == "failed"} == set(MISSING)
+    assert project.sample("case")["tool_accuracy"] == 0
+
+
+TWO_TURNS = """
+scenarios:
+  - id: a
+    turns:
+      - {user: Hi, expect: {tool_calls: {forbidden: [{name: delete_all}]}, limits: {tool_calls: 0}}}
+      - {user: Again, expect: {tool_calls: {calls: [{name: look}]}}}
+    expect: {limits: {tool_calls: 2}}
+"""
+LISTS_LOOK = LISTS.replace("delete_all", "look")
+
+
+def test_a_call_in_the_second_turn_shows_that_the_first_made_none(project: Project) -> None:
+    done = play(project, LISTS_LOOK, TWO_TURNS)
+    assert done.code == 0, done.out
+    found = checks(project, "a")
+    assert found[0, "tool_calls"]["passed"] is True
+    assert found[0, "limits.tool_calls"]["detail"] == "0 tool calls, at most 0 allowed"
+    # The same from the journal, by a report and by a score of it; and before the end nothing was red.
+    (journal,) = project.root.glob(".agenteval/runs/*/events.jsonl")
+    items = [i for e in map(json.loads, journal.read_text().splitlines()) for i in e.get("items", ())]
+    assert not [item for item in items if item.get("passed") is False]
+    assert project.call("report", "latest", "--report", "json=again.json").code == 0
+    assert project.call("score", str(journal)).code == 0
+
+
+def test_a_red_that_only_the_second_turn_decides_is_red_at_its_turn(project: Project) -> None:
+    scenarios = TWO_TURNS.replace("limits: {tool_calls: 0}", "limits: {tokens: 100000}").replace(
+        "tool_calls: {forbidden: [{name: delete_all}]}", "tool_calls: {calls: [{name: look}]}"
+    )
+    assert play(project, LISTS_LOOK, scenarios).code == 1
+    assert failed_checks(project.sample("a")) == {(0, "tool_calls")}
+    assert play(project, MERE_TEXT, scenarios).code == 3
+    assert failed_checks(project.sample("a")) == set()
+    assert project.run("--fail-fast").code == 3
+
+
+def test_a_call_that_was_seen_counts_whatever_is_declared(project: Project) -> None:
+    rules = """
+scenarios:
+  - {id: forbidden, turns: [Hi, Again], expect: {tool_calls: {forbidden: [{name: delete_all}]}}}
+  - {id: strict, turns: [Hi, Again], expect: {tool_calls: {match: strict, calls: []}}}
+  - {id: calls, turns: [Hi, Again], expect: {limits: {tool_calls: 0}}}
+  - {id: made, turns: [Hi, Again], expect: {tool_calls: {calls: [{name: delete_all}]}}}
+  - {id: other, turns: [Hi, Again], expect: {tool_calls: {forbidden: [{name: look}]}}}
+  - {id: missing, turns: [Hi, Again], expect: {tool_calls: {calls: [{name: look}]}}}
+  - {id: within, turns: [Hi, Again], expect: {tool_calls: {match: within, calls: [{name: delete_all}]}}}
+"""
+    red = dict.fromkeys(("forbidden", "strict", "calls"), "failed")
+    play(project, LISTS, rules)
+    assert verdicts(project) == red | {
+        "made": "passed",
+        "other": "passed",
+        "missing": "failed",
+        "within": "passed",
+    }
+
+
+def test_with_passthrough_asking_for_some_tools_shows_nothing_of_the_agents_own(project: Project) -> None:
+    rule = FORBIDDEN % "tools: {look: {returns: 1}}, "
+    agent = SHOWS["asks through ctx"]
+    done = play(project, agent, rule, config="unmocked_tools: passthrough\n")
+    assert done.code == 3
+    assert "passthrough" in checks(project, "a")[None, "tool_calls"]["detail"]
+    assert play(project, SHOWS["reports a call"], rule, config="unmocked_tools: passthrough\n").code == 0
+
+
+def test_the_last_line_says_that_no_call_was_seen(project: Project) -> None:
+    words = f"{{id: a, turns: [Hi], {TOOLS}expect: {{output: {{contains: [Done]}}}}}}"
+    done = play(project, MERE_TEXT, words)
+    assert done.code == 0
+    assert "no call of agent 'bot' seen" in done.out.strip().split("\n")[-1]
+    done = play(project, SHOWS["asks for a tool"], words)
+    assert "seen" not in done.out.strip().split("\n")[-1]
+
+
+def test_an_endpoint_is_seen_once_it_asked_or_reported_a_call(project: Project) -> None:
+    project.scenarios(FORBIDDEN % "tools: {look: {parameters: {type: object}, returns: 1}}, ")
+    call = {"role": "assistant", "tool_calls": [json.loads(CALL % "own")]}
+    result = {"role": "tool", "tool_call_id": "1", "content": "ok"}
+    for answer, keys, code in (
+        (chat("Done."), "", 3),  # the tools were sent: that is no asking
+        (respond_json({**completion("Done."), "trace": []}), ", observed_messages: trace", 3),
+        (respond_json({**completion("Done."), "trace": [call, result]}), ", observed_messages: trace", 0),
+        (chat("Done."), ", calls: all", 0),
+    ):
+        with LocalServer(answer) as server:
+            project.write("agenteval.yaml", f"agent: {{endpoint: '{server.url}'{keys}}}\nmetrics: []\n")
+            assert project.run().code == code, keys
+
+
+# ── the mock must have answered ──────────────────────────────────────────────────────────────────
+
+
+def test_a_seen_call_that_its_mock_did_not_answer_decides_nothing(project: Project) -> None:
+    words = "{id: a, turns: [Hi, Again], tools: {look: %s}, expect: {output: {contains: [Done]}}}"
+    done = play(project, LISTS_LOOK, words % "{returns: 1}")
+    assert done.code == 3
+    (told,) = [check for check in checks(project, "a").values() if check["name"] == "mocks"]
+    assert (1, "mocks") in checks(project, "a")
+    assert "look" in told["detail"]
+    assert "intercept" in told["detail"]
+    # Declared without an answer, the agent's own tool is meant.
+    assert play(project, LISTS_LOOK, words % "{parameters: {type: object}}").code == 0
+    # One that it did answer is not held against the agent for being listed, too.
+    listed = LISTS_LOOK.replace("messages)", "messages, ctx)").replace(
+        "    return [\n", "    ctx.call_tool_sync('look')\n    return [\n"
+    )
+    assert play(project, listed, words % "{returns: 1}").code == 0
+
+
+def test_a_forbidden_call_is_red_whoever_answered_it(project: Project) -> None:
+    rule = "{id: a, turns: [Hi, Again], tools: {delete_all: {returns: 1}}, expect: {tool_calls: {forbidden: [{name: delete_all}]}}}"
+    assert play(project, LISTS, rule).code == 1
+
+
+def test_an_attempt_runs_nothing_and_fulfils_nothing(project: Project) -> None:
+    attempt = LISTS_LOOK.replace('"function": {', '"attempted": True, "function": {')
+    words = "{id: a, turns: [Hi, Again], tools: {look: {returns: 1}}, expect: %s}"
+    assert play(project, attempt, words % "{output: {contains: [Done]}}").code == 0
+    assert play(project, attempt, words % "{tool_calls: {calls: [{name: look}]}}").code == 1
+    assert play(project, attempt, words % "{tool_calls: {forbidden: [{name: look}]}}").code == 1
+    assert play(project, attempt, words % "{tool_calls: {match: strict, calls: []}}").code == 1
+    assert play(project, attempt, words % "{limits: {tool_calls: 0}}").code == 0
+    assert project.sample("a")["turns"][1]["tool_calls"][0]["attempted"] is True
+
+
+# ── recorded conversations ───────────────────────────────────────────────────────────────────────
+
+
+def test_a_log_shows_calls_where_it_holds_one_or_names_tools(project: Project) -> None:
+    said = [{"role": "user", "content": "Hi"}, {"role": "assistant", "content": "Done."}]
+    made = [said[0], {"role": "assistant", "tool_calls": [json.loads(CALL % "look")]}, *said[1:]]
+    schema = {"type": "function", "function": {"name": "look", "parameters": {"type": "object"}}}
+    rule = "turns: [Hi], expect: {tool_calls: {forbidden: [{name: delete_all}]}}"
+    score = ("score", "log.jsonl", "--scenarios", "suite.yaml", "--report", "json=results.json")
+
+    def scored(*log: dict[str, Any]) -> int:
+        project.write("log.jsonl", "\n".join(map(json.dumps, log)))
+        each = "".join(f"  - {{id: {one['id']}, {rule}}}\n" for one in log)
+        project.scenarios(f"defaults: {{tools: {{look: {{returns: 1}}}}}}\nscenarios:\n{each}", "suite.yaml")
+        return project.call(*score).code
+
+    text = {"id": "text", "messages": said}
+    assert scored(text) == 3  # that scenarios declare tools says nothing of what the log would hold
+    assert "calls: all" in checks(project, "text")[None, "tool_calls"]["detail"]
+    assert scored(text, {"id": "made", "messages": made}) == 0
+    assert project.call("score", "latest", "--report", "json=results.json").code == 0
+    assert scored(text, {"id": "declared", "messages": said, "tools": [schema]}) == 0
+    project.write("agenteval.yaml", "agent: {target: 'a.py:agent', calls: all}\nmetrics: []\n")
+    assert scored(text) == 0
+
+
+# ── judges and detectors ─────────────────────────────────────────────────────────────────────────
+
+JUDGE = """
+replies:
+  - when: {role: judge, metric: goal_completion}
+    reply: {evidence: "", reason: cannot be told, outcome: not clear}
+  - when: {role: judge, metric: criteria}
+    reply: {evidence: "", reason: cannot be told, label: not clear}
+"""
+JUDGED = """
+scenarios:
+  - id: other
+    goal: The order is looked up.
+    turns: [Hi]
+    expect: {criteria: [Looks up the order.], output: {contains: [Done]}}
+  - {id: alone, turns: [Hi], expect: {criteria: [Looks up the order.]}}
+"""
+
+
+def test_a_criterion_that_is_not_clear_for_want_of_a_call_is_not_decided(project: Project) -> None:
+    project.write("judge.yaml", JUDGE)
+    project.agent(MERE_TEXT)
+    project.scenarios(JUDGED)
+    for keys in ("", ", calls: all"):
+        project.write(
+            "agenteval.yaml",
+            f"agent: {{target: 'agent.py:agent'{keys}}}\nmetrics: [goal_completion]\n"
+            "models: {default: scripted/judge.yaml}\n",
+        )
+        assert project.run().code == 3
+        assert verdicts(project) == {"other": "inconclusive", "alone": "inconclusive"}
+
+
+def test_what_a_judge_is_told_of_unseen_calls() -> None:
+    asked = {}
+    for visibility in ToolVisibility:
+        model = FakeModel({"evidence": "", "reason": "r", "label": "no failure"})
+        turns = (Turn(user="Hi", steps=(Step(text="It rains."),)),)
+        scenario = Scenario.model_validate({"id": "a", "tools": {"look": {"returns": 1}}})
+        judge = Judge(load_rubric("tool_call_behavior_failure"), model)
+        anyio.run(judge, scenario, Trajectory(turns=turns, visibility=visibility))
+        (asked[visibility],) = model.requests
+    seen = asked.pop(ToolVisibility.ALL)
+    assert "missing tool call" in seen.prompt
+    assert NOT_OBSERVED not in seen.prompt
+    for visibility, request in asked.items():
+        assert "missing tool call" not in request.prompt, visibility
+        assert "missing tool call" not in request.reply.model_json_schema()["properties"]["label"]["enum"]
+        is_taken = visibility is ToolVisibility.DECLARED_UNSEEN
+        assert (ON_ITS_WORD in request.prompt, NOT_OBSERVED in request.prompt) == (is_taken, not is_taken)
+
+
+def test_a_claim_that_no_seen_call_supports_leaves_the_sample_undecided(project: Project) -> None:
+    agent = "def agent(messages):\n    return 'I cancelled order ORD-4711, the refund is $45.17.'\n"
+    tools = "{cancel_order: {returns: {ok: true}}}"
+    rule = f"{{id: a, turns: [Cancel my order please.], tools: {tools}, checks: none}}"
+    resting = {"claimed_action_not_called", "ungrounded_value"}
+    for keys, code, found in (("", 3, False), (", calls: all", None, True), (", calls: unseen", 0, False)):
+        done = play(project, agent, rule, keys=keys)
+        names = {each["detector"] for each in project.sample("a")["findings"]}
+        assert bool(names & resting) is found, keys
+        assert code is None or done.code == code, (keys, done.all)
+
+
+# ── the declaration ──────────────────────────────────────────────────────────────────────────────
+
+
+def test_the_author_may_take_the_agents_word(project: Project) -> None:
+    project.write(
+        "judge.yaml",
+        "replies:\n  - when: {role: judge, metric: goal_completion}\n"
+        "    reply: {evidence: Done., reason: it says so, outcome: reached}\n",
+    )
+    goal = f"{{id: a, goal: The order is looked up., {TOOLS}turns: [Hi]}}"
+    project.agent(MERE_TEXT)
+    project.scenarios(goal)
+    project.write(
+        "agenteval.yaml",
+        "agent: {target: 'agent.py:agent', calls: unseen}\nmetrics: [goal_completion]\n"
+        "models: {default: scripted/judge.yaml}\n",
+    )
+    done = project.run()
+    assert done.code == 0, done.all
+    assert "1 goal rests on the agent's word" in done.out.strip().split("\n")[-1]
+
+
+def test_checks_of_calls_that_the_author_calls_unseen_are_refused(project: Project) -> None:
+    for command in ("validate", "run"):
+        project.agent(MERE_TEXT)
+        project.write("agenteval.yaml", "agent: {target: 'agent.py:agent', calls: unseen}\nmetrics: []\n")
+        project.scenarios(FORBIDDEN % TOOLS)
+        done = project.call(command)
+        assert done.code == 2, command
+        assert "calls: unseen" in done.err
+        assert "scenarios/scenarios.yaml:1" in done.err or "scenarios.yaml:1" in done.err
+
+
+@pytest.mark.parametrize(("was", "now"), [("visible", "calls: all"), ("none", "calls: unseen")])
+def test_the_old_declaration_is_refused_with_the_new_one(project: Project, was: str, now: str) -> None:
+    done = play(project, MERE_TEXT, keys=f", tools: {was}")
+    assert done.code == 2
+    assert now in done.err
+    assert "agenteval.yaml:1" in done.err
+    assert "all" in play(project, MERE_TEXT, keys=", calls: hidden").err
+
+
+def test_validate_and_the_screen_say_what_is_seen(project: Project) -> None:
+    play(project, MERE_TEXT)
+    assert "calls: all" in project.run().out
+    assert project.results()["run"]["calls_seen"] == {"bot": "unseen"}
+    assert "found out in the run" in project.call("validate").out
+    play(project, MERE_TEXT, keys=", calls: all")
+    assert project.results()["run"]["calls_seen"] == {"bot": "all"}
+    assert "calls: all" in project.call("validate").out
