@@ -132,13 +132,18 @@ def test_an_agent_that_shows_its_way_to_tools_is_seen(project: Project, agent: s
     assert "calls_seen" in journal.read_text()
 
 
+LOOKS = """
+def agent(messages, ctx):
+    return str(ctx.call_tool_sync("look")) if "look" in messages[-1]["content"] else "Done."
+"""
+
+
 def test_one_conversation_shows_it_for_all_of_the_agent(project: Project) -> None:
-    agent = "def agent(messages, ctx):\n    return str('look' in messages[-1]['content'] and ctx.call_tool_sync('look'))\n"
     quiet = "{id: quiet, turns: [Hi], expect: {tool_calls: {forbidden: [{name: delete_all}]}}}"
     shows = "{id: shows, turns: [look], expect: {tool_calls: {calls: [{name: look}]}}}"
     suite = f"defaults: {{{TOOLS.rstrip(', ')}}}\nscenarios:\n  - {quiet}\n"
-    assert play(project, agent, suite).code == 3
-    assert play(project, agent, f"{suite}  - {shows}\n").code == 0
+    assert play(project, LOOKS, suite).code == 3
+    assert play(project, LOOKS, f"{suite}  - {shows}\n").code == 0
     # What it found out is kept by whatever plays a part of it again.
     assert project.run("-s", "quiet").code == 0
     assert project.run("-s", "quiet").code == 0
@@ -150,11 +155,10 @@ def test_one_conversation_shows_it_for_all_of_the_agent(project: Project) -> Non
 
 
 def test_a_check_that_is_open_stops_no_run_early(project: Project) -> None:
-    agent = "def agent(messages, ctx):\n    return str('look' in messages[-1]['content'] and ctx.call_tool_sync('look'))\n"
     quiet = "{id: a-quiet, turns: [Hi], expect: {tool_calls: {calls: [{name: look}]}}}"
     shows = "{id: shows, turns: [look], expect: {tool_calls: {calls: [{name: look}]}}}"
     suite = f"defaults: {{{TOOLS.rstrip(', ')}}}\nscenarios:\n  - {quiet}\n  - {shows}\n"
-    project.agent(agent)
+    project.agent(LOOKS)
     project.write("agenteval.yaml", "agent: {target: 'agent.py:agent'}\nmetrics: []\nagent_concurrency: 1\n")
     project.scenarios(suite)
     assert project.run("--fail-fast").code == 1
@@ -270,18 +274,16 @@ def test_a_seen_call_that_its_mock_did_not_answer_decides_nothing(project: Proje
     assert (1, "mocks") in checks(project, "a")
     assert "look" in told["detail"]
     assert "intercept" in told["detail"]
-    # Declared without an answer, the agent's own tool is meant.
-    assert play(project, LISTS_LOOK, words % "{parameters: {type: object}}").code == 0
+    # Not among the scenario's tools, the agent's own is meant.
+    assert play(project, LISTS_LOOK, words.replace("tools: {look: %s}, ", "")).code == 0
     # One that it did answer is not held against the agent for being listed, too.
-    listed = LISTS_LOOK.replace("messages)", "messages, ctx)").replace(
-        "    return [\n", "    ctx.call_tool_sync('look')\n    return [\n"
-    )
-    assert play(project, listed, words % "{returns: 1}").code == 0
+    asks = LISTS_LOOK.replace("def agent(messages)", "def agent(messages, ctx)")
+    asks = asks.replace("    return [\n", "    ctx.call_tool_sync('look')\n    return [\n")
+    assert play(project, asks, words % "{returns: 1}").code == 0
 
 
 def test_a_forbidden_call_is_red_whoever_answered_it(project: Project) -> None:
-    rule = "{id: a, turns: [Hi, Again], tools: {delete_all: {returns: 1}}, expect: {tool_calls: {forbidden: [{name: delete_all}]}}}"
-    assert play(project, LISTS, rule).code == 1
+    assert play(project, LISTS, (FORBIDDEN % TOOLS).replace("[Hi]", "[Hi, Again]")).code == 1
 
 
 def test_an_attempt_runs_nothing_and_fulfils_nothing(project: Project) -> None:
@@ -394,7 +396,7 @@ def test_the_author_may_take_the_agents_word(project: Project) -> None:
         "replies:\n  - when: {role: judge, metric: goal_completion}\n"
         "    reply: {evidence: Done., reason: it says so, outcome: reached}\n",
     )
-    goal = f"{{id: a, goal: The order is looked up., {TOOLS}turns: [Hi]}}"
+    goal = f"{{id: a, goal: The order is looked up., checks: none, {TOOLS}turns: [Hi]}}"
     project.agent(MERE_TEXT)
     project.scenarios(goal)
     project.write(
@@ -415,7 +417,7 @@ def test_checks_of_calls_that_the_author_calls_unseen_are_refused(project: Proje
         done = project.call(command)
         assert done.code == 2, command
         assert "calls: unseen" in done.err
-        assert "scenarios/scenarios.yaml:1" in done.err or "scenarios.yaml:1" in done.err
+        assert "suite.yaml:1" in done.err
 
 
 @pytest.mark.parametrize(("was", "now"), [("visible", "calls: all"), ("none", "calls: unseen")])

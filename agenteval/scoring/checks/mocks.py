@@ -1,5 +1,5 @@
-"""Did the scenario's mocks answer the calls that were seen? If a tool ran for real instead, what the agent made
-of its result says nothing of the world that the author wrote."""
+"""Did the scenario's mocks answer the calls that were seen? If a tool ran for real instead, what the agent
+made of its result says nothing of the world that the author wrote."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from agenteval.scoring.checks.rule import Outcome
 
 MOCKS = "mocks"
 _REMEDY = (
-    "name its function under intercept, or call it through ctx; if the agent's own tool is meant, remove it from"
-    " the scenario's tools"
+    "name its function under intercept, or call it through ctx; if the agent's own tool is meant, remove it"
+    " from the scenario's tools"
 )
 
 
