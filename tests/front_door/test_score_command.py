@@ -353,7 +353,7 @@ def test_a_scenario_that_no_conversation_met_leaves_the_score_undecided(project:
     assert done.code == 3, done.all
     (gate,) = [g for g in project.results()["summary"]["gates"] if g["verdict"] == "inconclusive"]
     assert (gate["name"], gate["where"]) == ("every scenario met", "suite.yaml:3")
-    assert gate["rests_on"] == "no recorded conversation matches unmet"
+    assert gate["basis"] == "no recorded conversation matches unmet"
     assert "unmet" in done.out
     assert score(project, "log.jsonl", "--scenarios", "suite.yaml", "-s", "held").code == 0
 

@@ -134,9 +134,9 @@ def test_a_rule_over_the_whole_run_is_in_the_list(project: Project) -> None:
     project.config("gates: {pass_hat_k: {k: 2, at_least: 0.99, over: suite}}\n")
     done = project.run()
     assert done.code == 1, done.out
-    line, rests_on = listed(done)
+    line, basis = listed(done)
     assert line.startswith("FAILED pass_hat_k  0.")
-    assert rests_on.startswith("       ")
+    assert basis.startswith("       ")
     assert line.endswith("agenteval.yaml:3")
 
 

@@ -53,7 +53,7 @@ def _of_gate(gate: GateRow, options: ReportOptions) -> Iterator[Text]:
     reason = f"{value}, bound {bound}" + (f", {place}" if place else "")
     yield from _line(gate.verdict, one_line(gate.name, 80), reason, options)
     # What it is based on says as well what would decide it.
-    for line in wrapped(gate.rests_on, options.width - _INDENT, _OF_A_GATE):
+    for line in wrapped(gate.basis, options.width - _INDENT, _OF_A_GATE):
         yield Text(" " * _INDENT, no_wrap=True).append_text(line)
 
 
