@@ -109,7 +109,7 @@ def test_the_bug_is_red_at_its_turn_and_its_fix_is_green(project: Project) -> No
     (finding,) = project.sample("bug")["findings"]
     assert (finding["detector"], finding["turn"], finding["call"]) == ("unknown_tool", 0, 0)
     assert "'find_order', which is not among the tools: get_order" in done.out
-    assert "Again: agenteval score log.jsonl -s bug" in done.out
+    assert "Re-run: agenteval score log.jsonl -s bug" in done.out
     assert score(project, "log.jsonl", "-s", "fix").code == 0
     assert score(project, "log.jsonl", "-s", "bug").code == 1
 
