@@ -19,18 +19,18 @@ class GateRow:
     """One line of "what gated this run": a rule, its value and bound, what it is based on, its place.
 
     ``scenario`` and ``agent`` are empty for a rule over the whole run; ``metric`` for one that is no
-    threshold. ``would_end``: of one that is not decided, what to write or to run so that it may be."""
+    threshold. ``resolution``: of one that is not decided, what to write or to run so that it may be."""
 
     name: str
     value: float | str | None
     bound: float | str
-    rests_on: str
+    basis: str
     where: str
     verdict: Verdict
     scenario: str = ""
     agent: str = ""
     metric: str = ""
-    would_end: str = ""
+    resolution: str = ""
 
 
 @dataclass(frozen=True)

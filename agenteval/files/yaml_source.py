@@ -8,6 +8,7 @@ types of the YAML 1.2 core schema: ``no`` and ``12:30`` are texts, ``010`` is te
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from typing import Any, NoReturn, TypeAlias
 
 import yaml
@@ -95,7 +96,8 @@ def parse(data: bytes, path: str) -> Document:
         for event in _events(text):
             builder.handlers[type(event)](event)
     except yaml.YAMLError as error:
-        raise AuthorError(*builder.problems, explain(error, text, path)) from None
+        problem = _too_deep_before(error, text, path) or explain(error, text, path)
+        raise AuthorError(*builder.problems, problem) from None
     except (ValueError, OverflowError) as error:  # the parser in Python, on escapes beyond Unicode
         raise AuthorError(*builder.problems, Problem(f"not valid YAML: {error}", "", Place(path))) from None
     return builder.document()
@@ -104,6 +106,32 @@ def parse(data: bytes, path: str) -> Document:
 def _events(text: str) -> Iterator[yaml.Event]:
     events: Iterator[yaml.Event] = yaml.parse(text, Loader=_LOADER)
     return events
+
+
+def _too_deep_before(error: yaml.YAMLError, text: str, path: str) -> Problem | None:
+    """Find the nesting beyond our limit that stands before the place where the parser stopped.
+
+    A parser scans ahead of its events, and may refuse deep nesting by a limit of its own before it has
+    reported any of it. Cut where it stopped, the same text reports all that it had scanned."""
+    mark: Any = getattr(error, "problem_mark", None)
+    depth = 0
+    with suppress(yaml.YAMLError):
+        for event in _events(text[: mark and mark.index]):
+            if isinstance(event, yaml.CollectionStartEvent):
+                depth += 1
+            elif isinstance(event, yaml.CollectionEndEvent):
+                depth -= 1
+            if depth > MAX_DEPTH:
+                return _too_deep(_place_of(event, path))
+    return None
+
+
+def _too_deep(place: Place) -> Problem:
+    return Problem(f"nested deeper than {MAX_DEPTH} levels", "write it flatter", place)
+
+
+def _place_of(event: Any, path: str) -> Place:
+    return Place(path, event.start_mark.line + 1, event.start_mark.column + 1)
 
 
 def _decode(data: bytes, path: str) -> str:
@@ -235,7 +263,7 @@ class _Builder:
 
     def _start(self, event: Any) -> None:
         if len(self._stack) >= MAX_DEPTH:
-            self._too_deep(event)
+            raise AuthorError(*self.problems, _too_deep(self._place(event)))
         self._refuse_as_key(event)
         is_mapping = type(event) is yaml.MappingStartEvent
         if event.tag is not None and self._is_known_tag(event):
@@ -270,7 +298,7 @@ class _Builder:
             what = f"aliases here stand for more than {MAX_ALIASED:,} values"
             self._stop(event, what, "use fewer aliases of aliases")
         if len(self._stack) + node.height > MAX_DEPTH:
-            self._too_deep(event)
+            raise AuthorError(*self.problems, _too_deep(self._place(event)))
         if node.text is None:
             self._refuse_as_key(event)
         self._deliver(node, event, None)
@@ -340,9 +368,6 @@ class _Builder:
             remedy = "put a text that starts with '{', '[' or '*' in quotes"
             self._stop(event, "a key must be a text", remedy)
 
-    def _too_deep(self, event: Any) -> NoReturn:
-        self._stop(event, f"nested deeper than {MAX_DEPTH} levels", "write it flatter")
-
     def _note(self, where: Any, what: str, remedy: str) -> None:
         """Remember a mistake that lets reading go on, so that one run shows them all."""
         self.problems.append(Problem(what, remedy, self._place(where)))
@@ -355,7 +380,7 @@ class _Builder:
     def _place(self, where: Any) -> Place:
         if isinstance(where, Mark):
             return where.place
-        return Place(self.path, where.start_mark.line + 1, where.start_mark.column + 1)
+        return _place_of(where, self.path)
 
 
 def _ignore(_event: Any) -> None:

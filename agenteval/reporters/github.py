@@ -63,7 +63,7 @@ def step_summary(report: Report, decision: Decision, options: ReportOptions) -> 
 def _annotations(report: Report, decision: Decision) -> Iterator[Annotation]:
     yield from (_author_error(text) for text in decision.author_errors)
     for gate in run_gates(decision):
-        text = f"{gate.value}, bound {gate.bound}, over {gate.rests_on}"
+        text = f"{gate.value}, bound {gate.bound}, over {gate.basis}"
         yield Annotation(_level(gate.verdict), gate.name, text, gate.where, rank=50)
     failed = failures(report, decision)
     yield from _of_failures(failed)

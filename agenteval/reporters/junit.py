@@ -198,7 +198,7 @@ def _add_run_suite(root: Element, decision: Decision) -> None:
     consumer takes a run for passed that is not, the verdict itself if nothing else tells it."""
     cases = [_run_case("author error", Verdict.INCONCLUSIVE, text) for text in decision.author_errors]
     for gate in run_gates(decision):
-        text = f"{gate.name} is {gate.value}, bound {gate.bound}, over {gate.rests_on} ({gate.where})"
+        text = f"{gate.name} is {gate.value}, bound {gate.bound}, over {gate.basis} ({gate.where})"
         cases.append(_run_case(gate.name, gate.verdict, text))
     told = cases or root.find(".//failure") is not None or root.find(".//error") is not None
     if decision.verdict is not Verdict.PASSED and not told:

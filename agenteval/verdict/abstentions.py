@@ -63,7 +63,7 @@ def nothing_decided(report: Report, thresholds: Sequence[GateRow]) -> Iterator[G
                 name=DECIDED,
                 value="nothing",
                 bound="at least one check, label or goal",
-                rests_on=why,
+                basis=why,
                 where=scenario.scenario.where(),
                 verdict=Verdict.INCONCLUSIVE,
                 scenario=scenario.scenario.id,

@@ -331,7 +331,7 @@ def _gate_violation(gate: GateRow) -> Violation:
     value = "no score" if gate.value is None else gate.value
     value = value if isinstance(value, str) else f"{value:.3g}"
     bound = gate.bound if isinstance(gate.bound, str) else f"at least {gate.bound:g}"
-    detail = f"{value}, expected {bound} ({gate.rests_on})"
+    detail = f"{value}, expected {bound} ({gate.basis})"
     return Violation(gate.name, detail, gate.where, gate.verdict, metric=gate.metric)
 
 
@@ -373,10 +373,10 @@ def _run_gates(
         name="fault_tolerance",
         value=lost / len(verdicts) if verdicts else None,
         bound=bound,
-        rests_on=f"{lost} inconclusive of {plural(len(verdicts), 'sample')}{also}",
+        basis=f"{lost} inconclusive of {plural(len(verdicts), 'sample')}{also}",
         where=plan.where("fault_tolerance"),
         verdict=Verdict.PASSED if tolerated else Verdict.INCONCLUSIVE,
-        would_end="" if tolerated else RESUME if never else AGAIN,
+        resolution="" if tolerated else RESUME if never else AGAIN,
     )
     if plan.fail_on is not None:
         yield _severity_gate(report, samples)
@@ -400,10 +400,10 @@ def _cut_off(report: Report) -> GateRow:
         name="complete run",
         value="cut off",
         bound="ended by itself",
-        rests_on=f"{done} of {plural(planned, 'sample')} started; agenteval run --resume continues",
+        basis=f"{done} of {plural(planned, 'sample')} started; agenteval run --resume continues",
         where="default",
         verdict=Verdict.INCONCLUSIVE,
-        would_end=RESUME,
+        resolution=RESUME,
     )
 
 
@@ -415,7 +415,7 @@ def _unmet(unmet: Mapping[str, str]) -> GateRow:
         name="every scenario met",
         value=f"{len(unmet):,} without one",
         bound="a conversation for each",
-        rests_on=f"no recorded conversation matches {names}{more}",
+        basis=f"no recorded conversation matches {names}{more}",
         where=next(iter(unmet.values())),
         verdict=Verdict.INCONCLUSIVE,
     )
@@ -433,14 +433,14 @@ def _every_sample(
 ) -> GateRow:
     verdicts = [Verdict.PASSED if key in counted else each.verdict for key, each in samples.items()]
     lost = verdicts.count(Verdict.INCONCLUSIVE)
-    rests_on = f"{plural(len(verdicts), 'sample')} of {plural(len(report.scenarios), 'scenario')}"
-    rests_on += f", {len(counted)} that failed left to the shares" if counted else ""
+    basis = f"{plural(len(verdicts), 'sample')} of {plural(len(report.scenarios), 'scenario')}"
+    basis += f", {len(counted)} that failed left to the shares" if counted else ""
     every = Verdict.worst(v for v in verdicts if v is not Verdict.INCONCLUSIVE)
     return GateRow(
         name=EVERY_SAMPLE,
         value=verdicts.count(Verdict.PASSED) / len(verdicts) if verdicts else None,
         bound=1.0,
-        rests_on=rests_on if not lost else f"{rests_on}, {lost} inconclusive",
+        basis=basis if not lost else f"{basis}, {lost} inconclusive",
         where="default",
         verdict=every if every is Verdict.FAILED or tolerated else Verdict.worst(verdicts),
     )
@@ -459,7 +459,7 @@ def _severity_gate(report: Report, samples: Mapping[SampleKey, SampleDecision]) 
         name=SEVERE,
         value=str(worst) if worst else "no finding",
         bound=f"below {Severity.CRITICAL if replaces_every_sample(plan.gates) else plan.fail_on_severity}",
-        rests_on=f"{plural(len(findings), 'finding')} in {plural(len(counted), 'sample')}{also}",
+        basis=f"{plural(len(findings), 'finding')} in {plural(len(counted), 'sample')}{also}",
         where=plan.where("fail_on_severity"),
         verdict=Verdict.FAILED if severe else Verdict.PASSED,
     )

@@ -34,10 +34,10 @@ def _row(report: Report, name: str, spent: float, limit: float, stopped_by: str,
         name=name,
         value=spent,
         bound=limit,
-        rests_on=broken or whose,
+        basis=broken or whose,
         where=report.plan.where(name),
         verdict=Verdict.INCONCLUSIVE if broken else Verdict.PASSED,
-        would_end=f"a higher {name}, and agenteval run --resume latest" if broken else "",
+        resolution=f"a higher {name}, and agenteval run --resume latest" if broken else "",
     )
 
 
@@ -59,8 +59,8 @@ def deadline_gates(report: Report) -> Iterable[GateRow]:
         name="deadlines.run_s",
         value=end.elapsed_s if end else None,
         bound=f"at most {plan.deadlines.run_s:g}",
-        rests_on="the deadline ended the run" if ended else "the complete run",
+        basis="the deadline ended the run" if ended else "the complete run",
         where=plan.where("deadlines.run_s"),
         verdict=Verdict.INCONCLUSIVE if ended else Verdict.PASSED,
-        would_end="agenteval run --resume latest" if ended else "",
+        resolution="agenteval run --resume latest" if ended else "",
     )

@@ -246,14 +246,15 @@ def _scenarios(
     applies: Mapping[Pairing, Applies],
     reports: Mapping[SampleKey, SampleReport],
 ) -> Iterable[ScenarioReport]:
-    groups: dict[tuple[str, str], list[SampleKey]] = {}
     reports = held_against_others(reports, run)
     samples_planned = run.plan.samples
     planned = set(samples_planned)
     # A run that decides as it goes how many epochs there are has more than it had planned.
     further = sorted((key for key in reports if key not in planned), key=lambda k: (k.variant, k.epoch))
+    groups: dict[tuple[str, str], list[SampleKey]] = {}
+    groups |= {(key.scenario, key.agent): [] for key in (*samples_planned, *reports)}
     for key in (*samples_planned, *further):
-        groups.setdefault((key.scenario, key.agent), []).append(key)
+        groups[key.scenario, key.agent].append(key)
     for (scenario_id, agent), keys in groups.items():
         samples = tuple(reports[key] for key in keys if key in reports)
         missing = tuple(key for key in keys if key not in reports)

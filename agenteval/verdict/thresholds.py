@@ -47,7 +47,7 @@ def threshold_gates(report: Report) -> Iterable[GateRow]:
                 name=f"thresholds.{name}",
                 value=None,
                 bound=_first_bound(threshold.rule),
-                rests_on=left_out or "no scenario that it applies to",
+                basis=left_out or "no scenario that it applies to",
                 where=threshold.where,
                 verdict=Verdict.INCONCLUSIVE if left_out else Verdict.FAILED,
                 metric=name,
@@ -148,17 +148,17 @@ def _gates(spec: MetricSpec, threshold: Threshold, scenario: ScenarioReport, pla
             name=path + bound.name,
             value=bound.of(scores.values) if scores.values else None,
             bound=bound.bound,
-            rests_on=why or _rests_on(spec, scenario, scores),
+            basis=why or _basis(spec, scenario, scores),
             where=threshold.where,
             verdict=verdict,
             scenario=scenario.scenario.id,
             agent=scenario.agent,
             metric=spec.name,
-            would_end=_would_end(spec, scores, plan) if verdict is Verdict.INCONCLUSIVE else "",
+            resolution=_resolution(spec, scores, plan) if verdict is Verdict.INCONCLUSIVE else "",
         )
 
 
-def _would_end(spec: MetricSpec, scores: _Scores, plan: Plan) -> str:
+def _resolution(spec: MetricSpec, scores: _Scores, plan: Plan) -> str:
     if left_out := _left_out(spec.name, plan):
         return f"the same without {left_out.partition('(')[2].rstrip(')')}"
     return "agenteval report latest --rejudge" if scores.broken else ""
@@ -210,7 +210,7 @@ def _could_decide(spec: MetricSpec, bound: _Bound, scores: _Scores) -> str:
     return "; ".join(told)
 
 
-def _rests_on(spec: MetricSpec, scenario: ScenarioReport, scores: _Scores) -> str:
+def _basis(spec: MetricSpec, scenario: ScenarioReport, scores: _Scores) -> str:
     unit = "turn" if spec.scope == "turn" else "conversation"
     text = f"{plural(len(scores.values), unit)} of {plural(len(scenario.samples), 'sample')}"
     told = ((scores.broken, "missing"), (scores.unclear, "not clear"), (scores.ruled_out, "ruled out"))

@@ -275,6 +275,43 @@ def test_the_limit_of_depth_is_not_below_it() -> None:
     assert "deeper" in complaint("[" * 101 + "]" * 101)
 
 
+DEEP = {
+    "1:101": "[" * 100_000,
+    "1:496": "é: [ " + "[ ö, " * 2_000,
+    "101:2": "[\n " * 5_000,
+    "1:401": "{a: " * 5_000,
+    "1:201": "- " * 5_000,
+    "101:101": "".join(" " * depth + "a:\n" for depth in range(2_000)),
+}
+
+
+class WithLimit(yaml.SafeLoader):
+    """A parser that refuses deep nesting by itself, while it scans: before it has reported any of it."""
+
+    def fetch_flow_collection_start(self, token: Any) -> None:
+        if self.flow_level >= 150:
+            raise yaml.scanner.ScannerError("", None, "not so deep, please", self.get_mark())
+        super().fetch_flow_collection_start(token)
+
+
+@pytest.mark.parametrize("loader", [yaml.SafeLoader, getattr(yaml, "CSafeLoader", None), WithLimit])
+@pytest.mark.parametrize("place", DEEP)
+def test_our_limit_answers_first_whatever_the_parser_has(
+    place: str, loader: type | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if loader is None:
+        pytest.skip("this PyYAML has no parser in C")
+    monkeypatch.setattr(yaml_source, "_LOADER", loader)
+    assert complaint(DEEP[place]) == f"f.yaml:{place}: nested deeper than 100 levels — write it flatter"
+
+
+def test_a_mistake_after_brackets_that_are_closed_is_not_one_of_depth(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    assert "a text cannot start with '@'" in complaint("[" + "[], " * 500 + "@]")
+    assert "deeper" not in complaint("[" * 100 + "]" * 100 + "@")
+
+
 def test_a_file_of_100000_lines_loads() -> None:
     assert len(value_of("- a\n" * 100_000)) == 100_000
 

@@ -340,7 +340,7 @@ def test_a_severe_finding_can_be_accepted_and_the_gate_says_so(project: Project)
     assert project.run().code == 0
     (gate,) = [g for g in project.results()["summary"]["gates"] if g["name"] == "fail_on_severity"]
     assert (gate["value"], gate["verdict"]) == ("no finding", "passed")
-    assert "1 more accepted" in gate["rests_on"]
+    assert "1 more accepted" in gate["basis"]
     # With a gate over repeated runs, of which a critical finding fails its scenario, it is accepted as well.
     gated = "gates: {pass_hat_k: {k: 1, at_least: 0.1}}\nseverities: {wrong tool: critical}\n"
     project.config(f"accepted: accepted.yaml\ndetectors: [unknown_tool]\n{gated}")
@@ -471,7 +471,7 @@ def test_one_unsafe_act_that_is_accepted_does_not_waive_another_of_the_same_conv
     sample = project.sample()
     assert [v["turn"] for v in sample["accepted"]] == [0]
     (gate,) = [g for g in project.results()["summary"]["gates"] if g["name"] == "fail_on_severity"]
-    assert gate["rests_on"] == "1 finding in 1 sample, 1 more accepted"
+    assert gate["basis"] == "1 finding in 1 sample, 1 more accepted"
 
 
 def test_what_is_accepted_as_critical_is_accepted_where_it_is_less(project: Project) -> None:

@@ -80,10 +80,8 @@ def test_a_scenario_that_falls_from_always_to_never_is_not_green(twenty: Project
         assert ("s7" in rows(twenty)) is (code == 3)
     row = rows(twenty)["s7"]
     assert (row["verdict"], row["value"], row["bound"]) == ("inconclusive", 1.0, "no drop above 0.3")
-    assert (
-        "0 of 5 epochs succeeded, 5 of 5 in the baseline: possibly dropped: 90 % interval" in row["rests_on"]
-    )
-    told = rows(twenty)[""]["rests_on"]
+    assert "0 of 5 epochs succeeded, 5 of 5 in the baseline: possibly dropped: 90 % interval" in row["basis"]
+    told = rows(twenty)[""]["basis"]
     assert "1 possibly dropped: about epochs: " in told
     needed = int(told.partition("about epochs: ")[2].split()[0])
     assert 5 < needed < 10
@@ -93,7 +91,7 @@ def test_what_would_decide_does(project: Project) -> None:
     suite(project, 20, epochs=7)
     began(project)
     assert again(project, s7=range(7)).code == 1
-    assert rows(project)["s7"]["rests_on"].endswith("7 of 7 in the baseline: significantly dropped")
+    assert rows(project)["s7"]["basis"].endswith("7 of 7 in the baseline: significantly dropped")
 
 
 def test_the_margin_of_a_scenario_is_the_authors(project: Project) -> None:
@@ -129,7 +127,7 @@ def test_what_fails_as_before_is_no_worse_and_has_not_passed(project: Project) -
     began(project, **fails)
     done = again(project, "--report", "terminal", "--report", "markdown=run.md", **fails)
     assert done.code == 0, done.all
-    told = rows(project)[""]["rests_on"]
+    told = rows(project)[""]["basis"]
     assert "nothing got worse; 40 of 40 failed in every epoch, as before" in told
     assert last(done) == "PASSED: 40 of 40 scenarios passed no conversation (exit 0)"
     for text in (done.all, (project.root / "run.md").read_text("utf-8")):
@@ -156,11 +154,11 @@ def test_new_and_changed_scenarios_stand_on_their_own_checks(project: Project) -
     assert done.code == 0, done.all
     found = rows(project)
     assert found.keys() == {"", "s3", "new"}
-    assert found["s3"]["rests_on"] == "changed since the baseline: turns differ"
-    assert found["new"]["rests_on"] == "new: not in the baseline"
+    assert found["s3"]["basis"] == "changed since the baseline: turns differ"
+    assert found["new"]["basis"] == "new: not in the baseline"
     assert {found[name]["value"] for name in ("s3", "new")} == {"5 of 5"}
-    assert "10 scenarios, against 2" in found[""]["rests_on"]
-    assert found[""]["rests_on"].endswith("; not compared: s3, new; no longer there: s5")
+    assert "10 scenarios, against 2" in found[""]["basis"]
+    assert found[""]["basis"].endswith("; not compared: s3, new; no longer there: s5")
     for name in ("s3", "new"):
         done = again(project, **{name: range(1)})
         assert done.code == 1, done.all
@@ -168,7 +166,7 @@ def test_new_and_changed_scenarios_stand_on_their_own_checks(project: Project) -
         assert rows(project)[""]["verdict"] == "passed"
     assert again(project, s4=range(1)).code == 0
     done = again(project, "-s", "s1")  # a selection: what is not in it is not missed
-    assert "no longer there" not in rows(project)[""]["rests_on"]
+    assert "no longer there" not in rows(project)[""]["basis"]
 
 
 def test_another_gate_may_look_at_what_is_new(project: Project) -> None:
@@ -178,7 +176,7 @@ def test_another_gate_may_look_at_what_is_new(project: Project) -> None:
     suite(project, 13, gates=rules)
     done = again(project, s12=range(1))
     assert done.code == 0, done.all
-    assert rows(project)["s12"]["rests_on"] == "new: not in the baseline; another gate decides"
+    assert rows(project)["s12"]["basis"] == "new: not in the baseline; another gate decides"
     assert again(project, s12=range(2)).code == 1
 
 

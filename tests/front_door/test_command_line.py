@@ -83,7 +83,7 @@ def test_results_have_every_key_that_is_promised(results: dict[str, Any]) -> Non
     assert {"verdict", "exit_code", "scripted", "gates", "dimensions", "statistics", "usage"} <= set(summary)
     assert (summary["verdict"], summary["exit_code"], summary["scripted"]) == ("failed", 1, False)
     for gate in summary["gates"]:
-        assert {"name", "value", "bound", "rests_on", "where", "verdict"} <= set(gate)
+        assert {"name", "value", "bound", "basis", "where", "verdict"} <= set(gate)
     assert {s["id"] for s in results["scenarios"]} == {"good", "bad", "broken", "C-01"}
     for scenario in results["scenarios"]:
         assert {"id", "agent", "category", "verdict", "violations", "aggregates", "issues", "samples"} <= set(

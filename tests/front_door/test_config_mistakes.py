@@ -153,7 +153,7 @@ def test_a_metric_that_the_command_line_leaves_out_decides_nothing(project, own)
     suite(project, BOUNDED if own else PLAIN)
     assert project.run("--metric", "coherence").code == 3
     (row,) = [g for g in project.results()["summary"]["gates"] if g["name"].startswith("thresholds")]
-    assert (row["verdict"], row["rests_on"]) == ("inconclusive", "not judged (--metric)")
+    assert (row["verdict"], row["basis"]) == ("inconclusive", "not judged (--metric)")
     assert project.run("--metric", "coherence", "--metric", "helpfulness").code == 0
 
 
@@ -204,7 +204,7 @@ def test_a_threshold_that_applies_nowhere_in_the_suite_is_violated(bounded, sele
     bounded.scenarios(f"scenarios:\n{other}\n{removed}", "scenarios/more.yaml")
     assert bounded.run(*selection).code == 1
     (row,) = [g for g in bounded.results()["summary"]["gates"] if g["name"].startswith("thresholds")]
-    assert row["rests_on"] == "no scenario that it applies to"
+    assert row["basis"] == "no scenario that it applies to"
 
 
 def test_a_threshold_that_is_held_where_it_applies_is_not_told_of(bounded):

@@ -230,6 +230,34 @@ def test_the_report_and_a_score_of_the_journal_say_the_same(project: Project) ->
     assert [s["samples"][0]["verdict"] for s in scored["scenarios"]] == ["failed", "inconclusive"]
 
 
+@pytest.mark.parametrize("options", [(), ("-m", "scripted/replies.yaml")])
+def test_a_score_lists_a_journal_in_the_order_of_the_suite_whatever_ended_first(
+    project: Project, options: tuple[str, ...]
+) -> None:
+    names = [f"s-{number}" for number in (3, 1, 4, 2, 5)]
+    scenarios = {name: {"turns": ["hello"], "epochs": 2, "checks": "none"} for name in names}
+    project_of(project, {**scenarios, "lost": {**OPEN["missing"], "epochs": 2}}, "fault_tolerance: 1\n")
+    project.write("replies.yaml", "replies: []\n")
+    assert project.run().code in (0, 3)
+    samples = [(s["id"], each["epoch"]) for s in project.results()["scenarios"] for each in s["samples"]]
+    (journal,) = project.root.glob(".agenteval/runs/*/events.jsonl")
+    lines = journal.read_text("utf-8").splitlines(keepends=True)
+    of = {line: json.loads(line).get("key") for line in lines}
+    for last_first in (False, True):
+        ends = sorted(
+            (line for line in lines if of[line]),
+            key=lambda line: (of[line]["scenario"], of[line].get("epoch", 0)),
+            reverse=last_first,
+        )
+        ends.sort(key=lambda line: json.loads(line)["type"] == "sample_finished")
+        first, *rest = (line for line in lines if not of[line])
+        project.write("moved.jsonl", "".join([first, *ends, *rest]))
+        project.call("score", "moved.jsonl", "--report", "json=scored.json", *options)
+        scored = json.loads((project.root / "scored.json").read_text("utf-8"))
+        found = [(s["id"], each["epoch"]) for s in scored["scenarios"] for each in s["samples"]]
+        assert found == samples
+
+
 def test_a_deadline_of_the_run_takes_nothing_back(project: Project) -> None:
     project.agent("""
         import asyncio

@@ -279,7 +279,7 @@ def test_a_threshold_is_taken_at_both_ends(
     project.run()
     (row,) = (g for g in project.results()["summary"]["gates"] if g["name"] == "thresholds.goal_completion")
     assert row["verdict"] == verdict, row
-    assert said in row["rests_on"]
+    assert said in row["basis"]
 
 
 def test_where_nothing_else_decided_it_is_inconclusive_and_says_so(project: Project) -> None:
@@ -298,7 +298,7 @@ def test_where_nothing_else_decided_it_is_inconclusive_and_says_so(project: Proj
         g["scenario"]: g for g in project.results()["summary"]["gates"] if g["name"] == "something decides"
     }
     assert set(rows) == {"ruled", "unclear"}
-    assert "goal_outcome: refused" in rows["ruled"]["rests_on"]
+    assert "goal_outcome: refused" in rows["ruled"]["basis"]
     assert "broke" not in done.out
 
 
@@ -328,7 +328,7 @@ def test_gates_over_repeated_runs_count_a_ruled_out_conversation_as_missing(proj
     assert project.run().code == 3
     rows = {g["scenario"]: g for g in project.results()["summary"]["gates"] if g["name"] == "pass_hat_k"}
     assert rows["a"]["verdict"] == "inconclusive"
-    assert "2 missing" in rows["a"]["rests_on"]
+    assert "2 missing" in rows["a"]["basis"]
     assert rows["b"]["verdict"] == "passed"
     assert project.results()["scenarios"][0]["aggregates"]["goal_completion"]["open"] == {"ruled out": 2}
 
@@ -347,4 +347,4 @@ def test_epochs_that_are_decided_as_the_run_goes_count_what_the_report_counts(pr
     (scenario,) = project.results()["scenarios"]
     successes, decided = scenario["statistics"]["successes"], scenario["statistics"]["decided"]
     assert (successes, goal(project, "a")) == (decided - 1, ("missed", 0.0))
-    assert f"{successes} of {decided} epochs succeeded: significantly" in row["rests_on"]
+    assert f"{successes} of {decided} epochs succeeded: significantly" in row["basis"]

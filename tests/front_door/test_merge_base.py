@@ -110,7 +110,7 @@ def test_a_commit_without_a_run_leaves_the_gate_undecided_with_words(repository:
     commit(repository, GOOD + "# the same\n")
     done = against(repository)
     assert done.code == 3
-    assert "is kept; play that commit with agenteval run --keep-baseline" in gate(repository)["rests_on"]
+    assert "is kept; play that commit with agenteval run --keep-baseline" in gate(repository)["basis"]
     assert "warning: --baseline merge-base: no run of" in done.err
     repository.config(GATES + "on_undecided: neutral\n")
     assert against(repository).code == 0

@@ -57,7 +57,7 @@ def test_one_line_decides_whether_the_agent_became_fast_enough(project: Project)
     assert round(found["value"]) == 3833
     assert found["bound"] == "at most 1,500 ms"
     assert found["where"] == "agenteval.yaml:3"
-    assert "3 conversations; highest: e-03 5,151 ms" in found["rests_on"]
+    assert "3 conversations; highest: e-03 5,151 ms" in found["basis"]
     assert "latency_ms.mean failed" in last(done)
     for file in ("report.md", "junit.xml"):
         text = (project.root / file).read_text(encoding="utf-8")
@@ -101,7 +101,7 @@ def test_tokens_that_nobody_reports_are_estimated_and_said_to_be(project: Projec
     suite(project, ["a"], "gates: {tokens: {mean: 100}}\n")
     agent(project, {"a": 10})
     assert project.run().code == 0
-    assert "tokens estimated" in row(project, "tokens.mean")["rests_on"]
+    assert "tokens estimated" in row(project, "tokens.mean")["basis"]
     agent(project, {"a": 10}, ", usage=Usage(calls=1, input_tokens=90, output_tokens=20)")
     assert project.run().code == 1
     assert row(project, "tokens.mean")["value"] == 110
@@ -113,7 +113,7 @@ def test_an_unknown_price_is_not_a_cost_of_nothing(project: Project) -> None:
     agent(project, {"a": 10}, usage)
     done = project.run()
     assert done.code == 3
-    assert "add prices: {bot:" in row(project, "cost.mean")["rests_on"]
+    assert "add prices: {bot:" in row(project, "cost.mean")["basis"]
     for price, code in ((0.4, 0), (0.6, 1)):
         project.config(
             f"gates: {{cost: {{mean: 0.001}}}}\nprices: {{bot: {{input: {price}, output: {price}}}}}\n"
@@ -151,7 +151,7 @@ def test_calls_that_nobody_could_see_are_not_none(project: Project) -> None:
     suite(project, ["a"], "gates: {tool_calls: {max: 2}}\n")
     agent(project, {"a": 10})
     assert project.run().code == 3
-    assert "no call of the agent could be seen" in row(project, "tool_calls.max")["rests_on"]
+    assert "no call of the agent could be seen" in row(project, "tool_calls.max")["basis"]
 
 
 def test_a_lost_conversation_counts_in_none_and_is_told(project: Project) -> None:
@@ -165,17 +165,17 @@ def agent(messages, ctx):
     return AgentReply(text="done", latency_ms=10)
 """)
     assert project.run().code == 0
-    assert row(project, "latency_ms.mean")["rests_on"] == "1 conversation; 1 lost"
+    assert row(project, "latency_ms.mean")["basis"] == "1 conversation; 1 lost"
     project.agent('def agent(messages, ctx):\n    raise ConnectionError("refused")\n')
     assert project.run().code == 3
-    assert "no conversation was played to an end" in row(project, "latency_ms.mean")["rests_on"]
+    assert "no conversation was played to an end" in row(project, "latency_ms.mean")["basis"]
 
 
 def test_what_the_agent_broke_off_counts_and_is_told(project: Project) -> None:
     suite(project, ["a"], "gates: {latency_ms: {max: 100000}}\n")
     project.agent('def agent(messages, ctx):\n    raise ValueError("x")\n')
     assert project.run().code == 1
-    assert "1 broken off by the agent" in row(project, "latency_ms.max")["rests_on"]
+    assert "1 broken off by the agent" in row(project, "latency_ms.max")["basis"]
 
 
 def test_recorded_conversations_without_times_are_not_fast(project: Project) -> None:
@@ -184,7 +184,7 @@ def test_recorded_conversations_without_times_are_not_fast(project: Project) -> 
     project.write("log.jsonl", line)
     done = project.call("score", "log.jsonl", "--report", "json=results.json", "--no-judge")
     assert done.code == 3
-    assert "1 of 1 conversation: no times were recorded" in row(project, "latency_ms.mean")["rests_on"]
+    assert "1 of 1 conversation: no times were recorded" in row(project, "latency_ms.mean")["basis"]
 
 
 # ── against the baseline ─────────────────────────────────────────────────────────────────────────
@@ -216,19 +216,19 @@ def test_no_worse_than_the_baseline_is_red_green_or_not_decided(project: Project
     done = again(project, times(0.9, 1.0, 1.05, 0.95, 1.02, 0.97))
     assert done.code == 0, done.all
     found = row(project, "latency_ms.no_worse_than")
-    assert "90 % interval" in found["rests_on"]
+    assert "90 % interval" in found["basis"]
     assert "gates nothing" not in done.out
     assert again(project, times(1.5, 1.6, 1.45, 1.5, 1.7, 1.4)).code == 1
     assert row(project, "latency_ms.no_worse_than")["bound"] == "at most × 1.2"
     assert again(project, times(2.0, 0.5, 1.1, 1.0, 1.6, 0.9)).code == 3
-    assert "would decide" in row(project, "latency_ms.no_worse_than")["rests_on"]
+    assert "would decide" in row(project, "latency_ms.no_worse_than")["basis"]
 
 
 def test_without_a_baseline_nothing_is_decided(project: Project) -> None:
     suite(project, BEFORE, "gates: {latency_ms: {no_worse_than: 1.2}}\n")
     agent(project, BEFORE)
     assert project.run().code == 3
-    assert "run with --baseline" in row(project, "latency_ms.no_worse_than")["rests_on"]
+    assert "run with --baseline" in row(project, "latency_ms.no_worse_than")["basis"]
 
 
 def test_one_scenario_is_too_little_and_validate_says_so_before(project: Project) -> None:
@@ -238,7 +238,7 @@ def test_one_scenario_is_too_little_and_validate_says_so_before(project: Project
     project.run()
     agent(project, {"a": 10})
     assert project.run("--baseline", "latest").code == 3
-    assert "2 at least" in row(project, "latency_ms.no_worse_than")["rests_on"]
+    assert "2 at least" in row(project, "latency_ms.no_worse_than")["basis"]
     suite(project, SIX, "gates: {latency_ms: {no_worse_than: 1.2}}\n")
     assert "mostly not decided if they scatter more" in project.call("validate").out
 
@@ -246,7 +246,7 @@ def test_one_scenario_is_too_little_and_validate_says_so_before(project: Project
 def test_a_number_that_one_run_does_not_know_decides_nothing(project: Project) -> None:
     began(project, "gates: {cost: {no_worse_than: 1.2}}\n")
     assert again(project, BEFORE).code == 3
-    assert "add prices" in row(project, "cost.no_worse_than")["rests_on"]
+    assert "add prices" in row(project, "cost.no_worse_than")["basis"]
 
 
 # ── the shares of the dimensions ─────────────────────────────────────────────────────────────────
@@ -295,8 +295,8 @@ def test_nine_tenths_of_the_tools_is_enough_where_that_is_asked_for(project: Pro
     assert done.code == 0, done.all
     found = row(project, "tool_accuracy")
     assert found["value"] == 0.9
-    assert "5 conversations of test cases with expected_tools; below 1: c-05 0.5" in found["rests_on"]
-    assert "left to the shares" in row(project, "every sample passes")["rests_on"]
+    assert "5 conversations of test cases with expected_tools; below 1: c-05 0.5" in found["basis"]
+    assert "left to the shares" in row(project, "every sample passes")["basis"]
     assert "passed no conversation" in last(done)
     project.config("gates: {tool_accuracy: {at_least: 0.95}}\n")
     assert project.run().code == 1
@@ -357,7 +357,7 @@ def test_what_is_not_known_decides_a_share_only_where_it_would(project: Project)
     text = (project.root / "scenarios/suite.yaml").read_text(encoding="utf-8")
     project.scenarios(text.replace("[done]", "[cannot]"))
     assert project.run().code == 0
-    assert "1 not known: 0.8 to 1" in row(project, "robustness")["rests_on"]
+    assert "1 not known: 0.8 to 1" in row(project, "robustness")["basis"]
     project.config("gates: {robustness: 0.9}\nfault_tolerance: 0.2\n")
     assert project.run().code == 3
 
@@ -372,8 +372,7 @@ def test_a_selection_without_what_a_share_counts_is_not_asked_for_it(project: Pr
     project.scenarios(f"scenarios: [{{id: plain, turns: [hi], {CHECK}}}]\n")
     assert project.run().code == 3
     assert (
-        "no conversation of test cases with expected_tools was run"
-        in row(project, "tool_accuracy")["rests_on"]
+        "no conversation of test cases with expected_tools was run" in row(project, "tool_accuracy")["basis"]
     )
 
 

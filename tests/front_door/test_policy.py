@@ -148,11 +148,11 @@ def test_a_threshold_is_the_share_of_pass_among_pass_and_fail(project: Project) 
     )
     row = run("pass", "not clear", "not clear")
     assert (row["value"], row["verdict"]) == (1.0, "passed")
-    assert "2 not clear" in row["rests_on"]
+    assert "2 not clear" in row["basis"]
     assert scenario(project, "a")["aggregates"]["policy_adherence"]["open"] == {"not clear": 2}
     row = run("not clear", "not clear", "not clear")
     assert row["verdict"] == "inconclusive"
-    assert "not clear in each of 3" in row["rests_on"]
+    assert "not clear in each of 3" in row["basis"]
 
 
 def test_without_a_policy_it_is_not_asked_and_decides_nothing(project: Project) -> None:
@@ -167,7 +167,7 @@ def test_without_a_policy_it_is_not_asked_and_decides_nothing(project: Project) 
     )
     assert project.run().code == 1
     (row,) = (g for g in project.results()["summary"]["gates"] if g["name"].startswith("thresholds."))
-    assert row["rests_on"] == "no scenario that it applies to"
+    assert row["basis"] == "no scenario that it applies to"
     own = {"id": "a", "turns": ["hi"], "thresholds": {"policy_adherence": 1}}
     project.scenarios(json.dumps({"scenarios": [own]}))
     assert "give an agent a policy:" in project.run().err

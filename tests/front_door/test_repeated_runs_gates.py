@@ -77,14 +77,14 @@ def test_too_few_epochs_decide_nothing_and_say_how_many_would(project: Project) 
     assert done.code == 3
     told = rows(project, "pass_rate")["a"]
     assert told["verdict"] == "inconclusive"
-    assert "it takes 9 epochs" in told["rests_on"]
+    assert "it takes 9 epochs" in told["basis"]
 
 
 def test_a_rate_between_the_bounds_says_how_many_more_would_decide(project: Project) -> None:
     suite(project, "a", a=[1, 5])
     gates(project, RATE, epochs="10")
     assert project.run().code == 3
-    assert "more would decide" in rows(project, "pass_rate")["a"]["rests_on"]
+    assert "more would decide" in rows(project, "pass_rate")["a"]["basis"]
 
 
 def test_the_edges_of_the_exact_test_of_twenty(project: Project) -> None:
@@ -162,7 +162,7 @@ async def agent(messages, ctx):
     project.scenarios("scenarios:\n  - {id: a, turns: [hi], expect: {output: {contains: [done]}}}\n")
     gates(project, RATE, epochs="{min: 3, max: 40}")
     assert project.run().code == 1
-    assert "2 of 6 epochs" in rows(project, "pass_rate")["a"]["rests_on"]
+    assert "2 of 6 epochs" in rows(project, "pass_rate")["a"]["basis"]
 
 
 def test_no_epoch_is_run_that_the_test_could_have_done_without(project: Project) -> None:
@@ -171,7 +171,7 @@ def test_no_epoch_is_run_that_the_test_could_have_done_without(project: Project)
     project.run("--concurrency", "50")
     told = rows(project, "pass_rate")["a"]
     assert told["verdict"] == "passed"
-    assert f"of {len(samples(project, 'a'))} epochs" in told["rests_on"]
+    assert f"of {len(samples(project, 'a'))} epochs" in told["basis"]
 
 
 LOSES = """
@@ -190,9 +190,9 @@ def test_a_lost_epoch_is_replaced_once(project: Project) -> None:
     done = project.run()
     assert done.code == 0, done.out
     assert 20 in [s["epoch"] for s in samples(project, "a")]
-    assert "1 lost and replaced" in rows(project, "pass_rate")["a"]["rests_on"]
+    assert "1 lost and replaced" in rows(project, "pass_rate")["a"]["basis"]
     told = rows(project, "fault_tolerance")[""]
-    assert (told["value"], told["rests_on"]) == (1 / 13, "1 inconclusive of 13 samples, 1 of them replaced")
+    assert (told["value"], told["basis"]) == (1 / 13, "1 inconclusive of 13 samples, 1 of them replaced")
 
     project.agent(LOSES.format(lost="{4, 20}"))
     assert project.run().code == 0  # decided, whatever the lost one would have brought
@@ -357,7 +357,7 @@ def test_pass_hat_k_of_fewer_epochs_is_not_estimable(project: Project) -> None:
     suite(project, "a")
     gates(project, "pass_hat_k: {k: 3, at_least: 0.5}", epochs="2")
     assert project.run().code == 3
-    assert "not estimable from 2 epochs" in rows(project, "pass_hat_k")["a"]["rests_on"]
+    assert "not estimable from 2 epochs" in rows(project, "pass_hat_k")["a"]["basis"]
 
 
 def test_a_lost_epoch_enters_by_its_worst_and_best_case(project: Project) -> None:
@@ -460,4 +460,4 @@ def test_the_journal_decides_the_same(project: Project, tmp_path: Path) -> None:
     decision = rules.decide(found)
     told = json.loads((project.root / "results.json").read_text())["summary"]
     assert str(decision.verdict) == told["verdict"]
-    assert [g.rests_on for g in decision.gates] == [g["rests_on"] for g in told["gates"]]
+    assert [g.basis for g in decision.gates] == [g["basis"] for g in told["gates"]]

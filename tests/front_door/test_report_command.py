@@ -64,8 +64,8 @@ def test_the_commands_of_an_older_run_name_it(ran: Project) -> None:
     ran.run("-s", "always")
     told = ran.call("report", older).out
     assert f"  agenteval show {older} " in told
-    assert f"Look: agenteval show {older} " in told
-    assert "Again: " not in told  # --last-failed means the latest
+    assert f"Inspect: agenteval show {older} " in told
+    assert "Re-run: " not in told  # --last-failed means the latest
     shown = next(line for line in told.splitlines() if line.startswith("  agenteval show "))
     words = shlex.split(shown.partition("#")[0])
     assert ran.call(*words[1:]).code == 0

@@ -216,7 +216,7 @@ def test_the_baseline_is_that_of_the_beginning(project: Project) -> None:
     done = resumed(project, "--report", "json=results.json")
     assert done.code == 0, done.all
     (gate,) = (g for g in project.results()["summary"]["gates"] if g["name"] == "no_regression")
-    assert first.name in gate["rests_on"]
+    assert first.name in gate["basis"]
 
 
 def test_a_budget_counts_what_was_spent_before_and_may_be_raised(project: Project) -> None:

@@ -109,7 +109,7 @@ def test_the_bug_is_red_at_its_turn_and_its_fix_is_green(project: Project) -> No
     (finding,) = project.sample("bug")["findings"]
     assert (finding["detector"], finding["turn"], finding["call"]) == ("unknown_tool", 0, 0)
     assert "'find_order', which is not among the tools: get_order" in done.out
-    assert "Again: agenteval score log.jsonl -s bug" in done.out
+    assert "Re-run: agenteval score log.jsonl -s bug" in done.out
     assert score(project, "log.jsonl", "-s", "fix").code == 0
     assert score(project, "log.jsonl", "-s", "bug").code == 1
 
@@ -353,7 +353,7 @@ def test_a_scenario_that_no_conversation_met_leaves_the_score_undecided(project:
     assert done.code == 3, done.all
     (gate,) = [g for g in project.results()["summary"]["gates"] if g["verdict"] == "inconclusive"]
     assert (gate["name"], gate["where"]) == ("every scenario met", "suite.yaml:3")
-    assert gate["rests_on"] == "no recorded conversation matches unmet"
+    assert gate["basis"] == "no recorded conversation matches unmet"
     assert "unmet" in done.out
     assert score(project, "log.jsonl", "--scenarios", "suite.yaml", "-s", "held").code == 0
 

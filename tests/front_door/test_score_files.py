@@ -28,6 +28,19 @@ def test_an_entry_that_cannot_be_read_is_a_sample_of_its_own(project: Project, b
     assert found == {"first": "passed", f"log.json:{line}": "inconclusive", "last": "passed"}
 
 
+def test_scenarios_are_listed_as_the_log_has_them_whatever_their_conversations_are_named(
+    project: Project,
+) -> None:
+    names = (("z", "b", 2), ("a", "a", 0), ("y", "b", 1))
+    lines = [{**GOOD, "id": id_, "task": task, "trial": trial} for id_, task, trial in names]
+    project.write("log.jsonl", "".join(json.dumps(line) + "\n" for line in lines))
+    paths = ("--scenario-from", "task", "--epoch-from", "trial")
+    done = project.call("score", "log.jsonl", *paths, "--report", "json=results.json")
+    assert done.code == 0, done.all
+    found = [(s["id"], [each["epoch"] for each in s["samples"]]) for s in project.results()["scenarios"]]
+    assert found == [("b", [1, 2]), ("a", [0])]
+
+
 def test_a_list_of_messages_stays_one_conversation(project: Project) -> None:
     project.write(
         "log.json", json.dumps([*GOOD["messages"], None, {"role": "user", "content": "Bye", "items": []}])

@@ -55,8 +55,8 @@ def test_a_failing_run_ends_with_what_failed_why_and_where(project: Project) -> 
     assert often.startswith('FAILED suite.yaml::often  1 of 3 conversations: missing "well"')
     assert lost.startswith("INCONCLUSIVE suite.yaml::lost  turn 1: ")
     again, *rest = done.out.splitlines()[-2].split("     ")
-    assert again == "Again: agenteval run --last-failed"
-    assert rest == ["Look: agenteval show 'two words'"]
+    assert again == "Re-run: agenteval run --last-failed"
+    assert rest == ["Inspect: agenteval show 'two words'"]
     assert listed(project.run("-s", "broke")) == [broke]
     assert listed(project.call("report", "latest")) == [broke]
     assert "FAILED" not in project.run("-s", "fine").out
@@ -134,9 +134,9 @@ def test_a_rule_over_the_whole_run_is_in_the_list(project: Project) -> None:
     project.config("gates: {pass_hat_k: {k: 2, at_least: 0.99, over: suite}}\n")
     done = project.run()
     assert done.code == 1, done.out
-    line, rests_on = listed(done)
+    line, basis = listed(done)
     assert line.startswith("FAILED pass_hat_k  0.")
-    assert rests_on.startswith("       ")
+    assert basis.startswith("       ")
     assert line.endswith("agenteval.yaml:3")
 
 

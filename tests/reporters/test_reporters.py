@@ -201,7 +201,7 @@ def test_the_schema_would_notice():
 
 def test_run_and_summary():
     told = results(samples.mixed())
-    assert told["schema_version"] == 1
+    assert told["schema_version"] == 2
     run = told["run"]
     assert (run["elapsed_s"], run["complete"], run["outcome"]) == (61.5, False, "interrupted")
     assert run["config"]["agent"]["name"] == "wonderbot"
@@ -213,13 +213,13 @@ def test_run_and_summary():
             "name": "helpfulness",
             "value": 3.33,
             "bound": 3.5,
-            "rests_on": "3 turns",
+            "basis": "3 turns",
             "where": "agenteval.yaml:8",
             "verdict": "failed",
             "scenario": "book-morning",
             "agent": "wonderbot",
             "metric": "helpfulness",
-            "would_end": "",
+            "resolution": "",
         }
     ]
     assert summary["usage"]["agent"] == {

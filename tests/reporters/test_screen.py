@@ -80,9 +80,8 @@ def test_the_screen_is_as_it_was_looked_at(name: str, run: str, width: int, quie
 @pytest.mark.parametrize("width", [40, 80, 120])
 @pytest.mark.parametrize("run", RUNS)
 def test_only_what_is_to_be_pasted_back_is_wider_than_the_terminal(run: str, width: int) -> None:
-    pasted = (
-        r"(FAILED|INCONCLUSIVE) |(Again|Look|More|Check|INCOMPLETE|FAILED|INCONCLUSIVE|PASSED): |  agenteval "
-    )
+    heads = "Re-run|Inspect|Details|Check|INCOMPLETE|FAILED|INCONCLUSIVE|PASSED"
+    pasted = rf"(FAILED|INCONCLUSIVE) |({heads}): |  agenteval "
     wide = [line for line in shown(RUNS[run](), width=width).splitlines() if cell_len(line) > width]
     assert all(re.match(pasted + r"|   \S+:\d+$", line) for line in wide), wide
 

@@ -94,7 +94,7 @@ def test_nothing_is_wider_than_the_terminal_but_lines_to_copy(width: int, agents
     text = shown(mixed(*agents), width=width, journal="/a/long/path/of/runs/" * 4 + "events.jsonl")
     long = [line for line in text.splitlines() if len(line) > width]
     # Those that are to be pasted back each stay a line, too.
-    kept = ("    repeat: ", "journal: ", "INCOMPLETE: ", "FAILED ", "INCONCLUSIVE ", "Again: ", "Look: ")
+    kept = ("    repeat: ", "journal: ", "INCOMPLETE: ", "FAILED ", "INCONCLUSIVE ", "Re-run: ", "Inspect: ")
     assert all(line.startswith(kept) for line in long)
     assert not re.search(r" $", text, flags=re.MULTILINE)
 

@@ -241,7 +241,7 @@ def mixed(*agents: str) -> Told:
         name="helpfulness",
         value=3.33,
         bound=3.5,
-        rests_on="3 turns",
+        basis="3 turns",
         where="agenteval.yaml:8",
         verdict=Verdict.FAILED,
         scenario="book-morning",

@@ -268,7 +268,7 @@ def test_findings_of_lost_samples_are_not_counted() -> None:
     lost = Epoch(finding(Severity.CRITICAL, 1), stop=StopReason.INFRASTRUCTURE)
     decision = decided({"a": [PASS, lost]}, fault_tolerance=0.5)
     assert decision.verdict is PASSED
-    assert row(decision, gates.SEVERE).rests_on == "0 findings in 1 sample"
+    assert row(decision, gates.SEVERE).basis == "0 findings in 1 sample"
 
 
 def test_an_accepted_finding_is_not_counted_either() -> None:
@@ -278,10 +278,10 @@ def test_an_accepted_finding_is_not_counted_either() -> None:
     known = {"fingerprint": name, "owner": "o", "reason": "r", "expires": "9999-12-31"}
     decision = decided(epochs, accepted_failures=[known])
     assert decision.verdict is PASSED
-    assert row(decision, gates.SEVERE).rests_on == "0 findings in 2 samples, 1 more accepted"
+    assert row(decision, gates.SEVERE).basis == "0 findings in 2 samples, 1 more accepted"
     both = {"a": [Epoch(finding(Severity.CRITICAL), finding(Severity.HIGH)), PASS]}
     decision = decided(both, accepted_failures=[known])
-    assert row(decision, gates.SEVERE).rests_on == "1 finding in 2 samples, 1 more accepted"
+    assert row(decision, gates.SEVERE).basis == "1 finding in 2 samples, 1 more accepted"
 
 
 # ── scenarios, with gates over repeated runs ─────────────────────────────────────────────────────
@@ -436,7 +436,7 @@ def test_what_pass_rate_says(
     decision = decided({"a": epochs}, gates=RATE, run=run, fault_tolerance=1)
     told = row(decision, "pass_rate")
     assert (told.verdict, told.value) == (verdict, value), told
-    assert words in told.rests_on
+    assert words in told.basis
     assert decision.verdict is told.verdict
 
 
@@ -454,7 +454,7 @@ def test_pass_hat_k_of_too_few_epochs_is_not_estimable() -> None:
         hat = {"pass_hat_k": {"k": 2, "at_least": 0.4, "over": over}}
         decision = decided({"a": [PASS], "b": [PASS] * 3}, gates=hat)
         found = next(g for g in decision.gates if g.name == "pass_hat_k" and g.value is None)
-        assert (found.verdict, told in found.rests_on) == (OPEN, True)
+        assert (found.verdict, told in found.basis) == (OPEN, True)
 
 
 # ── no_regression ────────────────────────────────────────────────────────────────────────────────
@@ -476,7 +476,7 @@ def against(
 
 
 def rows(decision: Decision) -> dict[str, tuple[Verdict, str]]:
-    return {g.scenario: (g.verdict, g.rests_on) for g in decision.gates if g.name == "no_regression"}
+    return {g.scenario: (g.verdict, g.basis) for g in decision.gates if g.name == "no_regression"}
 
 
 def test_nothing_to_compare_with_decides_nothing() -> None:

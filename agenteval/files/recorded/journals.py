@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple, TypeAlias
 
 from pydantic import ValidationError
@@ -45,6 +45,41 @@ class Replayed(NamedTuple):
     review: UserReview | None = None
 
 
+class _Order:
+    """Hands out samples in the order in which they were planned, whichever ended first. One that waits for
+    another is held in memory; those that were not planned (further epochs) follow at the end. Where nothing
+    was planned (recorded conversations), the order is that of the journal."""
+
+    def __init__(self, planned: Sequence[SampleKey]) -> None:
+        self._planned = planned
+        self._places = {key: place for place, key in enumerate(planned)}
+        self._groups: dict[tuple[str, str], int] = {}
+        for place, key in enumerate(planned):
+            self._groups.setdefault((key.scenario, key.agent), place)
+        self._next = 0
+        self._waiting: dict[SampleKey, Replayed] = {}
+
+    def ready(self, replayed: Replayed) -> Iterator[Replayed]:
+        """What can be handed out now that this sample is whole."""
+        if not self._planned:
+            yield replayed
+            return
+        self._waiting[replayed.key] = replayed
+        while self._next < len(self._planned) and self._planned[self._next] in self._waiting:
+            yield self._waiting.pop(self._planned[self._next])
+            self._next += 1
+
+    def rest(self, lost: Iterable[Replayed]) -> Iterator[Replayed]:
+        """All that are left, and those that were never whole."""
+        left = {**self._waiting, **{replayed.key: replayed for replayed in lost}}
+        yield from (left[key] for key in sorted(left, key=self._place))
+
+    def _place(self, key: SampleKey) -> tuple[int, int, str, int]:
+        end = len(self._planned)
+        group = self._groups.get((key.scenario, key.agent), end)
+        return self._places.get(key, end), group, key.variant, key.epoch
+
+
 class _Run:
     """What has been read of a journal so far."""
 
@@ -59,6 +94,7 @@ class _Run:
         self._reviews: dict[SampleKey, UserReview] = {}
         self._cut_short: dict[SampleKey, Replayed] = {}
         self._never_ran = dict.fromkeys(started.plan.samples)
+        self._order = _Order(started.plan.samples)
         self.has_ended = False
 
     def begin(self, event: SampleStarted, where: str) -> bool:
@@ -88,7 +124,7 @@ class _Run:
         if event.key in self._begun:
             replayed = self._replayed(event.key, event.stop, event.unfinished)
             if event.is_over:
-                yield replayed
+                yield from self._order.ready(replayed)
             else:
                 self._cut_short[event.key] = replayed
 
@@ -96,9 +132,9 @@ class _Run:
         """Samples that were cut short and never held anew, those that the end of the journal cut off, and
         those that were planned and never ran. ``end``: the place of the last event: of a run that was killed
         it is not known what else it would have found."""
-        for key in [key for key, each in self._cut_short.items() if not _is_cut_short(each)]:
-            yield self._cut_short.pop(key)  # of which a judge was not asked
-        lost = [*self._cut_short.values()]
+        # Not lost, but one of which a judge was not asked:
+        unasked = [each for each in self._cut_short.values() if not _is_cut_short(each)]
+        lost = [each for each in self._cut_short.values() if _is_cut_short(each)]
         stop = Stop(reason=StopReason.INTERRUPTED, detail="the journal ends before the sample does")
         lost += [self._replayed(key, stop, None) for key in list(self._begun)]
         stop = Stop(reason=StopReason.INTERRUPTED, detail="the sample was planned, but never ran")
@@ -106,7 +142,7 @@ class _Run:
             if key.scenario in self._scenarios:
                 self._begun[key] = (self._scenarios[key.scenario], end)
                 lost.append(self._replayed(key, stop, None))
-        yield from lost
+        yield from self._order.rest((*unasked, *lost))
         if not lost and not self.has_ended:
             yield Unreadable(end, "the journal has no end: its run was cut off")
 
@@ -166,8 +202,8 @@ def _found(plan: Plan, evidence: Mapping[str, Collection[CallEvidence]]) -> dict
 
 
 def replay(source: Source, policy_of: PolicyOf) -> Iterator[Replayed | Unreadable]:
-    """The samples of a journal, each when it is whole. A torn last line is left out, if the run had not
-    ended by then."""
+    """The samples of a journal, in the order in which they were planned. A torn last line is left out, if the
+    run had not ended by then."""
     run: _Run | None = None
     torn: Unreadable | None = None
     where = source.shown

@@ -24,7 +24,7 @@ from agenteval.reporters.words.judge import ReplyCounts, replies_by_role
 from agenteval.reporters.words.places import shown_place
 from agenteval.reporters.words.score_cells import SCRIPTED, columns
 from agenteval.reporters.words.spending import amount, sum_text, unknown_texts
-from agenteval.reporters.words.verdict import ends_text, ways_out
+from agenteval.reporters.words.verdict import ends_text, resolutions
 from agenteval.verdict.asides import asides_text
 from agenteval.verdict.report import Dimension, Report
 from agenteval.verdict.side_by_side import side_by_side
@@ -71,7 +71,7 @@ def _head(report: Report, decision: Decision) -> Iterator[str]:
     yield f"{many} · exit code {decision.exit_code}{elapsed}"
     if profile := report.run.config.profile:
         yield f"Profile {markdown(profile)}."
-    if ends := ways_out(decision):
+    if ends := resolutions(decision):
         yield f"Not decided until: {markdown('; '.join(ends))}."
     if beside := asides_text(report, decision):
         yield f"With {markdown(beside)}."
@@ -120,7 +120,7 @@ def _gate_cells(gate: GateRow, options: ReportOptions) -> tuple[str, ...]:
         f"{gate.name} ({of})" if of else gate.name,
         _value(gate.value),
         _value(gate.bound),
-        gate.rests_on,
+        gate.basis,
         shown_place(gate.where, options.root),
     )
 

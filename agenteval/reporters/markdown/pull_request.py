@@ -19,7 +19,7 @@ from agenteval.reporters.markdown.table import MARKS, more, table
 from agenteval.reporters.options import ReportOptions
 from agenteval.reporters.words.failure import Failure, decisive, gist, run_gates, scenario_decision
 from agenteval.reporters.words.spending import brief_sum
-from agenteval.reporters.words.verdict import ends_text, ways_out
+from agenteval.reporters.words.verdict import ends_text, resolutions
 from agenteval.verdict.asides import asides_text
 from agenteval.verdict.digest import summary_of
 from agenteval.verdict.report import Report
@@ -60,7 +60,7 @@ def _parts(report: Report, decision: Decision, options: ReportOptions) -> Iterat
     for kind in _ORDER:
         yield from _listed(kind, [row for row in rows if row.kind == kind], bool(report.run.baseline))
     yield from _gates(decision)
-    if ends := ways_out(decision):
+    if ends := resolutions(decision):
         yield f"Not decided until: {markdown('; '.join(ends))}."
     yield from judging_notes(report)
     if report.run.baseline:
@@ -178,7 +178,7 @@ def _listed(kind: str, rows: Sequence[Row], has_baseline: bool) -> Iterator[str]
 def _gates(decision: Decision) -> Iterator[str]:
     """Over the whole run: those that did not pass."""
     rows = [
-        (MARKS[gate.verdict], gate.name, _value(gate.value), _value(gate.bound), gate.rests_on)
+        (MARKS[gate.verdict], gate.name, _value(gate.value), _value(gate.bound), gate.basis)
         for gate in run_gates(decision)
     ]
     if rows:

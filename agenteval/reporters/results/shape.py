@@ -11,7 +11,7 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict
 
-RESULTS_VERSION = 1
+RESULTS_VERSION = 2
 
 VerdictText = Literal["passed", "failed", "inconclusive"]
 SeverityText = Literal["low", "medium", "high", "critical"]
@@ -389,18 +389,18 @@ class Conversation(Shape):
 
 class GateShape(Shape):
     """A rule that gated the run. ``scenario`` and ``agent`` are empty for one over the whole run, ``metric``
-    for one that is no threshold; ``would_end``: what would decide one that is not decided."""
+    for one that is no threshold; ``resolution``: what would decide one that is not decided."""
 
     name: str
     value: float | str | None
     bound: float | str
-    rests_on: str
+    basis: str
     where: str
     verdict: VerdictText
     scenario: str
     agent: str
     metric: str
-    would_end: str
+    resolution: str
 
 
 class DimensionShape(Shape):
@@ -548,7 +548,7 @@ class RunShape(Shape):
 class Results(Shape):
     """The results of a run of agenteval."""
 
-    schema_version: Literal[1]
+    schema_version: Literal[2]
     run: RunShape
     summary: SummaryShape
     scenarios: list[ScenarioShape]

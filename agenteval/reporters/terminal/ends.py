@@ -16,7 +16,7 @@ from agenteval.reporters.options import ReportOptions
 from agenteval.reporters.terminal.cells import cut, style_of, unbroken, wrapped
 from agenteval.reporters.terminal.gates import figures
 from agenteval.reporters.words.failure import Failure, decisive, gist, run_gates, scenario_decision
-from agenteval.reporters.words.next_commands import MORE, next_commands
+from agenteval.reporters.words.next_commands import DETAILS, next_commands
 from agenteval.reporters.words.places import shown_place
 from agenteval.reporters.words.selection import selectors
 from agenteval.reporters.words.verdict import AUTHOR_ERROR, INCOMPLETE, verdict_line
@@ -53,7 +53,7 @@ def _of_gate(gate: GateRow, options: ReportOptions) -> Iterator[Text]:
     reason = f"{value}, bound {bound}" + (f", {place}" if place else "")
     yield from _line(gate.verdict, one_line(gate.name, 80), reason, options)
     # What it is based on says as well what would decide it.
-    for line in wrapped(gate.rests_on, options.width - _INDENT, _OF_A_GATE):
+    for line in wrapped(gate.basis, options.width - _INDENT, _OF_A_GATE):
         yield Text(" " * _INDENT, no_wrap=True).append_text(line)
 
 
@@ -93,7 +93,7 @@ def ending(report: Report, decision: Decision, options: ReportOptions) -> Iterat
     """What to do next, and the verdict."""
     told = [] if options.quiet else list(next_commands(report, decision, options.run))
     if options.verbose:
-        told = [(label, command) for label, command in told if label != MORE]
+        told = [(label, command) for label, command in told if label != DETAILS]
     line = "     ".join(f"{label}: {command}" for label, command in told)
     if len(line) <= options.width:
         yield from [unbroken(line)] if line else []

@@ -38,7 +38,7 @@ from agenteval.reporters.words.judge import (
 from agenteval.reporters.words.places import shown_place
 from agenteval.reporters.words.score_cells import SCRIPTED
 from agenteval.reporters.words.spending import dollars, sum_text, unknown_texts
-from agenteval.reporters.words.verdict import ways_out
+from agenteval.reporters.words.verdict import resolutions
 from agenteval.verdict.gate_chances import luck_of
 from agenteval.verdict.reliability import repeats_of
 from agenteval.verdict.report import Report
@@ -81,7 +81,7 @@ def _gate_table(rows: Sequence[GateRow], options: ReportOptions) -> RenderableTy
         table.add_column(title, overflow="fold")
     table.add_column("verdict", no_wrap=True, width=max(7, *(len(row.verdict) for row in rows)))
     for row, pair in zip(rows, told, strict=True):
-        rule, basis = free_line(_rule(row), 200), free_line(row.rests_on, 160)
+        rule, basis = free_line(_rule(row), 200), free_line(row.basis, 160)
         place = free_line(shown_place(row.where, options.root), 200, "dim")
         said = [rule, *_texts(pair), basis, place] if wide else [_stacked(rule, basis, place), *_texts(pair)]
         table.add_row(mark(row.verdict), *said, Text(row.verdict, style=style_of(row.verdict)))
@@ -106,7 +106,7 @@ def _gate_lines(rows: Sequence[GateRow], options: ReportOptions) -> RenderableTy
     for row in rows:
         value, bound = figures(row)
         words = f"{_rule(row)}: {row.verdict}, value {value}, bound {bound}"
-        details = "; ".join(part for part in (row.rests_on, shown_place(row.where, options.root)) if part)
+        details = "; ".join(part for part in (row.basis, shown_place(row.where, options.root)) if part)
         table.add_row(mark(row.verdict), free_line(f"{words} ({details})" if details else words, 500))
     return table
 
@@ -175,7 +175,7 @@ def _labelled(report: Report, decision: Decision) -> Iterator[tuple[Text, Text]]
         yield Text("cost:"), free(told)
     if told := overridden_text(report):
         yield Text("note:"), free(told)
-    if ends := ways_out(decision):
+    if ends := resolutions(decision):
         yield Text("decides:"), free("\n".join(ends))
     if report.scripted:
         yield Text("note:"), Text(f"{scripted_text(report)}, which measure nothing")

@@ -26,7 +26,7 @@ from agenteval.reporters.words.judge import (
 )
 from agenteval.reporters.words.score_cells import columns
 from agenteval.reporters.words.selection import selectors
-from agenteval.reporters.words.verdict import ways_out
+from agenteval.reporters.words.verdict import resolutions
 from agenteval.verdict.report import Report
 
 MOST = 5
@@ -82,7 +82,7 @@ def _remarks(report: Report, decision: Decision) -> Iterator[tuple[str, str]]:
         yield "judges", told
     if own := overridden_text(report):
         yield "note", own
-    yield from (("decides", line) for line in ways_out(decision))
+    yield from (("decides", line) for line in resolutions(decision))
     if report.scripted:
         yield "scripted", "no language model was called: fixed replies, which measure nothing"
 

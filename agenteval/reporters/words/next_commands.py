@@ -11,7 +11,7 @@ from agenteval.reporters.words.repeat_command import again, command_of
 from agenteval.reporters.words.selection import is_recorded, show_command
 from agenteval.verdict.report import Report
 
-MORE = "More"
+DETAILS = "Details"
 _NOT_ITS_FAULT = ("infrastructure", "judge", "simulator")
 
 
@@ -26,13 +26,13 @@ def next_commands(report: Report, decision: Decision, run: str = "") -> Iterator
     groups = decisive(report, decision)
     if decision.verdict is Verdict.PASSED or not groups:
         if report.samples:
-            yield MORE, command_of(["agenteval", "report", run or "latest", "-v"])
+            yield DETAILS, command_of(["agenteval", "report", run or "latest", "-v"])
         return
     if _can_go_on(report):
         yield "Go on", command_of(["agenteval", "run", "--resume", run or "latest"])
     elif not run:
-        yield "Again", groups[0][0].repro if is_recorded(report) else again(report.run)
+        yield "Re-run", groups[0][0].repro if is_recorded(report) else again(report.run)
     if all(failure.fault in _NOT_ITS_FAULT for group in groups for failure in group[:1]):
         yield "Check", "agenteval doctor"
     else:
-        yield "Look", show_command(groups[0][0], run)
+        yield "Inspect", show_command(groups[0][0], run)

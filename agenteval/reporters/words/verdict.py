@@ -28,13 +28,13 @@ def _why_zero(decision: Decision) -> str:
     return ", since on_undecided is neutral" if neutral else ""
 
 
-def ways_out(decision: Decision) -> tuple[str, ...]:
+def resolutions(decision: Decision) -> tuple[str, ...]:
     """What would end that the run is not decided, each once, with the gates that it would: ``epochs: 9
     (pass_rate)``."""
     gates: dict[str, dict[str, None]] = {}
     for row in decision.gates:
-        if row.verdict is Verdict.INCONCLUSIVE and row.would_end:
-            gates.setdefault(row.would_end, {})[row.name] = None
+        if row.verdict is Verdict.INCONCLUSIVE and row.resolution:
+            gates.setdefault(row.resolution, {})[row.name] = None
     return tuple(f"{line} ({', '.join(names)})" for line, names in gates.items())
 
 

@@ -66,7 +66,7 @@ def _rows(gate: NoRegressionGate, seen: Evidence) -> Iterable[GateRow]:
     if baseline is None or not pairs:
         told = nothing_before(report)
         undecided = Verdict.INCONCLUSIVE
-        yield GateRow("no_regression", None, bound, told, where, undecided, would_end=BASELINE)
+        yield GateRow("no_regression", None, bound, told, where, undecided, resolution=BASELINE)
         return
     result = non_inferiority([pair for _, pair in pairs.values()], Margins(gate.margin, gate.scenario_margin))
     compared = {pairing for pairing, _ in pairs.values()}
@@ -75,8 +75,8 @@ def _rows(gate: NoRegressionGate, seen: Evidence) -> Iterable[GateRow]:
     told += f" {_drop_words(result, [pair for _, pair in pairs.values()])}"
     told += _listed("not compared", [scenario.scenario.id for scenario in apart])
     told += _listed("no longer there", baseline.gone)
-    verdict, ends = VERDICT_OF[result.outcome], _would_end(result)
-    yield GateRow("no_regression", result.drop, bound, told, where, verdict, would_end=ends)
+    verdict, ends = VERDICT_OF[result.outcome], _resolution(result)
+    yield GateRow("no_regression", result.drop, bound, told, where, verdict, resolution=ends)
     for name in result.dropped:
         yield _dropped(*pairs[name], "no drop", "significantly dropped", where, Verdict.FAILED)
     for name in result.perhaps:
@@ -88,7 +88,7 @@ def _rows(gate: NoRegressionGate, seen: Evidence) -> Iterable[GateRow]:
         yield _on_its_own(scenario, baseline, seen)
 
 
-def _would_end(result: NonInferiority) -> str:
+def _resolution(result: NonInferiority) -> str:
     if result.outcome is not Outcome.UNDECIDED:
         return ""
     enough = result.epochs_to_decide
@@ -102,7 +102,7 @@ def _dropped(pairing: Pairing, pair: Pair, bound: str, told: str, where: str, ve
         name="no_regression",
         value=None if pair.difference is None else -float(pair.difference),
         bound=bound,
-        rests_on=f"{after.successes} of {after.decided} epochs succeeded{lost},"
+        basis=f"{after.successes} of {after.decided} epochs succeeded{lost},"
         f" {before.successes} of {before.decided} in the baseline: {told}",
         where=where,
         verdict=verdict,
@@ -130,7 +130,7 @@ def _on_its_own(scenario: ScenarioReport, baseline: Baseline, seen: Evidence) ->
         name="no_regression",
         value=f"{passed} of {len(verdicts)}",
         bound="its own checks",
-        rests_on=f"{why}{told}",
+        basis=f"{why}{told}",
         where=seen.where,
         verdict=verdict,
         scenario=id,

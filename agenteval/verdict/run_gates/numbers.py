@@ -130,15 +130,15 @@ def _row(
         name=f"{name}.{statistic}",
         value=value,
         bound=f"at most {shown_bound(name, bound)}",
-        rests_on=basis + (f"; {lost} lost" if lost else ""),
+        basis=basis + (f"; {lost} lost" if lost else ""),
         where=seen.place(name, statistic),
         verdict=verdict,
         agent=agent,
-        would_end=_would_end(played) if verdict is Verdict.INCONCLUSIVE else "",
+        resolution=_resolution(played) if verdict is Verdict.INCONCLUSIVE else "",
     )
 
 
-def _would_end(played: Sequence[_One]) -> str:
+def _resolution(played: Sequence[_One]) -> str:
     return next((one.told.lacks for one in played if one.told.lacks), AGAIN)
 
 
@@ -200,11 +200,11 @@ def _paired(
         name=f"{name}.{_PAIRED}",
         value=value,
         bound=f"at most × {bound:g}",
-        rests_on=told,
+        basis=told,
         where=seen.place(name, _PAIRED),
         verdict=VERDICT_OF[outcome],
         agent=agent,
-        would_end=ends,
+        resolution=ends,
     )
 
 

@@ -41,37 +41,37 @@ def _rows(gate: PassHatKGate, seen: Evidence) -> Iterable[GateRow]:
         tallies = [Tally.of(own.fixed) for own in epochs.values()]
         least = min((tally.planned for tally in tallies), default=0)
         found = mean_pass_hat_k(tallies, gate.k)
-        rests_on = f"the mean of {plural(len(tallies), 'scenario')}"
-        yield _hat_row(gate, found, where, rests_on=rests_on, epochs=least)
+        basis = f"the mean of {plural(len(tallies), 'scenario')}"
+        yield _hat_row(gate, found, where, basis=basis, epochs=least)
         return
     for (scenario, agent), own in epochs.items():
         tally = Tally.of(own.fixed)
-        rests_on = f"{tally.successes} of {tally.decided} epochs succeeded"
-        rests_on += f", {tally.missing} missing" if tally.missing else ""
+        basis = f"{tally.successes} of {tally.decided} epochs succeeded"
+        basis += f", {tally.missing} missing" if tally.missing else ""
         found = pass_hat_k_bounds(tally, gate.k)
-        row = _hat_row(gate, found, where, rests_on=rests_on, epochs=tally.planned)
+        row = _hat_row(gate, found, where, basis=basis, epochs=tally.planned)
         yield replace(row, scenario=scenario, agent=agent)
 
 
-def _hat_row(gate: PassHatKGate, found: Bounds | None, where: str, *, rests_on: str, epochs: int) -> GateRow:
-    would_end = AGAIN
+def _hat_row(gate: PassHatKGate, found: Bounds | None, where: str, *, basis: str, epochs: int) -> GateRow:
+    resolution = AGAIN
     if found is None:
         outcome = Outcome.UNDECIDED
-        would_end = f"epochs: {gate.k}"
-        rests_on = f"not estimable from {plural(epochs, 'epoch')}: k is {gate.k}"
-        rests_on += f", so set epochs: {gate.k} or more"
+        resolution = f"epochs: {gate.k}"
+        basis = f"not estimable from {plural(epochs, 'epoch')}: k is {gate.k}"
+        basis += f", so set epochs: {gate.k} or more"
     else:
         outcome = found.compare(gate.at_least)
         if outcome is Outcome.UNDECIDED:
-            rests_on += f": from {found.low:.3g} to {found.high:.3g}, depending on the missing epochs"
+            basis += f": from {found.low:.3g} to {found.high:.3g}, depending on the missing epochs"
     return GateRow(
         name="pass_hat_k",
         value=found.estimate if found else None,
         bound=gate.at_least,
-        rests_on=rests_on,
+        basis=basis,
         where=where,
         verdict=VERDICT_OF[outcome],
-        would_end=would_end if outcome is Outcome.UNDECIDED else "",
+        resolution=resolution if outcome is Outcome.UNDECIDED else "",
     )
 
 

@@ -73,12 +73,12 @@ def _rows(gate: PassRateGate, seen: Evidence) -> Iterable[GateRow]:
             name="pass_rate",
             value=decision.successes / decided if decided else None,
             bound=gate.at_least,
-            rests_on=_why(decision, own, rule),
+            basis=_why(decision, own, rule),
             where=seen.where,
             verdict=VERDICT_OF[decision.outcome],
             scenario=scenario,
             agent=agent,
-            would_end=_would_end(decision, own, rule),
+            resolution=_resolution(decision, own, rule),
         )
 
 
@@ -98,7 +98,7 @@ def _why(decision: SequentialDecision, own: Epochs, rule: PassRateRule) -> str:
             return f"{told}: not decided; {_what_would_decide(decision, own, rule)}"
 
 
-def _would_end(decision: SequentialDecision, own: Epochs, rule: PassRateRule) -> str:
+def _resolution(decision: SequentialDecision, own: Epochs, rule: PassRateRule) -> str:
     """As a line to write or to run."""
     decided = decision.epochs - decision.missing
     if own.most < least_epochs(rule):

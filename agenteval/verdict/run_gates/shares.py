@@ -90,11 +90,11 @@ def _row(name: str, gate: ShareGate, told: Sequence[_Told], where: str, *, agent
         name=name,
         value=fsum(known) / len(known) if known else None,
         bound=gate.at_least,
-        rests_on=basis,
+        basis=basis,
         where=where,
         verdict=verdict,
         agent=agent,
-        would_end=AGAIN if verdict is Verdict.INCONCLUSIVE and told else "",
+        resolution=AGAIN if verdict is Verdict.INCONCLUSIVE and told else "",
     )
 
 
