@@ -33,7 +33,7 @@ from agenteval.core.config import AgentConfig, Config
 from agenteval.core.errors import UnreadableReplyError
 from agenteval.core.protocols import ModelReply, ModelRequest
 from agenteval.core.scenario import Scenario
-from agenteval.core.trajectory import Sight, Stop, StopReason, Trajectory
+from agenteval.core.trajectory import Stop, StopReason, ToolVisibility, Trajectory
 from agenteval.messages.records import ToolSets, read_conversation
 from agenteval.scoring import judging
 from agenteval.scoring.resolve import applies_of, suite_of
@@ -91,8 +91,8 @@ def questions_of(entry: Mapping[str, Any], number: int) -> list[Question]:
         "id": f"talk-{number}", "goal": entry["goal"], "facts": entry["facts"], "knowledge":
         entry["knowledge"], "expect": {"criteria": criteria} if criteria else {},
     }).model_copy(update={"tools": tools})  # fmt: skip
-    turns = tuple(turn.model_copy(update={"sight": Sight.VISIBLE}) for turn in read.talk.trajectory.turns)
-    whole = Trajectory(turns=turns, stop=Stop(reason=StopReason.SCRIPT_DONE))
+    stop = Stop(reason=StopReason.SCRIPT_DONE)
+    whole = Trajectory(turns=read.talk.trajectory.turns, stop=stop, visibility=ToolVisibility.ALL)
     config = Config(agent=AgentConfig(name="agent", target="none:none"), metrics="all")
     wanted = _wanted(entry)
     listener = _Listener()
@@ -113,7 +113,7 @@ def questions_of(entry: Mapping[str, Any], number: int) -> list[Question]:
             if metric not in wanted:
                 continue
             turn = wanted[metric]
-            trajectory = Trajectory(turns=turns[: turn + 1])
+            trajectory = whole.model_copy(update={"turns": whole.turns[: turn + 1], "stop": None})
         else:
             turn, trajectory = None, whole
         listener.requests.clear()

@@ -107,9 +107,17 @@ class FoundVisibility:
     async def settled(self, agent: str, scenario: Scenario, trajectory: Trajectory) -> Trajectory:
         """Return a trajectory for a judge, once nothing can change any more how much of the agent's calls is
         seen. Of a scenario without tools too little depends on it for a wait."""
+        while self.is_open(agent, scenario):
+            await self._changed.wait()
+        return self.as_known(agent, trajectory)
+
+    def is_open(self, agent: str, scenario: Scenario) -> bool:
+        """Whether a conversation that is being played may yet change it."""
         known = self._known_of(agent)
-        is_final = known is not None and (known.is_authors or known.calls is ToolVisibility.UNSEEN)
-        if scenario.tools and not is_final:
-            while self.of(agent) is not ToolVisibility.ALL and (self._playing or self._may_start):
-                await self._changed.wait()
+        if not scenario.tools or (known and (known.is_authors or known.calls is ToolVisibility.UNSEEN)):
+            return False
+        return self.of(agent) is not ToolVisibility.ALL and (self._playing > 0 or self._may_start)
+
+    def as_known(self, agent: str, trajectory: Trajectory) -> Trajectory:
+        """Return a trajectory with what is known by now, for who cannot wait."""
         return trajectory.model_copy(update={"visibility": self.of(agent)})

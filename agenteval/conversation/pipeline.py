@@ -346,11 +346,13 @@ class _RunningSample:
         for check in self._runtime.checks.get(self.sample.key.agent, ()):
             if check.scope != scope or id(check) in whole:
                 continue
-            if scoring and getattr(check, "rests_on_absence", False):
+            agent, rests_on_absence = self.sample.key.agent, getattr(check, "rests_on_absence", False)
+            if rests_on_absence and scoring and self._found.is_open(agent, self.sample.scenario):
                 scoring.start_soon(self._judge, check, trajectory, turn)
                 continue
             whole.add(id(check))
-            await self._ask(check, self._found.so_far(self.sample.key.agent, trajectory), turn)
+            shown = self._found.as_known if rests_on_absence else self._found.so_far
+            await self._ask(check, shown(agent, trajectory), turn)
 
     async def _judge(self, judge: Scorer, trajectory: Trajectory, turn: int | None) -> None:
         sample = self.sample

@@ -508,8 +508,8 @@ def test_what_compare_inherits_wrong_is_told_once(folder: Folder) -> None:
     text = "agent: {target: 'a:b', timeout_s: -1, zz: 1}\ncompare: [{name: b}, {name: c}]\n"
     assert folder.complaints(text) == [
         "1:24: agent.timeout_s: must be more than 0, got -1",
-        "1:39: unknown key 'zz' — known: intercept, interpreter, keep, mcp, name, observe, policy,"
-        " requests_per_minute, target, timeout_s, tools, type",
+        "1:39: unknown key 'zz' — known: calls, intercept, interpreter, keep, mcp, name, observe, policy,"
+        " requests_per_minute, target, timeout_s, type",
     ]
 
 

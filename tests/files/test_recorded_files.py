@@ -66,7 +66,7 @@ def test_what_is_read_is_as_if_validated() -> None:
     )
     assert type(turn).model_validate_json(turn.model_dump_json(exclude_unset=True)) == turn
     step = turn.steps[0]
-    assert turn.model_fields_set == {"user", "steps", "error", "sight"}
+    assert turn.model_fields_set == {"user", "steps", "error", "evidence", "unplaced"}
     assert step.model_fields_set == {"text", "tool_calls", "usage"}
     assert turn.steps[1].model_fields_set == {"text", "tool_calls"}
     assert step.tool_calls[0].model_fields_set == {"name", "args", "raw_args", "id", "observed", "result"}

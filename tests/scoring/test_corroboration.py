@@ -16,7 +16,7 @@ from agenteval.core.plan import Applies, Plan
 from agenteval.core.protocols import ModelReply, ModelRequest
 from agenteval.core.scenario import SampleKey, Scenario
 from agenteval.core.score import ScoreFailure, Severity
-from agenteval.core.trajectory import Step, Stop, StopReason, Trajectory, Turn, Usage
+from agenteval.core.trajectory import Step, Stop, StopReason, Turn, Usage
 from agenteval.files.prompts import load_rubric
 from agenteval.scoring.judges.criteria import Criteria
 from agenteval.scoring.judges.judge import Judge
@@ -25,11 +25,12 @@ from agenteval.scoring.resolve import applies_of
 from tests.support.kit import Project
 from tests.support.local_servers import completion
 from tests.support.model_servers import Json, ModelServer, Reply, schema_in
+from tests.support.trajectories import seen
 
 TALK = Scenario(id="talk", goal="Delete nothing.", expect={"criteria": ["Asks before it deletes."]})
 TURN = Turn(user="Hello", steps=(Step(text="I have deleted your account."),))
-WHOLE = Trajectory(turns=(TURN,), stop=Stop(reason=StopReason.SCRIPT_DONE))
-PREFIX = Trajectory(turns=(TURN,))
+WHOLE = seen(turns=(TURN,), stop=Stop(reason=StopReason.SCRIPT_DONE))
+PREFIX = seen(turns=(TURN,))
 QUOTED = "I have deleted your account"
 
 
@@ -174,7 +175,7 @@ def test_a_tenth_of_the_clean_verdicts_is_drawn_by_the_seed_and_by_what_is_asked
         for number in range(200):
             turn = TURN.model_copy(update={"user": f"Hello {number}"})
             judge = Judge(load_rubric(metric), Panel(clean, clean), stakes=Stakes(seed=seed))
-            (score,) = anyio.run(judge, TALK, Trajectory(turns=(turn,)))
+            (score,) = anyio.run(judge, TALK, seen(turns=(turn,)))
             if score.votes:
                 assert score.sampled
                 found.append(number)
@@ -186,7 +187,7 @@ def test_a_tenth_of_the_clean_verdicts_is_drawn_by_the_seed_and_by_what_is_asked
         for epoch in range(200):
             enter(SampleKey(scenario="s", agent="a", epoch=epoch))
             judge = Judge(load_rubric("agent_behavior_failure"), Panel(FINE, FINE), stakes=Stakes(seed=1))
-            (score,) = anyio.run(judge, TALK, Trajectory(turns=(TURN,)))
+            (score,) = anyio.run(judge, TALK, seen(turns=(TURN,)))
             count += bool(score.votes)
         return count
 

@@ -13,7 +13,15 @@ from agenteval.core.errors import AuthorError, InfrastructureError, Place, Unrea
 from agenteval.core.protocols import ChatModel, ModelReply, ModelRequest
 from agenteval.core.scenario import Scenario
 from agenteval.core.score import Severity
-from agenteval.core.trajectory import Step, Stop, StopReason, ToolCall, ToolResult, Trajectory, Turn
+from agenteval.core.trajectory import (
+    Step,
+    Stop,
+    StopReason,
+    ToolCall,
+    ToolResult,
+    Trajectory,
+    Turn,
+)
 from agenteval.files.prompts import Rubric
 from agenteval.scoring.judges.custom import (
     ASKING,
@@ -31,6 +39,7 @@ from agenteval.scoring.judges.custom import (
 from agenteval.scoring.judges.custom_scorer import CustomScorer
 from agenteval.scoring.metrics import table
 from tests.support.fake_models import USAGE, FakeModel
+from tests.support.trajectories import seen
 
 SCENARIO = Scenario(id="salon", goal="A haircut", profile="Curt", knowledge=("Open till six",))
 CALL = ToolCall(name="book", args={"time": "9"}, result=ToolResult(value={"id": "BK-1"}))
@@ -38,8 +47,8 @@ TURNS = (
     Turn(user="Nine?", steps=(Step(tool_calls=(CALL,)), Step(text="Booked."))),
     Turn(user="Thanks", steps=(Step(text="Bye."),)),
 )
-PREFIX = Trajectory(turns=TURNS)
-WHOLE = Trajectory(turns=TURNS, stop=Stop(reason=StopReason.USER_DONE))
+PREFIX = seen(turns=TURNS)
+WHOLE = seen(turns=TURNS, stop=Stop(reason=StopReason.USER_DONE))
 
 
 class Grade(BaseModel):
@@ -126,7 +135,7 @@ def test_conversations_judged_at_the_same_time_do_not_mix_their_costs() -> None:
 
     async def main() -> None:
         async def judge(turns: int) -> None:
-            found[turns] = (await scorer(SCENARIO, Trajectory(turns=TURNS[:turns])))[0]
+            found[turns] = (await scorer(SCENARIO, seen(turns=TURNS[:turns])))[0]
 
         async with anyio.create_task_group() as group:
             for turns in (1, 2):
@@ -269,7 +278,7 @@ def test_the_input_is_that_of_the_seed() -> None:
             seen.append(input)
             return QuantResult(1)
 
-    judged(Looks(), trajectory=Trajectory(turns=TURNS[:1]))
+    judged(Looks(), trajectory=seen(turns=TURNS[:1]))
     judged(Looks())
     first, second = seen
     assert (first.goal, first.profile, first.knowledge) == ("A haircut", "Curt", ("Open till six",))
@@ -289,6 +298,7 @@ def test_the_input_is_that_of_the_seed() -> None:
 
 SOURCE = """
 from agenteval import ConversationMetric, QualitativeMetric, QuantitativeMetric, QuantResult
+from tests.support.trajectories import seen
 
 class Tone(QuantitativeMetric):
     name = "tone"

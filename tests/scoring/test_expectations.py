@@ -5,13 +5,21 @@ import pytest
 
 from agenteval.core.protocols import Scorer
 from agenteval.core.scenario import CaseSpec, Scenario, ScriptedTurn
-from agenteval.core.trajectory import Sight, Step, Stop, StopReason, ToolCall, Trajectory, Turn, Usage
+from agenteval.core.trajectory import (
+    Step,
+    Stop,
+    StopReason,
+    ToolCall,
+    Turn,
+    Usage,
+)
 from agenteval.scoring.checks.expectations import (
     ConversationExpectations,
     TurnExpectations,
     conversation_checks,
     turn_checks,
 )
+from tests.support.trajectories import seen
 
 DONE = Stop(reason=StopReason.SCRIPT_DONE)
 BROKE = Stop(reason=StopReason.AGENT_TIMEOUT, detail="no reply within 60 s")
@@ -36,7 +44,7 @@ def scenario(expect=None, *, turns=None, case=None, lines=None):
 
 
 def whole(*turns, stop=DONE, unfinished=None):
-    return Trajectory(turns=turns, stop=stop, unfinished=unfinished)
+    return seen(turns=turns, stop=stop, unfinished=unfinished)
 
 
 def by_name(checks):
@@ -236,7 +244,7 @@ def case(spec, expect=None):
     ],
 )
 def test_a_case(answer, calls, tools, output):
-    made = turn(answer, *map(call, calls), script=0).model_copy(update={"sight": Sight.VISIBLE})
+    made = turn(answer, *map(call, calls), script=0)
     checks = by_name(conversation_checks(case(WEATHER), whole(made)))
     assert (checks["tool_calls"].passed, checks["output.contains"].passed) == (tools, output)
     assert checks["tool_calls"].where == "suite.yaml:7"
@@ -288,9 +296,12 @@ def test_the_scorers_judge_the_last_turn_and_the_whole():
     async def judged(scorer, trajectory):
         return outcomes(await scorer(s, trajectory))
 
-    assert anyio.run(judged, of_turn, Trajectory(turns=turns[:1])) == {"answer": True}
-    assert anyio.run(judged, of_turn, Trajectory(turns=turns)) == {"answer": True, "output.contains": True}
-    assert anyio.run(judged, of_turn, Trajectory()) == {}
+    assert anyio.run(judged, of_turn, seen(turns=turns[:1])) == {"answer": True}
+    assert anyio.run(judged, of_turn, seen(turns=turns)) == {
+        "answer": True,
+        "output.contains": True,
+    }
+    assert anyio.run(judged, of_turn, seen()) == {}
     assert anyio.run(judged, of_whole, whole(*turns)) == {"no_error": True, "answer": True}
 
 

@@ -8,10 +8,11 @@ import pytest
 
 from agenteval.core.scenario import Scenario
 from agenteval.core.score import References
-from agenteval.core.trajectory import Sight, Step, ToolCall, ToolResult, Trajectory, Turn
+from agenteval.core.trajectory import Step, ToolCall, ToolResult, ToolVisibility, Trajectory, Turn
 from agenteval.scoring.judge_notes import MOST_VALUES, calls_of, values_from_nowhere
 from agenteval.scoring.judges.references import Claim, flaw_of, shown
 from agenteval.scoring.transcript import NOTED, context_of
+from tests.support.trajectories import seen
 
 SCENARIO = Scenario.model_validate(
     {"id": "s", "knowledge": ["The desk closes at 18:00."], "facts": ["A room is $90."]}
@@ -76,29 +77,27 @@ def test_each_call_has_its_outcome() -> None:
     assert calls_of(calls, 4) == "4 get_booking: a result; 5 get_booking: an error; 6 get_booking: not known"
 
 
-def talk(sight: Sight) -> Trajectory:
-    return Trajectory(
-        turns=(turn("It costs $260.50.", call(), sight=sight), turn("Bye.", user="Thanks.", sight=sight))
-    )
+def talk() -> Trajectory:
+    return seen(turns=(turn("It costs $260.50.", call()), turn("Bye.", user="Thanks.")))
 
 
 def test_the_record_has_the_notes_beside_their_turns() -> None:
-    text = context_of(SCENARIO, talk(Sight.VISIBLE), policy=POLICY)
+    text = context_of(SCENARIO, talk(), policy=POLICY)
     _, first, last = text.split(NOTED)
     assert "tool calls of this turn: 0 get_booking: a result\n" in first
     assert "said by the agent and found nowhere before: $260.50" in first
     assert "tool calls of this turn: none" in last
     assert text.startswith(
-        context_of(SCENARIO, talk(Sight.VISIBLE), policy=POLICY, upto=0).rpartition("# What to judge")[0]
+        context_of(SCENARIO, talk(), policy=POLICY, upto=0).rpartition("# What to judge")[0]
     )
 
 
 def test_nothing_is_noted_where_calls_cannot_be_seen() -> None:
-    hidden = Trajectory(turns=(turn("It costs $260.50.", sight=Sight.HIDDEN),))
+    hidden = Trajectory(turns=(turn("It costs $260.50."),), visibility=ToolVisibility.UNSEEN)
     assert NOTED not in context_of(SCENARIO, hidden, policy=POLICY)
 
 
 def test_a_note_is_no_evidence() -> None:
-    record = shown(SCENARIO, talk(Sight.VISIBLE), 0, policy=POLICY, tools=[])
+    record = shown(SCENARIO, talk(), 0, policy=POLICY, tools=[])
     note = Claim("said by the agent and found nowhere before", References())
     assert "must quote words" in flaw_of("disobey user request", note, record)

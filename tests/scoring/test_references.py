@@ -9,8 +9,9 @@ import pytest
 
 from agenteval.core.scenario import Scenario
 from agenteval.core.score import References
-from agenteval.core.trajectory import Step, ToolCall, ToolResult, Trajectory, Turn
+from agenteval.core.trajectory import Step, ToolCall, ToolResult, Turn
 from agenteval.scoring.judges.references import Claim, Shown, flaw_of, is_quoted, shown
+from tests.support.trajectories import seen
 
 POLICY = "Cancel a booking only after a clear yes of the customer.\nRefunds take five days."
 SCENARIO = Scenario(
@@ -59,7 +60,7 @@ TURNS = (
         ),
     ),
 )
-TRAJECTORY = Trajectory(turns=TURNS)
+TRAJECTORY = seen(turns=TURNS)
 
 
 def record(turn: int | None = 1) -> Shown:

@@ -15,10 +15,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agenteval.core.scenario import Scenario
-from agenteval.core.trajectory import Step, Stop, StopReason, ToolCall, ToolResult, Trajectory, Turn
+from agenteval.core.trajectory import (
+    Step,
+    Stop,
+    StopReason,
+    ToolCall,
+    ToolResult,
+    Turn,
+)
 from agenteval.files.prompts import fence
 from agenteval.messages.chat import steps_of
 from agenteval.scoring.transcript import context_of, record_of, tools_of
+from tests.support.trajectories import seen
 
 DATA = Path(__file__).parents[3] / "shared" / "data"
 SCENARIO = Scenario.model_validate(
@@ -47,7 +55,7 @@ TURNS = (
 
 
 def text_of(*turns: Turn, stop: Stop | None = None, upto: int | None = None, **more: Any) -> str:
-    return context_of(SCENARIO, Trajectory(turns=turns, stop=stop), upto=upto, **more)
+    return context_of(SCENARIO, seen(turns=turns, stop=stop), upto=upto, **more)
 
 
 def outside_fences(text: str) -> str:
@@ -81,7 +89,7 @@ def test_what_is_not_to_be_there_is_not() -> None:
     assert '"time"' not in text.replace('book {"time": "9:00"}', "")
     assert "secret_mock" not in text
     assert "Thanks" not in text
-    bare = context_of(Scenario(id="x"), Trajectory(turns=TURNS))
+    bare = context_of(Scenario(id="x"), seen(turns=TURNS))
     assert "None\n" not in text + bare
     assert "## The user" not in bare
     assert "None is known but those that it called." in bare
@@ -90,7 +98,7 @@ def test_what_is_not_to_be_there_is_not() -> None:
 def test_a_whole_conversation_tells_how_it_ended() -> None:
     stop = Stop(reason=StopReason.MAX_TURNS)
     assert text_of(*TURNS, stop=stop).endswith("the number of turns was limited; the user was not done.")
-    broken = Trajectory(
+    broken = seen(
         turns=TURNS[:1],
         unfinished=Turn(user="And now?", steps=(Step(text="Hm."),), error="HTTP 500"),
         stop=Stop(reason=StopReason.AGENT_ERROR, detail="HTTP 500"),
@@ -99,7 +107,7 @@ def test_a_whole_conversation_tells_how_it_ended() -> None:
     assert "And now?" in text
     assert "The turn broke off here, without a final answer:\n" + fence("HTTP 500") in text
     assert text.endswith("the agent broke down.")
-    assert context_of(SCENARIO, Trajectory()).count("It ended before anything was said.") == 1
+    assert context_of(SCENARIO, seen()).count("It ended before anything was said.") == 1
 
 
 def test_odd_calls_are_told_as_they_are() -> None:
@@ -149,7 +157,14 @@ def test_what_a_suite_shares_comes_first() -> None:
     """Policy and tools; then what is the scenario's; then the turns."""
     texts = [text_of(*TURNS, upto=1, policy="Never on Sundays.", now="2026-11-21 10:00")]
     other = SCENARIO.model_copy(update={"goal": "Something else", "profile": "", "facts": ()})
-    texts.append(context_of(other, Trajectory(turns=TURNS[1:]), policy="Never on Sundays.", upto=0))
+    texts.append(
+        context_of(
+            other,
+            seen(turns=TURNS[1:]),
+            policy="Never on Sundays.",
+            upto=0,
+        )
+    )
     pairs = takewhile(lambda pair: pair[0] == pair[1], zip(*texts, strict=False))
     shared = "".join(one for one, _ in pairs)
     assert "Never on Sundays." in shared
@@ -234,7 +249,12 @@ def test_every_call_value_and_result_of_real_conversations_is_in_the_text(name: 
     for line in recorded(name):
         turns = tuple(turns_of(line["messages"]))
         policy = next((m["content"] for m in line["messages"] if m["role"] == "system"), "")
-        text = context_of(Scenario(id="x"), Trajectory(turns=turns), policy=policy, tools=line["tools"])
+        text = context_of(
+            Scenario(id="x"),
+            seen(turns=turns),
+            policy=policy,
+            tools=line["tools"],
+        )
         assert policy in text
         for turn in turns:
             assert turn.user in text
@@ -252,7 +272,7 @@ def test_every_call_value_and_result_of_real_conversations_is_in_the_text(name: 
 
 def test_the_texts_of_a_real_conversation_grow_by_what_is_new() -> None:
     line = next(recorded("tau_airline.jsonl.gz"))
-    trajectory = Trajectory(turns=tuple(turns_of(line["messages"])))
+    trajectory = seen(turns=tuple(turns_of(line["messages"])))
     texts = [
         context_of(Scenario(id="x"), trajectory, tools=line["tools"], upto=k)
         for k in range(len(trajectory.turns))
@@ -294,7 +314,7 @@ def with_result(number: int, size: int = 12_000) -> Turn:
 
 def test_the_oldest_results_are_cut_first_and_a_cut_stays() -> None:
     turns = tuple(with_result(number) for number in range(40))
-    trajectory = Trajectory(turns=turns, stop=Stop(reason=StopReason.SCRIPT_DONE))
+    trajectory = seen(turns=turns, stop=Stop(reason=StopReason.SCRIPT_DONE))
     limit = 100_000
     records = [context_of(SCENARIO, trajectory, upto=k, limit=limit) for k in range(len(turns))]
     bodies = [text[: text.rindex("# What to judge")] for text in records]
@@ -315,9 +335,9 @@ def test_the_oldest_results_are_cut_first_and_a_cut_stays() -> None:
 
 
 def test_what_does_not_fit_names_the_key() -> None:
-    told = record_of(SCENARIO, Trajectory(turns=TURNS), policy="p" * 9_000, limit=8_000)
+    told = record_of(SCENARIO, seen(turns=TURNS), policy="p" * 9_000, limit=8_000)
     assert "raise `context` of the judge's model" in told.misfit
-    assert record_of(SCENARIO, Trajectory(turns=TURNS), policy="p" * 9_000).misfit == ""
+    assert record_of(SCENARIO, seen(turns=TURNS), policy="p" * 9_000).misfit == ""
 
 
 OPEN = "the log ends here"
@@ -335,7 +355,7 @@ NOT_KNOWN = BOOKED.model_copy(update={"result": None})
 )
 def test_a_recording_says_what_it_ends_with(unfinished: Turn | None, end: str) -> None:
     stop = Stop(reason=StopReason.RECORDED, detail="log.jsonl:1")
-    trajectory = Trajectory(turns=TURNS, unfinished=unfinished, stop=stop)
+    trajectory = seen(turns=TURNS, unfinished=unfinished, stop=stop)
     assert context_of(SCENARIO, trajectory).endswith(f"The recording ends with {end}.")
 
 
