@@ -437,3 +437,11 @@ def test_validate_and_the_screen_say_what_is_seen(project: Project) -> None:
     play(project, MERE_TEXT, keys=", calls: all")
     assert project.results()["run"]["calls_seen"] == {"bot": "all"}
     assert "calls: all" in project.call("validate").out
+
+
+@pytest.mark.parametrize("agent", SHOWS.values(), ids=SHOWS)
+def test_a_replay_shows_what_the_recording_showed(project: Project, agent: str) -> None:
+    tools = "tools: {delete_all: {returns: ok}, look: {parameters: {type: object}, returns: 1}}, "
+    play(project, agent, FORBIDDEN % tools)
+    assert project.run("--record", "tape.jsonl").code == 0
+    assert project.run("--replay", "tape.jsonl").code == 0

@@ -269,18 +269,18 @@ def test_it_may_give_labels() -> None:
 
 
 def test_the_input_is_that_of_the_seed() -> None:
-    seen: list[ScoreInput] = []
+    inputs: list[ScoreInput] = []
 
     class Looks(QuantitativeMetric):
         name = "looks"
 
         def score(self, input: ScoreInput) -> QuantResult:
-            seen.append(input)
+            inputs.append(input)
             return QuantResult(1)
 
     judged(Looks(), trajectory=seen(turns=TURNS[:1]))
     judged(Looks())
-    first, second = seen
+    first, second = inputs
     assert (first.goal, first.profile, first.knowledge) == ("A haircut", "Curt", ("Open till six",))
     assert (first.user_message, first.agent_message, first.turn_index) == ("Nine?", "Booked.", 0)
     (call,) = first.tool_calls

@@ -245,7 +245,7 @@ def leaves(value: Any) -> Iterator[Any]:
 
 @pytest.mark.parametrize("name", ["tau_airline.jsonl.gz", "tooltalk.jsonl.gz"])
 def test_every_call_value_and_result_of_real_conversations_is_in_the_text(name: str) -> None:
-    seen = 0
+    count = 0
     for line in recorded(name):
         turns = tuple(turns_of(line["messages"]))
         policy = next((m["content"] for m in line["messages"] if m["role"] == "system"), "")
@@ -260,14 +260,14 @@ def test_every_call_value_and_result_of_real_conversations_is_in_the_text(name: 
             assert turn.user in text
             assert turn.answer in text
             for call in turn.tool_calls:
-                seen += 1
+                count += 1
                 assert f"\n{call.name} " in text
                 assert call.result is None or call.result.text in text
                 for leaf in leaves(call.args):
                     assert json.dumps(leaf, ensure_ascii=False) in text
         for tool in line["tools"]:
             assert tool["function"]["description"].split()[0] in text
-    assert seen > 100
+    assert count > 100
 
 
 def test_the_texts_of_a_real_conversation_grow_by_what_is_new() -> None:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, TypeAlias
 
 import anyio
 from anyio.lowlevel import checkpoint
@@ -197,24 +197,33 @@ class _RecordedAgent:
         self._sample = sample
         self._recorder = recorder
         self._calls: list[dict[str, Any]] = []  # one that is made between two replies is of the later
+        self._list_asked = False
 
     async def reply(self, messages: list[Message], tools: TurnTools) -> AgentReply:
         spot = spot_of(self._sample.key, "agent", turn=tools.turn)
         asked = _asked(messages, tools)
 
-        async def call(name: str, args: Any, batch: int) -> ToolResult:
+        async def made_of(name: str, args: Any, batch: int, ask: CallTool, *, known: bool) -> ToolResult:
             read, raw = chat.read_arguments(args)
             called = chat.whole(name) if isinstance(name, str) else None
             made = {"batch": batch, "name": called, "args": read, "raw": raw, "done": False}
-            self._calls.append(made)
-            result = await tools.call(name, args, batch)
+            self._calls.append({**made, "known": True} if known else made)
+            made = self._calls[-1]
+            result = await ask(name, args, batch)
             made["done"] = True
             return result
 
+        known = tools.call_known or tools.call
+        noted = replace(
+            tools,
+            call=lambda name, args, batch: made_of(name, args, batch, tools.call, known=False),
+            call_known=lambda name, args, batch: made_of(name, args, batch, known, known=True),
+            list_asked=lambda: self._note_list_asked(tools),
+        )
         # Cancelled, by a fault that one of its calls met, or at the end of the run: nothing was answered.
         answer: Mapping[str, Any] = {"error": {"type": _CANCELLED}}
         try:
-            reply = await self._agent.reply(messages, replace(tools, call=call))
+            reply = await self._agent.reply(messages, noted)
             told = _told(reply)
             answer = self._recorder.without_secrets(told)
             return reply if answer is told else _agents_reply(answer["reply"])
@@ -224,9 +233,13 @@ class _RecordedAgent:
         finally:
             digest = digest_of(asked, self._recorder.mask)
             number = self._recorder.number(spot, digest)
-            answer = {"calls": self._calls, **answer}
-            self._calls = []
+            answer = {"calls": self._calls, **({"list_asked": True} if self._list_asked else {}), **answer}
+            self._calls, self._list_asked = [], False
             self._recorder.write(spot, asked, digest=digest, number=number, answer=answer)
+
+    def _note_list_asked(self, tools: TurnTools) -> None:
+        self._list_asked = True
+        tools.list_asked()
 
     def end_conversation(self) -> None:
         close(self._agent)
@@ -267,6 +280,9 @@ def _call(call: Any) -> Any:
     return {**call.extra, "id": call.id, "function": {"name": call.name, "arguments": arguments}}
 
 
+CallTool: TypeAlias = Callable[[str, Any, int], Awaitable[ToolResult]]
+
+
 class PlayedAgents:
     """Makes agents that only repeat what was recorded."""
 
@@ -291,6 +307,8 @@ class _PlayedAgent:
         spot = spot_of(self._sample.key, "agent", turn=tools.turn)
         answer = self._player.answer(spot, _asked(messages, tools))
         await checkpoint()
+        if answer.get("list_asked"):
+            tools.list_asked()
         fault = answer.get("error")
         interrupted = fault is not None and fault.get("type") == _CANCELLED
         await _make(answer.get("calls") or (), tools, to_the_end=interrupted)
@@ -308,14 +326,15 @@ async def _make(calls: Sequence[Mapping[str, Any]], tools: TurnTools, *, to_the_
     async with anyio.create_task_group() as unfinished:
         for call in calls:
             arguments = call["args"] if call["raw"] is None else call["raw"]
+            ask = (tools.call_known if call.get("known") else None) or tools.call
             if call["done"]:
-                await tools.call(call["name"], arguments, call["batch"])
+                await ask(call["name"], arguments, call["batch"])
             else:
-                unfinished.start_soon(_begin, tools, call["name"], arguments, call["batch"])
+                unfinished.start_soon(_begin, ask, call["name"], arguments, call["batch"])
                 await checkpoint()
         if not to_the_end:
             unfinished.cancel_scope.cancel()
 
 
-async def _begin(tools: TurnTools, name: str, arguments: Any, batch: int) -> None:
-    await tools.call(name, arguments, batch)
+async def _begin(ask: CallTool, name: str, arguments: Any, batch: int) -> None:
+    await ask(name, arguments, batch)
