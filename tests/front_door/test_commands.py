@@ -121,13 +121,13 @@ def test_messages_are_calls_that_were_observed(project: Project) -> None:
     assert (call["name"], call["args"], call["result"], call["observed"]) == ("pay", {"sum": 5}, "paid", True)
 
 
-def test_a_command_that_only_returns_text_is_not_observed(project: Project) -> None:
+def test_a_command_that_only_returns_text_is_not_seen(project: Project) -> None:
     project.write("bot.sh", 'while read -r line; do echo \'{"text": "Done."}\'; done\n')
     config(project, ["sh", "bot.sh"])
     project.scenarios("id: a\nturns: [x]\nexpect: {tool_calls: {forbidden: [{name: pay}]}}\n")
     done = project.run()
     assert done.code == 3
-    assert "not observed" in done.all
+    assert "calls: all" in done.all
 
 
 def test_a_program_that_ends_is_the_agents_failure_with_its_last_words(project: Project) -> None:
@@ -197,7 +197,7 @@ def test_ctrl_c_leaves_nothing_running(times: int | str, project: Project) -> No
     project.write(
         "bot.sh", hangs if times != "killed" else "echo $$ >> pids\n" * 3 + "read -r line\nread -r line\n"
     )
-    config(project, ["sh", "bot.sh"], ", tools: none")
+    config(project, ["sh", "bot.sh"], ", calls: all")
     project.scenarios("id: a\nturns: [x]\nchecks: none\n")
     started = project.start("run")
     pids = project.root / "pids"

@@ -496,7 +496,7 @@ def test_validate_says_what_it_will_do_with_the_object(project: Project, place: 
     assert done.code == 0, done.all
     said = "agent.py:careful, a Toy (toy-framework) agent, as it is; its tools: get_order, cancel_order"
     assert said in done.out
-    assert "all its tool calls are seen" in done.out
+    assert "all calls are seen" in done.out
     assert "not mocked" not in done.out
 
     project.scenarios(SUITE[: SUITE.index("  cancel_order")])

@@ -542,7 +542,7 @@ def test_an_api_that_only_answers_is_not_observed(project: Project) -> None:
         assert project.run().code == 3
     (check,) = [c for c in project.sample()["checks"] if c["name"] == "tool_calls"]
     assert check["passed"] is None
-    assert "not observed" in check["detail"]
+    assert "calls: all" in check["detail"]
 
 
 def test_what_only_the_new_message_leaves_out_is_told_once(project: Project) -> None:
@@ -554,18 +554,22 @@ def test_what_only_the_new_message_leaves_out_is_told_once(project: Project) -> 
     assert done.err.count("neither ${messages} nor ${session}") == 1
 
 
+FOUND_OUT = "which calls are seen is found out in the run (calls: all | unseen overrules it)"
 DOES = {
-    PLAIN: "each message by itself, without a session, as `request` says; its tool calls are not seen",
+    PLAIN: "each message by itself, without a session, as `request` says; its calls are not seen (calls: all overrules it)",
     'request: {m: "${message}", s: "${session}"}, reply: {messages: t}': (
-        "each message, with a session of our own, as `request` says; its tool calls are seen at t"
+        f"each message, with a session of our own, as `request` says; it reports calls at t; {FOUND_OUT}"
     ),
     'streaming: true, request: {m: "${messages}${session}"}, reply: {text: t, tool_calls: c, session: s}': (
         "the conversation, with a session of the server's, as `request` says, streamed;"
-        " it asks for tools at c"
+        f" it asks for tools at c; {FOUND_OUT}"
     ),
-    f"tools: none, {POLLED}}}": "each message by itself, without a session, as `request` says, as a job",
-    "api: a2a": "each message in one context, by A2A; its tool calls are not seen",
-    "api: responses": "the conversation, by the Responses API; it may ask for tools",
+    f"calls: unseen, {POLLED}}}": (
+        "each message by itself, without a session, as `request` says, as a job; calls: unseen, as the"
+        " configuration says: the agent's word is taken for what it did"
+    ),
+    "api: a2a": "each message in one context, by A2A; its calls are not seen (calls: all overrules it)",
+    "api: responses": f"the conversation, by the Responses API; {FOUND_OUT}",
 }
 
 

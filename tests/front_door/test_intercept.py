@@ -121,7 +121,10 @@ def none_ran(project: Project) -> bool:
 
 def test_red_with_a_bug_and_green_without_and_all_calls_are_the_agents_own(project: Project) -> None:
     shop(project)
-    assert "; the scenario answers for get_order, refund, cancel\n" in project.call("validate").out
+    assert (
+        "; the scenario answers for get_order, refund, cancel; all calls are seen\n"
+        in project.call("validate").out
+    )
     done = project.run()
     assert done.code == 0, done.all
     assert sorted(calls(project)) == sorted((project.root / "record").read_text("utf-8").splitlines())
@@ -304,15 +307,15 @@ def test_an_async_mock_of_a_call_that_blocks_its_loop_is_refused(project: Projec
 
 @pytest.mark.parametrize(
     ("intercept", "code"),
-    [("get_order", 3), ("get_order, cancel", 1), ("get_order, cancel, tools: visible", 1)],
+    [("get_order", 3), ("get_order, cancel", 1), ("get_order, cancel, calls: all", 1)],
 )
 def test_a_tool_that_is_not_intercepted_may_be_called_unseen(
     project: Project, intercept: str, code: int
 ) -> None:
     """The agent calls a tool that the scenario forbids: the real one, if it is not intercepted."""
-    names, _, more = intercept.partition(", tools")
+    names, _, more = intercept.partition(", calls")
     functions = ", ".join(f"{name}: 'shop/tools.py:{name}'" for name in names.split(", "))
-    more = f", tools{more}" if more else ""
+    more = f", calls{more}" if more else ""
     project.write("shop/tools.py", TOOLS)
     project.agent(
         "from shop.tools import cancel, get_order\n\n"

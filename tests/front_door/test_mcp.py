@@ -119,8 +119,8 @@ def test_an_agent_behind_an_address_hears_of_it_in_the_request(bug: bool, projec
         assert sample["turns"][1]["steps"] == (4 if bug else 2)
 
 
-def test_an_agent_behind_an_address_that_calls_nothing_is_decided(project: Project) -> None:
-    """The server is its way to the tools: no call that came is no call that was made."""
+def test_an_agent_behind_an_address_that_never_asks_is_undecided(project: Project) -> None:
+    """It may not know of the server at all, and call its tools in another way."""
     project_with(project, {}, bug=True)
     agent = {
         "mcp": True,
@@ -132,9 +132,9 @@ def test_an_agent_behind_an_address_that_calls_nothing_is_decided(project: Proje
         config = {"agent": {**agent, "endpoint": f"{server.address}/chat"}, "metrics": []}
         project.write("agenteval.yaml", yaml.safe_dump(config))
         done = project.run()
-    assert done.code == 1, done.all
+    assert done.code == 3, done.all
     for sample in project.results()["scenarios"][0]["samples"]:
-        assert failed_checks(sample) == {(0, "tool_calls")}  # the second turn's forbidden call never came
+        assert failed_checks(sample) == set()
 
 
 def test_what_cannot_work_is_refused_at_its_place(project: Project) -> None:

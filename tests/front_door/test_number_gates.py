@@ -151,7 +151,7 @@ def test_calls_that_nobody_could_see_are_not_none(project: Project) -> None:
     suite(project, ["a"], "gates: {tool_calls: {max: 2}}\n")
     agent(project, {"a": 10})
     assert project.run().code == 3
-    assert "no call of the agent could be seen" in row(project, "tool_calls.max")["basis"]
+    assert "not all calls of the agent are seen" in row(project, "tool_calls.max")["basis"]
 
 
 def test_a_lost_conversation_counts_in_none_and_is_told(project: Project) -> None:

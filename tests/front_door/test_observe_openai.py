@@ -242,10 +242,12 @@ async def through(ctx, name, arguments):
 
 def test_with_intercepted_functions_each_call_counts_once(project: Project) -> None:
     code = (
-        AGENTS["async"].replace(
-            "asyncio.to_thread(run, c.function.name", "asyncio.to_thread(run2, c.function.name"
-        )
+        AGENTS["async"]
+        .replace("asyncio.to_thread(run, c.function.name", "asyncio.to_thread(run2, c.function.name")
+        .replace("messages=messages", "messages=messages, tools=OFFERED")
         + """
+OFFERED = [{"type": "function", "function": {"name": "get_order", "parameters": {"type": "object"}}}]
+
 def run2(name, arguments):
     return json.dumps({"get_order": get_order, "refund": refund}[name](**json.loads(arguments)))
 """
@@ -292,7 +294,9 @@ client = AsyncOpenAI(**BASE)
 kept = []
 
 async def agent(messages):
-    asked = asyncio.ensure_future(client.chat.completions.create(model="m", messages=messages))
+    tools = [{"type": "function", "function": {"name": "refund", "parameters": {"type": "object"}}}]
+    request = client.chat.completions.create(model="m", messages=messages, tools=tools)
+    asked = asyncio.ensure_future(request)
     kept.append(asked)
     await asyncio.sleep(0)
     WAIT

@@ -122,7 +122,7 @@ def test_a_turn_without_spans_leaves_the_conversation_unobserved_and_says_why(pr
     suite = "{id: a, turns: [Hi, Hi], expect: {tool_calls: {forbidden: [{name: delete}]}}}"
     done = play(project, port, traced(port, "genai"), untraced, suite=suite, wait_s=0.5)
     assert done.code == 3, done.all
-    assert "the spans of a turn did not come" in json.dumps(project.sample()["checks"])
+    assert "the spans of the turn did not all come" in json.dumps(project.sample()["checks"])
     assert "no span of a request came in time; its calls are not observed" in done.all
     declared = f"{suite[:-1]}, tools: {{delete: {{returns: ok}}}}}}"
     assert play(project, port, traced(port, "genai"), untraced, suite=declared, wait_s=0.5).code == 3

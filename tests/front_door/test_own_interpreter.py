@@ -298,7 +298,7 @@ def test_a_late_call_of_a_conversation_is_not_made_in_the_next(project: Project,
         tools: {pay: {returns: paid}}
         epochs: 2
     """)
-    config(project, python)
+    config(project, python, ", calls: all")
     assert project.run("--concurrency", "1").code == 0
     (scenario,) = project.results()["scenarios"]
     assert [sample["turns"][0]["agent"] for sample in scenario["samples"]] == ["later", "cancelled: True"]

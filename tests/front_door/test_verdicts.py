@@ -256,8 +256,10 @@ def test_scenarios_whose_every_check_is_vacuous_are_refused_all_at_once(
 
 
 def test_a_scenario_that_checks_something_runs(project: Project, run: Any) -> None:
-    assert run(*(entry(number, fields) for number, fields in enumerate(SOUND))) == 0
-    assert len(verdicts(project)) == len(SOUND)
+    asks = "tools: {a: {returns: 1}}, turns: [call a], expect: {tool_calls: {calls: [{name: a}]}}"
+    entries = [entry(number, fields) for number, fields in enumerate(SOUND)]
+    assert run(*entries, f"{{id: asks, {asks}}}") == 0
+    assert len(verdicts(project)) == len(SOUND) + 1
 
 
 EPOCHS = [

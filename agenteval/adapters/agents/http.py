@@ -117,11 +117,11 @@ _NAMES_OF_APIS = {
 }
 
 
-def _does(options: HttpOptions, *, declares_calls: bool) -> str:
+def _does(options: HttpOptions) -> str:
     """What will be done with such an agent, in a line."""
     where = f"POST {quote(without_query(options.endpoint or ''), ())}"
     streamed = ", streamed" if options.streaming else ""
-    calls = "" if declares_calls else f"; {_calls_told(options)}"
+    calls = _way_of_calls(options)
     if options.form != "template":
         remembers = "each message in one context" if options.form == "a2a" else "the conversation"
         return f"{where}: {remembers}, by {_NAMES_OF_APIS[options.form]}{streamed}{calls}"
@@ -136,13 +136,12 @@ def _does(options: HttpOptions, *, declares_calls: bool) -> str:
     return f"{where}: {sent}, as `request` says{streamed}{job}{calls}"
 
 
-def _calls_told(options: HttpOptions) -> str:
+def _way_of_calls(options: HttpOptions) -> str:
+    """Where its replies may show calls, as its author says."""
     reply = options.reply or ReplyPaths()
     if seen := reply.messages or options.observed_messages:
-        return f"its tool calls are seen at {seen}"
-    if reply.tool_calls:
-        return f"it asks for tools at {reply.tool_calls}"
-    return "its tool calls are not seen" if options.hides_calls else "it may ask for tools"
+        return f"; it reports calls at {seen}"
+    return f"; it asks for tools at {reply.tool_calls}" if reply.tool_calls else ""
 
 
 class Known:
@@ -234,7 +233,7 @@ class HttpAgents:
         problems = tuple(problem._replace(place=place_of(key)) for key, problem in found)
         if problems:
             raise AuthorError(*problems)
-        self.does = _does(options, declares_calls=config.calls is not None)
+        self.does = _does(options)
         self._known = Known(
             config,
             options,

@@ -98,8 +98,7 @@ def interpreter_agents(
         raise AuthorError(NEEDLESS._replace(place=resources.place_of(agent, "observe")))
     if (tools := told["tools"]) is not None:
         agents.tools = tuple(AgentTool(**each) for each in tools)
-    declares_calls = agent.calls is not None or bool(observe)
-    agents.does = line_of(told, interpreter=interpreter, declares_calls=declares_calls)
+    agents.does = line_of(told, interpreter=interpreter)
     if observe == "openai":
         agents.does += f"; {DOES}"
     return agents

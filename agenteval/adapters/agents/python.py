@@ -420,8 +420,7 @@ def _agents(agent: AgentConfig, options: PythonOptions, resources: AgentResource
         warn=resources.warn,
     )
     is_observed = how_observed(options.observe) == "openai"
-    declares_calls = agent.calls is not None or is_observed
-    agents.does = line_of(agents.agent.described(written), declares_calls=declares_calls)
+    agents.does = line_of(agents.agent.described(written))
     if options.intercept:
         agents.does += f"; the scenario answers for {', '.join(options.intercept)}"
     return _observed(agents, agent, options, resources) if is_observed else agents

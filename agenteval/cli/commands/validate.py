@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import redirect_stdout
 
 import anyio
@@ -14,7 +14,7 @@ from agenteval.cli.preflight import unmocked_tools, without_twin
 from agenteval.cli.wiring import agents_of
 from agenteval.core.errors import AuthorError, Problem
 from agenteval.core.plurals import plural
-from agenteval.core.protocols import AgentFactory
+from agenteval.core.protocols import AgentFactory, AgentTool
 from agenteval.files.redact import hide
 from agenteval.reporters.words.calls_seen import before_a_run
 from agenteval.verdict.gate_chances import chances_asked_for, sentences
@@ -37,11 +37,16 @@ def validate(request: Request) -> int:
     for name, does in prepared.resources.agents_do.items():
         if does:
             more = f"; {unmocked[name]}" if name in unmocked else ""
-            more += f"; {before_a_run(prepared.plan.known_visibility(name))}"
+            more += f"; {before_a_run(prepared.plan.known_visibility(name), lists_tools=_lists_tools(have.get(name)))}"
             sys.stdout.write(hide(f"  {name}: {does}{more}\n"))
     for sentence in sentences(chances_asked_for(prepared.plan)):
         sys.stdout.write(hide(f"  {sentence}\n"))
     return 0
+
+
+def _lists_tools(tools: Sequence[AgentTool] | None) -> bool:
+    """Whether an agent is known to have these tools and no others."""
+    return tools is not None and all(tool.name for tool in tools)
 
 
 def _unused(prepared: Prepared) -> Iterator[AgentFactory]:

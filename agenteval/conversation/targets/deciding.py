@@ -109,7 +109,6 @@ class Agent(NamedTuple):
         ``target``: as its author writes it."""
         return {
             "does": self._sentence(target),
-            "calls": self._calls(),
             "warning": self._warning(),
             "one_at_a_time": self.is_one_at_a_time,
             "tools": None if self.tools is None else [tool._asdict() for tool in self.tools],
@@ -135,13 +134,6 @@ class Agent(NamedTuple):
         why = f" ({self.takes.why})" if self.takes.why else ""
         return f"{target}{chosen}, {kind}, gets {', '.join(told)}{last}{why}"
 
-    def _calls(self) -> str:
-        if self.made == "framework":
-            return "all its tool calls are seen"
-        if CONTEXT in self.gets:
-            return "its tool calls are seen where it makes them through ctx or returns them"
-        return "its tool calls are seen only where it returns them"
-
     def _warning(self) -> str:
         if self.is_one_at_a_time:
             return (
@@ -158,11 +150,10 @@ class Agent(NamedTuple):
         return ""
 
 
-def line_of(told: Mapping[str, Any], *, interpreter: str = "", declares_calls: bool) -> str:
+def line_of(told: Mapping[str, Any], *, interpreter: str = "") -> str:
     """What will be done with an agent, in a line. ``told``: see ``Agent.described``."""
     where = f", in {interpreter}" if interpreter else ""
-    calls = "" if declares_calls else f"; {told['calls']}"
-    return f"{told['does']}{where}{calls}"
+    return f"{told['does']}{where}"
 
 
 def _article(name: str) -> str:

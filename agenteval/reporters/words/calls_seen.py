@@ -12,8 +12,11 @@ from agenteval.verdict.report import Report
 _IN_RESULTS = {ToolVisibility.DECLARED_UNSEEN: ToolVisibility.UNSEEN}
 
 
-def before_a_run(known: KnownVisibility | None) -> str:
-    """Say what is known before a run, with the line that would change it."""
+def before_a_run(known: KnownVisibility | None, *, lists_tools: bool = False) -> str:
+    """Say what is known before a run, with the line that would change it. ``lists_tools``: the agent is an
+    object of a framework that names all of its tools."""
+    if known is None and lists_tools:
+        return "all calls are seen"
     if known is None:
         return "which calls are seen is found out in the run (calls: all | unseen overrules it)"
     match known.calls, known.source:
