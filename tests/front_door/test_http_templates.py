@@ -556,7 +556,10 @@ def test_what_only_the_new_message_leaves_out_is_told_once(project: Project) -> 
 
 FOUND_OUT = "which calls are seen is found out in the run (calls: all | unseen overrules it)"
 DOES = {
-    PLAIN: "each message by itself, without a session, as `request` says; its calls are not seen (calls: all overrules it)",
+    PLAIN: (
+        "each message by itself, without a session, as `request` says; its calls are not seen"
+        " (calls: all overrules it)"
+    ),
     'request: {m: "${message}", s: "${session}"}, reply: {messages: t}': (
         f"each message, with a session of our own, as `request` says; it reports calls at t; {FOUND_OUT}"
     ),

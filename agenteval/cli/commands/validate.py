@@ -37,7 +37,8 @@ def validate(request: Request) -> int:
     for name, does in prepared.resources.agents_do.items():
         if does:
             more = f"; {unmocked[name]}" if name in unmocked else ""
-            more += f"; {before_a_run(prepared.plan.known_visibility(name), lists_tools=_lists_tools(have.get(name)))}"
+            known, lists_tools = prepared.plan.known_visibility(name), _lists_tools(have.get(name))
+            more += f"; {before_a_run(known, lists_tools=lists_tools)}"
             sys.stdout.write(hide(f"  {name}: {does}{more}\n"))
     for sentence in sentences(chances_asked_for(prepared.plan)):
         sys.stdout.write(hide(f"  {sentence}\n"))
