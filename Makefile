@@ -5,13 +5,14 @@ PYTHON ?= python
 
 BIN := $(if $(filter Windows_NT,$(OS)),Scripts,bin)
 
-.PHONY: help install check test lint types contract docs suite frameworks e2e build newest lock format clean
+.PHONY: help install check test lint types contract docs suite bench frameworks e2e build newest lock format clean
 
 help:
 	@echo "install   agenteval, editable, with all that the checks need"
 	@echo "check     lint, types and contract: what is fast"
 	@echo "test      the tests: several minutes; docs: those of the documentation alone"
 	@echo "suite     the shipped example suite: green, and its first agent red"
+	@echo "bench     the calls of models that a run makes, counted, in small workloads"
 	@echo "frameworks  the examples of agents in frameworks, against the real packages"
 	@echo "build     sdist and wheel in dist/, and the wheel tried on its own"
 	@echo "newest    the tests and the suite with the newest release of everything, in an environment of its own"
@@ -48,6 +49,9 @@ docs:
 
 suite:
 	$(PYTHON) .ci/suite.py
+
+bench:
+	$(PYTHON) benchmarks/w1.py --small
 
 frameworks:
 	$(PYTHON) .ci/frameworks.py

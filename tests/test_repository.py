@@ -45,7 +45,7 @@ def test_only_targets_that_exist_are_made(name: str) -> None:
 def test_ci_runs_every_check() -> None:
     for name in (".ci/run", ".github/workflows/ci.yml"):
         made = set(re.findall(r"\b[a-z0-9]+\b", " ".join(re.findall(r"make ([a-z0-9 ]+)", _text(name)))))
-        assert made >= {"suite", "check", "build", "e2e"}, name
+        assert made >= {"suite", "bench", "check", "build", "e2e"}, name
         assert _command_of_the_tests() in _text(name), name
     assert "make newest" in _text(".github/workflows/newest.yml")
 
