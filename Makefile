@@ -3,20 +3,25 @@
 
 PYTHON ?= python
 
-.PHONY: help install check test lint types contract docs suite frameworks e2e build format clean
+BIN := $(if $(filter Windows_NT,$(OS)),Scripts,bin)
+
+.PHONY: help install check test lint types contract docs suite bench frameworks e2e build newest lock format clean
 
 help:
 	@echo "install   agenteval, editable, with all that the checks need"
 	@echo "check     lint, types and contract: what is fast"
 	@echo "test      the tests: several minutes; docs: those of the documentation alone"
 	@echo "suite     the shipped example suite: green, and its first agent red"
+	@echo "bench     the calls of models that a run makes, counted, in small workloads"
 	@echo "frameworks  the examples of agents in frameworks, against the real packages"
 	@echo "build     sdist and wheel in dist/, and the wheel tried on its own"
+	@echo "newest    the tests and the suite with the newest release of everything, in an environment of its own"
+	@echo "lock      constraints.txt anew: the newest releases, for every supported Python and system"
 	@echo "e2e       the whole pipeline against a small language model on this machine"
 	@echo "format    rewrite the files as 'lint' wants them; clean: delete what is built"
 
 install:
-	$(PYTHON) -m pip install -e ".[dev]"
+	$(PYTHON) -m pip install -c constraints.txt -e ".[dev]"
 
 check: lint types contract
 
@@ -45,6 +50,9 @@ docs:
 suite:
 	$(PYTHON) .ci/suite.py
 
+bench:
+	$(PYTHON) benchmarks/w1.py --small
+
 frameworks:
 	$(PYTHON) .ci/frameworks.py
 
@@ -56,6 +64,21 @@ build:
 	$(PYTHON) -m build
 	$(PYTHON) -m twine check --strict dist/*
 	$(PYTHON) .ci/suite.py --wheel dist
+
+# Without the lock, as a user installs it. `make newest TESTS=tests/files` runs a part.
+newest:
+	$(PYTHON) -m venv --clear .venv/newest
+	.venv/newest/$(BIN)/python -m pip install -q -e ".[dev]"
+	.venv/newest/$(BIN)/python .ci/suite.py
+	.venv/newest/$(BIN)/python -m pytest $(TESTS)
+
+# Resolved from pyproject.toml alone, whatever is installed here. Then run `make install` and the checks.
+lock:
+	$(PYTHON) -m venv --clear .venv/lock
+	.venv/lock/$(BIN)/python -m pip install -q uv
+	.venv/lock/$(BIN)/uv pip compile -q --upgrade --universal --python-version 3.11 --no-config \
+		--extra dev --extra local --no-annotate --custom-compile-command "make lock" \
+		-o constraints.txt pyproject.toml
 
 clean:
 	$(PYTHON) -c "import shutil; [shutil.rmtree(name, ignore_errors=True) for name in ('dist', 'build', '.pytest_cache', '.mypy_cache', '.ruff_cache', '.hypothesis')]"

@@ -37,7 +37,8 @@ def installed(folder: Path, target: Path) -> str:
     (wheel,) = folder.resolve().glob("*.whl")
     venv.create(target, with_pip=True)
     python = str(target / ("Scripts/python.exe" if os.name == "nt" else "bin/python"))
-    subprocess.run([python, "-m", "pip", "install", "-q", str(wheel)], check=True)
+    lock = str(ROOT / "constraints.txt")
+    subprocess.run([python, "-m", "pip", "install", "-q", "-c", lock, str(wheel)], check=True)
     for command in ([python, "-m", "agenteval"], [str(Path(python).with_name("agenteval"))]):
         told = subprocess.run([*command, "--version"], check=True, capture_output=True, text=True)
         sys.stdout.write(f"{wheel.name}: {told.stdout.strip()}\n")

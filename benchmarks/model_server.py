@@ -157,7 +157,8 @@ def role_of(body: Json) -> str:
     """Who asks, by the shape of the answer that is asked for."""
     schema = (body.get("response_format") or {}).get("json_schema", {}).get("schema", {})
     keys = schema.get("properties", {}).keys()
-    return "user" if "message" in keys else "dedup" if "issues" in keys else "judge" if keys else "other"
+    roles = {"message": "user", "issues": "dedup", "explains": "review"}
+    return next((role for key, role in roles.items() if key in keys), "judge" if keys else "other")
 
 
 def completion(message: Json, *, sent: int, finish_reason: str = "stop") -> bytes:

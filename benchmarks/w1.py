@@ -3,11 +3,14 @@
 ::
 
     python benchmarks/w1.py [RUNS] [--only NAME] [--profile FILE]
+    python benchmarks/w1.py --small
 
 20 different scenarios × 3 conversations × 4 turns, one tool call a turn, 8 metrics, through the command
-line, against the server of ``model_server.py``: 2,460 calls, 480 of them the agent's. RUNS (default 5) of
-each workload; the workloads take turns, so that what else the machine does weighs on all alike, and a run
-during which it did much else is made again.
+line, against the server of ``model_server.py``: 2,460 calls, 480 of them the agent's, and a review of the
+simulated user in about a tenth of the conversations. RUNS (default 5) of each workload; the workloads take
+turns, so that what else the machine does weighs on all alike, and a run during which it did much else is made
+again. ``--small`` makes each workload once, with fewer and shorter conversations, and measures nothing: only
+the calls are counted.
 """
 
 from __future__ import annotations
@@ -19,7 +22,7 @@ import statistics
 import tempfile
 import time
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -60,9 +63,15 @@ class Workload:
 
     @property
     def model_calls(self) -> int:
-        """One of the user and one of each judge a turn, and one at the end of a conversation."""
+        """One of the user and one of each judge a turn, and one at the end of a conversation. Not the reviews
+        of simulated users: by lot, of a tenth of the conversations."""
         at_end = "goal_completion" in self.metrics
         return self.conversations * (self.turns * (1 + len(self.metrics) - at_end) + at_end)
+
+    @property
+    def small(self) -> Workload:
+        epochs = self.epochs if self.scenarios > 1 else 16
+        return replace(self, scenarios=min(self.scenarios, 6), epochs=epochs, turns=2, latency_s=0.005)
 
 
 WORKLOADS = (
@@ -167,8 +176,13 @@ def run_quietly(workload: Workload, server: ModelServer) -> Run:
 def _check(workload: Workload, tally: Tally, results: dict[str, Any]) -> None:
     """A figure for a run that did something else would be worth nothing."""
     agents = workload.agents or workload.concurrency
+    reviews = results["summary"]["simulator"]["reviews"]
+    reviewed = reviews["reviewed"] if reviews else 0
+    model_calls = workload.model_calls + reviewed
     expected = {
-        "calls of models": (tally.model_calls, workload.model_calls),
+        "reviews of simulated users": (tally.roles.get("review", 0), reviewed),
+        "reviews of fewer than half of the conversations": (reviewed * 2 < workload.conversations, True),
+        "calls of models": (tally.model_calls, model_calls),
         "calls of the agent": (tally.agent_calls, workload.agent_calls),
         "more model calls in flight than allowed": (
             max(tally.most_model_calls, workload.concurrency),
@@ -178,7 +192,7 @@ def _check(workload: Workload, tally: Tally, results: dict[str, Any]) -> None:
     }
     usage = results["summary"]["usage"]
     told = sum(usage[role]["calls"] for role in ("user", "judge", "dedup"))
-    expected["calls of models, as the results say"] = (told, workload.model_calls)
+    expected["calls of models, as the results say"] = (told, model_calls)
     wrong = {what: pair for what, pair in expected.items() if pair[0] != pair[1]}
     if wrong:
         raise RuntimeError(f"{workload.name}: (is, should be): {wrong}; {tally.roles}")
@@ -258,7 +272,7 @@ def cpu_rows(runs: dict[str, list[Run]], chosen: Sequence[Workload]) -> Iterator
     yield f"{'CPU of the whole run, s':32} {'n':>3} {'':6}  {'':23} per call, all told; peak memory"
     for workload in chosen:
         values = [run.done.cpu_s for run in runs[workload.name]]
-        calls = workload.model_calls + workload.agent_calls
+        calls = runs[workload.name][0].tally.calls
         rss = max(run.done.max_rss_mb for run in runs[workload.name])
         each = statistics.median(values) * 1000 / calls
         yield f"{workload.name:32} {len(values):3} {'':6}  {spread(values, 2):23} {each:.2f} ms; {rss:.0f} MB"
@@ -282,9 +296,15 @@ def main() -> None:
     parser.add_argument("runs", nargs="?", type=int, default=5)
     parser.add_argument("--only", help="the workloads whose name holds this text")
     parser.add_argument("--profile", help="a file for cProfile's statistics of one run")
+    parser.add_argument("--small", action="store_true", help="count the calls of small workloads, in seconds")
     asked = parser.parse_args()
     chosen = [workload for workload in WORKLOADS if (asked.only or "") in workload.name]
     with ModelServer() as server:
+        if asked.small:
+            for workload in chosen:
+                roles = run_once(workload.small, server).tally.roles
+                print(f"{workload.name}, small: {', '.join(f'{n} {role}' for role, n in roles.items())}")
+            return
         if asked.profile:
             run_once(chosen[0], server, asked.profile)
             return

@@ -4,11 +4,17 @@ from __future__ import annotations
 
 import re
 import runpy
+import tomllib
+from collections.abc import Iterator
+from contextlib import suppress
+from importlib.metadata import PackageNotFoundError, distribution
 from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
 
 ROOT = Path(__file__).parents[1]
 WORKFLOWS = sorted((ROOT / ".github" / "workflows").glob("*.yml"))
@@ -39,7 +45,55 @@ def test_only_targets_that_exist_are_made(name: str) -> None:
 def test_ci_runs_every_check() -> None:
     for name in (".ci/run", ".github/workflows/ci.yml"):
         made = set(re.findall(r"\b[a-z0-9]+\b", " ".join(re.findall(r"make ([a-z0-9 ]+)", _text(name)))))
-        assert made >= {"test", "suite", "check", "build", "e2e"}, name
+        assert made >= {"suite", "bench", "check", "build", "e2e"}, name
+        assert _command_of_the_tests() in _text(name), name
+    assert "make newest" in _text(".github/workflows/newest.yml")
+
+
+# ── the lock ─────────────────────────────────────────────────────────────────────────────────────
+
+
+def _command_of_the_tests() -> str:
+    """What the README says to run the tests with."""
+    (command,) = re.findall(r"`(pip install [^`]+ && pytest)`", _text("README.md"))
+    return str(command)
+
+
+def _locked() -> dict[str, str]:
+    """The versions of the lock, by name."""
+    pins = [line for line in _text("constraints.txt").splitlines() if not line.startswith("#")]
+    read = [re.fullmatch(r"([a-z0-9-]+)==([0-9][A-Za-z0-9.]*)( ; [^/]+)?", pin) for pin in pins]
+    assert all(read), "a line of the lock is a name and a version, and names no place"
+    return {pin[1]: pin[2] for pin in read if pin}
+
+
+def _required() -> Iterator[Requirement]:
+    """What pyproject.toml asks for, and what that asks for, where it is installed as the lock has it."""
+    project = tomllib.loads(_text("pyproject.toml"))["project"]
+    extras = project["optional-dependencies"]
+    open_ = [Requirement(text) for each in (project["dependencies"], *extras.values()) for text in each]
+    known: set[str] = set()
+    while open_:
+        one = open_.pop()
+        if one.name == project["name"] or str(one) in known:
+            continue
+        known.add(str(one))
+        yield one
+        with suppress(PackageNotFoundError):
+            found = distribution(one.name)
+            if found.version == _locked().get(canonicalize_name(one.name)):
+                below = [Requirement(text) for text in found.requires or ()]
+                sets = [{"extra": extra} for extra in one.extras or ("",)]
+                open_ += [b for b in below if not b.marker or any(map(b.marker.evaluate, sets))]
+
+
+def test_the_readme_tests_with_the_lock_and_the_lock_has_all_that_is_needed() -> None:
+    assert _command_of_the_tests() == 'pip install -c constraints.txt -e ".[test]" && pytest'
+    locked = _locked()
+    missing = [str(one) for one in _required() if canonicalize_name(one.name) not in locked]
+    assert not missing, "run: make lock"
+    unfit = [str(r) for r in _required() if not r.specifier.contains(locked[canonicalize_name(r.name)])]
+    assert not unfit, "run: make lock"
 
 
 @pytest.mark.parametrize("path", WORKFLOWS, ids=lambda path: path.name)

@@ -11,6 +11,7 @@ from typing import Any
 
 from agenteval.core.call_outcomes import key_of
 from agenteval.core.patterns import EndlessSearchError, is_in
+from agenteval.core.schema_words import describe, describe_one
 
 _NOTES = frozenset(
     [
@@ -179,8 +180,7 @@ def checker(schema_text: str, *, nullable: bool) -> Callable[[Mapping[str, Any]]
 
     def check(args: Mapping[str, Any]) -> str:
         found = [error for error in validator.iter_errors(args) if not (nullable and _may_be_null(error))]
-        found.sort(key=lambda error: (list(map(str, error.absolute_path)), error.message))
-        return "; ".join(list(dict.fromkeys(map(_say, found)))[:3])
+        return describe(found)
 
     return check
 
@@ -200,7 +200,7 @@ def _mistakes(text: str) -> tuple[tuple[str, tuple[str | int, ...]], ...]:
     try:
         validator_for(schema, default=Draft202012Validator).check_schema(schema)
     except SchemaError as error:
-        return ((f"not a JSON Schema: {error.message[:200]}", tuple(error.absolute_path)),)
+        return ((f"not a JSON Schema: {describe_one(error)}", tuple(error.absolute_path)),)
     nowhere = "leads nowhere: only parts of the schema can be referenced"
     return tuple((f"the reference '{to}' {nowhere}", path) for to, path in dangling(schema))
 
@@ -221,10 +221,7 @@ def misfit_of(schema_text: str) -> Callable[[Any], str]:
 
 
 def _first_errors(validator: Any, value: Any) -> str:
-    found = sorted(
-        validator.iter_errors(value), key=lambda error: (list(map(str, error.absolute_path)), error.message)
-    )
-    return "; ".join(list(dict.fromkeys(map(_say, found)))[:3])
+    return describe(validator.iter_errors(value))
 
 
 # Of these, what is within tells nothing of the whole where something within cannot be told.
@@ -258,7 +255,7 @@ def _pattern(_validator: Any, wanted: Any, value: Any, _schema: Any) -> Iterator
     from jsonschema import ValidationError
 
     if isinstance(value, str) and not is_in(wanted, value):
-        yield ValidationError(f"{value!r} does not match {wanted!r}")
+        yield ValidationError("")
 
 
 class _Rules(local):
@@ -343,9 +340,3 @@ def _parts(schema: Any, path: tuple[str | int, ...], resolver: Any) -> Iterator[
 def _may_be_null(error: Any) -> bool:
     allowed = isinstance(error.schema, Mapping) and error.schema.get("nullable") is True
     return error.instance is None and allowed
-
-
-def _say(error: Any) -> str:
-    path = ".".join(str(part) for part in error.absolute_path)
-    message = str(error.message)[:200]
-    return f"{path}: {message}" if path else message

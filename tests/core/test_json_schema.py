@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import pytest
 
 from agenteval.conversation.tools import ToolState, resolve
-from agenteval.core.json_schema import breaks
+from agenteval.core.json_schema import breaks, misfit_of
 from agenteval.core.scenario import Tool
 from agenteval.core.trajectory import ToolResult
 from tests.support.kit import Project
@@ -94,6 +95,56 @@ def test_endless_arguments_of_such_a_schema_are_read_to_a_depth() -> None:
         args = {"next": args, "n": 1}
     node = {"type": "object", "properties": {"next": {"$ref": "#"}}, "required": ["n"]}
     assert breaks(node, args) == ""
+
+
+# ── words ────────────────────────────────────────────────────────────────────────────────────────
+
+
+@pytest.mark.parametrize(
+    ("rule", "value", "says"),
+    [
+        ({"type": "string"}, 7, "a: 7 is not of type 'string'"),
+        ({"type": ["string", "null"]}, 7, "a: 7 is not of type 'string', 'null'"),
+        ({"required": ["x", "y"]}, {}, "a: 'x' is a required property; a: 'y' is a required property"),
+        ({"dependentRequired": {"x": ["y"]}}, {"x": 1}, "a: 'x' requires 'y'"),
+        (
+            {"properties": {"x": {}}, "additionalProperties": False},
+            {"x": 1, "z": 1, "y": 1},
+            "a: additional properties are not allowed: 'y', 'z'",
+        ),
+        ({"enum": ["x", 2]}, "z", "a: 'z' is not one of ['x', 2]"),
+        ({"const": "x"}, "z", "a: 'x' was expected"),
+        ({"pattern": "^x"}, "z", "a: 'z' does not match '^x'"),
+        ({"minimum": 3}, 2, "a: 2 is less than the minimum of 3"),
+        ({"maximum": 3}, 4, "a: 4 is greater than the maximum of 3"),
+        ({"exclusiveMinimum": 3}, 3, "a: 3 is not greater than 3"),
+        ({"exclusiveMaximum": 3}, 3, "a: 3 is not less than 3"),
+        ({"multipleOf": 3}, 4, "a: 4 is not a multiple of 3"),
+        ({"minLength": 1}, "", "a: '' is shorter than 1"),
+        ({"maxLength": 1}, "xy", "a: 'xy' is longer than 1"),
+        ({"minItems": 1}, [], "a: [] has fewer than 1 items"),
+        ({"maxItems": 1}, [1, 2], "a: [1, 2] has more than 1 items"),
+        ({"minProperties": 1}, {}, "a: {} has fewer than 1 properties"),
+        ({"maxProperties": 0}, {"x": 1}, "a: {'x': 1} has more than 0 properties"),
+        ({"uniqueItems": True}, [1, 1], "a: [1, 1] has the same item twice"),
+        ({"anyOf": [{"type": "string"}]}, 7, "a: 7 is not valid under any of the given schemas"),
+        ({"oneOf": [True, True]}, 7, "a: 7 is not valid under exactly one of the given schemas"),
+        ({"not": {}}, 7, "a: 7 is valid under a schema that is ruled out"),
+        ({"items": {"type": "string"}}, ["x", 7], "a.1: 7 is not of type 'string'"),
+        ({"contains": {"type": "string"}}, [7], 'a: [7] does not fit contains: {"type": "string"}'),
+        ({"type": "string"}, "x", ""),
+    ],
+)
+def test_what_a_schema_forbids_is_said_in_words_of_our_own(rule: Any, value: Any, says: str) -> None:
+    checked = {"properties": {"a": rule}}
+    assert breaks(checked, {"a": value}) == says
+    assert misfit_of(json.dumps(checked))({"a": value}) == says
+
+
+def test_the_words_are_few_whatever_is_wrong() -> None:
+    many = breaks({"properties": {"a": {"items": {"enum": ["x" * 400]}}}}, {"a": list(range(50))})
+    assert many.count("; ") == 2
+    assert len(many) < 700
 
 
 PARAMETERS = """
