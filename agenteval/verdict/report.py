@@ -33,6 +33,7 @@ from agenteval.core.scenario import Category, SampleKey, Scenario
 from agenteval.core.score import Check, Finding, Issue, Score, ScoreFailure, ScoreItem, UserReview
 from agenteval.core.sight import is_observed, settled
 from agenteval.core.trajectory import Stop, Trajectory, Turn, Usage
+from agenteval.scoring.effects import rated
 from agenteval.scoring.finding_merge import merged
 from agenteval.scoring.goals import held_against_others, raised_if_never_completed
 from agenteval.verdict.ledger import LedgerLine, lines_of
@@ -146,7 +147,8 @@ def fold(events: Iterable[Event]) -> Report:
         raise ValueError("no run_started event: this is not the journal of a run")
     by_id = {**recorded, **{scenario.id: scenario for scenario in run.scenarios}}
     # Each is let go when it is read: of many samples only one form is in memory.
-    reports = {key: _sample(key, by_id[key.scenario], samples.pop(key)) for key in list(samples)}
+    plan = run.plan
+    reports = {key: _sample(key, by_id[key.scenario], samples.pop(key), plan) for key in list(samples)}
     scenarios = tuple(_scenarios(run, by_id, applies, reports))
     if found and run.plan.severity_from == "model":
         scenarios = _with_proposed_severities(scenarios, found.issues)
@@ -168,7 +170,7 @@ def _of_kind(items: Iterable[ScoreItem], kind: type) -> tuple:  # type: ignore[t
     return tuple([item for item in items if isinstance(item, kind)])
 
 
-def _sample(key: SampleKey, scenario: Scenario, told: _SampleEvents) -> SampleReport:
+def _sample(key: SampleKey, scenario: Scenario, told: _SampleEvents, plan: Plan) -> SampleReport:
     turns = tuple(told.turns[index] for index in sorted(told.turns))
     trajectory = Trajectory(turns=turns, stop=told.stop, unfinished=told.unfinished)
     turn_reports = []
@@ -188,7 +190,7 @@ def _sample(key: SampleKey, scenario: Scenario, told: _SampleEvents) -> SampleRe
         checks=_of_kind(whole, Check),
         scores=_of_kind(whole, Score),
         score_failures=_of_kind(whole, ScoreFailure),
-        findings=merged(findings),
+        findings=merged(findings, lambda each: rated(each, trajectory, scenario.tools, plan.severities)),
         trajectory=trajectory,
         review=next((item for item in whole if isinstance(item, UserReview)), None),
         set_aside=tuple(item for item in told.aside if isinstance(item, Score | ScoreFailure | Check)),
