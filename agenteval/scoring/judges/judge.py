@@ -459,14 +459,14 @@ def _one_of(labels: tuple[str, ...], key: str) -> Any:
 @cache
 def _policy_type(labels: tuple[str, ...]) -> type[BaseModel]:
     """With what breaks the policy, as a list. A scripted reply may name one act beside its label instead."""
-    act: dict[str, Any] = {"call": _REFERENCES["call"], "kind": (_Kind, None)}
     violation = create_model(
         "Violation",
         __config__=ConfigDict(extra="ignore", json_schema_extra=_all_required),
         rule=_REFERENCES["rule"],
         evidence=(_Evidence, ""),
-        **act,
+        call=_REFERENCES["call"],
         reason=(str, ""),
+        kind=(_Kind, None),
     )
     return create_model(
         "PolicyReply",
@@ -476,7 +476,8 @@ def _policy_type(labels: tuple[str, ...]) -> type[BaseModel]:
         reason=str,
         label=_one_of(labels, "label"),
         rule=_REFERENCES["rule"],
-        **act,
+        call=_REFERENCES["call"],
+        kind=(_Kind, None),
     )
 
 
