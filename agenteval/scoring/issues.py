@@ -198,8 +198,8 @@ def _is_of_one_fault(one: Located, other: Located) -> bool:
 
 
 def _is_same_fault(one: Located, other: Located) -> bool:
-    """Of one conversation: about the same call or, in one turn or over all of it, the same tool that was not
-    called, or the same words."""
+    """Of one conversation: about the same call or, in one turn or over all of it, the same words, or the same
+    tool, if one of them is that it was not called."""
     first, second = one.finding, other.finding
     have_calls = first.call is not None and second.call is not None
     if have_calls and (first.call == second.call or not {first.label, second.label} <= _ABOUT_WHAT_IS_SAID):
@@ -208,7 +208,7 @@ def _is_same_fault(one: Located, other: Located) -> bool:
         return False  # what is wrong with words is another fault than that they are said again
     if None not in (first.turn, second.turn) and first.turn != second.turn:
         return False
-    if first.call is None and second.call is None and one.tool and one.tool == other.tool:
+    if not have_calls and one.tool and one.tool == other.tool:
         return True
     short, long = sorted((fold(first.evidence), fold(second.evidence)), key=len)
     return len(short) >= _ENOUGH and short in long

@@ -312,8 +312,18 @@ def test_several_labels_of_one_fault_are_one_issue_with_the_highest_severity(pro
     plays: dict[str, Play] = {
         "failed": ([*ORDER, *ORDER], SAID),
         "never": ([], SAID),
+        "otherwise": (MOVED, "FAULT: it goes to 9 Oak Street."),
     }
     replies = {
+        "otherwise": {
+            BEHAVIOUR: {
+                "evidence": "it goes to 9 Oak Street",
+                "label": CLAIM,
+                "tool": "update_address",
+                "value": "9 Oak Street",
+            },
+            CALLS: {"evidence": "12 Elm Road", "label": "wrong arguments", "call": 0, "parameter": "street"},
+        },
         "failed": {
             **claims(call=0),
             CALLS: {"evidence": said, "label": "ignored tool result", "call": 1},

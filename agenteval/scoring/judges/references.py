@@ -294,9 +294,13 @@ def _missing_call(claim: Claim, record: Shown) -> str:
         )
     if tool not in record.tools:
         return f'"tool" must name a tool that the agent had; there is none named {json.dumps(tool)}'
-    if any(call.name == tool for call in record.calls[record.first :]):
-        return f"the tool {json.dumps(tool)} was called in what is judged, so the call is not missing"
-    return ""
+    called = [call for call in record.calls[record.first :] if call.name == tool]
+    if not called:
+        return ""
+    if not claim.references.value:
+        known = f"the tool {json.dumps(tool)} was called in what is judged"
+        return f'{known}; if not for this, "value" must be words of the evidence that none of its calls has'
+    return _not_called_for(claim.references.value, called, claim)
 
 
 def _false_claim(claim: Claim, record: Shown) -> str:
@@ -341,12 +345,17 @@ def _never_called(claim: Claim, record: Shown) -> str:
         return f'the tool {name} was called, and failed: "call" must be the number of that call'
     if not value:
         return f'the tool {name} was called; "value" must be what the agent names and no call of it has'
+    return _not_called_for(value, [call for call in called if not did_nothing(call)], claim)
+
+
+def _not_called_for(value: str, calls: Sequence[ToolCall], claim: Claim) -> str:
+    """``value`` stands in what the judge quotes, and in none of the calls or their results."""
     if not mentions(claim.evidence, value):
         return f'"value" must be words of the evidence; {json.dumps(value)} is not among them'
-    done = [call for call in called if not did_nothing(call)]
-    texts = [*map(call_text, done), *(call.result.text for call in done if call.result)]
-    if any(mentions(text, value) for text in texts) or _is_told(value, texts):
-        return f'"value" is {json.dumps(value)}, and a call of {name} has that'
+    texts = [*map(call_text, calls), *(call.result.text for call in calls if call.result)]
+    is_fact = any(fact.text == value.strip() for fact in facts_in(value))
+    if any(mentions(text, value) for text in texts) or (is_fact and _is_told(value, texts)):
+        return f'"value" is {json.dumps(value)}, and a call of {json.dumps(calls[0].name)} has that'
     return ""
 
 
