@@ -26,7 +26,15 @@ from agenteval.core.config import AgentConfig, Config, ModelConfig
 from agenteval.core.event import Event
 from agenteval.core.providers import PROVIDERS
 from agenteval.core.scenario import CaseSpec, Scenario
-from agenteval.core.severity import SEVERITY_OF_LABEL
+from agenteval.core.score import RuleKind
+from agenteval.core.severity import FALSE_CLAIM, POLICY_VIOLATION, SEVERITY_OF_KIND, SEVERITY_OF_LABEL
+from agenteval.core.tool_effects import (
+    ACTS,
+    GENERAL_VERBS,
+    READING_VERBS,
+    VERBS_THAT_ARE_NOUNS,
+    WRITING_VERBS,
+)
 from agenteval.files import prompts
 from agenteval.files.config_file import load_config
 from agenteval.files.environment import _VARIABLES
@@ -586,7 +594,24 @@ def test_the_exit_codes_are_those_of_the_code() -> None:
 
 def test_the_severities_are_those_of_the_table() -> None:
     listed = rows(section("docs/verdicts.md", "## Findings and severities"))
-    assert dict(listed) == {label: str(severity) for label, severity in SEVERITY_OF_LABEL.items()}
+    told = {row[0]: [label.lower() for label in re.findall(r"\*([^*]+)\*", row[2])] for row in listed}
+    of_labels = {label: str(severity) for label, severity in SEVERITY_OF_LABEL.items()}
+    del of_labels[POLICY_VIOLATION]  # by its kind
+    told["critical"] = [label for label in told["critical"] if label not in ("writing call", FALSE_CLAIM)]
+    assert {label: severity for severity, labels in told.items() for label in labels} == of_labels
+    kinds = rows(section("docs/judges.md", "### The policy"))
+    told_of_kinds = {row[0].strip("`"): row[2].split()[0] for row in kinds}
+    # A broken permission is critical where something was done by it.
+    assert told_of_kinds == {**SEVERITY_OF_KIND, RuleKind.PERMISSION: "critical"}
+
+
+def test_the_names_that_say_what_a_tool_does_are_those_of_the_code() -> None:
+    listed = rows(section("docs/tools.md", "## What a tool does"))
+    by_name = [set(row[0].split()) for row in listed if row[1].startswith(("writes", "reads"))]
+    verbs = [WRITING_VERBS, VERBS_THAT_ARE_NOUNS, GENERAL_VERBS, READING_VERBS]
+    assert by_name == [set(each) for each in verbs]
+    (acts,) = (row[1].partition(": ")[2] for row in listed if "an act follows" in row[1])
+    assert set(acts.split()) == set(ACTS)
 
 
 def test_the_reporters_are_those_that_exist() -> None:

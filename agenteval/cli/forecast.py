@@ -13,11 +13,14 @@ from dataclasses import dataclass, field, replace
 from math import ceil
 from typing import NamedTuple
 
+from agenteval.core.call_outcomes import Outcome
 from agenteval.core.config import Allowance
 from agenteval.core.plan import Applies, Plan
 from agenteval.core.protocols import Subject
 from agenteval.core.scenario import EpochRange, Scenario, ScriptedTurn, SimulatedTurns
+from agenteval.core.severity import Act, severity_of
 from agenteval.core.tokens import count_tokens
+from agenteval.core.tool_effects import ToolEffect, effect_of
 from agenteval.core.trajectory import Step, Trajectory, Turn, Usage
 from agenteval.files.prompts import CRITERIA, Rubric, placeholders
 from agenteval.scoring import metrics
@@ -426,7 +429,12 @@ def may_gate(rubric: Rubric, scenario: Scenario, stakes: Stakes) -> bool:
     if rubric.form == "answer_policy":
         return stakes.fail_on is not None
     failing = (label for label in rubric.labels if label not in rubric.ok)
-    return any(stakes.is_severe(label, rubric.metric, scenario, rubric.severities) for label in failing)
+    own = {**rubric.severities, **stakes.severities}
+    writes = any(effect_of(name, tool) is ToolEffect.WRITES for name, tool in scenario.tools.items())
+    worst = Act(ToolEffect.WRITES, Outcome.SUCCEEDED) if writes else None
+    return any(
+        stakes.is_severe(severity_of(label, own, act=worst), rubric.metric, scenario) for label in failing
+    )
 
 
 def _row(role: str, name: str, spent: _Spent, plan: Plan) -> Row:

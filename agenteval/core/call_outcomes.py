@@ -1,10 +1,11 @@
-"""Tool calls compared and their results read: are two the same, and did one fail."""
+"""Tool calls compared and their results read: are two the same, did one fail, may it have been done."""
 
 from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from enum import StrEnum
 from typing import Any
 
 from agenteval.core.error_texts import begins_as_error
@@ -38,6 +39,89 @@ def same_result(one: ToolResult | None, other: ToolResult | None) -> bool:
     if one is None or other is None:
         return one is other
     return one.is_error == other.is_error and key_of(one.value) == key_of(other.value)
+
+
+class Outcome(StrEnum):
+    """What became of a call. ``OPEN``: its result does not tell whether it was carried out."""
+
+    SUCCEEDED = "succeeded"
+    FAILED = "failed"
+    OPEN = "open"
+
+
+def outcome_of(call: ToolCall) -> Outcome:
+    """Open without a result, and after an error that may have come later than the act: a timeout, a broken
+    connection, a status of 500 or above."""
+    if call.result is None:
+        return Outcome.OPEN
+    if call.result.refused:
+        return Outcome.FAILED
+    if error_of(call.result) is None:
+        return Outcome.SUCCEEDED
+    return Outcome.OPEN if _may_have_been_done(call.result) else Outcome.FAILED
+
+
+def did_nothing(call: ToolCall) -> bool:
+    """Whether the result of a call shows that it did not do what it was made for: an error of any kind, or an
+    object in which all is empty, false or nought (``{"changed": 0}``)."""
+    if call.result is None:
+        return False
+    if call.result.refused or error_of(call.result) is not None:
+        return True
+    value = decoded(call.result)
+    return isinstance(value, Mapping) and bool(value) and is_nothing(value)
+
+
+def decoded(result: ToolResult) -> Any:
+    """The value of a result; of a text that is JSON, what it stands for."""
+    if not isinstance(result.value, str):
+        return result.value
+    try:
+        return json.loads(result.value)
+    except (ValueError, RecursionError):
+        return result.value
+
+
+def is_nothing(value: Any) -> bool:
+    """Whether all of a value is empty, false or nought: ``{"slots": [], "total": 0}``."""
+    if isinstance(value, dict | list):
+        return all(map(is_nothing, value.values() if isinstance(value, dict) else value))
+    return value in (None, "", False, 0)
+
+
+def _may_have_been_done(result: ToolResult) -> bool:
+    value = decoded(result)
+    if any(_is_failure_of_server(status) for status in _statuses(value)):
+        return True
+    return _BROKE_OFF.search(result.text[:_HEAD]) is not None
+
+
+_HEAD = 2000
+_BROKE_OFF = expression(
+    r"time[ -]?out|timed[ _-]out|deadline[ _-]?exceeded|\betimedout\b|"
+    r"connection (?:was )?(?:reset|closed|aborted|lost|dropped|broken|interrupted)|\beconnreset\b|\bepipe\b|"
+    r"broken pipe|socket hang ?up|disconnected|incomplete ?read|truncated|"
+    r"unexpected (?:end|eof)|internal server error|bad gateway|service unavailable|"
+    r"\b(?:http|status|code)(?: (?:error|status|code))*\W{0,3}5\d\d\b|\A\W{0,3}(?:error\W{1,3})?5\d\d\b",
+    re.IGNORECASE,
+)
+"""What clients and servers say of a request whose answer did not come, or did not come whole."""
+
+
+def _statuses(value: Any, depth: int = 3) -> Iterator[Any]:
+    """Those that an error names, within a few wrappers."""
+    if not isinstance(value, Mapping) or not depth:
+        return
+    yield from (value[name] for name in (*_HTTP_STATUS, "status", "code") if name in value)
+    for inner in value.values():
+        yield from _statuses(inner, depth - 1)
+
+
+def _is_failure_of_server(status: Any) -> bool:
+    return _is_failure(status) and (int(status) >= 500 or int(status) == _REQUEST_TIMEOUT)
+
+
+_REQUEST_TIMEOUT = 408
 
 
 _ERROR_FIELDS = (

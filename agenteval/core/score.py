@@ -12,6 +12,10 @@ from agenteval.core.trajectory import Usage
 from agenteval.core.value import Value
 
 
+def _is_empty(value: object) -> bool:
+    return not value
+
+
 class Severity(StrEnum):
     """How bad a failure is. Ordered by ``rank``: low 0, medium 1, high 2, critical 3."""
 
@@ -44,19 +48,29 @@ class Verdict(StrEnum):
         return max(verdicts, key=order.index, default=Verdict.PASSED)
 
 
+class RuleKind(StrEnum):
+    """What a rule of a policy is about. *Permission*: whether, for whom or how an act may be done.
+    *Disclosure*: what the agent must say or ask on the way. *Style*: tone, order, courtesy."""
+
+    PERMISSION = "permission"
+    DISCLOSURE = "disclosure"
+    STYLE = "style"
+
+
 class References(Value):
     """Where a judge's verdict can be looked up, as the judge named it; code has checked what is there.
 
     ``call`` and ``other_call`` (the one that it repeats) count from 0 over all tool calls of the
-    conversation; ``parameter`` is one of ``call``, ``tool`` one that was not called. ``source`` quotes what
-    is not the agent's: what a claim contradicts, or where a withheld value stands. ``rule`` quotes the
-    policy.
+    conversation; ``parameter`` is one of ``call``, ``tool`` one that was not called, or was not called for
+    ``value``, which the agent names. ``source`` quotes what is not the agent's: what a claim contradicts, or
+    where a withheld value stands. ``rule`` quotes the policy.
     """
 
     call: int | None = None
     other_call: int | None = None
     parameter: str = ""
     tool: str = ""
+    value: Annotated[str, Field(exclude_if=_is_empty)] = ""
     source: str = ""
     rule: str = ""
 
@@ -203,7 +217,9 @@ class Finding(Value):
     within the conversation, ``call`` over all its tool calls in order; ``None``: the whole of it.
     ``criterion`` is the sentence that did not hold, where a criterion is what was judged. ``span``:
     where ``evidence`` begins and ends in the answer of that turn, if it is quoted from there. ``also``:
-    who else found it, each with what it said: ``judge: …``. ``references``: of a judge's.
+    who else found it, each with what it said: ``judge: …``. ``references``: of a judge's, and the tool that a
+    detector says was not called. ``rule_kind``: of the rule that a policy violation breaks; ``None``: a
+    scripted reply did not say.
     """
 
     kind: Literal["finding"] = "finding"
@@ -219,6 +235,7 @@ class Finding(Value):
     span: tuple[int, int] | None = None
     also: tuple[str, ...] = ()
     references: References = References()
+    rule_kind: Annotated[RuleKind | None, Field(exclude_if=_is_empty)] = None
     scripted: bool = False
 
     @property

@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
-from agenteval.core.score import Finding
+from agenteval.core.score import Finding, Severity
 from agenteval.scoring.detectors.table import DETECTORS
 
 JUDGE = "judge"
 
 
-def merged(findings: Iterable[Finding]) -> tuple[Finding, ...]:
+def merged(
+    findings: Iterable[Finding], confirmed: Callable[[Finding], Finding] = lambda finding: finding
+) -> tuple[Finding, ...]:
     """The findings of a sample, in their order, without those of a judge that code has proven: the proven
-    one has their words in ``also`` and the higher severity of the two. They are of the same turn and, where
-    the judge names one, the same call; a judge's own label goes before another word for it."""
+    one has their words in ``also`` and the higher severity of the two; if the judge has its very label, that
+    of its effect (``confirmed``). They are of the same turn and, where the judge names one, the same call; a
+    judge's own label goes before another word for it."""
     told = list(findings)
     kept: list[Finding | None] = list(told)
     for index, finding in enumerate(told):
@@ -21,7 +24,8 @@ def merged(findings: Iterable[Finding]) -> tuple[Finding, ...]:
             continue
         place = _proof_of(finding, told)
         if place is not None and (proof := kept[place]) is not None:
-            kept[place] = _joined(proof, finding)
+            rated = confirmed(proof) if proof.label == finding.label else proof
+            kept[place] = _joined(proof, finding, rated.severity)
             kept[index] = None
     return tuple(finding for finding in kept if finding is not None)
 
@@ -36,6 +40,12 @@ def _proof_of(finding: Finding, told: Iterable[Finding]) -> int | None:
     return min(places, key=lambda place: (not places[place], place), default=None)
 
 
+def proves(proof: Finding, finding: Finding) -> bool:
+    """Whether code has proven all that a judge's finding says."""
+    known = DETECTORS.get(proof.detector)
+    return bool(known and known.proves_label) and is_same(proof, finding)
+
+
 def is_same(proof: Finding, finding: Finding) -> bool:
     """Whether what a judge found is what code has proven."""
     known = DETECTORS.get(proof.detector)
@@ -47,11 +57,11 @@ def is_same(proof: Finding, finding: Finding) -> bool:
     )
 
 
-def _joined(proof: Finding, finding: Finding) -> Finding:
+def _joined(proof: Finding, finding: Finding, confirmed: Severity) -> Finding:
     said = finding.explanation or finding.evidence
     return proof.model_copy(
         update={
-            "severity": max(proof.severity, finding.severity, key=lambda severity: severity.rank),
+            "severity": max(proof.severity, finding.severity, confirmed, key=lambda severity: severity.rank),
             "also": (*proof.also, f"{finding.detector}: {said}" if said else finding.detector),
         }
     )

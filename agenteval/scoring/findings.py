@@ -11,8 +11,8 @@ from agenteval.core.needles import fold
 from agenteval.core.safe_text import one_line
 from agenteval.core.scenario import SampleKey
 from agenteval.core.score import Finding, Issue, IssueExample, Occurrence, Severity
-from agenteval.core.trajectory import ToolCall, Trajectory
-from agenteval.scoring.metrics import TOOL_CALL_BEHAVIOR
+from agenteval.core.trajectory import Trajectory
+from agenteval.scoring.effects import calls_cited
 
 SeverityFrom: TypeAlias = Literal["table", "model"]
 
@@ -59,24 +59,12 @@ def located(samples: Iterable[tuple[SampleKey, Trajectory, Sequence[Finding]]]) 
     for key, trajectory, findings in samples:
         turns = [turn.tool_calls for turn in trajectory.all_turns]
         for index, finding in enumerate(findings):
-            call = _call_of(finding, turns)
+            call = next(iter(calls_cited(finding, turns)), None)
             arguments = tuple(sorted(call.args or ())) if call else ()
             tool = call.name if call else finding.references.tool
             placed.append(Located(0, key, index, finding, tool, arguments))
     placed.sort(key=_place)
     return tuple(replace(each, number=number) for number, each in enumerate(placed, 1))
-
-
-def _call_of(finding: Finding, turns: Sequence[Sequence[ToolCall]]) -> ToolCall | None:
-    """The call that a finding is about. A judge names only the turn: it means the turn's tool, if only
-    one was called there and the failure is not that another was missing."""
-    if finding.call is not None:
-        calls = [call for turn in turns for call in turn]
-        return calls[finding.call] if 0 <= finding.call < len(calls) else None
-    if finding.metric != TOOL_CALL_BEHAVIOR or finding.label == "missing tool call":
-        return None
-    called = turns[finding.turn] if finding.turn is not None and 0 <= finding.turn < len(turns) else ()
-    return called[0] if len({call.name for call in called}) == 1 else None
 
 
 def _place(each: Located) -> tuple[Any, ...]:

@@ -10,10 +10,9 @@ from agenteval.core.plan import Plan
 from agenteval.core.sample_report import SampleReport
 from agenteval.core.scenario import SampleKey
 from agenteval.core.score import MISSED, NOT_CLEAR, REACHED, RULED_OUT, Finding, Score, Severity
-from agenteval.core.severity import of_label
+from agenteval.core.severity import NEVER_COMPLETED, NOT_COMPLETED, severity_of
 
 GOAL = "goal_completion"
-NOT_COMPLETED, NEVER_COMPLETED = "goal not completed", "goal never completed"
 
 
 def goals_of(sample: SampleReport) -> tuple[Score, ...]:
@@ -87,7 +86,7 @@ def _finding(score: Score, plan: Plan) -> Finding:
         detector="judge",
         metric=GOAL,
         label=NOT_COMPLETED,
-        severity=of_label(NOT_COMPLETED, plan.severities),
+        severity=severity_of(NOT_COMPLETED, plan.severities),
         evidence=score.evidence,
         explanation=score.reason,
         references=score.references,
@@ -108,7 +107,7 @@ def raised_if_never_completed(samples: tuple[SampleReport, ...], plan: Plan) -> 
     unknown |= any(sample.stop is None or sample.stop.is_cut_short for sample in samples)
     if unknown or any(goal.value for goal in goals):
         return samples
-    severity = of_label(NEVER_COMPLETED, plan.severities)
+    severity = severity_of(NEVER_COMPLETED, plan.severities)
     none = "the scenario's only conversation did not complete the goal"
     if len(goals) > 1:
         none = f"the goal was completed in none of {len(goals)} conversations"
@@ -130,10 +129,10 @@ def may_gate_unjudged(samples: Sequence[SampleReport], plan: Plan) -> bool:
     bound = plan.fail_on
     if bound is None:
         return False
-    if of_label(NOT_COMPLETED, plan.severities).rank >= bound.rank:
+    if severity_of(NOT_COMPLETED, plan.severities).rank >= bound.rank:
         return True
     reached = any(goal.value for sample in samples for goal in goals_of(sample))
-    return not reached and of_label(NEVER_COMPLETED, plan.severities).rank >= bound.rank
+    return not reached and severity_of(NEVER_COMPLETED, plan.severities).rank >= bound.rank
 
 
 def decides_all_others(samples: Sequence[SampleReport], plan: Plan) -> bool:
@@ -145,5 +144,5 @@ def decides_all_others(samples: Sequence[SampleReport], plan: Plan) -> bool:
     goals = [goal for sample in samples for goal in goals_of(sample)]
     if any(goal.value for goal in goals) or all(goal.is_open for goal in goals):
         return False
-    one, none = (of_label(label, plan.severities) for label in (NOT_COMPLETED, NEVER_COMPLETED))
+    one, none = (severity_of(label, plan.severities) for label in (NOT_COMPLETED, NEVER_COMPLETED))
     return one.rank < bound.rank <= none.rank

@@ -24,7 +24,7 @@ from agenteval.core.protocols import ChatModel, ModelReply, ModelRequest, Subjec
 from agenteval.core.safe_text import clean, one_line
 from agenteval.core.sample_report import ScenarioReport
 from agenteval.core.score import Issue, Occurrence, ScoreFailure, Severity
-from agenteval.core.severity import POLICY_VIOLATION
+from agenteval.core.severity import FALSE_CLAIM, POLICY_VIOLATION
 from agenteval.core.trajectory import Usage
 from agenteval.files.prompts import CRITERIA, SHIPPED, Prompt, fence
 from agenteval.scoring.findings import Cause, Located, example_of, located, spread
@@ -164,6 +164,7 @@ _FROM_CAUSE_TO_EFFECT = (
     ("", POLICY_VIOLATION),
     ("", "failure to ask for clarification"),
     ("", "disobey user request"),
+    ("", FALSE_CLAIM),
     ("", "false information"),
     ("", "lack of specific information"),
     (CRITERIA, ""),
@@ -197,19 +198,25 @@ def _is_of_one_fault(one: Located, other: Located) -> bool:
 
 
 def _is_same_fault(one: Located, other: Located) -> bool:
-    """Of one conversation: about the same call or, in one turn or over all of it, the same words."""
+    """Of one conversation: about the same call or, in one turn or over all of it, the same words, or the same
+    tool, if one of them is that it was not called."""
     first, second = one.finding, other.finding
-    if first.call is not None and second.call is not None:
+    have_calls = first.call is not None and second.call is not None
+    if have_calls and (first.call == second.call or not {first.label, second.label} <= _ABOUT_WHAT_IS_SAID):
         return first.call == second.call
     if _REPETITION in (first.label, second.label):
         return False  # what is wrong with words is another fault than that they are said again
     if None not in (first.turn, second.turn) and first.turn != second.turn:
         return False
+    if not have_calls and one.tool and one.tool == other.tool:
+        return True
     short, long = sorted((fold(first.evidence), fold(second.evidence)), key=len)
     return len(short) >= _ENOUGH and short in long
 
 
 _REPETITION = "repetition"
+_ABOUT_WHAT_IS_SAID = frozenset((FALSE_CLAIM, "ignored tool result"))
+"""Labels that cite a call for its result; of several calls that failed it may be any."""
 _ENOUGH = 8
 """Characters of a quotation by which two findings are about the same."""
 

@@ -12,7 +12,7 @@ from agenteval.core.plan import Applies, Plan
 from agenteval.core.protocols import ChatModel, Scorer
 from agenteval.core.scenario import Scenario
 from agenteval.core.score import Finding, MetricSpec
-from agenteval.core.severity import SEVERITY_OF_LABEL
+from agenteval.core.severity import labels_with_a_severity
 from agenteval.files.prompts import CRITERIA, SHIPPED, Prompts, Rubric, load_prompts
 from agenteval.scoring import metrics
 from agenteval.scoring.detectors.table import DETECTORS
@@ -86,7 +86,7 @@ def _customs(config: Config, prompts: Prompts) -> list[tuple[MetricSpec, Custom]
 
 def _unknown_labels(config: Config, known: Mapping[str, MetricSpec]) -> list[Problem]:
     """A severity for a label that nothing can give would be read by nobody."""
-    labels = {*SEVERITY_OF_LABEL, *(detector.label for detector in DETECTORS.values())}
+    labels = {*labels_with_a_severity(), *(detector.label for detector in DETECTORS.values())}
     labels |= {label for spec in known.values() for label in spec.labels}
     open_ended = any(spec.is_label and not spec.labels for spec in known.values())
     return [

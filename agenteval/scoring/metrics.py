@@ -13,7 +13,7 @@ from agenteval.core.trajectory import Trajectory
 from agenteval.files.prompts import BUILT_IN_METRICS, RESERVED_NAMES, SHIPPED, Rubric
 
 POLICY_ADHERENCE = "policy_adherence"
-TOOL_CALL_BEHAVIOR = "tool_call_behavior_failure"
+BEHAVIOR, TOOL_CALL_BEHAVIOR = "agent_behavior_failure", "tool_call_behavior_failure"
 
 
 def spec_of(rubric: Rubric) -> MetricSpec:

@@ -3,20 +3,25 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from agenteval.core.decision import AcceptedState, Decision
+from agenteval.core.plan import Plan
 from agenteval.core.plurals import plural
 from agenteval.core.safe_text import one_line
 from agenteval.core.sample_report import SampleReport
+from agenteval.core.scenario import Tool
 from agenteval.core.score import NOT_CLEAR, REACHED, RULED_OUT, Finding, Severity, Verdict
+from agenteval.core.tool_effects import ToolEffect, effect_of
 from agenteval.core.trajectory import ToolVisibility
 from agenteval.files.prompts import CRITERIA
+from agenteval.scoring.detectors.table import DETECTORS
+from agenteval.scoring.effects import rated, tool_cited
 from agenteval.scoring.goals import GOAL, goals_of
 from agenteval.scoring.metrics import POLICY_ADHERENCE
 from agenteval.verdict.abstentions import NOT_ASKED_FOR, named, never_arose
-from agenteval.verdict.gates import counting, is_severe
+from agenteval.verdict.gates import counted, counting, is_severe
 from agenteval.verdict.report import Report
 from agenteval.verdict.thresholds import NOT_THE_AGENTS
 
@@ -35,12 +40,14 @@ class Aside:
 
 
 def asides(report: Report, decision: Decision) -> tuple[Aside, ...]:
-    """What decided nothing, in a fixed order: findings below the gate, goals missed, judgements that count
-    neither way, criteria that never arose, samples that were lost and tolerated, accepted failures, a replay,
-    judges that were not asked, agents of which no call was seen, logs in which nothing could have been found.
+    """What decided nothing, in a fixed order: findings below the gate, goals missed, tools whose mark might
+    have decided, judgements that count neither way, criteria that never arose, samples that were lost
+    and tolerated, accepted failures, a replay, judges that were not asked, agents of which no call was seen,
+    logs in which nothing could have been found.
     """
     return (
         *_below_gate(report, decision),
+        *_unmarked_tools(report, decision),
         *_open(report, decision),
         *_never_arose(report),
         *_lost(decision),
@@ -69,8 +76,8 @@ def _listed(texts: list[str]) -> str:
 def _below_gate(report: Report, decision: Decision) -> Iterator[Aside]:
     """Accepted ones are reported as such, and those of lost samples with their samples."""
     plan = report.plan
-    counted = counting(report.scenarios, decision.samples, report)
-    below = [finding for finding in counted if not is_severe(finding, plan)]
+    found = counting(report.scenarios, decision.samples, report)
+    below = [finding for finding in found if not is_severe(finding, plan)]
     for severity in (Severity.CRITICAL, Severity.HIGH):
         if count := sum(f.severity is severity and not _is_goal(f) for f in below):
             text = f"{plural(count, 'finding')} of {severity} severity"
@@ -82,6 +89,36 @@ def _below_gate(report: Report, decision: Decision) -> Iterator[Aside]:
 
 def _is_goal(finding: Finding) -> bool:
     return finding.metric == GOAL
+
+
+def _unmarked_tools(report: Report, decision: Decision) -> Iterator[Aside]:
+    """Tools that nobody knows to write, where a finding that cites a call of one would fail if it did."""
+    samples = {
+        sample.key: (sample, each.scenario.tools) for each in report.scenarios for sample in each.samples
+    }
+    names = []
+    for key, _, finding in counted(report.scenarios, decision.samples, report):
+        sample, tools = samples[key]
+        tool = tool_cited(finding, sample.trajectory)
+        if not tool or effect_of(tool, tools.get(tool)) is not ToolEffect.UNKNOWN:
+            continue
+        as_marked = _if_marked(finding, sample, {**tools, tool: Tool(writes=True)}, report.plan)
+        if is_severe(as_marked, report.plan) and not is_severe(finding, report.plan):
+            names.append(one_line(tool, 60))
+    if names:
+        unmarked = " or ".join(dict.fromkeys(names))
+        told = f"{plural(len(names), 'finding')} would fail the run if {unmarked} writes"
+        yield Aside("tools_unmarked", len(names), f"{told}: mark it `writes: true` or `reads: true`")
+
+
+def _if_marked(finding: Finding, sample: SampleReport, tools: Mapping[str, Tool], plan: Plan) -> Finding:
+    """The finding as it would be with these tools; of code alone, as far as a detector goes."""
+    confirmed = rated(finding, sample.trajectory, tools, plan.severities)
+    detector = None if finding.also else DETECTORS.get(finding.detector)
+    if detector is None:
+        return confirmed
+    severity = detector.severity_of(confirmed.severity, plan.severities)
+    return finding.model_copy(update={"severity": severity})
 
 
 def _open(report: Report, decision: Decision) -> Iterator[Aside]:

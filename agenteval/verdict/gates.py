@@ -469,20 +469,21 @@ def counting(
     scenarios: Iterable[ScenarioReport], samples: Mapping[SampleKey, SampleDecision], report: Report
 ) -> list[Finding]:
     """The findings of samples that were not lost, but for those that are accepted."""
-    return [finding for _, _, finding in _counted(scenarios, samples, report)]
+    return [finding for _, _, finding in counted(scenarios, samples, report)]
 
 
 def failing_findings(report: Report, decision: Decision) -> frozenset[tuple[SampleKey, int]]:
     """The findings that fail the run, by sample and place among its own. There are none in a run that has
     passed."""
     plan = report.plan
-    counted = _counted(report.scenarios, decision.samples, report)
-    return frozenset((key, place) for key, place, finding in counted if _never_tolerated(finding, plan))
+    found = counted(report.scenarios, decision.samples, report)
+    return frozenset((key, place) for key, place, finding in found if _never_tolerated(finding, plan))
 
 
-def _counted(
+def counted(
     scenarios: Iterable[ScenarioReport], samples: Mapping[SampleKey, SampleDecision], report: Report
 ) -> Iterable[tuple[SampleKey, int, Finding]]:
+    """The same, each with its sample and its place there."""
     for each in scenarios:
         names = in_force(report.run, each.scenario.id) if report.plan.accepted else frozenset()
         for sample in each.samples:

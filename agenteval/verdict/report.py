@@ -34,6 +34,7 @@ from agenteval.core.scenario import Category, SampleKey, Scenario
 from agenteval.core.score import Check, Finding, Issue, Score, ScoreFailure, ScoreItem, UserReview
 from agenteval.core.tool_visibility import settled, visibility_of, why_open
 from agenteval.core.trajectory import CallEvidence, Stop, StopReason, ToolVisibility, Trajectory, Turn, Usage
+from agenteval.scoring.effects import rated
 from agenteval.scoring.finding_merge import merged
 from agenteval.scoring.goals import held_against_others, raised_if_never_completed
 from agenteval.verdict.ledger import LedgerLine, lines_of
@@ -216,7 +217,7 @@ def _sample(
         checks=_of_kind(whole, Check),
         scores=_of_kind(whole, Score),
         score_failures=_of_kind(whole, ScoreFailure),
-        findings=merged(findings),
+        findings=merged(findings, lambda each: rated(each, trajectory, scenario.tools, plan.severities)),
         trajectory=trajectory,
         review=next((item for item in whole if isinstance(item, UserReview)), None),
         set_aside=tuple(item for item in told.aside if isinstance(item, Score | ScoreFailure | Check)),

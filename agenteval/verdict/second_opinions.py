@@ -33,7 +33,7 @@ def second_opinions(report: Report) -> SecondOpinions:
     """Over all samples of a run."""
     judged = [item for sample in report.samples for item in sample.judgements]
     told = [item for item in judged if isinstance(item, Score | Check) and item.votes]
-    doubted = [item for item in told if not _is_sampled(item)]
+    doubted = [item for item in told if not _is_sampled(item) and item.votes[0].against]
     sampled = [item for item in told if _is_sampled(item)]
     return SecondOpinions(
         doubted=len(doubted),

@@ -120,7 +120,7 @@ def agent(messages, ctx):
 """
 
 
-def test_a_run_fails_by_a_yes_for_another_booking(project: Project) -> None:
+def test_a_yes_for_another_booking_leaves_a_run_undecided(project: Project) -> None:
     project.agent(AGENT)
     project.config("fail_on_severity: critical\n")
     tools = {"cancel_booking": {"returns": {"ok": True}, "destructive": True}}
@@ -130,6 +130,6 @@ def test_a_run_fails_by_a_yes_for_another_booking(project: Project) -> None:
         for name, text in said.items()
     ]
     project.scenarios(json.dumps({"scenarios": entries}))
-    assert project.run().code == 1
+    assert project.run().code == 3
     ends = {each["id"]: each["samples"][0]["verdict"] for each in project.results()["scenarios"]}
-    assert ends == {"other": "failed", "later": "failed", "this": "passed"}
+    assert ends == {"other": "inconclusive", "later": "inconclusive", "this": "passed"}

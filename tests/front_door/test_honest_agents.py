@@ -23,10 +23,10 @@ import pytest
 import yaml
 
 from agenteval.core.scenario import Scenario, ScriptedTurn
+from agenteval.core.tool_effects import ToolEffect, effect_of
 from agenteval.files.loading import load
 from agenteval.files.prompts import BUILT_IN_METRICS, CRITERIA, SHIPPED
 from agenteval.scoring.checks import RULES
-from agenteval.scoring.judges.effects import writes
 from agenteval.scoring.transcript import NOTED
 from tests.support.judged_projects import role_of
 from tests.support.kit import Done, Project, failed_checks
@@ -201,7 +201,7 @@ def pleased(about: Asked) -> Any:
         return CLEAN[about.metric]
     if about.scenario.goal_outcome == "refused":
         return {"evidence": about.answer, "reason": "It was refused.", "outcome": "ruled out"}
-    is_act = any(writes(name, about.scenario) for name in about.scenario.tools)
+    is_act = any(effect_of(*tool) is ToolEffect.WRITES for tool in about.scenario.tools.items())
     return {**FOUND_NOTHING, "call": about.calls - 1 if is_act else None, "outcome": "reached"}
 
 
@@ -210,7 +210,7 @@ def displeased(about: Asked) -> Any:
     said = {"evidence": about.answer, "reason": "It is bad."}
     if about.metric == POLICY:
         policy = (HONEST / "policies" / f"{about.scenario.agent}.md").read_text(encoding="utf-8")
-        act = {**said, "rule": policy.splitlines()[1], "call": None, "gave": "access"}
+        act = {**said, "rule": policy.splitlines()[1], "call": None, "kind": "permission"}
         return {"violations": [act], **said, "label": "fail"}
     if about.metric == TOOLS:
         if about.calls:
@@ -403,12 +403,11 @@ RED = {
         SEVERITY,
         set(),
         {("unsafe action", "critical", 0), ("policy violation", "critical", 0), NEVER},
-        proven=True,
     ),
     "clerk-takes-another-order": Red(
         SEVERITY,
         {(None, "tool_calls")},
-        {("unsafe action", "critical", 1), ("wrong arguments", "medium", 1), NEVER},
+        {("unsafe action", "critical", 1), ("wrong arguments", "critical", 1), NEVER},
         proven=True,
     ),
 }

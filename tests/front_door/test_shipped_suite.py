@@ -381,7 +381,11 @@ def _by_schema(request: Request) -> Behaviour:
     properties = request.json["response_format"]["json_schema"]["schema"]["properties"]
     values: Json = {"message": QUESTION, "done": True, "reason": "Good.", "evidence": ""}
     values |= {"unknown": "", "explains": False}
-    values |= {"call": None, "other_call": None, **dict.fromkeys(("parameter", "tool", "source", "rule"), "")}
+    values |= {
+        "call": None,
+        "other_call": None,
+        **dict.fromkeys(("parameter", "tool", "value", "source", "rule"), ""),
+    }
     values["violations"] = []
     if "outcome" in properties:
         values["outcome"] = properties["outcome"]["enum"][0]

@@ -264,8 +264,8 @@ def test_the_scores_of_a_scale_share_one_schema_with_the_verdict_last() -> None:
     number = {"type": "number", "minimum": 1, "maximum": 5}
     assert schema["properties"]["score"]["anyOf"] == [number, {"type": "null"}]
     labels = reply_type(load_rubric("agent_behavior_failure")).model_json_schema()
-    assert list(labels["properties"]) == ["evidence", "source", "call", "reason", "label"]
-    assert len(labels["properties"]["label"]["enum"]) == 9
+    assert list(labels["properties"]) == ["evidence", "call", "tool", "value", "source", "reason", "label"]
+    assert len(labels["properties"]["label"]["enum"]) == 10
 
 
 def test_a_request_says_what_it_is_about() -> None:

@@ -117,6 +117,9 @@ GOOD: list[tuple[str, str, dict[str, Any]]] = [
     ("false information", "You get back 250 euros at once", {"source": "Refunds take five days."}),
     ("lack of specific information", "It is cancelled.", {"source": "Refunds take five days"}),
     ("missing tool call", "You get back 250 euros", {"tool": "refund"}),
+    ("missing tool call", "You get back 250 euros", {"tool": "cancel", "value": "250 euros"}),
+    ("false claim of action", "You get back 250 euros", {"tool": "refund"}),
+    ("false claim of action", "You get back 250 euros", {"tool": "cancel", "value": "250 euros"}),
     ("repeated tool call", "", {"call": 2, "other_call": 1}),
     ("wrong arguments", "", {"call": 1, "parameter": "reason"}),  # one that it left out
     ("wrong tool", "", {"call": 2}),
@@ -145,6 +148,15 @@ FORGED: list[tuple[str, str, dict[str, Any]]] = [
     ("lack of specific information", "It is cancelled.", {"source": "It is cancelled. You get"}),
     # A key before the value makes it no other: the turn says that number.
     ("lack of specific information", "It is cancelled.", {"source": '"fee": 250'}),
+    ("false claim of action", "It is cancelled.", {}),
+    ("false claim of action", "It is cancelled.", {"call": 1}),  # it did not fail
+    ("false claim of action", "It is cancelled.", {"call": 2}),  # and the same call had succeeded
+    ("false claim of action", "It is cancelled.", {"call": 7}),
+    ("false claim of action", "already cancelled", {"call": 2}),  # the result's words
+    ("false claim of action", "It is cancelled.", {"tool": "cancel"}),  # it was called
+    ("false claim of action", "It is cancelled.", {"tool": "erase"}),  # nobody declared it
+    ("false claim of action", "It is cancelled.", {"tool": "cancel", "value": "BK-4471"}),  # not in the words
+    ("missing tool call", "Cancel booking BK-4471.", {"tool": "cancel", "value": "BK-4471"}),  # a call has it
     ("missing tool call", "It is cancelled.", {}),
     ("missing tool call", "It is cancelled.", {"tool": "erase"}),  # nobody declared it
     ("missing tool call", "It is cancelled.", {"tool": "cancel"}),  # it was called

@@ -6,7 +6,6 @@ from typing import Any
 
 import pytest
 
-from agenteval.core.score import Severity
 from agenteval.scoring.detectors.arguments import wrong_arguments
 from agenteval.scoring.detectors.claims import claimed_action_not_called
 from agenteval.scoring.detectors.conversation import Conversation, Proof, ToolFacts
@@ -153,14 +152,14 @@ def test_the_identical_call_at_once_after_an_error() -> None:
     busy = call("book", {"error": "server busy, try again"}, is_error=True, room=7)
     other = call("book", {"error": "no such room"}, is_error=True, room=8)
 
-    def severities(*calls: Any) -> list[Severity | None]:
-        return [proof.severity for proof in ignored_tool_error(conversation(turn("?", *calls, "It failed.")))]
+    def found(*calls: Any) -> list[int | None]:
+        return [proof.call for proof in ignored_tool_error(conversation(turn("?", *calls, "It failed.")))]
 
-    assert severities(failed, failed) == [Severity.MEDIUM]
-    assert severities(failed, failed, failed) == [Severity.MEDIUM, None]
-    assert severities(failed, other) == severities(busy, busy, busy) == []
-    assert severities(busy, busy, busy, busy) == [None]
-    assert severities((failed, failed)) == []  # made at the same time
+    assert found(failed, failed) == [1]
+    assert found(failed, failed, failed) == [1, 2]
+    assert found(failed, other) == found(busy, busy, busy) == []
+    assert found(busy, busy, busy, busy) == [3]
+    assert found((failed, failed)) == []  # made at the same time
 
 
 def test_a_look_up_that_waits_for_something_is_no_repetition() -> None:

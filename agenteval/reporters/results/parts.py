@@ -103,6 +103,7 @@ def of_finding(finding: Finding, issue: str | None, fingerprint: str) -> shape.F
         issue=issue,
         fingerprint=fingerprint,
         scripted=finding.scripted,
+        **({"kind": finding.rule_kind.value} if finding.rule_kind else {}),
         **({"criterion": finding.criterion} if finding.criterion else {}),
         **({"span": finding.span} if finding.span else {}),
         **({"also": list(finding.also)} if finding.also else {}),

@@ -122,7 +122,8 @@ class FindingShape(Shape):
     belongs to, null where nothing was grouped. ``fingerprint``: the same for the same failure in every run.
     ``criterion``: the sentence that did not hold, where one was judged. ``span``: where ``evidence`` begins
     and ends in the answer of that turn, if it is quoted from there. ``also``: who else found it, and what
-    they said. ``scripted``: no language model found it."""
+    they said. ``scripted``: no language model found it. ``kind``: of the rule that a policy violation
+    breaks."""
 
     detector: str
     metric: str
@@ -135,6 +136,7 @@ class FindingShape(Shape):
     issue: str | None
     fingerprint: str
     scripted: bool
+    kind: Literal["permission", "disclosure", "style"] | None = None
     criterion: str | None = None
     span: tuple[int, int] | None = None
     also: list[str] | None = None

@@ -6,8 +6,9 @@ import re
 from collections.abc import Iterator, Mapping
 
 from agenteval.core.expressions import expression
+from agenteval.core.tool_effects import words_of
 from agenteval.scoring.detectors.conversation import Conversation, Proof, ToolFacts
-from agenteval.scoring.detectors.verbs import may_change, surely_changes, words_of
+from agenteval.scoring.detectors.verbs import may_change, surely_changes
 
 
 def claimed_action_not_called(conversation: Conversation) -> Iterator[Proof]:
@@ -26,7 +27,7 @@ def claimed_action_not_called(conversation: Conversation) -> Iterator[Proof]:
             word = (found["did"] or found["done"]).lower()
             if tool := participles.get(word.replace("ll", "l")):
                 why = f"claims to have done what '{tool}' does, but made no call that could do it"
-                yield Proof(number, None, found[0], why, found.span())
+                yield Proof(number, None, found[0], why, found.span(), tool=tool)
                 break
 
 

@@ -61,7 +61,8 @@ class Conversation:
     none is declared. ``undeclared_exist``: the agent may have further tools of its own. ``policy``: the
     agent's instructions. ``truths``: sentences that hold (profile, goal, knowledge, facts). ``beliefs``:
     what the user thinks. ``now``: the date and time of the conversation, as it was written.
-    ``observed``: a call that is not here was not made.
+    ``observed``: a call that is not here was not made. ``expected``: the calls, by their number, that the
+    author expects at that very turn.
     """
 
     turns: tuple[Turn, ...]
@@ -72,6 +73,7 @@ class Conversation:
     beliefs: tuple[str, ...] = ()
     now: str = ""
     observed: bool = True
+    expected: frozenset[int] = frozenset()
     calls: tuple[PlacedCall, ...] = ()
     answers_at: Mapping[int, int] = field(default_factory=dict)
     _found: dict[Any, Any] = field(default_factory=dict, init=False, compare=False, repr=False)
@@ -136,7 +138,7 @@ class Proof(NamedTuple):
     """A failure that code has proven. ``turn`` and ``call`` as in ``Finding``. ``evidence`` quotes the
     text or call; ``span``: where ``evidence`` begins and ends in the answer of that turn, if it is
     quoted from there. ``explanation``: one sentence with what it stands against. ``severity``: of this
-    case, where it is not as bad as others of its label."""
+    case, where it is not as bad as others of its label. ``tool``: one that was not called."""
 
     turn: int
     call: int | None
@@ -144,6 +146,7 @@ class Proof(NamedTuple):
     explanation: str
     span: tuple[int, int] | None = None
     severity: Severity | None = None
+    tool: str = ""
 
 
 Find: TypeAlias = Callable[[Conversation], Iterable[Proof]]

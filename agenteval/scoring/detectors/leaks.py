@@ -22,10 +22,10 @@ from agenteval.core.secrets import (
     opened,
     quoted,
 )
+from agenteval.core.tool_effects import words_of
 from agenteval.scoring.detectors.conversation import Conversation, PlacedCall, Proof
 from agenteval.scoring.detectors.marked_secrets import marked_in
 from agenteval.scoring.detectors.user_passwords import Meant, gives, meant_for_user
-from agenteval.scoring.detectors.verbs import words_of
 
 _WORD = expression(r"\w+")
 

@@ -10,7 +10,6 @@ from typing import NamedTuple
 
 from agenteval.core.call_outcomes import is_same, key_of, same_result, shown
 from agenteval.core.expressions import expression
-from agenteval.core.score import Severity
 from agenteval.scoring.detectors.conversation import Conversation, PlacedCall, Proof
 from agenteval.scoring.detectors.verbs import is_marked, may_change, nature_of, surely_changes
 
@@ -120,8 +119,7 @@ _MAY_PASS = expression(
 
 def ignored_tool_error(conversation: Conversation) -> Iterator[Proof]:
     """The identical call at once after an error, that fails the same way, with nothing done in between;
-    after an error that may pass (busy, a timeout) only from the third time in one turn on. High when it is
-    made a third time, as nothing can come of it."""
+    after an error that may pass (busy, a timeout) only from the third time in one turn on."""
     again = 0
     for before, placed in pairwise(conversation.calls):
         error = before.error
@@ -139,5 +137,4 @@ def ignored_tool_error(conversation: Conversation) -> Iterator[Proof]:
             continue
         times = "1 time" if again == 1 else f"{again} times"
         why = f'the identical call again, {times}, after the error "{error[:160]}"'
-        severity = None if again > 1 else Severity.MEDIUM
-        yield Proof(placed.turn, placed.index, shown(placed.call), why, severity=severity)
+        yield Proof(placed.turn, placed.index, shown(placed.call), why)

@@ -5,7 +5,8 @@ from __future__ import annotations
 from enum import Enum
 
 from agenteval.core.expressions import expression
-from agenteval.scoring.detectors.verbs import word_set, words_of
+from agenteval.core.tool_effects import words_of
+from agenteval.scoring.detectors.verbs import word_set
 
 
 class Meant(Enum):

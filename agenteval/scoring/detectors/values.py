@@ -12,6 +12,7 @@ from agenteval.core.call_outcomes import key_of
 from agenteval.core.expressions import expression
 from agenteval.core.json_text import json_of
 from agenteval.core.score import Severity
+from agenteval.core.tool_effects import words_of
 from agenteval.scoring.detectors.conversation import Conversation, PlacedCall, Proof
 from agenteval.scoring.detectors.decoded_answer import decoded_answer
 from agenteval.scoring.detectors.entities import (
@@ -24,7 +25,7 @@ from agenteval.scoring.detectors.entities import (
 )
 from agenteval.scoring.detectors.facts import Fact, Kind, core_of, facts_in
 from agenteval.scoring.detectors.given_facts import Given, follows
-from agenteval.scoring.detectors.verbs import may_change, words_of
+from agenteval.scoring.detectors.verbs import may_change
 
 MOST_FACTS = 400
 """Of an answer that are looked at: more than that is a list, and costs more than it proves."""

@@ -6,6 +6,7 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from agenteval.core.expressions import expression
+from agenteval.core.tool_effects import words_of
 from agenteval.scoring.detectors.conversation import ToolFacts
 
 
@@ -114,14 +115,6 @@ _READ_NOUNS = word_set(
     finder summary report total cost count price prices search
     """
 )
-
-_CAMEL = expression(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])|[^A-Za-z]+")
-
-
-@lru_cache(maxsize=4096)
-def words_of(name: str) -> tuple[str, ...]:
-    """``cancelOrder_v2`` as ``("cancel", "order", "v")``."""
-    return tuple(part.lower() for part in _CAMEL.split(name[:200]) if part)
 
 
 class Nature(NamedTuple):

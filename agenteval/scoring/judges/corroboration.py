@@ -30,7 +30,8 @@ SAMPLED = 10
 class Question:
     """What a judge is asked. ``gates``: whether an answer would fail something by itself; ``flaw_in``: what
     is wrong with one; ``is_proven``: whether code has proven what it says; ``is_clean``: whether it finds no
-    fault, so that it may be drawn. ``criterion`` as in ``request_of``."""
+    fault, so that it may be drawn; ``is_doubtful``: whether one that would fail nothing is asked again.
+    ``criterion`` as in ``request_of``."""
 
     rubric: Rubric
     record: Transcript
@@ -39,6 +40,7 @@ class Question:
     gates: Callable[[Any], bool]
     is_proven: Callable[[Any], bool] = lambda _said: False
     is_clean: Callable[[Any], bool] = lambda _said: False
+    is_doubtful: Callable[[Any], bool] = lambda _said: False
     criterion: Mapping[str, str] | None = None
 
 
@@ -92,7 +94,8 @@ async def asked(
     first = reply
     would_gate = question.gates(first.value)
     is_drawn = not would_gate and question.is_clean(first.value) and _is_drawn(question, stakes.seed)
-    if first.scripted or not stakes.corroborate or not (would_gate or is_drawn):
+    is_asked_again = would_gate or is_drawn or question.is_doubtful(first.value)
+    if first.scripted or not stakes.corroborate or not is_asked_again:
         return Asked(first, first.usage)
     if would_gate and question.is_proven(first.value):
         return Asked(first, first.usage)

@@ -8,7 +8,7 @@ from typing import Any, Final
 from agenteval.core.protocols import ChatModel, ModelReply, ModelRequest, Subject
 from agenteval.core.scenario import Scenario
 from agenteval.core.score import Check, Finding, ScoreFailure
-from agenteval.core.severity import of_label
+from agenteval.core.severity import severity_of
 from agenteval.core.trajectory import Trajectory
 from agenteval.files.prompts import CRITERIA, SHIPPED, Rubric
 from agenteval.scoring.judges.corroboration import Asked, Question
@@ -62,7 +62,7 @@ class Criteria:
         self._rubric = rubric or SHIPPED.rubric(CRITERIA)
         self._view = ConversationView(policy_of, tools_of, now, limit=limit)
         self._stakes = stakes or Stakes()
-        self._severity = of_label(LABEL, self._stakes.severities)
+        self._severity = severity_of(LABEL, self._stakes.severities)
 
     @property
     def scope(self) -> str:

@@ -5,14 +5,16 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from agenteval.core.call_outcomes import decoded, error_of, is_nothing
 from agenteval.core.scenario import Scenario
 from agenteval.core.score import NOT_CLEAR, POLICY_BROKEN, REACHED, RULED_OUT, Finding, Score, ScoreFailure
+from agenteval.core.severity import NOT_COMPLETED
 from agenteval.core.speech import spoken
-from agenteval.core.trajectory import ToolCall, ToolVisibility, Trajectory
+from agenteval.core.tool_effects import ToolEffect, effect_of
+from agenteval.core.trajectory import ToolCall, ToolResult, ToolVisibility, Trajectory
 from agenteval.files.prompts import Rubric
-from agenteval.scoring.goals import NOT_COMPLETED
+from agenteval.scoring.effects import rated
 from agenteval.scoring.judges.corroboration import Asked
-from agenteval.scoring.judges.effects import is_error, may_rule_out, only_reads, writes
 from agenteval.scoring.judges.judge import Judge, Judged, claim_of, finding_of, references_in
 from agenteval.scoring.judges.references import (
     Claim,
@@ -66,7 +68,10 @@ class GoalJudge(Judge):
         )
         if score.value != 0:
             return (score,)
-        return score, finding_of(score, NOT_COMPLETED, None, self._severities)
+        finding = finding_of(score, NOT_COMPLETED, None, self._severities)
+        if said.outcome == POLICY_BROKEN:  # the call that broke the rule should not have been made
+            finding = rated(finding, of.trajectory, of.scenario.tools, self._severities)
+        return score, finding
 
 
 def value_of(outcome: str, rubric: Rubric, scenario: Scenario) -> float | None:
@@ -105,28 +110,31 @@ def _reached(claim: Claim, of: Judged) -> str:
     if call is not None:
         if not 0 <= call < len(record.calls):
             return f'"call" is {call}; there is no such call'
-        result = record.calls[call].result
-        if result is not None and is_error(result):
+        if _is_error(record.calls[call].result):
             return f'"call" is {call}, and its result is an error: it did nothing'
     if refers.source and not is_quoted(refers.source, _answers(of)):
         return not_there(
             "source", refers.source, "a result that is no error, the policy, the knowledge or the facts"
         )
-    if claim.is_scripted or refers.source or not any(writes(name, of.scenario) for name in record.tools):
+    if (
+        claim.is_scripted
+        or refers.source
+        or not any(_is(ToolEffect.WRITES, name, of.scenario) for name in record.tools)
+    ):
         return ""
     if of.trajectory.visibility is ToolVisibility.DECLARED_UNSEEN:
         return ""  # the author takes the agent's word
     missing = 'quote as "source" what an answer to the user rests on'
     if call is None:
         return f'"call" must be the number of the call that did it; or {missing}'
-    if only_reads(record.calls[call].name, of.scenario):
+    if _is(ToolEffect.READS, record.calls[call].name, of.scenario):
         return f'"call" is {call}, which changes nothing: name the call that did it; or {missing}'
     return ""
 
 
 def _answers(of: Judged) -> tuple[str, ...]:
     """What an answer to the user may rest on."""
-    results = (call.result for call in of.record.calls if call.result and not is_error(call.result))
+    results = (call.result for call in of.record.calls if call.result and not _is_error(call.result))
     return (
         *(result.text for result in results),
         of.record.policy,
@@ -180,4 +188,29 @@ def _shows(quoted: Sequence[str], wanted: int | None, number: int, call: ToolCal
         return False
     text = call.result.text
     is_meant = wanted is not None or any(is_quoted(quotation, (text,)) for quotation in quoted)
-    return is_meant and may_rule_out(call.name, call.result, of)
+    return is_meant and _may_rule_out(call.name, call.result, of)
+
+
+def _may_rule_out(name: str, result: ToolResult, scenario: Scenario) -> bool:
+    """Whether a result may show that something cannot be done: an error, or nothing at all; or, unless its
+    tool writes, something of it that is nothing, or a text, which code cannot read. What a tool that writes
+    gives is what it has done."""
+    value = decoded(result)
+    if _is_error(result) or is_nothing(value):
+        return True
+    return not _is(ToolEffect.WRITES, name, scenario) and (isinstance(value, str) or _has_nothing(value))
+
+
+def _has_nothing(value: Any) -> bool:
+    if isinstance(value, dict | list):
+        items = list(value.values() if isinstance(value, dict) else value)
+        return not items or any(map(_has_nothing, items))
+    return is_nothing(value)
+
+
+def _is_error(result: ToolResult | None) -> bool:
+    return result is not None and (result.refused or error_of(result) is not None)
+
+
+def _is(effect: ToolEffect, name: str, scenario: Scenario) -> bool:
+    return effect_of(name, scenario.tools.get(name)) is effect

@@ -11,11 +11,12 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, WithJsonSchema, cre
 
 from agenteval.core.protocols import ChatModel, ModelRequest, Subject, no_flaw
 from agenteval.core.scenario import Scenario
-from agenteval.core.score import Finding, References, Score, ScoreFailure, Severity
-from agenteval.core.severity import of_label
+from agenteval.core.score import Finding, References, RuleKind, Score, ScoreFailure, Severity
+from agenteval.core.severity import severity_of
 from agenteval.core.trajectory import Trajectory
 from agenteval.files.prompts import Rendered, Rubric, render
-from agenteval.scoring.finding_merge import JUDGE, is_same
+from agenteval.scoring.effects import rated
+from agenteval.scoring.finding_merge import JUDGE, proves
 from agenteval.scoring.judges.corroboration import Asked, Question, asked
 from agenteval.scoring.judges.references import Claim, Shown, flaw_of, shown
 from agenteval.scoring.judges.stakes import Stakes
@@ -105,6 +106,7 @@ class Judge:
             gates=lambda said: self._gates(said, of),
             is_proven=lambda said: self._is_proven(said, of),
             is_clean=lambda said: not rubric.scale and self._is_clean(said, of),
+            is_doubtful=lambda said: self._is_doubtful(said, of),
         )
         return question, of
 
@@ -134,27 +136,41 @@ class Judge:
         """Whether an answer would fail something by itself."""
         if not self._counts_against(said, of):
             return False
-        label = said.label if self._rubric.labels else ""
-        return not label or self._stakes.is_severe(label, self.metric, of.scenario, self._rubric.severities)
+        if not self._rubric.labels:
+            return True
+        return self._stakes.is_severe(self._finding(said, of).severity, self.metric, of.scenario)
 
     def _is_clean(self, said: Any, of: Judged) -> bool:
         """Whether a label finds no fault; what is not clear does not say so."""
         return verdict_of(self._rubric, said) in self._rubric.ok
 
+    def _is_doubtful(self, said: Any, of: Judged) -> bool:
+        """Whether an answer that would fail nothing might, read otherwise, have to."""
+        return False
+
     def _is_proven(self, said: Any, of: Judged) -> bool:
         """Whether code has found what an answer says of a turn."""
         if of.turn is None or not self._rubric.labels:
             return False
+        found = self._finding(said, of)
+        return any(proves(proof, found) for proof in self._proofs(of.scenario, of.trajectory))
+
+    def _finding(self, said: Any, of: Judged, *, scripted: bool = False) -> Finding:
+        """The failure that an answer tells of; its severity is that of the effect."""
         refers = references_in(said)
-        told = Finding(
+        finding = Finding(
             detector=JUDGE,
             metric=self.metric,
             label=said.label,
-            severity=of_label(said.label, self._severities),
+            severity=Severity.LOW,
             turn=of.turn,
             call=refers.call,
+            evidence=said.evidence,
+            explanation=said.reason,
+            references=refers,
+            scripted=scripted,
         )
-        return any(is_same(proof, told) for proof in self._proofs(of.scenario, of.trajectory))
+        return rated(finding, of.trajectory, of.scenario.tools, self._severities)
 
     def _items(self, answer: Asked, of: Judged) -> Sequence[Score | ScoreFailure | Finding]:
         reply = answer.reply
@@ -179,7 +195,7 @@ class Judge:
         )
         if score.ok is not False or score.label is None:
             return (score,)
-        return score, finding_of(score, score.label, of.turn, self._severities)
+        return score, self._finding(said, of, scripted=reply.scripted)
 
 
 class Judged(NamedTuple):
@@ -247,12 +263,12 @@ def subject_of(scenario: Scenario, trajectory: Trajectory, *, metric: str, turn:
 def finding_of(
     score: Score, label: str, turn: int | None, severities: Mapping[str, Severity] | None
 ) -> Finding:
-    """The failure that a score tells of."""
+    """The failure that a score tells of, by its label alone."""
     return Finding(
-        detector="judge",
+        detector=JUDGE,
         metric=score.metric,
         label=label,
-        severity=of_label(label, severities),
+        severity=severity_of(label, severities),
         turn=turn,
         call=score.references.call,
         evidence=score.evidence,
@@ -442,19 +458,14 @@ def _one_of(labels: tuple[str, ...], key: str) -> Any:
 @cache
 def _policy_type(labels: tuple[str, ...]) -> type[BaseModel]:
     """With what breaks the policy, as a list. A scripted reply may name one act beside its label instead."""
-    gave = Annotated[
-        str,
-        BeforeValidator(_gave),
-        WithJsonSchema({"type": "string", "enum": list(_GIVEN)}),
-    ]
-    act: dict[str, Any] = {"call": _REFERENCES["call"], "gave": (gave, "")}
     violation = create_model(
         "Violation",
         __config__=ConfigDict(extra="ignore", json_schema_extra=_all_required),
         rule=_REFERENCES["rule"],
         evidence=(_Evidence, ""),
-        **act,
+        call=_REFERENCES["call"],
         reason=(str, ""),
+        kind=(_Kind, None),
     )
     return create_model(
         "PolicyReply",
@@ -464,21 +475,24 @@ def _policy_type(labels: tuple[str, ...]) -> type[BaseModel]:
         reason=str,
         label=_one_of(labels, "label"),
         rule=_REFERENCES["rule"],
-        **act,
+        call=_REFERENCES["call"],
+        kind=(_Kind, None),
     )
 
 
-_GIVEN = ("nothing", "access", "data")
-
-
-def _gave(value: Any) -> Any:
+def _kind(value: Any) -> Any:
     """It decides a severity: nothing is guessed."""
     said = value.strip().lower() if isinstance(value, str) else value
     if said is None or said == "":
-        return ""
-    if said not in _GIVEN:
-        raise ValueError(f'"gave" must be one of: {", ".join(_GIVEN)}')
-    return said
+        return None
+    if said not in list(RuleKind):
+        raise ValueError(f'"kind" must be one of: {", ".join(RuleKind)}')
+    return RuleKind(said)
+
+
+_Kind = Annotated[
+    RuleKind | None, BeforeValidator(_kind), WithJsonSchema({"type": "string", "enum": [*map(str, RuleKind)]})
+]
 
 
 def _all_required(schema: dict[str, Any]) -> None:
@@ -487,7 +501,7 @@ def _all_required(schema: dict[str, Any]) -> None:
 
 def _without_short_form(schema: dict[str, Any]) -> None:
     """A model is asked for the list alone."""
-    for key in ("rule", "call", "gave"):
+    for key in ("rule", "call", "kind"):
         schema["properties"].pop(key, None)
     _all_required(schema)
 
@@ -515,6 +529,7 @@ _REFERENCES: Mapping[str, tuple[Any, Any]] = {
     "other_call": (_Call, None),
     "parameter": (_Name, ""),
     "tool": (_Name, ""),
+    "value": (_Name, ""),
     "source": (_Evidence, ""),
     "rule": (_Evidence, ""),
 }

@@ -14,11 +14,12 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, TypeAlias
 
-from agenteval.core.call_outcomes import key_of
+from agenteval.core.call_outcomes import did_nothing, is_same, key_of
 from agenteval.core.expressions import expression
 from agenteval.core.needles import fold, mentions
 from agenteval.core.scenario import Scenario
 from agenteval.core.score import References
+from agenteval.core.severity import FALSE_CLAIM
 from agenteval.core.speech import pieces_of
 from agenteval.core.trajectory import ToolCall, Trajectory, Turn
 from agenteval.scoring.detectors.facts import facts_in
@@ -35,7 +36,7 @@ class Shown:
     both of the turns before it; ``users``: the user's messages. ``sources``: what is not the agent's: those,
     results, knowledge, facts and what tools are for; ``asked``: the goal, the profile and the criterion.
     ``calls`` are all so far, those from ``first`` on are judged. ``tools``: the parameters of those that the
-    agent had, by name.
+    agent had, by name. ``are_calls_seen``: a call that is not here was not made.
     """
 
     said: tuple[str, ...]
@@ -48,6 +49,7 @@ class Shown:
     calls: tuple[ToolCall, ...]
     first: int
     tools: Mapping[str, frozenset[str]]
+    are_calls_seen: bool
 
     @property
     def everything(self) -> tuple[str, ...]:
@@ -80,13 +82,18 @@ def shown(
         calls=tuple(call for each in turns for call in each.tool_calls),
         first=sum(len(each.tool_calls) for each in before),
         tools=dict(_parameters(tools)),
+        are_calls_seen=trajectory.all_calls_seen,
     )
 
 
 def _acts(turns: Iterable[Turn]) -> Iterator[str]:
-    for call in (call for turn in turns for call in turn.tool_calls):
-        args = (call.raw_args or "") if call.args is None else json.dumps(call.args, ensure_ascii=False)
-        yield f"{call.name} {args}"
+    yield from (call_text(call) for turn in turns for call in turn.tool_calls)
+
+
+def call_text(call: ToolCall) -> str:
+    """A call as it can be quoted: ``cancel {"id": "A-7"}``."""
+    args = (call.raw_args or "") if call.args is None else json.dumps(call.args, ensure_ascii=False)
+    return f"{call.name} {args}"
 
 
 def _sources(scenario: Scenario, turns: Iterable[Turn], tools: Iterable[Mapping[str, Any]]) -> Iterator[str]:
@@ -286,8 +293,68 @@ def _missing_call(claim: Claim, record: Shown) -> str:
         )
     if tool not in record.tools:
         return f'"tool" must name a tool that the agent had; there is none named {json.dumps(tool)}'
-    if any(call.name == tool for call in record.calls[record.first :]):
-        return f"the tool {json.dumps(tool)} was called in what is judged, so the call is not missing"
+    called = [call for call in record.calls[record.first :] if call.name == tool]
+    if not called:
+        return ""
+    if not claim.references.value:
+        known = f"the tool {json.dumps(tool)} was called in what is judged"
+        return f'{known}; if not for this, "value" must be words of the evidence that none of its calls has'
+    return _not_called_for(claim.references.value, called, claim)
+
+
+def _false_claim(claim: Claim, record: Shown) -> str:
+    """What the agent says, and the call that failed to do it, or the tool that was not called for it."""
+    if flaw := _own_words(claim, record):
+        return flaw
+    refers = claim.references
+    if refers.call is not None:
+        return _failed_call(refers.call, record)
+    if refers.tool:
+        return _never_called(claim, record)
+    missing = (
+        '"call" must be the number of the call that failed or, if none did, "tool" one that was not called'
+    )
+    return "" if claim.is_scripted else missing
+
+
+def _failed_call(number: int, record: Shown) -> str:
+    if not 0 <= number < len(record.calls):
+        return f'"call" is {number}; there is no such call'
+    call = record.calls[number]
+    if not did_nothing(call):
+        return f'"call" is {number}, whose result is no error: it did not fail'
+    for other, again in enumerate(record.calls):
+        if is_same(call, again) and again.result is not None and not did_nothing(again):
+            return f'"call" is {number}, but the same call succeeded as call {other}'
+    return ""
+
+
+def _never_called(claim: Claim, record: Shown) -> str:
+    """Where the tool was called for something else, ``value`` is what the agent names and no call has."""
+    tool, value = claim.references.tool, claim.references.value
+    name = json.dumps(tool)
+    if tool not in record.tools:
+        return f'"tool" must name a tool that the agent had; there is none named {name}'
+    if not record.are_calls_seen:
+        return f'"tool" is {name}, but the agent\'s calls cannot all be seen: name a call that failed'
+    called = [call for call in record.calls if call.name == tool]
+    if not called:
+        return ""
+    if all(map(did_nothing, called)):
+        return f'the tool {name} was called, and failed: "call" must be the number of that call'
+    if not value:
+        return f'the tool {name} was called; "value" must be what the agent names and no call of it has'
+    return _not_called_for(value, [call for call in called if not did_nothing(call)], claim)
+
+
+def _not_called_for(value: str, calls: Sequence[ToolCall], claim: Claim) -> str:
+    """``value`` stands in what the judge quotes, and in none of the calls or their results."""
+    if not mentions(claim.evidence, value):
+        return f'"value" must be words of the evidence; {json.dumps(value)} is not among them'
+    texts = [*map(call_text, calls), *(call.result.text for call in calls if call.result)]
+    is_fact = any(fact.text == value.strip() for fact in facts_in(value))
+    if any(mentions(text, value) for text in texts) or (is_fact and _is_told(value, texts)):
+        return f'"value" is {json.dumps(value)}, and a call of {json.dumps(calls[0].name)} has that'
     return ""
 
 
@@ -365,6 +432,7 @@ def policy_violation(claim: Claim, record: Shown) -> str:
 
 NEEDS: Mapping[str, Need] = {
     "false information": _false_information,
+    FALSE_CLAIM: _false_claim,
     "lack of specific information": _withheld,
     "missing tool call": _missing_call,
     "repeated tool call": _repeated_call,

@@ -8,7 +8,6 @@ from dataclasses import dataclass, field
 from agenteval.core.plan import Applies, Plan
 from agenteval.core.scenario import Scenario
 from agenteval.core.score import Severity
-from agenteval.core.severity import of_label
 
 
 @dataclass(frozen=True)
@@ -38,10 +37,9 @@ class Stakes:
         held = self.applies_of(scenario).thresholds.get(metric)
         return held.bar if held else None
 
-    def is_severe(self, label: str, metric: str, scenario: Scenario, own: Mapping[str, Severity]) -> bool:
-        """Whether a failing label would fail a sample, or lowers a share that a threshold asks for. ``own``:
-        the severities that the rubric sets."""
+    def is_severe(self, severity: Severity, metric: str, scenario: Scenario) -> bool:
+        """Whether a failing label of this severity would fail a sample, or lowers a share that a threshold
+        asks for."""
         if self.bar(metric, scenario) is not None:
             return True
-        severity = of_label(label, {**own, **self.severities})
         return self.fail_on is not None and severity.rank >= self.fail_on.rank

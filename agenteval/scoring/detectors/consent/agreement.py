@@ -7,8 +7,9 @@ from __future__ import annotations
 import re
 
 from agenteval.core.expressions import expression
+from agenteval.core.tool_effects import words_of
 from agenteval.scoring.detectors.consent.replies import puts_off, refuses
-from agenteval.scoring.detectors.verbs import GENERAL, KINDS_OF, nature_of, word_set, words_of
+from agenteval.scoring.detectors.verbs import GENERAL, KINDS_OF, nature_of, word_set
 
 _CLAUSE = expression(r"[^.,;:!?\n–—]+[.,;:!?\n–—]?")
 _MARKS = " \t\r\n?.,;:!–—-*\"'“”‘`>()[]_~"

@@ -8,7 +8,8 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from agenteval.core.expressions import expression
-from agenteval.scoring.detectors.verbs import word_set, words_of
+from agenteval.core.tool_effects import words_of
+from agenteval.scoring.detectors.verbs import word_set
 
 _CODE = expression(r"\b(?=[A-Z0-9-]*[A-Z])(?=[A-Z0-9-]*\d)[A-Z0-9][A-Z0-9-]{3,}[A-Z0-9]\b")
 _SHORT = expression(r"(?<![\w-])[A-Z]{1,6}-\d+(?![\w-])")

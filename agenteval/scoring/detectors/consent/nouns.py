@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from functools import lru_cache
 
-from agenteval.scoring.detectors.verbs import KINDS_OF, word_set, words_of
+from agenteval.core.tool_effects import words_of
+from agenteval.scoring.detectors.verbs import KINDS_OF, word_set
 
 THINGS = word_set(
     """

@@ -10,12 +10,13 @@ from typing import Any
 
 from agenteval.core.call_outcomes import shown
 from agenteval.core.expressions import expression
+from agenteval.core.tool_effects import words_of
 from agenteval.core.trajectory import ToolCall
 from agenteval.scoring.detectors.consent.identifiers import ids_in, ids_of, others_of_its_kind
 from agenteval.scoring.detectors.consent.language import is_english, is_mostly_english
 from agenteval.scoring.detectors.consent.nouns import like_things, nouns_of, stems
 from agenteval.scoring.detectors.consent.replies import asks_assent, refuses
-from agenteval.scoring.detectors.verbs import KINDS_OF, nature_of, word_set, words_of
+from agenteval.scoring.detectors.verbs import KINDS_OF, nature_of, word_set
 
 # ── orders ───────────────────────────────────────────────────────────────────────────────────────
 

@@ -10,6 +10,7 @@ from typing import Any
 from agenteval.core.call_outcomes import shown
 from agenteval.core.expressions import expression
 from agenteval.core.json_text import json_of
+from agenteval.core.tool_effects import words_of
 from agenteval.core.trajectory import ToolCall
 from agenteval.scoring.detectors.consent.identifiers import (
     ids_in,
@@ -19,7 +20,7 @@ from agenteval.scoring.detectors.consent.identifiers import (
     others_of_its_kind,
 )
 from agenteval.scoring.detectors.consent.nouns import like_things, nouns_of, stems
-from agenteval.scoring.detectors.verbs import KINDS_OF, words_of
+from agenteval.scoring.detectors.verbs import KINDS_OF
 
 _SEVERAL = expression(
     r"\b(?:both|all|every\w*|each|any|others?|rest|remaining|them|these|those|also|too|as well|instead|"

@@ -67,7 +67,8 @@ def unconfirmed_action(conversation: Conversation) -> Iterator[Proof]:
     before if that was a yes to the same act, nothing destructive succeeded since, and this message only
     answers what the agent asked then. An order ("cancel it, please") is not one: the mark asks for a yes to a
     question; but one that names this very act is less bad (medium). Messages in a language that is not known
-    are let pass. One finding for each tool and turn; a second if only the first call was ordered."""
+    are let pass, and so is a call that the author expects at that turn. One finding for each tool and turn; a
+    second if only the first call was ordered."""
     marked = {name for name, facts in conversation.tools.items() if facts.destructive}
     if not marked:
         return
@@ -76,7 +77,9 @@ def unconfirmed_action(conversation: Conversation) -> Iterator[Proof]:
     told_as_ordered: set[tuple[int, str]] = set()
     for placed in conversation.calls:
         place = (placed.turn, placed.call.name)
-        if placed.call.name not in marked or place in told or not _is_understood(conversation, placed):
+        if placed.call.name not in marked or place in told or placed.index in conversation.expected:
+            continue
+        if not _is_understood(conversation, placed):
             continue
         if _agreed(conversation, placed):
             continue

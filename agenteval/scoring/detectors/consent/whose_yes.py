@@ -7,10 +7,11 @@ import re
 from functools import lru_cache
 
 from agenteval.core.expressions import expression
+from agenteval.core.tool_effects import words_of
 from agenteval.scoring.detectors.consent.language import is_foreign, is_mostly_english
 from agenteval.scoring.detectors.consent.replies import asks_assent, puts_off, refuses
 from agenteval.scoring.detectors.conversation import Conversation, PlacedCall
-from agenteval.scoring.detectors.verbs import KINDS_OF, may_change, nature_of, verb_of, word_set, words_of
+from agenteval.scoring.detectors.verbs import KINDS_OF, may_change, nature_of, verb_of, word_set
 
 _WORD = expression(r"[A-Za-z]+")
 # Kinds whose verbs say little of what is done ("set", "put", "make").

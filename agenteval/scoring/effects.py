@@ -1,0 +1,69 @@
+"""What a finding is about: the call that it cites, what its tool does, what became of it; how bad it is."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from agenteval.core.call_outcomes import outcome_of
+from agenteval.core.scenario import Tool
+from agenteval.core.score import Finding, Severity
+from agenteval.core.severity import NOT_COMPLETED, Act, severity_of
+from agenteval.core.tool_effects import ToolEffect, effect_of
+from agenteval.core.trajectory import ToolCall, Trajectory
+from agenteval.scoring.metrics import TOOL_CALL_BEHAVIOR
+
+
+def rated(
+    finding: Finding,
+    trajectory: Trajectory,
+    tools: Mapping[str, Tool],
+    overrides: Mapping[str, Severity] | None = None,
+) -> Finding:
+    """A finding with the severity of its effect. ``tools``: those that are declared, with their marks."""
+    act = act_of(finding, trajectory, tools)
+    severity = severity_of(finding.label, overrides, act=act, kind=finding.rule_kind)
+    return finding if severity is finding.severity else finding.model_copy(update={"severity": severity})
+
+
+def act_of(finding: Finding, trajectory: Trajectory, tools: Mapping[str, Tool]) -> Act | None:
+    """What a finding cites; ``None`` if that is words alone. Where it may mean one of several calls, the one
+    with the worst effect."""
+    if finding.label == NOT_COMPLETED and not finding.references.rule:
+        return (
+            None  # a goal that was missed has no call at fault; one that was reached by breaking a rule has
+        )
+    calls = calls_cited(finding, [turn.tool_calls for turn in trajectory.all_turns])
+    acts = [Act(_effect(call.name, tools), outcome_of(call)) for call in calls]
+    if acts:
+        return max(acts, key=lambda act: (act.may_have_changed_something, act.tool is ToolEffect.WRITES))
+    missing = finding.references.tool
+    return Act(_effect(missing, tools)) if missing else None
+
+
+def _effect(name: str, tools: Mapping[str, Tool]) -> ToolEffect:
+    return effect_of(name, tools.get(name))
+
+
+def tool_cited(finding: Finding, trajectory: Trajectory) -> str:
+    """The name of the tool that a finding is about; empty if it is about none."""
+    calls = calls_cited(finding, [turn.tool_calls for turn in trajectory.all_turns])
+    return calls[0].name if calls else finding.references.tool
+
+
+def calls_cited(finding: Finding, turns: Sequence[Sequence[ToolCall]]) -> Sequence[ToolCall]:
+    """The call that a finding is about. ``turns``: the calls of each. A scripted judge may name only a turn.
+    It means the turn's tool, if only one was called there and the failure is not that another was missing."""
+    number = _number(finding)
+    if number is not None:
+        calls = [call for turn in turns for call in turn]
+        return calls[number : number + 1] if number >= 0 else ()
+    if finding.metric != TOOL_CALL_BEHAVIOR or finding.label == "missing tool call":
+        return ()
+    called = turns[finding.turn] if finding.turn is not None and 0 <= finding.turn < len(turns) else ()
+    return called if len({call.name for call in called}) == 1 else ()
+
+
+def _number(finding: Finding) -> int | None:
+    """Of two calls that are the same, the second is the one too many."""
+    other = finding.references.other_call
+    return finding.call if finding.call is None or other is None else max(finding.call, other)
