@@ -33,6 +33,7 @@ from agenteval.core.scenario import Category, SampleKey, Scenario
 from agenteval.core.score import Check, Finding, Issue, Score, ScoreFailure, ScoreItem, UserReview
 from agenteval.core.sight import is_observed, settled
 from agenteval.core.trajectory import Stop, Trajectory, Turn, Usage
+from agenteval.core.value import changed
 from agenteval.scoring.finding_merge import merged
 from agenteval.scoring.goals import held_against_others, raised_if_never_completed
 from agenteval.verdict.ledger import LedgerLine, lines_of
@@ -172,7 +173,7 @@ def _sample(key: SampleKey, scenario: Scenario, told: _SampleEvents) -> SampleRe
     turns = tuple(told.turns[index] for index in sorted(told.turns))
     trajectory = Trajectory(turns=turns, stop=told.stop, unfinished=told.unfinished)
     turn_reports = []
-    for index, turn in enumerate(trajectory.all_turns):
+    for index, turn in enumerate(_with_charged_fault(trajectory)):
         items = settled(told.items.get(index, ()), scenario, trajectory)
         of_kinds = [_of_kind(items, kind) for kind in (Check, Score, ScoreFailure)] if items else ()
         turn_reports.append(TurnReport(turn, *of_kinds))
@@ -194,6 +195,15 @@ def _sample(key: SampleKey, scenario: Scenario, told: _SampleEvents) -> SampleRe
         set_aside=tuple(item for item in told.aside if isinstance(item, Score | ScoreFailure | Check)),
     )
     return _with_case_values(sample, scenario)
+
+
+def _with_charged_fault(trajectory: Trajectory) -> Sequence[Turn]:
+    """The turns; a finished one that is charged with the fault says so, as one that broke off does."""
+    stop, turns = trajectory.stop, trajectory.all_turns
+    if stop is None or stop.turn is None:
+        return turns
+    at = stop.turn
+    return (*turns[:at], changed(turns[at], {"error": stop.detail}), *turns[at + 1 :])
 
 
 def _with_case_values(sample: SampleReport, scenario: Scenario) -> SampleReport:
