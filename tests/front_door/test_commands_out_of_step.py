@@ -190,7 +190,7 @@ def test_a_replay_and_a_score_of_the_journal_say_the_same(project: Project) -> N
         assert code == (1 if last else 0)
         assert project.run("--replay", f"{number}.jsonl").code == code
         assert failed_checks(project.sample()) == failed
-        journal = sorted((project.root / ".agenteval/runs").glob("*/events.jsonl"))[-1]
+        journal = project.root / f".agenteval/runs/{project.results()['run']['id']}/events.jsonl"
         done = project.call("score", str(journal), "--report", "json=results.json")
         assert done.code == code, done.all
         assert failed_checks(project.sample()) == failed
