@@ -17,6 +17,7 @@ from agenteval.conversation.deadlines import current
 from agenteval.conversation.tools import FunctionCall, ToolState, refusal, resolve, schemas_of
 from agenteval.core.call_outcomes import key_of
 from agenteval.core.errors import (
+    AfterAnswerError,
     AgentError,
     AgentevalError,
     AuthorError,
@@ -25,7 +26,7 @@ from agenteval.core.errors import (
     SimulatorError,
     UntoldError,
 )
-from agenteval.core.protocols import Agent, AgentReply, OwnCall, TurnTools, User, UserMove
+from agenteval.core.protocols import Agent, AgentReply, OwnCall, TurnTools, User, UserMove, finish
 from agenteval.core.scenario import Sample
 from agenteval.core.tokens import count_tokens
 from agenteval.core.trajectory import (
@@ -134,8 +135,11 @@ async def converse(
             with world.watch.working("the simulated user", _user_too_slow):
                 move = await user.next(trajectory)
         except AgentevalError as error:
+            ended = trajectory.model_copy(update={"stop": _stop_of(error), "unfinished": _refused(error)})
+            if isinstance(error, InfrastructureError) and not isinstance(error, BudgetError):
+                ended = await _to_the_end(ended, agent, world)
             world.rounds = None
-            yield trajectory.model_copy(update={"stop": _stop_of(error), "unfinished": _refused(error)})
+            yield ended
             return
         if move.text is None:
             break
@@ -146,6 +150,9 @@ async def converse(
                 finished = await turn.run(agent, trajectory.turns)
         except AgentevalError as error:
             world.open_turn = None
+            if isinstance(error, AfterAnswerError) and trajectory.turns and not turn.is_answered:
+                yield turn.unsent(trajectory, error)
+                return
             turn.keep(error.seen)
             broken = turn.close(error=str(error))
             yield trajectory.model_copy(update={"stop": _stop_of(error), "unfinished": broken})
@@ -157,7 +164,26 @@ async def converse(
             break
     unspoken = move.usage if move.text is None else Usage()
     stop = Stop(reason=move.stop or StopReason.USER_DONE, user_usage=unspoken)
-    yield with_late_calls(trajectory.model_copy(update={"stop": stop}), world)
+    ended = await _to_the_end(trajectory.model_copy(update={"stop": stop}), agent, world)
+    yield with_late_calls(ended, world)
+
+
+async def _to_the_end(ended: Trajectory, agent: Agent | None, world: ToolWorld) -> Trajectory:
+    """The trajectory of a conversation in which nothing is asked any more; broken by the agent if it breaks
+    now, which is charged to the turn of its last answer."""
+    try:
+        with world.watch.doing("the end of the agent"):
+            await finish(agent)
+    except AgentError as error:
+        stop = _charged(error, len(ended.turns) - 1, ended.stop.user_usage if ended.stop else Usage())
+        return ended.model_copy(update={"stop": stop})
+    return ended
+
+
+def _charged(error: AgentError, turn: int, unspoken: Usage) -> Stop:
+    """The stop of a fault that a finished turn is charged with. ``unspoken``: of a user's message that was
+    never sent."""
+    return _stop_of(error).model_copy(update={"turn": turn, "user_usage": unspoken})
 
 
 def with_late_calls(ended: Trajectory, world: ToolWorld) -> Trajectory:
@@ -171,7 +197,9 @@ def with_late_calls(ended: Trajectory, world: ToolWorld) -> Trajectory:
     fault = world.rounds.fault or AgentError(what)
     world.rounds = None
     late = Turn(user="", steps=tuple(steps), error=str(fault), evidence=CallEvidence.ASKED)
-    return ended.model_copy(update={"stop": _stop_of(fault), "unfinished": late})
+    broke = ended.stop is not None and ended.stop.fault == "agent"
+    stop = ended.stop if broke else _stop_of(fault)
+    return ended.model_copy(update={"stop": stop, "unfinished": late})
 
 
 def _user_too_slow(what: str) -> AgentevalError:
@@ -247,10 +275,17 @@ class _OpenTurn:
             unplaced=() if self._world.reads_all else tuple(self._unplaced),
         )
 
-    def _show(self, evidence: CallEvidence | None) -> None:
-        """What shows the agent's own calls, too, outweighs that it asked for a tool."""
-        if evidence and self._evidence in (None, CallEvidence.ASKED):
-            self._evidence = evidence
+    @property
+    def is_answered(self) -> bool:
+        """Whether a reply of the agent is part of it."""
+        return bool(self._steps)
+
+    def unsent(self, before: Trajectory, error: AgentError) -> Trajectory:
+        """What there is of the conversation if the message was never sent, since the agent broke after its
+        answer to the one before. Calls that came meanwhile are kept."""
+        turn = self.close(error=str(error))
+        stop = _charged(error, self._index - 1, Usage() if turn.steps else turn.user_usage)
+        return before.model_copy(update={"stop": stop, "unfinished": turn if turn.steps else None})
 
     async def run(self, agent: Agent, before: Sequence[Turn]) -> Turn:
         if self._rounds.fault:  # of a call that came before this turn

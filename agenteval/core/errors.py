@@ -7,6 +7,7 @@
     │  ├─ NothingSelectedError exit 5    the filters left no scenario
     │  └─ UntoldError                    a check needs what nothing tells the simulated user
     ├─ AgentError              a result  the agent under test broke; the sample fails
+    │  └─ AfterAnswerError               … after an answer, whose turn it is charged to
     └─ InfrastructureError     exit 3    us, the network or a provider; the sample is inconclusive
        ├─ SimulatorError                 the simulated user was no user; the sample is inconclusive
        ├─ NotAskedError                  a judge that had failed on every call was not asked
@@ -120,6 +121,14 @@ class AgentError(AgentevalError):
         self.kind = kind
         self.seen = seen
         super().__init__(message)
+
+
+class AfterAnswerError(AgentError):
+    """The agent broke after an answer, before it was asked again. The turn of that answer is charged with it;
+    nothing that it answers from then on can be trusted."""
+
+    def __init__(self, message: str, *, kind: str = "protocol", seen: Any = None) -> None:
+        super().__init__(message, kind=kind, seen=seen)
 
 
 class InfrastructureError(AgentevalError):

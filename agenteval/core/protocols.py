@@ -92,10 +92,18 @@ class Agent(Protocol):
     """The agent under test; one instance per sample, so that conversations share nothing.
 
     Raises ``AgentError`` when the agent broke and ``InfrastructureError`` when something else did. One that
-    holds something may have an ``end_conversation()``, too, which ``close`` calls.
+    holds something may have an ``end_conversation()``, too, which ``close`` calls; one that can break after
+    its last answer, an ``async after_last_answer()``, which ``finish`` calls.
     """
 
     async def reply(self, messages: list[Message], tools: TurnTools) -> AgentReply: ...
+
+
+async def finish(agent: Agent | None) -> None:
+    """The conversation came to its end by itself: no message follows the agent's last answer. Raises
+    ``AgentError`` if the agent breaks now."""
+    if after := getattr(agent, "after_last_answer", None):
+        await after()
 
 
 def close(agent: Agent | None) -> None:

@@ -252,11 +252,13 @@ _NAMED = expression(r"\A(?:[A-Za-z_]\w*\.)*[A-Z]\w*(?=:|\Z)|\bHTTP status \d{3}\
 
 class Stop(Value):
     """Why a conversation ended, in a word and (for faults) in a sentence. ``user_usage``: of a call to
-    the simulated user that ended it without a message."""
+    the simulated user that ended it without a message. ``turn``: of a fault that is charged to a finished
+    turn (from 0); otherwise it is that of the turn that broke off."""
 
     reason: StopReason
     detail: str = ""
     user_usage: Usage = Usage()
+    turn: Annotated[int | None, Field(exclude_if=lambda turn: turn is None)] = None
 
     @property
     def cause(self) -> str:
@@ -309,6 +311,12 @@ class Trajectory(Value):
     def all_turns(self) -> tuple[Turn, ...]:
         """The finished turns and, last, the one that broke."""
         return (*self.turns, self.unfinished) if self.unfinished else self.turns
+
+    @property
+    def broken_turn(self) -> int:
+        """The turn (from 0) that is charged with the fault which ended it."""
+        charged = self.stop.turn if self.stop else None
+        return len(self.turns) if charged is None else charged
 
     @property
     def tool_calls(self) -> tuple[ToolCall, ...]:

@@ -192,8 +192,10 @@ def _written(turn: Turn) -> str:
 
 
 def _broken_place(sample: SampleReport) -> str:
-    """Where the agent broke; nowhere, if it was before the first message or after the last answer."""
-    turn = sample.trajectory.unfinished
+    """Where the agent broke; nowhere, if that was before the first message or by a call after the last
+    answer."""
+    turns, at = sample.trajectory.all_turns, sample.trajectory.broken_turn
+    turn = turns[at] if at < len(turns) else None
     return _written(turn) if turn and turn.user else ""
 
 

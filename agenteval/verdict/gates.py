@@ -236,7 +236,7 @@ def _broken_checks(
             check.where or source,
             verdict,
             sample.key.epoch,
-            turn=len(sample.trajectory.turns) if check.name == "no_error" else turn,
+            turn=sample.trajectory.broken_turn if check.name == "no_error" else turn,
             fingerprints=tuple(failure.name_in(names) for failure in failures.checks.get((turn, place), ())),
         )
 

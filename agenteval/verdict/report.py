@@ -34,6 +34,7 @@ from agenteval.core.scenario import Category, SampleKey, Scenario
 from agenteval.core.score import Check, Finding, Issue, Score, ScoreFailure, ScoreItem, UserReview
 from agenteval.core.tool_visibility import settled, visibility_of, why_open
 from agenteval.core.trajectory import CallEvidence, Stop, StopReason, ToolVisibility, Trajectory, Turn, Usage
+from agenteval.core.value import changed
 from agenteval.scoring.effects import rated
 from agenteval.scoring.finding_merge import merged
 from agenteval.scoring.goals import held_against_others, raised_if_never_completed
@@ -201,7 +202,7 @@ def _sample(
     why = why_open(visibility, plan.known_visibility(key.agent), recorded=recorded)
     trajectory = Trajectory(turns=turns, stop=told.stop, unfinished=told.unfinished, visibility=visibility)
     turn_reports = []
-    for index, turn in enumerate(trajectory.all_turns):
+    for index, turn in enumerate(_with_charged_fault(trajectory)):
         items = settled(told.items.get(index, ()), visibility, (turn,), why)
         of_kinds = [_of_kind(items, kind) for kind in (Check, Score, ScoreFailure)] if items else ()
         turn_reports.append(TurnReport(turn, *of_kinds))
@@ -223,6 +224,15 @@ def _sample(
         set_aside=tuple(item for item in told.aside if isinstance(item, Score | ScoreFailure | Check)),
     )
     return _with_case_values(sample, scenario)
+
+
+def _with_charged_fault(trajectory: Trajectory) -> Sequence[Turn]:
+    """The turns; a finished one that is charged with the fault says so, as one that broke off does."""
+    stop, turns = trajectory.stop, trajectory.all_turns
+    if stop is None or stop.turn is None:
+        return turns
+    at = stop.turn
+    return (*turns[:at], changed(turns[at], {"error": stop.detail}), *turns[at + 1 :])
 
 
 def _with_case_values(sample: SampleReport, scenario: Scenario) -> SampleReport:

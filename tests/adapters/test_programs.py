@@ -16,13 +16,19 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from agenteval.adapters.agents import process
+from agenteval.adapters.agents import dialogue, process
 from agenteval.adapters.agents.command import ADAPTER
 from agenteval.adapters.agents.process_agents import ProcessAgents
 from agenteval.cli.wiring import Resources
 from agenteval.core.config import AgentConfig, Config
-from agenteval.core.errors import AgentError, AgentevalError, AuthorError, InfrastructureError
-from agenteval.core.protocols import AgentReply, TurnTools
+from agenteval.core.errors import (
+    AfterAnswerError,
+    AgentError,
+    AgentevalError,
+    AuthorError,
+    InfrastructureError,
+)
+from agenteval.core.protocols import AgentReply, TurnTools, finish
 from agenteval.core.scenario import Sample, SampleKey, Scenario, ScriptedTurn
 from agenteval.core.trajectory import ToolResult
 
@@ -91,6 +97,7 @@ async def conversation(agents: ProcessAgents, turns: int = 2) -> Played:
         for turn in range(turns):
             asked = [{"role": "user", "content": f"turn {turn}"}]
             played.replies.append(await agent.reply(asked, TurnTools(turn, (), call)))
+        await finish(agent)
     except AgentevalError as fault:
         return played._replace(fault=fault)
     finally:
@@ -209,7 +216,7 @@ def test_what_is_written_before_anything_was_asked_is_no_answer() -> None:
         agents = agents_of(command)
         dialogue = await agents._programs.take()
         dialogue._process.over.wait()
-        with pytest.raises(AgentError, match="nothing had asked for"):
+        with pytest.raises(AgentError, match="a line before the conversation's first request"):
             await dialogue.ask({}, TurnTools(0, (), _no_call), timeout_s=1)
         await agents.aclose()
         return Played([], None, [])
@@ -217,17 +224,116 @@ def test_what_is_written_before_anything_was_asked_is_no_answer() -> None:
     asyncio.run(whole())
 
 
-def test_a_line_too_many_is_told_where_it_came_too_late_to_fail() -> None:
+SURPLUS = {
+    "an answer": ("say({'text': '2'})", '{"text": "2"}'),
+    "a log": ("print('INFO done', flush=True)", "INFO done"),
+    "no text": ("os.write(1, b'\\xff\\n')", "\ufffd"),
+    "a line without an end": ("sys.stdout.write('{\"te'); sys.exit()", '{"te'),
+    "a grandchild's": ("__import__('subprocess').run(['echo', 'hi'])", "hi"),
+}
+
+
+@pytest.mark.parametrize("turns", [1, 2])
+@pytest.mark.parametrize("what", SURPLUS)
+def test_a_line_after_an_answer_is_charged_to_it(what: str, turns: int) -> None:
+    """After the last answer it is read when the input is closed, else before the next request is."""
+    body, shown = SURPLUS[what]
+    played = play(program(f"say({{'text': asked['message']}}); {body}"), turns=turns)
+    assert played.texts == ["turn 0"]
+    assert isinstance(played.fault, AfterAnswerError)
+    assert "wrote a line that no request asked for, after its answer" in str(played.fault)
+    assert shown in str(played.fault)
+
+
+def test_what_a_program_writes_before_it_has_read_a_request_is_no_answer() -> None:
+    """However long it takes until it reads: the request is not whole before."""
+    command = [
+        sys.executable,
+        "-c",
+        'print(\'{"text": "hello"}\', flush=True)' + LOOP + "    say({'text': 'x'})",
+    ]
+    played = play(command)
+    assert played.replies == []
+    assert "wrote a line before the conversation's first request" in str(played.fault)
+
+
+@pytest.mark.parametrize("size", [10, 100_000])
+def test_a_request_is_whole_for_who_reads_json_without_lines(size: int) -> None:
+    """As ``jq`` does, or a decoder of a stream: it answers at the last brace."""
+    body = """
+import json, os
+decoder, held = json.JSONDecoder(), ''
+while piece := os.read(0, 65536).decode():
+    held += piece
+    try:
+        asked, end = decoder.raw_decode(held.lstrip())
+    except ValueError:
+        continue
+    held = held.lstrip()[end:]
+    print(json.dumps({'text': str(len(asked['message']))}), flush=True)
+"""
+
+    async def whole() -> str | None:
+        agents = agents_of([sys.executable, "-c", body])
+        agent = agents.make(SAMPLE)
+        try:
+            messages = [{"role": "user", "content": "x" * size}]
+            return (await agent.reply(messages, TurnTools(0, (), _no_call))).text
+        finally:
+            agent.end_conversation()
+            await agents.aclose()
+
+    assert asyncio.run(whole()) == str(size)
+
+
+ENDINGS = {
+    "a signal": ("os.kill(os.getpid(), 11)", "was ended by SIGSEGV", ""),
+    "a code": ("sys.exit('no more')", "", "ended with exit code 1 after its last answer; its log: no more"),
+    "zero": ("sys.exit()", "", ""),
+    "none": ("time.sleep(600)", "", "did not end within 0.5 s of the end of its input, and was ended"),
+}
+
+
+@pytest.mark.parametrize("how", ENDINGS)
+def test_how_a_program_ends_after_its_last_answer(how: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    body, fails, warns = ENDINGS[how]
+    if how == "none":
+        monkeypatch.setattr(dialogue, "GRACE_S", 0.5)
     told: list[str] = []
 
-    async def whole() -> None:
-        agents = made({"command": program("say({'text': '1'}); say({'text': '2'})")}, warn=told.append)
-        await conversation(agents, turns=1)
-        await agents.aclose()
+    async def whole() -> Played:
+        agents = made(
+            {"command": program(f"say({{'text': '1'}}); sys.stdin.read(); {body}")}, warn=told.append
+        )
+        try:
+            return await conversation(agents, turns=1)
+        finally:
+            await agents.aclose()
 
-    asyncio.run(whole())
-    (warning,) = told
-    assert 'wrote more lines than it was asked for: {"text": "2"}' in warning
+    played = asyncio.run(whole())
+    assert played.texts == ["1"]
+    assert (fails in str(played.fault)) if fails else played.fault is None
+    assert [warns in each for each in told] == ([True] if warns else [])
+
+
+def test_a_program_that_was_kept_and_broke_breaks_the_conversation_that_takes_it() -> None:
+    told: list[str] = []
+
+    async def whole() -> list[Played]:
+        agents = made({"command": program("say({'text': 'hi'})"), "keep": True}, warn=told.append)
+        plays = [await conversation(agents, turns=1)]
+        (kept,) = agents._programs._idle
+        os.kill(kept._process.pid, signal.SIGKILL)
+        await kept._has_ended.wait()
+        plays.append(await conversation(agents, turns=1))
+        plays.append(await conversation(agents, turns=1))
+        await agents.aclose()
+        return plays
+
+    first, second, third = asyncio.run(whole())
+    assert (first.texts, second.texts, third.texts) == (["hi"], [], ["hi"])
+    assert "was ended by SIGKILL" in str(second.fault)
+    assert told == []
 
 
 def test_an_error_that_is_not_the_agents_is_said_to_be_so() -> None:

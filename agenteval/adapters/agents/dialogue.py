@@ -7,6 +7,8 @@
     from the program    {"tool_call": {"id", "name", "arguments", "batch", "session"}}     a call
                         (of our own worker's, what ``conversation/targets/worker.py`` says, besides)
                         anything else                                              the request's answer
+
+A line that no request asked for puts all that follows out of step: the program is ended there and then.
 """
 
 from __future__ import annotations
@@ -16,7 +18,7 @@ import contextvars
 import json
 import math
 import threading
-from collections.abc import Callable, Coroutine, Mapping, Sequence
+from collections.abc import Coroutine, Mapping, Sequence
 from concurrent.futures import Future
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -25,8 +27,8 @@ from typing import Any
 
 import anyio
 
-from agenteval.adapters.agents.process import MAX_LINE, Ended, Line, Process, Said, TooLong
-from agenteval.core.errors import AgentError, AgentevalError, InfrastructureError
+from agenteval.adapters.agents.process import GRACE_S, MAX_LINE, Ended, Line, Process, Said, TooLong
+from agenteval.core.errors import AfterAnswerError, AgentError, AgentevalError, InfrastructureError
 from agenteval.core.protocols import TurnTools
 from agenteval.core.safe_text import one_line
 from agenteval.core.trajectory import ToolResult
@@ -34,16 +36,18 @@ from agenteval.messages import chat
 
 _SHOWN = 200
 _RULE = "standard output is for one JSON object a line, one for each request; log to standard error"
+_WHOLE = "a process plays its whole conversation; let it read requests until its input ends"
 _WORDS = 600
 _BOM = b"\xef\xbb\xbf"
 _OF_ANSWERS = frozenset(("text", "messages", "tool_calls", "error", "content", "value"))
 
 
 class _Unreadable(Exception):  # noqa: N818  # it becomes an AgentError where the program is known
-    """A line that is not of the protocol. ``what`` completes "it wrote …"; ``shown`` is the line."""
+    """A line that is not of the protocol. ``what`` completes "it wrote …"; ``text`` is the line."""
 
-    def __init__(self, what: str, shown: str = "") -> None:
-        self.what = f"{what}: {one_line(shown, _SHOWN)}" if shown else what
+    def __init__(self, what: str, text: str = "") -> None:
+        self.shown = one_line(text, _SHOWN) if text else what
+        self.what = f"{what}: {self.shown}" if text else what
 
 
 @dataclass(frozen=True)
@@ -65,16 +69,20 @@ class Dialogue:
     ``fault``, and raised by the question that goes on or comes next; then nothing more can be asked.
     """
 
-    def __init__(self, program: Program, warn: Callable[[str], None] = lambda _: None) -> None:
-        """``warn`` hears of what is wrong with a conversation that is over already."""
+    def __init__(self, program: Program) -> None:
         self._program = program
-        self._warn = warn
         self._loop: asyncio.AbstractEventLoop | None = None
         self._lock = threading.Lock()
         self.greeting: Future[dict[str, Any]] = Future()
         self.fault: AgentevalError | None = None
         self.is_ending = False
-        self._surplus = ""
+        self._requests = 0
+        self._before = 0
+        """Requests of conversations that are over."""
+        self._has_answered = False
+        """In the conversation that goes on."""
+        self._end: Ended | None = None
+        self._has_ended = asyncio.Event()
         self._answer: asyncio.Future[dict[str, Any]] | None = None
         self._calls = _Calls(self, is_worker=program.greets)
         self._process = Process(program.command, cwd=program.cwd, env=program.env, tell=self._tell)
@@ -87,31 +95,62 @@ class Dialogue:
     ) -> tuple[dict[str, Any], float]:
         """The answer, and how many seconds the program took for it: that of the tools is not its own.
 
-        Raises ``AgentError`` where there is none within ``timeout_s``, or where it cannot be read. Whoever
+        Raises ``AgentError`` where there is none within ``timeout_s``, or where it cannot be read, and
+        ``AfterAnswerError`` where the one before was followed by a line that no request asked for. Whoever
         is cancelled here has to ``kill`` it: the program is still at work on what nobody waits for.
         """
         loop = asyncio.get_running_loop()
         with self._lock:
             self._loop = loop
+        if self._end and not self.fault:
+            self.fault = AgentError(self._ended(self._end))
         if self.fault:
-            self._surplus = ""
+            await asyncio.sleep(0)  # calls that came before it are begun, and so are recorded
             raise self.fault
         self._answer = loop.create_future()
+        self._requests += 1
         with anyio.move_on_after(timeout_s) as scope:
             self._calls.begin(tools, scope, session=request.get("session"))
             if self._program.greets:
                 answered = None if tools.answered is None else sorted(tools.answered)
                 request = {**request, "answered": answered}
-            self._process.send(_line(request))
+            self._process.request(_line(request))
             return await self._answer, self._calls.end()
         if self.fault:
             raise self.fault
         raise AgentError(f"no answer within {timeout_s:g} s{self._last_words()}", kind="timeout")
 
+    async def finish(self) -> str:
+        """The last answer was given: closes its input, and reads what it still writes until it ends, which
+        may take ``GRACE_S``. What is odd about its end and no fault, in a sentence; empty if nothing is.
+
+        Raises ``AgentError`` for a line that no request asked for, and for an end by a signal that is not
+        ours.
+        """
+        self._process.close_input()
+        with anyio.move_on_after(GRACE_S):
+            await self._has_ended.wait()
+        if fault := self.broke:
+            raise fault
+        if self._end is None and not self.is_over:
+            self.kill()
+            what = f"did not end within {GRACE_S:g} s of the end of its input, and was ended"
+            return f"{self._program.who} {what}; each conversation waits so long for it"
+        if self._end and self._end.code:
+            return f"{self._program.who} {self._end} after its last answer{self._last_words()}"
+        return ""
+
+    @property
+    def broke(self) -> AgentevalError | None:
+        """What broke it while nothing was asked: a line, or a signal that is not ours."""
+        if self.fault is None and self._end and self._end.is_by_signal:
+            return AgentError(self._ended(self._end))
+        return self.fault
+
     @property
     def is_usable(self) -> bool:
         """Whether another conversation may begin with it."""
-        return self.fault is None and not self.is_over and not self._is_asked
+        return self.fault is None and not self._end and not self.is_over and not self._is_asked
 
     @property
     def is_over(self) -> bool:
@@ -125,7 +164,7 @@ class Dialogue:
     def leave(self) -> None:
         """The conversation is over: what is called from now on is not carried out."""
         self._calls.close()
-        self._tell_of_surplus()
+        self._before, self._has_answered = self._requests, False
 
     def kill(self) -> None:
         self.fault = self.fault or AgentError(f"{self._program.who} was ended")
@@ -158,7 +197,7 @@ class Dialogue:
     def _greet(self, said: Said) -> None:
         """What stands in front of the greeting was written before anything of ours ran."""
         if isinstance(said, Ended):
-            self.fault = AgentError(self._ended(said))
+            self.fault = AgentError(f"{said}{self._last_words()}")
             self.greeting.set_exception(self.fault)
             return
         self._process.took()
@@ -167,48 +206,50 @@ class Dialogue:
                 self.greeting.set_result(_object(_text(said.data)))
 
     def _hear(self, said: Said) -> None:
-        if not isinstance(said, Ended):
-            self._process.took()
+        if isinstance(said, Ended):
+            self._end = said
+            self._has_ended.set()
+            if self._is_asked and not self.fault:
+                self.fail(AgentError(self._ended(said)))
+            return
+        self._process.took()
         if self.fault:
             return
-        match said:
-            case Ended():
-                self._break(f"{self._ended(said)}", kind="exception")
-            case TooLong():
-                self._break(f"wrote a line of more than {MAX_LINE // 2**20} MiB")
-            case Line():
-                try:
-                    self._read(_text(said.data))
-                except _Unreadable as unreadable:
-                    self._break(f"wrote {unreadable.what} — {_RULE}")
+        is_answer = self._is_asked and said.requests == self._requests
+        try:
+            if isinstance(said, TooLong):
+                raise _Unreadable(f"a line of more than {MAX_LINE // 2**20} MiB")
+            if text := _text(said.data).strip():
+                self._read(text, said.requests, is_answer=is_answer)
+        except _Unreadable as unreadable:
+            self.fail(self._out_of_step(unreadable, is_answer=is_answer))
 
-    def _read(self, text: str) -> None:
-        if not text.strip():
-            return
+    def _read(self, text: str, requests: int, *, is_answer: bool) -> None:
+        """A line of JSON that came after so many ``requests``."""
         value = _object(text)
-        if "tool_call" in value:
-            if beside := sorted(_OF_ANSWERS & value.keys()):
-                raise _Unreadable(f"tool_call and {beside[0]}, a call and an answer, in one line", text)
-            self._calls.hear(value["tool_call"])
+        if "tool_call" in value and requests:
+            if others := sorted(_OF_ANSWERS & value.keys()):
+                raise _Unreadable(f"tool_call and {others[0]}, a call and an answer, in one line", text)
+            self._calls.hear(value["tool_call"], is_over=requests <= self._before)
         elif "tool_done" in value and self._program.greets:
             self._calls.done(value["tool_done"])
-        elif self._is_asked and self._answer:
+        elif is_answer and self._answer:
+            self._has_answered = True
             self._answer.set_result(value)
         else:
-            self._surplus = text
-            if self._calls.are_closed:
-                self._tell_of_surplus()
-            raise _Unreadable("a line that nothing had asked for", text)
+            raise _Unreadable("a JSON object", text)
 
-    def _tell_of_surplus(self) -> None:
-        """Where no question comes any more that could raise it."""
-        text, self._surplus = self._surplus, ""
-        if text and self._loop:
-            what = f"{self._program.who} wrote more lines than it was asked for: {one_line(text, _SHOWN)}"
-            self._warn(f"{what} — an answer may have been taken for that of another turn")
-
-    def _break(self, what: str, *, kind: str = "protocol") -> None:
-        self.fail(AgentError(f"{self._program.who} {what}", kind=kind))
+    def _out_of_step(self, unreadable: _Unreadable, *, is_answer: bool) -> AgentError:
+        """The fault of a line that is not an answer. One that nobody asked for is none whatever it holds: it
+        is charged to the answer before it, if there is one."""
+        who = self._program.who
+        if is_answer:
+            return AgentError(f"{who} wrote {unreadable.what} — {_RULE}", kind="protocol")
+        if self._has_answered:
+            what = f"{who} wrote a line that no request asked for, after its answer: {unreadable.shown}"
+            return AfterAnswerError(f"{what} — {_RULE}")
+        what = f"{who} wrote a line before the conversation's first request: {unreadable.shown}"
+        return AgentError(f"{what} — {_RULE}", kind="protocol")
 
     def fail(self, fault: AgentevalError) -> None:
         """It cannot go on."""
@@ -218,7 +259,8 @@ class Dialogue:
         self._process.kill()
 
     def _ended(self, ended: Ended) -> str:
-        return f"{ended}{self._last_words()}"
+        what = f"{self._program.who} {ended}{self._last_words()}"
+        return f"{what} — {_WHOLE}" if self._has_answered and ended.code == 0 else what
 
     def _last_words(self) -> str:
         """What its log says last, as the rest of a sentence."""
@@ -272,8 +314,9 @@ class _Calls:
         for task in (*self._tasks, *self._own_tasks):
             task.cancel()
 
-    def hear(self, call: Any) -> None:
-        tools = self._tools
+    def hear(self, call: Any, *, is_over: bool) -> None:
+        """``is_over``: it was made in a conversation before."""
+        tools = None if is_over else self._tools
         session = call.get("session", self._session) if isinstance(call, Mapping) else self._session
         if tools is None or session != self._session:  # its conversation is over
             self._result(call, {"over": True})

@@ -12,7 +12,7 @@ from agenteval.adapters.agents.mcp_server import VARIABLE, Address, CallTool, Mc
 from agenteval.adapters.agents.python import AgentContext
 from agenteval.conversation.deadlines import waiting
 from agenteval.conversation.targets.context import Answered, Context
-from agenteval.core.protocols import Agent, AgentFactory, AgentReply, TurnTools, close
+from agenteval.core.protocols import Agent, AgentFactory, AgentReply, TurnTools, close, finish
 from agenteval.core.scenario import Sample
 from agenteval.core.trajectory import Message
 
@@ -79,6 +79,9 @@ class McpAgent:
         )
         with told(self._address):
             return await self._agent.reply(messages, tools)
+
+    async def after_last_answer(self) -> None:
+        await finish(self._agent)
 
     def end_conversation(self) -> None:
         if self._only is None or self._has_it:

@@ -15,7 +15,7 @@ from agenteval.conversation.targets.openai_calls import (
     told,
 )
 from agenteval.core.errors import AgentevalError, AuthorError, InfrastructureError, Place, Problem
-from agenteval.core.protocols import Agent, AgentFactory, AgentReply, TurnTools, close
+from agenteval.core.protocols import Agent, AgentFactory, AgentReply, TurnTools, close, finish
 from agenteval.core.scenario import Sample
 from agenteval.core.trajectory import Message
 from agenteval.messages.model_calls import turn_of, with_calls
@@ -91,6 +91,9 @@ class ObservedAgent:
 
     def _hear(self, said: str) -> None:
         self._fault = self._fault or said
+
+    async def after_last_answer(self) -> None:
+        await finish(self._agent)
 
     def end_conversation(self) -> None:
         close(self._agent)

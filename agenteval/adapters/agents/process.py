@@ -10,16 +10,18 @@ from __future__ import annotations
 import atexit
 import os
 import re
+import select
 import signal
 import subprocess
 import sys
 import threading
+from array import array
 from collections import deque
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import nullcontext, suppress
 from dataclasses import dataclass
 from queue import SimpleQueue
-from typing import IO, TypeAlias
+from typing import IO, NamedTuple, TypeAlias
 
 from agenteval.conversation import exits
 from agenteval.core.expressions import expression
@@ -28,34 +30,47 @@ MAX_LINE = 10 * 2**20
 """Bytes of a line; a longer one is unreadable, as the body of a reply would be."""
 MAX_LOG = 64 * 2**10
 """Bytes of the log that are kept: the last ones."""
-GRACE_S = 2.0
-"""How long a program may take to end once its input is closed."""
+GRACE_S = 5.0
+"""How long a program may take to end once its input is closed: what it writes by then is read. Many of them,
+each with heavy libraries to unload, may share few processors."""
 _LAST_LINES = 4
 _IN_TRANSIT = 64
 """Lines that are read and not yet taken; with more of them the program has to wait."""
 _ERROR = expression(r"\b\w*(?:error|exception|panic|fatal)\b", re.IGNORECASE)
 _LATE_S = 1.0
 """So long is waited for what should come at once: an end after its last line, the rest of a log."""
+_FIRST_PAUSE_S, _LONGEST_PAUSE_S = 0.0005, 0.01
+"""Between two looks at whether a program has taken what was written to it."""
 
 
 @dataclass(frozen=True)
 class Line:
-    """One line of its standard output, without its end."""
+    """One line of its standard output, without its end. ``requests``: how many requests had been sent whole
+    when the line began; it can answer none of those that came later."""
 
     data: bytes
+    requests: int
 
 
 @dataclass(frozen=True)
 class TooLong:
-    """A line has more than ``MAX_LINE`` bytes; nothing more is read."""
+    """A line has more than ``MAX_LINE`` bytes; nothing more is read. ``requests``: as of a ``Line``."""
+
+    requests: int
 
 
 @dataclass(frozen=True)
 class Ended:
     """Nothing more comes. ``code``: its exit code, below 0 the signal that ended it; ``None``: it has closed
-    its standard output and goes on."""
+    its standard output and goes on. ``by_us``: it was still running when it was killed from here."""
 
     code: int | None
+    by_us: bool = False
+
+    @property
+    def is_by_signal(self) -> bool:
+        """Whether a signal that is not ours ended it."""
+        return not self.by_us and self.code is not None and self.code < 0
 
     def __str__(self) -> str:
         if self.code is None:
@@ -68,6 +83,13 @@ class Ended:
 
 
 Said: TypeAlias = Line | TooLong | Ended
+
+
+class _Request(NamedTuple):
+    """A line that is to be answered, in two parts: nobody can answer it before the second has come."""
+
+    head: bytes
+    tail: bytes
 
 
 class Process:
@@ -83,11 +105,14 @@ class Process:
         self._tell = tell
         # A signal may come while its own thread ends a program, and then ends all of them, there and then.
         self._lock = threading.RLock()
-        self._is_reaped = self._has_ended = self._is_telling = False
+        self._is_reaped = self._has_ended = self._is_telling = self._was_killed = False
         self._log: deque[bytes] = deque()
         self._log_size = 0
         self._room = threading.Semaphore(_IN_TRANSIT)
-        self._out: SimpleQueue[bytes | None] = SimpleQueue()
+        self._out: SimpleQueue[bytes | _Request | None] = SimpleQueue()
+        self._reading = threading.Lock()
+        self._requests = 0
+        """How many were sent whole. It changes only while nothing is read (``_reading``)."""
         self.over = threading.Event()
         """It has ended, and so has its group."""
         self._popen = subprocess.Popen(
@@ -117,6 +142,11 @@ class Process:
         """Never blocks; to a program that has ended it is lost."""
         self._out.put(line + b"\n")
 
+    def request(self, line: bytes) -> None:
+        """As ``send``, for a line of JSON that asks for an answer: what the program wrote before it had read
+        all of it is known to be none (``Line.requests``)."""
+        self._out.put(_Request(line[:-1], line[-1:] + b"\n"))
+
     def took(self) -> None:
         """A line was dealt with."""
         self._room.release()
@@ -125,11 +155,16 @@ class Process:
         """Ends it, and all that it started in its group, there and then."""
         with self._lock:
             if not self._is_reaped:
+                self._was_killed = self._was_killed or not self._has_exited()
                 _kill_tree(self.pid)
+
+    def close_input(self) -> None:
+        """Asks it to end. Never blocks."""
+        self._out.put(None)
 
     def end(self) -> None:
         """Closes its input, which asks it to end, and waits for that; then ends it. Blocks."""
-        self._out.put(None)
+        self.close_input()
         self.over.wait(GRACE_S)
         self.kill()
         self.over.wait(_LATE_S)
@@ -146,15 +181,23 @@ class Process:
 
     def _read(self) -> None:
         with _pipe(self._popen.stdout) as out:
-            for line in _lines(out):
+            for line in _lines(self._chunks_with_requests(out)):
                 self._is_telling = True
                 self._room.acquire()
-                self._tell(Line(line) if line is not None else TooLong())
+                self._tell(line)
                 self._is_telling = False
-                if line is None:
-                    break
             _drain(out)
         self._tell_end(self._popen.returncode if self.over.wait(_LATE_S) else None)
+
+    def _chunks_with_requests(self, out: IO[bytes]) -> Iterator[tuple[bytes, int]]:
+        """What is read, each piece with how many requests had been sent by then."""
+        while True:
+            _wait_until_readable(out)
+            with self._reading if _CAN_WAIT else nullcontext():
+                chunk, requests = _read_some(out), self._requests
+            if not chunk:
+                return
+            yield chunk, requests
 
     def _keep_log(self) -> None:
         with _pipe(self._popen.stderr) as log:
@@ -168,9 +211,32 @@ class Process:
         into = _pipe(self._popen.stdin)
         with suppress(OSError), into:
             while (line := self._out.get()) is not None:
-                view = memoryview(line)
-                while view:
-                    view = view[into.write(view) :]
+                if isinstance(line, bytes):
+                    _write_all(into, line)
+                    continue
+                _write_all(into, line.head)
+                self._wait_until(lambda: not _unread_bytes(into))
+                self._count_request()
+                _write_all(into, line.tail)
+
+    def _count_request(self) -> None:
+        """Once all that the program has written by now is read, one more request is on its way."""
+        out = _pipe(self._popen.stdout)
+
+        def counted() -> bool:
+            with self._reading:
+                if _unread_bytes(out):
+                    return False
+                self._requests += 1
+                return True
+
+        self._wait_until(counted)
+
+    def _wait_until(self, happens: Callable[[], bool]) -> None:
+        """Or until the program is over."""
+        pause_s = _FIRST_PAUSE_S
+        while not happens() and not self.over.wait(pause_s):
+            pause_s = min(2 * pause_s, _LONGEST_PAUSE_S)
 
     def _wait(self) -> None:
         if sys.platform != "win32" and hasattr(os, "waitid"):
@@ -202,7 +268,13 @@ class Process:
             if self._has_ended:
                 return
             self._has_ended = True
-        self._tell(Ended(code))
+        self._tell(Ended(code, by_us=self._was_killed))
+
+    def _has_exited(self) -> bool:
+        if sys.platform != "win32" and hasattr(os, "waitid"):
+            with suppress(ChildProcessError):
+                return os.waitid(os.P_PID, self.pid, os.WEXITED | os.WNOWAIT | os.WNOHANG) is not None
+        return self._popen.returncode is not None
 
 
 def _pipe(stream: IO[bytes] | None) -> IO[bytes]:
@@ -222,23 +294,60 @@ def _drain(stream: IO[bytes]) -> None:
         pass
 
 
-def _lines(stream: IO[bytes]) -> Iterator[bytes | None]:
-    """Each line; what is left at the end is one, too. ``None`` for one that is too long, and no more."""
-    held = bytearray()
-    for chunk in _chunks(stream):
-        *whole, rest = chunk.split(b"\n")
-        for piece in whole:
+def _lines(chunks: Iterable[tuple[bytes, int]]) -> Iterator[Line | TooLong]:
+    """Each line; what is left at the end is one, too. After one that is too long there is no more. A line
+    begins with its first byte that is not blank."""
+    held, began = bytearray(), None
+    for chunk, requests in chunks:
+        pieces = chunk.split(b"\n")
+        for number, piece in enumerate(pieces, 1):
+            if began is None and piece.strip():
+                began = requests
             if len(held) + len(piece) > MAX_LINE:
-                yield None
+                yield TooLong(began or 0)
                 return
-            yield bytes(held + piece)
-            held.clear()
-        held += rest
-        if len(held) > MAX_LINE:
-            yield None
-            return
+            held += piece
+            if number < len(pieces):
+                yield Line(bytes(held), began or 0)
+                held, began = bytearray(), None
     if held:
-        yield bytes(held)
+        yield Line(bytes(held), began or 0)
+
+
+_CAN_WAIT = sys.platform != "win32"
+"""Whether a pipe can be waited for without being read."""
+
+
+def _wait_until_readable(stream: IO[bytes]) -> None:
+    if sys.platform != "win32":
+        waiting = select.poll()
+        waiting.register(stream, select.POLLIN)
+        waiting.poll()
+
+
+def _read_some(stream: IO[bytes]) -> bytes:
+    with suppress(OSError, ValueError):
+        return stream.read(65536)
+    return b""
+
+
+def _write_all(stream: IO[bytes], data: bytes) -> None:
+    view = memoryview(data)
+    while view:
+        view = view[stream.write(view) :]
+
+
+def _unread_bytes(stream: IO[bytes]) -> int:
+    """How much of a pipe nobody has read yet; 0 where the system does not say."""
+    if sys.platform == "win32":
+        return 0
+    import fcntl
+    import termios
+
+    count = array("i", [0])
+    with suppress(OSError, ValueError):  # it may be closed
+        fcntl.ioctl(stream, termios.FIONREAD, count)
+    return count[0]
 
 
 def _kill_tree(pid: int) -> None:

@@ -42,6 +42,7 @@ class Programs:
     ) -> None:
         self._program = program
         self._warn = warn
+        self._warned: set[str] = set()
         self._keep = keep
         self._start_s = start_s
         self._idle: list[Dialogue] = []
@@ -52,7 +53,7 @@ class Programs:
     def start(self) -> Dialogue:
         """One more, ready. Blocks. Raises ``OSError``, and ``AgentError`` for one that does not get ready."""
         self._all = {each for each in tuple(self._all) if not each.is_over}
-        dialogue = Dialogue(_with_mcp(self._program), self._warn)
+        dialogue = Dialogue(_with_mcp(self._program))
         self._all.add(dialogue)
         try:
             dialogue.greeting.result(self._start_s)
@@ -65,12 +66,19 @@ class Programs:
         return dialogue
 
     async def take(self) -> Dialogue:
-        """One for a conversation. Imports are hard work: so many begin at a time as there are processors."""
+        """One for a conversation. Imports are hard work: so many begin at a time as there are processors.
+
+        Raises ``AgentError`` for one that cannot be started, and for one that was kept and broke since its
+        last conversation: by a line that nothing asked for, or by a signal.
+        """
         while self._idle:
             dialogue = self._idle.pop()
             if dialogue.is_usable:
                 return dialogue
+            fault = dialogue.broke
             dialogue.kill()
+            if fault:
+                raise fault
         self._limiter = self._limiter or anyio.CapacityLimiter(os.cpu_count() or 1)
         with waiting():
             try:
@@ -81,6 +89,21 @@ class Programs:
                 raise AgentError(f"{self._program.who} cannot be started: {error}") from error
             except AgentError as error:
                 raise AgentError(f"{self._program.who} {error}", kind=error.kind) from error
+
+    async def finish(self, dialogue: Dialogue) -> None:
+        """The last answer of its conversation was given. Raises ``AgentError`` for what shows only now."""
+        if self._keep:
+            if fault := dialogue.broke:
+                raise fault
+        elif remark := await dialogue.finish():
+            self._warn_once(remark)
+
+    def _warn_once(self, remark: str) -> None:
+        """Of many conversations that end in the same way one is enough, with its own log."""
+        what = remark.partition(";")[0]
+        if what not in self._warned:
+            self._warned.add(what)
+            self._warn(remark)
 
     def keep_none(self) -> None:
         """Each conversation gets a process of its own, whatever was asked for."""
@@ -116,6 +139,9 @@ class Programs:
         for dialogue in idle:
             self._end(dialogue)
         await anyio.to_thread.run_sync(self._wait_for_endings)
+        for dialogue in idle:
+            if fault := dialogue.broke:
+                self._warn(f"{fault} (it was kept, and no conversation of it goes on any more)")
 
     def _wait_for_endings(self) -> None:
         for ending in self._endings:
@@ -215,6 +241,10 @@ class ProcessAgent:
             **({"traceparent": self.traceparent} if self.traceparent else {}),
             **self._more,
         }
+
+    async def after_last_answer(self) -> None:
+        if self._dialogue:
+            await self._programs.finish(self._dialogue)
 
     def end_conversation(self) -> None:
         dialogue, self._dialogue = self._dialogue, None

@@ -20,7 +20,7 @@ from typing import Any, ClassVar
 from agenteval.adapters.agents.observing import ObserveOptions
 from agenteval.conversation.deadlines import waiting
 from agenteval.core.errors import AgentError, AgentevalError, AuthorError, Place, Problem
-from agenteval.core.protocols import Agent, AgentFactory, AgentReply, TurnTools, close
+from agenteval.core.protocols import Agent, AgentFactory, AgentReply, TurnTools, close, finish
 from agenteval.core.scenario import Sample
 from agenteval.core.trajectory import Message, ToolCall
 from agenteval.messages import chat
@@ -304,6 +304,9 @@ class TracedAgent:
     def __init__(self, agent: Agent, agents: TracedAgents) -> None:
         self._agent = agent
         self._agents = agents
+
+    async def after_last_answer(self) -> None:
+        await finish(self._agent)
 
     def end_conversation(self) -> None:
         close(self._agent)

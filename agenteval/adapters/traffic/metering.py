@@ -19,6 +19,7 @@ from agenteval.core.protocols import (
     ModelRequest,
     TurnTools,
     close,
+    finish,
 )
 from agenteval.core.scenario import Sample
 from agenteval.core.tokens import count_tokens
@@ -133,6 +134,9 @@ class _MeteredAgent:
             return reply
         finally:
             call.settle(usage, is_failed=failed)
+
+    async def after_last_answer(self) -> None:
+        await finish(self._agent)
 
     def end_conversation(self) -> None:
         close(self._agent)

@@ -14,6 +14,7 @@ from pydantic import ValidationError
 from agenteval.adapters.traffic.cassettes import Player, Recorder, Spot, digest_of, spot_of
 from agenteval.conversation.current_sample import current
 from agenteval.core.errors import (
+    AfterAnswerError,
     AgentError,
     AuthorError,
     BudgetError,
@@ -32,6 +33,7 @@ from agenteval.core.protocols import (
     ModelRequest,
     TurnTools,
     close,
+    finish,
 )
 from agenteval.core.scenario import Sample
 from agenteval.core.trajectory import CallEvidence, Message, ToolCall, ToolResult, Usage
@@ -65,6 +67,8 @@ def error_of(fault: Mapping[str, Any]) -> Exception:
     usage = Usage.model_validate(fault["usage"]) if fault.get("usage") else None
     seen = _agents_reply(fault["seen"]) if fault.get("seen") else None
     match fault.get("type"):
+        case "AfterAnswerError":
+            return AfterAnswerError(message, kind=str(fault.get("kind", "protocol")), seen=seen)
         case "AgentError":
             return AgentError(message, kind=str(fault.get("kind", "exception")), seen=seen)
         case "UnreadableReplyError":
@@ -241,8 +245,28 @@ class _RecordedAgent:
         self._list_asked = True
         tools.list_asked()
 
+    async def after_last_answer(self) -> None:
+        """Where nothing happens after it, nothing is written down."""
+        answer: dict[str, Any] = {}
+        try:
+            await finish(self._agent)
+        except Exception as error:
+            answer = {"error": fault_of(error)}
+            raise
+        finally:
+            if answer or self._calls:
+                digest = digest_of(_AT_THE_END, self._recorder.mask)
+                spot = spot_of(self._sample.key, "agent")
+                self._recorder.write(
+                    spot, _AT_THE_END, digest=digest, number=0, answer={"calls": self._calls, **answer}
+                )
+
     def end_conversation(self) -> None:
         close(self._agent)
+
+
+_AT_THE_END: dict[str, Any] = {"messages": []}
+"""In place of what was asked: after the last answer nothing is."""
 
 
 def _told(reply: AgentReply) -> dict[str, Any]:
@@ -302,8 +326,19 @@ class _PlayedAgent:
     def __init__(self, sample: Sample, player: Player) -> None:
         self._sample = sample
         self._player = player
+        self._tools: TurnTools | None = None
+
+    async def after_last_answer(self) -> None:
+        spot = spot_of(self._sample.key, "agent")
+        if self._tools is None or not self._player.has(spot):
+            return
+        answer = self._player.answer(spot, _AT_THE_END)
+        await _make(answer.get("calls") or (), self._tools, to_the_end=False)
+        if fault := answer.get("error"):
+            raise error_of(fault)
 
     async def reply(self, messages: list[Message], tools: TurnTools) -> AgentReply:
+        self._tools = tools
         spot = spot_of(self._sample.key, "agent", turn=tools.turn)
         answer = self._player.answer(spot, _asked(messages, tools))
         await checkpoint()

@@ -202,8 +202,7 @@ def _no_error(trajectory: Trajectory, at: _Places, *, broke: bool) -> Check:
     stop = trajectory.stop
     if stop is None or not broke:
         return at.check("no_error", True, "the agent did not break", path="")
-    turn = len(trajectory.turns) + 1
-    detail = f"turn {turn}: {stop.reason}: {stop.detail}".removesuffix(": ")
+    detail = f"turn {trajectory.broken_turn + 1}: {stop.reason}: {stop.detail}".removesuffix(": ")
     return at.check("no_error", False, detail, path="", parts=[stop.cause])
 
 

@@ -1,0 +1,212 @@
+"""Commands that write what no request asked for, or end as they should not: red at the answer before it."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.front_door.test_commands import config
+from tests.support.kit import Project, failed_checks
+
+pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="process groups")
+
+BOT = """
+import json, os, sys
+
+def say(value):
+    print(value if isinstance(value, str) else json.dumps(value), flush=True)
+
+{first}
+for line in sys.stdin:
+    asked = json.loads(line)
+    message, turn = asked["message"], asked["turn"]
+    say({{"text": message}})
+    {after}
+{last}
+"""
+TURNS = """
+turns:
+- {user: one, expect: {output: {contains: [one]}}}
+- {user: two, expect: {output: {contains: [two]}}}
+- {user: three, expect: {output: {contains: [three]}}}
+"""
+SURPLUS = {
+    "a greeting": ({"first": "say({'text': 'Hello!'})"}, 0),
+    "a banner": ({"first": "say('INFO listening')"}, 0),
+    "a call before the first request": ({"first": "say({'tool_call': {'id': 1, 'name': 'get'}})"}, 0),
+    "a second answer": ({"after": "turn == 0 and say({'text': 'one more thing'})"}, 0),
+    "a second answer, later": ({"after": "turn == 1 and say({'text': 'one more thing'})"}, 1),
+    "a log": ({"after": "say('INFO answered')"}, 0),
+    "a second answer, at last": ({"after": "turn == 2 and say({'text': 'one more thing'})"}, 2),
+    "a farewell": ({"last": "say('bye')"}, 2),
+    "half a line": ({"last": "sys.stdout.write('{')"}, 2),
+}
+
+
+def bot(project: Project, *, first: str = "", after: str = "pass", last: str = "", more: str = "") -> None:
+    project.write("bot.py", BOT.format(first=first, after=after, last=last))
+    config(project, [sys.executable, "bot.py"], more)
+
+
+@pytest.mark.parametrize("what", SURPLUS)
+def test_a_line_that_no_request_asked_for_is_charged_to_the_answer_before_it(
+    what: str, project: Project
+) -> None:
+    parts, at = SURPLUS[what]
+    bot(project, **parts)
+    project.scenarios(f"id: a\n{TURNS}\ntools: {{get: {{returns: 1}}}}")
+    done = project.run("--fail-fast")
+    assert done.code == 1, done.all
+    sample = project.sample()
+    assert (sample["verdict"], sample["fault"], sample["stop"]) == ("failed", "agent", "agent_error")
+    assert failed_checks(sample) == {(None, "no_error")}
+    assert [bool(turn.get("error")) for turn in sample["turns"]] == [*[False] * at, True]
+    wrote = "before the conversation's first request" if "first" in parts else "no request asked for"
+    assert wrote in sample["turns"][at]["error"]
+    assert "log to standard error" in sample["turns"][at]["error"]
+    assert f"turn {at + 1}" in done.out
+
+    bot(project)
+    assert project.run().code == 0
+
+
+def test_what_was_said_until_then_is_judged_and_what_comes_then_is_not(project: Project) -> None:
+    bot(project, after="turn == 1 and say({'text': 'three'})")
+    project.scenarios("""
+        id: a
+        turns:
+        - {user: one, expect: {output: {contains: [ONE, uno]}}}
+        - {user: two, expect: {output: {contains: [zwei]}}}
+        - {user: four, expect: {output: {contains: [three]}}}
+    """)
+    assert project.run().code == 1
+    sample = project.sample()
+    expected = {(0, "output.contains"), (1, "output.contains"), (None, "no_error")}
+    assert failed_checks(sample) == expected
+    assert [turn["agent"] for turn in sample["turns"]] == ["one", "two"]
+
+
+def test_a_forbidden_call_before_the_surplus_line_is_seen(project: Project) -> None:
+    bot(project, after="turn == 0 and (say({'tool_call': {'id': 1, 'name': 'pay'}}), say('INFO'))")
+    project.scenarios("""
+        id: a
+        turns: [one, two]
+        tools: {pay: {returns: 1}}
+        expect: {tool_calls: {forbidden: [{name: pay}]}}
+    """)
+    assert project.run().code == 1
+    assert failed_checks(project.sample()) == {(None, "no_error"), (None, "tool_calls")}
+
+
+def test_a_line_between_an_answer_with_calls_and_the_next_is_of_that_turn(project: Project) -> None:
+    asks = """
+import json, sys
+for line in sys.stdin:
+    last = json.loads(line)["messages"][-1]
+    if last["role"] == "user":
+        call = {"id": "1", "function": {"name": "get", "arguments": {}}}
+        print(json.dumps({"tool_calls": [call]}), flush=True)
+        BUG
+    else:
+        print(json.dumps({"text": last["content"]}), flush=True)
+"""
+    config(project, [sys.executable, "bot.py"])
+    project.scenarios(
+        "id: a\nturns: [x, y]\ntools: {get: {returns: blue}}\nexpect: {output: {contains: [blue]}}"
+    )
+    project.write("bot.py", asks.replace("BUG", "print('asking get', flush=True)"))
+    assert project.run().code == 1
+    (turn,) = project.sample()["turns"]
+    assert [call["name"] for call in turn["tool_calls"]] == ["get"]
+    assert "no request asked for, after its answer: asking get" in turn["error"]
+
+    project.write("bot.py", asks.replace("BUG", ""))
+    assert project.run().code == 0
+
+
+def test_blank_lines_are_nothing(project: Project) -> None:
+    bot(project, first="say('')", after="say(' \\t')", last="sys.stdout.write('\\n \\n ')")
+    project.scenarios(f"id: a\n{TURNS}")
+    assert project.run().code == 0
+
+
+# ── ends ─────────────────────────────────────────────────────────────────────────────────────────
+
+
+def test_a_program_that_a_signal_ends_after_its_last_answer_has_failed(project: Project) -> None:
+    bot(project, last="os.kill(os.getpid(), 11)")
+    project.scenarios(f"id: a\n{TURNS}")
+    done = project.run()
+    assert done.code == 1, done.all
+    sample = project.sample()
+    assert failed_checks(sample) == {(None, "no_error")}
+    assert [turn.get("error") for turn in sample["turns"]] == [
+        None,
+        None,
+        f"'{Path(sys.executable).name} bot.py' was ended by SIGSEGV",
+    ]
+
+
+@pytest.mark.parametrize("code", [0, 3])
+def test_a_code_after_the_last_answer_is_a_warning(code: int, project: Project) -> None:
+    bot(project, last=f"sys.stderr.write('error: no cache'); sys.exit({code})")
+    project.scenarios(f"id: a\n{TURNS}\nepochs: 2")
+    done = project.run()
+    assert done.code == 0, done.all
+    says = "ended with exit code 3 after its last answer; its log: error: no cache"
+    assert (says in done.err) == bool(code)
+    assert done.err.count("exit code") == bool(code)
+
+
+def test_a_program_for_one_message_is_told_what_is_expected(project: Project) -> None:
+    project.write("bot.sh", 'read -r line\necho \'{"text": "hi"}\'\n')
+    config(project, ["sh", "bot.sh"])
+    project.scenarios("id: a\nturns: [x]\nexpect: {output: {contains: [hi]}}\n")
+    assert project.run().code == 0
+    project.scenarios("id: a\nturns: [x, y]\nexpect: {output: {contains: [hi]}}\n")
+    assert project.run().code == 1
+    first, second = project.sample()["turns"]
+    assert first["agent"] == "hi"
+    whole = "a process plays its whole conversation; let it read requests until its input ends"
+    assert second["error"] == f"'sh bot.sh' ended with exit code 0 — {whole}"
+
+
+# ── wherever else a run is read ──────────────────────────────────────────────────────────────────
+
+
+def test_a_replay_and_a_score_of_the_journal_say_the_same(project: Project) -> None:
+    for number, last in enumerate(("say('bye')", "say({'tool_call': {'id': 1, 'name': 'pay'}})", "")):
+        bot(project, last=last)
+        project.scenarios(f"""
+            id: a
+            {TURNS.strip().replace(chr(10), chr(10) + " " * 12)}
+            tools: {{pay: {{returns: 1}}}}
+            expect: {{tool_calls: {{forbidden: [{{name: pay}}]}}}}
+        """)
+        code = project.run("--record", f"{number}.jsonl").code
+        failed = failed_checks(project.sample())
+        assert code == (1 if last else 0)
+        assert project.run("--replay", f"{number}.jsonl").code == code
+        assert failed_checks(project.sample()) == failed
+        journal = project.root / f".agenteval/runs/{project.results()['run']['id']}/events.jsonl"
+        done = project.call("score", str(journal), "--report", "json=results.json")
+        assert done.code == code, done.all
+        assert failed_checks(project.sample()) == failed
+    shown = project.call("show", "latest", "a")
+    assert shown.code == 0
+
+
+def test_an_agent_that_broke_before_its_user_was_lost_has_failed(project: Project) -> None:
+    """The fault of the model that plays the user comes later."""
+    models = "models: {user: {model: openai-compatible/m, base_url: 'http://127.0.0.1:9'}}\n"
+    project.scenarios("id: a\nturns: [one, {simulate: 1}]\ngoal: Count.\nchecks: none\nepochs: 1\n")
+    for after, code in (("say('INFO')", 1), ("pass", 3)):
+        bot(project, after=after)
+        text = (project.root / "agenteval.yaml").read_text("utf-8")
+        project.write("agenteval.yaml", text + models)
+        assert project.run("--no-judge").code == code
+        sample = project.sample()
+        assert sample["fault"] == ("agent" if code == 1 else "infrastructure")
+        assert bool(sample["turns"][0].get("error")) == (code == 1)
