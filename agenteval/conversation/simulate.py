@@ -275,6 +275,11 @@ class _OpenTurn:
             unplaced=() if self._world.reads_all else tuple(self._unplaced),
         )
 
+    def _show(self, evidence: CallEvidence | None) -> None:
+        """What shows the agent's own calls, too, outweighs that it asked for a tool."""
+        if evidence and self._evidence in (None, CallEvidence.ASKED):
+            self._evidence = evidence
+
     @property
     def is_answered(self) -> bool:
         """Whether a reply of the agent is part of it."""
