@@ -22,6 +22,7 @@ PLAYS = json.loads(pathlib.Path(__file__).with_name("plays.json").read_text())
 
 def agent(messages, ctx):
     "In its second epoch it does all well; in its first it makes the calls of its play, and says its words."
+    assert ctx.tools is not None  # who asks for the list has no other way to tools
     calls, said = PLAYS[ctx.scenario_id]["good" if ctx.epoch else "play"]
     done = [message["role"] for message in messages].count("assistant")
     if done == len(calls):
@@ -188,7 +189,7 @@ def test_where_calls_cannot_be_seen_only_a_call_that_failed_shows_a_false_claim(
     suite(project, {"s": ([], SAID)}, {"s": claims(tool="cancel_order")}, hidden, epochs=1)
     assert verdicts(project) == {"s": "failed"}
     text = (project.root / "agenteval.yaml").read_text()
-    project.write("agenteval.yaml", text.replace("name: bot,", "name: bot, tools: none,"))
+    project.write("agenteval.yaml", text.replace("name: bot,", "name: bot, calls: unseen,"))
     project.run()
     assert verdicts(project) == {"s": "inconclusive"}
     (failure,) = project.sample("s")["turns"][0]["score_failures"]
