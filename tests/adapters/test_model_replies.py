@@ -237,9 +237,25 @@ def test_numbers_are_finite(value: str) -> None:
         read(f'{{"score": {value}}}', Loose)
 
 
-def test_the_reason_is_told_for_the_repair() -> None:
-    with pytest.raises(Unfit, match=r"score.*less than or equal to 5"):
-        read('{"evidence": "a", "reason": "r", "score": 7}', Verdict)
+@pytest.mark.parametrize(
+    ("score", "reason"),
+    [
+        ("7", "score: must be at most 5"),
+        ("0", "score: must be at least 1"),
+        ('"many"', "score: must be a whole number"),
+        ("[]", "score: must be a whole number"),
+    ],
+)
+def test_the_reason_is_told_for_the_repair(score: str, reason: str) -> None:
+    with pytest.raises(Unfit) as caught:
+        read(f'{{"evidence": "a", "reason": "r", "score": {score}}}', Verdict)
+    assert str(caught.value) == reason
+
+
+def test_the_reason_names_what_is_missing() -> None:
+    with pytest.raises(Unfit) as caught:
+        read('{"evidence": ["a"], "score": 3}', Verdict)
+    assert str(caught.value) == "evidence: must be a text; reason: is missing"
 
 
 @given(

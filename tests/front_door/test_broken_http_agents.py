@@ -120,7 +120,11 @@ NOT_THE_AGENT = {
     "resets in the body": Bad(chunked([b'{"choi'], end="reset"), "infrastructure", "dropped"),
     "drops the stream": Bad(sse(delta("half"), done=False, end="drop"), "infrastructure", "dropped"),
 }
-ELSEWHERE = {"refused": "connection refused", "unknown host": "not known", "no TLS": "no secure connection"}
+ELSEWHERE = {
+    "refused": "connection refused",
+    "unknown host": "the host name is unknown",
+    "no TLS": "no secure connection",
+}
 READ_ANYWAY: dict[str, tuple[Behaviour, Any]] = {
     "text/plain": (respond(json.dumps(completion("ok"))), []),
     "a stream that nobody asked for": (sse(delta("ok"), delta(finish_reason="stop")), []),

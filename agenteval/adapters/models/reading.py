@@ -16,6 +16,7 @@ from collections.abc import Iterator
 from typing import Any, NamedTuple, TypeVar
 
 from pydantic import BaseModel, ValidationError
+from pydantic_core import ErrorDetails
 
 from agenteval.core.expressions import expression
 
@@ -132,10 +133,42 @@ def _is_finite(value: Any) -> bool:
 
 
 def _explained(error: ValidationError) -> str:
-    errors = error.errors(include_url=False, include_context=False)
-    said = [(error["loc"], error["msg"].removeprefix("Value error, ")) for error in errors]
-    lines = [f"{'.'.join(map(str, loc)) or 'the object'}: {what}" for loc, what in said]
-    return "; ".join(lines[:_MAX_ERRORS])
+    """In words of our own: the next request holds them, and must not change with a release of the library."""
+    found = [(".".join(map(str, one["loc"])), _wrong(one)) for one in error.errors(include_url=False)]
+    return "; ".join(f"{where or 'the object'}: {what}" for where, what in found[:_MAX_ERRORS])
+
+
+def _wrong(error: ErrorDetails) -> str:
+    kind, context = error["type"], error.get("ctx", {})
+    if kind == "value_error":
+        return str(context["error"])
+    if kind in _BOUNDS:
+        name, words = _BOUNDS[kind]
+        return f"must be {words} {context[name]}"
+    known = next((words for begin, words in _WRONG.items() if kind.startswith(begin)), "")
+    return known or f"does not fit ({kind.replace('_', ' ')})"
+
+
+_BOUNDS = {
+    "less_than_equal": ("le", "at most"),
+    "less_than": ("lt", "less than"),
+    "greater_than_equal": ("ge", "at least"),
+    "greater_than": ("gt", "more than"),
+    "literal_error": ("expected", "one of"),
+    "enum": ("expected", "one of"),
+}
+_WRONG = {
+    "missing": "is missing",
+    "int_": "must be a whole number",
+    "float_": "must be a number",
+    "finite_": "must be a finite number",
+    "bool_": "must be true or false",
+    "string_type": "must be a text",
+    "list_type": "must be a list",
+    "dict_type": "must be an object",
+    "model_": "must be an object",
+}
+"""By how the kind of an error begins."""
 
 
 class _Part(NamedTuple):
