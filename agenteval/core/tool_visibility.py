@@ -69,20 +69,21 @@ def visibility_of(
 
 # ── why a check is open, and what would decide it ────────────────────────────────────────────────
 
-WAYS_TO_SHOW_CALLS = (
-    "return the list of the turn's messages, call tools through ctx, or set observed_messages, reply.messages"
-    " or intercept"
+_WAYS_TO_SHOW_CALLS = (
+    "let it show them (a returned list of messages, ctx, observed_messages, reply.messages, intercept)"
 )
-_NO_OTHER_WAY = "if the agent has no other way to its tools than agenteval, write agent: {calls: all}"
-NO_CALL_SEEN = f"the agent showed no tool call in this run: {WAYS_TO_SHOW_CALLS}; {_NO_OTHER_WAY}"
+NO_CALL_SEEN = (
+    "no call of the agent was seen in this run: write agent: {calls: all} if agenteval is its only way to tools,"
+    f" else {_WAYS_TO_SHOW_CALLS}"
+)
 NOT_OF_THE_LOG = (
-    "neither a tool call nor the agent's tools are in the log: if it would hold the calls, write agent:"
-    " {calls: all} into the configuration"
+    "neither a tool call nor the agent's tools are in the log: write agent: {calls: all} into the configuration"
+    " if the log would hold them"
 )
 DECLARED_UNSEEN = "agent: {calls: unseen} says that calls may be made that agenteval does not see"
 OWN_TOOLS = (
     "with unmocked_tools: passthrough the agent also runs tools of its own, and nothing shows those calls:"
-    f" {WAYS_TO_SHOW_CALLS}"
+    f" {_WAYS_TO_SHOW_CALLS}"
 )
 
 

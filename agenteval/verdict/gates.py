@@ -376,7 +376,7 @@ def _run_gates(
         basis=f"{lost} inconclusive of {plural(len(verdicts), 'sample')}{also}",
         where=plan.where("fault_tolerance"),
         verdict=Verdict.PASSED if tolerated else Verdict.INCONCLUSIVE,
-        resolution="" if tolerated else RESUME if never else AGAIN,
+        resolution="" if tolerated else RESUME if never else _way_out(samples[s.key] for s in report.samples),
     )
     if plan.fail_on is not None:
         yield _severity_gate(report, samples)
@@ -386,6 +386,16 @@ def _run_gates(
         yield _cut_off(report)
     elif report.finished.unmet:
         yield _unmet(report.finished.unmet)
+
+
+def _way_out(decisions: Iterable[SampleDecision]) -> str:
+    """What would decide the samples that are not: to play them again, unless each lacks what no repetition
+    brings; then what the first one lacks."""
+    lost = [each for each in decisions if each.verdict is Verdict.INCONCLUSIVE]
+    if any(each.fault != "undecided" for each in lost):
+        return AGAIN
+    details = (v.detail for each in lost for v in each.violations if v.verdict is Verdict.INCONCLUSIVE)
+    return next(details, AGAIN).removeprefix("not decided: ")
 
 
 def is_tolerated(lost: int, begun: int, bound: float) -> bool:

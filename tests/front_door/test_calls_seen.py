@@ -89,7 +89,7 @@ def test_of_mere_text_no_rule_of_calls_is_decided_and_one_line_says_how(
     for scenario in OF_CALLS:
         (told,) = [check for check in checks(project, scenario).values() if check["passed"] is None]
         assert "\n" not in told["detail"]
-        for way in ("messages", "ctx", "observed_messages", "intercept", "calls: all"):
+        for way in ("list of messages", "ctx", "observed_messages", "intercept", "calls: all"):
             assert way in told["detail"], (scenario, way)
     assert project.sample("case")["tool_accuracy"] is None
     assert project.run("-s", "forbidden").code == 3  # alone as in the whole run

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from agenteval.core.safe_text import one_line
-from agenteval.core.tool_visibility import KnownVisibility, VisibilitySource, why_open
+from agenteval.core.tool_visibility import KnownVisibility, VisibilitySource
 from agenteval.core.trajectory import ToolVisibility
 from agenteval.verdict.report import Report
 
@@ -37,15 +37,15 @@ def calls_seen(report: Report) -> dict[str, str]:
 
 
 def unseen_lines(report: Report) -> Iterator[str]:
-    """Say of each agent whose calls are not all seen why, where a check was left open for it."""
+    """Say of each agent whose calls are not all seen what would change it, if a scenario is about tools."""
     for agent in _agents(report):
         visibility = report.visibility_of(agent)
         if visibility is ToolVisibility.ALL or not _has_tools(report, agent):
             continue
-        recorded = any(each.record for each in report.samples)
-        why = why_open(visibility, report.plan.known_visibility(agent), recorded=recorded)
+        known = report.plan.known_visibility(agent)
         found = "not all are seen" if visibility is ToolVisibility.PARTLY else "none is seen"
-        yield f"of '{one_line(agent, 40)}' {found}: {why}"
+        overrules = "agent: {calls: all} overrules it, if agenteval is its only way to tools"
+        yield f"of '{one_line(agent, 40)}' {found}: {known.why if known and known.why else overrules}"
 
 
 def _has_tools(report: Report, agent: str) -> bool:
