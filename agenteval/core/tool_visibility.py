@@ -73,12 +73,12 @@ _WAYS_TO_SHOW_CALLS = (
     "let it show them (a returned list of messages, ctx, observed_messages, reply.messages, intercept)"
 )
 NO_CALL_SEEN = (
-    "no call of the agent was seen in this run: write agent: {calls: all} if agenteval is its only way to tools,"
-    f" else {_WAYS_TO_SHOW_CALLS}"
+    "no call of the agent was seen in this run: write agent: {calls: all} if agenteval is its only way to"
+    f" tools, else {_WAYS_TO_SHOW_CALLS}"
 )
 NOT_OF_THE_LOG = (
-    "neither a tool call nor the agent's tools are in the log: write agent: {calls: all} into the configuration"
-    " if the log would hold them"
+    "neither a tool call nor the agent's tools are in the log: write agent: {calls: all} into the"
+    " configuration if the log would hold them"
 )
 DECLARED_UNSEEN = "agent: {calls: unseen} says that calls may be made that agenteval does not see"
 OWN_TOOLS = (
