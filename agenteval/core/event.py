@@ -149,10 +149,27 @@ class Asked(Value):
     error: str = ""
 
 
+class Reconsidered(Value):
+    """What a judge had said of a finished sample was looked at once more, when all conversations of its
+    scenario were over. ``items`` take the place of what was said of the whole conversation for ``metric``."""
+
+    type: Literal["reconsidered"] = "reconsidered"
+    key: SampleKey
+    metric: str
+    items: tuple[ScoreItem, ...]
+
+    @property
+    def is_over(self) -> bool:
+        """Whether a resumed run has nothing left to do for the sample: where a judge was not asked, it is
+        held anew."""
+        return not any(isinstance(item, ScoreFailure) and item.refused for item in self.items)
+
+
 class SampleFinished(Value):
-    """After this nothing more is said of the sample. ``unfinished`` is the turn that broke. ``refused``: a
-    judge of it was not asked: the budget had no room, or it had failed on every call. ``took_s``: from its
-    start to its last judge, for who estimates how long the next run will take."""
+    """After this nothing more is said of the sample, unless it is ``Reconsidered``. ``unfinished`` is the
+    turn that broke. ``refused``: a judge of it was not asked: the budget had no room, or it had failed on
+    every call. ``took_s``: from its start to its last judge, for who estimates how long the next run will
+    take."""
 
     type: Literal["sample_finished"] = "sample_finished"
     key: SampleKey
@@ -219,6 +236,7 @@ Event: TypeAlias = Annotated[
     | Answered
     | Asked
     | SampleFinished
+    | Reconsidered
     | Notice
     | CallsSeen
     | IssuesFound

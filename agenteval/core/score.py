@@ -63,7 +63,9 @@ class References(Value):
     ``call`` and ``other_call`` (the one that it repeats) count from 0 over all tool calls of the
     conversation; ``parameter`` is one of ``call``, ``tool`` one that was not called, or was not called for
     ``value``, which the agent names. ``source`` quotes what is not the agent's: what a claim contradicts, or
-    where a withheld value stands. ``rule`` quotes the policy.
+    where a withheld value stands. ``rule`` quotes the policy. Of a goal that was ruled out, ``fact`` quotes
+    what brings this case under the rule, and ``difference`` what is not the same in a conversation that
+    reached it.
     """
 
     call: int | None = None
@@ -73,6 +75,8 @@ class References(Value):
     value: Annotated[str, Field(exclude_if=_is_empty)] = ""
     source: str = ""
     rule: str = ""
+    fact: str = ""
+    difference: str = ""
 
 
 class Vote(Value):
@@ -134,7 +138,8 @@ class Score(Value):
     ``ok`` of a label: whether it is no failure (of a number, and of a label that decides nothing: ``None``).
     ``usage``: of the judge, in all. ``votes``: all its answers, where it was asked more than once; then this
     is the first that the majority agrees with. ``sampled``: it was asked again by lot, not since it would
-    gate.
+    gate. ``twin``: of a goal that was ruled out, the conversation that reached it and that the judge was
+    shown.
     """
 
     kind: Literal["score"] = "score"
@@ -150,6 +155,7 @@ class Score(Value):
     usage: Usage | None = None
     votes: tuple[Vote, ...] = ()
     sampled: bool = False
+    twin: str = ""
 
     @property
     def is_open(self) -> bool:

@@ -19,7 +19,15 @@ from typing import Any, Self
 from pydantic import TypeAdapter, ValidationError
 
 from agenteval.core.errors import AuthorError, Place, Problem
-from agenteval.core.event import SCHEMA_VERSION, Answered, Asked, Event, RunStarted, SampleFinished
+from agenteval.core.event import (
+    SCHEMA_VERSION,
+    Answered,
+    Asked,
+    Event,
+    Reconsidered,
+    RunStarted,
+    SampleFinished,
+)
 from agenteval.files.plain_files import for_me_alone
 
 LOCK = "lock"
@@ -115,7 +123,7 @@ class Journal:
         data = memoryview((to_json(event) + "\n").encode())
         while data:
             data = data[self._file.write(data) :]
-        if isinstance(event, SampleFinished):
+        if isinstance(event, SampleFinished | Reconsidered):
             self._syncs.want()
 
     def __enter__(self) -> Journal:

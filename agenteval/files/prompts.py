@@ -58,6 +58,9 @@ _FILES = {
     "answer_shared": "judges/answer_shared.md",
     "judge_refute": "judges/refute.md",
     "judge_decide": "judges/decide.md",
+    "judge_refute_ruled_out": "judges/refute_ruled_out.md",
+    "judge_decide_ruled_out": "judges/decide_ruled_out.md",
+    "judge_twin": "judges/twin.md",
     "error_deduplication": "issues/deduplicate.md",
     "simulated_user": "user/simulated_user.md",
     USER_REVIEW: "user/review.md",
@@ -269,6 +272,10 @@ class Rubric:
             references={name: told for name, told in self.references.items() if f'"{label}"' not in told},
         )
 
+    def with_reference(self, name: str, text: str) -> Rubric:
+        """The same, and one reference more is asked for."""
+        return replace(self, references={**self.references, name: text})
+
 
 def _read(name: str, base: str | Path, what: str, place: Place | None) -> tuple[str, str]:
     """The source and the text of an author's file; ``place`` is where its path is written."""
@@ -290,6 +297,7 @@ def _shown(path: Path) -> str:
 
 
 _AGAIN = ("judge_refute", "judge_decide")
+_OF_GOALS = ("judge_refute_ruled_out", "judge_decide_ruled_out", "judge_twin")
 _KEYS = ("metric", "scope", "scale", "whole", "labels", "version")
 _TABLE_KEYS = ("order", "short", "needs", "shared", "unsure")
 """What tables say of a metric and a judge is not told: no part of the hash."""
@@ -359,7 +367,7 @@ def _judged(text: str) -> str:
 
 def beside(form: str) -> tuple[str, ...]:
     """The prompts that a judge is sent beside a rubric whose answer has this form."""
-    return ("judge_rules", form, *_AGAIN)
+    return ("judge_rules", form, *_AGAIN, *(_OF_GOALS if form == "answer_outcome" else ()))
 
 
 def _other_terms(head: _Head, shipped: _Head) -> Iterator[Problem]:

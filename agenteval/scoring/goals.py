@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
-from agenteval.core.event import RunStarted
 from agenteval.core.plan import Plan
 from agenteval.core.sample_report import SampleReport
-from agenteval.core.scenario import SampleKey
-from agenteval.core.score import MISSED, NOT_CLEAR, REACHED, RULED_OUT, Finding, Score, Severity
+from agenteval.core.score import NOT_CLEAR, REACHED, Score, Severity
 from agenteval.core.severity import NEVER_COMPLETED, NOT_COMPLETED, severity_of
 
 GOAL = "goal_completion"
@@ -28,70 +26,6 @@ def open_goals(samples: Iterable[SampleReport], outcome: str) -> int:
 def has_reached(sample: SampleReport) -> bool:
     """Whether its goal was reached, where it was to be."""
     return any(goal.label == REACHED and goal.value for goal in goals_of(sample))
-
-
-# ── ruled out, and yet reached elsewhere ─────────────────────────────────────────────────────────
-
-
-def held_against_others(
-    samples: Mapping[SampleKey, SampleReport], run: RunStarted
-) -> dict[SampleKey, SampleReport]:
-    """The samples, and of each whose goal was ruled out, although another epoch, another agent or the
-    baseline reached it, that it was missed: what one could do was not impossible."""
-    reached = dict(_reached(samples, run))
-    if not reached:
-        return dict(samples)
-    return {
-        key: _as_missed(sample, where, run.plan)
-        if (where := reached.get((key.scenario, key.variant))) and _is_ruled_out(sample)
-        else sample
-        for key, sample in samples.items()
-    }
-
-
-def _reached(
-    samples: Mapping[SampleKey, SampleReport], run: RunStarted
-) -> Iterator[tuple[tuple[str, str], str]]:
-    """By scenario and variant, where its goal was reached; the first place counts last."""
-    for scenario in run.baseline.reached if run.baseline else ():
-        yield (scenario, ""), f"in the baseline {run.baseline.run_id if run.baseline else ''}"
-    several = len({key.agent for key in samples}) > 1
-    for key in sorted(samples, key=lambda key: (key.epoch, key.agent), reverse=True):
-        if has_reached(samples[key]):
-            by = f"by {key.agent} " if several else ""
-            yield (key.scenario, key.variant), f"{by}in epoch {key.epoch + 1}"
-
-
-def _is_ruled_out(sample: SampleReport) -> bool:
-    return any(_counts_neither_way(goal) for goal in goals_of(sample))
-
-
-def _counts_neither_way(score: Score) -> bool:
-    return score.metric == GOAL and score.label == RULED_OUT and score.is_open
-
-
-def _as_missed(sample: SampleReport, where: str, plan: Plan) -> SampleReport:
-    scores, findings = [], []
-    for score in sample.scores:
-        if _counts_neither_way(score):
-            reason = f"{score.reason} (the judge answered ruled out, but it was reached {where})".strip()
-            score = score.model_copy(update={"label": MISSED, "value": 0.0, "reason": reason})
-            findings.append(_finding(score, plan))
-        scores.append(score)
-    return replace(sample, scores=tuple(scores), findings=(*sample.findings, *findings))
-
-
-def _finding(score: Score, plan: Plan) -> Finding:
-    return Finding(
-        detector="judge",
-        metric=GOAL,
-        label=NOT_COMPLETED,
-        severity=severity_of(NOT_COMPLETED, plan.severities),
-        evidence=score.evidence,
-        explanation=score.reason,
-        references=score.references,
-        scripted=score.scripted,
-    )
 
 
 # ── never completed ──────────────────────────────────────────────────────────────────────────────

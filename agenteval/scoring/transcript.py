@@ -114,6 +114,22 @@ def _written(
     return told._replace(misfit=f"{why}: raise `context` of the judge's model, if it can read more")
 
 
+def other_record(
+    trajectory: Trajectory, *, policy: str = "", tools: Sequence[dict[str, Any]] = (), limit: int = LIMIT
+) -> str:
+    """Another conversation, to be shown with a record: its turns and, where they are given, the policy and
+    the tools of its agent. Beyond ``limit`` bytes its texts are shortened."""
+    head = [
+        *_section("The policy of its agent", policy),
+        *_section("The tools of its agent", "\n".join(map(_tool, tools))),
+    ]
+    turns = trajectory.all_turns
+    record = _Turns(turns, [""] * len(turns))
+    caps = record.fitted(limit - _size(head))
+    parts = [*head, *(part for index, cap in enumerate(caps) for part in record.turn(index, cap))]
+    return _shortened("\n\n".join(parts), limit)
+
+
 class _Caps(NamedTuple):
     """How many characters a text of a turn may have: results of tools, and all else."""
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from agenteval.core.event import Event, RunFinished, RunResumed, RunStarted, SampleFinished
+from agenteval.core.event import Event, Reconsidered, RunFinished, RunResumed, RunStarted, SampleFinished
 from agenteval.core.plan import Plan
 from agenteval.core.scenario import SampleKey, Scenario
 
@@ -24,8 +24,18 @@ _NOT_SAID: Any = {"source": True, "lines": True, "base": True, "tools": {"__all_
 
 def over(events: Iterable[Event]) -> frozenset[SampleKey]:
     """The samples that came to their end, whatever it was. They are not run again."""
-    ends = (event for event in events if isinstance(event, SampleFinished))
-    return frozenset(event.key for event in ends if event.is_over)
+    return frozenset(key for key, is_over in _ends(events).items() if is_over)
+
+
+def _ends(events: Iterable[Event]) -> dict[SampleKey, bool]:
+    """By sample that finished, whether it is over, as it was last said of it."""
+    ends: dict[SampleKey, bool] = {}
+    for event in events:
+        if isinstance(event, SampleFinished):
+            ends[event.key] = event.is_over
+        elif isinstance(event, Reconsidered):
+            ends[event.key] = ends.get(event.key, False) and event.is_over
+    return ends
 
 
 def kept(events: Sequence[Event]) -> Iterator[Event]:
@@ -52,8 +62,8 @@ def is_complete(events: Sequence[Event]) -> bool:
     """Whether nothing is left to do. What ``--fail-fast`` left out was to be left out; a judge that was not
     asked is to be."""
     end = ended(events)
-    last = {event.key: event.is_over for event in events if isinstance(event, SampleFinished)}
-    return end is not None and end.outcome in ("complete", "fail_fast") and all(last.values())
+    is_ended = end is not None and end.outcome in ("complete", "fail_fast")
+    return is_ended and all(_ends(events).values())
 
 
 def changes(then: RunStarted, now: RunStarted) -> tuple[str, ...]:

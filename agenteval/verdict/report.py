@@ -10,6 +10,7 @@ from agenteval.core.event import (
     Event,
     IssuesFound,
     Notice,
+    Reconsidered,
     RunFinished,
     RunResumed,
     RunStarted,
@@ -37,7 +38,7 @@ from agenteval.core.trajectory import CallEvidence, Stop, StopReason, ToolVisibi
 from agenteval.core.value import changed
 from agenteval.scoring.effects import rated
 from agenteval.scoring.finding_merge import merged
-from agenteval.scoring.goals import held_against_others, raised_if_never_completed
+from agenteval.scoring.goals import raised_if_never_completed
 from agenteval.verdict.ledger import LedgerLine, lines_of
 from agenteval.verdict.spending import by_role, dedup_line, lines_of_sample
 
@@ -114,6 +115,13 @@ class _SampleEvents:
                 self.aside += self.items.pop(place)
         self.items.setdefault(turn, []).extend(items)
 
+    def reconsider(self, event: Reconsidered) -> None:
+        """What was looked at once more takes the place of what was said before."""
+        whole = self.items.get(None, [])
+        others = [item for item in whole if getattr(item, "metric", "") != event.metric]
+        self.items[None] = [*others, *event.items]
+        self.is_over &= event.is_over
+
 
 def fold(events: Iterable[Event]) -> Report:
     """The report of a run. Raises ``ValueError`` if the events hold no ``RunStarted``."""
@@ -159,6 +167,8 @@ def fold(events: Iterable[Event]) -> Report:
             case SampleFinished(key=key):
                 samples[key].stop, samples[key].is_over = event.stop, event.is_over
                 samples[key].unfinished = event.unfinished
+            case Reconsidered(key=key) if key in samples:
+                samples[key].reconsider(event)
     if run is None:
         raise ValueError("no run_started event: this is not the journal of a run")
     by_id = {**recorded, **{scenario.id: scenario for scenario in run.scenarios}}
@@ -257,7 +267,6 @@ def _scenarios(
     applies: Mapping[Pairing, Applies],
     reports: Mapping[SampleKey, SampleReport],
 ) -> Iterable[ScenarioReport]:
-    reports = held_against_others(reports, run)
     samples_planned = run.plan.samples
     planned = set(samples_planned)
     # A run that decides as it goes how many epochs there are has more than it had planned.

@@ -14,6 +14,7 @@ from agenteval.core.event import (
     Asked,
     CallsSeen,
     Event,
+    Reconsidered,
     RunStarted,
     SampleFinished,
     SampleStarted,
@@ -72,6 +73,7 @@ class Retained:
         self._open: dict[SampleKey, _Open] = {}
         self._latest: tuple[SampleKey | None, _Open | None] = (None, None)
         self._done: list[_Sample] = []
+        self._again: dict[SampleKey, list[Reconsidered]] = {}
         self._begun = 0
         self._scenarios: dict[str, Scenario] = {}
         self._slim = _Slim()
@@ -97,6 +99,8 @@ class Retained:
             case CallsSeen(agent=agent, evidence=evidence):
                 self._evidence.setdefault(agent, set()).add(evidence)
                 self._rest.append(event)
+            case Reconsidered():
+                self._again.setdefault(event.key, []).append(event)
             case Answered() | Asked():
                 """No report is made of it."""
             case _:
@@ -115,8 +119,10 @@ class Retained:
         was done first; with ``found`` only of those in which something was found."""
         yield from self._started
         for sample in sorted(self._done, key=attrgetter("number")):
-            if not found or sample.has_findings:
+            again = self._again.get(sample.key, ())
+            if not found or sample.has_findings or again:
                 yield from sample.events()
+                yield from again
         for key, opened in self._open.items():
             yield SampleStarted(key=key, applies=opened.applies, scenario=opened.scenario)
         yield from self._rest

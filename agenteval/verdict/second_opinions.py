@@ -10,9 +10,9 @@ from agenteval.verdict.report import Report
 
 
 class SecondOpinions(NamedTuple):
-    """``doubted``: verdicts that would have gated, ``upheld`` of them; ``sampled``: clean ones that were
-    drawn, in ``differed`` of which the second answer would have gated. ``usage``: of all calls beyond the
-    first; ``judges``: of all calls of judges."""
+    """``doubted``: verdicts that would have gated, and goals that were ruled out; ``upheld`` of them;
+    ``sampled``: clean ones that were drawn, in ``differed`` of which the second answer would have gated.
+    ``usage``: of all calls beyond the first; ``judges``: of all calls of judges."""
 
     doubted: int
     upheld: int
@@ -37,7 +37,7 @@ def second_opinions(report: Report) -> SecondOpinions:
     sampled = [item for item in told if _is_sampled(item)]
     return SecondOpinions(
         doubted=len(doubted),
-        upheld=sum(_is_against(item) for item in doubted),
+        upheld=sum(map(_is_upheld, doubted)),
         sampled=len(sampled),
         differed=sum(item.votes[1].against for item in sampled),
         usage=total_of(vote.usage for item in told for vote in item.votes[1:] if vote.usage),
@@ -53,6 +53,10 @@ def _is_sampled(item: Score | Check) -> bool:
     return isinstance(item, Score) and item.sampled
 
 
-def _is_against(item: Score | Check) -> bool:
+def _is_upheld(item: Score | Check) -> bool:
+    """Whether the first answer is the one that counts; of two that both gate, either is."""
+    first = item.votes[0]
+    if not first.against and isinstance(item, Score):
+        return item.label == first.verdict
     sides = [vote.against for vote in item.votes]
     return sides.count(True) > sides.count(False)

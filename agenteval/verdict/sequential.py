@@ -5,11 +5,19 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from agenteval.core.event import Event, RunStarted, SampleFinished, SampleStarted, Scored, TurnFinished
+from agenteval.core.event import (
+    Event,
+    Reconsidered,
+    RunStarted,
+    SampleFinished,
+    SampleStarted,
+    Scored,
+    TurnFinished,
+)
 from agenteval.core.plan import Pairing
 from agenteval.core.scenario import EpochRange, Sample, SampleKey, sample_seed
 from agenteval.core.score import RULED_OUT
-from agenteval.scoring.goals import has_reached, open_goals
+from agenteval.scoring.goals import open_goals
 from agenteval.verdict import gates, report
 from agenteval.verdict.epochs import Epochs, succeeded
 from agenteval.verdict.run_gates.pass_rate import PASS_RATE, planned_test
@@ -68,8 +76,7 @@ class UntilDecided:
         self._run: RunStarted | None = None
         self._events: dict[SampleKey, list[Event]] = {}
         self._scenarios: dict[Pairing, _Scenario] = {}
-        self._reached: set[str] = set()
-        self._ruled_out: dict[str, list[SampleKey]] = {}
+        self._ruled_out: dict[SampleKey, list[Event]] = {}
 
     def __call__(self, event: Event) -> None:
         self._planned(event)
@@ -83,10 +90,10 @@ class UntilDecided:
             case SampleFinished(key=key) if key in self._events:
                 events = [*self._events.pop(key), event]
                 if event.is_over:
-                    scenario = self._scenarios[key.scenario, key.agent]
-                    scenario.started.add(key.epoch)
-                    scenario.finished[key.epoch] = self._outcome(key, events)
-                    self._hold_ruled_out_against(key.scenario)
+                    self._scenarios[key.scenario, key.agent].started.add(key.epoch)
+                    self._finish(key, events)
+            case Reconsidered(key=key) if key in self._ruled_out:
+                self._finish(key, [*self._ruled_out.pop(key), event])
 
     def next(self) -> Sample | None:
         sample = self._planned.next() or self._further()
@@ -113,19 +120,14 @@ class UntilDecided:
                 return Sample(key=key, scenario=scenario.first.scenario, seed=sample_seed(self._seed, key))
         return None
 
-    def _outcome(self, key: SampleKey, events: Sequence[Event]) -> bool | None:
+    def _finish(self, key: SampleKey, events: Sequence[Event]) -> None:
+        """Note how an epoch ended. What is said of a goal that was ruled out may be looked at again."""
         assert self._run is not None
-        scenario = self._scenarios[key.scenario, key.agent].first.scenario
-        alone = {"scenarios": (scenario,), "plan": self._run.plan.alone(key.scenario, key.agent)}
+        own = self._scenarios[key.scenario, key.agent]
+        alone = {"scenarios": (own.first.scenario,), "plan": self._run.plan.alone(key.scenario, key.agent)}
         found = report.fold([self._run.model_copy(update=alone), *events])
         (sample,) = found.samples
-        if has_reached(sample):
-            self._reached.add(key.scenario)
-        elif open_goals([sample], RULED_OUT):
-            self._ruled_out.setdefault(key.scenario, []).append(key)
-        return succeeded(sample, gates.decide_sample(sample, found.scenarios[0], found).verdict)
-
-    def _hold_ruled_out_against(self, scenario: str) -> None:
-        """What one conversation reached was missed, and not ruled out, in the others."""
-        for key in self._ruled_out.pop(scenario, ()) if scenario in self._reached else ():
-            self._scenarios[key.scenario, key.agent].finished[key.epoch] = False
+        if open_goals([sample], RULED_OUT):
+            self._ruled_out[key] = list(events)
+        decided = gates.decide_sample(sample, found.scenarios[0], found)
+        own.finished[key.epoch] = succeeded(sample, decided.verdict)

@@ -240,7 +240,7 @@ def test_another_agent_or_the_baseline_that_reached_it_counts_too(project: Proje
     assert project.run("--baseline", "latest").code == 1
     assert goal(project, "a") == ("missed", 0.0)
     reason = project.sample()["scores"]["goal_completion"]["reason"]
-    assert "reached in the baseline" in reason
+    assert "but the baseline (a · bot · epoch 1) reached it" in reason
 
 
 @pytest.mark.parametrize(

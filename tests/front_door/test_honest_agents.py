@@ -78,7 +78,8 @@ def heading(prompt: str) -> str:
 
 
 METRICS = {heading(SHIPPED.rubric(name).text): name for name in (*BUILT_IN_METRICS, CRITERIA)}
-AGAIN = {heading(SHIPPED.prompt(name).prompt) for name in ("judge_refute", "judge_decide")}
+_AGAIN = ("judge_refute", "judge_decide", "judge_refute_ruled_out", "judge_decide_ruled_out")
+AGAIN = {heading(SHIPPED.prompt(name).prompt) for name in _AGAIN}
 _NOTES = re.compile(re.escape(NOTED) + r"\n<data-(\w+)>\n.*?\n</data-\1>", re.DOTALL)
 _QUOTED = re.compile(r"<data-(\w+)>\n(.*?)\n</data-\1>", re.DOTALL)
 

@@ -234,7 +234,8 @@ def test_one_judges_word_does_not_end_a_run_and_two_do(project: Project) -> None
         told = project.results()["summary"]["second_opinions"]
         assert (told["doubted"], told["upheld"], told["corroborate"]) == (1, int(upheld), True)
         assert told["usage"]["calls"] == len(score["votes"]) - 1
-        assert "1 verdict that would fail something asked again" in project.call("report", "latest", "-v").out
+        shown = project.call("report", "latest", "-v").out
+        assert "1 verdict that would fail or excuse something asked again" in shown
         assert len(project.sample()["findings"]) == int(upheld)
 
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from functools import cache
 from pathlib import Path
 
 from agenteval.cli.commands.kept_baselines import find_merge_base, is_merge_base
@@ -10,8 +11,9 @@ from agenteval.core.decision import Decision
 from agenteval.core.errors import AuthorError
 from agenteval.core.event import Baseline, RunStarted
 from agenteval.core.run_summary import RunSummary
+from agenteval.core.sample_report import SampleReport
 from agenteval.files.runs import find_run, load_run
-from agenteval.scoring.goals import GOAL
+from agenteval.scoring.goals import GOAL, has_reached
 from agenteval.verdict import gates, report
 from agenteval.verdict.accepted import as_accepted_by
 from agenteval.verdict.comparability import matched, why_not_comparable
@@ -58,6 +60,22 @@ def with_baseline(started: RunStarted, name: str, root: Path, *, selected: bool)
         effort={both.after: {now.id: then.effort for then, now in both.pairs} for both in agents},
     )
     return started.model_copy(update={"baseline": baseline})
+
+
+def reached_before(baseline: Baseline | None, root: str) -> Callable[[str], SampleReport | None]:
+    """By scenario that is the same in both runs, a conversation of the baseline that reached the goal. The
+    baseline is read when it is first asked for; of one that is gone nothing is known."""
+    known = frozenset(baseline.reached if baseline else ())
+
+    @cache
+    def samples() -> dict[str, SampleReport]:
+        try:
+            before = report.fold(load_run(find_run(baseline.run_id if baseline else "", Path(root))))
+        except AuthorError:
+            return {}
+        return {sample.key.scenario: sample for sample in reversed(before.samples) if has_reached(sample)}
+
+    return lambda scenario: samples().get(scenario) if scenario in known else None
 
 
 def _gone(old: RunSummary, new: RunSummary) -> tuple[str, ...]:

@@ -15,9 +15,11 @@ import anyio
 
 from agenteval import __version__
 from agenteval.cli import wiring
+from agenteval.cli.commands.baseline import reached_before
 from agenteval.cli.commands.garbage import few_collections
 from agenteval.cli.commands.interrupt import bounded, interruptible
 from agenteval.cli.commands.prepare import Prepared, Request
+from agenteval.cli.commands.second_look import SecondLook, goal_judges
 from agenteval.cli.fail_fast import FailFast
 from agenteval.cli.git import checkout_of
 from agenteval.cli.progress import progress_for
@@ -35,6 +37,7 @@ from agenteval.files.journal import EventLog, Journal
 from agenteval.files.redact import redacting
 from agenteval.scoring import judging, resolve
 from agenteval.scoring.issues import find_issues
+from agenteval.scoring.judges.ruled_out import RuledOutGoals
 from agenteval.verdict import gates, report
 from agenteval.verdict.remaining import kept
 from agenteval.verdict.report import Report
@@ -74,15 +77,24 @@ def execute(
         AskedFile(journal.path.with_name(ASKED)) as asked,
         progress_for(sys.stderr, len(prepared.samples), past=over, outlook=outlook) as progress,
     ):
-        sinks: list[Emit] = [events, journal, asked, prepared.runtime.queue, progress]
+        again = _second_look(prepared, begin if isinstance(begin, RunStarted) else past[0])
+        for event in over:
+            again(event)
+        sinks: list[Emit] = [events, journal, asked, prepared.runtime.queue, progress, again]
         control = Control()
         if prepared.runtime.fail_fast:
             sinks.append(_fail_fast(control, over))
         emit = redacting(Fan(sinks), prepared.resources.secrets)
         with few_collections():
-            _execute(prepared, begin, emit, control, events)
+            _execute(prepared, begin, emit, control, events, again)
     finished = report.fold(events.taken())
     return finished, gates.decide(finished)
+
+
+def _second_look(prepared: Prepared, run: Event) -> SecondLook:
+    judges = goal_judges(prepared.runtime.judges)
+    before = reached_before(run.baseline if isinstance(run, RunStarted) else None, prepared.config.root)
+    return SecondLook(RuledOutGoals(judges.get, prepared.plan.corroborate, before))
 
 
 def _usual_durations(prepared: Prepared, folder: Path) -> dict[str, float]:
@@ -142,13 +154,14 @@ def _execute(
     emit: Emit,
     control: Control,
     events: Iterable[Event],
+    again: SecondLook,
 ) -> None:
     started = time.monotonic()
     emit(begin)
     for text in prepared.remarks if isinstance(begin, RunStarted) else ():
         emit(Notice(level="warning", text=text))
     try:
-        anyio.run(_run_and_close, prepared, emit, control, events)
+        anyio.run(_run_and_close, prepared, emit, control, events, again)
     except KeyboardInterrupt:
         control.stop("interrupted")
     elapsed_s = round(time.monotonic() - started, 3)
@@ -159,11 +172,15 @@ def now() -> str:
     return datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
-async def _run_and_close(prepared: Prepared, emit: Emit, control: Control, events: Iterable[Event]) -> None:
+async def _run_and_close(
+    prepared: Prepared, emit: Emit, control: Control, events: Iterable[Event], again: SecondLook
+) -> None:
     prepared.resources.attach(emit, control)
     try:
         with interruptible(control), bounded(control, prepared.plan.deadlines.run_s):
             await pipeline.run(prepared.runtime, emit, control)
+            while await again.take(events, emit, control):  # which may leave a gate that is not decided yet
+                await pipeline.run(prepared.runtime, emit, control)
             await _find_issues(prepared, emit, control, events)
     finally:
         with anyio.CancelScope(shield=True):

@@ -151,7 +151,7 @@ def _notes(tally: AskedCounts, classes: Sequence[str], plan: Plan) -> Iterator[s
     if not tally.taken:
         yield "the journal has no answer to any of these requests: prompts, model or record have changed"
     if tally.calls and plan.corroborate:
-        yield "verdicts that would fail something are asked again, as is a tenth of the clean ones"
+        yield "verdicts that would fail or excuse something are asked again, as is a tenth of the clean ones"
     if classes:
         yield f"what {', '.join(classes)} ask{'s' if len(classes) == 1 else ''} of a model is not counted"
     if CRITERIA in tally.calls and tally.calls[CRITERIA] > 1:

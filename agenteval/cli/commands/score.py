@@ -30,6 +30,7 @@ from agenteval.cli.commands.score_prepare import (
     with_its_gates,
     with_known_visibility,
 )
+from agenteval.cli.commands.second_look import SecondLook, goal_judges
 from agenteval.cli.rescoring import Applied, Rescoring, rescore
 from agenteval.conversation.pipeline import Control
 from agenteval.core.config import ReporterChoice
@@ -50,6 +51,7 @@ from agenteval.files.redact import redacting
 from agenteval.reporters import REPORTERS
 from agenteval.reporters.options import Detail
 from agenteval.scoring import judging
+from agenteval.scoring.judges.ruled_out import RuledOutGoals
 from agenteval.scoring.resolve import as_written
 from agenteval.verdict import gates
 from agenteval.verdict.report import Report, fold
@@ -119,10 +121,11 @@ def _run(
         AskedFile(folder / ASKED) as asked,
     ):
         journal = JournalFile(file, at_once=bool(prepared.judges))
-        emit = redacting(Fan([retained, journal, asked, _Heartbeat()]), prepared.resources.secrets)
+        again = _second_look(prepared)
+        emit = redacting(Fan([retained, journal, asked, again, _Heartbeat()]), prepared.resources.secrets)
         emit(_started(prepared, folder.name))
         try:
-            anyio.run(_score_and_close, prepared, reader, conversations, emit, control, retained)
+            anyio.run(_score_and_close, prepared, reader, conversations, emit, control, retained, again)
         except KeyboardInterrupt:
             control.stop("interrupted")
         for text in (*_anew(kept), *_remarks(prepared, reader, complete=not control.stopping)):
@@ -155,6 +158,7 @@ async def _score_and_close(
     emit: Emit,
     control: Control,
     retained: Retained,
+    again: SecondLook,
 ) -> None:
     prepared.resources.attach(emit, control)
     rescoring = Rescoring(
@@ -167,10 +171,17 @@ async def _score_and_close(
     try:
         with interruptible(control):
             await rescore(conversations, rescoring, emit, control)
+            await again.take(retained.events(), emit, control)
             await _find_issues(prepared, reader, emit, control, retained)
     finally:
         with anyio.CancelScope(shield=True):
             await prepared.resources.aclose()
+
+
+def _second_look(prepared: PreparedScore) -> SecondLook:
+    """Whoever the agents are, one judge has judged all goals."""
+    judge = goal_judges({"": prepared.judges}).get("")
+    return SecondLook(RuledOutGoals(lambda _agent: judge, prepared.plan.corroborate))
 
 
 def _checks_of(prepared: PreparedScore) -> Callable[[Recorded], Sequence[Scorer]]:

@@ -55,9 +55,9 @@ class VoteShape(Shape):
 
 class SecondOpinionsShape(Shape):
     """How judges were asked again. ``corroborate``: whether they were at all. ``doubted``: verdicts that
-    would have failed something, of which ``upheld`` counted; ``sampled``: clean ones, asked again by lot, in
-    ``differed`` of which the second answer would have failed something. ``usage`` is that of the calls beyond
-    the first, ``share`` its share of the judges' tokens."""
+    would have failed something, and goals that were ruled out; ``upheld`` of them counted. ``sampled``: clean
+    ones, asked again by lot, in ``differed`` of which the second answer would have failed something.
+    ``usage`` is that of the calls beyond the first, ``share`` its share of the judges' tokens."""
 
     corroborate: bool
     doubted: int
@@ -91,8 +91,8 @@ class ScoreShape(Shape):
     ``ok``: whether the label is no failure (null for a number, a goal, and a label that decides nothing).
     ``by`` names the judge's model; ``scripted``: it was no language model; ``calibrated``: whether that
     judge was compared with people's judgement. ``references``: what it refers to beside its evidence (call,
-    other_call, parameter, tool, source, rule), checked by code; ``votes``: all answers, where the judge was
-    asked more than once."""
+    other_call, parameter, tool, source, rule, fact, difference), checked by code; ``votes``: all answers,
+    where the judge was asked more than once."""
 
     value: float | None
     label: str | None

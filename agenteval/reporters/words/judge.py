@@ -37,7 +37,7 @@ def second_opinions_text(report: Report) -> str:
         return "judge: {corroborate: false}: each verdict is one judge's word, asked once"
     parts = []
     if told.doubted:
-        what = f"{plural(told.doubted, 'verdict')} that would fail something"
+        what = f"{plural(told.doubted, 'verdict')} that would fail or excuse something"
         parts.append(f"{what} asked again, {told.upheld:,} upheld")
     if told.sampled:
         what = plural(told.sampled, "clean one")

@@ -8,10 +8,11 @@ again as well, so that a report can say how often the judge does not agree with 
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import blake2b
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol, TypeAlias
 
 from agenteval.conversation.current_sample import current
 from agenteval.core.errors import InfrastructureError, NotAskedError, UnreadableReplyError
@@ -26,11 +27,17 @@ SAMPLED = 10
 """One clean verdict in so many is asked again."""
 
 
+Side: TypeAlias = bool | str
+"""What an answer comes to: whether it would fail something, or of a goal that was not missed the outcome. Two
+answers agree if they are on one side."""
+
+
 @dataclass(frozen=True)
 class Question:
     """What a judge is asked. ``gates``: whether an answer would fail something by itself; ``flaw_in``: what
     is wrong with one; ``is_proven``: whether code has proven what it says; ``is_clean``: whether it finds no
-    fault, so that it may be drawn; ``is_doubtful``: whether one that would fail nothing is asked again.
+    fault, so that it may be drawn; ``is_doubtful``: whether one that would fail nothing is asked again;
+    ``side``: what it comes to, where that is more than whether it gates.
     ``criterion`` as in ``request_of``."""
 
     rubric: Rubric
@@ -41,16 +48,22 @@ class Question:
     is_proven: Callable[[Any], bool] = lambda _said: False
     is_clean: Callable[[Any], bool] = lambda _said: False
     is_doubtful: Callable[[Any], bool] = lambda _said: False
+    side: Callable[[Any], Side] | None = None
     criterion: Mapping[str, str] | None = None
+
+    def side_of(self, answer: Any) -> Side:
+        return self.side(answer) if self.side else self.gates(answer)
 
 
 class Asked(NamedTuple):
-    """``reply`` is the one that counts: the first that the majority agrees with. ``usage`` is that of all."""
+    """``reply`` is the one that counts: the first that the majority agrees with; ``is_split``: none does, as
+    no two agree. ``usage`` is that of all."""
 
     reply: ModelReply
     usage: Usage
     votes: tuple[Vote, ...] = ()
     is_sampled: bool = False
+    is_split: bool = False
 
 
 class RequestOf(Protocol):
@@ -105,16 +118,26 @@ async def asked(
         if isinstance(reply, ScoreFailure):
             return _uncorroborated(reply, replies)
         replies.append(reply)
-        if question.gates(reply.value) == would_gate:
+        if question.side_of(reply.value) == question.side_of(first.value):
             break
-    sides = [question.gates(reply.value) for reply in replies]
-    majority = sides.count(True) > sides.count(False)
+    place = standing([question.side_of(reply.value) for reply in replies])
     return Asked(
-        reply=replies[sides.index(majority)],
+        reply=replies[place or 0],
         usage=total_of(reply.usage for reply in replies),
-        votes=tuple(_vote(reply, side) for reply, side in zip(replies, sides, strict=True)),
+        votes=tuple(vote_of(reply, against=question.gates(reply.value)) for reply in replies),
         is_sampled=is_drawn,
+        is_split=place is None,
     )
+
+
+def standing(sides: Sequence[Side]) -> int | None:
+    """The place of the first answer on the side that most are on. Between equally many the last one decides;
+    ``None``: no two agree, or it is on neither side."""
+    counts = Counter(sides)
+    most = max(counts.values())
+    leading = [side for side in counts if counts[side] == most]
+    chosen = leading[0] if len(leading) == 1 else sides[-1]
+    return sides.index(chosen) if most > 1 and chosen in leading else None
 
 
 def _is_drawn(question: Question, seed: int) -> bool:
@@ -140,13 +163,13 @@ def _uncorroborated(failure: ScoreFailure, replies: Sequence[ModelReply]) -> Sco
     return failure.model_copy(update={"message": message, "usage": total_of(spent)})
 
 
-def _vote(reply: ModelReply, gates: bool) -> Vote:
+def vote_of(reply: ModelReply, *, against: bool) -> Vote:
     said: Any = reply.value
     given = {name: getattr(said, name, None) for name in References.model_fields}
     verdict = next((getattr(said, key) for key in ("label", "outcome", "score") if hasattr(said, key)), None)
     return Vote(
         verdict=verdict,
-        against=gates,
+        against=against,
         reason=said.reason,
         evidence=said.evidence,
         references=References(**{name: value for name, value in given.items() if value is not None}),

@@ -17,7 +17,7 @@ from agenteval.core.trajectory import Trajectory
 from agenteval.files.prompts import Rendered, Rubric, render
 from agenteval.scoring.effects import rated
 from agenteval.scoring.finding_merge import JUDGE, proves
-from agenteval.scoring.judges.corroboration import Asked, Question, asked
+from agenteval.scoring.judges.corroboration import Asked, Question, Side, asked
 from agenteval.scoring.judges.references import Claim, Shown, flaw_of, shown
 from agenteval.scoring.judges.stakes import Stakes
 from agenteval.scoring.judges.together import reply_of_all
@@ -107,6 +107,7 @@ class Judge:
             is_proven=lambda said: self._is_proven(said, of),
             is_clean=lambda said: not rubric.scale and self._is_clean(said, of),
             is_doubtful=lambda said: self._is_doubtful(said, of),
+            side=lambda answer: self._side(answer, of),
         )
         return question, of
 
@@ -139,6 +140,10 @@ class Judge:
         if not self._rubric.labels:
             return True
         return self._stakes.is_severe(self._finding(said, of).severity, self.metric, of.scenario)
+
+    def _side(self, answer: Any, of: Judged) -> Side:
+        """What an answer comes to, when it is held against another."""
+        return self._gates(answer, of)
 
     def _is_clean(self, said: Any, of: Judged) -> bool:
         """Whether a label finds no fault; what is not clear does not say so."""
@@ -199,12 +204,14 @@ class Judge:
 
 
 class Judged(NamedTuple):
-    """What is judged: a turn (from 0), or the whole conversation (``None``)."""
+    """What is judged: a turn (from 0), or the whole conversation (``None``). ``twin``: the record of another
+    one, where that is shown, too."""
 
     scenario: Scenario
     trajectory: Trajectory
     turn: int | None
     record: Shown
+    twin: Shown | None = None
 
 
 class ConversationView:
@@ -221,12 +228,15 @@ class ConversationView:
         limit: int = LIMIT,
     ) -> None:
         self.policy_of = policy_of
+        self.limit = limit
         self._parameters = parameters
-        self._limit = limit
         self._tools_of = tools_of
         self._now = now
 
-    def transcript(self, scenario: Scenario, trajectory: Trajectory, turn: int | None) -> Transcript:
+    def transcript(
+        self, scenario: Scenario, trajectory: Trajectory, turn: int | None, *, taken: int = 0
+    ) -> Transcript:
+        """``taken``: bytes that something else takes of the limit."""
         return record_of(
             scenario,
             trajectory,
@@ -235,8 +245,14 @@ class ConversationView:
             now=self._now,
             upto=turn,
             parameters=self._parameters,
-            limit=self._limit,
+            limit=self.limit - taken,
         )
+
+    def apart_from(self, other: ConversationView, scenario: Scenario) -> tuple[str, Sequence[dict[str, Any]]]:
+        """Policy and tools of the agent; each empty where another one's are the same."""
+        policies = [view.policy_of(scenario) for view in (self, other)]
+        tools = [tuple(view._tools_of(scenario)) for view in (self, other)]
+        return policies[0] if policies[0] != policies[1] else "", tools[0] if tools[0] != tools[1] else ()
 
     def shown(self, scenario: Scenario, trajectory: Trajectory, turn: int | None) -> Shown:
         """The same by whose words it is, to look references up in."""
@@ -532,5 +548,7 @@ _REFERENCES: Mapping[str, tuple[Any, Any]] = {
     "value": (_Name, ""),
     "source": (_Evidence, ""),
     "rule": (_Evidence, ""),
+    "fact": (_Evidence, ""),
+    "difference": (_Evidence, ""),
 }
 """Their types, and what stands for none: a scripted reply may leave them out."""

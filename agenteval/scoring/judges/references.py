@@ -216,7 +216,14 @@ def invented(claim: Claim, record: Shown) -> str:
         return not_there("source", refers.source, "what was said or returned by anybody but the agent")
     if refers.rule and not is_quoted(refers.rule, (record.policy,)):
         return not_there("rule", refers.rule, "the agent's policy")
+    if refers.fact and not is_quoted(refers.fact, (*record.sources, *record.asked)):
+        return not_there("fact", refers.fact, "what was said or returned by anybody but the agent")
     return ""
+
+
+def same_words(one: str, other: str) -> bool:
+    """Whether two quotations are the same."""
+    return fold(_bare(one)) == fold(_bare(other))
 
 
 def not_there(key: str, quotation: str, where: str) -> str:
@@ -260,7 +267,7 @@ def _false_information(claim: Claim, record: Shown) -> str:
         return ""
     if not is_quoted(source, (*record.sources, record.policy)):
         return not_there("source", source, "a message, result, knowledge or policy, none of it the agent's")
-    if fold(_bare(source)) == fold(_bare(claim.evidence)):
+    if same_words(source, claim.evidence):
         return '"source" says the same as "evidence": quote what the agent\'s words are at odds with'
     return ""
 

@@ -1,0 +1,289 @@
+"""A goal that was ruled out takes a miss away, so it is never one judge's word: it is asked again.
+
+That waits until all conversations of the scenario are over: what another one reached was not impossible,
+unless the judge, who is shown that conversation, names what was different; and by then it is known whether
+another metric of the same conversation contradicts.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+
+import anyio
+
+from agenteval.conversation.current_sample import enter
+from agenteval.core.errors import AuthorError
+from agenteval.core.event import Event, Reconsidered, Scored
+from agenteval.core.protocols import Emit, ModelReply
+from agenteval.core.sample_report import SampleReport, ScenarioReport
+from agenteval.core.scenario import Scenario
+from agenteval.core.score import MISSED, RULED_OUT, Finding, Score, ScoreFailure, Vote
+from agenteval.core.trajectory import Usage, total_of
+from agenteval.files.prompts import fence
+from agenteval.scoring.goals import GOAL, goals_of, has_reached
+from agenteval.scoring.judges.corroboration import Question, Side, standing, vote_of
+from agenteval.scoring.judges.goal import GoalJudge, Twin
+
+DISOBEYED = "disobey user request"
+"""The label that contradicts a goal that was ruled out in the same conversation."""
+OBJECTION = (
+    "Another check of this conversation found that the agent disobeyed the user's request:\n\n{}\n\n"
+    "If that is about the same refusal, the two cannot both be right.\n\n"
+)
+_AGREED = 2
+"""So many answers have to agree."""
+
+
+def rules_out(event: Event) -> bool:
+    """Whether an event says that a goal was ruled out."""
+    if not isinstance(event, Scored) or event.turn is not None:
+        return False
+    scores = (item for item in event.items if isinstance(item, Score))
+    return any(score.metric == GOAL and score.label == RULED_OUT and score.is_open for score in scores)
+
+
+@dataclass(frozen=True)
+class RuledOutGoals:
+    """Asks again. ``judge_of``: the judge of an agent's goals; ``corroborate``: whether anything is asked
+    again at all; ``reached_before``: by scenario, a conversation of the baseline that reached the goal."""
+
+    judge_of: Callable[[str], GoalJudge | None]
+    corroborate: bool = True
+    reached_before: Callable[[str], SampleReport | None] = lambda _scenario: None
+
+    async def __call__(self, scenarios: Sequence[ScenarioReport], emit: Emit) -> int:
+        """How many goals were asked about, all at the same time. What has been settled is not asked again."""
+        cases = [case for case in self._cases(scenarios) if case.is_open]
+        async with anyio.create_task_group() as group:
+            for case in cases:
+                group.start_soon(self._settle, case, emit)
+        return len(cases)
+
+    async def _settle(self, case: _Case, emit: Emit) -> None:
+        enter(case.sample.key)
+        emit(Reconsidered(key=case.sample.key, metric=GOAL, items=await self._settled(case)))
+
+    def _cases(self, scenarios: Iterable[ScenarioReport]) -> Iterator[_Case]:
+        together: dict[str, list[SampleReport]] = {}
+        for each in scenarios:
+            together.setdefault(each.scenario.id, []).extend(each.samples)
+        for each in scenarios:
+            judge = self.judge_of(each.agent)
+            for sample in each.samples if judge else ():
+                for goal in goals_of(sample):
+                    if judge and goal.label == RULED_OUT and goal.is_open:
+                        twin, name = self._reached(sample, together[each.scenario.id])
+                        is_asked = self.corroborate and not goal.scripted
+                        yield _Case(sample, each.scenario, goal, judge, twin, name, is_asked)
+
+    def _reached(
+        self, sample: SampleReport, others: Sequence[SampleReport]
+    ) -> tuple[SampleReport | None, str]:
+        """Another conversation that reached the goal, and what it is called."""
+        if twin := twin_of(sample, others):
+            which = f"conversation {twin.key.variant}" if twin.key.variant else f"epoch {twin.key.epoch + 1}"
+            return twin, which if twin.key.agent == sample.key.agent else f"{which} of {twin.key.agent}"
+        twin = self.reached_before(sample.key.scenario)
+        return twin, f"the baseline ({twin.key})" if twin else ""
+
+    async def _settled(self, case: _Case) -> tuple[Score | Finding | ScoreFailure, ...]:
+        if not case.is_asked:
+            return _unasked(case)
+        usage = case.goal.usage
+        try:
+            return await _Asking(case, self._twin(case)).settled()
+        except AuthorError as error:
+            return (ScoreFailure(metric=GOAL, message=str(error), usage=usage, author=True),)
+        except Exception as error:  # of a plugin: the run is paid for
+            return (ScoreFailure(metric=GOAL, message=f"the scorer broke: {error!r}", usage=usage),)
+
+    def _twin(self, case: _Case) -> Twin | None:
+        if case.twin is None:
+            return None
+        of = self.judge_of(case.twin.key.agent) or case.judge
+        return of.twin(case.twin_name, case.scenario, case.twin.trajectory, apart_from=case.judge)
+
+
+def twin_of(sample: SampleReport, others: Iterable[SampleReport]) -> SampleReport | None:
+    """Another conversation of the scenario that reached the goal; of the same agent, if there is one."""
+
+    def order(other: SampleReport) -> tuple[bool, str, int, str]:
+        key = other.key
+        return key.agent != sample.key.agent, key.agent, key.epoch, key.variant
+
+    return min(filter(has_reached, others), key=order, default=None)
+
+
+@dataclass(frozen=True)
+class _Case:
+    """A goal that was ruled out. ``is_asked``: whether a judge can be asked again."""
+
+    sample: SampleReport
+    scenario: Scenario
+    goal: Score
+    judge: GoalJudge
+    twin: SampleReport | None
+    twin_name: str
+    is_asked: bool
+
+    @property
+    def votes(self) -> tuple[Vote, ...]:
+        """All answers so far."""
+        return self.goal.votes or (_vote_in(self.goal),)
+
+    @property
+    def contradiction(self) -> Finding | None:
+        """What another metric of the conversation found, and what cannot be right, too."""
+        return next((each for each in self.sample.findings if each.label == DISOBEYED), None)
+
+    @property
+    def is_twin_new(self) -> bool:
+        """Whether the goal was reached elsewhere, and the judge has not been shown where."""
+        return self.twin is not None and self.goal.twin == ""
+
+    @property
+    def lacks_second(self) -> bool:
+        agreed = sum(vote.verdict == RULED_OUT for vote in self.votes)
+        return self.is_twin_new or agreed < _AGREED
+
+    @property
+    def lacks_third(self) -> bool:
+        return self.contradiction is not None and len(self.votes) <= _AGREED
+
+    @property
+    def is_open(self) -> bool:
+        """Whether there is something to decide."""
+        if not self.is_asked:
+            return self.is_twin_new
+        return self.lacks_second or self.lacks_third
+
+
+def _unasked(case: _Case) -> tuple[Score | Finding, ...]:
+    """Nobody can name what was different, so what one conversation could reach was missed."""
+    goal = case.goal
+    reason = f"{goal.reason} (the judge answered ruled out, but {case.twin_name} reached it)".strip()
+    missed = _vote_in(goal).model_copy(update={"verdict": MISSED, "against": True, "reason": reason})
+    return case.judge.settled(
+        missed,
+        case.scenario,
+        by=goal.by,
+        scripted=goal.scripted,
+        usage=goal.usage,
+        votes=goal.votes,
+        twin=case.twin_name,
+    )
+
+
+def _vote_in(goal: Score) -> Vote:
+    return Vote(
+        verdict=goal.label,
+        against=False,
+        reason=goal.reason,
+        evidence=goal.evidence,
+        references=goal.references,
+        usage=goal.usage,
+    )
+
+
+@dataclass(frozen=True)
+class _Asking:
+    """One goal that is asked again, at most twice."""
+
+    case: _Case
+    twin: Twin | None
+
+    async def settled(self) -> tuple[Score | Finding | ScoreFailure, ...]:
+        case = self.case
+        question = case.judge.asking_again(case.scenario, case.sample.trajectory, self.twin)
+        assert question is not None  # it has been judged
+        votes = list(case.votes)
+        by = case.goal.by
+        for prompt in ("judge_refute_ruled_out", "judge_decide_ruled_out"):
+            if not self._is_needed(prompt, votes):
+                continue
+            reply = await case.judge.ask(question, self._opinion(prompt, votes, question))
+            if isinstance(reply, ScoreFailure):
+                return (_unanswered(reply, votes),)
+            by = reply.model
+            votes.append(_vote_of(reply, question))
+        place = counted(votes, is_contradicted=case.contradiction is not None)
+        return case.judge.settled(
+            None if place is None else self._with_twin(votes, place),
+            case.scenario,
+            case.sample.trajectory,
+            by=by,
+            usage=_usage(votes),
+            votes=tuple(votes),
+            twin=self.twin.name if self.twin else case.goal.twin,
+        )
+
+    def _is_needed(self, prompt: str, votes: Sequence[Vote]) -> bool:
+        case = self.case
+        if prompt == "judge_refute_ruled_out":
+            return case.lacks_second
+        is_new = len(votes) > len(case.votes)
+        return (is_new and votes[-1].verdict != RULED_OUT) or case.lacks_third
+
+    def _opinion(self, prompt: str, votes: Sequence[Vote], question: Question) -> str:
+        """The question, and what is to be made of the answers so far."""
+        prompts = question.rubric.prompts
+        twin = ""
+        if self.twin:
+            shown = prompts.prompt("judge_twin").render(who=self.twin.name, record=self.twin.text)
+            twin = f"{shown.prompt}\n\n"
+        if prompt == "judge_refute_ruled_out":
+            return prompts.prompt(prompt).render(first=_written(self._standing(votes)), twin=twin).prompt
+        found = self.case.contradiction
+        objection = OBJECTION.format(fence(found.explanation or found.evidence)) if found else ""
+        answers = "\n\n".join(map(_written, votes))
+        return prompts.prompt(prompt).render(answers=answers, objection=objection, twin=twin).prompt
+
+    def _with_twin(self, votes: Sequence[Vote], place: int) -> Vote:
+        """The answer that counts; where another conversation was shown, the latest of its side, which says
+        what it makes of that one."""
+        if self.twin is None:
+            return votes[place]
+        vote = [each for each in votes if _side(each) == _side(votes[place])][-1]
+        difference = vote.references.difference
+        but = f"although {self.twin.name} reached it: “{difference}”" if difference else ""
+        return vote.model_copy(update={"reason": f"{vote.reason} ({but or f'{self.twin.name} reached it'})"})
+
+    def _standing(self, votes: Sequence[Vote]) -> Vote:
+        return next(vote for vote in votes if vote.verdict == RULED_OUT)
+
+
+def _vote_of(reply: ModelReply, question: Question) -> Vote:
+    return vote_of(reply, against=question.gates(reply.value))
+
+
+def _written(vote: Vote) -> str:
+    """An answer as it was given."""
+    references = vote.references.model_dump(exclude_defaults=True)
+    answer = {"evidence": vote.evidence, **references, "reason": vote.reason, "outcome": vote.verdict}
+    return fence(json.dumps(answer, ensure_ascii=False))
+
+
+def counted(votes: Sequence[Vote], *, is_contradicted: bool) -> int | None:
+    """The place of the answer that counts; ``None``: no two agree. What contradicts is a vote against."""
+    sides = [_side(vote) for vote in votes]
+    place = standing([True, *sides] if is_contradicted else sides)
+    if place is None or not is_contradicted:
+        return place
+    return place - 1 if place else sides.index(True)
+
+
+def _side(vote: Vote) -> Side:
+    return vote.against or str(vote.verdict)
+
+
+def _usage(votes: Iterable[Vote]) -> Usage:
+    return total_of(vote.usage for vote in votes if vote.usage)
+
+
+def _unanswered(failure: ScoreFailure, votes: Sequence[Vote]) -> ScoreFailure:
+    """What was asked again and not answered is not known."""
+    message = f"a goal that was ruled out was asked again, but there was no answer: {failure.message}"
+    spent = [_usage(votes), *([failure.usage] if failure.usage else [])]
+    return failure.model_copy(update={"message": message, "usage": total_of(spent)})

@@ -1,0 +1,452 @@
+"""A goal that was ruled out is asked again: to be refuted, beside a conversation that reached it, and a third
+time where another metric contradicts. The judge is a server that answers by what it is asked."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from random import Random
+from typing import Any, NamedTuple
+
+import pytest
+
+from agenteval.core.event import Event
+from agenteval.files.runs import load_run
+from agenteval.verdict.report import fold
+from tests.support.kit import Done, Project
+from tests.support.local_servers import completion
+from tests.support.model_servers import Json, ModelServer, Reply, schema_in
+
+KEY = {"MODEL_KEY": "key-of-the-model-123456"}
+RULE = "Sale items cannot be returned."
+REFUSAL = "I cannot refund it"
+ASKED = "Please refund the red lamp."
+ON_SALE = "The red lamp was on sale."
+AGENT = """
+def agent(messages, ctx):
+    asked = messages[-1]["content"]
+    if "lamp" not in asked:
+        return "Glad to help."
+    if ctx.epoch < REACHED:
+        ctx.call_tool_sync("refund", {"item": "lamp"})
+        return "Your lamp is refunded."
+    return ANSWER
+"""
+REFUND = {"parameters": {"type": "object"}, "writes": True, "returns": {"ok": True, "refund": "R-100"}}
+
+Verdict = dict[str, Any]
+RULED_OUT: Verdict = {"outcome": "ruled out", "evidence": REFUSAL, "rule": RULE, "fact": ON_SALE}
+MISSED: Verdict = {"outcome": "missed", "evidence": REFUSAL}
+REACHED: Verdict = {"outcome": "reached", "evidence": "Your lamp is refunded.", "call": 0}
+NOT_CLEAR: Verdict = {"outcome": "not clear", "evidence": ""}
+
+
+class Asked(NamedTuple):
+    """How a goal is asked about: at first, again, for the third time; and beside what."""
+
+    number: int
+    is_beside_twin: bool
+    prompt: str
+
+
+def asked_of(prompt: str) -> Asked:
+    is_third = any(title in prompt for title in ("# Was it ruled out?", "# Two answers that differ"))
+    number = 3 if is_third else 2 if "# A claim to be refuted" in prompt else 1
+    return Asked(number, "## Another conversation that reached this goal" in prompt, prompt)
+
+
+class Bench:
+    """A project whose judge of goals answers by ``goal``, and whose judge of behaviour by ``label``."""
+
+    def __init__(self, project: Project) -> None:
+        self.project = project
+        self.goal: Callable[[Asked], Verdict] = lambda _asked: MISSED
+        self.label = "no failure"
+        self.asked: list[Asked] = []
+        self.server = ModelServer(self._play)
+
+    def _play(self, request: Json) -> Reply:
+        fields = schema_in(request)["properties"]
+        answer: Verdict = {"reason": "because"}
+        if "issues" in fields:
+            answer = {"issues": []}
+        elif "outcome" in fields:
+            asked = asked_of(request["messages"][1]["content"])
+            self.asked.append(asked)
+            blank = {"call": None, "rule": "", "source": "", "fact": "", "difference": "", "evidence": ""}
+            answer |= {**blank, **self.goal(asked)}
+        else:
+            is_found = self.label != "no failure" and REFUSAL in request["messages"][1]["content"]
+            answer |= {"evidence": REFUSAL if is_found else "", "source": "", "call": None}
+            answer |= {"label": self.label if is_found else "no failure"}
+        return Reply(completion(json.dumps(answer)))
+
+    def suite(
+        self, *, reached: int = 0, epochs: int = 1, answer: str = "", more: str = "", **own: Any
+    ) -> None:
+        words = answer or f"I am sorry, {REFUSAL}: it was on sale."
+        self.project.agent(AGENT.replace("REACHED", str(reached)).replace("ANSWER", repr(words)))
+        entry = f"{{model: openai-compatible/m, base_url: '{self.server.base_url}', api_key_env: MODEL_KEY}}"
+        self.project.write(
+            "agenteval.yaml",
+            f"agent: {{name: bot, target: 'agent.py:agent', policy: '{RULE}'}}\n"
+            f"models: {{default: {entry}}}\nmetrics: [goal_completion, agent_behavior_failure]\n"
+            f"{more}reporters: [{{name: json, path: results.json}}, terminal]\n",
+        )
+        scenario = {
+            "id": "lamp",
+            "goal": "A refund for the lamp.",
+            "knowledge": [ON_SALE],
+            "turns": [ASKED],
+            "tools": {"refund": REFUND},
+            "epochs": epochs,
+            **own,
+        }
+        self.project.scenarios(json.dumps({"scenarios": [scenario]}))
+
+    def run(self, *flags: str) -> Done:
+        self.asked.clear()
+        return self.project.run(*flags, env=KEY)
+
+    def scenarios(self, file: str = "results.json") -> Any:
+        return json.loads((self.project.root / file).read_text("utf-8"))["scenarios"]
+
+    def score(self, epoch: int = 0) -> Any:
+        return self.scenarios()[0]["samples"][epoch]["scores"]["goal_completion"]
+
+    def votes(self, epoch: int = 0) -> list[str]:
+        return [vote["verdict"] for vote in self.score(epoch).get("votes", [])]
+
+    def found(self) -> list[tuple[str, str]]:
+        samples = self.scenarios()[0]["samples"]
+        return [(f["label"], f["severity"]) for sample in samples for f in sample["findings"]]
+
+
+@pytest.fixture
+def bench(project: Project) -> Iterator[Bench]:
+    made = Bench(project)
+    with made.server:
+        yield made
+
+
+def by_number(*answers: Verdict) -> Callable[[Asked], Verdict]:
+    return lambda asked: answers[asked.number - 1]
+
+
+# ── asked again ──────────────────────────────────────────────────────────────────────────────────
+
+
+@pytest.mark.parametrize(
+    ("answers", "outcome", "code"),
+    [
+        ((RULED_OUT, RULED_OUT), "ruled out", 0),
+        ((RULED_OUT, MISSED, RULED_OUT), "ruled out", 0),
+        ((RULED_OUT, MISSED, MISSED), "missed", 1),  # the false refusal that one judge believed
+        ((RULED_OUT, MISSED, NOT_CLEAR), "not clear", 0),  # no two agree
+        ((RULED_OUT, NOT_CLEAR, NOT_CLEAR), "not clear", 0),
+        ((MISSED, RULED_OUT, RULED_OUT), "ruled out", 0),  # two say so already
+        ((MISSED, RULED_OUT, NOT_CLEAR), "not clear", 0),
+    ],
+)
+def test_a_goal_that_was_ruled_out_is_asked_again(
+    bench: Bench, answers: tuple[Verdict, ...], outcome: str, code: int
+) -> None:
+    bench.suite()
+    bench.goal = by_number(*answers)
+    done = bench.run()
+    assert done.code == code, done.all
+    assert (bench.score()["label"], len(bench.votes())) == (outcome, len(answers))
+    assert bench.found() == ([("goal not completed", "critical")] if outcome == "missed" else [])
+    told = bench.project.results()["summary"]["second_opinions"]
+    assert (told["doubted"], told["upheld"]) == (1, int(answers[0]["outcome"] == outcome))
+    assert told["usage"]["calls"] == len(answers) - 1
+    claims = [asked for asked in bench.asked if asked.number > 1]
+    for asked in claims:
+        assert f'"rule": "{RULE}"' in asked.prompt or answers[0] is MISSED
+        assert not asked.is_beside_twin
+    again = bench.project.call("report", "latest", "--report", "json=again.json", "-v", env=KEY)
+    assert again.code == code
+    assert bench.scenarios("again.json") == bench.scenarios()
+
+
+def test_what_no_judge_answers_again_is_not_known(bench: Bench) -> None:
+    bench.suite()
+    bench.goal = by_number(RULED_OUT, {"outcome": "whatever"})
+    done = bench.run()
+    assert done.code == 3, done.all
+    assert "a goal that was ruled out was asked again, but there was no answer" in done.out
+
+
+def test_without_corroboration_it_is_asked_once(bench: Bench) -> None:
+    bench.suite(more="judge: {corroborate: false}\n")
+    bench.goal = by_number(RULED_OUT)
+    assert bench.run().code == 0
+    assert [asked.number for asked in bench.asked] == [1]
+
+
+# ── what it refers to ────────────────────────────────────────────────────────────────────────────
+
+DOWN = {**REFUND, "returns": None, "error": "refund service unavailable"}
+TRIES = "def agent(messages, ctx):\n    said = messages[-1]['content']\n"
+REFUSES_FIRST = (
+    f"{TRIES}    if 'again' in said:\n        ctx.call_tool_sync('refund', {{}})\n        return 'No.'\n"
+)
+REFUSES_FIRST += "    return 'I cannot refund it, the system is down.'\n"
+TRIES_FIRST = (
+    f"{TRIES}    ctx.call_tool_sync('refund', {{}})\n    return 'I cannot refund it, the system is down.'\n"
+)
+BY_RESULT = {
+    "outcome": "ruled out",
+    "evidence": REFUSAL,
+    "call": 0,
+    "source": "refund service unavailable",
+    "fact": "A refund for the lamp.",
+}
+
+
+@pytest.mark.parametrize(
+    ("answer", "flaw"),
+    [
+        ({**RULED_OUT, "fact": ""}, '"fact" is empty'),  # any sentence of the policy
+        ({**RULED_OUT, "fact": RULE}, '"fact" must quote words from the user'),
+        ({**RULED_OUT, "fact": "The lamp was on sale at forty percent."}, '"fact" must quote'),
+        ({**RULED_OUT, "fact": REFUSAL}, '"fact" must quote'),
+        ({**RULED_OUT, "rule": "No refunds on Sundays."}, '"rule" must quote the policy'),
+        ({**RULED_OUT, "fact": "A refund for the lamp."}, ""),
+        ({**RULED_OUT, "fact": ASKED}, ""),
+    ],
+)
+def test_it_names_the_rule_and_the_fact_that_falls_under_it(bench: Bench, answer: Verdict, flaw: str) -> None:
+    bench.suite()
+    bench.goal = lambda _asked: answer
+    done = bench.run()
+    assert done.code == (3 if flaw else 0), done.all
+    (sample,) = bench.scenarios()[0]["samples"]
+    if flaw:
+        assert flaw in sample["score_failures"][0]["message"]
+    else:
+        assert sample["scores"]["goal_completion"]["references"]["fact"] == answer["fact"]
+
+
+@pytest.mark.parametrize(
+    ("agent", "answer", "is_right"),
+    [
+        (TRIES_FIRST, BY_RESULT, True),
+        (REFUSES_FIRST, BY_RESULT, False),  # the call came after the refusal
+        (TRIES_FIRST, {**BY_RESULT, "source": ""}, False),
+        (TRIES_FIRST, {**BY_RESULT, "fact": BY_RESULT["source"]}, False),
+    ],
+)
+def test_the_call_whose_result_ruled_it_out_was_made_before_the_refusal(
+    bench: Bench, agent: str, answer: Verdict, is_right: bool
+) -> None:
+    bench.suite(turns=[ASKED, "Try again."], tools={"refund": {"writes": True, "error": DOWN["error"]}})
+    bench.project.agent(agent)
+    bench.goal = lambda _asked: answer
+    done = bench.run()
+    assert done.code == (0 if is_right else 3), done.all
+
+
+# ── beside a conversation that reached it ────────────────────────────────────────────────────────
+
+
+def twice(bench: Bench, again: Callable[[Asked], Verdict]) -> None:
+    """Reached in the first epoch, and refused in the second."""
+
+    def goal(asked: Asked) -> Verdict:
+        record = asked.prompt.partition("# Criterion")[0]
+        if "Your lamp is refunded." in record:
+            return REACHED
+        return again(asked) if asked.number > 1 else RULED_OUT
+
+    bench.goal = goal
+
+
+def test_what_another_epoch_reached_was_missed_unless_the_judge_names_what_was_different(
+    bench: Bench,
+) -> None:
+    bench.suite(reached=1, epochs=2, more="fail_on_severity: high\n")
+    twice(bench, lambda _asked: MISSED)
+    done = bench.run()
+    assert done.code == 1, done.all
+    assert bench.score(1)["label"] == "missed"
+    assert "epoch 1 reached it" in bench.score(1)["reason"]
+    assert bench.found() == [("goal not completed", "high")]
+    again = [asked for asked in bench.asked if asked.number > 1]
+    again = [asked for asked in again if asked.is_beside_twin]
+    assert [asked.number for asked in again] == [2, 3]
+    for asked in again:
+        assert "Your lamp is refunded." in asked.prompt.partition("## Another conversation")[2]
+
+
+def test_a_true_difference_leaves_it_ruled_out(bench: Bench) -> None:
+    """The service is down in the second epoch alone."""
+    agent = AGENT.replace("REACHED", "1").replace(
+        "    return ANSWER",
+        "    ctx.call_tool_sync('status', {})\n    return 'I cannot refund it, the service is down.'",
+    )
+    status = {"reads": True, "error": "refund service unavailable"}
+    difference = "refund service unavailable"
+    for quoted, code in ((difference, 0), (ASKED, 3), ("", 3), ("Your lamp is refunded.", 3)):
+        bench.suite(epochs=2, more="fail_on_severity: high\n", tools={"refund": REFUND, "status": status})
+        bench.project.agent(agent)
+        answer = {**BY_RESULT, "source": difference}
+        twice(bench, lambda _asked, quoted=quoted, answer=answer: {**answer, "difference": quoted})  # type: ignore[misc]
+        first = bench.goal
+        bench.goal = lambda asked, first=first, answer=answer: (  # type: ignore[misc]
+            answer if first(asked) is RULED_OUT else first(asked)
+        )
+        done = bench.run()
+        assert done.code == code, (quoted, done.all)
+        if not code:
+            assert bench.score(1)["label"] == "ruled out"
+            assert f"although epoch 1 reached it: “{difference}”" in bench.score(1)["reason"]
+            assert "1 goal ruled out" in done.out.splitlines()[-1]
+        else:
+            failures = bench.scenarios()[0]["samples"][1]["score_failures"]
+            assert '"difference"' in failures[0]["message"]
+
+
+def test_another_agent_that_reached_it_is_shown_too_with_its_policy(bench: Bench) -> None:
+    """What only one policy forbids is a difference."""
+    bench.suite(reached=0)
+    text = (bench.project.root / "agenteval.yaml").read_text().splitlines()
+    agents = (
+        f"compare: [{{name: bot, target: 'agent.py:agent', policy: '{RULE}'}},"
+        " {name: able, target: 'able.py:agent', policy: 'Everything can be returned.'}]"
+    )
+    bench.project.write("agenteval.yaml", "\n".join([agents, *text[1:]]) + "\n")
+    agent = (bench.project.root / "agent.py").read_text()
+    bench.project.write("able.py", agent.replace("ctx.epoch < 0", "ctx.epoch < 1"))
+    for again, code in ((MISSED, 1), ({**RULED_OUT, "difference": RULE}, 0)):
+        twice(bench, lambda _asked, again=again: again)  # type: ignore[misc]
+        done = bench.run()
+        assert done.code == code, done.all
+        shown = next(asked.prompt for asked in bench.asked if asked.is_beside_twin)
+        assert "The goal was reached in epoch 1 of able." in shown
+        assert "Everything can be returned." in shown.partition("## Another conversation")[2]
+
+
+def test_the_baseline_that_reached_it_is_shown_where_no_conversation_of_the_run_did(bench: Bench) -> None:
+    bench.suite(reached=1)
+    twice(bench, lambda _asked: MISSED)
+    assert bench.run().code == 0
+    bench.suite(reached=0)
+    done = bench.run("--baseline", "latest")
+    assert done.code == 1, done.all
+    assert bench.score()["label"] == "missed"
+    assert any("reached in the baseline" in asked.prompt for asked in bench.asked)
+
+
+def test_epochs_of_a_log_are_held_against_each_other_too(bench: Bench) -> None:
+    bench.suite()
+    tool = {"type": "function", "function": {"name": "refund", "parameters": {"type": "object"}}}
+    refunded = [
+        {"role": "user", "content": ASKED},
+        {
+            "role": "assistant",
+            "tool_calls": [{"id": "1", "function": {"name": "refund", "arguments": "{}"}}],
+        },
+        {"role": "tool", "tool_call_id": "1", "content": '{"ok": true}'},
+        {"role": "assistant", "content": "Your lamp is refunded."},
+    ]
+    refused = [{"role": "user", "content": ASKED}, {"role": "assistant", "content": f"Sorry, {REFUSAL}."}]
+    policy = {"role": "system", "content": RULE}
+    lines = [
+        {"id": f"c{n}", "task": "lamp", "messages": [policy, *talk], "tools": [tool]}
+        for n, talk in enumerate((refused, refunded))
+    ]
+    bench.project.write("log.jsonl", "".join(json.dumps(line) + "\n" for line in lines))
+    bench.project.scenarios(
+        "id: lamp\ngoal: A refund for the lamp.\nturns: [Hi]\nfacts: [The red lamp was on sale.]\n"
+    )
+    twice(bench, lambda _asked: MISSED)
+    given = (
+        "log.jsonl",
+        "--scenario-from",
+        "task",
+        "--scenarios",
+        "scenarios",
+        "--metric",
+        "goal_completion",
+    )
+    done = bench.project.call("score", *given, "--report", "json=results.json", env=KEY)
+    labels = [s["scores"]["goal_completion"]["label"] for s in bench.scenarios()[0]["samples"]]
+    assert labels == ["missed", "reached"], done.all
+    issues = bench.project.results()["summary"]["issues"]
+    assert [issue["labels"] for issue in issues] == [["goal not completed"]]
+
+
+# ── contradicted by another metric ───────────────────────────────────────────────────────────────
+
+
+@pytest.mark.parametrize(("third", "outcome"), [(RULED_OUT, "ruled out"), (MISSED, "missed"), (REACHED, "")])
+def test_where_another_metric_contradicts_a_third_call_decides(
+    bench: Bench, third: Verdict, outcome: str
+) -> None:
+    bench.suite()
+    bench.label = "disobey user request"
+    bench.goal = by_number(RULED_OUT, RULED_OUT, third)
+    done = bench.run()
+    assert done.code == (1 if outcome == "missed" else 0 if outcome else 3), done.all
+    assert [asked.number for asked in bench.asked][:3] == [1, 2, 3]
+    assert "disobeyed the user's request" in bench.asked[2].prompt
+    if outcome:
+        assert bench.score()["label"] == outcome
+        assert bench.votes() == ["ruled out", "ruled out", third["outcome"]]
+
+
+# ── a run that goes on, and is judged anew ───────────────────────────────────────────────────────
+
+
+def test_a_run_that_was_killed_before_it_was_asked_asks_when_it_goes_on(bench: Bench) -> None:
+    """Of the journal there is what had been written when both conversations were over."""
+    bench.suite(reached=1, epochs=2, more="fail_on_severity: high\n")
+    twice(bench, lambda _asked: MISSED)
+    assert bench.run().code == 1
+    whole = bench.scenarios()
+    (journal,) = (bench.project.root / ".agenteval/runs").glob("*/events.jsonl")
+    lines = journal.read_text("utf-8").splitlines(keepends=True)
+    last = max(n for n, line in enumerate(lines) if '"type":"sample_finished"' in line)
+    journal.write_text("".join(lines[: last + 1]), "utf-8")
+    assert bench.project.call("report", "latest", "--report", "json=cut.json", env=KEY).code == 3
+    assert bench.scenarios("cut.json")[0]["samples"][1]["scores"]["goal_completion"]["label"] == "ruled out"
+    done = bench.run("--resume", "latest")
+    assert done.code == 1, done.all
+    assert [asked.number for asked in bench.asked] == [2, 3]
+    assert bench.scenarios() == whole
+    assert bench.run("--resume", "latest").code == 1
+    assert not bench.asked, "the run is complete"
+
+
+def test_a_run_that_is_judged_anew_asks_nothing_that_its_journal_knows(bench: Bench) -> None:
+    bench.suite(reached=1, epochs=2, more="fail_on_severity: high\n")
+    twice(bench, lambda _asked: MISSED)
+    assert bench.run().code == 1
+    bench.asked.clear()
+    done = bench.project.call("report", "latest", "--rejudge", "--report", "json=results.json", env=KEY)
+    assert (done.code, bench.asked) == (1, []), done.all
+    assert bench.score(1)["label"] == "missed"
+
+
+def test_the_report_does_not_depend_on_the_order_of_events_between_conversations(bench: Bench) -> None:
+    bench.suite(reached=2, epochs=4, more="fail_on_severity: high\n")
+    twice(bench, lambda _asked: MISSED)
+    assert bench.run().code == 1
+    (folder,) = (bench.project.root / ".agenteval/runs").iterdir()
+    begin, *rest = load_run(folder)
+    of_samples: dict[Any, list[Event]] = {}
+    for event in rest:
+        of_samples.setdefault(getattr(event, "key", None), []).append(event)
+    whole = fold([begin, *rest]).scenarios
+    assert [sample.scores[0].label for sample in whole[0].samples] == ["reached"] * 2 + ["missed"] * 2
+    draw = Random(7)
+    for _ in range(20):
+        waiting = {key: list(events) for key, events in of_samples.items()}
+        shuffled: list[Event] = []
+        while waiting:
+            key = draw.choice(list(waiting))
+            shuffled.append(waiting[key].pop(0))
+            if not waiting[key]:
+                del waiting[key]
+        assert fold([begin, *shuffled]).scenarios == whole
