@@ -168,6 +168,7 @@ def _unasked(case: _Case) -> tuple[Score | Finding, ...]:
     return case.judge.settled(
         missed,
         case.scenario,
+        case.sample.trajectory,
         by=goal.by,
         scripted=goal.scripted,
         usage=goal.usage,
