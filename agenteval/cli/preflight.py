@@ -11,7 +11,7 @@ from agenteval.core.errors import AuthorError, Problem, did_you_mean, place_of
 from agenteval.core.plan import Plan
 from agenteval.core.plurals import plural
 from agenteval.core.protocols import AgentTool
-from agenteval.core.scenario import Sample, Scenario
+from agenteval.core.scenario import NO_CALL, Sample, Scenario
 from agenteval.core.tool_visibility import KnownVisibility
 from agenteval.core.trajectory import ToolVisibility
 from agenteval.files.loading import vacuous, vacuous_problem
@@ -166,6 +166,16 @@ def misspelt_tools(scenario: Scenario) -> Iterable[str]:
 
 
 _NEARLY_THE_SAME = 0.85
+
+
+def empty_lists(scenarios: Iterable[Scenario]) -> Iterable[str]:
+    """Lists of test cases that ask for nothing. A warning: an author may mean that no tool may be called."""
+    for scenario in scenarios:
+        for name in scenario.case.empty_lists if scenario.case else ():
+            remedy = f"remove it, or write {name}: {NO_CALL} if no tool may be called"
+            remedy = remedy if name == "expected_tools" else "remove it, or write what to look for"
+            where = scenario.where(name)
+            yield f"{name} of case '{scenario.id}' is an empty list and checks nothing ({where}): {remedy}"
 
 
 def without_twin(scenarios: Iterable[Scenario]) -> Iterable[str]:

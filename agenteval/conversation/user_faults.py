@@ -106,12 +106,12 @@ def _needles(scenario: Scenario) -> Iterator[str]:
     """What is looked for, with a digit: in answers all texts; in the arguments of calls codes alone, since
     times and amounts the user has to say in its own words ("at nine" for 09:00)."""
     scripted = [entry.expect for entry in scenario.turns or () if isinstance(entry, ScriptedTurn)]
-    texts: list[str] = list(scenario.case.expected_output_contains) if scenario.case else []
+    texts: list[str] = list(scenario.case.keywords) if scenario.case else []
     for expect in filter(None, (scenario.expect, *scripted)):
         if expect.output:
             texts += _strings([getattr(expect.output, name, None) for name in _TEXTS_SOUGHT])
-        calls = expect.tool_calls.calls if expect.tool_calls else None
-        texts += filter(_CODE.fullmatch, _strings([call.args for call in calls or ()]))
+        calls = expect.tool_calls.expected_calls if expect.tool_calls else ()
+        texts += filter(_CODE.fullmatch, _strings([call.args for call in calls]))
     yield from (text for text in texts if any(map(str.isdigit, text)))
 
 
@@ -128,7 +128,7 @@ def untold_fact(
     known = _compact("\n".join((*_known(scenario, trajectory), world, *results)))
     asked = _name_words(unknown)
     for path, expect in scenario.expectations:
-        for call in (expect.tool_calls.calls or ()) if expect.tool_calls else ():
+        for call in expect.tool_calls.expected_calls if expect.tool_calls else ():
             for name, value in _named_strings(call.args, ""):
                 if not (_CODE.fullmatch(value) or _IDENTIFIER.fullmatch(value)) or _compact(value) in known:
                     continue

@@ -16,7 +16,6 @@ from pydantic import (
     Field,
     SerializerFunctionWrapHandler,
     Tag,
-    field_validator,
     model_serializer,
     model_validator,
 )
@@ -63,50 +62,213 @@ class MatchMode(StrEnum):
     """Words of others, and which of ours they mean: the nearest in letters is not always it."""
 
 
-class ExpectedCall(Value):
-    """A tool call that is expected or forbidden. Without ``args`` any arguments will do, without ``agent``
-    any agent of a multi-agent system."""
+class CallPattern(Value):
+    """Which tool calls are meant. Without ``args`` any arguments will do, without ``agent`` any agent of a
+    multi-agent system."""
 
     name: str
     args: dict[str, Any] | None = None
     args_match: ArgsMatch | None = None
     agent: Text | None = None
 
+    DEFAULT_MATCH: ClassVar[ArgsMatch] = ArgsMatch.EXACT
+    """How ``args`` are compared where ``args_match`` is not given."""
+
     @property
     def mode(self) -> ArgsMatch:
         if self.args is None:
             return ArgsMatch.IGNORE
-        return self.args_match or ArgsMatch.EXACT
+        return self.args_match or self.DEFAULT_MATCH
+
+    @property
+    def wanted_result(self) -> Literal["ok", "error"] | None:
+        """``None``: any."""
+        return None
 
     @model_validator(mode="after")
-    def _args_go_with_args_match(self) -> ExpectedCall:
+    def _args_go_with_args_match(self) -> CallPattern:
         if self.args is None and self.args_match in (ArgsMatch.EXACT, ArgsMatch.PARTIAL):
             raise ValueError(f"args_match: {self.args_match} without args; add args or remove args_match")
         return self
 
 
-class ToolCallsExpectation(Value):
+_NO_CALL_AT_ALL = "0 forbids the call; write it under forbidden"
+
+
+def _not_zero(value: Any) -> Any:
+    if value == 0 and not isinstance(value, bool):
+        raise ValueError(_NO_CALL_AT_ALL)
+    return value
+
+
+CallCount: TypeAlias = Annotated[Count, Field(ge=1), BeforeValidator(_not_zero)]
+
+
+class CallRange(Value):
+    """Bounds on the number of calls that match. Without ``at_least``: as many as one without ``times``
+    needs, which is one, or under ``within`` none; without ``at_most``: any number."""
+
+    at_least: Annotated[Count, Field(ge=0)] | None = None
+    at_most: CallCount | None = None
+
+    EXAMPLE: ClassVar[str] = "{at_least: 1, at_most: 3}"
+
+    @model_validator(mode="after")
+    def _in_order(self) -> CallRange:
+        if self.at_least is None and self.at_most is None:
+            raise ValueError("is empty; write at_least or at_most")
+        if self.at_least is not None and self.at_most is not None and self.at_least > self.at_most:
+            what = f"at_least ({self.at_least}) is above at_most ({self.at_most})"
+            raise ValueError(f"{what}; write the lower number under at_least")
+        return self
+
+
+def _times_kind(value: Any) -> str:
+    return "range" if isinstance(value, dict | CallRange) else "number"
+
+
+Times: TypeAlias = Annotated[
+    Annotated[CallCount, Tag("number")] | Annotated[CallRange, Tag("range")],
+    Discriminator(_times_kind),
+]
+
+
+class ExpectedCall(CallPattern):
+    """A call that is expected: one, or as many as ``times`` says; see
+    ``agenteval.scoring.checks.call_matching``."""
+
+    times: Times | None = None
+    result: Literal["ok", "error"] | None = None
+
+    @property
+    def wanted_result(self) -> Literal["ok", "error"] | None:
+        return self.result
+
+    def bounds(self, match: MatchMode) -> tuple[int, int | None]:
+        """The fewest and the most calls that it stands for; ``None``: any number."""
+        fewest = 0 if match is MatchMode.WITHIN else 1
+        if self.times is None:
+            return fewest, (None if match is MatchMode.WITHIN else 1)
+        if isinstance(self.times, int):
+            return self.times, self.times
+        given = self.times.at_least
+        return (fewest if given is None else given), self.times.at_most
+
+
+class ForbiddenCall(CallPattern):
+    """Calls that must not be made. What must not be called is called with further arguments, too, unless the
+    author says otherwise."""
+
+    DEFAULT_MATCH: ClassVar[ArgsMatch] = ArgsMatch.PARTIAL
+    NOT_HERE: ClassVar[dict[str, str]] = {
+        "times": "to allow a few calls, write times: {at_least: 0, at_most: N} at a call under calls",
+        "result": "it is a key of expected calls; a call is forbidden whatever came of it",
+    }
+
+
+NO_CALL = "none"
+"""In place of expected calls or tools: none may be made."""
+
+
+def _misspelt_none(value: Any) -> bool:
+    return isinstance(value, str) and value != NO_CALL and value.strip().casefold() == NO_CALL
+
+
+def _long_form(value: Any) -> Any:
+    """``none``: no tool may be called."""
+    if _misspelt_none(value):
+        raise ValueError(f"expected '{NO_CALL}' or a mapping, got '{value}'; write {NO_CALL}")
+    return {"match": MatchMode.STRICT, "calls": ()} if value == NO_CALL else value
+
+
+class CallsExpectation(Value):
+    """The calls that are expected, and how they are compared with those that were made."""
+
     match: MatchMode = MatchMode.CONTAINS
     calls: tuple[ExpectedCall, ...] | None = None
-    forbidden: tuple[ExpectedCall, ...] = ()
 
-    @field_validator("forbidden")
-    @classmethod
-    def _by_what_they_name(cls, value: tuple[ExpectedCall, ...]) -> tuple[ExpectedCall, ...]:
-        """What must not be called is called with further arguments, too, unless the author says otherwise."""
-        partial = {"args_match": ArgsMatch.PARTIAL}
-        unsaid = (each.args is not None and each.args_match is None for each in value)
-        return tuple(e.model_copy(update=partial) if u else e for e, u in zip(value, unsaid, strict=True))
+    SHORT_FORM: ClassVar[str] = f"'{NO_CALL}'"
+
+    @property
+    def is_closed(self) -> bool:
+        """Whether no other calls are allowed."""
+        return self.match in (MatchMode.STRICT, MatchMode.UNORDERED, MatchMode.WITHIN)
+
+    @property
+    def is_ordered(self) -> bool:
+        return self.match in (MatchMode.STRICT, MatchMode.IN_ORDER)
+
+    @model_validator(mode="after")
+    def _each_says_something(self) -> CallsExpectation:
+        for call in self.calls or () if self.match is MatchMode.CONTAINS else ():
+            if call.times is not None and call.bounds(self.match) == (0, None):
+                what = f"'{call.name}' with times: {{at_least: 0}} checks nothing under match: contains"
+                raise ValueError(f"{what}; add at_most, or remove it")
+        return self
+
+    def _refuse_no_calls(self) -> None:
+        if self.calls == () and self.match is not MatchMode.STRICT:
+            raise ValueError(
+                "calls: an empty list checks nothing; add calls"
+                f" (if no tool may be called, write {NO_CALL} in place of the mapping)"
+            )
+
+
+class CallsAlternative(CallsExpectation):
+    """One of the ways in which ``any_of`` holds."""
+
+    NOT_HERE: ClassVar[dict[str, str]] = {
+        "forbidden": "write it beside any_of, not within",
+        "any_of": "write its alternatives into the list above it",
+    }
+
+    @model_validator(mode="after")
+    def _says_something(self) -> CallsAlternative:
+        if self.calls is None:
+            raise ValueError("'calls' is missing; each alternative says which calls it expects")
+        self._refuse_no_calls()
+        return self
+
+
+class ToolCallsExpectation(CallsExpectation):
+    """Either ``calls`` or one of the alternatives of ``any_of``; beside them, or alone, what is
+    ``forbidden``."""
+
+    any_of: tuple[Annotated[CallsAlternative, BeforeValidator(_long_form)], ...] | None = None
+    forbidden: tuple[ForbiddenCall, ...] = ()
+
+    @property
+    def alternatives(self) -> tuple[CallsExpectation, ...]:
+        """One of these has to hold; none: only what is forbidden is checked."""
+        if self.any_of is not None:
+            return self.any_of
+        return () if self.calls is None else (self,)
+
+    @property
+    def expected_calls(self) -> tuple[ExpectedCall, ...]:
+        """Those of every alternative."""
+        return tuple(call for each in self.alternatives for call in each.calls or ())
 
     @model_validator(mode="after")
     def _says_something(self) -> ToolCallsExpectation:
-        open_modes = (MatchMode.CONTAINS, MatchMode.IN_ORDER)
-        if not self.forbidden and (self.calls is None or (not self.calls and self.match in open_modes)):
+        if self.any_of is not None:
+            self._any_of_stands_alone()
+        elif self.calls is None and not self.forbidden:
             raise ValueError(
-                f"checks nothing: no call is expected ({self.match}) and none is forbidden; add calls or"
-                " forbidden (to allow no call at all: match: strict, calls: [])"
+                "checks nothing: no call is expected and none is forbidden; add calls or forbidden"
+                f" (if no tool may be called, write tool_calls: {NO_CALL})"
             )
+        elif not self.forbidden:
+            self._refuse_no_calls()
         return self
+
+    def _any_of_stands_alone(self) -> None:
+        given = {"match": self.match is not MatchMode.CONTAINS, "calls": self.calls is not None}
+        if others := [name for name, is_given in given.items() if is_given]:
+            what = f"any_of and {' and '.join(others)} exclude each other"
+            raise ValueError(f"{what}; write match and calls into the alternatives")
+        if not self.any_of:
+            raise ValueError("any_of: an empty list checks nothing; write its alternatives, or calls")
 
 
 def _checked(misuse: Callable[[str], str]) -> AfterValidator:
@@ -146,7 +308,7 @@ class Limits(Value):
 
 
 class Expectation(Value):
-    tool_calls: ToolCallsExpectation | None = None
+    tool_calls: Annotated[ToolCallsExpectation | None, BeforeValidator(_long_form)] = None
     output: OutputExpectation | None = None
     agents: Texts = ()
     criteria: Texts = ()
@@ -355,12 +517,45 @@ def _belief(value: Any) -> Any:
     return {"belief": value} if isinstance(value, str) else value
 
 
+def _tool_names(value: Any) -> Any:
+    if _misspelt_none(value):
+        raise ValueError(f"'{value}' would be the name of a tool; write {NO_CALL} if no tool may be called")
+    return value
+
+
 class CaseSpec(Value):
     """What the short form asked for. It is kept apart from the scenario's expectations: the scorers
-    of the three dimensions read it here."""
+    of the three dimensions read it here. ``None``: the key is not written; an empty list checks nothing."""
 
-    expected_tools: Texts = ()
-    expected_output_contains: Needles = ()
+    expected_tools: Annotated[
+        Literal["none"] | Texts | None,
+        Field(union_mode="left_to_right"),
+        BeforeValidator(_tool_names),
+    ] = None
+    expected_output_contains: Needles | None = None
+
+    @property
+    def tools(self) -> tuple[str, ...]:
+        """Those that have to be called. A name that is written twice asks for nothing more."""
+        named = self.expected_tools
+        return () if named is None or named == NO_CALL else tuple(dict.fromkeys(named))
+
+    @property
+    def allows_no_call(self) -> bool:
+        return self.expected_tools == NO_CALL
+
+    @property
+    def keywords(self) -> tuple[str, ...]:
+        return self.expected_output_contains or ()
+
+    @property
+    def empty_lists(self) -> tuple[str, ...]:
+        """The keys that were written and ask for nothing."""
+        written = {
+            "expected_tools": self.expected_tools,
+            "expected_output_contains": self.expected_output_contains,
+        }
+        return tuple(name for name, value in written.items() if value == ())
 
 
 class ScenarioFields(Value):
@@ -412,7 +607,7 @@ class Scenario(ScenarioFields):
     def tools_named(self) -> frozenset[str]:
         """Those that it declares, and those that it expects or forbids a call of."""
         asked = (expect.tool_calls for _, expect in self.expectations if expect.tool_calls)
-        calls = (call.name for rule in asked for call in (*(rule.calls or ()), *rule.forbidden))
+        calls = (call.name for rule in asked for call in (*rule.expected_calls, *rule.forbidden))
         return frozenset((*self.tools, *calls))
 
     @property

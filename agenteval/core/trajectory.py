@@ -125,6 +125,11 @@ class ToolCall(Value):
         """Whether the call was attempted, and not made."""
         return self.attempted or (self.result is not None and self.result.refused)
 
+    @property
+    def was_made(self) -> bool:
+        """Whether it counts where calls are expected; one that was only attempted does not."""
+        return not self.is_refused
+
 
 class Step(Value):
     """One reply of the agent: its text, the tools that it called at the same time, the cost.

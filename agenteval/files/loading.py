@@ -296,8 +296,7 @@ class _FileLoader:
         }
         if case:
             more["turns"] = (ScriptedTurn(user=case.input),)
-            expected = {"expected_tools", "expected_output_contains"}
-            more["case"] = CaseSpec.model_validate(case.model_dump(include=expected))
+            more["case"] = CaseSpec.model_validate(case.model_dump(include=set(CaseSpec.model_fields)))
         return more
 
     def _share_tools(self, value: dict[str, Any], mark: Mark) -> None:

@@ -10,7 +10,7 @@ from agenteval.core.errors import Problem, did_you_mean
 from agenteval.core.expressions import expression
 from agenteval.core.json_schema import schema_mistakes
 from agenteval.core.protocols import ExpectRule
-from agenteval.core.scenario import MatchMode, Tool
+from agenteval.core.scenario import Tool
 from agenteval.files.validation import known_keys, unknown_key
 from agenteval.files.yaml_scalars import shown
 from agenteval.files.yaml_source import Mark
@@ -136,17 +136,11 @@ def blank_problems(value: Any, mark: Mark, what: str) -> Found:
 
 
 def _empty_lists(expect: Mapping[str, Any], mark: Mark, within: str = "") -> Found:
-    """A list in which nothing is asked for checks nothing. No call at all (``calls: []``) is something to ask
-    for, but not where further calls are allowed."""
+    """A list in which nothing is asked for checks nothing. Of expected calls their own model says when there
+    may be none."""
     for key, value in expect.items():
         if key in ("output", "tool_calls") and isinstance(value, Mapping) and not within:
             yield from _empty_lists(value, mark.find((key,)), f"{key}.")
-        elif value == [] and not (key == "calls" and _calls_may_be_empty(expect)):
+        elif value == [] and f"{within}{key}" not in ("tool_calls.calls", "tool_calls.any_of"):
             remedy = "write what to check, or remove the key; null removes what defaults say"
             yield Problem(f"{within}{key}: an empty list checks nothing", remedy, mark.find((key,)).place)
-
-
-def _calls_may_be_empty(tool_calls: Mapping[str, Any]) -> bool:
-    """Where they say that there is to be none; and where the whole is refused for saying nothing."""
-    closed = (MatchMode.STRICT, MatchMode.UNORDERED, MatchMode.WITHIN)
-    return tool_calls.get("match") in closed or not tool_calls.get("forbidden")

@@ -43,8 +43,16 @@ _NEVER_EMPTY: Mapping[str, tuple[str, ...]] = {
     "scenario": tuple(
         f"{at}expect.{key}"
         for at in ("", "turns.*.")
-        for key in ("tool_calls", "output", "limits", "limits.*", "tool_calls.calls.*.args")
+        for key in (
+            *("tool_calls", "output", "limits", "limits.*"),
+            *(
+                f"tool_calls.{within}calls.*.{name}"
+                for within in ("", "any_of.*.")
+                for name in ("args", "times", "result")
+            ),
+        )
     ),
+    "case": ("expected_tools", "expected_output_contains"),
     "config": ("gates.*",),
 }
 """Where a key without a value would be a check or gate that somebody wrote and that never holds anything."""
@@ -169,8 +177,9 @@ def _problems(
         if detail["type"] == "missing" and any(seen[:-1] == loc[:-1] for seen in early):
             continue  # what was written instead is not supported yet
         if detail["type"] == "extra_forbidden":
+            where = mark.find((*at, *loc))
             known = names if len(loc) == 1 else _keys_of(asked)
-            found[loc] = unknown_key(str(loc[-1]), known, mark.find((*at, *loc)))
+            found[loc] = _misplaced_key(loc, asked, where) or unknown_key(str(loc[-1]), known, where)
         else:
             found[loc] = Problem(*_explain(detail, (*at, *loc), asked), mark.find((*at, *loc)).place)
     return list(found.values())
@@ -192,6 +201,17 @@ def _author_loc(model: Any, loc: Sequence[str | int], *, is_extra: bool) -> tupl
         elif is_extra or index < len(path) - 1:
             asked = _tagged(asked, part)
     return (*parts, loc[-1]) if is_extra else tuple(parts), asked
+
+
+def _misplaced_key(loc: Loc, asked: Any, mark: Mark) -> Problem | None:
+    """A key that the author knows from elsewhere, where the model around it says what to write here."""
+    name = str(loc[-1])
+    for model in _models_in(asked):
+        if remedy := getattr(model, "NOT_HERE", {}).get(name):
+            around = [part for part in loc[:-1] if isinstance(part, str)]
+            what = f"{around[-1]}: '{name}' has no place here" if around else f"'{name}' has no place here"
+            return Problem(what, remedy, mark.place)
+    return None
 
 
 def _members(annotation: Any) -> list[Any]:

@@ -26,6 +26,7 @@ from agenteval.verdict.report import Report
 from agenteval.verdict.thresholds import NOT_THE_AGENTS
 
 TOLERANCE = "fault_tolerance"
+_MOST_NAMED = 3
 
 
 @dataclass(frozen=True)
@@ -43,7 +44,8 @@ def asides(report: Report, decision: Decision) -> tuple[Aside, ...]:
     """What decided nothing, in a fixed order: findings below the gate, goals missed, tools whose mark might
     have decided, judgements that count neither way, criteria that never arose, samples that were lost
     and tolerated, accepted failures, a replay, judges that were not asked, agents of which no call was seen,
-    logs in which nothing could have been found.
+    agents that are taken at their word, empty lists of test cases, logs in which nothing could have been
+    found.
     """
     return (
         *_below_gate(report, decision),
@@ -56,6 +58,7 @@ def asides(report: Report, decision: Decision) -> tuple[Aside, ...]:
         *_not_judged(report),
         *_calls_never_seen(report),
         *_on_their_word(report),
+        *_empty_lists(report),
         *_nothing_to_prove(report),
     )
 
@@ -225,6 +228,20 @@ def _on_their_word(report: Report) -> Iterator[Aside]:
     if count:
         text = f"{plural(count, 'goal')} rest{'s' if count == 1 else ''} on the agent's word"
         yield Aside("on_their_word", count, text)
+
+
+def _empty_lists(report: Report) -> Iterator[Aside]:
+    """Of test cases: whoever writes ``expected_tools: []`` may think that no tool is allowed."""
+    cases = {each.scenario.id: each.scenario.case for each in report.scenarios}
+    found = [
+        f"{' and '.join(case.empty_lists)} of {one_line(name, 60)}"
+        for name, case in cases.items()
+        if case is not None and case.empty_lists
+    ]
+    if found:
+        more = f" and {len(found) - _MOST_NAMED:,} more" if len(found) > _MOST_NAMED else ""
+        text = f"an empty list checks nothing: {', '.join(found[:_MOST_NAMED])}{more}"
+        yield Aside("empty_lists", len(found), text)
 
 
 def _nothing_to_prove(report: Report) -> Iterator[Aside]:

@@ -31,7 +31,7 @@ from agenteval.core.sample_report import (
     mean_of,
     spread_of,
 )
-from agenteval.core.scenario import Category, SampleKey, Scenario
+from agenteval.core.scenario import CaseSpec, Category, SampleKey, Scenario
 from agenteval.core.score import Check, Finding, Issue, Score, ScoreFailure, ScoreItem, UserReview
 from agenteval.core.tool_visibility import settled, visibility_of, why_open
 from agenteval.core.trajectory import CallEvidence, Stop, StopReason, ToolVisibility, Trajectory, Turn, Usage
@@ -249,16 +249,24 @@ def _with_case_values(sample: SampleReport, scenario: Scenario) -> SampleReport:
     fault = sample.stop.fault if sample.stop else "interrupted"
     if scenario.case is None or fault not in (None, "agent"):
         return sample
-    called = {call.name for call in sample.trajectory.tool_calls}
-    expected = scenario.case.expected_tools if sample.trajectory.all_calls_seen else ()
     answered = fault is None and bool(sample.trajectory.turns and sample.trajectory.turns[-1].answer.strip())
     outputs = [check.passed for check in sample.all_checks if check.name == "output.contains"]
     return replace(
         sample,
-        tool_accuracy=sum(name in called for name in expected) / len(expected) if expected else None,
+        tool_accuracy=_tool_accuracy(scenario.case, sample.trajectory),
         output_correct=all_held([answered, *outputs]),
         robustness_pass=sample.held,
     )
+
+
+def _tool_accuracy(case: CaseSpec, trajectory: Trajectory) -> float | None:
+    """The share of the expected tools that were called; where none may be called, whether none was."""
+    if not trajectory.all_calls_seen:
+        return None
+    if case.allows_no_call:
+        return 0.0 if trajectory.tool_calls else 1.0
+    called = {call.name for call in trajectory.tool_calls if call.was_made}
+    return sum(name in called for name in case.tools) / len(case.tools) if case.tools else None
 
 
 def _scenarios(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from agenteval.core.score import Check, Score, ScoreFailure, UserReview
+from agenteval.core.score import RULED_OUT, Check, Score, ScoreFailure, UserReview
 from agenteval.core.trajectory import Usage, total_of
 from agenteval.verdict.report import Report
 
@@ -33,7 +33,7 @@ def second_opinions(report: Report) -> SecondOpinions:
     """Over all samples of a run."""
     judged = [item for sample in report.samples for item in sample.judgements]
     told = [item for item in judged if isinstance(item, Score | Check) and item.votes]
-    doubted = [item for item in told if not _is_sampled(item) and item.votes[0].against]
+    doubted = [item for item in told if not _is_sampled(item) and _is_in_doubt(item)]
     sampled = [item for item in told if _is_sampled(item)]
     return SecondOpinions(
         doubted=len(doubted),
@@ -51,6 +51,12 @@ def _spent(item: Score | ScoreFailure | Check | UserReview) -> Usage:
 
 def _is_sampled(item: Score | Check) -> bool:
     return isinstance(item, Score) and item.sampled
+
+
+def _is_in_doubt(item: Score | Check) -> bool:
+    """Whether its first answer would have gated, or taken a miss away."""
+    first = item.votes[0]
+    return first.against or first.verdict == RULED_OUT
 
 
 def _is_upheld(item: Score | Check) -> bool:

@@ -313,8 +313,8 @@ QUOTE = "put the text in quotes if ': ' is part of it"
          "4:19: expect.output.matches: not a regular expression: missing ),"
          " unterminated subpattern at position 0"),
         ("expect: {tool_calls: {}}",
-         "4:10: expect.tool_calls: checks nothing: no call is expected (contains) and"
-         " none is forbidden — add calls or forbidden (to allow no call at all: match: strict, calls: [])"),
+         "4:10: expect.tool_calls: checks nothing: no call is expected and none is forbidden — add calls or"
+         " forbidden (if no tool may be called, write tool_calls: none)"),
         ("expect: {tool_calls: {match: stric, calls: []}}",
          "4:23: expect.tool_calls.match: expected one of strict,"
          " unordered, in_order, contains, within, got 'stric' — did you mean 'strict'?"),
@@ -363,7 +363,7 @@ def test_a_mistake_in_the_turns(suite: Suite, turns: str, message: str) -> None:
         ("id: a, input: x, expected_tool: y", "1:27: unknown key 'expected_tool' — did you mean"
          " 'expected_tools'?"),
         ("id: a, input: x, expected_tools: {a: 1}",
-         "1:27: expected_tools: expected a list of texts, got a mapping"),
+         "1:27: expected_tools: expected 'none' or a list of texts, got a mapping"),
         ("id: a, input: x, expected_output_contains: [' ']",
          "1:54: expected_output_contains: an empty text is in every answer — write the text to look for"),
         ("id: a, input: x, turns: [y]",
@@ -624,10 +624,11 @@ EXAMPLE = "write {$approx: 3.5} or {$approx: {value: 3.5, abs: 0.1}}"
     ("args", "message"),
     [
         ("{a: {$regx: x}}", "5: unknown matcher '$regx' — did you mean '$regex'?"),
-        ("{a: {$foo: x}}", "5: unknown matcher '$foo' — known: $any, $approx, $in, $regex"),
+        ("{a: {$foo: x}}", "5: unknown matcher '$foo' — known: $any, $approx, $in, $optional, $regex"),
         ("{a: [{$in: x}]}", "6: $in: expected a list of values, got 'x' — write {$in: [one, two]}"),
         ("{a: {$in: []}}", "5: $in: expected a list of values, got an empty list — write {$in: [one, two]}"),
-        ("{a: {$in: [{$foo: 1}]}}", "12: unknown matcher '$foo' — known: $any, $approx, $in, $regex"),
+        ("{a: {$in: [{$foo: 1}]}}",
+         "12: unknown matcher '$foo' — known: $any, $approx, $in, $optional, $regex"),
         ("{a: {$regex: '('}}",
          "5: $regex: not a regular expression: missing ), unterminated subpattern at position 0"),
         ("{a: {$regex: 3}}", "5: $regex: expected a text, got 3 — put it in quotes"),
@@ -652,7 +653,7 @@ def test_matchers_that_are_wrong(suite: Suite, group: str, args: str, message: s
 def test_matchers_are_checked_in_turns(suite: Suite) -> None:
     turn = "{user: a, expect: {tool_calls: {calls: [{name: t, args: {x: {$foo: 1}}}]}}}"
     assert suite.complaints(f"name: x\nturns:\n  - {turn}\n") == [
-        "s.yaml:3:66: unknown matcher '$foo' — known: $any, $approx, $in, $regex"
+        "s.yaml:3:66: unknown matcher '$foo' — known: $any, $approx, $in, $optional, $regex"
     ]
 
 

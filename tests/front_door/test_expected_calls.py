@@ -125,7 +125,7 @@ def run_pairs(root: Path, pairs: list[Pair], config: str = "", **defaults: Any) 
     return Outcome(project.results())
 
 
-def expecting(id: str, tool_calls: dict[str, Any], good: list[Any], bad: list[Any]) -> Pair:
+def expecting(id: str, tool_calls: dict[str, Any] | str, good: list[Any], bad: list[Any]) -> Pair:
     """A pair of one turn over the calls that are made in it."""
     return Pair(
         id, {"expect": {"tool_calls": tool_calls}}, [do("Done.", *good)], [do("Done.", *bad)], "tool_calls"
@@ -171,7 +171,7 @@ MODES = [
               call("a", x=2)]),
     expecting("within-other-name", ab("within"), [A, B, A, A], [A, C]),
     expecting("within-none-needed", ab("within"), [], [C]),
-    expecting("within-nothing", {"match": "within", "calls": []}, [], [A]),
+    expecting("none", "none", [], [A]),
     expecting("within-args", {"match": "within", "calls": [{"name": "a", "args": {"x": v}} for v in (1, 2)]},
               [call("a", x=2), call("a", x=1), call("a", x=2)], [call("a", x=1), call("a", x=3)]),
     expecting("case-of-names", {"calls": [{"name": "a"}]}, [A], [call("A")]),

@@ -154,7 +154,9 @@ REFUSED = {
     "output: {contains: [a], not_contains: []}": "output.not_contains: an empty list checks nothing",
     "criteria: []": "criteria: an empty list checks nothing",
     "tool_calls: {calls: []}": "checks nothing",
-    "tool_calls: {calls: [], forbidden: [{name: a}]}": "tool_calls.calls: an empty list checks nothing",
+    "tool_calls: {match: unordered, calls: []}": "write none in place of the mapping",
+    "tool_calls: {match: within, calls: []}": "calls: an empty list checks nothing",
+    "tool_calls: {any_of: []}": "any_of: an empty list checks nothing",
     "tool_calls: {calls: [{name: a}], forbidden: []}": "tool_calls.forbidden: an empty list checks nothing",
     **{
         f"output: {{matches: ['{pattern}']}}": f"/{pattern}/ matches every text"
@@ -208,6 +210,8 @@ SOUND = [
     ),
     "tool_calls: {calls: [{name: a, args: {x: {$regex: .+}}}]}",
     "tool_calls: {match: strict, calls: []}",
+    "tool_calls: {calls: [], forbidden: [{name: a}]}",
+    "tool_calls: none",
     "tool_calls: {forbidden: [{name: a}]}",
     "tool_calls: {calls: [{name: a, args: {ids: []}}]}",
 ]

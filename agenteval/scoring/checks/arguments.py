@@ -1,8 +1,9 @@
 """Do the arguments of a tool call match the expected ones? Deep equality of JSON, with matchers.
 
 ``1`` equals ``1.0`` and is not ``true``; ``null`` is only ``null``; the order of lists counts; NaN
-equals NaN; texts are compared after NFC. A mapping with the one key ``$any``, ``$in``, ``$regex`` or
-``$approx`` is a matcher, wherever it stands. All ``$``-keys are reserved: another one is a mistake.
+equals NaN; texts are compared after NFC. A mapping with the one key ``$any``, ``$in``, ``$regex``,
+``$approx`` or ``$optional`` is a matcher, wherever it stands. All ``$``-keys are reserved: another one is a
+mistake.
 """
 
 from __future__ import annotations
@@ -11,15 +12,15 @@ import json
 import math
 from collections.abc import Callable, Iterator, Mapping
 from fractions import Fraction
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple, TypeAlias
 
+from agenteval.core.call_outcomes import error_of
 from agenteval.core.errors import AuthorError, Mistake, Problem, did_you_mean
 from agenteval.core.expressions import expression
 from agenteval.core.needles import nfc
 from agenteval.core.patterns import is_in, misuse
-from agenteval.core.scenario import ArgsMatch, ExpectedCall
+from agenteval.core.scenario import ArgsMatch, CallPattern
 from agenteval.core.trajectory import ToolCall
-from agenteval.core.value import changed
 from agenteval.files.yaml_scalars import shown
 from agenteval.scoring.checks.quoting import one_line
 
@@ -53,18 +54,44 @@ def matches(expected: Any, actual: Any) -> bool:
     return next(differences(expected, actual), None) is None
 
 
-def call_matches(expected: ExpectedCall, call: ToolCall) -> bool:
-    """Whether ``call`` has the expected name and arguments, and is the expected agent's.
+Unknown: TypeAlias = Literal["arguments", "agent", "result"]
+"""What has to be known of a call to say whether it matches, and is not."""
+
+
+def call_matches(expected: CallPattern, call: ToolCall) -> bool:
+    """Whether ``call`` surely has the expected name, arguments and result, and is the expected agent's.
 
     ``exact``: the same keys. ``partial``: at least these keys, their values exact. ``ignore``: any.
-    Arguments that could not be read match only where they are ignored.
     """
-    if expected.name != call.name or not _is_by(expected, call) or _surely_differs(expected, call):
+    return match_of(expected, call) is True
+
+
+def match_of(expected: CallPattern, call: ToolCall) -> bool | Unknown:
+    """Whether ``call`` is one that is meant; or what of it is not known and would decide it: its arguments
+    (they could not be read), the agent that made it, or its result."""
+    if expected.name != call.name or _is_by_another(expected, call) or _surely_differs(expected, call):
         return False
-    return next(call_differences(expected, call), None) is None
+    wanted, result = expected.wanted_result, result_of(call)
+    if wanted and result and wanted != result:
+        return False
+    are_known = call.args is not None or expected.mode is ArgsMatch.IGNORE
+    if are_known and next(call_differences(expected, call), None) is not None:
+        return False
+    if not are_known:
+        return "arguments"
+    if expected.agent and not call.agent:
+        return "agent"
+    return "result" if wanted and not result else True
 
 
-def _surely_differs(expected: ExpectedCall, call: ToolCall) -> bool:
+def result_of(call: ToolCall) -> Literal["ok", "error"] | None:
+    """``None``: what came of it is not known."""
+    if call.result is None:
+        return None
+    return "ok" if error_of(call.result) is None else "error"
+
+
+def _surely_differs(expected: CallPattern, call: ToolCall) -> bool:
     """Whether a glance is enough: most calls that are not meant lack a key, or have another text there."""
     if expected.mode is ArgsMatch.IGNORE or call.args is None or not expected.args:
         return False
@@ -72,33 +99,25 @@ def _surely_differs(expected: ExpectedCall, call: ToolCall) -> bool:
     for key, value in _composed(expected.args).items():
         if key.startswith("$"):
             return False
+        if isinstance(value, Mapping) and "$optional" in value:
+            continue
         if key not in actual or (isinstance(value, str) and not _same(value, actual[key])):
             return True
     return False
 
 
-def may_match(expected: ExpectedCall, call: ToolCall) -> bool:
-    """Whether ``call`` has the expected name, and nobody knows whether it matches: its arguments could not be
-    read, or nobody says which agent made it. For what must *not* be called; what is expected must be seen."""
-    if expected.name != call.name or not (_is_by(expected, call) or not call.agent):
-        return False
-    is_unread = call.args is None and expected.mode is not ArgsMatch.IGNORE
-    return is_unread or call_matches(expected, if_by(expected, call))
+def _is_by_another(expected: CallPattern, call: ToolCall) -> bool:
+    return bool(expected.agent and call.agent) and expected.agent != call.agent
 
 
-def _is_by(expected: ExpectedCall, call: ToolCall) -> bool:
-    return expected.agent is None or expected.agent == call.agent
-
-
-def if_by(expected: ExpectedCall, call: ToolCall) -> ToolCall:
-    """A call whose agent nobody names, as that of the expected agent; any other as it is."""
-    return call if call.agent or not expected.agent else changed(call, {"agent": expected.agent})
-
-
-def call_differences(expected: ExpectedCall, call: ToolCall) -> Iterator[Difference]:
-    """Where the agent and the arguments of ``call`` differ; the name is not looked at."""
-    if call.agent and not _is_by(expected, call):
+def call_differences(expected: CallPattern, call: ToolCall) -> Iterator[Difference]:
+    """Where the agent, the result and the arguments of ``call`` differ; the name is not looked at."""
+    if _is_by_another(expected, call):
         yield Difference("agent", expected.agent, call.agent)
+    wanted, result = expected.wanted_result, result_of(call) if expected.wanted_result else None
+    if result and wanted != result:
+        told = error_of(call.result)
+        yield Difference("result", wanted, f"error: {told}" if told else result)
     if expected.mode is ArgsMatch.IGNORE:
         return
     if call.args is None:
@@ -109,8 +128,8 @@ def call_differences(expected: ExpectedCall, call: ToolCall) -> Iterator[Differe
 
 def explain(expected: Any, actual: Any) -> str:
     """The paths that differ, in a sentence; empty if none does. Both are values (``args``), or an
-    ``ExpectedCall`` and a ``ToolCall``."""
-    if isinstance(expected, ExpectedCall) and isinstance(actual, ToolCall):
+    ``CallPattern`` and a ``ToolCall``."""
+    if isinstance(expected, CallPattern) and isinstance(actual, ToolCall):
         found = list(call_differences(expected, actual))
     else:
         found = list(differences(expected, actual))
@@ -163,7 +182,7 @@ def _keys(
     for key, value in expected.items():
         if key in actual:
             yield from differences(value, actual[key], path=_join(path, key))
-        else:
+        elif not may_be_absent(value):
             yield Difference(_join(path, key), value, _ABSENT)
     if not partial:
         for key in actual:
@@ -183,7 +202,8 @@ def _items(expected: Any, actual: Any, path: str) -> Iterator[Difference]:
     for index in range(max(len(expected), len(actual))):
         place = f"{path}[{index}]"
         if index >= len(actual):
-            yield Difference(place, expected[index], _ABSENT)
+            if not may_be_absent(expected[index]):
+                yield Difference(place, expected[index], _ABSENT)
         elif index >= len(expected):
             yield Difference(place, _ABSENT, actual[index])
         else:
@@ -234,9 +254,31 @@ def matcher_mistakes(value: Any, path: tuple[str | int, ...] = ()) -> Iterator[M
             yield Mistake(f"{key}: {fault[0]}", fault[1], (*path, key))
         elif key == "$in":
             yield from matcher_mistakes(value[key], (*path, key))
+            for index, option in enumerate(value[key]):
+                if isinstance(option, Mapping) and "$optional" in option:
+                    what = "$optional is about a value that may be absent, and $in lists values"
+                    yield Mistake(what, "write {$optional: {$in: [one, two]}}", (*path, key, index))
+        elif key == "$optional":
+            yield from matcher_mistakes(value[key], (*path, key))
     if len(value) > 1:
         what = f"a matcher must be alone in its mapping, and '{reserved[0]}' is not"
         yield Mistake(what, "keys that begin with '$' are reserved for matchers", path)
+
+
+def optional_places(value: Any, path: tuple[str | int, ...] = ()) -> Iterator[tuple[str | int, ...]]:
+    """Where in an expected value something may be absent."""
+    if not isinstance(value, Mapping | list | tuple):
+        return
+    for key, item in value.items() if isinstance(value, Mapping) else enumerate(value):
+        if key == "$optional":
+            yield (*path, key)
+        yield from optional_places(item, (*path, key))
+
+
+def may_be_absent(expected: Any) -> bool:
+    """Whether it holds where there is no value at all."""
+    matcher = _matcher(expected)
+    return matcher is not None and matcher[0] is _MATCHERS["$optional"]
 
 
 def _in(options: Any, actual: Any) -> bool:
@@ -252,6 +294,10 @@ def _in_misuse(options: Any) -> tuple[str, str] | None:
         return None
     got = "an empty list" if options == [] else shown(options)
     return f"expected a list of values, got {got}", "write {$in: [one, two]}"
+
+
+def _optional(expected: Any, actual: Any) -> bool:
+    return actual is None or matches(expected, actual)
 
 
 def _regex(pattern: str, actual: Any) -> bool:
@@ -320,6 +366,7 @@ _MATCHERS: dict[str, _Matcher] = {
     "$in": _Matcher(_in, lambda options: f"one of {_words(options)}", _in_misuse),
     "$regex": _Matcher(_regex, lambda pattern: f"text matching /{pattern}/", _regex_misuse),
     "$approx": _Matcher(_approx, _approx_words, _approx_misuse),
+    "$optional": _Matcher(_optional, lambda expected: f"{_words(expected)} or absent", lambda _: None),
 }
 
 

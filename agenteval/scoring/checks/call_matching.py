@@ -1,46 +1,36 @@
-"""Are the tool calls the expected ones? Five modes over one optimal assignment.
+"""Are the tool calls the expected ones, and is none of them forbidden? What holds is written in
+``call_assignment``; here it is asked of real calls, and a verdict is made of it.
 
-``strict``: the same calls in the same order. ``unordered``: the same calls in any order.
-``in_order``: all expected in this order, extras allowed. ``contains``: all expected in any order,
-extras allowed. ``within``: nothing but the expected names, any number of times, each call as one of
-that name's entries says.
+Of a call something may not be known: its arguments could not be read, nobody says which agent made it, or its
+result is not known. What is the same whatever that was is decided; the rest is not (``passed`` is ``None``).
 
 A call that was refused, since its arguments broke the tool's schema or could not be read, was not made: it
-is none of the expected ones. It is still one too many for ``strict`` and ``unordered``, and a forbidden one.
-
-Each expected call takes one actual call. The assignment leaves as few expected calls without one as
-any assignment can (a maximum bipartite matching), so a loose expectation never takes the call that a
-strict one needs. Where order counts, it starts from a longest assignment that keeps the order.
+is none of the expected ones, but for one that expects an error. It is still one too many for ``strict`` and
+``unordered``, and a forbidden one.
 """
 
 from __future__ import annotations
 
 import json
-from bisect import bisect_left
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
-from itertools import groupby, islice
-from typing import Any, TypeAlias
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import islice
+from typing import Any, NamedTuple
 
-from agenteval.core.scenario import ArgsMatch, ExpectedCall, MatchMode, ToolCallsExpectation
-from agenteval.core.trajectory import ToolCall
-from agenteval.scoring.checks.agents import NAMELESS
-from agenteval.scoring.checks.arguments import (
-    call_differences,
-    call_matches,
-    explain,
-    if_by,
-    may_match,
-    words,
+from agenteval.core.scenario import (
+    CallPattern,
+    CallsExpectation,
+    ExpectedCall,
+    MatchMode,
+    ToolCallsExpectation,
 )
+from agenteval.core.trajectory import ToolCall
+from agenteval.scoring.checks.arguments import Unknown, call_differences, explain, match_of, result_of
+from agenteval.scoring.checks.call_assignment import Entry, Extent, Faults, faults_of
 from agenteval.scoring.checks.quoting import one_line
 
-_SHOWN_CALLS = 20
-_SHOWN_NEAR = 10
+SHOWN_NEAR = 10
 _COMPARED = 50  # calls looked at for the nearest one: a looping agent makes a thousand
-
-Assignment: TypeAlias = dict[int, int]
-"""Index of an expected call → index of the actual call that it takes."""
 
 
 @dataclass(frozen=True)
@@ -56,245 +46,179 @@ class NearCall:
 class ToolCallsResult:
     """What ``compare`` found.
 
-    ``passed`` is ``None`` where nothing is known to be wrong, but calls may be forbidden whose arguments
-    could not be read: ``unread``. ``extra`` is filled in every mode, but fails only ``strict``,
-    ``unordered`` and ``within``; ``out_of_order`` (actual calls that match, but at the wrong place) only
-    ``strict`` and ``in_order``. ``near`` explains the missing calls and, for ``within``, the extra ones.
-    ``nameless``: the calls of which nobody says which agent made them, where that would have to be known.
+    Where ``any_of`` has alternatives, ``nearest`` is the one that holds, or in which the least is wrong; the
+    calls that are ``missing``, ``extra`` and ``out_of_order`` are those of a failure, by it. ``times``: how
+    often a missing one was called that has ``times``, by its ``id()``. ``near`` explains the missing calls
+    and, for ``within``, the extra ones. ``unknown``: the calls that leave the verdict open, by what is not
+    known of them. ``rests_on_absence``: whether the verdict might be another one if the agent had made
+    further calls, which nobody saw.
     """
 
     passed: bool | None
     expectation: ToolCallsExpectation
     calls: tuple[ToolCall, ...]
+    nearest: CallsExpectation | None = None
     missing: tuple[ExpectedCall, ...] = ()
     extra: tuple[ToolCall, ...] = ()
     out_of_order: tuple[ToolCall, ...] = ()
     forbidden: tuple[ToolCall, ...] = ()
     near: tuple[NearCall, ...] = ()
-    unread: tuple[ToolCall, ...] = ()
-    nameless: tuple[ToolCall, ...] = ()
+    times: Mapping[int, int] = field(default_factory=dict)
+    unknown: Mapping[Unknown, tuple[ToolCall, ...]] = field(default_factory=dict)
+    rests_on_absence: bool = False
 
 
-def compare(expectation: ToolCallsExpectation, calls: Sequence[ToolCall]) -> ToolCallsResult:
-    """Compare the actual ``calls``, in order, with what is expected.
-
-    Without ``calls`` in the expectation, only ``forbidden`` is checked. Raises ``AuthorError`` for
-    an argument matcher that is none.
-    """
-    alike = _Alike(calls)
-    forbidden = alike.of(expectation.forbidden, call_matches)
-    open_ones = _picked(calls, alike.of(expectation.forbidden, may_match) - forbidden)
-    result = _compared(expectation, alike, _picked(calls, forbidden), call_matches)
-    nameless: tuple[ToolCall, ...] = ()
-    if result.passed is False and (unknown := _nameless(expectation.calls or (), calls)):
-        # What is wrong whoever made these calls; nothing else is known to be.
-        result = _compared(expectation, alike, _picked(calls, forbidden), _may_be_expected)
-        nameless = unknown if result.passed else ()
-    unread = tuple(call for call in open_ones if call.args is None)
-    nameless = tuple(call for call in calls if call in nameless or (call in open_ones and call not in unread))
-    passed = None if result.passed and (unread or nameless) else result.passed
-    return replace(result, passed=passed, unread=unread, nameless=nameless)
-
-
-def _nameless(expected: Sequence[ExpectedCall], calls: Sequence[ToolCall]) -> tuple[ToolCall, ...]:
-    """The calls of no known agent, of tools that are expected of one."""
-    names = {item.name for item in expected if item.agent}
-    return tuple(call for call in calls if not call.agent and call.name in names)
-
-
-def _may_be_expected(expected: ExpectedCall, call: ToolCall) -> bool:
-    return call_matches(expected, if_by(expected, call))
-
-
-def so_far(expectation: ToolCallsExpectation, calls: Sequence[ToolCall]) -> ToolCallsResult:
-    """The same of the first ``calls``, where more may follow: what is wrong whatever these are."""
-    strict = expectation.match is MatchMode.STRICT
-    asked = expectation
-    if strict and expectation.calls is not None:
-        asked = expectation.model_copy(update={"calls": expectation.calls[: len(calls)]})
-    found = compare(asked, calls)
-    result = replace(
-        found, expectation=expectation, missing=(), out_of_order=found.out_of_order if strict else (), near=()
-    )
-    extra = result.extra and expectation.calls is not None and forbids_extra(expectation.match)
-    fails = result.forbidden or result.out_of_order or extra
-    is_open = result.unread or result.nameless
-    return replace(result, passed=False if fails else None if is_open else True)
-
-
-_Fits: TypeAlias = Callable[[ExpectedCall, ToolCall], bool]
-
-
-def _compared(
-    expectation: ToolCallsExpectation, alike: _Alike, forbidden: tuple[ToolCall, ...], fits: _Fits
+def compare(
+    expectation: ToolCallsExpectation, calls: Sequence[ToolCall], *, goes_on: bool = False
 ) -> ToolCallsResult:
-    if expectation.calls is None:
-        return ToolCallsResult(not forbidden, expectation, alike.calls, forbidden=forbidden)
-    if expectation.match is MatchMode.WITHIN:
-        return _within(expectation, alike, fits, forbidden=forbidden)
-    return _assigned(expectation, alike, fits, forbidden=forbidden)
-
-
-def _picked(calls: Sequence[ToolCall], places: Iterable[int]) -> tuple[ToolCall, ...]:
-    return tuple(calls[place] for place in sorted(places))
-
-
-def describe(result: ToolCallsResult) -> str:
-    """The result for people: expected beside actual and, if it failed, what is wrong and how near."""
-    expectation, texts = result.expectation, _texts_of(result)
-    lines = []
-    if expectation.calls is not None:
-        lines.append(f"expected ({expectation.match}): {_listed(map(expected_text, expectation.calls))}")
-    if expectation.forbidden:
-        lines.append(f"not allowed: {_listed(map(expected_text, expectation.forbidden))}")
-    lines.append(f"called: {_listed(map(texts, result.calls))}")
-    if result.unread:
-        lines.append(
-            f"not decided, because these arguments are unreadable: {_listed(map(texts, result.unread))}"
-        )
-    if result.nameless:
-        nameless = _listed(map(call_text, result.nameless))
-        lines.append(f"not decided, because nobody says which agent called: {nameless} — {NAMELESS}")
-    if result.passed is not False:
-        return "; ".join(lines)
-    return "\n".join([*lines, *_faults(result)])
-
-
-def _texts_of(result: ToolCallsResult) -> Callable[[ToolCall], str]:
-    """How calls are written: with their agents, where the author names any."""
-    expected = (*(result.expectation.calls or ()), *result.expectation.forbidden)
-    return _text_by_agent if any(item.agent for item in expected) else call_text
-
-
-def _text_by_agent(call: ToolCall) -> str:
-    return f"{call_text(call)} by {one_line(call.agent, 80) or 'an unknown agent'}"
-
-
-def faults(result: ToolCallsResult) -> tuple[str, ...]:
-    """What is wrong, each thing once, without the values that the agent chose: ``missing book(time="20:00")``
-    in the author's words, ``forbidden cancel(id)`` by the names of the arguments. Empty unless it failed."""
-    if result.passed is not False:
-        return ()
-    found = [f"missing {expected_text(expected)}" for expected in result.missing]
-    groups = {"out of order": result.out_of_order, "forbidden": result.forbidden}
-    if result.expectation.calls is not None and forbids_extra(result.expectation.match):
-        groups["extra"] = result.extra
-    found += [f"{what} {_shape(call)}" for what, calls in groups.items() for call in calls]
-    told = list(dict.fromkeys(found))
-    return (*told[:_SHOWN_CALLS], *(["and more"] if len(told) > _SHOWN_CALLS else []))
-
-
-def _shape(call: ToolCall) -> str:
-    return one_line(f"{call.name}({', '.join(sorted(call.args or ()))})", 240)
-
-
-def call_text(call: ToolCall) -> str:
-    """``get_weather(city="Beijing")``."""
-    if call.args is None:
-        return f"{call.name}(unreadable: {one_line(call.raw_args or '', 80)})"
-    return one_line(f"{call.name}({_arguments(call.args, literal=True)})", 240)
-
-
-def expected_text(expected: ExpectedCall) -> str:
-    """``book(time=one of ["09:00"], …) by billing``; the ellipsis: further arguments are allowed."""
-    by = f" by {one_line(expected.agent, 80)}" if expected.agent else ""
-    if expected.mode is ArgsMatch.IGNORE or expected.args is None:
-        return f"{expected.name}(…){by}"
-    listed = _arguments(expected.args, literal=False)
-    if expected.mode is ArgsMatch.PARTIAL:
-        listed = f"{listed}, …" if listed else "…"
-    return one_line(f"{expected.name}({listed})", 240) + by
-
-
-def _within(
-    expectation: ToolCallsExpectation, alike: _Alike, fits: _Fits, *, forbidden: tuple[ToolCall, ...]
-) -> ToolCallsResult:
-    expected, calls = expectation.calls or (), alike.calls
-    extra = _picked(calls, set(range(len(calls))) - alike.of(expected, fits))
-    near = (_nearest_expected(call, expected) for call in islice(extra, _SHOWN_NEAR))
-    return ToolCallsResult(
-        passed=not extra and not forbidden,
-        expectation=expectation,
-        calls=calls,
-        extra=extra,
-        forbidden=forbidden,
-        near=tuple(found for found in near if found),
+    """Compare the actual ``calls``, in order, with what is expected. ``goes_on``: more were to follow, so
+    that only what is wrong whatever these are is a failure. Raises ``AuthorError`` for an argument matcher
+    that is none."""
+    seen = _Calls(calls, expectation)
+    tried = [_try(each, seen, goes_on=goes_on) for each in expectation.alternatives]
+    best = min(tried, key=_Tried.order, default=None)
+    forbidden: set[int] = set()
+    perhaps_forbidden: dict[int, Unknown] = {}
+    for entry in expectation.forbidden:
+        found = seen.matching(entry)
+        forbidden.update(found.sure)
+        perhaps_forbidden |= found.unsure
+    passed: bool | None = True if best is None else best.passed
+    if passed and any(at not in forbidden for at in perhaps_forbidden):
+        passed = None
+    passed = False if forbidden else passed
+    unknown = dict(perhaps_forbidden)
+    for each in tried:
+        unknown |= each.unknown if each.passed is None else {}
+    if passed is False and best is not None and best.passed is False:
+        result = _explained(best, seen, expectation)
+    else:
+        result = ToolCallsResult(passed, expectation, seen.calls, nearest=best.alternative if best else None)
+    return replace(
+        result,
+        passed=passed,
+        forbidden=seen.picked(forbidden),
+        unknown=seen.by_reason(unknown) if passed is None else {},
+        rests_on_absence=_rests_on_absence(passed, expectation, tried, forbidden),
     )
 
 
-def _assigned(
-    expectation: ToolCallsExpectation, alike: _Alike, fits: _Fits, *, forbidden: tuple[ToolCall, ...]
-) -> ToolCallsResult:
-    expected, calls = expectation.calls or (), alike.calls
-    mode, ordered = expectation.match, expectation.match in (MatchMode.STRICT, MatchMode.IN_ORDER)
-    edges = _edges(expected, alike, fits)
-    in_order = _longest_in_order(edges) if ordered else {}
-    assignment = _augmented(edges, in_order)
-    taken = set(assignment.values())
-    missing = tuple(item for index, item in enumerate(expected) if index not in assignment)
-    extra = tuple(call for index, call in enumerate(calls) if index not in taken)
-    astray = sorted(assignment[index] for index in assignment if ordered and index not in in_order)
-    out_of_order = tuple(calls[index] for index in astray)
-    # `strict` needs no rule of its own: a full assignment in order without extras is the identity.
-    fails = missing or out_of_order or forbidden or (extra and forbids_extra(mode))
-    near = (_nearest_call(item, calls, taken) for item in islice(missing, _SHOWN_NEAR))
-    return ToolCallsResult(
-        passed=not fails,
-        expectation=expectation,
-        calls=calls,
-        missing=missing,
-        extra=extra,
-        out_of_order=out_of_order,
-        forbidden=forbidden,
-        near=tuple(found for found in near if found),
-    )
+def _rests_on_absence(
+    passed: bool | None, expectation: ToolCallsExpectation, tried: Sequence[_Tried], forbidden: set[int]
+) -> bool:
+    """Whether further calls, anywhere among those that were seen, could turn the verdict. The one place that
+    says so of calls."""
+    if passed is False:
+        return not forbidden and any(each.could_hold_with_more for each in tried)
+    holding = [each.alternative for each in tried if each.passed]
+    return bool(expectation.forbidden) or (bool(holding) and all(map(_bounds_calls, holding)))
 
 
-def forbids_extra(mode: MatchMode) -> bool:
-    return mode in (MatchMode.STRICT, MatchMode.UNORDERED, MatchMode.WITHIN)
+def _bounds_calls(alternative: CallsExpectation) -> bool:
+    """Whether there are calls that it does not allow."""
+    counted = [call for call in alternative.calls or () if call.times is not None]
+    if alternative.is_closed or (counted and alternative.is_ordered):
+        return True
+    return any(call.bounds(alternative.match)[1] is not None for call in counted)
 
 
-class _Alike:
+# ── one alternative ──────────────────────────────────────────────────────────────────────────────
+
+
+class _Tried(NamedTuple):
+    """An alternative, held against the calls. ``unknown``: the calls of which it is not known whether they
+    are among the expected ones."""
+
+    alternative: CallsExpectation
+    entries: Sequence[Entry]
+    passed: bool | None
+    faults: Faults
+    could_hold_with_more: bool
+    unknown: Mapping[int, Unknown]
+
+    def order(self) -> tuple[int, int]:
+        """The one that holds first, then those that may; of those that do not, the nearest."""
+        return (0 if self.passed else 2 if self.passed is False else 1), len(self.faults)
+
+
+def _try(alternative: CallsExpectation, seen: _Calls, *, goes_on: bool) -> _Tried:
+    match, expected = alternative.match, alternative.calls or ()
+    found = [seen.matching(call) for call in expected]
+    entries = [_entry(call, each, match) for call, each in zip(expected, found, strict=True)]
+    unknown = {at: why for each in found for at, why in each.unsure.items()}
+    count, extent = len(seen.calls), Extent.BEGINNING if goes_on else Extent.WHOLE
+    faults = faults_of(entries, match, count, extent=extent)
+    passed: bool | None = not faults
+    if passed and unknown and faults_of(entries, match, count, mild=False, extent=extent):
+        passed = None
+    with_more = not faults or not faults_of(entries, match, count, extent=Extent.PART)
+    return _Tried(alternative, entries, passed, faults, with_more, unknown)
+
+
+def _entry(call: ExpectedCall, found: _Matching, match: MatchMode) -> Entry:
+    fewest, most = call.bounds(match)
+    counts_all = call.times is not None or match is MatchMode.WITHIN
+    return Entry(fewest, most, counts_all, *found.serving, *found.refused)
+
+
+def _can_serve(expected: CallPattern, call: ToolCall) -> bool:
+    """A call that agenteval refused ended in an error; one that was denied before it began did not end."""
+    return call.was_made or (not call.attempted and expected.wanted_result == "error")
+
+
+class _Matching(NamedTuple):
+    """The places of the calls that match, ascending; and of those that may, with what is not known. Of both,
+    those that may serve an expected call, and those that were refused."""
+
+    sure: Sequence[int]
+    unsure: Mapping[int, Unknown]
+    serving: tuple[Sequence[int], Sequence[int]]
+    refused: tuple[Sequence[int], Sequence[int]]
+
+
+class _Calls:
     """The actual calls, those that are written alike together: they are compared once, since a looping agent
     makes the same call again and again."""
 
-    def __init__(self, calls: Sequence[ToolCall]) -> None:
+    def __init__(self, calls: Sequence[ToolCall], expectation: ToolCallsExpectation) -> None:
         self.calls = tuple(calls)
-        self._by_name: dict[str, dict[tuple[str, str], list[int]]] = {}
+        by_result = any(call.wanted_result for call in expectation.expected_calls)
+        self._by_name: dict[str, dict[tuple[Any, ...], list[int]]] = {}
+        self._known: dict[tuple[Any, ...], _Matching] = {}
         for place, call in enumerate(self.calls):
             groups = self._by_name.setdefault(call.name, {})
-            groups.setdefault((call.agent, _fingerprint(call.args, place)), []).append(place)
+            key = (call.agent, _fingerprint(call.args, place), by_result and result_of(call))
+            groups.setdefault(key, []).append(place)
 
-    def of(self, entries: Sequence[ExpectedCall], fits: _Fits) -> set[int]:
-        """The places of the calls that fit any of the entries. Entries that are alike are compared once, and
-        a call that has fitted one with no other."""
-        keys = (
-            (item.name, item.mode, item.agent, _fingerprint(item.args, at)) for at, item in enumerate(entries)
-        )
-        found: set[int] = set()
-        for entry in dict(zip(keys, entries, strict=True)).values():
-            for places in self._by_name.get(entry.name, {}).values():
-                if places[0] not in found and fits(entry, self.calls[places[0]]):
-                    found.update(places)
-        return found
+    def matching(self, expected: CallPattern) -> _Matching:
+        """Entries that are alike are compared once."""
+        at = len(self._known)
+        wanted = expected.wanted_result
+        key = (expected.name, expected.mode, expected.agent, wanted, _fingerprint(expected.args, at))
+        if key not in self._known:
+            self._known[key] = self._compared(expected)
+        return self._known[key]
 
-    def of_one(self, entry: ExpectedCall, fits: _Fits) -> Iterator[int]:
-        for places in self._by_name.get(entry.name, {}).values():
-            if fits(entry, self.calls[places[0]]):
-                yield from places
+    def _compared(self, expected: CallPattern) -> _Matching:
+        sure: list[int] = []
+        unsure: dict[int, Unknown] = {}
+        for places in self._by_name.get(expected.name, {}).values():
+            matches = match_of(expected, self.calls[places[0]])
+            if matches is True:
+                sure += places
+            elif matches:
+                unsure |= dict.fromkeys(places, matches)
+        both = sorted(sure), sorted(unsure)
+        serving = [[at for at in places if _can_serve(expected, self.calls[at])] for places in both]
+        refused = [[at for at in places if self.calls[at].is_refused] for places in both]
+        return _Matching(both[0], unsure, (serving[0], serving[1]), (refused[0], refused[1]))
 
+    def picked(self, places: Iterable[int]) -> tuple[ToolCall, ...]:
+        return tuple(self.calls[place] for place in sorted(places))
 
-def _edges(expected: Sequence[ExpectedCall], alike: _Alike, fits: _Fits) -> list[list[int]]:
-    """For each expected call the places of the actual ones that were made and match it, ascending."""
-    known: dict[tuple[str, ArgsMatch, str | None, str], list[int]] = {}
-    edges = []
-    for index, item in enumerate(expected):
-        key = (item.name, item.mode, item.agent, _fingerprint(item.args, index))
-        if key not in known:
-            fitting = alike.of_one(item, fits)
-            known[key] = sorted(place for place in fitting if not alike.calls[place].is_refused)
-        edges.append(known[key])
-    return edges
+    def by_reason(self, unknown: Mapping[int, Unknown]) -> dict[Unknown, tuple[ToolCall, ...]]:
+        reasons = dict.fromkeys(unknown[at] for at in sorted(unknown))
+        return {why: self.picked(at for at in unknown if unknown[at] == why) for why in reasons}
 
 
 def _fingerprint(args: Mapping[str, Any] | None, index: int) -> str:
@@ -305,75 +229,39 @@ def _fingerprint(args: Mapping[str, Any] | None, index: int) -> str:
         return f"#{index}"
 
 
-def _longest_in_order(edges: Sequence[Sequence[int]]) -> Assignment:
-    """A largest assignment that keeps the order of both sides.
-
-    Hunt and Szymanski, "A fast algorithm for computing longest common subsequences", CACM 20(5),
-    1977: ``ends[k]`` is the earliest call at which an assignment of ``k + 1`` pairs can end. Each
-    expected call tries its candidates from the last to the first, so that it is used once.
-    """
-    ends: list[int] = []
-    links: list[tuple[int, int, Any]] = []
-    for expected, candidates in enumerate(edges):
-        for call in reversed(candidates):
-            length = bisect_left(ends, call)
-            if length < len(ends) and ends[length] == call:
-                continue
-            link = (expected, call, links[length - 1] if length else None)
-            ends[length : length + 1] = [call]
-            links[length : length + 1] = [link]
-    assignment: Assignment = {}
-    last = links[-1] if links else None
-    while last:
-        assignment[last[0]] = last[1]
-        last = last[2]
-    return assignment
+# ── what a failure shows ─────────────────────────────────────────────────────────────────────────
 
 
-def _augmented(edges: Sequence[Sequence[int]], start: Mapping[int, int]) -> Assignment:
-    """A maximum assignment; every expected call that ``start`` assigns stays assigned.
-
-    Augmenting paths, breadth first. The calls that a failed search has seen can be on no later path
-    (its Hungarian tree), so they are left out from then on: failures cost the graph once in all.
-    """
-    assignment = dict(start)
-    owner = {call: expected for expected, call in assignment.items()}
-    dead: set[int] = set()
-    for expected in range(len(edges)):
-        if expected not in assignment:
-            reached: dict[int, int] = {}
-            call = _free_call(expected, edges, owner, dead, reached)
-            if call is None:
-                dead |= reached.keys()
-            while call is not None:
-                taker = reached[call]
-                previous = assignment.get(taker)
-                assignment[taker], owner[call] = call, taker
-                call = previous
-    return assignment
-
-
-def _free_call(
-    start: int,
-    edges: Sequence[Sequence[int]],
-    owner: Mapping[int, int],
-    dead: set[int],
-    reached: dict[int, int],
-) -> int | None:
-    """A call without an owner at the end of an alternating path; fills ``reached``: call → from."""
-    queue = [start]
-    for expected in queue:
-        for call in edges[expected]:
-            if call in reached or call in dead:
-                continue
-            reached[call] = expected
-            if call not in owner:
-                return call
-            queue.append(owner[call])
-    return None
+def _explained(tried: _Tried, seen: _Calls, expectation: ToolCallsExpectation) -> ToolCallsResult:
+    faults, expected = tried.faults, tried.alternative.calls or ()
+    missing = [expected[number] for number in faults.missing]
+    extra = seen.picked(faults.extra)
+    near: Iterable[NearCall | None]
+    if tried.alternative.match is MatchMode.WITHIN:
+        near = (_nearest_expected(call, expected) for call in islice(extra, SHOWN_NEAR))
+    else:
+        near = (_nearest_call(call, seen.calls, faults.taken) for call in islice(missing, SHOWN_NEAR))
+    counts = {
+        id(expected[number]): len(tried.entries[number].places(mild=True))
+        for number in faults.missing
+        if expected[number].times is not None
+    }
+    return ToolCallsResult(
+        passed=False,
+        expectation=expectation,
+        calls=seen.calls,
+        nearest=tried.alternative,
+        missing=tuple(missing),
+        extra=extra,
+        out_of_order=seen.picked(faults.out_of_order),
+        near=tuple(found for found in near if found),
+        times=counts,
+    )
 
 
-def _nearest_call(expected: ExpectedCall, calls: Sequence[ToolCall], taken: set[int]) -> NearCall | None:
+def _nearest_call(
+    expected: ExpectedCall, calls: Sequence[ToolCall], taken: frozenset[int]
+) -> NearCall | None:
     """The actual call of that name with the fewest differences, rather one that no other took."""
     named = [index for index, call in enumerate(calls) if call.name == expected.name]
     free = [index for index in named if index not in taken]
@@ -393,38 +281,3 @@ def _nearest_expected(call: ToolCall, expected: Sequence[ExpectedCall]) -> NearC
         return None
     best = min(named, key=lambda item: sum(1 for _ in call_differences(item, call)))
     return NearCall(best, call, explain(best, call))
-
-
-def _faults(result: ToolCallsResult) -> Iterator[str]:
-    texts = _texts_of(result)
-    by_expected = {id(near.expected): near for near in result.near}
-    by_call = {id(near.call): near for near in result.near}
-    for expected in result.missing[:_SHOWN_NEAR]:
-        near = by_expected.get(id(expected))
-        hint = f"nearest: {texts(near.call)}: {near.difference}" if near else "never called"
-        yield f"missing: {expected_text(expected)} — {hint}"
-    if len(result.missing) > _SHOWN_NEAR:
-        yield f"missing: {len(result.missing) - _SHOWN_NEAR} more"
-    if result.out_of_order:
-        yield f"out of order: {_listed(map(texts, result.out_of_order))}"
-    if result.extra and result.expectation.calls is not None and forbids_extra(result.expectation.match):
-        yield f"extra: {_listed(map(texts, result.extra))}"
-        if result.expectation.match is MatchMode.WITHIN:
-            for call in result.extra[:_SHOWN_NEAR]:
-                if near := by_call.get(id(call)):
-                    yield f"  {texts(call)} — {near.difference}"
-    if result.forbidden:
-        yield f"forbidden: {_listed(map(texts, result.forbidden))}"
-
-
-def _arguments(args: Mapping[str, Any], *, literal: bool) -> str:
-    return ", ".join(f"{name}={words(value, literal=literal)}" for name, value in args.items())
-
-
-def _listed(texts: Iterable[str]) -> str:
-    """``a, b ×3, c``; "no call" for none."""
-    runs = [(text, sum(1 for _ in same)) for text, same in groupby(texts)]
-    shown = [text if times == 1 else f"{text} ×{times}" for text, times in runs[:_SHOWN_CALLS]]
-    if len(runs) > _SHOWN_CALLS:
-        shown.append(f"and {sum(times for _, times in runs[_SHOWN_CALLS:])} more")
-    return ", ".join(shown) or "no call"

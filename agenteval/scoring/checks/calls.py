@@ -7,26 +7,20 @@ from typing import Any
 
 from agenteval.core.errors import Mistake
 from agenteval.core.scenario import ToolCallsExpectation
-from agenteval.scoring.checks.arguments import call_matches, matcher_mistakes
-from agenteval.scoring.checks.call_matching import (
-    ToolCallsResult,
-    compare,
-    describe,
-    faults,
-    forbids_extra,
-    so_far,
-)
+from agenteval.scoring.checks.arguments import call_matches, matcher_mistakes, optional_places
+from agenteval.scoring.checks.call_matching import ToolCallsResult, compare
+from agenteval.scoring.checks.call_texts import describe, faults
 from agenteval.scoring.checks.rule import Outcome, Rule, Seen
 
 
 def tool_calls(expected: ToolCallsExpectation, seen: Seen) -> Outcome:
-    result = so_far(expected, seen.tool_calls) if seen.goes_on else compare(expected, seen.tool_calls)
+    result = compare(expected, seen.tool_calls, goes_on=seen.goes_on)
     return Outcome(
         result.passed,
         describe(result),
         parts=faults(result),
-        is_lasting=result.passed is False and (seen.goes_on or _is_too_much(result)),
-        is_by_absence=_is_by_absence(result),
+        is_lasting=result.passed is False and (seen.goes_on or not result.rests_on_absence),
+        is_by_absence=result.rests_on_absence,
         at=_forbidden_by(result),
     )
 
@@ -39,30 +33,28 @@ def _forbidden_by(result: ToolCallsResult) -> str:
     return next((f"forbidden.{at}" for at, each in entries if call_matches(each, result.forbidden[0])), "")
 
 
-def _is_too_much(result: ToolCallsResult) -> bool:
-    """Whether a call was made that was not to be."""
-    return bool(result.forbidden or (_bounds(result) and result.extra))
-
-
-def _bounds(result: ToolCallsResult) -> bool:
-    """Whether no other calls are allowed."""
-    return result.expectation.calls is not None and forbids_extra(result.expectation.match)
-
-
-def _is_by_absence(result: ToolCallsResult) -> bool:
-    if result.passed is False:
-        # Where others are allowed, the call that came too early may have been made again.
-        return not _is_too_much(result) and not (_bounds(result) and result.out_of_order)
-    return bool(result.expectation.forbidden) or _bounds(result)
-
-
 def mistakes(written: Any) -> Iterator[Mistake]:
     """Of names and matchers. Whether nothing at all is checked its own model says."""
-    for group in ("calls", "forbidden") if isinstance(written, Mapping) else ():
+    for path, entry in _entries(written):
+        yield from _of_call(entry, path)
+        if path[0] == "forbidden":
+            for place in optional_places(entry.get("args")):
+                what = "$optional has no place in forbidden: it would forbid calls without that argument"
+                yield Mistake(what, "leave the argument out, or write its value", (*path, "args", *place))
+
+
+def _entries(written: Any) -> Iterator[tuple[tuple[str | int, ...], Mapping[str, Any]]]:
+    """Every expected or forbidden call, with its path."""
+    if not isinstance(written, Mapping):
+        return
+    for group in ("calls", "forbidden"):
         entries = written.get(group)
         for index, entry in enumerate(entries if isinstance(entries, list) else ()):
             if isinstance(entry, Mapping):
-                yield from _of_call(entry, (group, index))
+                yield (group, index), entry
+    alternatives = written.get("any_of")
+    for index, alternative in enumerate(alternatives if isinstance(alternatives, list) else ()):
+        yield from ((("any_of", index, *path), entry) for path, entry in _entries(alternative))
 
 
 def _of_call(entry: Mapping[str, Any], path: tuple[str | int, ...]) -> Iterator[Mistake]:
@@ -76,7 +68,11 @@ def _of_call(entry: Mapping[str, Any], path: tuple[str | int, ...]) -> Iterator[
             "an agent name must not be empty", "write the agent's name, or remove it", (*path, "agent")
         )
     if "args" in entry:
-        yield from matcher_mistakes(entry["args"], (*path, "args"))
+        args = entry["args"]
+        if isinstance(args, Mapping) and "$optional" in args and path[0] != "forbidden":
+            what = "$optional is about an argument, and the arguments of a call are never absent"
+            yield Mistake(what, "write {NAME: {$optional: VALUE}}", (*path, "args", "$optional"))
+        yield from matcher_mistakes(args, (*path, "args"))
 
 
 TOOL_CALLS = (Rule("tool_calls", tool_calls, mistakes=mistakes),)

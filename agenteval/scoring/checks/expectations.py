@@ -12,7 +12,7 @@ from typing import Any, Final
 
 from agenteval.core.patterns import EndlessSearchError, without_waiting
 from agenteval.core.plurals import plural
-from agenteval.core.scenario import Expectation, ExpectedCall, Scenario, ToolCallsExpectation
+from agenteval.core.scenario import Expectation, ExpectedCall, MatchMode, Scenario, ToolCallsExpectation
 from agenteval.core.score import Check
 from agenteval.core.speech import spoken
 from agenteval.core.tool_visibility import resting_on_absence
@@ -238,16 +238,17 @@ def _answers(scenario: Scenario, trajectory: Trajectory, at: _Places) -> Check:
 
 
 def _case(scenario: Scenario, seen: Seen, *, broke: bool, observed: bool) -> Iterator[Check]:
-    """The two rules of the short form: each tool called at least once, each keyword in the final answer."""
+    """The two rules of the short form: each tool called at least once (or none at all), each keyword in the
+    final answer."""
     if scenario.case is None:
         return
     at = _Places(scenario, "", observed=observed)
-    # A name that is written twice asks for nothing more: "called at least once".
-    names = tuple(dict.fromkeys(scenario.case.expected_tools))
-    if names:
-        expected = ToolCallsExpectation(calls=tuple(ExpectedCall(name=name) for name in names))
+    if scenario.case.tools or scenario.case.allows_no_call:
+        match = MatchMode.STRICT if scenario.case.allows_no_call else MatchMode.CONTAINS
+        calls = tuple(ExpectedCall(name=name) for name in scenario.case.tools)
+        expected = ToolCallsExpectation(match=match, calls=calls)
         yield at.made("tool_calls", tool_calls(expected, seen), path="expected_tools")
-    if needles := scenario.case.expected_output_contains:
+    if needles := scenario.case.keywords:
         path = "expected_output_contains"
         if broke or not seen.turns:
             detail = f"no answer; expected {quoted(needles)}"

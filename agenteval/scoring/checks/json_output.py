@@ -11,7 +11,7 @@ from agenteval.core.errors import Mistake
 from agenteval.core.expressions import expression
 from agenteval.core.json_schema import misfit_of, schema_mistakes
 from agenteval.core.plurals import plural
-from agenteval.scoring.checks.arguments import differences, matcher_mistakes
+from agenteval.scoring.checks.arguments import differences, matcher_mistakes, may_be_absent
 from agenteval.scoring.checks.quoting import excerpt, one_line
 from agenteval.scoring.checks.rule import Outcome, Rule, Seen
 
@@ -128,12 +128,16 @@ def _fault(path: str, expected: Any, value: Any) -> str:
             if not isinstance(value, list):
                 return f"{path}: {so_far or 'the answer'} is not a list"
             if part >= len(value):
+                if may_be_absent(expected):
+                    return ""
                 return f"{path}: {so_far or 'the answer'} has {plural(len(value), 'item')}"
             value, so_far = value[part], f"{so_far}[{part}]"
         else:
             if not isinstance(value, dict):
                 return f"{path}: {so_far or 'the answer'} is not an object"
             if part not in value:
+                if may_be_absent(expected):
+                    return ""
                 there = f"; its keys are {_listed(list(value))}" if value else ""
                 return f"{path}: {so_far or 'the answer'} has no {excerpt(part, 40)}{there}"
             value, so_far = value[part], f"{so_far}.{part}" if so_far else part

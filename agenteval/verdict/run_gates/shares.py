@@ -120,16 +120,18 @@ def _chances(name: str, ahead: Prospect) -> GateChances:
 
 
 def _expects_tools(scenario: Scenario) -> bool:
-    return scenario.case is not None and bool(scenario.case.expected_tools)
+    return scenario.case is not None and bool(scenario.case.tools or scenario.case.allows_no_call)
 
 
 def _is_missing_tool(sample: SampleReport, scenario: Scenario, violation: Violation) -> bool:
-    """Whether expected tools were never called, and nothing else was wrong with the calls: a forbidden one,
-    or wrong arguments, are no matter of the share."""
+    """Whether expected tools were never called (or some were where none may be), and nothing else was wrong
+    with the calls: a forbidden one, or wrong arguments, are no matter of the share."""
     if violation.name != "tool_calls" or sample.tool_accuracy is None or scenario.case is None:
         return False
-    called = {call.name for call in sample.trajectory.tool_calls}
-    never = {f"missing {name}" for name in scenario.case.expected_tools if name not in called}
+    called = {call.name for call in sample.trajectory.tool_calls if call.was_made}
+    never = {f"missing {name}" for name in scenario.case.tools if name not in called}
+    if scenario.case.allows_no_call:
+        never = {f"extra {call.name}" for call in sample.trajectory.tool_calls}
     parts = [part for check in _broken(sample, "tool_calls") for part in check.parts]
     return bool(parts) and all(part.partition("(")[0] in never for part in parts)
 

@@ -28,6 +28,6 @@ def _expected_at(turn: Turn, scenario: Scenario) -> Iterator[ExpectedCall]:
     is_only_turn = scenario.turns is not None and len(scenario.turns) == 1
     for expect in (of_turn, scenario.expect if is_only_turn else None):
         if expect and expect.tool_calls:
-            yield from expect.tool_calls.calls or ()
+            yield from expect.tool_calls.expected_calls
     if scenario.case:
-        yield from (ExpectedCall(name=name) for name in scenario.case.expected_tools)
+        yield from (ExpectedCall(name=name) for name in scenario.case.tools)

@@ -1,0 +1,344 @@
+"""Which actual call serves which expected one? Pure: expected and actual calls are numbers here.
+
+An expected call without ``times`` stands for one call. One with ``times`` stands for *every* call that
+matches it, between ``at_least`` and ``at_most`` of them. What holds, by ``match``:
+
+- ``strict``: the calls are, from the first to the last, the runs of the expected ones: one call for each,
+  or as many as ``times`` says.
+- ``in_order``: these runs follow one another; other calls may come before, between and after them. A call
+  that matches an expected one with ``times`` is no other call: it stands in a run.
+- ``unordered``: each expected call without ``times`` takes a call of its own; all others match one with
+  ``times``, whose number is that of all calls that match it.
+- ``contains``: the same, but others are allowed.
+- ``within``: every call matches an expected one, any number of times or as ``times`` says.
+
+So where order counts, a call belongs to one run and is counted there; where it does not, ``times`` counts
+every call that matches, whatever else that serves.
+
+Calls are assigned optimally. Without order this is a maximum bipartite matching, so a loose expectation
+never takes the call that a strict one needs. With order it is an assignment that keeps the order on both
+sides and leaves as little undone as any: of what is needed, and of the calls that have to be placed.
+
+Whether a call matches may not be known (its arguments could not be read). ``mild`` takes what is not known
+as it suits the agent: what then fails, fails whatever the calls were. Otherwise it is taken as it suits it
+least: what then holds, holds whatever they were.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from enum import Enum, auto
+from itertools import accumulate
+from typing import NamedTuple
+
+from agenteval.core.scenario import MatchMode
+
+
+class Extent(Enum):
+    """How much of what the agent called is known."""
+
+    WHOLE = auto()
+    BEGINNING = auto()
+    """More calls may follow."""
+    PART = auto()
+    """More calls may have been made, anywhere among these."""
+
+
+@dataclass(frozen=True)
+class Entry:
+    """An expected call. ``sure`` and ``unsure`` are the places of the actual calls that match it and that
+    may, ascending. ``counts_all``: it stands for every call that matches. ``refused``: calls that match but
+    were not made; ``perhaps_refused``: those that may. They serve nothing, and ``within`` allows them."""
+
+    fewest: int
+    most: int | None
+    counts_all: bool
+    sure: Sequence[int]
+    unsure: Sequence[int] = ()
+    refused: Sequence[int] = ()
+    perhaps_refused: Sequence[int] = ()
+
+    def places(self, *, mild: bool) -> Sequence[int]:
+        """Those that count towards ``fewest``."""
+        return sorted((*self.sure, *self.unsure)) if mild and self.unsure else self.sure
+
+    def claimed(self, *, mild: bool) -> Sequence[int]:
+        """Those that count towards ``most``."""
+        return self.places(mild=not mild)
+
+
+@dataclass(frozen=True)
+class Faults:
+    """What is left undone: numbers of expected calls, and places of actual ones. ``taken``: the calls that
+    serve an expected one."""
+
+    missing: tuple[int, ...] = ()
+    extra: tuple[int, ...] = ()
+    out_of_order: tuple[int, ...] = ()
+    taken: frozenset[int] = frozenset()
+
+    def __len__(self) -> int:
+        return len(self.missing) + len(self.extra) + len(self.out_of_order)
+
+
+def faults_of(
+    entries: Sequence[Entry],
+    match: MatchMode,
+    count: int,
+    *,
+    mild: bool = True,
+    extent: Extent = Extent.WHOLE,
+) -> Faults:
+    """What is wrong with ``count`` actual calls."""
+    if match in (MatchMode.STRICT, MatchMode.IN_ORDER):
+        return _in_runs(entries, count, closed=match is MatchMode.STRICT, mild=mild, extent=extent)
+    return _in_any_order(entries, count, match, mild=mild, needs=extent is Extent.WHOLE)
+
+
+# ── without order ────────────────────────────────────────────────────────────────────────────────
+
+
+def _in_any_order(
+    entries: Sequence[Entry], count: int, match: MatchMode, *, mild: bool, needs: bool
+) -> Faults:
+    """``needs``: whether all that is expected has to be there."""
+    is_closed = match is not MatchMode.CONTAINS
+    counting = [entry for entry in entries if entry.counts_all]
+    single = [at for at, entry in enumerate(entries) if not entry.counts_all]
+    edges = [entries[at].places(mild=mild) for at in single]
+    placed = {at for entry in counting for at in entry.sure}
+    if match is MatchMode.WITHIN:
+        placed |= {at for entry in entries for at in entry.refused}
+        placed |= {at for entry in entries for at in entry.perhaps_refused if mild}
+    for entry in counting if mild and is_closed else ():
+        room = len(entry.unsure) if entry.most is None else max(0, entry.most - len(entry.sure))
+        if room < len(entry.unsure):
+            edges += [entry.unsure] * room
+        else:
+            placed.update(entry.unsure)
+    owners = matched(edges[: len(single)])
+    left = [at for at in range(count) if at not in placed] if is_closed else []
+    if set(left) - set(owners.values()):
+        owners = _covering(left, edges, owners)
+    taken = frozenset(owners.values())
+    extra = [at for at in left if at not in taken]
+    for entry in counting:
+        extra += entry.claimed(mild=mild)[entry.most :] if entry.most is not None else ()
+    missing = [at for number, at in enumerate(single) if number not in owners]
+    missing += [
+        at
+        for at, entry in enumerate(entries)
+        if entry.counts_all and len(entry.places(mild=mild)) < entry.fewest
+    ]
+    return Faults(tuple(sorted(missing)) if needs else (), tuple(sorted(set(extra))), (), taken)
+
+
+def matched(edges: Sequence[Sequence[int]], start: Mapping[int, int] | None = None) -> dict[int, int]:
+    """A maximum assignment of calls to expected calls; every expected call that ``start`` assigns stays
+    assigned, and which others are does not depend on the order of the calls.
+
+    Augmenting paths, breadth first. The calls that a failed search has seen can be on no later path
+    (its Hungarian tree), so they are left out from then on: failures cost the graph once in all.
+    """
+    assignment = dict(start or {})
+    owner = {call: expected for expected, call in assignment.items()}
+    dead: set[int] = set()
+    for expected in range(len(edges)):
+        if expected not in assignment:
+            reached: dict[int, int] = {}
+            call = _free_call(expected, edges, owner, dead, reached)
+            if call is None:
+                dead |= reached.keys()
+            while call is not None:
+                taker = reached[call]
+                previous = assignment.get(taker)
+                assignment[taker], owner[call] = call, taker
+                call = previous
+    return assignment
+
+
+def _free_call(
+    start: int,
+    edges: Sequence[Sequence[int]],
+    owner: Mapping[int, int],
+    dead: set[int],
+    reached: dict[int, int],
+) -> int | None:
+    """A call without an owner at the end of an alternating path; fills ``reached``: call → from."""
+    queue = [start]
+    for expected in queue:
+        for call in edges[expected]:
+            if call in reached or call in dead:
+                continue
+            reached[call] = expected
+            if call not in owner:
+                return call
+            queue.append(owner[call])
+    return None
+
+
+def _covering(
+    calls: Iterable[int], edges: Sequence[Sequence[int]], assignment: Mapping[int, int]
+) -> dict[int, int]:
+    """The assignment changed so that it takes as many of ``calls`` as any can; every expected call that was
+    assigned stays assigned.
+
+    There is one assignment that does both as well as it can be done (Mendelsohn and Dulmage, "Some
+    generalizations of the problem of distinct representatives", Canad. J. Math. 10, 1958): a path ends at an
+    expected call that is free, or at one whose call need not be taken.
+    """
+    made = dict(assignment)
+    needed, takers = set(calls), _transposed(edges)
+    dead: set[int] = set()
+    for call in sorted(needed - set(made.values())):
+        reached: dict[int, int] = {}
+        expected = _free_taker(call, takers, made, needed, dead, reached)
+        if expected is None:
+            dead |= reached.keys()
+        while expected is not None:
+            giver = reached[expected]
+            previous = next((e for e in takers.get(giver, ()) if made.get(e) == giver), None)
+            made[expected] = giver
+            expected = None if giver == call else previous
+    return made
+
+
+def _free_taker(
+    start: int,
+    takers: Mapping[int, Sequence[int]],
+    assignment: Mapping[int, int],
+    needed: set[int],
+    dead: set[int],
+    reached: dict[int, int],
+) -> int | None:
+    """The expected call at the end of an alternating path; fills ``reached``: expected call → from."""
+    queue = [start]
+    for call in queue:
+        for expected in takers.get(call, ()):
+            if expected in reached or expected in dead:
+                continue
+            reached[expected] = call
+            if assignment.get(expected) not in needed:
+                return expected
+            queue.append(assignment[expected])
+    return None
+
+
+def _transposed(edges: Sequence[Sequence[int]]) -> dict[int, list[int]]:
+    takers: dict[int, list[int]] = {}
+    for expected, calls in enumerate(edges):
+        for call in calls:
+            takers.setdefault(call, []).append(expected)
+    return takers
+
+
+# ── in order ─────────────────────────────────────────────────────────────────────────────────────
+
+
+class _Slot(NamedTuple):
+    """A place in the row of expected calls: it takes one call, or ``many``."""
+
+    entry: int
+    places: Sequence[int]
+    required: bool = False
+    many: bool = False
+
+
+def _in_runs(entries: Sequence[Entry], count: int, *, closed: bool, mild: bool, extent: Extent) -> Faults:
+    slots = _slots(entries, closed=closed, mild=mild, needs=extent is not Extent.PART)
+    claims = (entry.claimed(mild=mild) for entry in entries if entry.counts_all)
+    to_place = set(range(count)) if closed else {at for places in claims for at in places}
+    rows = _rows(slots, count, to_place)
+    required = [0, *accumulate(int(slot.required) for slot in slots)]
+    undone = [needed + len(to_place) - row[-1] for needed, row in zip(required, rows, strict=True)]
+    # More may follow: then the row of expected calls may be cut off wherever that leaves least undone.
+    end = undone.index(min(undone)) if extent is Extent.BEGINNING else len(slots)
+    pairs = _traced(rows, slots, end)
+    if not undone[end]:
+        return Faults(taken=frozenset(call for _, call in pairs))
+    return _undone(slots, end, pairs, to_place)
+
+
+def _slots(entries: Sequence[Entry], *, closed: bool, mild: bool, needs: bool) -> list[_Slot]:
+    claims = Counter(at for entry in entries if entry.counts_all for at in entry.places(mild=True))
+    slots = []
+    for number, entry in enumerate(entries):
+        places = entry.places(mild=mild)
+        # What may match this alone has to be placed in case it does; in case it does not, it is another call.
+        perhaps = [] if mild or closed else [at for at in entry.unsure if claims[at] == 1]
+        takes = sorted((*places, *perhaps)) if perhaps else places
+        # Where there are too few, it is missing however many of them are placed.
+        is_short = entry.counts_all and entry.fewest > len(takes)
+        has_room = entry.most is None or is_short or entry.most - entry.fewest >= len(takes)
+        many = [_Slot(number, takes, many=True)] if entry.counts_all and has_room and takes else []
+        slots += many if perhaps or is_short else []
+        required = _Slot(number, () if is_short else places, required=needs)
+        slots += [required] * (1 if is_short else entry.fewest)
+        slots += [] if is_short else many
+        slots += [_Slot(number, takes)] * (0 if entry.most is None or has_room else entry.most - entry.fewest)
+    return slots
+
+
+def _rows(slots: Sequence[_Slot], count: int, to_place: set[int]) -> list[list[int]]:
+    """``rows[s][c]``: how much the first ``s`` slots and the first ``c`` calls can do at most, if the order
+    of both is kept. A required slot that is filled is something done, and so is a call that has to be
+    placed."""
+    rows = [[0] * (count + 1)]
+    for slot in slots:
+        before = rows[-1]
+        row = before
+        if slot.many:
+            fits, row = set(slot.places), [0] * (count + 1)
+            for call in range(count):
+                done = row[call] + (call in fits and call in to_place)
+                row[call + 1] = max(before[call + 1], done)
+        elif slot.places:
+            row = before.copy()
+            for call in slot.places:
+                done = before[call] + slot.required + (call in to_place)
+                if done > row[call + 1]:
+                    row[call + 1] = done
+            row = list(accumulate(row, max))
+        rows.append(row)
+    return rows
+
+
+def _traced(rows: Sequence[Sequence[int]], slots: Sequence[_Slot], end: int) -> list[tuple[int, int]]:
+    """The slots and the calls that they take, of one assignment that does as much as any."""
+    pairs, at, calls = [], end, len(rows[0]) - 1
+    while at and calls:
+        if rows[at][calls] == rows[at - 1][calls]:
+            at -= 1
+        elif rows[at][calls] == rows[at][calls - 1]:
+            calls -= 1
+        else:
+            calls -= 1
+            pairs.append((at - 1, calls))
+            at -= not slots[at - 1].many
+    return pairs
+
+
+def _undone(slots: Sequence[_Slot], end: int, pairs: Sequence[tuple[int, int]], to_place: set[int]) -> Faults:
+    """What is missing, extra, and out of order: there, and to be assigned only if order did not count."""
+    in_order = {slot: call for slot, call in pairs if not slots[slot].many}
+    in_many = {call for slot, call in pairs if slots[slot].many}
+    ranked = sorted(range(len(slots)), key=lambda at: not slots[at].required)
+    rank = {slot: number for number, slot in enumerate(ranked)}
+    edges = [[] if slots[at].many else slots[at].places for at in ranked]
+    found = matched(edges, {rank[slot]: call for slot, call in in_order.items()})
+    assignment = {ranked[number]: call for number, call in found.items()}
+    astray = {call for slot, call in assignment.items() if slot not in in_order}
+    taken = set(assignment.values()) | in_many
+    takes_many = {call for slot in slots if slot.many for call in slot.places}
+    left = to_place - taken
+    missing = dict.fromkeys(
+        slot.entry for at, slot in enumerate(slots[:end]) if slot.required and at not in assignment
+    )
+    return Faults(
+        missing=tuple(missing),
+        extra=tuple(sorted(left - takes_many)),
+        out_of_order=tuple(sorted(astray | (left & takes_many))),
+        taken=frozenset(taken | left & takes_many),
+    )

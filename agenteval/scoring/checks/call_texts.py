@@ -1,0 +1,165 @@
+"""The comparison of tool calls for people: expected beside actual and, if it failed, what is wrong."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from itertools import groupby
+from typing import Any
+
+from agenteval.core.plurals import plural
+from agenteval.core.scenario import (
+    ArgsMatch,
+    CallPattern,
+    CallsExpectation,
+    ExpectedCall,
+    MatchMode,
+    ToolCallsExpectation,
+)
+from agenteval.core.trajectory import ToolCall
+from agenteval.scoring.checks.agents import NAMELESS
+from agenteval.scoring.checks.arguments import Unknown, result_of, words
+from agenteval.scoring.checks.call_matching import SHOWN_NEAR, ToolCallsResult
+from agenteval.scoring.checks.quoting import one_line
+
+_SHOWN_CALLS = 20
+_NOT_DECIDED: dict[Unknown, str] = {
+    "arguments": "these arguments are unreadable",
+    "agent": "nobody says which agent called",
+    "result": "what came of these calls is not known",
+}
+
+
+def describe(result: ToolCallsResult) -> str:
+    """The result for people: expected beside actual and, if it failed, what is wrong and how near."""
+    expectation, texts = result.expectation, _texts_of(result.expectation)
+    lines = [_expected(expectation)] if expectation.alternatives else []
+    if expectation.forbidden:
+        lines.append(f"not allowed: {_listed(map(expected_text, expectation.forbidden))}")
+    lines.append(f"called: {_listed(map(texts, result.calls))}")
+    for what, calls in result.unknown.items():
+        remedy = f" — {NAMELESS}" if what == "agent" else ""
+        named = _listed(map(call_text if what == "agent" else texts, calls))
+        lines.append(f"not decided, because {_NOT_DECIDED[what]}: {named}{remedy}")
+    if result.passed is not False:
+        return "; ".join(lines)
+    return "\n".join([*lines, *_faults(result, texts)])
+
+
+def _expected(expectation: ToolCallsExpectation) -> str:
+    if expectation.any_of is None:
+        return f"expected {_alternative(expectation)}"
+    return f"expected one of: {' | '.join(map(_alternative, expectation.any_of))}"
+
+
+def _alternative(expected: CallsExpectation) -> str:
+    return f"({expected.match}): {_listed(map(expected_text, expected.calls or ()))}"
+
+
+def _texts_of(expectation: ToolCallsExpectation) -> Callable[[ToolCall], str]:
+    """How calls are written: with their agents and results, where the author names any."""
+    every = (*expectation.expected_calls, *expectation.forbidden)
+    by_agent = any(each.agent for each in every)
+    by_result = any(each.wanted_result for each in every)
+
+    def text(call: ToolCall) -> str:
+        result = f" → {result_of(call) or 'not known'}" if by_result else ""
+        agent = f" by {one_line(call.agent, 80) or 'an unknown agent'}" if by_agent else ""
+        return f"{call_text(call)}{result}{agent}"
+
+    return text
+
+
+def faults(result: ToolCallsResult) -> tuple[str, ...]:
+    """What is wrong, each thing once, without the values that the agent chose: ``missing book(time="20:00")``
+    in the author's words, ``forbidden cancel(id)`` by the names of the arguments. Empty unless it failed."""
+    if result.passed is not False:
+        return ()
+    found = [f"missing {expected_text(expected)}" for expected in result.missing]
+    groups = {"out of order": result.out_of_order, "forbidden": result.forbidden, "extra": result.extra}
+    found += [f"{what} {_shape(call)}" for what, calls in groups.items() for call in calls]
+    different = list(dict.fromkeys(found))
+    return (*different[:_SHOWN_CALLS], *(["and more"] if len(different) > _SHOWN_CALLS else []))
+
+
+def _shape(call: ToolCall) -> str:
+    return one_line(f"{call.name}({', '.join(sorted(call.args or ()))})", 240)
+
+
+def call_text(call: ToolCall) -> str:
+    """``get_weather(city="Beijing")``."""
+    if call.args is None:
+        raw = one_line(call.raw_args or "", 80)
+        return f"{call.name}(unreadable: {raw})" if raw else f"{call.name}(arguments not known)"
+    return one_line(f"{call.name}({_arguments(call.args, literal=True)})", 240)
+
+
+def expected_text(expected: CallPattern) -> str:
+    """``book(time=one of ["09:00"], …) → ok by billing ×1 to 3``; the ellipsis: further arguments are
+    allowed."""
+    result = f" → {expected.wanted_result}" if expected.wanted_result else ""
+    by = f" by {one_line(expected.agent, 80)}" if expected.agent else ""
+    times = _times(expected) if isinstance(expected, ExpectedCall) else ""
+    if expected.mode is ArgsMatch.IGNORE or expected.args is None:
+        return f"{expected.name}(…){result}{by}{times}"
+    listed = _arguments(expected.args, literal=False)
+    if expected.mode is ArgsMatch.PARTIAL:
+        listed = f"{listed}, …" if listed else "…"
+    return one_line(f"{expected.name}({listed})", 240) + result + by + times
+
+
+def _times(expected: ExpectedCall) -> str:
+    times = expected.times
+    if times is None:
+        return ""
+    if isinstance(times, int):
+        return f" ×{times}"
+    if times.at_least is None:
+        return f" ×{times.at_most} at most"
+    if times.at_most is None:
+        return f" ×{times.at_least} or more" if times.at_least else " ×any number"
+    between = f"{times.at_least} to " if times.at_least < times.at_most else ""
+    return f" ×{between}{times.at_most}"
+
+
+def _faults(result: ToolCallsResult, texts: Callable[[ToolCall], str]) -> Iterator[str]:
+    nearest = result.nearest
+    if result.expectation.any_of is not None and nearest is not None and _has_faults(result):
+        number = next(n for n, each in enumerate(result.expectation.any_of, 1) if each is nearest)
+        yield f"none of the alternatives holds; the nearest is number {number}, {_alternative(nearest)}"
+    by_expected = {id(near.expected): near for near in result.near}
+    for expected in result.missing[:SHOWN_NEAR]:
+        near = by_expected.get(id(expected))
+        hint = f"nearest: {texts(near.call)}: {near.difference}" if near else "never called"
+        if count := result.times.get(id(expected)):
+            hint = f"called {'once' if count == 1 else plural(count, 'time')}"
+        yield f"missing: {expected_text(expected)} — {hint}"
+    if len(result.missing) > SHOWN_NEAR:
+        yield f"missing: {len(result.missing) - SHOWN_NEAR} more"
+    if result.out_of_order:
+        yield f"out of order: {_listed(map(texts, result.out_of_order))}"
+    if result.extra:
+        yield f"extra: {_listed(map(texts, result.extra))}"
+        if nearest is not None and nearest.match is MatchMode.WITHIN:
+            by_call = {id(near.call): near for near in result.near}
+            for call in result.extra[:SHOWN_NEAR]:
+                if near := by_call.get(id(call)):
+                    yield f"  {texts(call)} — {near.difference or 'more often than allowed'}"
+    if result.forbidden:
+        yield f"forbidden: {_listed(map(texts, result.forbidden))}"
+
+
+def _has_faults(result: ToolCallsResult) -> bool:
+    return bool(result.missing or result.extra or result.out_of_order)
+
+
+def _arguments(args: Mapping[str, Any], *, literal: bool) -> str:
+    return ", ".join(f"{name}={words(value, literal=literal)}" for name, value in args.items())
+
+
+def _listed(texts: Iterable[str]) -> str:
+    """``a, b ×3, c``; "no call" for none."""
+    runs = [(text, sum(1 for _ in same)) for text, same in groupby(texts)]
+    shown = [text if times == 1 else f"{text} ×{times}" for text, times in runs[:_SHOWN_CALLS]]
+    if len(runs) > _SHOWN_CALLS:
+        shown.append(f"and {sum(times for _, times in runs[_SHOWN_CALLS:])} more")
+    return ", ".join(shown) or "no call"
