@@ -16,6 +16,8 @@ import yaml
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
+from tests.support.lock import locked
+
 ROOT = Path(__file__).parents[1]
 WORKFLOWS = sorted((ROOT / ".github" / "workflows").glob("*.yml"))
 
@@ -59,14 +61,6 @@ def _command_of_the_tests() -> str:
     return str(command)
 
 
-def _locked() -> dict[str, str]:
-    """The versions of the lock, by name."""
-    pins = [line for line in _text("constraints.txt").splitlines() if not line.startswith("#")]
-    read = [re.fullmatch(r"([a-z0-9-]+)==([0-9][A-Za-z0-9.]*)( ; [^/]+)?", pin) for pin in pins]
-    assert all(read), "a line of the lock is a name and a version, and names no place"
-    return {pin[1]: pin[2] for pin in read if pin}
-
-
 def _required() -> Iterator[Requirement]:
     """What pyproject.toml asks for, and what that asks for, where it is installed as the lock has it."""
     project = tomllib.loads(_text("pyproject.toml"))["project"]
@@ -81,7 +75,7 @@ def _required() -> Iterator[Requirement]:
         yield one
         with suppress(PackageNotFoundError):
             found = distribution(one.name)
-            if found.version == _locked().get(canonicalize_name(one.name)):
+            if found.version == locked().get(canonicalize_name(one.name)):
                 below = [Requirement(text) for text in found.requires or ()]
                 sets = [{"extra": extra} for extra in one.extras or ("",)]
                 open_ += [b for b in below if not b.marker or any(map(b.marker.evaluate, sets))]
@@ -89,10 +83,10 @@ def _required() -> Iterator[Requirement]:
 
 def test_the_readme_tests_with_the_lock_and_the_lock_has_all_that_is_needed() -> None:
     assert _command_of_the_tests() == 'pip install -c constraints.txt -e ".[test]" && pytest'
-    locked = _locked()
-    missing = [str(one) for one in _required() if canonicalize_name(one.name) not in locked]
+    pins = locked()
+    missing = [str(one) for one in _required() if canonicalize_name(one.name) not in pins]
     assert not missing, "run: make lock"
-    unfit = [str(r) for r in _required() if not r.specifier.contains(locked[canonicalize_name(r.name)])]
+    unfit = [str(r) for r in _required() if not r.specifier.contains(pins[canonicalize_name(r.name)])]
     assert not unfit, "run: make lock"
 
 

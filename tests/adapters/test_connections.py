@@ -30,6 +30,7 @@ from tests.support.local_servers import (
     respond,
 )
 from tests.support.model_bench import KEY, Bench
+from tests.support.patience import HANG_S
 
 GOOD = '{"evidence": "words", "reason": "words", "score": 1}'
 
@@ -55,7 +56,7 @@ def posted(
         replies = []
         for _ in behaviours:
             replies.append(await one.post(b"{}"))
-            with anyio.fail_after(5.0):
+            with anyio.fail_after(HANG_S):
                 while until_expired and not one._connection.has_expired():  # noqa: ASYNC110
                     await anyio.sleep(0.001)
         await one.aclose()

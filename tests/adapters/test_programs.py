@@ -9,7 +9,6 @@ import os
 import signal
 import sys
 import textwrap
-import time
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -31,6 +30,7 @@ from agenteval.core.errors import (
 from agenteval.core.protocols import AgentReply, TurnTools, finish
 from agenteval.core.scenario import Sample, SampleKey, Scenario, ScriptedTurn
 from agenteval.core.trajectory import ToolResult
+from tests.support.patience import eventually
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="process groups")
 
@@ -466,10 +466,7 @@ def test_nothing_is_left_running(how: str, tmp_path: Path, monkeypatch: pytest.M
     asyncio.run(whole())
     seen += family(pids)
     assert len(seen) >= 2
-    until = time.monotonic() + 10
-    while any(map(is_alive, seen)) and time.monotonic() < until:
-        time.sleep(0.02)
-    assert not any(map(is_alive, seen))
+    assert eventually(lambda: not any(map(is_alive, seen)))
 
 
 async def _watch(pids: Path, seen: list[int], clock: Clock) -> None:

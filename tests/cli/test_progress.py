@@ -5,7 +5,6 @@ from __future__ import annotations
 import io
 import sys
 import threading
-import time
 from collections.abc import Callable
 
 import pytest
@@ -39,6 +38,7 @@ from agenteval.core.score import Check, Score, Verdict
 from agenteval.core.trajectory import Step, Stop, StopReason, Turn, Usage
 from agenteval.verdict.fingerprints import failures_of
 from agenteval.verdict.report import fold
+from tests.support.patience import HANG_S, eventually
 from tests.support.plans import begun
 
 DONE = Stop(reason=StopReason.SCRIPT_DONE)
@@ -82,13 +82,6 @@ def told(sink: Progress, *events: Event) -> None:
         sink(event)
 
 
-def eventually(condition: Callable[[], bool]) -> bool:
-    end = time.monotonic() + 10
-    while not condition() and time.monotonic() < end:
-        time.sleep(0.005)
-    return condition()
-
-
 def writers() -> list[threading.Thread]:
     ours = ("agenteval-progress",)
     return [t for t in threading.enumerate() if t.name in ours or type(t).__name__ == "_RefreshThread"]
@@ -109,7 +102,7 @@ class Blocked(io.StringIO):
         self.free = threading.Event()
 
     def write(self, text: str) -> int:
-        self.free.wait(30)
+        self.free.wait(HANG_S)
         return super().write(text)
 
 

@@ -31,7 +31,7 @@ def lines(*records: Any) -> bytes:
 
 
 def score(project: Project, *arguments: str) -> Done:
-    return project.call("score", "--report", "json=results.json", *arguments, timeout_s=20)
+    return project.call("score", "--report", "json=results.json", *arguments)
 
 
 def verdicts(project: Project) -> dict[str, str]:

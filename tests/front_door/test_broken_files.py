@@ -153,7 +153,7 @@ def test_encodings_and_line_ends_that_are_read(ready: Project) -> None:
 
 def test_a_number_of_epochs_that_cannot_be_meant(ready: Project) -> None:
     ready.scenarios("cases: [{id: x, input: hello, epochs: 1000000000}]")
-    assert ready.call("validate", timeout_s=20).code == 2
+    assert ready.call("validate").code == 2
 
 
 # ── files in odd places ──────────────────────────────────────────────────────────────────────────

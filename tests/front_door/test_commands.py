@@ -8,13 +8,13 @@ import re
 import shutil
 import signal
 import sys
-import time
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from tests.support.kit import Project, failed_checks
+from tests.support.patience import eventually
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="process groups")
 
@@ -173,11 +173,8 @@ def _is_alive(pid: int) -> bool:
         return False
 
 
-def wait_until(happens: Any, timeout_s: float = 30) -> None:
-    until = time.monotonic() + timeout_s
-    while not happens():
-        assert time.monotonic() < until
-        time.sleep(0.02)
+def wait_until(happens: Any) -> None:
+    assert eventually(happens)
 
 
 HANGS = """

@@ -16,6 +16,7 @@ from agenteval.scoring.judges.criteria import Criteria
 from agenteval.scoring.judges.stakes import Stakes
 from agenteval.scoring.transcript import context_of
 from tests.support.fake_models import USAGE, FakeModel
+from tests.support.patience import HANG_S
 
 SCENARIO = Scenario.model_validate(
     {
@@ -128,7 +129,7 @@ def test_all_criteria_are_asked_at_once() -> None:
     class Waiting(FakeModel):
         async def complete(self, request: ModelRequest) -> ModelReply:
             self.requests.append(request)
-            with anyio.fail_after(5):
+            with anyio.fail_after(HANG_S):
                 while len(self.requests) < 2:  # alone, one call would wait for ever
                     await anyio.lowlevel.checkpoint()
             return ModelReply(request.reply.model_validate(say("pass")), USAGE, "fake/model")

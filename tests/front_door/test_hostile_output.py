@@ -30,6 +30,7 @@ from tests.support.local_servers import (
     respond_json,
     sse,
 )
+from tests.support.patience import HANG_S
 
 HOSTILE = (
     "\x1b[31mred\x1b[0m \x1b]0;title\x07 \x1b]52;c;cGF3bmVk\x07 \x9b2J bell\x07 back\x08 nul\x00 cr\rover"
@@ -269,7 +270,7 @@ def shell(project: Project, command: str, **env: str) -> Done:
         env=environment(env),
         capture_output=True,
         encoding="utf-8",
-        timeout=60,
+        timeout=HANG_S,
     )
     assert "Traceback" not in done.stdout + done.stderr, done.stderr
     return Done(done.returncode, done.stdout, done.stderr)

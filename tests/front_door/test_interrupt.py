@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 import pytest
 
 from tests.support.kit import Project
+from tests.support.patience import HANG_S
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="signals to a process group")
 
@@ -90,7 +91,7 @@ class Run:
         self.process = project.start("run", "--report", "json=results.json")
 
     def wait_for(self, said: str, times: int = 1, *, file: str = "asked") -> None:
-        deadline = time.monotonic() + 30
+        deadline = time.monotonic() + HANG_S
         while self._text(file).count(said) < times:
             assert self.process.poll() is None, self.process.said("err")
             assert time.monotonic() < deadline, f"'{said}' never came: {self._text(file)}"
@@ -105,7 +106,7 @@ class Run:
                 time.sleep(0.1)
             self.process.send(number)
 
-    def end(self, timeout_s: float = 30) -> Ended:
+    def end(self, timeout_s: float = HANG_S) -> Ended:
         done = self.process.wait(timeout_s)
         journals = list((self.root / ".agenteval/runs").glob("*/events.jsonl"))
         lines = journals[0].read_text("utf-8").splitlines() if journals else []

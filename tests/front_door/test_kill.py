@@ -21,6 +21,7 @@ from agenteval.verdict.remaining import ended, kept, over
 from agenteval.verdict.report import fold
 from tests.support.cut_runs import SAMPLES, asked, events, finished, folder, journal, results_of, set_up
 from tests.support.kit import Project
+from tests.support.patience import HANG_S
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="kills a process")
 
@@ -176,7 +177,7 @@ def test_a_disk_that_cannot_sync_is_told(tmp_path: Path, monkeypatch: pytest.Mon
 
 
 def eventually_fails(write: Callable[[], None]) -> str | None:
-    deadline = time.monotonic() + 10
+    deadline = time.monotonic() + HANG_S
     while time.monotonic() < deadline:
         try:
             write()

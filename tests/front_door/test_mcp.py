@@ -15,6 +15,7 @@ import yaml
 
 from tests.support.kit import Project, environment, failed_checks
 from tests.support.local_servers import LocalServer, Request, answer, respond_json
+from tests.support.patience import HANG_S
 
 SCENARIOS = """
 scenarios:
@@ -196,7 +197,7 @@ asyncio.run(main())
 """
     done = subprocess.run(
         [sys.executable, "-c", client],
-        cwd=project.root, env=environment(), capture_output=True, text=True, timeout=120, check=False,
+        cwd=project.root, env=environment(), capture_output=True, text=True, timeout=HANG_S, check=False,
     )  # fmt: skip
     first, wrong, second, unknown = done.stdout.splitlines()
     assert (first, second) == (

@@ -5,12 +5,11 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-import time
-from collections.abc import Callable
 
 import pytest
 
 from tests.support.kit import Project, environment
+from tests.support.patience import HANG_S, eventually
 
 AGENT = """
 import pathlib, time
@@ -40,13 +39,6 @@ def waiting(project: Project) -> Project:
     project.config()
     project.scenarios(SUITE)
     return project
-
-
-def eventually(condition: Callable[[], bool]) -> bool:
-    end = time.monotonic() + 60
-    while not condition() and time.monotonic() < end:
-        time.sleep(0.01)
-    return condition()
 
 
 def test_a_failure_is_told_while_the_others_run(waiting: Project) -> None:
@@ -88,7 +80,7 @@ def at_a_terminal(project: Project, **env: str) -> str:
     except OSError:  # the last one has closed it
         pass
     finally:
-        process.communicate(timeout=60)
+        process.communicate(timeout=HANG_S)
         os.close(ours)
     return seen.decode()
 

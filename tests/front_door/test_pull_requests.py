@@ -17,6 +17,7 @@ import yaml
 
 from tests.support.kit import Done, Project, environment
 from tests.support.local_servers import Behaviour, LocalServer, Request, answer, respond_json
+from tests.support.patience import HANG_S
 
 ROOT = Path(__file__).parents[2]
 MARKER = "<!-- agenteval -->"
@@ -220,7 +221,7 @@ def bash(project: Project, script: str, env: dict[str, str]) -> Done:
     full = environment({"PATH": f"{program}{os.pathsep}{os.environ['PATH']}", **env})
     done = subprocess.run(
         ["bash", "--noprofile", "--norc", "-eo", "pipefail", "-c", script],
-        cwd=project.root, env=full, capture_output=True, text=True, timeout=120, check=False,
+        cwd=project.root, env=full, capture_output=True, text=True, timeout=HANG_S, check=False,
     )  # fmt: skip
     return Done(done.returncode, done.stdout, done.stderr)
 

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from tests.support.kit import Project
+from tests.support.patience import eventually
 
 AGENT = """
     def agent(messages, ctx):
@@ -185,10 +186,7 @@ def test_an_interrupted_run_is_reported_as_it_was(project: Project) -> None:
 
 
 def wait_for(path: Path) -> None:
-    deadline = time.monotonic() + 30
-    while not path.exists():
-        assert time.monotonic() < deadline, path
-        time.sleep(0.02)
+    assert eventually(path.exists), path
 
 
 def test_mistakes_are_told_without_a_traceback(ran: Project) -> None:

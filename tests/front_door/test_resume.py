@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import shutil
-import time
 from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
@@ -31,6 +30,7 @@ from tests.support.cut_runs import (
     set_up,
 )
 from tests.support.kit import Done, Project
+from tests.support.patience import eventually
 
 
 def resumed(project: Project, *arguments: str) -> Done:
@@ -380,10 +380,7 @@ def test_a_run_that_still_goes_on_is_left_alone(project: Project) -> None:
     project.scenarios("{id: x, turns: [hello], checks: none}")
     process = project.start("run")
     try:
-        deadline = time.monotonic() + 30
-        while not (project.root / "asked").exists():
-            assert time.monotonic() < deadline
-            time.sleep(0.01)
+        assert eventually((project.root / "asked").exists)
         done = resumed(project)
         assert done.code == 2
         assert f"is still in progress (process {process.pid})" in done.err

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import signal
-import time
 from collections.abc import Iterator
 from typing import Any
 
@@ -12,6 +11,7 @@ import pytest
 
 from tests.support.kit import Project, failed_checks
 from tests.support.local_servers import LocalServer, closed_port, respond
+from tests.support.patience import eventually
 from tests.support.plans import begun
 
 AGENT = """
@@ -322,9 +322,7 @@ def test_an_interrupt_keeps_what_is_done(project: Project) -> None:
     project.scenarios(suite(GREEN, "{id: slow, name: slow, turns: [wait], checks: none}"))
     process = project.start("run", "--report", "json=results.json")
     try:
-        deadline = time.monotonic() + 30
-        while not (project.root / "waiting").exists() and time.monotonic() < deadline:
-            time.sleep(0.02)
+        assert eventually((project.root / "waiting").exists)
         process.send(signal.SIGINT)
         done = process.wait()
     finally:

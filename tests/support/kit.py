@@ -16,6 +16,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
+from tests.support.patience import HANG_S
+
 
 @dataclass(frozen=True)
 class Done:
@@ -122,7 +124,7 @@ class Started:
             self.send(signal.SIGTERM if sys.platform == "win32" else signal.SIGKILL)
         self._reader.join()
 
-    def wait(self, timeout_s: float = 30) -> Done:
+    def wait(self, timeout_s: float = HANG_S) -> Done:
         self._reader.join(timeout_s)
         code = self.poll()
         self.kill()
@@ -171,7 +173,7 @@ class Project:
     def scenarios(self, text: str, name: str = "scenarios/suite.yaml") -> None:
         self.write(name, text)
 
-    def call(self, *arguments: str, env: dict[str, str] | None = None, timeout_s: float = 60) -> Done:
+    def call(self, *arguments: str, env: dict[str, str] | None = None, timeout_s: float = HANG_S) -> Done:
         if any(name.startswith("PYTHON") for name in env or {}):
             done = _fresh(self.root, arguments, environment(env), timeout_s=timeout_s)
         else:
