@@ -24,6 +24,16 @@ Where each name is from, and what it counts:
   ``cachedInputTokens`` within (AI SDK 5), ``inputTokenDetails.cacheReadTokens`` (6).
 - ``cached_prompt_tokens``, ``successful_requests`` beside OpenAI's names: CrewAI's ``UsageMetrics``.
 - smolagents' ``TokenUsage`` and AutoGen's ``RequestUsage`` have the names above.
+- ``gen_ai.usage.…``, ``llm.token_count.…``, ``ai.usage.…``: attributes of spans (OpenTelemetry,
+  OpenInference, the AI SDK).
+
+**Each token counts once, and the total decides what stands beside what.** Reasoning and cached tokens are
+part of the count that they are a detail of; ``_Name.beside`` lists the exceptions by name. Where prompt and
+completion are less than the total (xAI, Gemini's compatible endpoint: 1,100 of 1,000 and 40) and what is
+reported besides explains the gap (60 of reasoning), the gap is counted with its kind. A gap that nothing
+explains was used nevertheless: it counts as output, the dearer kind, and the usage is marked as estimated,
+since nobody reported that split. A detail that is larger than its whole cannot be part of it. A total that is
+less than its parts says nothing of them.
 """
 
 from __future__ import annotations
@@ -32,7 +42,8 @@ import json
 import re
 from collections.abc import Mapping
 from dataclasses import fields, is_dataclass
-from typing import Any, NamedTuple
+from math import inf
+from typing import Any, NamedTuple, TypeGuard
 
 from agenteval.core.trajectory import Step, Usage
 
@@ -61,28 +72,53 @@ _OUT = (
     _Name("eval_count"),
     _Name("response_tokens"),
 )
-_TOTAL = (_Name("total_tokens"), _Name("total_token_count"))
+_TOTAL = ("total_tokens", "total_token_count")
 _CALLS = ("calls", "requests", "successful_requests")
-_CACHED = (
-    "cached_tokens", "cache_read_tokens", "cache_read_input_tokens", "cached_input_tokens",
-    "cached_content_token_count", "cached_prompt_tokens", "prompt_cache_hit_tokens",
-    "cache_read_input_token_count",
+
+
+class _Detail(NamedTuple):
+    """A kind of tokens within a count: its names, and within which mappings it has which names."""
+
+    names: tuple[str, ...]
+    mappings: tuple[str, ...]
+    names_within: tuple[str, ...]
+
+
+_CACHED = _Detail(
+    (
+        "cached_tokens", "cache_read_tokens", "cache_read_input_tokens", "cached_input_tokens",
+        "cached_content_token_count", "cached_prompt_tokens", "prompt_cache_hit_tokens",
+        "cache_read_input_token_count",
+    ),
+    ("prompt_tokens_details", "input_tokens_details", "input_token_details"),
+    ("cached_tokens", "cache_read", "cache_read_tokens"),
 )  # fmt: skip
-_DETAILS = ("prompt_tokens_details", "input_tokens_details", "input_token_details")
-_CACHED_IN_DETAILS = ("cached_tokens", "cache_read", "cache_read_tokens")
+_REASONING = _Detail(
+    (
+        "reasoning_tokens", "reasoning_output_tokens", "reasoning_output_token_count", "thoughts_token_count",
+        "completion/reasoning_tokens", "openai.reasoning_tokens",
+    ),
+    ("completion_tokens_details", "output_tokens_details", "output_token_details", "details"),
+    ("reasoning_tokens", "reasoning"),
+)  # fmt: skip
 _NESTED = ("tokens", "billed_units")
 _ON_MESSAGES = ("usage", "usage_metadata", "usageMetadata", "models_usage", "usage_details", "token_usage")
 _AROUND = ("response_metadata", "meta", "_meta")
 """Where LangChain (before ``usage_metadata``) and Haystack keep what is known of a message."""
 USAGE_KEYS = frozenset(_ON_MESSAGES)
 _SHOWN = 120
+_MOST = 10**18
 
 
 def read_usage(value: Any) -> Usage | None:
-    """Usage in the words of a provider (``prompt_tokens``, ``promptTokens``, …) or ours (``input_tokens``),
-    as a mapping or an object; ``None`` where the tokens that went in or came out are not told."""
+    """Read usage in the words of a provider (``prompt_tokens``, ``promptTokens``, …) or ours
+    (``input_tokens``), as a mapping, an object or a list of them, one for each reply; ``None`` where the
+    tokens that went in or came out were not reported."""
     if isinstance(value, Usage):
         return value
+    if _is_list(value):
+        each = [read_usage(one) for one in value]
+        return sum(filter(None, each), Usage()) if each and None not in each else None
     told = _told(value)
     counts = _counts(told) or next(filter(None, (_counts(_told(told.get(key))) for key in _NESTED)), None)
     if counts is None:
@@ -90,12 +126,21 @@ def read_usage(value: Any) -> Usage | None:
     cost = told.get("cost")
     return Usage(
         calls=next(filter(None, (_count(told.get(name)) or 0 for name in _CALLS)), 1),
-        input_tokens=counts[0],
-        output_tokens=counts[1],
-        cached_tokens=min(_cached(told), counts[0]),
-        estimated=bool(told.get("estimated", False)),
-        cost=float(cost) if isinstance(cost, int | float) and cost >= 0 else None,
+        input_tokens=counts.tokens_in,
+        output_tokens=counts.tokens_out,
+        cached_tokens=min(_detail(told, _CACHED), counts.tokens_in),
+        estimated=bool(told.get("estimated", False)) or not counts.is_split,
+        cost=float(cost) if isinstance(cost, int | float) and 0 <= cost < inf else None,
     )
+
+
+def reported_parts(value: Any) -> tuple[int | None, int | None]:
+    """Of a usage that is not whole, the tokens that went in and those that came out; ``None`` for which of
+    them it does not report."""
+    told = _told(value)
+    counts = _counted(told, _IN, 0), _counted(told, _OUT, 0)
+    asked, answered = (each.all if each and each.own >= 0 else None for each in counts)
+    return asked, answered
 
 
 def usage_in(message: Mapping[str, Any]) -> Any:
@@ -122,12 +167,18 @@ def metered(step: Step, told: Any) -> Step:
 
 def unread_usage(value: Any) -> str:
     """A usage that was told and that ``read_usage`` does not understand, quoted; empty if there is none."""
+    if _is_list(value):
+        return next(filter(None, map(unread_usage, value)), "")
     told = _told(value)
     if read_usage(value) is not None or all(map(_is_nothing, told.values() if told else (value,))):
         return ""
     shown = {name: _shown(each) for name, each in told.items()} if told else _shown(value)
     quoted = json.dumps(shown)
     return quoted if len(quoted) <= _SHOWN else f"{quoted[:_SHOWN]}…"
+
+
+def _is_list(value: Any) -> bool:
+    return isinstance(value, list | tuple) and not hasattr(value, "_asdict")
 
 
 def _is_nothing(value: Any) -> bool:
@@ -156,27 +207,59 @@ def _told(value: Any) -> dict[str, Any]:
 
 
 class _Counted(NamedTuple):
+    """``own``: the count itself. ``beside``: what by its name is not in it. ``detail``: what is reported of
+    it besides, and is part of it unless something proves the contrary."""
+
     own: int
-    beside: int
+    beside: int = 0
+    detail: int = 0
 
     @property
     def all(self) -> int:
         return self.own + self.beside
 
+    @property
+    def least(self) -> int:
+        """What it is if no total says so: a detail that is larger than the count cannot be part of it."""
+        return max(self.all, self.own + self.detail if self.detail > self.own else 0)
 
-def _counts(told: Mapping[str, Any]) -> tuple[int, int] | None:
+
+class _Counts(NamedTuple):
+    """``is_split``: whether what went in and what came out were reported, and not their sum alone."""
+
+    tokens_in: int
+    tokens_out: int
+    is_split: bool = True
+
+
+def _counts(told: Mapping[str, Any]) -> _Counts | None:
     """Tokens in and out; one of them may be what is left of the total."""
-    tokens_in, tokens_out = _counted(told, _IN), _counted(told, _OUT)
-    total = next((each.own for each in (_counted(told, _TOTAL),) if each), None)
-    if tokens_in is None and tokens_out is not None and total is not None:
-        tokens_in = _Counted(total - tokens_out.all, 0)
-    if tokens_out is None and tokens_in is not None and total is not None:
-        tokens_out = _Counted(total - tokens_in.all, 0)
-    if tokens_in is None or tokens_out is None or min(*tokens_in, *tokens_out) < 0:
+    asked = _counted(told, _IN, _detail(told, _CACHED))
+    answered = _counted(told, _OUT, _detail(told, _REASONING))
+    total = next(filter(_is_count, (_count(told.get(name)) for name in _TOTAL)), None)
+    if asked is None and answered is not None and total is not None:
+        asked = _Counted(total - answered.least)
+    if answered is None and asked is not None and total is not None:
+        answered = _Counted(total - asked.least)
+    if asked is None or answered is None or min(asked.own, answered.own) < 0:
         return None
-    if total == tokens_in.own + tokens_out.own and _may_be_within(tokens_in, tokens_out):
-        return tokens_in.own, tokens_out.own
-    return tokens_in.all, tokens_out.all
+    if total is None or total < asked.own + answered.own:
+        return _Counts(asked.least, answered.least)
+    return _of_total(asked, answered, total)
+
+
+def _of_total(asked: _Counted, answered: _Counted, total: int) -> _Counts:
+    gap = total - asked.own - answered.own
+    if gap == 0 and _may_be_within(asked, answered):
+        return _Counts(asked.own, answered.own)
+    explanations = (asked.beside, answered.beside), (0, answered.detail), (asked.detail, 0), (
+        asked.detail, answered.detail,
+    )  # fmt: skip
+    for more_in, more_out in explanations if gap else ():
+        if more_in + more_out == gap:
+            return _Counts(asked.own + more_in, answered.own + more_out)
+    unexplained = max(total - asked.all - answered.all, 0)
+    return _Counts(asked.all, answered.all + unexplained, is_split=not unexplained)
 
 
 def _may_be_within(*counted: _Counted) -> bool:
@@ -185,25 +268,29 @@ def _may_be_within(*counted: _Counted) -> bool:
     return all(each.beside <= each.own for each in counted)
 
 
-def _counted(told: Mapping[str, Any], names: tuple[_Name, ...]) -> _Counted | None:
+def _counted(told: Mapping[str, Any], names: tuple[_Name, ...], detail: int) -> _Counted | None:
     for name, beside in names:
         if (count := _count(told.get(name))) is not None:
-            return _Counted(count, sum(_count(told.get(each)) or 0 for each in beside))
+            return _Counted(count, sum(max(_count(told.get(each)) or 0, 0) for each in beside), detail)
     return None
 
 
-def _cached(told: Mapping[str, Any]) -> int:
-    """The largest of the counts of what was read from a cache: several names tell of the same."""
-    counts = [_count(told.get(name)) for name in _CACHED]
-    for details in (_told(told.get(key)) for key in _DETAILS):
-        counts += [_count(details.get(name)) for name in _CACHED_IN_DETAILS]
-    return max((count for count in counts if count is not None and count > 0), default=0)
+def _detail(told: Mapping[str, Any], kind: _Detail) -> int:
+    """The largest of the counts of a kind: several names tell of the same."""
+    counts = [_count(told.get(name)) for name in kind.names]
+    for mapping in (_told(told.get(key)) for key in kind.mappings):
+        counts += [_count(mapping.get(name)) for name in kind.names_within]
+    return max(filter(_is_count, counts), default=0)
+
+
+def _is_count(value: int | None) -> TypeGuard[int]:
+    return value is not None and value >= 0
 
 
 def _count(value: Any) -> int | None:
-    """A whole number, however it is written."""
+    """A whole number of a size that tokens may have, however it is written."""
     if isinstance(value, str) and re.fullmatch(r"[0-9]{1,18}", value):
         return int(value)
-    if isinstance(value, bool) or not isinstance(value, int | float) or value != value // 1:
+    if isinstance(value, bool) or not isinstance(value, int | float) or not abs(value) < _MOST:
         return None
-    return int(value)
+    return int(value) if value == value // 1 else None

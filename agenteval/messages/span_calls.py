@@ -14,9 +14,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from agenteval.core.call_outcomes import key_of
-from agenteval.core.trajectory import Message, ToolCall
+from agenteval.core.trajectory import Message, ToolCall, Usage
 from agenteval.messages import chat
 from agenteval.messages.message_adapters import plain
+from agenteval.messages.reported_usage import read_usage
 from agenteval.messages.spans import attributes_of, read_span, start_of
 
 _NAMES = ("gen_ai.tool.name", "tool.name", "ai.toolCall.name")
@@ -25,9 +26,26 @@ _ARGUMENTS = ("gen_ai.tool.call.arguments", "tool_call.function.arguments", "ai.
               "tool_arguments", "input.value")  # fmt: skip
 _RESULTS = ("gen_ai.tool.call.result", "ai.toolCall.result", "tool_response", "gen_ai.output", "output.value")
 _INPUT = ("gen_ai.usage.input_tokens", "gen_ai.usage.prompt_tokens", "llm.token_count.prompt")
-_OUTPUT = ("gen_ai.usage.output_tokens", "gen_ai.usage.completion_tokens", "llm.token_count.completion")
-_CACHED = ("gen_ai.usage.cache_read.input_tokens", "gen_ai.usage.cached_tokens",
-           "llm.token_count.prompt_details.cache_read")  # fmt: skip
+_USAGE = {
+    "input_tokens": _INPUT,
+    "output_tokens": (
+        "gen_ai.usage.output_tokens", "gen_ai.usage.completion_tokens", "llm.token_count.completion",
+    ),
+    "total_tokens": (
+        "gen_ai.usage.total_tokens", "llm.usage.total_tokens", "llm.token_count.total",
+        "ai.usage.totalTokens",
+    ),
+    "cache_read_tokens": (
+        "gen_ai.usage.cache_read.input_tokens", "gen_ai.usage.cached_tokens",
+        "llm.token_count.prompt_details.cache_read",
+    ),
+    "reasoning_tokens": (
+        "gen_ai.usage.reasoning.output_tokens", "gen_ai.usage.reasoning_tokens",
+        "gen_ai.usage.details.reasoning_tokens", "llm.token_count.completion_details.reasoning",
+        "ai.usage.reasoningTokens",
+    ),
+}  # fmt: skip
+"""Counts as ``read_usage`` knows them, and the attributes that hold them."""
 _AGENTS = ("gen_ai.agent.name", "agent.name")
 _OF_MODELS = frozenset(("chat", "generate_content", "text_completion", "responses"))
 
@@ -48,12 +66,12 @@ class _Call:
 
 @dataclass(frozen=True)
 class TracedTurn:
-    """``messages``: the calls with their results, as an agent would list them. ``usage``: in the words of a
-    provider; ``None``: no span tells of any. ``unclear``: tools that were called with arguments that no span
-    tells."""
+    """``messages``: the calls with their results, as an agent would list them. ``usage``: of all models;
+    ``None``: one of their spans does not report it. ``unclear``: tools that were called with arguments that
+    no span tells."""
 
     messages: tuple[Message, ...]
-    usage: Mapping[str, int] | None
+    usage: Usage | None
     unclear: tuple[str, ...]
 
 
@@ -289,24 +307,8 @@ def _json(value: Any) -> Any:
 # ── usage ────────────────────────────────────────────────────────────────────────────────────────
 
 
-def _usage(tree: _Tree) -> Mapping[str, int] | None:
-    counted = [
-        [_count(tree.first(span, names)) for names in (_INPUT, _OUTPUT, _CACHED)] for span in tree.models()
-    ]
-    told = [each for each in counted if each[0] is not None or each[1] is not None]
-    if not told or len(told) < len(counted):
-        return None
-    asked, answered, cached = (sum(each[at] or 0 for each in told) for at in range(3))
-    return {
-        "requests": len(told),
-        "input_tokens": asked,
-        "output_tokens": answered,
-        "cache_read_tokens": cached,
-    }
-
-
-def _count(value: Any) -> int | None:
-    try:
-        return int(value)
-    except (TypeError, ValueError):
-        return None
+def _usage(tree: _Tree) -> Usage | None:
+    reported = (
+        {name: tree.first(span, attributes) for name, attributes in _USAGE.items()} for span in tree.models()
+    )
+    return read_usage([{**counts, "requests": 1} for counts in reported])

@@ -144,7 +144,8 @@ def _message(pieces: Iterable[Mapping[str, Any]]) -> Mapping[str, Any]:
             case "message_delta":
                 message.update(_object(piece, "delta"))
                 if told := _object(piece, "usage"):
-                    message["usage"] = {**_object(message, "usage"), **told}
+                    known = {name: count for name, count in told.items() if count is not None}
+                    message["usage"] = {**_object(message, "usage"), **known}
             case "message_stop":
                 return {**message, "role": "assistant", "content": [_closed(b) for b in blocks.values()]}
     raise _cut_off()

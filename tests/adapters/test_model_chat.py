@@ -304,7 +304,9 @@ def test_usage_is_the_sum_of_all_answers() -> None:
     assert (usage.cached_tokens, usage.estimated) == (64, False)
 
 
-@pytest.mark.parametrize("counts", [None, {}, {"prompt_tokens": None}, {"prompt_tokens": "7"}, "none", [1]])
+@pytest.mark.parametrize(
+    "counts", [None, {}, {"prompt_tokens": None}, {"prompt_tokens": "seven"}, "none", [1]]
+)
 def test_a_server_without_usage_is_estimated_and_marked(counts: Any) -> None:
     with ModelServer(answers(usage=counts)) as server:
         usage = Bench(server.base_url).ask()[0].usage

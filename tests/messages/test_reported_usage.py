@@ -194,6 +194,82 @@ IN_THEIR_WORDS: dict[str, tuple[Any, tuple[int, int, int, int]]] = {
         {"prompt_tokens": 50, "completion_tokens": 2, "prompt_cache_hit_tokens": 40},
         (1, 50, 2, 40),
     ),
+    "xAI, reasoning beside": (
+        {
+            "prompt_tokens": 45,
+            "completion_tokens": 1,
+            "total_tokens": 52,
+            "prompt_tokens_details": {"cached_tokens": 40},
+            "completion_tokens_details": {"reasoning_tokens": 6},
+        },
+        (1, 45, 7, 40),
+    ),
+    "reasoning alone": (
+        {
+            "prompt_tokens": 50,
+            "completion_tokens": 0,
+            "total_tokens": "52",
+            "completion_tokens_details": {"reasoning_tokens": "2"},
+        },
+        (1, 50, 2, 0),
+    ),
+    "reasoning within": (
+        {"input_tokens": 50, "output_tokens": 2, "output_tokens_details": {"reasoning_tokens": 1}},
+        (1, 50, 2, 0),
+    ),
+    "reasoning that cannot be within, without a total": (
+        {"inputTokens": 50, "outputTokens": 1, "reasoningTokens": 2},
+        (1, 50, 3, 0),
+    ),
+    "LangChain, reasoning beside": (
+        {
+            "input_tokens": 50,
+            "output_tokens": 1,
+            "total_tokens": 53,
+            "output_token_details": {"reasoning": 2},
+        },
+        (1, 50, 3, 0),
+    ),
+    "a cache beside the prompt, by the total": (
+        {
+            "prompt_tokens": 10,
+            "completion_tokens": 2,
+            "total_tokens": 52,
+            "prompt_tokens_details": {"cached_tokens": 40},
+        },
+        (1, 50, 2, 40),
+    ),
+    "a cache and reasoning beside": (
+        {
+            "prompt_tokens": 10,
+            "completion_tokens": 2,
+            "total_tokens": 55,
+            "prompt_tokens_details": {"cached_tokens": 40},
+            "completion_tokens_details": {"reasoning_tokens": 3},
+        },
+        (1, 50, 5, 40),
+    ),
+    "a total that is less than its parts": (
+        {"prompt_tokens": 50, "completion_tokens": 2, "total_tokens": 0},
+        (1, 50, 2, 0),
+    ),
+    "details that are no counts": (
+        {
+            "prompt_tokens": 50,
+            "completion_tokens": 2,
+            "total_tokens": -1,
+            "prompt_tokens_details": {"cached_tokens": -3},
+            "completion_tokens_details": {"reasoning_tokens": float("inf")},
+        },
+        (1, 50, 2, 0),
+    ),
+    "several replies": (
+        [
+            {"prompt_tokens": 20, "completion_tokens": 1, "total_tokens": 21},
+            {"prompt_tokens": 30, "completion_tokens": 1, "total_tokens": 34, "reasoning_tokens": 3},
+        ],
+        (2, 50, 5, 0),
+    ),
 }
 
 
@@ -203,6 +279,14 @@ def test_each_kind_of_tokens_counts_once_whoever_reports_it(who: str) -> None:
     read = read_usage(value)
     assert read is not None
     assert (read.calls, read.input_tokens, read.output_tokens, read.cached_tokens) == expected
+    assert not read.estimated
+
+
+def test_a_gap_that_nothing_explains_counts_as_output_and_is_marked() -> None:
+    for more in ({}, {"completion_tokens_details": {"reasoning_tokens": 5}}):
+        read = read_usage({"prompt_tokens": 50, "completion_tokens": 2, "total_tokens": 60, **more})
+        assert read is not None
+        assert (read.input_tokens, read.output_tokens, read.estimated) == (50, 10, True)
 
 
 NOT_UNDERSTOOD: list[Any] = [
@@ -210,6 +294,8 @@ NOT_UNDERSTOOD: list[Any] = [
     {"input_tokens": 50},
     {"cache_read_input_tokens": 50, "output_tokens": 2},
     {"input_tokens": -50, "output_tokens": 2},
+    {"input_tokens": 10**18, "output_tokens": 2},
+    [{"input_tokens": 50, "output_tokens": 2}, {"input_tokens": 50}],
     {"input_tokens": 50.5, "output_tokens": 2},
     {"input_tokens": float("nan"), "output_tokens": float("inf")},
     {"input_tokens": True, "output_tokens": 2},

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from agenteval.core.trajectory import ToolCall
+from agenteval.core.trajectory import ToolCall, Usage
 from agenteval.messages.span_calls import TracedTurn, turn_of
 
 
@@ -58,7 +58,7 @@ def test_a_tool_within_its_own_span_and_a_model_within_a_model_count_once() -> N
         [model("m1", ("", "look", {}), **usage), model("m2", ("", "look", {}), parent="m1", **usage)]
     )
     assert calls(turn) == [("look", {})]
-    assert turn.usage == {"requests": 1, "input_tokens": 10, "output_tokens": 1, "cache_read_tokens": 0}
+    assert turn.usage == Usage(calls=1, input_tokens=10, output_tokens=1)
 
 
 def test_arguments_come_from_the_model_where_the_tool_tells_none() -> None:

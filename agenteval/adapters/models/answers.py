@@ -10,6 +10,7 @@ from agenteval.core.errors import InfrastructureError, UnreadableReplyError
 from agenteval.core.tokens import count_tokens
 from agenteval.core.trajectory import Usage
 from agenteval.messages.endings import is_at_limit, is_filtered
+from agenteval.messages.reported_usage import read_usage, reported_parts
 
 ENOUGH = 4000
 """Output tokens with which a model that thought too long is asked again, at least."""
@@ -77,22 +78,16 @@ def _text(content: Any) -> str:
 
 
 def _usage(reported: Any, *, sent: Sequence[Mapping[str, str]], got: str) -> Usage:
-    counts = reported if isinstance(reported, Mapping) else {}
-    taken, given = _count(counts.get("prompt_tokens")), _count(counts.get("completion_tokens"))
-    details = counts.get("prompt_tokens_details")
-    cached = _count(details.get("cached_tokens")) if isinstance(details, Mapping) else None
-    taken_in = _tokens_of(sent) if taken is None else taken
+    """What the server reported; what it left out is estimated. The cost is that of the configured prices."""
+    if usage := read_usage(reported):
+        return usage.model_copy(update={"calls": 1, "cost": None})
+    asked, answered = reported_parts(reported)
     return Usage(
         calls=1,
-        input_tokens=taken_in,
-        output_tokens=count_tokens(got) if given is None else given,
-        cached_tokens=min(cached or 0, taken_in),
-        estimated=taken is None or given is None,
+        input_tokens=_tokens_of(sent) if asked is None else asked,
+        output_tokens=count_tokens(got) if answered is None else answered,
+        estimated=True,
     )
-
-
-def _count(value: Any) -> int | None:
-    return value if isinstance(value, int) and not isinstance(value, bool) and value >= 0 else None
 
 
 def _tokens_of(messages: Sequence[Mapping[str, str]]) -> int:

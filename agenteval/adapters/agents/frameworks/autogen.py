@@ -256,15 +256,11 @@ def _said(event: Any, text: str | None, calls: list[dict[str, Any]]) -> dict[str
     return message
 
 
-def _usage(heard: list[Any]) -> dict[str, int] | None:
-    """The sum over a turn, agents as tools included; ``None`` if no model told any."""
+def _usage(heard: list[Any]) -> list[dict[str, int]] | None:
+    """What each reply of a turn reported, agents as tools included; ``None`` if no model did."""
     told = [event.models_usage for event in heard if getattr(event, "models_usage", None) is not None]
-    if not told:
-        return None
-    counts = {
-        name: sum(getattr(each, name) for each in told) for name in ("prompt_tokens", "completion_tokens")
-    }
-    return {**counts, "requests": len(told)}
+    names = ("prompt_tokens", "completion_tokens")
+    return [{name: getattr(each, name) for name in names} for each in told] or None
 
 
 def _call(call: Any) -> dict[str, Any]:

@@ -447,13 +447,10 @@ def _speaker(heard: list[_Heard]) -> str | None:
     return authors[-1] if authors else None
 
 
-def _usage(heard: list[_Heard]) -> dict[str, int] | None:
-    """The sum over the model calls of a turn, agents as tools included; ``None`` if no model told any."""
+def _usage(heard: list[_Heard]) -> list[dict[str, Any]] | None:
+    """What each model call of a turn reported, agents as tools included; ``None`` if no model did."""
     told = [each.event.usage_metadata for each in heard if each.event.usage_metadata is not None]
-    if not told:
-        return None
-    counts = {name: sum(getattr(each, name, None) or 0 for each in told) for name in _COUNTS}
-    return {**counts, "requests": len(told)}
+    return [{name: getattr(each, name, None) for name in _COUNTS} for each in told] or None
 
 
 def _require_done(heard: list[_Heard]) -> None:

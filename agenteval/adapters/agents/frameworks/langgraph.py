@@ -800,22 +800,9 @@ def _meter() -> Any:
                 self._told.append(told)
 
         def usage(self) -> Any:
-            return _sum(self._told)
+            return self._told or None
 
     return Meter()
-
-
-def _sum(told: list[Any]) -> Any:
-    """One usage of several; ``None`` of none."""
-    if not told:
-        return None
-    total = {"requests": len(told), "input_tokens": 0, "output_tokens": 0, "cached_tokens": 0}
-    for each in told:
-        total["input_tokens"] += int(each.get("input_tokens", each.get("prompt_tokens")) or 0)
-        total["output_tokens"] += int(each.get("output_tokens", each.get("completion_tokens")) or 0)
-        details = each.get("input_token_details") or each.get("prompt_tokens_details") or {}
-        total["cached_tokens"] += int(details.get("cache_read", details.get("cached_tokens")) or 0)
-    return total
 
 
 # ── the messages of a turn ───────────────────────────────────────────────────────────────────────
@@ -935,7 +922,7 @@ class _Turn:
 
     def usage(self) -> Any:
         told = [_field(said.message, "usage_metadata") for said in self._said.values()]
-        return _sum([each for each in told if isinstance(each, dict) and each])
+        return [each for each in told if isinstance(each, dict) and each] or None
 
     def _written(self, said: _Said) -> Iterator[dict[str, Any]]:
         message = said.message

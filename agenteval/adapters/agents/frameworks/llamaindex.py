@@ -107,13 +107,13 @@ class _Conversation:
                 used += _usage_in(event)
             result = await handler
         except Exception as error:
-            with_partial(error, messages, _sum(used))
+            with_partial(error, messages, used or None)
             raise
         finally:
             if not handler.done():  # it runs by itself, also when nobody waits for it
                 await handler.cancel_run()
         told = _with_answer(messages, result)
-        return {"messages": told, "usage": _sum(used), "agent": result.current_agent_name}
+        return {"messages": told, "usage": used or None, "agent": result.current_agent_name}
 
     async def close(self) -> None:
         """Nothing: what a run has started has ended with it."""
@@ -225,18 +225,6 @@ def _usage_in(event: Any) -> list[dict[str, Any]]:
             told = told.model_dump() if hasattr(told, "model_dump") else told
             return [told] if isinstance(told, dict) else []
     return []
-
-
-def _sum(used: list[dict[str, Any]]) -> dict[str, Any] | None:
-    """Counts of several replies as those of one turn."""
-    total: dict[str, Any] = {}
-    for told in used:
-        for name, count in told.items():
-            if isinstance(count, dict):
-                total[name] = _sum([total.get(name) or {}, count])
-            elif isinstance(count, (int, float)):
-                total[name] = (total.get(name) or 0) + count
-    return {**total, "requests": len(used)} if total else None
 
 
 def _with_answer(messages: list[dict[str, Any]], result: Any) -> list[dict[str, Any]]:

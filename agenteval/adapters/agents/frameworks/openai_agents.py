@@ -427,16 +427,20 @@ class _Conversation:
         if usage is not None and not any(usage is each for each in self._usages):
             self._usages.append(usage)
 
-    def _usage(self) -> dict[str, int] | None:
-        def total(name: str) -> int:
-            return sum(getattr(usage, name, 0) or 0 for usage in self._usages)
+    def _usage(self) -> list[dict[str, Any]] | None:
+        return [_counts(usage) for usage in self._usages if usage.input_tokens or usage.output_tokens] or None
 
-        details = [getattr(usage, "input_tokens_details", None) for usage in self._usages]
-        cached = sum(getattr(each, "cached_tokens", 0) or 0 for each in details)
-        found = {"input_tokens": total("input_tokens"), "output_tokens": total("output_tokens")}
-        return (
-            {"requests": total("requests"), **found, "cached_tokens": cached} if any(found.values()) else None
-        )
+
+def _counts(usage: Any) -> dict[str, Any]:
+    details = (
+        ("cached_tokens", getattr(usage, "input_tokens_details", None)),
+        ("reasoning_tokens", getattr(usage, "output_tokens_details", None)),
+    )
+    names = ("requests", "input_tokens", "output_tokens", "total_tokens")
+    return {
+        **{name: getattr(usage, name, None) for name in names},
+        **{name: getattr(each, name, None) for name, each in details},
+    }
 
 
 def _options(deps: Any) -> dict[str, Any]:

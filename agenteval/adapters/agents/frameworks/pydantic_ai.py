@@ -223,6 +223,8 @@ def _usage(usage: Any) -> dict[str, Any]:
     told = {"prompt_tokens": usage.input_tokens, "completion_tokens": usage.output_tokens}
     if cached := getattr(usage, "cache_read_tokens", 0):
         told["prompt_tokens_details"] = {"cached_tokens": cached}
+    if details := getattr(usage, "details", None):
+        told["details"] = dict(details)
     return {"usage": told}
 
 

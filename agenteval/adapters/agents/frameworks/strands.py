@@ -27,6 +27,7 @@ _OUTPUT = "strands.tools.structured_output.structured_output_tool.StructuredOutp
 _CONTEXT = ("strands._context_manager.", "strands.vended_plugins.context_offloader.")
 _PRINTS = "strands.handlers.callback_handler.PrintingCallbackHandler"
 _GUARD = Guard("strands")
+_COUNTS = ("inputTokens", "outputTokens", "totalTokens", "cacheReadInputTokens", "cacheWriteInputTokens")
 _NOT_CARRIED = {
     "memory_manager": "a memory manager, which would write what tests say",
     "_background_tasks": "background tasks, which may end after their turn",
@@ -213,11 +214,11 @@ class _Conversation:
     # ── tokens: what the framework counts is of all turns
 
     def _total(self) -> dict[str, int]:
-        found = {"requests": 0, "inputTokens": 0, "outputTokens": 0, "cacheReadInputTokens": 0}
+        found = {"requests": 0, **dict.fromkeys(_COUNTS, 0)}
         for agent in self._agents.values():
             usage = agent.event_loop_metrics.accumulated_usage
             found["requests"] += agent.event_loop_metrics.cycle_count
-            for name in ("inputTokens", "outputTokens", "cacheReadInputTokens"):
+            for name in _COUNTS:
                 found[name] += usage.get(name) or 0
         return found
 
@@ -225,14 +226,7 @@ class _Conversation:
         total, before = self._total(), self._metered
         self._metered = total
         took = {name: total[name] - before[name] for name in total}
-        if not (took["inputTokens"] or took["outputTokens"]):
-            return None
-        return {
-            "requests": took["requests"],
-            "input_tokens": took["inputTokens"],
-            "output_tokens": took["outputTokens"],
-            "cached_tokens": took["cacheReadInputTokens"],
-        }
+        return took if took["inputTokens"] or took["outputTokens"] else None
 
     # ── an agent of the same parts
 
