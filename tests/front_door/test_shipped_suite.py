@@ -381,7 +381,8 @@ def _by_schema(request: Request) -> Behaviour:
     properties = request.json["response_format"]["json_schema"]["schema"]["properties"]
     values: Json = {"message": QUESTION, "done": True, "reason": "Good.", "evidence": ""}
     values |= {"unknown": "", "explains": False}
-    values |= {"call": None, "other_call": None, **dict.fromkeys(("parameter", "tool", "source", "rule"), "")}
+    values |= {"call": None, "other_call": None}
+    values |= dict.fromkeys(("parameter", "tool", "source", "rule", "fact"), "")
     values["violations"] = []
     if "outcome" in properties:
         values["outcome"] = properties["outcome"]["enum"][0]

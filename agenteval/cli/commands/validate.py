@@ -10,7 +10,7 @@ import anyio
 
 from agenteval.cli.commands.output import say
 from agenteval.cli.commands.prepare import Prepared, Request, prepare
-from agenteval.cli.preflight import unmocked_tools, without_twin
+from agenteval.cli.preflight import attackers_without_outcome, unmocked_tools, without_twin
 from agenteval.cli.wiring import agents_of
 from agenteval.core.errors import AuthorError, Problem
 from agenteval.core.plurals import plural
@@ -24,7 +24,8 @@ def validate(request: Request) -> int:
         prepared = prepare(request)
         unused = tuple(_unused(prepared))
         anyio.run(_close, (*prepared.runtime.agents.values(), *unused))
-        for text in (*prepared.remarks, *without_twin(prepared.suite)):
+        goals = (*without_twin(prepared.suite), *attackers_without_outcome(prepared.suite))
+        for text in (*prepared.remarks, *goals):
             say(f"warning: {text}")
     files = {scenario.source.rpartition(":")[0] for scenario in prepared.scenarios}
     sys.stdout.write(
