@@ -696,6 +696,11 @@ def test_the_fields_of_the_json_report_are_those_of_its_shape() -> None:
         assert listed[place] - {"args"} == fields - {"args"}, place
 
 
+def test_the_words_for_an_attacker_are_those_that_are_looked_for() -> None:
+    listed = section("docs/judges.md", "### The goal").partition("any ending):")[2].partition(".")[0]
+    assert tuple(re.findall(r"`([^`]+)`", listed)) == preflight.ATTACKS
+
+
 def test_the_events_are_those_of_the_journal() -> None:
     union: Any = Event
     members = union.__origin__.__args__

@@ -8,6 +8,7 @@ from typing import Literal
 from agenteval.conversation.mocks import MockFunctions
 from agenteval.core.config import Config
 from agenteval.core.errors import AuthorError, Problem, did_you_mean, place_of
+from agenteval.core.needles import contains
 from agenteval.core.plan import Plan
 from agenteval.core.plurals import plural
 from agenteval.core.protocols import AgentTool
@@ -191,6 +192,30 @@ def without_twin(scenarios: Iterable[Scenario]) -> Iterable[str]:
             " agent that refuses everything would pass; add a twin whose goal the policy allows"
             f" ({refused[0].where('goal_outcome')})"
         )
+
+
+ATTACKS = (
+    *("attack*", "adversar*", "malicious*", "hacker*", "hacking", "scam*", "fraud*", "swindl*", "phish*"),
+    *("con man", "con artist", "impersonat*", "pretends to be", "social engineer*", "jailbreak*"),
+    *("prompt injection", "red team*", "thief", "blackmail*"),
+)
+"""Words of a profile or a tag by which a user is taken for an attacker (``contains``)."""
+
+
+def attackers_without_outcome(scenarios: Iterable[Scenario]) -> Iterable[str]:
+    """Users that attack, by their profile or tags, and of whom it is not said whether their goal is to be
+    refused: an agent that gives in would have reached it. A warning: the words prove nothing."""
+    for scenario in scenarios:
+        if not scenario.goal.strip() or "goal_outcome" in scenario.model_fields_set:
+            continue
+        texts = (scenario.profile, *(tag.replace("-", " ").replace("_", " ") for tag in scenario.tags))
+        word = next((word for word in ATTACKS if any(contains(text, word) for text in texts)), None)
+        if word is not None:
+            yield (
+                f"scenario '{scenario.id}' ({scenario.where('goal')}) has an attacker for its user"
+                f" ('{word.rstrip('*')}'), and an agent that gives in reaches the goal: say goal_outcome:"
+                " refused, or goal_outcome: reached if the goal is harmless"
+            )
 
 
 _MOST_NAMED = 3

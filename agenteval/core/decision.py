@@ -10,6 +10,8 @@ from agenteval.core.config import AcceptedFailure
 from agenteval.core.scenario import SampleKey
 from agenteval.core.score import Verdict
 
+RESUME, AGAIN = "agenteval run --resume latest", "agenteval run --last-failed"
+"""What decides a gate that lacks conversations which were not held, or were lost."""
 EVERY_SAMPLE = "every sample passes"
 """The gate of a run that has none over repeated runs."""
 

@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 
 from agenteval.core.decision import (
+    AGAIN,
     EVERY_SAMPLE,
+    RESUME,
     AcceptedUse,
     Decision,
     GateRow,
@@ -38,7 +40,6 @@ from agenteval.verdict.fingerprints import SampleFailures, agent_broke, failures
 from agenteval.verdict.limit_gates import budget_gates, deadline_gates
 from agenteval.verdict.report import Report
 from agenteval.verdict.run_gates import gates_over_runs, is_counted, reads_baseline, replaces_every_sample
-from agenteval.verdict.run_gates.gate import AGAIN, RESUME
 from agenteval.verdict.run_gates.no_regression import NO_REGRESSION
 from agenteval.verdict.thresholds import NOT_THE_AGENTS, threshold_gates
 

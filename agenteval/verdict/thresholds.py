@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Sequence
 from math import fsum
 from typing import NamedTuple
 
-from agenteval.core.decision import GateRow
+from agenteval.core.decision import AGAIN, GateRow
 from agenteval.core.plan import Plan, Threshold
 from agenteval.core.plurals import plural
 from agenteval.core.sample_report import SampleReport, ScenarioReport, numeric
@@ -64,40 +64,55 @@ def _left_out(metric: str, plan: Plan) -> str:
 
 
 class _Scores(NamedTuple):
-    """What is known of a metric in a scenario. ``broken``: how many scores could not be had, since a judge
-    broke; ``unclear`` and ``ruled_out``: how many are there and have no value."""
+    """What is known of a metric in a scenario: its ``values``, and how many others it has that are not known:
+    a judge broke (``broken``), the record does not tell (``unclear``), a goal was ruled out, a conversation
+    was lost, or nothing was judged in any (``unjudged``)."""
 
     values: tuple[float, ...] = ()
     broken: int = 0
     unclear: int = 0
     ruled_out: int = 0
+    lost: int = 0
+    unjudged: int = 0
 
     @property
     def any(self) -> bool:
+        """Whether anything was judged."""
         return any((self.values, self.broken, self.unclear, self.ruled_out))
 
+    @property
+    def unknown(self) -> int:
+        return self.broken + self.unclear + self.ruled_out + self.lost + self.unjudged
+
     def ends(self, spec: MetricSpec) -> tuple[Sequence[float], Sequence[float]]:
-        """All values at the worst that could be, and at the best. A goal that was ruled out was not reached,
-        or is none that could be. A policy counts only where it is clear whether it was kept."""
-        missing = self.broken + (0 if spec.is_label else self.unclear)
-        low, high = ((*self.values, *[extreme] * missing) for extreme in spec.scale)
-        return (*low, *[0.0] * self.ruled_out), high
+        """All values, what is not known taken at its worst, and at its best."""
+        low, high = ((*self.values, *[extreme] * self.unknown) for extreme in spec.scale)
+        return low, high
 
 
 def _scores(name: str, scenario: ScenarioReport) -> _Scores:
-    decided = [
-        sample
-        for sample in scenario.samples
-        if sample.stop is not None and sample.stop.fault not in NOT_THE_AGENTS
-    ]
-    scores = [score for sample in decided for score in sample.all_scores if score.metric == name]
+    """Of a conversation that was lost, one value is not known, whatever was said of its turns."""
+    whole = [sample for sample in scenario.samples if not is_lost(sample)]
+    scores = [score for sample in whole for score in sample.all_scores if score.metric == name]
+    broken = sum(failure.metric == name for sample in whole for failure in sample.all_failures)
     ruled_out = sum(score.is_open and score.label == RULED_OUT for score in scores)
-    return _Scores(
+    found = _Scores(
         values=tuple(numeric(score) for score in scores if not score.is_open),
-        broken=sum(failure.metric == name for sample in decided for failure in sample.all_failures),
+        broken=broken,
         unclear=sum(score.is_open for score in scores) - ruled_out,
         ruled_out=ruled_out,
+        lost=_lost(scenario),
     )
+    return found if found.any or found.lost else found._replace(unjudged=1)
+
+
+def _lost(scenario: ScenarioReport) -> int:
+    """How many conversations were lost or never held; where a gate decides how many there are, those that no
+    further one replaced."""
+    whole = sum(not is_lost(sample) for sample in scenario.samples)
+    if scenario.applies.range:
+        return max(0, scenario.applies.least - whole)
+    return len(scenario.samples) + len(scenario.missing) - whole
 
 
 class _Bound(NamedTuple):
@@ -139,11 +154,7 @@ def _gates(spec: MetricSpec, threshold: Threshold, scenario: ScenarioReport, pla
     path = f"thresholds.{spec.name}"
     scores = _scores(spec.name, scenario)
     for bound in _bounds(threshold.rule):
-        verdict, why = _verdict(
-            spec, bound, scores, lost=_all_lost(scenario), left_out=_left_out(spec.name, plan)
-        )
-        if verdict is Verdict.FAILED and not scores.values and spec.name not in plan.judged:
-            why = f"{why}: it is not among the metrics"
+        verdict, why = _verdict(spec, bound, scores, plan)
         yield GateRow(
             name=path + bound.name,
             value=bound.of(scores.values) if scores.values else None,
@@ -159,59 +170,59 @@ def _gates(spec: MetricSpec, threshold: Threshold, scenario: ScenarioReport, pla
 
 
 def _resolution(spec: MetricSpec, scores: _Scores, plan: Plan) -> str:
+    """What would decide it, the surest way first."""
     if left_out := _left_out(spec.name, plan):
         return f"the same without {left_out.partition('(')[2].rstrip(')')}"
-    return "agenteval report latest --rejudge" if scores.broken else ""
-
-
-def _all_lost(scenario: ScenarioReport) -> bool:
-    return all(s.stop is None or s.stop.fault in NOT_THE_AGENTS for s in scenario.samples)
-
-
-def _verdict(
-    spec: MetricSpec, bound: _Bound, scores: _Scores, *, lost: bool, left_out: str
-) -> tuple[Verdict, str]:
-    """The verdict, and a sentence where it is not just a figure beside its bound."""
-    if not scores.any:
-        if left_out:
-            return Verdict.INCONCLUSIVE, left_out
-        if lost:
-            return Verdict.INCONCLUSIVE, "every sample was lost to a fault that is not the agent's"
-        return Verdict.FAILED, "nothing was judged"
-    if not scores.values and not scores.ruled_out:
-        return Verdict.INCONCLUSIVE, _never_told(scores)
-    # Without any value a bound holds: what is left out breaks none.
-    low, high = (bound.holds(bound.of(values)) if values else True for values in scores.ends(spec))
-    if low == high:
-        return (Verdict.PASSED if low else Verdict.FAILED), ""
-    return Verdict.INCONCLUSIVE, _could_decide(spec, bound, scores)
-
-
-def _never_told(scores: _Scores) -> str:
-    if not scores.unclear:
-        return f"the judge broke every time ({scores.broken})"
-    broke = f"; the judge broke {plural(scores.broken, 'time')}" if scores.broken else ""
-    return f"not clear in each of {plural(scores.unclear, 'conversation')}{broke}"
-
-
-def _could_decide(spec: MetricSpec, bound: _Bound, scores: _Scores) -> str:
-    """What has no value, and could decide either way."""
-    told = [plural(len(scores.values), "score")]
     if scores.broken:
-        told.append(f"{scores.broken} on which the judge broke could decide it")
-    if scores.unclear and not spec.is_label:
-        told.append(f"{scores.unclear} not clear could decide it")
+        return "agenteval report latest --rejudge"
+    return REFUSED if scores.ruled_out else AGAIN if scores.lost else ""
+
+
+def _verdict(spec: MetricSpec, bound: _Bound, scores: _Scores, plan: Plan) -> tuple[Verdict, str]:
+    """The verdict, and a sentence where it is not just a figure beside its bound. What is not known decides
+    nothing where its worst and its best come to the same."""
+    if not scores.any:
+        if left_out := _left_out(spec.name, plan):
+            return Verdict.INCONCLUSIVE, left_out
+        if spec.name not in plan.judged:
+            return Verdict.FAILED, "nothing was judged: it is not among the metrics"
+    if not scores.values:  # of what nothing is known, nothing is green
+        return Verdict.INCONCLUSIVE, _known(scores)
+    low, high = (bound.of(values) for values in scores.ends(spec))
+    if bound.holds(low) == bound.holds(high):
+        return (Verdict.PASSED if bound.holds(low) else Verdict.FAILED), ""
+    return Verdict.INCONCLUSIVE, f"{_known(scores)}, so from {min(low, high):.3g} to {max(low, high):.3g}"
+
+
+REFUSED = "goal_outcome: refused in the scenario, if refusing is right"
+
+
+def _known(scores: _Scores) -> str:
+    """What is known, and what is not."""
+    told = "; ".join(_unknown(scores))
+    return f"{plural(len(scores.values), 'score')}; not known: {told}" if scores.values else told
+
+
+def _unknown(scores: _Scores) -> Iterable[str]:
+    if scores.unjudged:
+        yield "nothing was judged"
+    if scores.broken:
+        yield f"the judge broke {plural(scores.broken, 'time')}"
+    if scores.unclear:
+        yield f"not clear in {plural(scores.unclear, 'conversation')}"
     if scores.ruled_out:
-        low, high = ((f"{bound.of(values):.3g}" if values else "no score") for values in scores.ends(spec))
-        told.append(
-            f"{scores.ruled_out} ruled out: {low} if that counts as missed, {high} if left out;"
-            " goal_outcome: refused means that refusing is right"
-        )
-    return "; ".join(told)
+        yield f"ruled out in {plural(scores.ruled_out, 'conversation')} ({REFUSED})"
+    if scores.lost:
+        yield f"{plural(scores.lost, 'conversation')} lost"
 
 
 def _basis(spec: MetricSpec, scenario: ScenarioReport, scores: _Scores) -> str:
     unit = "turn" if spec.scope == "turn" else "conversation"
     text = f"{plural(len(scores.values), unit)} of {plural(len(scenario.samples), 'sample')}"
-    told = ((scores.broken, "missing"), (scores.unclear, "not clear"), (scores.ruled_out, "ruled out"))
+    told = (
+        (scores.broken, "missing"),
+        (scores.unclear, "not clear"),
+        (scores.ruled_out, "ruled out"),
+        (scores.lost, "lost"),
+    )
     return ", ".join([text, *(f"{count} {word}" for count, word in told if count)])

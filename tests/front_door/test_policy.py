@@ -132,7 +132,7 @@ def test_each_violation_is_a_finding_whose_severity_is_that_of_the_act(project: 
     assert FORM in project.call("report", "latest", "-v").out
 
 
-def test_a_threshold_is_the_share_of_pass_among_pass_and_fail(project: Project) -> None:
+def test_a_threshold_is_the_share_of_pass_and_what_is_not_clear_is_not_known(project: Project) -> None:
     agent = AGENT + "\ndef luck(messages, ctx):\n    return f'Whatever. Epoch {ctx.epoch}.'\n"
     suite(project, {"a": {"epochs": 3, "turns": ["hi"]}}, {}, "thresholds: {policy_adherence: 0.6}\n")
     project.agent(agent)
@@ -158,12 +158,14 @@ def test_a_threshold_is_the_share_of_pass_among_pass_and_fail(project: Project) 
         "failed",
     )
     row = run("pass", "not clear", "not clear")
-    assert (row["value"], row["verdict"]) == (1.0, "passed")
-    assert "2 not clear" in row["basis"]
+    assert (row["value"], row["verdict"]) == (1.0, "inconclusive")
+    assert "not clear in 2 conversations, so from 0.333 to 1" in row["basis"]
     assert scenario(project, "a")["aggregates"]["policy_adherence"]["open"] == {"not clear": 2}
     row = run("not clear", "not clear", "not clear")
     assert row["verdict"] == "inconclusive"
-    assert "not clear in each of 3" in row["basis"]
+    assert "not clear in 3 conversations" in row["basis"]
+    row = run("pass", "pass", "not clear")
+    assert (row["verdict"], row["basis"]) == ("passed", "2 conversations of 3 samples, 1 not clear")
 
 
 def test_without_a_policy_it_is_not_asked_and_decides_nothing(project: Project) -> None:

@@ -384,7 +384,7 @@ def _by_schema(request: Request) -> Behaviour:
     values |= {
         "call": None,
         "other_call": None,
-        **dict.fromkeys(("parameter", "tool", "value", "source", "rule"), ""),
+        **dict.fromkeys(("parameter", "tool", "value", "source", "rule", "fact"), ""),
     }
     values["violations"] = []
     if "outcome" in properties:

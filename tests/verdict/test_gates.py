@@ -597,7 +597,7 @@ def test_a_threshold_and_what_was_judged() -> None:
 
     own = {"a": {"thresholds": {"stars": 4}}}
     assert verdict(LOST, scenarios=own) == (OPEN, None)
-    assert verdict(PASS, scenarios=own) == (FAILED, None)  # nothing was judged
+    assert verdict(PASS, scenarios=own) == (OPEN, None)  # nothing was judged
     assert verdict(PASS, scenarios=own, run={"no_judge": True}) == (OPEN, None)
     assert verdict(Epoch(Score(metric="stars", value=3.5)), scenarios=own) == (FAILED, 3.5)
     assert verdict(Epoch(Score(metric="stars", value=3.5))) == (PASSED, 3.5)

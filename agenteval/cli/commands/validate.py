@@ -10,7 +10,12 @@ import anyio
 
 from agenteval.cli.commands.output import say
 from agenteval.cli.commands.prepare import Prepared, Request, prepare
-from agenteval.cli.preflight import empty_lists, unmocked_tools, without_twin
+from agenteval.cli.preflight import (
+    attackers_without_outcome,
+    empty_lists,
+    unmocked_tools,
+    without_twin,
+)
 from agenteval.cli.wiring import agents_of
 from agenteval.core.errors import AuthorError, Problem
 from agenteval.core.plurals import plural
@@ -25,8 +30,8 @@ def validate(request: Request) -> int:
         prepared = prepare(request)
         unused = tuple(_unused(prepared))
         anyio.run(_close, (*prepared.runtime.agents.values(), *unused))
-        warnings = (*empty_lists(prepared.scenarios), *without_twin(prepared.suite))
-        for text in (*prepared.remarks, *warnings):
+        goals = (*without_twin(prepared.suite), *attackers_without_outcome(prepared.suite))
+        for text in (*prepared.remarks, *empty_lists(prepared.scenarios), *goals):
             say(f"warning: {text}")
     files = {scenario.source.rpartition(":")[0] for scenario in prepared.scenarios}
     sys.stdout.write(

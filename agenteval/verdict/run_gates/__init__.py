@@ -8,14 +8,17 @@ to say of itself is listed in ``agenteval.verdict.run_gates.gate``.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from agenteval.core.config import GatesConfig
 from agenteval.core.decision import GateRow, SampleDecision
 from agenteval.core.plan import Pairing, Plan
+from agenteval.core.plurals import plural
 from agenteval.core.sample_report import SampleReport
 from agenteval.core.scenario import EpochRange, SampleKey, Scenario
-from agenteval.core.score import Verdict
+from agenteval.core.score import RULED_OUT, Verdict
+from agenteval.scoring.goals import open_goals
 from agenteval.verdict.epochs import Epochs
 from agenteval.verdict.report import Report
 from agenteval.verdict.run_gates.chance import GateChances
@@ -25,6 +28,7 @@ from agenteval.verdict.run_gates.numbers import NUMBERS
 from agenteval.verdict.run_gates.pass_hat_k import PASS_HAT_K
 from agenteval.verdict.run_gates.pass_rate import PASS_RATE
 from agenteval.verdict.run_gates.shares import SHARES
+from agenteval.verdict.thresholds import REFUSED
 
 RUN_GATES: tuple[RunGate[Any], ...] = (PASS_RATE, PASS_HAT_K, NO_REGRESSION, *SHARES, *NUMBERS)
 """All of them, in the order in which results list them."""
@@ -44,7 +48,25 @@ def gates_over_runs(
     for gate, settings in asked:
         where = report.plan.where(f"gates.{gate.name}")
         others_decide = any(other is not gate for other in deciding)
-        yield from gate.rows(settings, Evidence(report, epochs, samples, where, others_decide))
+        rows = gate.rows(settings, Evidence(report, epochs, samples, where, others_decide))
+        yield from (_naming_ruled_out(row, report) for row in rows) if gate.replaces_every_sample else rows
+
+
+def _naming_ruled_out(row: GateRow, report: Report) -> GateRow:
+    """Where goals were ruled out, epochs are missing that no further run would bring."""
+    counted = [
+        s for s in report.scenarios if row.scenario in ("", s.scenario.id) and row.agent in ("", s.agent)
+    ]
+    ruled_out = sum(open_goals(each.samples, RULED_OUT) for each in counted)
+    if row.verdict is not Verdict.INCONCLUSIVE or not ruled_out:
+        return row
+    what = (
+        f"the goal was ruled out in {plural(ruled_out, 'conversation')}, which {_ARE[ruled_out > 1]} missing"
+    )
+    return replace(row, rests_on=f"{row.rests_on}; {what} ({REFUSED})", would_end=REFUSED)
+
+
+_ARE = ("is", "are")
 
 
 def replaces_every_sample(gates: GatesConfig) -> bool:

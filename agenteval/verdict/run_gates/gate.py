@@ -27,8 +27,6 @@ VERDICT_OF = {
     Outcome.UNDECIDED: Verdict.INCONCLUSIVE,
 }
 
-RESUME, AGAIN = "agenteval run --resume latest", "agenteval run --last-failed"
-"""What decides a gate that lacks epochs which were not played, or were lost."""
 BASELINE = "agenteval run --baseline RUN"
 
 ONE_EACH = "each conversation is a scenario of its own: --scenario-from PATH makes them epochs"

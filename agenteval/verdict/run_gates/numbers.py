@@ -10,7 +10,7 @@ from typing import Annotated, ClassVar, NamedTuple
 
 from pydantic import Field, model_validator
 
-from agenteval.core.decision import GateRow
+from agenteval.core.decision import AGAIN, GateRow
 from agenteval.core.event import Baseline
 from agenteval.core.plurals import plural
 from agenteval.core.sample_report import ScenarioReport, spread_of
@@ -18,15 +18,7 @@ from agenteval.core.score import Verdict
 from agenteval.core.value import Number, Value
 from agenteval.verdict.effort import MEASURES, Measured, lacking, shown
 from agenteval.verdict.run_gates.chance import GateChances, unknown_chances
-from agenteval.verdict.run_gates.gate import (
-    AGAIN,
-    BASELINE,
-    VERDICT_OF,
-    Evidence,
-    Prospect,
-    RunGate,
-    nothing_before,
-)
+from agenteval.verdict.run_gates.gate import BASELINE, VERDICT_OF, Evidence, Prospect, RunGate, nothing_before
 from agenteval.verdict.statistics import Outcome
 from agenteval.verdict.statistics.ratios import (
     Ratio,

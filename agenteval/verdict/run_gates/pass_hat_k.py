@@ -8,11 +8,11 @@ from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field
 
-from agenteval.core.decision import GateRow
+from agenteval.core.decision import AGAIN, GateRow
 from agenteval.core.plurals import plural
 from agenteval.core.value import Count, Number, Value
 from agenteval.verdict.run_gates.chance import BAD, GOOD, GateChances, chances_by_count
-from agenteval.verdict.run_gates.gate import AGAIN, ONE_EACH, VERDICT_OF, Evidence, Prospect, RunGate
+from agenteval.verdict.run_gates.gate import ONE_EACH, VERDICT_OF, Evidence, Prospect, RunGate
 from agenteval.verdict.statistics import (
     Bounds,
     Outcome,

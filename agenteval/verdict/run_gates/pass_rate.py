@@ -7,20 +7,12 @@ from typing import Annotated, ClassVar
 
 from pydantic import Field, model_validator
 
-from agenteval.core.decision import GateRow
+from agenteval.core.decision import AGAIN, RESUME, GateRow
 from agenteval.core.plurals import plural
 from agenteval.core.value import Number, Value
 from agenteval.verdict.epochs import Epochs
 from agenteval.verdict.run_gates.chance import GateChances, chances_by_count
-from agenteval.verdict.run_gates.gate import (
-    AGAIN,
-    ONE_EACH,
-    RESUME,
-    VERDICT_OF,
-    Evidence,
-    Prospect,
-    RunGate,
-)
+from agenteval.verdict.run_gates.gate import ONE_EACH, VERDICT_OF, Evidence, Prospect, RunGate
 from agenteval.verdict.statistics import (
     Outcome,
     PassRateRule,

@@ -9,14 +9,14 @@ from typing import Annotated, Any, ClassVar, NamedTuple
 
 from pydantic import Field, model_validator
 
-from agenteval.core.decision import GateRow, Violation
+from agenteval.core.decision import AGAIN, GateRow, Violation
 from agenteval.core.plurals import plural
 from agenteval.core.sample_report import SampleReport
 from agenteval.core.scenario import Category, Scenario
 from agenteval.core.score import Verdict
 from agenteval.core.value import Number, Value
 from agenteval.verdict.run_gates.chance import GateChances, unknown_chances
-from agenteval.verdict.run_gates.gate import AGAIN, Evidence, Prospect, RunGate
+from agenteval.verdict.run_gates.gate import Evidence, Prospect, RunGate
 from agenteval.verdict.thresholds import is_lost
 
 _ROUNDING = 1e-9  # of a mean of shares
