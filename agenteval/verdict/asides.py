@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from agenteval.core.decision import AcceptedState, Decision
+from agenteval.core.decision import TOLERANCE, AcceptedState, Decision
 from agenteval.core.plurals import plural
 from agenteval.core.safe_text import one_line
 from agenteval.core.sample_report import SampleReport
@@ -19,8 +19,6 @@ from agenteval.verdict.abstentions import NOT_ASKED_FOR, named, never_arose
 from agenteval.verdict.gates import counting, is_severe
 from agenteval.verdict.report import Report
 from agenteval.verdict.thresholds import NOT_THE_AGENTS
-
-TOLERANCE = "fault_tolerance"
 
 
 @dataclass(frozen=True)
@@ -120,9 +118,11 @@ def _never_arose(report: Report) -> Iterator[Aside]:
 
 
 def _lost(decision: Decision) -> Iterator[Aside]:
-    lost = sum(decided.verdict is Verdict.INCONCLUSIVE for decided in decision.samples.values())
-    rule = next((gate.verdict for gate in decision.gates if gate.name == TOLERANCE), None)
-    if lost and rule is Verdict.PASSED:
+    lost = sum(
+        decided.verdict is Verdict.INCONCLUSIVE and decision.tolerates_losses(key.scenario, key.agent)
+        for key, decided in decision.samples.items()
+    )
+    if lost:
         yield Aside("samples_lost", lost, f"{plural(lost, 'sample')} lost within {TOLERANCE}")
 
 
