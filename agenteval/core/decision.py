@@ -14,6 +14,8 @@ RESUME, AGAIN = "agenteval run --resume latest", "agenteval run --last-failed"
 """What decides a gate that lacks conversations which were not held, or were lost."""
 EVERY_SAMPLE = "every sample passes"
 """The gate of a run that has none over repeated runs."""
+TOLERANCE = "fault_tolerance"
+"""The gate of lost samples: a row for the run, and one for each scenario that lost more than any may."""
 
 
 @dataclass(frozen=True)
@@ -103,3 +105,9 @@ class Decision:
     ungated: tuple[str, ...] = ()
     author_errors: tuple[str, ...] = ()
     accepted: tuple[AcceptedUse, ...] = ()
+
+    def tolerates_losses(self, scenario: str, agent: str) -> bool:
+        """Whether the inconclusive samples of a scenario × agent decide nothing."""
+        rows = [row for row in self.gates if row.name == TOLERANCE]
+        rows = [row for row in rows if (row.scenario, row.agent) in (("", ""), (scenario, agent))]
+        return bool(rows) and all(row.verdict is Verdict.PASSED for row in rows)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from typing import Literal, NamedTuple
 
 from agenteval.core.decision import AcceptedState, AcceptedUse, Decision, Violation
@@ -23,6 +23,7 @@ from agenteval.reporters.words.issue import issues_text
 from agenteval.reporters.words.judge import broken_judges, lack_in_words, overridden_text, scripted_text
 from agenteval.reporters.words.places import relative_place, split_place
 from agenteval.verdict.asides import asides_text
+from agenteval.verdict.gates import lost_most
 from agenteval.verdict.report import Report
 
 MOST = 10
@@ -66,7 +67,7 @@ def _annotations(report: Report, decision: Decision) -> Iterator[Annotation]:
         text = f"{gate.value}, bound {gate.bound}, over {gate.basis}"
         yield Annotation(_level(gate.verdict), gate.name, text, gate.where, rank=50)
     failed = failures(report, decision)
-    yield from _of_failures(failed)
+    yield from _of_failures(failed, lost_most(report, decision.samples))
     yield from _low_issues(report, decision) if report.issues else _low_findings(report)
     yield from _broken_judges(report, decision)
     yield from map(_of_accepted, decision.accepted)
@@ -98,8 +99,9 @@ def _level(verdict: Verdict) -> Level:
     return "error" if verdict is Verdict.FAILED else "warning"
 
 
-def _of_failures(failed: Iterable[Failure]) -> Iterator[Annotation]:
-    """One for each broken rule: the epochs that broke it are counted, not repeated."""
+def _of_failures(failed: Iterable[Failure], lost: Collection[tuple[str, str]]) -> Iterator[Annotation]:
+    """One for each broken rule: the epochs that broke it are counted, not repeated. ``lost``: scenarios of
+    which too little is known, an error whatever is tolerated."""
     groups: dict[tuple[object, ...], list[tuple[Failure, Violation]]] = {}
     for failure in failed:
         met: Counter[tuple[str, str]] = Counter()
@@ -111,15 +113,16 @@ def _of_failures(failed: Iterable[Failure]) -> Iterator[Annotation]:
     for group in groups.values():
         failure, violation = group[0]
         epochs = sorted({other.epoch for other, _ in group if other.epoch is not None})
-        yield _of_violation(failure, violation, epochs)
+        is_lost = (failure.scenario, failure.agent) in lost
+        yield _of_violation(failure, violation, epochs, is_lost=is_lost)
 
 
-def _of_violation(failure: Failure, violation: Violation, epochs: list[int]) -> Annotation:
+def _of_violation(failure: Failure, violation: Violation, epochs: list[int], *, is_lost: bool) -> Annotation:
     several = f"\nin epochs {', '.join(str(epoch + 1) for epoch in epochs)}" if len(epochs) > 1 else ""
     name = f"{failure.title}: {violation.name}{' (tolerated by a gate)' if failure.tolerated else ''}"
     found = failure.sample.findings if failure.sample else ()
     return Annotation(
-        level="notice" if failure.tolerated else _level(violation.verdict),
+        level="notice" if failure.tolerated else "error" if is_lost else _level(violation.verdict),
         title=name,
         message=f"{shorten(reason(violation), _MESSAGE_LIMIT)}{several}\nagain: {failure.repro}",
         where=violation.where if split_place(violation.where)[0] else failure.where,

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-from agenteval.core.decision import AcceptedState, Decision
+from agenteval.core.decision import TOLERANCE, AcceptedState, Decision
 from agenteval.core.plan import Plan
 from agenteval.core.plurals import plural
 from agenteval.core.safe_text import one_line
@@ -25,7 +25,6 @@ from agenteval.verdict.gates import counted, counting, is_severe
 from agenteval.verdict.report import Report
 from agenteval.verdict.thresholds import NOT_THE_AGENTS
 
-TOLERANCE = "fault_tolerance"
 _MOST_NAMED = 3
 
 
@@ -161,9 +160,11 @@ def _never_arose(report: Report) -> Iterator[Aside]:
 
 
 def _lost(decision: Decision) -> Iterator[Aside]:
-    lost = sum(decided.verdict is Verdict.INCONCLUSIVE for decided in decision.samples.values())
-    rule = next((gate.verdict for gate in decision.gates if gate.name == TOLERANCE), None)
-    if lost and rule is Verdict.PASSED:
+    lost = sum(
+        decided.verdict is Verdict.INCONCLUSIVE and decision.tolerates_losses(key.scenario, key.agent)
+        for key, decided in decision.samples.items()
+    )
+    if lost:
         yield Aside("samples_lost", lost, f"{plural(lost, 'sample')} lost within {TOLERANCE}")
 
 

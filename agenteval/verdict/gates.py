@@ -8,6 +8,7 @@ from agenteval.core.decision import (
     AGAIN,
     EVERY_SAMPLE,
     RESUME,
+    TOLERANCE,
     AcceptedUse,
     Decision,
     GateRow,
@@ -59,19 +60,28 @@ def decide(report: Report) -> Decision:
     undecided = tuple(nothing_decided(report, thresholds))
     epochs = {(s.scenario.id, s.agent): _epochs(s, samples) for s in report.scenarios}
     over_runs = tuple(gates_over_runs(report, epochs, samples))
+    lost = lost_most(report, samples)
+    replaced = sum(len(own.replaced) for own in epochs.values())
+    tolerance = tuple(_tolerance_gates(report, samples, replaced, lost))
     own: dict[tuple[str, str], list[GateRow]] = {}
-    for gate in (*over_runs, *undecided, *thresholds):
+    for gate in (*over_runs, *tolerance, *undecided, *thresholds):
         own.setdefault((gate.scenario, gate.agent), []).append(gate)
     open_for_all = any(not gate.scenario and gate.verdict is Verdict.INCONCLUSIVE for gate in over_runs)
     counted = frozenset(_counted_by_gates(report, samples))
     scenarios = {
         (name := (scenario.scenario.id, scenario.agent)): _decide_scenario(
-            scenario, samples, own.get(name, ()), report, open_for_all, counted
+            scenario,
+            samples,
+            own.get(name, ()),
+            report,
+            open_for_all,
+            counted,
+            is_lost=name in lost,
+            tolerated=tolerance[0].verdict is Verdict.PASSED,
         )
         for scenario in report.scenarios
     }
-    replaced = sum(len(own.replaced) for own in epochs.values())
-    gates = (*over_runs, *_run_gates(report, samples, replaced, counted), *undecided, *thresholds)
+    gates = (*over_runs, *_run_gates(report, samples, tolerance, counted), *undecided, *thresholds)
     verdict = Verdict.worst(gate.verdict for gate in gates)
     author_errors = _author_errors(report)
     return Decision(
@@ -302,20 +312,27 @@ def _decide_scenario(
     report: Report,
     open_for_all: bool,
     counted: Set[SampleKey],
+    *,
+    is_lost: bool,
+    tolerated: bool,
 ) -> ScenarioDecision:
     """With gates over repeated runs a sample may fail, unless critically; what its own ``gates`` say counts,
     and that all of it was run. ``open_for_all``: a gate over all scenarios is not decided. ``counted``: the
-    samples whose failures are decided by the shares that they lower."""
+    samples whose failures are decided by the shares that they lower. ``is_lost``: most of its samples are;
+    ``tolerated``: so many losses are, in all of the run."""
     keys = (*(sample.key for sample in scenario.samples), *scenario.missing)
     violations = [violation for key in keys for violation in samples[key].violations]
     verdicts = [Verdict.PASSED if key in counted else samples[key].verdict for key in keys]
     plan = report.plan
     if replaces_every_sample(plan.gates):
         severe = any(_never_tolerated(f, plan) for f in counting((scenario,), samples, report))
-        known = not _is_half_run(scenario) and any(v is not Verdict.INCONCLUSIVE for v in verdicts)
+        known = not is_lost and not _is_half_run(scenario)
+        known = known and any(v is not Verdict.INCONCLUSIVE for v in verdicts)
         if open_for_all and Verdict.FAILED in verdicts:  # that is tolerated by a gate of its own, or not yet
             known = known and any(gate.verdict is Verdict.PASSED and not gate.metric for gate in gates)
         verdicts = [Verdict.FAILED if severe else Verdict.PASSED if known else Verdict.INCONCLUSIVE]
+    elif tolerated and not is_lost:
+        verdicts = [verdict for verdict in verdicts if verdict is not Verdict.INCONCLUSIVE] or verdicts
     for gate in gates:
         verdicts.append(gate.verdict)
         if gate.verdict is not Verdict.PASSED:
@@ -355,30 +372,17 @@ def _ungated(report: Report, thresholds: Sequence[GateRow]) -> tuple[str, ...]:
 
 
 def _run_gates(
-    report: Report, samples: Mapping[SampleKey, SampleDecision], replaced: int, counted: Set[SampleKey]
+    report: Report,
+    samples: Mapping[SampleKey, SampleDecision],
+    tolerance: Sequence[GateRow],
+    counted: Set[SampleKey],
 ) -> Iterable[GateRow]:
-    """``counted``: failed samples that shares decide of. ``replaced``: how many lost samples have a further
-    one in their place. They count as lost: an agent whose failures look like faults of the network would else
-    be measured by its successes alone. What was never begun is not a share of anything, and tolerated by
-    nothing."""
+    """``counted``: failed samples that shares decide of. ``tolerance``: the rows of lost samples."""
     plan = report.plan
-    verdicts = [samples[sample.key].verdict for sample in report.samples]
-    lost, bound = verdicts.count(Verdict.INCONCLUSIVE), plan.fault_tolerance
-    never = len(samples) - len(verdicts)
-    tolerated = not never and is_tolerated(lost, len(verdicts), bound)
     if not replaces_every_sample(plan.gates):
+        tolerated = all(row.verdict is Verdict.PASSED for row in tolerance)
         yield _every_sample(report, samples, counted, tolerated=tolerated)
-    also = f", {replaced} of them replaced" if replaced else ""
-    also += f"; {never} more never started" if never else ""
-    yield GateRow(
-        name="fault_tolerance",
-        value=lost / len(verdicts) if verdicts else None,
-        bound=bound,
-        basis=f"{lost} inconclusive of {plural(len(verdicts), 'sample')}{also}",
-        where=plan.where("fault_tolerance"),
-        verdict=Verdict.PASSED if tolerated else Verdict.INCONCLUSIVE,
-        resolution="" if tolerated else RESUME if never else _way_out(samples[s.key] for s in report.samples),
-    )
+    yield from tolerance
     if plan.fail_on is not None:
         yield _severity_gate(report, samples)
     yield from budget_gates(report)
@@ -397,6 +401,74 @@ def _way_out(decisions: Iterable[SampleDecision]) -> str:
         return AGAIN
     details = (v.detail for each in lost for v in each.violations if v.verdict is Verdict.INCONCLUSIVE)
     return next(details, AGAIN).removeprefix("not decided: ")
+
+
+def _tolerance_gates(
+    report: Report,
+    samples: Mapping[SampleKey, SampleDecision],
+    replaced: int,
+    lost_scenarios: Set[tuple[str, str]],
+) -> Iterable[GateRow]:
+    """What of lost samples is tolerated: a share of all of them, and at most half of each scenario's.
+    ``replaced``: how many have a further one in their place. They count as lost: an agent whose failures look
+    like faults of the network would else be measured by its successes alone. What was never begun is not a
+    share of anything, and tolerated by nothing."""
+    plan = report.plan
+    verdicts = [samples[sample.key].verdict for sample in report.samples]
+    lost, bound = verdicts.count(Verdict.INCONCLUSIVE), plan.fault_tolerance
+    never = len(samples) - len(verdicts)
+    tolerated = not never and is_tolerated(lost, len(verdicts), bound)
+    also = f", {replaced} of them replaced" if replaced else ""
+    also += f"; {never} more never started" if never else ""
+    yield GateRow(
+        name=TOLERANCE,
+        value=lost / len(verdicts) if verdicts else None,
+        bound=bound,
+        basis=f"{lost} inconclusive of {plural(len(verdicts), 'sample')}{also}",
+        where=plan.where(TOLERANCE),
+        verdict=Verdict.PASSED if tolerated else Verdict.INCONCLUSIVE,
+        resolution="" if tolerated else RESUME if never else _way_out(samples[s.key] for s in report.samples),
+    )
+    if tolerated:  # else the samples say all there is to say
+        for scenario in report.scenarios:
+            if (scenario.scenario.id, scenario.agent) in lost_scenarios:
+                yield _lost_scenario(scenario, samples, plan)
+
+
+def _lost_scenario(
+    scenario: ScenarioReport, samples: Mapping[SampleKey, SampleDecision], plan: Plan
+) -> GateRow:
+    begun = len(scenario.samples)
+    lost = _count_lost(scenario, samples)
+    return GateRow(
+        name=TOLERANCE,
+        value=lost / begun,
+        bound="at most half",
+        basis=f"{lost} of {plural(begun, 'sample')} inconclusive",
+        where=plan.where(TOLERANCE),
+        verdict=Verdict.INCONCLUSIVE,
+        scenario=scenario.scenario.id,
+        agent=scenario.agent,
+        resolution=_way_out(samples[s.key] for s in scenario.samples),
+    )
+
+
+def lost_most(report: Report, samples: Mapping[SampleKey, SampleDecision]) -> frozenset[tuple[str, str]]:
+    """The scenarios (id and agent) of which more than half of the samples that began are inconclusive: too
+    little is known of them, whatever is tolerated. A recorded conversation that stands for itself alone is no
+    scenario: of those the share of all is bounded."""
+    written = {scenario.id for scenario in report.run.scenarios}
+    return frozenset(
+        (scenario.scenario.id, scenario.agent)
+        for scenario in report.scenarios
+        if scenario.scenario.id in written or scenario.scenario.lines or len(scenario.samples) > 1
+        if 2 * _count_lost(scenario, samples) > len(scenario.samples)
+    )
+
+
+def _count_lost(scenario: ScenarioReport, samples: Mapping[SampleKey, SampleDecision]) -> int:
+    decided = (samples.get(sample.key) for sample in scenario.samples)
+    return sum(one is None or one.verdict is Verdict.INCONCLUSIVE for one in decided)
 
 
 def is_tolerated(lost: int, begun: int, bound: float) -> bool:

@@ -119,7 +119,7 @@ def test_what_a_later_turn_could_have_mended_is_not_held_against_a_lost_sample(p
             "infrastructure",
         )
     project_of(project, {**OPEN, "fine": {"turns": ["hello"], "checks": "none"}}, "fault_tolerance: 0.95\n")
-    assert project.run().code == 0
+    assert project.run().code == 3
 
 
 # ── findings ─────────────────────────────────────────────────────────────────────────────────────
@@ -161,8 +161,8 @@ REPLIES = """
 """
 
 
-@pytest.mark.parametrize(("said", "bound", "code"), [("you idiot", "high", 1), ("you idiot", "critical", 0),
-                                                      ("hello", "high", 0)])  # fmt: skip
+@pytest.mark.parametrize(("said", "bound", "code"), [("you idiot", "high", 1), ("you idiot", "critical", 3),
+                                                      ("hello", "high", 3)])  # fmt: skip
 def test_a_judges_finding_on_a_finished_turn_stands(
     project: Project, said: str, bound: str, code: int
 ) -> None:
@@ -211,9 +211,9 @@ def test_an_accepted_failure_leaves_a_lost_sample_lost(project: Project) -> None
     (name,) = check["fingerprints"]
     entry = {"fingerprint": name, "owner": "ann", "reason": "ticket 7", "expires": "2999-01-01"}
     project.write("accepted.yaml", json.dumps([entry]))
-    for tolerance, code in (("0", 3), ("0.5", 0)):
+    for tolerance in ("0", "0.5"):
         project_of(project, scenarios, f"accepted: accepted.yaml\nfault_tolerance: {tolerance}\n")
-        assert project.run().code == code
+        assert project.run().code == 3
         assert project.sample("a")["verdict"] == "inconclusive"
 
 

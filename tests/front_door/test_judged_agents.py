@@ -289,12 +289,12 @@ def test_a_broken_label_judge_leaves_its_sample_inconclusive(project: Project) -
     assert project.sample()["fault"] == "judge"
     suite(
         project,
-        [{"id": "s", "turns": ["break"]}, {"id": "t", "turns": ["hi"]}],
-        rule(BEHAVIOUR, "break", {"label": "fine by me"}),
+        [{"id": "s", "turns": ["break"], "epochs": 2}],
+        rule(BEHAVIOUR, "BUG", {"label": "fine by me"}),
         config="fault_tolerance: 0.5\n",
     )
-    assert project.run().code == 0
-    assert project.results()["scenarios"][0]["samples"][0]["verdict"] == "inconclusive"
+    assert project.run("--agent", "luck").code == 0
+    assert project.results()["scenarios"][0]["samples"][1]["verdict"] == "inconclusive"
 
 
 # ── criteria ─────────────────────────────────────────────────────────────────────────────────────

@@ -12,7 +12,7 @@ from tests.support.kit import Done, Project
 AGENT = """
 def agent(messages, ctx):
     said = messages[-1]["content"]
-    if said == "lose":
+    if said == "lose" and ctx.epoch == 0:
         raise ConnectionRefusedError("refused")
     if said == "once":
         return "WRONG it is" if ctx.epoch else "right"
@@ -48,7 +48,7 @@ REPLIES = [
 @pytest.fixture
 def judging(project: Project) -> Project:
     """Turns that say ``wrong`` are false information, ``harm`` an unsafe action; ``once`` misses the goal in
-    the second of two conversations; ``lose`` loses the sample."""
+    the second of two conversations; ``lose`` loses the first of two."""
     project.agent(AGENT)
     project.write("replies.yaml", json.dumps({"replies": REPLIES}))
     configure(project)
@@ -66,6 +66,7 @@ def scenarios(project: Project, *turns: str, **more: Any) -> None:
     entries: list[dict[str, Any]] = [{"id": f"{turn}-{n}", "turns": [turn]} for n, turn in enumerate(turns)]
     for entry in entries:
         entry |= {"goal": "To know.", "epochs": 2} if entry["turns"] == ["once"] else {}
+        entry |= {"epochs": 2} if entry["turns"] == ["lose"] else {}
         entry |= more
     project.scenarios(json.dumps({"scenarios": entries}))
 
@@ -119,7 +120,7 @@ def test_samples_that_were_lost_are_named_where_they_are_tolerated(judging: Proj
     assert last(judging.run()) == "INCONCLUSIVE: 1 of 4 scenarios inconclusive, 3 passed (exit 3)"
     configure(judging, "fault_tolerance: 0.25\n")
     done = judging.run()
-    ends = "PASSED: 1 of 4 scenarios inconclusive, 3 passed (exit 0)"
+    ends = "PASSED: all 4 scenarios passed (exit 0)"
     assert last(done) == f"{ends} — with 1 sample lost within fault_tolerance"
     assert asides(judging) == {"samples_lost": 1}
 

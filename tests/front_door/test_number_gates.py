@@ -155,12 +155,12 @@ def test_calls_that_nobody_could_see_are_not_none(project: Project) -> None:
 
 
 def test_a_lost_conversation_counts_in_none_and_is_told(project: Project) -> None:
-    suite(project, ["a", "b"], "gates: {latency_ms: {mean: 1500}}\nfault_tolerance: 0.5\n")
+    suite(project, ["a"], "epochs: 2\ngates: {latency_ms: {mean: 1500}}\nfault_tolerance: 0.5\n")
     project.agent("""
 from agenteval import AgentReply
 
 def agent(messages, ctx):
-    if ctx.scenario_id == "b":
+    if ctx.epoch:
         raise ConnectionError("refused")
     return AgentReply(text="done", latency_ms=10)
 """)
@@ -349,16 +349,17 @@ def test_what_is_not_known_decides_a_share_only_where_it_would(project: Project)
     suite(
         project,
         [f"r-0{n}" for n in range(1, 6)],
-        "gates: {robustness: 0.8}\nfault_tolerance: 0.2\n",
+        "epochs: 2\ngates: {robustness: 0.8}\nfault_tolerance: 0.2\n",
         category="robustness",
     )
     lost = 'raise ConnectionError("refused")'
-    project.agent(ROBUST.replace('raise ValueError("prompt parameter not received")', lost))
+    robust = ROBUST.replace('raise ValueError("prompt parameter not received")', lost)
+    project.agent(robust.replace(' == "r-01"', ' in ("r-01", "r-02") and ctx.epoch'))
     text = (project.root / "scenarios/suite.yaml").read_text(encoding="utf-8")
     project.scenarios(text.replace("[done]", "[cannot]"))
     assert project.run().code == 0
-    assert "1 not known: 0.8 to 1" in row(project, "robustness")["basis"]
-    project.config("gates: {robustness: 0.9}\nfault_tolerance: 0.2\n")
+    assert "2 not known: 0.8 to 1" in row(project, "robustness")["basis"]
+    project.config("epochs: 2\ngates: {robustness: 0.9}\nfault_tolerance: 0.2\n")
     assert project.run().code == 3
 
 

@@ -20,6 +20,8 @@ class agent:  # keeps what it was sent, by scenario, epoch and call
         with open("heard.jsonl", "a") as file:
             heard = {"id": ctx.scenario_id, "epoch": ctx.epoch, "turn": ctx.turn, "messages": messages}
             file.write(json.dumps(heard) + "\\n")
+        if ctx.scenario_id == "half":
+            return "Which one?" if ctx.epoch else "Hello?"
         if ctx.scenario_id == "agreed":
             return "Shall I order it?" if ctx.turn == 0 else "Ordered."
         if ctx.scenario_id == "talkative":
@@ -329,14 +331,16 @@ def test_what_the_agent_says_does_not_make_the_user_leave_its_role(project: Proj
 def test_a_lost_conversation_is_tolerated_where_that_is_allowed_and_judged_nowhere(project: Project) -> None:
     rules = [
         user("half", 0, "A lamp, please."),
+        {
+            "when": {"role": "user", "scenario": "half", "turn": 1, "text": "Which"},
+            "reply": {"message": "", "done": True, "reason": "r"},
+        },
         user("half", 1, "How can I help you?"),
-        user("fine", 0, "A lamp, please.", done=True),
         {"when": {"role": "judge"}, "reply": {"evidence": "", "reason": "r", "label": "no failure"}},
     ]
     setup(
         project,
-        {"id": "half", "thresholds": {"agent_behavior_failure": None}},
-        {"id": "fine"},
+        {"id": "half", "epochs": 2, "thresholds": {"agent_behavior_failure": None}},
         config="metrics: [agent_behavior_failure]\nfault_tolerance: 0.5\n",
     )
     replies(project, *rules)

@@ -24,6 +24,8 @@ async def agent(messages, ctx):
         raise RuntimeError("boom")
     if said == "boom in epoch 1" and ctx.epoch == 1:
         raise RuntimeError("boom")
+    if said == "refused in epoch 1" and ctx.epoch == 1:
+        raise ConnectionRefusedError("refused")
     if said.startswith("call "):
         await ctx.call_tool(said.removeprefix("call "), {})
     if said == "wait":
@@ -35,6 +37,7 @@ async def agent(messages, ctx):
 DOWN_AGENT = "agents: {{down: {{type: http, endpoint: '{url}'}}}}\n"
 GREEN = "{id: green, name: green, turns: [hi], checks: none}"
 RED = "{id: red, name: red, turns: [boom], checks: none}"
+HALF = "{id: half, name: half, turns: [refused in epoch 1], checks: none, epochs: 2}"
 DOWN = "{id: down, name: down, agent: down, turns: [hi], expect: {output: {contains: [never said]}}}"
 UNDECLARED = "{id: undeclared, name: undeclared, turns: [call nowhere, hi], checks: none}"
 UNKNOWN = "{id: unknown, name: unknown, turns: [call nowhere], checks: none, tools: {real: {returns: 1}}}"
@@ -110,7 +113,7 @@ def test_failed_outweighs_inconclusive_be_it_tolerated_or_not(project: Project, 
 def test_fault_tolerance_is_a_share_of_the_runs_samples(
     tolerance: float, code: int, project: Project, run: Any
 ) -> None:
-    assert run(GREEN, DOWN, config=f"fault_tolerance: {tolerance}\n") == code
+    assert run(HALF, config=f"fault_tolerance: {tolerance}\n") == code
     gate = next(g for g in project.results()["summary"]["gates"] if g["name"] == "fault_tolerance")
     assert (gate["value"], gate["bound"]) == (0.5, tolerance)
     assert gate["verdict"] == ("passed" if code == 0 else "inconclusive")

@@ -452,7 +452,7 @@ def test_a_verdict_that_nothing_explains_is_still_told():
 
 def test_annotations():
     found = annotations(samples.mixed())
-    assert [level for level, _, _ in found] == ["error"] * 3 + ["warning"] * 4 + ["notice"] * 2
+    assert [level for level, _, _ in found] == ["error"] * 4 + ["warning"] * 3 + ["notice"] * 2
     _, properties, message = found[0]
     assert properties == {
         "file": "scenarios/booking.yaml",

@@ -231,6 +231,7 @@ def test_a_goal_that_nobody_could_judge_is_open_where_it_might_be_severe(
         ([PASS, LOST], 0, OPEN, 3),
         ([PASS, LOST], 0.5, PASSED, 0),
         ([PASS, LOST, LOST], 0.5, OPEN, 3),
+        ([PASS, LOST, LOST], 1, OPEN, 3),  # more than half of a scenario is tolerated by nothing
         ([FAIL, LOST, LOST], 0.5, FAILED, 1),
         ([LOST, LOST], 1, OPEN, 3),
         ([PASS, PASS, NEVER], 1, OPEN, 3),  # what was never begun is tolerated by nothing
@@ -243,6 +244,7 @@ def test_losses_within_the_tolerance(
     decision = decided({"a": epochs}, fault_tolerance=tolerance)
     assert (decision.verdict, decision.exit_code) == (verdict, code)
     assert row(decision, EVERY_SAMPLE).verdict is verdict
+    assert decision.scenarios["a", "bot"].verdict is verdict
 
 
 @pytest.mark.parametrize(

@@ -89,6 +89,7 @@ def _of_scenario(
     scenario: ScenarioReport, decision: Decision, run: RunStarted, *, several_agents: bool
 ) -> Iterator[Failure]:
     verdict = scenario_decision(decision, scenario).verdict
+    name = (scenario.scenario.id, scenario.agent)
     whole = Failure(
         of=scenario,
         key=None,
@@ -112,7 +113,7 @@ def _of_scenario(
                 verdict=decided.verdict,
                 fault=decided.fault,
                 tolerated=whole.tolerated
-                or (decided.verdict is Verdict.INCONCLUSIVE and _losses_tolerated(decision)),
+                or (decided.verdict is Verdict.INCONCLUSIVE and decision.tolerates_losses(*name)),
                 where=sample.record if sample and sample.record else whole.where,
                 violations=sample_violations(sample, decided, whole.where),
                 sample=sample,
@@ -153,10 +154,6 @@ def run_gates(decision: Decision) -> tuple[GateRow, ...]:
         for gate in decision.gates
         if not gate.scenario and gate.verdict is not Verdict.PASSED and gate.name not in OF_SAMPLES
     )
-
-
-def _losses_tolerated(decision: Decision) -> bool:
-    return any(gate.name == "fault_tolerance" and gate.verdict is Verdict.PASSED for gate in decision.gates)
 
 
 def planned(scenario: ScenarioReport) -> tuple[tuple[SampleKey, SampleReport | None], ...]:

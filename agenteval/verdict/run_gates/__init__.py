@@ -63,7 +63,7 @@ def _naming_ruled_out(row: GateRow, report: Report) -> GateRow:
     what = (
         f"the goal was ruled out in {plural(ruled_out, 'conversation')}, which {_ARE[ruled_out > 1]} missing"
     )
-    return replace(row, rests_on=f"{row.rests_on}; {what} ({REFUSED})", would_end=REFUSED)
+    return replace(row, basis=f"{row.basis}; {what} ({REFUSED})", resolution=REFUSED)
 
 
 _ARE = ("is", "are")
