@@ -192,7 +192,9 @@ def _at_provider(event: Any) -> list[str]:
     response = getattr(event, "response", None) if type(event).__name__ == "AgentOutput" else None
     more = getattr(response, "additional_kwargs", None) or {}
     ran = more.get("built_in_tool_calls") or ()
-    return [str(getattr(each, "type", None) or type(each).__name__) for each in ran]
+    calls = [getattr(each, "item", each) for each in ran]  # of a stream, an event that holds the call
+    fields = [each if isinstance(each, dict) else getattr(each, "__dict__", {}) for each in calls]
+    return [str(each.get("type") or "a tool") for each in fields]
 
 
 def _is_thinking_aloud(obj: Any, event: Any) -> bool:
