@@ -11,7 +11,7 @@ from typing import Any
 
 from agenteval.core.errors import AgentError
 from agenteval.core.protocols import AgentReply
-from agenteval.core.trajectory import Message
+from agenteval.core.trajectory import CallEvidence, Message
 from agenteval.messages import chat
 from agenteval.messages import message_adapters as foreign
 from agenteval.messages.agent_names import name_of
@@ -160,7 +160,9 @@ def _read_listed(listed: Sequence[Any], beside: Mapping[str, Any]) -> AgentReply
     """Messages, as graphs return them in their state; with ``content``, a message that has its turn's."""
     reply = AgentReply(messages=answers_in(listed, beside), usage=usage_in(beside))
     if isinstance(unknown := beside.get("unknown_tools"), list):  # our own word, of objects of frameworks
-        reply = replace(reply, unknown_tools=unknown, is_over=True)
+        evidence = CallEvidence.LISTED if beside.get("lists_tools") is True else None
+        unplaced = tuple(map(str, beside.get("unplaced") or ()))
+        reply = replace(reply, unknown_tools=unknown, is_over=True, evidence=evidence, unplaced=unplaced)
     if "content" not in beside:
         return reply
     inner = _read_mapping(beside)

@@ -7,6 +7,7 @@ import json
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
+from agenteval.adapters.agents.frameworks import recognised
 from agenteval.adapters.agents.frameworks.seam import World
 
 RAN: list[Any] = []
@@ -95,3 +96,50 @@ def calls(reply: dict[str, Any]) -> list[tuple[str, Any, str]]:
         for message in reply["messages"]
         for call in message.get("tool_calls") or ()
     ]
+
+
+# ── what is known of the calls of a turn ─────────────────────────────────────────────────────────
+
+
+def replies(agent: Any, scenario: Scenario, *said: str, deps: Any = None) -> list[dict[str, Any]]:
+    """What agenteval gets of each turn with an agent as it is: of a turn that broke, what it kept."""
+    known = recognised(agent)
+    assert known
+
+    async def talk() -> list[dict[str, Any]]:
+        opened = known.opened("session", (lambda: deps) if deps is not None else None)
+        found = []
+        for each in said:
+            try:
+                found.append(await opened.reply(each, scenario))
+            except Exception as error:
+                found.append(error.agenteval_partial)  # type: ignore[attr-defined]
+        await opened.close()
+        return found
+
+    return asyncio.run(talk())
+
+
+def agent_of(code: str) -> Any:
+    """What the code calls ``agent``."""
+    space: dict[str, Any] = {"__name__": "agent"}
+    exec(compile(code, "agent.py", "exec", dont_inherit=True), space)  # its annotations are its own
+    return space["agent"]
+
+
+def made(reply: dict[str, Any]) -> list[tuple[str, Any]]:
+    """The calls of a turn that were made, or that somebody carried out, with their arguments."""
+    return [(call["function"]["name"], _args(call)) for call in _calls(reply) if "attempted" not in call]
+
+
+def attempted(reply: dict[str, Any]) -> list[str]:
+    """The calls that reached no tool."""
+    return [call["function"]["name"] for call in _calls(reply) if call.get("attempted")]
+
+
+def _calls(reply: dict[str, Any]) -> list[dict[str, Any]]:
+    return [call for message in reply["messages"] for call in message.get("tool_calls") or ()]
+
+
+def _args(call: dict[str, Any]) -> Any:
+    return json.loads(call["function"]["arguments"])

@@ -6,6 +6,7 @@ from __future__ import annotations
 import pytest
 
 from e2e.frameworks.playing import BOTH, CHECKED, ORDER, answers, calls, play, play_two, ran
+from e2e.frameworks.talking import Scenario, agent_of, attempted, made, replies
 from tests.support.kit import Project, failed_checks
 
 pytest.importorskip("agent_framework")
@@ -152,7 +153,8 @@ agent = shop(client=Delegating(), tools=[helper.as_tool(), refund])
 """
     done = play(project, AGENT + code, ["delegate"])
     assert done.code == 0, done.all
-    assert calls(project) == [("get_order", {"id": "1"}, "helper")]
+    helper = ("helper", {"task": 'get_order({"id": "1"})'}, "shop")
+    assert calls(project) == [helper, ("get_order", {"id": "1"}, "helper")]
     assert "shipped" in answers(project)[0]
     assert project.sample()["turns"][0]["usage"]["calls"] == 4
     assert not ran(project)
@@ -225,3 +227,62 @@ def test_a_tool_that_there_is_none_of_is_the_agents_fault(project: Project) -> N
     done = play(project, AGENT, ['no_such_tool({"id": "1"})'])
     assert done.code == 1, done.all
     assert failed_checks(project.sample()) == {(None, "unknown_tool")}
+
+
+SHOP = {"get_order": {"status": "shipped"}, "refund": "done"}
+
+
+def test_what_its_adapter_lists_is_all_that_it_calls() -> None:
+    asked = ORDER + '; refund({"id": "2", "amount": "5"})'
+    (reply,) = replies(agent_of(AGENT), Scenario(**SHOP), asked)
+    assert (reply["lists_tools"], reply["unplaced"], reply["unknown_tools"]) == (True, [], [])
+    assert made(reply) == [("get_order", {"id": "1"}), ("refund", {"id": "2", "amount": 5})]  # as it asked
+    own = """
+class Own(Agent):
+    def look(self):
+        return get_order("1")
+
+agent = Own(client=Scripted(), name="shop")
+"""
+    assert [each["lists_tools"] for each in replies(agent_of(AGENT + own), Scenario(), "hi")] == [False]
+
+
+def test_a_call_that_is_refused_before_its_tool_runs_is_attempted() -> None:
+    code = """
+@function_middleware
+async def guard(context, call_next):
+    if context.arguments.get("amount", 0) > 100:
+        raise ValueError("too much")
+    if context.arguments.get("amount", 0) > 10:
+        context.result = "paid before"
+        return
+    await call_next()
+
+agent = shop(middleware=[guard])
+"""
+    said = ['refund({"id": "2", "amount": 200})', 'refund({"id": "2", "amount": 20})', "get_order({})"]
+    denied, answered, unfit = replies(agent_of(AGENT + code), Scenario(**SHOP), *said)
+    assert (attempted(denied), attempted(unfit)) == (["refund"], ["get_order"])
+    assert made(answered) == [("refund", {"id": "2", "amount": 20})]  # by the agent's own code, as it seems
+    waits = "agent = shop(tools=[tool(approval_mode='always_require')(refund)])"
+    (reply,) = replies(agent_of(AGENT + waits), Scenario(**SHOP), 'refund({"id": "2"})')
+    assert attempted(reply) == ["refund"]
+
+
+def test_what_runs_at_the_provider_is_a_call_and_what_is_unknown_is_told() -> None:
+    code = """
+class Hosted(Scripted):
+    def contents(self, messages):
+        odd = Content.from_text("odd")
+        odd.type = "hologram"
+        return [
+            Content.from_mcp_server_tool_call("m", "lookup", arguments={"a": 1}),
+            Content.from_code_interpreter_tool_call(call_id="c", inputs=[Content.from_text("print(1)")]),
+            Content.from_text("found"), *([odd] if messages[-1].text == "odd" else [])]
+
+agent = shop(client=Hosted())
+"""
+    reply, odd = replies(agent_of(AGENT + code), Scenario(), "hi", "odd")
+    assert made(reply) == [("lookup", {"a": 1}), ("code_interpreter", {"inputs": "print(1)"})]
+    assert (reply["messages"][-1]["content"], reply["unplaced"]) == ("found", [])
+    assert odd["unplaced"] == ["a content 'hologram' of a reply is not read"]

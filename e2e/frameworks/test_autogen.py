@@ -6,6 +6,7 @@ from __future__ import annotations
 import pytest
 
 from e2e.frameworks.playing import BOTH, ORDER, answers, calls, play, play_two, ran
+from e2e.frameworks.talking import Scenario, agent_of, attempted, made, replies
 from tests.support.kit import Project, failed_checks
 
 pytest.importorskip("autogen_agentchat")
@@ -138,7 +139,8 @@ agent = shop(tools=[AgentTool(helper), refund])
 """
     done = play(project, AGENT + code, ["delegate"])
     assert done.code == 0, done.all
-    assert calls(project) == [("get_order", {"id": "1"}, "helper")]
+    helper = ("helper", {"task": 'get_order({"id": "1"})'}, "shop")
+    assert calls(project) == [helper, ("get_order", {"id": "1"}, "helper")]
     assert "shipped" in answers(project)[0]
     assert project.sample()["turns"][0]["usage"]["calls"] == 4
     assert not ran(project)
@@ -174,3 +176,21 @@ def test_a_tool_that_there_is_none_of_is_the_agents_fault(project: Project) -> N
     done = play(project, AGENT, ['no_such_tool({"id": "1"})'])
     assert done.code == 1, done.all
     assert failed_checks(project.sample()) == {(None, "unknown_tool")}
+
+
+SHOP = {"get_order": {"status": "shipped"}, "refund": "done"}
+
+
+def test_what_its_adapter_lists_is_all_that_it_calls() -> None:
+    reply, unfit = replies(agent_of(AGENT), Scenario(**SHOP), BOTH, "get_order({})")
+    assert (reply["lists_tools"], reply["unplaced"], reply["unknown_tools"]) == (True, [], [])
+    assert made(reply) == [("get_order", {"id": "1"}), ("refund", {"id": "2"})]
+    assert (made(unfit), attempted(unfit)) == ([], ["get_order"])
+    own = """
+class Own(AssistantAgent):
+    def look(self):
+        return get_order("1")
+
+agent = Own(name="shop", model_client=Scripted())
+"""
+    assert [each["lists_tools"] for each in replies(agent_of(AGENT + own), Scenario(), "hi")] == [False]

@@ -9,6 +9,7 @@ from __future__ import annotations
 import pytest
 
 from e2e.frameworks.playing import BOTH, CHECKED, ORDER, answers, calls, play, play_two, ran
+from e2e.frameworks.talking import Scenario, agent_of, attempted, made, replies
 from tests.support.kit import Project, failed_checks
 
 pytest.importorskip("google.adk")
@@ -187,7 +188,8 @@ agent = shop(model=Delegating(), tools=[tool, refund])
 """
     done = play(project, AGENT + code, ["delegate"])
     assert done.code == 0, done.all
-    assert calls(project) == [("get_order", {"id": "1"}, "helper")]
+    helper = ("helper", {"request": 'get_order({"id": "1"})'}, "shop")
+    assert calls(project) == [helper, ("get_order", {"id": "1"}, "helper")]
     assert "shipped" in answers(project)[0]
     assert not ran(project)
 
@@ -313,3 +315,103 @@ def test_a_tool_that_there_is_none_of_is_the_agents_fault(project: Project) -> N
     done = play(project, AGENT, ['no_such_tool({"id": "1"})'])
     assert done.code == 1, done.all
     assert failed_checks(project.sample()) == {(None, "unknown_tool")}
+
+
+SHOP = {"get_order": {"status": "shipped"}, "refund": "done"}
+
+
+def test_what_its_adapter_lists_is_all_that_it_calls() -> None:
+    (reply,) = replies(agent_of(AGENT), Scenario(**SHOP), BOTH)
+    assert (reply["lists_tools"], reply["unplaced"], reply["unknown_tools"]) == (True, [], [])
+    assert made(reply) == [("get_order", {"id": "1"}), ("refund", {"id": "2"})]
+    code = """
+class Plain(LlmAgent):
+    limit: int = 3
+
+class Own(LlmAgent):
+    def look(self):
+        return get_order("1")
+
+agent = {}(name="shop", model=Scripted(), tools=[get_order])
+"""
+    for cls, lists in (("Plain", True), ("Own", False)):
+        (reply,) = replies(agent_of(AGENT + code.replace("{}", cls, 1)), Scenario(), "hi")
+        assert reply["lists_tools"] is lists
+
+
+def test_a_call_that_is_refused_before_its_tool_runs_is_attempted() -> None:
+    code = """
+def before(tool, args, tool_context):
+    if args.get("amount", 0) > 100:
+        return {"error": "too much"}
+    if args.get("amount", 0) > 10:
+        return {"status": "paid before"}
+
+agent = shop(before_tool_callback=before)
+"""
+    said = ['refund({"id": "2", "amount": 200})', 'refund({"id": "2", "amount": 20})', "get_order({})"]
+    denied, answered, unfit = replies(agent_of(AGENT + code), Scenario(**SHOP), *said)
+    assert (attempted(denied), attempted(unfit)) == (["refund"], ["get_order"])
+    assert made(answered) == [("refund", {"id": "2", "amount": 20})]  # by the agent's own code, as it seems
+    waits = "agent = shop(tools=[FunctionTool(refund, require_confirmation=True)])"
+    (reply,) = replies(agent_of(AGENT + waits), Scenario(**SHOP), 'refund({"id": "2"})')
+    assert attempted(reply) == ["refund"]
+
+
+@pytest.mark.parametrize("mode", ["single_turn", "task"])
+def test_a_sub_agent_that_is_called_as_a_tool_is_a_call(mode: str) -> None:
+    code = f"""
+class Delegating(Scripted):
+    async def generate_content_async(self, llm_request, stream=False):
+        part = llm_request.contents[-1].parts[-1]
+        asked = {{"delegate": ("helper", {{"request": "x"}}), "x": ("get_order", {{"id": "1"}})}}
+        asked['{{"request": "x"}}'] = asked["x"]
+        if part.text in asked:
+            name, args = asked[part.text]
+        elif part.function_response and part.function_response.name == "get_order" and "{mode}" == "task":
+            name, args = "finish_task", {{"result": "shipped"}}
+        else:
+            async for each in super().generate_content_async(llm_request):
+                yield each
+            return
+        call = types.Part(function_call=types.FunctionCall(name=name, args=args))
+        yield LlmResponse(content=types.Content(role="model", parts=[call]))
+
+helper = LlmAgent(name="helper", description="helps", model=Delegating(), tools=[get_order], mode="{mode}")
+agent = shop(model=Delegating(), tools=[refund], sub_agents=[helper])
+"""
+    try:
+        agent = agent_of(AGENT + code)
+    except ValueError:
+        pytest.skip("a version without modes of agents")
+    (reply,) = replies(agent, Scenario(**SHOP), "delegate")
+    assert made(reply) == [("helper", {"request": "x"}), ("get_order", {"id": "1"})]
+    assert (reply["unplaced"], reply["unknown_tools"], attempted(reply)) == ([], [], [])
+
+
+def test_what_runs_at_the_provider_or_in_an_executor_of_code_is_told() -> None:
+    code = """
+from google.adk.code_executors import UnsafeLocalCodeExecutor
+from google.adk.tools import url_context
+
+class Grounded(Scripted):
+    async def generate_content_async(self, llm_request, stream=False):
+        text = llm_request.contents[-1].parts[-1].text
+        metadata = types.GroundingMetadata(web_search_queries=["shoes"]) if text == "search" else None
+        parts = [types.Part(text="```tool_code\\nprint(1)\\n```" if text == "code" else "found")]
+        yield LlmResponse(content=types.Content(role="model", parts=parts), grounding_metadata=metadata)
+
+"""
+    model = "model=Grounded(model='gemini-2.5-flash')"
+    searches = agent_of(AGENT + code + f"agent = shop({model}, tools=[google_search])")
+    searched, plain = replies(searches, Scenario(), "search", "hi")
+    assert made(searched) == [("google_search", {"queries": ["shoes"]})]
+    assert (made(plain), searched["unplaced"], plain["unplaced"]) == ([], [], [])
+    executor = f"agent = shop({model}, tools=[], code_executor=UnsafeLocalCodeExecutor())"
+    ran_code, plain = replies(agent_of(AGENT + code + executor), Scenario(), "code", "hi")
+    assert "the part 'executable_code' of a reply is not read" in ran_code["unplaced"]
+    assert plain["unplaced"] == []
+    (reply,) = replies(
+        agent_of(AGENT + code + f"agent = shop({model}, tools=[url_context])"), Scenario(), "hi"
+    )
+    assert reply["unplaced"] == ["'url_context' runs at the provider, which does not say whether it did"]

@@ -42,6 +42,9 @@ from typing_extensions import TypedDict
 
 from agenteval.adapters.agents.frameworks.langgraph import FRAMEWORK
 from agenteval.adapters.agents.frameworks.seam import Outside, Refused, Waits, World
+from agenteval.messages.chat import steps_of
+from e2e.frameworks import talking
+from e2e.frameworks.talking import attempted, made, replies
 
 try:
     from langchain.agents import create_agent
@@ -1159,3 +1162,119 @@ def test_a_plain_function_around_a_graph(tmp_path: Path) -> None:
     intercepted = '"shop.py:ask", intercept: {get_order: "shop.py:get_order.func"}'
     done = run(tmp_path, intercepted)
     assert (done.code, done.marks) == (0, ""), done.said
+
+
+# ── what is known of its calls ───────────────────────────────────────────────────────────────────
+
+
+def seen(agent: Any, *said: str, own: tuple[str, ...] = ()) -> list[dict[str, Any]]:
+    return replies(agent, talking.Scenario(own, get_order="shipped", find="it"), *said)
+
+
+def looped(node: Any, model: Any = MODEL) -> Any:
+    """A graph of a model and a node that carries out its calls."""
+    graph = StateGraph(MessagesState)
+    graph.add_node("model", lambda state: {"messages": [model.invoke(state["messages"])]})
+    graph.add_node("carries_out", node)
+    graph.add_edge(START, "model")
+    ends = {"tools": "carries_out", "__end__": "__end__"}
+    graph.add_conditional_edges("model", tools_condition, ends)
+    graph.add_edge("carries_out", "model")
+    return graph.compile()
+
+
+def by_hand(call: Callable[[dict[str, Any]], Any], **more: Any) -> Any:
+    def node(state: Any) -> Any:
+        asked = state["messages"][-1].tool_calls
+        return {"messages": [ToolMessage(call(each), tool_call_id=each["id"], **more) for each in asked]}
+
+    return node
+
+
+def test_what_its_adapter_lists_is_all_that_it_calls() -> None:
+    @tool
+    def find(x: int, state: Annotated[dict[str, Any], InjectedState], deep: bool = True) -> str:
+        """Finds."""
+        RAN.append(x)
+        return "real"
+
+    model = calls_then(lambda _: "done", ("find", "c", {"x": "3"}))
+    (reply,) = seen(create_react_agent(model, [find]), "a")
+    assert (reply["lists_tools"], reply["unplaced"], reply["unknown_tools"]) == (True, [], [])
+    assert made(reply) == [("find", {"x": "3"})]
+    (reply,) = seen(looped(ToolNode([get_order])), "a")
+    assert (reply["lists_tools"], made(reply)) == (False, [("get_order", {"order_id": "a"})])
+
+
+def test_a_node_that_calls_a_tool_asks_the_scenario_whatever_it_adds() -> None:
+    @tool
+    def find(x: int, user: str) -> str:
+        """Finds."""
+        RAN.append(x)
+        return "real"
+
+    model = calls_then(lambda _: "done", ("find", "c", {"x": 3}))
+    (reply,) = seen(looped(by_hand(lambda call: find.invoke({**call["args"], "user": "u"})), model), "a")
+    assert made(reply) == [("find", {"x": 3, "user": "u"})]
+
+
+@pytest.mark.parametrize("status", ["success", "error"])
+def test_a_call_that_a_node_carries_out_by_hand_is_neither_answered_nor_an_attempt(status: str) -> None:
+    """The call stands in the messages, and the scenario was not asked: its mock did not answer."""
+    node = by_hand(lambda call: get_order.func(**call["args"]), status=status)  # type: ignore[attr-defined]
+    scenario = talking.Scenario(get_order="shipped")
+    (reply,) = replies(looped(node), scenario, "a")
+    assert RAN == ["a"]
+    RAN.clear()
+    assert (scenario.seen, reply["lists_tools"]) == ([], False)
+    assert (made(reply), attempted(reply)) == ([("get_order", {"order_id": "a"})], [])
+    (call,) = [call for step in steps_of(reply["messages"]) for call in step.tool_calls]
+    assert (call.observed, call.result and call.result.value) == (True, "real a")
+
+
+@newest
+def test_a_call_that_middleware_refuses_or_a_person_is_asked_for_is_attempted() -> None:
+    from langchain.agents.middleware import HumanInTheLoopMiddleware, wrap_tool_call
+
+    @wrap_tool_call
+    def refuses(request: Any, handler: Any) -> Any:
+        return ToolMessage("not now", status="error", tool_call_id=request.tool_call["id"])
+
+    @wrap_tool_call
+    def answers(request: Any, handler: Any) -> Any:
+        return ToolMessage("from a cache", tool_call_id=request.tool_call["id"])
+
+    asks_person = HumanInTheLoopMiddleware(interrupt_on={"get_order": True})
+    for middleware, tried in ((refuses, ["get_order"]), (answers, []), (asks_person, ["get_order"])):
+        graph = create_agent(MODEL, [get_order], middleware=[middleware], checkpointer=InMemorySaver())
+        (reply,) = seen(graph, "a")
+        assert attempted(reply) == tried
+        assert len(made(reply)) == 1 - len(tried)
+
+
+def test_an_agent_within_a_tool_that_is_left_to_the_agent_is_followed() -> None:
+    @tool
+    def research(question: str) -> str:
+        """Asks another agent."""
+        inner = create_react_agent(MODEL, [get_order])
+        return str(inner.invoke({"messages": [("user", question)]})["messages"][-1].content)
+
+    model = calls_then(lambda _: "done", ("research", "c", {"question": "q"}))
+    (reply,) = seen(create_react_agent(model, [research]), "a", own=("research",))
+    assert made(reply) == [("research", {"question": "q"}), ("get_order", {"order_id": "q"})]
+    assert reply["unplaced"] == []
+
+
+def test_what_runs_at_the_provider_is_a_call_where_it_is_named_and_told_where_not() -> None:
+    def says(messages: Any) -> Any:
+        named = {"type": "server_tool_use", "id": "s", "name": "web_search", "input": {"q": 1}}
+        unnamed = {"type": "web_search_call", "id": "s", "status": "completed"}
+        block = named if messages[-1].content == "named" else unnamed
+        return AIMessage([block, {"type": "text", "text": "found"}])
+
+    named, unnamed = seen(create_react_agent(Scripted(says=says), [get_order]), "named", "unnamed")
+    assert (made(named), named["unplaced"]) == ([("web_search", {"q": 1})], [])
+    assert (made(unnamed), unnamed["unplaced"]) == (
+        [],
+        ["a block 'web_search_call' of a message is not read"],
+    )

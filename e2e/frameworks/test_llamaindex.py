@@ -6,6 +6,7 @@ from __future__ import annotations
 import pytest
 
 from e2e.frameworks.playing import BOTH, ORDER, answers, calls, play, play_two, ran
+from e2e.frameworks.talking import Scenario, agent_of, attempted, made, replies
 from tests.support.kit import Project, failed_checks
 
 pytest.importorskip("llama_index.core")
@@ -188,3 +189,35 @@ def test_a_tool_that_there_is_none_of_is_the_agents_fault(project: Project) -> N
     done = play(project, AGENT, ['no_such_tool({"id": "1"})'])
     assert done.code == 1, done.all
     assert failed_checks(project.sample()) == {(None, "unknown_tool")}
+
+
+SHOP = {"get_order": {"status": "shipped"}, "refund": "done"}
+
+
+def test_what_its_adapter_lists_is_all_that_it_calls() -> None:
+    reply, unfit = replies(agent_of(AGENT), Scenario(**SHOP), BOTH, 'get_order({"nr": "1"})')
+    assert (reply["lists_tools"], reply["unplaced"], reply["unknown_tools"]) == (True, [], [])
+    assert made(reply) == [("get_order", {"id": "1"}), ("refund", {"id": "2"})]
+    assert (made(unfit), attempted(unfit)) == ([], ["get_order"])
+    own = """
+class Own(FunctionAgent):
+    def look(self):
+        return get_order("1")
+
+agent = Own(name="shop", llm=Scripted(), tools=[get_order])
+"""
+    assert [each["lists_tools"] for each in replies(agent_of(AGENT + own), Scenario(), "hi")] == [False]
+
+
+def test_what_ran_at_the_provider_is_told() -> None:
+    code = """
+class Searching(Scripted):
+    def said(self, text, calls):
+        response = super().said(text, calls)
+        response.message.additional_kwargs["built_in_tool_calls"] = [{"type": "web_search_call"}]
+        return response
+
+agent = FunctionAgent(name="shop", llm=Searching(), tools=[get_order], streaming=False)
+"""
+    (reply,) = replies(agent_of(AGENT + code), Scenario(), "hi")
+    assert reply["unplaced"] == ["'web_search_call' ran at the provider: its calls are not read"]

@@ -44,7 +44,19 @@ from pydantic import BaseModel
 
 from agenteval.adapters.agents.frameworks.openai_agents import FRAMEWORK
 from agenteval.adapters.agents.frameworks.seam import MORE, Refused, Tool, Waits
-from e2e.frameworks.talking import RAN, Scenario, Talk, answer, calls, failed, say, saying
+from e2e.frameworks.talking import (
+    RAN,
+    Scenario,
+    Talk,
+    answer,
+    attempted,
+    calls,
+    failed,
+    made,
+    replies,
+    say,
+    saying,
+)
 
 APPROVES = any(each.name == "needs_approval" for each in fields(FunctionTool))
 
@@ -413,3 +425,54 @@ def test_the_tools_of_an_mcp_server_are_answered(tmp_path: Path) -> None:
         ["1: y", "2: y"],
     ]
     assert not (tmp_path / "mark").exists()
+
+
+# ── what is known of its calls ───────────────────────────────────────────────────────────────────
+
+
+def test_what_its_adapter_lists_is_all_that_it_calls() -> None:
+    def says(turn: Turn) -> Any:
+        return "done" if turn.results else turn.call("look", key="a", extra=1)
+
+    (reply,) = replies(agent(says, look), Scenario(look="x"), "a")
+    assert (reply["lists_tools"], reply["unplaced"]) == (True, [])
+    assert made(reply) == [("look", {"key": "a", "extra": 1})]
+
+    class Own(Agent):
+        def helps(self) -> None: ...
+
+    own = Own(name="A", model=Scripted(lambda _: "hi"), tools=[look])
+    assert [each["lists_tools"] for each in replies(own, Scenario(), "a")] == [False]
+
+
+@pytest.mark.skipif(not APPROVES, reason="needs a recent release")
+def test_a_call_that_a_guardrail_or_a_person_holds_back_is_attempted() -> None:
+    from agents import ToolGuardrailFunctionOutput, tool_input_guardrail
+
+    @tool_input_guardrail
+    def refuses(_: Any) -> Any:
+        return ToolGuardrailFunctionOutput.reject_content("not this one")
+
+    guarded = real("look")
+    guarded.tool_input_guardrails = [refuses]
+    for held in (guarded, real("look", needs_approval=True)):
+        (reply,) = replies(agent(calls_then_tells("look"), held), Scenario(look="x"), "a")
+        assert (made(reply), attempted(reply)) == ([], ["look"])
+
+
+def test_what_runs_at_the_provider_is_a_call_and_within_an_agent_as_a_tool_is_told() -> None:
+    from openai.types.responses import ResponseFunctionWebSearch
+
+    action = {"type": "search", "query": "q"}
+    search = ResponseFunctionWebSearch(id="w", type="web_search_call", status="completed", action=action)
+    found = agent(lambda _: [search, "found"], WebSearchTool(), look, name="Below")
+    (reply,) = replies(found, Scenario(), "a")
+    assert [name for name, _ in made(reply)] == ["web_search"]
+    assert (reply["lists_tools"], reply["unplaced"]) == (True, [])
+
+    def asks_below(turn: Turn) -> Any:
+        return turn.results[0] if turn.results else turn.call("ask", input="x")
+
+    (reply,) = replies(agent(asks_below, found.as_tool("ask", "asks"), name="Top"), Scenario(), "a")
+    assert made(reply) == [("ask", {"input": "x"})]
+    assert reply["unplaced"] == ["'web_search' ran at the provider, for an agent that is a tool"]

@@ -12,6 +12,8 @@ pytest.importorskip("pydantic_ai")
 
 import pydantic_ai
 
+from e2e.frameworks.talking import Scenario, agent_of, attempted, replies
+from e2e.frameworks.talking import made as calls_made
 from tests.support.kit import Project
 
 IS_2 = hasattr(pydantic_ai.exceptions, "ToolFailed")
@@ -495,3 +497,98 @@ def test_the_answer_is_what_the_caller_of_run_gets(project: Project, agent: str,
 
     made(project, MADE_OF_IT, suite, target="agent.py:plain")
     assert project.run().code == 1  # the model's own text is the answer where nothing is made of it
+
+
+# ── what is known of its calls ───────────────────────────────────────────────────────────────────
+
+SHOP = {"get_order": {"status": "shipped"}, "cancel_order": "ok"}
+
+
+def seen(code: str, *said: str, own: tuple[str, ...] = (), **tools: Any) -> list[dict[str, Any]]:
+    return replies(agent_of(BEGIN + textwrap.dedent(code)), Scenario(own, **{**SHOP, **tools}), *said)
+
+
+def test_what_its_adapter_lists_is_all_that_it_calls() -> None:
+    code = """
+    def find(ctx: RunContext[None], n: int, deep: bool = True) -> str: ...
+
+    agent = Agent(scripted([call("find", n="3"), call("find", n="x")], told), tools=[find])
+    """
+    (reply,) = seen(code, "a", find="it")
+    assert (reply["lists_tools"], reply["unplaced"], reply["unknown_tools"]) == (True, [], [])
+    assert (calls_made(reply), attempted(reply)) == (
+        [("find", {"n": "3"})],
+        ["find"],
+    )  # the other does not fit
+    own = """
+    class Own(Agent):
+        def look(self): ...
+
+    agent = Own(scripted("hi"), tools=[get_order])
+    """
+    assert [each["lists_tools"] for each in seen(own, "a")] == [False]
+
+
+def test_a_call_that_comes_with_the_answer_and_is_not_carried_out_is_attempted() -> None:
+    code = """
+    class Out(pydantic.BaseModel):
+        text: str
+
+    both = [call("final_result", text="hi"), call("get_order", order_id="1")]
+    agent = Agent(scripted(both), tools=[get_order], output_type=Out, end_strategy="early")
+    """
+    (reply,) = seen(code, "a")
+    assert (calls_made(reply), attempted(reply)) == ([], ["get_order"])
+
+
+@pytest.mark.skipif(not IS_2, reason="needs 2.x")
+def test_a_call_that_a_person_denies_is_attempted_and_one_that_a_hook_answers_is_not_known() -> None:
+    code = """
+    from pydantic_ai import DeferredToolResults, ToolDenied
+    from pydantic_ai.capabilities import HandleDeferredToolCalls, Hooks
+    from pydantic_ai.exceptions import SkipToolExecution
+
+    def handler(answer):
+        async def decides(ctx, requests):
+            return DeferredToolResults(approvals={each.tool_call_id: answer for each in requests.approvals})
+        return HandleDeferredToolCalls(handler=decides)
+
+    hooks = Hooks()
+
+    @hooks.on.before_tool_execute
+    async def skips(ctx, *, call, tool_def, args):
+        raise SkipToolExecution("known already")
+
+    asks = scripted(call("cancel_order", order_id="1"), told)
+    careful = Tool(cancel_order, requires_approval=True)
+    denies = Agent(asks, tools=[careful], capabilities=[handler(ToolDenied("no"))])
+    allows = Agent(asks, tools=[careful], capabilities=[handler(True)])
+    skipping = Agent(asks, tools=[cancel_order], capabilities=[hooks])
+    """
+    for name, did, tried in (("denies", 0, 1), ("allows", 1, 0), ("skipping", 1, 0)):
+        (reply,) = seen(code + f"agent = {name}\n", "a")
+        assert (len(calls_made(reply)), len(attempted(reply))) == (did, tried), name
+
+
+def test_an_output_function_and_an_agent_within_a_tool_that_is_left_to_the_agent_are_told() -> None:
+    code = """
+    async def hand_over(question: str) -> str:
+        return "over"
+
+    agent = Agent(scripted(call("final_result", question="q")), output_type=[hand_over], tools=[get_order])
+    """
+    (reply,) = seen(code, "a")
+    assert reply["unplaced"] == ["the output function of 'final_result' ran: what it calls is not seen"]
+    code = """
+    def real(order_id: str) -> str:
+        return "real"
+
+    inner = Agent(scripted(call("real", order_id="9"), told), tools=[real])
+
+    async def research(question: str) -> str:
+        return (await inner.run(question)).output
+
+    agent = Agent(scripted(call("research", question="q"), told), tools=[research])
+    """
+    (reply,) = seen(code, "a", own=("research",))
+    assert reply["unplaced"] == ["the tool 'real' of another agent ran within 'research'"]

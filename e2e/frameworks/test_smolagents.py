@@ -19,7 +19,19 @@ from smolagents.utils import AgentGenerationError
 
 from agenteval.adapters.agents.frameworks.seam import Refused
 from agenteval.adapters.agents.frameworks.smolagents import FRAMEWORK
-from e2e.frameworks.talking import RAN, Scenario, Talk, answer, calls, failed, say, saying
+from e2e.frameworks.talking import (
+    RAN,
+    Scenario,
+    Talk,
+    answer,
+    attempted,
+    calls,
+    failed,
+    made,
+    replies,
+    say,
+    saying,
+)
 
 
 @pytest.fixture(autouse=True)
@@ -255,3 +267,38 @@ def test_what_a_tool_gives_that_there_is_none_of_is_an_error() -> None:
     (reply,) = say(FRAMEWORK, one, Scenario(look="x"), "a")
     assert [name for name, _, _ in calls(reply)] == ["no_such_tool"]
     assert [each.get("status") for each in reply["messages"] if each["role"] == "tool"] == ["error"]
+
+
+def test_what_its_adapter_lists_is_all_that_it_calls() -> None:
+    def says(turn: Turn) -> Any:
+        return final("done") if turn.seen else [("look", {"key": "secret"})]
+
+    (reply,) = replies(calling(says, look), Scenario(look="x"), "a", deps={"secret": "value"})
+    assert (reply["lists_tools"], reply["unplaced"]) == (True, [])
+    assert made(reply) == [("look", {"key": "value"})]  # the framework puts in the value of a variable
+
+    class Own(ToolCallingAgent):
+        def looks(self) -> str:
+            return look("x")
+
+    own = Own([look], Scripted(lambda _: final("done")))
+    assert [each["lists_tools"] for each in replies(own, Scenario(), "a")] == [False]
+
+
+def test_a_call_whose_arguments_do_not_fit_is_attempted() -> None:
+    def says(turn: Turn) -> Any:
+        return final("done") if turn.seen else [("look", {"key": 5})]
+
+    (reply,) = replies(calling(says, look), Scenario(look="x"), "a")
+    assert (made(reply), attempted(reply)) == ([], ["look"])
+
+
+def test_code_that_imports_may_call_what_nobody_sees() -> None:
+    def says(turn: Turn) -> str:
+        imports = "import math\nimport os\n" if turn.turn == 2 else ""
+        return f"<code>\n{imports}final_answer('done')\n</code>"
+
+    agent = CodeAgent([look], Scripted(says), additional_authorized_imports=["os"])
+    before, importing, after = replies(agent, Scenario(), "a", "b", "c")
+    told = ["code that the agent wrote has imported 'os': what it calls there is not seen"]
+    assert (before["unplaced"], importing["unplaced"], after["unplaced"]) == ([], told, told)

@@ -24,7 +24,19 @@ from strands.session.file_session_manager import FileSessionManager
 
 from agenteval.adapters.agents.frameworks.seam import Refused, Waits
 from agenteval.adapters.agents.frameworks.strands import FRAMEWORK
-from e2e.frameworks.talking import RAN, Scenario, Talk, answer, calls, failed, say, saying
+from e2e.frameworks.talking import (
+    RAN,
+    Scenario,
+    Talk,
+    answer,
+    attempted,
+    calls,
+    failed,
+    made,
+    replies,
+    say,
+    saying,
+)
 
 newest = pytest.mark.skipif(not hasattr(Agent, "as_tool"), reason="needs a recent release")
 
@@ -397,3 +409,47 @@ def test_what_a_tool_gives_that_there_is_none_of_is_an_error() -> None:
     (reply,) = say(FRAMEWORK, agent(calls_then_tells("no_such_tool", "look"), look), Scenario(look="x"), "a")
     assert [name for name, _, _ in calls(reply)] == ["no_such_tool", "look"]
     assert [each.get("status") for each in reply["messages"] if each["role"] == "tool"] == ["error", None]
+
+
+def test_what_its_adapter_lists_is_all_that_it_calls() -> None:
+    (reply,) = replies(agent(calls_then_tells("look"), look), Scenario(look="x"), "a")
+    assert (reply["lists_tools"], reply["unplaced"], made(reply)) == (True, [], [("look", {"key": "a"})])
+
+    class Own(Agent):
+        def looks(self) -> str:
+            return "x"
+
+    own = Own(model=Scripted(lambda _: "hi"), tools=[look], callback_handler=None)
+    assert [each["lists_tools"] for each in replies(own, Scenario(), "a")] == [False]
+
+
+def test_a_call_that_a_hook_cancels_is_attempted() -> None:
+    def cancels(event: BeforeToolCallEvent) -> None:
+        event.cancel_tool = "not now"
+
+    one = agent(calls_then_tells("look"), look)
+    one.hooks.add_callback(BeforeToolCallEvent, cancels)
+    (reply,) = replies(one, Scenario(look="x"), "a")
+    assert (made(reply), attempted(reply)) == ([], ["look"])
+
+
+def test_what_runs_at_the_provider_is_told_of_each_turn() -> None:
+    class Searching(Scripted):
+        config: Any = {"params": {"tools": [{"type": "web_search"}]}}
+
+    one = Agent(model=Searching(lambda _: "hi"), tools=[look], callback_handler=None)
+    (reply,) = replies(one, Scenario(), "a")
+    assert reply["unplaced"] == ["'web_search' runs at the provider, which does not say whether it did"]
+
+
+def test_the_tools_of_an_agent_within_a_tool_that_is_left_to_the_agent_are_told() -> None:
+    @tool
+    def research(key: str) -> str:
+        """Asks another agent."""
+        return str(agent(calls_then_tells("look"), look)(key))
+
+    one = agent(calls_then_tells("research"), research)
+    (reply,) = replies(one, Scenario(own=["research"]), "a")
+    assert RAN == ["look"]
+    RAN.clear()
+    assert reply["unplaced"] == ["the tool 'look' of another agent ran within 'research'"]

@@ -124,6 +124,9 @@ class Toy:
         found += [frameworks.MORE] * hasattr(obj, "more")
         return found + [frameworks.Tool(name, hosted=True) for name in obj.hosted]
 
+    def runs_own_code(self, obj: Any) -> bool:
+        return hasattr(obj, "runs_own_code")
+
     def prompt(self, obj: Any) -> str | None:
         return None
 

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import inspect
 from importlib import import_module
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
+from .call_marks import calls_in, ids_of, marked
 from .seam import (
     LATER,
     MORE,
@@ -132,31 +133,53 @@ class Opened:
         self._make_deps = make_deps
         self._world = World()
         self._tools: set[str] | None = None
+        self._hosted: set[str] = set()
+        self._lists_tools = False
         self._conversation: Conversation | None = None
 
     async def reply(self, text: str, calls: Any) -> dict[str, Any]:
-        """The messages and the usage of a turn. Raises ``Outside`` where what the agent did in it proves
-        nothing, whatever else it did."""
+        """The messages and the usage of a turn, and what is known of the calls in them. Raises ``Outside``
+        where what the agent did in it proves nothing, whatever else it did."""
         self._world.begin(calls)
         try:
             conversation = self._conversation = self._conversation or await self._open()
-            told = await conversation.reply(text)
+            reply = self._read(await conversation.reply(text))
         except Exception as error:
+            partial = getattr(error, "agenteval_partial", None)
+            reply = self._read(partial or {})
             if fault := self._world.take_fault():
-                raise _kept(Outside(fault), getattr(error, "agenteval_partial", {})) from error
+                raise _kept(Outside(fault), reply) from error
+            if partial is not None:
+                _kept(error, reply)
             raise
         if fault := self._world.take_fault():
-            raise _kept(Outside(fault), told)
-        messages = _named(told)
-        unknown = sorted(_called(messages) - self._world.asked - self._tools) if self._tools else []
-        return {"messages": messages, "usage": told.get("usage"), "unknown_tools": unknown}
+            raise _kept(Outside(fault), reply)
+        return reply
+
+    def _read(self, told: dict[str, Any]) -> dict[str, Any]:
+        messages, asked, unplaced = _named(told), self._world.take_asked(), self._world.take_unplaced()
+        elsewhere = set(told.get("elsewhere", ()))
+        called = {call["function"]["name"] for call in calls_in(messages) if call.get("id") not in elsewhere}
+        unknown = sorted(called - self._world.asked - self._tools) if self._tools else []
+        elsewhere.update(ids_of(messages, {*unknown, *self._hosted}))
+        return {
+            "messages": marked(messages, asked, elsewhere),
+            "usage": told.get("usage"),
+            "unknown_tools": unknown,
+            "lists_tools": self._lists_tools,
+            "unplaced": unplaced,
+        }
 
     async def _open(self) -> Conversation:
+        framework = self._known.framework
         deps = self._make_deps() if self._make_deps else None
         deps = await deps if inspect.isawaitable(deps) else deps
-        tools = {tool.name for tool in self._known.tools()}
-        self._tools = None if "" in tools else tools
-        return self._known.framework.open(self._known.obj, self._world, self._session, deps)
+        tools = self._known.tools()
+        names = {tool.name for tool in tools}
+        self._hosted = {tool.name for tool in tools if tool.hosted}
+        self._tools = None if MORE.name in names else names
+        self._lists_tools = self._tools is not None and not framework.runs_own_code(self._known.obj)
+        return framework.open(self._known.obj, self._world, self._session, deps)
 
     async def close(self) -> None:
         self._world.close()
@@ -164,23 +187,20 @@ class Opened:
             await self._conversation.close()
 
 
-def _kept(error: Outside, told: dict[str, Any]) -> Outside:
-    with_partial(error, told.get("messages") or [], told.get("usage"))
+_Error = TypeVar("_Error", bound=Exception)
+
+
+def _kept(error: _Error, reply: dict[str, Any]) -> _Error:
+    with_partial(error, **reply)
     return error
-
-
-def _called(messages: list[dict[str, Any]]) -> set[str]:
-    """The tools that messages in OpenAI's format call."""
-    calls = [call for each in messages for call in each.get("tool_calls") or ()]
-    return {call["function"]["name"] for call in calls if isinstance(call.get("function"), dict)}
 
 
 def _named(told: dict[str, Any]) -> list[dict[str, Any]]:
     """The messages, each of the agent's with who speaks."""
-    agent = told.get("agent")
+    agent, messages = told.get("agent"), list(told.get("messages") or ())
     if not agent:
-        return list(told["messages"])
+        return messages
     return [
         {"agent": agent, **each} if each.get("role") == "assistant" and not each.get("name") else each
-        for each in told["messages"]
+        for each in messages
     ]

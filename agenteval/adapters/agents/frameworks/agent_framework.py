@@ -14,7 +14,7 @@ from contextvars import ContextVar
 from types import CellType, FunctionType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from .seam import LATER, MORE, Answer, Refused, Tool, Waits, kinds, unsupported, with_partial
+from .seam import LATER, MORE, Answer, Refused, Tool, Waits, adds_code, kinds, unsupported, with_partial
 
 if TYPE_CHECKING:
     from .seam import World
@@ -47,6 +47,9 @@ class AgentFramework:
             if getattr(agent, "mcp_tools", None):
                 found[""] = MORE
         return list(found.values())
+
+    def runs_own_code(self, obj: Any) -> bool:
+        return any(adds_code(agent, "agent_framework") for agent in _agents(obj))
 
     def prompt(self, obj: Any) -> str | None:
         options = getattr(obj, "default_options", None) or {}
@@ -167,13 +170,12 @@ class _Called(NamedTuple):
 
 
 class _Turn:
-    """By the ids of calls: ``args``, what they were made with, since middleware may change what the model
-    wrote; ``inner``, of those that started agents as tools, their answers."""
+    """What is known of a turn."""
 
     def __init__(self) -> None:
         self.called: list[_Called] = []
-        self.args: dict[str, Any] = {}
         self.inner: dict[str, list[_Inner]] = {}
+        """The answers of agents as tools, by the ids of the calls that started them."""
 
 
 _STARTED_BY: ContextVar[str] = ContextVar("agenteval_started_by", default="")
@@ -183,29 +185,34 @@ _STARTED_BY: ContextVar[str] = ContextVar("agenteval_started_by", default="")
 class _Conversation:
     def __init__(self, agent: Any, world: World, session: str, deps: dict[str, Any]) -> None:
         self._turn = _Turn()
+        self._world = world
         self._agent = _copied(agent, world, self._turn, {})
         self._session = self._agent.create_session(session_id=session)
         self._deps = deps
 
     async def reply(self, text: str) -> dict[str, Any]:
         turn = self._turn
-        turn.called, turn.args, turn.inner = [], {}, {}
+        turn.called, turn.inner = [], {}
         given = {"function_invocation_kwargs": dict(self._deps)} if self._deps else {}
         try:
             response = await self._agent.run(text, session=self._session, **given)
         except Exception as error:
             with_partial(error, [each for one in turn.called for each in one])
             raise
-        messages = _messages(response, turn, turn.inner, self._agent.name)
+        responses = [response, *(one.response for each in turn.inner.values() for one in each)]
+        reply: dict[str, Any] = {
+            "messages": _messages(response, turn.inner, self._agent.name),
+            "usage": _usage(responses),
+            "elsewhere": [_id_of(each) for each in _contents(responses) if _is_hosted(each)],
+        }
+        for content in _contents(responses):
+            if not (content.type in _READ or _is_hosted(content) or content.type.endswith("_tool_result")):
+                self._world.leave_unplaced(f"a content '{content.type}' of a reply is not read")
         if waits := _waits_for(response):
             waiting = Waits(waits)
-            with_partial(waiting, messages, response.usage_details)
+            with_partial(waiting, **reply)
             raise waiting
-        return {
-            "messages": messages,
-            "usage": _usage([response, *(one.response for each in turn.inner.values() for one in each)]),
-            "agent": self._agent.name,
-        }
+        return {**reply, "agent": self._agent.name}
 
     async def close(self) -> None:
         """Nothing: the client and the connections to servers are the agent's."""
@@ -247,12 +254,7 @@ def _middleware(world: World, turn: _Turn, *, is_inner: bool) -> list[Any]:
             tool = context.function
             call_id = context.metadata.get("call_id") or ""
             if _agent_in(tool) is not None:
-                turn.inner.setdefault(call_id, [])
-                token = _STARTED_BY.set(call_id)
-                try:
-                    await call_next()
-                finally:
-                    _STARTED_BY.reset(token)
+                await self._record(context, call_next, call_id)
                 return
             args = tool._prepare_arguments(
                 context.arguments
@@ -264,13 +266,26 @@ def _middleware(world: World, turn: _Turn, *, is_inner: bool) -> list[Any]:
                 ran.append(context.result)
                 return _text_of(context.result)
 
-            turn.args[call_id] = given = copy.deepcopy(args)
-            answer = await world.call(tool.name, given, own)
+            answer = await world.call(tool.name, copy.deepcopy(args), own, call_id)
             if not ran:
                 context.result = FunctionTool.parse_result(_result(answer))
             if not is_inner:
                 said = _said(None, [_call(call_id, tool.name, args)])
                 turn.called.append(_Called(said, _tool_message(call_id, answer.text)))
+
+        async def _record(self, context: Any, call_next: Any, call_id: str) -> None:
+            """An agent as a tool runs."""
+
+            async def own() -> str:
+                await call_next()
+                return _text_of(context.result)
+
+            turn.inner.setdefault(call_id, [])
+            token = _STARTED_BY.set(call_id)
+            try:
+                await world.record(context.function.name, copy.deepcopy(context.arguments), own, call_id)
+            finally:
+                _STARTED_BY.reset(token)
 
     class OfInner(AgentMiddleware):  # type: ignore[misc]
         """An agent as a tool gives its text alone: what it did is kept from its stream."""
@@ -297,34 +312,69 @@ def _result(answer: Answer) -> Any:
 # ── what happened ────────────────────────────────────────────────────────────────────────────────
 
 
+_READ = frozenset(
+    (
+        *("text", "text_reasoning", "data", "uri", "error", "usage", "hosted_file", "hosted_vector_store"),
+        *("function_call", "function_result", "shell_command_output", "oauth_consent_request"),
+        *("function_approval_request", "function_approval_response"),
+    )
+)
+"""The types of contents that are read, or that hold no calls."""
+
+
+def _contents(responses: list[Any]) -> Iterator[Any]:
+    for response in responses:
+        for message in response.messages:
+            yield from message.contents or ()
+
+
+def _is_hosted(content: Any) -> bool:
+    """Whether it is a call that ran at the provider."""
+    return str(content.type).endswith("_tool_call")
+
+
+def _id_of(content: Any) -> str:
+    ids = (getattr(content, name, None) for name in ("call_id", "image_id", "id"))
+    return str(next(filter(None, ids), ""))
+
+
 def _messages(
-    response: Any, turn: _Turn, inner: dict[str, list[_Inner]], agent: str | None, *, is_inner: bool = False
+    response: Any, inner: dict[str, list[_Inner]], agent: str | None, *, is_inner: bool = False
 ) -> list[dict[str, Any]]:
-    """The turn as messages in OpenAI's format. A call of an agent as a tool (``inner``) is not told, but what
-    it did, of which its words are the caller's to pass on."""
+    """The turn as messages in OpenAI's format. The words of an agent as a tool (``inner``, by the call that
+    started it) are the caller's to pass on."""
     messages: list[dict[str, Any]] = []
     for message in response.messages:
         contents = message.contents or ()
         if message.role == "assistant":
             said = "" if is_inner else "".join(each.text or "" for each in contents if each.type == "text")
-            calls = [each for each in contents if each.type == "function_call" and each.call_id not in inner]
+            speaker = message.author_name or agent
+            if hosted := [_hosted_call(each) for each in contents if _is_hosted(each)]:
+                messages.append(_said(None, hosted, speaker))
+            own = (each for each in contents if each.type == "function_call")
+            calls = [_call(each.call_id, each.name, each.arguments) for each in own]
             if said or calls:
-                told = [
-                    _call(each.call_id, each.name, turn.args.get(each.call_id, each.arguments))
-                    for each in calls
-                ]
-                messages.append(_said(said or None, told, message.author_name or agent))
+                messages.append(_said(said or None, calls, speaker))
         elif message.role == "tool":
             for each in contents:
-                if each.type == "function_result" and each.call_id not in inner:
-                    told_back = _tool_message(each.call_id, _content(each))
-                    is_error = getattr(each, "exception", None) is not None
-                    messages.append({**told_back, "status": "error"} if is_error else told_back)
                 call_id = getattr(each, "call_id", None) or ""
                 rest = {key: told for key, told in inner.items() if key != call_id}
                 for one in inner.get(call_id, ()):
-                    messages += _messages(one.response, turn, rest, one.agent, is_inner=True)
+                    messages += _messages(one.response, rest, one.agent, is_inner=True)
+                if each.type == "function_result":
+                    result = _tool_message(call_id, _content(each))
+                    is_error = getattr(each, "exception", None) is not None
+                    messages.append({**result, "status": "error"} if is_error else result)
     return messages
+
+
+def _hosted_call(content: Any) -> dict[str, Any]:
+    name = getattr(content, "tool_name", None) or content.type[: -len("_tool_call")]
+    args = getattr(content, "arguments", None)
+    if args is None:
+        asked = {key: getattr(content, key, None) for key in ("inputs", "commands", "actions")}
+        args = {key: _text_of(value) if key == "inputs" else value for key, value in asked.items() if value}
+    return _call(_id_of(content), str(name), args)
 
 
 def _said(text: str | None, calls: list[dict[str, Any]], agent: str | None = None) -> dict[str, Any]:

@@ -11,7 +11,7 @@ import inspect
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
-from .seam import LATER, MORE, Refused, Tool, Waits, kinds, unsupported, with_partial
+from .seam import LATER, MORE, Refused, Tool, Waits, adds_code, kinds, unsupported, with_partial
 
 if TYPE_CHECKING:
     from .seam import World
@@ -25,6 +25,7 @@ _AGENT_TOOL = "autogen_agentchat.tools._agent.AgentTool"
 _RUNNER_TOOL = "autogen_agentchat.tools._task_runner_tool.TaskRunnerTool"
 _STREAM_TOOL = "autogen_core.tools._base.BaseStreamTool"
 _WORKBENCH = "autogen_core.tools._static_workbench.StaticWorkbench"
+_EVENT = "autogen_agentchat.messages.BaseAgentEvent"
 _HELD = ("_model_context", "_workbench", "_handoffs", "_system_messages")
 
 
@@ -42,6 +43,9 @@ class AutoGen:
             for told in _told(agent):
                 found.setdefault(told.name, told)
         return list(found.values())
+
+    def runs_own_code(self, obj: Any) -> bool:
+        return any(adds_code(agent, "autogen_agentchat") for agent in _agents(obj))
 
     def prompt(self, obj: Any) -> str | None:
         held = getattr(obj, "_system_messages", None)
@@ -120,7 +124,8 @@ def _name_in(bench: Any, tool: Any) -> str:
 class _Conversation:
     def __init__(self, obj: Any, world: World) -> None:
         self._agent = _copied(obj, world, {})
-        self._own = _own_calls(obj)
+        self._world = world
+        self._own = {name for agent in _agents(obj) for name in agent._handoffs}
 
     async def reply(self, text: str) -> dict[str, Any]:
         heard: list[Any] = []
@@ -136,6 +141,9 @@ class _Conversation:
         return {"messages": self._messages(heard), "usage": _usage(heard), "agent": self._agent.name}
 
     def _messages(self, heard: list[Any]) -> list[dict[str, Any]]:
+        events = {type(each).__name__ for each in heard if _EVENT in kinds(each)}
+        for kind in sorted(events - _READ):
+            self._world.leave_unplaced(f"a {kind} of the agent is not read")
         return [each for event in heard for each in _told_by(event, self._agent.name, self._own)]
 
     async def close(self) -> None:
@@ -168,7 +176,7 @@ def _bench(bench: Any, world: World, seen: dict[int, Any]) -> Any:
             ran.append(await bench.call_tool(name, arguments, *args, **kwargs))
             return ran[0].to_text()
 
-        answer = await world.call(name, dict(arguments or {}), own)
+        answer = await world.call(name, dict(arguments or {}), own, kwargs.get("call_id") or "")
         if ran:
             return ran[0]
         content = [TextResultContent(content=answer.failure if answer.is_error else answer.text)]
@@ -187,6 +195,7 @@ def _stand_in(tool: Any, name: str, world: World, seen: dict[int, Any]) -> Any:
     new = copy.copy(tool)
     if _RUNNER_TOOL in kinds(tool):
         new._task_runner = new._agent = _copied(tool._task_runner, world, seen)
+        new.run_json_stream = _recorded(new, new.run_json_stream, name, world)
         return new
     is_streaming = _STREAM_TOOL in kinds(tool)
 
@@ -198,7 +207,7 @@ def _stand_in(tool: Any, name: str, world: World, seen: dict[int, Any]) -> Any:
             ran.append(await tool.run_json(args, cancellation_token, call_id=call_id))
             return ran[0]
 
-        answer = await world.call(name, dict(args), own)
+        answer = await world.call(name, dict(args), own, call_id or "")
         if ran:
             return ran[0]
         if answer.is_error:
@@ -216,16 +225,33 @@ def _stand_in(tool: Any, name: str, world: World, seen: dict[int, Any]) -> Any:
     return new
 
 
+def _recorded(tool: Any, run_json_stream: Any, name: str, world: World) -> Any:
+    """An agent as a tool: it runs, and the call is seen."""
+
+    async def run(args: Any, cancellation_token: Any, call_id: str | None = None) -> Any:
+        events: list[Any] = []
+
+        async def own() -> str:
+            async for event in run_json_stream(args, cancellation_token, call_id):
+                events.append(event)  # noqa: PERF401 - as it comes: the next one may be an exception
+            return str(tool.return_value_as_string(events[-1]))
+
+        await world.record(name, dict(args), own, call_id or "")
+        for event in events:
+            yield event
+
+    return run
+
+
 # ── what happened ────────────────────────────────────────────────────────────────────────────────
 
-
-def _own_calls(obj: Any) -> set[str]:
-    """The names by which the framework itself calls: hand-offs, and agents as tools."""
-    names: set[str] = set()
-    for agent in _agents(obj):
-        names.update(agent._handoffs)
-        names.update(tool.name for tool in _held_tools(agent) if _RUNNER_TOOL in kinds(tool))
-    return names
+_READ = frozenset(
+    (
+        *("ToolCallRequestEvent", "ToolCallExecutionEvent", "MemoryQueryEvent", "ThoughtEvent"),
+        *("ModelClientStreamingChunkEvent", "UserInputRequestedEvent", "SelectSpeakerEvent", "SelectorEvent"),
+    )
+)
+"""The events that are read, or that hold no calls."""
 
 
 def _told_by(event: Any, agent: str, own: set[str]) -> list[dict[str, Any]]:

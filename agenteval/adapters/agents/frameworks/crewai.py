@@ -2,8 +2,8 @@
 scenario.
 
 A crew answers once and has no conversation: it is refused. The framework is played in a thread, since its
-tools are called without being awaited; what they were called with is known by the scenario's tools alone, for
-an agent may write its calls as text.
+tools are called without being awaited. Calls that a model makes natively are listed with the answer; those
+that it writes as text are known by the scenario's tools alone.
 """
 
 from __future__ import annotations
@@ -15,7 +15,8 @@ import os
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from .seam import LATER, Answer, Refused, Tool, kinds, unsupported, with_partial
+from .call_marks import with_asked_arguments
+from .seam import LATER, Answer, Refused, Tool, adds_code, kinds, unsupported, with_partial
 
 if TYPE_CHECKING:
     from .seam import World
@@ -43,6 +44,9 @@ class CrewAI:
         _require_agent(obj)
         return [Tool(_name_of(tool), tool.description or "", _parameters(tool)) for tool in obj.tools or ()]
 
+    def runs_own_code(self, obj: Any) -> bool:
+        return adds_code(obj, "crewai")
+
     def prompt(self, obj: Any) -> str | None:
         written = [getattr(obj, name, None) for name in ("role", "goal", "backstory")]
         return "\n".join(each for each in written if isinstance(each, str) and each) or None
@@ -62,7 +66,7 @@ class CrewAI:
             raise unsupported(self, "Agent.kickoff")
         for name, value in _QUIET.items():
             os.environ.setdefault(name, value)
-        return _Conversation(_copied(obj, world))
+        return _Conversation(_copied(obj, world), world)
 
 
 FRAMEWORK = CrewAI()
@@ -97,8 +101,9 @@ def _parameters(tool: Any) -> dict[str, Any] | None:
 
 
 class _Conversation:
-    def __init__(self, agent: Any) -> None:
+    def __init__(self, agent: Any, world: World) -> None:
         self._agent = agent
+        self._world = world
         self._history: list[dict[str, str]] = []
 
     async def reply(self, text: str) -> dict[str, Any]:
@@ -112,7 +117,20 @@ class _Conversation:
             raise
         answer = {"role": "assistant", "content": output.raw or ""}
         self._history = [*asked, answer]
-        return {"messages": [answer], "usage": self._since(before), "agent": self._agent.role}
+        listed = [each for each in getattr(output, "messages", None) or () if isinstance(each, dict)]
+        self._look_for_unlisted(listed, answer["content"])
+        messages = [*_calls_in(listed, self._world), answer]
+        return {"messages": messages, "usage": self._since(before), "agent": self._agent.role}
+
+    def _look_for_unlisted(self, listed: list[dict[str, Any]], answer: str) -> None:
+        """A model that writes its calls as text writes one in each message but the answer. The framework
+        itself has answered those that reached no tool."""
+        llm = self._agent.llm
+        if getattr(llm, "supports_function_calling", lambda: False)():
+            return
+        said = [each.get("content") for each in listed if each.get("role") == "assistant"]
+        if len([text for text in said if text != answer]) > len(self._world.asked_now):
+            self._world.leave_unplaced("the framework answered a call that the model wrote as text by itself")
 
     async def close(self) -> None:
         """Nothing: what a run has started has ended with it."""
@@ -124,6 +142,18 @@ class _Conversation:
         """The counts of the model, which is this conversation's own, without those of earlier turns."""
         used = {name: count - before.get(name, 0) for name, count in self._used().items()}
         return used if any(used.values()) else None
+
+
+def _calls_in(listed: list[dict[str, Any]], world: World) -> list[dict[str, Any]]:
+    """The native calls of a turn with their results. One that reached no tool was refused."""
+    of_calls = [each for each in listed if each.get("tool_calls") or each.get("role") == "tool"]
+    messages, made = with_asked_arguments(of_calls, list(world.asked_now))
+    return [
+        {**each, "status": "error"}
+        if each.get("role") == "tool" and each.get("tool_call_id") not in made
+        else each
+        for each in messages
+    ]
 
 
 def _copied(agent: Any, world: World) -> Any:

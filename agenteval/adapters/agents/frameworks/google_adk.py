@@ -3,7 +3,8 @@
 The tools of each model call stand in ``LlmRequest.tools_dict``. A plugin replaces them there by copies whose
 function asks the scenario: so what the agent does around a tool (its callbacks, plugins, confirmations, the
 check of arguments) happens as ever, in sub-agents and agents as tools too, and no object of the author's is
-changed. A tool that gets past that is answered by the same plugin before it is called.
+changed. An agent as a tool runs, and the call is recorded. A tool that gets past that is answered by the same
+plugin before it is called.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ import json
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from .seam import LATER, MORE, Answer, Refused, Tool, Waits, kinds, unsupported, with_partial
+from .seam import LATER, MORE, Answer, Refused, Tool, Waits, adds_code, kinds, unsupported, with_partial
 
 if TYPE_CHECKING:
     from .seam import World
@@ -25,16 +26,19 @@ _APP = "google.adk.apps.app.App"
 _RUNNER = "google.adk.runners.Runner"
 _LLM_AGENT = "google.adk.agents.llm_agent.LlmAgent"
 _AGENT_TOOL = "google.adk.tools.agent_tool.AgentTool"
+_TASK_TOOL = "_TaskAgentTool"
 _FUNCTION_TOOL = "google.adk.tools.function_tool.FunctionTool"
 _TOOL = "google.adk.tools.base_tool.BaseTool"
 _TOOLSET = "google.adk.tools.base_toolset.BaseToolset"
 
 _KNOWN = ("LlmAgent", "SequentialAgent", "ParallelAgent", "LoopAgent", "BaseAgent")
 """Agents that call tools as said above, if any. Others are remote, or run those of another framework."""
-_HOSTED = (
-    "GoogleSearchTool", "GoogleSearchAgentTool", "GoogleMapsGroundingTool", "UrlContextTool",
-    "EnterpriseWebSearchTool", "VertexAiSearchTool", "VertexAiRagRetrieval", "DiscoveryEngineSearchTool",
+_GROUNDING = (
+    "GoogleSearchTool", "GoogleMapsGroundingTool", "EnterpriseWebSearchTool", "VertexAiSearchTool",
+    "VertexAiRagRetrieval",
 )  # fmt: skip
+"""What runs at the provider, and leaves what it looked up in the reply."""
+_HOSTED = (*_GROUNDING, "GoogleSearchAgentTool", "UrlContextTool", "DiscoveryEngineSearchTool")
 _OWN_TOOLS = (
     "transfer_to_agent", "set_model_response", "exit_loop", "finish_task",
     "adk_request_confirmation", "adk_request_credential", "adk_request_input",
@@ -64,6 +68,9 @@ class GoogleAdk:
                 if told:
                     found.setdefault(told.name, told)
         return list(found.values())
+
+    def runs_own_code(self, obj: Any) -> bool:
+        return any(adds_code(agent, "google") for agent in _agents(_root(obj)))
 
     def prompt(self, obj: Any) -> str | None:
         written = getattr(_root(obj), "instruction", None)
@@ -143,14 +150,14 @@ def _told(tool: Any) -> Tool | None:
     name = tool.name
     if type(tool).__name__ in _HOSTED:
         return Tool(name, tool.description or "", None, hosted=True)
-    if _is_own(tool):
+    if _is(tool, _AGENT_TOOL) or _is_own(tool):
         return None
     return Tool(name, tool.description or "", _parameters(tool))
 
 
 def _is_own(tool: Any) -> bool:
-    """Whether a tool is the framework's: it runs, and what it starts is answered."""
-    if _is(tool, _AGENT_TOOL) or type(tool).__name__ in _OWN_CLASSES:
+    """Whether a tool is the framework's way to itself: its calls are no calls of the agent."""
+    if type(tool).__name__ in _OWN_CLASSES:
         return True
     function = getattr(tool, "func", None)
     is_theirs = type(tool).__module__.startswith("google.adk.") and (
@@ -196,15 +203,19 @@ class _Heard(NamedTuple):
 
 
 class _Turn:
-    """What is known of a turn, by the ids of calls: ``own``, which the framework carried out for itself;
-    ``missing``, of tools that there are none of; ``args``, what the others were made with, since callbacks
-    may change what the model wrote."""
+    """What is known of a turn."""
 
     def __init__(self) -> None:
         self.heard: list[_Heard] = []
         self.own: set[str] = set()
+        """The ids of calls that the framework carried out for itself."""
         self.missing: set[str] = set()
-        self.args: dict[str, dict[str, Any]] = {}
+        """The ids of calls of tools that there are none of."""
+        self.tasks: set[str] = set()
+        """The names of agents as tools that the framework starts by itself, without their tool."""
+
+    def begin(self) -> None:
+        self.heard, self.own, self.missing, self.tasks = [], set(), set(), set()
 
 
 class _Conversation:
@@ -212,6 +223,9 @@ class _Conversation:
         self._session = session
         self._state = copy.deepcopy(state)
         self._turn = _Turn()
+        self._world = world
+        self._at_provider = _AtProvider(_agents(_root(obj)))
+        self._own_code = frozenset(each.name for each in _agents(_root(obj)) if adds_code(each, "google"))
         self._runner = _runner(obj, _plugin(world, session, self._turn))
         self._is_open = False
 
@@ -227,7 +241,7 @@ class _Conversation:
                 app_name=self._runner.app_name, state=self._state, **user
             )
         turn = self._turn
-        turn.heard, turn.own, turn.missing, turn.args = [], set(), set(), {}
+        turn.begin()
         message = types.Content(role="user", parts=[types.Part(text=text)])
         try:
             async with aclosing(self._runner.run_async(new_message=message, **user)) as events:
@@ -235,9 +249,22 @@ class _Conversation:
                     turn.heard.append(_Heard(event))
             _require_done(turn.heard)
         except Exception as error:
-            with_partial(error, _messages(turn), _usage(turn.heard))
+            with_partial(error, **self._reply())
             raise
-        return {"messages": _messages(turn), "usage": _usage(turn.heard), "agent": _speaker(turn.heard)}
+        return {**self._reply(), "agent": _speaker(turn.heard)}
+
+    def _reply(self) -> dict[str, Any]:
+        turn, heard = self._turn, self._turn.heard
+        for what in self._at_provider.unplaced(heard):
+            self._world.leave_unplaced(what)
+        elsewhere = [
+            call.id
+            for event in (each.event for each in heard)
+            for call in event.get_function_calls()
+            if call.name in turn.tasks or event.author in self._own_code
+        ]
+        messages = _messages(turn, self._at_provider)
+        return {"messages": messages, "usage": _usage(heard), "elsewhere": elsewhere}
 
     async def close(self) -> None:
         """Nothing: plugins and toolsets are the agent's, and other conversations have them, too."""
@@ -299,6 +326,8 @@ def _plugin(world: World, session: str, turn: _Turn) -> Any:
             if _is_own(tool):
                 turn.own.add(tool_context.function_call_id)
                 return None
+            if _is(tool, _AGENT_TOOL):
+                return None
             if type(tool) is BaseTool:  # it stands for one that there is none of
                 turn.missing.add(tool_context.function_call_id)
                 return None
@@ -325,7 +354,12 @@ def _stand_in(tool: Any, world: World, turn: _Turn) -> Any:
     if hasattr(tool, _MARK):
         return tool
     if _is_own(tool):
-        return _with_plugins(tool)
+        return tool
+    if type(tool).__name__ == _TASK_TOOL:
+        turn.tasks.add(tool.name)
+        return tool
+    if _is(tool, _AGENT_TOOL):
+        return _recorded(tool, world)
     copied = copy.copy(tool)
     is_plain = _is(tool, _FUNCTION_TOOL) and _runs_its_function(tool)
 
@@ -346,12 +380,21 @@ def _stand_in(tool: Any, world: World, turn: _Turn) -> Any:
     return copied
 
 
-def _with_plugins(tool: Any) -> Any:
-    """An agent as a tool runs with the plugins, ours among them."""
-    if _is(tool, _AGENT_TOOL) and getattr(tool, "include_plugins", True) is False:
-        tool = copy.copy(tool)
-        tool.include_plugins = True
-    return tool
+def _recorded(tool: Any, world: World) -> Any:
+    """A copy of an agent as a tool, whose call is seen. The agent runs with the plugins, ours among them."""
+    played, copied = copy.copy(tool), copy.copy(tool)
+    if getattr(tool, "include_plugins", True) is False:
+        played.include_plugins = True
+
+    async def run_async(*, args: dict[str, Any], tool_context: Any) -> Any:
+        async def own() -> Any:
+            return await played.run_async(args=args, tool_context=tool_context)
+
+        return await world.record(tool.name, copy.deepcopy(args), own, tool_context.function_call_id or "")
+
+    copied.run_async = run_async
+    setattr(copied, _MARK, True)
+    return copied
 
 
 def _runs_its_function(tool: Any) -> bool:
@@ -381,8 +424,7 @@ async def _answered(world: World, turn: _Turn, tool: Any, args: dict[str, Any], 
     async def own() -> Any:
         return await tool.run_async(args=args, tool_context=tool_context)
 
-    turn.args[tool_context.function_call_id] = given = copy.deepcopy(args)
-    return _result(await world.call(tool.name, given, own))
+    return _result(await world.call(tool.name, copy.deepcopy(args), own, tool_context.function_call_id or ""))
 
 
 def _result(answer: Answer) -> Any:
@@ -395,17 +437,68 @@ def _result(answer: Answer) -> Any:
 # ── what happened ────────────────────────────────────────────────────────────────────────────────
 
 
-def _messages(turn: _Turn) -> list[dict[str, Any]]:
+class _AtProvider:
+    """What runs at the model's provider, and shows in its replies alone."""
+
+    def __init__(self, agents: Iterator[Any]) -> None:
+        tools = [tool for agent in agents for tool in getattr(agent, "tools", None) or ()]
+        self._grounding = sorted({each.name for each in tools if type(each).__name__ in _GROUNDING})
+        self._silent = [each.name for each in tools if type(each).__name__ == "UrlContextTool"]
+
+    def unplaced(self, heard: list[_Heard]) -> Iterator[str]:
+        """Yield what of a turn may hold calls that are not seen."""
+        for name in self._silent:
+            yield f"'{name}' runs at the provider, which does not say whether it did"
+        for event in (each.event for each in heard):
+            kinds_of_parts = {kind for part in _parts(event) for kind in _UNREAD if getattr(part, kind, None)}
+            yield from (f"the part '{kind}' of a reply is not read" for kind in sorted(kinds_of_parts))
+            if self._looked_up(event) is not None and len(self._grounding) != 1:
+                yield "the model looked something up at its provider, with a tool that it does not name"
+
+    def calls(self, event: Any, place: int) -> list[dict[str, Any]]:
+        """What the model looked up, as a call of the tool that did it, if there is one alone."""
+        queries = self._looked_up(event)
+        if queries is None or len(self._grounding) != 1:
+            return []
+        arguments = json.dumps({"queries": queries}, ensure_ascii=False)
+        function = {"name": self._grounding[0], "arguments": arguments}
+        return [{"id": f"grounding-{place}", "type": "function", "function": function}]
+
+    def _looked_up(self, event: Any) -> list[str] | None:
+        """``None``: nothing. A reply whose metadata an agent as a tool passed on tells of it again."""
+        metadata = getattr(event, "grounding_metadata", None)
+        queries = [
+            each
+            for name in ("web_search_queries", "retrieval_queries")
+            for each in getattr(metadata, name, None) or ()
+        ]
+        return queries if queries or getattr(metadata, "grounding_chunks", None) else None
+
+
+_UNREAD = ("executable_code", "code_execution_result", "tool_call", "tool_response")
+"""Parts that tell of what was carried out at the provider, or by an executor of code."""
+
+
+def _parts(event: Any) -> list[Any]:
+    return (event.content.parts if event.content else None) or []
+
+
+def _messages(turn: _Turn, at_provider: _AtProvider) -> list[dict[str, Any]]:
     """The turn as messages in OpenAI's format, without the framework's calls to itself."""
     messages: list[dict[str, Any]] = []
-    for event, is_inner in turn.heard:
+    for place, (event, is_inner) in enumerate(turn.heard):
         if getattr(event, "partial", None) or event.author == "user":
             continue
-        parts = (event.content.parts if event.content else None) or []
+        parts = _parts(event)
         said = (
             "" if is_inner else "".join(p.text for p in parts if p.text and not getattr(p, "thought", None))
         )
-        calls = [p.function_call for p in parts if p.function_call and not _is_hidden(p.function_call, turn)]
+        found = (part.function_call for part in parts if part.function_call)
+        calls = [_call(each) for each in found if not _is_hidden(each, turn)]
+        if looked_up := at_provider.calls(event, place):
+            messages.append(
+                {"role": "assistant", "content": None, "agent": event.author, "tool_calls": looked_up}
+            )
         results = [p.function_response for p in parts if p.function_response]
         handed = not is_inner and bool(getattr(event.actions, "transfer_to_agent", None))
         if handed and not (said or calls):
@@ -415,9 +508,7 @@ def _messages(turn: _Turn) -> list[dict[str, Any]]:
             end = getattr(event, "finish_reason", None)
             if end is not None and not is_inner:
                 message["finish_reason"] = getattr(end, "name", str(end))
-            messages.append(
-                {**message, "tool_calls": [_call(each, turn) for each in calls]} if calls else message
-            )
+            messages.append({**message, "tool_calls": calls} if calls else message)
         messages += [_tool_message(each, turn) for each in results if not _is_hidden(each, turn)]
     return messages
 
@@ -427,19 +518,19 @@ def _is_hidden(call: Any, turn: _Turn) -> bool:
     return call.id in turn.own or (call.name or "").startswith("adk_request_")
 
 
-def _call(call: Any, turn: _Turn) -> dict[str, Any]:
-    args = turn.args.get(call.id, call.args)
-    function = {"name": call.name, "arguments": json.dumps(args or {}, default=str)}
+def _call(call: Any) -> dict[str, Any]:
+    function = {"name": call.name, "arguments": json.dumps(call.args or {}, default=str)}
     return {"id": call.id, "type": "function", "function": function}
 
 
 def _tool_message(result: Any, turn: _Turn) -> dict[str, Any]:
-    """A result that is no mapping stands in one, which the framework adds."""
+    """A result that is no mapping stands in one, which the framework adds; an error stands in ``error``."""
     response = result.response
+    failed = result.id in turn.missing or bool(isinstance(response, dict) and response.get("error"))
     if isinstance(response, dict) and list(response) == ["result"]:
         response = response["result"]
     told = {"role": "tool", "tool_call_id": result.id, "content": Answer(response).text}
-    return {**told, "status": "error"} if result.id in turn.missing else told
+    return {**told, "status": "error"} if failed else told
 
 
 def _speaker(heard: list[_Heard]) -> str | None:

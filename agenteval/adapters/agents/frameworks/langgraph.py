@@ -26,6 +26,7 @@ from contextvars import ContextVar
 from types import FunctionType, MethodType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from .call_marks import with_asked_arguments
 from .seam import LATER, MORE, Refused, Tool, Waits, is_plain, kinds, outside, unsupported, with_partial
 
 if TYPE_CHECKING:
@@ -77,8 +78,13 @@ class LangGraph:
     def tools(self, obj: Any) -> list[Tool]:
         graph = _compiled(obj)
         known, internal = _tools_of(graph), _internal(graph)
-        own = [_described(tool) for tool in known.values() if id(tool) not in internal]
+        own = [
+            _described(tool) for tool in known.values() if id(tool) not in internal and not _is_subagent(tool)
+        ]
         return [*own, MORE] if _has_own_code(graph) else own
+
+    def runs_own_code(self, obj: Any) -> bool:
+        return _has_own_code(_compiled(obj))
 
     def prompt(self, obj: Any) -> str | None:
         """It is known to the nodes alone."""
@@ -94,8 +100,12 @@ class LangGraph:
             _watch(type(tool))
         internal = _internal(graph)
         _INTERNAL.update(internal)
+        _SUBAGENTS.update((id(tool), tool) for tool in known.values() if _is_subagent(tool))
         names = _Names(
-            frozenset(known), frozenset(tool.name for tool in internal.values()), _agents_of(graph)
+            frozenset(known),
+            frozenset(tool.name for tool in internal.values()),
+            _agents_of(graph),
+            _own_nodes(graph),
         )
         return Conversation(graph, world, session, given, names)
 
@@ -300,6 +310,17 @@ def _has_own_code(graph: Any) -> bool:
     return not all(map(_is_known, steps)) or not all(map(_is_shipped, around))
 
 
+def _own_nodes(graph: Any) -> frozenset[str]:
+    """The names of nodes that run code of the author's: they may carry out calls by hand."""
+    return frozenset(
+        name
+        for each in _reached(graph)
+        if _is_graph(each)
+        for name, node in each.nodes.items()
+        if not all(map(_is_known, _steps(node)))
+    )
+
+
 def _is_shipped(obj: Any) -> bool:
     """Of a class that stands in its library's module: a decorator makes others there of a function."""
     cls = type(obj)
@@ -352,8 +373,10 @@ _DESTINATION = "__handoff_destination"
 _HANDS_OVER = re.compile(
     r"^(transfer|hand_?off|assign|delegate|route|switch|escalate|go)_(.*_)?to_", re.IGNORECASE
 )
-_OF_STATE = ("langchain.agents.middleware.todo", "deepagents.middleware.subagents")
-"""Modules of tools that do nothing but write to the graph's state, or give work to another agent."""
+_OF_STATE = ("langchain.agents.middleware.todo",)
+"""Modules of tools that do nothing but write to the graph's state."""
+_SUBAGENTS: dict[int, Any] = {}
+"""Tools that give work to another agent, by identity: they are always run, and their calls are recorded."""
 
 
 def _internal(graph: Any) -> dict[int, Any]:
@@ -365,6 +388,11 @@ def _internal(graph: Any) -> dict[int, Any]:
         if is_of_state or _DESTINATION in (tool.metadata or {}) or _is_handoff(tool, function, nodes):
             internal[id(tool)] = tool
     return internal
+
+
+def _is_subagent(tool: Any) -> bool:
+    function = getattr(tool, "func", None) or getattr(tool, "coroutine", None)
+    return str(getattr(function, "__module__", "")) == "deepagents.middleware.subagents"
 
 
 def _is_handoff(tool: Any, function: Any, nodes: set[str]) -> bool:
@@ -479,7 +507,10 @@ def _watched(real: Any) -> Any:
         own = _Own(call, functools.partial(real, self, *args, **kwargs))
         try:
             with _set(_HERE, _Here()):
-                answer = world.call_sync(self.name, call.arguments, own.run)
+                if id(self) in _SUBAGENTS:
+                    world.record_sync(self.name, call.arguments, own.run, call.id)
+                    return own.result
+                answer = world.call_sync(self.name, call.arguments, own.run, call.id)
         except _ToolError:
             return own.result
         return own.result if own.has_run else call.answered(answer)
@@ -497,7 +528,10 @@ def _watched_async(real: Any) -> Any:
         own = _Own(call, functools.partial(real, self, *args, **kwargs))
         try:
             with _set(_HERE, _Here()):
-                answer = await world.call(self.name, call.arguments, own.arun)
+                if id(self) in _SUBAGENTS:
+                    await world.record(self.name, call.arguments, own.arun, call.id)
+                    return own.result
+                answer = await world.call(self.name, call.arguments, own.arun, call.id)
         except _ToolError:
             return own.result
         return own.result if own.has_run else call.answered(answer)
@@ -512,17 +546,17 @@ class _Call:
         self.tool = tool
         self.world = world
         self.arguments = _arguments(tool, args[0] if args else kwargs.get("tool_input"))
-        self._id = kwargs.get("tool_call_id")
+        self.id = str(kwargs.get("tool_call_id") or "")
 
     def answered(self, answer: Answer) -> Any:
         """What the scenario says, as the tool would have said it."""
         from langchain_core.messages import ToolMessage
         from langchain_core.tools import ToolException
 
-        if self._id:
+        if self.id:
             return ToolMessage(
                 content=answer.text,
-                tool_call_id=self._id,
+                tool_call_id=self.id,
                 name=self.tool.name,
                 status="error" if answer.is_error else "success",
                 artifact=answer.value if self.tool.response_format == "content_and_artifact" else None,
@@ -615,11 +649,13 @@ def _read_of(result: Any) -> Any:
 
 
 class _Names(NamedTuple):
-    """Of the graph's tools; of those among them that are its own business; of nodes that are agents."""
+    """Of the graph's tools; of those among them that are its own business; of nodes that are agents; of nodes
+    of the author's own code."""
 
     tools: frozenset[str]
     internal: frozenset[str]
     agents: frozenset[str]
+    own_nodes: frozenset[str]
 
 
 class Conversation:
@@ -655,14 +691,26 @@ class Conversation:
             with _set(_HERE, _Here(self._world)):
                 await self._play(self._input(message), self._config(meter), turn)
         except Exception as error:
-            with_partial(error, turn.messages(), meter.usage())
+            with_partial(error, **self._reply(turn, turn.messages(), meter))
             raise
         self._state = turn.state
         if turn.waits:
             waits = Waits(turn.waits)
-            with_partial(waits, turn.messages(), meter.usage())
+            with_partial(waits, **self._reply(turn, turn.messages(), meter))
             raise waits
-        return {"messages": turn.answer(), "usage": meter.usage() or turn.usage(), "agent": None}
+        return self._reply(turn, turn.answer(), meter)
+
+    def _reply(self, turn: _Turn, messages: list[dict[str, Any]], meter: Any) -> dict[str, Any]:
+        for what in turn.unread:
+            self._world.leave_unplaced(what)
+        by_hand = [each for each in self._world.asked_now if not each.call_id]
+        if by_hand:  # a node of the author's hands no id on, and may add arguments of its own
+            messages, _ = with_asked_arguments(messages, by_hand)
+        return {
+            "messages": messages,
+            "usage": meter.usage() or turn.usage(),
+            "elsewhere": turn.carried_out_elsewhere(messages),
+        }
 
     def _input(self, message: Any) -> dict[str, Any]:
         if self._keeps_state:
@@ -832,6 +880,8 @@ class _Turn:
         self._names = names
         self._said: dict[Any, _Said] = {}
         self._hidden: set[str] = set()
+        self._by_library: set[str] = set()
+        self.unread: dict[str, None] = {}
         self._wrote: set[str] = set()
         self._last: Any = None
         self._structured: Any = None
@@ -848,6 +898,8 @@ class _Turn:
                 else:
                     for each in written if isinstance(written, (list, tuple)) else (written,):
                         self._take_update(namespace, each)
+                        if node not in self._names.own_nodes:
+                            self._by_library |= _answered_in(each)
 
     def _take_interrupt(self, interrupts: Any) -> None:
         asked = next((each.value for each in interrupts or ()), None)
@@ -872,6 +924,8 @@ class _Turn:
             before = self._said.get(key)
             of_graph = not namespace or (before is not None and before.is_of_graph)
             self._said[key] = _Said(message, before.agent if before else agent, of_graph)
+            if _kind(message) == "ai":
+                self.unread.update(dict.fromkeys(_unread_in(message)))
             self._known.keys.add(key)
             last = key
         if not namespace and last is not None:
@@ -898,6 +952,16 @@ class _Turn:
         for call in (call for each in messages for call in getattr(each, "tool_calls", None) or ()):
             if call["id"] in answered and call["name"] not in self._names.tools:
                 self._hidden.add(call["id"])
+
+    def carried_out_elsewhere(self, messages: list[dict[str, Any]]) -> set[str]:
+        """The ids of calls that may have been carried out by a node of the author's own code, or were at the
+        provider. Only what the library answers is known to have asked a tool, or to have refused it."""
+        contents = [_field(said.message, "content") for said in self._said.values()]
+        hosted = {call["id"] for content in contents for call in _server_calls(content)}
+        if not self._names.own_nodes:
+            return hosted
+        called = {call.get("id") for each in messages for call in each.get("tool_calls") or ()}
+        return (called - self._by_library) | hosted
 
     def messages(self) -> list[dict[str, Any]]:
         """In OpenAI's form."""
@@ -1010,7 +1074,47 @@ def _calls(message: Any) -> list[dict[str, Any]]:
     made = [_call(each, each["args"]) for each in _field(message, "tool_calls") or () if "args" in each]
     if isinstance(message, dict):
         made += [each for each in message.get("tool_calls") or () if "function" in each]
+    made += _server_calls(_field(message, "content"))
     return made + [_call(each, each.get("args")) for each in _field(message, "invalid_tool_calls") or ()]
+
+
+_AT_PROVIDER = ("server_tool_use", "server_tool_call", "mcp_tool_use")
+_READ = frozenset(
+    (
+        *("text", "reasoning", "thinking", "redacted_thinking", "refusal", "citation", "input_json_delta"),
+        *("tool_use", "tool_call", "tool_call_chunk", "invalid_tool_call", "function_call"),
+        *("image", "image_url", "audio", "input_audio", "video", "file", "document", "text-plain", "media"),
+        *_AT_PROVIDER,
+    )
+)
+"""The blocks of a reply that are read, that stand among its calls, too, or that hold none."""
+
+
+def _blocks(content: Any) -> list[dict[str, Any]]:
+    return [each for each in content if isinstance(each, dict)] if isinstance(content, list) else []
+
+
+def _server_calls(content: Any) -> list[dict[str, Any]]:
+    """The calls that the model's provider carried out, as some of them tell."""
+    found = [each for each in _blocks(content) if each.get("type") in _AT_PROVIDER and "name" in each]
+    return [_call({"id": None, **each}, each.get("args", each.get("input")) or {}) for each in found]
+
+
+def _unread_in(message: Any) -> Iterator[str]:
+    """What of a reply may tell of calls, and is not read."""
+    for block in _blocks(_field(message, "content")):
+        kind = str(block.get("type"))
+        if kind not in _READ and not kind.endswith("_result"):
+            yield f"a block '{kind}' of a message is not read"
+    if (_field(message, "additional_kwargs") or {}).get("tool_outputs"):
+        yield "the model used tools of its provider, whose calls are not read"
+
+
+def _answered_in(written: Any) -> set[str]:
+    """The ids of the calls whose results a node wrote."""
+    messages = written.get("messages") if isinstance(written, dict) else None
+    listed = messages if isinstance(messages, (list, tuple)) else [messages]
+    return {str(call_id) for each in listed if (call_id := _field(each, "tool_call_id"))}
 
 
 def _call(call: Any, args: Any) -> dict[str, Any]:

@@ -12,7 +12,7 @@ import inspect
 import json
 from typing import TYPE_CHECKING, Any
 
-from .seam import LATER, MORE, Answer, Refused, Tool, Waits, kinds, unsupported, with_partial
+from .seam import LATER, MORE, Answer, Refused, Tool, Waits, adds_code, kinds, unsupported, with_partial
 
 if TYPE_CHECKING:
     from .seam import World
@@ -42,6 +42,9 @@ class LlamaIndex:
             if agent.tool_retriever is not None:
                 found[""] = MORE
         return list(found.values())
+
+    def runs_own_code(self, obj: Any) -> bool:
+        return any(adds_code(each, "llama_index") for each in (obj, *_agents(obj)))
 
     def prompt(self, obj: Any) -> str | None:
         agents = _agents(obj)
@@ -85,6 +88,7 @@ class _Conversation:
 
     def __init__(self, obj: Any, world: World) -> None:
         self._agent = _copied(obj, world)
+        self._world = world
         self._memory: Any = None
         self._context: Any = None
 
@@ -103,6 +107,8 @@ class _Conversation:
             async for event in handler.stream_events():
                 if waits := _waits_for(event):
                     raise Waits(waits)
+                for name in _at_provider(event):
+                    self._world.leave_unplaced(f"'{name}' ran at the provider: its calls are not read")
                 messages += _told_by(event, _is_thinking_aloud(self._agent, event))
                 used += _usage_in(event)
             result = await handler
@@ -179,6 +185,16 @@ def _waits_for(event: Any) -> str:
     if "workflows.events.InputRequiredEvent" not in kinds(event):
         return ""
     return f"input: {getattr(event, 'prefix', '') or type(event).__name__}"
+
+
+def _at_provider(event: Any) -> list[str]:
+    """What of a model's reply its provider carried out."""
+    response = getattr(event, "response", None) if type(event).__name__ == "AgentOutput" else None
+    more = getattr(response, "additional_kwargs", None) or {}
+    ran = more.get("built_in_tool_calls") or ()
+    calls = [getattr(each, "item", each) for each in ran]  # of a stream, an event that holds the call
+    fields = [each if isinstance(each, dict) else getattr(each, "__dict__", {}) for each in calls]
+    return [str(each.get("type") or "a tool") for each in fields]
 
 
 def _is_thinking_aloud(obj: Any, event: Any) -> bool:

@@ -18,7 +18,7 @@ from contextlib import AsyncExitStack
 from contextvars import ContextVar, copy_context
 from typing import TYPE_CHECKING, Any
 
-from .seam import MORE, Refused, Tool, Waits, kinds, outside, unsupported, with_partial
+from .seam import MORE, Refused, Tool, Waits, adds_code, kinds, outside, unsupported, with_partial
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
@@ -66,9 +66,12 @@ class _OpenAIAgents:
                 if _agent_of(tool) is None:
                     told = _told_of(tool)
                     found.setdefault(told.name, told)
-            if agent.mcp_servers or any(map(_runs_others, agent.tools)):
+            if agent.mcp_servers or any(_runs_others(each) or _is_of_server(each) for each in agent.tools):
                 found.setdefault(MORE.name, MORE)
         return list(found.values())
+
+    def runs_own_code(self, obj: Any) -> bool:
+        return any(adds_code(agent, "agents") for agent in _all_agents(obj))
 
     def prompt(self, obj: Any) -> str | None:
         told = getattr(obj, "instructions", None)
@@ -155,6 +158,15 @@ def _runs_others(tool: Any) -> bool:
 
     function = getattr(tool, "on_invoke_tool", None)
     return _agent_of(tool) is None and (_agent_in(function) or _within(function, names_one)) is not None
+
+
+def _is_of_server(tool: Any) -> bool:
+    """Whether it stands for the tools of an MCP server that the provider calls."""
+    return type(tool).__name__ == "HostedMCPTool"
+
+
+def _is_hosted(tool: Any) -> bool:
+    return _kind_of(tool) == "hosted"
 
 
 def _names_in(code: Any) -> set[str]:
@@ -252,7 +264,7 @@ class _Conversation:
         except Exception as error:
             data = getattr(error, "run_data", None)
             self._count(data)
-            messages = _messages(data.new_items if data else ())
+            messages = self._messages(data.new_items if data else ())
             tripped = _tripped(error)
             if not tripped:
                 with_partial(error, messages, self._usage())
@@ -264,7 +276,7 @@ class _Conversation:
             _TURNS.pop(self, None)
             _PLAYING.reset(playing)
         self._count(result)
-        messages = _messages(result.new_items)
+        messages = self._messages(result.new_items)
         if waits := _waits_for(result):
             waiting = Waits(f"the agent waits for a person: {waits}")
             with_partial(waiting, messages, self._usage())
@@ -276,6 +288,23 @@ class _Conversation:
 
     async def close(self) -> None:
         await self._servers.close()
+
+    def _messages(self, items: Any) -> list[Message]:
+        """The items of a turn as messages. What the scenario answers has no other way to run: such a call
+        that it was not asked for was refused, by a guardrail or a person."""
+        for kind in sorted({str(item.type) for item in items} - _READ):
+            self._world.leave_unplaced(f"an item '{kind}' of a run is not read")
+        messages = _messages(items)
+        refused = {
+            _id_of(item.raw_item)
+            for item in items
+            if item.type == "tool_call_output_item" and _field(item.raw_item, "type") in _OF_OUR_TOOLS
+        }
+        return [
+            {**message, "status": "error"} if each in refused and not self._world.was_asked(each) else message
+            for message in messages
+            for each in [message.get("tool_call_id")]
+        ]
 
     # ── copies
 
@@ -361,7 +390,7 @@ class _Conversation:
                 ran.append(True)
                 return await tool.on_invoke_tool(context, arguments)
 
-            answer = await self._world.call(tool.name, arguments or {}, own)
+            answer = await self._world.call(tool.name, arguments or "{}", own, _call_id(context))
             if ran:
                 return answer.value
             return await _failed(tool, context, answer.text) if answer.is_error else answer.text
@@ -373,7 +402,7 @@ class _Conversation:
             async def own() -> Any:
                 return await tool.on_invoke_tool(context, arguments)
 
-            return await self._world.record(tool.name, arguments or {}, own)
+            return await self._world.record(tool.name, arguments or "{}", own, _call_id(context))
 
         return invoke
 
@@ -382,7 +411,7 @@ class _Conversation:
             async def own() -> Any:
                 return await _awaited(tool.on_invoke_tool(context, written))
 
-            return await self._said(tool.name, {"input": written}, own)
+            return await self._said(tool.name, {"input": written}, own, _call_id(context))
 
         return invoke
 
@@ -391,18 +420,19 @@ class _Conversation:
             async def own() -> Any:
                 return await _awaited(tool.executor(request))
 
-            return await self._said(tool.name, _commands(request.data.action), own)
+            call_id = str(getattr(request.data, "call_id", ""))
+            return await self._said(tool.name, _commands(request.data.action), own, call_id)
 
         return execute
 
-    async def _said(self, name: str, args: Message, own: Callable[[], Awaitable[Any]]) -> Any:
+    async def _said(self, name: str, args: Message, own: Callable[[], Awaitable[Any]], call_id: str) -> Any:
         ran = []
 
         async def run() -> Any:
             ran.append(True)
             return await own()
 
-        answer = await self._world.call(name, args, run)
+        answer = await self._world.call(name, args, run, call_id)
         return answer.value if ran else answer.text
 
     # ── runs inside of it
@@ -419,7 +449,18 @@ class _Conversation:
         return {**options, "session": self._sessions[id(session)][1]}
 
     def counted(self, result: Any) -> Any:
+        """A run inside a tool, whose items do not come up."""
         self._count(result)
+        called = [_called(item) for item in result.new_items if item.type == "tool_call_item"]
+        for name in [call["function"]["name"] for call, hosted_result in called if hosted_result is not None]:
+            self._world.leave_unplaced(f"'{name}' ran at the provider, for an agent that is a tool")
+        return result
+
+    def streamed(self, agent: Any, result: Any) -> Any:
+        """The same for a run whose items are not there yet."""
+        self._count(result)
+        for name in [tool.name for each in _all_agents(agent) for tool in each.tools if _is_hosted(tool)]:
+            self._world.leave_unplaced(f"'{name}' may have run at the provider, for an agent that is a tool")
         return result
 
     def _count(self, result: Any) -> None:
@@ -450,6 +491,10 @@ def _options(deps: Any) -> dict[str, Any]:
     if "agents.run.RunConfig" in kinds(deps) or "agents.run_config.RunConfig" in kinds(deps):
         return {"run_config": deps}
     return {} if deps is None else {"context": deps}
+
+
+def _call_id(context: Any) -> str:
+    return str(getattr(context, "tool_call_id", None) or "")
 
 
 async def _awaited(value: Any) -> Any:
@@ -505,6 +550,18 @@ def _waits_for(result: Any) -> str:
 
 
 # ── the messages of a turn ───────────────────────────────────────────────────────────────────────
+
+
+_READ = frozenset(
+    (
+        *("message_output_item", "tool_call_item", "tool_call_output_item", "handoff_call_item"),
+        *("handoff_output_item", "reasoning_item", "mcp_list_tools_item", "mcp_approval_request_item"),
+        *("mcp_approval_response_item", "compaction_item", "input_item", "tool_approval_item"),
+        *("tool_search_call_item", "tool_search_output_item"),
+    )
+)
+"""The items that are read, or that hold no calls."""
+_OF_OUR_TOOLS = ("function_call_output", "custom_tool_call_output")
 
 
 def _messages(items: Any) -> list[Message]:
@@ -708,7 +765,8 @@ class _Runner:
         agent, conversation = _here(starting_agent)
         if conversation is None:
             return self.own.run_streamed(agent, input, **options)
-        return conversation.counted(self.own.run_streamed(agent, input, **conversation.options(options)))
+        result = self.own.run_streamed(agent, input, **conversation.options(options))
+        return conversation.streamed(agent, result)
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self.own, name)

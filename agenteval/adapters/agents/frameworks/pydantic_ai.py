@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from .seam import MORE, Guard, Refused, Tool, Waits, kinds, unsupported, with_partial
+from .seam import MORE, Guard, Refused, Tool, Waits, adds_code, kinds, unsupported, with_partial
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -28,6 +28,16 @@ _PASS_ON = (
 _GUARD = Guard("pydantic_ai")
 _INTERNAL = ("", "tool_search")
 """What the framework adds by itself: how a model finds tools that are loaded late."""
+_ONLY_IN_A_RUN = ("", "mcp_server")
+"""What stands for tools that a function chooses, or that a server at the provider has."""
+_AT_PROVIDER = "builtin-tool-call"
+_READ = frozenset(
+    (
+        *("text", "thinking", "compaction", "file", "speech", "tool-call"),
+        *(_AT_PROVIDER, "builtin-tool-return"),
+    )
+)
+"""The kinds of parts of a model's reply that are read, or that hold no calls."""
 
 
 class PydanticAI:
@@ -42,7 +52,13 @@ class PydanticAI:
         found = [tool for toolset in obj.toolsets for tool in _tools_in(toolset)]
         hosted = getattr(obj, "_cap_native_tools", None) or getattr(obj, "_builtin_tools", None) or ()
         kinds_of_tools = [getattr(each, "kind", "") for each in hosted]
+        are_known = not any(map(_is_dynamic, _capabilities(obj)))
+        if not are_known or any(kind in _ONLY_IN_A_RUN for kind in kinds_of_tools):
+            found.append(MORE)
         return found + [Tool(kind, hosted=True) for kind in kinds_of_tools if kind not in _INTERNAL]
+
+    def runs_own_code(self, obj: Any) -> bool:
+        return adds_code(obj, "pydantic_ai")
 
     def prompt(self, obj: Any) -> str | None:
         return None  # where it stands is private, and changed between 1.x and 2.x
@@ -52,7 +68,7 @@ class PydanticAI:
         if deps is None and isinstance(wanted, type) and wanted not in (type(None), object):
             what = f"the agent needs deps of type {wanted.__name__}"
             raise Refused(what, "write target: {object: …, deps: file.py:make_deps}")
-        return _Conversation(obj, _toolset(self, obj, world), deps)
+        return _Conversation(obj, world, _toolset(self, obj, world), deps)
 
 
 FRAMEWORK = PydanticAI()
@@ -91,10 +107,10 @@ def _toolset(framework: PydanticAI, obj: Any, world: World) -> Any:
     class Answering(WrapperToolset):  # type: ignore[misc]
         async def call_tool(self, name: str, tool_args: Any, ctx: Any, tool: Any) -> Any:
             async def own() -> Any:
-                with _GUARD.left():
+                with _GUARD.left(name, world):
                     return await self.wrapped.call_tool(name, tool_args, ctx, tool)
 
-            answer = await world.call(name, _as_written(ctx, tool_args), own)
+            answer = await world.call(name, _as_written(ctx, tool_args), own, ctx.tool_call_id or "")
             if answer.is_error and failed is not None:
                 raise failed(answer.text)
             return answer.value
@@ -120,9 +136,10 @@ def _as_written(ctx: Any, given: Any) -> Any:
 
 
 class _Conversation:
-    def __init__(self, agent: Any, toolset: Any, deps: Any) -> None:
-        self._agent, self._toolset, self._deps = agent, toolset, deps
+    def __init__(self, agent: Any, world: World, toolset: Any, deps: Any) -> None:
+        self._agent, self._world, self._toolset, self._deps = agent, world, toolset, deps
         self._history: list[Any] = []
+        self._may_answer = any(map(_may_answer_for_tools, _capabilities(agent)))
         _watch()
         _GUARD.opened(self)
 
@@ -130,28 +147,50 @@ class _Conversation:
         from pydantic_ai import capture_run_messages
 
         _watch()
-        before, outputs = len(self._history), _output_tools(self._agent)
+        before = len(self._history)
         with capture_run_messages() as seen:
             try:
                 with self._agent.override(toolsets=[self._toolset], tools=[]):
                     result = await self._agent.run(text, message_history=self._history, deps=self._deps)
             except BaseException as error:
-                with_partial(error, list(_in_openai(seen[before:], outputs)))
+                with_partial(error, **self._reply(seen[before:]))
                 raise
         self._history = list(result.all_messages())
-        new = list(result.new_messages())
-        messages = list(_in_openai(new, outputs))
+        reply = self._reply(new := list(result.new_messages()))
         if type(result.output).__name__ == "DeferredToolRequests":
             waits = Waits(_waiting_for(result.output))
-            with_partial(waits, messages)
+            with_partial(waits, **reply)
             raise waits
-        answer = _text(result.output)
+        answer, messages = _text(result.output), reply["messages"]
+        outputs = _output_tools(self._agent)
         by_tool = any(_is_output(part, outputs) for each in new for part in each.parts)
         if by_tool or not _ends_in_text(messages):
             messages.append({"role": "assistant", "content": answer})
         else:  # what a validator or an output function made of it is what the caller gets
             messages[-1]["content"] = answer
-        return {"messages": messages, "usage": None, "agent": getattr(self._agent, "name", None)}
+        return {**reply, "agent": getattr(self._agent, "name", None)}
+
+    def _reply(self, new: Any) -> dict[str, Any]:
+        outputs = _output_tools(self._agent)
+        parts = [part for message in new if message.kind == "response" for part in message.parts]
+        for part in parts:
+            if part.part_kind not in _READ:
+                self._world.leave_unplaced(f"a part '{part.part_kind}' of a reply is not read")
+            if _is_output(part, outputs) and _is_function(self._agent, part.tool_name):
+                what = f"the output function of '{part.tool_name}' ran: what it calls is not seen"
+                self._world.leave_unplaced(what)
+        elsewhere = {part.tool_call_id for part in parts if part.part_kind == _AT_PROVIDER}
+        messages = list(_in_openai(new, outputs))
+        if not self._may_answer:  # then only the world answers: what it was not asked for did not run
+            messages = [
+                {**each, "status": "error"} if self._is_refused(each, elsewhere) else each
+                for each in messages
+            ]
+        return {"messages": messages, "usage": None, "elsewhere": elsewhere}
+
+    def _is_refused(self, message: dict[str, Any], elsewhere: set[str]) -> bool:
+        call_id = message.get("tool_call_id")
+        return call_id is not None and call_id not in elsewhere and not self._world.was_asked(call_id)
 
     async def close(self) -> None:
         _GUARD.closed(self)
@@ -168,6 +207,34 @@ def _output_tools(agent: Any) -> frozenset[str]:
     """What the framework adds for structured output; it is the answer, and no tool."""
     defs = getattr(getattr(agent, "_output_toolset", None), "_tool_defs", None) or ()
     return frozenset(each.name for each in defs)
+
+
+def _is_function(agent: Any, name: str) -> bool:
+    """Whether an output is made by a function of the author's."""
+    processors = getattr(getattr(agent, "_output_toolset", None), "processors", None) or {}
+    return getattr(processors.get(name), "_function_schema", None) is not None
+
+
+def _capabilities(agent: Any) -> list[Any]:
+    """Those of an agent (2.x), flat."""
+    found: list[Any] = []
+    root = getattr(agent, "_root_capability", None)
+    if root is not None:
+        root.apply(found.append)
+    return found
+
+
+def _is_dynamic(capability: Any) -> bool:
+    """Whether what it gives an agent is known only in a run."""
+    return type(capability).__name__ == "DynamicCapability"
+
+
+def _may_answer_for_tools(capability: Any) -> bool:
+    """Whether it may answer a call in the place of the tool."""
+    hooks = getattr(capability, "_registry", None)
+    if isinstance(hooks, dict):
+        return any("tool" in name for name in hooks)
+    return _is_dynamic(capability) or adds_code(capability, "pydantic_ai")
 
 
 def _is_output(part: Any, outputs: frozenset[str]) -> bool:

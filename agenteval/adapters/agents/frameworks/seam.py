@@ -11,8 +11,11 @@ from __future__ import annotations
 import inspect
 import json
 import threading
+from collections.abc import Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
+from dataclasses import asdict, is_dataclass
+from enum import Enum
 from functools import wraps
 from typing import TYPE_CHECKING, Any, NamedTuple
 from weakref import WeakSet
@@ -38,6 +41,11 @@ if TYPE_CHECKING:
             framework itself needs (a final answer, a hand-off) is not among them. ``MORE`` among them: there
             may be others."""
 
+        def runs_own_code(self, obj: Any) -> bool:
+            """Return whether code of the author's, which may run a tool without the adapter, takes part in
+            how the agent answers: a node of a graph, a method of a class of its own. The code of tools does
+            not count: the scenario answers in its place."""
+
         def prompt(self, obj: Any) -> str | None:
             """What it is told to be; ``None`` where that is not known."""
 
@@ -55,7 +63,10 @@ if TYPE_CHECKING:
             ``agent``: who speaks where a message names nobody.
 
             The framework's own exceptions go through; ``with_partial`` keeps what happened before them.
-            Arguments are given to the world, and stand in the messages, as the model wrote them.
+            Arguments are given to the world, and stand in the messages, as the model wrote them. A call that
+            the world was not asked for, without a result or with one that is an error, was refused before any
+            tool ran. ``elsewhere``: the ids of calls that were carried out without it: by a node of the
+            author's, at the provider.
             """
 
         async def close(self) -> None: ...
@@ -139,12 +150,24 @@ _OPEN: WeakSet[World] = WeakSet()
 _LOCK = threading.Lock()
 
 
+class AskedCall(NamedTuple):
+    """A call that the world was asked for."""
+
+    name: str
+    arguments: Any
+    """As JSON; as they are where JSON cannot hold them."""
+    call_id: str
+    """What the framework knows it by; empty if the adapter does not know it."""
+
+
 class World:
     """The scenario's tools as one conversation meets them. A call that comes after the answer of a turn
     counts as one of the next, as it does for an agent in plain Python."""
 
     def __init__(self) -> None:
         self._calls: Calls | None = None
+        self._asked: list[AskedCall] = []
+        self._unplaced: dict[str, None] = {}
         self.asked: set[str] = set()
         """The tools that were called here: the agent has them."""
         self.fault = ""
@@ -165,33 +188,66 @@ class World:
         fault, self.fault = self.fault, ""
         return fault
 
-    async def call(self, name: str, args: Any, own: Callable[[], Awaitable[Any]]) -> Answer:
+    @property
+    def asked_now(self) -> tuple[AskedCall, ...]:
+        """The calls of this turn so far."""
+        return tuple(self._asked)
+
+    def was_asked(self, call_id: str) -> bool:
+        """Return whether a call of this turn reached the scenario."""
+        return any(each.call_id == call_id for each in self._asked)
+
+    def take_asked(self) -> list[AskedCall]:
+        """Return the calls since the last time."""
+        asked, self._asked = self._asked, []
+        return asked
+
+    def leave_unplaced(self, what: str) -> None:
+        """Note what of this turn may hold calls that are not seen, as a phrase."""
+        self._unplaced.setdefault(what)
+
+    def take_unplaced(self) -> list[str]:
+        """Return the notes since the last time."""
+        unplaced, self._unplaced = self._unplaced, {}
+        return list(unplaced)
+
+    async def call(
+        self, name: str, args: Any, own: Callable[[], Awaitable[Any]], call_id: str = ""
+    ) -> Answer:
         """What a call gives. ``args``: a dict, or JSON as the model wrote it. ``own()`` is the agent's real
         tool: it is awaited only where the scenario leaves the tool to the agent, and its value is then given
-        as it is, and what it raises raised. Raises ``Outside`` before the first turn."""
-        answered = await self._here(name).call(name, args, own)
+        as it is, and what it raises raised. ``call_id``: by which the messages know the call. Raises
+        ``Outside`` before the first turn."""
+        calls, given = self._here(name, args, call_id)
+        answered = await calls.call(name, given, own)
         return Answer(answered.value, answered.is_error)
 
-    def call_sync(self, name: str, args: Any, own: Callable[[], Any]) -> Answer:
+    def call_sync(self, name: str, args: Any, own: Callable[[], Any], call_id: str = "") -> Answer:
         """The same from any thread, for code that cannot await."""
-        answered = self._here(name).call_sync(name, args, own)
+        calls, given = self._here(name, args, call_id)
+        answered = calls.call_sync(name, given, own)
         return Answer(answered.value, answered.is_error)
 
-    async def record(self, name: str, args: Any, own: Callable[[], Awaitable[Any]]) -> Any:
+    async def record(self, name: str, args: Any, own: Callable[[], Awaitable[Any]], call_id: str = "") -> Any:
         """For what is called as a tool and is not one that a scenario answers, such as an agent: what
         ``own()`` gives. The call is seen as one of a tool that there is."""
-        return await self._here(name).record(name, args, own)
+        calls, given = self._here(name, args, call_id)
+        return await calls.record(name, given, own)
 
-    def record_sync(self, name: str, args: Any, own: Callable[[], Any]) -> Any:
+    def record_sync(self, name: str, args: Any, own: Callable[[], Any], call_id: str = "") -> Any:
         """The same from any thread, for code that cannot await."""
-        return self._here(name).record_sync(name, args, own)
+        calls, given = self._here(name, args, call_id)
+        return calls.record_sync(name, given, own)
 
-    def _here(self, name: str) -> Calls:
+    def _here(self, name: str, args: Any, call_id: str) -> tuple[Calls, Any]:
+        """The turn's calls, and the arguments in the one form in which they are recorded and compared."""
         if self._calls is None:
             self.fault = self.fault or _not_followed(name)
             raise Outside(self.fault)
+        text = as_json_text(args)
         self.asked.add(name)
-        return self._calls
+        self._asked.append(AskedCall(name, text, call_id))
+        return self._calls, json.loads(text) if isinstance(args, Mapping) else args
 
 
 def outside(name: str) -> Outside:
@@ -227,13 +283,28 @@ def _not_followed(name: str) -> str:
     return f"{name} was called from a thread that agenteval cannot follow; it was not run"
 
 
+class _Left:
+    """A tool that is left to the agent, while it runs."""
+
+    def __init__(self, name: str, world: World) -> None:
+        self._name = name
+        self._world = world
+        self._entered = ""
+
+    def enter(self, name: str) -> None:
+        """A tool runs: this one, or one of an agent that it runs itself."""
+        self._entered = self._entered or name
+        if name != self._entered:
+            self._world.leave_unplaced(f"the tool '{name}' of another agent ran within '{self._name}'")
+
+
 class Guard:
     """Keeps the real tools of a framework from running unseen: while a conversation with one of its agents is
-    open, a tool runs only where the adapter left it to its agent, and in what that tool itself starts. All
-    else (another agent that a hook asks, a bare thread) is ``outside``."""
+    open, a tool runs only where the adapter left it to its agent, and in what that tool itself starts, which
+    is noted. All else (another agent that a hook asks, a bare thread) is ``outside``."""
 
     def __init__(self, name: str) -> None:
-        self._left: ContextVar[bool] = ContextVar("agenteval_left_" + name, default=False)
+        self._left: ContextVar[_Left | None] = ContextVar("agenteval_left_" + name, default=None)
         self._open: WeakSet[Any] = WeakSet()
 
     def opened(self, conversation: Any) -> None:
@@ -245,9 +316,9 @@ class Guard:
             self._open.discard(conversation)
 
     @contextmanager
-    def left(self) -> Iterator[None]:
+    def left(self, name: str, world: World) -> Iterator[None]:
         """What runs in here is left to the agent."""
-        token = self._left.set(True)
+        token = self._left.set(_Left(name, world))
         try:
             yield
         finally:
@@ -267,9 +338,10 @@ class Guard:
     def _guarded(self, own: Any, is_spared: Callable[[Any], bool], named: Callable[[Any], str]) -> Any:
         @wraps(own)
         def guarded(tool: Any, first: Any, *rest: Any, **more: Any) -> Any:
-            is_free = not len(self._open) or self._left.get() or is_plain()
-            if not is_free and not is_spared(tool):
-                raise outside(named(first))
+            if len(self._open) and not is_plain() and not is_spared(tool):
+                if (left := self._left.get()) is None:
+                    raise outside(named(first))
+                left.enter(named(first))
             return own(tool, first, *rest, **more)
 
         guarded.agenteval_guarded = True  # type: ignore[attr-defined]
@@ -289,6 +361,55 @@ def _below(base: type) -> set[type]:
 # ── for adapters ─────────────────────────────────────────────────────────────────────────────────
 
 
+def as_json_text(args: Any) -> Any:
+    """Return arguments as JSON, which is what is recorded and compared, without those that JSON cannot hold:
+    what a framework puts in. Anything but a mapping stays as it is."""
+    if not isinstance(args, Mapping):
+        return args
+    texts = {str(name): _json_of(value) for name, value in args.items()}
+    return f"{{{', '.join(f'{json.dumps(name)}: {text}' for name, text in texts.items() if text)}}}"
+
+
+def _json_of(value: Any) -> str:
+    """Empty for what is no JSON."""
+    try:
+        return json.dumps(value, ensure_ascii=False, allow_nan=False, default=_as_json)
+    except ValueError:  # an infinite number, or a value that holds itself
+        return json.dumps(str(value))
+    except (TypeError, RecursionError):
+        return ""
+
+
+def _as_json(value: Any) -> Any:
+    if isinstance(value, Enum):
+        return value.value
+    if callable(getattr(value, "model_dump", None)):
+        return value.model_dump(mode="json")
+    if is_dataclass(value) and not isinstance(value, type):
+        return asdict(value)
+    if isinstance(value, (set, frozenset)):
+        return sorted(value, key=str)
+    if vars(object)["__str__"] is type(value).__str__ or isinstance(value, (type, bytes, bytearray)):
+        raise TypeError(f"{type(value).__name__} is no JSON")
+    return str(value)  # dates, UUIDs, paths
+
+
+def adds_code(obj: Any, package: str) -> bool:
+    """Return whether the class of an object of a framework has methods that are not its ``package``'s."""
+    for cls in type(obj).__mro__:
+        if cls.__module__.partition(".")[0] == package:
+            return False
+        if any(not name.startswith("__") and _is_code_of(cls, each) for name, each in vars(cls).items()):
+            return True
+    return False
+
+
+def _is_code_of(cls: type, value: Any) -> bool:
+    """Whether a method is written there, and not put in by a library."""
+    function = getattr(value, "fget", None) or getattr(value, "__func__", None) or value
+    return inspect.isfunction(function) and function.__module__ == cls.__module__
+
+
 def kinds(obj: Any) -> list[str]:
     """``module.Class`` of the classes that an object is of, its own first. Of a class: of those that its
     instances are of."""
@@ -296,10 +417,12 @@ def kinds(obj: Any) -> list[str]:
     return [f"{each.__module__}.{each.__qualname__}" for each in cls.__mro__]
 
 
-def with_partial(error: BaseException, messages: list[dict[str, Any]], usage: Any = None) -> None:
+def with_partial(
+    error: BaseException, messages: list[dict[str, Any]], usage: Any = None, **marks: Any
+) -> None:
     """Keeps with an exception what happened in its turn before."""
     try:
-        error.agenteval_partial = {"messages": messages, "usage": usage}  # type: ignore[attr-defined]
+        error.agenteval_partial = {"messages": messages, "usage": usage, **marks}  # type: ignore[attr-defined]
     except Exception:  # one with __slots__: then it is known without its turn
         return
 

@@ -8,6 +8,7 @@ closure.
 
 from __future__ import annotations
 
+import ast
 import asyncio
 import copy
 import json
@@ -15,7 +16,8 @@ import threading
 from contextvars import copy_context
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from .seam import LATER, Refused, Tool, kinds, unsupported, with_partial
+from .call_marks import pair_by_name
+from .seam import LATER, Refused, Tool, adds_code, kinds, unsupported, with_partial
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -47,6 +49,11 @@ class _Smolagents:
                 if name != _FINAL:
                     found.setdefault(name, Tool(name, str(tool.description), _schema(tool)))
         return list(found.values())
+
+    def runs_own_code(self, obj: Any) -> bool:
+        agents = _all_agents(obj)
+        final = [agent.tools[_FINAL] for agent in agents if _FINAL in agent.tools]
+        return any(adds_code(each, "smolagents") for each in (*agents, *final))
 
     def prompt(self, obj: Any) -> str | None:
         told = getattr(getattr(getattr(obj, "memory", None), "system_prompt", None), "system_prompt", None)
@@ -111,6 +118,7 @@ class _Conversation:
         self._copies: dict[int, Any] = {}
         self._calls: list[_Call] = []
         self._usages: list[Any] = []
+        self._imported: dict[str, None] = {}
         self._is_first = True
         self._agent = self._copy(agent)
 
@@ -169,6 +177,8 @@ class _Conversation:
         def metered(step: Any, *_: Any, **__: Any) -> None:
             if getattr(step, "token_usage", None) is not None:
                 self._usages.append(step.token_usage)
+            if code := getattr(step, "code_action", None):
+                self._look_at(code)
 
         listed = agent.step_callbacks
         if isinstance(listed, list):
@@ -241,6 +251,17 @@ class _Conversation:
             raise RuntimeError(answer.text)
         return answer.text if tool.output_type == "string" else answer.value
 
+    def _look_at(self, code: str) -> None:
+        """Code may call what it imports, and keeps it for later steps. The modules that the framework always
+        allows reach nothing outside."""
+        from smolagents.utils import BASE_BUILTIN_MODULES
+
+        new = (each for each in _imports_of(code) if each.partition(".")[0] not in BASE_BUILTIN_MODULES)
+        self._imported.update(dict.fromkeys(new))
+        for name in self._imported:
+            what = f"code that the agent wrote has imported '{name}': what it calls there is not seen"
+            self._world.leave_unplaced(what)
+
     # ── what a turn gave
 
     def _usage(self) -> dict[str, int] | None:
@@ -265,19 +286,22 @@ class _Conversation:
         text = step.model_output if isinstance(step.model_output, str) else None
         if getattr(step, "code_action", None) is not None or hasattr(self._agent, "python_executor"):
             listed = [_listed(f"call_{step.step_number}_{i}", c.name, c.args) for i, c in enumerate(calls)]
-            results = [each.result for each in calls]
+            results, refused = [each.result for each in calls], set()
         else:
             asked = getattr(step.model_output_message, "tool_calls", None) or ()
             asked = [each for each in asked if each.function.name != _FINAL]
-            listed = [_listed(each.id, each.function.name, each.function.arguments) for each in asked]
-            results = [_result(calls, each.function, step) for each in asked]
+            wanted = [(each.function.name, each.function.arguments) for each in asked]
+            made = pair_by_name(wanted, [(each.name, each.args, each) for each in calls])
+            args = [call.args if call else asked[at].function.arguments for at, call in enumerate(made)]
+            listed = [_listed(each.id, each.function.name, args[at]) for at, each in enumerate(asked)]
+            results = [call.result if call else _result_in(step) for call in made]
+            refused = {listed[at]["id"] for at, call in enumerate(made) if call is None}
         if not listed and not text:
             return []
         said: Message = {"role": "assistant", "content": text or None}
         if listed:
             said["tool_calls"] = listed
-        there = {*self._agent.tools, *self._agent.managed_agents}
-        return [said, *(_told_back(listed[at], result, there) for at, result in enumerate(results))]
+        return [said, *(_told_back(listed[at], result, refused) for at, result in enumerate(results))]
 
 
 def _by_name(tool: Any, args: tuple[Any, ...]) -> Message:
@@ -285,10 +309,10 @@ def _by_name(tool: Any, args: tuple[Any, ...]) -> Message:
     return {names[at]: value for at, value in enumerate(args) if at < len(names)}
 
 
-def _told_back(call: Message, result: str, there: set[str]) -> Message:
-    """The result of a call. ``there``: the tools that there are; of another it is an error."""
+def _told_back(call: Message, result: str, refused: set[str]) -> Message:
+    """The result of a call; an error if no tool was called for it."""
     told = {"role": "tool", "tool_call_id": call["id"], "content": result}
-    return told if call["function"]["name"] in there else {**told, "status": "error"}
+    return {**told, "status": "error"} if call["id"] in refused else told
 
 
 def _listed(call_id: Any, name: str, args: Any) -> Message:
@@ -296,13 +320,18 @@ def _listed(call_id: Any, name: str, args: Any) -> Message:
     return {"id": str(call_id), "type": "function", "function": {"name": name, "arguments": written}}
 
 
-def _result(calls: list[_Call], asked: Any, step: Any) -> str:
-    """Of several calls a step keeps one text of all that they gave."""
-    for each in calls:
-        if each.name == asked.name and each.args == asked.arguments:
-            calls.remove(each)
-            return each.result
+def _result_in(step: Any) -> str:
     return str(step.error or "") or str(step.observations or "")
+
+
+def _imports_of(code: str) -> list[str]:
+    """The modules that code imports."""
+    try:
+        nodes = list(ast.walk(ast.parse(code)))
+    except (SyntaxError, ValueError):
+        return []  # it did not run
+    plain = [each.name for node in nodes if isinstance(node, ast.Import) for each in node.names]
+    return [*plain, *(node.module or "" for node in nodes if isinstance(node, ast.ImportFrom))]
 
 
 def _fresh(executor: Any) -> Any:

@@ -13,7 +13,7 @@ import json
 import threading
 from typing import TYPE_CHECKING, Any
 
-from .seam import LATER, MORE, Guard, Refused, Tool, Waits, kinds, unsupported, with_partial
+from .seam import LATER, MORE, Guard, Refused, Tool, Waits, adds_code, kinds, unsupported, with_partial
 
 if TYPE_CHECKING:
     from .seam import World
@@ -53,9 +53,14 @@ class _Strands:
                     found.setdefault(
                         name, Tool(name, spec.get("description") or "", schema.get("json", schema))
                     )
+            for name in _at_provider(agent):
+                found.setdefault(name, Tool(name, hosted=True))
             if agent.load_tools_from_directory:
                 found.setdefault(MORE.name, MORE)
         return list(found.values())
+
+    def runs_own_code(self, obj: Any) -> bool:
+        return any(adds_code(agent, "strands") for agent in _all_agents(obj))
 
     def prompt(self, obj: Any) -> str | None:
         told = getattr(obj, "system_prompt", None)
@@ -98,6 +103,15 @@ def _all_agents(agent: Any) -> list[Any]:
         below = [tool.agent for tool in each.tool_registry.registry.values() if _AS_TOOL in kinds(tool)]
         found.extend(one for one in below if not any(one is known for known in found))
     return [each for each in found if _AGENT in kinds(each)]
+
+
+def _at_provider(agent: Any) -> list[str]:
+    """The tools that run at the model's provider, as its settings name them."""
+    config = getattr(agent.model, "config", None)
+    settings = [each for each in (config, (config or {}).get("params")) if isinstance(each, dict)]
+    listed = [tool for each in settings for key in each if key.endswith("tools") for tool in each[key] or ()]
+    fields = [tool if isinstance(tool, dict) else getattr(tool, "__dict__", {}) for tool in listed]
+    return [str(each.get("name") or each.get("type") or "a tool of the model") for each in fields]
 
 
 def _is_of_framework(tool: Any) -> bool:
@@ -171,6 +185,7 @@ class _Conversation:
         self._own: dict[int, Any] = {}
         self._added: list[Message] = []
         self._agent = self._built(agent)
+        self._at_provider = sorted({name for each in _all_agents(agent) for name in _at_provider(each)})
         self._metered = self._total()
         _watch()
         _GUARD.opened(self)
@@ -200,6 +215,10 @@ class _Conversation:
         _GUARD.closed(self)
 
     def _messages(self, without: str = "") -> list[Message]:
+        for name in self._at_provider:
+            self._world.leave_unplaced(f"'{name}' runs at the provider, which does not say whether it did")
+        for kind in sorted({key for message in self._added for key in _unread(message)}):
+            self._world.leave_unplaced(f"a block '{kind}' of a message is not read")
         return _messages(self._added, set(self._agent.tool_registry.registry), without)
 
     def _speaker(self) -> str | None:
@@ -329,7 +348,8 @@ class _Conversation:
                     events.extend([event async for event in stream(tool_use, invocation_state, **named)])
                     return _told_in(_result_in(events[-1])) if events else ""
 
-                await conversation._world.record(tool_use["name"], tool_use["input"], own)
+                call_id = str(tool_use["toolUseId"])
+                await conversation._world.record(tool_use["name"], tool_use["input"], own, call_id)
                 for event in events:
                     yield event
 
@@ -367,7 +387,7 @@ class _Conversation:
         events: list[Any] = []
 
         async def own() -> Any:
-            with _GUARD.left():
+            with _GUARD.left(str(tool_use["name"]), self._world):
                 events.extend([event async for event in tool.stream(tool_use, state, **named)])
             result = _result_in(events[-1]) if events else {}
             if result.get("status") == "error":
@@ -375,7 +395,8 @@ class _Conversation:
             return _told_in(result)
 
         try:
-            answer = await self._world.call(tool_use["name"], tool_use["input"], own)
+            call_id = str(tool_use["toolUseId"])
+            answer = await self._world.call(tool_use["name"], tool_use["input"], own, call_id)
         except _ToolError:
             answer = None
         if events:
@@ -459,12 +480,29 @@ def _messages(added: list[Message], there: set[str], without: str) -> list[Messa
                 "role": "tool",
                 "tool_call_id": each["toolUseId"],
                 "content": _told_in(each),
-                **({"status": "error"} if each["toolUseId"] in missing else {}),
+                **({"status": "error"} if _has_failed(each, missing) else {}),
             }
             for each in results
             if each["toolUseId"] not in left_out
         )
     return found
+
+
+_READ = frozenset(
+    (
+        *("text", "toolUse", "toolResult", "reasoningContent", "citationsContent", "cachePoint"),
+        *("image", "video", "audio", "document", "guardContent"),
+    )
+)
+"""The blocks that are read, or that hold no calls."""
+
+
+def _unread(message: Message) -> set[str]:
+    return {key for block in message.get("content") or () for key in block} - _READ
+
+
+def _has_failed(result: Message, missing: set[str]) -> bool:
+    return result["toolUseId"] in missing or result.get("status") == "error"
 
 
 def _call(use: Message) -> Message:

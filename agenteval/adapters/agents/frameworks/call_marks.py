@@ -1,0 +1,127 @@
+"""What the calls in a turn's messages are to the scenario: asked of it, carried out elsewhere, or refused
+before any tool ran."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any, TypeVar
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Collection, Iterator
+
+    from .seam import AskedCall
+
+    Message = dict[str, Any]
+
+
+def calls_in(messages: list[Message]) -> Iterator[Message]:
+    """Yield the calls in messages in OpenAI's format."""
+    for message in messages:
+        for call in message.get("tool_calls") or ():
+            if isinstance(call.get("function"), dict):
+                yield call
+
+
+def ids_of(messages: list[Message], names: Collection[str]) -> set[Any]:
+    """Return the ids of the calls of certain tools."""
+    return {call.get("id") for call in calls_in(messages) if call["function"].get("name") in names}
+
+
+def marked(messages: list[Message], asked: list[AskedCall], elsewhere: Collection[Any]) -> list[Message]:
+    """Return the messages with what is known of their calls. One that the scenario was asked for has the
+    arguments with which it was asked: whatever the framework made of them in between, it is found by them.
+    One that was not asked for, and has no result or an error, was ``attempted``: no tool ran, unless its id
+    is among those that were carried out ``elsewhere``.
+    """
+    found = _paired(list(calls_in(messages)), asked)
+    results = (each for each in messages if each.get("role") == "tool" and each.get("status") != "error")
+    done = {*elsewhere, *(each.get("tool_call_id") for each in results)}
+
+    def read(call: Message) -> Message:
+        of_call = found.get(id(call))
+        if of_call is None:
+            return call if call.get("id") in done else {**call, "attempted": True}
+        if not isinstance(of_call.arguments, str):
+            return call
+        return {**call, "function": {**call["function"], "arguments": of_call.arguments}}
+
+    return _rewritten(messages, read)
+
+
+def _paired(calls: list[Message], asked: list[AskedCall]) -> dict[int, AskedCall]:
+    """Find for each call, by its identity, what was asked: first by their ids, since two calls may have the
+    same arguments, then by name and arguments, since some frameworks give no ids to their tools."""
+    found: dict[int, AskedCall] = {}
+    taken: set[int] = set()
+    keys: tuple[Callable[[Any, Any, Any], Any], ...] = (_by_id, _by_arguments)
+    for key in keys:
+        waiting: dict[Any, list[int]] = {}
+        for at, each in enumerate(asked):
+            if at not in taken:
+                waiting.setdefault(key(each.name, each.arguments, each.call_id), []).append(at)
+        for call in calls:
+            function = call["function"]
+            alike = waiting.get(key(function.get("name"), function.get("arguments"), call.get("id")))
+            if id(call) not in found and alike:
+                taken.add(alike[0])
+                found[id(call)] = asked[alike.pop(0)]
+    return found
+
+
+def _by_id(name: Any, _: Any, call_id: Any) -> Any:
+    return (name, call_id) if call_id else object()
+
+
+def _by_arguments(name: Any, arguments: Any, _: Any) -> Any:
+    return name, json.dumps(_value(arguments), sort_keys=True, default=str)
+
+
+_Made = TypeVar("_Made")
+
+
+def pair_by_name(asked: list[tuple[str, Any]], made: list[tuple[str, Any, _Made]]) -> list[_Made | None]:
+    """Find for each call that a model asked for (its name and arguments) what was made of it: with the same
+    arguments, else the first of its name, since a framework may have changed them. ``None``: nothing. For
+    frameworks that give their tools no ids."""
+    left = list(made)
+    found: list[_Made | None] = [None for _ in asked]
+    for is_sure in (True, False):
+        for at, (name, args) in enumerate(asked):
+            fits = [each for each in left if each[0] == name and (not is_sure or each[1] == args)]
+            if found[at] is None and fits:
+                left.remove(fits[0])
+                found[at] = fits[0][2]
+    return found
+
+
+def with_asked_arguments(messages: list[Message], asked: list[AskedCall]) -> tuple[list[Message], set[Any]]:
+    """Return the messages, with the arguments with which the scenario was asked for their calls: by their
+    names, in their order. And the ids of these calls."""
+    calls = list(calls_in(messages))
+    wanted = [(call["function"].get("name"), _value(call["function"].get("arguments"))) for call in calls]
+    made = pair_by_name(wanted, [(each.name, _value(each.arguments), each) for each in asked])
+    given = {id(calls[at]): each.arguments for at, each in enumerate(made) if each is not None}
+
+    def read(call: Message) -> Message:
+        if not isinstance(given.get(id(call)), str):
+            return call
+        return {**call, "function": {**call["function"], "arguments": given[id(call)]}}
+
+    return _rewritten(messages, read), {call.get("id") for call in calls if id(call) in given}
+
+
+def _rewritten(messages: list[Message], read: Callable[[Message], Message]) -> list[Message]:
+    return [
+        {**message, "tool_calls": list(map(read, message["tool_calls"]))}
+        if message.get("tool_calls")
+        else message
+        for message in messages
+    ]
+
+
+def _value(arguments: Any) -> Any:
+    """Arguments as they are compared."""
+    try:
+        return (json.loads(arguments or "{}") if isinstance(arguments, str) else arguments) or {}
+    except ValueError:
+        return arguments
