@@ -310,7 +310,8 @@ def _parts(role: Role, parts: Iterable[Any]) -> Iterator[Said]:
             called = _called([raw])
             reply.call(called.said)
             lost += called.lost
-            lost += unplaced_fields(part, _OF_CALL_PARTS, of="a part with a call") if raw is not part else ()
+            if _CODE in part or any(raw is part.get(key) for key in _CALL_PARTS):
+                lost += unplaced_fields(part, _OF_CALL_PARTS, of="a part with a call")
         else:
             if reply.results:
                 yield from reply.said()
@@ -365,9 +366,9 @@ class _Reply:
 
 
 _CALL_PARTS = ("functionCall", "function_call", "toolUse", "toolInvocation", "tool_call")
-_OF_CALL_PARTS = frozenset((*_CALL_PARTS, "type"))
 _CODE = "executableCode"
 """What Google's own interpreter runs: a call of a tool of the provider's."""
+_OF_CALL_PARTS = frozenset((*_CALL_PARTS, _CODE))
 
 
 def _call_part(part: Any) -> dict[str, Any] | None:

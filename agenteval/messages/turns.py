@@ -100,7 +100,7 @@ def _require_read(draft: _Draft, coverage: Coverage, *, lost: str) -> None:
         parts = " ".join((unread.steps[-1].said.text or "").split())
         what = f"no part of an answer of the agent could be read: {parts[:80]}"
         raise AuthorError(Problem(what, "its parts are of unknown kinds"))
-    if draft.unread and not lost and not any(turn.has_text for turn in draft.turns):
+    if draft.unread and not lost and not any(turn.has_answer for turn in draft.turns):
         raise AuthorError(Problem(f"no answer of the agent could be read: {next(iter(draft.notes))}", READ_IT))
 
 
@@ -161,8 +161,9 @@ class _Turn:
         return is_unread
 
     @property
-    def has_text(self) -> bool:
-        return any((step.said.text or "").strip() for step in self.steps)
+    def has_answer(self) -> bool:
+        """Whether the agent said anything, be it nothing, but call tools."""
+        return any(step.said.text or not step.said.calls for step in self.steps)
 
     def frozen(self, *, sees_all: bool, error: str | None = None) -> Turn:
         """``sees_all``: the record declares tools, so that it would hold their calls."""

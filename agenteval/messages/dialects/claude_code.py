@@ -38,15 +38,17 @@ def _messages_in(events: Sequence[Any], tell: Tell) -> list[Any]:
     if len(kept) < len(events):
         tell("notices of the log, events of the type 'system', were left out")
     own = [event for event in kept if not _is_of_another(event)]
-    if own and len(own) < len(kept):
+    others = bool(own) and len(own) < len(kept)
+    if others:
         tell("the messages of an agent that was asked by the agent were left out")
-        # What they do is done, too: where it called a tool, that call was not read.
+        # What it does is done, too: where it called a tool, that call was not read.
         kept = [event for event in kept if not _is_of_another(event) or _has_calls(event)]
     gone = _taken_back(kept)
     if gone:
         tell("messages that the user took back, and the answers to them, were left out")
         kept = [event for event in kept if word(event, "uuid") not in gone]
-    return _joined([_opened(event) for event in kept if not _is_placed(event)])
+    kept = [event for event in kept if not _is_placed(event)]
+    return _joined([_call_of(event) if others and _is_of_another(event) else _opened(event) for event in kept])
 
 
 def _is_notice(event: Any) -> bool:
@@ -93,10 +95,12 @@ def _is_placed(event: Any) -> bool:
     return is_known and not _is_of_another(event)
 
 
+def _call_of(event: Mapping[str, Any]) -> dict[str, Any]:
+    what = "a call of an agent that the agent asked"
+    return marked(Unplaced(what, ("isSidechain", word(event, "type")), event.get("message")))
+
+
 def _opened(event: Any) -> Any:
-    if _is_of_another(event):
-        what = "a call of an agent that the agent asked"
-        return marked(Unplaced(what, ("isSidechain", word(event, "type")), event.get("message")))
     opened = event_opened(event)
     if opened is event or not isinstance(opened, dict):
         return opened
