@@ -8,7 +8,8 @@ from typing import Any, NamedTuple
 
 from agenteval.core.trajectory import Message, Step, ToolCall, Turn
 from agenteval.messages import chat
-from agenteval.messages.message_adapters import plain
+from agenteval.messages.message_adapters import phrases_in, plain
+from agenteval.messages.placed import quoted
 
 
 class TurnRead(NamedTuple):
@@ -20,17 +21,19 @@ class TurnRead(NamedTuple):
 
 def read_turn(messages: Sequence[Any], sent: Sequence[Turn]) -> TurnRead:
     """Read the steps of this turn in a list of messages. ``sent``: the turns so far, this one as the last;
-    what is known from them is history. A call that is not known is not a history, wherever it stands. Raises
-    ``AgentError`` for a tool call that cannot be read."""
-    unplaced: dict[str, None] = {}
-    read = plain(messages, lambda text: unplaced.setdefault(text))
-    return TurnRead(_steps_of(read, sent), tuple(unplaced))
+    what is known from them is history. A call that is not known is not a history, wherever it stands, and
+    neither is an entry that nobody can place. Raises ``AgentError`` for a tool call that cannot be read."""
+    read = plain(messages)
+    cut = _cut(read, sent)
+    known = {phrase for turn in sent[:-1] for phrase in turn.unplaced}
+    unplaced = [*phrases_in(read[cut.place :]), *_without_calls(read[cut.place :], sent)]
+    unplaced += [phrase for phrase in phrases_in(read[: cut.place]) if phrase not in known]
+    return TurnRead(_steps_of(read, cut, sent), tuple(dict.fromkeys(unplaced)))
 
 
-def _steps_of(read: Sequence[Message], sent: Sequence[Turn]) -> tuple[Step, ...]:
+def _steps_of(read: Sequence[Message], cut: _Cut, sent: Sequence[Turn]) -> tuple[Step, ...]:
     steps = chat.steps_of(read)
     places = [at for at, message in enumerate(read) if message["role"] == "assistant"]
-    cut = _cut(read, sent)
     here = sum(place < cut.place for place in places)
     before, after = steps[:here], steps[here:]
     if cut.place:
@@ -39,6 +42,22 @@ def _steps_of(read: Sequence[Message], sent: Sequence[Turn]) -> tuple[Step, ...]
         after = _without_echo(after, sent[-1].steps)
     told = (*before, *after)
     return (*told, Step()) if told and _ends_with_user(read) else told
+
+
+def _without_calls(read: Sequence[Message], sent: Sequence[Turn]) -> Iterator[str]:
+    """The results of calls that are neither among the messages nor known: each shows that one was made."""
+    ids = {call.id for turn in sent for call in turn.tool_calls}
+    waiting = 0
+    for message in read:
+        if message["role"] == "assistant":
+            calls = [chat.read_tool_call(call) for call in chat.given_calls(message)]
+            ids.update(call.id for call in calls)
+            waiting += len(calls)
+        elif message["role"] == "tool" and waiting:
+            waiting -= 1
+        elif message["role"] == "tool" and str(message.get("tool_call_id") or "") not in ids - {""}:
+            of = f" of '{message['name']}'" if isinstance(message.get("name"), str) else ""
+            yield f"the call of a tool's result{of}: {quoted(chat.result_of(message.get('content')))}"
 
 
 class _Cut(NamedTuple):

@@ -18,6 +18,7 @@ from agenteval.messages.agent_names import name_of
 from agenteval.messages.completion import Unreadable
 from agenteval.messages.endings import cut_of, last_answer
 from agenteval.messages.reported_usage import usage_in
+from agenteval.messages.responses import unplaced_in_response
 
 LIMIT = "raise the agent's token limit?"
 """What to do about an answer that a limit of tokens cut off."""
@@ -36,15 +37,22 @@ def require_complete(answer: Any, *around: Any, remedy: str = LIMIT) -> None:
 def answer_of(message: Mapping[str, Any], *around: Any, usage: Any = None, remedy: str = LIMIT) -> AgentReply:
     """What one message says. One in another library's shape, or that holds more than an answer and its calls,
     is kept as it is, to be read with the whole conversation. Raises ``Unreadable`` for one that was cut off,
-    and ``AgentError`` for what looks like a tool call and cannot be read."""
+    and ``AgentError`` for a call in a known form that cannot be read."""
     require_complete(message, *around, remedy=remedy)
-    single, is_plain = foreign.answer_in(message)
+    single, is_plain, unplaced = foreign.answer_in(message)
     usage = usage_in(message) if usage is None else usage
     if not is_plain:
         return AgentReply(messages=[single], usage=usage, alone=True)
     step = chat.step_of({**single, "tool_calls": None, "function_call": None})
     extra = {name: value for name, value in step.extra.items() if value is not None}
-    return AgentReply(step.text, list(chat.given_calls(single)), usage=usage, extra=extra, agent=step.agent)
+    calls = list(chat.given_calls(single))
+    return AgentReply(step.text, calls, usage=usage, extra=extra, agent=step.agent, unplaced=unplaced)
+
+
+def unplaced_around(completion: Mapping[str, Any], *read: str) -> tuple[str, ...]:
+    """What nobody could place of a completion beside its message. ``read``: keys that are read otherwise."""
+    rest = {key: value for key, value in completion.items() if key not in read}
+    return tuple(each.phrase for each in unplaced_in_response(rest))
 
 
 def message_of(choice: Mapping[str, Any], *, remedy: str = LIMIT) -> Any:
@@ -129,6 +137,7 @@ def _read_agent_reply(reply: AgentReply) -> AgentReply:
         extra=reply.extra,
         alone=reply.alone or (inner.alone and not listed),
         agent=name_of(reply.agent) or inner.agent,
+        unplaced=(*reply.unplaced, *inner.unplaced),
     )
 
 
@@ -159,6 +168,8 @@ def _read_mapping(value: Mapping[str, Any]) -> AgentReply:
 def _read_listed(listed: Sequence[Any], beside: Mapping[str, Any]) -> AgentReply:
     """Messages, as graphs return them in their state; with ``content``, a message that has its turn's."""
     reply = AgentReply(messages=answers_in(listed, beside), usage=usage_in(beside))
+    if "content" not in beside:
+        reply = replace(reply, unplaced=unplaced_around({"messages": (), **beside}))
     if isinstance(unknown := beside.get("unknown_tools"), list):  # our own word, of objects of frameworks
         evidence = CallEvidence.LISTED if beside.get("lists_tools") is True else None
         unplaced = tuple(map(str, beside.get("unplaced") or ()))
@@ -177,4 +188,5 @@ def _read_completion(value: Mapping[str, Any]) -> AgentReply:
             "the agent returned a completion without choices[0].message", kind="protocol"
         ) from None
     reply = _read_mapping(message)
-    return replace(reply, usage=usage_in(value) or reply.usage)
+    unplaced = (*reply.unplaced, *unplaced_around(value))
+    return replace(reply, usage=usage_in(value) or reply.usage, unplaced=unplaced)

@@ -3,27 +3,25 @@
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from functools import lru_cache
 from typing import Any, NamedTuple, TypeAlias
 
-from agenteval.core.expressions import expression
-from agenteval.messages.chat import MAX_DEPTH, depth_of, read_arguments
-
-Tell: TypeAlias = Callable[[str], None]
-"""Takes one sentence about something that was not read as it stands."""
+from agenteval.messages.chat import ARGUMENTS_UNKNOWN, MAX_DEPTH, depth_of, read_arguments
+from agenteval.messages.placed import ADDITIONAL, Unplaced, unplaced_fields
 
 CALL_ITEMS = frozenset(("function_call", "tool_call", "custom_tool_call"))
 CALL_ALONE = frozenset(("id", "type", "function", "index"))
 """The keys of a call with nothing beside it."""
+Tell: TypeAlias = Callable[[str], None]
+"""Takes one sentence about something that was not read as it stands."""
 _OF_TEXT = ("custom", "custom_tool_call")
 _BY_SERVERS = ("server_tool_use", "mcp_tool_use")
 
 
 class Call(NamedTuple):
-    """A tool call. ``args`` is ``None`` where ``raw_args`` could not be read as an object. ``is_served``: the
-    tool is one of the provider's, or behind it, and stands in no declaration."""
+    """A tool call. ``args`` is ``None`` where they are not known: ``raw_args`` could not be read as an object,
+    or (without it) they stand where nobody reads them. ``is_served``: the tool is one of the provider's, or
+    behind it, and stands in no declaration."""
 
     name: str
     args: dict[str, Any] | None
@@ -32,44 +30,49 @@ class Call(NamedTuple):
     is_served: bool = False
 
 
-def calls_of(message: Mapping[str, Any]) -> list[Any]:
-    """The calls beside the content of a message, as they stand there."""
-    found = next(filter(None, (listed(message.get(key)) for key in _LISTS)), [])
-    if not found:
-        more = message.get("additional_kwargs")
-        found = listed(more.get("tool_calls")) if isinstance(more, dict) else []
-    found += listed(message.get("invalid_tool_calls"))
-    return found + listed(message.get("function_call") or message.get("functionCall"))
-
+# ── where a message has them ─────────────────────────────────────────────────────────────────────
 
 _LISTS = (
     "tool_calls", "toolCalls", "tool_call", "toolCall", "tool_invocations", "toolInvocations", "tool_uses",
     "toolUses", "function_calls", "functionCalls", "tool_execution_requests", "toolExecutionRequests",
 )  # fmt: skip
-_PLACES = frozenset((*_LISTS, "invalid_tool_calls", "function_call", "functionCall", "additional_kwargs"))
-_USUAL = frozenset(("role", "content", "tool_calls", "function_call", "name", "id", "refusal", "usage"))
-_LOOKS_LIKE_CALLS = expression(
-    r"(?:call|invocation|(?:tool|function|plugin)s?_?(?:use|usage|execution|request|run|action))s?$"
-    r"|^(?:used_?tools|tools_?(?:used|called))$",
-    re.IGNORECASE,
-)
+_BROKEN = "invalid_tool_calls"
+_OLDER = ("function_call", "functionCall")
+PLACES = frozenset((*_LISTS, _BROKEN, *_OLDER))
+"""The keys of a message below which its calls stand."""
 
 
-@lru_cache(maxsize=1024)
-def may_hold_calls(key: str) -> bool:
-    """Whether what stands below a key of a message may be calls, known or not."""
-    return key in _PLACES or key == "actions" or _LOOKS_LIKE_CALLS.search(key) is not None
+def calls_of(message: Mapping[str, Any]) -> list[Any]:
+    """The calls beside the content of a message, as they stand there: what stands in several places counts
+    once."""
+    lists = [listed(message[key]) for key in _LISTS if message.get(key)]
+    more = message.get(ADDITIONAL)
+    lists += [listed(more.get(key)) for key in ("tool_calls", *_OLDER)] if isinstance(more, dict) else []
+    lists += [listed(message[key]) for key in _OLDER if message.get(key)]
+    found, *others = [each for each in lists if each] or [[]]
+    for other in others:
+        known = [call for raw in found if (call := call_in(raw))]
+        found = [*found, *(raw for raw in other if not _take_copy(call_in(raw), known))]
+    return [*found, *listed(message.get(_BROKEN))]
 
 
-def unread_calls(message: Mapping[str, Any]) -> Iterator[str]:
-    """The keys of a message below which calls seem to stand that nobody reads."""
-    if message.keys() <= _USUAL:
-        return
-    for key in filter(may_hold_calls, message.keys() - _PLACES):
-        inside = listed(message[key]) if isinstance(message[key], list | dict) else []
-        # What an agent offers as buttons is called actions, too.
-        if inside and all(_call(each) if key == "actions" else isinstance(each, dict) for each in inside):
-            yield key
+def without_copies(calls: Iterable[Call], known: Iterable[Call]) -> list[Call]:
+    """The calls that are not among those that are ``known``, each of which is one of them."""
+    left = list(known)
+    return [call for call in calls if not _take_copy(call, left)]
+
+
+def _take_copy(call: Call | None, known: list[Call]) -> bool:
+    """Whether a call is one of those that are known, which is taken away: by its id, else by tool and
+    arguments."""
+    same = next((at for at, each in enumerate(known) if call and _is_same(call, each)), None)
+    return same is not None and bool(known.pop(same))
+
+
+def _is_same(call: Call, other: Call) -> bool:
+    if call.id and other.id:
+        return call.id == other.id
+    return call.name == other.name and (call.args == other.args or None in (call.args, other.args))
 
 
 def listed(value: Any) -> list[Any]:
@@ -82,6 +85,9 @@ def listed(value: Any) -> list[Any]:
         except (ValueError, RecursionError):
             return [value]
     return list(value) if isinstance(value, list) else [value]
+
+
+# ── one call ─────────────────────────────────────────────────────────────────────────────────────
 
 
 def plain_calls(raw: Any) -> tuple[Call, ...]:
@@ -101,18 +107,8 @@ def plain_calls(raw: Any) -> tuple[Call, ...]:
     return tuple(calls)
 
 
-def calls_in(raw: Iterable[Any], tell: Tell) -> Iterator[Call]:
-    for each in raw:
-        call = _call(each)
-        if call is None:
-            tell("a tool call without a name was left out")
-            continue
-        if call.args == {} and call.raw_args is None and (key := _elsewhere(each)):
-            tell(f"'{key}' of a tool call was not read: its arguments are unknown")
-        yield call
-
-
-def _call(raw: Any) -> Call | None:
+def call_in(raw: Any) -> Call | None:
+    """A call in any form that is known; ``None``: it names no tool."""
     if not isinstance(raw, dict):
         return None
     inner = next((raw[key] for key in ("function", "custom") if isinstance(raw.get(key), dict)), raw)
@@ -124,8 +120,22 @@ def _call(raw: Any) -> Call | None:
     given = _given(raw, inner)
     if isinstance(given, str) and word(raw, "type") in _OF_TEXT:
         given = {"input": given}  # such a tool takes any text: it is not JSON that is malformed
-    identity = next((raw[key] for key in _CALL_IDS if raw.get(key)), "")
-    return Call(name, *_arguments(given), str(identity), word(raw, "type") in _BY_SERVERS)
+    identity = str(next((raw[key] for key in _CALL_IDS if raw.get(key)), ""))
+    is_unknown = raw.get(ARGUMENTS_UNKNOWN) is True or (given is None and bool(_in_other_places(raw)))
+    args, raw_args = (None, None) if is_unknown else _arguments(given)
+    return Call(name, args, raw_args, identity, word(raw, "type") in _BY_SERVERS)
+
+
+def unplaced_in_call(raw: Mapping[str, Any], call: Call) -> Iterator[Unplaced]:
+    """What of a call nobody read. An object beside a call without arguments is what its arguments are: they
+    are not known, and the call is."""
+    known = (
+        CALL_FIELDS
+        if call.args is not None or call.raw_args is not None
+        else {*CALL_FIELDS, *_in_other_places(raw)}
+    )
+    inner = raw.get("function") if isinstance(raw.get("function"), dict) else {}
+    yield from unplaced_fields({**raw, **inner}, known, of=f"a call of '{call.name[:40]}'")
 
 
 def _given(raw: Mapping[str, Any], inner: Mapping[str, Any]) -> Any:
@@ -137,14 +147,12 @@ def _given(raw: Mapping[str, Any], inner: Mapping[str, Any]) -> Any:
     return next(given, None)
 
 
-def _elsewhere(call: Mapping[str, Any]) -> str:
-    """The key of an object in a call without arguments that may be them; empty if there is none."""
+def _in_other_places(call: Mapping[str, Any]) -> list[str]:
+    """The keys of objects in a call without arguments that may be these."""
     inner = call.get("function")
     fields = {**call, **inner} if isinstance(inner, dict) else call
-    if any(fields.get(key) is not None for key in _ARGUMENTS):
-        return ""
-    given = (key for key, value in fields.items() if isinstance(value, dict) and value)
-    return next((key for key in given if not _NO_ARGUMENTS.search(key)), "")
+    unplaced = unplaced_fields(fields, CALL_FIELDS, of="")
+    return [each.names[0] for each in unplaced if isinstance(fields.get(each.names[0]), dict)]
 
 
 def _arguments(given: Any) -> tuple[dict[str, Any] | None, str | None]:
@@ -173,10 +181,15 @@ _ARGUMENTS = (
     "arguments", "args", "input", "parameters", "action_input", "kwargs", "tool_input", "toolInput",
     "tool_args", "toolArgs", "tool_arguments", "tool_kwargs", "params", "rawInput",
 )  # fmt: skip
-_NO_ARGUMENTS = expression(
-    "function|custom|result|output|response|error|meta|extra|provider|usage|caller|schema|additional", re.I
-)
 _CALL_IDS = ("call_id", "callId", "id", "toolCallId", "toolUseId", "tool_call_id", "tool_use_id")
+CALL_FIELDS = frozenset(
+    (
+        *(*_ARGUMENTS, *_NAMES, *_CALL_IDS, "function", "custom", "type", "index", "name"),
+        *("result", "output", "tool_output", "toolOutput", "observation", "error", "errorText", "state"),
+        *("caller", "approval", "schema", "status", "toolMetadata"),
+    )
+)
+"""What is read of a call, and what is known to be said of one."""
 
 
 _LAST = frozenset(("final_answer", "Finish"))
@@ -193,18 +206,22 @@ def handed_over(calls: Iterable[Call]) -> str:
 
 _GIVEN = ("action", "queries", "query", "code", "operation", "commands", "input")
 _GIVEN_BACK = ("output", "results", "outputs", "result")
+_SERVED = frozenset((*_GIVEN, *_GIVEN_BACK, *CALL_FIELDS, "environment", "pending_safety_checks",
+                     "acknowledged_safety_checks", "tools"))  # fmt: skip
 
 
 def served_call(item: Mapping[str, Any]) -> tuple[Call, tuple[Any, bool] | None]:
     """A call that a provider made and writes as one item with its result (a search, a server of tools), and
     that result, if there is one: its value, and whether it is an error."""
     kind = word(item, "type")
+    action = item.get("action")
+    given = {key: item[key] for key in _GIVEN if item.get(key)}
     if "arguments" in item:
         args, raw_args = _arguments(item["arguments"])
+    elif not given and any(isinstance(item.get(each.names[0]), dict) for each in unplaced_in_served(item)):
+        args, raw_args = None, None
     else:
-        action = item.get("action")
-        given = action if isinstance(action, dict) else {k: item[k] for k in _GIVEN if item.get(k)}
-        args, raw_args = _arguments(given)
+        args, raw_args = _arguments(action if isinstance(action, dict) else given)
     name = word(item, "name") or kind.removesuffix("_call")
     call = Call(name, args, raw_args, str(item.get("call_id") or item.get("id") or ""), is_served=True)
     if error := item.get("error"):
@@ -214,6 +231,10 @@ def served_call(item: Mapping[str, Any]) -> tuple[Call, tuple[Any, bool] | None]
         value = "[image]"
     failed = item.get("status") == "failed"
     return call, (value, failed) if value is not None or failed else None
+
+
+def unplaced_in_served(item: Mapping[str, Any]) -> Iterator[Unplaced]:
+    return unplaced_fields(item, _SERVED, of=f"an item of the kind '{word(item, 'type')[:40]}'")
 
 
 def word(value: Mapping[str, Any], key: str) -> str:

@@ -352,6 +352,10 @@ def tool_name(name: Any, call: Callable[[], str]) -> str:
     return name
 
 
+ARGUMENTS_UNKNOWN = "arguments_unknown"
+"""Our own mark of a call that was made with arguments that nobody knows."""
+
+
 def read_tool_call(raw: Any, *, observed: bool = False, lenient: bool = False) -> ToolCall:
     """A tool call in OpenAI's format, or flat (``{name, args | arguments | input, id}``)."""
     if isinstance(raw, ToolCall):
@@ -366,7 +370,12 @@ def read_tool_call(raw: Any, *, observed: bool = False, lenient: bool = False) -
     name = tool_name(name, lambda: json.dumps(raw, default=str))
     given = next((inner[key] for key in ("arguments", "args", "input") if key in inner), None)
     args, raw_args = read_arguments(given, lenient=lenient)
-    known = {"id", "type", "function", "name", "arguments", "args", "input", "index", "agent", "attempted"}
+    if raw.get(ARGUMENTS_UNKNOWN) is True:
+        args, raw_args = None, None
+    known = {
+        *("id", "type", "function", "name", "arguments", "args", "input", "index", "agent", "attempted"),
+        ARGUMENTS_UNKNOWN,
+    }
     return ToolCall(
         name=name,
         args=args,

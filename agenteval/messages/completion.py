@@ -8,6 +8,7 @@ from contextlib import suppress
 from typing import Any
 
 from agenteval.messages import chat
+from agenteval.messages.placed import EVENTS, is_signal
 from agenteval.messages.sse import ends_stream
 
 
@@ -117,6 +118,7 @@ class _Completion:
         self.last_words: Mapping[str, Any] | None = None
         """What came after the last piece of the answer and reads like an error."""
         self._fields: dict[str, Any] = {}
+        self._events: list[Any] = []
         self._choice: dict[str, Any] | None = None
         self._message: dict[str, Any] = {}
         self._texts: dict[str, list[str]] = {}
@@ -128,7 +130,10 @@ class _Completion:
         return bool(self._choice and self._choice.get("finish_reason"))
 
     def add(self, chunk: Mapping[str, Any]) -> None:
-        self._fields.update(_present(chunk, without={"choices"}))
+        if _is_of_no_kind(chunk):
+            self._events.append(chunk)
+        else:
+            self._fields.update(_present(chunk, without={"choices"}))
         choices = chunk.get("choices")
         if choices or _reads_like_an_error(chunk):
             self.last_words = None if choices else chunk
@@ -165,6 +170,8 @@ class _Completion:
                     self._message[name] = value
 
     def document(self) -> dict[str, Any]:
+        if self._events:
+            self._fields[EVENTS] = self._events
         if self._choice is None:
             return {**self._fields, "choices": []}
         message = self._message | {name: "".join(pieces) for name, pieces in self._texts.items()}
@@ -173,6 +180,30 @@ class _Completion:
         if self._legacy.name:
             message["function_call"] = self._legacy.done()["function"]
         return {**self._fields, "choices": [{**self._choice, "message": message}]}
+
+
+_OF_CHUNKS = frozenset(
+    (
+        *(
+            "id",
+            "object",
+            "created",
+            "model",
+            "usage",
+            "system_fingerprint",
+            "service_tier",
+            "provider",
+            "error",
+        ),
+        *("x_groq", "timings", "obfuscation", "prompt_filter_results", "citations", "search_results", "type"),
+    )
+)
+
+
+def _is_of_no_kind(chunk: Mapping[str, Any]) -> bool:
+    """Whether an event is none of a completion's, which says more than its kind."""
+    is_known = "choices" in chunk or chunk.keys() <= _OF_CHUNKS or is_signal(chunk)
+    return not is_known and not _reads_like_an_error(chunk)
 
 
 def _present(

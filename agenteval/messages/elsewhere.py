@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from agenteval.core.expressions import expression
-from agenteval.messages.calls import may_hold_calls
+from agenteval.messages.calls import PLACES
 from agenteval.messages.texts import is_silent
 
 CONTENTS = ("content", "parts", "text", "message", "blocks", "contents", "items")
@@ -54,7 +54,7 @@ def text_elsewhere(message: Mapping[str, Any]) -> str:
         if key in CONTENTS or not _has_text(value, _DEEPEST):
             continue
         name = _HUMPS.sub("_", key)
-        if is_silent(name.lower()) or _ABOUT.search(name) or may_hold_calls(key):
+        if is_silent(name.lower()) or _ABOUT.search(name) or key in PLACES:
             continue
         if _SAID.search(name) or not (has_place or _is_word(value)):
             return key

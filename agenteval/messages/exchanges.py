@@ -10,6 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
 
 from agenteval.core.errors import AuthorError, Problem
+from agenteval.messages.placed import Unplaced, unplaced_in_record
 from agenteval.messages.responses import (
     BODIES,
     Reply,
@@ -45,13 +46,14 @@ class Logged(NamedTuple):
     """The messages of a record, its answer among them. ``requests``: objects beside the record that may say
     more: the request, its settings. ``response``: the body that came back, empty where none is known.
     ``lost``: why the last request was not answered, if its response tells so. ``notes``: what was not read as
-    it stands."""
+    it stands; ``unplaced``: what around the messages nobody could place."""
 
     messages: list[Any]
     requests: tuple[Mapping[str, Any], ...] = ()
     response: Mapping[str, Any] = {}
     lost: str = ""
     notes: tuple[str, ...] = ()
+    unplaced: tuple[Unplaced, ...] = ()
 
 
 def logged_in(record: Mapping[str, Any]) -> Logged | None:
@@ -62,6 +64,11 @@ def logged_in(record: Mapping[str, Any]) -> Logged | None:
         if found is not None:
             return _with_reply(record, key, found)
     return _exchange_in(record) or _queried_in(record)
+
+
+def _around(logged: Logged, record: Mapping[str, Any], *read: str) -> Logged:
+    """With what of the record nobody read."""
+    return logged._replace(unplaced=(*logged.unplaced, *unplaced_in_record(record, {*read, *_SETTINGS})))
 
 
 def is_exchange(record: Mapping[str, Any]) -> bool:
@@ -75,25 +82,29 @@ def is_exchange(record: Mapping[str, Any]) -> bool:
 def _with_reply(record: Mapping[str, Any], key: str, messages: list[Any]) -> Logged:
     """The answer to logged requests stands apart: ``output`` of responses, ``choices`` of completions."""
     if isinstance(record[key], list) and record.keys().isdisjoint(_FURTHER):
-        return Logged(messages)
+        return _around(Logged(messages), record, key)
     inner = _object(record[key])
     requests = tuple(filter(None, (inner, *_settings(record))))
+    within = next((name for name in MESSAGES if isinstance(inner.get(name), list)), "")
+    logged = _around(Logged(messages, requests), inner, within)
     if record.keys().isdisjoint(_BESIDE):
-        return Logged(messages, requests)
-    notes: tuple[str, ...] = ()
-    lost = ""
+        return _around(logged, record, key)
+    lost, read = "", [key]
     for name, response in _apart(record, key):
         is_response = name in ("choices", "response") or (key == "input" and name == "output")
         reply = _beside(messages, response, is_response=is_response)
+        logged = logged._replace(notes=(*logged.notes, *reply.notes))
         if reply.messages:
-            return Logged(messages + reply.messages, requests, reply.body, notes=reply.notes)
+            logged = logged._replace(messages=messages + reply.messages, response=reply.body)
+            return _around(logged, record, *read, name)
         lost = lost or reply.lost
-        notes += reply.notes
+        read += [name] if reply.is_known else []
         if not reply.is_known:
-            notes += (f"'{name}' beside the messages is not an answer to them and was left out",)
+            left_out = f"'{name}' beside the messages is not an answer to them and was left out"
+            logged = logged._replace(notes=(*logged.notes, left_out))
     if not lost and record.get("error") and not is_answer_in(messages):
         lost = f"the record reports an error: {error_in(record)}"
-    return Logged(messages, requests, lost=lost, notes=notes)
+    return _around(logged._replace(lost=lost), record, *read)
 
 
 def _apart(record: Mapping[str, Any], key: str) -> Iterator[tuple[str, Any]]:
@@ -130,7 +141,7 @@ def _exchange_in(record: Mapping[str, Any]) -> Logged | None:
         messages = _asked_in(request)
         if messages is not None:
             requests = (request, *_settings(request), *_settings(record))
-            return _exchange(record, messages, requests, answered)
+            return _around(_exchange(record, messages, requests, answered), record, asked, answered)
     return None
 
 
@@ -163,7 +174,7 @@ def _queried_in(record: Mapping[str, Any]) -> Logged | None:
         response = [{"role": "assistant", "content": response}]
     if not (isinstance(query, list) and isinstance(response, list) and query and response):
         return None
-    return Logged([*query, *added_to(query, response)])
+    return _around(Logged([*query, *added_to(query, response)]), record, "query", "response")
 
 
 def _settings(fields: Mapping[str, Any]) -> Iterable[Mapping[str, Any]]:

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple, TypeAlias
 from agenteval.core.errors import AuthorError
 from agenteval.messages.exchanges import logged_in
 from agenteval.messages.message import said_in
-from agenteval.messages.said import Said
+from agenteval.messages.said import UNPLACED, Said
 
 INTERACTIONS = "interactions"
 """Where a cassette, what a recorder of tests writes, keeps its requests with their responses."""
@@ -29,7 +29,8 @@ Words: TypeAlias = Sequence[Uttered]
 def words_of(messages: Iterable[Any], *, results: bool = True) -> list[Uttered]:
     """The messages as words that can be compared; without ``results``, those of the tools are left out."""
     said = said_in(messages, lambda _: None)
-    return [_uttered(each) for each in said if results or each.role != "tool"]
+    left_out = {UNPLACED} if results else {UNPLACED, "tool"}
+    return [_uttered(each) for each in said if each.role not in left_out]
 
 
 def _uttered(said: Said) -> Uttered:

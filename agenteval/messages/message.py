@@ -1,31 +1,46 @@
 """One recorded message, in any of the shapes that logs have, as what somebody said, called or got back.
 
 Known are OpenAI's chat messages and response items, Anthropic's and Google's content blocks, LangChain's
-messages. What is not known is skipped and told, never guessed at.
+messages. What is not known is unplaced (``agenteval.messages.placed``), never guessed at.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Any, cast
+from typing import Any, NamedTuple, cast
 
 from agenteval.messages.agent_names import agent_of
 from agenteval.messages.calls import (
+    CALL_FIELDS,
     CALL_ITEMS,
+    PLACES,
     Call,
     Tell,
-    calls_in,
+    call_in,
     calls_of,
     served_call,
-    unread_calls,
+    unplaced_in_call,
+    unplaced_in_served,
+    without_copies,
     word,
 )
 from agenteval.messages.elsewhere import CONTENTS, spoken_beside, text_elsewhere
+from agenteval.messages.placed import ADDITIONAL, Unplaced, nobodys, unplaced_fields
 from agenteval.messages.reported_usage import is_told_again, usage_in
 from agenteval.messages.results import FLAGS, bare, outcome_beside, result_value
-from agenteval.messages.said import RESULT_IDS, RESULT_LISTS, Role, Said, plain_said, result_said
+from agenteval.messages.said import (
+    PASSAGES,
+    RESULT_IDS,
+    RESULT_LISTS,
+    Role,
+    Said,
+    not_placed,
+    plain_said,
+    result_said,
+    unplaced_in,
+)
 from agenteval.messages.speakers import ROLES, event_opened, unwrapped, written_role
-from agenteval.messages.texts import is_media, is_silent, joined, passages_in, text_in
+from agenteval.messages.texts import is_media, is_silent, joined, passages_in, text_in, unplaced_in_part
 
 
 def said_in(messages: Iterable[Any], tell: Tell) -> Iterator[Said]:
@@ -47,7 +62,8 @@ def _all_said(messages: Iterable[Any], tell: Tell) -> Iterator[tuple[dict[str, A
     beside: set[str] = set()
     for message in messages:
         if not isinstance(message, dict):
-            tell(f"a message that is {kind_of(message)} and not an object was skipped")
+            what = f"a message that is {kind_of(message)} and not an object"
+            yield {}, not_placed(Unplaced(what, (), message), whole=True)
             continue
         plain = plain_said(message)
         if plain and not beside:
@@ -65,6 +81,9 @@ def _all_said(messages: Iterable[Any], tell: Tell) -> Iterator[tuple[dict[str, A
 
 
 def _said(message: dict[str, Any], tell: Tell) -> Iterator[Said]:
+    if unplaced := unplaced_in(message):
+        yield not_placed(unplaced)
+        return
     message = event_opened(message) if "message" in message else message
     message = unwrapped(message) if message.get("role") is None else message
     said = list(_opened(message, tell))
@@ -79,31 +98,38 @@ def _said(message: dict[str, Any], tell: Tell) -> Iterator[Said]:
 def _opened(message: dict[str, Any], tell: Tell) -> Iterator[Said]:
     role = message.get("role")
     role = role.get("value", role.get("label")) if isinstance(role, dict) else role
-    if role is None:
-        kind = word(message, "type")
-        if kind in CALL_ITEMS:
-            yield from _called([message], tell)
-            return
-        if kind.endswith(("_call_output", "_call_result")):
-            yield result_said(message, message.get("output"))
-            return
-        if kind.endswith("_call"):
-            yield from _served(message)
-            return
-        if is_silent(kind):
-            return
-        role = written_role(message)
-    name = str(role).lower()
-    known = ROLES.get(name)
+    kind = word(message, "type") if role is None else ""
+    if kind and (item := _item(message, kind)) is not None:
+        yield from item
+        return
+    role = written_role(message) if role is None else role
+    known = ROLES.get(str(role).lower())
     if known is None:
-        tell(f"a message with the unknown role '{str(role)[:40]}' was skipped")
+        what = (
+            "an entry of no known kind"
+            if role is None
+            else f"a message with the unknown role '{str(role)[:40]}'"
+        )
+        yield not_placed(nobodys(message, what), whole=True)
     elif known == "tool":
         yield from _tool_message(message)
     else:
         said = list(_spoken(known, message, tell))
         within = list(_results_within(message)) if known == "assistant" else []
-        yield from [each for each in said if each.text or each.calls or not within]
+        yield from [each for each in said if each.text or each.calls or each.value or not within]
         yield from within
+
+
+def _item(item: dict[str, Any], kind: str) -> Iterable[Said] | None:
+    """What an item that is no message comes to; ``None``: it is of another kind."""
+    if kind in CALL_ITEMS:
+        return _called([item]).all
+    if kind.endswith(("_call_output", "_call_result")):
+        lost = unplaced_fields(item, _OF_RESULTS, of=f"an item of the kind '{kind[:40]}'")
+        return [result_said(item, item.get("output")), *map(not_placed, lost)]
+    if kind.endswith("_call"):
+        return [*_served(item), *map(not_placed, unplaced_in_served(item))]
+    return list(map(not_placed, unplaced_in_part(item))) if is_silent(kind) else None
 
 
 def _results_within(message: dict[str, Any]) -> Iterator[Said]:
@@ -121,18 +147,41 @@ def _served(item: Mapping[str, Any]) -> Iterator[Said]:
         yield Said("tool", value=result_value(value), id=call.id, name=call.name, is_error=failed)
 
 
-def _content(message: Mapping[str, Any]) -> Any:
+class _Content(NamedTuple):
+    """What a message says, and the key below which it stands."""
+
+    key: str
+    value: Any
+
+
+def _content(message: Mapping[str, Any]) -> _Content:
     for key in ("parts", "blocks"):
         parts = message.get(key)
         # Vercel's AI SDK writes the text of its parts once more, without the calls between them.
         if isinstance(parts, list) and (not message.get("content") or any(map(_call_part, parts))):
-            return list(map(_typed, parts)) if key == "blocks" else parts
-    found = [message[key] for key in CONTENTS if key in message]
-    first = found[0] if found else None
-    content = next(filter(None, found), first) if first is None or first in ("", []) else first
-    if content is message.get("items") and isinstance(content, list):
-        return list(map(_typed, content))
-    return content
+            return _Content(key, list(map(_typed, parts)) if key == "blocks" else parts)
+    keys = [key for key in CONTENTS if key in message]
+    first = keys[0] if keys else "content"
+    content = message.get(first)
+    if content is None or content in ("", []):
+        first = next((key for key in keys if message[key]), first)
+        content = message.get(first, content)
+    if first == "items" and isinstance(content, list):
+        content = list(map(_typed, content))
+    return _Content(first, content)
+
+
+def _unread_contents(message: Mapping[str, Any], key: str) -> Iterator[Unplaced]:
+    """Of what stands in the other places for a content: only what says the same once more is placed."""
+    for other in CONTENTS:
+        content = message.get(other)
+        if other == key or isinstance(content, str) or not content or content == message.get(key):
+            continue
+        for part in map(_typed, content if isinstance(content, list) else [content]):
+            if _result_part(part) or _call_part(part) is not None:
+                yield nobodys(part, f"what stands in '{other}' beside '{key}'")
+            else:
+                yield from unplaced_in_part(part)
 
 
 def _typed(block: Any) -> Any:
@@ -149,36 +198,51 @@ def _is_dict(value: Any) -> bool:
 
 
 def _spoken(role: Role, message: dict[str, Any], tell: Tell) -> Iterator[Said]:
-    content = _content(message)
-    called = list(_called(calls_of(message), tell)) if role == "assistant" else []
-    if role == "assistant":
-        for key in unread_calls(message):
-            tell(f"'{key}' of a message looks like tool calls and was not read")
-    if not content and role == "assistant" and not called:
-        content = message.get("output") or content
+    key, content = _content(message)
+    called = _called(calls_of(message) if role == "assistant" else [])
+    if not content and role == "assistant" and not called.said and message.get("output"):
+        key, content = "output", message["output"]
     if content is None or content == [] or isinstance(content, str):
         text = None if content == [] else content
         if not text:
             text = spoken_beside(message) or text
-        key = "" if called or role == "system" or (text and text.strip()) else text_elsewhere(message)
-        if key:
-            tell(f"'{key[:40]}' of a message looks like its text and was not read")
-            text = f"[{key[:40]}]"
-        yield from _with_calls([Said(role, text, is_unread=bool(key))], called)
-        return
-    parts = content if isinstance(content, list) else [content]
-    said = _with_citations(list(_parts(role, parts, tell)), parts)
-    if not said:
-        said = [Said(role, "" if role == "user" else None)]
-    # LangChain writes a call in both places.
-    yield from said if any(each.calls for each in said) else _with_calls(said, called)
+        hidden = "" if called.said or role == "system" or (text and text.strip()) else text_elsewhere(message)
+        if hidden:
+            tell(f"'{hidden[:40]}' of a message looks like its text and was not read")
+            text = f"[{hidden[:40]}]"
+        yield from _with_calls([Said(role, text, is_unread=bool(hidden))], called.said)
+    else:
+        parts = content if isinstance(content, list) else [content]
+        said = _with_citations(list(_parts(role, parts)), parts)
+        yield from _together(role, said, called.said)
+    yield from map(not_placed, (*called.lost, *_unread_in(role, message, key)))
+
+
+def _unread_in(role: Role, message: Mapping[str, Any], key: str) -> Iterator[Unplaced]:
+    """What of a message nobody read. ``key``: where its content stands."""
+    places = PLACES if role == "assistant" else ()
+    listed = RESULT_LISTS if role == "assistant" and any(_results_within(message)) else ()
+    read = {key, *CONTENTS, "role", "type", *places, *listed}
+    yield from unplaced_fields(message, read, of="a message")
+    yield from _unread_contents(message, key)
+
+
+def _together(role: Role, said: list[Said], called: list[Said]) -> list[Said]:
+    """What parts say and the calls beside them. LangChain writes a call in both places."""
+    if not any(each.role != "unplaced" for each in said):
+        said = [Said(role, "" if role == "user" else None), *said]
+    within = [call for each in said for call in each.calls]
+    if not within:
+        return _with_calls(said, called)
+    more = without_copies((call for each in called for call in each.calls), within)
+    return [*said, Said("assistant", calls=tuple(more))] if more else said
 
 
 def _with_calls(said: list[Said], called: list[Said]) -> list[Said]:
     """What was said, and the calls beside it. Who writes results beside calls writes what came of all of them
     as the text."""
     if len(called) > 1:
-        return [*called, *(each for each in said if each.text or each.role == "tool")]
+        return [*called, *(each for each in said if each.text or each.role in ("tool", "unplaced"))]
     for calls in (each.calls for each in called):
         last = max((n for n, each in enumerate(said) if each.role == "assistant"), default=None)
         if last is None:
@@ -187,17 +251,30 @@ def _with_calls(said: list[Said], called: list[Said]) -> list[Said]:
     return said
 
 
-def _called(raw: Iterable[Any], tell: Tell) -> Iterator[Said]:
-    """Calls as one reply, and the results that stand beside them."""
+class _Called(NamedTuple):
+    """Calls as one reply with the results that stand beside them, and what of them was lost."""
+
+    said: list[Said]
+    lost: list[Unplaced]
+
+    @property
+    def all(self) -> list[Said]:
+        return [*self.said, *(not_placed(each, whole=not self.said) for each in self.lost)]
+
+
+def _called(raw: Iterable[Any]) -> _Called:
     calls: list[Call] = []
     results: list[Said] = []
+    lost: list[Unplaced] = []
     for each in raw:
-        for call in calls_in([each], tell):
-            calls.append(call)
-            results += _beside(each, call)
-    if calls:
-        yield Said("assistant", calls=tuple(calls))
-        yield from results
+        call = call_in(each)
+        if call is None:
+            lost.append(Unplaced("a tool call without a name", (), each, is_broken_call=True))
+            continue
+        calls.append(call)
+        results += _beside(each, call)
+        lost += unplaced_in_call(each, call)
+    return _Called([Said("assistant", calls=tuple(calls)), *results] if calls else [], lost)
 
 
 def _beside(raw: Any, call: Call) -> Iterator[Said]:
@@ -215,13 +292,14 @@ def _with_citations(said: list[Said], parts: Iterable[Any]) -> list[Said]:
         return said
     at = next((n for n in reversed(range(len(said))) if isinstance(said[n].value, list)), None)
     if at is None:
-        return [Said("tool", value=cited), *said]
+        return [Said("tool", value=cited, is_passage=True), *said]
     return [each._replace(value=[*each.value, *cited]) if n == at else each for n, each in enumerate(said)]
 
 
-def _parts(role: Role, parts: Iterable[Any], tell: Tell) -> Iterator[Said]:
+def _parts(role: Role, parts: Iterable[Any]) -> Iterator[Said]:
     """Blocks of content: texts and calls that stand together are one reply, up to a result."""
     reply = _Reply(role)
+    lost: list[Unplaced] = []
     was_bare = False
     for part in parts:
         result = _result_part(part)
@@ -231,16 +309,23 @@ def _parts(role: Role, parts: Iterable[Any], tell: Tell) -> Iterator[Said]:
             yield from reply.said(even_blank=False)
             reply = _Reply(role)
             yield result
+            lost += _unread_in_result(part)
         elif raw is not None:
-            reply.call(_called([raw], tell))
+            called = _called([raw])
+            reply.call(called.said)
+            lost += called.lost
+            if _CODE in part or any(raw is part.get(key) for key in _CALL_PARTS):
+                lost += unplaced_fields(part, _OF_CALL_PARTS, of="a part with a call")
         else:
             if reply.results:
                 yield from reply.said()
                 reply = _Reply(role)
             # Google writes one text in pieces that have no type, and joins them without anything between.
-            reply.say(part, tell, goes_on=is_bare and was_bare)
+            reply.say(part, goes_on=is_bare and was_bare)
+            lost += unplaced_in_part(part)
             was_bare = is_bare
     yield from reply.said()
+    yield from map(not_placed, lost)
 
 
 class _Reply:
@@ -258,10 +343,10 @@ class _Reply:
             self._calls += said.calls
             self.results += [said] if said.role == "tool" else []
 
-    def say(self, part: Any, tell: Tell, *, goes_on: bool) -> None:
+    def say(self, part: Any, *, goes_on: bool) -> None:
         text = text_in(part)
         if text is None:
-            text = self._stand_in(word(part, "type"), tell)
+            text = self._stand_in(word(part, "type"))
         elif text.strip():
             self._is_read = True
         if goes_on and self._texts:
@@ -269,13 +354,12 @@ class _Reply:
         else:
             self._texts.append(text)
 
-    def _stand_in(self, kind: str, tell: Tell) -> str:
+    def _stand_in(self, kind: str) -> str:
         """That something was there, a picture or a file, is part of what was said."""
         if is_media(kind):
             self._is_read = True
         else:
             self._is_unread = True
-            tell(f"a part of the unknown kind '{kind[:40]}' was not read")
         return f"[{kind}]"
 
     def said(self, *, even_blank: bool = True) -> Iterator[Said]:
@@ -283,6 +367,12 @@ class _Reply:
             is_unread = self._is_unread and not (self._is_read or self._calls)
             yield Said(self._role, joined(self._texts), tuple(self._calls), is_unread=is_unread)
             yield from self.results
+
+
+_CALL_PARTS = ("functionCall", "function_call", "toolUse", "toolInvocation", "tool_call")
+_CODE = "executableCode"
+"""What Google's own interpreter runs: a call of a tool of the provider's."""
+_OF_CALL_PARTS = frozenset((*_CALL_PARTS, _CODE))
 
 
 def _call_part(part: Any) -> dict[str, Any] | None:
@@ -293,9 +383,11 @@ def _call_part(part: Any) -> dict[str, Any] | None:
         return {"toolName": kind.removeprefix("tool-"), **part}
     if kind.endswith(("tool_use", "tool_call")) or kind in ("tool-call", *CALL_ITEMS):
         return cast(dict[str, Any], part["tool_call"]) if isinstance(part.get("tool_call"), dict) else part
-    for key in ("functionCall", "function_call", "toolUse", "toolInvocation", "tool_call"):
+    for key in _CALL_PARTS:
         if isinstance(part.get(key), dict):
             return cast(dict[str, Any], part[key])
+    if isinstance(code := part.get(_CODE), dict):
+        return {"type": "server_tool_use", "name": "code_execution", "input": code}
     return None
 
 
@@ -312,6 +404,9 @@ def _result_part(part: Any) -> Said | None:
     for key in ("functionResponse", "function_response", "toolResult"):
         if isinstance(inner := part.get(key), dict):
             return result_said(inner, inner.get("response", bare(inner.get("content"))))
+    if isinstance(inner := part.get("codeExecutionResult"), dict):
+        failed = {"is_error": word(inner, "outcome").endswith(("FAILED", "EXCEEDED"))}
+        return result_said({"name": "code_execution", **failed}, inner.get("output"))
     if isinstance(inner := part.get("tool_call_result"), dict):  # Haystack's, with the call that it is of
         origin = inner["origin"] if isinstance(inner.get("origin"), dict) else {}
         named = {"name": origin.get("tool_name"), "call_id": origin.get("id")}
@@ -322,7 +417,19 @@ def _result_part(part: Any) -> Said | None:
 _RESULT_PARTS = ("tool_result", "tool-result", "tool-error", "tool_call_response", "tool_response",
                  "function_result")  # fmt: skip
 _GIVEN_BACK = ("content", "output", "result", "tool_result", "response", "outputs")
+_OF_RESULTS = frozenset(
+    (
+        *(*_GIVEN_BACK, *FLAGS, *CALL_FIELDS, "functionResponse", "function_response", "toolResult"),
+        *("codeExecutionResult", "tool_call_result", "items", "parts", "text", "data", "call", "origin"),
+        *("artifacts", "exception", "structuredContent", "structured_content", ADDITIONAL),
+    )
+)
+"""What belongs to a result: whatever a tool gave back is a value, and holds no call of the agent's."""
 _NOTHING: tuple[Any, ...] = (None, "", [])
+
+
+def _unread_in_result(part: Mapping[str, Any]) -> Iterator[Unplaced]:
+    return unplaced_fields(part, _OF_RESULTS, of="a result")
 
 
 def _tool_message(message: dict[str, Any]) -> Iterator[Said]:
@@ -331,19 +438,37 @@ def _tool_message(message: dict[str, Any]) -> Iterator[Said]:
         if isinstance(inside, list) and inside and all(map(_is_result, inside)):
             for each in inside:
                 yield from _tool_message(each)
+            yield from map(not_placed, unplaced_fields(message, {*_OF_TOOLS, key}, of="a message of a tool"))
             return
     message = _with_ids(message)
-    content = _content(message)
+    _, content = _content(message)
     if content in _NOTHING:  # then the result may stand beside it
         content = next((message[key] for key in _GIVEN_BACK if message.get(key) not in _NOTHING), content)
-    if isinstance(content, list):
-        named = {key: message[key] for key in (*RESULT_IDS, *FLAGS) if key in message}
-        parts = ({**named, **part} for part in content if isinstance(part, dict))
-        results = [result for part in parts if (result := _result_part(part))]
-        if results:
-            yield from results
-            return
-    yield result_said(message, content)
+    is_passage = word(message, "type") == PASSAGES
+    yield from _results_in(message, content) or [
+        result_said(message, content)._replace(is_passage=is_passage)
+    ]
+    yield from map(not_placed, unplaced_fields(message, _OF_TOOLS, of="a message of a tool"))
+
+
+_OF_TOOLS = frozenset((*_OF_RESULTS, *CONTENTS, *RESULT_LISTS, "role"))
+
+
+def _results_in(message: Mapping[str, Any], content: Any) -> list[Said]:
+    """The results that a message of a tool has as parts, and what of its other parts nobody could place."""
+    if not isinstance(content, list):
+        return []
+    named = {key: message[key] for key in (*RESULT_IDS, *FLAGS) if key in message}
+    parts = [{**named, **part} if isinstance(part, dict) else part for part in content]
+    results = [_result_part(part) for part in parts]
+    if not any(results):
+        return []
+    lost = [
+        unplaced
+        for part, result in zip(parts, results, strict=True)
+        for unplaced in (unplaced_in_part(part) if result is None else _unread_in_result(part))
+    ]
+    return [*filter(None, results), *map(not_placed, lost)]
 
 
 def _with_ids(message: dict[str, Any]) -> dict[str, Any]:

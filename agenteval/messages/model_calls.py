@@ -18,9 +18,10 @@ from agenteval.core.trajectory import CallEvidence, Message, Usage
 from agenteval.messages import chat
 from agenteval.messages import message_adapters as foreign
 from agenteval.messages.completion import Unreadable, assembled_by, parse_object
-from agenteval.messages.message_adapters import plain
+from agenteval.messages.message_adapters import phrases_in, plain
 from agenteval.messages.reported_usage import read_usage
 from agenteval.messages.responses import reply_to
+from agenteval.messages.said import UNPLACED
 from agenteval.messages.sse import SseParser, ends_stream
 from agenteval.messages.streams import begun, whole
 
@@ -53,8 +54,10 @@ def turn_of(exchanges: Sequence[Mapping[str, Any]]) -> AskedTurn:
             messages += _calls(response, exchanges[at + 1 :], f"asked_{at}")
         except (Unreadable, AuthorError, AgentError) as error:
             unread.append(str(error))
+    unread += phrases_in(messages)
+    made = tuple(message for message in messages if message["role"] != UNPLACED)
     usage = _usage(exchanges, responses)
-    return AskedTurn(tuple(messages), usage, tuple(dict.fromkeys(unread)), any(map(_offers_tools, exchanges)))
+    return AskedTurn(made, usage, tuple(dict.fromkeys(unread)), any(map(_offers_tools, exchanges)))
 
 
 def _offers_tools(exchange: Mapping[str, Any]) -> bool:
@@ -164,13 +167,15 @@ def _is_whole(call: Mapping[str, Any]) -> bool:
 def _calls(
     response: Mapping[str, Any], later: Sequence[Mapping[str, Any]], unnamed: str
 ) -> Iterator[Message]:
-    """The calls that a response asks for, those made at the same time in one message, and their results."""
+    """The calls that a response asks for, those made at the same time in one message, and their results; in
+    front of them what of it nobody could place."""
     choices = response.get("choices")
     if isinstance(choices, list) and len(choices) > 1 and any(map(_asks, choices[1:])):
         raise Unreadable("a completion with several choices that ask for tools")
     if not response or response.get("error"):
         return
-    read = plain(reply_to((), response).messages, _ignored)
+    read = plain(reply_to((), response).messages)
+    yield from (message for message in read if message["role"] == UNPLACED)
     ran = {str(each.get("tool_call_id")): each for each in read if each.get("role") == "tool"}
     said = [message for message in read if message.get("role") == "assistant"]
     calls = [call for message in said for call in chat.given_calls(message)]
@@ -185,10 +190,6 @@ def _calls(
 def _asks(choice: Any) -> bool:
     message = choice.get("message") if isinstance(choice, Mapping) else None
     return isinstance(message, Mapping) and bool(message.get("tool_calls") or message.get("function_call"))
-
-
-def _ignored(_text: str) -> None:
-    """What is not a call is of no concern here."""
 
 
 def _result(call: Mapping[str, Any], later: Sequence[Mapping[str, Any]]) -> Message | None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -13,6 +13,7 @@ from agenteval.messages.calls import Tell
 from agenteval.messages.chat import MAX_DEPTH, depth_of
 from agenteval.messages.exchanges import MESSAGES, Logged, logged_in
 from agenteval.messages.message import kind_of
+from agenteval.messages.placed import NoCallsIn, Unplaced
 from agenteval.messages.record_paths import MISSING
 from agenteval.messages.speakers import is_event, is_message
 from agenteval.messages.traces import logged_in_trace
@@ -71,9 +72,12 @@ def _tool_set(declared: Any) -> _ToolSet:
     return _ToolSet(declared, tools, tuple(told))
 
 
-def read_conversation(record: Any, tool_sets: ToolSets) -> Conversation:
+def read_conversation(
+    record: Any, tool_sets: ToolSets, *, around: Sequence[Unplaced] = (), no_calls_in: NoCallsIn | None = None
+) -> Conversation:
     """A record in a form that is built in as a conversation: an object with messages, or a bare array of
-    messages; a logged request with its response; a trace.
+    messages; a logged request with its response; a trace. ``around``: what stands around the record and
+    nobody could place; ``no_calls_in``: see ``talk_of``.
 
     Raises ``AuthorError`` (without a place) for a record that is neither.
     """
@@ -88,8 +92,8 @@ def read_conversation(record: Any, tool_sets: ToolSets) -> Conversation:
     for note in logged.notes:
         tell(note)
     tools = tool_sets.tools_of(_declared(places), tell)
-    is_raw = "choices" in logged.response
-    talk = talk_of(logged.messages, tell, tools=tools, is_raw=is_raw, lost=logged.lost)
+    logged = logged._replace(unplaced=(*logged.unplaced, *around))
+    talk = talk_of(logged, tell, tools=tools, no_calls_in=no_calls_in or NoCallsIn())
     if tools and talk.served - tools.keys():
         tools = {**tools, **{name: Tool() for name in sorted(talk.served - tools.keys())}}
     said = dict.fromkeys(_text(each[key]) for each in places for key in _POLICIES if key in each)

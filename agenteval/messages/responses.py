@@ -15,6 +15,8 @@ from agenteval.core.errors import AuthorError, Problem
 from agenteval.core.expressions import expression
 from agenteval.messages.endings import ENDS, is_at_limit, is_error, is_filtered
 from agenteval.messages.message import said_in
+from agenteval.messages.placed import Unplaced, unplaced_fields, unplaced_in_record
+from agenteval.messages.said import UNPLACED, marked
 from agenteval.messages.speakers import is_agents, is_message
 
 BODIES = ("body", "parsed_body", "request_body", "response_body", "json", "data", "string", "__data__")
@@ -68,7 +70,8 @@ def _reply(messages: Sequence[Any], response: Any, *, is_answered: bool) -> Repl
             added = [] if is_there else added_to(messages, found)
             if not added and "messages" in level and len(level) > 1 and not is_answered:
                 continue  # an echo of the request: the answer is elsewhere, if there is one
-            return Reply(added, level, notes=tuple(_notes(level)))
+            lost = map(marked, unplaced_in_response(level)) if added else ()
+            return Reply([*lost, *added], level, notes=tuple(_notes(level)))
     if isinstance(response, str) and not is_answered:
         return Reply(_answer(response))  # an answer in JSON, as it was asked for
     return Reply([], is_known=False)
@@ -95,7 +98,7 @@ def _core(message: Any) -> list[Any]:
     return [
         (said.role, said.text or "", [call[:3] for call in said.calls], said.value)
         for said in said_in([message], lambda _: None)
-        if said.role != "system"
+        if said.role not in ("system", UNPLACED)
     ]
 
 
@@ -178,6 +181,31 @@ def _plain_number(value: Any) -> int:
 
 _STATUS_LINE = expression(r"\s*(?:HTTP/[\d.]+ )?(\d{3})(?=\s*$| [A-Z])", re.IGNORECASE)
 """``503``, ``503 Service Unavailable`` or the first line of a response."""
+
+
+# ── what is in it besides ────────────────────────────────────────────────────────────────────────
+
+_OF_RESPONSES = frozenset(
+    (
+        *("choices", "candidates", "generations", "message", "output", "content", "error", "tools"),
+        *("tool_choice", "text", "instructions", "input", "prompt", "conversation", "moderation", "billing"),
+        *("metrics", "additionalModelResponseFields", "performanceConfig", "timings", "time_info", "x_groq"),
+        *("prompt_logprobs", "modelStatus", "headers", "warnings", "ResponseMetadata", "__verbose"),
+        *("system_instruction", "generation_config", "top_logprobs", "response_format"),
+    )
+)
+"""What the APIs of models say in a response beside its message."""
+
+
+def unplaced_in_response(response: Mapping[str, Any]) -> Iterator[Unplaced]:
+    """What stands around the message of a response and may be of calls. One that is its message has it
+    itself."""
+    if "messages" in response:
+        yield from unplaced_in_record(response, {"messages", "choices"})  # the state of a graph
+    elif "role" not in response:
+        yield from unplaced_fields(response, _OF_RESPONSES, of="the response")
+        for part in (_first(response, "choices"), _first(response, "candidates")):
+            yield from unplaced_fields(part, {*_OF_RESPONSES, "delta"}, of="a choice of the response")
 
 
 # ── where the message is ─────────────────────────────────────────────────────────────────────────

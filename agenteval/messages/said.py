@@ -6,17 +6,19 @@ from collections.abc import Mapping
 from typing import Any, Literal, NamedTuple, TypeAlias
 
 from agenteval.messages.agent_names import agent_of
-from agenteval.messages.calls import Call, may_hold_calls, plain_calls
+from agenteval.messages.calls import PLACES, Call, plain_calls
+from agenteval.messages.placed import ADDITIONAL, Unplaced
 from agenteval.messages.reported_usage import usage_in
 from agenteval.messages.results import NO_FLAGS, outcome_of
 
-Role: TypeAlias = Literal["user", "assistant", "tool", "system"]
+Role: TypeAlias = Literal["user", "assistant", "tool", "system", "unplaced"]
 
 
 class Said(NamedTuple):
     """A message in its plain form. ``value``, ``id`` and ``name`` are of a tool's result; ``is_beside``: it
-    stood beside its call. ``is_unread``: parts are all that there is of it, and none could be read.
-    ``agent``: which of a multi-agent system says it."""
+    stood beside its call; ``is_passage``: it is of a source, and no call is missed. ``is_unread``: parts are
+    all that there is of it, and none could be read. ``agent``: which of a multi-agent system says it. Of the
+    role ``unplaced``, ``value`` says what nobody could place."""
 
     role: Role
     text: str | None = None
@@ -27,8 +29,32 @@ class Said(NamedTuple):
     is_error: bool = False
     usage: Any = None
     is_beside: bool = False
+    is_passage: bool = False
     is_unread: bool = False
     agent: str = ""
+
+
+UNPLACED: Literal["unplaced"] = "unplaced"
+_ENTRY = "entry"
+
+
+def not_placed(unplaced: Unplaced, *, whole: bool = False) -> Said:
+    """What stands in the place of what nobody could place. ``whole``: nothing of its message was read."""
+    return Said(UNPLACED, value=unplaced, is_unread=whole)
+
+
+def marked(unplaced: Unplaced) -> dict[str, Any]:
+    """The same among messages: what a reader of a dialect hands on in their place."""
+    return {"role": UNPLACED, _ENTRY: unplaced}
+
+
+def unplaced_in(message: Any) -> Unplaced | None:
+    """What a message stands for that was marked so; ``None`` for any other."""
+    found = message.get(_ENTRY) if isinstance(message, dict) and message.get("role") == UNPLACED else None
+    return found if isinstance(found, Unplaced) else None
+
+
+# ── the plain shapes ─────────────────────────────────────────────────────────────────────────────
 
 
 def plain_said(message: dict[str, Any]) -> Said | None:
@@ -37,11 +63,11 @@ def plain_said(message: dict[str, Any]) -> Said | None:
     role, content = message.get("role"), message.get("content")
     if role == "assistant":
         return _plain_reply(message, content)
-    if not isinstance(content, str):
+    if not isinstance(content, str) or not (len(message) == 2 or _is_plain(message)):
         return None
     if role == "user" or role == "system":
         return Said(role, content)
-    if role != "tool" or "tool_responses" in message or not (content or message.keys() <= NO_FLAGS):
+    if role != "tool" or "type" in message or not (content or message.keys() <= NO_FLAGS):
         return None
     return result_said(message, content)
 
@@ -51,22 +77,27 @@ def _plain_reply(message: dict[str, Any], content: Any) -> Said | None:
         return None
     if content and len(message) == 2:
         return Said("assistant", content)
-    if content and (message.keys() <= _TEXT_ALONE or not _is_more(message)):
+    if content and _is_plain(message):
         return Said("assistant", content, usage=usage_in(message), agent=agent_of(message))
-    if message.keys() <= _WITH_CALLS and not message.get("function_call") and message.get("refusal") is None:
-        calls = plain_calls(message.get("tool_calls")) if message.get("audio") is None else ()
+    if message.keys() <= _WITH_CALLS and not any(map(message.get, _BESIDE_CALLS)):
+        calls = plain_calls(message.get("tool_calls"))
         if calls:
             return Said("assistant", content, calls, usage=message.get("usage"), agent=agent_of(message))
     return None
 
 
-_TEXT_ALONE = frozenset(("role", "content", "id", "name", "refusal", "usage", "timestamp"))
-_WITH_CALLS = _TEXT_ALONE | {"tool_calls", "function_call", "annotations", "audio"}
+_TEXT_ALONE = frozenset(("role", "content", "id", "name", "refusal", "usage", "timestamp", "tool_call_id"))
+_BESIDE_CALLS = ("function_call", "refusal", "audio", "annotations")
+_WITH_CALLS = frozenset((*_TEXT_ALONE, "tool_calls", *_BESIDE_CALLS))
 
 
-def _is_more(message: Mapping[str, Any]) -> bool:
-    """Whether something stands beside the text of an agent's message that belongs to the conversation."""
-    return any((key in _OF_MORE or may_hold_calls(key)) and message[key] for key in message)
+def _is_plain(message: Mapping[str, Any]) -> bool:
+    """Whether nothing but plain values stands beside the text of a message, and no calls as a text."""
+    return message.keys() <= _TEXT_ALONE or not any(
+        value and (key in _OF_MORE or not isinstance(value, str | int | float))
+        for key, value in message.items()
+        if key not in _TEXT_ALONE
+    )
 
 
 def result_said(message: Mapping[str, Any], content: Any) -> Said:
@@ -91,5 +122,7 @@ RESULT_LISTS = (
 )
 """Where one message of a tool has the results of several calls, each with its own id: AutoGen writes all of
 them once more as its text."""
+PASSAGES = "passages"
+"""The type of a tool's message with what was looked up before the agent was asked."""
 RESULT_IDS = ("tool_call_id", "tool_use_id", "call_id", "callId", "toolCallId", "toolUseId")
-_OF_MORE = frozenset(("parts", "blocks", *RESULT_LISTS))
+_OF_MORE = frozenset(("parts", "blocks", ADDITIONAL, *RESULT_LISTS, *PLACES))

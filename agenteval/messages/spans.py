@@ -26,6 +26,7 @@ _OF_MESSAGES = frozenset(("role", "message", "message.role", "message.content", 
 _STARTS = ("start_time", "startTimeUnixNano", "start_time_unix_nano", "startTime")
 _TRACES = ("trace_id", "traceId")
 _PARENTS = ("parent_id", "parentSpanId", "parent_span_id", "parentId")
+_IDS = ("span_id", "spanId")
 _OF_SPANS = (*_STARTS, *_TRACES, *_PARENTS, "span_id", "spanId", "context")
 
 
@@ -55,6 +56,17 @@ def trace_of(span: Mapping[str, Any]) -> str:
     return _identity(span, _TRACES, "context")
 
 
+def id_of(span: Mapping[str, Any]) -> str:
+    return _identity(span, _IDS, "context")
+
+
+def parent_of(span: Mapping[str, Any]) -> str:
+    """The id of the span that it stands in; empty: it names none."""
+    inner = span.get("parent")
+    own = inner.get("span_id") if isinstance(inner, dict) else None
+    return str(own or _identity(span, _PARENTS, ""))
+
+
 def start_of(span: Mapping[str, Any]) -> Any:
     """When a span began; ``None``: that is not known."""
     start = next((span[key] for key in _STARTS if span.get(key)), None)
@@ -71,8 +83,8 @@ def read_span(span: Mapping[str, Any]) -> Span:
         answered=[] if is_tool else answered,
         result=_result(span, attributes, tool) if is_tool else None,
         request=_request(attributes),
-        error=_error(span),
-        parent=_parent_of(span),
+        error=error_of(span),
+        parent=parent_of(span),
     )
 
 
@@ -82,13 +94,8 @@ def _identity(span: Mapping[str, Any], keys: tuple[str, ...], below: str) -> str
     return str(next((place[key] for place in places for key in keys if place.get(key)), ""))
 
 
-def _parent_of(span: Mapping[str, Any]) -> str:
-    inner = span.get("parent")
-    own = inner.get("span_id") if isinstance(inner, dict) else None
-    return str(own or _identity(span, _PARENTS, ""))
-
-
-def _error(span: Mapping[str, Any]) -> str:
+def error_of(span: Mapping[str, Any]) -> str:
+    """Why it ended, if it failed."""
     status = span.get("status")
     fields = status if isinstance(status, dict) else {"code": span.get("status_code", status)}
     code = str(fields.get("status_code", fields.get("code", "")))
@@ -238,10 +245,11 @@ def _part(part: Any) -> Any:
 
 def _result(span: Mapping[str, Any], attributes: Mapping[str, Any], name: str) -> Mapping[str, Any] | None:
     value = _first(attributes, _RESULT)
-    if value is None and not _error(span):
+    error = error_of(span)
+    if value is None and not error:
         return None
-    given = value if value is not None else {"error": _error(span)}
-    status = "error" if _error(span) else "ok"
+    given = value if value is not None else {"error": error}
+    status = "error" if error else "ok"
     identity = _first(attributes, _TOOL_CALL)
     return {"role": "tool", "name": name, "tool_call_id": identity, "content": given, "status": status}
 

@@ -70,16 +70,19 @@ def is_agents(value: Any) -> bool:
 
 def unwrapped(message: dict[str, Any]) -> dict[str, Any]:
     """LangChain writes the fields of a message below ``data`` or ``kwargs``."""
-    inner = message.get("data")
-    if isinstance(inner, dict) and "content" in inner:
-        return {**inner, "type": message.get("type")}
-    inner = message.get("kwargs")
-    if isinstance(inner, dict) and "content" in inner:
-        path = message.get("id")
-        name = str(path[-1] if isinstance(path, list) and path else path or "")
-        kind = next((k for start, k in _MESSAGE_CLASSES.items() if name.startswith(start)), name)
-        return {**inner, "type": kind}
+    for key in ("data", "kwargs"):
+        inner = message.get(key)
+        if isinstance(inner, dict) and "content" in inner:
+            around = {name: value for name, value in message.items() if name != key}
+            return {**around, **inner, "type": message.get("type") if key == "data" else _class_of(message)}
     return message
+
+
+def _class_of(message: Mapping[str, Any]) -> str:
+    """The kind of a message by the path of its class."""
+    path = message.get("id")
+    name = str(path[-1] if isinstance(path, list) and path else path or "")
+    return next((kind for start, kind in _MESSAGE_CLASSES.items() if name.startswith(start)), name)
 
 
 def written_role(message: Mapping[str, Any]) -> Any:

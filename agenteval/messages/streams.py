@@ -14,6 +14,7 @@ from typing import Any
 from agenteval.core.errors import AgentError
 from agenteval.core.expressions import expression
 from agenteval.messages.completion import Unreadable, assemble
+from agenteval.messages.placed import EVENTS, is_signal
 from agenteval.messages.sse import DONE, SseParser, ends_stream
 
 _EVENTS = expression(r"(?:\s*(?::|(?:event|id|retry):)[^\n]*\n)*\s*data: ?(?:[{\[]|$)", re.MULTILINE)
@@ -46,14 +47,22 @@ def whole(pieces: Sequence[Mapping[str, Any]]) -> Mapping[str, Any]:
         return _completion(pieces)
     kinds = {str(piece.get("type")) for piece in pieces}
     if any(kind.startswith("response.") for kind in kinds):
-        return _response(pieces)
+        return _with_unknown(_response(pieces), pieces)
     if "message_start" in kinds:
-        return _message(pieces)
+        return _with_unknown(_message(pieces), pieces)
     if any("candidates" in piece for piece in pieces):
         return _candidate(pieces)
     if any("done" in piece for piece in pieces):
-        return _chat(pieces)
+        return _with_unknown(_chat(pieces), pieces)
     raise Unreadable("is a stream of an unknown kind")
+
+
+def _with_unknown(response: Mapping[str, Any], pieces: Iterable[Mapping[str, Any]]) -> Mapping[str, Any]:
+    """The response with the pieces of its stream that are of no known kind: nobody knows what they tell."""
+    unknown = [
+        piece for piece in pieces if not (_is_piece(piece) or is_signal(piece)) or _grows_unread(piece)
+    ]
+    return {**response, EVENTS: unknown} if unknown else response
 
 
 def begun(pieces: Sequence[Mapping[str, Any]]) -> Mapping[str, Any]:
@@ -64,8 +73,8 @@ def begun(pieces: Sequence[Mapping[str, Any]]) -> Mapping[str, Any]:
         if piece.get("type") == "response.output_item.done" and isinstance(piece.get("item"), dict)
     ]
     if items:
-        return {"output": items}
-    return _message([*pieces, {"type": "message_stop"}])
+        return _with_unknown({"output": items}, pieces)
+    return _with_unknown(_message([*pieces, {"type": "message_stop"}]), pieces)
 
 
 def _of_events(text: str) -> list[dict[str, Any]]:
@@ -160,6 +169,16 @@ _GROWING = (
 """Fields of a delta, and the fields of its block that they are pieces of."""
 
 
+_DELTAS = ("text_delta", "input_json_delta", "thinking_delta", "signature_delta", "citations_delta",
+           "compaction_delta")  # fmt: skip
+
+
+def _grows_unread(piece: Mapping[str, Any]) -> bool:
+    """Whether a block grows by what is not read."""
+    delta = _object(piece, "delta")
+    return piece.get("type") == "content_block_delta" and delta.get("type", _DELTAS[0]) not in _DELTAS
+
+
 def _grow(block: dict[str, Any], delta: Mapping[str, Any]) -> None:
     for key, name in _GROWING:
         if isinstance(delta.get(key), str):
@@ -175,7 +194,9 @@ def _candidate(pieces: Iterable[Mapping[str, Any]]) -> Mapping[str, Any]:
     """Google's pieces: each a response with the next parts of the first candidate."""
     parts: list[Any] = []
     last: Mapping[str, Any] = {}
+    around: dict[str, Any] = {}
     for piece in pieces:
+        around |= piece
         candidates = piece.get("candidates")
         first = candidates[0] if isinstance(candidates, list) and candidates else {}
         last = {**last, **first} if isinstance(first, dict) else last
@@ -186,7 +207,7 @@ def _candidate(pieces: Iterable[Mapping[str, Any]]) -> Mapping[str, Any]:
             parts.append(part)
     if not last.get("finishReason"):
         raise _cut_off()
-    return {"candidates": [{**last, "content": {"role": "model", "parts": parts}}]}
+    return {**around, "candidates": [{**last, "content": {"role": "model", "parts": parts}}]}
 
 
 def _is_bare(part: Any) -> bool:
@@ -201,7 +222,8 @@ def _chat(pieces: Sequence[Mapping[str, Any]]) -> Mapping[str, Any]:
     listed = (each.get("tool_calls") for each in messages)
     calls = [call for each in listed if isinstance(each, list) for call in each]
     text = "".join(str(each.get("content") or "") for each in messages)
-    return {**pieces[-1], "message": {"role": "assistant", "content": text, "tool_calls": calls}}
+    rest = {key: value for each in messages for key, value in each.items()}
+    return {**pieces[-1], "message": {**rest, "role": "assistant", "content": text, "tool_calls": calls}}
 
 
 def _object(fields: Mapping[str, Any], key: str) -> Mapping[str, Any]:

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 from agenteval.core.expressions import expression
 from agenteval.core.scenario import Tool
 from agenteval.core.speech import thought_ends
-from agenteval.messages.calls import Call, Tell, calls_in
+from agenteval.messages.calls import Call, Tell, call_in
 from agenteval.messages.chat import read_arguments
 from agenteval.messages.inputs import unfenced
 from agenteval.messages.said import Said, result_said
@@ -159,7 +159,7 @@ def _calls_in(body: str, tools: Mapping[str, Tool]) -> Iterator[Call]:
     bare = unfenced(body)
     values = _values_in(bare)
     if values and all(isinstance(each, dict) for each in values):
-        yield from calls_in(values, lambda _: None)
+        yield from filter(None, map(call_in, values))
     elif written := _FUNCTION.match(bare):
         yield _spelled(written[1], _PARAMETER.findall(written[2]), tools)
     elif bare.startswith("{"):

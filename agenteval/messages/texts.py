@@ -4,15 +4,38 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from functools import lru_cache
 from typing import Any
 
 from agenteval.messages.calls import word
+from agenteval.messages.placed import Unplaced, holds_objects, nobodys, unplaced_fields
 
 _SILENT = frozenset(
-    ("reasoning", "thinking", "redacted_thinking", "item_reference", "step-start", "mcp_list_tools")
+    (
+        *("reasoning", "thinking", "redacted_thinking", "item_reference", "step-start", "mcp_list_tools"),
+        *("mcp_approval_response", "compaction"),
+    )
 )
 _TEXTS = frozenset(("text", "input_text", "output_text", "summary_text"))
+_WITHOUT_CALLS = frozenset(
+    (
+        *("refusal", "source", "source-url", "citation", "citations", "search_result", "guard_content"),
+        *("cache_point", "container_upload", "step-finish", "usage", "error", "markdown"),
+    )
+)
+"""Kinds of parts, besides texts, media and thoughts, in which no call can be."""
+_UNTYPED = frozenset(
+    (
+        *("text", "refusal", "image", "document", "video", "audio", "file", "json", "thought", "reasoning"),
+        *("inlineData", "inline_data", "fileData", "file_data", "thoughtSignature", "thought_signature"),
+        *("reasoningContent", "guardContent", "cachePoint", "citationsContent", "searchResult"),
+    )
+)
+"""What parts without a kind hold, by which they are known: Google's, Bedrock's, Haystack's."""
+_OF_PARTS = frozenset(
+    (*_UNTYPED, "annotations", "content", "value", "data", "url", "tools", "approval_request")
+)
 _MEDIA = ("image", "audio", "video", "file", "document", "media", "blob", "uri")
 """How a word in the names of parts begins that no text is expected of."""
 _PLACES = ("text", "refusal", "content", "value")
@@ -22,6 +45,31 @@ _OF_MEDIA = ("text", "refusal", "transcript")
 def is_silent(kind: str) -> bool:
     """Whether an item or a part of that kind is nothing that anybody was told."""
     return kind in _SILENT or kind.startswith(("reasoning", "thinking", "thought"))
+
+
+@lru_cache(maxsize=256)
+def is_known(kind: str) -> bool:
+    """Whether parts of that kind are known to hold no calls."""
+    kind = kind.lower()
+    return kind in _TEXTS or kind in _WITHOUT_CALLS or is_silent(kind) or is_media(kind)
+
+
+def unplaced_in_part(part: Any) -> Iterator[Unplaced]:
+    """What of a part that is neither a call nor a result may hold calls."""
+    if not isinstance(part, dict):
+        if holds_objects(part):
+            yield nobodys(part, "a part that is no object")
+        return
+    kind = word(part, "type")
+    if kind and is_known(kind):
+        media = (key for key in part if is_media(key)) if is_media(kind) else ()
+        yield from unplaced_fields(part, {*_OF_PARTS, kind, *media}, of=f"a part of the kind '{kind}'")
+    elif kind:
+        yield nobodys(part, f"a part of the unknown kind '{kind[:40]}'")
+    elif not part.keys().isdisjoint(_UNTYPED):
+        yield from unplaced_fields(part, _OF_PARTS, of="a part")
+    elif part:
+        yield nobodys(part, "a part of no known kind")
 
 
 def text_in(part: Any) -> str | None:

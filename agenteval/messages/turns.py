@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
@@ -14,46 +15,84 @@ from agenteval.core.trajectory import CallEvidence, Step, ToolCall, ToolResult, 
 from agenteval.core.value import changed
 from agenteval.messages.agent_names import after_handoffs, by
 from agenteval.messages.calls import Call, Tell, handed_over
+from agenteval.messages.exchanges import Logged
 from agenteval.messages.message import said_in
+from agenteval.messages.placed import NoCallsIn, Unplaced
 from agenteval.messages.reported_usage import metered
-from agenteval.messages.said import Said
+from agenteval.messages.said import Said, unplaced_in
 from agenteval.messages.texts import joined
 from agenteval.messages.written import with_written_calls
 
 _NO_TOOLS: Mapping[str, Tool] = {}
+_NOWHERE = NoCallsIn()
 CUT_OFF = "the recording ends before an answer"
+READ_IT = "write an importer of its format; what holds neither calls nor answers, name with --no-calls-in"
 
 
 class Talk(NamedTuple):
     """A conversation without a name. ``policy``: the system's and the developer's messages. ``orphans``:
     results of calls that are not in the record, as sentences. ``is_partial``: a turn in the middle ends
     in tool calls, so that it cannot be told whether the agent said nothing or the log left it out.
-    ``served``: the names of tools that the provider ran."""
+    ``coverage``: how many of its messages were read. ``served``: the names of tools that the provider ran."""
 
     trajectory: Trajectory
     policy: str
     orphans: tuple[str, ...]
     is_partial: bool
+    coverage: Coverage
     served: frozenset[str] = frozenset()
 
 
+class Coverage(NamedTuple):
+    """How many messages there are, and how many of them were read."""
+
+    messages: int
+    read: int
+
+
 def talk_of(
-    messages: Iterable[Any],
+    logged: Logged,
     tell: Tell,
     *,
     tools: Mapping[str, Tool] = _NO_TOOLS,
-    is_raw: bool = False,
-    lost: str = "",
+    no_calls_in: NoCallsIn = _NOWHERE,
 ) -> Talk:
     """The turns in recorded messages, in any of the known shapes; ``tell`` hears what was skipped. ``tools``:
-    those that are declared; ``is_raw``: the last message is a reply as its model gave it; ``lost``: why the
-    last request was not answered, where that is known. Raises ``AuthorError`` (without a place) where nothing
-    of an agent is recorded."""
-    draft = _Draft()
-    for said in with_written_calls(said_in(messages, tell), tools, tell, is_raw=is_raw):
+    those that are declared; ``no_calls_in``: what holds no calls, although nobody can place it. Raises
+    ``AuthorError`` (without a place) where most of it, or all of an agent's, could not be read."""
+    messages, lost = logged.messages, logged.lost
+    draft = _Draft(no_calls_in)
+    for said in with_written_calls(said_in(messages, tell), tools, tell, is_raw="choices" in logged.response):
         draft.add(said)
+    draft.close(logged.unplaced)
+    coverage = draft.coverage_of(messages)
+    _require_read(draft, coverage, lost=lost)
+    for note in draft.notes:
+        tell(note)
     if draft.orphans:
         tell("a tool result without its call is kept as a fact")
+    done, unfinished = draft.turns, None
+    # One turn that was cut off at a tool is all there is to look at: it is taken as it stands.
+    if done[-1].is_open and (len(done) > 1 or lost):
+        *done, last = done
+        unfinished = last.frozen(sees_all=bool(tools), error=lost or CUT_OFF)
+    turns = tuple(turn.frozen(sees_all=bool(tools)) for turn in done)
+    return Talk(
+        Trajectory(turns=turns, unfinished=unfinished),
+        "\n\n".join(draft.policy),
+        tuple(draft.orphans),
+        any(turn.ends_in_calls for turn in done),
+        coverage,
+        frozenset(draft.served),
+    )
+
+
+def _require_read(draft: _Draft, coverage: Coverage, *, lost: str) -> None:
+    """Raises ``AuthorError`` for a record of which too little was read to be judged."""
+    if coverage.read * 2 < coverage.messages:
+        why = ", ".join(f"{note} ({times:,}×)" for note, times in draft.notes.most_common(2))
+        what = f"only {coverage.read:,} of its {coverage.messages:,} messages could be read: {why}"
+        raise AuthorError(Problem(what, READ_IT))
     if not any(turn.steps for turn in draft.turns) and not (lost and draft.turns):
         what = "nothing that an agent said or did" if draft.turns else "no message of a user or an agent"
         raise AuthorError(Problem(f"{what} is in it", "there is nothing to check"))
@@ -61,17 +100,10 @@ def talk_of(
         parts = " ".join((unread.steps[-1].said.text or "").split())
         what = f"no part of an answer of the agent could be read: {parts[:80]}"
         raise AuthorError(Problem(what, "its parts are of unknown kinds"))
-    done, unfinished = draft.turns, None
-    # One turn that was cut off at a tool is all there is to look at: it is taken as it stands.
-    if done[-1].is_open and (len(done) > 1 or lost):
-        *done, last = done
-        unfinished = last.frozen(sees_all=bool(tools), error=lost or CUT_OFF)
-    turns = tuple(turn.frozen(sees_all=bool(tools)) for turn in done)
-    trajectory = Trajectory(turns=turns, unfinished=unfinished)
-    is_partial = any(turn.ends_in_calls for turn in done)
-    return Talk(
-        trajectory, "\n\n".join(draft.policy), tuple(draft.orphans), is_partial, frozenset(draft.served)
-    )
+    if draft.unread and not lost and not any(turn.has_answer for turn in draft.turns):
+        raise AuthorError(
+            Problem(f"no answer of the agent could be read: {next(iter(draft.notes))}", READ_IT)
+        )
 
 
 @dataclass(slots=True, eq=False)
@@ -130,6 +162,11 @@ class _Turn:
                 is_unread = True
         return is_unread
 
+    @property
+    def has_answer(self) -> bool:
+        """Whether the agent said anything, be it nothing, but call tools."""
+        return any(step.said.text or not step.said.calls for step in self.steps)
+
     def frozen(self, *, sees_all: bool, error: str | None = None) -> Turn:
         """``sees_all``: the record declares tools, so that it would hold their calls."""
         steps = after_handoffs([step.frozen() for step in self.steps])
@@ -147,12 +184,20 @@ class _Turn:
 
 
 class _Draft:
-    def __init__(self) -> None:
+    """``notes``: what could not be placed, by its kind, and how often; ``unread``: of how many messages nothing
+    was read."""
+
+    def __init__(self, no_calls_in: NoCallsIn) -> None:
         self.turns: list[_Turn] = []
         self.policy: list[str] = []
         self.orphans: list[str] = []
         self.served: set[str] = set()
+        self.notes: Counter[str] = Counter()
+        self.unread = 0
+        self._no_calls_in = no_calls_in
         self._unpaired: list[_Step] = []
+        self._ids: set[str] = set()
+        self._early: list[str] = []
 
     def add(self, said: Said) -> None:
         match said.role:
@@ -164,6 +209,31 @@ class _Draft:
                 self._result(said)
             case "system":
                 self.policy += [said.text] if said.text and said.text.strip() else []
+            case "unplaced":
+                self._unplaced(said.value, whole=said.is_unread)
+
+    def close(self, around: Sequence[Unplaced]) -> None:
+        """What stands before all turns may be of the first, what stands ``around`` them of any."""
+        for turn in self.turns[:1]:
+            turn.unplaced |= dict.fromkeys(self._early)
+        left = [each for each in around if not self._no_calls_in.places(each)]
+        self.notes.update([each.note for each in left])
+        for turn in self.turns:
+            turn.unplaced |= dict.fromkeys([each.phrase for each in left])
+
+    def coverage_of(self, messages: Sequence[Any]) -> Coverage:
+        total = sum(unplaced_in(message) is None for message in messages)
+        return Coverage(total, total - self.unread)
+
+    def _unplaced(self, unplaced: Unplaced, *, whole: bool) -> None:
+        if self._no_calls_in.places(unplaced):
+            return
+        self.notes[unplaced.note] += 1
+        self.unread += whole
+        if self.turns:
+            self.turns[-1].unplaced.setdefault(unplaced.phrase)
+        else:
+            self._early.append(unplaced.phrase)
 
     def _user(self, text: str) -> None:
         """Messages in a row, before the agent has said anything, are one turn."""
@@ -182,6 +252,7 @@ class _Draft:
         if said.calls:
             step.waiting = list(range(len(said.calls)))
             self._unpaired.append(step)
+            self._ids.update([call.id for call in said.calls])
             self.served.update([call.name for call in said.calls if call.is_served])
 
     def _result(self, said: Said) -> None:
@@ -190,6 +261,8 @@ class _Draft:
         found = self._open_call(said)
         if found is None:
             self.orphans.append(_orphan(said))
+            if not (said.is_passage or (said.id and said.id in self._ids)):
+                self._unplaced(_without_call(said), whole=False)
             return
         step, at = found
         step.results[at] = ToolResult(value=said.value, is_error=said.is_error)
@@ -208,6 +281,12 @@ class _Draft:
         latest = self._unpaired[-1]
         named = [at for at in latest.waiting if said.name and latest.said.calls[at].name == said.name]
         return latest, (named or latest.waiting)[0]
+
+
+def _without_call(said: Said) -> Unplaced:
+    """A result shows that a call was made, which is not in the record."""
+    of = f" of '{said.name[:40]}'" if said.name else ""
+    return Unplaced(f"the call of a tool's result{of}", ("tool", said.name), said.value)
 
 
 def _orphan(said: Said) -> str:

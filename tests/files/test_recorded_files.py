@@ -141,7 +141,11 @@ def test_a_result_without_a_call_is_a_fact_and_no_call() -> None:
     read_ = read({"messages": [user("Hi"), result("42 apples", name="count"), agent("There are 42.")]})
     assert told(read_.talk.trajectory.turns) == [("Hi", "There are 42.", [])]
     assert read_.talk.orphans == ("The tool count answered (its call is not in the record): 42 apples",)
-    assert read_.notes == ("a tool result without its call is kept as a fact",)
+    assert read_.notes == (
+        "the call of a tool's result of 'count' was not read",
+        "a tool result without its call is kept as a fact",
+    )
+    assert read_.talk.trajectory.turns[0].unplaced == ("the call of a tool's result of 'count': 42 apples",)
 
 
 @pytest.mark.parametrize(
@@ -233,15 +237,29 @@ def test_system_and_developer_messages_are_the_policy() -> None:
 
 
 def test_unknown_roles_and_odd_messages_are_skipped_and_told() -> None:
-    read_ = read([user("a"), {"role": "critic", "content": "?"}, None, "text", 7, {}, agent("b")])
-    assert told(read_.talk.trajectory.turns) == [("a", "b", [])]
+    odd = [{"role": "critic", "content": "?"}, None, "text", 7, {}]
+    read_ = read([user("a"), *odd, agent("b"), *[user("a"), agent("b")] * 3])
+    assert told(read_.talk.trajectory.turns) == [("a", "b", [])] * 4
     assert read_.notes == (
-        "a message with the unknown role 'critic' was skipped",
-        "a message that is null and not an object was skipped",
-        "a message that is a text and not an object was skipped",
-        "a message that is a number and not an object was skipped",
-        "a message with the unknown role 'None' was skipped",
+        "a message with the unknown role 'critic' was not read",
+        "a message that is null and not an object was not read",
+        "a message that is a text and not an object was not read",
+        "a message that is a number and not an object was not read",
+        "an entry of no known kind was not read",
     )
+    assert read_.talk.coverage == (13, 8)
+    assert [len(turn.unplaced) for turn in read_.talk.trajectory.turns] == [5, 0, 0, 0]
+
+
+def test_a_record_of_which_most_or_every_answer_is_unread_is_unreadable() -> None:
+    thought = {"role": "Orchestrator (thought)", "content": "Hm."}
+    with pytest.raises(AuthorError, match=r"only 2 of its 5 messages could be read: .*Orchestrator.*\(3×\)"):
+        read([user("a"), *[thought] * 3, agent("b")])
+    assert read([user("a"), *[thought] * 2, agent("b")]).talk.coverage == (4, 2)
+    called = [agent(None, call("f", "{}")), result("r")]
+    with pytest.raises(AuthorError, match="no answer of the agent could be read"):
+        read([user("a"), *called, thought])
+    read([user("a"), *called])
 
 
 @pytest.mark.parametrize(
@@ -261,7 +279,7 @@ def test_content_that_is_no_text(content: Any, text: str) -> None:
     assert [turn.user for turn in turns_of(user(content), agent("b"))] == [text]
 
 
-@pytest.mark.parametrize("messages", [[], [user("a")], [{"role": "system", "content": "x"}], [{"role": "x"}]])
+@pytest.mark.parametrize("messages", [[], [user("a")], [{"role": "system", "content": "x"}]])
 def test_a_record_without_an_agent_is_no_conversation(messages: list[Any]) -> None:
     with pytest.raises(AuthorError) as error:
         read({"messages": messages})

@@ -10,9 +10,10 @@ from pydantic import BaseModel
 
 from agenteval.adapters.agents.command import read_answer
 from agenteval.core.trajectory import Step, Turn
-from agenteval.messages.agent_messages import steps_of
+from agenteval.messages.agent_messages import read_turn
 from agenteval.messages.agent_names import agent_of
 from agenteval.messages.agent_reply import reply_of
+from agenteval.messages.exchanges import Logged
 from agenteval.messages.turns import talk_of
 from tests.support.message_shapes import asks, result, says
 from tests.support.recorded import read
@@ -21,11 +22,11 @@ ARGS = '{"id": "1"}'
 
 
 def heard(messages: list[Any]) -> list[Step]:
-    return list(steps_of(reply_of(messages).messages, (Turn(user="Hi"),), lambda _: None))
+    return list(read_turn(reply_of(messages).messages, (Turn(user="Hi"),)).steps)
 
 
 def recorded(messages: list[Any]) -> list[Step]:
-    return list(talk_of(messages, lambda _: None).trajectory.turns[-1].steps)
+    return list(talk_of(Logged(messages), lambda _: None).trajectory.turns[-1].steps)
 
 
 def who(steps: list[Step]) -> list[str]:

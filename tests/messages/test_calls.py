@@ -14,7 +14,7 @@ from agenteval.files.recorded.entries import entries_of
 from agenteval.files.recorded.identity import Naming, Paths
 from agenteval.files.recorded.repeated import repeated_key
 from agenteval.files.recorded.sources import Source
-from agenteval.messages.calls import calls_in
+from agenteval.messages.calls import call_in
 from agenteval.messages.entry import Record, Unreadable
 from tests.support.kit import Project
 from tests.support.recorded import read
@@ -209,7 +209,9 @@ def test_an_epoch_that_is_none_is_told(record: dict[str, Any], note: str) -> Non
 
 
 def test_what_python_can_read_and_not_hold_is_no_object() -> None:
-    (call,) = calls_in([{"name": "f", "arguments": "{{'a': 1}: 2}"}], lambda text: None)
+    call = call_in({"name": "f", "arguments": "{{'a': 1}: 2}"})
+    assert call
     assert (call.args, call.raw_args) == (None, "{{'a': 1}: 2}")
-    (call,) = calls_in([{"name": "f", "arguments": "{'a': {{'b': 1}}}"}], lambda text: None)
+    call = call_in({"name": "f", "arguments": "{'a': {{'b': 1}}}"})
+    assert call
     assert call.args is None

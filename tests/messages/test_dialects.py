@@ -121,8 +121,8 @@ def test_what_an_agent_saw_between_a_question_and_its_answer() -> None:
     step = [{"tool": "weather", "tool_input": ROME, "log": "I look it up."}, "21 C"]
     record = {"chat_history": [], "input": ASKED, "intermediate_steps": [step], "output": ANSWER}
     assert said(record) == [ASKED, ("weather", ROME, "21 C"), ANSWER]
-    (told,) = read({**record, "intermediate_steps": ["a step in words"]}).notes
-    assert told == "what stands in 'intermediate_steps' looks like tool calls and was not read"
+    (turn,) = read({**record, "intermediate_steps": ["a step in words"]}).talk.trajectory.turns
+    assert turn.unplaced == ('an entry of no known kind: {"intermediate_steps": "a step in words"}',)
     pages = {"chat_history": [], "question": ASKED, "source_documents": ["Rome: 21 C"], "answer": ANSWER}
     (fact,) = read(pages).talk.orphans
     assert "Rome: 21 C" in fact

@@ -139,6 +139,14 @@ def test_the_agent_of_an_agent_is_left_out() -> None:
     assert said(read(inner)) == [("Find it", ["It is 5"])]
 
 
+def test_a_call_of_the_agent_of_an_agent_is_not_seen() -> None:
+    inner = [event("user", "Find it", isSidechain=True), event("assistant", [LOOK], isSidechain=True)]
+    found = read([ASKED, *inner, event("assistant", "At 06:14.")])
+    (turn,) = found.talk.trajectory.turns
+    assert len(turn.unplaced) == 1
+    assert turn.unplaced[0].startswith("a call of an agent that the agent asked: ")
+
+
 def test_what_the_user_took_back_is_left_out() -> None:
     found = read(
         [

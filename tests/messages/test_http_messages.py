@@ -15,7 +15,7 @@ from agenteval.core.config import AgentConfig
 from agenteval.core.protocols import AgentReply, TurnTools
 from agenteval.core.scenario import Sample, SampleKey, Scenario
 from agenteval.core.trajectory import ToolResult, Turn
-from agenteval.messages.agent_messages import steps_of
+from agenteval.messages.agent_messages import read_turn
 from tests.support.local_servers import LocalServer, Wire, respond_json
 from tests.support.message_shapes import ARGS, CANCELLED, DONE, FOUND, NEW, SHAPES, TOOL_USE, calls_in, user
 
@@ -31,13 +31,13 @@ def replied(message: dict[str, Any], observed: str | None = None, **fields: Any)
 def test_observed_messages_have_every_shape_too(shape: str) -> None:
     told = json.loads(json.dumps(SHAPES[shape], default=vars))
     reply = replied(DONE, "trace", trace=told)
-    assert calls_in(steps_of(reply.messages, TURN, lambda _: None)) == [CANCELLED]
+    assert calls_in(read_turn(reply.messages, TURN).steps) == [CANCELLED]
 
 
 def test_blocks_of_a_completion_are_read_and_counted_once() -> None:
     message = {"role": "assistant", "content": [{"type": "text", "text": "done"}, TOOL_USE]}
     for reply in (replied(message), replied(message, "trace", trace=[message])):
-        (step,) = steps_of(reply.messages, TURN, lambda _: None)
+        (step,) = read_turn(reply.messages, TURN).steps
         assert (reply.text, step.text, calls_in([step])) == (None, "done", [("cancel", ARGS, None)])
 
 
@@ -49,13 +49,13 @@ def test_observed_messages_in_the_message_are_none_of_its_calls() -> None:
 @pytest.mark.parametrize("role", ["tool", "user"])
 def test_a_completion_of_somebody_else_is_no_answer(role: str) -> None:
     reply = replied({"role": role, "content": "done"})
-    assert (reply.text, steps_of(reply.messages, TURN, lambda _: None)) == (None, ())
+    assert (reply.text, read_turn(reply.messages, TURN).steps) == (None, ())
 
 
 @pytest.mark.parametrize("message", [{"content": "done"}, {"role": "bot", "content": "done"}])
 def test_a_completion_without_a_known_role_is_the_agents(message: dict[str, Any]) -> None:
     reply = replied(message)
-    steps = steps_of(reply.messages, TURN, lambda _: None)
+    steps = read_turn(reply.messages, TURN).steps
     assert [reply.text or "", *(step.text for step in steps)][-1] == "done"
 
 
@@ -71,7 +71,7 @@ def test_examples_of_the_configured_body_are_history() -> None:
             endpoint=server.url, body={"messages": examples}, observed_messages="trace", name="bot"
         )
         reply = asked(config, [user("Where is it?")])
-    steps = steps_of(reply.messages, (Turn(user="Where is it?"),), lambda _: None)
+    steps = read_turn(reply.messages, (Turn(user="Where is it?"),)).steps
     assert [name for name, _, _ in calls_in(steps)] == ["find"]
 
 

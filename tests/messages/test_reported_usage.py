@@ -10,7 +10,7 @@ import pytest
 from pydantic import BaseModel
 
 from agenteval.core.trajectory import Turn, Usage
-from agenteval.messages.agent_messages import steps_of
+from agenteval.messages.agent_messages import read_turn
 from agenteval.messages.agent_reply import reply_of
 from agenteval.messages.reported_usage import read_usage, unread_usage
 from tests.support.kit import Project
@@ -464,8 +464,8 @@ def test_blocks_of_one_message_that_repeat_its_usage_count_once() -> None:
     ]
     recorded = read({"id": "x", "messages": talk}).talk.trajectory.turns
     assert [(turn.usage.calls, turn.usage.tokens) for turn in recorded] == [(2, 230), (1, 115)]
-    live = steps_of(reply_of(talk[:5]).messages, (Turn(user="Hi"),), lambda _: None)
+    live = read_turn(reply_of(talk[:5]).messages, (Turn(user="Hi"),)).steps
     assert sum(step.usage.tokens for step in live) == 230
     plain = [{"role": "assistant", "id": "m", "content": word, "usage": took} for word in ("One", "Two")]
-    live = steps_of(reply_of(plain).messages, (Turn(user="Hi"),), lambda _: None)
+    live = read_turn(reply_of(plain).messages, (Turn(user="Hi"),)).steps
     assert sum(step.usage.tokens for step in live) == 115

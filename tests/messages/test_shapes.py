@@ -335,22 +335,13 @@ def test_the_places_of_arguments(key: str) -> None:
         assert results(ASKED, agent(content="", tool_calls=[call]), DONE) == [("cancel", ARGS, None)]
 
 
-@pytest.mark.parametrize(
-    ("message", "notes"),
-    [
-        (agent(content="Done.", tool_executions=[{"fn": "cancel"}]), ("tool_executions",)),
-        (agent(content="Done.", actions=[{"name": "cancel", "input": {}}]), ("actions",)),
-        (agent(content="", tool_calls=[{"name": "cancel", "payload": ARGS}]), ("payload",)),
-        (agent(content="Done.", actions=[{"label": "Yes"}]), ()),
-        (agent(content="Done.", tools=[{"name": "cancel"}], tool_choice="auto", num_calls=1), ()),
-        (agent(content="Done.", tool_calls=[], toolInvocations=[]), ()),
-        (agent(content="", tool_calls=[{"name": "cancel", "metadata": {"a": 1}}]), ()),
-    ],
-)
-def test_what_looks_like_calls_and_is_not_read_is_told(message: Any, notes: Any) -> None:
-    found = read([ASKED, message, DONE])
-    assert len(found.notes) == len(notes)
-    assert all(f"'{key}'" in note for key, note in zip(notes, found.notes, strict=True))
+def test_a_call_whose_arguments_stand_where_nobody_reads_them_is_one() -> None:
+    for call in ({"name": "cancel", "payload": ARGS}, {"function": {"name": "cancel", "payload": ARGS}}):
+        found = read([ASKED, agent(content="", tool_calls=[call]), DONE])
+        (made,) = found.talk.trajectory.tool_calls
+        assert (made.name, made.args, made.raw_args, found.notes) == ("cancel", None, None, ())
+    bare = read([ASKED, agent(content="", tool_calls=[{"name": "cancel", "metadata": {"a": 1}}]), DONE])
+    assert [call.args for call in bare.talk.trajectory.tool_calls] == [{}]
 
 
 def twice(value: Any) -> str:

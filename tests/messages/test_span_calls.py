@@ -6,6 +6,7 @@ import json
 from typing import Any
 
 from agenteval.core.trajectory import ToolCall, Usage
+from agenteval.messages.chat import steps_of
 from agenteval.messages.span_calls import TracedTurn, turn_of
 
 
@@ -29,8 +30,8 @@ def model(
 
 
 def calls(turn: TracedTurn) -> list[tuple[str, Any]]:
-    asked = [call for message in turn.messages for call in message.get("tool_calls", ())]
-    return [(call["function"]["name"], json.loads(call["function"]["arguments"])) for call in asked]
+    steps = steps_of(turn.messages)
+    return [(call.name, call.args) for step in steps for call in step.tool_calls]
 
 
 def test_the_same_call_of_a_model_and_of_its_tool_counts_once_with_ids_or_without() -> None:
@@ -65,7 +66,7 @@ def test_arguments_come_from_the_model_where_the_tool_tells_none() -> None:
     turn = turn_of([model("m", ("c1", "look", {"a": 1})), tool("t", "look", None)])
     assert (calls(turn), turn.unclear) == ([("look", {"a": 1})], ())
     turn = turn_of([tool("t", "look", None)])
-    assert (calls(turn), turn.unclear) == ([], ("look",))
+    assert (calls(turn), turn.unclear) == ([("look", None)], ("look",))
 
 
 def test_usage_that_one_of_the_models_does_not_tell_is_not_known() -> None:

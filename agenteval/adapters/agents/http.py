@@ -35,7 +35,7 @@ from agenteval.core.tool_visibility import KnownVisibility
 from agenteval.core.trajectory import Message, ToolVisibility
 from agenteval.core.value import Number, Text, Value
 from agenteval.files.redact import SECRET_HEADER, without_query
-from agenteval.messages.agent_reply import answer_of, answers_in, message_of
+from agenteval.messages.agent_reply import answer_of, answers_in, message_of, unplaced_around
 from agenteval.messages.completion import Unreadable, assemble, assembled_by, parse_object
 
 _LIMIT = "raise the agent's token limit, `body.max_tokens`?"
@@ -414,6 +414,8 @@ def read_reply(reply: HttpReply, *, observed: str | None = None) -> AgentReply:
         return AgentReply(messages=told, usage=usage, latency_ms=reply.latency_ms)
     message, choice = _message(document)
     answer = answer_of(_without_observed(message, observed), choice, usage=usage, remedy=_LIMIT)
+    around = unplaced_around(document, (observed or "").partition(".")[0])
+    answer = replace(answer, unplaced=(*answer.unplaced, *around))
     if answer.messages:  # of no shape that is read here; one that was observed is not meant twice
         (single,) = answer.messages
         told = [*told, *([] if told and told[-1].get("content") == single.get("content") else [single])]

@@ -19,6 +19,7 @@ from agenteval.messages.agent_reply import require_complete
 from agenteval.messages.completion import Unreadable, parse_object
 from agenteval.messages.endings import is_at_limit, is_filtered, refusal_in
 from agenteval.messages.responses import error_in, reply_to
+from agenteval.messages.said import UNPLACED
 from agenteval.messages.sse import ends_stream
 from agenteval.messages.streams import begun, whole
 
@@ -203,8 +204,7 @@ def _answer(document: Mapping[str, Any], output: Any, usage: Any) -> AgentReply:
         raise Unreadable("is an error", found.lost)
     if not found.messages:
         raise Unreadable("has no message", _json(document))
-    told: list[str] = []
-    messages = foreign.plain(found.messages, told.append)
+    messages = foreign.plain(found.messages)
     kinds = (
         {str(part.get("type")) for part in output if isinstance(part, Mapping)}
         if isinstance(output, list)
@@ -213,7 +213,9 @@ def _answer(document: Mapping[str, Any], output: Any, usage: Any) -> AgentReply:
     extra = {} if kinds <= _TEXT_AND_CALLS else {_RAW: output}
     ran = [at for at, message in enumerate(messages) if message["role"] == "tool"]
     done = messages[: ran[-1] + 1] if ran else []  # by tools that the provider runs itself
-    answers = [message for message in messages[len(done) :] if message["role"] == "assistant"]
+    done = [message for message in done if message["role"] != UNPLACED]
+    rest = messages[ran[-1] + 1 if ran else 0 :]
+    answers = [message for message in rest if message["role"] == "assistant"]
     texts = [chat.text_of(each.get("content")) or refusal_in(each) or "" for each in answers]
     calls = [call for each in answers for call in each.get("tool_calls") or ()]
     return AgentReply(
@@ -223,6 +225,7 @@ def _answer(document: Mapping[str, Any], output: Any, usage: Any) -> AgentReply:
         usage=usage,
         extra=extra,
         alone=True,
+        unplaced=foreign.phrases_in(messages),
     )
 
 

@@ -24,6 +24,7 @@ from agenteval.messages import message_adapters as foreign
 from agenteval.messages.agent_reply import answers_in, require_complete
 from agenteval.messages.completion import CallPieces, Unreadable
 from agenteval.messages.endings import last_answer
+from agenteval.messages.placed import is_signal, nobodys
 from agenteval.messages.record_paths import MISSING, find
 from agenteval.messages.sse import Payload, ends_stream
 
@@ -186,7 +187,22 @@ def answer_in(document: Document, paths: ReplyPaths) -> AgentReply:
         tool_calls=calls,
         messages=messages,
         usage=_usage(document, paths),
+        unplaced=tuple(_unread_events(document, paths)),
     )
+
+
+def _unread_events(document: Document, paths: ReplyPaths) -> Iterator[str]:
+    """The events of a stream that no path leads to and that say more than their kind. Where no path leads to
+    calls, none is seen anyway."""
+    if not document.is_stream or not (paths.tool_calls or paths.messages):
+        return
+    named: list[str] = []
+    for path in (getattr(paths, name) for name in ReplyPaths.model_fields):
+        named += [path] if isinstance(path, str) else path if isinstance(path, Mapping) else []
+    for event in document.events:
+        is_named = any(_found(Document((event,)), path) for path in named)
+        if isinstance(event, Mapping) and not is_named and not is_signal(event):
+            yield nobodys(event, "an event that no path of `reply` leads to").phrase
 
 
 def _says_something(answer: Any, paths: ReplyPaths) -> bool:

@@ -338,12 +338,11 @@ class TracedAgent:
         turn = turn_of(spans, known)
         if turn.unclear:
             names = ", ".join(f"'{name}'" for name in turn.unclear)
-            what = f"its spans do not tell the arguments of {names}; its calls are not observed"
+            what = f"its spans do not tell the arguments of {names}: checks of them stay open"
             remedy = "let it record contents (OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT=true)"
             self._agents.warn(f"{what}; {remedy}")
-        unplaced = tuple(f"the spans hold no arguments of a call of '{name}'" for name in turn.unclear)
         usage = turn.usage if reply.usage is None else reply.usage
-        return replace(reply, messages=turn.messages, usage=usage, unplaced=(*reply.unplaced, *unplaced))
+        return replace(reply, messages=turn.messages, usage=usage, unplaced=(*reply.unplaced, *turn.unplaced))
 
 
 def _since_the_user(messages: list[Message]) -> list[ToolCall]:

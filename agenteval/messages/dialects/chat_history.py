@@ -9,14 +9,15 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from agenteval.messages.said import PASSAGES
 from agenteval.messages.speakers import ROLES
 
 _HISTORY = "chat_history"
 _ASKED = ("message", "question", "query", "input")
 _STEPS = "intermediate_steps"
 _SOURCES = ("source_documents",)
+_OF_COHERE = ("documents", "search_queries", "search_results", "citations", "connectors")
 _ANSWERS = ("answer", "response", "output", "text")
-_UNREAD = f"what stands in '{_STEPS}' looks like tool calls and was not read"
 
 
 class _ChatHistory:
@@ -41,17 +42,19 @@ def _answered(record: Mapping[str, Any], inside: list[Any]) -> dict[str, Any]:
     answer = next((record[key] for key in _ANSWERS if isinstance(record.get(key), str)), "")
     if answer and not _is_said(messages, answer):
         messages.append({"role": "assistant", "content": answer})
-    rest = {key: value for key, value in record.items() if key not in (_HISTORY, *_ASKED, *_ANSWERS)}
+    read = (_HISTORY, _STEPS, *_SOURCES, *_ASKED, *_ANSWERS, *_OF_COHERE)
+    rest = {key: value for key, value in record.items() if key not in read}
     policy = {"system": record["preamble"]} if isinstance(record.get("preamble"), str) else {}
-    notes = [] if all(map(_is_step, record.get(_STEPS) or ())) else [_UNREAD]
-    return {**rest, **policy, "messages": messages, "notes": notes}
+    return {**rest, **policy, "messages": messages}
 
 
 def _exchange(record: Mapping[str, Any]) -> dict[str, Any]:
     """A request that has a history, with its response."""
     request, response = record["request"], record.get("response")
     messages = [*_history(request[_HISTORY]), *_asked(request)]
-    fields = {**record, **request, "messages": messages}
+    read = (_HISTORY, *_ASKED, "request")
+    fields = {key: value for key, value in {**record, **request}.items() if key not in read}
+    fields["messages"] = messages
     if isinstance(response, dict) and isinstance(response.get("text"), str):
         answer = {"role": "assistant", "content": response["text"], "tool_calls": response.get("tool_calls")}
         fields["response"] = answer
@@ -76,10 +79,16 @@ def _asked(fields: Mapping[str, Any]) -> Iterator[Any]:
 
 def _between(record: Mapping[str, Any]) -> Iterator[Any]:
     """What the agent saw before it answered: passages, and steps as LangChain keeps them."""
-    yield from ({"role": "tool", "content": record[key]} for key in _SOURCES if record.get(key))
-    for step in filter(_is_step, record.get(_STEPS) or ()):
-        yield {"role": "assistant", "tool_calls": [step[0]]}
-        yield {"role": "tool", "content": step[1]}
+    for key in _SOURCES:
+        if record.get(key):
+            yield {"role": "tool", "type": PASSAGES, "content": record[key]}
+    steps = record.get(_STEPS) or []
+    for step in steps if isinstance(steps, list) else [steps]:
+        if _is_step(step):
+            yield {"role": "assistant", "tool_calls": [step[0]]}
+            yield {"role": "tool", "content": step[1]}
+        else:
+            yield {_STEPS: step}
 
 
 def _is_step(step: Any) -> bool:

@@ -12,6 +12,8 @@ from typing import Any
 from agenteval.core.errors import AuthorError, Problem
 from agenteval.messages.calls import Tell, word
 from agenteval.messages.exchanges import MESSAGES
+from agenteval.messages.placed import Unplaced
+from agenteval.messages.said import marked
 from agenteval.messages.speakers import event_opened, is_event, is_message
 
 _NAMES = (
@@ -36,14 +38,19 @@ def _messages_in(events: Sequence[Any], tell: Tell) -> list[Any]:
     if len(kept) < len(events):
         tell("notices of the log, events of the type 'system', were left out")
     own = [event for event in kept if not _is_of_another(event)]
-    if own and len(own) < len(kept):
+    others = bool(own) and len(own) < len(kept)
+    if others:
         tell("the messages of an agent that was asked by the agent were left out")
-    kept = own or kept
+        # What it does is done, too: where it called a tool, that call was not read.
+        kept = [event for event in kept if not _is_of_another(event) or _has_calls(event)]
     gone = _taken_back(kept)
     if gone:
         tell("messages that the user took back, and the answers to them, were left out")
         kept = [event for event in kept if word(event, "uuid") not in gone]
-    return _joined(map(event_opened, kept))
+    kept = [event for event in kept if not _is_placed(event)]
+    return _joined(
+        [_call_of(event) if others and _is_of_another(event) else _opened(event) for event in kept]
+    )
 
 
 def _is_notice(event: Any) -> bool:
@@ -52,8 +59,62 @@ def _is_notice(event: Any) -> bool:
 
 def _is_of_another(event: Any) -> bool:
     return isinstance(event, dict) and (
-        event.get("isSidechain") is True or bool(event.get("parent_tool_use_id"))
+        event.get("isSidechain") is True
+        or bool(event.get("parent_tool_use_id"))
+        or (event.get("type") == "progress" and word(_data_of(event), "type") == "agent_progress")
     )
+
+
+def _data_of(event: Mapping[str, Any]) -> Mapping[str, Any]:
+    data = event.get("data")
+    return data if isinstance(data, dict) else {}
+
+
+def _has_calls(event: Mapping[str, Any]) -> bool:
+    inner = _data_of(event).get("message", event.get("message"))
+    inner = inner.get("message", inner) if isinstance(inner, dict) else {}
+    content = inner.get("content") if isinstance(inner, dict) else None
+    parts = content if isinstance(content, list) else ()
+    return any(isinstance(part, dict) and word(part, "type").endswith("tool_use") for part in parts)
+
+
+_PLACED = frozenset(
+    (
+        *("summary", "file-history-snapshot", "queue-operation", "custom-title", "ai-title", "agent-name"),
+        *("last-prompt", "tag", "mode", "permission-mode", "pr-link", "progress", "attachment", "result"),
+        *("rate_limit_event", "tool_progress", "auth_status", "stream_event"),
+    )
+)
+"""Events that are no messages, and in which no call is."""
+_OF_EVENTS = frozenset(
+    (
+        "toolUseResult",
+        "tool_use_result",
+        "mcpMeta",
+        "thinkingMetadata",
+        "todos",
+        "compactMetadata",
+        "snapshot",
+    )
+)
+"""What stands beside a message: of a result, what the program made of it."""
+
+
+def _is_placed(event: Any) -> bool:
+    is_known = isinstance(event, dict) and event.get("type") in _PLACED and not is_event(event)
+    return is_known and not _is_of_another(event)
+
+
+def _call_of(event: Mapping[str, Any]) -> dict[str, Any]:
+    what = "a call of an agent that the agent asked"
+    return marked(Unplaced(what, ("isSidechain", word(event, "type")), event.get("message")))
+
+
+def _opened(event: Any) -> Any:
+    opened = event_opened(event)
+    if opened is event or not isinstance(opened, dict):
+        return opened
+    return {key: value for key, value in opened.items() if key not in _OF_EVENTS}
 
 
 def _taken_back(events: Iterable[Any]) -> set[str]:

@@ -13,6 +13,8 @@ from agenteval.messages.calls import word
 
 _BEGIN, _ITEM, _SETTINGS = "session_meta", "response_item", "turn_context"
 _KINDS = frozenset((_BEGIN, _ITEM, _SETTINGS, "event_msg", "compacted"))
+_PLACED = frozenset(("ghost_snapshot", "compaction", "compaction_summary", "other"))
+"""Items that the program keeps for itself."""
 
 
 class _Codex:
@@ -32,7 +34,10 @@ class _Codex:
         fields: dict[str, Any] = {}
         for line in lines:  # what is reported first counts
             fields = {**_fields(line["type"], line["payload"]), **fields}
-        return [{**fields, "messages": [line["payload"] for line in lines if _is_said(line)]}]
+        messages = [
+            line["payload"] if line["type"] == _ITEM else line for line in lines if not _is_left_out(line)
+        ]
+        return [{**fields, "messages": messages}]
 
 
 def _is_envelope(record: Any) -> bool:
@@ -40,11 +45,14 @@ def _is_envelope(record: Any) -> bool:
 
 
 def _is_said(line: dict[str, Any]) -> bool:
-    """Whether an item is of the conversation, and none of what the program keeps for itself."""
-    kind = word(line["payload"], "type")
-    return line["type"] == _ITEM and (
-        kind in ("message", "reasoning") or kind.endswith(("_call", "_call_output"))
-    )
+    """Whether a line is of the conversation."""
+    return bool(line["type"] == _ITEM) and word(line["payload"], "type") not in _PLACED
+
+
+def _is_left_out(line: dict[str, Any]) -> bool:
+    """Whether a line tells nothing of the conversation that its items do not; of an unknown kind nobody knows
+    it."""
+    return bool(line["type"] in _KINDS) and not _is_said(line)
 
 
 def _fields(kind: str, payload: dict[str, Any]) -> dict[str, Any]:

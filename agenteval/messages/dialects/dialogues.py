@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from agenteval.messages.calls import Tell, word
-from agenteval.messages.dialects.message_lists import MessageList
+from agenteval.messages.dialects.message_lists import MessageList, unread_of
 
 
 def _is_message(message: Mapping[str, Any]) -> bool:
@@ -18,7 +18,7 @@ def _in_openai(messages: Sequence[Any], _: Tell) -> Iterator[Any]:
     """In such sets of data the system is who answers."""
     for message in messages:
         role = "user" if message["speaker"].lower() == "user" else "assistant"
-        yield {"role": role, "content": message["utterance"]}
+        yield {**unread_of(message, ()), "role": role, "content": message["utterance"]}
 
 
 importer = MessageList("dialogues", _is_message, _in_openai)

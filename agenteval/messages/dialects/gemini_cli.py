@@ -6,9 +6,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from agenteval.messages.calls import Tell
-from agenteval.messages.dialects.message_lists import MessageList
+from agenteval.messages.dialects.message_lists import MessageList, unread_of
 
-_NOTICES = ("info", "error")
+_NOTICES = ("info", "error", "warning")
+_OF_MESSAGES = frozenset(("content", "displayContent", "toolCalls", "thoughts", "tokens"))
+_SHOWN = "resultDisplay"
+"""The result of a call, as the terminal shows it."""
 
 
 def _is_message(message: Mapping[str, Any]) -> bool:
@@ -20,10 +23,17 @@ def _in_openai(messages: Sequence[Any], tell: Tell) -> Iterator[Any]:
         if message["type"] in _NOTICES:
             tell("notices of the program were left out")
         elif message["type"] == "user":
-            yield {"role": "user", "content": message.get("content")}
+            yield {**unread_of(message, _OF_MESSAGES), "role": "user", "content": message.get("content")}
         else:
             calls = message.get("toolCalls")
-            yield {"role": "assistant", "content": message.get("content"), "tool_calls": calls}
+            if isinstance(calls, list):
+                calls = [_without_display(each) for each in calls]
+            said = {"role": "assistant", "content": message.get("content"), "tool_calls": calls}
+            yield {**unread_of(message, _OF_MESSAGES), **said}
+
+
+def _without_display(call: Any) -> Any:
+    return {key: call[key] for key in call if key != _SHOWN} if isinstance(call, dict) else call
 
 
 importer = MessageList("gemini-cli", _is_message, _in_openai)

@@ -6,7 +6,27 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from agenteval.messages.calls import Tell
-from agenteval.messages.dialects.message_lists import MessageList
+from agenteval.messages.dialects.message_lists import MessageList, unread_of
+
+_OF_EVENTS = frozenset(
+    (
+        *("content", "actions", "groundingMetadata", "grounding_metadata", "usageMetadata", "usage_metadata"),
+        *("citationMetadata", "citation_metadata", "customMetadata", "custom_metadata", "inputTranscription"),
+        *("input_transcription", "outputTranscription", "output_transcription", "logprobsResult"),
+        *("logprobs_result", "cacheMetadata", "cache_metadata", "liveSessionResumptionUpdate"),
+        "live_session_resumption_update",
+    )
+)
+_OF_ACTIONS = frozenset(
+    (
+        *("stateDelta", "state_delta", "artifactDelta", "artifact_delta", "requestedAuthConfigs"),
+        *("requested_auth_configs", "requestedToolConfirmations", "requested_tool_confirmations"),
+        *("compaction", "agentState", "agent_state"),
+    )
+)
+_OF_INVOCATIONS = frozenset(("user_content", "intermediate_data", "final_response", "app_details", "rubrics"))
+_BETWEEN = frozenset(("tool_uses", "tool_responses", "intermediate_responses", "invocation_events"))
+_OF_RECORDS = frozenset(("state", "final_session_state", "rubrics", "session_input", "conversation_scenario"))
 
 
 def _is_event(event: Mapping[str, Any]) -> bool:
@@ -19,11 +39,16 @@ def _is_event(event: Mapping[str, Any]) -> bool:
 def _of_events(events: Sequence[Any]) -> Iterator[Any]:
     """Without what is the beginning of an event that follows."""
     for event in events:
+        actions = event.get("actions")
+        unread = unread_of(actions, _OF_ACTIONS) if isinstance(actions, dict) else {}
+        unread = {**unread_of(event, _OF_EVENTS), **unread}
         if isinstance(content := event.get("content"), dict) and not event.get("partial"):
-            speaker = "user" if event["author"] == "user" else "model"
+            speaker = "user" if event.get("author") == "user" else "model"
             parts = {"role": content.get("role") or speaker, "parts": content.get("parts") or []}
             usage = event.get("usageMetadata") or event.get("usage_metadata")
-            yield {**parts, "agent": event["author"], "usage": usage}
+            yield {**unread, **parts, "agent": event.get("author"), "usage": usage}
+        elif unread:
+            yield unread
 
 
 def _is_invocation(message: Mapping[str, Any]) -> bool:
@@ -33,7 +58,9 @@ def _is_invocation(message: Mapping[str, Any]) -> bool:
 def _of_invocations(invocations: Sequence[Any]) -> Iterator[Any]:
     for each in invocations:
         between = each.get("intermediate_data") or {}
-        yield {**each["user_content"], "role": "user"}
+        unread = {**unread_of(each, _OF_INVOCATIONS), **unread_of(between, _BETWEEN)}
+        yield {**unread, **each["user_content"], "role": "user"}
+        yield from _of_events(between.get("invocation_events") or ())
         for call in between.get("tool_uses") or ():
             yield {"role": "model", "parts": [{"function_call": call}]}
         for result in between.get("tool_responses") or ():
@@ -53,4 +80,4 @@ def _in_openai(messages: Sequence[Any], _: Tell) -> Iterator[Any]:
     return _of_events(messages) if _is_event(messages[0]) else _of_invocations(messages)
 
 
-importer = MessageList("google-adk", _is_one, _in_openai)
+importer = MessageList("google-adk", _is_one, _in_openai, of_records=_OF_RECORDS)

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from agenteval.messages.calls import Tell
-from agenteval.messages.dialects.message_lists import MessageList
+from agenteval.messages.dialects.message_lists import MessageList, unread_of
 
 
 def _is_message(message: Mapping[str, Any]) -> bool:
@@ -16,7 +16,8 @@ def _is_message(message: Mapping[str, Any]) -> bool:
 
 def _in_openai(messages: Sequence[Any], _: Tell) -> Iterator[Any]:
     for message in messages:
-        yield {**message, "content": message["content"]["parts"]}
+        content = message["content"]
+        yield {**unread_of(content, ("format", "parts", "content")), **message, "content": content["parts"]}
 
 
 importer = MessageList("mastra", _is_message, _in_openai, names_role=True)

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from agenteval.messages.calls import Tell
+from agenteval.messages.placed import holds_objects
 
 _PLACES = ("conversation", "conversations", "events", "steps", "turns", "data")
 """Where a record that has no ``messages`` may have them."""
@@ -26,17 +27,25 @@ class Found(NamedTuple):
         return {key: fields[key] for key in fields if key not in (self.key, *_OF_IMPORTERS)}
 
 
+def unread_of(entry: Mapping[str, Any], read: Collection[str]) -> dict[str, Any]:
+    """What of an entry its dialect neither reads nor knows, and what may hold calls: it is handed on as it
+    stands, for the reader of messages to place or not."""
+    return {key: value for key, value in entry.items() if key not in read and holds_objects(value)}
+
+
 @dataclass(frozen=True)
 class MessageList:
     """``is_one``: whether something may be a message of it, which all must be; ``in_openai``: the messages in
-    OpenAI's form, ``tell`` hears what is not read; ``names_role``: its messages have a role; ``is_any``:
-    what else has to be true of messages that might be of another dialect, too."""
+    OpenAI's form, and what is not known as it stands; ``tell`` hears what is left out; ``names_role``: its
+    messages have a role; ``is_any``: what else has to be true of messages that might be of another dialect,
+    too; ``of_records``: the fields of its records that hold no calls."""
 
     name: str
     is_one: Callable[[Mapping[str, Any]], bool]
     in_openai: Callable[[Sequence[Any], Tell], Iterable[Any]]
     names_role: bool = False
     is_any: Callable[[Sequence[Any]], bool] = bool
+    of_records: frozenset[str] = frozenset()
 
     def matches(self, record: Any) -> bool:
         return self._found(record) is not None
@@ -47,7 +56,8 @@ class MessageList:
             return []
         notes: dict[str, None] = {}
         messages = list(self.in_openai(found.messages, notes.setdefault))
-        return [{**found.rest, "messages": messages, "notes": list(notes)}]
+        rest = {key: value for key, value in found.rest.items() if key not in self.of_records}
+        return [{**rest, "messages": messages, "notes": list(notes)}]
 
     def _found(self, record: Any) -> Found | None:
         if isinstance(record, dict) and isinstance(usual := record.get("messages"), list):

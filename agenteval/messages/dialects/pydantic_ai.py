@@ -6,7 +6,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from agenteval.messages.calls import Tell
-from agenteval.messages.dialects.message_lists import MessageList
+from agenteval.messages.dialects.message_lists import MessageList, unread_of
+
+_OF_MESSAGES = frozenset(("parts", "usage", "instructions", "provider_details", "vendor_details", "metadata"))
+_OF_PARTS = frozenset(("content", "args", "provider_details", "metadata"))
 
 
 def _is_message(message: Mapping[str, Any]) -> bool:
@@ -25,9 +28,12 @@ def _in_openai(messages: Sequence[Any], tell: Tell) -> Iterator[Any]:
             yield {"role": "system", "content": instructions}
         if message["kind"] == "response":
             parts = [part for each in message["parts"] if (part := _reply_part(each))]
-            yield {"role": "assistant", "content": parts, "usage": message.get("usage")}
+            unread = unread_of(message, _OF_MESSAGES)
+            yield {**unread, "role": "assistant", "content": parts, "usage": message.get("usage")}
         else:
             yield from filter(None, (_request_part(part, tell) for part in message["parts"]))
+            if unread := unread_of(message, _OF_MESSAGES):
+                yield unread
 
 
 _BUILT_IN = "builtin-"
@@ -40,23 +46,36 @@ def _reply_part(part: Mapping[str, Any]) -> dict[str, Any]:
     if known == "tool_call" and kind.startswith(_BUILT_IN):
         known = "server_tool_use"
     own = {key: part[key] for key in ("content", "args", "tool_name", "tool_call_id") if key in part}
-    return {"type": known, **own}
+    return {**unread_of(part, _OF_PARTS), "type": known, **own}
 
 
 def _request_part(part: Mapping[str, Any], tell: Tell) -> dict[str, Any] | None:
     kind, content = part["part_kind"], part.get("content")
+    unread = unread_of(part, _OF_PARTS)
     if kind == "system-prompt":
-        return {"role": "system", "content": content}
+        return {**unread, "role": "system", "content": content}
     if kind == "user-prompt":
-        return {"role": "user", "content": content}
+        return {**unread, "role": "user", "content": _typed(content)}
     if kind == "retry-prompt" and not part.get("tool_name"):
         tell("what the framework asked the agent to do again was left out")
         return None
     if kind in ("tool-return", "retry-prompt"):
         failed = kind == "retry-prompt" or part.get("outcome") in ("failed", "denied")
         named = {"name": part.get("tool_name"), "tool_call_id": part.get("tool_call_id")}
-        return {"role": "tool", "content": content, "is_error": failed, **named}
-    return {"role": kind}
+        return {**unread, "role": "tool", "content": content, "is_error": failed, **named}
+    return {**part, "role": kind}
+
+
+def _typed(content: Any) -> Any:
+    """The parts of a prompt name their kind in a word of their own."""
+    if not isinstance(content, list):
+        return content
+    return [
+        {"type": "file" if part["kind"] == "binary" else part["kind"], **part}
+        if isinstance(part, dict) and isinstance(part.get("kind"), str)
+        else part
+        for part in content
+    ]
 
 
 importer = MessageList("pydantic-ai", _is_message, _in_openai)

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from agenteval.messages.calls import Tell, listed
-from agenteval.messages.dialects.message_lists import MessageList
+from agenteval.messages.dialects.message_lists import MessageList, unread_of
 
 _ROLES = {"human": "user", "gpt": "assistant", "observation": "tool"}
 
@@ -18,10 +18,11 @@ def _is_message(message: Mapping[str, Any]) -> bool:
 def _in_openai(messages: Sequence[Any], _: Tell) -> Iterator[Any]:
     for message in messages:
         role, value = message["from"].lower(), message["value"]
+        unread = unread_of(message, ("value",))
         if role == "function_call":
-            yield {"role": "assistant", "content": None, "tool_calls": listed(value)}
+            yield {**unread, "role": "assistant", "content": None, "tool_calls": listed(value)}
         else:
-            yield {"role": _ROLES.get(role, message["from"]), "content": value}
+            yield {**unread, "role": _ROLES.get(role, message["from"]), "content": value}
 
 
 importer = MessageList("sharegpt", _is_message, _in_openai)

@@ -6,8 +6,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from agenteval.messages.calls import Tell, word
-from agenteval.messages.dialects.message_lists import MessageList
+from agenteval.messages.dialects.message_lists import MessageList, unread_of
 from agenteval.messages.speakers import ROLES
+
+_OF_MESSAGES = frozenset(("text", "content", "toolCalls", "responses", "media"))
 
 
 def _is_message(message: Mapping[str, Any]) -> bool:
@@ -18,8 +20,10 @@ def _in_openai(messages: Sequence[Any], _: Tell) -> Iterator[Any]:
     for message in messages:
         listed = message.get("responses")
         results = [{**each, "content": each.get("responseData")} for each in listed or () if _is_dict(each)]
+        unread = unread_of(message, _OF_MESSAGES)
         own = {key: message[key] for key in ("text", "content", "toolCalls") if message.get(key)}
-        yield {"role": message["messageType"], **own, **({"tool_responses": results} if results else {})}
+        given = {"tool_responses": results} if results else {}
+        yield {**unread, "role": message["messageType"], **own, **given}
 
 
 def _is_dict(value: Any) -> bool:

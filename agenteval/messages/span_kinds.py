@@ -1,0 +1,136 @@
+"""What a span of a trace is: a call of a tool, a model's answer, or something in which no call is. Pure.
+
+Many libraries write spans, each with a word of its own for their kind. A span of a kind that nobody knows may
+be a call: it is unplaced (``agenteval.messages.placed``).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from agenteval.core.expressions import expression
+from agenteval.messages.placed import Unplaced
+
+_KINDS = (
+    "gen_ai.operation.name", "openinference.span.kind", "traceloop.span.kind", "langsmith.span.kind",
+    "langfuse.observation.type", "mlflow.spanType", "ai.operationId",
+)  # fmt: skip
+"""Where a span says of which kind it is."""
+_OF_NO_KIND = frozenset(("", "span", "event", "unknown"))
+_TOOLS = frozenset(("execute_tool", "tool", "ai.toolcall"))
+_MODELS = frozenset(
+    (
+        *("chat", "generate_content", "text_completion", "responses", "llm", "chat_model", "generation"),
+        *("ai.generatetext.dogenerate", "ai.streamtext.dostream", "ai.generateobject.dogenerate"),
+        "ai.streamobject.dostream",
+    )
+)
+_WITHOUT_CALLS = frozenset(
+    (
+        *("agent", "invoke_agent", "create_agent", "invoke_workflow", "workflow", "chain", "task", "session"),
+        *(
+            "retriever",
+            "retrieval",
+            "embedding",
+            "embeddings",
+            "reranker",
+            "guardrail",
+            "evaluator",
+            "prompt",
+        ),
+        *("parser", "memory", "ai.generatetext", "ai.streamtext", "ai.generateobject", "ai.streamobject"),
+        *("ai.embed", "ai.embedmany", "ai.embed.doembed", "ai.embedmany.doembed"),
+    )
+)
+"""Of a framework, around what its models and tools do."""
+_CONVENTIONS = (
+    "http.", "url.", "db.", "rpc.", "messaging.", "faas.", "net.", "network.", "server.", "client.", "aws.",
+    "asgi.", "graphql.", "dns.", "tls.", "gen_ai.", "llm.", "mcp.", "embedding.",
+)  # fmt: skip
+"""How the attributes begin of what OpenTelemetry and its like have a word for, and no call of a tool is."""
+_SERVED = (2, "2", "SPAN_KIND_SERVER", "SpanKind.SERVER", "SERVER")
+_RUNNING = expression(r"running (?:\d+ )?tools?")
+"""What Pydantic AI has around the spans of its tools."""
+_NAMES = ("gen_ai.tool.name", "tool.name", "ai.toolCall.name", "mcp.tool.name", "lk.function_tool.name")
+_NAMES_OF_TOOLS = ("traceloop.entity.name",)
+_BEFORE_NAMES = ("execute_tool ", "tools/call ")
+_FINISHED = (
+    "gen_ai.response.finish_reasons",
+    "ai.response.finishReason",
+    "finish_reason",
+    "llm.finish_reason",
+)
+_ASKS = ("tool_calls", "tool_call", "tool-calls", "tool_use", "function_call")
+_EVENTS = ("exception", "gen_ai.", "ai.", "llm.", "First Token Stream Event")
+"""How the events of spans begin that are known: of these, the attributes are read as those of the span."""
+
+
+def kind_of(attributes: Mapping[str, Any]) -> str:
+    """The kind that a span says it is of, in lower case; empty: it says none."""
+    for key in _KINDS:
+        kind = str(attributes.get(key) or "").strip('"').lower()
+        if kind not in _OF_NO_KIND:
+            return kind
+    return ""
+
+
+def tool_in(span: Mapping[str, Any], attributes: Mapping[str, Any]) -> str:
+    """The tool that a span is a call of; empty: it is something else."""
+    kind = kind_of(attributes)
+    if kind and kind not in _TOOLS:
+        return ""
+    is_tool = bool(kind) or attributes.get("mcp.method.name") == "tools/call"
+    names = (*_NAMES, *_NAMES_OF_TOOLS) if is_tool else _NAMES
+    named = next((attributes[key] for key in names if attributes.get(key)), None)
+    if isinstance(named, str) or not is_tool:
+        return named if isinstance(named, str) else ""
+    name = str(span.get("name") or "")
+    return next((name.removeprefix(each) for each in _BEFORE_NAMES if name.startswith(each)), name)
+
+
+def is_model(attributes: Mapping[str, Any]) -> bool | None:
+    """Whether a span is of a model, by what it says; ``None``: it says nothing of it."""
+    kind = kind_of(attributes)
+    return kind in _MODELS if kind else None
+
+
+def asks_for_tools(attributes: Mapping[str, Any]) -> bool:
+    """Whether a model ended its answer to have a tool called."""
+    ends = str([attributes.get(key) for key in _FINISHED])
+    return any(word in ends for word in _ASKS)
+
+
+def unplaced_span(
+    span: Mapping[str, Any], attributes: Mapping[str, Any], *, is_outermost: bool
+) -> Unplaced | None:
+    """What a span is that nobody knows; ``None``: it is of a known kind, and so are its events.
+    ``is_outermost``: all others of its trace are within it."""
+    kind, name = kind_of(attributes), str(span.get("name") or "")
+    if _is_known(span, attributes, kind) or is_outermost:
+        event = next((each for each in _unknown_events(span)), "") if _is_of_agents(attributes, kind) else ""
+        return Unplaced(f"an event '{event[:40]}' of the span '{name[:40]}'", (event,)) if event else None
+    return Unplaced(
+        f"a span '{name[:40]}' of no known kind", (name, *filter(None, (kind,))), attributes or None
+    )
+
+
+def _is_known(span: Mapping[str, Any], attributes: Mapping[str, Any], kind: str) -> bool:
+    if kind:
+        return kind in _TOOLS or kind in _MODELS or kind in _WITHOUT_CALLS
+    if span.get("kind") in _SERVED or _RUNNING.fullmatch(str(span.get("name") or "")):
+        return True
+    return any(str(key).startswith(_CONVENTIONS) for key in attributes)
+
+
+def _is_of_agents(attributes: Mapping[str, Any], kind: str) -> bool:
+    """Whether a span is of what agents do, and not of what lies below: of a server, a data base."""
+    return bool(kind) or any(str(key).startswith(("gen_ai.", "llm.")) for key in attributes) or not attributes
+
+
+def _unknown_events(span: Mapping[str, Any]) -> Iterable[str]:
+    events = span.get("events")
+    for event in events if isinstance(events, list) else ():
+        name = str(event.get("name") or "") if isinstance(event, dict) else str(event)
+        if not name.startswith(_EVENTS):
+            yield name or "without a name"
