@@ -181,11 +181,19 @@ def _long_form(value: Any) -> Any:
     return {"match": MatchMode.STRICT, "calls": ()} if value == NO_CALL else value
 
 
+def _not_none(value: Any) -> Any:
+    if value == NO_CALL:
+        raise ValueError(
+            f"expected a list, got '{NO_CALL}'; write {NO_CALL} in place of the mapping around it"
+        )
+    return value
+
+
 class CallsExpectation(Value):
     """The calls that are expected, and how they are compared with those that were made."""
 
     match: MatchMode = MatchMode.CONTAINS
-    calls: tuple[ExpectedCall, ...] | None = None
+    calls: Annotated[tuple[ExpectedCall, ...] | None, BeforeValidator(_not_none)] = None
 
     SHORT_FORM: ClassVar[str] = f"'{NO_CALL}'"
 

@@ -241,8 +241,8 @@ def _empty_lists(report: Report) -> Iterator[Aside]:
     ]
     if found:
         more = f" and {len(found) - _MOST_NAMED:,} more" if len(found) > _MOST_NAMED else ""
-        text = f"an empty list checks nothing: {', '.join(found[:_MOST_NAMED])}{more}"
-        yield Aside("empty_lists", len(found), text)
+        what = f"{plural(len(found), 'test case')} with an empty list, which checks nothing"
+        yield Aside("empty_lists", len(found), f"{what}: {', '.join(found[:_MOST_NAMED])}{more}")
 
 
 def _nothing_to_prove(report: Report) -> Iterator[Aside]:

@@ -298,8 +298,7 @@ def test_a_looping_agent_is_counted_in_time(mode):
     assert not many.passed
 
 
-def test_an_entry_without_times_beside_one_with_times_takes_what_the_other_does_not_need():
-    """In order each call has one place; without order `times` counts every call that matches."""
+def test_with_order_a_call_has_one_place_and_without_it_counts_wherever_it_matches():
     calls = [call("pay", 5), call("pay", 6)]
     both = [want("pay", 5), want("pay", times=1)]
     assert check("in_order", both, calls).passed

@@ -116,8 +116,8 @@ def call_differences(expected: CallPattern, call: ToolCall) -> Iterator[Differen
         yield Difference("agent", expected.agent, call.agent)
     wanted, result = expected.wanted_result, result_of(call) if expected.wanted_result else None
     if result and wanted != result:
-        told = error_of(call.result)
-        yield Difference("result", wanted, f"error: {told}" if told else result)
+        message = error_of(call.result)
+        yield Difference("result", wanted, f"error: {message}" if message else result)
     if expected.mode is ArgsMatch.IGNORE:
         return
     if call.args is None:

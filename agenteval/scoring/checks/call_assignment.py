@@ -246,12 +246,16 @@ class _Slot(NamedTuple):
     many: bool = False
 
 
+_NEEDED = 2
+"""A call that is needed counts for more than one that has to be placed: rather is one of many too late."""
+
+
 def _in_runs(entries: Sequence[Entry], count: int, *, closed: bool, mild: bool, extent: Extent) -> Faults:
     slots = _slots(entries, closed=closed, mild=mild, needs=extent is not Extent.PART)
     claims = (entry.claimed(mild=mild) for entry in entries if entry.counts_all)
     to_place = set(range(count)) if closed else {at for places in claims for at in places}
     rows = _rows(slots, count, to_place)
-    required = [0, *accumulate(int(slot.required) for slot in slots)]
+    required = [0, *accumulate(_NEEDED * slot.required for slot in slots)]
     undone = [needed + len(to_place) - row[-1] for needed, row in zip(required, rows, strict=True)]
     # More may follow: then the row of expected calls may be cut off wherever that leaves least undone.
     end = undone.index(min(undone)) if extent is Extent.BEGINNING else len(slots)
@@ -295,9 +299,9 @@ def _rows(slots: Sequence[_Slot], count: int, to_place: set[int]) -> list[list[i
                 done = row[call] + (call in fits and call in to_place)
                 row[call + 1] = max(before[call + 1], done)
         elif slot.places:
-            row = before.copy()
+            row, needed = before.copy(), _NEEDED * slot.required
             for call in slot.places:
-                done = before[call] + slot.required + (call in to_place)
+                done = before[call] + needed + (call in to_place)
                 if done > row[call + 1]:
                     row[call + 1] = done
             row = list(accumulate(row, max))

@@ -47,11 +47,12 @@ class ToolCallsResult:
     """What ``compare`` found.
 
     Where ``any_of`` has alternatives, ``nearest`` is the one that holds, or in which the least is wrong; the
-    calls that are ``missing``, ``extra`` and ``out_of_order`` are those of a failure, by it. ``times``: how
-    often a missing one was called that has ``times``, by its ``id()``. ``near`` explains the missing calls
-    and, for ``within``, the extra ones. ``unknown``: the calls that leave the verdict open, by what is not
-    known of them. ``rests_on_absence``: whether the verdict might be another one if the agent had made
-    further calls, which nobody saw.
+    calls that are ``missing``, ``extra`` and ``out_of_order`` are those of a failure, by it. ``too_many``:
+    the expected calls that were made more often than their ``times`` allows. ``times``: how often one with
+    ``times`` was called, by its ``id()``. ``near`` explains the missing calls and, for ``within``, the extra
+    ones. ``unknown``: the calls that leave the verdict open, by what is not known of them.
+    ``rests_on_absence``: whether the verdict might be another one if the agent had made further calls, which
+    nobody saw.
     """
 
     passed: bool | None
@@ -61,6 +62,7 @@ class ToolCallsResult:
     missing: tuple[ExpectedCall, ...] = ()
     extra: tuple[ToolCall, ...] = ()
     out_of_order: tuple[ToolCall, ...] = ()
+    too_many: tuple[ExpectedCall, ...] = ()
     forbidden: tuple[ToolCall, ...] = ()
     near: tuple[NearCall, ...] = ()
     times: Mapping[int, int] = field(default_factory=dict)
@@ -241,11 +243,12 @@ def _explained(tried: _Tried, seen: _Calls, expectation: ToolCallsExpectation) -
         near = (_nearest_expected(call, expected) for call in islice(extra, SHOWN_NEAR))
     else:
         near = (_nearest_call(call, seen.calls, faults.taken) for call in islice(missing, SHOWN_NEAR))
-    counts = {
-        id(expected[number]): len(tried.entries[number].places(mild=True))
-        for number in faults.missing
-        if expected[number].times is not None
-    }
+    counted = [
+        (call, entry) for call, entry in zip(expected, tried.entries, strict=True) if call.times is not None
+    ]
+    # In order a call may belong to another one that it matches.
+    bounded = [] if tried.alternative.is_ordered else counted
+    exceeded = [call for call, entry in bounded if entry.most is not None and len(entry.sure) > entry.most]
     return ToolCallsResult(
         passed=False,
         expectation=expectation,
@@ -255,7 +258,8 @@ def _explained(tried: _Tried, seen: _Calls, expectation: ToolCallsExpectation) -
         extra=extra,
         out_of_order=seen.picked(faults.out_of_order),
         near=tuple(found for found in near if found),
-        times=counts,
+        too_many=tuple(exceeded),
+        times={id(call): len(entry.places(mild=True)) for call, entry in counted},
     )
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from itertools import groupby
+from itertools import groupby, islice
 from typing import Any
 
 from agenteval.core.plurals import plural
@@ -122,34 +122,45 @@ def _times(expected: ExpectedCall) -> str:
 
 
 def _faults(result: ToolCallsResult, texts: Callable[[ToolCall], str]) -> Iterator[str]:
-    nearest = result.nearest
-    if result.expectation.any_of is not None and nearest is not None and _has_faults(result):
-        number = next(n for n, each in enumerate(result.expectation.any_of, 1) if each is nearest)
-        yield f"none of the alternatives holds; the nearest is number {number}, {_alternative(nearest)}"
-    by_expected = {id(near.expected): near for near in result.near}
-    for expected in result.missing[:SHOWN_NEAR]:
-        near = by_expected.get(id(expected))
-        hint = f"nearest: {texts(near.call)}: {near.difference}" if near else "never called"
-        if count := result.times.get(id(expected)):
-            hint = f"called {'once' if count == 1 else plural(count, 'time')}"
-        yield f"missing: {expected_text(expected)} — {hint}"
-    if len(result.missing) > SHOWN_NEAR:
-        yield f"missing: {len(result.missing) - SHOWN_NEAR} more"
-    if result.out_of_order:
-        yield f"out of order: {_listed(map(texts, result.out_of_order))}"
-    if result.extra:
-        yield f"extra: {_listed(map(texts, result.extra))}"
-        if nearest is not None and nearest.match is MatchMode.WITHIN:
-            by_call = {id(near.call): near for near in result.near}
-            for call in result.extra[:SHOWN_NEAR]:
-                if near := by_call.get(id(call)):
-                    yield f"  {texts(call)} — {near.difference or 'more often than allowed'}"
+    lines = iter((*_misses(result, texts), *_undue(result, texts)))
+    alternatives = result.expectation.any_of or ()
+    number = next((n for n, each in enumerate(alternatives, 1) if each is result.nearest), 0)
+    if number and (first := next(lines, "")):
+        yield f"alternative {number} of {len(alternatives)} is the nearest: {first}"
+    yield from lines
     if result.forbidden:
         yield f"forbidden: {_listed(map(texts, result.forbidden))}"
 
 
-def _has_faults(result: ToolCallsResult) -> bool:
-    return bool(result.missing or result.extra or result.out_of_order)
+def _misses(result: ToolCallsResult, texts: Callable[[ToolCall], str]) -> Iterator[str]:
+    by_expected = {id(near.expected): near for near in result.near}
+    for expected in result.missing[:SHOWN_NEAR]:
+        near = by_expected.get(id(expected))
+        hint = f"nearest: {texts(near.call)}: {near.difference}" if near else "never called"
+        if result.times.get(id(expected)):
+            hint = _called(result, expected)
+        yield f"missing: {expected_text(expected)} — {hint}"
+    if len(result.missing) > SHOWN_NEAR:
+        yield f"missing: {len(result.missing) - SHOWN_NEAR} more"
+
+
+def _undue(result: ToolCallsResult, texts: Callable[[ToolCall], str]) -> Iterator[str]:
+    if result.out_of_order:
+        yield f"out of order: {_listed(map(texts, result.out_of_order))}"
+    if result.extra:
+        exceeded = (f"{expected_text(each)} was {_called(result, each)}" for each in result.too_many)
+        why = "; ".join(islice(exceeded, SHOWN_NEAR))
+        yield f"extra: {_listed(map(texts, result.extra))}{f' — {why}' if why else ''}"
+        if result.nearest is not None and result.nearest.match is MatchMode.WITHIN:
+            by_call = {id(near.call): near for near in result.near if near.difference}
+            for call in result.extra[:SHOWN_NEAR]:
+                if near := by_call.get(id(call)):
+                    yield f"  {texts(call)} — {near.difference}"
+
+
+def _called(result: ToolCallsResult, expected: ExpectedCall) -> str:
+    count = result.times[id(expected)]
+    return "called once" if count == 1 else f"called {plural(count, 'time')}"
 
 
 def _arguments(args: Mapping[str, Any], *, literal: bool) -> str:
