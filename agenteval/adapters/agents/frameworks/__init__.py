@@ -93,8 +93,8 @@ class Recognised(NamedTuple):
         return list(self.framework.tools(self.obj))
 
     def lists_tools(self) -> bool:
-        """Return whether each call of the agent is seen, so that one that shows none has made none: all that it
-        can run is known before a run, and nothing but the framework runs it."""
+        """Return whether each call of the agent is seen, so that one that shows none has made none: all that
+        it can run is known before a run, and nothing but the framework runs it."""
         is_known = all(tool.name for tool in self.tools())
         return is_known and not self.framework.runs_own_code(self.obj)
 
