@@ -335,8 +335,8 @@ class Own(LlmAgent):
 agent = {}(name="shop", model=Scripted(), tools=[get_order])
 """
     for cls, lists in (("Plain", True), ("Own", False)):
-        (reply,) = replies(agent_of(AGENT + code.replace("{}", cls, 1)), Scenario(), "hi")
-        assert reply["lists_tools"] is lists
+        (reply,) = replies(agent_of(AGENT + code.replace("{}", cls, 1)), Scenario(), "nothing({})")
+        assert (reply["lists_tools"], reply["unknown_tools"]) == (lists, ["nothing"])
 
 
 def test_a_call_that_is_refused_before_its_tool_runs_is_attempted() -> None:

@@ -592,3 +592,20 @@ def test_an_output_function_and_an_agent_within_a_tool_that_is_left_to_the_agent
     """
     (reply,) = seen(code, "a", own=("research",))
     assert reply["unplaced"] == ["the tool 'real' of another agent ran within 'research'"]
+
+
+@pytest.mark.skipif(not IS_2, reason="needs 2.x")
+def test_what_the_provider_called_is_a_call_of_that_name() -> None:
+    code = """
+    tool_args = {"order_id": "1"}
+    listing = NativeToolCallPart("mcp_server:shop", {"action": "list_tools"}, "l")
+    asked = {"action": "call_tool", "tool_name": "get_order", "tool_args": tool_args}
+    searched = NativeToolCallPart("web_search", {"query": "q"}, "w")
+    listed = NativeToolReturnPart("mcp_server:shop", {"tools": []}, "l")
+    reply = [listing, listed, NativeToolCallPart("mcp_server:shop", asked, "c"), searched, "found"]
+    agent = Agent(scripted(reply), tools=[cancel_order])
+    """
+    (reply,) = seen(code, "a")
+    assert calls_made(reply) == [("get_order", {"order_id": "1"}), ("web_search", {"query": "q"})]
+    assert not [each for each in reply["messages"] if each["role"] == "tool"]
+    assert (attempted(reply), reply["unplaced"]) == ([], [])

@@ -92,6 +92,12 @@ class Recognised(NamedTuple):
         """Raises ``Refused``."""
         return list(self.framework.tools(self.obj))
 
+    def lists_tools(self) -> bool:
+        """Return whether each call of the agent is seen, so that one that shows none has made none: all that
+        it can run is known before a run, and nothing but the framework runs it."""
+        is_known = all(tool.name for tool in self.tools())
+        return is_known and not self.framework.runs_own_code(self.obj)
+
     def require(self, *, has_deps: bool) -> None:
         """Raises ``Refused`` for what keeps it from being played."""
         if inspect.isclass(self.obj):
@@ -178,7 +184,7 @@ class Opened:
         names = {tool.name for tool in tools}
         self._hosted = {tool.name for tool in tools if tool.hosted}
         self._tools = None if MORE.name in names else names
-        self._lists_tools = self._tools is not None and not framework.runs_own_code(self._known.obj)
+        self._lists_tools = self._known.lists_tools()
         return framework.open(self._known.obj, self._world, self._session, deps)
 
     async def close(self) -> None:

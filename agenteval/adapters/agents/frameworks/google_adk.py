@@ -261,7 +261,7 @@ class _Conversation:
             call.id
             for event in (each.event for each in heard)
             for call in event.get_function_calls()
-            if call.name in turn.tasks or event.author in self._own_code
+            if call.name in turn.tasks or (event.author in self._own_code and call.id not in turn.missing)
         ]
         messages = _messages(turn, self._at_provider)
         return {"messages": messages, "usage": _usage(heard), "elsewhere": elsewhere}

@@ -6,6 +6,7 @@ answers. Runs of other agents inside a tool are that tool's business; elsewhere,
 
 from __future__ import annotations
 
+import json
 from typing import TYPE_CHECKING, Any
 
 from .seam import MORE, Guard, Refused, Tool, Waits, adds_code, kinds, unsupported, with_partial
@@ -265,23 +266,36 @@ def _in_openai(messages: Any, outputs: frozenset[str]) -> Iterator[dict[str, Any
 
 
 def _response(message: Any, outputs: frozenset[str]) -> Iterator[dict[str, Any]]:
-    parts = message.parts
-    calls = [each for each in parts if each.part_kind in ("tool-call", "builtin-tool-call")]
+    listing = {each.tool_call_id for each in message.parts if _lists_tools(each)}
+    parts = [each for each in message.parts if getattr(each, "tool_call_id", None) not in listing]
+    calls = [each for each in parts if each.part_kind in ("tool-call", _AT_PROVIDER)]
     calls = [each for each in calls if not _is_output(each, outputs)]
     text = "".join(each.content for each in parts if each.part_kind == "text")
     said: dict[str, Any] = {"role": "assistant", "content": text or None}
     if calls:
         said["tool_calls"] = [
-            {
-                "id": each.tool_call_id,
-                "type": "function",
-                "function": {"name": each.tool_name, "arguments": each.args_as_json_str()},
-            }
-            for each in calls
+            {"id": each.tool_call_id, "type": "function", "function": _function(each)} for each in calls
         ]
     if text or calls:
         yield {**said, **_usage(message.usage)}
     yield from (_result(each) for each in parts if each.part_kind == "builtin-tool-return")
+
+
+_MCP = "mcp_server"
+"""How the name of a call begins that the provider made of an MCP server; its arguments say of which tool."""
+
+
+def _lists_tools(part: Any) -> bool:
+    """Whether the provider asked an MCP server for its tools, and called none."""
+    is_mcp = part.part_kind == _AT_PROVIDER and part.tool_name.startswith(_MCP)
+    return is_mcp and part.args_as_dict().get("action") == "list_tools"
+
+
+def _function(call: Any) -> dict[str, Any]:
+    args = call.args_as_dict() if call.part_kind == _AT_PROVIDER and call.tool_name.startswith(_MCP) else {}
+    if args.get("action") == "call_tool" and isinstance(args.get("tool_name"), str):
+        return {"name": args["tool_name"], "arguments": json.dumps(args.get("tool_args") or {}, default=str)}
+    return {"name": call.tool_name, "arguments": call.args_as_json_str()}
 
 
 def _usage(usage: Any) -> dict[str, Any]:
