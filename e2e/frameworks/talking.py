@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from agenteval.adapters.agents.frameworks.seam import World
+from agenteval.messages.reported_usage import read_usage
 
 RAN: list[Any] = []
 """The marks of real tools."""
@@ -95,3 +96,11 @@ def calls(reply: dict[str, Any]) -> list[tuple[str, Any, str]]:
         for message in reply["messages"]
         for call in message.get("tool_calls") or ()
     ]
+
+
+def used(reply: dict[str, Any]) -> tuple[int, int, int, int]:
+    """What the models of a turn took: requests, tokens in, tokens out, and those of the first that were
+    cached."""
+    usage = read_usage(reply["usage"])
+    assert usage is not None
+    return usage.calls, usage.input_tokens, usage.output_tokens, usage.cached_tokens

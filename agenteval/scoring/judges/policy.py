@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterable
 from typing import Any, NamedTuple
 
-from agenteval.core.needles import fold
+from agenteval.core.folding import fold
 from agenteval.core.score import NOT_CLEAR, Finding, References, Score, ScoreFailure, Severity
 from agenteval.core.severity import POLICY_VIOLATION, of_violation
 from agenteval.core.speech import pieces_of
