@@ -60,7 +60,10 @@ def misuse(needle: str, *, takes_stars: bool) -> str:
     if not fold(_needle(needle).text, stars=_ESCAPED in needle):
         if not needle.strip():
             return "an empty text is in every answer; write the text to look for"
-        return f"nothing is left to look for in '{needle}' without Markdown's marks; use matches for them"
+        return (
+            f"nothing is left to look for in '{needle}': Markdown's marks, and what is not seen, are dropped;"
+            " use matches for them"
+        )
     if not takes_stars and "*" in needle.replace(_ESCAPED, ""):
         return (
             f"not_contains takes no '*': '{needle}'; remove it, letters are found inside words too"
