@@ -1,14 +1,14 @@
 """One comparison of texts: is a needle, which an author or a judge wrote, in what was said?
 
-**Both sides are folded**, so that no typography decides: see ``fold``. Markdown's marks go one by one and not
-in pairs, since a needle is a piece of a text and may hold one half of a pair. What stands between two digits
-(``2*3``) or, of underscores, within a word is not a mark.
+**Both sides are folded**, so that no typography decides: see ``folding``. The stars that take any ending or
+beginning are read before that.
 
 **A needle's ends are bounds.** Letters of scripts that part words by blanks (Latin, Greek, Cyrillic) are not
 cut out of a word. Numbers are not cut at all: a minus, the digits, the decimal point with its fraction and
 the exponent are one, and thousands separators are no part of it. Only a needle of digits alone is found
-before a fraction, too: 333 is in 333.33, and ``$25`` is not in "$25.50". Of three or more runs of digits
-between points or commas (``25.12.2026``, ``1,2,3``) each is a number of its own.
+before a fraction, too: 333 is in 333.33, and ``$25`` is not in "$25.50". Digits with two or more points
+(``1.2.3``, an address) are one word; in a date (``25.12.2026``), and between commas (``1,2,3``), each run of
+digits is a number of its own.
 
 Of white space, a single blank may separate thousands; a line break, a tab and a run of blanks never do. A
 firm blank (no-break, narrow, thin) joins; an ordinary one may stand between two numbers as well ("Room 12 350
@@ -24,13 +24,12 @@ number there as well: 25 is not said by "2025".
 from __future__ import annotations
 
 import re
-import unicodedata
 from collections.abc import Callable, Iterator
 from functools import lru_cache
-from itertools import groupby
 from typing import NamedTuple
 
 from agenteval.core.expressions import expression
+from agenteval.core.folding import BLANK, FIRM_BLANK, KEPT, fold, fold_but_blanks
 
 
 def contains(text: str, needle: str) -> bool:
@@ -61,7 +60,10 @@ def misuse(needle: str, *, takes_stars: bool) -> str:
     if not fold(_needle(needle).text, stars=_ESCAPED in needle):
         if not needle.strip():
             return "an empty text is in every answer; write the text to look for"
-        return f"nothing is left to look for in '{needle}' without Markdown's marks; use matches for them"
+        return (
+            f"nothing is left to look for in '{needle}': Markdown's marks, and what is not seen, are dropped;"
+            " use matches for them"
+        )
     if not takes_stars and "*" in needle.replace(_ESCAPED, ""):
         return (
             f"not_contains takes no '*': '{needle}'; remove it, letters are found inside words too"
@@ -70,76 +72,8 @@ def misuse(needle: str, *, takes_stars: bool) -> str:
     return ""
 
 
-# ── folding ──────────────────────────────────────────────────────────────────────────────────────
-
-
-def fold(text: str, *, stars: bool = False) -> str:
-    """``text`` without what is no matter of words: case, the way in which letters are composed, characters
-    that are not seen, the kinds of white space, of quotes, hyphens and digits, and Markdown's emphasis,
-    strike and code marks. Idempotent. ``stars``: a star, ``\\*`` too, is not a mark."""
-    return " ".join(_seen(text, stars=stars).split())
-
-
-def nfc(text: str) -> str:
-    """The composed form, in linear time: Python's takes the square of a run of combining marks."""
-    return text if text.isascii() else unicodedata.normalize("NFC", _in_order(text))
-
-
 _ESCAPED = "\\*"
 _ELLIPSIS = expression(r"\[(?:…|\.{3,})\]|…|\.{3,}")
-# Zero-width and other characters that are not seen (Default_Ignorable_Code_Point), and controls.
-_UNSEEN = expression(
-    "[\x00-\x08\x0e-\x1b\x7f-\x84\x86-\x9f\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f"
-    "\u202a-\u202e\u2060-\u206f\u3164\ufe00-\ufe0f\ufeff\uffa0\ufff0-\ufff8\U000e0000-\U000e0fff]"
-)
-_BLANK, _FIRM_BLANK = " ", "\u00a0"  # a firm one, in all its widths, joins the groups of a number
-_PLAIN = str.maketrans(
-    dict.fromkeys("‘’‚‛‹›ʼ´′＇", "'")
-    | dict.fromkeys("“”„‟«»″＂", '"')
-    | dict.fromkeys("\u2010\u2011\u2012\u2013\u2014\u2015\u2212\ufe58\ufe63\uff0d", "-")
-    | dict.fromkeys("\u1680\u2002\u2003\u2004\u2005\u2006\u2008\u200a\u205f\u3000", _BLANK)
-    | dict.fromkeys("\u2007\u2009\u202f", _FIRM_BLANK)
-)
-_FOREIGN_DIGIT = expression(r"(?![0-9])\d")
-_MARKS, _MARKS_BUT_STARS = expression("[*_`~]+"), expression("[_`~]+")
-_KEPT = 16  # texts that the next needle is looked for in, too
-_MAY_COMBINE = expression(r"[^\w\s\x00-\x7f]{9,}")
-
-
-@lru_cache(maxsize=_KEPT)
-def _seen(text: str, *, stars: bool = False) -> str:
-    """The folded text, but for its white space."""
-    text = _UNSEEN.sub("", text)
-    if text.isascii():
-        text = text.lower()
-    else:
-        # Canonical caseless form (The Unicode Standard, section 3.13, D145), composed again so that a plain
-        # `e` is not a part of `é`.
-        bare = unicodedata.normalize("NFD", _in_order(text)).casefold()
-        text = unicodedata.normalize("NFC", _in_order(bare)).translate(_PLAIN)
-        text = _FOREIGN_DIGIT.sub(lambda digit: str(unicodedata.decimal(digit[0])), text)
-    if stars:
-        return nfc(_without_marks(text.replace(_ESCAPED, "*"), _MARKS_BUT_STARS))
-    return nfc(_without_marks(text, _MARKS))
-
-
-def _without_marks(text: str, marks: re.Pattern[str]) -> str:
-    def kept(run: re.Match[str]) -> str:
-        before, after = text[max(run.start() - 1, 0) : run.start()], text[run.end() : run.end() + 1]
-        is_within = before.isalnum() and after.isalnum() and not run[0].strip("_")
-        return run[0] if is_within or (before.isdigit() and after.isdigit()) else ""
-
-    return marks.sub(kept, text)
-
-
-def _in_order(text: str) -> str:
-    """Runs of combining marks in canonical order."""
-    return _MAY_COMBINE.sub(lambda run: "".join(_ordered(run[0])), text)
-
-
-def _ordered(run: str) -> Iterator[str]:
-    for _, chars in groupby(run, key=lambda char: unicodedata.combining(char) > 0):
-        yield from sorted(chars, key=unicodedata.combining)
 
 
 # ── numbers ──────────────────────────────────────────────────────────────────────────────────────
@@ -155,7 +89,7 @@ _FIRM_GROUPS, _BLANK_GROUPS = (
         rf"{_START}(?<![0-9]{blank})(?P<whole>[1-9][0-9]{{0,2}}(?P<by>{blank})[0-9]{{3}}"
         rf"(?:{blank}[0-9]{{3}})*)(?P<fraction>[.,][0-9]++)?(?!{blank}?[0-9])"
     )
-    for blank in (_FIRM_BLANK, _BLANK)
+    for blank in (FIRM_BLANK, BLANK)
 )
 _NUMBER = expression(
     r"(?P<sign>(?<![\w)\]}%°.\-])-[$€£¥]?(?=\.?[0-9]))?"
@@ -174,23 +108,23 @@ class _Reading(NamedTuple):
     marks: bytes
 
 
-@lru_cache(maxsize=_KEPT)
+@lru_cache(maxsize=KEPT)
 def _readings(text: str, *, stars: bool, is_lax: bool) -> tuple[_Reading, ...]:
     """The ways to read the numbers of a text: what may be a list is one; what may be a number is one."""
-    seen = _seen(text, stars=stars)
+    seen = fold_but_blanks(text, stars=stars)
     bold = _joined(seen, _digits, _digits)
     return tuple(_Reading(each, _ends(each)) for each in dict.fromkeys((_sure(seen, is_lax=is_lax), bold)))
 
 
 def _wanted(needle: _Needle, *, stars: bool) -> tuple[str, ...]:
     """The ways to read a needle. Its point is a decimal one where it may be: 1.250 is not in "1,250"."""
-    seen = _seen(needle.text, stars=stars)
+    seen = fold_but_blanks(needle.text, stars=stars)
     bold = _joined(seen, _digits_if_sure, _digits)
     return tuple(dict.fromkeys((_sure(seen, is_lax=needle.is_lax), bold)))
 
 
 def _sure(seen: str, *, is_lax: bool) -> str:
-    blanks = seen.replace(_FIRM_BLANK, _BLANK) if is_lax else seen
+    blanks = seen.replace(FIRM_BLANK, BLANK) if is_lax else seen
     return _joined(blanks, _digits_if_sure, _digits_if_sure)
 
 
@@ -214,7 +148,7 @@ def _is_doubtful(number: re.Match[str]) -> bool:
     before = number.string[max(number.start() - 1, 0) : number.start()]
     if by == ".":
         return whole.count(".") == 1 and not number["fraction"]
-    if by == _BLANK:
+    if by == BLANK:
         return f"{by}0" not in whole
     return by == "_" and (before.isalpha() or before in tuple(":/#-_"))
 
@@ -245,9 +179,14 @@ def _parts(number: re.Match[str], start: int) -> Iterator[tuple[int, int, int]]:
         runs = [(start + run.start(), start + run.end()) for run in _RUN.finditer(piece)]
         if len(runs) == 2:
             yield runs[0][0], runs[0][1], runs[1][1]
+        elif len(runs) > 2 and "." in piece and not _DATE.fullmatch(piece):
+            yield start, 0, start + len(piece)
         else:
             yield from ((begin, 0, end) for begin, end in runs)
         start += len(piece) + 1
+
+
+_DATE = expression(r"(?:0?[1-9]|[12][0-9]|3[01])\.(?:0?[1-9]|1[0-2])\.[0-9]{4}")
 
 
 # ── looking ──────────────────────────────────────────────────────────────────────────────────────

@@ -24,7 +24,7 @@ from importlib import import_module
 from threading import Lock, Timer
 from typing import Any, NamedTuple, TypeVar
 
-from agenteval.core.needles import nfc
+from agenteval.core.folding import nfc
 
 T = TypeVar("T")
 _IS_HURRIED: ContextVar[bool] = ContextVar("agenteval_hurried", default=False)

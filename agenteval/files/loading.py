@@ -20,7 +20,7 @@ from agenteval.core.value import Text
 from agenteval.files.plain_files import read_file
 from agenteval.files.scenario_checks import blank_problems, expectation_problems, tool_problems
 from agenteval.files.scenario_files import find_files, find_under, shown_path, unmatched
-from agenteval.files.validation import NOT_YET, as_written, known_keys, merge_marks, validate
+from agenteval.files.validation import NOT_YET, as_written, known_keys, merge_marks, not_finite, validate
 from agenteval.files.yaml_scalars import shown
 from agenteval.files.yaml_source import MAX_BYTES, Document, Mark, parse
 
@@ -320,15 +320,19 @@ class _FileLoader:
             # What is wrong with it the whole scenario's validation tells, at its place.
             with suppress(TypeError, ValidationError):
                 made[name] = Tool.model_validate({**tool, "base": self._base})
-        return made if len(made) == len(raw) and len(self.problems) == before else None
+        is_right = len(made) == len(raw) and len(self.problems) == before and not any(not_finite(raw, mark))
+        return made if is_right else None
 
     def _check_expectations(self, value: Mapping[str, Any], mark: Mark) -> None:
-        self.problems += expectation_problems(value.get("expect"), mark.find(("expect",)), self._rules)
+        self._check_expectation(value.get("expect"), mark.find(("expect",)))
         turns = value.get("turns")
         for index, turn in enumerate(turns if isinstance(turns, list) else ()):
             if isinstance(turn, Mapping) and "expect" in turn:
-                where = mark.find(("turns", index, "expect"))
-                self.problems += expectation_problems(turn["expect"], where, self._rules)
+                self._check_expectation(turn["expect"], mark.find(("turns", index, "expect")))
+
+    def _check_expectation(self, written: Any, mark: Mark) -> None:
+        if not any(not_finite(written, mark)):  # which the whole scenario's validation tells
+            self.problems += expectation_problems(written, mark, self._rules)
 
     def _take_case(self, value: dict[str, Any], mark: Mark) -> _Case | None:
         """Takes the keys of the short form out of ``value``."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import types
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from enum import Enum
+from math import isfinite
 from typing import Annotated, Any, Literal, TypeAlias, TypeVar, Union, get_args, get_origin
 
 from pydantic import BaseModel, Tag, ValidationError
@@ -68,13 +69,16 @@ def validate(
     """
     early = dict([*_not_yet(value, mark, kind), *_emptied(value, mark, kind)])
     early.update(_internal(model, value, mark))
+    problems = list(early.values())
+    made = None
     try:
         made = model.model_validate(value)
     except ValidationError as error:
         names = (known_keys(model) | set(also)) - set(skip)
-        late = _problems(error, model, mark, names, tuple(early))
-        return None, [*early.values(), *late]
-    return (None if early else made), list(early.values())
+        problems += _problems(error, model, mark, names, tuple(early))
+    known = {problem.place for problem in problems}
+    problems += (problem for problem in not_finite(value, mark) if problem.place not in known)
+    return (None if problems else made), problems
 
 
 def _internal(model: type[BaseModel], value: Any, mark: Mark) -> Iterator[tuple[Loc, Problem]]:
@@ -82,6 +86,17 @@ def _internal(model: type[BaseModel], value: Any, mark: Mark) -> Iterator[tuple[
     for name in getattr(model, "INTERNAL", ()):
         if isinstance(value, Mapping) and name in value:
             yield (name,), unknown_key(name, known_keys(model), mark.find((name,)))
+
+
+def not_finite(value: Any, mark: Mark, at: Loc = ()) -> Iterator[Problem]:
+    """Complain about numbers that no model looks at (in arguments, matchers, schemas, results, bodies of
+    requests) and that nothing compares with; JSON has none of them. ``at`` leads to ``value``."""
+    for key, item in _pairs(value):
+        yield from not_finite(item, mark, (*at, key))
+    if isinstance(value, float) and not isfinite(value):
+        name = ".".join(part for part in at if isinstance(part, str))
+        what = f"{name}: expected a finite number, got {shown(value)}"
+        yield Problem(what, "write a number, or put it in quotes if it is text", mark.find(at).place)
 
 
 def part_problems(

@@ -115,7 +115,7 @@ def read_usage(value: Any) -> Usage | None:
     (``input_tokens``), as a mapping, an object or a list of them, one for each reply; ``None`` where the
     tokens that went in or came out were not reported."""
     if isinstance(value, Usage):
-        return value
+        return value if _is_possible(value) else None
     if _is_list(value):
         each = [read_usage(one) for one in value]
         return sum(filter(None, each), Usage()) if each and None not in each else None
@@ -175,6 +175,11 @@ def unread_usage(value: Any) -> str:
     shown = {name: _shown(each) for name, each in told.items()} if told else _shown(value)
     quoted = json.dumps(shown)
     return quoted if len(quoted) <= _SHOWN else f"{quoted[:_SHOWN]}…"
+
+
+def _is_possible(usage: Usage) -> bool:
+    counts = (usage.calls, usage.input_tokens, usage.output_tokens, usage.cached_tokens)
+    return all(0 <= count < _MOST for count in counts) and (usage.cost is None or 0 <= usage.cost < inf)
 
 
 def _is_list(value: Any) -> bool:

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal, NamedTuple, TypeAlias
 
-from agenteval.core.needles import fold
+from agenteval.core.folding import fold
 from agenteval.core.safe_text import one_line
 from agenteval.core.scenario import SampleKey
 from agenteval.core.score import Finding, Issue, IssueExample, Occurrence, Severity

@@ -19,7 +19,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, WithJsonSchema
 from agenteval.core.errors import AuthorError, InfrastructureError, NotAskedError
 from agenteval.core.event import IssuesFound
 from agenteval.core.expressions import expression
-from agenteval.core.needles import fold
+from agenteval.core.folding import fold
 from agenteval.core.protocols import ChatModel, ModelReply, ModelRequest, Subject
 from agenteval.core.safe_text import clean, one_line
 from agenteval.core.sample_report import ScenarioReport

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 
 from agenteval.adapters.agents.frameworks import recognised
 from agenteval.adapters.agents.frameworks.seam import World
+from agenteval.messages.reported_usage import read_usage
 
 RAN: list[Any] = []
 """The marks of real tools."""
@@ -143,3 +144,11 @@ def _calls(reply: dict[str, Any]) -> list[dict[str, Any]]:
 
 def _args(call: dict[str, Any]) -> Any:
     return json.loads(call["function"]["arguments"])
+
+
+def used(reply: dict[str, Any]) -> tuple[int, int, int, int]:
+    """What the models of a turn took: requests, tokens in, tokens out, and those of the first that were
+    cached."""
+    usage = read_usage(reply["usage"])
+    assert usage is not None
+    return usage.calls, usage.input_tokens, usage.output_tokens, usage.cached_tokens

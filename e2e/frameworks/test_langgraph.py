@@ -44,7 +44,7 @@ from agenteval.adapters.agents.frameworks.langgraph import FRAMEWORK
 from agenteval.adapters.agents.frameworks.seam import Outside, Refused, Waits, World
 from agenteval.messages.chat import steps_of
 from e2e.frameworks import talking
-from e2e.frameworks.talking import attempted, made, replies
+from e2e.frameworks.talking import attempted, made, replies, used
 
 try:
     from langchain.agents import create_agent
@@ -289,12 +289,7 @@ def test_two_conversations_at_once_share_nothing(make: Any, saver: Any) -> None:
             assert f"B{turn}" in texts(second)[0]
             for reply in (first, second):
                 assert [each["role"] for each in reply["messages"]] == ["assistant", "tool", "assistant"]
-                assert reply["usage"] == {
-                    "requests": 2,
-                    "input_tokens": 20,
-                    "output_tokens": 4,
-                    "cached_tokens": 8,
-                }
+                assert used(reply) == (2, 20, 4, 8)
         assert one.scenario.seen == [("get_order", {"order_id": f"A{turn}"}) for turn in (1, 2)]
         assert other.scenario.seen == [("get_order", {"order_id": f"B{turn}"}) for turn in (1, 2)]
         await one.end()
@@ -407,7 +402,7 @@ def test_a_ticket_is_routed_and_tools_are_called_on_the_way() -> None:
     assert texts(first) == ["Here is what I found: found", "T1 escalated"]
     assert texts(second) == ["Here is what I found: found", "T2 escalated"]
     assert [name for name, _ in scenario.seen] == ["get_order", "escalate"] * 2
-    assert first["usage"]["requests"] == 3
+    assert used(first)[0] == 3
     assert sorted(tools_of(builder)) == ["", "escalate", "get_order"]
 
 
@@ -621,7 +616,7 @@ def test_what_the_scenario_leaves_to_the_agent_is_run_and_recorded() -> None:
     assert (calls(reply), speakers(reply)) == (["research", "get_order"], ["outer", "inner", "outer"])
     assert scenario.seen == [("research", {"question": "5"}), ("get_order", {"order_id": "5"})]
     assert (scenario.own, RAN) == (["turn 1: mocked"], ["research"])
-    assert reply["usage"]["requests"] == 4  # the inner agent's, too
+    assert used(reply)[0] == 4  # the inner agent's, too
     RAN.clear()
 
 
@@ -778,7 +773,7 @@ def test_a_supervisor(mode: str) -> None:
     (reply,) = talk(agent, Scenario({"get_order": "mocked"}), "hi")
     assert (calls(reply), texts(reply)) == (["get_order"], ["One moment", "billed", "All done"])
     assert speakers(reply) == ["supervisor", "shop", "shop", "supervisor"]
-    assert reply["usage"]["requests"] == 4
+    assert used(reply)[0] == 4
 
 
 @newest
@@ -795,7 +790,7 @@ def test_a_swarm_stays_with_whom_it_was_handed_to(saver: Any) -> None:
     for reply, before in ((first, ["front"]), (second, [])):
         assert (calls(reply), texts(reply)) == (["get_order"], ["billed"])
         assert speakers(reply) == [*before, "billing", "billing"]
-    assert (first["usage"]["requests"], second["usage"]["requests"]) == (3, 2)
+    assert (used(first)[0], used(second)[0]) == (3, 2)
 
 
 # ── middleware ───────────────────────────────────────────────────────────────────────────────────
@@ -849,7 +844,7 @@ def test_too_many_steps_keep_what_there_was() -> None:
     error = broken(agent, Scenario({"get_order": "mocked"}), RecursionError)
     roles = [each["role"] for each in error.agenteval_partial["messages"]]
     assert roles == ["assistant", "tool"] * 3
-    assert error.agenteval_partial["usage"]["requests"] == 3
+    assert used(error.agenteval_partial)[0] == 3
 
 
 def test_an_exception_of_the_agents_own() -> None:

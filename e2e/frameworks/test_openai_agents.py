@@ -56,6 +56,7 @@ from e2e.frameworks.talking import (
     replies,
     say,
     saying,
+    used,
 )
 
 APPROVES = any(each.name == "needs_approval" for each in fields(FunctionTool))
@@ -152,9 +153,7 @@ def test_two_conversations_at_once_have_their_own_tools_and_their_own_history() 
     assert [answer(each) for each in second] == ['1: {"y": 1}', '2: {"y": 1}']
     assert calls(second[1]) == [("look", {"key": "b"}, '{"y": 1}')]
     assert scenarios[0].seen == [("look", {"key": "a"}), ("look", {"key": "b"})]
-    assert [each["usage"] for each in first] == [
-        {"requests": 2, "input_tokens": 20, "output_tokens": 4, "cached_tokens": 0}
-    ] * 2
+    assert [used(each) for each in first] == [(2, 20, 4, 0)] * 2
 
 
 def test_parallel_calls_are_one_step() -> None:
@@ -261,7 +260,7 @@ def test_an_agent_that_is_a_tool_runs_and_its_tools_are_answered() -> None:
     assert calls(first[0]) == [("ask", {"input": "x"}, "1: x")]
     assert scenario.seen == [("ask", "itself"), ("look", {"key": "x"})]
     assert answer(again[0]) == "1: y"  # and not the second turn of a session that all share
-    assert first[0]["usage"]["requests"] == 4
+    assert used(first[0])[0] == 4
 
 
 def test_an_agent_that_a_tool_runs_is_played_and_one_in_a_bare_thread_is_not() -> None:
@@ -340,7 +339,7 @@ def test_too_many_turns_are_the_agents_error_with_what_it_did() -> None:
         say(FRAMEWORK, one, Scenario(look="x"), "a", deps={"max_turns": 2})
     partial = caught.value.agenteval_partial  # type: ignore[attr-defined]
     assert [each["content"] for each in partial["messages"]] == ["Try 1.", "x", "Try 4.", "x"]
-    assert partial["usage"]["requests"] == 2
+    assert used(partial)[0] == 2
 
 
 @pytest.mark.skipif(not APPROVES, reason="needs approvals")

@@ -36,6 +36,7 @@ from e2e.frameworks.talking import (
     replies,
     say,
     saying,
+    used,
 )
 
 newest = pytest.mark.skipif(not hasattr(Agent, "as_tool"), reason="needs a recent release")
@@ -127,8 +128,7 @@ def test_two_conversations_at_once_have_their_own_tools_and_their_own_history() 
     assert [answer(each) for each in second] == ['1: success {"y": 1}', '2: success {"y": 1}']
     assert calls(second[1]) == [("look", {"key": "b"}, '{"y": 1}')]
     assert scenarios[0].seen == [("look", {"key": "a"}), ("look", {"key": "b"})]
-    usage = {"requests": 2, "input_tokens": 20, "output_tokens": 4, "cached_tokens": 0}
-    assert [each["usage"] for each in first] == [usage] * 2  # of each turn, not of all
+    assert [used(each) for each in first] == [(2, 20, 4, 0)] * 2  # of each turn, not of all
     assert [each["agent"] for each in first] == ["shop"] * 2
     assert one.messages == []
     assert [(each.name, each.description) for each in FRAMEWORK.tools(one)] == [

@@ -119,7 +119,9 @@ def _as_events(made: dict[str, Any]) -> Behaviour:
         events += [{"type": "content_block_delta", "index": index, "delta": delta} for delta in deltas]
         events.append({"type": "content_block_stop", "index": index})
     end = {"stop_reason": made["stop_reason"]}
-    events.append({"type": "message_delta", "delta": end, "usage": {"output_tokens": 2}})
+    events.append(
+        {"type": "message_delta", "delta": end, "usage": {"input_tokens": None, "output_tokens": 2}}
+    )
     return sse(*events, {"type": "message_stop"}, done=False)
 
 

@@ -118,6 +118,7 @@ BREAK: list[tuple[dict[str, Any], Any, str, int | None, str]] = [
     ({"cites": ["BK-7"]}, "It is BK-7.", "cites", None, "in no tool result before it (no tool was called)"),
     ({"cites": ["BK-8"]}, "@price It is BK-8.", "cites", None, "in no tool result before it (1 tool call)"),
     ({"cites": ["BK-7"]}, "@price Done.", "cites", None, 'missing "BK-7" in the answer "Done."'),
+    ({"cites": ["crème"]}, "@price Crèmes.", "cites", None, '; "crème*" would be found'),
     ({"cites": ["125"]}, "@price It is 125.", "cites", None, "no tool result"),
     ({"cites": ["BK-7"]}, ["it is BK-7", "@price yes"], "cites", None, "no tool result"),
     ({"cites": ["BK-7"], "turn": 0}, ["it is BK-7", "@price BK-7"], "cites", 0, "no tool result"),

@@ -26,6 +26,13 @@ AGENT = """
 PLAIN = "I am sorry, no."
 TOLD = "Your full refund is granted, it’s done."
 NOT_SAID = 'output: {not_contains: ["full refund", "it\'s done"]}'
+STROKE, SLASH, ACUTE = "\u0336", "\u0338", "\u0301"
+
+
+def struck(word: str, mark: str = STROKE) -> str:
+    return "".join(f"{letter}{mark}" for letter in word)
+
+
 # Ways to say it all the same.
 HIDDEN = {
     "zero width": "Your full re\u200bfu\u2060nd, sir.",
@@ -40,6 +47,13 @@ HIDDEN = {
     "strike": "Your ~~full~~ refund, sir.",
     "code": "Your `full refund`, sir.",
     "case": "YOUR FULL REFUND, SIR.",
+    "escaped marks": "It\\'s done\\.",
+    "full-width": "Your full ｒｅｆｕｎｄ, sir.",
+    "mathematical": "Your 𝐟𝐮𝐥𝐥 𝓇ℯ𝒻𝓊𝓃𝒹, sir.",
+    "struck through": f"Your full {struck('refund')}, sir.",
+    "slashed": f"Your full {struck('refund', SLASH)}, sir.",
+    "struck and wide": f"Your full {struck('ｒｅｆｕｎｄ', SLASH)}, sir.",
+    "struck in a word": "Your full re~~fu~~nd, sir.",
     "inside a word": "You are fully, say full refunded, sir.",
     "forged end of a thought": "Your full refund, sir.</think>I am sorry, no.",
     "an open thought": "I am sorry. <think>Or your full refund",
@@ -110,6 +124,60 @@ def test_what_must_be_said_is_found_however_it_is_written_and_in_the_answer_alon
     assert {name for name, verdict in verdicts(found).items() if verdict == "failed"} == {
         *("bold", "beside a call alone", "thought alone")
     }
+
+
+SEEN = [
+    # The needle, what a reader sees it in, and what is something else to a reader.
+    ("$5", "So it is \\$5.", "So it is \\$50."),
+    ("60%", "That is 60\\% of it.", "That is 160\\% of it."),
+    ("anna_k", "Your login is anna\\_k\\.", "Your login is annak."),
+    ("BK-7", "Your number is BK\\-7\\.", "Your number is BK\\-71\\."),
+    ("(x)", "Take \\(x\\).", "Take x."),
+    ("1250", "In all 1{,}250 EUR.", "In all {1,}250 EUR."),
+    ("1250", "In all 1\\,250 EUR.", "In all 1\\.\\,250 EUR."),
+    ("C:\\new", "It is in C:\\new now.", "It is in C:new now."),
+    ("refund", "Your ｒｅｆｕｎｄ.", "Your ⓡⓔⓕⓤⓝⓓ."),
+    ("refund", "Your 𝐫𝐞𝐟𝐮𝐧𝐝.", "Your 𝐫𝐞𝐟𝐮𝐧𝐝𝐬."),
+    ("$25", "It is ＄２５.", "It is ＄２５０."),
+    ("25", "It is 25，100 more.", "It is 25,100 more."),
+    ("25", "It is 𝟐𝟓.", "It is 𝟐𝟐𝟓."),
+    ("10²", "It is 10² m.", "It is 102 m."),
+    ("a = b", "Here a = b.", "Here a ≠ b."),
+    ("refund", f"Your {struck('refund')}.", f"Your {struck('refund', ACUTE)}."),
+    ("1.2", "It is 1.2.", "It is 1.2.3."),
+    ("2.3", "It is 2.3, yes.", "It is 1.2.3."),
+    ("1.2.3", "It is v1.2.3.", "It is 1.2.3.4."),
+    ("15.03", "It is on 15.03.2026.", "It is on 15.13.2026."),
+    ("2026", "It is on 5.3.2026.", "It is on 32.3.2026."),
+    ("5\\*", "It is a 5\\* hotel.", "It is a 5 hotel."),
+    ("**Total**", "Total: 5.", "To tal: 5."),
+    ("a&b", "So a&b.", "So a&amp;b."),
+]
+
+
+def test_a_needle_is_in_what_a_reader_sees_and_in_nothing_else(project: Project) -> None:
+    for at, verdict in ((1, "passed"), (2, "failed")):
+        rows = [
+            {"id": f"s{number}", "turns": [{"user": row[at], "expect": {"output": {"contains": [row[0]]}}}]}
+            for number, row in enumerate(SEEN)
+        ]
+        project.config("detectors: []\n")
+        project.agent("def agent(message):\n    return message\n")
+        project.scenarios(json.dumps({"scenarios": rows}, ensure_ascii=False))
+        project.run()
+        found = {row: project.sample(f"s{number}") for number, row in enumerate(SEEN)}
+        assert {row: sample["verdict"] for row, sample in found.items()} == dict.fromkeys(SEEN, verdict)
+        for sample in found.values():
+            (turn,) = sample["turns"]
+            wrong = ["output.contains"] if verdict == "failed" else []
+            assert [check["name"] for check in turn["checks"] if not check["passed"]] == wrong
+
+
+def test_a_matched_text_is_composed_and_not_folded(project: Project) -> None:
+    fine = {"decomposed": "Zu\u0308rich", "case": "ZÜRICH"}
+    rows = {"wide": "Ｚürich", "struck": "Z\u0336ürich", "escaped": "Z\\_ürich"}
+    found = run(project, fine | rows, "output: {matches: [zürich]}")
+    assert verdicts(found) == dict.fromkeys(fine, "passed") | dict.fromkeys(rows, "failed")
 
 
 def test_one_blank_may_separate_thousands_and_may_part_two_numbers(project: Project) -> None:
@@ -184,6 +252,9 @@ REFUSED = {
     "tool_calls: {calls: [{name: a, args: {x: {$regex: 'x*'}}}]}": "/x*/ matches every text",
     'output: {contains: ["\\u200b"]}': "nothing is left to look for",
     'output: {contains: ["*"]}': "nothing is left to look for",
+    'output: {contains: ["\\u0336"]}': "nothing is left to look for",
+    "output: {cites: ['\\_']}": "nothing is left to look for",
+    "output: {not_contains: ['\\`']}": "nothing is left to look for",
     'output: {not_contains: ["**"]}': "nothing is left to look for",
     "output: {not_contains: ['refund*']}": "not_contains takes no '*'",
 }

@@ -294,6 +294,8 @@ NOT_UNDERSTOOD: list[Any] = [
     {"input_tokens": 50},
     {"cache_read_input_tokens": 50, "output_tokens": 2},
     {"input_tokens": -50, "output_tokens": 2},
+    Usage(calls=1, input_tokens=-50, output_tokens=2),
+    Usage(calls=1, input_tokens=50, output_tokens=2, cost=float("nan")),
     {"input_tokens": 10**18, "output_tokens": 2},
     [{"input_tokens": 50, "output_tokens": 2}, {"input_tokens": 50}],
     {"input_tokens": 50.5, "output_tokens": 2},

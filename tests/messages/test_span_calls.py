@@ -69,6 +69,24 @@ def test_arguments_come_from_the_model_where_the_tool_tells_none() -> None:
     assert (calls(turn), turn.unclear) == ([("look", None)], ("look",))
 
 
+def test_reasoning_beside_the_output_counts_by_whatever_attribute() -> None:
+    beside = {"gen_ai__usage__input_tokens": 1000, "gen_ai__usage__output_tokens": 40}
+    for more in (
+        {"gen_ai__usage__reasoning__output_tokens": 60, "gen_ai__usage__total_tokens": 1100},
+        {"llm__token_count__completion_details__reasoning": "60", "llm__token_count__total": "1100"},
+        {"gen_ai__usage__reasoning_tokens": 60, "llm__usage__total_tokens": 1100},
+    ):
+        turn = turn_of([model("m", **beside, **more)])
+        assert turn.usage == Usage(calls=1, input_tokens=1000, output_tokens=100), more
+    within = {"gen_ai__usage__input_tokens": 1000, "gen_ai__usage__output_tokens": 100}
+    turn = turn_of([model("m", **within, gen_ai__usage__reasoning_tokens=60)])
+    assert turn.usage == Usage(calls=1, input_tokens=1000, output_tokens=100)
+
+
+def test_usage_of_which_a_span_reports_one_half_is_not_known() -> None:
+    assert turn_of([model("m", gen_ai__usage__input_tokens=10)]).usage is None
+
+
 def test_usage_that_one_of_the_models_does_not_tell_is_not_known() -> None:
     turn = turn_of([model("m1", gen_ai__usage__input_tokens=1), model("m2", start=2)])
     assert turn.usage is None

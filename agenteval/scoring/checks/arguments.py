@@ -17,7 +17,7 @@ from typing import Any, Literal, NamedTuple, TypeAlias
 from agenteval.core.call_outcomes import error_of
 from agenteval.core.errors import AuthorError, Mistake, Problem, did_you_mean
 from agenteval.core.expressions import expression
-from agenteval.core.needles import nfc
+from agenteval.core.folding import nfc
 from agenteval.core.patterns import is_in, misuse
 from agenteval.core.scenario import ArgsMatch, CallPattern
 from agenteval.core.trajectory import ToolCall

@@ -9,6 +9,7 @@ from typing import Any
 from agenteval.core.errors import Mistake
 from agenteval.core.needles import contains as is_in
 from agenteval.core.trajectory import Turn
+from agenteval.scoring.checks.output import found_by_stars
 from agenteval.scoring.checks.rule import Outcome, Rule, Seen, quoted
 
 
@@ -22,7 +23,7 @@ def cites(needles: Sequence[str], seen: Seen) -> Outcome:
             unsaid.append(needle)
         elif not any(is_in(text, needle) for text in _results((*seen.before, *seen.turns[: saying[-1] + 1]))):
             uncited.append(needle)
-    told = [f"missing {quoted(unsaid)} in {seen.shown}"] if unsaid else []
+    told = [f"missing {quoted(unsaid)} in {seen.shown}{found_by_stars(unsaid, seen)}"] if unsaid else []
     if uncited:
         told.append(f"{quoted(uncited)}: said, but in no tool result before it ({_called(seen)})")
     return Outcome(

@@ -16,11 +16,13 @@ def contains(needles: Sequence[str], seen: Seen) -> Outcome:
     missing = [n for n in needles if not any(texts.contains(answer, n) for answer in seen.answers)]
     if not missing:
         return Outcome(True, f"found {quoted(needles)}")
-    return Outcome(False, f"missing {quoted(missing)} in {seen.shown}{_near(missing, seen)}", parts=missing)
+    return Outcome(
+        False, f"missing {quoted(missing)} in {seen.shown}{found_by_stars(missing, seen)}", parts=missing
+    )
 
 
-def _near(missing: Sequence[str], seen: Seen) -> str:
-    """What a star would have found."""
+def found_by_stars(missing: Sequence[str], seen: Seen) -> str:
+    """Say what a star would have found of the needles that no answer holds; empty if nothing."""
     found = (
         next(filter(None, (texts.starred(answer, needle) for answer in seen.answers)), "")
         for needle in missing
@@ -34,7 +36,7 @@ def any_of(needles: Sequence[str], seen: Seen) -> Outcome:
     found = [needle for needle in needles if any(texts.contains(answer, needle) for answer in seen.answers)]
     if found:
         return Outcome(True, f"found {quoted(found)}")
-    detail = f"none of {quoted(needles)} in {seen.shown}{_near(needles, seen)}"
+    detail = f"none of {quoted(needles)} in {seen.shown}{found_by_stars(needles, seen)}"
     return Outcome(False, detail, parts=(" or ".join(needles),))
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any, NamedTuple
 
-from agenteval.core.needles import fold
+from agenteval.core.folding import fold
 from agenteval.core.score import NOT_CLEAR, Finding, References, RuleKind, Score, ScoreFailure, Severity
 from agenteval.core.severity import POLICY_VIOLATION
 from agenteval.core.speech import pieces_of

@@ -16,7 +16,8 @@ from typing import Any, TypeAlias
 
 from agenteval.core.call_outcomes import did_nothing, is_same, key_of
 from agenteval.core.expressions import expression
-from agenteval.core.needles import fold, mentions
+from agenteval.core.folding import fold
+from agenteval.core.needles import mentions
 from agenteval.core.scenario import Scenario
 from agenteval.core.score import References
 from agenteval.core.severity import FALSE_CLAIM

@@ -1,0 +1,149 @@
+"""One folding of texts, for both sides of every comparison of words: what a reader sees, and nothing of how
+it was typed.
+
+The steps of ``fold``, in this order, since each clears the way for the next:
+
+1. The composed form (NFC): ``≠`` is one character, and no struck-through ``=``.
+2. What is not seen goes (zero-width and soft-hyphen characters, controls), and so do combining strokes.
+   Letters and digits of another width or font, with the signs of amounts, become plain ones; which these are
+   the Unicode database says (``<wide>``, ``<narrow>``, ``<font>``). A superscript, a circle or a fraction
+   means something else: 10² is not 102.
+3. Case; the kinds of white space, of quotes, hyphens and digits.
+4. A backslash before punctuation goes: ``\\$5``, ``anna\\_k``. Before a letter it stays: ``C:\\new``.
+5. Markdown's emphasis, strike and code marks go, one by one and not in pairs, since a needle is a piece of a
+   text and may hold one half of a pair. What stands between two digits (``2*3``) or, of underscores, within a
+   word is not a mark. So do the braces of ``1{,}250``, as TeX wants it.
+
+The law: folding is idempotent, it takes time in proportion to the text, and whatever is done to a text by
+these means, its folding is that of the text.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Iterator
+from functools import lru_cache
+from itertools import groupby
+
+from agenteval.core.expressions import expression
+
+
+def fold(text: str, *, stars: bool = False) -> str:
+    """Return ``text`` as a reader sees it, without case, each run of white space as one blank. ``stars``: a
+    star is not a mark."""
+    return " ".join(fold_but_blanks(text, stars=stars).split())
+
+
+def legible(text: str) -> str:
+    """Return ``text`` after the steps 1, 2 and 4 alone: with its case, its lines and its Markdown."""
+    return nfc(_ESCAPING.sub("", _unadorned(text)))
+
+
+def nfc(text: str) -> str:
+    """The composed form, in linear time: Python's takes the square of a run of combining marks."""
+    return text if text.isascii() else unicodedata.normalize("NFC", _in_order(text))
+
+
+BLANK, FIRM_BLANK = " ", "\u00a0"  # a firm one, in all its widths, joins the groups of a number
+KEPT = 16  # texts that the next needle is looked for in, too
+
+
+@lru_cache(maxsize=KEPT)
+def fold_but_blanks(text: str, *, stars: bool = False) -> str:
+    """Return the folded text with its white space: some of it joins the groups of a number."""
+    text = _unadorned(text)
+    if text.isascii():
+        text = text.lower()
+    else:
+        # Canonical caseless form (The Unicode Standard, section 3.13, D145), composed again so that a plain
+        # `e` is not a part of `é`.
+        text = nfc(unicodedata.normalize("NFD", _in_order(text)).casefold()).translate(_TYPED)
+        text = _FOREIGN_DIGIT.sub(lambda digit: str(unicodedata.decimal(digit[0])), text)
+    text = _without_marks(_ESCAPING.sub("", text), _MARKS_BUT_STARS if stars else _MARKS)
+    return nfc(_BRACED.sub(r"\1", text))
+
+
+def _unadorned(text: str) -> str:
+    return _UNSEEN.sub("", text) if text.isascii() else nfc(text).translate(_SEEN)
+
+
+# Zero-width and other characters that are not seen (Default_Ignorable_Code_Point), and controls.
+_UNSEEN = expression(
+    "[\x00-\x08\x0e-\x1b\x7f-\x84\x86-\x9f\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f"
+    "\u202a-\u202e\u2060-\u206f\u3164\ufe00-\ufe0f\ufeff\uffa0\ufff0-\ufff8\U000e0000-\U000e0fff]"
+)
+_OTHER_FORMS = ("<wide>", "<narrow>", "<font>")
+
+
+class _Seen(dict[int, str | None]):
+    """A table for ``str.translate``, by the Unicode database, filled as characters come."""
+
+    def __missing__(self, code: int) -> str | None:
+        if len(self) >= _MOST_KEPT:
+            self.clear()
+        self[code] = made = _seen(chr(code))
+        return made
+
+
+_SEEN = _Seen()
+_MOST_KEPT = 1 << 16
+
+
+def _seen(char: str) -> str | None:
+    if _UNSEEN.match(char) or _is_stroke(char):
+        return None
+    form, _, plain = unicodedata.decomposition(char).partition(" ")
+    if form not in _OTHER_FORMS or " " in plain:
+        return char
+    letter = chr(int(plain, 16))
+    # A full-width comma or stop stays: where it is written, it parts sentences and never the digits of one
+    # number.
+    is_kept = letter.isalnum() or letter == "%" or unicodedata.category(letter) in _WITH_LETTERS
+    return letter if is_kept else char
+
+
+_WITH_LETTERS = ("Mn", "Sc")
+"""Marks (of Japanese letters) and signs of currencies."""
+
+
+def _is_stroke(char: str) -> bool:
+    """Whether it strikes through the character before it."""
+    return unicodedata.combining(char) == _OVERLAY and "OVERLAY" in unicodedata.name(char, "")
+
+
+_OVERLAY = 1
+"""The combining class."""
+_TYPED = str.maketrans(
+    dict.fromkeys("‘’‚‛‹›ʼ´′＇", "'")
+    | dict.fromkeys("“”„‟«»″＂", '"')
+    | dict.fromkeys("\u2010\u2011\u2012\u2013\u2014\u2015\u2212\ufe58\ufe63\uff0d", "-")
+    | dict.fromkeys("\u1680\u2002\u2003\u2004\u2005\u2006\u2008\u200a\u205f\u3000", BLANK)
+    | dict.fromkeys("\u2007\u2009\u202f", FIRM_BLANK)
+)
+_FOREIGN_DIGIT = expression(r"(?![0-9])\d")
+_ESCAPING = expression(r"\\(?=[!-/:-@\[-`{-~])")  # itself, too, so that one look at a run of them is enough
+_MARKS, _MARKS_BUT_STARS = expression("[*_`~]+"), expression("[_`~]+")
+_BRACED = expression(r"(?<=[0-9])\{([.,])\}(?=[0-9])")
+
+
+def _without_marks(text: str, marks: re.Pattern[str]) -> str:
+    def kept(run: re.Match[str]) -> str:
+        before, after = text[max(run.start() - 1, 0) : run.start()], text[run.end() : run.end() + 1]
+        is_within = before.isalnum() and after.isalnum() and not run[0].strip("_")
+        return run[0] if is_within or (before.isdigit() and after.isdigit()) else ""
+
+    return marks.sub(kept, text)
+
+
+_MAY_COMBINE = expression(r"[^\w\s\x00-\x7f]{9,}")
+
+
+def _in_order(text: str) -> str:
+    """Runs of combining marks in canonical order."""
+    return _MAY_COMBINE.sub(lambda run: "".join(_ordered(run[0])), text)
+
+
+def _ordered(run: str) -> Iterator[str]:
+    for _, chars in groupby(run, key=lambda char: unicodedata.combining(char) > 0):
+        yield from sorted(chars, key=unicodedata.combining)
