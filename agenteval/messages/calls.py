@@ -129,12 +129,10 @@ def call_in(raw: Any) -> Call | None:
 def unplaced_in_call(raw: Mapping[str, Any], call: Call) -> Iterator[Unplaced]:
     """What of a call nobody read. An object beside a call without arguments is what its arguments are: they
     are not known, and the call is."""
-    known = (
-        CALL_FIELDS
-        if call.args is not None or call.raw_args is not None
-        else {*CALL_FIELDS, *_in_other_places(raw)}
-    )
-    inner = raw.get("function") if isinstance(raw.get("function"), dict) else {}
+    is_read = call.args is not None or call.raw_args is not None
+    known = CALL_FIELDS if is_read else {*CALL_FIELDS, *_in_other_places(raw)}
+    function = raw.get("function")
+    inner = function if isinstance(function, dict) else {}
     yield from unplaced_fields({**raw, **inner}, known, of=f"a call of '{call.name[:40]}'")
 
 

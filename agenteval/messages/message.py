@@ -132,7 +132,7 @@ def _item(item: dict[str, Any], kind: str) -> Iterable[Said] | None:
     return list(map(not_placed, unplaced_in_part(item))) if is_silent(kind) else None
 
 
-def _results_within(message: dict[str, Any]) -> Iterator[Said]:
+def _results_within(message: Mapping[str, Any]) -> Iterator[Said]:
     """Results that a message of the agent has beside its calls, or beside nothing."""
     for inside in (message[key] for key in RESULT_LISTS if isinstance(message.get(key), list)):
         for each in inside if all(map(_is_result, inside)) else ():
