@@ -240,9 +240,9 @@ def test_syntax_errors_say_where_and_what_to_do(text: str, message: str) -> None
 @pytest.mark.parametrize("text", [text for text, _ in BROKEN])
 def test_a_syntax_error_has_its_line_in_whatever_words(text: str) -> None:
     """The parser's release may have words that we do not know yet."""
-    (told,) = complaint(text).splitlines()
-    found = re.match(r"f\.yaml:(\d+):\d+: .", told)
-    assert found, told
+    (line,) = complaint(text).splitlines()
+    found = re.match(r"f\.yaml:(\d+):\d+: .", line)
+    assert found, line
     assert 1 <= int(found[1]) <= text.count("\n") + 1
 
 
