@@ -288,7 +288,7 @@ _MCP = "mcp_server"
 def _lists_tools(part: Any) -> bool:
     """Whether the provider asked an MCP server for its tools, and called none."""
     is_mcp = part.part_kind == _AT_PROVIDER and part.tool_name.startswith(_MCP)
-    return is_mcp and part.args_as_dict().get("action") == "list_tools"
+    return bool(is_mcp and part.args_as_dict().get("action") == "list_tools")
 
 
 def _function(call: Any) -> dict[str, Any]:
