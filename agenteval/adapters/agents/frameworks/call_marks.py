@@ -50,7 +50,7 @@ def marked(messages: list[Message], asked: list[AskedCall], elsewhere: Collectio
 
 def _paired(calls: list[Message], asked: list[AskedCall]) -> dict[int, AskedCall]:
     """Find for each call, by its identity, what was asked: what has an id by that, since two calls may have
-    the same arguments, and all else by name and arguments, since some frameworks give no ids to their tools."""
+    the same arguments; all else by name and arguments, since some frameworks give their tools no ids."""
     by_id: dict[Any, list[AskedCall]] = {}
     by_arguments: dict[Any, list[AskedCall]] = {}
     for each in asked:
