@@ -66,6 +66,12 @@ def test_a_call_without_an_id_is_known_by_its_name_and_arguments() -> None:
     ]
 
 
+def test_a_call_that_is_known_by_its_id_is_no_other_of_the_same_arguments() -> None:
+    """Such as one of an agent that is a tool, whose calls are not listed, beside one that was refused."""
+    messages = [called(("refused", "look", {"n": 1})), result("refused", status="error")]
+    assert seen(marked(messages, [asked("look", {"n": 1}, "below")], ())) == [("refused", {"n": 1}, True)]
+
+
 def test_ids_that_a_model_uses_again_are_each_of_one_call() -> None:
     messages = [called(("a", "look", {"n": 1})), result("a"), called(("a", "look", {"n": 2})), result("a")]
     calls = [asked("look", {"n": 1, "x": 0}, "a"), asked("look", {"n": 2, "x": 0}, "a")]

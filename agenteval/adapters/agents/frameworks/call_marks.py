@@ -49,30 +49,26 @@ def marked(messages: list[Message], asked: list[AskedCall], elsewhere: Collectio
 
 
 def _paired(calls: list[Message], asked: list[AskedCall]) -> dict[int, AskedCall]:
-    """Find for each call, by its identity, what was asked: first by their ids, since two calls may have the
-    same arguments, then by name and arguments, since some frameworks give no ids to their tools."""
+    """Find for each call, by its identity, what was asked: what has an id by that, since two calls may have
+    the same arguments; all else by name and arguments, since some frameworks give their tools no ids."""
+    by_id: dict[Any, list[AskedCall]] = {}
+    by_arguments: dict[Any, list[AskedCall]] = {}
+    for each in asked:
+        if each.call_id:
+            by_id.setdefault((each.name, each.call_id), []).append(each)
+        else:
+            by_arguments.setdefault(_key(each.name, each.arguments), []).append(each)
     found: dict[int, AskedCall] = {}
-    taken: set[int] = set()
-    keys: tuple[Callable[[Any, Any, Any], Any], ...] = (_by_id, _by_arguments)
-    for key in keys:
-        waiting: dict[Any, list[int]] = {}
-        for at, each in enumerate(asked):
-            if at not in taken:
-                waiting.setdefault(key(each.name, each.arguments, each.call_id), []).append(at)
-        for call in calls:
-            function = call["function"]
-            alike = waiting.get(key(function.get("name"), function.get("arguments"), call.get("id")))
-            if id(call) not in found and alike:
-                taken.add(alike[0])
-                found[id(call)] = asked[alike.pop(0)]
+    for call in calls:
+        function = call["function"]
+        name = function.get("name")
+        alike = by_id.get((name, call.get("id"))) or by_arguments.get(_key(name, function.get("arguments")))
+        if alike:
+            found[id(call)] = alike.pop(0)
     return found
 
 
-def _by_id(name: Any, _: Any, call_id: Any) -> Any:
-    return (name, call_id) if call_id else object()
-
-
-def _by_arguments(name: Any, arguments: Any, _: Any) -> Any:
+def _key(name: Any, arguments: Any) -> Any:
     return name, json.dumps(_value(arguments), sort_keys=True, default=str)
 
 
