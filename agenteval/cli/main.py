@@ -355,6 +355,10 @@ def _score(
         typer.Option("--scenarios", metavar="FILE", help="Expectations by scenario id; repeatable."),
     ] = None,
     scenario: ScenarioOption = None,
+    no_calls_in: Annotated[
+        list[str] | None,
+        typer.Option("--no-calls-in", metavar="KEY", help="A key, role or type without calls; repeatable."),
+    ] = None,
     judging: Judging,
     reporting: Reporting,
 ) -> None:
@@ -370,6 +374,7 @@ def _score(
         paths=Paths(scenario_from, epoch_from, outcome_from),
         scenarios=tuple(scenarios or ()),
         texts=tuple(scenario or ()),
+        no_calls_in=tuple(no_calls_in or ()),
     )
     raise typer.Exit(score(request, reports=reporting.choices, detail=reporting.detail))
 

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 from agenteval.core.trajectory import Message, Step, ToolCall, Turn
 from agenteval.messages import chat
 from agenteval.messages.message_adapters import phrases_in, plain
 from agenteval.messages.placed import quoted
+from agenteval.messages.said import PASSAGES
 
 
 class TurnRead(NamedTuple):
@@ -55,9 +56,14 @@ def _without_calls(read: Sequence[Message], sent: Sequence[Turn]) -> Iterator[st
             waiting += len(calls)
         elif message["role"] == "tool" and waiting:
             waiting -= 1
-        elif message["role"] == "tool" and str(message.get("tool_call_id") or "") not in ids - {""}:
-            of = f" of '{message['name']}'" if isinstance(message.get("name"), str) else ""
+        elif _is_missing_its_call(message, ids):
+            of = f" of '{message['name']}'" if message.get("name") else ""
             yield f"the call of a tool's result{of}: {quoted(chat.result_of(message.get('content')))}"
+
+
+def _is_missing_its_call(message: Message, ids: Collection[str]) -> bool:
+    is_result = message["role"] == "tool" and message.get("type") != PASSAGES
+    return is_result and str(message.get("tool_call_id") or "") not in set(ids) - {""}
 
 
 class _Cut(NamedTuple):

@@ -68,7 +68,7 @@ def message_of(choice: Mapping[str, Any], *, remedy: str = LIMIT) -> Any:
 def answers_in(listed: Sequence[Any], *around: Any, remedy: str = LIMIT) -> list[Message]:
     """The messages of a turn, of which the last of the agent's is the answer. Raises ``Unreadable``, and
     ``AgentError`` for what is no message."""
-    messages = [foreign.as_message(message) for message in listed]
+    messages = [foreign.as_entry(message) for message in listed]
     require_complete(last_answer(listed), *around, remedy=remedy)
     return messages
 

@@ -4,18 +4,21 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple, TypeAlias
 
+from agenteval.messages.placed import Unplaced
 from agenteval.messages.record_paths import MISSING
 
 
 class Record(NamedTuple):
     """A JSON value and its place, ``file:line``. Where an importer made it, ``logged`` is the one that it was
-    made of (of several lines: itself), ``outcome`` and ``notes`` are what the importer says of it."""
+    made of (of several lines: itself), ``outcome`` and ``notes`` are what the importer says of it. ``around``:
+    what stands around it in its document and nobody could place."""
 
     value: Any
     where: str
     logged: Any = MISSING
     outcome: Any = MISSING
     notes: tuple[str, ...] = ()
+    around: tuple[Unplaced, ...] = ()
 
     @property
     def as_logged(self) -> Any:

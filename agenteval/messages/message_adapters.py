@@ -6,7 +6,6 @@ cannot be read is the agent's failure, what nobody can place stands in the list 
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from enum import Enum
 from itertools import groupby
@@ -17,17 +16,41 @@ from agenteval.core.trajectory import Message
 from agenteval.messages import chat
 from agenteval.messages.agent_names import NAMED, name_of
 from agenteval.messages.calls import Call, call_in, word
+from agenteval.messages.endings import refusal_in
 from agenteval.messages.message import said_in
 from agenteval.messages.placed import Unplaced, public_fields, quoted
 from agenteval.messages.reported_usage import USAGE_KEYS, is_told_again
-from agenteval.messages.said import RESULT_LISTS, UNPLACED, Said
+from agenteval.messages.said import PASSAGES, RESULT_LISTS, UNPLACED, Said
 from agenteval.messages.texts import is_silent
 
 _ROLES = {"ai": "assistant", "human": "user", "function": "tool", "model": "assistant"}
 _USUAL_ROLES = frozenset(("assistant", "user", "tool", "system", "developer"))
 _OF_MESSAGES = frozenset(("content", "tool_calls", "function_call", "refusal"))
-_OF_NO_KIND = _OF_MESSAGES | {"id", "name", "agent", *USAGE_KEYS}
+_OF_NO_KIND = _OF_MESSAGES | {
+    *(
+        "role",
+        "id",
+        "name",
+        "agent",
+        "model",
+        "finish_reason",
+        "stop_reason",
+        "index",
+        "messages",
+        *USAGE_KEYS,
+    ),
+    *(
+        "timestamp",
+        "created",
+        "created_at",
+        "createdAt",
+        "metadata",
+        "additional_kwargs",
+        "response_metadata",
+    ),
+}
 """The fields of a message by which it is known where it names neither a role nor a kind."""
+_OTHER = "other fields"
 _ATTRIBUTES = ("role", "type", "content", "tool_calls", "tool_call_id", "name", "parts")
 _ARGUMENTS = frozenset(("arguments", "args", "input"))
 
@@ -64,8 +87,19 @@ def _role_of(message: Message) -> str:
     known = _ROLES.get(kind, kind)
     if known in _USUAL_ROLES:
         return known
-    is_message = message.keys() <= _OF_NO_KIND and not message.keys().isdisjoint(_OF_MESSAGES)
-    return "assistant" if is_message else ""
+    return "assistant" if not kind and not message.keys().isdisjoint(_OF_MESSAGES) else ""
+
+
+def as_entry(value: Any) -> Message:
+    """An element of a list of messages as one. What one without a role says besides may be what was done: it
+    stands together, since there a plain value does not show that no call is told of."""
+    message = as_message(value)
+    is_named = isinstance(value, Mapping) and (value.get("role") or value.get("type"))
+    if is_named or not isinstance(value, Mapping) or "role" not in message:
+        return message
+    others = {key: message[key] for key in message if key not in _OF_NO_KIND}
+    known = {key: message[key] for key in message if key in _OF_NO_KIND}
+    return {**known, _OTHER: others} if others else known
 
 
 def _named(value: Any) -> str:
@@ -93,7 +127,7 @@ def plain(messages: Iterable[Any]) -> list[Message]:
     """The messages in OpenAI's shape; in the place of what nobody could place there is a message with the role
     ``UNPLACED`` and a phrase as its content. Raises ``AgentError`` for a call in a known form that cannot be
     read."""
-    looks = [_look(message) for message in _usage_once(map(as_message, messages))]
+    looks = [_look(message) for message in _usage_once(map(as_entry, messages))]
     read: list[Message] = []
     for is_foreign, some in groupby(looks, key=lambda look: look.is_foreign):
         if is_foreign:
@@ -154,10 +188,18 @@ def _look(message: Message) -> _Look:
     said = _said(message)
     unplaced = [each.value for each in said if each.role == UNPLACED]
     if broken := next((each for each in unplaced if each.is_broken_call), None):
+        _require_calls(message)
         text = f"{broken.what}: {quoted(message)}"
         raise AgentError(f"unreadable message in the agent's reply: {text}", kind="protocol")
     is_foreign = not _is_usual(message, [each for each in said if each.role != UNPLACED])
     return _Look(message, is_foreign, unplaced)
+
+
+def _require_calls(message: Message) -> None:
+    """Raises ``AgentError`` with what is wrong with calls where OpenAI has them."""
+    for call in chat.given_calls(message) if message.get("role") == "assistant" else ():
+        if not isinstance(call, Mapping) or not call_in(_shallow(call)):
+            chat.read_tool_call(call)
 
 
 def _is_usual(message: Message, said: Sequence[Said]) -> bool:
@@ -182,7 +224,7 @@ def _is_usual(message: Message, said: Sequence[Said]) -> bool:
 
 def _has_text(message: Message) -> bool:
     content = message.get("content")
-    return bool(message.get("refusal")) or (not isinstance(content, Mapping) and bool(chat.text_of(content)))
+    return bool(refusal_in(message)) or (not isinstance(content, Mapping) and bool(chat.text_of(content)))
 
 
 def _is_usual_part(part: Any) -> bool:
@@ -249,16 +291,17 @@ def _probe(message: Message) -> Message:
         try:
             made[key] = "" if is_result else chat.jsonable(value, _fields_of)
         except ValueError as error:
-            made[key] = _not_json(value) if key in _OF_MESSAGES else {"not JSON": str(error)}
+            made[key] = _shallow(value) if key in _OF_MESSAGES else {"not JSON": str(error)}
     return made
 
 
-def _not_json(value: Any) -> Any:
-    """What there is of a value that JSON cannot hold, such as NaN among the arguments of a call."""
-    try:
-        return json.loads(json.dumps(value, default=str))
-    except (ValueError, TypeError, RecursionError):
-        return None
+def _shallow(value: Any, depth: int = 4) -> Any:
+    """What there is of a value that JSON cannot hold, as deep as the name of a call stands."""
+    if isinstance(value, Mapping):
+        return {str(key): _shallow(each, depth - 1) for key, each in value.items()} if depth else {}
+    if isinstance(value, list | tuple):
+        return [_shallow(each, depth - 1) for each in value] if depth else []
+    return value if isinstance(value, str | int | float | None) else _fields_of(value)
 
 
 def _stand_in(unplaced: Unplaced) -> Message:
@@ -269,7 +312,7 @@ def _as_plain(said: Said) -> Message:
     if said.role == UNPLACED:
         return _stand_in(said.value)
     if said.role == "tool":
-        failed = {"status": "error"} if said.is_error else {}
+        failed = {"status": "error"} if said.is_error else {"type": PASSAGES} if said.is_passage else {}
         return {"role": "tool", "tool_call_id": said.id, "name": said.name, "content": said.value, **failed}
     known = {"name": said.agent or None, "usage": said.usage}
     own = {"content": said.text, **{key: value for key, value in known.items() if value is not None}}

@@ -11,6 +11,7 @@ not known, which is not "no call".
 from __future__ import annotations
 
 import json
+import shlex
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, fields, is_dataclass
 from types import ModuleType
@@ -41,6 +42,13 @@ class Unplaced(NamedTuple):
     def note(self) -> str:
         """The same for all that are of one kind."""
         return f"{self.what} was not read"
+
+    @property
+    def remark(self) -> str:
+        """The same of a log, with what to do about it."""
+        name = next((each for each in self.names if each.isprintable() and len(each) <= _QUOTED), "")
+        remedy = f" (--no-calls-in {shlex.quote(name)}, if it holds none)" if name else ""
+        return f"{self.note}: checks of calls are undecided there{remedy}"
 
 
 @dataclass

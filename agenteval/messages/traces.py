@@ -93,7 +93,7 @@ def _put_together(held: Sequence[Record]) -> Iterator[Record]:
     if len(held) == 1:
         yield held[0]
     else:
-        yield from _taken_apart(Record({_SPANS: [each.value for each in held]}, held[0].where))
+        yield from _taken_apart(held[0]._replace(value={_SPANS: [each.value for each in held]}))
 
 
 def _taken_apart(record: Record) -> Iterator[Record]:
@@ -113,7 +113,7 @@ def _taken_apart(record: Record) -> Iterator[Record]:
         read = (_SPANS, *_EXPORTED)
         fields = {k: v for k, v in value.items() if k not in read} if isinstance(value, dict) else {}
         for places in _shared_out(each, talks) or [list(range(len(each)))]:
-            yield Record({**fields, _SPANS: [each[at] for at in places]}, record.where)
+            yield record._replace(value={**fields, _SPANS: [each[at] for at in places]})
 
 
 def _shared_out(spans: Sequence[Any], talks: Sequence[_Talk]) -> list[list[int]]:

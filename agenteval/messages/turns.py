@@ -67,8 +67,8 @@ def talk_of(
     draft.close(logged.unplaced)
     coverage = draft.coverage_of(messages)
     _require_read(draft, coverage, lost=lost)
-    for note in draft.notes:
-        tell(note)
+    for remark in draft.remarks:
+        tell(remark)
     if draft.orphans:
         tell("a tool result without its call is kept as a fact")
     done, unfinished = draft.turns, None
@@ -184,8 +184,8 @@ class _Turn:
 
 
 class _Draft:
-    """``notes``: what could not be placed, by its kind, and how often; ``unread``: of how many messages nothing
-    was read."""
+    """``notes``: what could not be placed, by its kind, and how often; ``remarks``: the same, with what to do
+    about it; ``unread``: of how many messages nothing was read."""
 
     def __init__(self, no_calls_in: NoCallsIn) -> None:
         self.turns: list[_Turn] = []
@@ -193,6 +193,7 @@ class _Draft:
         self.orphans: list[str] = []
         self.served: set[str] = set()
         self.notes: Counter[str] = Counter()
+        self.remarks: dict[str, None] = {}
         self.unread = 0
         self._no_calls_in = no_calls_in
         self._unpaired: list[_Step] = []
@@ -217,7 +218,8 @@ class _Draft:
         for turn in self.turns[:1]:
             turn.unplaced |= dict.fromkeys(self._early)
         left = [each for each in around if not self._no_calls_in.places(each)]
-        self.notes.update([each.note for each in left])
+        for each in left:
+            self._note(each)
         for turn in self.turns:
             turn.unplaced |= dict.fromkeys([each.phrase for each in left])
 
@@ -225,10 +227,14 @@ class _Draft:
         total = sum(unplaced_in(message) is None for message in messages)
         return Coverage(total, total - self.unread)
 
+    def _note(self, unplaced: Unplaced) -> None:
+        self.notes[unplaced.note] += 1
+        self.remarks.setdefault(unplaced.remark)
+
     def _unplaced(self, unplaced: Unplaced, *, whole: bool) -> None:
         if self._no_calls_in.places(unplaced):
             return
-        self.notes[unplaced.note] += 1
+        self._note(unplaced)
         self.unread += whole
         if self.turns:
             self.turns[-1].unplaced.setdefault(unplaced.phrase)

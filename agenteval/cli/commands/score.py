@@ -35,6 +35,7 @@ from agenteval.cli.rescoring import Applied, Rescoring, rescore
 from agenteval.conversation.pipeline import Control
 from agenteval.core.config import ReporterChoice
 from agenteval.core.decision import Decision
+from agenteval.core.errors import did_you_mean
 from agenteval.core.event import Event, IssuesFound, Notice, RunFinished, RunStarted, SampleFinished
 from agenteval.core.plan import Plan
 from agenteval.core.plurals import plural
@@ -48,6 +49,7 @@ from agenteval.files.recorded.reader import Reader, Remarks
 from agenteval.files.recorded.sources import JOURNAL
 from agenteval.files.recorded.suite import Suite
 from agenteval.files.redact import redacting
+from agenteval.messages.placed import NoCallsIn
 from agenteval.reporters import REPORTERS
 from agenteval.reporters.options import Detail
 from agenteval.scoring import judging
@@ -130,6 +132,11 @@ def _run(
             control.stop("interrupted")
         for text in (*_anew(kept), *_remarks(prepared, reader, complete=not control.stopping)):
             emit(Notice(level="warning", text=text))
+        if coverage := reader.coverage.text:
+            is_whole = reader.coverage.is_whole
+            emit(Notice(level="info" if is_whole else "warning", text=coverage))
+            if is_whole:
+                say(coverage)  # what is no warning stands in no remark
         elapsed_s = round(time.monotonic() - began, 3)
         # Where conversations were chosen it is no wonder that some were not met; that none was is a mistake.
         whole = not control.stopping and not reader.texts and not prepared.suite.is_unmet
@@ -269,8 +276,16 @@ def _remarks(prepared: PreparedScore, reader: Reader, *, complete: bool) -> Iter
         where = prepared.plan.where(f"gates.{name}")
         yield f"gates.{name} ({where}) was not applied: {why}"
     yield from reader.remarks.texts()
+    yield from _not_met(reader.no_calls_in) if complete and not reader.texts else ()
     if complete and not reader.texts:
         yield from prepared.suite.remarks()
+
+
+def _not_met(no_calls_in: NoCallsIn) -> Iterator[str]:
+    """A slip in a name would leave undecided what it was to decide."""
+    for name in sorted(no_calls_in.names - no_calls_in.met):
+        near = did_you_mean(name, no_calls_in.others) if no_calls_in.others else "everything was placed"
+        yield f"--no-calls-in {name}: nothing that could not be placed has that key, role or type — {near}"
 
 
 class _Heartbeat:

@@ -44,6 +44,7 @@ from agenteval.files.recorded.sources import (
 )
 from agenteval.files.recorded.suite import Suite
 from agenteval.messages.entry import Unreadable
+from agenteval.messages.placed import NoCallsIn
 from agenteval.scoring import judging
 from agenteval.scoring.checks import RULES
 from agenteval.scoring.resolve import applies_of, suite_of
@@ -54,8 +55,9 @@ _MOST_PROBLEMS = 5
 
 @dataclass(frozen=True)
 class ScoreRequest:
-    """What the command line asked for. ``must_judge``: although nothing names a model or a metric.
-    ``recording``: with what is known of a run that is judged anew."""
+    """What the command line asked for. ``no_calls_in``: names of what in the logs holds no calls.
+    ``must_judge``: although nothing names a model or a metric. ``recording``: with what is known of a run that
+    is judged anew."""
 
     files: tuple[str, ...]
     config: str | None = None
@@ -63,6 +65,7 @@ class ScoreRequest:
     paths: Paths = field(default_factory=Paths)
     scenarios: tuple[str, ...] = ()
     texts: tuple[str, ...] = ()
+    no_calls_in: tuple[str, ...] = ()
     must_judge: bool = False
     recording: Recording = field(default_factory=Recording)
 
@@ -253,6 +256,7 @@ def reader_of(
         suite=prepared.suite,
         texts=request.texts,
         remarks=remarks,
+        no_calls_in=NoCallsIn(frozenset(request.no_calls_in)),
     )
     again = Naming(request.paths, policy, prepared.suite.ids)
     return reader.with_exact(again) if request.texts else reader

@@ -26,6 +26,7 @@ from agenteval.messages.chat import whole_json
 from agenteval.messages.entry import Entry, Record, Unreadable
 from agenteval.messages.exchanges import MESSAGES, is_exchange
 from agenteval.messages.growing import INTERACTIONS, is_cassette, latest_in
+from agenteval.messages.placed import Unplaced, unplaced_in_record
 from agenteval.messages.speakers import is_message
 from agenteval.messages.traces import whole_traces
 
@@ -242,10 +243,13 @@ def _records_of(value: Any, data: bytes, line: int, source: Source) -> Iterator[
     if inside is None:
         yield Record(value, f"{source.shown}:{line}")
         return
+    around: tuple[Unplaced, ...] = ()
+    if isinstance(value, dict):
+        around = tuple(unplaced_in_record(value, {key for key in value if value[key] is inside}))
     below = _lines_of_items(data.decode("utf-8", "surrogatepass")) if isinstance(value, list) else []
     for index, item in enumerate(inside):
         further = below[index] if index < len(below) else 0
-        yield Record(item, f"{source.shown}:{line + further}")
+        yield Record(item, f"{source.shown}:{line + further}", around=around)
 
 
 def _interactions_in(value: Any, text: str, line: int, source: Source) -> Iterator[Record]:

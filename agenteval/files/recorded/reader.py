@@ -14,8 +14,10 @@ from agenteval.files.recorded.journals import PolicyOf, replay
 from agenteval.files.recorded.sources import Source, is_journal
 from agenteval.files.recorded.suite import Suite
 from agenteval.messages.entry import Record, Unreadable
+from agenteval.messages.placed import NoCallsIn
 from agenteval.messages.record_paths import MISSING, find, suggestion
 from agenteval.messages.records import Conversation, ToolSets, read_conversation
+from agenteval.messages.turns import Coverage
 
 
 @dataclass
@@ -34,11 +36,43 @@ class Remarks:
             yield f"{text} ({first}{others})" if first else text
 
 
+_WORST = 3
+
+
+@dataclass
+class CoverageTally:
+    """How many messages of the records that could be read were read."""
+
+    _messages: int = 0
+    _read: int = 0
+    _partly: list[tuple[float, str]] = field(default_factory=list)
+    """The share of those of which not all was read, with their places; the worst of them."""
+
+    def add(self, coverage: Coverage, where: str) -> None:
+        self._messages += coverage.messages
+        self._read += coverage.read
+        if coverage.read < coverage.messages:
+            self._partly = sorted([*self._partly, (coverage.read / coverage.messages, where)])[:_WORST]
+
+    @property
+    def is_whole(self) -> bool:
+        return self._read == self._messages
+
+    @property
+    def text(self) -> str:
+        """The share that was read, as a sentence; empty where there was nothing to read."""
+        if self.is_whole:
+            return f"all {self._messages:,} messages were read" if self._messages else ""
+        share = f"{self._read:,} of {self._messages:,} messages were read ({self._read / self._messages:.1%})"
+        worst = ", ".join(f"{where} ({part:.0%})" for part, where in self._partly)
+        return f"{share}; the fewest of {worst}"
+
+
 @dataclass
 class Reader:
     """Conversations of ``sources`` in their order; the same again each time it is iterated, if its naming
     is new. ``texts``: only those whose id or scenario is one of them; of a text that is neither of any (one
-    that is, is in ``exact``), those that have it as a part."""
+    that is, is in ``exact``), those that have it as a part. ``no_calls_in``: see ``turns.talk_of``."""
 
     sources: Sequence[Source]
     naming: Naming
@@ -47,6 +81,8 @@ class Reader:
     texts: tuple[str, ...] = ()
     exact: frozenset[str] = frozenset()
     remarks: Remarks = field(default_factory=Remarks)
+    no_calls_in: NoCallsIn = field(default_factory=NoCallsIn)
+    coverage: CoverageTally = field(default_factory=CoverageTally)
     _met: set[str] = field(default_factory=set)
 
     def __iter__(self) -> Iterator[Recorded]:
@@ -79,10 +115,11 @@ class Reader:
         for entry in entries_of(source):
             if isinstance(entry, Record):
                 try:
-                    read = conversation_of(entry, tool_sets)
+                    read = conversation_of(entry, tool_sets, self.no_calls_in)
                 except AuthorError as error:
                     entry = Unreadable(entry.where, str(error))
                 else:
+                    self.coverage.add(read.talk.coverage, entry.where)
                     yield self.naming.named(read, entry.where)
                     continue
             yield self.naming.unreadable(entry)
@@ -95,7 +132,7 @@ class Reader:
 
     def with_exact(self, naming: Naming) -> Reader:
         """It knows which of its texts are ids: that is known when all is read. ``naming``: a new one."""
-        first = replace(self, naming=naming, remarks=Remarks())
+        first = replace(self, naming=naming, remarks=Remarks(), coverage=CoverageTally())
         found: set[str] = set()
         for recorded in first._all():
             found |= {recorded.key.scenario, recorded.key.variant} & set(self.texts)
@@ -109,9 +146,9 @@ class Reader:
         return tuple(text for text in dict.fromkeys(self.texts) if text not in self._met)
 
 
-def conversation_of(entry: Record, tool_sets: ToolSets) -> Conversation:
+def conversation_of(entry: Record, tool_sets: ToolSets, no_calls_in: NoCallsIn | None = None) -> Conversation:
     """Raises ``AuthorError`` (without a place)."""
-    read = read_conversation(entry.value, tool_sets)
+    read = read_conversation(entry.value, tool_sets, around=entry.around, no_calls_in=no_calls_in)
     if entry.logged is MISSING and not entry.notes and entry.outcome is MISSING:
         return read
     notes = tuple(dict.fromkeys((*entry.notes, *read.notes)))

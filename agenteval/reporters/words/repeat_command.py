@@ -83,7 +83,7 @@ def shell_word(word: str) -> str:
 
 _SCORE_OPTIONS = (
     "-c", "--config", "--scenarios", "--scenario-from", "--epoch-from", "--outcome-from", "-m", "--model",
-    "--metric",
+    "--metric", "--no-calls-in",
 )  # fmt: skip
 _SELECTION = ("-s", "--scenario")
 
