@@ -18,7 +18,7 @@ from agenteval.core.errors import Problem, place_of
 from agenteval.core.expressions import expression
 from agenteval.core.needles import contains
 from agenteval.core.safe_text import one_line
-from agenteval.core.scenario import Scenario, ScriptedTurn
+from agenteval.core.scenario import Expectation, ExpectedCall, Scenario, ScriptedTurn
 from agenteval.core.trajectory import Trajectory
 
 _THINKING = expression(
@@ -128,7 +128,7 @@ def untold_fact(
     known = _compact("\n".join((*_known(scenario, trajectory), world, *results)))
     asked = _name_words(unknown)
     for path, expect in scenario.expectations:
-        for call in expect.tool_calls.expected_calls if expect.tool_calls else ():
+        for call in _needed_calls(expect):
             for name, value in _named_strings(call.args, ""):
                 if not (_CODE.fullmatch(value) or _IDENTIFIER.fullmatch(value)) or _compact(value) in known:
                     continue
@@ -138,6 +138,15 @@ def untold_fact(
                     remedy = "add it to knowledge:, or expect the call without it"
                     return Problem(what, remedy, place_of(scenario.where(f"{path}.tool_calls")))
     return None
+
+
+def _needed_calls(expect: Expectation) -> Iterator[ExpectedCall]:
+    """Those without which the expectation cannot hold, or that are all it allows: none of an alternative, and
+    none that is optional."""
+    if asked := expect.tool_calls:
+        for call in asked.calls or ():
+            if call.times is None or call.bounds(asked.match)[0]:
+                yield call
 
 
 def _named_strings(value: Any, name: str) -> Iterator[tuple[str, str]]:

@@ -368,6 +368,7 @@ def test_what_nobody_told_the_user_is_the_authors_mistake_where_a_check_needs_it
     other = {
         "tool_calls": {"calls": [{"name": "get_order", "args": {"shop": "SHOP-7"}, "args_match": "partial"}]}
     }
+    optional = {**call["tool_calls"]["calls"][0], "times": {"at_least": 0, "at_most": 1}}
     tools = {"get_order": {"returns": {"status": "sent"}}}
     listed = {**tools, "list_orders": {"returns": {"orders": ["ORD-42"]}}}
     rows = {
@@ -376,6 +377,8 @@ def test_what_nobody_told_the_user_is_the_authors_mistake_where_a_check_needs_it
         "in-the-world": {"expect": call, "tools": listed},
         "not-needed": {"expect": {"output": {"contains": ["on its way"]}}},
         "not-asked-for": {"expect": other},
+        "one-of-two-ways": {"expect": {"tool_calls": {"any_of": ["none", call["tool_calls"]]}}},
+        "optional": {"expect": {"tool_calls": {"match": "strict", "calls": [optional]}}},
     }
     project.scenarios(
         json.dumps(
@@ -399,6 +402,8 @@ def test_what_nobody_told_the_user_is_the_authors_mistake_where_a_check_needs_it
         "in-the-world": ("passed", None),
         "not-needed": ("passed", None),
         "not-asked-for": ("failed", None),
+        "one-of-two-ways": ("passed", None),
+        "optional": ("passed", None),
     }
     assert "needs order_id: ORD-42" in " ".join(done.all.split())
     assert len(found["untold"]["turns"]) == 1
