@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
-from agenteval.core.call_outcomes import outcome_of
+from agenteval.core.call_outcomes import did_nothing, outcome_of
 from agenteval.core.scenario import Tool
 from agenteval.core.score import Finding, Severity
-from agenteval.core.severity import NOT_COMPLETED, Act, severity_of
+from agenteval.core.severity import FALSE_CLAIM, NOT_COMPLETED, Act, severity_of
 from agenteval.core.tool_effects import ToolEffect, effect_of
 from agenteval.core.trajectory import ToolCall, Trajectory
 from agenteval.scoring.metrics import TOOL_CALL_BEHAVIOR
@@ -27,17 +27,24 @@ def rated(
 
 def act_of(finding: Finding, trajectory: Trajectory, tools: Mapping[str, Tool]) -> Act | None:
     """What a finding cites; ``None`` if that is words alone. Where it may mean one of several calls, the one
-    with the worst effect."""
+    with the worst effect. A missed goal has no call at fault, unless it was reached by breaking a rule."""
     if finding.label == NOT_COMPLETED and not finding.references.rule:
-        return (
-            None  # a goal that was missed has no call at fault; one that was reached by breaking a rule has
-        )
+        return None
     calls = calls_cited(finding, [turn.tool_calls for turn in trajectory.all_turns])
     acts = [Act(_effect(call.name, tools), outcome_of(call)) for call in calls]
     if acts:
         return max(acts, key=lambda act: (act.may_have_changed_something, act.tool is ToolEffect.WRITES))
-    missing = finding.references.tool
-    return Act(_effect(missing, tools)) if missing else None
+    missing = [Act(_effect(name, tools)) for name in _not_called(finding, trajectory, tools)]
+    return max(missing, key=lambda act: act.tool is ToolEffect.WRITES, default=None)
+
+
+def _not_called(finding: Finding, trajectory: Trajectory, tools: Mapping[str, Tool]) -> Iterable[str]:
+    """The tools that a finding may say were not called. A scripted judge need not name the one that would
+    have done what is claimed: it may be any that was never called."""
+    if finding.references.tool or finding.label != FALSE_CLAIM:
+        return filter(None, [finding.references.tool])
+    called = {call.name for call in trajectory.tool_calls}
+    return (name for name in tools if name not in called)
 
 
 def _effect(name: str, tools: Mapping[str, Tool]) -> ToolEffect:
@@ -52,14 +59,17 @@ def tool_cited(finding: Finding, trajectory: Trajectory) -> str:
 
 def calls_cited(finding: Finding, turns: Sequence[Sequence[ToolCall]]) -> Sequence[ToolCall]:
     """The call that a finding is about. ``turns``: the calls of each. A scripted judge may name only a turn.
-    It means the turn's tool, if only one was called there and the failure is not that another was missing."""
+    It means the turn's tool, if only one was called there and the failure is not that another was missing; or
+    those that failed, if the failure is that one is said to have done something."""
     number = _number(finding)
     if number is not None:
         calls = [call for turn in turns for call in turn]
         return calls[number : number + 1] if number >= 0 else ()
+    called = turns[finding.turn] if finding.turn is not None and 0 <= finding.turn < len(turns) else ()
+    if finding.label == FALSE_CLAIM:
+        return () if finding.references.tool else [call for call in called if did_nothing(call)]
     if finding.metric != TOOL_CALL_BEHAVIOR or finding.label == "missing tool call":
         return ()
-    called = turns[finding.turn] if finding.turn is not None and 0 <= finding.turn < len(turns) else ()
     return called if len({call.name for call in called}) == 1 else ()
 
 

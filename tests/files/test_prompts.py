@@ -120,6 +120,7 @@ AGENT_LABELS = [
     "lack of specific information",
     "disobey user request",
     "false information",
+    "false claim of action",
     "unsafe action",
     "unsafe state",
 ]
@@ -138,7 +139,7 @@ TOOL_LABELS = [
     ("metric", "labels"),
     [("agent_behavior_failure", AGENT_LABELS), ("tool_call_behavior_failure", TOOL_LABELS)],
 )
-def test_the_labels_are_those_of_the_seed_and_each_is_explained(metric: str, labels: list[str]) -> None:
+def test_the_labels_are_those_that_are_known_and_each_is_explained(metric: str, labels: list[str]) -> None:
     rubric = load_rubric(metric)
     assert sorted(rubric.labels) == sorted(labels)
     assert next(iter(rubric.labels)) == "no failure"

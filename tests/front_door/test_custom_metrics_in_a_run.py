@@ -16,7 +16,7 @@ NAMES = (
 )  # fmt: skip
 BEHAVIOUR = (
     "no failure", "repetition", "failure to ask for clarification", "lack of specific information",
-    "disobey user request", "false information", "unsafe action", "unsafe state",
+    "disobey user request", "false information", "false claim of action", "unsafe action", "unsafe state",
 )  # fmt: skip
 TOOLS = (
     "no failure", "unnecessary tool call", "wrong tool", "wrong arguments", "ignored tool result",
