@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from enum import StrEnum
-from typing import Literal, TypeVar
+from typing import Literal, NamedTuple, TypeVar
 
 from agenteval.core.score import Check, ScoreItem
 from agenteval.core.trajectory import CallEvidence, ToolVisibility, Turn
@@ -87,10 +87,24 @@ OWN_TOOLS = (
 )
 
 
+class WhyOpen(NamedTuple):
+    """Why a check of an agent's calls stays open, with the way out. ``unseen``: where calls are not all seen;
+    ``unplaced``: what overrules an entry that was not placed."""
+
+    unseen: str = ""
+    unplaced: str = ""
+
+
 def why_open(
     visibility: ToolVisibility | None, known: KnownVisibility | None, *, recorded: bool = False
-) -> str:
+) -> WhyOpen:
     """Return why the absence of a call decides nothing for this agent, with the way out."""
+    overrules = "score --no-calls-in KEY" if recorded else "agent: {calls: all}"
+    unplaced = f"{overrules} overrules it, if no call is there"
+    return WhyOpen(_why_unseen(visibility, known, recorded=recorded), unplaced)
+
+
+def _why_unseen(visibility: ToolVisibility | None, known: KnownVisibility | None, *, recorded: bool) -> str:
     if known and known.is_authors:
         return DECLARED_UNSEEN
     if known and known.why:
@@ -118,17 +132,16 @@ def resting_on_absence(check: Check) -> Check:
 
 
 def settled(
-    items: Sequence[_Item], visibility: ToolVisibility | None, turns: Sequence[Turn], why: str
+    items: Sequence[_Item], visibility: ToolVisibility | None, turns: Sequence[Turn], why: WhyOpen
 ) -> Sequence[_Item]:
     """Decide such checks of ``turns`` (one, or those of a whole conversation), once the ``visibility`` of the
-    agent is known; all else stays as it is. ``why``: the reason why they stay open if calls are not all seen.
-    """
+    agent is known; all else stays as it is."""
     if not any(isinstance(item, Check) and item.if_all_seen is not None for item in items):
         return items
     unplaced = unplaced_text(turns)
     if visibility is ToolVisibility.ALL and not unplaced:
         return tuple(_decided(item) for item in items)
-    reason = f"not fully seen: {unplaced}" if unplaced else f"not decided: {why}"
+    reason = f"not fully seen: {unplaced} ({why.unplaced})" if unplaced else f"not decided: {why.unseen}"
     return tuple(_left_open(item, reason) for item in items)
 
 

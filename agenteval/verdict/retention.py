@@ -24,7 +24,7 @@ from agenteval.core.event import (
 from agenteval.core.plan import Applies, Plan
 from agenteval.core.scenario import SampleKey, Scenario
 from agenteval.core.score import Check, Finding, ScoreItem
-from agenteval.core.tool_visibility import settled, visibility_of
+from agenteval.core.tool_visibility import WhyOpen, settled, visibility_of
 from agenteval.core.trajectory import CallEvidence, Step, Stop, ToolCall, Turn
 from agenteval.verdict.gates import sample_failed
 
@@ -153,7 +153,7 @@ class Retained:
         """Decide by what the agent has shown until now: a later conversation may show more."""
         passthrough = self._plan.unmocked_tools == "passthrough"
         known, evidence = self._plan.known_visibility(agent), self._evidence.get(agent, set())
-        return settled(items, visibility_of(known, evidence, passthrough=passthrough), turns, "")
+        return settled(items, visibility_of(known, evidence, passthrough=passthrough), turns, WhyOpen())
 
     def _scenario(self, scenario: Scenario | None) -> Scenario | None:
         """One object for all conversations of a scenario."""
