@@ -35,6 +35,27 @@ def is_same(one: ToolCall, other: ToolCall) -> bool:
     return one.args == other.args and key_of(one.args) == key_of(other.args)
 
 
+def written(call: ToolCall) -> str:
+    """``cancel_order(id="A-7")``, the same for calls that are the same."""
+    if call.args is None:
+        return f"{call.name}(unreadable: {call.raw_args or ''})"
+    args = (f"{name}={_json(call.args[name])}" for name in sorted(call.args))
+    return f"{call.name}({', '.join(args)})"
+
+
+def _json(value: Any) -> str:
+    return json.dumps(_plain(value), ensure_ascii=False, sort_keys=True)
+
+
+def _plain(value: Any) -> Any:
+    """With one spelling for numbers that are the same."""
+    if isinstance(value, Mapping):
+        return {name: _plain(item) for name, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(item) for item in value]
+    return int(value) if isinstance(value, float) and value.is_integer() else value
+
+
 def same_result(one: ToolResult | None, other: ToolResult | None) -> bool:
     if one is None or other is None:
         return one is other

@@ -40,7 +40,8 @@ class GateRow:
 @dataclass(frozen=True)
 class Violation:
     """A broken (or undecided) rule of a scenario: its name, a sentence, its place, its turn; ``metric`` of
-    a threshold. ``fingerprints``: the failures of a sample that it tells of (see ``fingerprints``)."""
+    a threshold. ``fingerprints``: the failures of a sample that it tells of (see ``fingerprints``), and
+    ``covers``: what each of them covers, in words."""
 
     name: str
     detail: str
@@ -50,6 +51,7 @@ class Violation:
     turn: int | None = None
     metric: str = ""
     fingerprints: tuple[str, ...] = ()
+    covers: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)

@@ -8,6 +8,8 @@ letters, emoji and combining marks stay.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
+from hashlib import blake2b
 
 from agenteval.core.expressions import expression
 
@@ -69,6 +71,25 @@ def one_line(text: str, limit: int) -> str:
     # White space may be most of the text, so what is looked at is generous, but bounded.
     line = " ".join(clean(text[: limit * 20 + 1000]).split())
     return line if len(line) <= limit else line[: max(0, limit - 1)].rstrip() + "…"
+
+
+def abridged(text: str, limit: int) -> str:
+    """``text`` as ``one_line``; a digest of all of it stands for what is cut away, so that two texts that
+    differ stay apart."""
+    line = " ".join(clean(text).split())
+    if len(line) <= limit:
+        return line
+    digest = blake2b(line.encode(), digest_size=4).hexdigest()
+    return f"{line[: max(0, limit - len(digest) - 4)].rstrip()}… [{digest}]"
+
+
+def at_most(count: int, texts: Iterable[str]) -> tuple[str, ...]:
+    """Each text once; of more than ``count``, the rest as a number and a digest."""
+    known = list(dict.fromkeys(texts))
+    if len(known) <= count:
+        return tuple(known)
+    digest = blake2b("\n".join(known[count:]).encode(), digest_size=4).hexdigest()
+    return (*known[:count], f"and {len(known) - count:,} more [{digest}]")
 
 
 def xml(text: str) -> str:

@@ -31,15 +31,14 @@ class Cause(NamedTuple):
 @dataclass(frozen=True)
 class Located:
     """A finding and where it is from. ``index`` is its place in the sample's findings; ``number``
-    counts over the run from 1. ``tool`` and ``arguments`` (its keys, sorted) are of the call that the
-    finding is about, or of one that is missing; empty where it is about none."""
+    counts over the run from 1. ``tool`` is that of the call that the finding is about, or of one that is
+    missing; empty where it is about none."""
 
     number: int
     key: SampleKey
     index: int
     finding: Finding
     tool: str = ""
-    arguments: tuple[str, ...] = ()
 
     @property
     def id(self) -> str:
@@ -60,9 +59,8 @@ def located(samples: Iterable[tuple[SampleKey, Trajectory, Sequence[Finding]]]) 
         turns = [turn.tool_calls for turn in trajectory.all_turns]
         for index, finding in enumerate(findings):
             call = next(iter(calls_cited(finding, turns)), None)
-            arguments = tuple(sorted(call.args or ())) if call else ()
             tool = call.name if call else finding.references.tool
-            placed.append(Located(0, key, index, finding, tool, arguments))
+            placed.append(Located(0, key, index, finding, tool))
     placed.sort(key=_place)
     return tuple(replace(each, number=number) for number, each in enumerate(placed, 1))
 

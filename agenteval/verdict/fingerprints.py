@@ -1,11 +1,14 @@
-"""Failures have an identity that the next run gives again: a hash of names, never of a judge's prose.
+"""Failures have an identity that the next run gives again: a hash of what a report prints beside it, never of
+a judge's prose. Who accepts a failure accepts what is printed, and no more.
 
-A finding is its scenario, metric, label, detector, criterion, tool, the names of the tool's arguments and the
-rule of the policy that a judge quotes; a critical one of a judge its quotation, too, since who accepts one
-unsafe act accepts no other. A broken check is its scenario, the written turn that it belongs to, its name and
-what of the rule did not hold (``Check.parts``), each part a failure of its own: who knows of one missing call
-does not know of a second. Neither the agent nor the epoch is part of it: the same failure of another agent is
-the same.
+A finding of code is its scenario, label, detector, place and values: the call with its arguments, or the
+text that it quotes. A judge's finding is its scenario, metric, label and what it refers to: the criterion,
+else a call with its arguments, the tool that was not called or the rule. A critical one that refers to none
+of these (and is no goal, of which a scenario has one) is its quotation, too: who accepts one unsafe act in
+words accepts no other. A broken check is its scenario, the written turn that it belongs to, its name and
+what of the rule did not hold (``Check.parts``). Each part is a failure of its own: who knows of one missing
+call does not know of a second. The agent and the epoch are no part of it: the same failure of another agent
+is the same.
 """
 
 from __future__ import annotations
@@ -17,22 +20,26 @@ from hashlib import blake2b
 from typing import NamedTuple
 from unicodedata import normalize
 
-from agenteval.core.safe_text import one_line
+from agenteval.core.call_outcomes import written
+from agenteval.core.safe_text import abridged
 from agenteval.core.sample_report import SampleReport
 from agenteval.core.scenario import Scenario
-from agenteval.core.score import Check, Severity
-from agenteval.core.trajectory import Turn
+from agenteval.core.score import Check, Finding, Severity
+from agenteval.core.trajectory import ToolCall, Turn
 from agenteval.files.prompts import CRITERIA
 from agenteval.scoring.finding_merge import JUDGE
 from agenteval.scoring.findings import Located, located
+from agenteval.scoring.goals import GOAL
 
 LENGTH = 12
 """Hexadecimal digits: among 10,000 failures two collide with a chance of about one in 5 million."""
+SHOWN = 320
+"""So many characters of what a fingerprint covers are printed; a digest stands for the rest."""
 
 
 class Failure(NamedTuple):
-    """``what`` says it in names: ``tool_calls: missing book(…)``. ``severity`` is a finding's, ``None`` for a
-    broken check; ``metric`` a finding's, or the name of the check. ``quoted``: the name that a judge's
+    """``what`` says what it covers: ``tool_calls: missing book(…)``. ``severity`` is a finding's, ``None``
+    for a broken check; ``metric`` a finding's, or the name of the check. ``quoted``: the name that a judge's
     finding would have if it was critical."""
 
     fingerprint: str
@@ -67,29 +74,6 @@ class SampleFailures:
         return frozenset(name for failure in told for name in (failure.fingerprint, failure.quoted) if name)
 
 
-def fingerprint(found: Located) -> str:
-    """Of a finding, twelve hexadecimal digits."""
-    is_critical = found.finding.severity is Severity.CRITICAL
-    return (_quoted(found) if is_critical else "") or _hash(*_names(found))
-
-
-def _names(found: Located) -> tuple[str, ...]:
-    cause = found.cause
-    detector = found.finding.detector
-    names = (found.key.scenario, cause.metric, cause.label, detector, cause.criterion, cause.tool)
-    # Only where there is one: the names of all other findings stay what they were.
-    rule = ("rule", cause.rule) if cause.rule else ()
-    return ("finding", *names, *found.arguments, *rule)
-
-
-def _quoted(found: Located) -> str:
-    """Of a judge's finding, the name that holds its quotation; empty for one of code. How the quotation is
-    broken into lines does not matter."""
-    if found.finding.detector != JUDGE:
-        return ""
-    return _hash("quoted", *_names(found), " ".join(normalize("NFC", found.finding.evidence).split()))
-
-
 def _hash(*names: str) -> str:
     # As JSON, so that no two lists of names make one text.
     return blake2b(json.dumps(names).encode(), digest_size=LENGTH // 2).hexdigest()
@@ -105,7 +89,7 @@ def failures_of(sample: SampleReport, scenario: Scenario) -> SampleFailures:
         return SampleFailures((), {})
     placed = {each.index: each for each in located([(sample.key, sample.trajectory, sample.findings)])}
     found = [placed[index] for index in sorted(placed)]
-    failures = tuple(map(_of_finding, found))
+    failures = tuple(_of_finding(each, sample) for each in found)
     checks = {
         (turn, index): _of_check(check, turn, sample, scenario, list(zip(found, failures, strict=True)))
         for turn, told in own
@@ -120,12 +104,56 @@ def _checks(sample: SampleReport) -> list[tuple[int | None, Sequence[Check]]]:
     return whole + [(index, told.checks) for index, told in enumerate(sample.turns)]
 
 
-def _of_finding(found: Located) -> Failure:
+def _of_finding(found: Located, sample: SampleReport) -> Failure:
+    if found.finding.detector != JUDGE:
+        return _of_code(found, sample)
+    finding, scenario = found.finding, found.key.scenario
+    about = _refers_to(found, sample)
+    names = ("judged", scenario, finding.metric, finding.label, about)
+    quoted = ""
+    if not about and finding.metric != GOAL:
+        # How the quotation is broken into lines does not matter.
+        quoted = " ".join(normalize("NFC", finding.evidence).split())
+    is_quoted = finding.severity is Severity.CRITICAL and bool(quoted)
+    narrow = _hash(*names, quoted) if quoted else ""
+    return Failure(
+        fingerprint=narrow if is_quoted else _hash(*names),
+        what=_covers(finding, f"“{quoted}”" if is_quoted else about),
+        metric=finding.metric,
+        severity=finding.severity,
+        quoted=narrow,
+    )
+
+
+def _of_code(found: Located, sample: SampleReport) -> Failure:
     finding = found.finding
-    about = finding.criterion or (f"{found.tool}({', '.join(found.arguments)})" if found.tool else "")
-    what = f"{finding.label or finding.metric}: {about}" if about else finding.label or finding.metric
-    names = fingerprint(found), one_line(what, 160), finding.metric
-    return Failure(*names, finding.severity, _quoted(found))
+    call = _call_of(finding, sample)
+    place = "" if finding.turn is None else _place(finding.turn, sample)
+    about = written(call) if call else f"“{' '.join(finding.evidence.split())}”"
+    name = _hash("proven", found.key.scenario, finding.label, finding.detector, place, about)
+    where = f"{finding.detector}{place and f', {place}'}"
+    return Failure(name, _covers(finding, f"{about} ({where})"), finding.metric, finding.severity)
+
+
+def _refers_to(found: Located, sample: SampleReport) -> str:
+    """What a judge's finding is about, by its references: the first of these that there is."""
+    finding = found.finding
+    if finding.criterion:
+        return finding.criterion
+    if call := _call_of(finding, sample):
+        return written(call)
+    rule = f"rule “{found.cause.rule}”" if found.cause.rule else ""
+    return finding.references.tool or rule or found.tool
+
+
+def _call_of(finding: Finding, sample: SampleReport) -> ToolCall | None:
+    calls = sample.trajectory.tool_calls
+    return calls[finding.call] if finding.call is not None and finding.call < len(calls) else None
+
+
+def _covers(finding: Finding, about: str) -> str:
+    label = finding.label or finding.metric
+    return abridged(f"{label}: {about}" if about else label, SHOWN)
 
 
 def _of_check(
@@ -150,7 +178,7 @@ def _of_check(
     return tuple(
         Failure(
             _hash("check", scenario.id, place, check.name, part),
-            one_line(f"{check.name}{place and f' ({place})'}: {part}" if part else check.name, 160),
+            abridged(f"{check.name}{place and f' ({place})'}: {part}" if part else check.name, SHOWN),
             check.name,
         )
         for part in parts

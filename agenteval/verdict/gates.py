@@ -180,8 +180,16 @@ def decide_sample(sample: SampleReport, scenario: ScenarioReport, report: Report
         return SampleDecision(verdict, None if kept else fault, (*kept, loss), accepted)
     if fault == "agent" and not any(v.name == "no_error" for v in violations):
         detail = sample.stop.detail if sample.stop else ""
-        name = (agent_broke(sample, scenario.scenario).fingerprint,)
-        violations.insert(0, Violation("no_error", detail, source, epoch=sample.key.epoch, fingerprints=name))
+        end = agent_broke(sample, scenario.scenario)
+        broken = Violation(
+            "no_error",
+            detail,
+            source,
+            epoch=sample.key.epoch,
+            fingerprints=(end.fingerprint,),
+            covers=(end.what,),
+        )
+        violations.insert(0, broken)
     kept, accepted = waive(violations, names)
     verdict = Verdict.worst(violation.verdict for violation in kept)
     if verdict is Verdict.INCONCLUSIVE:
@@ -241,6 +249,7 @@ def _broken_checks(
         if gates_nothing(check):
             continue
         verdict = Verdict.FAILED if check.passed is False else Verdict.INCONCLUSIVE
+        told = failures.checks.get((turn, place), ())
         yield Violation(
             check.name,
             check.detail,
@@ -248,7 +257,8 @@ def _broken_checks(
             verdict,
             sample.key.epoch,
             turn=sample.trajectory.broken_turn if check.name == "no_error" else turn,
-            fingerprints=tuple(failure.name_in(names) for failure in failures.checks.get((turn, place), ())),
+            fingerprints=tuple(failure.name_in(names) for failure in told),
+            covers=tuple(failure.what for failure in told),
         )
 
 
@@ -259,9 +269,14 @@ def _severe_findings(
         if is_severe(finding, plan):
             told = finding.explanation or finding.evidence
             detail = f"{finding.severity} finding: {finding.label} ({finding.found_by}): {told}"
-            name = (failure.name_in(names),)
             yield Violation(
-                SEVERE, detail, source, epoch=sample.key.epoch, turn=finding.turn, fingerprints=name
+                SEVERE,
+                detail,
+                source,
+                epoch=sample.key.epoch,
+                turn=finding.turn,
+                fingerprints=(failure.name_in(names),),
+                covers=(failure.what,),
             )
 
 

@@ -131,9 +131,11 @@ class Retained:
         turns, items, unfinished = tuple(opened.turns), tuple(opened.items), event.unfinished
         all_turns = (*turns, unfinished) if unfinished else turns
         if not self._is_kept(event.key.agent, items, event.stop, all_turns):
-            turns = tuple(map(self._slim.turn, turns))
+            found = (item for _, each in items for item in each if isinstance(item, Finding))
+            keeps_calls = any(finding.call is not None for finding in found)
+            turns = tuple(self._slim.turn(turn, keeps_calls=keeps_calls) for turn in turns)
             items = tuple(self._slim.said(place, said) for place, said in items)
-            unfinished = self._slim.turn(unfinished) if unfinished else None
+            unfinished = self._slim.turn(unfinished, keeps_calls=keeps_calls) if unfinished else None
         scenario = self._scenario(opened.scenario)
         self._done.append(
             _Sample(event.key, opened.applies, scenario, turns, items, event.stop, unfinished, opened.number)
@@ -195,10 +197,17 @@ class _Slim:
         self._checks: dict[str, Check] = {}
         self._said: dict[tuple[object, ...], tuple[int | None, tuple[ScoreItem, ...]]] = {}
 
-    def turn(self, turn: Turn) -> Turn:
-        steps = tuple(map(self._step, turn.steps))
+    def turn(self, turn: Turn, *, keeps_calls: bool) -> Turn:
+        """``keeps_calls``: with the arguments of its calls, by which failures are known."""
+        steps = tuple(self._step(step, keeps_calls=keeps_calls) for step in turn.steps)
         update: dict[str, Any] = {"user": LEFT_OUT, "steps": steps}
-        if turn.latency_ms or turn.user_model or turn.error or any(map(_has_figures, turn.steps)):
+        if (
+            keeps_calls
+            or turn.latency_ms
+            or turn.user_model
+            or turn.error
+            or any(map(_has_figures, turn.steps))
+        ):
             return turn.model_copy(update=update)
         key = (turn.script, turn.evidence, turn.unplaced, *map(id, steps))
         if key not in self._turns:
@@ -215,8 +224,11 @@ class _Slim:
     def _is_shared(self, check: Check) -> bool:
         return self._checks.get(check.name) is check
 
-    def _step(self, step: Step) -> Step:
+    def _step(self, step: Step, *, keeps_calls: bool) -> Step:
         text = LEFT_OUT if (step.text or "").strip() else step.text
+        if keeps_calls:
+            calls = tuple(call.model_copy(update={"result": None, "extra": {}}) for call in step.tool_calls)
+            return step.model_copy(update={"text": text, "tool_calls": calls, "extra": {}})
         if _has_figures(step):
             return self._without_words(step, text)
         key = (text, *(call.name for call in step.tool_calls))

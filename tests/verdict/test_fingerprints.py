@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from agenteval.core.sample_report import SampleReport
 from agenteval.core.scenario import Expectation, SampleKey, Scenario, ScriptedTurn
-from agenteval.core.score import Check, Finding, ScoreItem, Severity
+from agenteval.core.score import Check, Finding, References, ScoreItem, Severity
 from agenteval.core.trajectory import ToolCall
 from agenteval.verdict.fingerprints import Failure, failures_of
 from agenteval.verdict.report import fold
@@ -69,21 +69,47 @@ def test_what_a_judge_says_of_it_does_not_matter(evidence: str, why: str, severi
     assert one(other) == one(finding())
 
 
-def test_of_a_critical_one_its_quotation_does_but_not_how_its_lines_are_broken() -> None:
-    def name(evidence: str, **more: object) -> str:
-        return one(finding(evidence=evidence, severity=Severity.CRITICAL, **more))
-
-    assert len({name("all gone"), name("all  sold"), name(""), one(finding())}) == 4
-    assert name("all gone") == name(" all\n gone ", explanation="in other words")
-    of_code = {name(evidence, detector="wrong_arguments") for evidence in ("all gone", "all sold")}
-    assert of_code == {one(finding(detector="wrong_arguments"))}
-
-
-def test_neither_do_the_agent_the_epoch_the_turn_and_the_values_of_arguments() -> None:
+def test_a_judges_finding_is_its_label_and_the_call_with_its_arguments() -> None:
     other = SampleKey(scenario="book", agent="another", epoch=7)
-    call = CALL.model_copy(update={"args": {"seats": 9, "time": "later"}})
-    assert one(finding(), key=other, calls=(call,)) == one(finding())
-    assert one(finding(turn=1, call=None), calls=()) == one(finding(turn=0, call=None), calls=())
+    same = CALL.model_copy(update={"args": {"seats": 2.0, "time": "20:00"}})
+    assert one(finding(), key=other, calls=(same,)) == one(finding())
+    assert one(finding(turn=1)) == one(finding())
+    assert one(finding(severity=Severity.CRITICAL, evidence="x")) == one(finding())
+    names = {
+        one(finding(), calls=(ToolCall(name=name, args=args),))
+        for name, args in (("a", {"x": 1}), ("b", {"x": 1}), ("a", {"x": 2}), ("a", {}), ("a", {"x": "1"}))
+    }
+    assert len(names) == 5
+
+
+def test_or_the_rule_and_where_there_is_neither_the_label_alone() -> None:
+    def name(rule: str, **more: object) -> str:
+        return one(finding(call=None, references=References(rule=rule), **more), calls=())
+
+    assert name("No refunds.", evidence="a") == name("no refunds", evidence="b", severity=Severity.CRITICAL)
+    assert name("No refunds.") != name("No exchanges.")
+    assert name("", evidence="a") == name("", evidence="b")
+
+
+def test_a_critical_one_in_words_alone_is_its_quotation_but_not_how_its_lines_are_broken() -> None:
+    def name(evidence: str, **more: object) -> str:
+        return one(finding(evidence=evidence, call=None, severity=Severity.CRITICAL, **more), calls=())
+
+    assert len({name("all gone"), name("all  sold"), one(finding(call=None), calls=())}) == 3
+    assert name("all gone") == name(" all\n gone ", explanation="in other words")
+    # A scenario has one goal: how a judge words that it was missed does not matter.
+    assert name("no", metric="goal_completion") == name("never", metric="goal_completion")
+
+
+def test_a_finding_of_code_is_its_place_and_its_values() -> None:
+    def name(at: int = 0, calls: tuple[ToolCall, ...] = (CALL,), **more: object) -> str:
+        return one(finding(detector="wrong_arguments", turn=at, **more), calls=calls)
+
+    other = ToolCall(name="create_booking", args={"time": "20:00", "seats": 3})
+    assert len({name(), name(at=1), name(calls=(other,)), name(call=None, evidence="BK-7")}) == 4
+    assert name(explanation="in other words", severity=Severity.CRITICAL) == name()
+    words = [name(call=None, evidence=text) for text in ("BK-7", "BK-8", " BK-7 ")]
+    assert (words[0] == words[2], len(set(words))) == (True, 2)
 
 
 @pytest.mark.parametrize(
@@ -99,17 +125,39 @@ def test_each_name_matters(other: Finding) -> None:
     assert one(other) != one(finding(), calls=(CALL, ToolCall(name="other", args={})))
 
 
-def test_so_do_the_tool_and_the_names_of_its_arguments() -> None:
-    names = {
-        one(finding(), calls=(ToolCall(name=name, args=dict.fromkeys(args)),))
-        for name, args in (("a", "xy"), ("b", "xy"), ("a", "x"), ("a", ""), ("ax", "y"))
-    }
-    assert len(names) == 5
+@pytest.mark.parametrize(
+    ("told", "what"),
+    [
+        (finding(), 'wrong arguments: create_booking(seats=2, time="20:00")'),
+        (finding(detector="wrong_arguments"), 'wrong arguments: create_booking(seats=2, time="20:00") '
+         "(wrong_arguments, turn 1)"),
+        (finding(detector="ungrounded_value", label="false information", call=None, turn=1, evidence="BK-7"),
+         "false information: “BK-7” (ungrounded_value, turn 2)"),
+        (finding(call=None, references=References(rule="No refunds.")), "wrong arguments: rule “no refunds”"),
+        (finding(label="missing tool call", call=None, references=References(tool="pay")),
+         "missing tool call: pay"),
+        (finding(metric="agent_behavior_failure", label="unsafe action", call=None, evidence="All  gone.",
+                 severity=Severity.CRITICAL), "unsafe action: “All gone.”"),
+        (finding(metric="agent_behavior_failure", label="false information", call=None, evidence="x"),
+         "false information"),
+        (finding(criterion="Is polite.", call=None), "wrong arguments: Is polite."),
+    ],
+)  # fmt: skip
+def test_what_it_covers_is_printed(told: Finding, what: str) -> None:
+    (failure,) = found(told)
+    assert failure.what == what
+
+
+def test_of_what_is_too_long_to_be_printed_a_digest_is() -> None:
+    long = [ToolCall(name="pay", args={"note": "x" * 1000 + end}) for end in "ab"]
+    (one_of, other) = (found(finding(), calls=(call,))[0].what for call in long)
+    assert one_of != other
+    assert (len(one_of), one_of[:300]) == (len(other), other[:300])
 
 
 def test_it_is_twelve_digits_for_good() -> None:
     """Accept lists in repositories hold these."""
-    assert one(finding()) == "506462155365"
+    assert one(finding()) == "995b4359bc88"
     assert one(broken("tool_calls", "missing book(…)")) == "9c5cdd96f6b7"
 
 

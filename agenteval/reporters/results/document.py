@@ -383,7 +383,7 @@ def _sample(
         scores=of_scores(told.scores),
         score_failures=of_score_failures(told.score_failures),
         findings=[
-            of_finding(finding, issues.get(index), failure.fingerprint)
+            of_finding(finding, issues.get(index), failure)
             for index, (finding, failure) in enumerate(zip(told.findings, found.findings, strict=True))
         ],
         turns=[_turn(turn, of_checks(turn.checks, found, turn=i)) for i, turn in enumerate(told.turns)],

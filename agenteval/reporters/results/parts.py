@@ -12,7 +12,7 @@ from agenteval.core.trajectory import Usage
 from agenteval.reporters.results import shape
 from agenteval.reporters.words.issue import IssueText
 from agenteval.scoring.findings import sample_of
-from agenteval.verdict.fingerprints import SampleFailures, failures_of
+from agenteval.verdict.fingerprints import Failure, SampleFailures, failures_of
 from agenteval.verdict.report import Report
 
 
@@ -40,6 +40,7 @@ def of_checks(checks: Iterable[Check], found: SampleFailures, *, turn: int | Non
                 **({"by": check.by, "scripted": check.scripted, "calibrated": False} if check.by else {}),
                 **({"votes": of_votes(check.votes)} if check.votes else {}),
                 **({"fingerprints": [failure.fingerprint for failure in failures]} if failures else {}),
+                **({"covers": [failure.what for failure in failures]} if failures else {}),
             )
         )
     return told
@@ -90,7 +91,7 @@ def of_score_failures(failures: Iterable[ScoreFailure]) -> list[shape.ScoreFailu
     ]
 
 
-def of_finding(finding: Finding, issue: str | None, fingerprint: str) -> shape.FindingShape:
+def of_finding(finding: Finding, issue: str | None, failure: Failure) -> shape.FindingShape:
     return shape.FindingShape(
         detector=finding.detector,
         metric=finding.metric,
@@ -101,7 +102,8 @@ def of_finding(finding: Finding, issue: str | None, fingerprint: str) -> shape.F
         evidence=finding.evidence,
         explanation=finding.explanation,
         issue=issue,
-        fingerprint=fingerprint,
+        fingerprint=failure.fingerprint,
+        covers=failure.what,
         scripted=finding.scripted,
         **({"kind": finding.rule_kind.value} if finding.rule_kind else {}),
         **({"criterion": finding.criterion} if finding.criterion else {}),
@@ -169,4 +171,5 @@ def of_violation(violation: Violation, epoch: int | None) -> shape.ViolationShap
         epoch=epoch,
         turn=violation.turn,
         fingerprints=list(violation.fingerprints),
+        covers=list(violation.covers),
     )

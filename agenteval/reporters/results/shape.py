@@ -72,7 +72,7 @@ class CheckShape(Shape):
     """A rule of the scenario; ``passed`` is null when it could not be decided. ``by``, ``scripted`` and
     ``calibrated`` are there where a judge decided (``criteria``), as for a score, and so are ``votes``;
     ``arose`` where it passed since its condition never did. ``fingerprints`` where it does not hold: the
-    failures by which the next run knows it again."""
+    failures by which the next run knows it again, and ``covers``: what each of them covers."""
 
     name: str
     passed: bool | None
@@ -84,6 +84,7 @@ class CheckShape(Shape):
     arose: bool | None = None
     votes: list[VoteShape] | None = None
     fingerprints: list[str] | None = None
+    covers: list[str] | None = None
 
 
 class ScoreShape(Shape):
@@ -119,7 +120,8 @@ class ScoreFailureShape(Shape):
 class FindingShape(Shape):
     """One failing label. ``detector`` is a check in code or ``judge``; ``turn`` and ``call`` count
     from 0 within the conversation, null for the whole of it. ``issue`` is the id of the issue that it
-    belongs to, null where nothing was grouped. ``fingerprint``: the same for the same failure in every run.
+    belongs to, null where nothing was grouped. ``fingerprint``: the same for the same failure in every run;
+    ``covers``: what it covers, all that an entry of the accept list would accept.
     ``criterion``: the sentence that did not hold, where one was judged. ``span``: where ``evidence`` begins
     and ends in the answer of that turn, if it is quoted from there. ``also``: who else found it, and what
     they said. ``scripted``: no language model found it. ``kind``: of the rule that a policy violation
@@ -135,6 +137,7 @@ class FindingShape(Shape):
     explanation: str
     issue: str | None
     fingerprint: str
+    covers: str
     scripted: bool
     kind: Literal["permission", "disclosure", "style"] | None = None
     criterion: str | None = None
@@ -272,7 +275,7 @@ class UserReviewShape(Shape):
 class ViolationShape(Shape):
     """A broken or undecided rule, and where it was written. ``epoch`` is null for a rule over all
     samples of the scenario, ``turn`` (from 0) for one over a whole conversation. ``fingerprints``: the
-    failures of the sample that it tells of."""
+    failures of the sample that it tells of; ``covers``: what each of them covers."""
 
     name: str
     detail: str
@@ -281,6 +284,7 @@ class ViolationShape(Shape):
     epoch: int | None
     turn: int | None
     fingerprints: list[str]
+    covers: list[str]
 
 
 class SampleShape(Shape):

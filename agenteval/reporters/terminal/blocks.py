@@ -282,9 +282,17 @@ _LEAST_ROOM = 24
 
 
 def _foot(block: _Block, options: ReportOptions) -> Text:
-    """The command that shows the conversation; and the name of the failure, for the accept list."""
+    """The command that shows the conversation; and the name of the failure, for the accept list, with what it
+    covers, as far as there is room."""
     line = unbroken(f"  {show_command(block.shown, options.run)}", "bold")
-    names = [name for violation in block.violations for name in violation.fingerprints]
-    name = f"#{names[0]}" if names else ""
-    blanks = options.width - line.cell_len - len(name)
-    return line.append(" " * blanks + name, style="not bold dim") if name and blanks > 1 else line
+    known = (pair for v in block.violations for pair in zip(v.fingerprints, v.covers, strict=True))
+    name, covers = next(known, ("", ""))
+    room = options.width - line.cell_len - 2
+    if not name or room < _LEAST_COVERED:
+        return line
+    text = cut(f"#{name} {covers}", room).plain
+    blanks = options.width - line.cell_len - cell_len(text)
+    return line.append(" " * blanks + text, style="not bold dim")
+
+
+_LEAST_COVERED = 40

@@ -114,9 +114,10 @@ def _reasons(failure: Failure, options: ReportOptions) -> Iterator[Text]:
         line = free("\n".join(lines[:MOST_LINES]) + (" …" if len(lines) > MOST_LINES else ""))
         if violation.where and violation.where != failure.where:
             line.append(f"  {shown_place(violation.where, options.root)}", style="dim")
-        for name in violation.fingerprints[:MOST_FINGERPRINTS]:
-            line.append(f"  #{name}", style="dim")
         yield line
+        known = zip(violation.fingerprints, violation.covers, strict=True)
+        for name, covers in list(known)[:MOST_FINGERPRINTS]:
+            yield free(f"#{name} covers {covers}", "dim")
 
 
 def _below(what: RenderableType) -> Padding:

@@ -6,7 +6,9 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from itertools import groupby, islice
 from typing import Any
 
+from agenteval.core.call_outcomes import written
 from agenteval.core.plurals import plural
+from agenteval.core.safe_text import abridged, at_most
 from agenteval.core.scenario import (
     ArgsMatch,
     CallPattern,
@@ -70,19 +72,14 @@ def _texts_of(expectation: ToolCallsExpectation) -> Callable[[ToolCall], str]:
 
 
 def faults(result: ToolCallsResult) -> tuple[str, ...]:
-    """What is wrong, each thing once, without the values that the agent chose: ``missing book(time="20:00")``
-    in the author's words, ``forbidden cancel(id)`` by the names of the arguments. Empty unless it failed."""
+    """What is wrong, each thing once: ``missing book(time="20:00")`` in the author's words, ``forbidden
+    cancel(id="A-7")`` with what the agent gave. Empty unless it failed."""
     if result.passed is not False:
         return ()
     found = [f"missing {expected_text(expected)}" for expected in result.missing]
     groups = {"out of order": result.out_of_order, "forbidden": result.forbidden, "extra": result.extra}
-    found += [f"{what} {_shape(call)}" for what, calls in groups.items() for call in calls]
-    different = list(dict.fromkeys(found))
-    return (*different[:_SHOWN_CALLS], *(["and more"] if len(different) > _SHOWN_CALLS else []))
-
-
-def _shape(call: ToolCall) -> str:
-    return one_line(f"{call.name}({', '.join(sorted(call.args or ()))})", 240)
+    found += [f"{what} {abridged(written(call), 240)}" for what, calls in groups.items() for call in calls]
+    return at_most(_SHOWN_CALLS, found)
 
 
 def call_text(call: ToolCall) -> str:
@@ -104,7 +101,7 @@ def expected_text(expected: CallPattern) -> str:
     listed = _arguments(expected.args, literal=False)
     if expected.mode is ArgsMatch.PARTIAL:
         listed = f"{listed}, …" if listed else "…"
-    return one_line(f"{expected.name}({listed})", 240) + result + by + times
+    return abridged(f"{expected.name}({listed})", 240) + result + by + times
 
 
 def _times(expected: ExpectedCall) -> str:

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Final
 
 from agenteval.core.plan import Plan
+from agenteval.core.safe_text import at_most
 from agenteval.core.scenario import Scenario, Tool
 from agenteval.core.score import Check, Finding, References, ScoreFailure, Severity
 from agenteval.core.trajectory import ToolVisibility, Trajectory
@@ -186,5 +187,5 @@ def _check(scenario: Scenario, unknown: Iterable[Proof]) -> Iterator[Check]:
             passed=False,
             detail="; ".join(told),
             where=scenario.where("tools"),
-            parts=tuple(told.values())[:_MOST_NAMED],
+            parts=at_most(_MOST_NAMED, told.values()),
         )
