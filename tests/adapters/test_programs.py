@@ -299,11 +299,11 @@ def test_how_a_program_ends_after_its_last_answer(how: str, monkeypatch: pytest.
     body, fails, warns = ENDINGS[how]
     if how == "none":
         monkeypatch.setattr(dialogue, "GRACE_S", 0.5)
-    told: list[str] = []
+    warnings: list[str] = []
 
     async def whole() -> Played:
         agents = made(
-            {"command": program(f"say({{'text': '1'}}); sys.stdin.read(); {body}")}, warn=told.append
+            {"command": program(f"say({{'text': '1'}}); sys.stdin.read(); {body}")}, warn=warnings.append
         )
         try:
             return await conversation(agents, turns=1)
@@ -313,14 +313,14 @@ def test_how_a_program_ends_after_its_last_answer(how: str, monkeypatch: pytest.
     played = asyncio.run(whole())
     assert played.texts == ["1"]
     assert (fails in str(played.fault)) if fails else played.fault is None
-    assert [warns in each for each in told] == ([True] if warns else [])
+    assert [warns in each for each in warnings] == ([True] if warns else [])
 
 
 def test_a_program_that_was_kept_and_broke_breaks_the_conversation_that_takes_it() -> None:
-    told: list[str] = []
+    warnings: list[str] = []
 
     async def whole() -> list[Played]:
-        agents = made({"command": program("say({'text': 'hi'})"), "keep": True}, warn=told.append)
+        agents = made({"command": program("say({'text': 'hi'})"), "keep": True}, warn=warnings.append)
         plays = [await conversation(agents, turns=1)]
         (kept,) = agents._programs._idle
         os.kill(kept._process.pid, signal.SIGKILL)
@@ -333,7 +333,7 @@ def test_a_program_that_was_kept_and_broke_breaks_the_conversation_that_takes_it
     first, second, third = asyncio.run(whole())
     assert (first.texts, second.texts, third.texts) == (["hi"], [], ["hi"])
     assert "was ended by SIGKILL" in str(second.fault)
-    assert told == []
+    assert warnings == []
 
 
 def test_an_error_that_is_not_the_agents_is_said_to_be_so() -> None:

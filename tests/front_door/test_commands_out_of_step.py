@@ -72,7 +72,7 @@ def test_a_line_that_no_request_asked_for_is_charged_to_the_answer_before_it(
     assert project.run().code == 0
 
 
-def test_what_was_said_until_then_is_judged_and_what_comes_then_is_not(project: Project) -> None:
+def test_what_came_before_the_line_is_judged_and_what_comes_after_it_is_not(project: Project) -> None:
     bot(project, after="turn == 1 and say({'text': 'three'})")
     project.scenarios("""
         id: a
@@ -160,7 +160,7 @@ def test_a_code_after_the_last_answer_is_a_warning(code: int, project: Project) 
     assert done.err.count("exit code") == bool(code)
 
 
-def test_a_program_for_one_message_is_told_what_is_expected(project: Project) -> None:
+def test_a_program_for_one_message_plays_conversations_of_one_turn(project: Project) -> None:
     project.write("bot.sh", 'read -r line\necho \'{"text": "hi"}\'\n')
     config(project, ["sh", "bot.sh"])
     project.scenarios("id: a\nturns: [x]\nexpect: {output: {contains: [hi]}}\n")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -265,6 +266,16 @@ def test_an_agent_in_python_that_does_not_work(project: Project, text: str, code
     done = doctor(project)
     assert done.code == code
     assert told in row(done, "agent bot")
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="process groups")
+@pytest.mark.parametrize(("last", "code"), [("", 0), ("echo bye", 3)])
+def test_a_command_that_writes_more_than_its_answer(project: Project, last: str, code: int) -> None:
+    project.write("bot.sh", f'read -r line\necho \'{{"text": "hi"}}\'\nread -r line\n{last}\n')
+    project.write("agenteval.yaml", "agent: {name: bot, command: [sh, bot.sh]}\n")
+    done = doctor(project)
+    assert done.code == code, done.all
+    assert ("wrote a line that no request asked for, after its answer: bye" in done.out) == bool(code)
 
 
 def test_agents_may_be_left_alone(project: Project) -> None:

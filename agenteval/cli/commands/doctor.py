@@ -25,7 +25,7 @@ from agenteval.core.config import AgentConfig, Config, ModelConfig
 from agenteval.core.errors import AgentError, AgentevalError, AuthorError, InfrastructureError
 from agenteval.core.expressions import expression
 from agenteval.core.plan import ROLES
-from agenteval.core.protocols import AgentFactory, AgentReply, ModelRequest, TurnTools
+from agenteval.core.protocols import AgentFactory, AgentReply, ModelRequest, TurnTools, finish
 from agenteval.core.safe_text import one_line
 from agenteval.core.scenario import Sample, SampleKey, Scenario
 from agenteval.core.selection import Filters
@@ -250,7 +250,10 @@ class _Probe:
         scenario = Scenario(id="doctor", name="doctor", turns=(_GREETING,))
         sample = Sample(key=SampleKey(scenario="doctor", agent=self._agent.name), scenario=scenario)
         tools = TurnTools(turn=0, schemas=(_TOOL,) if with_tools else (), call=self._call)
-        return await factory.make(sample).reply([{"role": "user", "content": _GREETING}], tools)
+        agent = factory.make(sample)
+        reply = await agent.reply([{"role": "user", "content": _GREETING}], tools)
+        await finish(agent)
+        return reply
 
     async def _call(self, name: str, args: Any, batch: int) -> ToolResult:
         self._called.append(name)
