@@ -102,7 +102,7 @@ def calls(reply: dict[str, Any]) -> list[tuple[str, Any, str]]:
 # ── what is known of the calls of a turn ─────────────────────────────────────────────────────────
 
 
-def replies(agent: Any, scenario: Scenario, *said: str, deps: Any = None) -> list[dict[str, Any]]:
+def replies(agent: Any, scenario: Scenario, *messages: str, deps: Any = None) -> list[dict[str, Any]]:
     """What agenteval gets of each turn with an agent as it is: of a turn that broke, what it kept."""
     known = recognised(agent)
     assert known
@@ -110,7 +110,7 @@ def replies(agent: Any, scenario: Scenario, *said: str, deps: Any = None) -> lis
     async def talk() -> list[dict[str, Any]]:
         opened = known.opened("session", (lambda: deps) if deps is not None else None)
         found = []
-        for each in said:
+        for each in messages:
             try:
                 found.append(await opened.reply(each, scenario))
             except Exception as error:

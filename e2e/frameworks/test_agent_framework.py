@@ -260,8 +260,8 @@ async def guard(context, call_next):
 
 agent = shop(middleware=[guard])
 """
-    said = ['refund({"id": "2", "amount": 200})', 'refund({"id": "2", "amount": 20})', "get_order({})"]
-    denied, answered, unfit = replies(agent_of(AGENT + code), Scenario(**SHOP), *said)
+    messages = ['refund({"id": "2", "amount": 200})', 'refund({"id": "2", "amount": 20})', "get_order({})"]
+    denied, answered, unfit = replies(agent_of(AGENT + code), Scenario(**SHOP), *messages)
     assert (attempted(denied), attempted(unfit)) == (["refund"], ["get_order"])
     assert made(answered) == [("refund", {"id": "2", "amount": 20})]  # by the agent's own code, as it seems
     waits = "agent = shop(tools=[tool(approval_mode='always_require')(refund)])"
@@ -269,7 +269,7 @@ agent = shop(middleware=[guard])
     assert attempted(reply) == ["refund"]
 
 
-def test_what_runs_at_the_provider_is_a_call_and_what_is_unknown_is_told() -> None:
+def test_what_runs_at_the_provider_is_a_call_and_what_is_unknown_is_noted() -> None:
     code = """
 class Hosted(Scripted):
     def contents(self, messages):

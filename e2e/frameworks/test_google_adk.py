@@ -349,8 +349,8 @@ def before(tool, args, tool_context):
 
 agent = shop(before_tool_callback=before)
 """
-    said = ['refund({"id": "2", "amount": 200})', 'refund({"id": "2", "amount": 20})', "get_order({})"]
-    denied, answered, unfit = replies(agent_of(AGENT + code), Scenario(**SHOP), *said)
+    messages = ['refund({"id": "2", "amount": 200})', 'refund({"id": "2", "amount": 20})', "get_order({})"]
+    denied, answered, unfit = replies(agent_of(AGENT + code), Scenario(**SHOP), *messages)
     assert (attempted(denied), attempted(unfit)) == (["refund"], ["get_order"])
     assert made(answered) == [("refund", {"id": "2", "amount": 20})]  # by the agent's own code, as it seems
     waits = "agent = shop(tools=[FunctionTool(refund, require_confirmation=True)])"
@@ -389,7 +389,7 @@ agent = shop(model=Delegating(), tools=[refund], sub_agents=[helper])
     assert (reply["unplaced"], reply["unknown_tools"], attempted(reply)) == ([], [], [])
 
 
-def test_what_runs_at_the_provider_or_in_an_executor_of_code_is_told() -> None:
+def test_what_runs_at_the_provider_or_in_an_executor_of_code_is_noted() -> None:
     code = """
 from google.adk.code_executors import UnsafeLocalCodeExecutor
 from google.adk.tools import url_context

@@ -1162,8 +1162,8 @@ def test_a_plain_function_around_a_graph(tmp_path: Path) -> None:
 # ── what is known of its calls ───────────────────────────────────────────────────────────────────
 
 
-def seen(agent: Any, *said: str, own: tuple[str, ...] = ()) -> list[dict[str, Any]]:
-    return replies(agent, talking.Scenario(own, get_order="shipped", find="it"), *said)
+def seen(agent: Any, *messages: str, own: tuple[str, ...] = ()) -> list[dict[str, Any]]:
+    return replies(agent, talking.Scenario(own, get_order="shipped", find="it"), *messages)
 
 
 def looped(node: Any, model: Any = MODEL) -> Any:
@@ -1260,7 +1260,7 @@ def test_an_agent_within_a_tool_that_is_left_to_the_agent_is_followed() -> None:
     assert reply["unplaced"] == []
 
 
-def test_what_runs_at_the_provider_is_a_call_where_it_is_named_and_told_where_not() -> None:
+def test_what_runs_at_the_provider_is_a_call_where_it_is_named_and_noted_where_not() -> None:
     def says(messages: Any) -> Any:
         named = {"type": "server_tool_use", "id": "s", "name": "web_search", "input": {"q": 1}}
         unnamed = {"type": "web_search_call", "id": "s", "status": "completed"}

@@ -209,7 +209,7 @@ agent = Own(name="shop", llm=Scripted(), tools=[get_order])
     assert [each["lists_tools"] for each in replies(agent_of(AGENT + own), Scenario(), "hi")] == [False]
 
 
-def test_what_ran_at_the_provider_is_told() -> None:
+def test_what_ran_at_the_provider_is_noted() -> None:
     code = """
 class Searching(Scripted):
     def said(self, text, calls):

@@ -459,7 +459,7 @@ def test_a_call_that_a_guardrail_or_a_person_holds_back_is_attempted() -> None:
         assert (made(reply), attempted(reply)) == ([], ["look"])
 
 
-def test_what_runs_at_the_provider_is_a_call_and_within_an_agent_as_a_tool_is_told() -> None:
+def test_what_runs_at_the_provider_is_a_call_and_within_an_agent_as_a_tool_is_noted() -> None:
     from openai.types.responses import ResponseFunctionWebSearch
 
     action = {"type": "search", "query": "q"}

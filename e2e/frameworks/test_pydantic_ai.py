@@ -504,8 +504,8 @@ def test_the_answer_is_what_the_caller_of_run_gets(project: Project, agent: str,
 SHOP = {"get_order": {"status": "shipped"}, "cancel_order": "ok"}
 
 
-def seen(code: str, *said: str, own: tuple[str, ...] = (), **tools: Any) -> list[dict[str, Any]]:
-    return replies(agent_of(BEGIN + textwrap.dedent(code)), Scenario(own, **{**SHOP, **tools}), *said)
+def seen(code: str, *messages: str, own: tuple[str, ...] = (), **tools: Any) -> list[dict[str, Any]]:
+    return replies(agent_of(BEGIN + textwrap.dedent(code)), Scenario(own, **{**SHOP, **tools}), *messages)
 
 
 def test_what_its_adapter_lists_is_all_that_it_calls() -> None:
@@ -570,7 +570,7 @@ def test_a_call_that_a_person_denies_is_attempted_and_one_that_a_hook_answers_is
         assert (len(calls_made(reply)), len(attempted(reply))) == (did, tried), name
 
 
-def test_an_output_function_and_an_agent_within_a_tool_that_is_left_to_the_agent_are_told() -> None:
+def test_an_output_function_and_an_agent_within_a_tool_that_is_left_to_the_agent_are_noted() -> None:
     code = """
     async def hand_over(question: str) -> str:
         return "over"

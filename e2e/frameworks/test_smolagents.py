@@ -300,5 +300,5 @@ def test_code_that_imports_may_call_what_nobody_sees() -> None:
 
     agent = CodeAgent([look], Scripted(says), additional_authorized_imports=["os"])
     before, importing, after = replies(agent, Scenario(), "a", "b", "c")
-    told = ["code that the agent wrote has imported 'os': what it calls there is not seen"]
-    assert (before["unplaced"], importing["unplaced"], after["unplaced"]) == ([], told, told)
+    noted = ["code that the agent wrote has imported 'os': what it calls there is not seen"]
+    assert (before["unplaced"], importing["unplaced"], after["unplaced"]) == ([], noted, noted)

@@ -433,7 +433,7 @@ def test_a_call_that_a_hook_cancels_is_attempted() -> None:
     assert (made(reply), attempted(reply)) == ([], ["look"])
 
 
-def test_what_runs_at_the_provider_is_told_of_each_turn() -> None:
+def test_what_runs_at_the_provider_is_noted_of_each_turn() -> None:
     class Searching(Scripted):
         config: Any = {"params": {"tools": [{"type": "web_search"}]}}
 
@@ -442,7 +442,7 @@ def test_what_runs_at_the_provider_is_told_of_each_turn() -> None:
     assert reply["unplaced"] == ["'web_search' runs at the provider, which does not say whether it did"]
 
 
-def test_the_tools_of_an_agent_within_a_tool_that_is_left_to_the_agent_are_told() -> None:
+def test_the_tools_of_an_agent_within_a_tool_that_is_left_to_the_agent_are_noted() -> None:
     @tool
     def research(key: str) -> str:
         """Asks another agent."""

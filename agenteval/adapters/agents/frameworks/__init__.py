@@ -162,15 +162,15 @@ class Opened:
             raise _kept(Outside(fault), reply)
         return reply
 
-    def _read(self, told: dict[str, Any]) -> dict[str, Any]:
-        messages, asked, unplaced = _named(told), self._world.take_asked(), self._world.take_unplaced()
-        elsewhere = set(told.get("elsewhere", ()))
+    def _read(self, turn: dict[str, Any]) -> dict[str, Any]:
+        messages, asked, unplaced = _named(turn), self._world.take_asked(), self._world.take_unplaced()
+        elsewhere = set(turn.get("elsewhere", ()))
         called = {call["function"]["name"] for call in calls_in(messages) if call.get("id") not in elsewhere}
         unknown = sorted(called - self._world.asked - self._tools) if self._tools else []
         elsewhere.update(ids_of(messages, {*unknown, *self._hosted}))
         return {
             "messages": marked(messages, asked, elsewhere),
-            "usage": told.get("usage"),
+            "usage": turn.get("usage"),
             "unknown_tools": unknown,
             "lists_tools": self._lists_tools,
             "unplaced": unplaced,
@@ -201,9 +201,9 @@ def _kept(error: _Error, reply: dict[str, Any]) -> _Error:
     return error
 
 
-def _named(told: dict[str, Any]) -> list[dict[str, Any]]:
+def _named(turn: dict[str, Any]) -> list[dict[str, Any]]:
     """The messages, each of the agent's with who speaks."""
-    agent, messages = told.get("agent"), list(told.get("messages") or ())
+    agent, messages = turn.get("agent"), list(turn.get("messages") or ())
     if not agent:
         return messages
     return [

@@ -128,8 +128,8 @@ class _Conversation:
         llm = self._agent.llm
         if getattr(llm, "supports_function_calling", lambda: False)():
             return
-        said = [each.get("content") for each in listed if each.get("role") == "assistant"]
-        if len([text for text in said if text != answer]) > len(self._world.asked_now):
+        texts = [each.get("content") for each in listed if each.get("role") == "assistant"]
+        if len([text for text in texts if text != answer]) > len(self._world.asked_now):
             self._world.leave_unplaced("the framework answered a call that the model wrote as text by itself")
 
     async def close(self) -> None:
