@@ -203,9 +203,8 @@ class _Tree:
             if self.tool(span):
                 continue
             read = read_span(span)
-            is_outermost = span is outermost
-            found = unplaced_span(span, self.of(span), is_outermost=is_outermost)
-            if found and not (read.asked or read.answered):
+            is_known = span is outermost or bool(read.asked or read.answered)
+            if found := unplaced_span(span, self.of(span), is_known=is_known):
                 yield found
             elif not read.answered and not runs_tools and asks_for_tools(self.of(span)):
                 name = str(span.get("name") or "")[:40]

@@ -102,12 +102,12 @@ def asks_for_tools(attributes: Mapping[str, Any]) -> bool:
 
 
 def unplaced_span(
-    span: Mapping[str, Any], attributes: Mapping[str, Any], *, is_outermost: bool
+    span: Mapping[str, Any], attributes: Mapping[str, Any], *, is_known: bool
 ) -> Unplaced | None:
-    """What a span is that nobody knows; ``None``: it is of a known kind, and so are its events.
-    ``is_outermost``: all others of its trace are within it."""
+    """What a span is that nobody knows; ``None``: it is of a known kind, and so are its events. ``is_known``:
+    it is otherwise: its messages are read, or all others of its trace are within it."""
     kind, name = kind_of(attributes), str(span.get("name") or "")
-    if _is_known(span, attributes, kind) or is_outermost:
+    if is_known or _is_known(span, attributes, kind):
         event = next((each for each in _unknown_events(span)), "") if _is_of_agents(attributes, kind) else ""
         return Unplaced(f"an event '{event[:40]}' of the span '{name[:40]}'", (event,)) if event else None
     return Unplaced(

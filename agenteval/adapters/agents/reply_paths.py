@@ -196,12 +196,13 @@ def _unread_events(document: Document, paths: ReplyPaths) -> Iterator[str]:
     calls, none is seen anyway."""
     if not document.is_stream or not (paths.tool_calls or paths.messages):
         return
-    named: list[str] = []
-    for path in (getattr(paths, name) for name in ReplyPaths.model_fields):
-        named += [path] if isinstance(path, str) else path if isinstance(path, Mapping) else []
+    named = [path for name in ReplyPaths.model_fields if isinstance(path := getattr(paths, name), str)]
+    marks = [mark for mark in (paths.done, paths.error) if isinstance(mark, Mapping)]
     for event in document.events:
+        if not isinstance(event, Mapping) or is_signal(event):
+            continue
         is_named = any(_found(Document((event,)), path) for path in named)
-        if isinstance(event, Mapping) and not is_named and not is_signal(event):
+        if not is_named and not any(_is_marked(event, mark) for mark in marks):
             yield nobodys(event, "an event that no path of `reply` leads to").phrase
 
 

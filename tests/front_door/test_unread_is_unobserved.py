@@ -1,0 +1,439 @@
+"""What a reader could not place may hold calls: in its turn no check rests on a call that was not seen."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+import pytest
+
+from tests.support.kit import Project
+from tests.support.local_servers import Behaviour, LocalServer, completion, delta, respond_json, sse
+
+ARGS = {"id": "A-7"}
+DONE = {"role": "assistant", "content": "Done."}
+CALL = {"id": "c1", "type": "function", "function": {"name": "cancel", "arguments": json.dumps(ARGS)}}
+CANCELS = [
+    {"role": "assistant", "content": None, "tool_calls": [CALL]},
+    {"role": "tool", "tool_call_id": "c1", "content": "ok"},
+    DONE,
+]
+LOOKS = json.loads(json.dumps(CANCELS).replace("cancel", "look"))
+DID = {"tool": "cancel"}
+STRICT = "tool_calls: {match: strict, calls: []}"
+FORBIDDEN = "tool_calls: {forbidden: [{name: cancel}]}"
+
+
+def said(**fields: Any) -> list[Any]:
+    return [{**DONE, **fields}]
+
+
+# ── agents ───────────────────────────────────────────────────────────────────────────────────────
+
+UNPLACED: dict[str, Any] = {
+    "an entry of its own": [{"command": "cancel", "parameters": ARGS, "status": "ok"}, DONE],
+    "a flat entry": [{"command": "cancel", "status": "ok"}, DONE],
+    "an unknown role": [{"role": "action", "content": "cancel A-7"}, DONE],
+    "an unknown role with calls": [{"role": "planner", "content": "", "tool_calls": [CALL]}, DONE],
+    "an event": [{"type": "tool_start", "tool": "cancel"}, DONE],
+    "an item of a later kind": [{"type": "tool_thing", "name": "cancel", "data": ARGS}, DONE],
+    "a completion in the list": [{"choices": [{"message": CANCELS[0]}]}, DONE],
+    "a part of an unknown kind": [{"role": "assistant", "content": [{"type": "action"}, {"type": "text", "text": "Done."}]}],
+    "a part of no kind": [{"role": "model", "parts": [{"cancel": ARGS}, {"text": "Done."}]}],
+    "an object as content": [{"role": "assistant", "content": {"command": "cancel"}}, DONE],
+    "thoughts that do something": [{"type": "reasoning", "summary": [], "steps": [DID]}, DONE],
+    "parts beside a content": said(parts=[{"type": "act"}]),
+    "a list under another key": said(actions=[DID]),
+    "an object under another key": said(action={"name": "cancel", "id": "A-7"}),
+    "lists in lists": said(log=[[DID]]),
+    "in its metadata": said(metadata={"trace": {"steps": [DID]}}),
+    "in additional_kwargs": said(additional_kwargs={"actions": [DID]}),
+    "as an annotation": said(annotations=[{"type": "action", "tool": "cancel"}]),
+    "items of an output": said(output=[{"type": "function_call", "name": "cancel", "arguments": "{}"}]),
+    "of a user": [{"role": "user", "content": "?", "action": DID}, DONE],
+    "without a role": [{"content": "Done.", "tool": "cancel"}],
+    "a result without its call": [{"role": "tool", "name": "cancel", "content": "ok"}, DONE],
+    "a call within a call": [{**LOOKS[0], "tool_calls": [{**LOOKS[0]["tool_calls"][0], "then": [DID]}]}, *LOOKS[1:]],
+    "one message": {**DONE, "trace": [DID]},
+    "a completion": {**completion("Done."), "tool_events": [DID]},
+    "a choice": {"choices": [{"message": DONE, "steps": [DID]}]},
+    "a state": {"messages": [DONE], "intermediate_steps": [DID]},
+    "a call that waits": [{"type": "mcp_approval_request", "name": "cancel", "arguments": "{}"}, DONE],
+}  # fmt: skip
+READ: dict[str, Any] = {
+    "as OpenAI writes it": CANCELS,
+    "its arguments elsewhere": [{**CANCELS[0], "tool_calls": [{"id": "c1", "name": "cancel", "payload": ARGS}]}, *CANCELS[1:]],
+    "in a second place": [{**LOOKS[0], "toolInvocations": [{"toolName": "cancel", "args": ARGS}]}, *LOOKS[1:]],
+    "by the provider": [{"type": "cancel_call", "status": "completed"}, DONE],
+}  # fmt: skip
+PLACED: dict[str, Any] = {
+    "a text": "Done.",
+    "a text that holds a list": said(content='[{"command": "cancel"}] Done.'),
+    "plain values under other keys": said(action="none", tags=["a"], metadata={"a": 1, "b": {}}),
+    "what a model thought": [{"role": "assistant", "content": [{"type": "thinking", "thinking": "Hm."}, {"type": "text", "text": "Done."}]}],
+    "items": [{"type": "reasoning", "summary": [{"type": "summary_text", "text": "Hm."}]}, {"type": "message", **DONE}],
+    "citations": said(annotations=[{"type": "url_citation", "url": "u"}]),
+    "Google's parts": [{"role": "model", "parts": [{"text": "Hm.", "thought": True}, {"inlineData": {"data": ""}}, {"text": "Done."}]}],
+    "LangChain's": said(type="ai", additional_kwargs={}, response_metadata={"token_usage": {"a": {"b": 1}}}),
+    "the AI SDK's": [{"role": "assistant", "parts": [{"type": "step-start"}, {"type": "text", "text": "Done.", "providerMetadata": {"p": {"id": "x"}}}]}],
+    "a completion": {**completion("Done."), "usage": {"prompt_tokens": 1, "completion_tokens": 1, "details": {"a": 1}}},
+    "a state": {"messages": [DONE], "structured_response": {"a": {"b": 1}}},
+}  # fmt: skip
+AGENT = "SHAPES = {shapes!r}\n\ndef agent(messages, ctx):\n    return SHAPES[ctx.scenario_id]\n"
+
+
+def play(project: Project, shapes: Mapping[str, Any], *expect: str, more: str = "") -> Mapping[str, str]:
+    """The verdicts of an agent that answers so; in the same run it shows how its calls are seen."""
+    shapes = {"seen": LOOKS, **{f"s{n}": shape for n, shape in enumerate(shapes.values())}}
+    project.agent(AGENT.format(shapes=shapes))
+    project.write("agenteval.yaml", f"agent: {{target: 'agent.py:agent'{more}}}\nmetrics: []\n")
+    rows = [f"  - {{id: {name}, turns: [Hi], expect: {{{rule}}}}}" for rule in expect for name in shapes]
+    project.scenarios("scenarios:\n" + "\n".join(rows) + "\n")
+    project.run()
+    return {scenario["id"]: scenario["verdict"] for scenario in project.results()["scenarios"]}
+
+
+def of(verdicts: Mapping[str, str], shapes: Mapping[str, Any]) -> dict[str, str]:
+    return {name: verdicts[f"s{n}"] for n, name in enumerate(shapes)}
+
+
+@pytest.mark.parametrize("rule", [STRICT, FORBIDDEN])
+def test_a_turn_with_what_nobody_could_place_decides_no_check_of_calls(project: Project, rule: str) -> None:
+    # The one that made a call besides has broken the stricter rule.
+    broken = {"a call within a call": "failed"} if rule == STRICT else {}
+    assert of(play(project, UNPLACED, rule), UNPLACED) == {**dict.fromkeys(UNPLACED, "inconclusive"), **broken}
+    detail = project.sample("s0")["checks"][-1]["detail"]
+    assert detail.startswith('not fully seen: an entry of no known kind: {"command": "cancel", ')
+
+
+def test_a_call_that_was_read_counts_and_what_is_known_to_hold_none_is_placed(project: Project) -> None:
+    assert of(play(project, READ, FORBIDDEN), READ) == dict.fromkeys(READ, "failed")
+    assert of(play(project, PLACED, STRICT), PLACED) == dict.fromkeys(PLACED, "passed")
+
+
+def test_what_was_said_is_checked_all_the_same(project: Project) -> None:
+    names = ("an entry of its own", "a list under another key", "one message", "a completion")
+    shapes = {name: UNPLACED[name] for name in names}
+    verdicts = play(project, shapes, "output: {contains: [Done]}")
+    assert of(verdicts, shapes) == dict.fromkeys(shapes, "passed")
+    assert set(of(play(project, shapes, "output: {contains: [Gone]}"), shapes).values()) == {"failed"}
+
+
+def test_the_author_may_say_that_all_calls_are_seen(project: Project) -> None:
+    shapes = {name: shape for name, shape in UNPLACED.items() if name != "a call within a call"}
+    assert set(of(play(project, shapes, STRICT, more=", calls: all"), shapes).values()) == {"passed"}
+
+
+HISTORY = f"""
+HIDDEN = {{"command": "cancel", "parameters": {{"id": "A-7"}}}}
+DONE = {DONE!r}
+LOOKS = {LOOKS!r}
+KEPT = []
+
+def agent(messages):
+    if len(messages) == 1:
+        KEPT.clear()
+    KEPT.append(messages[-1])
+    KEPT.extend([HIDDEN, *LOOKS] if len(messages) == TURN else LOOKS)
+    return list(KEPT)
+"""
+AT_TURNS = f"{{id: a, turns: [{{user: one, expect: {{{FORBIDDEN}}}}}, {{user: two, expect: {{{FORBIDDEN}}}}}]}}"
+
+
+@pytest.mark.parametrize(("turn", "expected"), [(0, [None, True]), (1, [True, None])])
+def test_the_history_of_a_turn_does_not_taint_the_next(
+    project: Project, turn: int, expected: list[Any]
+) -> None:
+    project.agent(HISTORY.replace("TURN", "1" if turn == 0 else "5"))
+    project.write("agenteval.yaml", "agent: {target: 'agent.py:agent'}\nmetrics: []\n")
+    project.scenarios(AT_TURNS)
+    assert project.run().code == 3
+    found = [each["checks"] for each in project.sample()["turns"]]
+    assert [[c["passed"] for c in checks if c["name"] == "tool_calls"] for checks in found] == [
+        [each] for each in expected
+    ]
+
+
+# ── endpoints ────────────────────────────────────────────────────────────────────────────────────
+
+HIDDEN = {"command": "cancel", "parameters": ARGS}
+TEMPLATE = "request: {m: '${message}'}, reply: {text: t, messages: log}"
+COMPLETIONS = "observed_messages: log"
+STREAM = "streaming: true, request: {m: '${message}'}, reply: {delta: d, tool_calls: 'c?', done: {type: end}}"
+EVENTS = [{"type": "start"}, {"type": "text", "d": "Done."}, {"type": "end"}]
+ENDPOINTS: dict[str, tuple[str, Behaviour, Behaviour]] = {
+    "reply.messages": (
+        TEMPLATE,
+        respond_json({"t": "Done.", "log": [HIDDEN, *LOOKS]}),
+        respond_json({"t": "Done.", "log": LOOKS}),
+    ),
+    "observed_messages": (
+        COMPLETIONS,
+        respond_json({**completion("Done."), "log": [HIDDEN, *LOOKS]}),
+        respond_json({**completion("Done."), "log": LOOKS}),
+    ),
+    "a completion's own key": (
+        COMPLETIONS,
+        respond_json({**completion("Done.", executed_tools=[DID]), "log": LOOKS}),
+        respond_json({**completion("Done."), "log": LOOKS}),
+    ),
+    "a stream": (
+        "streaming: true, calls: null",
+        sse(delta("Done."), {"type": "tool_started", "tool": "cancel"}, delta(finish_reason="stop")),
+        sse(delta("Done."), {"type": "ping"}, delta(finish_reason="stop")),
+    ),
+    "the events of a reply": (
+        STREAM,
+        sse(*EVENTS[:1], {"type": "tool", "name": "cancel"}, *EVENTS[1:]),
+        sse(*EVENTS),
+    ),
+}
+ASKS: dict[str, Behaviour] = {
+    "a stream": sse(delta(tool_calls=[{"index": 0, **LOOKS[0]["tool_calls"][0]}]), delta(finish_reason="tool_calls")),
+    "the events of a reply": sse({"type": "call", "c": [{"name": "look", "arguments": {}}]}, {"type": "end"}),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", ENDPOINTS)
+def test_an_endpoint_that_reports_what_nobody_knows(project: Project, name: str) -> None:
+    options, hides, shows = ENDPOINTS[name]
+    project.scenarios(
+        f"{{id: a, turns: [Hi], tools: {{look: {{returns: 1}}, cancel: {{returns: 1}}}}, expect: {{{FORBIDDEN}}}}}"
+    )
+    for reply, code in ((hides, 3), (shows, 0)):
+        with LocalServer(*([ASKS[name]] if name in ASKS else []), reply) as server:
+            project.write(
+                "agenteval.yaml", f"agent: {{endpoint: '{server.url}', {options}}}\nmetrics: []\n"
+            )
+            done = project.run()
+        assert done.code == code, done.all
+        if code:
+            assert "not fully seen" in json.dumps(project.sample()["checks"])
+
+
+# ── logs ─────────────────────────────────────────────────────────────────────────────────────────
+
+ASKED = {"role": "user", "content": "Hi"}
+TOOLS = [{"name": "cancel"}, {"name": "look"}]
+LOG_RULES = f"{{id: a, turns: [Hi], expect: {{{FORBIDDEN}}}}}"
+
+
+def score(project: Project, *messages: Any, options: Sequence[str] = (), **more: Any) -> Any:
+    record = {"id": "a", "tools": TOOLS, "messages": [ASKED, *messages], **more}
+    project.write("log.jsonl", f"{json.dumps(record)}\n")
+    project.write("expected.yaml", LOG_RULES)
+    return project.call("score", "log.jsonl", "--scenarios", "expected.yaml", *options)
+
+
+@pytest.mark.parametrize(
+    ("more", "name"),
+    [
+        ({"events": [DID]}, "events"),
+        ({"steps": [[DID]]}, "steps"),
+        ({"run": {"of": {"tools": [DID]}}}, "run"),
+        ({"metadata": {"tool_log": [DID]}}, "metadata"),
+        ({"trajectory": [DID]}, "trajectory"),
+        ({"output": [DID]}, "output"),
+    ],
+)
+def test_a_list_beside_the_messages_that_nobody_reads(project: Project, more: Any, name: str) -> None:
+    done = score(project, DONE, **more)
+    assert done.code == 3, done.all
+    assert f"not fully seen: '{name}' of the record: " in done.all
+    assert f"--no-calls-in {name}" in done.all
+    assert score(project, DONE, options=["--no-calls-in", name], **more).code == 0
+    assert score(project, *CANCELS, **more).code == 1
+
+
+def test_what_describes_a_record_is_placed(project: Project) -> None:
+    described = {"labels": {"reward": 1, "actions": [DID]}, "scores": [{"name": "a", "value": 1}]}
+    flat = {"metadata": {"a": 1, "b": {"c": 2}}, "user": {"name": "x"}, "tags": ["a"], "run_time": 4.5}
+    done = score(project, DONE, **described, **flat)
+    assert done.code == 0, done.all
+    assert "all 2 messages were read" in done.err
+
+
+@pytest.mark.parametrize("entry", ["an entry of its own", "an unknown role", "an event", "a list under another key"])
+def test_an_entry_of_a_log_taints_its_turn_alone(project: Project, entry: str) -> None:
+    messages = [*UNPLACED[entry], {"role": "user", "content": "And now?"}, *LOOKS]
+    project.write("expected.yaml", AT_TURNS.replace("one", "Hi").replace("two", "And now?"))
+    record = {"id": "a", "messages": [ASKED, *messages]}
+    project.write("log.jsonl", f"{json.dumps(record)}\n")
+    command = ("score", "log.jsonl", "--scenarios", "expected.yaml", "--report", "json=results.json")
+    assert project.call(*command).code == 3
+    checks = [check for turn in project.sample()["turns"] for check in turn["checks"]]
+    assert [check["passed"] for check in checks if check["name"] == "tool_calls"] == [None, True]
+    names = {"an entry of its own": "command", "an unknown role": "action", "an event": "tool_start"}
+    assert project.call(*command, "--no-calls-in", names.get(entry, "actions")).code == 0
+
+
+def test_a_record_of_which_most_was_not_read_is_unreadable(project: Project) -> None:
+    thought = {"role": "Orchestrator (thought)", "content": "Hm."}
+    done = score(project, *[thought] * 60, DONE)
+    assert done.code == 2
+    assert "only 2 of its 62 messages could be read" in done.err
+    named = ["--no-calls-in", thought["role"]]
+    assert score(project, *[thought] * 60, DONE, options=named).code == 0
+    done = score(project, thought, DONE)
+    assert done.code == 3
+    assert "2 of 3 messages were read (66.7%); the fewest of log.jsonl:1 (67%)" in done.all
+
+
+def test_a_name_that_nothing_has_is_told(project: Project) -> None:
+    done = score(project, DONE, events=[DID], options=["--no-calls-in", "event"])
+    assert done.code == 3
+    assert "--no-calls-in event: nothing that could not be placed has that key, role or type" in done.all
+    assert "did you mean 'events'?" in " ".join(done.all.split())
+
+
+def test_a_document_with_several_conversations_and_what_nobody_reads(project: Project) -> None:
+    record = {"id": "a", "tools": TOOLS, "messages": [ASKED, DONE]}
+    project.write("expected.yaml", LOG_RULES)
+    for more, code in (({"tool_log": [DID]}, 3), ({"labels": [DID]}, 0)):
+        document = {"conversations": [record, {**record, "id": "b"}], **more}
+        project.write("log.json", json.dumps(document))
+        assert project.call("score", "log.json", "--scenarios", "expected.yaml").code == code
+
+
+def test_arguments_that_nobody_knows_leave_name_and_number_to_decide(project: Project) -> None:
+    call = {"id": "c1", "name": "cancel", "payload": ARGS}
+    messages = [{**CANCELS[0], "tool_calls": [call]}, *CANCELS[1:]]
+    for rule, code in (
+        (FORBIDDEN, 1),
+        ("tool_calls: {calls: [{name: cancel}]}", 0),
+        ("limits: {tool_calls: 0}", 1),
+        ("limits: {tool_calls: 1}", 0),
+        ("tool_calls: {forbidden: [{name: cancel, args: {id: A-7}}]}", 3),
+    ):
+        score(project, *messages)
+        project.write("expected.yaml", f"{{id: a, turns: [Hi], expect: {{{rule}}}}}")
+        assert project.call("score", "log.jsonl", "--scenarios", "expected.yaml").code == code, rule
+
+
+# ── traces ───────────────────────────────────────────────────────────────────────────────────────
+
+
+def span(number: int, name: str, parent: int = 1, **attributes: Any) -> dict[str, Any]:
+    named = {key.replace("__", "."): value for key, value in attributes.items()}
+    above = {"parent_id": str(parent)} if parent else {}
+    own = {"trace_id": "a", "span_id": str(number), "name": name, "start_time": number, **above}
+    return {**own, "attributes": named}
+
+
+def talk(*users: str) -> list[Any]:
+    return [{"role": "user", "content": user} for user in users]
+
+
+def agent(*asked: Any) -> dict[str, Any]:
+    messages = {"gen_ai__input__messages": asked or talk("Hi"), "gen_ai__output__messages": [DONE]}
+    declared = {"gen_ai__tool__definitions": TOOLS}
+    return span(1, "invoke_agent", 0, gen_ai__operation__name="invoke_agent", **messages, **declared)
+
+
+WRITTEN = json.dumps(ARGS)
+TOOL_SPANS = {
+    "conventions": span(2, "execute_tool cancel", gen_ai__operation__name="execute_tool",
+                        gen_ai__tool__name="cancel", gen_ai__tool__call__arguments=WRITTEN),
+    "without contents": span(2, "execute_tool cancel", gen_ai__operation__name="execute_tool"),
+    "OpenInference": span(2, "cancel", openinference__span__kind="TOOL", input__value=WRITTEN),
+    "OpenLLMetry": span(2, "cancel.tool", traceloop__span__kind="tool", traceloop__entity__name="cancel",
+                        traceloop__entity__input=json.dumps({"args": [], "kwargs": ARGS})),
+    "the AI SDK": span(2, "ai.toolCall", ai__operationId="ai.toolCall", **{"ai__toolCall__name": "cancel"}),
+    "Langfuse": span(2, "cancel", **{"langfuse__observation__type": "tool"}),
+    "MLflow": span(2, "cancel", mlflow__spanType='"TOOL"', mlflow__spanInputs=WRITTEN),
+    "LangSmith": span(2, "cancel", langsmith__span__kind="tool"),
+    "MCP": span(2, "tools/call cancel", mcp__method__name="tools/call"),
+    "within a span that is none": span(3, "cancel", 2, openinference__span__kind="TOOL"),
+}  # fmt: skip
+UNKNOWN_SPANS = {
+    "of no kind": span(2, "cancel", order="A-7"),
+    "without attributes": span(2, "cancel"),
+    "of an unknown kind": span(2, "cancel", gen_ai__operation__name="carry_out"),
+    "an event of the agent": {**agent(), "events": [{"name": "cancelled", "attributes": ARGS}]},
+    "an answer with calls": span(2, "chat", gen_ai__operation__name="chat",
+                                 gen_ai__response__finish_reasons=["tool_calls"]),
+}  # fmt: skip
+KNOWN_SPANS = {
+    "a request": span(2, "POST /orders", http__request__method="POST"),
+    "a data base": span(2, "SELECT", db__system="sqlite"),
+    "a model": span(2, "chat", gen_ai__operation__name="chat", gen_ai__response__finish_reasons=["stop"]),
+    "a step of a framework": span(2, "agent_step", openinference__span__kind="CHAIN"),
+    "around its tools": span(2, "running 2 tools"),
+}
+
+
+def traced(project: Project, *spans: Any, rule: str = FORBIDDEN, user: str = "Hi") -> Any:
+    project.write("trace.json", json.dumps({"spans": spans}))
+    project.write(
+        "expected.yaml",
+        f"{{id: a, tools: {{cancel: {{}}, look: {{}}}}, turns: [{user}], expect: {{{rule}}}}}",
+    )
+    return project.call("score", "trace.json", "--scenarios", "expected.yaml")
+
+
+@pytest.mark.parametrize("name", TOOL_SPANS)
+def test_a_tool_that_ran_in_a_span_was_called(project: Project, name: str) -> None:
+    spans = [agent(), *([KNOWN_SPANS["a step of a framework"]] if name.startswith("within") else [])]
+    done = traced(project, *spans, TOOL_SPANS[name])
+    assert done.code == 1, done.all
+    assert traced(project, *spans, TOOL_SPANS[name], rule="tool_calls: {calls: [{name: cancel}]}").code == 0
+    assert traced(project, *spans).code == 0
+
+
+@pytest.mark.parametrize("name", UNKNOWN_SPANS)
+def test_a_span_that_nobody_knows_leaves_checks_of_calls_open(project: Project, name: str) -> None:
+    first = [] if name == "an event of the agent" else [agent()]
+    done = traced(project, *first, UNKNOWN_SPANS[name])
+    assert done.code == 3, done.all
+    assert "not fully seen" in done.all
+
+
+def test_spans_of_known_kinds_hold_no_calls(project: Project) -> None:
+    done = traced(project, agent(), *KNOWN_SPANS.values())
+    assert done.code == 0, done.all
+
+
+def model(number: int, asks: str, *users: str) -> dict[str, Any]:
+    call = {"id": asks, "name": asks, "arguments": "{}"}
+    asked = {"gen_ai__input__messages": talk(*users or ("Hi",))}
+    answer = {"gen_ai__output__messages": [{"role": "assistant", "content": None, "tool_calls": [call]}]}
+    return span(number, "chat", gen_ai__operation__name="chat", **asked, **answer)
+
+
+def tool(number: int, name: str) -> dict[str, Any]:
+    return span(number, name, openinference__span__kind="TOOL")
+
+
+def test_calls_of_spans_and_of_messages_stand_in_the_order_of_time(project: Project) -> None:
+    messages = [*talk("Hi"), {**LOOKS[0], "tool_calls": [{"id": "look", "name": "look", "arguments": "{}"}]}]
+    whole = [*messages, {"role": "tool", "tool_call_id": "look", "content": "1"}]
+    last = span(5, "chat", gen_ai__operation__name="chat", gen_ai__input__messages=whole,
+                gen_ai__output__messages=[DONE])  # fmt: skip
+    order = "tool_calls: {match: strict, calls: [{name: NAME}, {name: OTHER}]}"
+    for first, then, cancel in (("cancel", "look", tool(2, "cancel")), ("look", "cancel", tool(4, "cancel"))):
+        rule = order.replace("NAME", first).replace("OTHER", then)
+        done = traced(project, model(1, "look"), tool(3, "look"), last, cancel, rule=rule)
+        assert done.code == 0, done.all
+    assert traced(project, model(1, "look"), tool(3, "look"), last, rule=rule).code == 1
+
+
+def test_of_which_turn_a_call_is_may_not_be_known(project: Project) -> None:
+    one, two = agent(), {**agent(*talk("Hi"), DONE, *talk("And now?")), "span_id": "4", "start_time": 4}
+    done = traced(project, one, two, tool(5, "cancel"))
+    assert done.code == 3, done.all
+    assert "a call of 'cancel' in a span" in done.all
+
+
+def test_the_tools_of_an_agent_that_an_agent_asked_stay_with_it(project: Project) -> None:
+    inner = {**agent(*talk("Sub-question")), "span_id": "2", "parent_id": "1", "start_time": 2}
+    spans = [agent(), inner, span(3, "cancel", 2, openinference__span__kind="TOOL")]
+    project.write("trace.json", json.dumps({"spans": spans}))
+    assert project.call("score", "trace.json", "--report", "json=results.json").code in (0, 3)
+    found = {each["samples"][0]["turns"][0]["user"]: each["samples"][0] for each in scenarios(project)}
+    calls = {user: [c["name"] for t in sample["turns"] for c in t["tool_calls"]] for user, sample in found.items()}
+    assert calls == {"Hi": [], "Sub-question": ["cancel"]}
+
+
+def scenarios(project: Project) -> Iterator[Any]:
+    yield from project.results()["scenarios"]
