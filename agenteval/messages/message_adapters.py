@@ -124,8 +124,8 @@ def _part(part: Any, depth: int = 3) -> Any:
 
 
 def plain(messages: Iterable[Any]) -> list[Message]:
-    """The messages in OpenAI's shape; in the place of what nobody could place there is a message with the role
-    ``UNPLACED`` and a phrase as its content. Raises ``AgentError`` for a call in a known form that cannot be
+    """The messages in OpenAI's shape; in the place of what nobody could place there is a message with the
+    role ``UNPLACED`` and a phrase as its content. Raises ``AgentError`` for a call in a known form that cannot be
     read."""
     looks = [_look(message) for message in _usage_once(map(as_entry, messages))]
     read: list[Message] = []
@@ -156,8 +156,8 @@ def _usage_once(messages: Iterable[Message]) -> Iterator[Message]:
 
 
 class Answer(NamedTuple):
-    """The one message of a reply. ``is_plain``: it is the agent's and wholly there in OpenAI's fields, but for
-    what is ``unplaced``."""
+    """The one message of a reply. ``is_plain``: it is the agent's and wholly there in OpenAI's fields, but
+    for what is ``unplaced``."""
 
     message: Message
     is_plain: bool

@@ -2,8 +2,8 @@
 
 One rule for every reader. An *entry* is an element of a list of messages, of parts, of events or of spans. It
 is placed where its kind is known: as a call, as a result, or as something that holds no call (a text, what a
-model thought, a picture). A field of a placed entry that its reader does not read is placed where the table of
-its dialect names it, and where no object is in its value: a plain value is no call. What authors fill as they
+model thought, a picture). A field of a placed entry that its reader does not read is placed where the table
+of its dialect names it, and where no object is in its value: a plain value is no call. What authors fill as they
 like (``metadata``) is placed as far as its values are plain or their names are known. All else is *unplaced*:
 not known, which is not "no call".
 """
@@ -101,8 +101,8 @@ def holds_entries(value: Any) -> bool:
 
 
 def unplaced_fields(entry: Mapping[str, Any], read: Collection[str], *, of: str) -> Iterator[Unplaced]:
-    """The fields of an entry that may hold calls. ``read``: those that its reader reads or knows; ``of``: what
-    the entry is."""
+    """The fields of an entry that may hold calls. ``read``: those that its reader reads or knows; ``of``:
+    what the entry is."""
     for key, value in entry.items():
         if isinstance(value, _PLAIN) or key in read or key in METADATA:
             continue
@@ -232,8 +232,8 @@ def names_in(found: Iterable[Unplaced]) -> str:
 
 # ── what is known to hold no calls ───────────────────────────────────────────────────────────────
 
-_OPENAI = ("audio", "logprobs", "refusal", "content_filter_results", "content_filter_result", "incomplete_details",
-           "prompt_filter_results", "attachments", "file_ids", "top_logprobs")  # fmt: skip
+_OPENAI = ("audio", "logprobs", "refusal", "content_filter_results", "content_filter_result",
+           "incomplete_details", "prompt_filter_results", "attachments", "file_ids", "top_logprobs")  # fmt: skip
 _THOUGHT = ("reasoning", "reasoning_content", "reasoning_details", "thinking", "thinking_blocks", "thoughts",
             "thought", "summary")  # fmt: skip
 _ANTHROPIC = (
@@ -244,9 +244,9 @@ _ANTHROPIC = (
     "citations",
     "cache_creation",
 )
-_GOOGLE = ("groundingMetadata", "grounding_metadata", "citationMetadata", "citation_metadata", "safetyRatings",
-           "safety_ratings", "urlContextMetadata", "url_context_metadata", "logprobsResult", "logprobs_result",
-           "promptFeedback", "prompt_feedback", "videoMetadata", "video_metadata", "mediaResolution",
+_GOOGLE = ("groundingMetadata", "grounding_metadata", "citationMetadata", "citation_metadata",
+           "safetyRatings", "safety_ratings", "urlContextMetadata", "url_context_metadata",
+           "logprobsResult", "logprobs_result", "promptFeedback", "prompt_feedback", "videoMetadata", "video_metadata", "mediaResolution",
            "modalityTokenCount")  # fmt: skip
 _LANGCHAIN = ("tool_call_chunks", "artifact", "lc_attributes", "lc_secrets")
 """Of these, chunks are the pieces of the calls beside them; an artifact is of a tool's result."""

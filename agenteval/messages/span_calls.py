@@ -119,8 +119,8 @@ class Beside(NamedTuple):
 def calls_beside(
     spans: Sequence[Mapping[str, Any]], known: Sequence[ToolCall]
 ) -> tuple[list[Beside], list[Unplaced]]:
-    """The calls that ran and are not among those that are ``known`` from the messages of a trace, in the order
-    of time; and the spans that nobody knows."""
+    """The calls that ran and are not among those that are ``known`` from the messages of a trace, in the
+    order of time; and the spans that nobody knows."""
     tree = _Tree(spans)
     calls, _ = _calls_in(tree)
     matched = _matched(calls, known)

@@ -1,3 +1,4 @@
+# ruff: noqa: E501  (a shape is easier to compare in one line)
 """What a reader could not place may hold calls: in its turn no check rests on a call that was not seen."""
 
 from __future__ import annotations
@@ -102,7 +103,10 @@ def of(verdicts: Mapping[str, str], shapes: Mapping[str, Any]) -> dict[str, str]
 def test_a_turn_with_what_nobody_could_place_decides_no_check_of_calls(project: Project, rule: str) -> None:
     # The one that made a call besides has broken the stricter rule.
     broken = {"a call within a call": "failed"} if rule == STRICT else {}
-    assert of(play(project, UNPLACED, rule), UNPLACED) == {**dict.fromkeys(UNPLACED, "inconclusive"), **broken}
+    assert of(play(project, UNPLACED, rule), UNPLACED) == {
+        **dict.fromkeys(UNPLACED, "inconclusive"),
+        **broken,
+    }
     detail = project.sample("s0")["checks"][-1]["detail"]
     assert detail.startswith('not fully seen: an entry of no known kind: {"command": "cancel", ')
 
@@ -138,7 +142,9 @@ def agent(messages):
     KEPT.extend([HIDDEN, *LOOKS] if len(messages) == TURN else LOOKS)
     return list(KEPT)
 """
-AT_TURNS = f"{{id: a, turns: [{{user: one, expect: {{{FORBIDDEN}}}}}, {{user: two, expect: {{{FORBIDDEN}}}}}]}}"
+AT_TURNS = (
+    f"{{id: a, turns: [{{user: one, expect: {{{FORBIDDEN}}}}}, {{user: two, expect: {{{FORBIDDEN}}}}}]}}"
+)
 
 
 @pytest.mark.parametrize(("turn", "expected"), [(0, [None, True]), (1, [True, None])])
@@ -203,9 +209,7 @@ def test_an_endpoint_that_reports_what_nobody_knows(project: Project, name: str)
     )
     for reply, code in ((hides, 3), (shows, 0)):
         with LocalServer(*([ASKS[name]] if name in ASKS else []), reply) as server:
-            project.write(
-                "agenteval.yaml", f"agent: {{endpoint: '{server.url}', {options}}}\nmetrics: []\n"
-            )
+            project.write("agenteval.yaml", f"agent: {{endpoint: '{server.url}', {options}}}\nmetrics: []\n")
             done = project.run()
         assert done.code == code, done.all
         if code:
@@ -254,7 +258,9 @@ def test_what_describes_a_record_is_placed(project: Project) -> None:
     assert "all 2 messages were read" in done.err
 
 
-@pytest.mark.parametrize("entry", ["an entry of its own", "an unknown role", "an event", "a list under another key"])
+@pytest.mark.parametrize(
+    "entry", ["an entry of its own", "an unknown role", "an event", "a list under another key"]
+)
 def test_an_entry_of_a_log_taints_its_turn_alone(project: Project, entry: str) -> None:
     messages = [*UNPLACED[entry], {"role": "user", "content": "And now?"}, *LOOKS]
     project.write("expected.yaml", AT_TURNS.replace("one", "Hi").replace("two", "And now?"))
@@ -431,7 +437,9 @@ def test_the_tools_of_an_agent_that_an_agent_asked_stay_with_it(project: Project
     project.write("trace.json", json.dumps({"spans": spans}))
     assert project.call("score", "trace.json", "--report", "json=results.json").code in (0, 3)
     found = {each["samples"][0]["turns"][0]["user"]: each["samples"][0] for each in scenarios(project)}
-    calls = {user: [c["name"] for t in sample["turns"] for c in t["tool_calls"]] for user, sample in found.items()}
+    calls = {
+        user: [c["name"] for t in sample["turns"] for c in t["tool_calls"]] for user, sample in found.items()
+    }
     assert calls == {"Hi": [], "Sub-question": ["cancel"]}
 
 
