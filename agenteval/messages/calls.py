@@ -20,8 +20,8 @@ _BY_SERVERS = ("server_tool_use", "mcp_tool_use")
 
 class Call(NamedTuple):
     """A tool call. ``args`` is ``None`` where they are not known: ``raw_args`` could not be read as an
-    object, or (without it) they stand where nobody reads them. ``is_served``: the tool is one of the provider's, or
-    behind it, and stands in no declaration."""
+    object, or (without it) they stand where nobody reads them. ``is_served``: the tool is one of the
+    provider's, or behind it, and stands in no declaration."""
 
     name: str
     args: dict[str, Any] | None
