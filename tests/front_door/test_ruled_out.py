@@ -450,3 +450,42 @@ def test_the_report_does_not_depend_on_the_order_of_events_between_conversations
             if not waiting[key]:
                 del waiting[key]
         assert fold([begin, *shuffled]).scenarios == whole
+
+
+# ── three agents, and a judge who believes each of them at first ────────────────────────────────
+
+LOOKS = "def agent(messages, ctx):\n    ctx.call_tool_sync('get_order', {})\n"
+CLOSES = "    ctx.call_tool_sync('cancel_order', {})\n    ctx.call_tool_sync('refund', {})\n"
+SAYS_SO = f"    return 'I am sorry, {REFUSAL}: sale items cannot be returned.'\n"
+
+
+@pytest.mark.parametrize(
+    ("agent", "is_on_sale", "code"),
+    [
+        (LOOKS + SAYS_SO, True, 0),  # as the policy has it
+        (LOOKS + SAYS_SO, False, 1),  # a false refusal, with a sentence of the policy
+        (LOOKS + CLOSES + SAYS_SO, False, 1),  # it has closed the order itself
+    ],
+)
+def test_an_agent_that_refuses_falsely_is_red_and_one_that_must_refuse_is_not(
+    bench: Bench, agent: str, is_on_sale: bool, code: int
+) -> None:
+    tools = {
+        "get_order": {"reads": True, "returns": {"item": "lamp", "on_sale": is_on_sale}},
+        "cancel_order": {"writes": True, "returns": {"ok": True}},
+        "refund": {"writes": True, "error": "the order is closed"},
+    }
+    bench.suite(tools=tools, knowledge=[])
+    bench.project.agent(agent)
+
+    def goal(asked: Asked) -> Verdict:
+        record = asked.prompt.partition("# Criterion")[0]
+        is_true = '"on_sale": true' in record and "cancel_order {" not in record
+        believed = {**RULED_OUT, "fact": f'"on_sale": {json.dumps(is_on_sale)}'}
+        return believed if asked.number == 1 or is_true else MISSED
+
+    bench.goal = goal
+    done = bench.run()
+    assert done.code == code, done.all
+    assert bench.score()["label"] == ("missed" if code else "ruled out")
+    assert bench.found() == [("goal not completed", "critical")] * code
