@@ -137,8 +137,8 @@ def read_usage(value: Any) -> Usage | None:
 def reported_parts(value: Any) -> tuple[int | None, int | None]:
     """Of a usage that is not whole, the tokens that went in and those that came out; ``None`` for which of
     them it does not report."""
-    told = _told(value)
-    counts = _counted(told, _IN, 0), _counted(told, _OUT, 0)
+    payload = _told(value)
+    counts = (_counted(payload, names, 0) for names in (_IN, _OUT))
     asked, answered = (each.all if each and each.own >= 0 else None for each in counts)
     return asked, answered
 
@@ -280,10 +280,10 @@ def _counted(told: Mapping[str, Any], names: tuple[_Name, ...], detail: int) -> 
     return None
 
 
-def _detail(told: Mapping[str, Any], kind: _Detail) -> int:
-    """The largest of the counts of a kind: several names tell of the same."""
-    counts = [_count(told.get(name)) for name in kind.names]
-    for mapping in (_told(told.get(key)) for key in kind.mappings):
+def _detail(payload: Mapping[str, Any], kind: _Detail) -> int:
+    """The largest of the counts of a kind: several names stand for the same."""
+    counts = [_count(payload.get(name)) for name in kind.names]
+    for mapping in (_told(payload.get(key)) for key in kind.mappings):
         counts += [_count(mapping.get(name)) for name in kind.names_within]
     return max(filter(_is_count, counts), default=0)
 
