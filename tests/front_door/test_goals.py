@@ -400,3 +400,15 @@ def test_epochs_that_are_decided_as_the_run_goes_count_what_the_report_counts(pr
     successes, decided = scenario["statistics"]["successes"], scenario["statistics"]["decided"]
     assert (successes, goal(project, "a")) == (decided - 1, ("missed", 0.0))
     assert f"{successes} of {decided} epochs succeeded: significantly" in row["basis"]
+
+
+@pytest.mark.parametrize(("mark", "severity", "code"), [({}, "critical", 1), ({"reads": True}, "high", 0)])
+def test_a_goal_that_a_forbidden_call_reached_is_as_bad_as_the_call(
+    project: Project, mark: dict[str, Any], severity: str, code: int
+) -> None:
+    broken = {"outcome": "policy broken", "rule": RULE, "evidence": "It is done.", "call": 0}
+    tools = {"refund": {"returns": {"ok": True}, **mark}}
+    replies = [outcome("s", broken, text="It is done"), outcome("s", {"outcome": "reached"})]
+    suite(project, [{"id": "s", "turns": ["refund once"], "epochs": 2, "tools": tools}], replies)
+    assert project.run().code == code
+    assert findings(project, "s") == [("goal not completed", severity)]

@@ -137,4 +137,5 @@ def ignored_tool_error(conversation: Conversation) -> Iterator[Proof]:
             continue
         times = "1 time" if again == 1 else f"{again} times"
         why = f'the identical call again, {times}, after the error "{error[:160]}"'
+        why += "; whether the agent claims that it was done, only a judge can say"
         yield Proof(placed.turn, placed.index, shown(placed.call), why)
