@@ -372,7 +372,18 @@ def read_tool_call(raw: Any, *, observed: bool = False, lenient: bool = False) -
     args, raw_args = read_arguments(given, lenient=lenient)
     if raw.get(ARGUMENTS_UNKNOWN) is True:
         args, raw_args = None, None
-    known = {"id", "type", "function", "name", "arguments", "args", "input", "index", "agent", ARGUMENTS_UNKNOWN}
+    known = {
+        "id",
+        "type",
+        "function",
+        "name",
+        "arguments",
+        "args",
+        "input",
+        "index",
+        "agent",
+        ARGUMENTS_UNKNOWN,
+    }
     return ToolCall(
         name=name,
         args=args,

@@ -184,7 +184,17 @@ class _Completion:
 
 _OF_CHUNKS = frozenset(
     (
-        *("id", "object", "created", "model", "usage", "system_fingerprint", "service_tier", "provider", "error"),
+        *(
+            "id",
+            "object",
+            "created",
+            "model",
+            "usage",
+            "system_fingerprint",
+            "service_tier",
+            "provider",
+            "error",
+        ),
         *("x_groq", "timings", "obfuscation", "prompt_filter_results", "citations", "search_results", "type"),
     )
 )

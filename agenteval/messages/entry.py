@@ -10,8 +10,8 @@ from agenteval.messages.record_paths import MISSING
 
 class Record(NamedTuple):
     """A JSON value and its place, ``file:line``. Where an importer made it, ``logged`` is the one that it was
-    made of (of several lines: itself), ``outcome`` and ``notes`` are what the importer says of it. ``around``:
-    what stands around it in its document and nobody could place."""
+    made of (of several lines: itself), ``outcome`` and ``notes`` are what the importer says of it.
+    ``around``: what stands around it in its document and nobody could place."""
 
     value: Any
     where: str

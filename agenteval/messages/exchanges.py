@@ -6,7 +6,7 @@ proxies and tracers log them: as objects or as JSON text, in a body or not.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
 
 from agenteval.core.errors import AuthorError, Problem
@@ -40,6 +40,7 @@ _BESIDE = frozenset((*_ANSWERS, "choices", "error"))
 _SETTINGS = ("model_parameters", "modelParameters", "optional_params", "invocation_params")
 """Where a tracer keeps what else a request said, its tools among it."""
 _FURTHER = _BESIDE.union(_SETTINGS)
+
 
 class Logged(NamedTuple):
     """The messages of a record, its answer among them. ``requests``: objects beside the record that may say

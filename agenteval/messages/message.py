@@ -105,7 +105,11 @@ def _opened(message: dict[str, Any], tell: Tell) -> Iterator[Said]:
     role = written_role(message) if role is None else role
     known = ROLES.get(str(role).lower())
     if known is None:
-        what = "an entry of no known kind" if role is None else f"a message with the unknown role '{str(role)[:40]}'"
+        what = (
+            "an entry of no known kind"
+            if role is None
+            else f"a message with the unknown role '{str(role)[:40]}'"
+        )
         yield not_placed(nobodys(message, what), whole=True)
     elif known == "tool":
         yield from _tool_message(message)
@@ -128,7 +132,7 @@ def _item(item: dict[str, Any], kind: str) -> Iterable[Said] | None:
     return list(map(not_placed, unplaced_in_part(item))) if is_silent(kind) else None
 
 
-def _results_within(message: dict[str, Any]) -> Iterator[Said]:
+def _results_within(message: Mapping[str, Any]) -> Iterator[Said]:
     """Results that a message of the agent has beside its calls, or beside nothing."""
     for inside in (message[key] for key in RESULT_LISTS if isinstance(message.get(key), list)):
         for each in inside if all(map(_is_result, inside)) else ():
@@ -441,7 +445,9 @@ def _tool_message(message: dict[str, Any]) -> Iterator[Said]:
     if content in _NOTHING:  # then the result may stand beside it
         content = next((message[key] for key in _GIVEN_BACK if message.get(key) not in _NOTHING), content)
     is_passage = word(message, "type") == PASSAGES
-    yield from _results_in(message, content) or [result_said(message, content)._replace(is_passage=is_passage)]
+    yield from _results_in(message, content) or [
+        result_said(message, content)._replace(is_passage=is_passage)
+    ]
     yield from map(not_placed, unplaced_fields(message, _OF_TOOLS, of="a message of a tool"))
 
 

@@ -27,8 +27,27 @@ _ROLES = {"ai": "assistant", "human": "user", "function": "tool", "model": "assi
 _USUAL_ROLES = frozenset(("assistant", "user", "tool", "system", "developer"))
 _OF_MESSAGES = frozenset(("content", "tool_calls", "function_call", "refusal"))
 _OF_NO_KIND = _OF_MESSAGES | {
-    *("role", "id", "name", "agent", "model", "finish_reason", "stop_reason", "index", "messages", *USAGE_KEYS),
-    *("timestamp", "created", "created_at", "createdAt", "metadata", "additional_kwargs", "response_metadata"),
+    *(
+        "role",
+        "id",
+        "name",
+        "agent",
+        "model",
+        "finish_reason",
+        "stop_reason",
+        "index",
+        "messages",
+        *USAGE_KEYS,
+    ),
+    *(
+        "timestamp",
+        "created",
+        "created_at",
+        "createdAt",
+        "metadata",
+        "additional_kwargs",
+        "response_metadata",
+    ),
 }
 """The fields of a message by which it is known where it names neither a role nor a kind."""
 _OTHER = "other fields"
@@ -105,7 +124,7 @@ def _part(part: Any, depth: int = 3) -> Any:
 
 
 def plain(messages: Iterable[Any]) -> list[Message]:
-    """The messages in OpenAI's shape; in the place of what nobody could place there is a message with the role
+    """The messages in OpenAI's shape; for what nobody could place, there is a message with the role
     ``UNPLACED`` and a phrase as its content. Raises ``AgentError`` for a call in a known form that cannot be
     read."""
     looks = [_look(message) for message in _usage_once(map(as_entry, messages))]
@@ -137,8 +156,8 @@ def _usage_once(messages: Iterable[Message]) -> Iterator[Message]:
 
 
 class Answer(NamedTuple):
-    """The one message of a reply. ``is_plain``: it is the agent's and wholly there in OpenAI's fields, but for
-    what is ``unplaced``."""
+    """The one message of a reply. ``is_plain``: it is the agent's and wholly there in OpenAI's fields, but
+    for what is ``unplaced``."""
 
     message: Message
     is_plain: bool

@@ -101,8 +101,8 @@ class Beside(NamedTuple):
 def calls_beside(
     spans: Sequence[Mapping[str, Any]], known: Sequence[ToolCall]
 ) -> tuple[list[Beside], list[Unplaced]]:
-    """The calls that ran and are not among those that are ``known`` from the messages of a trace, in the order
-    of time; and the spans that nobody knows."""
+    """The calls that ran and are not among those that are ``known`` from the messages of a trace, in the
+    order of time; and the spans that nobody knows."""
     tree = _Tree(spans)
     calls, _ = _calls_in(tree)
     matched = _matched(calls, known)
@@ -190,7 +190,9 @@ class _Tree:
                 yield found
             elif not read.answered and not runs_tools and asks_for_tools(self.of(span)):
                 name = str(span.get("name") or "")[:40]
-                yield Unplaced(f"the calls of a model's answer, which the span '{name}' does not hold", (name,))
+                yield Unplaced(
+                    f"the calls of a model's answer, which the span '{name}' does not hold", (name,)
+                )
 
     def _outermost(self) -> Mapping[str, Any] | None:
         """The span that all others are in; ``None``: there is none."""

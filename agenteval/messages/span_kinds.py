@@ -29,7 +29,16 @@ _MODELS = frozenset(
 _WITHOUT_CALLS = frozenset(
     (
         *("agent", "invoke_agent", "create_agent", "invoke_workflow", "workflow", "chain", "task", "session"),
-        *("retriever", "retrieval", "embedding", "embeddings", "reranker", "guardrail", "evaluator", "prompt"),
+        *(
+            "retriever",
+            "retrieval",
+            "embedding",
+            "embeddings",
+            "reranker",
+            "guardrail",
+            "evaluator",
+            "prompt",
+        ),
         *("parser", "memory", "ai.generatetext", "ai.streamtext", "ai.generateobject", "ai.streamobject"),
         *("ai.embed", "ai.embedmany", "ai.embed.doembed", "ai.embedmany.doembed"),
     )
@@ -46,7 +55,12 @@ _RUNNING = expression(r"running (?:\d+ )?tools?")
 _NAMES = ("gen_ai.tool.name", "tool.name", "ai.toolCall.name", "mcp.tool.name", "lk.function_tool.name")
 _NAMES_OF_TOOLS = ("traceloop.entity.name",)
 _BEFORE_NAMES = ("execute_tool ", "tools/call ")
-_FINISHED = ("gen_ai.response.finish_reasons", "ai.response.finishReason", "finish_reason", "llm.finish_reason")
+_FINISHED = (
+    "gen_ai.response.finish_reasons",
+    "ai.response.finishReason",
+    "finish_reason",
+    "llm.finish_reason",
+)
 _ASKS = ("tool_calls", "tool_call", "tool-calls", "tool_use", "function_call")
 _EVENTS = ("exception", "gen_ai.", "ai.", "llm.", "First Token Stream Event")
 """How the events of spans begin that are known: of these, the attributes are read as those of the span."""
@@ -96,7 +110,9 @@ def unplaced_span(
     if is_known or _is_known(span, attributes, kind):
         event = next((each for each in _unknown_events(span)), "") if _is_of_agents(attributes, kind) else ""
         return Unplaced(f"an event '{event[:40]}' of the span '{name[:40]}'", (event,)) if event else None
-    return Unplaced(f"a span '{name[:40]}' of no known kind", (name, *filter(None, (kind,))), attributes or None)
+    return Unplaced(
+        f"a span '{name[:40]}' of no known kind", (name, *filter(None, (kind,))), attributes or None
+    )
 
 
 def _is_known(span: Mapping[str, Any], attributes: Mapping[str, Any], kind: str) -> bool:

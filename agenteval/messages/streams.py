@@ -59,7 +59,9 @@ def whole(pieces: Sequence[Mapping[str, Any]]) -> Mapping[str, Any]:
 
 def _with_unknown(response: Mapping[str, Any], pieces: Iterable[Mapping[str, Any]]) -> Mapping[str, Any]:
     """The response with the pieces of its stream that are of no known kind: nobody knows what they tell."""
-    unknown = [piece for piece in pieces if not (_is_piece(piece) or is_signal(piece)) or _grows_unread(piece)]
+    unknown = [
+        piece for piece in pieces if not (_is_piece(piece) or is_signal(piece)) or _grows_unread(piece)
+    ]
     return {**response, EVENTS: unknown} if unknown else response
 
 

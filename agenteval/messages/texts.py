@@ -33,7 +33,9 @@ _UNTYPED = frozenset(
     )
 )
 """What parts without a kind hold, by which they are known: Google's, Bedrock's, Haystack's."""
-_OF_PARTS = frozenset((*_UNTYPED, "annotations", "content", "value", "data", "url", "tools", "approval_request"))
+_OF_PARTS = frozenset(
+    (*_UNTYPED, "annotations", "content", "value", "data", "url", "tools", "approval_request")
+)
 _MEDIA = ("image", "audio", "video", "file", "document", "media", "blob", "uri")
 """How a word in the names of parts begins that no text is expected of."""
 _PLACES = ("text", "refusal", "content", "value")

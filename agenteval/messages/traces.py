@@ -187,9 +187,7 @@ def _with_span_calls(talk: _Talk, spans: Sequence[Any]) -> tuple[list[Any], list
     for each in beside:
         added.setdefault(end if each.before is None else known[each.before][0], []).extend(each.messages)
     places = range(len(talk.messages) + 1)
-    return [
-        message for at in places for message in (*added.get(at, ()), *talk.messages[at : at + 1])
-    ], []
+    return [message for at in places for message in (*added.get(at, ()), *talk.messages[at : at + 1])], []
 
 
 def _is_users(said: Sequence[Said]) -> bool:

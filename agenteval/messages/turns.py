@@ -15,8 +15,8 @@ from agenteval.core.trajectory import CallEvidence, Step, ToolCall, ToolResult, 
 from agenteval.core.value import changed
 from agenteval.messages.agent_names import after_handoffs, by
 from agenteval.messages.calls import Call, Tell, handed_over
-from agenteval.messages.message import said_in
 from agenteval.messages.exchanges import Logged
+from agenteval.messages.message import said_in
 from agenteval.messages.placed import NoCallsIn, Unplaced
 from agenteval.messages.reported_usage import metered
 from agenteval.messages.said import Said, unplaced_in
@@ -101,7 +101,9 @@ def _require_read(draft: _Draft, coverage: Coverage, *, lost: str) -> None:
         what = f"no part of an answer of the agent could be read: {parts[:80]}"
         raise AuthorError(Problem(what, "its parts are of unknown kinds"))
     if draft.unread and not lost and not any(turn.has_answer for turn in draft.turns):
-        raise AuthorError(Problem(f"no answer of the agent could be read: {next(iter(draft.notes))}", READ_IT))
+        raise AuthorError(
+            Problem(f"no answer of the agent could be read: {next(iter(draft.notes))}", READ_IT)
+        )
 
 
 @dataclass(slots=True, eq=False)

@@ -54,8 +54,8 @@ _MOST_PROBLEMS = 5
 @dataclass(frozen=True)
 class ScoreRequest:
     """What the command line asked for. ``no_calls_in``: names of what in the logs holds no calls.
-    ``must_judge``: although nothing names a model or a metric. ``recording``: with what is known of a run that
-    is judged anew."""
+    ``must_judge``: although nothing names a model or a metric. ``recording``: with what is known of a run
+    that is judged anew."""
 
     files: tuple[str, ...]
     config: str | None = None

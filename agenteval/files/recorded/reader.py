@@ -146,9 +146,7 @@ class Reader:
         return tuple(text for text in dict.fromkeys(self.texts) if text not in self._met)
 
 
-def conversation_of(
-    entry: Record, tool_sets: ToolSets, no_calls_in: NoCallsIn | None = None
-) -> Conversation:
+def conversation_of(entry: Record, tool_sets: ToolSets, no_calls_in: NoCallsIn | None = None) -> Conversation:
     """Raises ``AuthorError`` (without a place)."""
     read = read_conversation(entry.value, tool_sets, around=entry.around, no_calls_in=no_calls_in)
     if entry.logged is MISSING and not entry.notes and entry.outcome is MISSING:

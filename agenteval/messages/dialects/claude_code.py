@@ -48,7 +48,9 @@ def _messages_in(events: Sequence[Any], tell: Tell) -> list[Any]:
         tell("messages that the user took back, and the answers to them, were left out")
         kept = [event for event in kept if word(event, "uuid") not in gone]
     kept = [event for event in kept if not _is_placed(event)]
-    return _joined([_call_of(event) if others and _is_of_another(event) else _opened(event) for event in kept])
+    return _joined(
+        [_call_of(event) if others and _is_of_another(event) else _opened(event) for event in kept]
+    )
 
 
 def _is_notice(event: Any) -> bool:
@@ -85,7 +87,15 @@ _PLACED = frozenset(
 )
 """Events that are no messages, and in which no call is."""
 _OF_EVENTS = frozenset(
-    ("toolUseResult", "tool_use_result", "mcpMeta", "thinkingMetadata", "todos", "compactMetadata", "snapshot")
+    (
+        "toolUseResult",
+        "tool_use_result",
+        "mcpMeta",
+        "thinkingMetadata",
+        "todos",
+        "compactMetadata",
+        "snapshot",
+    )
 )
 """What stands beside a message: of a result, what the program made of it."""
 

@@ -34,7 +34,9 @@ class _Codex:
         fields: dict[str, Any] = {}
         for line in lines:  # what is reported first counts
             fields = {**_fields(line["type"], line["payload"]), **fields}
-        messages = [line["payload"] if line["type"] == _ITEM else line for line in lines if not _is_left_out(line)]
+        messages = [
+            line["payload"] if line["type"] == _ITEM else line for line in lines if not _is_left_out(line)
+        ]
         return [{**fields, "messages": messages}]
 
 

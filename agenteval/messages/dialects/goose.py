@@ -33,7 +33,10 @@ def _kind(part: Any) -> Any:
 
 def _in_openai(messages: Sequence[Any], _: Tell) -> Iterator[Any]:
     for message in messages:
-        yield {**message, "content": [_part(each) for each in message["content"] if _kind(each) not in _PLACED]}
+        yield {
+            **message,
+            "content": [_part(each) for each in message["content"] if _kind(each) not in _PLACED],
+        }
 
 
 def _part(part: Any) -> Any:
@@ -46,7 +49,12 @@ def _part(part: Any) -> Any:
     if kind == _RESULT:
         outcome = _object(part.get("toolResult"))
         named = {"tool_use_id": part.get("id"), "status": outcome.get("status")}
-        return {**unread, "type": "tool_result", **named, "content": outcome.get("value", outcome.get("error"))}
+        return {
+            **unread,
+            "type": "tool_result",
+            **named,
+            "content": outcome.get("value", outcome.get("error")),
+        }
     return part
 
 

@@ -9,7 +9,6 @@ from agenteval.messages.calls import Tell, word
 from agenteval.messages.dialects.message_lists import MessageList, unread_of
 from agenteval.messages.speakers import ROLES
 
-
 _OF_MESSAGES = frozenset(("text", "content", "toolCalls", "responses", "media"))
 
 
