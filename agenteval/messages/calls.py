@@ -129,11 +129,12 @@ def call_in(raw: Any) -> Call | None:
 def unplaced_in_call(raw: Mapping[str, Any], call: Call) -> Iterator[Unplaced]:
     """What of a call nobody read. An object beside a call without arguments is what its arguments are: they
     are not known, and the call is."""
-    is_read = call.args is not None or call.raw_args is not None
-    known = CALL_FIELDS if is_read else {*CALL_FIELDS, *_in_other_places(raw)}
-    function = raw.get("function")
-    inner = function if isinstance(function, dict) else {}
-    yield from unplaced_fields({**raw, **inner}, known, of=f"a call of '{call.name[:40]}'")
+    known = (
+        CALL_FIELDS
+        if call.args is not None or call.raw_args is not None
+        else {*CALL_FIELDS, *_in_other_places(raw)}
+    )
+    yield from unplaced_fields(_fields(raw), known, of=f"a call of '{call.name[:40]}'")
 
 
 def _given(raw: Mapping[str, Any], inner: Mapping[str, Any]) -> Any:
@@ -147,10 +148,15 @@ def _given(raw: Mapping[str, Any], inner: Mapping[str, Any]) -> Any:
 
 def _in_other_places(call: Mapping[str, Any]) -> list[str]:
     """The keys of objects in a call without arguments that may be these."""
-    inner = call.get("function")
-    fields = {**call, **inner} if isinstance(inner, dict) else call
+    fields = _fields(call)
     unplaced = unplaced_fields(fields, CALL_FIELDS, of="")
     return [each.names[0] for each in unplaced if isinstance(fields.get(each.names[0]), dict)]
+
+
+def _fields(call: Mapping[str, Any]) -> Mapping[str, Any]:
+    """What stands in a call, and in the function that it names."""
+    inner = call.get("function")
+    return {**call, **inner} if isinstance(inner, dict) else call
 
 
 def _arguments(given: Any) -> tuple[dict[str, Any] | None, str | None]:

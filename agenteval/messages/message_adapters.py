@@ -124,9 +124,9 @@ def _part(part: Any, depth: int = 3) -> Any:
 
 
 def plain(messages: Iterable[Any]) -> list[Message]:
-    """The messages in OpenAI's shape; in the place of what nobody could place there is a message with the
-    role ``UNPLACED`` and a phrase as its content. Raises ``AgentError`` for a call in a known form that
-    cannot be read."""
+    """The messages in OpenAI's shape; for what nobody could place, there is a message with the role
+    ``UNPLACED`` and a phrase as its content. Raises ``AgentError`` for a call in a known form that cannot be
+    read."""
     looks = [_look(message) for message in _usage_once(map(as_entry, messages))]
     read: list[Message] = []
     for is_foreign, some in groupby(looks, key=lambda look: look.is_foreign):

@@ -1,11 +1,11 @@
 """What of a reply, a log or a trace nobody could place: it may hold calls that were not seen. Pure.
 
-One rule for every reader. An *entry* is an element of a list of messages, of parts, of events or of spans. It
-is placed where its kind is known: as a call, as a result, or as something that holds no call (a text, what a
-model thought, a picture). A field of a placed entry that its reader does not read is placed where the table
-of its dialect names it, and where no object is in its value: a plain value is no call. What authors fill as
-they like (``metadata``) is placed as far as its values are plain or their names are known. All else is
-*unplaced*: not known, which is not "no call".
+One rule for every reader. An *entry* is an element of a list of messages, parts, events or spans. It is
+placed if its kind is known: as a call, as a result, or as something that holds no call (a text, what a model
+thought, a picture). A field of a placed entry that its reader does not read is placed if a table of its
+dialect names it, or if no object is in its value: a plain value is no call. What authors fill as they like
+(``metadata``) is placed as far as its values are plain or their names are known. All else is *unplaced*: not
+known, which is not "no call".
 """
 
 from __future__ import annotations
@@ -232,27 +232,28 @@ def names_in(found: Iterable[Unplaced]) -> str:
 
 # ── what is known to hold no calls ───────────────────────────────────────────────────────────────
 
-_OPENAI = ("audio", "logprobs", "refusal", "content_filter_results", "content_filter_result",
-           "incomplete_details", "prompt_filter_results", "attachments", "file_ids",
-           "top_logprobs")  # fmt: skip
-_THOUGHT = ("reasoning", "reasoning_content", "reasoning_details", "thinking", "thinking_blocks", "thoughts",
-            "thought", "summary")  # fmt: skip
+_OPENAI = (
+    "audio", "logprobs", "top_logprobs", "refusal", "content_filter_results", "content_filter_result",
+    "prompt_filter_results", "incomplete_details", "attachments", "file_ids",
+)  # fmt: skip
+_THOUGHT = (
+    "reasoning", "reasoning_content", "reasoning_details", "thinking", "thinking_blocks", "thoughts",
+    "thought", "summary",
+)  # fmt: skip
 _ANTHROPIC = (
-    "container",
-    "context_management",
-    "stop_details",
-    "cache_control",
-    "citations",
-    "cache_creation",
-)
-_GOOGLE = ("groundingMetadata", "grounding_metadata", "citationMetadata", "citation_metadata",
-           "safetyRatings", "safety_ratings", "urlContextMetadata", "url_context_metadata",
-           "logprobsResult", "logprobs_result", "promptFeedback", "prompt_feedback",
-           "videoMetadata", "video_metadata", "mediaResolution", "modalityTokenCount")  # fmt: skip
+    "container", "context_management", "stop_details", "cache_control", "citations", "cache_creation",
+)  # fmt: skip
+_GOOGLE = (
+    "groundingMetadata", "grounding_metadata", "citationMetadata", "citation_metadata", "safetyRatings",
+    "safety_ratings", "urlContextMetadata", "url_context_metadata", "logprobsResult", "logprobs_result",
+    "promptFeedback", "prompt_feedback", "videoMetadata", "video_metadata", "mediaResolution",
+)  # fmt: skip
 _LANGCHAIN = ("tool_call_chunks", "artifact", "lc_attributes", "lc_secrets")
 """Of these, chunks are the pieces of the calls beside them; an artifact is of a tool's result."""
-_LITELLM = ("vertex_ai_grounding_metadata", "vertex_ai_url_context_metadata", "vertex_ai_safety_results",
-            "vertex_ai_citation_metadata", "images", "search_results", "image_urls")  # fmt: skip
+_LITELLM = (
+    "vertex_ai_grounding_metadata", "vertex_ai_url_context_metadata", "vertex_ai_safety_results",
+    "vertex_ai_citation_metadata", "images", "search_results", "image_urls",
+)  # fmt: skip
 _AI_SDK = ("experimental_attachments", "sources", "experimental_content")
 _MICROSOFT = ("raw_representation", "rawRepresentation", "inner_content", "innerContent")
 """What the provider sent, of which the message is made."""

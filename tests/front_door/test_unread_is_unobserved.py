@@ -21,13 +21,26 @@ CANCELS = [
     DONE,
 ]
 LOOKS = json.loads(json.dumps(CANCELS).replace("cancel", "look"))
+LOOK = LOOKS[0]["tool_calls"][0]
 DID = {"tool": "cancel"}
 STRICT = "tool_calls: {match: strict, calls: []}"
 FORBIDDEN = "tool_calls: {forbidden: [{name: cancel}]}"
 
 
+TEXT = {"type": "text", "text": "Done."}
+BARE = {"text": "Done."}
+
+
 def said(**fields: Any) -> list[Any]:
     return [{**DONE, **fields}]
+
+
+def parts(*content: Any) -> list[Any]:
+    return [{"role": "assistant", "content": [*content]}]
+
+
+def calling(call: Any, **beside: Any) -> list[Any]:
+    return [{**CANCELS[0], "tool_calls": [call], **beside}, *CANCELS[1:]]
 
 
 # ── agents ───────────────────────────────────────────────────────────────────────────────────────
@@ -40,7 +53,7 @@ UNPLACED: dict[str, Any] = {
     "an event": [{"type": "tool_start", "tool": "cancel"}, DONE],
     "an item of a later kind": [{"type": "tool_thing", "name": "cancel", "data": ARGS}, DONE],
     "a completion in the list": [{"choices": [{"message": CANCELS[0]}]}, DONE],
-    "a part of an unknown kind": [{"role": "assistant", "content": [{"type": "action"}, {"type": "text", "text": "Done."}]}],
+    "a part of an unknown kind": parts({"type": "action"}, TEXT),
     "a part of no kind": [{"role": "model", "parts": [{"cancel": ARGS}, {"text": "Done."}]}],
     "an object as content": [{"role": "assistant", "content": {"command": "cancel"}}, DONE],
     "thoughts that do something": [{"type": "reasoning", "summary": [], "steps": [DID]}, DONE],
@@ -55,7 +68,7 @@ UNPLACED: dict[str, Any] = {
     "of a user": [{"role": "user", "content": "?", "action": DID}, DONE],
     "without a role": [{"content": "Done.", "tool": "cancel"}],
     "a result without its call": [{"role": "tool", "name": "cancel", "content": "ok"}, DONE],
-    "a call within a call": [{**LOOKS[0], "tool_calls": [{**LOOKS[0]["tool_calls"][0], "then": [DID]}]}, *LOOKS[1:]],
+    "a call within a call": calling({**LOOK, "then": [DID]}),
     "one message": {**DONE, "trace": [DID]},
     "a completion": {**completion("Done."), "tool_events": [DID]},
     "a choice": {"choices": [{"message": DONE, "steps": [DID]}]},
@@ -64,21 +77,21 @@ UNPLACED: dict[str, Any] = {
 }  # fmt: skip
 READ: dict[str, Any] = {
     "as OpenAI writes it": CANCELS,
-    "its arguments elsewhere": [{**CANCELS[0], "tool_calls": [{"id": "c1", "name": "cancel", "payload": ARGS}]}, *CANCELS[1:]],
-    "in a second place": [{**LOOKS[0], "toolInvocations": [{"toolName": "cancel", "args": ARGS}]}, *LOOKS[1:]],
+    "its arguments elsewhere": calling({"id": "c1", "name": "cancel", "payload": ARGS}),
+    "in a second place": calling(LOOK, toolInvocations=[{"toolName": "cancel", "args": ARGS}]),
     "by the provider": [{"type": "cancel_call", "status": "completed"}, DONE],
 }  # fmt: skip
 PLACED: dict[str, Any] = {
     "a text": "Done.",
     "a text that holds a list": said(content='[{"command": "cancel"}] Done.'),
     "plain values under other keys": said(action="none", tags=["a"], metadata={"a": 1, "b": {}}),
-    "what a model thought": [{"role": "assistant", "content": [{"type": "thinking", "thinking": "Hm."}, {"type": "text", "text": "Done."}]}],
-    "items": [{"type": "reasoning", "summary": [{"type": "summary_text", "text": "Hm."}]}, {"type": "message", **DONE}],
+    "what a model thought": parts({"type": "thinking", "thinking": "Hm."}, TEXT),
+    "items": [{"type": "reasoning", "summary": [{"text": "Hm."}]}, {"type": "message", **DONE}],
     "citations": said(annotations=[{"type": "url_citation", "url": "u"}]),
-    "Google's parts": [{"role": "model", "parts": [{"text": "Hm.", "thought": True}, {"inlineData": {"data": ""}}, {"text": "Done."}]}],
-    "LangChain's": said(type="ai", additional_kwargs={}, response_metadata={"token_usage": {"a": {"b": 1}}}),
-    "the AI SDK's": [{"role": "assistant", "parts": [{"type": "step-start"}, {"type": "text", "text": "Done.", "providerMetadata": {"p": {"id": "x"}}}]}],
-    "a completion": {**completion("Done."), "usage": {"prompt_tokens": 1, "completion_tokens": 1, "details": {"a": 1}}},
+    "Google's parts": [{"role": "model", "parts": [{**BARE, "thought": True}, {"fileData": {"a": 1}}, BARE]}],
+    "LangChain's": said(type="ai", additional_kwargs={}, response_metadata={"usage": {"a": {"b": 1}}}),
+    "the AI SDK's": parts({"type": "step-start"}, {**TEXT, "providerMetadata": {"openai": {"itemId": "x"}}}),
+    "a completion": {**completion("Done."), "usage": {"prompt_tokens": 1, "details": {"a": 1}}},
     "a state": {"messages": [DONE], "structured_response": {"a": {"b": 1}}},
 }  # fmt: skip
 AGENT = "SHAPES = {shapes!r}\n\ndef agent(messages, ctx):\n    return SHAPES[ctx.scenario_id]\n"
@@ -196,7 +209,7 @@ ENDPOINTS: dict[str, tuple[str, Behaviour, Behaviour]] = {
     ),
 }
 ASKS: dict[str, Behaviour] = {
-    "a stream": sse(delta(tool_calls=[{"index": 0, **LOOKS[0]["tool_calls"][0]}]), delta(finish_reason="tool_calls")),
+    "a stream": sse(delta(tool_calls=[{"index": 0, **LOOK}]), delta(finish_reason="tool_calls")),
     "the events of a reply": sse({"type": "call", "c": [{"name": "look", "arguments": {}}]}, {"type": "end"}),
 }  # fmt: skip
 
@@ -204,9 +217,8 @@ ASKS: dict[str, Behaviour] = {
 @pytest.mark.parametrize("name", ENDPOINTS)
 def test_an_endpoint_that_reports_what_nobody_knows(project: Project, name: str) -> None:
     options, hides, shows = ENDPOINTS[name]
-    project.scenarios(
-        f"{{id: a, turns: [Hi], tools: {{look: {{returns: 1}}, cancel: {{returns: 1}}}}, expect: {{{FORBIDDEN}}}}}"
-    )
+    tools = "tools: {look: {returns: 1}, cancel: {returns: 1}}"
+    project.scenarios(f"{{id: a, turns: [Hi], {tools}, expect: {{{FORBIDDEN}}}}}")
     for reply, code in ((hides, 3), (shows, 0)):
         with LocalServer(*([ASKS[name]] if name in ASKS else []), reply) as server:
             project.write("agenteval.yaml", f"agent: {{endpoint: '{server.url}', {options}}}\nmetrics: []\n")
