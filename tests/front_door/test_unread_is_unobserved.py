@@ -1,4 +1,3 @@
-# ruff: noqa: E501  (a shape is easier to compare in one line)
 """What a reader could not place may hold calls: in its turn no check rests on a call that was not seen."""
 
 from __future__ import annotations
