@@ -98,18 +98,18 @@ class FoundVisibility:
     def _known_of(self, agent: str) -> KnownVisibility | None:
         return self._known.get(agent) or self._known.get("")
 
-    def so_far(self, agent: str, trajectory: Trajectory) -> Trajectory:
+    def so_far(self, agent: str, scenario: Scenario, trajectory: Trajectory) -> Trajectory:
         """Return a trajectory for checks in code, which do not wait: what rests on the absence of a call they
-        leave open."""
-        found = self.of(agent)
-        return trajectory.model_copy(update={"visibility": found if found is ToolVisibility.ALL else None})
+        leave open while it may still be shown that all are seen."""
+        found = None if self.is_open(agent, scenario) else self.of(agent)
+        return trajectory.model_copy(update={"visibility": found})
 
     async def settled(self, agent: str, scenario: Scenario, trajectory: Trajectory) -> Trajectory:
         """Return a trajectory for a judge, once nothing can change any more how much of the agent's calls is
         seen. Of a scenario without tools too little depends on it for a wait."""
         while self.is_open(agent, scenario):
             await self._changed.wait()
-        return self.as_known(agent, trajectory)
+        return trajectory.model_copy(update={"visibility": self.of(agent)})
 
     def is_open(self, agent: str, scenario: Scenario) -> bool:
         """Whether a conversation that is being played may yet change it."""
@@ -117,7 +117,3 @@ class FoundVisibility:
         if not scenario.tools or (known and (known.is_authors or known.calls is ToolVisibility.UNSEEN)):
             return False
         return self.of(agent) is not ToolVisibility.ALL and (self._playing > 0 or self._may_start)
-
-    def as_known(self, agent: str, trajectory: Trajectory) -> Trajectory:
-        """Return a trajectory with what is known by now, for who cannot wait."""
-        return trajectory.model_copy(update={"visibility": self.of(agent)})

@@ -201,7 +201,7 @@ class _RunningSample:
         self.last = Trajectory()
         self.watch = Stopwatch()
         self.is_refused = False  # a judge of it was not asked
-        self._done: set[int] = set()  # the scorers that have looked at the whole
+        self._is_whole = False  # checks have looked at the whole
         self._runtime = runtime
         self._emit_all = emit
         self._events: list[Event] = []  # for who looks at it when it is over
@@ -245,14 +245,13 @@ class _RunningSample:
         if fault is None:
             return stop
         stop = Stop(reason=StopReason.SIMULATOR, detail=fault.sentence, user_usage=stop.user_usage)
-        self._done.clear()
         await self._check("conversation", Trajectory(turns=self.last.turns[: fault.turn], stop=stop), None)
         self.last = self.last.model_copy(update={"stop": stop})
         return stop
 
     async def prove(self, stop: Stop) -> None:
         """What the turns until then prove of a conversation that was cut off: checks in code alone."""
-        if not self.last.turns:
+        if self._is_whole or not self.last.turns:
             return
         ended = self.last.model_copy(update={"stop": stop})
         with anyio.CancelScope(shield=True):
@@ -332,34 +331,23 @@ class _RunningSample:
             close(agent)
 
     async def _score(self, scope: str, trajectory: Trajectory, turn: int | None, scoring: TaskGroup) -> None:
-        await self._check(scope, trajectory, turn, scoring)
+        await self._check(scope, trajectory, turn)
         for judge in self._runtime.judges.get(self.sample.key.agent, ()):
             if judge.scope == scope:
                 scoring.start_soon(self._judge, judge, trajectory, turn)
 
-    async def _check(
-        self, scope: str, trajectory: Trajectory, turn: int | None, scoring: TaskGroup | None = None
-    ) -> None:
-        """Ask the checks in code. Those that say nothing where a call may be unseen wait as judges do, unless
-        nobody waits any more (no ``scoring``)."""
-        whole = self._done if trajectory.stop else set()
+    async def _check(self, scope: str, trajectory: Trajectory, turn: int | None) -> None:
+        """Ask the checks in code, which do not wait."""
+        self._is_whole |= trajectory.stop is not None
+        trajectory = self._found.so_far(self.sample.key.agent, self.sample.scenario, trajectory)
         for check in self._runtime.checks.get(self.sample.key.agent, ()):
-            if check.scope != scope or id(check) in whole:
-                continue
-            agent, rests_on_absence = self.sample.key.agent, getattr(check, "rests_on_absence", False)
-            if rests_on_absence and scoring and self._found.is_open(agent, self.sample.scenario):
-                scoring.start_soon(self._judge, check, trajectory, turn)
-                continue
-            whole.add(id(check))
-            shown = self._found.as_known if rests_on_absence else self._found.so_far
-            await self._ask(check, shown(agent, trajectory), turn)
+            if check.scope == scope:
+                await self._ask(check, trajectory, turn)
 
     async def _judge(self, judge: Scorer, trajectory: Trajectory, turn: int | None) -> None:
         sample = self.sample
         with apart(self.watch, "what other conversations show of the agent's calls"):
             trajectory = await self._found.settled(sample.key.agent, sample.scenario, trajectory)
-        if trajectory.stop:
-            self._done.add(id(judge))
         await self._ask(judge, trajectory, turn)
 
     async def _ask(self, scorer: Scorer, trajectory: Trajectory, turn: int | None) -> None:

@@ -177,6 +177,8 @@ class ScoreFailure(Value):
     author: bool = False
     refused: bool = False
     unclear: bool = False
+    unless_all_seen: Annotated[bool, Field(exclude_if=_is_empty)] = False
+    """It stands only if not all calls are seen."""
 
 
 AS_IT_SHOULD, HELPED, HINDERED = "as it should", "helped", "hindered"
@@ -243,6 +245,8 @@ class Finding(Value):
     references: References = References()
     rule_kind: Annotated[RuleKind | None, Field(exclude_if=_is_empty)] = None
     scripted: bool = False
+    if_all_seen: Annotated[bool, Field(exclude_if=_is_empty)] = False
+    """It argues from a call that was not made, and stands only once all calls are known to be seen."""
 
     @property
     def found_by(self) -> str:

@@ -12,7 +12,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from enum import StrEnum
 from typing import Literal, NamedTuple, TypeVar
 
-from agenteval.core.score import Check, ScoreItem
+from agenteval.core.score import Check, Finding, ScoreFailure, ScoreItem
 from agenteval.core.trajectory import CallEvidence, ToolVisibility, Turn
 from agenteval.core.value import Value, changed
 
@@ -134,25 +134,46 @@ def resting_on_absence(check: Check) -> Check:
 def settled(
     items: Sequence[_Item], visibility: ToolVisibility | None, turns: Sequence[Turn], why: WhyOpen
 ) -> Sequence[_Item]:
-    """Decide such checks of ``turns`` (one, or those of a whole conversation), once the ``visibility`` of the
-    agent is known; all else stays as it is."""
-    if not any(isinstance(item, Check) and item.if_all_seen is not None for item in items):
+    """Decide what rests on the absence of a call in ``turns`` (one, or those of a whole conversation), once
+    the ``visibility`` of the agent is known; all else stays as it is."""
+    if not any(map(_is_open, items)):
         return items
     unplaced = unplaced_text(turns)
     if visibility is ToolVisibility.ALL and not unplaced:
-        return tuple(_decided(item) for item in items)
+        return tuple(_decided(item) for item in items if not getattr(item, "unless_all_seen", False))
     reason = f"not fully seen: {unplaced} ({why.unplaced})" if unplaced else f"not decided: {why.unseen}"
-    return tuple(_left_open(item, reason) for item in items)
+    kept = (item for item in items if not (isinstance(item, Finding) and item.if_all_seen))
+    return tuple(_left_open(item, reason) for item in kept)
+
+
+def _is_open(item: ScoreItem) -> bool:
+    match item:
+        case Check():
+            return item.if_all_seen is not None
+        case Finding():
+            return item.if_all_seen
+        case ScoreFailure():
+            return item.unless_all_seen
+        case _:
+            return False
 
 
 def _decided(item: _Item) -> _Item:
-    if not isinstance(item, Check) or item.if_all_seen is None:
+    if not _is_open(item):
         return item
-    return changed(item, {"passed": item.if_all_seen, "if_all_seen": None})
+    if isinstance(item, Finding):
+        return changed(item, {"if_all_seen": False})
+    return (
+        changed(item, {"passed": item.if_all_seen, "if_all_seen": None}) if isinstance(item, Check) else item
+    )
 
 
 def _left_open(item: _Item, reason: str) -> _Item:
-    if not isinstance(item, Check) or item.if_all_seen is None:
+    if not _is_open(item):
+        return item
+    if isinstance(item, ScoreFailure):
+        return changed(item, {"unless_all_seen": False})
+    if not isinstance(item, Check):
         return item
     return changed(item, {"detail": reason, "parts": (), "if_all_seen": None})
 

@@ -217,8 +217,9 @@ def _sample(
         of_kinds = [_of_kind(items, kind) for kind in (Check, Score, ScoreFailure)] if items else ()
         turn_reports.append(TurnReport(turn, *of_kinds))
     whole = settled(told.items.get(None, ()), visibility, trajectory.all_turns, why)
+    said = (item for items in told.items.values() for item in items if isinstance(item, Finding))
     findings = sorted(
-        (item for items in told.items.values() for item in items if isinstance(item, Finding)),
+        settled(tuple(said), visibility, trajectory.all_turns, why),
         key=lambda f: (f.turn is None, f.turn or 0, f.call or 0, f.metric, f.detector),
     )
     sample = SampleReport(

@@ -30,7 +30,6 @@ class Detectors:
     """
 
     scope: Final = "conversation"
-    rests_on_absence: Final = True
 
     def __init__(self, plan: Plan, policy: str = "", *, recorded: bool = False) -> None:
         names = DETECTORS if plan.detectors is None else dict.fromkeys(plan.detectors)
@@ -50,7 +49,22 @@ class Detectors:
         return self.look_at(scenario, trajectory)
 
     def look_at(self, scenario: Scenario, trajectory: Trajectory) -> Sequence[Check | Finding | ScoreFailure]:
-        """The same, for who cannot wait."""
+        """The same, for who cannot wait. Where it is not known yet whether all calls are seen, what depends
+        on it says so."""
+        if trajectory.visibility is not None:
+            return self._look_at(scenario, trajectory)
+        seen, unseen = (
+            self._look_at(scenario, trajectory.model_copy(update={"visibility": visibility}))
+            for visibility in (ToolVisibility.ALL, ToolVisibility.UNSEEN)
+        )
+        return [
+            *(each if each in unseen else _if_all_seen(each) for each in seen),
+            *(_unless_all_seen(each) for each in unseen if each not in seen),
+        ]
+
+    def _look_at(
+        self, scenario: Scenario, trajectory: Trajectory
+    ) -> Sequence[Check | Finding | ScoreFailure]:
         if trajectory.stop and trajectory.stop.fault not in (None, "agent"):
             trajectory = trajectory.model_copy(update={"unfinished": None})
         conversation = self.conversation(scenario, trajectory)
@@ -145,6 +159,14 @@ class Detectors:
         effect = rated(finding, trajectory, scenario.tools).severity
         severity = detector.severity_of(effect, self._severities, of_case=proof.severity)
         return finding.model_copy(update={"severity": severity})
+
+
+def _if_all_seen(item: Check | Finding | ScoreFailure) -> Check | Finding | ScoreFailure:
+    return item.model_copy(update={"if_all_seen": True}) if isinstance(item, Finding) else item
+
+
+def _unless_all_seen(item: Check | Finding | ScoreFailure) -> Check | Finding | ScoreFailure:
+    return item.model_copy(update={"unless_all_seen": True}) if isinstance(item, ScoreFailure) else item
 
 
 def _left_open(
