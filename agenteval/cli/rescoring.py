@@ -19,7 +19,7 @@ from agenteval.core.plan import Applies, Plan
 from agenteval.core.protocols import Emit, Scorer
 from agenteval.core.scenario import SampleKey, Scenario
 from agenteval.core.score import ScoreItem
-from agenteval.core.tool_visibility import KnownVisibility, evidence_in, visibility_of
+from agenteval.core.tool_visibility import KnownVisibility, evidence_in, own_visibility, visibility_of
 from agenteval.core.trajectory import Stop, StopReason, Trajectory
 from agenteval.core.value import changed
 from agenteval.files.recorded.identity import Recorded
@@ -45,8 +45,11 @@ class Rescoring:
     def seen(self, recorded: Recorded, trajectory: Trajectory) -> Trajectory:
         """Return what was held with how much of its calls is seen, as far as this record alone tells."""
         known = self.visibility.get(recorded.key.agent) or self.visibility.get("")
-        evidence = evidence_in(recorded.trajectory.all_turns)
-        found = visibility_of(known, evidence, passthrough=False)
+        if recorded.scenario.tools:
+            evidence = evidence_in(recorded.trajectory.all_turns)
+            found = visibility_of(known, evidence, passthrough=False)
+        else:
+            found = own_visibility(known, trajectory.all_turns)
         return trajectory.model_copy(update={"visibility": found})
 
 

@@ -13,7 +13,7 @@ import anyio
 from agenteval.core.event import CallsSeen, Event, SampleFinished, TurnFinished
 from agenteval.core.protocols import Emit
 from agenteval.core.scenario import SampleKey, Scenario
-from agenteval.core.tool_visibility import KnownVisibility, visibility_of
+from agenteval.core.tool_visibility import KnownVisibility, own_visibility, visibility_of
 from agenteval.core.trajectory import CallEvidence, ToolVisibility, Trajectory, Turn
 
 
@@ -101,15 +101,24 @@ class FoundVisibility:
     def so_far(self, agent: str, scenario: Scenario, trajectory: Trajectory) -> Trajectory:
         """Return a trajectory for checks in code, which do not wait: what rests on the absence of a call they
         leave open while it may still be shown that all are seen."""
-        found = None if self.is_open(agent, scenario) else self.of(agent)
-        return trajectory.model_copy(update={"visibility": found})
+        if self.is_open(agent, scenario):
+            return trajectory
+        return self._as_known(agent, scenario, trajectory)
 
     async def settled(self, agent: str, scenario: Scenario, trajectory: Trajectory) -> Trajectory:
         """Return a trajectory for a judge, once nothing can change any more how much of the agent's calls is
         seen. Of a scenario without tools too little depends on it for a wait."""
         while self.is_open(agent, scenario):
             await self._changed.wait()
-        return trajectory.model_copy(update={"visibility": self.of(agent)})
+        return self._as_known(agent, scenario, trajectory)
+
+    def _as_known(self, agent: str, scenario: Scenario, trajectory: Trajectory) -> Trajectory:
+        """Of a scenario without tools, which nobody waits for, the conversation itself decides."""
+        found = self.of(agent)
+        if not scenario.tools:
+            known = self._known_of(agent)
+            found = own_visibility(known, trajectory.all_turns, passthrough=self._passthrough)
+        return trajectory.model_copy(update={"visibility": found})
 
     def is_open(self, agent: str, scenario: Scenario) -> bool:
         """Whether a conversation that is being played may yet change it."""

@@ -67,6 +67,16 @@ def visibility_of(
     return known.calls if known else ToolVisibility.UNSEEN
 
 
+def own_visibility(
+    known: KnownVisibility | None, turns: Iterable[Turn], *, passthrough: bool = False
+) -> ToolVisibility:
+    """Decide it by one conversation alone, as far as it goes: whatever else is played, the answer
+    is the same."""
+    if known and known.source is VisibilitySource.EARLIER_RUN:
+        known = None
+    return visibility_of(known, evidence_in(turns), passthrough=passthrough)
+
+
 # ── why a check is open, and what would decide it ────────────────────────────────────────────────
 
 _WAYS_TO_SHOW_CALLS = (

@@ -5,7 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from agenteval.core.event import Event, Reconsidered, RunFinished, RunResumed, RunStarted, SampleFinished
+from agenteval.core.event import (
+    CallsSeen,
+    Event,
+    Reconsidered,
+    RunFinished,
+    RunResumed,
+    RunStarted,
+    SampleFinished,
+)
 from agenteval.core.plan import Plan
 from agenteval.core.scenario import SampleKey, Scenario
 
@@ -39,10 +47,10 @@ def _ends(events: Iterable[Event]) -> dict[SampleKey, bool]:
 
 
 def kept(events: Sequence[Event]) -> Iterator[Event]:
-    """How the run began, and all that was told of the samples that are over."""
+    """How the run began, what its agents have shown, and all that was told of the samples that are over."""
     done = over(events)
     for event in events:
-        if isinstance(event, RunStarted) or getattr(event, "key", None) in done:
+        if isinstance(event, RunStarted | CallsSeen) or getattr(event, "key", None) in done:
             yield event
 
 

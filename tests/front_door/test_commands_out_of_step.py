@@ -178,7 +178,7 @@ def test_a_program_for_one_message_plays_conversations_of_one_turn(project: Proj
 
 def test_a_replay_and_a_score_of_the_journal_say_the_same(project: Project) -> None:
     for number, last in enumerate(("say('bye')", "say({'tool_call': {'id': 1, 'name': 'pay'}})", "")):
-        bot(project, last=last)
+        bot(project, last=last, more=", calls: all")
         project.scenarios(f"""
             id: a
             {TURNS.strip().replace(chr(10), chr(10) + " " * 12)}

@@ -59,7 +59,7 @@ def test_where_tools_may_run_without_the_adapter_only_a_call_shows_that_calls_ar
     """``more``: its tools are known only in a run; ``runs_own_code``: a node may call them itself."""
     done = run(project, f"agent = Agent(talks, get_order, cancel_order)\nagent.{unlisted} = True\n")
     assert done.code == 3, done.all
-    assert "the agent showed no tool call in this run" in done.all
+    assert "no call of the agent was seen in this run" in done.all
     done = run(project, f"agent = Agent(calls, get_order, cancel_order)\nagent.{unlisted} = True\n")
     assert done.code == 0, done.all
 

@@ -397,7 +397,7 @@ cases:
 @pytest.fixture
 def forms(project: Project) -> tuple[Project, Done]:
     project.agent(AGENT)
-    project.config()
+    project.config("agent: {name: bot, target: 'agent.py:agent', calls: all}\n", target="")
     for name, text in FORMS.items():
         project.scenarios(text, f"scenarios/{name}")
     return project, project.run()

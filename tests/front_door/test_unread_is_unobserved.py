@@ -216,8 +216,9 @@ ASKS: dict[str, Behaviour] = {
 @pytest.mark.parametrize("name", ENDPOINTS)
 def test_an_endpoint_that_reports_what_nobody_knows(project: Project, name: str) -> None:
     options, hides, shows = ENDPOINTS[name]
-    tools = "tools: {look: {returns: 1}, cancel: {returns: 1}}"
-    project.scenarios(f"{{id: a, turns: [Hi], {tools}, expect: {{{FORBIDDEN}}}}}")
+    # Whoever asks agenteval gets its answer; who only reports calls has tools of its own.
+    tools = "tools: {look: {returns: 1}, cancel: {returns: 1}}, " if name in ASKS else ""
+    project.scenarios(f"{{id: a, turns: [Hi], {tools}expect: {{{FORBIDDEN}}}}}")
     for reply, code in ((hides, 3), (shows, 0)):
         with LocalServer(*([ASKS[name]] if name in ASKS else []), reply) as server:
             project.write("agenteval.yaml", f"agent: {{endpoint: '{server.url}', {options}}}\nmetrics: []\n")

@@ -72,7 +72,9 @@ TOLD: dict[str, tuple[dict[str, Any], tuple[str, ...]]] = {
 def test_a_user_that_gives_the_answer_away_is_no_user(project: Project) -> None:
     project.agent(AGENT)
     project.config(
-        "models: {default: scripted/replies.yaml}\nmetrics: []\nepochs: 1\nunmocked_tools: empty\n"
+        "agent: {name: bot, target: 'agent.py:agent', calls: all}\n"
+        "models: {default: scripted/replies.yaml}\nmetrics: []\nepochs: 1\nunmocked_tools: empty\n",
+        target="",
     )
     entries, replies = [], []
     for kind, rows in (("leak", LEAKS), ("told", TOLD)):

@@ -50,7 +50,8 @@ def review(scenario: str, label: str, evidence: str, **more: Any) -> Json:
 
 def run(project: Project, rows: dict[str, Json], replies: list[Json], config: str, *flags: str) -> Done:
     project.agent(AGENT)
-    project.config("models: {default: scripted/replies.yaml}\nepochs: 1\n" + config)
+    agent = "agent: {name: bot, target: 'agent.py:agent', calls: all}\n"
+    project.config(f"{agent}models: {{default: scripted/replies.yaml}}\nepochs: 1\n{config}", target="")
     tools = {name: {"returns": 1} for name in ("book", "cancel")}
     whole = {
         "goal": "Book a haircut.",
