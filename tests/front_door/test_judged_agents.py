@@ -76,7 +76,8 @@ def suite(
 ) -> None:
     project.agent(AGENTS)
     project.config(
-        "agents: {buggy: {target: 'agent.py:buggy', calls: all}, luck: {target: 'agent.py:luck', calls: all}}\n"
+        "agents: {buggy: {target: 'agent.py:buggy', calls: all}, "
+        "luck: {target: 'agent.py:luck', calls: all}}\n"
         + ("" if "models:" in config else "models: {default: scripted/replies.yaml}\n")
         + config
     )
