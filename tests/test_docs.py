@@ -395,7 +395,8 @@ def test_the_http_agent_of_the_readme_is_reached(project: Project) -> None:
     project.write("agenteval.yaml", block.text)
     with LocalServer(chat("It has been shipped and arrives on 3 May.")) as server:
         done = project.run(env={"AGENT_URL": server.url, "AGENT_API_KEY": "key-1234567"})
-    assert done.code == 1, done.all  # it does not look the order up
+    assert done.code == 3, done.all  # it does not look the order up, and may have a way of its own
+    assert "no call" in done.all
     assert server.requests[0].json["model"] == "shop-model"
     assert server.requests[0].headers["authorization"] == "Bearer key-1234567"
     assert [tool["function"]["name"] for tool in server.requests[0].json["tools"]] == ["get_order"]

@@ -550,7 +550,8 @@ class _Split(NamedTuple):
 
 def _without_doubles(listed: Sequence[Step], recorded: Sequence[Step]) -> _Split:
     """An agent that calls through ``ctx`` may list these calls too. They are replaced, in the list, by
-    what was recorded; recorded calls that the list does not have stay as they are."""
+    what was recorded; recorded calls that the list does not have stay as they are. A call that was only
+    attempted never reached the scenario, so it is none of the recorded ones."""
     waiting = [call for step in recorded for call in step.tool_calls]
     used: set[int] = set()
 
@@ -559,7 +560,7 @@ def _without_doubles(listed: Sequence[Step], recorded: Sequence[Step]) -> _Split
         alike.setdefault((call.name, key_of(call.args)), deque()).append(position)
 
     def recorded_for(call: ToolCall) -> ToolCall:
-        positions = alike.get((call.name, key_of(call.args))) if waiting else None
+        positions = alike.get((call.name, key_of(call.args))) if waiting and not call.attempted else None
         if not positions:
             return call
         used.add(position := positions.popleft())

@@ -171,6 +171,9 @@ def answer_in(value: Any) -> Answer:
     if message.get("role") not in _USUAL_ROLES and all(each.role == UNPLACED for each in _said(message)):
         message["role"] = "assistant"
     look = _look(message)
+    content = message.get("content")
+    if isinstance(content, Mapping) and any(each.entry == content for each in look.unplaced):
+        chat.text_of(content)  # an object of no known kind is no answer to anybody: raises
     is_plain = message.get("role") == "assistant" and not look.is_foreign
     return Answer(message, is_plain, tuple(each.phrase for each in look.unplaced) if is_plain else ())
 

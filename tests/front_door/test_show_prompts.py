@@ -10,7 +10,7 @@ import pytest
 from agenteval.cli.commands.show_prompts import template_of, text_of
 from agenteval.core.errors import AuthorError, InfrastructureError
 from agenteval.core.scenario import Scenario
-from agenteval.core.trajectory import Step, Stop, StopReason, Trajectory, Turn
+from agenteval.core.trajectory import Step, Stop, StopReason, Turn
 from agenteval.files.prompts import BUILT_IN_METRICS, Rubric, load_rubric
 from agenteval.scoring.judges.criteria import Criteria
 from agenteval.scoring.judges.goal import GoalJudge
@@ -18,6 +18,7 @@ from agenteval.scoring.judges.judge import Judge
 from agenteval.scoring.judges.policy import PolicyJudge
 from agenteval.scoring.transcript import context_of
 from tests.support.fake_models import FakeModel
+from tests.support.trajectories import seen
 
 NAMES = (*BUILT_IN_METRICS, "criteria", "error_deduplication", "simulated_user", "user_review")
 PARTS = ("judge_refute", "judge_decide", "answer_shared")
@@ -32,7 +33,7 @@ def test_a_judge_sends_what_is_shown(name: str) -> None:
     model = FakeModel(InfrastructureError("enough"))
     rubric = load_rubric(name)
     is_turn = rubric.scope == "turn"
-    trajectory = Trajectory(turns=TURNS, stop=None if is_turn else Stop(reason=StopReason.USER_DONE))
+    trajectory = seen(TURNS, None if is_turn else Stop(reason=StopReason.USER_DONE))
     kind = {"goal_completion": GoalJudge, "policy_adherence": PolicyJudge}.get(name, Judge)
     policy = "Be ${kind}." if name == "policy_adherence" else ""
     judge = kind(rubric, model, policy_of=lambda _: policy)

@@ -29,6 +29,7 @@ async def agent(messages, ctx):
     return "There is 10:30 on Tuesday. Shall I book it for you?" if "haircut" in said else "As you like."
 """
 BOOKED = {"tool_calls": {"calls": [{"name": "book"}], "forbidden": [{"name": "cancel"}]}}
+BOT = "agent: {name: bot, target: 'agent.py:agent', calls: all}\n"
 OPENING = "A haircut on Tuesday, please."
 EARLY = "Never mind, I have to go."
 
@@ -50,8 +51,7 @@ def review(scenario: str, label: str, evidence: str, **more: Any) -> Json:
 
 def run(project: Project, rows: dict[str, Json], replies: list[Json], config: str, *flags: str) -> Done:
     project.agent(AGENT)
-    agent = "agent: {name: bot, target: 'agent.py:agent', calls: all}\n"
-    project.config(f"{agent}models: {{default: scripted/replies.yaml}}\nepochs: 1\n{config}", target="")
+    project.config(f"{BOT}models: {{default: scripted/replies.yaml}}\nepochs: 1\n{config}", target="")
     tools = {name: {"returns": 1} for name in ("book", "cancel")}
     whole = {
         "goal": "Book a haircut.",
@@ -240,7 +240,7 @@ def test_an_accepted_suite_of_prompts_and_a_model_that_answers_in_words(
     with ModelServer(play) as server:
         project.agent(AGENT)
         model = f"models: {{default: {{model: openai-compatible/m, base_url: '{server.base_url}'}}}}\n"
-        project.config(model + "metrics: []\nepochs: 1\nnow: Monday\n")
+        project.config(BOT + model + "metrics: []\nepochs: 1\nnow: Monday\n", target="")
         row = {"name": "early", "goal": "Book a haircut.", "beliefs": ["It is free."], "expect": BOOKED}
         tools = {name: {"returns": 1} for name in ("book", "cancel")}
         project.scenarios(json.dumps({"scenarios": [{**row, "tools": tools}]}))
@@ -265,7 +265,7 @@ def test_what_counts_epochs_and_what_ends_a_run_early_know_it_too(
     assert run(project, {"early": {"epochs": 3}}, said, one_by_one, "--fail-fast").code == code
     (scenario,) = project.results()["scenarios"]
     assert len([sample for sample in scenario["samples"] if sample["turns"]]) == begun, "nothing had failed"
-    project.config("models: {default: scripted/replies.yaml}\n" + GATE)
+    project.config(f"{BOT}models: {{default: scripted/replies.yaml}}\n{GATE}", target="")
     done = project.run()
     assert done.code == code, done.all
     assert {s["fault"] for s in project.results()["scenarios"][0]["samples"]} == {

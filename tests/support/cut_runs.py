@@ -20,7 +20,7 @@ def agent(messages, ctx):
     return f"{words.greeting} {ctx.scenario_id} {found} {messages[-1]['content']}"
 """
 CONFIG = """
-agent: {name: bot, target: 'agent.py:agent', policy: policy.md}
+agent: {name: bot, target: 'agent.py:agent', policy: policy.md, calls: all}
 models: {default: scripted/model.yaml}
 metrics: [helpfulness, politeness, agent_behavior_failure]
 custom_metrics: [politeness.md]

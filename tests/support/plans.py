@@ -9,6 +9,7 @@ from agenteval.core.event import RunStarted
 from agenteval.core.plan import Plan
 from agenteval.core.scenario import EpochRange, Sample, SampleKey, Scenario
 from agenteval.core.score import MetricSpec
+from agenteval.core.tool_visibility import declared_visibility
 from agenteval.scoring.resolve import plan_of, suite_of
 
 
@@ -28,7 +29,9 @@ def plan_for(
     by_id = {scenario.id: scenario for scenario in scenarios}
     suite = suite_of(config, metrics, no_judge=no_judge).model_copy(update={"judged": tuple(judged)})
     samples = [Sample(key=key, scenario=by_id[key.scenario]) for key in keys]
-    return plan_of(suite, config, samples, epochs or {}, unapplied=unapplied)
+    declared = {agent.name: declared_visibility(agent.calls) for agent in config.all_agents}
+    visibility = {name: known for name, known in declared.items() if known}
+    return plan_of(suite, config, samples, epochs or {}, visibility=visibility, unapplied=unapplied)
 
 
 def begun(

@@ -56,7 +56,7 @@ def started(
     unapplied: Mapping[str, str] | None = None,
     **more: Any,
 ) -> RunStarted:
-    agent = AgentConfig(name="wonderbot", target="agent.py:agent")
+    agent = AgentConfig(name="wonderbot", target="agent.py:agent", calls="all")
     config = config or Config(agent=agent, root="/secret/place")
     plan = plan_for(
         config,
@@ -230,7 +230,10 @@ def mixed(*agents: str) -> Told:
         for scenario, epochs in (("book-morning", 3), ("refund", 1), ("C-01", 1))
         for epoch in range(epochs)
     ]
-    events: list[Event] = [started((BOOKING, REFUND, CASE), tuple(keys))]
+    named = {name: AgentConfig(name=name, target="agent.py:agent", calls="all") for name in agents}
+    (first, *_) = named.values()
+    config = Config(agent=first, agents=named, root="/secret/place")
+    events: list[Event] = [started((BOOKING, REFUND, CASE), tuple(keys), config=config)]
     for agent in agents:
         events += [*_booking(agent), *_others(agent)]
     events += [

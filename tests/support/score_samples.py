@@ -199,7 +199,7 @@ def run(
     keys = samples or tuple(dict.fromkeys(event.key for event in events if event.type == "sample_started"))
     specs: tuple[MetricSpec, ...] = more.pop("metrics", metrics.built_in())
     more = {"judged": tuple(spec.name for spec in specs), **more}
-    chosen = config or Config(agent=AgentConfig(name="wonderbot", target="a.py:a"))
+    chosen = config or Config(agent=AgentConfig(name="wonderbot", target="a.py:a", calls="all"))
     begin = started(tuple(scenarios), tuple(keys), metrics=specs, config=chosen, **more)
     told: list[Event] = [begin, *events]
     found = located((s.key, s.trajectory, s.findings) for s in fold(told).samples)
