@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import json
 import shlex
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field, fields, is_dataclass
 from types import ModuleType
 from typing import Any, NamedTuple
@@ -81,7 +81,7 @@ def holds_objects(value: Any) -> bool:
         if isinstance(item, Mapping):
             if item:
                 return True
-        elif isinstance(item, list | tuple | set | frozenset) and not hasattr(item, "_asdict"):
+        elif isinstance(item, list | tuple | set | frozenset) and not _is_named_tuple(item):
             level += item
         elif public_fields(item):
             return True
@@ -147,7 +147,10 @@ def unplaced_in_record(record: Mapping[str, Any], read: Collection[str]) -> Iter
             yield Unplaced(f"'{_short(key)}' of the record", (str(key),), value)
 
 
-def nobodys(entry: Any, what: str = "an entry of no known kind") -> Unplaced:
+NO_KIND = "an entry of no known kind"
+
+
+def nobodys(entry: Any, what: str = NO_KIND) -> Unplaced:
     """An entry whose kind nobody knows, under the names that it gives itself."""
     keys = map(str, entry) if isinstance(entry, Mapping) else ()
     return Unplaced(what, _words_of(entry) or tuple(keys), entry)
@@ -201,7 +204,7 @@ def _clipped(value: Any, depth: int = 3) -> Any:
         return value[: _QUOTED + 1]
     if not depth:
         return "…"
-    if isinstance(value, list | tuple) and not hasattr(value, "_asdict"):
+    if isinstance(value, list | tuple) and not _is_named_tuple(value):
         return [_clipped(each, depth - 1) for each in value[:5]]
     shown = value if isinstance(value, Mapping) else public_fields(value)
     if shown:
@@ -213,21 +216,20 @@ def _short(key: Any) -> str:
     return str(key)[:40]
 
 
+def _is_named_tuple(value: Any) -> bool:
+    return isinstance(value, tuple) and hasattr(value, "_asdict")
+
+
 def public_fields(value: Any) -> dict[str, Any]:
     """The fields of an object of a library, by their names; empty for plain values, functions and classes."""
-    if isinstance(value, (*_PLAIN, list, type, ModuleType)):
+    if isinstance(value, tuple):
+        return dict(value._asdict()) if hasattr(value, "_asdict") else {}
+    if isinstance(value, (*_PLAIN, list, set, frozenset, type, ModuleType)):
         return {}
-    if hasattr(value, "_asdict"):
-        return dict(value._asdict())
     found = dict(getattr(value, "__dict__", {}))
     if is_dataclass(value):  # they may have slots
         found |= {each.name: getattr(value, each.name, None) for each in fields(value)}
     return {key: each for key, each in found.items() if not key.startswith("_") and each is not None}
-
-
-def names_in(found: Iterable[Unplaced]) -> str:
-    """What could not be placed, each once, as a sentence."""
-    return ", ".join(dict.fromkeys(each.what for each in found))
 
 
 # ── what is known to hold no calls ───────────────────────────────────────────────────────────────
@@ -287,7 +289,8 @@ _INSIDE = frozenset(
     (
         *("token_usage", "tokenUsage", "usage", "tokens", "metrics", "headers", "ResponseMetadata", "parsed"),
         *("model_info", "timing", "timings", "latency", "cost", "all_retrieved_documents", "documents"),
-        *("references", "sources", "structured_output"),
+        *("references", "sources", "structured_output", "finish_details", "__openai_function_call_ids__"),
+        "__gemini_function_call_thought_signatures__",
     )
 )
 ADDITIONAL = "additional_kwargs"
