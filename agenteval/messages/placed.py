@@ -88,13 +88,13 @@ def holds_objects(value: Any) -> bool:
     return False
 
 
-def holds_entries(value: Any) -> bool:
-    """Whether there is a list of objects, however deep."""
+def holds_entries(value: Any, known: Collection[str] = ()) -> bool:
+    """Whether there is a list of objects, however deep, in none of the fields that are known."""
     level = [value]
     while level:
         item = level.pop()
         if isinstance(item, Mapping):
-            level += item.values()
+            level += [each for key, each in item.items() if key not in known]
         elif isinstance(item, list | tuple) and holds_objects(item):
             return True
     return False
@@ -117,7 +117,7 @@ def unplaced_fields(entry: Mapping[str, Any], read: Collection[str], *, of: str)
 def _unplaced_inside(value: Mapping[str, Any], place: str, of: str, *, depth: int) -> Iterator[Unplaced]:
     """Of what authors or providers put into a place of their own."""
     for key, inner in value.items():
-        if key in METADATA or key in _INSIDE or not holds_objects(inner):
+        if key in METADATA or str(key).lower() in _INSIDE or not holds_objects(inner):
             continue
         if place == ADDITIONAL and key in _TWICE:
             continue
@@ -142,8 +142,10 @@ def unplaced_in_record(record: Mapping[str, Any], read: Collection[str]) -> Iter
     """The lists of objects in a record that nobody reads: each may be of events. ``read``: the keys that are
     read."""
     for key, value in record.items():
-        is_known = key in read or key in METADATA or key in _OF_RECORDS
-        if isinstance(value, Mapping | list | tuple) and not is_known and holds_entries(value):
+        if isinstance(value, _PLAIN) or key in read or key in _OF_RECORDS:
+            continue
+        known = _OF_RECORDS if key in _SPEAKERS else _OF_A_TASK
+        if holds_entries(value, known):
             yield Unplaced(f"'{_short(key)}' of the record", (str(key),), value)
 
 
@@ -260,13 +262,17 @@ _AI_SDK = ("experimental_attachments", "sources", "experimental_content")
 _MICROSOFT = ("raw_representation", "rawRepresentation", "inner_content", "innerContent")
 """What the provider sent, of which the message is made."""
 _TAU = ("raw_data",)
+_OF_A_JUDGE = (
+    "labels", "label", "scores", "score", "feedback", "evaluation", "evaluations", "error",
+)  # fmt: skip
+"""What somebody said of an entry or of a record, later or elsewhere."""
 _SPEAKERS = ("speaker", "recipient", "user", "agent", "sender", "author", "source", "name")
 
 METADATA = frozenset(
     (
         *USAGE_KEYS,
         *(*_OPENAI, *_THOUGHT, *_ANTHROPIC, *_GOOGLE, *_LANGCHAIN, *_LITELLM),
-        *(*_AI_SDK, *_MICROSOFT, *_TAU, *_SPEAKERS),
+        *(*_AI_SDK, *_MICROSOFT, *_TAU, *_OF_A_JUDGE, *_SPEAKERS),
     )
 )
 """Fields of messages, of their parts and of calls, in the words of many libraries."""
@@ -287,20 +293,25 @@ _ANYTHING: Mapping[str, int] = {
 SDK and LiteLLM keep theirs below the provider's name."""
 _INSIDE = frozenset(
     (
-        *("token_usage", "tokenUsage", "usage", "tokens", "metrics", "headers", "ResponseMetadata", "parsed"),
+        *("token_usage", "tokenusage", "usage", "tokens", "metrics", "headers", "responsemetadata", "parsed"),
         *("model_info", "timing", "timings", "latency", "cost", "all_retrieved_documents", "documents"),
-        *("references", "sources", "structured_output", "finish_details", "__openai_function_call_ids__"),
-        "__gemini_function_call_thought_signatures__",
+        *("references", "structured_output", "finish_details", "gateway", "contentfilterresults"),
+        *("__openai_function_call_ids__", "__gemini_function_call_thought_signatures__"),
     )
 )
+"""What is known of them, in lower case."""
 ADDITIONAL = "additional_kwargs"
 _TWICE = frozenset(("tool_calls", "function_call"))
 """What LangChain keeps there once more, which the reader of calls compares."""
 
-_OF_THE_AGENT = ("tools", "functions", "available_tools", "tool_definitions", "system", "system_prompt",
-                 "instructions", "policy", "tool_choice", "response_format")  # fmt: skip
-_OF_A_JUDGE = ("labels", "label", "scores", "score", "feedback", "evaluation", "evaluations", "reward_info",
-               "expected", "expected_output", "reference", "references", "reference_outputs", "ground_truth",
-               "task", "error")  # fmt: skip
-_OF_RECORDS = frozenset((*_OF_THE_AGENT, *_OF_A_JUDGE))
-"""Fields of a record: what the agent was given, and what somebody said of the record, later or elsewhere."""
+_OF_THE_AGENT = (
+    "tools", "functions", "available_tools", "tool_definitions", "system", "system_prompt", "instructions",
+    "policy", "tool_choice", "response_format", "documents", "contexts", "retrieved_documents",
+)  # fmt: skip
+_HELD_AGAINST = (
+    "expected", "expected_output", "reference", "references", "reference_outputs", "ground_truth", "task",
+    "reward_info",
+)  # fmt: skip
+_OF_A_TASK = frozenset((*_HELD_AGAINST, *_OF_A_JUDGE))
+_OF_RECORDS = _OF_A_TASK.union(_OF_THE_AGENT, USAGE_KEYS, ("citations", "sources", "attachments"))
+"""Fields of a record: what the agent was given, what it was held against, and what was said of it."""
