@@ -211,7 +211,7 @@ def handed_over(calls: Iterable[Call]) -> str:
 _GIVEN = ("action", "queries", "query", "code", "operation", "commands", "input")
 _GIVEN_BACK = ("output", "results", "outputs", "result")
 _SERVED = frozenset((*_GIVEN, *_GIVEN_BACK, *CALL_FIELDS, "environment", "pending_safety_checks",
-                     "acknowledged_safety_checks", "tools"))  # fmt: skip
+                     "acknowledged_safety_checks", "tools", "actions"))  # fmt: skip
 
 
 def served_call(item: Mapping[str, Any]) -> tuple[Call, tuple[Any, bool] | None]:

@@ -25,7 +25,7 @@ from agenteval.messages.calls import (
     word,
 )
 from agenteval.messages.elsewhere import CONTENTS, spoken_beside, text_elsewhere
-from agenteval.messages.placed import ADDITIONAL, Unplaced, nobodys, unplaced_fields
+from agenteval.messages.placed import ADDITIONAL, NO_KIND, Unplaced, nobodys, unplaced_fields
 from agenteval.messages.reported_usage import is_told_again, usage_in
 from agenteval.messages.results import FLAGS, bare, outcome_beside, result_value
 from agenteval.messages.said import (
@@ -105,12 +105,8 @@ def _opened(message: dict[str, Any], tell: Tell) -> Iterator[Said]:
     role = written_role(message) if role is None else role
     known = ROLES.get(str(role).lower())
     if known is None:
-        what = (
-            "an entry of no known kind"
-            if role is None
-            else f"a message with the unknown role '{str(role)[:40]}'"
-        )
-        yield not_placed(nobodys(message, what), whole=True)
+        of_role = f"a message with the unknown role '{str(role)[:40]}'"
+        yield not_placed(nobodys(message, NO_KIND if role is None else of_role), whole=True)
     elif known == "tool":
         yield from _tool_message(message)
     else:
@@ -310,6 +306,8 @@ def _parts(role: Role, parts: Iterable[Any]) -> Iterator[Said]:
             reply = _Reply(role)
             yield result
             lost += _unread_in_result(part)
+        elif raw is not None and role != "assistant":
+            lost.append(nobodys(part, f"a call in a message of the {role}"))
         elif raw is not None:
             called = _called([raw])
             reply.call(called.said)

@@ -51,6 +51,8 @@ _OF_NO_KIND = _OF_MESSAGES | {
 }
 """The fields of a message by which it is known where it names neither a role nor a kind."""
 _OTHER = "other fields"
+_AS_THEY_ARE = frozenset((*_OF_MESSAGES, "parts", "role", "type", "agent", *USAGE_KEYS))
+"""The fields of a message that their readers take as any object."""
 _ATTRIBUTES = ("role", "type", "content", "tool_calls", "tool_call_id", "name", "parts")
 _ARGUMENTS = frozenset(("arguments", "args", "input"))
 
@@ -75,7 +77,20 @@ def as_message(value: Any) -> Message:
     for key in ("content", "parts") if role != "tool" else ():
         if isinstance(message.get(key), list | tuple):
             message[key] = [_part(part) for part in message[key]]
+    for key in message.keys() - _AS_THEY_ARE:
+        message[key] = _with_fields(message[key])
     return message
+
+
+def _with_fields(value: Any) -> Any:
+    """A value in which objects of libraries are their fields: as a text, one would be taken for a plain value
+    where a reply is recorded."""
+    if isinstance(value, str | int | float | None):
+        return value
+    try:
+        return chat.jsonable(value, _fields_of)
+    except ValueError:
+        return value
 
 
 def _role_of(message: Message) -> str:

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import json
 import shlex
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field, fields, is_dataclass
 from types import ModuleType
 from typing import Any, NamedTuple
@@ -81,20 +81,20 @@ def holds_objects(value: Any) -> bool:
         if isinstance(item, Mapping):
             if item:
                 return True
-        elif isinstance(item, list | tuple | set | frozenset) and not hasattr(item, "_asdict"):
+        elif isinstance(item, list | tuple | set | frozenset) and not _is_named_tuple(item):
             level += item
         elif public_fields(item):
             return True
     return False
 
 
-def holds_entries(value: Any) -> bool:
-    """Whether there is a list of objects, however deep."""
+def holds_entries(value: Any, known: Collection[str] = ()) -> bool:
+    """Whether there is a list of objects, however deep, in none of the fields that are known."""
     level = [value]
     while level:
         item = level.pop()
         if isinstance(item, Mapping):
-            level += item.values()
+            level += [each for key, each in item.items() if key not in known]
         elif isinstance(item, list | tuple) and holds_objects(item):
             return True
     return False
@@ -117,7 +117,7 @@ def unplaced_fields(entry: Mapping[str, Any], read: Collection[str], *, of: str)
 def _unplaced_inside(value: Mapping[str, Any], place: str, of: str, *, depth: int) -> Iterator[Unplaced]:
     """Of what authors or providers put into a place of their own."""
     for key, inner in value.items():
-        if key in METADATA or key in _INSIDE or not holds_objects(inner):
+        if key in METADATA or str(key).lower() in _INSIDE or not holds_objects(inner):
             continue
         if place == ADDITIONAL and key in _TWICE:
             continue
@@ -142,12 +142,17 @@ def unplaced_in_record(record: Mapping[str, Any], read: Collection[str]) -> Iter
     """The lists of objects in a record that nobody reads: each may be of events. ``read``: the keys that are
     read."""
     for key, value in record.items():
-        is_known = key in read or key in METADATA or key in _OF_RECORDS
-        if isinstance(value, Mapping | list | tuple) and not is_known and holds_entries(value):
+        if isinstance(value, _PLAIN) or key in read or key in _OF_RECORDS:
+            continue
+        known = _OF_RECORDS if key in _SPEAKERS else _OF_A_TASK
+        if holds_entries(value, known):
             yield Unplaced(f"'{_short(key)}' of the record", (str(key),), value)
 
 
-def nobodys(entry: Any, what: str = "an entry of no known kind") -> Unplaced:
+NO_KIND = "an entry of no known kind"
+
+
+def nobodys(entry: Any, what: str = NO_KIND) -> Unplaced:
     """An entry whose kind nobody knows, under the names that it gives itself."""
     keys = map(str, entry) if isinstance(entry, Mapping) else ()
     return Unplaced(what, _words_of(entry) or tuple(keys), entry)
@@ -201,7 +206,7 @@ def _clipped(value: Any, depth: int = 3) -> Any:
         return value[: _QUOTED + 1]
     if not depth:
         return "…"
-    if isinstance(value, list | tuple) and not hasattr(value, "_asdict"):
+    if isinstance(value, list | tuple) and not _is_named_tuple(value):
         return [_clipped(each, depth - 1) for each in value[:5]]
     shown = value if isinstance(value, Mapping) else public_fields(value)
     if shown:
@@ -213,21 +218,20 @@ def _short(key: Any) -> str:
     return str(key)[:40]
 
 
+def _is_named_tuple(value: Any) -> bool:
+    return isinstance(value, tuple) and hasattr(value, "_asdict")
+
+
 def public_fields(value: Any) -> dict[str, Any]:
     """The fields of an object of a library, by their names; empty for plain values, functions and classes."""
-    if isinstance(value, (*_PLAIN, list, type, ModuleType)):
+    if isinstance(value, tuple):
+        return dict(value._asdict()) if hasattr(value, "_asdict") else {}
+    if isinstance(value, (*_PLAIN, list, set, frozenset, type, ModuleType)):
         return {}
-    if hasattr(value, "_asdict"):
-        return dict(value._asdict())
     found = dict(getattr(value, "__dict__", {}))
     if is_dataclass(value):  # they may have slots
         found |= {each.name: getattr(value, each.name, None) for each in fields(value)}
     return {key: each for key, each in found.items() if not key.startswith("_") and each is not None}
-
-
-def names_in(found: Iterable[Unplaced]) -> str:
-    """What could not be placed, each once, as a sentence."""
-    return ", ".join(dict.fromkeys(each.what for each in found))
 
 
 # ── what is known to hold no calls ───────────────────────────────────────────────────────────────
@@ -258,13 +262,17 @@ _AI_SDK = ("experimental_attachments", "sources", "experimental_content")
 _MICROSOFT = ("raw_representation", "rawRepresentation", "inner_content", "innerContent")
 """What the provider sent, of which the message is made."""
 _TAU = ("raw_data",)
+_OF_A_JUDGE = (
+    "labels", "label", "scores", "score", "feedback", "evaluation", "evaluations", "error",
+)  # fmt: skip
+"""What somebody said of an entry or of a record, later or elsewhere."""
 _SPEAKERS = ("speaker", "recipient", "user", "agent", "sender", "author", "source", "name")
 
 METADATA = frozenset(
     (
         *USAGE_KEYS,
         *(*_OPENAI, *_THOUGHT, *_ANTHROPIC, *_GOOGLE, *_LANGCHAIN, *_LITELLM),
-        *(*_AI_SDK, *_MICROSOFT, *_TAU, *_SPEAKERS),
+        *(*_AI_SDK, *_MICROSOFT, *_TAU, *_OF_A_JUDGE, *_SPEAKERS),
     )
 )
 """Fields of messages, of their parts and of calls, in the words of many libraries."""
@@ -285,19 +293,25 @@ _ANYTHING: Mapping[str, int] = {
 SDK and LiteLLM keep theirs below the provider's name."""
 _INSIDE = frozenset(
     (
-        *("token_usage", "tokenUsage", "usage", "tokens", "metrics", "headers", "ResponseMetadata", "parsed"),
+        *("token_usage", "tokenusage", "usage", "tokens", "metrics", "headers", "responsemetadata", "parsed"),
         *("model_info", "timing", "timings", "latency", "cost", "all_retrieved_documents", "documents"),
-        *("references", "sources", "structured_output"),
+        *("references", "structured_output", "finish_details", "gateway", "contentfilterresults"),
+        *("__openai_function_call_ids__", "__gemini_function_call_thought_signatures__"),
     )
 )
+"""What is known of them, in lower case."""
 ADDITIONAL = "additional_kwargs"
 _TWICE = frozenset(("tool_calls", "function_call"))
 """What LangChain keeps there once more, which the reader of calls compares."""
 
-_OF_THE_AGENT = ("tools", "functions", "available_tools", "tool_definitions", "system", "system_prompt",
-                 "instructions", "policy", "tool_choice", "response_format")  # fmt: skip
-_OF_A_JUDGE = ("labels", "label", "scores", "score", "feedback", "evaluation", "evaluations", "reward_info",
-               "expected", "expected_output", "reference", "references", "reference_outputs", "ground_truth",
-               "task", "error")  # fmt: skip
-_OF_RECORDS = frozenset((*_OF_THE_AGENT, *_OF_A_JUDGE))
-"""Fields of a record: what the agent was given, and what somebody said of the record, later or elsewhere."""
+_OF_THE_AGENT = (
+    "tools", "functions", "available_tools", "tool_definitions", "system", "system_prompt", "instructions",
+    "policy", "tool_choice", "response_format", "documents", "contexts", "retrieved_documents",
+)  # fmt: skip
+_HELD_AGAINST = (
+    "expected", "expected_output", "reference", "references", "reference_outputs", "ground_truth", "task",
+    "reward_info",
+)  # fmt: skip
+_OF_A_TASK = frozenset((*_HELD_AGAINST, *_OF_A_JUDGE))
+_OF_RECORDS = _OF_A_TASK.union(_OF_THE_AGENT, USAGE_KEYS, ("citations", "sources", "attachments"))
+"""Fields of a record: what the agent was given, what it was held against, and what was said of it."""

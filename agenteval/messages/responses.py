@@ -191,7 +191,7 @@ _OF_RESPONSES = frozenset(
         *("tool_choice", "text", "instructions", "input", "prompt", "conversation", "moderation", "billing"),
         *("metrics", "additionalModelResponseFields", "performanceConfig", "timings", "time_info", "x_groq"),
         *("prompt_logprobs", "modelStatus", "headers", "warnings", "ResponseMetadata", "__verbose"),
-        *("system_instruction", "generation_config", "top_logprobs", "response_format"),
+        *("usage_breakdown", "system_instruction", "generation_config", "top_logprobs", "response_format"),
     )
 )
 """What the APIs of models say in a response beside its message."""

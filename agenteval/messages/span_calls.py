@@ -200,13 +200,11 @@ class _Tree:
         outermost = self._outermost()
         runs_tools = any(map(self.tool, self.ordered))
         for span in self.ordered:
-            if self.tool(span):
-                continue
             read = read_span(span)
             is_known = span is outermost or bool(read.asked or read.answered)
             if found := unplaced_span(span, self.of(span), is_known=is_known):
                 yield found
-            elif not read.answered and not runs_tools and asks_for_tools(self.of(span)):
+            elif not runs_tools and not read.answered and asks_for_tools(self.of(span)):
                 name = str(span.get("name") or "")[:40]
                 yield Unplaced(
                     f"the calls of a model's answer, which the span '{name}' does not hold", (name,)

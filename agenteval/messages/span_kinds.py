@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from agenteval.core.expressions import expression
-from agenteval.messages.placed import Unplaced
+from agenteval.messages.placed import Unplaced, unplaced_fields
 
 _KINDS = (
     "gen_ai.operation.name", "openinference.span.kind", "traceloop.span.kind", "langsmith.span.kind",
@@ -66,6 +66,23 @@ _EVENTS = ("exception", "gen_ai.", "ai.", "llm.", "First Token Stream Event")
 """How the events of spans begin that are known: of these, the attributes are read as those of the span."""
 
 
+_OF_SPANS = frozenset(
+    (
+        *("attributes", "events", "links", "status", "resource", "context", "parent", "scope"),
+        *("instrumentationScope", "instrumentation_scope"),
+    )
+)
+_OF_ATTRIBUTES = frozenset(
+    (
+        *("ai", "agent", "all_messages_events", "aws", "code", "error", "exception", "final_result", "gcp"),
+        *("gen_ai", "graph", "input", "langfuse", "langsmith", "lk", "llm", "logfire", "metadata", "mlflow"),
+        *("openinference", "otel", "output", "pydantic_ai", "resource", "retrieval", "service", "session"),
+        *("tag", "tags", "telemetry", "thread", "tool", "traceloop", "user"),
+    )
+)
+"""The first word of attributes whose objects are those of a convention."""
+
+
 def kind_of(attributes: Mapping[str, Any]) -> str:
     """The kind that a span says it is of, in lower case; empty: it says none."""
     for key in _KINDS:
@@ -108,8 +125,11 @@ def unplaced_span(
     it is otherwise: its messages are read, or all others of its trace are within it."""
     kind, name = kind_of(attributes), str(span.get("name") or "")
     if is_known or _is_known(span, attributes, kind):
-        event = next((each for each in _unknown_events(span)), "") if _is_of_agents(attributes, kind) else ""
-        return Unplaced(f"an event '{event[:40]}' of the span '{name[:40]}'", (event,)) if event else None
+        if event := next(iter(_unknown_events(span)), "") if _is_of_agents(attributes, kind) else "":
+            return Unplaced(f"an event '{event[:40]}' of the span '{name[:40]}'", (event,))
+        of = f"the span '{name[:40]}'"
+        own = {key: value for key, value in attributes.items() if not _is_of_convention(str(key))}
+        return next(iter((*unplaced_fields(span, _OF_SPANS, of=of), *unplaced_fields(own, (), of=of))), None)
     return Unplaced(
         f"a span '{name[:40]}' of no known kind", (name, *filter(None, (kind,))), attributes or None
     )
@@ -121,6 +141,10 @@ def _is_known(span: Mapping[str, Any], attributes: Mapping[str, Any], kind: str)
     if span.get("kind") in _SERVED or _RUNNING.fullmatch(str(span.get("name") or "")):
         return True
     return any(str(key).startswith(_CONVENTIONS) for key in attributes)
+
+
+def _is_of_convention(key: str) -> bool:
+    return key.startswith(_CONVENTIONS) or key.partition(".")[0] in _OF_ATTRIBUTES
 
 
 def _is_of_agents(attributes: Mapping[str, Any], kind: str) -> bool:

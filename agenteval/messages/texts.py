@@ -14,13 +14,22 @@ from agenteval.messages.placed import Unplaced, holds_objects, nobodys, unplaced
 _SILENT = frozenset(
     (
         *("reasoning", "thinking", "redacted_thinking", "item_reference", "step-start", "mcp_list_tools"),
-        *("mcp_approval_response", "compaction"),
+        *("mcp_approval_response", "compaction", "tool_search_output"),
     )
 )
 _TEXTS = frozenset(("text", "input_text", "output_text", "summary_text"))
 _WITHOUT_CALLS = frozenset(
     (
-        *("refusal", "source", "source-url", "citation", "citations", "search_result", "guard_content"),
+        *(
+            "refusal",
+            "source",
+            "source-url",
+            "reference",
+            "citation",
+            "citations",
+            "search_result",
+            "guard_content",
+        ),
         *("cache_point", "container_upload", "step-finish", "usage", "error", "markdown"),
     )
 )

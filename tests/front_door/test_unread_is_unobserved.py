@@ -64,6 +64,7 @@ UNPLACED: dict[str, Any] = {
     "in additional_kwargs": said(additional_kwargs={"actions": [DID]}),
     "as an annotation": said(annotations=[{"type": "action", "tool": "cancel"}]),
     "items of an output": said(output=[{"type": "function_call", "name": "cancel", "arguments": "{}"}]),
+    "a call of a user": [{"role": "user", "content": [{"type": "tool_use", "name": "cancel"}]}, DONE],
     "of a user": [{"role": "user", "content": "?", "action": DID}, DONE],
     "without a role": [{"content": "Done.", "tool": "cancel"}],
     "a result without its call": [{"role": "tool", "name": "cancel", "content": "ok"}, DONE],
@@ -126,6 +127,19 @@ def test_a_turn_with_what_nobody_could_place_decides_no_check_of_calls(project: 
 def test_a_call_that_was_read_counts_and_what_is_known_to_hold_none_is_placed(project: Project) -> None:
     assert of(play(project, READ, FORBIDDEN), READ) == dict.fromkeys(READ, "failed")
     assert of(play(project, PLACED, STRICT), PLACED) == dict.fromkeys(PLACED, "passed")
+
+
+def test_a_recording_keeps_what_nobody_could_place(project: Project) -> None:
+    class_of = "class Action:\n    def __init__(self):\n        self.name = 'cancel'\n\n"
+    told = "[{'role': 'assistant', 'content': 'Done.', 'action': Action()}]"
+    looks = f"({LOOKS!r} if len(messages) > 1 else {told})"
+    project.agent(f"{class_of}def agent(messages):\n    return {looks}\n")
+    project.write("agenteval.yaml", "agent: {target: 'agent.py:agent'}\nmetrics: []\n")
+    project.scenarios(f"{{id: a, turns: [one, two], expect: {{{FORBIDDEN}}}}}")
+    for option in ("--record", "--replay"):
+        done = project.run(option, "recorded.jsonl")
+        assert done.code == 3
+        assert """'action' of a message: {"name": "cancel"}""" in done.all
 
 
 def test_what_was_said_is_checked_all_the_same(project: Project) -> None:

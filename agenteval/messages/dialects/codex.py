@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from agenteval.messages.calls import word
+from agenteval.messages.dialects.message_lists import unread_of
 
 _BEGIN, _ITEM, _SETTINGS = "session_meta", "response_item", "turn_context"
 _KINDS = frozenset((_BEGIN, _ITEM, _SETTINGS, "event_msg", "compacted"))
@@ -35,9 +36,13 @@ class _Codex:
         for line in lines:  # what is reported first counts
             fields = {**_fields(line["type"], line["payload"]), **fields}
         messages = [
-            line["payload"] if line["type"] == _ITEM else line for line in lines if not _is_left_out(line)
+            _opened(line) if line["type"] == _ITEM else line for line in lines if not _is_left_out(line)
         ]
         return [{**fields, "messages": messages}]
+
+
+def _opened(line: dict[str, Any]) -> dict[str, Any]:
+    return {**unread_of(line, ("payload",)), **line["payload"]}
 
 
 def _is_envelope(record: Any) -> bool:
