@@ -297,6 +297,36 @@ def test_an_attempt_runs_nothing_and_fulfils_nothing(project: Project) -> None:
     assert project.sample("a")["turns"][1]["tool_calls"][0]["attempted"] is True
 
 
+DENIED_THEN_MADE = """
+def agent(messages, ctx):
+    ctx.call_tool_sync("%s", {})
+    call = {"type": "function", "function": {"name": "delete_all", "arguments": "{}"}}
+    first, second = ({**call, "id": one} for one in "12")
+    return [
+        {"role": "assistant", "tool_calls": [{**first, "attempted": True}]},
+        {"role": "tool", "tool_call_id": "1", "content": "denied"},
+        {"role": "assistant", "tool_calls": [{**second, "attempted": %s}]},
+        {"role": "tool", "tool_call_id": "2", "content": "ok"},
+        {"role": "assistant", "content": "Done."},
+    ]
+"""
+
+
+@pytest.mark.parametrize(
+    ("asked", "code", "ran"),
+    [("delete_all", 0, [False, True]), ("look", 1, [False, False])],
+    ids=["made", "never made"],
+)
+def test_a_call_that_was_denied_is_not_the_one_that_was_made_later(
+    project: Project, asked: str, code: int, ran: list[bool]
+) -> None:
+    words = (FORBIDDEN % TOOLS).replace("forbidden", "calls")
+    done = play(project, DENIED_THEN_MADE % (asked, asked == "look"), words)
+    assert done.code == code, done.all
+    calls = project.sample("a")["turns"][0]["tool_calls"]
+    assert [not call.get("attempted") for call in calls if call["name"] == "delete_all"] == ran
+
+
 # ── recorded conversations ───────────────────────────────────────────────────────────────────────
 
 
