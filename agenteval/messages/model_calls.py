@@ -30,7 +30,7 @@ from agenteval.messages.streams import begun, whole
 class AskedTurn:
     """``messages``: the calls with their results, as an agent would list them. ``usage``: of all requests;
     ``None``: that of one is not known. ``unread``: what could not be understood. ``offered_tools``: whether a
-    request told its model of tools."""
+    request that was answered, and whose answer the agent read, told its model of tools."""
 
     messages: tuple[Message, ...]
     usage: Usage | None
@@ -57,11 +57,10 @@ def turn_of(exchanges: Sequence[Mapping[str, Any]]) -> AskedTurn:
     unread += phrases_in(messages)
     made = tuple(message for message in messages if message["role"] != UNPLACED)
     usage = _usage(exchanges, responses)
-    return AskedTurn(made, usage, tuple(dict.fromkeys(unread)), any(map(_offers_tools, exchanges)))
-
-
-def _offers_tools(exchange: Mapping[str, Any]) -> bool:
-    return bool(exchange.get("offers_tools"))
+    offered = any(
+        response and each.get("offers_tools") for each, response in zip(exchanges, responses, strict=True)
+    )
+    return AskedTurn(made, usage, tuple(dict.fromkeys(unread)), offered)
 
 
 def with_calls(reply: AgentReply, turn: AskedTurn, *, otherwise: Iterable[str] = ()) -> AgentReply:

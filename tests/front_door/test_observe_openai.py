@@ -183,6 +183,38 @@ def test_an_agent_that_asks_no_model_by_this_client_is_not_observed(project: Pro
     assert "no request of the openai client was seen in a conversation" in done.all
 
 
+OFFERED = """
+client = OpenAI(**BASE)
+TOOL = {"type": "function", "function": {"name": "refund", "parameters": {"type": "object"}}}
+
+def ask(client, **more):
+    said = [{"role": "user", "content": "Hi"}]
+    return client.chat.completions.create(model="m", messages=said, tools=[TOOL], **more)
+
+def agent(messages):
+    %s
+    return "Hello."
+"""
+FAILS = """try:
+        ask(OpenAI(base_url="http://127.0.0.1:9/v1", api_key="k", max_retries=0))
+    except Exception:
+        pass"""
+
+
+@pytest.mark.parametrize(
+    ("asks", "code"),
+    [("ask(client)", 0), (FAILS, 3), ("ask(client, stream=True).close()", 3)],
+    ids=["answered", "failed", "stream that was not read"],
+)
+def test_tools_that_were_offered_where_no_answer_was_read_show_nothing(
+    project: Project, asks: str, code: int
+) -> None:
+    suite = "{id: a, turns: [Hi], expect: {tool_calls: {forbidden: [{name: refund}]}}}"
+    with model_server() as server:
+        done = play(project, OFFERED % asks, server, suite=suite)
+    assert done.code == code, done.all
+
+
 def test_a_request_that_is_not_understood_leaves_calls_undecided(project: Project) -> None:
     code = """
 client = OpenAI(**BASE)
