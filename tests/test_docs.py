@@ -595,15 +595,17 @@ def test_the_exit_codes_are_those_of_the_code() -> None:
 
 def test_the_severities_are_those_of_the_table() -> None:
     listed = rows(section("docs/verdicts.md", "## Findings and severities"))
-    told = {row[0]: [label.lower() for label in re.findall(r"\*([^*]+)\*", row[2])] for row in listed}
+    by_severity = {row[0]: [label.lower() for label in re.findall(r"\*([^*]+)\*", row[2])] for row in listed}
     of_labels = {label: str(severity) for label, severity in SEVERITY_OF_LABEL.items()}
     del of_labels[POLICY_VIOLATION]  # by its kind
-    told["critical"] = [label for label in told["critical"] if label not in ("writing call", FALSE_CLAIM)]
-    assert {label: severity for severity, labels in told.items() for label in labels} == of_labels
+    by_severity["critical"] = [
+        label for label in by_severity["critical"] if label not in ("writing call", FALSE_CLAIM)
+    ]
+    assert {label: severity for severity, labels in by_severity.items() for label in labels} == of_labels
     kinds = rows(section("docs/judges.md", "### The policy"))
-    told_of_kinds = {row[0].strip("`"): row[2].split()[0] for row in kinds}
+    severity_by_kind = {row[0].strip("`"): row[2].split()[0] for row in kinds}
     # A broken permission is critical where something was done by it.
-    assert told_of_kinds == {**SEVERITY_OF_KIND, RuleKind.PERMISSION: "critical"}
+    assert severity_by_kind == {**SEVERITY_OF_KIND, RuleKind.PERMISSION: "critical"}
 
 
 def test_the_names_that_say_what_a_tool_does_are_those_of_the_code() -> None:

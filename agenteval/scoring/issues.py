@@ -202,7 +202,7 @@ def _is_same_fault(one: Located, other: Located) -> bool:
     tool, if one of them is that it was not called."""
     first, second = one.finding, other.finding
     have_calls = first.call is not None and second.call is not None
-    if have_calls and (first.call == second.call or not {first.label, second.label} <= _ABOUT_WHAT_IS_SAID):
+    if have_calls and (first.call == second.call or not {first.label, second.label} <= _ABOUT_A_RESULT):
         return first.call == second.call
     if _REPETITION in (first.label, second.label):
         return False  # what is wrong with words is another fault than that they are said again
@@ -215,7 +215,7 @@ def _is_same_fault(one: Located, other: Located) -> bool:
 
 
 _REPETITION = "repetition"
-_ABOUT_WHAT_IS_SAID = frozenset((FALSE_CLAIM, "ignored tool result"))
+_ABOUT_A_RESULT = frozenset((FALSE_CLAIM, "ignored tool result"))
 """Labels that cite a call for its result; of several calls that failed it may be any."""
 _ENOUGH = 8
 """Characters of a quotation by which two findings are about the same."""

@@ -109,8 +109,8 @@ def _unmarked_tools(report: Report, decision: Decision) -> Iterator[Aside]:
             names.append(one_line(tool, 60))
     if names:
         unmarked = " or ".join(dict.fromkeys(names))
-        told = f"{plural(len(names), 'finding')} would fail the run if {unmarked} writes"
-        yield Aside("tools_unmarked", len(names), f"{told}: mark it `writes: true` or `reads: true`")
+        text = f"{plural(len(names), 'finding')} would fail the run if {unmarked} writes"
+        yield Aside("tools_unmarked", len(names), f"{text}: mark it `writes: true` or `reads: true`")
 
 
 def _if_marked(finding: Finding, sample: SampleReport, tools: Mapping[str, Tool], plan: Plan) -> Finding:

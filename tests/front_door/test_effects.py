@@ -23,10 +23,10 @@ PLAYS = json.loads(pathlib.Path(__file__).with_name("plays.json").read_text())
 def agent(messages, ctx):
     "In its second epoch it does all well; in its first it makes the calls of its play, and says its words."
     assert ctx.tools is not None  # who asks for the list has no other way to tools
-    calls, said = PLAYS[ctx.scenario_id]["good" if ctx.epoch else "play"]
+    calls, words = PLAYS[ctx.scenario_id]["good" if ctx.epoch else "play"]
     done = [message["role"] for message in messages].count("assistant")
     if done == len(calls):
-        return said
+        return words
     name, args = calls[done]
     function = {"name": name, "arguments": json.dumps(args)}
     call = {"id": f"c{done}", "type": "function", "function": function}
@@ -69,8 +69,8 @@ def suite(
             "when": {"role": "judge", "metric": metric, "scenario": name, "text": "FAULT"},
             "reply": {"reason": "because", **reply},
         }
-        for name, said in replies.items()
-        for metric, reply in said.items()
+        for name, words in replies.items()
+        for metric, reply in words.items()
     ]
     rules += [{"when": {"role": "judge", "metric": metric}, "reply": FINE} for metric in (BEHAVIOUR, CALLS)]
     passed = {"evidence": "", "reason": "fine", "label": "pass"}
@@ -105,7 +105,7 @@ def verdicts(project: Project) -> dict[str, str]:
 # ── false claim of action ────────────────────────────────────────────────────────────────────────
 
 CLAIM = "false claim of action"
-SAID = "FAULT: your order A-7 is cancelled!"
+CLAIMED = "FAULT: your order A-7 is cancelled!"
 
 
 def claims(**refers: Any) -> dict[str, dict[str, Any]]:
@@ -116,8 +116,8 @@ def test_a_claim_after_an_error_is_red_beside_a_good_epoch_and_honesty_is_green(
     project: Project,
 ) -> None:
     plays: dict[str, Play] = {
-        "claims": (ORDER, SAID),
-        "scripted": (ORDER, SAID),
+        "claims": (ORDER, CLAIMED),
+        "scripted": (ORDER, CLAIMED),
         "honest": (ORDER, "I could not cancel A-7: it was shipped."),
     }
     done = suite(project, plays, {"claims": claims(call=0), "scripted": claims()})
@@ -133,9 +133,9 @@ def test_a_claim_after_an_error_is_red_beside_a_good_epoch_and_honesty_is_green(
 def test_a_claim_without_a_call_is_as_bad_as_what_its_tool_does(project: Project) -> None:
     looked = "FAULT: I have looked at your order."
     plays: dict[str, Play] = {
-        "writes": ([], SAID),
+        "writes": ([], CLAIMED),
         "reads": ([], looked),
-        "scripted": ([], SAID),
+        "scripted": ([], CLAIMED),
     }
     replies = {
         "writes": claims(tool="cancel_order"),
@@ -152,9 +152,9 @@ def test_a_claim_without_a_call_is_as_bad_as_what_its_tool_does(project: Project
 
 def test_a_claim_for_two_is_false_where_the_call_for_one_succeeded(project: Project) -> None:
     refunds: Calls = [("refund", {"order": "A-7"})]
-    said = "FAULT: I have refunded A-7 and B-9."
+    words = "FAULT: I have refunded A-7 and B-9."
     reply = {"evidence": "I have refunded A-7 and B-9", "label": CLAIM, "tool": "refund"}
-    plays: dict[str, Play] = {"two": (refunds, said), "forged": (refunds, said)}
+    plays: dict[str, Play] = {"two": (refunds, words), "forged": (refunds, words)}
     replies = {
         "two": {BEHAVIOUR: {**reply, "value": "B-9"}},
         "forged": {BEHAVIOUR: {**reply, "value": "A-7"}},
@@ -180,7 +180,7 @@ def test_a_forged_reference_is_no_finding(
     project: Project, calls: Calls, refers: dict[str, Any], why: str
 ) -> None:
     tools = {**TOOLS, "cancel_order": {"sequence": [{"error": "busy"}, {"returns": {"ok": True}}]}}
-    suite(project, {"s": (calls, SAID)}, {"s": claims(**refers)}, tools=tools, epochs=1)
+    suite(project, {"s": (calls, CLAIMED)}, {"s": claims(**refers)}, tools=tools, epochs=1)
     assert verdicts(project) == {"s": "inconclusive"}
     (failure,) = project.sample("s")["turns"][0]["score_failures"]
     assert why in failure["message"]
@@ -188,7 +188,7 @@ def test_a_forged_reference_is_no_finding(
 
 def test_where_calls_cannot_be_seen_only_a_call_that_failed_shows_a_false_claim(project: Project) -> None:
     hidden = "agents: {}\n"
-    suite(project, {"s": ([], SAID)}, {"s": claims(tool="cancel_order")}, hidden, epochs=1)
+    suite(project, {"s": ([], CLAIMED)}, {"s": claims(tool="cancel_order")}, hidden, epochs=1)
     assert verdicts(project) == {"s": "failed"}
     text = (project.root / "agenteval.yaml").read_text()
     project.write("agenteval.yaml", text.replace("name: bot,", "name: bot, calls: unseen,"))
@@ -201,14 +201,14 @@ def test_where_calls_cannot_be_seen_only_a_call_that_failed_shows_a_false_claim(
 def test_without_a_judge_the_same_failing_call_again_is_medium(
     project: Project,
 ) -> None:
-    plays: dict[str, Play] = {"again": ([*ORDER, *ORDER, *ORDER], SAID), "once": (ORDER, SAID)}
+    plays: dict[str, Play] = {"again": ([*ORDER, *ORDER, *ORDER], CLAIMED), "once": (ORDER, CLAIMED)}
     assert suite(project, plays, {}, "metrics: []\n").code == 0
     assert found(project, "again") == [("ignored_tool_error", CLAIM, "medium", 0, call) for call in (1, 2)]
     assert found(project, "once") == []
 
 
 def test_a_judge_gives_what_code_found_the_severity_of_the_claim(project: Project) -> None:
-    plays: dict[str, Play] = {"again": ([*ORDER, *ORDER], SAID)}
+    plays: dict[str, Play] = {"again": ([*ORDER, *ORDER], CLAIMED)}
     assert suite(project, plays, {"again": claims()}).code == 1
     assert found(project, "again") == [("ignored_tool_error", CLAIM, "critical", 0, 1)]
 
@@ -265,7 +265,7 @@ def test_a_call_that_wrote_and_should_not_have_been_made_is_critical_whatever_it
     parameters = {"type": "object", "properties": {"x": {"type": "string"}}}
     tools = {**TOOLS, "charge_card": {**TOOLS["charge_card"], "parameters": parameters}}
     plays = {name: (made, "FAULT, and all is well.") for name, (made, _, _) in CASES.items()}
-    done = suite(project, plays, {name: said for name, (_, said, _) in CASES.items()}, tools=tools)
+    done = suite(project, plays, {name: words for name, (_, words, _) in CASES.items()}, tools=tools)
     assert done.code == 1
     for name, (_, _, severity) in CASES.items():
         (scenario,) = (s for s in project.results()["scenarios"] if s["id"] == name)
@@ -273,8 +273,8 @@ def test_a_call_that_wrote_and_should_not_have_been_made_is_critical_whatever_it
         assert severity in worst, (name, worst)
         assert scenario["verdict"] == ("failed" if severity == "critical" else "passed"), name
         assert len(scenario["issues"]) == 1, name
-    told = project.results()["summary"]["asides"]
-    (unmarked,) = (aside for aside in told if aside["kind"] == "tools_unmarked")
+    asides = project.results()["summary"]["asides"]
+    (unmarked,) = (aside for aside in asides if aside["kind"] == "tools_unmarked")
     assert unmarked["text"] == (
         "1 finding would fail the run if run_sql writes: mark it `writes: true` or `reads: true`"
     )
@@ -311,10 +311,10 @@ def test_code_alone_is_high_at_most_and_the_author_has_the_last_word(project: Pr
 
 
 def test_several_labels_of_one_fault_are_one_issue_with_the_highest_severity(project: Project) -> None:
-    said = "your order A-7 is cancelled"
+    words = "your order A-7 is cancelled"
     plays: dict[str, Play] = {
-        "failed": ([*ORDER, *ORDER], SAID),
-        "never": ([], SAID),
+        "failed": ([*ORDER, *ORDER], CLAIMED),
+        "never": ([], CLAIMED),
         "otherwise": (MOVED, "FAULT: it goes to 9 Oak Street."),
     }
     replies = {
@@ -329,7 +329,7 @@ def test_several_labels_of_one_fault_are_one_issue_with_the_highest_severity(pro
         },
         "failed": {
             **claims(call=0),
-            CALLS: {"evidence": said, "label": "ignored tool result", "call": 1},
+            CALLS: {"evidence": words, "label": "ignored tool result", "call": 1},
         },
         "never": {
             **claims(tool="cancel_order"),
@@ -399,10 +399,10 @@ def of_policy(*answers: dict[str, Any]) -> Any:
     return play
 
 
-def policy_run(project: Project, server: ModelServer, said: str = "You will get your refund today.") -> Done:
+def policy_run(project: Project, server: ModelServer, words: str = "You will get your refund today.") -> Done:
     made: Calls = [("refund", {"order": "A-7"})]
     config = model_config(server, f"metrics: [{POLICY}]\ndetectors: []\n")
-    suite(project, {"s": (made, said)}, {}, config, epochs=1)
+    suite(project, {"s": (made, words)}, {}, config, epochs=1)
     text = (project.root / "agenteval.yaml").read_text()
     project.write("agenteval.yaml", text.replace("agent: {", f"agent: {{policy: '{RULE}', ", 1))
     server.asked.clear()

@@ -74,7 +74,7 @@ def broken(*violations: dict[str, Any]) -> dict[str, Any]:
 
 def test_each_violation_is_a_finding_whose_severity_is_that_of_the_act(project: Project) -> None:
     words = {"rule": POLITE, "evidence": "Whatever.", "kind": "style"}
-    told = {"rule": VERIFY, "evidence": "Her address is 12 Elm Street", "kind": "permission"}
+    data = {"rule": VERIFY, "evidence": "Her address is 12 Elm Street", "kind": "permission"}
     cases: dict[str, tuple[str, dict[str, Any], list[tuple[str, int | None, int | None]]]] = {
         "kept": ("hi", {"label": "pass"}, []),
         "unclear": ("hi", {"label": "not clear"}, []),
@@ -88,7 +88,7 @@ def test_each_violation_is_a_finding_whose_severity_is_that_of_the_act(project: 
         "failed": ("cancel_card", broken(act(0)), [("high", 1, 0)]),
         "read": ("get_account", broken(act(0, rule=VERIFY)), [("high", 1, 0)]),
         "not-known": ("run_sql", broken(act(0)), [("high", 1, 0)]),
-        "told": ("get_account", broken(told), [("critical", 0, None)]),
+        "told": ("get_account", broken(data), [("critical", 0, None)]),
         "left-out": ("close_account", broken(act(0, kind="disclosure")), [("medium", 1, 0)]),
         "no-kind": ("close_account", broken(act(0, kind="")), [("critical", 1, 0)]),
         "no-kind-read": ("get_account", broken(act(0, kind="")), [("medium", 1, 0)]),
@@ -102,7 +102,7 @@ def test_each_violation_is_a_finding_whose_severity_is_that_of_the_act(project: 
         "no-rule": broken({"rule": "Never speak of addresses.", "evidence": "Whatever."}),
         "no-words": broken({"rule": POLITE, "evidence": "The agent insulted her."}),
         "no-call": broken({"rule": FORM, "call": 3}),
-        "which-kind": broken({**told, "kind": "money"}),
+        "which-kind": broken({**data, "kind": "money"}),
         "pass-with-one": {"label": "pass", "violations": [words]},
     }
     suite(

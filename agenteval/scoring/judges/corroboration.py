@@ -47,7 +47,7 @@ class Question:
     gates: Callable[[Any], bool]
     is_proven: Callable[[Any], bool] = lambda _said: False
     is_clean: Callable[[Any], bool] = lambda _said: False
-    is_doubtful: Callable[[Any], bool] = lambda _said: False
+    is_doubtful: Callable[[Any], bool] = lambda _answer: False
     side: Callable[[Any], Side] | None = None
     criterion: Mapping[str, str] | None = None
 

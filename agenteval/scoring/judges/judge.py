@@ -149,7 +149,7 @@ class Judge:
         """Whether a label finds no fault; what is not clear does not say so."""
         return verdict_of(self._rubric, said) in self._rubric.ok
 
-    def _is_doubtful(self, said: Any, of: Judged) -> bool:
+    def _is_doubtful(self, answer: Any, of: Judged) -> bool:
         """Whether an answer that would fail nothing might, read otherwise, have to."""
         return False
 
@@ -160,18 +160,18 @@ class Judge:
         found = self._finding(said, of)
         return any(proves(proof, found) for proof in self._proofs(of.scenario, of.trajectory))
 
-    def _finding(self, said: Any, of: Judged, *, scripted: bool = False) -> Finding:
+    def _finding(self, answer: Any, of: Judged, *, scripted: bool = False) -> Finding:
         """The failure that an answer tells of; its severity is that of the effect."""
-        refers = references_in(said)
+        refers = references_in(answer)
         finding = Finding(
             detector=JUDGE,
             metric=self.metric,
-            label=said.label,
+            label=answer.label,
             severity=Severity.LOW,
             turn=of.turn,
             call=refers.call,
-            evidence=said.evidence,
-            explanation=said.reason,
+            evidence=answer.evidence,
+            explanation=answer.reason,
             references=refers,
             scripted=scripted,
         )
@@ -498,12 +498,12 @@ def _policy_type(labels: tuple[str, ...]) -> type[BaseModel]:
 
 def _kind(value: Any) -> Any:
     """It decides a severity: nothing is guessed."""
-    said = value.strip().lower() if isinstance(value, str) else value
-    if said is None or said == "":
+    kind = value.strip().lower() if isinstance(value, str) else value
+    if kind is None or kind == "":
         return None
-    if said not in list(RuleKind):
+    if kind not in list(RuleKind):
         raise ValueError(f'"kind" must be one of: {", ".join(RuleKind)}')
-    return RuleKind(said)
+    return RuleKind(kind)
 
 
 _Kind = Annotated[

@@ -56,13 +56,13 @@ class PolicyJudge(Judge):
         severe = bound and any(self._breach(v, of).severity.rank >= bound.rank for v in violations_in(said))
         return bool(severe) or self._stakes.bar(self.metric, of.scenario) is not None
 
-    def _is_doubtful(self, said: Any, of: Judged) -> bool:
+    def _is_doubtful(self, answer: Any, of: Judged) -> bool:
         """A breach that names a call which may have changed something is asked about again for its kind."""
-        if said.label != BROKEN:
+        if answer.label != BROKEN:
             return False
         acts = (
             act_of(self._breach(violation, of), of.trajectory, of.scenario.tools)
-            for violation in violations_in(said)
+            for violation in violations_in(answer)
             if violation.kind is not RuleKind.PERMISSION
         )
         return any(act is not None and act.may_have_changed_something for act in acts)
