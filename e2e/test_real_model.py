@@ -177,9 +177,14 @@ def test_every_metric_of_every_turn_has_a_score_or_a_failure(done: Done) -> None
         for turn in whole:
             assert answered(turn) - {"criteria"} == asked & TURN_METRICS
         judged_turns += len(whole)
-        if sample["fault"] is None and "goal_completion" in asked:
+        if not broken_off(sample) and "goal_completion" in asked:
             assert "goal_completion" in answered(sample)
     assert judged_turns >= 1
+
+
+def broken_off(sample: dict[str, Any]) -> bool:
+    """Whether the simulated user or a model ended the conversation: nothing is then said of it as a whole."""
+    return sample["stop"] in ("simulator", "infrastructure")
 
 
 def answered(scope: dict[str, Any]) -> set[str]:
@@ -232,8 +237,10 @@ def test_the_simulated_user_is_one_or_told_not_to_be(done: Done) -> None:
     (scenario,) = done.results["scenarios"]
     (sample,) = scenario["samples"]
     scripted = int(scenario["id"] == "written")  # turns before the model speaks
-    if sample["stop"] in ("simulator", "infrastructure"):
-        assert sample["verdict"] == "inconclusive"
+    if broken_off(sample):
+        proven = [f for f in sample["findings"] if f["severity"] == "critical"]
+        unmet = [c for turn in sample["turns"] for c in turn["checks"] if c["passed"] is False]
+        assert sample["verdict"] == ("failed" if proven or unmet else "inconclusive")  # finished turns stand
         return
     assert sample["stop"] in ("max_turns", "user_done", "script_done")
     for turn in sample["turns"][scripted:]:
