@@ -307,8 +307,8 @@ NOTED = "Noted by a program (what it did not find may be computed, rounded or sa
 ON_ITS_WORD = (
     "The agent's tool calls cannot be seen in this conversation, and the author of this test takes the"
     " agent's word for what it did. Where the agent plainly says that something was done, take it as done;"
-    " where it says what it found, take it as found. That no call is shown is no evidence that none was"
-    " made: hold no missing call against the agent."
+    " where it says what it found, take it as found; unless the record speaks against it. That no call is"
+    " shown is no evidence that none was made: hold no missing call against the agent."
 )
 """Told in place of ``NOT_OBSERVED`` where the author says that calls are unseen."""
 
