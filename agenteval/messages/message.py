@@ -41,6 +41,7 @@ from agenteval.messages.said import (
 )
 from agenteval.messages.speakers import ROLES, event_opened, unwrapped, written_role
 from agenteval.messages.texts import is_media, is_silent, joined, passages_in, text_in, unplaced_in_part
+from agenteval.messages.without_calls import is_call_kind
 
 
 def said_in(messages: Iterable[Any], tell: Tell) -> Iterator[Said]:
@@ -218,7 +219,9 @@ def _unread_in(role: Role, message: Mapping[str, Any], key: str) -> Iterator[Unp
     """What of a message nobody read. ``key``: where its content stands."""
     places = PLACES if role == "assistant" else ()
     listed = RESULT_LISTS if role == "assistant" and any(_results_within(message)) else ()
-    read = {key, *CONTENTS, "role", "type", *places, *listed}
+    # LangChain keeps the pieces of the calls, too.
+    chunks = ("tool_call_chunks",) if role == "assistant" and calls_of(message) else ()
+    read = {key, *CONTENTS, "role", "type", *places, *listed, *chunks}
     yield from unplaced_fields(message, read, of="a message")
     yield from _unread_contents(message, key)
 
@@ -379,7 +382,7 @@ def _call_part(part: Any) -> dict[str, Any] | None:
     kind = word(part, "type")
     if kind.startswith(("tool-", "dynamic-tool")) and "state" in part:
         return {"toolName": kind.removeprefix("tool-"), **part}
-    if kind.endswith(("tool_use", "tool_call")) or kind in ("tool-call", *CALL_ITEMS):
+    if is_call_kind(kind):
         return cast(dict[str, Any], part["tool_call"]) if isinstance(part.get("tool_call"), dict) else part
     for key in _CALL_PARTS:
         if isinstance(part.get(key), dict):
@@ -419,7 +422,7 @@ _OF_RESULTS = frozenset(
     (
         *(*_GIVEN_BACK, *FLAGS, *CALL_FIELDS, "functionResponse", "function_response", "toolResult"),
         *("codeExecutionResult", "tool_call_result", "items", "parts", "text", "data", "call", "origin"),
-        *("artifacts", "exception", "structuredContent", "structured_content", ADDITIONAL),
+        *("artifact", "artifacts", "exception", "structuredContent", "structured_content", ADDITIONAL),
     )
 )
 """What belongs to a result: whatever a tool gave back is a value, and holds no call of the agent's."""
@@ -446,7 +449,14 @@ def _tool_message(message: dict[str, Any]) -> Iterator[Said]:
     yield from _results_in(message, content) or [
         result_said(message, content)._replace(is_passage=is_passage)
     ]
+    yield from map(not_placed, _calls_among(content))
     yield from map(not_placed, unplaced_fields(message, _OF_TOOLS, of="a message of a tool"))
+
+
+def _calls_among(parts: Any) -> Iterator[Unplaced]:
+    for part in parts if isinstance(parts, list) else ():
+        if _call_part(part) is not None and _result_part(part) is None:
+            yield nobodys(part, "a call in a message of a tool")
 
 
 _OF_TOOLS = frozenset((*_OF_RESULTS, *CONTENTS, *RESULT_LISTS, "role"))

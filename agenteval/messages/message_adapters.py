@@ -18,10 +18,11 @@ from agenteval.messages.agent_names import NAMED, name_of
 from agenteval.messages.calls import Call, call_in, word
 from agenteval.messages.endings import refusal_in
 from agenteval.messages.message import said_in
-from agenteval.messages.placed import Unplaced, public_fields, quoted
+from agenteval.messages.placed import Unplaced, quoted
 from agenteval.messages.reported_usage import USAGE_KEYS, is_told_again
 from agenteval.messages.said import PASSAGES, RESULT_LISTS, UNPLACED, Said
 from agenteval.messages.texts import is_silent
+from agenteval.messages.without_calls import public_fields
 
 _ROLES = {"ai": "assistant", "human": "user", "function": "tool", "model": "assistant"}
 _USUAL_ROLES = frozenset(("assistant", "user", "tool", "system", "developer"))

@@ -3,9 +3,10 @@
 One rule for every reader. An *entry* is an element of a list of messages, parts, events or spans. It is
 placed if its kind is known: as a call, as a result, or as something that holds no call (a text, what a model
 thought, a picture). A field of a placed entry that its reader does not read is placed if a table of its
-dialect names it, or if no object is in its value: a plain value is no call. What authors fill as they like
-(``metadata``) is placed as far as its values are plain or their names are known. All else is *unplaced*: not
-known, which is not "no call".
+dialect names it and its value has the shape that goes with the name (``agenteval.messages.without_calls``),
+or if no object is in its value: a plain value is no call. What authors fill as they like (``metadata``) is
+placed as far as its values are plain or their names are known. All else is *unplaced*: not known, which is
+not "no call".
 """
 
 from __future__ import annotations
@@ -13,14 +14,24 @@ from __future__ import annotations
 import json
 import shlex
 from collections.abc import Collection, Iterator, Mapping
-from dataclasses import dataclass, field, fields, is_dataclass
-from types import ModuleType
+from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from agenteval.messages.reported_usage import USAGE_KEYS
+from agenteval.messages.without_calls import (
+    FIELDS,
+    INSIDE,
+    JUDGED,
+    PLAIN,
+    SPEAKERS,
+    Shape,
+    holds_objects,
+    is_list,
+    public_fields,
+)
 
 _QUOTED = 60
-_PLAIN = (str, int, float, bool, type(None), bytes)
+_NO_SHAPES: Mapping[str, Shape] = {}
 
 
 class Unplaced(NamedTuple):
@@ -71,23 +82,6 @@ class NoCallsIn:
 # ── the rule ─────────────────────────────────────────────────────────────────────────────────────
 
 
-def holds_objects(value: Any) -> bool:
-    """Whether there is an object with something in it: the value itself, or within lists."""
-    level = [value]
-    while level:
-        item = level.pop()
-        if isinstance(item, _PLAIN):
-            continue
-        if isinstance(item, Mapping):
-            if item:
-                return True
-        elif isinstance(item, list | tuple | set | frozenset) and not _is_named_tuple(item):
-            level += item
-        elif public_fields(item):
-            return True
-    return False
-
-
 def holds_entries(value: Any, known: Collection[str] = ()) -> bool:
     """Whether there is a list of objects, however deep, in none of the fields that are known."""
     level = [value]
@@ -100,13 +94,19 @@ def holds_entries(value: Any, known: Collection[str] = ()) -> bool:
     return False
 
 
-def unplaced_fields(entry: Mapping[str, Any], read: Collection[str], *, of: str) -> Iterator[Unplaced]:
+def unplaced_fields(
+    entry: Mapping[str, Any], read: Collection[str], *, of: str, shapes: Mapping[str, Shape] = _NO_SHAPES
+) -> Iterator[Unplaced]:
     """The fields of an entry that may hold calls. ``read``: those that its reader reads or knows; ``of``:
-    what the entry is."""
+    what the entry is; ``shapes``: of fields that such an entry has, before those that any may have."""
     for key, value in entry.items():
-        if isinstance(value, _PLAIN) or key in read or key in METADATA:
+        if isinstance(value, PLAIN) or key in read:
             continue
-        if key in _ANYTHING and isinstance(value, Mapping):
+        shape = shapes.get(key) or FIELDS.get(key)
+        if shape:
+            if not shape.fits(value):
+                yield Unplaced(f"'{_short(key)}' of {of}", (str(key),), value)
+        elif key in _ANYTHING and isinstance(value, Mapping):
             yield from _unplaced_inside(value, key, of, depth=_ANYTHING[key])
         elif key == "annotations":
             yield from _unplaced_annotations(value, of)
@@ -117,7 +117,8 @@ def unplaced_fields(entry: Mapping[str, Any], read: Collection[str], *, of: str)
 def _unplaced_inside(value: Mapping[str, Any], place: str, of: str, *, depth: int) -> Iterator[Unplaced]:
     """Of what authors or providers put into a place of their own."""
     for key, inner in value.items():
-        if key in METADATA or str(key).lower() in _INSIDE or not holds_objects(inner):
+        shape = FIELDS.get(key) or INSIDE.get(str(key).lower())
+        if shape.fits(inner) if shape else not holds_objects(inner):
             continue
         if place == ADDITIONAL and key in _TWICE:
             continue
@@ -142,9 +143,9 @@ def unplaced_in_record(record: Mapping[str, Any], read: Collection[str]) -> Iter
     """The lists of objects in a record that nobody reads: each may be of events. ``read``: the keys that are
     read."""
     for key, value in record.items():
-        if isinstance(value, _PLAIN) or key in read or key in _OF_RECORDS:
+        if isinstance(value, PLAIN) or key in read or key in _OF_RECORDS:
             continue
-        known = _OF_RECORDS if key in _SPEAKERS else _OF_A_TASK
+        known = _OF_RECORDS if key in SPEAKERS else _OF_A_TASK
         if holds_entries(value, known):
             yield Unplaced(f"'{_short(key)}' of the record", (str(key),), value)
 
@@ -168,7 +169,7 @@ _KINDS = ("role", "type", "kind", "event", "object", "speaker", "sender", "sourc
 
 def is_signal(event: Mapping[str, Any]) -> bool:
     """Whether an event of a stream says nothing but of which kind it is, and when."""
-    return event.keys() <= _OF_SIGNALS and all(isinstance(value, _PLAIN) for value in event.values())
+    return event.keys() <= _OF_SIGNALS and all(isinstance(value, PLAIN) for value in event.values())
 
 
 _OF_SIGNALS = frozenset(
@@ -206,7 +207,7 @@ def _clipped(value: Any, depth: int = 3) -> Any:
         return value[: _QUOTED + 1]
     if not depth:
         return "…"
-    if isinstance(value, list | tuple) and not _is_named_tuple(value):
+    if isinstance(value, list | tuple) and is_list(value):
         return [_clipped(each, depth - 1) for each in value[:5]]
     shown = value if isinstance(value, Mapping) else public_fields(value)
     if shown:
@@ -218,64 +219,7 @@ def _short(key: Any) -> str:
     return str(key)[:40]
 
 
-def _is_named_tuple(value: Any) -> bool:
-    return isinstance(value, tuple) and hasattr(value, "_asdict")
-
-
-def public_fields(value: Any) -> dict[str, Any]:
-    """The fields of an object of a library, by their names; empty for plain values, functions and classes."""
-    if isinstance(value, tuple):
-        return dict(value._asdict()) if hasattr(value, "_asdict") else {}
-    if isinstance(value, (*_PLAIN, list, set, frozenset, type, ModuleType)):
-        return {}
-    found = dict(getattr(value, "__dict__", {}))
-    if is_dataclass(value):  # they may have slots
-        found |= {each.name: getattr(value, each.name, None) for each in fields(value)}
-    return {key: each for key, each in found.items() if not key.startswith("_") and each is not None}
-
-
-# ── what is known to hold no calls ───────────────────────────────────────────────────────────────
-
-_OPENAI = (
-    "audio", "logprobs", "top_logprobs", "refusal", "content_filter_results", "content_filter_result",
-    "prompt_filter_results", "incomplete_details", "attachments", "file_ids",
-)  # fmt: skip
-_THOUGHT = (
-    "reasoning", "reasoning_content", "reasoning_details", "thinking", "thinking_blocks", "thoughts",
-    "thought", "summary",
-)  # fmt: skip
-_ANTHROPIC = (
-    "container", "context_management", "stop_details", "cache_control", "citations", "cache_creation",
-)  # fmt: skip
-_GOOGLE = (
-    "groundingMetadata", "grounding_metadata", "citationMetadata", "citation_metadata", "safetyRatings",
-    "safety_ratings", "urlContextMetadata", "url_context_metadata", "logprobsResult", "logprobs_result",
-    "promptFeedback", "prompt_feedback", "videoMetadata", "video_metadata", "mediaResolution",
-)  # fmt: skip
-_LANGCHAIN = ("tool_call_chunks", "artifact", "lc_attributes", "lc_secrets")
-"""Of these, chunks are the pieces of the calls beside them; an artifact is of a tool's result."""
-_LITELLM = (
-    "vertex_ai_grounding_metadata", "vertex_ai_url_context_metadata", "vertex_ai_safety_results",
-    "vertex_ai_citation_metadata", "images", "search_results", "image_urls",
-)  # fmt: skip
-_AI_SDK = ("experimental_attachments", "sources", "experimental_content")
-_MICROSOFT = ("raw_representation", "rawRepresentation", "inner_content", "innerContent")
-"""What the provider sent, of which the message is made."""
-_TAU = ("raw_data",)
-_OF_A_JUDGE = (
-    "labels", "label", "scores", "score", "feedback", "evaluation", "evaluations", "error",
-)  # fmt: skip
-"""What somebody said of an entry or of a record, later or elsewhere."""
-_SPEAKERS = ("speaker", "recipient", "user", "agent", "sender", "author", "source", "name")
-
-METADATA = frozenset(
-    (
-        *USAGE_KEYS,
-        *(*_OPENAI, *_THOUGHT, *_ANTHROPIC, *_GOOGLE, *_LANGCHAIN, *_LITELLM),
-        *(*_AI_SDK, *_MICROSOFT, *_TAU, *_OF_A_JUDGE, *_SPEAKERS),
-    )
-)
-"""Fields of messages, of their parts and of calls, in the words of many libraries."""
+# ── fields ───────────────────────────────────────────────────────────────────────────────────────
 
 _ANYTHING: Mapping[str, int] = {
     **dict.fromkeys(
@@ -291,15 +235,6 @@ _ANYTHING: Mapping[str, int] = {
 }
 """Places for what authors and providers like to put there, and how many of them stand in one another: the AI
 SDK and LiteLLM keep theirs below the provider's name."""
-_INSIDE = frozenset(
-    (
-        *("token_usage", "tokenusage", "usage", "tokens", "metrics", "headers", "responsemetadata", "parsed"),
-        *("model_info", "timing", "timings", "latency", "cost", "all_retrieved_documents", "documents"),
-        *("references", "structured_output", "finish_details", "gateway", "contentfilterresults"),
-        *("__openai_function_call_ids__", "__gemini_function_call_thought_signatures__"),
-    )
-)
-"""What is known of them, in lower case."""
 ADDITIONAL = "additional_kwargs"
 _TWICE = frozenset(("tool_calls", "function_call"))
 """What LangChain keeps there once more, which the reader of calls compares."""
@@ -312,6 +247,6 @@ _HELD_AGAINST = (
     "expected", "expected_output", "reference", "references", "reference_outputs", "ground_truth", "task",
     "reward_info",
 )  # fmt: skip
-_OF_A_TASK = frozenset((*_HELD_AGAINST, *_OF_A_JUDGE))
+_OF_A_TASK = frozenset((*_HELD_AGAINST, *JUDGED))
 _OF_RECORDS = _OF_A_TASK.union(_OF_THE_AGENT, USAGE_KEYS, ("citations", "sources", "attachments"))
 """Fields of a record: what the agent was given, what it was held against, and what was said of it."""

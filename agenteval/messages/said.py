@@ -10,6 +10,7 @@ from agenteval.messages.calls import PLACES, Call, plain_calls
 from agenteval.messages.placed import ADDITIONAL, Unplaced
 from agenteval.messages.reported_usage import usage_in
 from agenteval.messages.results import NO_FLAGS, outcome_of
+from agenteval.messages.without_calls import NUMBERS
 
 Role: TypeAlias = Literal["user", "assistant", "tool", "system", "unplaced"]
 
@@ -81,7 +82,7 @@ def _plain_reply(message: dict[str, Any], content: Any) -> Said | None:
         return Said("assistant", content, usage=usage_in(message), agent=agent_of(message))
     if message.keys() <= _WITH_CALLS and not any(map(message.get, _BESIDE_CALLS)):
         calls = plain_calls(message.get("tool_calls"))
-        if calls:
+        if calls and _is_plain(message, "tool_calls"):
             return Said("assistant", content, calls, usage=message.get("usage"), agent=agent_of(message))
     return None
 
@@ -91,12 +92,12 @@ _BESIDE_CALLS = ("function_call", "refusal", "audio", "annotations")
 _WITH_CALLS = frozenset((*_TEXT_ALONE, "tool_calls", *_BESIDE_CALLS))
 
 
-def _is_plain(message: Mapping[str, Any]) -> bool:
-    """Whether nothing but plain values stands beside the text of a message, and no calls as a text."""
-    return message.keys() <= _TEXT_ALONE or not any(
+def _is_plain(message: Mapping[str, Any], *calls: str) -> bool:
+    """Whether nothing but plain values and usage stands in a message beside its ``calls``."""
+    return NUMBERS.fits(message.get("usage")) and not any(
         value and (key in _OF_MORE or not isinstance(value, str | int | float))
         for key, value in message.items()
-        if key not in _TEXT_ALONE
+        if key != "usage" and key not in calls
     )
 
 

@@ -9,12 +9,31 @@ from functools import lru_cache
 from typing import Any
 
 from agenteval.messages.calls import word
-from agenteval.messages.placed import Unplaced, holds_objects, nobodys, unplaced_fields
+from agenteval.messages.placed import Unplaced, nobodys, unplaced_fields
+from agenteval.messages.without_calls import (
+    ANYTHING,
+    CONTROL,
+    DEFINITIONS,
+    MEDIA,
+    RATINGS,
+    SOURCES,
+    STATED,
+    THOUGHTS,
+    Shape,
+    holds_objects,
+)
 
-_SILENT = frozenset(
+_SILENT_STEPS = frozenset(
     (
-        *("reasoning", "thinking", "redacted_thinking", "item_reference", "step-start", "mcp_list_tools"),
-        *("mcp_approval_response", "compaction", "tool_search_output"),
+        *("item_reference", "step-start", "mcp_list_tools", "mcp_approval_response", "compaction"),
+        "tool_search_output",
+    )
+)
+_THOUGHTS = frozenset(
+    (
+        *("reasoning", "thinking", "redacted_thinking", "reasoning.text", "reasoning.summary"),
+        *("reasoning.encrypted", "reasoning_text", "reasoning_summary", "reasoning_content", "thought"),
+        *("thoughts", "thinking_delta", "thinking_text", "reasoning-text"),
     )
 )
 _TEXTS = frozenset(("text", "input_text", "output_text", "summary_text"))
@@ -34,33 +53,47 @@ _WITHOUT_CALLS = frozenset(
     )
 )
 """Kinds of parts, besides texts, media and thoughts, in which no call can be."""
-_UNTYPED = frozenset(
-    (
-        *("text", "refusal", "image", "document", "video", "audio", "file", "json", "thought", "reasoning"),
-        *("inlineData", "inline_data", "fileData", "file_data", "thoughtSignature", "thought_signature"),
-        *("reasoningContent", "guardContent", "cachePoint", "citationsContent", "searchResult"),
-    )
-)
+_UNTYPED: Mapping[str, Shape] = {
+    **dict.fromkeys(("text", "refusal"), STATED),
+    **dict.fromkeys(("image", "document", "video", "audio", "file"), MEDIA),
+    **dict.fromkeys(("inlineData", "inline_data", "fileData", "file_data"), MEDIA),
+    **dict.fromkeys(("thought", "reasoning", "reasoningContent"), THOUGHTS),
+    **dict.fromkeys(("thoughtSignature", "thought_signature", "cachePoint"), CONTROL),
+    **dict.fromkeys(("citationsContent", "searchResult"), SOURCES),
+    "guardContent": RATINGS,
+    "json": ANYTHING,
+}
 """What parts without a kind hold, by which they are known: Google's, Bedrock's, Haystack's."""
-_OF_PARTS = frozenset(
-    (*_UNTYPED, "annotations", "content", "value", "data", "url", "tools", "approval_request")
-)
+_OF_PARTS: Mapping[str, Shape] = {"text": STATED, "refusal": STATED, "value": STATED, "content": SOURCES}
+_OF_THOUGHTS = dict.fromkeys(("content", "text", "value", "data"), THOUGHTS)
+_OF_MEDIA_PARTS = dict.fromkeys(("content", "data", "url", "value", "source", "text"), MEDIA)
+_OF_STEPS: Mapping[str, Shape] = {"tools": DEFINITIONS, "approval_request": ANYTHING}
+"""What stands in parts of a kind."""
 _MEDIA = ("image", "audio", "video", "file", "document", "media", "blob", "uri")
 """How a word in the names of parts begins that no text is expected of."""
+_MEDIA_PARTS = frozenset(
+    (
+        *("image", "audio", "video", "file", "document", "media", "blob", "uri", "data", "hosted_file"),
+        *("image_url", "audio_url", "video_url", "file_url", "document_url", "image_file", "file_id"),
+        *("input_image", "input_audio", "input_video", "input_file", "output_image", "output_audio"),
+        *("image-url", "image-data", "image-file-id", "file-url", "file-data", "file-id", "inline_data"),
+        *("file_data", "resource", "resource_link", "multimodal"),
+    )
+)
 _PLACES = ("text", "refusal", "content", "value")
 _OF_MEDIA = ("text", "refusal", "transcript")
 
 
 def is_silent(kind: str) -> bool:
     """Whether an item or a part of that kind is nothing that anybody was told."""
-    return kind in _SILENT or kind.startswith(("reasoning", "thinking", "thought"))
+    return kind in _SILENT_STEPS or kind.startswith(("reasoning", "redacted_thinking", "thinking", "thought"))
 
 
 @lru_cache(maxsize=256)
 def is_known(kind: str) -> bool:
     """Whether parts of that kind are known to hold no calls."""
     kind = kind.lower()
-    return kind in _TEXTS or kind in _WITHOUT_CALLS or is_silent(kind) or is_media(kind)
+    return any(kind in each for each in (_TEXTS, _THOUGHTS, _SILENT_STEPS, _MEDIA_PARTS, _WITHOUT_CALLS))
 
 
 def unplaced_in_part(part: Any) -> Iterator[Unplaced]:
@@ -71,14 +104,24 @@ def unplaced_in_part(part: Any) -> Iterator[Unplaced]:
         return
     kind = word(part, "type")
     if kind and is_known(kind):
-        media = (key for key in part if is_media(key)) if is_media(kind) else ()
-        yield from unplaced_fields(part, {*_OF_PARTS, kind, *media}, of=f"a part of the kind '{kind}'")
+        yield from unplaced_fields(part, (), of=f"a part of the kind '{kind}'", shapes=_shapes_of(kind, part))
     elif kind:
         yield nobodys(part, f"a part of the unknown kind '{kind[:40]}'")
-    elif not part.keys().isdisjoint(_UNTYPED):
-        yield from unplaced_fields(part, _OF_PARTS, of="a part")
+    elif not _UNTYPED.keys().isdisjoint(part):
+        yield from unplaced_fields(part, (), of="a part", shapes=_UNTYPED)
     elif part:
         yield nobodys(part, "a part of no known kind")
+
+
+def _shapes_of(kind: str, part: Mapping[str, Any]) -> Mapping[str, Shape]:
+    kind_is = kind.lower()
+    if kind_is in _SILENT_STEPS:
+        return _OF_STEPS
+    if is_silent(kind_is):
+        return {**_OF_THOUGHTS, kind: THOUGHTS}
+    if kind_is in _MEDIA_PARTS:
+        return {**_OF_MEDIA_PARTS, **{key: MEDIA for key in part if is_media(key)}}
+    return {**_OF_PARTS, kind: STATED if kind_is in _TEXTS else SOURCES}
 
 
 def text_in(part: Any) -> str | None:

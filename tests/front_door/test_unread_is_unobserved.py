@@ -56,6 +56,30 @@ UNPLACED: dict[str, Any] = {
     "a part of no kind": [{"role": "model", "parts": [{"cancel": ARGS}, {"text": "Done."}]}],
     "an object as content": [{"role": "assistant", "content": {"command": "cancel"}}, DONE],
     "thoughts that do something": [{"type": "reasoning", "summary": [], "steps": [DID]}, DONE],
+    "a call among thoughts": [
+        {"type": "reasoning", "content": [{"type": "function_call", "name": "cancel", "args": {}}]}, DONE,
+    ],
+    "a call in a summary": [{"type": "reasoning", "summary": [{"type": "tool_use", "name": "cancel"}]}, DONE],
+    "thoughts of an unknown kind": said(reasoning_details=[{"type": "reasoning.action", "tool": "cancel"}]),
+    "thoughts that are none": said(reasoning_content=[DID]),
+    "thoughts in steps": said(reasoning={"steps": [DID]}),
+    "a call in place of a thought": parts({"type": "thinking", "thinking": DID}, TEXT),
+    "a thought of an unknown kind": parts({"type": "thought_action", "tool": "cancel"}, TEXT),
+    "a file that is written": parts({"type": "file_delete", "path": "a"}, TEXT),
+    "an object in place of a text": parts({"type": "text", "text": DID}, TEXT),
+    "an object in place of a name": said(name=DID),
+    "an object in place of an id": said(id=DID),
+    "a refusal that is none": said(refusal=DID),
+    "calls among counts": said(usage={"total_tokens": 1, "tool_calls": [DID]}),
+    "a list in place of counts": said(usage=[DID]),
+    "a call as a citation": said(citations=[{"type": "tool_use", "name": "cancel", "input": ARGS}]),
+    "a call as a source": said(sources=[{"id": "c1", "name": "cancel", "args": "{}"}]),
+    "events of a recording": said(audio={"id": "a", "events": [DID]}),
+    "a call of a picture": parts({"type": "image_url", "image_url": {"url": "u", "calls": [DID]}}, TEXT),
+    "a list of lists": said(actions=[["cancel", {}]]),
+    "a call in a result": [
+        *LOOKS[:1], {**LOOKS[1], "content": [{"type": "tool_use", "name": "cancel", "input": ARGS}]}, DONE,
+    ],
     "parts beside a content": said(parts=[{"type": "act"}]),
     "a list under another key": said(actions=[DID]),
     "an object under another key": said(action={"name": "cancel", "id": "A-7"}),
@@ -114,8 +138,9 @@ def of(verdicts: Mapping[str, str], shapes: Mapping[str, Any]) -> dict[str, str]
 
 @pytest.mark.parametrize("rule", [STRICT, FORBIDDEN])
 def test_a_turn_with_what_nobody_could_place_decides_no_check_of_calls(project: Project, rule: str) -> None:
-    # The one that made a call besides has broken the stricter rule.
-    broken = {"a call within a call": "failed"} if rule == STRICT else {}
+    # Those that made a call besides have broken the stricter rule.
+    both = ("a call within a call", "a call in a result")
+    broken = dict.fromkeys(both, "failed") if rule == STRICT else {}
     assert of(play(project, UNPLACED, rule), UNPLACED) == {
         **dict.fromkeys(UNPLACED, "inconclusive"),
         **broken,
@@ -151,7 +176,7 @@ def test_what_was_said_is_checked_all_the_same(project: Project) -> None:
 
 
 def test_the_author_may_say_that_all_calls_are_seen(project: Project) -> None:
-    shapes = {name: shape for name, shape in UNPLACED.items() if name != "a call within a call"}
+    shapes = {name: shape for name, shape in UNPLACED.items() if "look" not in json.dumps(shape)}
     assert set(of(play(project, shapes, STRICT, more=", calls: all"), shapes).values()) == {"passed"}
 
 

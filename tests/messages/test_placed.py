@@ -12,8 +12,9 @@ from agenteval.files.recorded.entries import entries_of
 from agenteval.files.recorded.reader import conversation_of
 from agenteval.files.recorded.sources import Source
 from agenteval.messages.entry import Record
-from agenteval.messages.placed import holds_entries, holds_objects, public_fields, quoted
+from agenteval.messages.placed import holds_entries, quoted
 from agenteval.messages.records import Conversation, ToolSets
+from agenteval.messages.without_calls import holds_objects, public_fields
 
 SAMPLES = sorted((Path(__file__).parent.parent / "data" / "dialects").iterdir())
 HIDDEN = {"hidden": {"tool": "cancel"}}
@@ -69,7 +70,8 @@ class Named:
 @pytest.mark.parametrize(
     ("value", "expected"),
     [
-        (None, False), ("{}", False), (1.5, False), ([], False), ({}, False), ([[{}]], False),
+        (None, False), ("{}", False), (1.5, False), ([], False), ({}, False), ([[{}]], True),
+        ([["a", {}]], True),
         (["a", 1], False), ({"a": 1}, True), ([[{"a": 1}]], True), (({"a": None},), True), (Named(), True),
         ([Named()], True), (Named, False), (print, False), (json, False), (ValueError("x"), False),
         (Slots(), False),

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from agenteval.messages.calls import Tell
-from agenteval.messages.placed import holds_objects
+from agenteval.messages.without_calls import holds_objects
 
 _PLACES = ("conversation", "conversations", "events", "steps", "turns", "data")
 """Where a record that has no ``messages`` may have them."""

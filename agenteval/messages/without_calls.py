@@ -1,0 +1,339 @@
+"""What is known to hold no calls: fields of many libraries, each with the shape of what stands in it. Pure.
+
+A name alone proves nothing: whoever writes ``reasoning: [{"tool": "cancel"}]`` reports a call. A value is
+of a shape if each object in it is: it has one of the keys that such objects are known by, it says it is of
+one of their kinds (or of none), and objects stand below no other keys than theirs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from dataclasses import fields, is_dataclass
+from types import ModuleType
+from typing import Any, NamedTuple
+
+from agenteval.messages.reported_usage import USAGE_KEYS
+
+PLAIN = (str, int, float, bool, type(None), bytes)
+
+
+class Shape(NamedTuple):
+    """``marks``: the keys that its objects are known by; an object needs one if a text is in it. ``places``:
+    the keys below which there are more such objects. ``kinds``: what they say they are; the beginning of a
+    kind if it ends in a ``*``."""
+
+    marks: frozenset[str]
+    places: frozenset[str] | None = frozenset()
+    kinds: frozenset[str] | None = None
+
+    def fits(self, value: Any) -> bool:
+        """Whether there is nothing else in a value."""
+        level = [value]
+        while level:
+            item = level.pop()
+            if isinstance(item, PLAIN):
+                continue
+            if is_list(item):
+                level += item
+                continue
+            found = item if isinstance(item, Mapping) else public_fields(item)
+            if not self._is_one(found):
+                return False
+            level += [
+                each for key, each in found.items() if key not in METADATA_OF_AUTHORS or not _is_flat(each)
+            ]
+        return True
+
+    def _is_one(self, item: Mapping[str, Any]) -> bool:
+        places = self.places
+        if any(_is_given(item[key]) for key in GIVEN.intersection(item).difference(places or ())):
+            return False
+        kind = item.get("type")
+        if isinstance(kind, str) and not self._is_known(kind):
+            return False
+        if item.keys().isdisjoint(self.marks) and any(isinstance(each, str) for each in item.values()):
+            return False
+        return places is None or all(
+            key in places or key in METADATA_OF_AUTHORS or not holds_objects(each)
+            for key, each in item.items()
+        )
+
+    def _is_known(self, kind: str) -> bool:
+        return not is_call_kind(kind) and (self.kinds is None or _is_among(kind, self.kinds))
+
+
+def is_call_kind(kind: str) -> bool:
+    """Whether parts and items of that kind are calls of the agent's."""
+    return kind.endswith(("tool_use", "tool_call")) or kind in _CALL_KINDS
+
+
+def _is_among(kind: str, kinds: Collection[str]) -> bool:
+    return kind in kinds or any(each.endswith("*") and kind.startswith(each[:-1]) for each in kinds)
+
+
+def _is_given(value: Any) -> bool:
+    """Whether a value may be the arguments of a call: an object, or one as a text."""
+    return not isinstance(value, int | float | None)
+
+
+def _is_flat(value: Any) -> bool:
+    return isinstance(value, Mapping) and not any(map(holds_objects, value.values()))
+
+
+# ── values ───────────────────────────────────────────────────────────────────────────────────────
+
+
+def holds_objects(value: Any) -> bool:
+    """Whether there is an object: the value itself, with something in it, or any within lists."""
+    level, is_inside = [value], False
+    while level:
+        item = level.pop()
+        if isinstance(item, PLAIN):
+            continue
+        if isinstance(item, Mapping):
+            if item or is_inside:
+                return True
+        elif is_list(item):
+            level += item
+            is_inside = True
+        elif public_fields(item):
+            return True
+    return False
+
+
+def is_list(value: Any) -> bool:
+    """Whether a value is a list of others, in any of Python's forms."""
+    return isinstance(value, list | tuple | set | frozenset) and not hasattr(value, "_asdict")
+
+
+def public_fields(value: Any) -> dict[str, Any]:
+    """The fields of an object of a library, by their names; empty for plain values, functions and classes."""
+    if isinstance(value, tuple):
+        return dict(value._asdict()) if hasattr(value, "_asdict") else {}
+    if isinstance(value, (*PLAIN, list, set, frozenset, type, ModuleType)):
+        return {}
+    found = dict(getattr(value, "__dict__", {}))
+    if is_dataclass(value):  # they may have slots
+        found |= {each.name: getattr(value, each.name, None) for each in fields(value)}
+    return {key: each for key, each in found.items() if not key.startswith("_") and each is not None}
+
+
+# ── shapes ───────────────────────────────────────────────────────────────────────────────────────
+
+_CALL_KINDS = frozenset(("tool-call", "function_call", "custom_tool_call"))
+GIVEN = frozenset(
+    (
+        *("arguments", "args", "input", "parameters", "action_input", "kwargs", "tool_input", "toolInput"),
+        *("tool_args", "toolArgs", "tool_arguments", "tool_kwargs", "params", "rawInput"),
+    )
+)
+"""Where calls have their arguments."""
+METADATA_OF_AUTHORS = frozenset(
+    ("metadata", "meta", "_meta", "extra", "extras", "extra_data", "additional_properties", "context")
+)
+"""What authors fill as they like: a mapping of plain values in it is no call."""
+_TYPED = ("type", "kind", "id", "index", "name", "title")
+
+NOTHING = Shape(frozenset(), frozenset())
+"""A text, a number: no object is a part of it."""
+ANYTHING = Shape(frozenset(), None)
+NUMBERS = Shape(
+    frozenset(
+        (
+            *("modality", "ttl", "service_tier", "serviceTier", "model", "currency", "cost", "tokenCount"),
+            *("input_tokens", "output_tokens", "prompt_tokens", "completion_tokens", "total_tokens"),
+            *("inputTokens", "outputTokens", "promptTokens", "completionTokens", "totalTokens", "tokens"),
+            *("promptTokenCount", "candidatesTokenCount", "totalTokenCount", "prompt_token_count"),
+            *("total_token_count", "input_token_count", "output_token_count", "input", "output", "total"),
+        )
+    ),
+    None,
+)
+"""Counts of tokens, times, costs."""
+_THOUGHT_WORDS = (
+    *("text", "thinking", "thought", "thoughts", "reasoning", "reasoning_content", "reasoning_details"),
+    *("reasoningText", "reasoning_text", "reasoningContent", "thinking_blocks", "summary", "content"),
+    *("value", "details"),
+)
+THOUGHTS = Shape(
+    frozenset(
+        (
+            *_THOUGHT_WORDS,
+            *("signature", "data", "encrypted_content", "redactedContent", "redacted_content", "effort"),
+        )
+    ),
+    frozenset(_THOUGHT_WORDS),
+    frozenset(
+        (
+            *("reasoning", "reasoning.text", "reasoning.summary", "reasoning.encrypted", "reasoning_text"),
+            *("reasoning_summary", "thinking", "redacted_thinking", "thought", "text", "summary_text"),
+            *("output_text", "encrypted", "summary", "model"),
+        )
+    ),
+)
+TOKENS = Shape(
+    frozenset(("token", "tokens", "token_id", "tokenId", "logprob", "logProbability", "top_logprobs")),
+    frozenset(
+        (
+            *("content", "refusal", "top_logprobs", "topCandidates", "top_candidates", "candidates"),
+            *("chosenCandidates", "chosen_candidates"),
+        )
+    ),
+)
+_MEDIA_PLACES = (
+    *("image", "audio", "video", "file", "document", "image_url", "imageUrl", "input_audio", "video_url"),
+    *("file_data", "fileData", "inlineData", "inline_data", "source", "s3Location", "url", "data", "blob"),
+)
+MEDIA = Shape(
+    frozenset(
+        (
+            *_MEDIA_PLACES,
+            *("id", "uri", "fileUri", "file_uri", "file_id", "fileId", "name", "filename", "file_name"),
+            *("path", "title", "bytes", "base64", "b64_json", "mime_type", "mimeType", "media_type"),
+            *("mediaType", "contentType", "content_type", "format", "transcript", "text", "detail"),
+        )
+    ),
+    frozenset((*_MEDIA_PLACES, "content", "tools", "citations", "cache_control", "annotations")),
+    frozenset(
+        (
+            *("text", "base64", "url", "content", "file*", "image*", "input_image", "input_file", "audio*"),
+            *("input_audio", "video*", "document*", "media*", "blob*", "uri", "output_image", "pdf", "link"),
+            *("code_interpreter", "ephemeral", "output_audio"),
+        )
+    ),
+)
+RATINGS = Shape(
+    frozenset(
+        (
+            *("filtered", "severity", "detected", "category", "probability", "blocked", "blockReason"),
+            *("block_reason", "blockReasonMessage", "block_reason_message", "reason", "explanation"),
+            *("license", "URL", "id"),
+        )
+    ),
+    None,
+)
+"""What filters of content found."""
+_SOURCE_PLACES = (
+    *("web", "maps", "image", "retrievedContext", "retrieved_context", "ragChunk", "rag_chunk", "pageSpan"),
+    *("page_span", "segment", "searchEntryPoint", "search_entry_point", "groundingChunks"),
+    *("grounding_chunks", "groundingSupports", "grounding_supports", "retrievalMetadata"),
+    *("retrieval_metadata", "citations", "citationSources", "citation_sources", "urlMetadata"),
+    *("url_metadata", "document", "documents", "source", "sources", "sourceContent", "content", "chunk"),
+    *("chunks", "location", "documentChar", "documentPage", "documentChunk", "publicationDate"),
+    *("publication_date", "url_citation", "file_citation", "file_path", "references", "results"),
+)
+SOURCES = Shape(
+    frozenset(
+        (
+            *_SOURCE_PLACES,
+            *("title", "url", "uri", "link", "text", "snippet", "page_content", "pageContent", "cited_text"),
+            *("quote", "score", "start_index", "end_index", "startIndex", "endIndex", "file_id", "id"),
+            *("document_id", "document_title", "retrievedUrl", "retrieved_url", "renderedContent"),
+            *("rendered_content", "encrypted_index", "domain", "file_name", "filename", "label"),
+        )
+    ),
+    frozenset(_SOURCE_PLACES),
+    frozenset(
+        (
+            *("url_citation", "file_citation", "container_file_citation", "file_path", "citation"),
+            *("char_location", "page_location", "content_block_location", "web_search_result*"),
+            *("search_result*", "citations", "cited*", "text", "document*", "url", "web", "file"),
+            *("source*", "reference*", "agent", "image", "TEXT_CONTENT", "PLAN"),
+        )
+    ),
+)
+SPEAKER = Shape(
+    frozenset((*_TYPED, "role", "email", "username", "user_name", "display_name", "label", "value"))
+)
+CONTROL = Shape(
+    frozenset(("id", "type", "ttl", "level", "fps", "startOffset", "start_offset", "expires_at", "reason")),
+    frozenset(("skills", "applied_edits")),
+)
+JUDGEMENT = Shape(
+    frozenset(
+        (
+            *_TYPED,
+            *("key", "score", "value", "label", "comment", "text", "message", "rating", "code", "result"),
+            *("reason", "explanation", "passed", "correct", "category", "verdict", "error", "feedback"),
+        )
+    ),
+    None,
+)
+"""What somebody said of an entry or of a record, later or elsewhere."""
+STATED = Shape(frozenset(("value", "text")), frozenset(("annotations",)), frozenset())
+"""The text of a part: the Assistants API has it as an object."""
+DEFINITIONS = Shape(
+    frozenset(("name", "description", "input_schema", "inputSchema", "parameters", "function")),
+    None,
+)
+
+# ── fields ───────────────────────────────────────────────────────────────────────────────────────
+
+SPEAKERS = ("speaker", "recipient", "user", "agent", "sender", "author", "source", "name")
+JUDGED = ("labels", "label", "scores", "score", "feedback", "evaluation", "evaluations", "error")
+FIELDS: Mapping[str, Shape] = {
+    **dict.fromkeys(USAGE_KEYS, NUMBERS),
+    **dict.fromkeys(
+        (
+            *("reasoning", "reasoning_content", "reasoning_details", "thinking", "thinking_blocks"),
+            *("thoughts", "thought", "summary"),
+        ),
+        THOUGHTS,
+    ),
+    **dict.fromkeys(("logprobs", "top_logprobs", "logprobsResult", "logprobs_result"), TOKENS),
+    **dict.fromkeys(
+        (
+            *("audio", "attachments", "file_ids", "images", "image_urls", "experimental_attachments"),
+            *("experimental_content",),
+        ),
+        MEDIA,
+    ),
+    **dict.fromkeys(
+        (
+            *("content_filter_results", "content_filter_result", "prompt_filter_results", "safetyRatings"),
+            *("safety_ratings", "vertex_ai_safety_results", "promptFeedback", "prompt_feedback"),
+            *("incomplete_details", "stop_details"),
+        ),
+        RATINGS,
+    ),
+    **dict.fromkeys(
+        (
+            *("citations", "groundingMetadata", "grounding_metadata", "citationMetadata", "sources"),
+            *("citation_metadata", "urlContextMetadata", "url_context_metadata", "search_results"),
+            *("vertex_ai_grounding_metadata", "vertex_ai_url_context_metadata"),
+            *("vertex_ai_citation_metadata",),
+        ),
+        SOURCES,
+    ),
+    **dict.fromkeys(
+        (
+            *("container", "context_management", "cache_control", "cache_creation", "videoMetadata"),
+            *("video_metadata", "mediaResolution"),
+        ),
+        CONTROL,
+    ),
+    **dict.fromkeys(SPEAKERS, SPEAKER),
+    **dict.fromkeys(JUDGED, JUDGEMENT),
+    "refusal": NOTHING,
+    **dict.fromkeys(("lc_attributes", "lc_secrets"), ANYTHING),
+    # What the provider sent, of which the message is made.
+    **dict.fromkeys(
+        ("raw_representation", "rawRepresentation", "inner_content", "innerContent", "raw_data"), ANYTHING
+    ),
+}
+"""Fields of messages, of their parts and of calls, in the words of many libraries."""
+
+INSIDE: Mapping[str, Shape] = {
+    **dict.fromkeys(("token_usage", "tokenusage", "usage", "tokens", "metrics"), NUMBERS),
+    **dict.fromkeys(("timing", "timings", "latency", "cost"), NUMBERS),
+    **dict.fromkeys(("all_retrieved_documents", "documents", "references"), SOURCES),
+    "contentfilterresults": RATINGS,
+    **dict.fromkeys(
+        ("headers", "responsemetadata", "parsed", "structured_output", "model_info", "finish_details"),
+        ANYTHING,
+    ),
+    **dict.fromkeys(
+        ("gateway", "__openai_function_call_ids__", "__gemini_function_call_thought_signatures__"), ANYTHING
+    ),
+}
+"""What is known of the places in which authors and providers put what they like, in lower case."""
