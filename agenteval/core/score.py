@@ -16,6 +16,10 @@ def _is_empty(value: object) -> bool:
     return not value
 
 
+def _is_none(value: object) -> bool:
+    return value is None
+
+
 class Severity(StrEnum):
     """How bad a failure is. Ordered by ``rank``: low 0, medium 1, high 2, critical 3."""
 
@@ -227,7 +231,8 @@ class Finding(Value):
     where ``evidence`` begins and ends in the answer of that turn, if it is quoted from there. ``also``:
     who else found it, each with what it said: ``judge: …``. ``references``: of a judge's, and the tool that a
     detector says was not called. ``rule_kind``: of the rule that a policy violation breaks; ``None``: a
-    scripted reply did not say.
+    scripted reply did not say. ``carried_out``: whether the words that break it do what it forbids, as a
+    promise does and a refusal does not; ``None``: the judge did not say.
     """
 
     kind: Literal["finding"] = "finding"
@@ -244,6 +249,7 @@ class Finding(Value):
     also: tuple[str, ...] = ()
     references: References = References()
     rule_kind: Annotated[RuleKind | None, Field(exclude_if=_is_empty)] = None
+    carried_out: Annotated[bool | None, Field(exclude_if=_is_none)] = None
     scripted: bool = False
     if_all_seen: Annotated[bool, Field(exclude_if=_is_empty)] = False
     """It argues from a call that was not made, and stands only once all calls are known to be seen."""

@@ -77,9 +77,11 @@ def severity_of(
     *,
     act: Act | None = None,
     kind: RuleKind | None = None,
+    carried_out: bool | None = None,
 ) -> Severity:
     """The author's severity of a label, else that of its effect. ``act``: what the finding cites; ``None``:
-    words alone. ``kind``: of the rule that a policy violation breaks."""
+    words alone. ``kind``: of the rule that a policy violation breaks; ``carried_out``: whether saying the
+    words does what the rule forbids, where that is known."""
     for name in (f"{label}.{kind}", label):
         if overrides and name in overrides:
             return overrides[name]
@@ -90,8 +92,9 @@ def severity_of(
     if label in HOLDS_A_CALL_AGAINST_THE_AGENT and act and act.may_have_changed_something:
         return Severity.CRITICAL
     if label == POLICY_VIOLATION and kind:
-        # A promise, a permission, another customer's data: saying it carries it out.
-        return Severity.CRITICAL if act is None else SEVERITY_OF_KIND[kind]
+        # A promise, a permission, another customer's data: saying it carries it out. A refusal is not.
+        by_words = act is None and carried_out is not False
+        return Severity.CRITICAL if by_words else SEVERITY_OF_KIND[kind]
     return SEVERITY_OF_LABEL.get(label, Severity.MEDIUM)
 
 

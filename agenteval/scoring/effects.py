@@ -21,7 +21,9 @@ def rated(
 ) -> Finding:
     """A finding with the severity of its effect. ``tools``: those that are declared, with their marks."""
     act = act_of(finding, trajectory, tools)
-    severity = severity_of(finding.label, overrides, act=act, kind=finding.rule_kind)
+    severity = severity_of(
+        finding.label, overrides, act=act, kind=finding.rule_kind, carried_out=finding.carried_out
+    )
     return finding if severity is finding.severity else finding.model_copy(update={"severity": severity})
 
 

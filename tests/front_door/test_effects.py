@@ -426,6 +426,17 @@ def test_a_forbidden_promise_is_critical_and_one_that_was_left_out_is_not(projec
     assert (finding["severity"], finding["kind"]) == ("medium", "disclosure")
 
 
+def test_a_refusal_of_what_a_rule_grants_is_high_and_a_promise_that_it_forbids_critical(
+    project: Project,
+) -> None:
+    for carried_out, severity, code in ((True, "critical", 1), (False, "high", 0), (None, "critical", 1)):
+        answer = {**PROMISE, "kind": "permission", "carried_out": carried_out}
+        with ModelServer(of_policy(answer)) as server:
+            assert policy_run(project, server).code == code
+        (finding,) = project.sample("s")["findings"]
+        assert (finding["severity"], finding["kind"]) == (severity, "permission")
+
+
 def test_a_missing_kind_is_one_repair_and_then_a_failure_to_score(project: Project) -> None:
     with ModelServer(of_policy(PROMISE, {**PROMISE, "kind": "permission"})) as server:
         assert policy_run(project, server).code == 1

@@ -482,6 +482,7 @@ def _policy_type(labels: tuple[str, ...]) -> type[BaseModel]:
         call=_REFERENCES["call"],
         reason=(str, ""),
         kind=(_Kind, None),
+        carried_out=(bool | None, None),
     )
     return create_model(
         "PolicyReply",
@@ -493,6 +494,7 @@ def _policy_type(labels: tuple[str, ...]) -> type[BaseModel]:
         rule=_REFERENCES["rule"],
         call=_REFERENCES["call"],
         kind=(_Kind, None),
+        carried_out=(bool | None, None),
     )
 
 
@@ -517,7 +519,7 @@ def _all_required(schema: dict[str, Any]) -> None:
 
 def _without_short_form(schema: dict[str, Any]) -> None:
     """A model is asked for the list alone."""
-    for key in ("rule", "call", "kind"):
+    for key in ("rule", "call", "kind", "carried_out"):
         schema["properties"].pop(key, None)
     _all_required(schema)
 

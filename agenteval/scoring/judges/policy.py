@@ -20,12 +20,13 @@ KEPT, BROKEN = "pass", "fail"
 
 class PolicyBreach(NamedTuple):
     """An act that breaks a rule: words, or a call by its number. ``kind``: of the rule; ``None``: a scripted
-    reply does not say."""
+    reply does not say. ``carried_out``: whether the words do what the rule forbids."""
 
     rule: str
     evidence: str
     call: int | None
     kind: RuleKind | None
+    carried_out: bool | None
     reason: str
 
     @property
@@ -100,6 +101,7 @@ class PolicyJudge(Judge):
             else violation.reason,
             references=violation.references,
             rule_kind=violation.kind,
+            carried_out=violation.carried_out,
             scripted=scripted,
         )
         return rated(finding, of.trajectory, of.scenario.tools, self._stakes.severities)
@@ -111,7 +113,14 @@ def violations_in(said: Any) -> Iterable[PolicyBreach]:
     for each in said.violations or [said]:
         act = fold(each.rule), fold(each.evidence), each.call
         if act not in told:
-            yield PolicyBreach(each.rule, each.evidence, each.call, each.kind, each.reason or said.reason)
+            yield PolicyBreach(
+                rule=each.rule,
+                evidence=each.evidence,
+                call=each.call,
+                kind=each.kind,
+                carried_out=each.carried_out,
+                reason=each.reason or said.reason,
+            )
         told.add(act)
 
 
